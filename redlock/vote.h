@@ -1,0 +1,26 @@
+/*
+ * vote.h - from a master's reply to a vote; pure.
+ */
+#ifndef REDLOCK_VOTE_H
+#define REDLOCK_VOTE_H
+
+#include <stdbool.h>
+
+#include "redlock/quorum.h"
+#include "redlock/reply.h"
+
+struct vote {
+    enum quorum_vote vote;
+    bool noscript; /* Ask again with the script in full; vote is NONE. */
+    bool relink;   /* The master is not what the handshake saw: link anew. */
+};
+
+/*
+ * SET: +OK is yes, nil is no.  Scripts: 1 is yes, 0 is no.  -WRONGTYPE is no
+ * (the key is there and is not ours).  Every other error is no vote; -NOSCRIPT
+ * sets noscript; -READONLY, -NOAUTH, -LOADING and -MASTERDOWN set relink; so
+ * does a reply of a type that the command cannot have.
+ */
+struct vote vote_count(enum quorum_command command, const struct reply *reply);
+
+#endif /* REDLOCK_VOTE_H */

@@ -111,7 +111,6 @@ struct quorum {
     quorum_mask releasing;         /* Masters told to release round_of, on this connection. */
     uint32_t ask;                  /* Number of the latest ask. */
     uint32_t round;                /* Number of the live round, 0: none. */
-    int status;                    /* Why the latest round was lost. */
     drift_time sent;               /* When the ask under way began. */
     drift_time timeout;            /* When it ends whatever comes; also the end of a pause. */
     drift_time deadline;           /* Of the hold: not held from this instant on. */

@@ -218,6 +218,14 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_adopt(struct redlock *rl, const char 
                                                  const struct redlock_lock_options *opts,
                                                  struct redlock_lease **ret_lease);
 
+/*
+ * Forget a lease without undoing it: nothing more is sent, its callbacks
+ * never run, and it is freed.  The lock stays until it runs out, or until
+ * whoever has been given the token adopts it.  NULL is fine.  Both kinds of
+ * client; E_STATE while another thread is in a call with this lease.
+ */
+REDLOCK_API int redlock_detach(struct redlock_lease *lease);
+
 /* Validity left, from a clock read now, rounded down; 0 when not held.  Any thread. */
 REDLOCK_API uint32_t redlock_remaining_ms(const struct redlock_lease *lease);
 /* The name that was locked. */

@@ -1,0 +1,706 @@
+/*
+ * quorum.c - the machine: events in, actions out; pure.
+ *
+ * The rules, each next to the code that keeps it:
+ *
+ *  1. A lease counts from before its first byte was sent (begin_round).
+ *  2. The deadline is tested before a vote is counted, since after a pause of
+ *     the process the kernel delivers old answers first (quorum_step).
+ *  3. Won the moment a majority said yes, lost the moment a majority can no
+ *     longer do so; nobody waits for the rest (judge_round).
+ *  4. Every master that may store the token of a dead round, and can be told,
+ *     is told to release it, once per connection (settle).  All ways of
+ *     failing come down to declaring the round dead; settle does the rest.
+ *  5. A master is asked as soon as its link is up and it owes us nothing, so
+ *     at most one token of ours is in doubt on any master (ask_for_lock).
+ *  6. An extension never shortens: the script does not, and so neither may
+ *     the deadline (judge_extension).
+ *  7. After lost was said nothing makes the lease longer (tell_lost).
+ */
+#include "redlock/quorum.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* What one step works on; saves passing three arguments around. */
+struct step {
+    struct quorum *q;
+    const struct quorum_event *ev;
+    struct quorum_actions *act;
+};
+
+static unsigned count(quorum_mask mask)
+{
+    return (unsigned)__builtin_popcount(mask);
+}
+
+static quorum_mask bit(unsigned master)
+{
+    return (quorum_mask)(1u << master);
+}
+
+static quorum_mask everyone(const struct quorum *q)
+{
+    return (quorum_mask)((1u << q->config.masters) - 1);
+}
+
+/* A majority: two of them always share a master, which is all of Redlock. */
+static unsigned majority(const struct quorum *q)
+{
+    return q->config.masters / 2 + 1;
+}
+
+static drift_time earlier(drift_time a, drift_time b)
+{
+    return a < b ? a : b;
+}
+
+static drift_time later(drift_time a, drift_time b)
+{
+    return a > b ? a : b;
+}
+
+/* Masters that store, or may, the token that is held or being asked for. */
+static quorum_mask live(const struct quorum *q)
+{
+    quorum_mask mask = 0;
+
+    for (unsigned m = 0; m < q->config.masters; m++)
+        if (q->round != 0 && q->round_of[m] == q->round)
+            mask |= bit(m);
+    return mask & q->may_hold;
+}
+
+static void send(struct step *s, enum quorum_command command, quorum_mask to, uint32_t ask)
+{
+    struct quorum *q = s->q;
+
+    if (to == 0)
+        return;
+    assert(s->act->send_len < QUORUM_SENDS_MAX);
+    assert((to & ~s->ev->up) == 0);
+    s->act->send[s->act->send_len++] = (struct quorum_send){command, to, ask};
+    for (unsigned m = 0; m < q->config.masters; m++)
+        if (to & bit(m))
+            q->ask_of[m] = ask;
+    q->owing |= to;
+}
+
+static void end(struct step *s, enum quorum_state next, int status)
+{
+    s->q->state = next;
+    s->act->ended = true;
+    s->act->status = status;
+}
+
+/*
+ * Whatever was asked for by now has expired by itself at settle_by, on a
+ * master that obeyed at once; one that hung may obey later, and is told then
+ * if its link still stands.
+ */
+static void asked_until(struct step *s)
+{
+    struct quorum *q = s->q;
+    drift_span allowance = drift_allowance(q->lease, &q->config.drift);
+
+    q->settle_by = later(q->settle_by, drift_add(s->ev->now, drift_add(q->lease, allowance)));
+}
+
+/* Rule 4. */
+static void settle(struct step *s)
+{
+    struct quorum *q = s->q;
+    quorum_mask dead = q->may_hold & (quorum_mask)~live(q);
+    quorum_mask to = dead & s->ev->up & (quorum_mask)~q->releasing;
+
+    if (to == 0)
+        return;
+    send(s, QUORUM_CMD_RELEASE, to, ++q->ask);
+    q->releasing |= to;
+}
+
+static void forget_ask(struct quorum *q)
+{
+    q->asked = q->yes = q->none = 0;
+}
+
+static bool is_held(const struct quorum *q)
+{
+    return q->state == QUORUM_HELD || q->state == QUORUM_EXTENDING;
+}
+
+/* A random time between two attempts, so that rivals fall out of step. */
+static drift_span pause_between(const struct step *s)
+{
+    const struct quorum_config *config = &s->q->config;
+    drift_span range = config->pause_max - config->pause_min;
+
+    /* The dice have 32 bits: in microseconds they cover 71 minutes. */
+    return config->pause_min + (drift_span)s->ev->random * 1000 % (range + 1);
+}
+
+/* ---- Acquiring ---- */
+
+/* Rule 5: called at the start of a round, and again at each event in it. */
+static void ask_for_lock(struct step *s)
+{
+    struct quorum *q = s->q;
+    quorum_mask busy = q->asked | q->owing | q->may_hold;
+    quorum_mask to = s->ev->up & everyone(q) & (quorum_mask)~busy;
+
+    for (unsigned m = 0; m < q->config.masters; m++)
+        if (to & bit(m))
+            q->round_of[m] = q->round;
+    q->may_hold |= to;
+    q->asked |= to;
+    send(s, QUORUM_CMD_SET, to, q->round);
+    asked_until(s);
+}
+
+/* Masters from which a yes may still come in this round. */
+static quorum_mask awaited(const struct step *s)
+{
+    const struct quorum *q = s->q;
+    quorum_mask answering = q->asked & q->owing & (quorum_mask)~q->none;
+    quorum_mask unasked = everyone(q) & (quorum_mask)~q->asked;
+
+    return answering | (unasked & (s->ev->coming | (s->ev->up & q->owing)));
+}
+
+/* The round is dead.  Try again while there is time, or end. */
+static void lose_round(struct step *s, int status)
+{
+    struct quorum *q = s->q;
+
+    q->round = 0;
+    q->deadline = 0;
+    forget_ask(q);
+    if (s->ev->now >= q->give_up) {
+        end(s, QUORUM_IDLE, status);
+        return;
+    }
+    q->timeout = earlier(drift_add(s->ev->now, pause_between(s)), q->give_up);
+    q->state = QUORUM_PAUSING;
+}
+
+static void hold(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    q->renew_at = q->config.renew ? drift_add(q->sent, q->lease / 3) : DRIFT_NEVER;
+    q->state = QUORUM_HELD;
+    forget_ask(q);
+}
+
+/* Rule 3.  waiting: masters whose yes may still come. */
+static void judge_round(struct step *s, quorum_mask waiting)
+{
+    struct quorum *q = s->q;
+    quorum_mask no = q->asked & (quorum_mask) ~(q->yes | q->none | q->owing);
+
+    if (count(q->yes) >= majority(q)) {
+        if (s->ev->now >= q->deadline) {
+            lose_round(s, REDLOCK_TOO_LATE);
+            return;
+        }
+        q->hold_end = drift_add(s->ev->now, q->config.hold_max);
+        hold(s);
+        end(s, QUORUM_HELD, REDLOCK_OK);
+    } else if (count(q->yes | waiting) < majority(q)) {
+        /* Where enough answered, or would have, it is others that hold it. */
+        bool answered = count(q->yes | no | waiting) >= majority(q);
+
+        lose_round(s, answered ? REDLOCK_CONTENDED : REDLOCK_UNREACHABLE);
+    }
+}
+
+/* Rule 1: sent is the time of this event, read before anything goes out. */
+static void begin_round(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    forget_ask(q);
+    if (count((s->ev->up | s->ev->coming) & everyone(q)) < majority(q)) {
+        lose_round(s, REDLOCK_UNREACHABLE); /* Bother nobody with a hopeless round. */
+        return;
+    }
+    q->round = ++q->ask;
+    q->sent = s->ev->now;
+    q->lease = q->config.lease;
+    q->deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
+    q->timeout = drift_add(q->sent, q->config.reply_timeout);
+    q->state = QUORUM_ACQUIRING;
+    ask_for_lock(s);
+    judge_round(s, awaited(s));
+}
+
+/* ---- Holding ---- */
+
+/* When the holder is told that the end is near: the margin before it, but
+ * not in the first half of a lease that is short for its margin. */
+static drift_time lost_at(const struct quorum *q)
+{
+    drift_span half = drift_until(q->sent, q->deadline) / 2;
+    drift_span margin = q->config.lost_margin < half ? q->config.lost_margin : half;
+
+    return q->deadline - margin;
+}
+
+/* Rule 7. */
+static void tell_lost(struct step *s)
+{
+    if (!s->q->told)
+        s->act->lost = true;
+    s->q->told = true;
+}
+
+/* Nobody can show any more that we hold it: past the deadline, or a majority
+ * does not have our token. */
+static void lose_hold(struct step *s)
+{
+    struct quorum *q = s->q;
+    bool somebody_waits = q->asked_extend || q->state == QUORUM_PROVING;
+
+    if (is_held(q))
+        tell_lost(s);
+    q->round = 0;
+    q->deadline = 0;
+    q->asked_extend = false;
+    q->state = QUORUM_LOST;
+    forget_ask(q);
+    if (somebody_waits)
+        end(s, QUORUM_LOST, REDLOCK_LOST);
+}
+
+static void fail_extension(struct step *s, int status)
+{
+    struct quorum *q = s->q;
+
+    q->renew_at = q->config.renew ? drift_add(s->ev->now, pause_between(s)) : DRIFT_NEVER;
+    forget_ask(q);
+    if (q->state == QUORUM_PROVING)
+        end(s, QUORUM_ADOPTED, status);
+    else if (q->asked_extend)
+        end(s, QUORUM_HELD, status);
+    else
+        q->state = QUORUM_HELD;
+    q->asked_extend = false;
+}
+
+static void judge_extension(struct step *s, quorum_mask waiting)
+{
+    struct quorum *q = s->q;
+    bool proving = q->state == QUORUM_PROVING;
+
+    if (count(q->may_hold) < majority(q)) {
+        lose_hold(s);
+    } else if (count(q->yes) >= majority(q)) {
+        drift_time deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
+
+        if (s->ev->now >= deadline) {
+            fail_extension(s, REDLOCK_TOO_LATE);
+            return;
+        }
+        if (proving)
+            q->hold_end = drift_add(s->ev->now, q->config.hold_max);
+        q->deadline = later(q->deadline, deadline); /* Rule 6. */
+        hold(s);
+        if (proving || q->asked_extend)
+            end(s, QUORUM_HELD, REDLOCK_OK);
+        q->asked_extend = false;
+    } else if (count(q->yes | waiting) < majority(q)) {
+        fail_extension(s, REDLOCK_UNREACHABLE);
+    }
+}
+
+static void begin_extension(struct step *s, enum quorum_state state)
+{
+    struct quorum *q = s->q;
+    quorum_mask to = s->ev->up & q->may_hold;
+
+    forget_ask(q);
+    q->state = state;
+    q->sent = s->ev->now;
+    q->timeout = drift_add(q->sent, q->config.reply_timeout);
+    q->asked = to;
+    asked_until(s);
+    send(s, QUORUM_CMD_EXTEND, to, ++q->ask);
+    judge_extension(s, to);
+}
+
+static void on_held_timer(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    if (q->told)
+        return;
+    if (s->ev->now >= lost_at(q)) {
+        tell_lost(s);
+        return;
+    }
+    if (s->ev->now < q->renew_at)
+        return;
+    if (s->ev->now >= q->hold_end)
+        q->renew_at = DRIFT_NEVER;
+    else
+        begin_extension(s, QUORUM_EXTENDING);
+}
+
+/* ---- Releasing ---- */
+
+static void judge_release(struct step *s, quorum_mask waiting)
+{
+    struct quorum *q = s->q;
+    quorum_mask unknown = q->asked & (q->none | q->may_hold);
+    quorum_mask gone = everyone(q) & (quorum_mask) ~(q->yes | unknown);
+
+    if (count(q->yes) >= majority(q))
+        end(s, QUORUM_IDLE, REDLOCK_OK);
+    else if (count(q->yes | waiting) < majority(q))
+        end(s, QUORUM_IDLE,
+            count(gone) > q->config.masters - majority(q) ? REDLOCK_LOST : REDLOCK_UNREACHABLE);
+}
+
+static quorum_mask awaited_releases(const struct step *s)
+{
+    const struct quorum *q = s->q;
+
+    return q->asked & (quorum_mask)~q->none & (q->releasing | (q->may_hold & s->ev->coming));
+}
+
+/* The round is declared dead, so settle sends the releases; here they are
+ * only counted. */
+static void begin_release(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    forget_ask(q);
+    q->asked = q->may_hold;
+    q->round = 0;
+    q->deadline = 0;
+    q->asked_extend = false;
+    q->timeout = drift_add(s->ev->now, q->config.reply_timeout);
+    q->state = QUORUM_RELEASING;
+    settle(s);
+    judge_release(s, awaited_releases(s));
+}
+
+/* ---- Beginning when the first links are up ---- */
+
+static bool worth_waiting(const struct step *s)
+{
+    quorum_mask up = s->ev->up & everyone(s->q);
+    quorum_mask coming = s->ev->coming & everyone(s->q);
+
+    return count(up) < majority(s->q) && count(up | coming) >= majority(s->q);
+}
+
+static void begin(struct step *s, enum quorum_event_type wanted)
+{
+    struct quorum *q = s->q;
+
+    if (worth_waiting(s)) {
+        q->wanted = wanted;
+        q->state = QUORUM_CONNECTING;
+    } else if (wanted == QUORUM_EV_ACQUIRE) {
+        begin_round(s);
+    } else if (wanted == QUORUM_EV_EXTEND) {
+        begin_extension(s, QUORUM_PROVING);
+    } else {
+        assert(wanted == QUORUM_EV_RELEASE);
+        begin_release(s);
+    }
+}
+
+/* ---- Events ---- */
+
+static void on_acquire(struct step *s)
+{
+    assert(s->q->state == QUORUM_IDLE && s->q->ask == 0);
+    s->q->give_up = drift_add(s->ev->now, s->q->config.wait);
+    begin(s, QUORUM_EV_ACQUIRE);
+}
+
+/* Every master may store the token, which is not of a round of ours. */
+static void on_adopt(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    assert(q->state == QUORUM_IDLE && q->ask == 0);
+    q->round = ++q->ask;
+    for (unsigned m = 0; m < q->config.masters; m++)
+        q->round_of[m] = q->round;
+    q->may_hold = everyone(q);
+    q->lease = q->config.lease;
+    asked_until(s);
+    q->state = QUORUM_ADOPTED;
+}
+
+static void on_extend(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    assert(quorum_may_extend(q));
+    if (q->told || q->state == QUORUM_LOST) {
+        end(s, q->state, REDLOCK_LOST); /* Rule 7. */
+        return;
+    }
+    if (s->ev->lease != 0)
+        q->lease = s->ev->lease;
+    if (q->state == QUORUM_ADOPTED) {
+        begin(s, QUORUM_EV_EXTEND);
+        return;
+    }
+    q->asked_extend = true; /* A renewal that is out is overtaken. */
+    begin_extension(s, QUORUM_EXTENDING);
+}
+
+static void on_release(struct step *s)
+{
+    switch (s->q->state) {
+    case QUORUM_ADOPTED:
+        begin(s, QUORUM_EV_RELEASE);
+        break;
+    case QUORUM_CONNECTING:
+    case QUORUM_HELD:
+    case QUORUM_EXTENDING:
+    case QUORUM_PROVING:
+        begin_release(s);
+        break;
+    case QUORUM_LOST:
+        end(s, QUORUM_IDLE, REDLOCK_LOST);
+        break;
+    case QUORUM_IDLE:
+    case QUORUM_ACQUIRING:
+    case QUORUM_PAUSING:
+    case QUORUM_RELEASING:
+        assert(!"a release of what is not held");
+    }
+}
+
+static void on_cancel(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    q->round = 0;
+    q->deadline = 0;
+    q->state = QUORUM_IDLE;
+    forget_ask(q);
+}
+
+/* Look again at what is under way, now that something is known. */
+static void judge(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    switch (q->state) {
+    case QUORUM_ACQUIRING:
+        ask_for_lock(s);
+        judge_round(s, awaited(s));
+        break;
+    case QUORUM_EXTENDING:
+    case QUORUM_PROVING:
+        judge_extension(s, q->asked & q->owing & (quorum_mask)~q->none);
+        break;
+    case QUORUM_HELD:
+        if (count(q->may_hold) < majority(q))
+            lose_hold(s);
+        break;
+    case QUORUM_RELEASING:
+        settle(s);
+        judge_release(s, awaited_releases(s));
+        break;
+    case QUORUM_CONNECTING:
+        if (!worth_waiting(s))
+            begin(s, q->wanted);
+        break;
+    case QUORUM_IDLE:
+    case QUORUM_PAUSING:
+    case QUORUM_ADOPTED:
+    case QUORUM_LOST:
+        break;
+    }
+}
+
+static void on_reply(struct step *s)
+{
+    struct quorum *q = s->q;
+    quorum_mask from = bit(s->ev->master);
+    bool yes = s->ev->vote == QUORUM_VOTE_YES;
+
+    assert(s->ev->master < q->config.masters);
+    if (s->ev->ask != q->ask_of[s->ev->master] || !(q->owing & from))
+        return; /* Something newer was sent on the same link: its answer counts. */
+    q->owing &= (quorum_mask)~from;
+    switch (s->ev->command) {
+    case QUORUM_CMD_SET: /* A master that answers with an error has not set. */
+        if (!yes)
+            q->may_hold &= (quorum_mask)~from;
+        break;
+    case QUORUM_CMD_EXTEND:
+        if (s->ev->vote == QUORUM_VOTE_NO)
+            q->may_hold &= (quorum_mask)~from;
+        break;
+    case QUORUM_CMD_RELEASE: /* An error is not asked again: the key expires by itself. */
+        q->may_hold &= (quorum_mask)~from;
+        q->releasing &= (quorum_mask)~from;
+        break;
+    }
+    if (q->asked & from) {
+        q->yes |= yes ? from : 0;
+        q->none |= s->ev->vote == QUORUM_VOTE_NONE ? from : 0;
+    }
+    judge(s);
+}
+
+static void on_link(struct step *s)
+{
+    struct quorum *q = s->q;
+    quorum_mask on = bit(s->ev->master);
+
+    assert(s->ev->master < q->config.masters);
+    if (q->asked & on & (q->owing | q->releasing))
+        q->none |= on;
+    q->owing &= (quorum_mask)~on;
+    q->releasing &= (quorum_mask)~on;
+    judge(s);
+}
+
+static void on_timer(struct step *s)
+{
+    struct quorum *q = s->q;
+    bool due = s->ev->now >= q->timeout;
+
+    switch (q->state) {
+    case QUORUM_ACQUIRING:
+        if (due)
+            judge_round(s, 0);
+        break;
+    case QUORUM_PAUSING:
+        if (due)
+            begin(s, QUORUM_EV_ACQUIRE);
+        break;
+    case QUORUM_HELD:
+        on_held_timer(s);
+        break;
+    case QUORUM_EXTENDING:
+        if (due)
+            judge_extension(s, 0);
+        if (q->state == QUORUM_EXTENDING && s->ev->now >= lost_at(q)) {
+            tell_lost(s);
+            fail_extension(s, REDLOCK_LOST);
+        }
+        break;
+    case QUORUM_PROVING:
+        if (due)
+            judge_extension(s, 0);
+        break;
+    case QUORUM_RELEASING:
+        if (due)
+            judge_release(s, 0);
+        break;
+    case QUORUM_IDLE:
+    case QUORUM_LOST:
+        if (s->ev->now >= q->settle_by)
+            q->may_hold = q->releasing = 0;
+        break;
+    case QUORUM_CONNECTING:
+    case QUORUM_ADOPTED:
+        break;
+    }
+}
+
+static drift_time wake_at(const struct quorum *q)
+{
+    switch (q->state) {
+    case QUORUM_ACQUIRING:
+    case QUORUM_PAUSING:
+    case QUORUM_PROVING:
+    case QUORUM_RELEASING:
+        return q->timeout;
+    case QUORUM_HELD:
+        return q->told ? q->deadline : earlier(q->renew_at, lost_at(q));
+    case QUORUM_EXTENDING:
+        return earlier(q->timeout, lost_at(q));
+    case QUORUM_IDLE:
+    case QUORUM_LOST:
+        return q->may_hold != 0 ? q->settle_by : DRIFT_NEVER;
+    case QUORUM_CONNECTING:
+    case QUORUM_ADOPTED:
+        break;
+    }
+    return DRIFT_NEVER;
+}
+
+void quorum_init(struct quorum *q, const struct quorum_config *config)
+{
+    assert(config->masters >= 1 && config->masters <= QUORUM_MASTERS_MAX);
+    assert(config->pause_min <= config->pause_max);
+    memset(q, 0, sizeof *q); /* Padding too, so that equal machines have equal bytes. */
+    q->config = *config;
+    q->state = QUORUM_IDLE;
+}
+
+void quorum_step(struct quorum *q, const struct quorum_event *event,
+                 struct quorum_actions *ret_actions)
+{
+    struct step s = {q, event, ret_actions};
+
+    ret_actions->send_len = 0;
+    ret_actions->lost = ret_actions->ended = false;
+    ret_actions->status = REDLOCK_OK;
+
+    if (is_held(q) && event->now >= q->deadline)
+        lose_hold(&s); /* Rule 2. */
+    switch (event->type) {
+    case QUORUM_EV_ACQUIRE:
+        on_acquire(&s);
+        break;
+    case QUORUM_EV_ADOPT:
+        on_adopt(&s);
+        break;
+    case QUORUM_EV_EXTEND:
+        on_extend(&s);
+        break;
+    case QUORUM_EV_RELEASE:
+        on_release(&s);
+        break;
+    case QUORUM_EV_CANCEL:
+        on_cancel(&s);
+        break;
+    case QUORUM_EV_REPLY:
+        on_reply(&s);
+        break;
+    case QUORUM_EV_LINK:
+        on_link(&s);
+        break;
+    case QUORUM_EV_TIMER:
+        on_timer(&s);
+        break;
+    }
+    settle(&s);
+    ret_actions->wake_at = wake_at(q);
+}
+
+drift_span quorum_remaining(const struct quorum *q, drift_time now)
+{
+    return is_held(q) ? drift_until(now, q->deadline) : 0;
+}
+
+bool quorum_may_extend(const struct quorum *q)
+{
+    return q->state == QUORUM_ADOPTED || q->state == QUORUM_HELD || q->state == QUORUM_LOST ||
+           (q->state == QUORUM_EXTENDING && !q->asked_extend);
+}
+
+bool quorum_is_settled(const struct quorum *q)
+{
+    return q->state == QUORUM_IDLE && q->may_hold == 0;
+}
+
+bool quorum_cares(const struct quorum *q, unsigned master)
+{
+    if (q->state == QUORUM_CONNECTING || q->state == QUORUM_ACQUIRING)
+        return true;
+    return ((q->asked | q->owing | q->may_hold) & bit(master)) != 0;
+}

@@ -4,17 +4,19 @@
  *
  * Only the newest reply of a reader is kept.  Text is copied, into a buffer
  * that grows to the longest reply seen and never past REPLY_TEXT_MAX; a
- * longer one, or one nested deeper or with more elements than allowed, makes
- * the reader fail, as malformed input does.
+ * longer one, or an array with more elements than REPLY_ELEMENTS_MAX, makes
+ * the reader fail, as malformed input does (and nesting beyond hiredis' limit).
  */
 #ifndef REDLOCK_REPLY_H
 #define REDLOCK_REPLY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-#include <hiredis/read.h>
-
 #define REPLY_TEXT_MAX (64 * 1024) /* INFO takes 5 KiB; ten times that, and round. */
+#define REPLY_ELEMENTS_MAX 1024    /* Of any array; nothing that we send is answered by one. */
+
+struct redisReader; /* hiredis'; only reply.c needs its insides. */
 
 enum reply_type {
     REPLY_STATUS,
@@ -23,6 +25,7 @@ enum reply_type {
     REPLY_INTEGER,
     REPLY_NIL,
     REPLY_ARRAY, /* Elements are skipped. */
+    REPLY_OTHER, /* What RESP3 adds: maps, doubles, ...; not kept, for we never ask for RESP3. */
 };
 
 struct reply {
@@ -35,10 +38,17 @@ struct reply {
 
 /* A reader that decodes into *reply, which is zeroes and outlives it; NULL
  * without memory.  redisReaderGetReply() then gives a pointer to *reply. */
-redisReader *reply_reader(struct reply *reply);
+struct redisReader *reply_reader(struct reply *reply);
 
 /* Make an existing reader, a redisContext's, do so. */
-void reply_attach(struct reply *reply, redisReader *reader);
+void reply_attach(struct reply *reply, struct redisReader *reader);
+
+/*
+ * Whether the reader has buffered more than any reply that it could accept.
+ * hiredis hands over a text only when all of it has come, up to half a GiB, so
+ * this must be asked whenever bytes were fed and all whole replies taken.
+ */
+bool reply_overflows(const struct redisReader *reader);
 
 /* Free the text. */
 void reply_done(struct reply *reply);

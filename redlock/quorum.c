@@ -668,6 +668,10 @@ void quorum_step(struct quorum *q, const struct quorum_event *event,
     case QUORUM_EV_CANCEL:
         on_cancel(&s);
         break;
+    case QUORUM_EV_DETACH:
+        q->may_hold = 0;
+        on_cancel(&s);
+        break;
     case QUORUM_EV_REPLY:
         on_reply(&s);
         break;

@@ -42,7 +42,8 @@ enum quorum_event_type {
     QUORUM_EV_ADOPT,   /* Likewise. */
     QUORUM_EV_EXTEND,  /* Only where quorum_may_extend(). */
     QUORUM_EV_RELEASE, /* Any state but RELEASING; ends with a status. */
-    QUORUM_EV_CANCEL,  /* Any state; ends without one. */
+    QUORUM_EV_CANCEL,  /* Any state; undoes everything, ends without one. */
+    QUORUM_EV_DETACH,  /* Any state; undoes nothing, ends without one. */
     QUORUM_EV_REPLY,   /* A master answered. */
     QUORUM_EV_LINK,    /* A link came up or went down: what was asked on it stays unanswered. */
     QUORUM_EV_TIMER,   /* wake_at has come (being early does no harm). */

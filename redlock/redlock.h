@@ -245,7 +245,7 @@ struct redlock_stats {
     uint64_t lost;        /* Leases that ended without being asked to. */
     uint64_t rounds;      /* Times that the masters were asked for a lock. */
     uint64_t commands;    /* Commands sent to masters, handshakes aside. */
-    uint64_t late_yes;    /* Votes that came after their round was lost, and were undone. */
+    uint64_t late_yes;    /* Grants that came when their round was over, and were undone. */
     uint64_t connects;    /* Links that came up. */
     uint32_t leases;      /* Leases in memory now, those being cleaned up included. */
     uint32_t masters;     /* Masters configured. */

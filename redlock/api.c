@@ -1,0 +1,356 @@
+/*
+ * api.c - the public calls on leases, of both kinds of client.
+ *
+ * A blocking call is an asynchronous one with a waiter in the place of the
+ * callback.
+ */
+#include "redlock/redlock.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "redlock/blocking.h"
+#include "redlock/client.h"
+#include "redlock/error.h"
+#include "redlock/loop.h"
+
+/* ---- What both kinds share ---- */
+
+/* Check everything that can be checked, and make the lease. */
+static int make_lease(struct redlock *rl, const char *resource, const char *token,
+                      const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+{
+    struct redlock_lock_options all;
+    struct quorum_config config;
+    struct redlock_lease *lease;
+    int status = options_check_name(resource);
+
+    if (status != REDLOCK_OK)
+        return status;
+    status = options_lock(&rl->options, opts, &all, &config);
+    if (status != REDLOCK_OK)
+        return status;
+    lease = lease_new(rl, resource, token, &all, &config);
+    if (lease == NULL)
+        return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
+    *ret_lease = lease;
+    return REDLOCK_OK;
+}
+
+static int need_kind(const struct redlock *rl, bool blocking)
+{
+    if (!blocking && rl->blocking != NULL)
+        return error_set(REDLOCK_E_STATE, "an asynchronous call on a blocking client");
+    if (blocking && rl->blocking == NULL)
+        return error_set(REDLOCK_E_STATE, "a blocking call on a client with a loop");
+    if (blocking && blocking_is_self(rl->blocking))
+        return error_set(REDLOCK_E_STATE, "a blocking call from a callback");
+    return REDLOCK_OK;
+}
+
+/* client_enter() for a lease: also OK only if the lease is the caller's. */
+static int enter_lease(struct redlock_lease *lease, bool blocking)
+{
+    int status;
+
+    error_clear();
+    if (lease == NULL)
+        return lease_check(lease);
+    status = client_enter(lease->rl);
+    if (status != REDLOCK_OK)
+        return status;
+    status = lease_check(lease);
+    if (status == REDLOCK_OK)
+        status = need_kind(lease->rl, blocking);
+    if (status != REDLOCK_OK)
+        client_leave(lease->rl);
+    return status;
+}
+
+static void start(struct redlock_lease *lease, enum lease_op op, enum quorum_event_type type,
+                  uint32_t ttl_ms)
+{
+    struct quorum_event event = {.type = type, .lease = ttl_ms * DRIFT_MS};
+
+    lease->op = (uint8_t)op;
+    lease_step(lease, &event);
+}
+
+/* Whether the lease can be extended now, and to that. */
+static int check_extend(const struct redlock_lease *lease, uint32_t ttl_ms)
+{
+    const struct options *options = &lease->rl->options;
+    drift_span ttl = ttl_ms * DRIFT_MS;
+
+    if (ttl_ms > options->max_ttl_ms)
+        return error_set(REDLOCK_E_INVAL, "extend: ttl %u ms is longer than max_ttl %u ms", ttl_ms,
+                         options->max_ttl_ms);
+    if (ttl_ms != 0 && drift_allowance(ttl, &options->drift) >= ttl)
+        return error_set(REDLOCK_E_INVAL, "extend: ttl %u ms is not longer than its allowance",
+                         ttl_ms);
+    if (lease->op != LEASE_OP_NONE || !quorum_may_extend(&lease->q))
+        return error_set(REDLOCK_E_STATE, "extend: the lease is not held yet, or is busy");
+    return REDLOCK_OK;
+}
+
+/* An extend that is overtaken by an unlock ends with it. */
+static void drop_extend(struct redlock_lease *lease)
+{
+    if (lease->op == LEASE_OP_EXTEND && lease->waiter != NULL) {
+        struct waiter *waiter = lease->waiter;
+
+        lease->waiter = NULL;
+        waiter_wake(waiter, error_set(REDLOCK_LOST, "extend: unlocked meanwhile"));
+    }
+    lease->ready_done = false;
+}
+
+/* ---- On the caller's loop ---- */
+
+int redlock_lock_async(struct redlock *rl, const char *resource,
+                       const struct redlock_lock_options *opts, redlock_done_fn *done, void *arg,
+                       struct redlock_lease **ret_lease)
+{
+    struct redlock_lease *lease;
+    int status = client_enter(rl);
+
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "acquire");
+    status = need_kind(rl, false);
+    if (status == REDLOCK_OK && done == NULL)
+        status = error_set(REDLOCK_E_INVAL, "done is NULL");
+    if (status == REDLOCK_OK)
+        status = make_lease(rl, resource, NULL, opts, &lease);
+    if (status != REDLOCK_OK) {
+        client_leave(rl);
+        return error_wrap(status, "acquire");
+    }
+    lease->done = done;
+    lease->arg = arg;
+    if (ret_lease != NULL)
+        *ret_lease = lease;
+    start(lease, LEASE_OP_LOCK, QUORUM_EV_ACQUIRE, 0);
+    client_leave(rl);
+    return REDLOCK_OK;
+}
+
+int redlock_extend_async(struct redlock_lease *lease, uint32_t ttl_ms, redlock_done_fn *done,
+                         void *arg)
+{
+    int status = enter_lease(lease, false);
+
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "extend");
+    status = done != NULL ? check_extend(lease, ttl_ms)
+                          : error_set(REDLOCK_E_INVAL, "extend: done is NULL");
+    if (status == REDLOCK_OK) {
+        lease->done = done;
+        lease->arg = arg;
+        start(lease, LEASE_OP_EXTEND, QUORUM_EV_EXTEND, ttl_ms);
+    }
+    client_leave(lease->rl);
+    return status;
+}
+
+int redlock_unlock_async(struct redlock_lease *lease, redlock_done_fn *done, void *arg)
+{
+    struct redlock *rl;
+    int status;
+
+    if (lease == NULL)
+        return REDLOCK_OK;
+    rl = lease->rl;
+    status = enter_lease(lease, false);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "release");
+    if (lease->op == LEASE_OP_LOCK) {
+        client_leave(rl);
+        return error_set(REDLOCK_E_STATE, "release: not held yet; cancel it instead");
+    }
+    drop_extend(lease);
+    lease->owned = false;
+    lease->lost = NULL;
+    lease->done = done;
+    lease->arg = arg;
+    start(lease, LEASE_OP_UNLOCK, QUORUM_EV_RELEASE, 0);
+    client_leave(rl);
+    return REDLOCK_OK;
+}
+
+/* The lease ends without a word to the caller. */
+static void give_up(struct redlock_lease *lease, struct quorum_event *event)
+{
+    lease->ready_done = lease->ready_lost = false;
+    lease->op = LEASE_OP_NONE;
+    lease_step(lease, event);
+    lease_let_go(lease);
+}
+
+void redlock_cancel(struct redlock_lease *lease)
+{
+    struct quorum_event event = {.type = QUORUM_EV_CANCEL};
+    struct redlock *rl;
+
+    if (lease == NULL)
+        return;
+    rl = lease->rl;
+    if (enter_lease(lease, false) != REDLOCK_OK)
+        return;
+    give_up(lease, &event);
+    client_leave(rl);
+}
+
+/* ---- Blocking ---- */
+
+static void begin_wait(struct redlock_lease *lease, struct waiter *waiter)
+{
+    (void)sem_init(&waiter->done, 0, 0);
+    waiter->message[0] = 0;
+    lease->waiter = waiter;
+}
+
+/* Not under the mutex.  The lease may be gone already. */
+static int end_wait(struct waiter *waiter)
+{
+    while (sem_wait(&waiter->done) != 0 && errno == EINTR)
+        ;
+    (void)sem_destroy(&waiter->done);
+    if (waiter->message[0] != 0)
+        return error_set(waiter->status, "%s", waiter->message);
+    return waiter->status;
+}
+
+int redlock_lock(struct redlock *rl, const char *resource,
+                 const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+{
+    struct redlock_lease *lease;
+    struct waiter waiter;
+    int status = client_enter(rl);
+
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "acquire");
+    status = need_kind(rl, true);
+    if (status == REDLOCK_OK && ret_lease == NULL)
+        status = error_set(REDLOCK_E_INVAL, "ret_lease is NULL");
+    if (status == REDLOCK_OK)
+        status = make_lease(rl, resource, NULL, opts, &lease);
+    if (status != REDLOCK_OK) {
+        client_leave(rl);
+        return error_wrap(status, "acquire");
+    }
+    begin_wait(lease, &waiter);
+    start(lease, LEASE_OP_LOCK, QUORUM_EV_ACQUIRE, 0);
+    lease_reap(lease);
+    client_leave(rl);
+    status = end_wait(&waiter);
+    if (status == REDLOCK_OK)
+        *ret_lease = lease;
+    return status;
+}
+
+int redlock_extend(struct redlock_lease *lease, uint32_t ttl_ms)
+{
+    struct waiter waiter;
+    int status = enter_lease(lease, true);
+
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "extend");
+    status = check_extend(lease, ttl_ms);
+    if (status != REDLOCK_OK) {
+        client_leave(lease->rl);
+        return status;
+    }
+    begin_wait(lease, &waiter);
+    start(lease, LEASE_OP_EXTEND, QUORUM_EV_EXTEND, ttl_ms);
+    client_leave(lease->rl);
+    return end_wait(&waiter);
+}
+
+int redlock_unlock(struct redlock_lease *lease)
+{
+    struct redlock *rl;
+    struct waiter waiter;
+    int status;
+
+    if (lease == NULL)
+        return REDLOCK_OK;
+    rl = lease->rl;
+    status = enter_lease(lease, true);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "release");
+    drop_extend(lease);
+    lease->owned = false;
+    lease->lost = NULL;
+    begin_wait(lease, &waiter);
+    start(lease, LEASE_OP_UNLOCK, QUORUM_EV_RELEASE, 0);
+    lease_reap(lease);
+    client_leave(rl);
+    return end_wait(&waiter);
+}
+
+/* ---- Either kind ---- */
+
+int redlock_adopt(struct redlock *rl, const char *resource, const char *token,
+                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+{
+    struct redlock_lease *lease;
+    int status = client_enter(rl);
+
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "adopt");
+    if (ret_lease == NULL || token == NULL)
+        status = error_set(REDLOCK_E_INVAL, "%s is NULL", token == NULL ? "token" : "ret_lease");
+    else if (token[0] == 0 || strlen(token) > REDLOCK_TOKEN_MAX)
+        status = error_set(REDLOCK_E_INVAL, "a token has 1 to %d bytes", REDLOCK_TOKEN_MAX);
+    if (status == REDLOCK_OK)
+        status = make_lease(rl, resource, token, opts, &lease);
+    if (status == REDLOCK_OK) {
+        start(lease, LEASE_OP_NONE, QUORUM_EV_ADOPT, 0);
+        *ret_lease = lease;
+    }
+    client_leave(rl);
+    return status == REDLOCK_OK ? status : error_wrap(status, "adopt");
+}
+
+int redlock_detach(struct redlock_lease *lease)
+{
+    struct quorum_event event = {.type = QUORUM_EV_DETACH};
+    struct redlock *rl;
+    int status;
+
+    if (lease == NULL)
+        return REDLOCK_OK;
+    rl = lease->rl;
+    status = enter_lease(lease, rl->blocking != NULL);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "detach");
+    if (lease->waiter != NULL || lease->op == LEASE_OP_LOCK) {
+        client_leave(rl);
+        return error_set(REDLOCK_E_STATE, "detach: a call with the lease is under way");
+    }
+    give_up(lease, &event);
+    client_leave(rl);
+    return REDLOCK_OK;
+}
+
+uint32_t redlock_remaining_ms(const struct redlock_lease *lease)
+{
+    drift_time deadline;
+
+    if (lease == NULL)
+        return 0;
+    deadline = atomic_load_explicit(&lease->deadline, memory_order_relaxed);
+    return deadline != 0 ? drift_to_ms(drift_until(loop_now(lease->rl->loop), deadline)) : 0;
+}
+
+const char *redlock_resource(const struct redlock_lease *lease)
+{
+    return lease != NULL && lease->name != NULL ? lease->name : "";
+}
+
+const char *redlock_token(const struct redlock_lease *lease)
+{
+    if (lease == NULL)
+        return "";
+    return lease->adopted != NULL ? lease->adopted : lease->token;
+}

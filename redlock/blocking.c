@@ -1,0 +1,182 @@
+/*
+ * blocking.c - a thread that runs the loop while others wait.
+ */
+#include "redlock/blocking.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <ev.h>
+
+#include "redlock/client.h"
+#include "redlock/error.h"
+
+struct blocking {
+    struct redlock *rl;
+    struct ev_loop *ev;
+    ev_async stop;
+    pthread_mutex_t mutex;
+    pthread_cond_t idle;
+    pthread_t thread;
+    bool started, stopping;
+};
+
+/* ---- The thread ---- */
+
+static void on_stop(struct ev_loop *ev, ev_async *stop, int events)
+{
+    (void)stop, (void)events;
+    ev_break(ev, EVBREAK_ALL);
+}
+
+/* libev calls these around its sleep. */
+static void before_sleep(struct ev_loop *ev)
+{
+    struct blocking *blocking = ev_userdata(ev);
+
+    blocking_unlock(blocking);
+}
+
+static void after_sleep(struct ev_loop *ev)
+{
+    struct blocking *blocking = ev_userdata(ev);
+
+    blocking_lock(blocking);
+}
+
+static void *run(void *arg)
+{
+    struct blocking *blocking = arg;
+
+    blocking_lock(blocking);
+    if (!blocking->stopping)
+        ev_run(blocking->ev, 0);
+    blocking_unlock(blocking);
+    return NULL;
+}
+
+struct blocking *blocking_new(struct redlock *rl)
+{
+    struct blocking *blocking = calloc(1, sizeof *blocking);
+    pthread_condattr_t attr;
+
+    if (blocking == NULL)
+        return NULL;
+    blocking->rl = rl;
+    blocking->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
+    if (blocking->ev == NULL)
+        goto fail_loop;
+    ev_set_userdata(blocking->ev, blocking);
+    ev_set_loop_release_cb(blocking->ev, before_sleep, after_sleep);
+    ev_async_init(&blocking->stop, on_stop);
+    ev_async_start(blocking->ev, &blocking->stop);
+    (void)pthread_mutex_init(&blocking->mutex, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&blocking->idle, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    return blocking;
+
+fail_loop:
+    free(blocking);
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+int blocking_start(struct blocking *blocking)
+{
+    sigset_t all, before;
+    int error;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&blocking->thread, NULL, run, blocking);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0)
+        return error_set(REDLOCK_E_SYSTEM, "open: cannot start a thread: %s", strerror(error));
+    blocking->started = true;
+    return REDLOCK_OK;
+}
+
+void blocking_stop(struct blocking *blocking)
+{
+    if (!blocking->started)
+        return;
+    blocking_lock(blocking);
+    blocking->stopping = true;
+    ev_async_send(blocking->ev, &blocking->stop);
+    blocking_unlock(blocking);
+    (void)pthread_join(blocking->thread, NULL);
+    blocking->started = false;
+}
+
+void blocking_free(struct blocking *blocking)
+{
+    ev_async_stop(blocking->ev, &blocking->stop);
+    ev_loop_destroy(blocking->ev);
+    (void)pthread_mutex_destroy(&blocking->mutex);
+    (void)pthread_cond_destroy(&blocking->idle);
+    free(blocking);
+}
+
+bool blocking_was_idle(struct blocking *blocking)
+{
+    if (pthread_mutex_trylock(&blocking->mutex) != 0)
+        return false;
+    (void)pthread_mutex_unlock(&blocking->mutex);
+    return true;
+}
+
+struct ev_loop *blocking_loop(struct blocking *blocking)
+{
+    return blocking->ev;
+}
+
+void blocking_lock(struct blocking *blocking)
+{
+    (void)pthread_mutex_lock(&blocking->mutex);
+}
+
+void blocking_unlock(struct blocking *blocking)
+{
+    (void)pthread_mutex_unlock(&blocking->mutex);
+}
+
+bool blocking_is_self(const struct blocking *blocking)
+{
+    return blocking->started && pthread_equal(pthread_self(), blocking->thread);
+}
+
+/* ---- Waiting ---- */
+
+void waiter_wake(struct waiter *waiter, int status)
+{
+    waiter->status = status;
+    (void)memccpy(waiter->message, error_message(), 0, sizeof waiter->message);
+    (void)sem_post(&waiter->done);
+}
+
+void blocking_idle(struct blocking *blocking)
+{
+    (void)pthread_cond_signal(&blocking->idle);
+}
+
+void blocking_wait_idle(struct blocking *blocking, drift_span at_most)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(at_most / DRIFT_S);
+    until.tv_nsec += (long)(at_most % DRIFT_S);
+    if (until.tv_nsec >= (long)DRIFT_S) {
+        until.tv_nsec -= (long)DRIFT_S;
+        until.tv_sec++;
+    }
+    while (blocking->rl->stats.leases > 0)
+        if (pthread_cond_timedwait(&blocking->idle, &blocking->mutex, &until) == ETIMEDOUT)
+            return;
+}

@@ -1,0 +1,108 @@
+/*
+ * client.h - what a client is made of, for the files that make it up.
+ *
+ * client.c owns it; lease.c runs the leases; master.c (or the simulator's
+ * masters) calls client_on_*(); blocking.c adds a mutex and a thread.
+ */
+#ifndef REDLOCK_CLIENT_H
+#define REDLOCK_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redlock/alarm.h"
+#include "redlock/lease.h"
+#include "redlock/master.h"
+#include "redlock/options.h"
+#include "redlock/redlock.h"
+#include "redlock/reply.h"
+#include "redlock/token.h"
+#include "redlock/wire.h"
+
+struct blocking;
+struct loop;
+
+struct redlock {
+    struct options options;
+    struct token_key tokens;
+    struct loop *loop;
+    struct blocking *blocking; /* NULL: a client on the caller's loop. */
+    struct master *masters[REDLOCK_MASTERS_MAX];
+    quorum_mask up;     /* Masters that take a command now. */
+    quorum_mask coming; /* Masters whose first attempt to connect goes on. */
+    quorum_mask dirty;  /* Masters with something to write, or to close. */
+
+    struct redlock_lease **slots; /* By slot; NULL: free. */
+    uint32_t *slots_free;         /* A stack of free slots. */
+    uint32_t slots_len, slots_free_len, slots_room;
+    uint64_t serial; /* Of the latest lease. */
+    struct redlock_lease *spare_first, *spare_last; /* Freed leases, the oldest first. */
+    uint32_t spare_len;
+    struct alarms alarms;
+    drift_time armed;           /* What the loop was told last. */
+    struct redlock_lease *ready; /* Leases with callbacks to run, in order. */
+    struct redlock_lease **ready_end;
+
+    uint64_t dice;   /* State of the generator of pauses. */
+    unsigned forks;  /* How many forks had happened when it was opened. */
+    bool closing;
+    bool *gone;      /* Set when the client is closed by a callback of its own. */
+    struct redlock_stats stats;
+    void (*on_query)(struct redlock *rl, unsigned master, uint32_t query,
+                     const struct reply *reply); /* reply NULL: the link broke. */
+    void *query_arg;
+    char scratch[WIRE_MAX];
+};
+
+/* ---- Upcalls ---- */
+
+/* A master answered one of its asks, in order. */
+void client_on_reply(struct redlock *rl, unsigned master, const struct master_ask *ask,
+                     const struct reply *reply);
+
+/* A link came up (or may take commands), or is gone: sets the masks, and
+ * tells the leases that care.  coming: the first attempt goes on. */
+void client_on_link(struct redlock *rl, unsigned master, bool up, bool coming);
+
+/* The queue of an up link is full, or not any more: no event, only the mask. */
+void client_set_up(struct redlock *rl, unsigned master, bool up);
+
+/* The time has come. */
+void client_on_timer(struct redlock *rl);
+
+/* Write to all masters that need it. */
+void client_flush(struct redlock *rl);
+
+/*
+ * Run the callbacks that are due.  The last thing that an event of the loop
+ * does: the client may be gone when it returns.
+ */
+void client_deliver(struct redlock *rl);
+
+/* ---- For the API ---- */
+
+/* Begin a call: OK, or E_INVAL or E_STATE with a message; then, and only
+ * then, client_leave() must follow. */
+int client_enter(struct redlock *rl);
+void client_leave(struct redlock *rl);
+
+/* Tell the loop when to call client_on_timer(), if that is earlier than it
+ * knows: the last thing of every call and every event. */
+void client_arm(struct redlock *rl);
+
+/* Put a lease at the end of the list of those with callbacks to run. */
+void client_make_ready(struct redlock *rl, struct redlock_lease *lease);
+
+/* 32 fair bits for spreading retries; nothing secret. */
+uint32_t client_random(struct redlock *rl);
+
+/* One line to the caller's log. */
+void client_log(const struct redlock *rl, enum redlock_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Send a command of one's own to a master that is up; the answer goes to
+ * rl->on_query.  For the `redlock` command only. */
+void client_query(struct redlock *rl, unsigned master, uint32_t query, const char *command,
+                  size_t command_len);
+
+#endif /* REDLOCK_CLIENT_H */

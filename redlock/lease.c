@@ -1,0 +1,404 @@
+/*
+ * lease.c - carries out what the machine decides, and nothing else.
+ */
+#include "redlock/lease.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/blocking.h"
+#include "redlock/client.h"
+#include "redlock/error.h"
+#include "redlock/loop.h"
+#include "redlock/vote.h"
+
+#define QUOTED_MAX 80 /* Of a name in a message. */
+
+/* ---- Memory ---- */
+
+static int grow_slots(struct redlock *rl)
+{
+    uint32_t room = rl->slots_room ? rl->slots_room * 2 : 64;
+    struct redlock_lease **slots;
+    uint32_t *slots_free;
+
+    if (rl->slots_room > UINT32_MAX / 4 || alarm_reserve(&rl->alarms, room) != 0)
+        return -1;
+    slots = realloc(rl->slots, room * sizeof(struct redlock_lease *));
+    if (slots == NULL)
+        return -1;
+    rl->slots = slots;
+    slots_free = realloc(rl->slots_free, room * sizeof *slots_free);
+    if (slots_free == NULL)
+        return -1;
+    rl->slots_free = slots_free;
+    rl->slots_room = room;
+    return 0;
+}
+
+/* Memory of the oldest spare lease, if there are enough of them, or new. */
+static struct redlock_lease *take_memory(struct redlock *rl)
+{
+    struct redlock_lease *lease = rl->spare_first;
+
+    if (rl->spare_len <= LEASE_SPARE_MIN)
+        return malloc(sizeof *lease);
+    rl->spare_first = lease->next;
+    rl->spare_len--;
+    return lease;
+}
+
+static void give_memory(struct redlock *rl, struct redlock_lease *lease)
+{
+    lease->next = NULL;
+    if (rl->spare_len++ == 0)
+        rl->spare_first = lease;
+    else
+        rl->spare_last->next = lease;
+    rl->spare_last = lease;
+}
+
+static void take_slot(struct redlock *rl, struct redlock_lease *lease)
+{
+    lease->slot = rl->slots_free_len > 0 ? rl->slots_free[--rl->slots_free_len] : rl->slots_len++;
+    rl->slots[lease->slot] = lease;
+    lease->serial = ++rl->serial;
+}
+
+struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char *token,
+                                const struct redlock_lock_options *opts,
+                                const struct quorum_config *config)
+{
+    size_t name_len = strlen(name);
+    size_t token_len = token != NULL ? strlen(token) : 0;
+    char *names = malloc(name_len + 1 + token_len + 1);
+    struct redlock_lease *lease;
+
+    if (names == NULL)
+        return NULL;
+    if (rl->slots_free_len == 0 && rl->slots_len == rl->slots_room && grow_slots(rl) != 0)
+        goto fail_names;
+    lease = take_memory(rl);
+    if (lease == NULL)
+        goto fail_names;
+
+    *lease = (struct redlock_lease){.rl = rl, .owned = true, .alive = true};
+    lease->name = memcpy(names, name, name_len + 1);
+    lease->name_len = (uint16_t)name_len;
+    if (token != NULL)
+        lease->adopted = memcpy(names + name_len + 1, token, token_len + 1);
+    lease->lost = opts->lost;
+    lease->lost_arg = opts->lost_arg;
+    lease->alarm.pos = ALARM_OFF;
+    lease->wake_at = DRIFT_NEVER;
+    quorum_init(&lease->q, config);
+    take_slot(rl, lease);
+    rl->stats.leases++;
+    return lease;
+
+fail_names:
+    free(names);
+    return NULL;
+}
+
+void lease_free(struct redlock_lease *lease)
+{
+    struct redlock *rl = lease->rl;
+
+    alarm_set(&rl->alarms, &lease->alarm, DRIFT_NEVER);
+    rl->slots[lease->slot] = NULL;
+    rl->slots_free[rl->slots_free_len++] = lease->slot;
+    free(lease->name);
+    lease->name = lease->adopted = NULL;
+    lease->owned = lease->alive = false;
+    atomic_store_explicit(&lease->deadline, 0, memory_order_relaxed);
+    give_memory(rl, lease);
+    rl->stats.leases--;
+}
+
+void lease_reap(struct redlock_lease *lease)
+{
+    struct redlock *rl = lease->rl;
+
+    if (lease->owned || lease->pinned || lease->is_ready || !quorum_is_settled(&lease->q))
+        return;
+    lease_free(lease);
+    if (rl->stats.leases == 0 && rl->blocking != NULL)
+        blocking_idle(rl->blocking);
+}
+
+void lease_let_go(struct redlock_lease *lease)
+{
+    lease->owned = false;
+    lease->lost = NULL;
+    lease_reap(lease);
+}
+
+int lease_check(const struct redlock_lease *lease)
+{
+    if (lease == NULL)
+        return error_set(REDLOCK_E_INVAL, "the lease is NULL");
+    if (!lease->alive || !lease->owned)
+        return error_set(REDLOCK_E_STATE, "the lease has been unlocked or given up already");
+    return REDLOCK_OK;
+}
+
+/* ---- Actions ---- */
+
+static struct wire_args args_of(struct redlock_lease *lease, uint32_t round)
+{
+    struct wire_args args = {
+        .name = lease->name,
+        .name_len = lease->name_len,
+        .token = lease->token,
+        .token_len = TOKEN_LEN,
+        .ttl_ms = drift_to_ms(lease->q.lease),
+    };
+
+    if (lease->adopted != NULL) {
+        args.token = lease->adopted;
+        args.token_len = strlen(lease->adopted);
+    } else if (lease->token_round != round) {
+        token_write(&lease->rl->tokens, lease->serial, round, lease->token);
+        lease->token_round = round;
+    }
+    return args;
+}
+
+static size_t encode(struct redlock_lease *lease, enum quorum_command command, uint32_t round,
+                     bool in_full, char *buf)
+{
+    struct wire_args args = args_of(lease, round);
+
+    switch (command) {
+    case QUORUM_CMD_SET:
+        return wire_set(buf, &args);
+    case QUORUM_CMD_EXTEND:
+        return wire_script(buf, SCRIPT_EXTEND, in_full, &args);
+    case QUORUM_CMD_RELEASE:
+        return wire_script(buf, SCRIPT_RELEASE, in_full, &args);
+    }
+    return 0;
+}
+
+/* The bytes are the same for all masters but those with an older round. */
+static void carry_out(struct redlock_lease *lease, const struct quorum_send *send)
+{
+    struct redlock *rl = lease->rl;
+    struct master_ask ask = {lease->slot, (uint32_t)lease->serial, send->ask,
+                             (uint8_t)send->command};
+    uint32_t encoded = 0; /* No round has this number. */
+    size_t len = 0;
+
+    if (send->command == QUORUM_CMD_SET && lease->token_round != lease->q.round)
+        rl->stats.rounds++;
+    for (unsigned m = 0; m < lease->q.config.masters; m++) {
+        if (!(send->to & 1u << m))
+            continue;
+        if (lease->q.round_of[m] != encoded) {
+            encoded = lease->q.round_of[m];
+            len = encode(lease, send->command, encoded, false, rl->scratch);
+        }
+        master_send(rl->masters[m], &ask, rl->scratch, len);
+        rl->stats.commands++;
+    }
+    /* What redlock_token() shows is the live one. */
+    if (lease->q.round != 0 && lease->q.round != lease->token_round)
+        (void)args_of(lease, lease->q.round);
+}
+
+static void count_end(struct redlock *rl, enum lease_op op, int status)
+{
+    switch (op) {
+    case LEASE_OP_LOCK:
+        rl->stats.acquired += status == REDLOCK_OK;
+        rl->stats.contended += status == REDLOCK_CONTENDED;
+        rl->stats.unreachable += status == REDLOCK_UNREACHABLE;
+        rl->stats.too_late += status == REDLOCK_TOO_LATE;
+        break;
+    case LEASE_OP_UNLOCK:
+        rl->stats.released += status == REDLOCK_OK;
+        break;
+    case LEASE_OP_EXTEND:
+    case LEASE_OP_NONE:
+        break;
+    }
+}
+
+/* The operation is over: wake who waits for it, or line up its callback. */
+static void end_op(struct redlock_lease *lease, int status)
+{
+    count_end(lease->rl, lease->op, status);
+    if (lease->waiter != NULL) {
+        struct waiter *waiter = lease->waiter;
+
+        lease->waiter = NULL;
+        if (lease->op == LEASE_OP_LOCK && status != REDLOCK_OK)
+            lease->owned = false;
+        lease_explain(lease, lease->op, status);
+        lease->op = LEASE_OP_NONE;
+        waiter_wake(waiter, status);
+        return;
+    }
+    lease->status = (int8_t)status;
+    lease->ready_done = true;
+    client_make_ready(lease->rl, lease);
+}
+
+/* Forward at once, backward when it rings: see alarm.h. */
+static void set_alarm(struct redlock_lease *lease, drift_time at)
+{
+    lease->wake_at = at;
+    if (at == DRIFT_NEVER || (lease->alarm.pos != ALARM_OFF && lease->alarm.at <= at))
+        return;
+    alarm_set(&lease->rl->alarms, &lease->alarm, at);
+}
+
+/* For redlock_remaining_ms() in any thread. */
+static void publish_deadline(struct redlock_lease *lease)
+{
+    bool held = lease->q.state == QUORUM_HELD || lease->q.state == QUORUM_EXTENDING;
+    drift_time before = atomic_load_explicit(&lease->deadline, memory_order_relaxed);
+    drift_time after = held ? lease->q.deadline : 0;
+
+    if (after == before)
+        return;
+    lease->rl->stats.extended += before != 0 && after != 0;
+    atomic_store_explicit(&lease->deadline, after, memory_order_relaxed);
+}
+
+void lease_step(struct redlock_lease *lease, struct quorum_event *event)
+{
+    struct redlock *rl = lease->rl;
+    struct quorum_actions actions;
+
+    event->up = rl->up;
+    event->coming = rl->coming;
+    event->random = client_random(rl);
+    event->now = loop_now(rl->loop);
+    quorum_step(&lease->q, event, &actions);
+    for (unsigned i = 0; i < actions.send_len; i++)
+        carry_out(lease, &actions.send[i]);
+    set_alarm(lease, actions.wake_at);
+    publish_deadline(lease);
+    if (actions.lost) {
+        rl->stats.lost++;
+        if (lease->lost != NULL) {
+            lease->ready_lost = true;
+            client_make_ready(rl, lease);
+        }
+    }
+    if (actions.ended)
+        end_op(lease, actions.status);
+}
+
+/* A master without our scripts gets this one in full, and has it then. */
+static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t ask,
+                         enum quorum_command command)
+{
+    struct redlock *rl = lease->rl;
+    struct master_ask again = {lease->slot, (uint32_t)lease->serial, ask, (uint8_t)command};
+    size_t len;
+
+    if (!(rl->up & 1u << master) || lease->q.ask_of[master] != ask)
+        return false;
+    len = encode(lease, command, lease->q.round_of[master], true, rl->scratch);
+    master_send(rl->masters[master], &again, rl->scratch, len);
+    rl->stats.commands++;
+    return true;
+}
+
+void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
+                    enum quorum_command command, const struct reply *reply)
+{
+    struct vote vote = vote_count(command, reply);
+    struct quorum_event event = {
+        .type = QUORUM_EV_REPLY,
+        .master = master,
+        .ask = ask,
+        .command = command,
+        .vote = vote.vote,
+    };
+
+    if (vote.relink)
+        master_relink(lease->rl->masters[master],
+                      reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+    else if (!vote.noscript)
+        master_note(lease->rl->masters[master], reply->type == REPLY_ERROR ? reply->text : "");
+    if (vote.noscript && send_in_full(lease, master, ask, command))
+        return;
+    if (command == QUORUM_CMD_SET && vote.vote == QUORUM_VOTE_YES && ask != lease->q.round)
+        lease->rl->stats.late_yes++;
+    lease_step(lease, &event);
+    lease_reap(lease);
+}
+
+void lease_on_alarm(struct redlock_lease *lease, drift_time now)
+{
+    struct quorum_event event = {.type = QUORUM_EV_TIMER};
+
+    if (lease->wake_at > now) {
+        set_alarm(lease, lease->wake_at);
+        return;
+    }
+    lease_step(lease, &event);
+    lease_reap(lease);
+}
+
+/* ---- Messages ---- */
+
+static const char *op_name(enum lease_op op)
+{
+    switch (op) {
+    case LEASE_OP_LOCK:
+        return "acquire";
+    case LEASE_OP_EXTEND:
+        return "extend";
+    case LEASE_OP_UNLOCK:
+        return "release";
+    case LEASE_OP_NONE:
+        break;
+    }
+    return "lease";
+}
+
+/* The first masters that are to blame, as far as there is room. */
+static void list_troubles(const struct redlock_lease *lease, char *buf, size_t size)
+{
+    const struct redlock *rl = lease->rl;
+    uint32_t timeout_ms = drift_to_ms(rl->options.reply_timeout);
+    size_t len = 0;
+
+    buf[0] = 0;
+    for (unsigned m = 0; m < rl->options.masters_len && len < size; m++) {
+        const struct master *master = rl->masters[m];
+        const char *error = master_error(master);
+        char silence[48];
+
+        if ((rl->up & lease->q.owing & 1u << m) != 0) {
+            (void)snprintf(silence, sizeof silence, "no answer within %u ms", timeout_ms);
+            error = silence;
+        }
+        if (error[0] != 0)
+            len += (size_t)snprintf(buf + len, size - len, "%smaster %u (%s): %s",
+                                    len > 0 ? "; " : "", m + 1, master_name(master), error);
+    }
+}
+
+void lease_explain(const struct redlock_lease *lease, enum lease_op op, int status)
+{
+    char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
+
+    if (status == REDLOCK_OK) {
+        error_clear();
+        return;
+    }
+    error_quote(lease->name, lease->name_len, name, sizeof name);
+    troubles[0] = 0;
+    if (status == REDLOCK_UNREACHABLE || status == REDLOCK_TOO_LATE)
+        list_troubles(lease, troubles, sizeof troubles);
+    (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, redlock_strerror(status),
+                    troubles[0] != 0 ? ": " : "", troubles);
+}

@@ -1,0 +1,89 @@
+/*
+ * lease.h - one lease: the machine, its actions carried out, its callbacks.
+ *
+ * A lease lives in a slot of its client.  It is the caller's from lock or
+ * adopt until unlock, cancel, detach, or a failed lock; after that it stays
+ * only as long as some master may store a token of it and has to be told.
+ * Freed leases are used again, the oldest first and LEASE_SPARE_MIN of them
+ * never, so that a lease that is unlocked twice is recognized.
+ */
+#ifndef REDLOCK_LEASE_H
+#define REDLOCK_LEASE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redlock/alarm.h"
+#include "redlock/quorum.h"
+#include "redlock/redlock.h"
+#include "redlock/token.h"
+
+struct reply;
+struct waiter;
+
+#define LEASE_SPARE_MIN 256 /* No source: enough for a bug to show itself at once. */
+
+enum lease_op { LEASE_OP_NONE, LEASE_OP_LOCK, LEASE_OP_EXTEND, LEASE_OP_UNLOCK };
+
+struct redlock_lease {
+    struct redlock *rl;
+    struct quorum q;
+    struct alarm alarm;    /* Rings at wake_at or earlier. */
+    drift_time wake_at;    /* When the machine wants a TIMER. */
+    _Atomic uint64_t deadline; /* A copy of the machine's for any thread; 0: not held. */
+    uint64_t serial;       /* Never the same twice in one client. */
+    uint32_t slot;
+    uint32_t token_round;  /* The round that token is of; 0: none yet. */
+    bool owned;            /* By the caller. */
+    bool alive;            /* Not among the spare ones. */
+    bool is_ready;         /* In the client's list of callbacks to run; */
+    bool ready_lost;       /* which ones. */
+    bool ready_done;
+    bool pinned;           /* A callback runs with it. */
+    uint8_t op;            /* enum lease_op: what done is about. */
+    int8_t status;         /* For done. */
+    redlock_done_fn *done;
+    void *arg;
+    void (*lost)(struct redlock_lease *lease, void *lost_arg);
+    void *lost_arg;
+    struct waiter *waiter;      /* Of the blocking call under way. */
+    struct redlock_lease *next; /* In the ready list, or among the spare ones. */
+    char *name;
+    char *adopted; /* The token of an adopted lease, else NULL. */
+    uint16_t name_len;
+    char token[TOKEN_LEN + 1];
+};
+
+/* A new lease in a slot of its own, owned.  NULL without memory. */
+struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char *token,
+                                const struct redlock_lock_options *opts,
+                                const struct quorum_config *config);
+
+/* Feed the machine (event->type and what goes with it set; the rest is filled
+ * in here), carry out its actions, and note what callbacks are due. */
+void lease_step(struct redlock_lease *lease, struct quorum_event *event);
+
+/* What a master answered. */
+void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
+                    enum quorum_command command, const struct reply *reply);
+
+/* The alarm rang. */
+void lease_on_alarm(struct redlock_lease *lease, drift_time now);
+
+/* The caller's no more: free it now, or when all masters have been told. */
+void lease_let_go(struct redlock_lease *lease);
+
+/* Free it if nobody needs it. */
+void lease_reap(struct redlock_lease *lease);
+
+/* Free it whoever needs it: the client closes. */
+void lease_free(struct redlock_lease *lease);
+
+/* Set the thread's message to why op ended with status. */
+void lease_explain(const struct redlock_lease *lease, enum lease_op op, int status);
+
+/* OK if it is the caller's, else E_INVAL or E_STATE with a message. */
+int lease_check(const struct redlock_lease *lease);
+
+#endif /* REDLOCK_LEASE_H */

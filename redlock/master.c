@@ -1,0 +1,709 @@
+/*
+ * master.c - the link: resolve, connect, greet, up; and down again.
+ */
+#include "redlock/master.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <ev.h>
+#include <hiredis/hiredis.h>
+#include <sodium.h>
+
+#include "redlock/client.h"
+#include "redlock/loop.h"
+#include "redlock/reply.h"
+#include "redlock/resolve.h"
+#include "redlock/script.h"
+
+#define ERROR_MAX 160
+
+/* Time between two attempts: doubled from the first to the last, and then
+ * shortened by up to a half at random, so that clients that lost a master
+ * together do not come back together.  No source; a restart takes redis-server
+ * about 100 ms, and one SYN every two seconds is no load. */
+#define RETRY_FIRST_S 0.05
+#define RETRY_LAST_S 2.0
+
+/* A link that owes answers and has given none at so many looks in a row, a
+ * second or a reply timeout apart, is taken down: a host that vanished sends
+ * no reset, and the kernel would try for a quarter of an hour. */
+#define SILENT_LOOKS 3
+
+enum link { LINK_DOWN, LINK_RESOLVING, LINK_CONNECTING, LINK_GREETING, LINK_UP };
+
+enum greeting { GREET_AUTH, GREET_SELECT, GREET_RELEASE, GREET_EXTEND, GREET_INFO, GREET_LEN };
+
+struct master {
+    struct redlock *rl;
+    unsigned number;
+    const struct uri *uri;
+    struct ev_loop *ev;
+    enum link link;
+    redisContext *context; /* From CONNECTING on. */
+    struct resolve *resolve;
+    struct reply reply;
+    ev_io reader, writer;
+    ev_timer timer; /* Timeout, next look for silence, or next attempt, by link. */
+    unsigned attempts;       /* In a row without success. */
+    enum greeting greetings[GREET_LEN];
+    unsigned greetings_len, greetings_done;
+
+    struct master_ask *asks; /* A ring: what was sent and not answered. */
+    uint32_t asks_first, asks_len, asks_room;
+    char *out; /* What was not sent yet: [out_sent, out_len). */
+    size_t out_sent, out_len, out_room;
+    bool full;               /* Takes no more commands for now. */
+    bool doomed;             /* Goes down at the next flush, because of error. */
+    uint64_t answers;        /* On this connection; and when last looked. */
+    uint64_t answers_seen;
+    unsigned silent_looks;
+
+    struct master_info info;
+    char error[ERROR_MAX];
+};
+
+static void set_error(struct master *master, const char *what, const char *why)
+{
+    (void)snprintf(master->error, sizeof master->error, "%s%s", what, why);
+}
+
+static void doom(struct master *master, const char *what, const char *why)
+{
+    set_error(master, what, why);
+    master->doomed = true;
+    master->rl->dirty |= (quorum_mask)(1u << master->number);
+}
+
+/* ---- Down ---- */
+
+static void close_link(struct master *master)
+{
+    ev_io_stop(master->ev, &master->reader);
+    ev_io_stop(master->ev, &master->writer);
+    ev_timer_stop(master->ev, &master->timer);
+    if (master->resolve != NULL)
+        resolve_free(master->resolve);
+    if (master->context != NULL)
+        redisFree(master->context);
+    master->resolve = NULL;
+    master->context = NULL;
+    master->link = LINK_DOWN;
+    if (master->out != NULL)
+        sodium_memzero(master->out, master->out_len); /* May hold a password. */
+    master->out_sent = master->out_len = 0;
+    master->full = master->doomed = false;
+}
+
+static void start_timer(struct master *master, double seconds)
+{
+    ev_timer_stop(master->ev, &master->timer);
+    ev_timer_set(&master->timer, seconds, 0);
+    ev_timer_start(master->ev, &master->timer);
+}
+
+static double retry_in(struct master *master)
+{
+    double seconds = RETRY_FIRST_S;
+
+    for (unsigned i = 0; i < master->attempts && seconds < RETRY_LAST_S; i++)
+        seconds *= 2;
+    if (seconds > RETRY_LAST_S)
+        seconds = RETRY_LAST_S;
+    return seconds * (0.5 + client_random(master->rl) / (2.0 * UINT32_MAX));
+}
+
+/* Questions of the command's own are told; leases hear of the link. */
+static void drop_asks(struct master *master)
+{
+    while (master->asks_len > 0) {
+        struct master_ask *ask = &master->asks[master->asks_first];
+
+        master->asks_first = (master->asks_first + 1) & (master->asks_room - 1);
+        master->asks_len--;
+        if (ask->command == MASTER_QUERY)
+            client_on_reply(master->rl, master->number, ask, NULL);
+    }
+}
+
+/* The link is down, or did not come up; error says why. */
+static void go_down(struct master *master)
+{
+    bool was_up = master->link == LINK_UP;
+    double seconds;
+
+    if (master->answers > 0)
+        master->attempts = 0;
+    seconds = retry_in(master);
+    if (was_up || master->attempts == 0)
+        client_log(master->rl, REDLOCK_LOG_WARNING, "master %u (%s): %s; next attempt in %d ms",
+                   master->number + 1, master->uri->name, master->error, (int)(seconds * 1000));
+    master->attempts++;
+    close_link(master);
+    client_on_link(master->rl, master->number, false, false);
+    drop_asks(master);
+    start_timer(master, seconds);
+}
+
+static void fail(struct master *master, const char *what, const char *why)
+{
+    set_error(master, what, why);
+    go_down(master);
+}
+
+/* ---- Greeting ---- */
+
+/* Make room for so many bytes more; false: the link is doomed. */
+static bool make_room(struct master *master, size_t len)
+{
+    size_t room = master->out_room ? master->out_room : 4096;
+    char *out;
+
+    if (master->out_room - master->out_len >= len)
+        return true;
+    while (room - master->out_len < len)
+        room *= 2;
+    out = realloc(master->out, room);
+    if (out == NULL) {
+        doom(master, "out of memory", "");
+        return false;
+    }
+    master->out = out;
+    master->out_room = room;
+    return true;
+}
+
+static void append(struct master *master, const char *bytes, size_t len)
+{
+    if (!make_room(master, len))
+        return;
+    memcpy(master->out + master->out_len, bytes, len);
+    master->out_len += len;
+    master->rl->dirty |= (quorum_mask)(1u << master->number);
+}
+
+static void greet_with(struct master *master, enum greeting greeting, int argc, const char **argv)
+{
+    char *command;
+    int len = (int)redisFormatCommandArgv(&command, argc, argv, NULL);
+
+    if (len < 0) {
+        doom(master, "out of memory", "");
+        return;
+    }
+    append(master, command, (size_t)len);
+    sodium_memzero(command, (size_t)len);
+    free(command);
+    master->greetings[master->greetings_len++] = greeting;
+}
+
+static void greet_auth(struct master *master)
+{
+    const struct uri *uri = master->uri;
+    const char *both[] = {"AUTH", uri->user, uri->password};
+    const char *one[] = {"AUTH", uri->password};
+
+    if (uri->password == NULL)
+        return;
+    if (uri->user != NULL)
+        greet_with(master, GREET_AUTH, 3, both);
+    else
+        greet_with(master, GREET_AUTH, 2, one);
+}
+
+static void greet(struct master *master)
+{
+    char db[12];
+    const char *select[] = {"SELECT", db};
+    const char *release[] = {"SCRIPT", "LOAD", script_all[SCRIPT_RELEASE].text};
+    const char *extend[] = {"SCRIPT", "LOAD", script_all[SCRIPT_EXTEND].text};
+    const char *info[] = {"INFO"};
+
+    master->link = LINK_GREETING;
+    master->greetings_len = master->greetings_done = 0;
+    master->answers = master->answers_seen = 0;
+    master->silent_looks = 0;
+    greet_auth(master);
+    (void)snprintf(db, sizeof db, "%u", master->uri->db);
+    if (master->uri->db != 0)
+        greet_with(master, GREET_SELECT, 2, select);
+    greet_with(master, GREET_RELEASE, 3, release);
+    greet_with(master, GREET_EXTEND, 3, extend);
+    greet_with(master, GREET_INFO, 1, info);
+}
+
+/* Copy the value of "\nkey:value\r\n"; "?" if there is none. */
+static void read_field(const char *info, const char *key, char *value, size_t size)
+{
+    const char *at = strstr(info, key);
+    size_t len = 0;
+
+    (void)snprintf(value, size, "?");
+    if (at == NULL)
+        return;
+    at += strlen(key);
+    while (len + 1 < size && at[len] != '\r' && at[len] != '\n' && at[len] != 0)
+        len++;
+    memcpy(value, at, len);
+    value[len] = 0;
+}
+
+static void read_info(struct master *master, const struct reply *reply)
+{
+    const char *text = reply->type == REPLY_TEXT ? reply->text : ""; /* INFO may be forbidden. */
+    struct master_info *info = &master->info;
+    char uptime[24];
+
+    read_field(text, "\nredis_version:", info->version, sizeof info->version);
+    read_field(text, "\nrole:", info->role, sizeof info->role);
+    read_field(text, "\nrun_id:", info->run_id, sizeof info->run_id);
+    read_field(text, "\nuptime_in_seconds:", uptime, sizeof uptime);
+    info->uptime_s = strtoull(uptime, NULL, 10);
+}
+
+static void finish_greeting(struct master *master)
+{
+    if (strcmp(master->info.role, "slave") == 0) {
+        doom(master, "is a replica, not a master", "");
+        return;
+    }
+    master->link = LINK_UP;
+    master->error[0] = 0;
+    ev_timer_stop(master->ev, &master->timer);
+    client_log(master->rl, REDLOCK_LOG_INFO, "master %u (%s): up, version %s", master->number + 1,
+               master->uri->name, master->info.version);
+    client_on_link(master->rl, master->number, true, false);
+}
+
+static void check_script(struct master *master, const struct reply *reply, enum script_id script)
+{
+    if (reply->type != REPLY_TEXT || strcmp(reply->text, script_all[script].sha1) != 0)
+        doom(master, "SCRIPT LOAD gave another digest than ours: not a Redis?", "");
+}
+
+static void on_greeting(struct master *master, const struct reply *reply)
+{
+    static const char *const names[GREET_LEN] = {"AUTH: ", "SELECT: ", "SCRIPT LOAD: ",
+                                                 "SCRIPT LOAD: ", "INFO: "};
+    enum greeting greeting = master->greetings[master->greetings_done++];
+
+    if (reply->type == REPLY_ERROR && greeting != GREET_INFO) {
+        doom(master, names[greeting], reply->text);
+        return;
+    }
+    switch (greeting) {
+    case GREET_AUTH:
+    case GREET_SELECT:
+        if (reply->type != REPLY_STATUS)
+            doom(master, names[greeting], "answered with garbage");
+        break;
+    case GREET_RELEASE:
+        check_script(master, reply, SCRIPT_RELEASE);
+        break;
+    case GREET_EXTEND:
+        check_script(master, reply, SCRIPT_EXTEND);
+        break;
+    case GREET_INFO:
+        read_info(master, reply);
+        break;
+    case GREET_LEN:
+        break;
+    }
+    if (!master->doomed && master->greetings_done == master->greetings_len)
+        finish_greeting(master);
+}
+
+/* ---- Sending ---- */
+
+static bool has_room(const struct master *master)
+{
+    return master->asks_len < MASTER_ASKS_MAX &&
+           master->out_len - master->out_sent < MASTER_UNSENT_MAX;
+}
+
+static void look_again(struct master *master)
+{
+    double reply_timeout_s = (double)master->rl->options.reply_timeout / (double)DRIFT_S;
+
+    start_timer(master, reply_timeout_s > 1 ? reply_timeout_s : 1);
+}
+
+static bool grow_asks(struct master *master)
+{
+    uint32_t room = master->asks_room ? master->asks_room * 2 : 64;
+    struct master_ask *asks = malloc(room * sizeof *asks);
+
+    if (asks == NULL)
+        return false;
+    for (uint32_t i = 0; i < master->asks_len; i++)
+        asks[i] = master->asks[(master->asks_first + i) % master->asks_room];
+    free(master->asks);
+    master->asks = asks;
+    master->asks_first = 0;
+    master->asks_room = room;
+    return true;
+}
+
+void master_send(struct master *master, const struct master_ask *ask, const char *command,
+                 size_t command_len)
+{
+    assert(master->link == LINK_UP);
+    if (master->doomed)
+        return;
+    if (master->asks_len == master->asks_room && !grow_asks(master)) {
+        doom(master, "out of memory", "");
+        return;
+    }
+    append(master, command, command_len);
+    if (master->doomed)
+        return;
+    /* The room is a power of two, and MASTER_ASKS_MAX is too. */
+    master->asks[(master->asks_first + master->asks_len++) & (master->asks_room - 1)] = *ask;
+    if (!has_room(master)) {
+        master->full = true;
+        client_set_up(master->rl, master->number, false);
+    }
+    if (!ev_is_active(&master->timer)) {
+        look_again(master);
+        loop_kick(master->rl->loop);
+    }
+}
+
+static void look_if_full(struct master *master)
+{
+    if (!master->full || !has_room(master))
+        return;
+    master->full = false;
+    client_set_up(master->rl, master->number, true);
+}
+
+/* False: the link is broken; error says why. */
+static bool write_out(struct master *master)
+{
+    while (master->out_sent < master->out_len) {
+        ssize_t n = send(master->context->fd, master->out + master->out_sent,
+                         master->out_len - master->out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            break;
+        if (n < 0) {
+            set_error(master, "", strerror(errno));
+            return false;
+        }
+        master->out_sent += (size_t)n;
+    }
+    if (master->out_sent == master->out_len) {
+        if (master->link == LINK_GREETING)
+            sodium_memzero(master->out, master->out_len);
+        master->out_sent = master->out_len = 0;
+    } else if (master->out_sent > master->out_room / 2) {
+        master->out_len -= master->out_sent;
+        memmove(master->out, master->out + master->out_sent, master->out_len);
+        master->out_sent = 0;
+    }
+    return true;
+}
+
+void master_flush(struct master *master)
+{
+    if (master->doomed) {
+        go_down(master);
+        return;
+    }
+    if (master->link != LINK_UP && master->link != LINK_GREETING)
+        return;
+    if (!write_out(master)) {
+        go_down(master);
+        return;
+    }
+    look_if_full(master);
+    if (master->out_len == 0) {
+        ev_io_stop(master->ev, &master->writer);
+    } else if (!ev_is_active(&master->writer)) {
+        ev_io_start(master->ev, &master->writer);
+        loop_kick(master->rl->loop);
+    }
+}
+
+/* ---- Receiving ---- */
+
+static void on_answer(struct master *master)
+{
+    struct master_ask ask;
+
+    if (master->asks_len == 0) {
+        doom(master, "said something that nobody asked", "");
+        return;
+    }
+    ask = master->asks[master->asks_first];
+    master->asks_first = (master->asks_first + 1) & (master->asks_room - 1);
+    master->asks_len--;
+    master->answers++;
+    client_on_reply(master->rl, master->number, &ask, &master->reply);
+}
+
+static void read_answers(struct master *master)
+{
+    void *reply;
+
+    if (redisBufferRead(master->context) != REDIS_OK) {
+        doom(master, "", master->context->errstr);
+        return;
+    }
+    while (!master->doomed) {
+        if (redisReaderGetReply(master->context->reader, &reply) != REDIS_OK) {
+            doom(master, "answered with garbage: ", master->context->reader->errstr);
+            return;
+        }
+        if (reply == NULL)
+            break;
+        if (master->link == LINK_UP)
+            on_answer(master);
+        else
+            on_greeting(master, &master->reply);
+    }
+    look_if_full(master);
+}
+
+static void on_readable(struct ev_loop *ev, ev_io *io, int events)
+{
+    struct master *master = io->data;
+    struct redlock *rl = master->rl;
+
+    (void)ev, (void)events;
+    read_answers(master);
+    if (master->doomed)
+        go_down(master);
+    client_deliver(rl); /* Last: rl may be gone. */
+}
+
+/* ---- Connecting ---- */
+
+static void set_socket(int fd, bool tcp)
+{
+    const int on = 1, idle_s = 15, interval_s = 5, probes = 3;
+
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (!tcp)
+        return;
+    /* An idle link to a vanished host is noticed within half a minute. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+static void connect_to(struct master *master, const char *address)
+{
+    const struct uri *uri = master->uri;
+
+    master->context = uri->path != NULL ? redisConnectUnixNonBlock(uri->path)
+                                        : redisConnectNonBlock(address, (int)uri->port);
+    if (master->context == NULL || master->context->err != 0) {
+        fail(master, "", master->context != NULL ? master->context->errstr : "out of memory");
+        return;
+    }
+    reply_attach(&master->reply, master->context->reader);
+    set_socket(master->context->fd, uri->path == NULL);
+    master->link = LINK_CONNECTING;
+    ev_io_set(&master->writer, master->context->fd, EV_WRITE);
+    ev_io_set(&master->reader, master->context->fd, EV_READ);
+    ev_io_start(master->ev, &master->writer);
+}
+
+static void on_connected(struct master *master)
+{
+    int error = 0;
+    socklen_t error_len = sizeof error;
+
+    if (getsockopt(master->context->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) != 0)
+        error = errno;
+    if (error != 0) {
+        fail(master, "", strerror(error));
+        return;
+    }
+    ev_io_start(master->ev, &master->reader);
+    greet(master);
+    master_flush(master);
+}
+
+static void on_writable(struct ev_loop *ev, ev_io *io, int events)
+{
+    struct master *master = io->data;
+    struct redlock *rl = master->rl;
+
+    (void)ev, (void)events;
+    if (master->link == LINK_CONNECTING)
+        on_connected(master);
+    else
+        master_flush(master);
+    client_deliver(rl);
+}
+
+/* ---- Resolving ---- */
+
+static void on_resolved(struct master *master)
+{
+    char address[RESOLVE_ADDRESS_MAX];
+    const char *error = resolve_take(master->resolve, master->attempts, address);
+
+    ev_io_stop(master->ev, &master->reader);
+    resolve_free(master->resolve);
+    master->resolve = NULL;
+    if (error != NULL)
+        fail(master, "cannot resolve the name: ", error);
+    else
+        connect_to(master, address);
+}
+
+static void on_io(struct ev_loop *ev, ev_io *io, int events)
+{
+    struct master *master = io->data;
+    struct redlock *rl = master->rl;
+
+    if (master->link != LINK_RESOLVING) {
+        on_readable(ev, io, events);
+        return;
+    }
+    on_resolved(master);
+    client_deliver(rl);
+}
+
+static void attempt(struct master *master)
+{
+    const struct uri *uri = master->uri;
+    double seconds = (double)master->rl->options.connect_timeout / (double)DRIFT_S;
+
+    assert(master->link == LINK_DOWN);
+    start_timer(master, seconds);
+    if (uri->path != NULL || resolve_is_address(uri->host)) {
+        connect_to(master, uri->host);
+        return;
+    }
+    master->resolve = resolve_start(uri->host);
+    if (master->resolve == NULL) {
+        fail(master, "cannot start to resolve the name", "");
+        return;
+    }
+    master->link = LINK_RESOLVING;
+    ev_io_set(&master->reader, resolve_fd(master->resolve), EV_READ);
+    ev_io_start(master->ev, &master->reader);
+}
+
+/* ---- Timers ---- */
+
+static void look_for_silence(struct master *master)
+{
+    if (master->asks_len == 0) {
+        master->silent_looks = 0;
+        return; /* The next command starts the timer again. */
+    }
+    if (master->answers != master->answers_seen)
+        master->silent_looks = 0;
+    master->answers_seen = master->answers;
+    if (++master->silent_looks > SILENT_LOOKS)
+        fail(master, "takes commands and does not answer", "");
+    else
+        look_again(master);
+}
+
+static void on_timer(struct ev_loop *ev, ev_timer *timer, int events)
+{
+    struct master *master = timer->data;
+    struct redlock *rl = master->rl;
+
+    (void)ev, (void)events;
+    switch (master->link) {
+    case LINK_DOWN:
+        attempt(master);
+        break;
+    case LINK_RESOLVING:
+        fail(master, "timeout while resolving the name", "");
+        break;
+    case LINK_CONNECTING:
+        fail(master, "timeout while connecting", "");
+        break;
+    case LINK_GREETING:
+        fail(master, "connected, but does not answer", "");
+        break;
+    case LINK_UP:
+        look_for_silence(master);
+        break;
+    }
+    client_deliver(rl);
+}
+
+/* ---- The outside ---- */
+
+struct master *master_new(struct redlock *rl, unsigned number, const struct uri *uri,
+                          struct ev_loop *ev)
+{
+    struct master *master = calloc(1, sizeof *master);
+
+    if (master == NULL)
+        return NULL;
+    master->rl = rl;
+    master->number = number;
+    master->uri = uri;
+    master->ev = ev;
+    set_error(master, "not connected yet", "");
+    ev_io_init(&master->reader, on_io, -1, EV_READ);
+    ev_io_init(&master->writer, on_writable, -1, EV_WRITE);
+    ev_timer_init(&master->timer, on_timer, 0, 0);
+    /* Answers before timeouts, as in loop_ev.c. */
+    ev_set_priority(&master->timer, EV_MINPRI);
+    master->reader.data = master->writer.data = master->timer.data = master;
+    return master;
+}
+
+void master_free(struct master *master)
+{
+    close_link(master);
+    reply_done(&master->reply);
+    free(master->asks);
+    free(master->out);
+    free(master);
+}
+
+/* The first attempt is made by the loop, so that all that can happen in it -
+ * and a refused unix socket happens at once - happens there. */
+void master_start(struct master *master)
+{
+    start_timer(master, 0);
+}
+
+void master_relink(struct master *master, const char *reason)
+{
+    doom(master, "", reason);
+}
+
+void master_note(struct master *master, const char *error)
+{
+    if (!master->doomed)
+        set_error(master, "", error);
+}
+
+const char *master_name(const struct master *master)
+{
+    return master->uri->name;
+}
+
+const char *master_error(const struct master *master)
+{
+    return master->error;
+}
+
+const struct master_info *master_info(const struct master *master)
+{
+    return &master->info;
+}

@@ -1,0 +1,86 @@
+/*
+ * master.h - one master: the shell around one hiredis link.
+ *
+ * It resolves, connects, shakes hands, backs off, sends, and hands over the
+ * answers.  It is up or down, no more, and decides nothing.  There is one
+ * connection at a time, and one pending attempt at the most.
+ *
+ * hiredis connects and parses; writing is ours, with MSG_NOSIGNAL, because
+ * hiredis' write() raises SIGPIPE in programs that are not ours to change.
+ * Its asynchronous layer is not used at all: it allocates per command, has no
+ * timeouts in 0.14, and must not be freed inside its own callbacks.
+ */
+#ifndef REDLOCK_MASTER_H
+#define REDLOCK_MASTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "drift/drift.h"
+#include "redlock/quorum.h"
+#include "redlock/uri.h"
+
+struct ev_loop;
+struct master;
+struct redlock;
+
+/*
+ * A master that hangs must not grow our memory: with so many commands
+ * unanswered, or bytes unsent, it takes no more.  Far above what a healthy one
+ * ever owes (256 locks in flight owe 512); the bytes are what as many commands
+ * with names of 200 bytes take.
+ */
+#define MASTER_ASKS_MAX 32768
+#define MASTER_UNSENT_MAX (8u << 20)
+
+/* Whom an answer is for.  An id, not a pointer: the lease may be gone by then. */
+struct master_ask {
+    uint32_t slot;   /* Of the lease in the client's table. */
+    uint32_t serial; /* Low bits of the lease's serial number. */
+    uint32_t ask;    /* The machine's number of it. */
+    uint8_t command; /* enum quorum_command, or MASTER_QUERY. */
+};
+#define MASTER_QUERY 0xff /* Not the machine's: answers go to the client's query hook. */
+
+/* What the handshake learnt. */
+struct master_info {
+    char version[32];
+    char role[16];
+    char run_id[48];
+    uint64_t uptime_s;
+};
+
+/* Make a master that is down and tries nothing yet.  uri lives as long as
+ * rl; number counts from 0 and is shown from 1.  NULL without memory. */
+struct master *master_new(struct redlock *rl, unsigned number, const struct uri *uri,
+                          struct ev_loop *loop);
+/* Close and free, without any call of the client. */
+void master_free(struct master *master);
+
+/* Begin to connect. */
+void master_start(struct master *master);
+
+/*
+ * Append one command to be written at the next flush.  Only to masters that
+ * are up; does not fail, and calls nobody: if the memory is missing, the link
+ * goes down at the next flush, and the client hears of that.
+ */
+void master_send(struct master *master, const struct master_ask *ask, const char *command,
+                 size_t command_len);
+
+/* Write what there is.  Calls client_on_link() if the link breaks over it. */
+void master_flush(struct master *master);
+
+/* Take the link down at the next flush, and connect anew, because of reason. */
+void master_relink(struct master *master, const char *reason);
+
+/* Remember a refusal, to be shown with the next failure. */
+void master_note(struct master *master, const char *error);
+
+/* "host:port"; why it is down, or what it refused last ("" if nothing). */
+const char *master_name(const struct master *master);
+const char *master_error(const struct master *master);
+const struct master_info *master_info(const struct master *master);
+
+#endif /* REDLOCK_MASTER_H */

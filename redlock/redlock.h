@@ -82,13 +82,13 @@ enum redlock_level { REDLOCK_LOG_ERROR, REDLOCK_LOG_WARNING, REDLOCK_LOG_INFO, R
  */
 struct redlock_options {
     size_t size;
-    const char *masters; /* URIs split by commas or white space, see redlock(3):
-                          * "redis://user:pass@host:6379/0", "unix:///run/r.sock",
-                          * plain "host:port", "[::1]:7001".  1 to 15, all different.
-                          * NULL: the environment variable REDLOCK_MASTERS. */
-    struct ev_loop *loop; /* Caller's loop: asynchronous calls only, no threads (but see
-                           * redlock(3) on host names).  It must outlive the client.
-                           * NULL: blocking client with one I/O thread. */
+    const char *masters;         /* URIs split by commas or white space, see redlock(3):
+                                  * "redis://user:pass@host:6379/0", "unix:///run/r.sock",
+                                  * plain "host:port", "[::1]:7001".  1 to 15, all different.
+                                  * NULL: the environment variable REDLOCK_MASTERS. */
+    struct ev_loop *loop;        /* Caller's loop: asynchronous calls only, no threads (but see
+                                  * redlock(3) on host names).  It must outlive the client.
+                                  * NULL: blocking client with one I/O thread. */
     uint32_t connect_timeout_ms; /* Resolve, connect and handshake.  1 to 3600000, default 1000. */
     uint32_t reply_timeout_ms;   /* Per round of requests.  1 to 3600000, default 50. */
     uint32_t drift_ppm;          /* Bound on the rate between any two clocks.
@@ -163,8 +163,9 @@ REDLOCK_API const char *redlock_errmsg(const struct redlock *rl);
  * lock: OK, CONTENDED, UNREACHABLE, TOO_LATE.  A resource is named by any 1 to
  *     512 bytes but NUL.  Unless OK, every master that may have taken the
  *     lock has been sent a release.
- * extend: a new lease of ttl_ms from now, 0: as long as before.  OK;
- *     UNREACHABLE or TOO_LATE: the old lease still counts down; LOST.
+ * extend: make it last ttl_ms from now, 0: as long as before; it never gets
+ *     shorter.  OK; UNREACHABLE or TOO_LATE: the old lease still counts down;
+ *     LOST.
  * unlock: OK (a majority confirmed), UNREACHABLE (what is left runs out by
  *     itself), LOST (it was not held any more).  Always frees the lease; NULL
  *     is fine.
@@ -235,21 +236,21 @@ REDLOCK_API const char *redlock_token(const struct redlock_lease *lease);
 
 /* What a client has done so far; same growth rule as the options. */
 struct redlock_stats {
-    size_t size;          /* Set by the caller to sizeof(struct redlock_stats). */
-    uint64_t acquired;    /* Locks that were granted. */
-    uint64_t contended;   /* Calls to lock that ended so; likewise the next two. */
+    size_t size;        /* Set by the caller to sizeof(struct redlock_stats). */
+    uint64_t acquired;  /* Locks that were granted. */
+    uint64_t contended; /* Calls to lock that ended so; likewise the next two. */
     uint64_t unreachable;
     uint64_t too_late;
-    uint64_t extended;    /* Leases made longer, renewals included. */
-    uint64_t released;    /* Unlocks that a majority confirmed. */
-    uint64_t lost;        /* Leases that ended without being asked to. */
-    uint64_t rounds;      /* Times that the masters were asked for a lock. */
-    uint64_t commands;    /* Commands sent to masters, handshakes aside. */
-    uint64_t late_yes;    /* Grants that came when their round was over, and were undone. */
-    uint64_t connects;    /* Links that came up. */
-    uint32_t leases;      /* Leases in memory now, those being cleaned up included. */
-    uint32_t masters;     /* Masters configured. */
-    uint32_t masters_up;  /* Masters that can be asked now. */
+    uint64_t extended;   /* Leases made longer, renewals included. */
+    uint64_t released;   /* Unlocks that a majority confirmed. */
+    uint64_t lost;       /* Leases that ended without being asked to. */
+    uint64_t rounds;     /* Times that the masters were asked for a lock. */
+    uint64_t commands;   /* Commands sent to masters, handshakes aside. */
+    uint64_t late_yes;   /* Grants that came when their round was over, and were undone. */
+    uint64_t connects;   /* Links that came up. */
+    uint32_t leases;     /* Leases in memory now, those being cleaned up included. */
+    uint32_t masters;    /* Masters configured. */
+    uint32_t masters_up; /* Masters that can be asked now. */
 };
 /* Gives OK, E_INVAL, E_STATE. */
 REDLOCK_API int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats);

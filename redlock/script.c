@@ -13,10 +13,15 @@
     "return redis.call('del',KEYS[1]) "           \
     "else return 0 end"
 
-#define TEXT_EXTEND                                 \
-    "if redis.call('get',KEYS[1])==ARGV[1] then "   \
-    "return redis.call('pexpire',KEYS[1],ARGV[2]) " \
-    "else return 0 end"
+/* Only ever to a later end.  If an extension could shorten, one that failed -
+ * asked for less than what was left, and done on masters whose answers were
+ * lost - would leave us believing in the old deadline; and one that lay in
+ * the socket of a connection given up could undo a newer and longer one. */
+#define TEXT_EXTEND                                            \
+    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end " \
+    "if redis.call('pttl',KEYS[1])<tonumber(ARGV[2]) then "    \
+    "redis.call('pexpire',KEYS[1],ARGV[2]) end "               \
+    "return 1"
 
 const struct script script_all[SCRIPT_LEN] = {
     [SCRIPT_RELEASE] =
@@ -29,6 +34,6 @@ const struct script script_all[SCRIPT_LEN] = {
         {
             .text = TEXT_EXTEND,
             .text_len = sizeof TEXT_EXTEND - 1,
-            .sha1 = "53f2c61c14d7b92a6f44852b306cc8ed3636d4db",
+            .sha1 = "fad456264071373a49423a0503fce02a428cad4d",
         },
 };

@@ -8,7 +8,8 @@
 
 enum script_id {
     SCRIPT_RELEASE, /* KEYS[1] name, ARGV[1] token: delete the key if it holds the token; 1 or 0. */
-    SCRIPT_EXTEND,  /* and ARGV[2] ttl in ms: set its expiry if it holds the token; 1 or 0. */
+    SCRIPT_EXTEND,  /* and ARGV[2] ttl in ms: if it holds the token, make it last so long from
+                     * now, unless it lasts longer; 1 or 0. */
     SCRIPT_LEN
 };
 

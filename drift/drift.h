@@ -13,9 +13,9 @@
 typedef uint64_t drift_time; /* Instant, ns since an unspecified start. */
 typedef uint64_t drift_span; /* Length of time, ns. */
 
-#define DRIFT_NEVER UINT64_MAX       /* The instant after all others; never 0 for "none". */
-#define DRIFT_MS UINT64_C(1000000)   /* One millisecond. */
-#define DRIFT_S (1000 * DRIFT_MS)    /* One second. */
+#define DRIFT_NEVER UINT64_MAX     /* The instant after all others; never 0 for "none". */
+#define DRIFT_MS UINT64_C(1000000) /* One millisecond. */
+#define DRIFT_S (1000 * DRIFT_MS)  /* One second. */
 
 /* How far two clocks may disagree over one lease. */
 struct drift_bound {

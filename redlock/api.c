@@ -220,8 +220,8 @@ static int end_wait(struct waiter *waiter)
     return waiter->status;
 }
 
-int redlock_lock(struct redlock *rl, const char *resource,
-                 const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_lock_options *opts,
+                 struct redlock_lease **ret_lease)
 {
     struct redlock_lease *lease;
     struct waiter waiter;

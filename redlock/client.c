@@ -166,7 +166,7 @@ int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
     *ret_rl = rl;
     return REDLOCK_OK;
 
-fail_parts: {
+fail_parts : {
     struct blocking *blocking = rl->blocking;
 
     free_client(rl);

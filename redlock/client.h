@@ -35,18 +35,18 @@ struct redlock {
     struct redlock_lease **slots; /* By slot; NULL: free. */
     uint32_t *slots_free;         /* A stack of free slots. */
     uint32_t slots_len, slots_free_len, slots_room;
-    uint64_t serial; /* Of the latest lease. */
+    uint64_t serial;                                /* Of the latest lease. */
     struct redlock_lease *spare_first, *spare_last; /* Freed leases, the oldest first. */
     uint32_t spare_len;
     struct alarms alarms;
-    drift_time armed;           /* What the loop was told last. */
+    drift_time armed;            /* What the loop was told last. */
     struct redlock_lease *ready; /* Leases with callbacks to run, in order. */
     struct redlock_lease **ready_end;
 
-    uint64_t dice;   /* State of the generator of pauses. */
-    unsigned forks;  /* How many forks had happened when it was opened. */
+    uint64_t dice;  /* State of the generator of pauses. */
+    unsigned forks; /* How many forks had happened when it was opened. */
     bool closing;
-    bool *gone;      /* Set when the client is closed by a callback of its own. */
+    bool *gone; /* Set when the client is closed by a callback of its own. */
     struct redlock_stats stats;
     void (*on_query)(struct redlock *rl, unsigned master, uint32_t query,
                      const struct reply *reply); /* reply NULL: the link broke. */

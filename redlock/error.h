@@ -14,15 +14,15 @@
 #define ERROR_MESSAGE_MAX 512 /* Bytes, NUL included; longer ones end in "...". */
 
 /* Code, name and text of every status, in one place. */
-#define ERROR_STATUSES(X)                                                                          \
-    X(REDLOCK_OK, "success")                                                                       \
-    X(REDLOCK_CONTENDED, "held by another owner")                                                  \
-    X(REDLOCK_UNREACHABLE, "too few masters answered")                                             \
-    X(REDLOCK_TOO_LATE, "no validity left when the majority had answered")                         \
-    X(REDLOCK_LOST, "the lock is not held any more")                                               \
-    X(REDLOCK_E_INVAL, "invalid argument")                                                         \
-    X(REDLOCK_E_NOMEM, "out of memory")                                                            \
-    X(REDLOCK_E_STATE, "not allowed in this state")                                                \
+#define ERROR_STATUSES(X)                                                  \
+    X(REDLOCK_OK, "success")                                               \
+    X(REDLOCK_CONTENDED, "held by another owner")                          \
+    X(REDLOCK_UNREACHABLE, "too few masters answered")                     \
+    X(REDLOCK_TOO_LATE, "no validity left when the majority had answered") \
+    X(REDLOCK_LOST, "the lock is not held any more")                       \
+    X(REDLOCK_E_INVAL, "invalid argument")                                 \
+    X(REDLOCK_E_NOMEM, "out of memory")                                    \
+    X(REDLOCK_E_STATE, "not allowed in this state")                        \
     X(REDLOCK_E_SYSTEM, "the system refused a clock, a thread, or entropy")
 
 /* Make the thread's message empty. */

@@ -29,20 +29,20 @@ enum lease_op { LEASE_OP_NONE, LEASE_OP_LOCK, LEASE_OP_EXTEND, LEASE_OP_UNLOCK }
 struct redlock_lease {
     struct redlock *rl;
     struct quorum q;
-    struct alarm alarm;    /* Rings at wake_at or earlier. */
-    drift_time wake_at;    /* When the machine wants a TIMER. */
+    struct alarm alarm;        /* Rings at wake_at or earlier. */
+    drift_time wake_at;        /* When the machine wants a TIMER. */
     _Atomic uint64_t deadline; /* A copy of the machine's for any thread; 0: not held. */
-    uint64_t serial;       /* Never the same twice in one client. */
+    uint64_t serial;           /* Never the same twice in one client. */
     uint32_t slot;
-    uint32_t token_round;  /* The round that token is of; 0: none yet. */
-    bool owned;            /* By the caller. */
-    bool alive;            /* Not among the spare ones. */
-    bool is_ready;         /* In the client's list of callbacks to run; */
-    bool ready_lost;       /* which ones. */
+    uint32_t token_round; /* The round that token is of; 0: none yet. */
+    bool owned;           /* By the caller. */
+    bool alive;           /* Not among the spare ones. */
+    bool is_ready;        /* In the client's list of callbacks to run; */
+    bool ready_lost;      /* which ones. */
     bool ready_done;
-    bool pinned;           /* A callback runs with it. */
-    uint8_t op;            /* enum lease_op: what done is about. */
-    int8_t status;         /* For done. */
+    bool pinned;   /* A callback runs with it. */
+    uint8_t op;    /* enum lease_op: what done is about. */
+    int8_t status; /* For done. */
     redlock_done_fn *done;
     void *arg;
     void (*lost)(struct redlock_lease *lease, void *lost_arg);

@@ -51,8 +51,8 @@ struct master {
     struct resolve *resolve;
     struct reply reply;
     ev_io reader, writer;
-    ev_timer timer; /* Timeout, next look for silence, or next attempt, by link. */
-    unsigned attempts;       /* In a row without success. */
+    ev_timer timer;    /* Timeout, next look for silence, or next attempt, by link. */
+    unsigned attempts; /* In a row without success. */
     enum greeting greetings[GREET_LEN];
     unsigned greetings_len, greetings_done;
 
@@ -60,9 +60,9 @@ struct master {
     uint32_t asks_first, asks_len, asks_room;
     char *out; /* What was not sent yet: [out_sent, out_len). */
     size_t out_sent, out_len, out_room;
-    bool full;               /* Takes no more commands for now. */
-    bool doomed;             /* Goes down at the next flush, because of error. */
-    uint64_t answers;        /* On this connection; and when last looked. */
+    bool full;        /* Takes no more commands for now. */
+    bool doomed;      /* Goes down at the next flush, because of error. */
+    uint64_t answers; /* On this connection; and when last looked. */
     uint64_t answers_seen;
     unsigned silent_looks;
 
@@ -290,8 +290,8 @@ static void check_script(struct master *master, const struct reply *reply, enum 
 
 static void on_greeting(struct master *master, const struct reply *reply)
 {
-    static const char *const names[GREET_LEN] = {"AUTH: ", "SELECT: ", "SCRIPT LOAD: ",
-                                                 "SCRIPT LOAD: ", "INFO: "};
+    static const char *const names[GREET_LEN] = {
+        "AUTH: ", "SELECT: ", "SCRIPT LOAD: ", "SCRIPT LOAD: ", "INFO: "};
     enum greeting greeting = master->greetings[master->greetings_done++];
 
     if (reply->type == REPLY_ERROR && greeting != GREET_INFO) {
@@ -471,6 +471,8 @@ static void read_answers(struct master *master)
         else
             on_greeting(master, &master->reply);
     }
+    if (!master->doomed && reply_overflows(master->context->reader))
+        doom(master, "answers without end", "");
     look_if_full(master);
 }
 

@@ -1,0 +1,253 @@
+/*
+ * leases.c - what a held lease costs in memory.
+ *
+ * One client on the caller's loop takes many locks, holds them all, and mallinfo2() says what the
+ * heap has grown by; then they are all given back.  Names are set aside: they are as long as the
+ * caller likes.  Everything of this program's own is allocated before the first look.
+ *
+ *   leases [--masters LIST] [--leases N] [--limit BYTES]
+ *
+ * Prints one line of key=value.  Ends with 1 if a lock or unlock fails, or if a lease takes more
+ * than the limit.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ev.h>
+
+#include "redlock/redlock.h"
+
+enum {
+    EXIT_USAGE = 64,
+    LEASES_DEFAULT = 100000,
+    LEASES_MAX = 10000000,
+    IN_FLIGHT = 256,  /* As the throughput is measured with. */
+    WARM_UP = 1000,   /* Locks taken and given back before the first look: buffers grow once. */
+    TTL_MS = 60000,   /* The longest there is by default: renewal shall not disturb. */
+    REPLY_MS = 5000,  /* A busy machine shall not fail what is no measurement of time. */
+    NAME_MAX_LEN = 32 /* Of "leases/<number>". */
+};
+
+/* Ample for the late answers of the last locks: what the client keeps for these is no part of a
+ * lease that is held. */
+static const double settle_s = 0.5;
+
+static struct {
+    const char *masters;
+    unsigned leases_len;
+    unsigned limit_bytes; /* 0: none. */
+} options = {.leases_len = LEASES_DEFAULT};
+
+static struct ev_loop *loop;
+static struct redlock *client;
+static struct redlock_lock_options lock_options;
+
+/* Locks or unlocks: which of them are started and done, of how many. */
+static unsigned target;
+static unsigned started;
+static unsigned done;
+static struct redlock_lease **leases;
+static size_t names_bytes;
+
+static void die(const char *what, int status) __attribute__((noreturn));
+
+static void die(const char *what, int status)
+{
+    (void)fprintf(stderr, "leases: %s: %s: %s\n", what, redlock_strerror(status),
+                  redlock_errmsg(client));
+    exit(EXIT_FAILURE);
+}
+
+static unsigned parse_count(const char *text, unsigned max)
+{
+    char *end;
+    unsigned long value;
+
+    errno = 0;
+    value = strtoul(text, &end, 10);
+    if (errno == 0 && end != text && *end == '\0' && text[0] != '-' && value > 0 && value <= max)
+        return (unsigned)value;
+    (void)fprintf(stderr, "leases: not a number from 1 to %u: %s\n", max, text);
+    exit(EXIT_USAGE);
+}
+
+static void parse_options(int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"masters", required_argument, NULL, 'm'},
+        {"leases", required_argument, NULL, 'n'},
+        {"limit", required_argument, NULL, 'l'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        if (option == 'm')
+            options.masters = optarg;
+        else if (option == 'n')
+            options.leases_len = parse_count(optarg, LEASES_MAX);
+        else if (option == 'l')
+            options.limit_bytes = parse_count(optarg, INT32_MAX);
+        else
+            exit(EXIT_USAGE); /* getopt_long() has said why. */
+    }
+    if (optind < argc) {
+        (void)fprintf(stderr, "leases: unexpected argument: %s\n", argv[optind]);
+        exit(EXIT_USAGE);
+    }
+}
+
+/* Runs `step` for 0 to len - 1, IN_FLIGHT at once, until all are done. */
+static void run_all(unsigned len, void (*step)(void))
+{
+    target = len;
+    started = 0;
+    done = 0;
+    while (started < target && started < IN_FLIGHT)
+        step();
+    ev_run(loop, 0);
+}
+
+static void step_is_done(void (*step)(void))
+{
+    done++;
+    if (started < target)
+        step();
+    if (done == target)
+        ev_break(loop, EVBREAK_ALL);
+}
+
+static void lock_next(void);
+static void unlock_next(void);
+
+static void on_locked(struct redlock_lease *lease, int status, void *arg)
+{
+    if (status != REDLOCK_OK)
+        die("lock", status);
+    leases[(uintptr_t)arg] = lease;
+    step_is_done(lock_next);
+}
+
+static void lock_next(void)
+{
+    char name[NAME_MAX_LEN];
+    unsigned i = started++;
+    int status;
+
+    names_bytes += (size_t)snprintf(name, sizeof name, "leases/%u", i) + 1;
+    status = redlock_lock_async(client, name, &lock_options, on_locked, (void *)(uintptr_t)i, NULL);
+    if (status != REDLOCK_OK)
+        die("lock", status);
+}
+
+static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
+{
+    (void)lease;
+    (void)arg;
+    if (status != REDLOCK_OK)
+        die("unlock", status);
+    step_is_done(unlock_next);
+}
+
+static void unlock_next(void)
+{
+    int status = redlock_unlock_async(leases[started++], on_unlocked, NULL);
+
+    if (status != REDLOCK_OK)
+        die("unlock", status);
+}
+
+static void on_settled(struct ev_loop *settled_loop, ev_timer *timer, int events)
+{
+    (void)timer;
+    (void)events;
+    ev_break(settled_loop, EVBREAK_ALL);
+}
+
+static void settle(void)
+{
+    ev_timer timer;
+
+    ev_timer_init(&timer, on_settled, settle_s, 0);
+    ev_now_update(loop);
+    ev_timer_start(loop, &timer);
+    ev_run(loop, 0);
+}
+
+/* Bytes handed out by malloc, its own overhead included, big blocks too. */
+static size_t heap_bytes(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
+}
+
+static void open_client(void)
+{
+    struct redlock_options client_options;
+    int status;
+
+    redlock_options_init(&client_options);
+    client_options.masters = options.masters;
+    client_options.loop = loop;
+    client_options.reply_timeout_ms = REPLY_MS;
+    status = redlock_open(&client_options, &client);
+    if (status != REDLOCK_OK)
+        die("open", status);
+    redlock_lock_options_init(&lock_options);
+    lock_options.ttl_ms = TTL_MS;
+}
+
+/* The exit status. */
+static int report(size_t before, size_t held, size_t after)
+{
+    double len = options.leases_len;
+    double bytes_per_lease = ((double)held - (double)before - (double)names_bytes) / len;
+
+    (void)printf("leases=%u heap_bytes_per_lease=%.1f name_bytes_per_lease=%.1f "
+                 "heap_bytes_kept_per_lease=%.1f\n",
+                 options.leases_len, bytes_per_lease, (double)names_bytes / len,
+                 ((double)after - (double)before) / len);
+    if (options.limit_bytes == 0 || bytes_per_lease <= options.limit_bytes)
+        return EXIT_SUCCESS;
+    (void)fprintf(stderr, "leases: more than %u bytes a lease\n", options.limit_bytes);
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    size_t before;
+    size_t held;
+    size_t after;
+
+    parse_options(argc, argv);
+    leases = calloc(options.leases_len > WARM_UP ? options.leases_len : WARM_UP, sizeof *leases);
+    loop = ev_default_loop(0);
+    if (leases == NULL || loop == NULL) {
+        (void)fprintf(stderr, "leases: out of memory\n");
+        return EXIT_FAILURE;
+    }
+    open_client();
+    run_all(WARM_UP, lock_next);
+    run_all(WARM_UP, unlock_next);
+    settle();
+
+    names_bytes = 0;
+    before = heap_bytes();
+    run_all(options.leases_len, lock_next);
+    settle();
+    held = heap_bytes();
+    run_all(options.leases_len, unlock_next);
+    settle();
+    after = heap_bytes();
+
+    client = redlock_close(client);
+    ev_loop_destroy(loop);
+    free(leases);
+    return report(before, held, after);
+}

@@ -1,5 +1,6 @@
 /*
- * error.c - status texts, and the thread's message.
+ * error.c - status texts, the thread's message, and the version: what a caller
+ * can read without having a client.
  *
  * Nothing here allocates, so that "out of memory" can be told too.
  */
@@ -118,4 +119,9 @@ const char *redlock_errmsg(const struct redlock *rl)
 {
     (void)rl; /* The message is the thread's, whichever client it is about. */
     return error_message();
+}
+
+const char *redlock_version(void)
+{
+    return REDLOCK_VERSION; /* Of the project, from meson.build. */
 }

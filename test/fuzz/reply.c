@@ -1,0 +1,106 @@
+/*
+ * reply.c - fuzz target: any bytes from a master, in pieces of any size.
+ *
+ * The first byte seeds the sizes of the pieces, the rest is fed to the reader.
+ * Every reply is counted as a vote on every command.  Beyond not crashing: the
+ * text stays within its limit, and so does what waits in the reader's buffer,
+ * provided that one stops where reply_overflows() says so.  Only what comes out
+ * whole is a yes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+
+#include "redlock/reply.h"
+#include "redlock/vote.h"
+
+/* Not assert(): it must hold in every build. */
+#define MUST(condition)                                    \
+    do {                                                   \
+        if (!(condition)) {                                \
+            fprintf(stderr, "not true: %s\n", #condition); \
+            abort();                                       \
+        }                                                  \
+    } while (0)
+
+#define PIECE_MAX 64
+
+static void check_text(const struct reply *reply)
+{
+    MUST(reply->text_room <= REPLY_TEXT_MAX + 1);
+    switch (reply->type) {
+    case REPLY_STATUS:
+    case REPLY_ERROR:
+    case REPLY_TEXT:
+        MUST(reply->text != NULL && reply->text_len < reply->text_room);
+        MUST(reply->text[reply->text_len] == '\0');
+        break;
+    case REPLY_INTEGER:
+    case REPLY_NIL:
+    case REPLY_ARRAY:
+    case REPLY_OTHER:
+        break;
+    }
+}
+
+static void check_vote(enum quorum_command command, const struct reply *reply)
+{
+    struct vote vote = vote_count(command, reply);
+    bool is_ok = reply->type == REPLY_STATUS && strcmp(reply->text, "OK") == 0;
+    bool is_one = reply->type == REPLY_INTEGER && reply->integer == 1;
+
+    MUST((vote.vote == QUORUM_VOTE_YES) == (command == QUORUM_CMD_SET ? is_ok : is_one));
+    if (vote.noscript || vote.relink)
+        MUST(vote.vote != QUORUM_VOTE_YES);
+    if (vote.noscript)
+        MUST(vote.vote == QUORUM_VOTE_NONE && command != QUORUM_CMD_SET);
+}
+
+/* Take all whole replies; false if the reader gave up. */
+static bool take_all(redisReader *reader, struct reply *reply)
+{
+    for (;;) {
+        void *got = NULL;
+
+        if (redisReaderGetReply(reader, &got) != REDIS_OK)
+            return false;
+        if (got == NULL)
+            return true;
+        MUST(got == reply);
+        check_text(reply);
+        check_vote(QUORUM_CMD_SET, reply);
+        check_vote(QUORUM_CMD_EXTEND, reply);
+        check_vote(QUORUM_CMD_RELEASE, reply);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t len);
+
+int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t len)
+{
+    struct reply reply = {.text = NULL};
+    redisReader *reader = reply_reader(&reply);
+    unsigned dice = len > 0 ? bytes[0] : 0;
+    size_t at = len > 0 ? 1 : 0;
+
+    MUST(reader != NULL);
+    while (at < len) {
+        size_t piece = 1 + dice % PIECE_MAX;
+
+        dice = dice * 1103515245 + 12345; /* As in the C standard's example of rand(). */
+        dice = dice >> 16 | dice << 16;
+        if (piece > len - at)
+            piece = len - at;
+        MUST(redisReaderFeed(reader, (const char *)bytes + at, piece) == REDIS_OK);
+        at += piece;
+        if (!take_all(reader, &reply) || reply_overflows(reader))
+            break;
+        MUST(reader->len - reader->pos <= REPLY_TEXT_MAX + 1024);
+    }
+    redisReaderFree(reader);
+    MUST(reply.text_room <= REPLY_TEXT_MAX + 1);
+    reply_done(&reply);
+    return 0;
+}

@@ -1,0 +1,124 @@
+/*
+ * test-wire.c - commands are byte for byte what hiredis' formatter makes of them.
+ */
+#include <hiredis/hiredis.h>
+
+#include "redlock/wire.h"
+
+#include "check.h"
+
+#define TTL_MAX "4294967295"
+
+static char long_name[REDLOCK_NAME_MAX], long_token[REDLOCK_TOKEN_MAX];
+
+static const struct row {
+    const char *name;
+    size_t name_len;
+    const char *token;
+    size_t token_len;
+    uint32_t ttl_ms;
+    const char *ttl_text;
+} rows[] = {
+    {"a", 1, "t", 1, 1, "1"},
+    {"jobs/7", 6, "0123456789abcdef0123456789abcdef01234567", 40, 9, "9"},
+    {"two words\r\n", 11, "tok\r\nen", 7, 10, "10"},
+    {"\xff\x00\x01", 3, "*1\r\n$1\r\n", 8, 99, "99"},
+    {"123456789", 9, "t", 1, 100, "100"},
+    {"1234567890", 10, "t", 1, 10000, "10000"},
+    {long_name, 99, long_token, 99, 86400000, "86400000"},
+    {long_name, 100, long_token, 100, 999999999, "999999999"},
+    {long_name, 101, long_token, 101, 1000000000, "1000000000"},
+    {long_name, REDLOCK_NAME_MAX, long_token, REDLOCK_TOKEN_MAX, UINT32_MAX, TTL_MAX},
+};
+
+#define ROWS_LEN (sizeof rows / sizeof rows[0])
+
+static struct wire_args args_of(const struct row *row)
+{
+    memset(long_name, 'n', sizeof long_name);
+    memset(long_token, 't', sizeof long_token);
+    return (struct wire_args){.name = row->name,
+                              .name_len = row->name_len,
+                              .token = row->token,
+                              .token_len = row->token_len,
+                              .ttl_ms = row->ttl_ms};
+}
+
+static void check_same(const char *buf, size_t len, int argc, const char **argv, const size_t *lens)
+{
+    char *want;
+    int want_len = (int)redisFormatCommandArgv(&want, argc, argv, lens);
+
+    CHECK(want_len > 0);
+    CHECK_UINT(len, (size_t)want_len);
+    CHECK(memcmp(buf, want, len) == 0);
+    CHECK_INT(buf[len], '#'); /* Nothing was written past the end. */
+    redisFreeCommand(want);
+}
+
+TEST(set_is_formatted)
+{
+    for (size_t i = 0; i < ROWS_LEN; i++) {
+        struct wire_args args = args_of(&rows[i]);
+        const char *argv[] = {"SET", args.name, args.token, "NX", "PX", rows[i].ttl_text};
+        size_t lens[] = {3, args.name_len, args.token_len, 2, 2, strlen(rows[i].ttl_text)};
+        char buf[WIRE_MAX + 1];
+
+        memset(buf, '#', sizeof buf);
+        check_same(buf, wire_set(buf, &args), 6, argv, lens);
+    }
+}
+
+static void check_script(const struct row *row, enum script_id script, bool in_full)
+{
+    struct wire_args args = args_of(row);
+    const struct script *s = &script_all[script];
+    const char *argv[] = {in_full ? "EVAL" : "EVALSHA",
+                          in_full ? s->text : s->sha1,
+                          "1",
+                          args.name,
+                          args.token,
+                          row->ttl_text};
+    size_t lens[] = {strlen(argv[0]), strlen(argv[1]), 1,
+                     args.name_len,   args.token_len,  strlen(row->ttl_text)};
+    char buf[WIRE_MAX + 1];
+
+    if (script == SCRIPT_RELEASE)
+        args.ttl_ms = 0; /* Not for a release. */
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_script(buf, script, in_full, &args), script == SCRIPT_EXTEND ? 6 : 5, argv,
+               lens);
+}
+
+TEST(scripts_are_formatted)
+{
+    for (size_t i = 0; i < ROWS_LEN; i++) {
+        check_script(&rows[i], SCRIPT_RELEASE, false);
+        check_script(&rows[i], SCRIPT_RELEASE, true);
+        check_script(&rows[i], SCRIPT_EXTEND, false);
+        check_script(&rows[i], SCRIPT_EXTEND, true);
+    }
+}
+
+/* All lengths of the numbers: one below and at every power of ten. */
+TEST(every_length_of_a_ttl)
+{
+    for (uint64_t power = 1; power <= UINT32_MAX; power *= 10) {
+        for (uint32_t ttl_ms = (uint32_t)power - (power > 1); ttl_ms <= power; ttl_ms++) {
+            struct row row = rows[0];
+            char text[16];
+            struct wire_args args;
+            const char *argv[] = {"SET", "a", "t", "NX", "PX", text};
+            size_t lens[] = {3, 1, 1, 2, 2, (size_t)snprintf(text, sizeof text, "%u", ttl_ms)};
+            char buf[WIRE_MAX + 1];
+
+            row.ttl_ms = ttl_ms;
+            args = args_of(&row);
+            memset(buf, '#', sizeof buf);
+            check_same(buf, wire_set(buf, &args), 6, argv, lens);
+        }
+    }
+}
+
+CHECK_MAIN({"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scripts_are_formatted},
+           {"every_length_of_a_ttl", every_length_of_a_ttl})

@@ -60,17 +60,6 @@ static drift_time later(drift_time a, drift_time b)
     return a > b ? a : b;
 }
 
-/* Masters that store, or may, the token that is held or being asked for. */
-static quorum_mask live(const struct quorum *q)
-{
-    quorum_mask mask = 0;
-
-    for (unsigned m = 0; m < q->config.masters; m++)
-        if (q->round != 0 && q->round_of[m] == q->round)
-            mask |= bit(m);
-    return mask & q->may_hold;
-}
-
 static void send(struct step *s, enum quorum_command command, quorum_mask to, uint32_t ask)
 {
     struct quorum *q = s->q;
@@ -110,7 +99,7 @@ static void asked_until(struct step *s)
 static void settle(struct step *s)
 {
     struct quorum *q = s->q;
-    quorum_mask dead = q->may_hold & (quorum_mask)~live(q);
+    quorum_mask dead = q->may_hold & (quorum_mask)~q->live;
     quorum_mask to = dead & s->ev->up & (quorum_mask)~q->releasing;
 
     if (to == 0)
@@ -122,6 +111,14 @@ static void settle(struct step *s)
 static void forget_ask(struct quorum *q)
 {
     q->asked = q->yes = q->none = 0;
+}
+
+/* From here on its token is only good for being released (settle). */
+static void bury_round(struct quorum *q)
+{
+    q->round = 0;
+    q->live = 0;
+    q->deadline = 0;
 }
 
 static bool is_held(const struct quorum *q)
@@ -151,6 +148,7 @@ static void ask_for_lock(struct step *s)
     for (unsigned m = 0; m < q->config.masters; m++)
         if (to & bit(m))
             q->round_of[m] = q->round;
+    q->live |= to;
     q->may_hold |= to;
     q->asked |= to;
     send(s, QUORUM_CMD_SET, to, q->round);
@@ -172,8 +170,7 @@ static void lose_round(struct step *s, int status)
 {
     struct quorum *q = s->q;
 
-    q->round = 0;
-    q->deadline = 0;
+    bury_round(q);
     forget_ask(q);
     if (s->ev->now >= q->give_up) {
         end(s, QUORUM_IDLE, status);
@@ -263,8 +260,7 @@ static void lose_hold(struct step *s)
 
     if (is_held(q))
         tell_lost(s);
-    q->round = 0;
-    q->deadline = 0;
+    bury_round(q);
     q->asked_extend = false;
     q->state = QUORUM_LOST;
     forget_ask(q);
@@ -376,8 +372,7 @@ static void begin_release(struct step *s)
 
     forget_ask(q);
     q->asked = q->may_hold;
-    q->round = 0;
-    q->deadline = 0;
+    bury_round(q);
     q->asked_extend = false;
     q->timeout = drift_add(s->ev->now, q->config.reply_timeout);
     q->state = QUORUM_RELEASING;
@@ -430,7 +425,7 @@ static void on_adopt(struct step *s)
     q->round = ++q->ask;
     for (unsigned m = 0; m < q->config.masters; m++)
         q->round_of[m] = q->round;
-    q->may_hold = everyone(q);
+    q->may_hold = q->live = everyone(q);
     q->lease = q->config.lease;
     asked_until(s);
     q->state = QUORUM_ADOPTED;
@@ -482,8 +477,7 @@ static void on_cancel(struct step *s)
 {
     struct quorum *q = s->q;
 
-    q->round = 0;
-    q->deadline = 0;
+    bury_round(q);
     q->state = QUORUM_IDLE;
     forget_ask(q);
 }

@@ -108,6 +108,7 @@ struct quorum {
     bool told;                     /* lost was said: no more extensions. */
     quorum_mask asked, yes, none;  /* Of the ask under way: sent, granted, error or silence. */
     quorum_mask may_hold;          /* Masters that may store the token of their round_of. */
+    quorum_mask live;              /* Masters whose round_of is the live round. */
     quorum_mask owing;             /* Masters that have not answered our latest command. */
     quorum_mask releasing;         /* Masters told to release round_of, on this connection. */
     uint32_t ask;                  /* Number of the latest ask. */

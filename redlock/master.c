@@ -691,7 +691,8 @@ void master_relink(struct master *master, const char *reason)
 
 void master_note(struct master *master, const char *error)
 {
-    if (!master->doomed)
+    /* Nearly always there is nothing to say, and nothing was said before. */
+    if (!master->doomed && (error[0] != 0 || master->error[0] != 0))
         set_error(master, "", error);
 }
 

@@ -94,11 +94,13 @@ int blocking_start(struct blocking *blocking)
 
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    blocking_lock(blocking); /* The thread begins when it may know who it is. */
     error = pthread_create(&blocking->thread, NULL, run, blocking);
+    blocking->started = error == 0;
+    blocking_unlock(blocking);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0)
         return error_set(REDLOCK_E_SYSTEM, "open: cannot start a thread: %s", strerror(error));
-    blocking->started = true;
     return REDLOCK_OK;
 }
 

@@ -85,7 +85,7 @@ static void free_leases(struct redlock *rl)
     for (uint32_t i = 0; i < rl->slots_len; i++)
         if (rl->slots[i] != NULL)
             lease_free(rl->slots[i]);
-    for (struct redlock_lease *lease = rl->spare_first; lease != NULL; lease = next) {
+    for (struct redlock_lease *lease = rl->spent_first; lease != NULL; lease = next) {
         next = lease->next;
         free(lease);
     }
@@ -348,7 +348,6 @@ void client_on_timer(struct redlock *rl)
 
         lease_on_alarm((struct redlock_lease *)(void *)lease, now);
     }
-    client_arm(rl);
     client_deliver(rl);
 }
 

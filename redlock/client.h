@@ -36,8 +36,8 @@ struct redlock {
     uint32_t *slots_free;         /* A stack of free slots. */
     uint32_t slots_len, slots_free_len, slots_room;
     uint64_t serial;                                /* Of the latest lease. */
-    struct redlock_lease *spare_first, *spare_last; /* Freed leases, the oldest first. */
-    uint32_t spare_len;
+    struct redlock_lease *spent_first, *spent_last; /* Leases that are over, the oldest first. */
+    uint32_t spent_len;
     struct alarms alarms;
     drift_time armed;            /* What the loop was told last. */
     struct redlock_lease *ready; /* Leases with callbacks to run, in order. */

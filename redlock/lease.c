@@ -38,26 +38,23 @@ static int grow_slots(struct redlock *rl)
     return 0;
 }
 
-/* Memory of the oldest spare lease, if there are enough of them, or new. */
-static struct redlock_lease *take_memory(struct redlock *rl)
+/* The newest LEASE_SPENT of the leases that are over stay in memory. */
+static void bury(struct redlock *rl, struct redlock_lease *lease)
 {
-    struct redlock_lease *lease = rl->spare_first;
+    struct redlock_lease *oldest = rl->spent_first;
 
-    if (rl->spare_len <= LEASE_SPARE_MIN)
-        return malloc(sizeof *lease);
-    rl->spare_first = lease->next;
-    rl->spare_len--;
-    return lease;
-}
-
-static void give_memory(struct redlock *rl, struct redlock_lease *lease)
-{
     lease->next = NULL;
-    if (rl->spare_len++ == 0)
-        rl->spare_first = lease;
+    if (oldest == NULL)
+        rl->spent_first = lease;
     else
-        rl->spare_last->next = lease;
-    rl->spare_last = lease;
+        rl->spent_last->next = lease;
+    rl->spent_last = lease;
+    if (rl->spent_len < LEASE_SPENT) {
+        rl->spent_len++;
+        return;
+    }
+    rl->spent_first = oldest->next;
+    free(oldest);
 }
 
 static void take_slot(struct redlock *rl, struct redlock_lease *lease)
@@ -80,7 +77,7 @@ struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char
         return NULL;
     if (rl->slots_free_len == 0 && rl->slots_len == rl->slots_room && grow_slots(rl) != 0)
         goto fail_names;
-    lease = take_memory(rl);
+    lease = malloc(sizeof *lease);
     if (lease == NULL)
         goto fail_names;
 
@@ -114,7 +111,7 @@ void lease_free(struct redlock_lease *lease)
     lease->name = lease->adopted = NULL;
     lease->owned = lease->alive = false;
     atomic_store_explicit(&lease->deadline, 0, memory_order_relaxed);
-    give_memory(rl, lease);
+    bury(rl, lease);
     rl->stats.leases--;
 }
 

@@ -4,8 +4,8 @@
  * A lease lives in a slot of its client.  It is the caller's from lock or
  * adopt until unlock, cancel, detach, or a failed lock; after that it stays
  * only as long as some master may store a token of it and has to be told.
- * Freed leases are used again, the oldest first and LEASE_SPARE_MIN of them
- * never, so that a lease that is unlocked twice is recognized.
+ * The last LEASE_SPENT of a client's leases that are over stay in memory, so
+ * that one which is unlocked twice is recognized.
  */
 #ifndef REDLOCK_LEASE_H
 #define REDLOCK_LEASE_H
@@ -22,7 +22,7 @@
 struct reply;
 struct waiter;
 
-#define LEASE_SPARE_MIN 256 /* No source: enough for a bug to show itself at once. */
+#define LEASE_SPENT 256 /* No source: enough for a bug to show itself at once. */
 
 enum lease_op { LEASE_OP_NONE, LEASE_OP_LOCK, LEASE_OP_EXTEND, LEASE_OP_UNLOCK };
 
@@ -36,7 +36,7 @@ struct redlock_lease {
     uint32_t slot;
     uint32_t token_round; /* The round that token is of; 0: none yet. */
     bool owned;           /* By the caller. */
-    bool alive;           /* Not among the spare ones. */
+    bool alive;           /* Not among the spent ones. */
     bool is_ready;        /* In the client's list of callbacks to run; */
     bool ready_lost;      /* which ones. */
     bool ready_done;
@@ -48,7 +48,7 @@ struct redlock_lease {
     void (*lost)(struct redlock_lease *lease, void *lost_arg);
     void *lost_arg;
     struct waiter *waiter;      /* Of the blocking call under way. */
-    struct redlock_lease *next; /* In the ready list, or among the spare ones. */
+    struct redlock_lease *next; /* In the ready list, or among the spent ones. */
     char *name;
     char *adopted; /* The token of an adopted lease, else NULL. */
     uint16_t name_len;

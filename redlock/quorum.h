@@ -89,13 +89,13 @@ struct quorum_actions {
 
 struct quorum_config {
     unsigned masters; /* 1 to QUORUM_MASTERS_MAX */
+    bool renew;
     drift_span lease, reply_timeout;
     drift_span wait; /* DRIFT_NEVER: for ever. */
     drift_span pause_min, pause_max;
     drift_span lost_margin; /* Before the deadline; less than the validity. */
     drift_span hold_max;    /* No renewal after so long; DRIFT_NEVER: no limit. */
     struct drift_bound drift;
-    bool renew;
 };
 
 /* Visible so that it can be embedded, printed and hashed; to be written by

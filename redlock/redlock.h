@@ -180,8 +180,8 @@ REDLOCK_API int redlock_unlock(struct redlock_lease *lease);
 /*
  * The same on the caller's loop (else E_STATE).  If the call returns OK, done
  * runs exactly once, later, from the loop - never before the call returns -
- * unless redlock_cancel() or redlock_close() comes first, after which it never
- * runs.  Its status is one of those of the blocking call.
+ * unless redlock_cancel(), redlock_close(), or an unlock of the same lease
+ * comes first, after which it never runs.  Its status is one of those of the blocking call.
  *
  * lock: the lease in *ret_lease (may be NULL) is for redlock_cancel(); if
  *     status is not OK, the library frees it when done returns.

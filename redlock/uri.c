@@ -348,33 +348,44 @@ static int parse_scheme(struct piece *rest, bool *ret_unix)
     return refuse("unknown scheme: only redis:// and unix:// are known");
 }
 
+/* Write a path as a URI has it; returns the length, up to 3 * URI_PATH_MAX. */
+static size_t escape_path(const char *path, char *ret_text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    size_t len = 0;
+
+    for (const char *p = path; *p != '\0'; p++) {
+        /* "unix://" would be the scheme, and what follows it no path. */
+        bool is_second_slash = *p == '/' && p == path + 1;
+
+        if (!is_second_slash && (is_alnum(*p) || strchr("/-_.~+=:", *p) != NULL)) {
+            ret_text[len++] = *p;
+            continue;
+        }
+        ret_text[len++] = '%';
+        ret_text[len++] = digits[(unsigned char)*p >> 4];
+        ret_text[len++] = digits[(unsigned char)*p & 15];
+    }
+    return len;
+}
+
 /* Compose what messages show. */
 static int make_name(struct uri *uri)
 {
-    static const char digits[] = "0123456789ABCDEF";
+    bool is_unix = uri->path != NULL;
+    bool is_ipv6 = !is_unix && strchr(uri->host, ':') != NULL;
     char name[NAME_MAX_LEN];
     size_t len;
 
-    if (uri->path == NULL) {
-        bool is_ipv6 = strchr(uri->host, ':') != NULL;
-
+    if (is_unix) {
+        len = (size_t)snprintf(name, sizeof name, "unix:");
+        len += escape_path(uri->path, name + len);
+    } else {
         len = (size_t)snprintf(name, sizeof name, "%s%s%s:%u", is_ipv6 ? "[" : "", uri->host,
                                is_ipv6 ? "]" : "", uri->port);
-    } else {
-        len = (size_t)snprintf(name, sizeof name, "unix:");
-        for (const char *p = uri->path; *p != '\0'; p++) {
-            if (is_alnum(*p) || strchr("/-_.~+=:", *p) != NULL) {
-                name[len++] = *p;
-                continue;
-            }
-            name[len++] = '%';
-            name[len++] = digits[(unsigned char)*p >> 4];
-            name[len++] = digits[(unsigned char)*p & 15];
-        }
     }
     if (uri->db != 0)
-        len += (size_t)snprintf(name + len, sizeof name - len, uri->path != NULL ? "?db=%u" : "/%u",
-                                uri->db);
+        len += (size_t)snprintf(name + len, sizeof name - len, is_unix ? "?db=%u" : "/%u", uri->db);
     assert(len < sizeof name);
     return copy_piece((struct piece){.p = name, .len = len}, &uri->name);
 }

@@ -81,6 +81,7 @@ static const struct {
     {"UNIX:///run/r.sock", NULL, "/run/r.sock", NULL, NULL, 0, 0, "unix:/run/r.sock"},
     {"unix:/run/r.sock", NULL, "/run/r.sock", NULL, NULL, 0, 0, "unix:/run/r.sock"},
     {"unix:/", NULL, "/", NULL, NULL, 0, 0, "unix:/"},
+    {"unix:////r//s", NULL, "//r//s", NULL, NULL, 0, 0, "unix:/%2Fr//s"},
     {"unix:///r?db=0", NULL, "/r", NULL, NULL, 0, 0, "unix:/r"},
     {"unix:///r?db=9", NULL, "/r", NULL, NULL, 0, 9, "unix:/r?db=9"},
     {"unix://:pw@/r", NULL, "/r", NULL, "pw", 0, 0, "unix:/r"},

@@ -553,8 +553,12 @@ static void on_link(struct step *s)
     quorum_mask on = bit(s->ev->master);
 
     assert(s->ev->master < q->config.masters);
-    if (q->asked & on & (q->owing | q->releasing))
-        q->none |= on;
+    if (q->state == QUORUM_RELEASING) {
+        q->none |= q->asked & on & (q->owing | q->releasing);
+    } else { /* Who goes away may come back without memory: its yes is void as well. */
+        q->none |= q->asked & on;
+        q->yes &= (quorum_mask)~on;
+    }
     q->owing &= (quorum_mask)~on;
     q->releasing &= (quorum_mask)~on;
     judge(s);

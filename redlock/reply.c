@@ -81,9 +81,21 @@ static void *take_nil(const redisReadTask *task)
     return take_plain(task, REPLY_NIL, 0);
 }
 
+/* Whether a container is within as many others as may be. */
+static bool is_too_deep(const redisReadTask *task)
+{
+    unsigned depth = 0;
+
+    while (task != NULL && depth <= REPLY_DEPTH_MAX) {
+        task = task->parent;
+        depth++;
+    }
+    return depth > REPLY_DEPTH_MAX;
+}
+
 static void *take_container(const redisReadTask *task, size_t elements)
 {
-    if (elements > REPLY_ELEMENTS_MAX)
+    if (elements > REPLY_ELEMENTS_MAX || is_too_deep(task))
         return NULL;
     return take_plain(task, task->type == REDIS_REPLY_ARRAY ? REPLY_ARRAY : REPLY_OTHER, 0);
 }

@@ -4,8 +4,8 @@
  *
  * Only the newest reply of a reader is kept.  Text is copied, into a buffer
  * that grows to the longest reply seen and never past REPLY_TEXT_MAX; a
- * longer one, or an array with more elements than REPLY_ELEMENTS_MAX, makes
- * the reader fail, as malformed input does (and nesting beyond hiredis' limit).
+ * longer one, an array with more elements than REPLY_ELEMENTS_MAX, or one
+ * deeper than REPLY_DEPTH_MAX makes the reader fail, as malformed input does.
  */
 #ifndef REDLOCK_REPLY_H
 #define REDLOCK_REPLY_H
@@ -15,6 +15,7 @@
 
 #define REPLY_TEXT_MAX (64 * 1024) /* INFO takes 5 KiB; ten times that, and round. */
 #define REPLY_ELEMENTS_MAX 1024    /* Of any array; nothing that we send is answered by one. */
+#define REPLY_DEPTH_MAX 4 /* Of arrays in arrays; hiredis 1 would allocate for each, unbounded. */
 
 struct redisReader; /* hiredis'; only reply.c needs its insides. */
 

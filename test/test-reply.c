@@ -200,7 +200,8 @@ TEST(arrays_have_a_most)
         {"*2147483647\r\n", REDIS_ERR},
         {"*-2\r\n", REDIS_ERR},
         {"*99999999999999999999\r\n", REDIS_ERR},
-        {"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", REDIS_ERR},
+        {"*1\r\n*1\r\n*1\r\n*1\r\n", REDIS_OK},
+        {"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", REDIS_ERR},
         {"?\r\n", REDIS_ERR},
     };
 

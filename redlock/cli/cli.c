@@ -1,0 +1,527 @@
+/*
+ * cli.c - the command line, the words to people, and the list of masters.
+ */
+#include "redlock/cli/cli.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "redlock/error.h"
+
+#define MASTERS_FILE_MAX 65536 /* Bytes: 15 URIs of the longest kind take 20 000. */
+
+#define WAIT_MAX_MS (1000u * 3600000) /* 1000 hours: the last whole one below 2^32 ms is 1193. */
+
+enum {
+    OPTION_CONNECT_TIMEOUT = 256,
+    OPTION_HELP,
+    OPTION_JSON,
+    OPTION_MASTERS,
+    OPTION_MASTERS_FILE,
+    OPTION_MAX_TTL,
+    OPTION_REPLY_TIMEOUT,
+    OPTION_VERBOSE,
+    OPTION_VERSION
+};
+
+static const struct option shared_options[] = {
+    {"connect-timeout", required_argument, NULL, OPTION_CONNECT_TIMEOUT},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"masters", required_argument, NULL, OPTION_MASTERS},
+    {"masters-file", required_argument, NULL, OPTION_MASTERS_FILE},
+    {"max-ttl", required_argument, NULL, OPTION_MAX_TTL},
+    {"reply-timeout", required_argument, NULL, OPTION_REPLY_TIMEOUT},
+    {"verbose", no_argument, NULL, OPTION_VERBOSE},
+    {"version", no_argument, NULL, OPTION_VERSION},
+};
+#define SHARED_OPTIONS_LEN (sizeof shared_options / sizeof *shared_options)
+
+static const char usage_text[] =
+    "usage: redlock [OPTION...] COMMAND [ARGUMENT...]\n"
+    "\n"
+    "Hold a lock that a majority of independent Redis masters agree on.\n"
+    "\n"
+    "  redlock run [--ttl 10s] [--wait 0|DURATION|forever] NAME -- CMD [ARG...]\n"
+    "  redlock lock [--ttl 10s] [--wait 0|DURATION|forever] NAME\n"
+    "  redlock extend [--ttl 10s] NAME TOKEN\n"
+    "  redlock unlock NAME TOKEN\n"
+    "  redlock status [NAME]\n"
+    "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n";
+
+static const char shared_text[] =
+    "Options of all commands:\n"
+    "  --masters LIST         the masters: URIs, parted by commas or white space;\n"
+    "                         otherwise the environment's REDLOCK_MASTERS\n"
+    "  --masters-file FILE    read the list from a file (also: --masters @FILE)\n"
+    "  --connect-timeout DUR  for resolving, connecting and greeting (1s)\n"
+    "  --reply-timeout DUR    for the answers of one round (50ms)\n"
+    "  --max-ttl DUR          the longest lease that is accepted (60s)\n"
+    "  --json                 print data as JSON\n"
+    "  --verbose              tell of links that come up and go down\n"
+    "  --help, --version\n"
+    "DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n";
+
+/* ---- Words ---- */
+
+void cli_say(const char *format, ...)
+{
+    va_list args;
+
+    (void)fflush(stdout);
+    va_start(args, format);
+    (void)fputs("redlock: ", stderr);
+    (void)vfprintf(stderr, format, args);
+    (void)fputc('\n', stderr);
+    va_end(args);
+}
+
+void cli_usage_error(const struct cli *cli, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)fputs("redlock: ", stderr);
+    if (cli->command != NULL)
+        (void)fprintf(stderr, "%s: ", cli->command->name);
+    (void)vfprintf(stderr, format, args);
+    (void)fprintf(stderr, "\nredlock: see `redlock%s%s --help`\n", cli->command != NULL ? " " : "",
+                  cli->command != NULL ? cli->command->name : "");
+    va_end(args);
+    exit(CLI_USAGE);
+}
+
+const char *cli_show_name(const char *name, char *buf)
+{
+    return error_quote(name, strlen(name), buf, CLI_NAMES_SHOWN_MAX);
+}
+
+const char *cli_show_argument(const char *argument, char *buf)
+{
+    if (strchr(argument, '@') != NULL || strstr(argument, "://") != NULL)
+        return "(not shown: it may hold a password)";
+    return cli_show_name(argument, buf);
+}
+
+/* The length of the UTF-8 character at text (RFC 3629, section 4), 0 if there
+ * is none.  A NUL ends the text, and is no continuation byte. */
+static size_t utf8_len(const unsigned char *text)
+{
+    size_t len = text[0] < 0x80 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+    unsigned char low = 0x80, high = 0xbf;
+
+    if (len == 1)
+        return 1;
+    if (text[0] < 0xc2 || text[0] > 0xf4)
+        return 0;
+    low = text[0] == 0xe0 ? 0xa0 : text[0] == 0xf0 ? 0x90 : low; /* Not overlong, */
+    high = text[0] == 0xed   ? 0x9f
+           : text[0] == 0xf4 ? 0x8f
+                             : high; /* no surrogate, not past
+                                        U+10FFFF. */
+    if (text[1] < low || text[1] > high)
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    return len;
+}
+
+void cli_json_string(FILE *file, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+
+    (void)fputc('"', file);
+    while (*at != 0) {
+        size_t len = utf8_len(at);
+
+        if (len == 0)
+            (void)fprintf(file, "\\udc%02x", *at++);
+        else if (len == 1 && (*at < ' ' || *at == 0x7f))
+            (void)fprintf(file, "\\u%04x", *at++);
+        else if (*at == '"' || *at == '\\')
+            (void)fprintf(file, "\\%c", *at++);
+        else
+            for (; len > 0; len--)
+                (void)fputc(*at++, file);
+    }
+    (void)fputc('"', file);
+}
+
+void cli_print_lease_json(const struct redlock_lease *lease, uint32_t ttl_ms)
+{
+    (void)fputs("{\"resource\":", stdout);
+    cli_json_string(stdout, redlock_resource(lease));
+    (void)fputs(",\"token\":", stdout);
+    cli_json_string(stdout, redlock_token(lease));
+    (void)printf(",\"ttl_ms\":%u,\"validity_ms\":%u}\n", ttl_ms, redlock_remaining_ms(lease));
+}
+
+int cli_flush_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return CLI_OK;
+    cli_say("cannot write to standard output: %s", strerror(errno));
+    return CLI_INTERNAL;
+}
+
+int cli_exit_of(int status)
+{
+    switch (status) {
+    case REDLOCK_OK:
+        return CLI_OK;
+    case REDLOCK_CONTENDED:
+        return CLI_HELD;
+    case REDLOCK_UNREACHABLE:
+    case REDLOCK_TOO_LATE:
+        return CLI_UNREACHABLE;
+    case REDLOCK_LOST:
+        return CLI_LOST;
+    case REDLOCK_E_INVAL:
+        return CLI_USAGE;
+    default:
+        return CLI_INTERNAL;
+    }
+}
+
+/* ---- Numbers ---- */
+
+/* Digits only: strtoul() would take signs and blanks too.  Gives where they
+ * end; text itself if there are none, or too many. */
+static const char *read_digits(const char *text, uint64_t *ret_value)
+{
+    const char *at = text;
+    uint64_t value = 0;
+
+    while (*at >= '0' && *at <= '9') {
+        value = value * 10 + (uint64_t)(*at - '0');
+        if (value > UINT32_MAX)
+            return text;
+        at++;
+    }
+    *ret_value = value;
+    return at;
+}
+
+static uint64_t unit_ms(const char *unit)
+{
+    static const struct {
+        const char *name;
+        uint64_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(unit, units[i].name) == 0)
+            return units[i].ms;
+    return 0;
+}
+
+/* As people write it. */
+static const char *show_duration(uint32_t ms, char *buf, size_t size)
+{
+    if (ms % 3600000 == 0 && ms != 0)
+        (void)snprintf(buf, size, "%uh", ms / 3600000);
+    else if (ms % 60000 == 0 && ms != 0)
+        (void)snprintf(buf, size, "%um", ms / 60000);
+    else if (ms % 1000 == 0 && ms != 0)
+        (void)snprintf(buf, size, "%us", ms / 1000);
+    else
+        (void)snprintf(buf, size, "%ums", ms);
+    return buf;
+}
+
+uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *text, uint32_t min_ms,
+                         uint32_t max_ms)
+{
+    char shown[CLI_NAMES_SHOWN_MAX], min[16], max[16];
+    uint64_t value = 0;
+    const char *unit = read_digits(text, &value);
+    uint64_t factor = unit_ms(unit);
+
+    if (unit != text && *unit == 0 && value == 0)
+        factor = 1; /* Nothing is nothing in any unit. */
+    if (unit == text || factor == 0)
+        cli_usage_error(cli,
+                        "%s is '%s', but a duration is a whole number with a unit: "
+                        "500ms, 30s, 2m, 1h",
+                        what, cli_show_argument(text, shown));
+    if (value * factor < min_ms || value * factor > max_ms)
+        cli_usage_error(cli, "%s is '%s', but must be %s to %s", what,
+                        cli_show_argument(text, shown), show_duration(min_ms, min, sizeof min),
+                        show_duration(max_ms, max, sizeof max));
+    return (uint32_t)(value * factor);
+}
+
+uint32_t cli_wait_ms(const struct cli *cli, const char *text)
+{
+    if (strcmp(text, "forever") == 0)
+        return UINT32_MAX;
+    return cli_duration_ms(cli, "--wait", text, 0, WAIT_MAX_MS);
+}
+
+uint32_t cli_number(const struct cli *cli, const char *what, const char *text, uint32_t min,
+                    uint32_t max)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+    uint64_t value = 0;
+    const char *end = read_digits(text, &value);
+
+    if (end == text || *end != 0 || value < min || value > max)
+        cli_usage_error(cli, "%s is '%s', but must be a whole number, %u to %u", what,
+                        cli_show_argument(text, shown), min, max);
+    return (uint32_t)value;
+}
+
+void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)
+{
+    char ttl[16], max[16];
+
+    if (ttl_ms > cli->max_ttl_ms)
+        cli_usage_error(cli, "--ttl is %s, longer than --max-ttl, which is %s",
+                        show_duration(ttl_ms, ttl, sizeof ttl),
+                        show_duration(cli->max_ttl_ms, max, sizeof max));
+}
+
+/* ---- The masters ---- */
+
+static void forget_masters(struct cli *cli)
+{
+    if (cli->masters != NULL)
+        sodium_memzero(cli->masters, strlen(cli->masters));
+    free(cli->masters);
+    free(cli->masters_from);
+    cli->masters = cli->masters_from = NULL;
+}
+
+static char *copy_text(const char *text)
+{
+    char *copy = strdup(text);
+
+    if (copy == NULL) {
+        cli_say("out of memory");
+        exit(CLI_INTERNAL);
+    }
+    return copy;
+}
+
+/* Lines whose first character is a '#' become blanks, which part URIs. */
+static void blank_comments(char *text)
+{
+    for (char *line = text; *line != 0;) {
+        size_t len = strcspn(line, "\n");
+
+        if (line[strspn(line, " \t")] == '#')
+            memset(line, ' ', len);
+        line += len;
+        line += *line == '\n';
+    }
+}
+
+/* Into text[MASTERS_FILE_MAX]; NULL, or why not. */
+static const char *read_masters_file(const char *path, char *text)
+{
+    size_t len = 0;
+    ssize_t n = 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return strerror(errno);
+    while (n > 0 && len < MASTERS_FILE_MAX) {
+        n = read(fd, text + len, MASTERS_FILE_MAX - len);
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n > 0)
+            len += (size_t)n;
+    }
+    (void)close(fd);
+    if (n < 0)
+        return strerror(errno);
+    if (len == MASTERS_FILE_MAX)
+        return "longer than any list of masters";
+    text[len] = 0;
+    return strlen(text) == len ? NULL : "holds a NUL byte";
+}
+
+static void take_masters_file(struct cli *cli, const char *path)
+{
+    static char text[MASTERS_FILE_MAX];
+    char shown[CLI_NAMES_SHOWN_MAX];
+    const char *error = read_masters_file(path, text);
+
+    if (error == NULL)
+        blank_comments(text);
+    forget_masters(cli);
+    if (error == NULL) {
+        cli->masters = copy_text(text);
+        cli->masters_from = copy_text(path);
+    }
+    sodium_memzero(text, sizeof text);
+    if (error != NULL)
+        cli_usage_error(cli, "the masters' file %s: %s", cli_show_name(path, shown), error);
+}
+
+/* The memory of argv is what `ps` shows.  Between the start of the program and
+ * here it did show the list; redlock(1) says so. */
+static void take_masters(struct cli *cli, char *list)
+{
+    if (list[0] == '@') {
+        take_masters_file(cli, list + 1);
+        return;
+    }
+    forget_masters(cli);
+    cli->masters = copy_text(list);
+    if (strchr(list, '@') != NULL)
+        memset(list, '*', strlen(list));
+}
+
+static void find_masters(struct cli *cli)
+{
+    const char *list = getenv("REDLOCK_MASTERS");
+
+    if (cli->masters != NULL)
+        return;
+    if (list == NULL)
+        cli_usage_error(cli, "no masters: give --masters LIST, or set REDLOCK_MASTERS");
+    if (list[0] == '@')
+        take_masters_file(cli, list + 1);
+}
+
+static void on_log(void *arg, enum redlock_level level, const char *message)
+{
+    (void)arg, (void)level;
+    cli_say("%s", message);
+}
+
+int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
+{
+    struct redlock_options opts;
+    char shown[CLI_NAMES_SHOWN_MAX];
+    int status;
+
+    find_masters(cli);
+    redlock_options_init(&opts);
+    opts.masters = cli->masters;
+    opts.loop = loop;
+    opts.connect_timeout_ms = cli->connect_timeout_ms;
+    opts.reply_timeout_ms = cli->reply_timeout_ms;
+    opts.max_ttl_ms = cli->max_ttl_ms;
+    opts.log = cli->verbose ? on_log : NULL;
+    status = redlock_open(&opts, ret_rl);
+    if (status != REDLOCK_OK && cli->masters_from != NULL)
+        cli_say("%s: %s", cli_show_name(cli->masters_from, shown), redlock_errmsg(NULL));
+    else if (status != REDLOCK_OK)
+        cli_say("%s", redlock_errmsg(NULL));
+    forget_masters(cli);
+    return cli_exit_of(status);
+}
+
+/* ---- Options ---- */
+
+static void print_help(const struct cli *cli)
+{
+    if (cli->command == NULL)
+        (void)printf("%s\n%s", usage_text, shared_text);
+    else
+        (void)printf("usage: redlock %s\n\n%s\n%s", cli->command->usage, cli->command->help,
+                     shared_text);
+    exit(cli_flush_output());
+}
+
+static void print_version(void)
+{
+    (void)printf("redlock %s\n", redlock_version());
+    exit(cli_flush_output());
+}
+
+/* Only as far as the name of the option goes: what follows may be a secret. */
+static void refuse_option(const struct cli *cli, const char *problem, const char *argument)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+    char name[64];
+    size_t len = strcspn(argument, "=");
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name - 1),
+                   argument);
+    cli_usage_error(cli, "%s %s", problem, cli_show_argument(name, shown));
+}
+
+/* True: it was one of those that all share. */
+static bool take_shared(struct cli *cli, int option)
+{
+    switch (option) {
+    case OPTION_CONNECT_TIMEOUT:
+        cli->connect_timeout_ms = cli_duration_ms(cli, "--connect-timeout", optarg, 1, 3600000);
+        return true;
+    case OPTION_HELP:
+        print_help(cli);
+        return true;
+    case OPTION_JSON:
+        cli->json = true;
+        return true;
+    case OPTION_MASTERS:
+        take_masters(cli, optarg);
+        return true;
+    case OPTION_MASTERS_FILE:
+        take_masters_file(cli, optarg);
+        return true;
+    case OPTION_MAX_TTL:
+        cli->max_ttl_ms = cli_duration_ms(cli, "--max-ttl", optarg, 1, 86400000);
+        return true;
+    case OPTION_REPLY_TIMEOUT:
+        cli->reply_timeout_ms = cli_duration_ms(cli, "--reply-timeout", optarg, 1, 3600000);
+        return true;
+    case OPTION_VERBOSE:
+        cli->verbose = true;
+        return true;
+    case OPTION_VERSION:
+        print_version();
+        return true;
+    default:
+        return false;
+    }
+}
+
+int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct option *own)
+{
+    struct option all[CLI_OPTIONS_MAX] = {{0}};
+    size_t own_len = 0;
+    int option;
+
+    while (own != NULL && own[own_len].name != NULL)
+        own_len++;
+    assert(SHARED_OPTIONS_LEN + own_len < CLI_OPTIONS_MAX);
+    memcpy(all, shared_options, sizeof shared_options);
+    if (own_len > 0)
+        memcpy(all + SHARED_OPTIONS_LEN, own, own_len * sizeof *own);
+    opterr = 0;
+    do {
+        option = getopt_long(argc, argv, stop ? "+:" : ":", all, NULL);
+        if (option == ':')
+            refuse_option(cli, "no value for", argv[optind - 1]);
+        if (option == '?' && optopt >= OPTION_CONNECT_TIMEOUT)
+            refuse_option(cli, "no value is allowed for", argv[optind - 1]);
+        if (option == '?' && optopt != 0)
+            cli_usage_error(cli, "unknown option -%c", optopt > ' ' && optopt < 127 ? optopt : '?');
+        if (option == '?')
+            refuse_option(cli, "unknown or ambiguous option", argv[optind - 1]);
+    } while (take_shared(cli, option));
+    return option;
+}
+
+void cli_need_arguments(const struct cli *cli, int argc, char **argv, int wanted, const char *names)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    if (argc - optind < wanted)
+        cli_usage_error(cli, "arguments are missing; needed: %s", names);
+    if (argc - optind > wanted)
+        cli_usage_error(cli, "too many arguments, from %s on",
+                        cli_show_argument(argv[optind + wanted], shown));
+}

@@ -1,0 +1,62 @@
+/*
+ * extend.c - `redlock extend`: make a lock last longer, by its token.
+ */
+#include "redlock/cli/cli.h"
+
+#include "redlock/cli/session.h"
+
+static int extend(struct session *session, const char *name, const char *token,
+                  const struct redlock_lock_options *opts)
+{
+    struct redlock_lease *lease;
+    int status = redlock_adopt(session->rl, name, token, opts, &lease);
+    int code;
+
+    if (status != REDLOCK_OK) {
+        cli_say("%s", redlock_errmsg(session->rl));
+        return cli_exit_of(status);
+    }
+    code = session_extend(session, lease, opts->ttl_ms);
+    if (code == CLI_OK && session->cli->json) {
+        cli_print_lease_json(lease, opts->ttl_ms);
+        code = cli_flush_output();
+    }
+    (void)redlock_detach(lease); /* Whatever happened, nothing is to be undone. */
+    return code;
+}
+
+static int extend_main(struct cli *cli, int argc, char **argv)
+{
+    static const struct option own[] = {
+        {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
+        {NULL, 0, NULL, 0},
+    };
+    struct redlock_lock_options opts;
+    struct session session;
+    int code;
+
+    redlock_lock_options_init(&opts);
+    opts.no_renew = true;
+    while (cli_getopt(cli, argc, argv, false, own) != -1)
+        opts.ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
+    cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
+    cli_check_ttl(cli, opts.ttl_ms);
+    code = session_open(&session, cli);
+    if (code != CLI_OK)
+        return code;
+    code = extend(&session, argv[optind], argv[optind + 1], &opts);
+    session_close(&session);
+    return code;
+}
+
+const struct cli_command cli_extend = {
+    .name = "extend",
+    .run = extend_main,
+    .usage = "extend [--ttl 10s] NAME TOKEN",
+    .help = "Make the lock NAME, which `redlock lock` gave the TOKEN for, last so long from\n"
+            "now on.  It never gets shorter.\n"
+            "\n"
+            "  --ttl DUR              how long the lock lasts from now on (10s)\n"
+            "\n"
+            "Exit: 64 usage, 69 too few masters, 76 not held (any more).\n",
+};

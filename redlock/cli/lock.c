@@ -1,0 +1,77 @@
+/*
+ * lock.c - `redlock lock`: take a lock and leave it held, for a script that
+ * goes on with it by its token.
+ */
+#include "redlock/cli/cli.h"
+
+#include <stdio.h>
+
+#include "redlock/cli/session.h"
+
+static void print_lease(const struct cli *cli, const struct redlock_lease *lease, uint32_t ttl_ms)
+{
+    if (!cli->json) {
+        (void)printf("%s\n", redlock_token(lease));
+        return;
+    }
+    cli_print_lease_json(lease, ttl_ms);
+}
+
+/* Told, and then let go; a token that nobody was told of is no good to anyone. */
+static int hand_over(struct session *session, struct redlock_lease *lease, uint32_t ttl_ms)
+{
+    int code;
+
+    print_lease(session->cli, lease, ttl_ms);
+    code = cli_flush_output();
+    if (code == CLI_OK)
+        (void)redlock_detach(lease); /* Cannot fail: it is held, and nothing is under way. */
+    else
+        (void)session_unlock(session, lease); /* What failed first is what counts. */
+    return code;
+}
+
+static int lock_main(struct cli *cli, int argc, char **argv)
+{
+    static const struct option own[] = {
+        {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
+        {"wait", required_argument, NULL, CLI_OPTION_FIRST + 1},
+        {NULL, 0, NULL, 0},
+    };
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+    struct session session;
+    int option, code;
+
+    redlock_lock_options_init(&opts);
+    opts.no_renew = true;
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
+        if (option == CLI_OPTION_FIRST)
+            opts.ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
+        else
+            opts.wait_ms = cli_wait_ms(cli, optarg);
+    }
+    cli_need_arguments(cli, argc, argv, 1, "NAME");
+    cli_check_ttl(cli, opts.ttl_ms);
+    code = session_open(&session, cli);
+    if (code != CLI_OK)
+        return code;
+    code = session_lock(&session, argv[optind], &opts, &lease);
+    if (code == CLI_OK)
+        code = hand_over(&session, lease, opts.ttl_ms);
+    session_close(&session);
+    return code;
+}
+
+const struct cli_command cli_lock = {
+    .name = "lock",
+    .run = lock_main,
+    .usage = "lock [--ttl 10s] [--wait 0|DURATION|forever] NAME",
+    .help = "Take the lock NAME, print its token, and leave it held.  Nobody renews it: use\n"
+            "`redlock extend` in time, and `redlock unlock` in the end.\n"
+            "\n"
+            "  --ttl DUR              how long the lock lasts (10s)\n"
+            "  --wait DUR|forever     how long to try, if another has it (0)\n"
+            "\n"
+            "Exit: 64 usage, 69 too few masters, 75 held by another.\n",
+};

@@ -1,0 +1,55 @@
+/*
+ * main.c - finds the subcommand, and hands over.
+ */
+#include "redlock/cli/cli.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct cli_command *const commands[] = {&cli_extend, &cli_lock, &cli_run, &cli_unlock};
+
+/* A program may be started without them, and the next socket would then be,
+ * say, standard error.  Closed again in what `run` starts. */
+static void open_standard_descriptors(void)
+{
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static const struct cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct redlock_options defaults;
+    struct cli cli = {.command = NULL};
+    char shown[CLI_NAMES_SHOWN_MAX];
+    int first;
+
+    open_standard_descriptors();
+    redlock_options_init(&defaults);
+    cli.connect_timeout_ms = defaults.connect_timeout_ms;
+    cli.reply_timeout_ms = defaults.reply_timeout_ms;
+    cli.max_ttl_ms = defaults.max_ttl_ms;
+
+    (void)cli_getopt(&cli, argc, argv, true, NULL);
+    if (optind >= argc)
+        cli_usage_error(&cli, "no command: extend, lock, run, or unlock");
+    cli.command = find_command(argv[optind]);
+    if (cli.command == NULL)
+        cli_usage_error(&cli, "no such command: %s", cli_show_argument(argv[optind], shown));
+    first = optind;
+    optind = 0; /* glibc's way to begin anew with another argv. */
+    return cli.command->run(&cli, argc - first, argv + first);
+}

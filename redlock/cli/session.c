@@ -1,0 +1,198 @@
+/*
+ * session.c - asynchronous calls, waited for, and signals in between.
+ */
+#include "redlock/cli/session.h"
+
+#include <string.h>
+
+#include "redlock/client.h"
+
+/* Those that end a program.  While a lock is being acquired all of them
+ * cancel; while a command runs they are for the command. */
+static const int ending_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+
+/* ---- Signals ---- */
+
+static void on_signal(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+    struct session *session = watcher->data;
+
+    (void)loop, (void)events;
+    if (session->on_signal != NULL) {
+        session->on_signal(session, watcher->signum);
+        return;
+    }
+    if (session->signal == 0)
+        session->signal = watcher->signum;
+}
+
+/* What was ignored when we were started - nohup does it, and shells for jobs
+ * in the background - stays ignored, here and in what we start. */
+static void watch_signals(struct session *session)
+{
+    struct sigaction action;
+
+    (void)sigprocmask(SIG_SETMASK, NULL, &session->mask_before);
+    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++) {
+        ev_signal *watcher = &session->signals[session->signals_len];
+
+        (void)sigaction(ending_signals[i], NULL, &action);
+        if (action.sa_handler == SIG_IGN)
+            continue;
+        ev_signal_init(watcher, on_signal, ending_signals[i]);
+        watcher->data = session;
+        ev_signal_start(session->loop, watcher);
+        session->signals_len++;
+    }
+    /* A reader of our output that has gone must not take the lock with it. */
+    (void)sigaction(SIGPIPE, NULL, &session->pipe_before);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+int session_signal_exit(const struct session *session)
+{
+    return session->signal != 0 ? CLI_SIGNAL + session->signal : CLI_OK;
+}
+
+/* ---- Waiting ---- */
+
+static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)events;
+    *(bool *)timer->data = true;
+}
+
+static bool links_are_coming(const struct session *session)
+{
+    return session->rl->coming != 0;
+}
+
+static bool leases_are_left(const struct session *session)
+{
+    return session->rl->stats.leases > 0;
+}
+
+/* Run the loop as long as this is true, but at most for a reply timeout. */
+static void linger_while(struct session *session, bool (*busy)(const struct session *))
+{
+    bool over = false;
+    ev_timer limit;
+
+    ev_now_update(session->loop);
+    ev_timer_init(&limit, on_limit, session->cli->reply_timeout_ms / 1e3, 0);
+    limit.data = &over;
+    ev_timer_start(session->loop, &limit);
+    while (!over && busy(session))
+        ev_run(session->loop, EVRUN_ONCE);
+    ev_timer_stop(session->loop, &limit);
+}
+
+static void on_done(struct redlock_lease *lease, int status, void *arg)
+{
+    struct session *session = arg;
+
+    (void)lease;
+    session->done = true;
+    session->status = status;
+    if (status != REDLOCK_OK)
+        cli_say("%s", redlock_errmsg(session->rl));
+}
+
+/* False: a signal came first. */
+static bool wait_until_done(struct session *session)
+{
+    while (!session->done && session->signal == 0)
+        ev_run(session->loop, EVRUN_ONCE);
+    return session->done;
+}
+
+/* The call itself failed. */
+static int refused(const struct session *session, int status)
+{
+    cli_say("%s", redlock_errmsg(session->rl));
+    return cli_exit_of(status);
+}
+
+/* ---- Operations ---- */
+
+int session_lock(struct session *session, const char *name, const struct redlock_lock_options *opts,
+                 struct redlock_lease **ret_lease)
+{
+    struct redlock_lease *lease;
+    int status;
+
+    session->done = false;
+    status = redlock_lock_async(session->rl, name, opts, on_done, session, &lease);
+    if (status != REDLOCK_OK)
+        return refused(session, status);
+    (void)wait_until_done(session);
+    if (session->done && session->status != REDLOCK_OK)
+        return cli_exit_of(session->status);
+    if (session->signal != 0) {
+        redlock_cancel(lease);
+        return session_signal_exit(session);
+    }
+    *ret_lease = lease;
+    return CLI_OK;
+}
+
+int session_extend(struct session *session, struct redlock_lease *lease, uint32_t ttl_ms)
+{
+    int status;
+
+    session->done = false;
+    status = redlock_extend_async(lease, ttl_ms, on_done, session);
+    if (status != REDLOCK_OK)
+        return refused(session, status);
+    return wait_until_done(session) ? cli_exit_of(session->status) : session_signal_exit(session);
+}
+
+int session_unlock(struct session *session, struct redlock_lease *lease)
+{
+    int status;
+
+    session->done = false;
+    status = redlock_unlock_async(lease, on_done, session);
+    if (status != REDLOCK_OK)
+        return refused(session, status);
+    return wait_until_done(session) ? cli_exit_of(session->status) : session_signal_exit(session);
+}
+
+/* ---- Open and close ---- */
+
+int session_open(struct session *session, struct cli *cli)
+{
+    int code;
+
+    memset(session, 0, sizeof *session);
+    session->cli = cli;
+    session->loop = ev_loop_new(EVFLAG_AUTO);
+    if (session->loop == NULL) {
+        cli_say("cannot make an event loop");
+        return CLI_INTERNAL;
+    }
+    watch_signals(session);
+    code = cli_open(cli, session->loop, &session->rl);
+    if (code != CLI_OK) {
+        session_close(session);
+        return code;
+    }
+    /* A lock is granted as soon as a majority says yes, and those who are asked
+     * later do not store it.  A command that lives for one lock waits for the
+     * links of the others as well, so that its lock survives as many failures
+     * as it can. */
+    linger_while(session, links_are_coming);
+    return CLI_OK;
+}
+
+void session_close(struct session *session)
+{
+    if (session->rl != NULL) {
+        linger_while(session, leases_are_left);
+        session->rl = redlock_close(session->rl);
+    }
+    for (unsigned i = 0; i < session->signals_len; i++)
+        ev_signal_stop(session->loop, &session->signals[i]);
+    ev_loop_destroy(session->loop);
+    session->loop = NULL;
+}

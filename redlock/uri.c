@@ -158,8 +158,6 @@ static int copy_unescaped(struct piece piece, const char *what, size_t max, char
     size_t len = 0;
     char *text;
 
-    if (piece.len > 3 * max)
-        return error_set(REDLOCK_E_INVAL, "the %s is longer than %zu bytes", what, max);
     text = malloc(piece.len + 1);
     if (text == NULL)
         return error_set(REDLOCK_E_NOMEM, "out of memory");

@@ -240,22 +240,23 @@ TEST(a_nul_is_refused)
 TEST(no_byte_past_the_end_is_read)
 {
     static const char text[] = "redis://me:pw@h:70011/15";
+    struct uri uri;
 
     for (size_t len = 0; len < sizeof text; len++) {
         char *exact = malloc(len + 1); /* One more, for malloc(0) may be NULL. */
-        struct uri uri = {.host = NULL};
 
         CHECK(exact != NULL);
         memcpy(exact + 1, text, len);
+        memset(&uri, 0, sizeof uri);
         (void)!uri_parse(exact + 1, len, &uri); /* Valgrind and ASan watch. */
         uri_done(&uri);
         free(exact);
     }
-    struct uri uri;
-
     CHECK_INT(uri_parse(text, sizeof text - 1 - 4, &uri), REDLOCK_OK);
     CHECK_STR(uri.name, "h:7001");
     uri_done(&uri);
+    check_refused("unix:///r%41", 11, "the path has a '%'");
+    check_refused("unix:///r%41", 10, "the path has a '%'");
 }
 
 static void check_length(const char *before, const char *after, char c, size_t max)

@@ -132,14 +132,15 @@ static const char *unescape(struct piece piece, char *text, size_t *ret_len)
     size_t len = 0;
 
     for (size_t i = 0; i < piece.len; i++) {
+        bool is_whole = i + 2 < piece.len;
         int high, low;
 
         if (piece.p[i] != '%') {
             text[len++] = piece.p[i];
             continue;
         }
-        high = i + 1 < piece.len ? hex_value(piece.p[i + 1]) : -1;
-        low = i + 2 < piece.len ? hex_value(piece.p[i + 2]) : -1;
+        high = is_whole ? hex_value(piece.p[i + 1]) : -1;
+        low = is_whole ? hex_value(piece.p[i + 2]) : -1;
         if (high < 0 || low < 0)
             return "has a '%' without two hexadecimal digits (a '%' itself is written %25)";
         if (high == 0 && low == 0)

@@ -112,7 +112,7 @@ TEST(a_token_can_be_written_again)
 TEST(keys_are_drawn_and_wiped)
 {
     static const struct token_key zeroes;
-    struct token_key a, b;
+    struct token_key a = zeroes, b = zeroes;
 
     CHECK_INT(token_key_init(&a), 0);
     CHECK_INT(token_key_init(&b), 0);

@@ -1,0 +1,480 @@
+/*
+ * status.c - `redlock status`: how the masters are, and who holds a lock.
+ *
+ * All masters are asked at once, each as soon as its link is up, and one
+ * timeout bounds the whole.
+ */
+#include "redlock/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <ev.h>
+
+#include "drift/drift.h"
+#include "redlock/client.h"
+#include "redlock/error.h"
+
+#define COMMAND_MAX (REDLOCK_NAME_MAX + 64) /* "GET name" with its lengths. */
+#define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
+
+enum query { QUERY_PING, QUERY_GET, QUERY_PTTL, QUERIES };
+
+/* What one master said. */
+struct report {
+    bool asked;
+    unsigned answers; /* To how many of the queries. */
+    bool over;        /* Nothing more is to be expected. */
+    bool up;
+    drift_time asked_at;
+    double round_trip_us;
+    char error[160];   /* Why it is down, or cannot tell who holds the lock. */
+    char *token;       /* That of the holder; NULL: free, or not known. */
+    size_t token_len;  /* It may hold NULs: other programs write what they like. */
+    long long ttl_ms;  /* -1: for ever. */
+    bool knows_holder; /* Token, or its absence, is what the master said. */
+};
+
+/* What all said of the lock. */
+struct verdict {
+    const struct report *holder; /* One of those with the token that leads; NULL: none. */
+    unsigned holders;            /* Masters that store this token. */
+    unsigned free;
+    unsigned known;   /* Masters that said either. */
+    long long ttl_ms; /* Until fewer than a majority store it; -1: for ever. */
+};
+
+struct status {
+    struct cli *cli;
+    const char *name; /* NULL: only the masters. */
+    struct redlock *rl;
+    unsigned masters, up, over;
+    struct report reports[REDLOCK_MASTERS_MAX];
+};
+
+static unsigned majority(const struct status *status)
+{
+    return status->masters / 2 + 1;
+}
+
+/* ---- Asking ---- */
+
+static drift_time read_clock(void)
+{
+    drift_time now = 0;
+
+    (void)drift_now(&now); /* redlock_open() has found that there is this clock. */
+    return now;
+}
+
+static void finish(struct status *status, struct report *report, bool up, const char *error)
+{
+    if (report->over)
+        return;
+    report->over = true;
+    report->up = up;
+    status->over++;
+    status->up += up;
+    if (error != NULL)
+        (void)snprintf(report->error, sizeof report->error, "%s", error);
+}
+
+static void ask_name(struct status *status, unsigned master, enum query query, const char *word)
+{
+    char command[COMMAND_MAX];
+    int len = snprintf(command, sizeof command, "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(word),
+                       word, strlen(status->name), status->name);
+
+    client_query(status->rl, master, query, command, (size_t)len);
+}
+
+static void ask(struct status *status, unsigned master)
+{
+    static const char ping[] = "*1\r\n$4\r\nPING\r\n";
+    struct report *report = &status->reports[master];
+
+    report->asked = true;
+    report->asked_at = read_clock();
+    client_query(status->rl, master, QUERY_PING, ping, sizeof ping - 1);
+    if (status->name != NULL) {
+        ask_name(status, master, QUERY_GET, "GET");
+        ask_name(status, master, QUERY_PTTL, "PTTL");
+    }
+}
+
+static void take_token(struct report *report, const struct reply *reply)
+{
+    if (reply->type == REPLY_ERROR) { /* A key of another type, or no permission. */
+        (void)snprintf(report->error, sizeof report->error, "%s", reply->text);
+        return;
+    }
+    report->knows_holder = true;
+    if (reply->type != REPLY_TEXT)
+        return;
+    report->token = malloc(reply->text_len + 1);
+    if (report->token == NULL) {
+        report->knows_holder = false;
+        return;
+    }
+    memcpy(report->token, reply->text, reply->text_len + 1);
+    report->token_len = reply->text_len;
+}
+
+static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
+                      const struct reply *reply)
+{
+    struct status *status = rl->query_arg;
+    struct report *report = &status->reports[master];
+
+    if (report->over)
+        return;
+    if (reply == NULL) {
+        finish(status, report, false, master_error(rl->masters[master]));
+        return;
+    }
+    switch ((enum query)query) {
+    case QUERY_PING: /* Even a refusal makes the round trip. */
+        report->round_trip_us = (double)(read_clock() - report->asked_at) / 1e3;
+        break;
+    case QUERY_GET:
+        take_token(report, reply);
+        break;
+    case QUERY_PTTL:
+        report->ttl_ms = reply->type == REPLY_INTEGER ? reply->integer : 0;
+        break;
+    case QUERIES:
+        break;
+    }
+    if (++report->answers == (status->name != NULL ? QUERIES : 1))
+        finish(status, report, true, NULL);
+}
+
+/* Ask the masters that have come up, and give up those that have not. */
+static void look_at_links(struct status *status)
+{
+    for (unsigned m = 0; m < status->masters; m++) {
+        struct report *report = &status->reports[m];
+
+        if (report->asked || report->over)
+            continue;
+        if (status->rl->up & 1u << m)
+            ask(status, m);
+        else if (!(status->rl->coming & 1u << m))
+            finish(status, report, false, master_error(status->rl->masters[m]));
+    }
+}
+
+static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct status *status = timer->data;
+
+    (void)loop, (void)events;
+    for (unsigned m = 0; m < status->masters; m++)
+        finish(status, &status->reports[m], false, "does not answer in time");
+}
+
+static void ask_all(struct status *status, struct ev_loop *loop)
+{
+    ev_timer limit;
+    double limit_s = (status->cli->connect_timeout_ms + status->cli->reply_timeout_ms) / 1e3;
+
+    status->rl->on_query = on_answer;
+    status->rl->query_arg = status;
+    ev_now_update(loop);
+    ev_timer_init(&limit, on_limit, limit_s, 0);
+    ev_set_priority(&limit, EV_MINPRI); /* Answers that are here come first. */
+    limit.data = status;
+    ev_timer_start(loop, &limit);
+    while (status->over < status->masters) {
+        ev_run(loop, EVRUN_ONCE);
+        look_at_links(status);
+    }
+    ev_timer_stop(loop, &limit);
+    status->rl->on_query = NULL;
+}
+
+/* ---- Judging ---- */
+
+static bool same_token(const struct report *a, const struct report *b)
+{
+    return a->token_len == b->token_len && memcmp(a->token, b->token, a->token_len) == 0;
+}
+
+/* Until when at least count of those with this token store it: the count-th
+ * largest of their times. */
+static long long ttl_of_majority(const struct status *status, const struct report *holder,
+                                 unsigned count)
+{
+    long long best = 0;
+
+    for (unsigned i = 0; i < status->masters; i++) {
+        const struct report *one = &status->reports[i];
+        unsigned longer = 0;
+
+        if (one->token == NULL || !same_token(one, holder))
+            continue;
+        for (unsigned k = 0; k < status->masters; k++) {
+            const struct report *other = &status->reports[k];
+
+            longer += other->token != NULL && same_token(other, holder) &&
+                      (other->ttl_ms == -1 || (one->ttl_ms != -1 && other->ttl_ms >= one->ttl_ms));
+        }
+        if (longer >= count && (one->ttl_ms == -1 || (best != -1 && one->ttl_ms > best)))
+            best = one->ttl_ms;
+    }
+    return best;
+}
+
+static struct verdict judge(const struct status *status)
+{
+    struct verdict verdict = {.holder = NULL};
+
+    for (unsigned i = 0; i < status->masters; i++) {
+        const struct report *one = &status->reports[i];
+        unsigned same = 0;
+
+        if (!one->knows_holder)
+            continue;
+        verdict.known++;
+        verdict.free += one->token == NULL;
+        if (one->token == NULL)
+            continue;
+        for (unsigned k = 0; k < status->masters; k++)
+            same += status->reports[k].token != NULL && same_token(&status->reports[k], one);
+        if (same > verdict.holders) {
+            verdict.holders = same;
+            verdict.holder = one;
+        }
+    }
+    if (verdict.holders >= majority(status))
+        verdict.ttl_ms = ttl_of_majority(status, verdict.holder, majority(status));
+    return verdict;
+}
+
+/* ---- Printing, for people ---- */
+
+static const char *quote(const char *text, size_t len, char buf[QUOTED_MAX])
+{
+    return error_quote(text, len, buf, QUOTED_MAX);
+}
+
+/* The two largest units will do. */
+static const char *show_uptime(uint64_t seconds, char *buf, size_t size)
+{
+    unsigned long long s = seconds;
+
+    if (s >= 86400)
+        (void)snprintf(buf, size, "%llud%lluh", s / 86400, s % 86400 / 3600);
+    else if (s >= 3600)
+        (void)snprintf(buf, size, "%lluh%llum", s / 3600, s % 3600 / 60);
+    else if (s >= 60)
+        (void)snprintf(buf, size, "%llum%llus", s / 60, s % 60);
+    else
+        (void)snprintf(buf, size, "%llus", s);
+    return buf;
+}
+
+static void print_time_left(long long ttl_ms)
+{
+    if (ttl_ms == -1)
+        (void)printf("without an end");
+    else
+        (void)printf("for %.3f s more", (double)(ttl_ms > 0 ? ttl_ms : 0) / 1e3);
+}
+
+static void print_holder(const struct report *report)
+{
+    char quoted[QUOTED_MAX];
+
+    if (!report->knows_holder) {
+        (void)printf("  cannot tell: %s", quote(report->error, strlen(report->error), quoted));
+    } else if (report->token == NULL) {
+        (void)printf("  free");
+    } else {
+        (void)printf("  held by %s ", quote(report->token, report->token_len, quoted));
+        print_time_left(report->ttl_ms);
+    }
+}
+
+static void print_master(const struct status *status, unsigned m, int width)
+{
+    const struct report *report = &status->reports[m];
+    const struct master_info *info = master_info(status->rl->masters[m]);
+    char quoted[QUOTED_MAX], uptime[32];
+
+    (void)printf("master %-2u  %-*s  ", m + 1, width, master_name(status->rl->masters[m]));
+    if (!report->up) {
+        (void)printf("down  %s\n", quote(report->error, strlen(report->error), quoted));
+        return;
+    }
+    (void)printf("up    version %s  role %s  round trip %.3f ms  uptime %s",
+                 quote(info->version, strlen(info->version), quoted), info->role,
+                 report->round_trip_us / 1e3, show_uptime(info->uptime_s, uptime, sizeof uptime));
+    if (status->name != NULL)
+        print_holder(report);
+    (void)printf("\n");
+}
+
+static void print_verdict(const struct status *status)
+{
+    struct verdict verdict = judge(status);
+    char quoted[QUOTED_MAX];
+
+    (void)printf("%s: ", quote(status->name, strlen(status->name), quoted));
+    if (verdict.holders >= majority(status)) {
+        (void)printf("held by %s ",
+                     quote(verdict.holder->token, verdict.holder->token_len, quoted));
+        print_time_left(verdict.ttl_ms);
+        (void)printf(" on %u of %u masters, a majority\n", verdict.holders, status->masters);
+    } else if (verdict.free >= majority(status)) {
+        (void)printf("free on %u of %u masters, a majority\n", verdict.free, status->masters);
+    } else {
+        (void)printf("no majority agrees: of %u masters %u say that it is free, at most %u name "
+                     "the same holder, %u do not tell\n",
+                     status->masters, verdict.free, verdict.holders,
+                     status->masters - verdict.known);
+    }
+}
+
+static void print_text(const struct status *status)
+{
+    size_t width = 0;
+
+    for (unsigned m = 0; m < status->masters; m++) {
+        size_t len = strlen(master_name(status->rl->masters[m]));
+
+        width = len > width ? len : width;
+    }
+    for (unsigned m = 0; m < status->masters; m++)
+        print_master(status, m, (int)width);
+    (void)printf("%u of %u masters are up, %s\n", status->up, status->masters,
+                 status->up >= majority(status) ? "a majority" : "NO MAJORITY");
+    if (status->name != NULL)
+        print_verdict(status);
+}
+
+/* ---- Printing, for programs ---- */
+
+static void print_json_text(const char *key, const char *text)
+{
+    (void)printf("\"%s\":", key);
+    if (text != NULL)
+        cli_json_string(stdout, text);
+    else
+        (void)printf("null");
+}
+
+static void print_json_master(const struct status *status, unsigned m)
+{
+    const struct report *report = &status->reports[m];
+    const struct master_info *info = master_info(status->rl->masters[m]);
+
+    (void)printf("{\"number\":%u,", m + 1);
+    print_json_text("endpoint", master_name(status->rl->masters[m]));
+    (void)printf(",\"up\":%s,", report->up ? "true" : "false");
+    print_json_text("error", report->error[0] != 0 ? report->error : NULL);
+    if (report->up) {
+        (void)printf(",");
+        print_json_text("version", info->version);
+        (void)printf(",");
+        print_json_text("role", info->role);
+        (void)printf(",\"round_trip_us\":%.1f,\"uptime_s\":%llu", report->round_trip_us,
+                     (unsigned long long)info->uptime_s);
+    }
+    if (report->up && report->knows_holder) {
+        (void)printf(",");
+        print_json_text("holder", report->token);
+        if (report->token != NULL)
+            (void)printf(",\"ttl_ms\":%lld", report->ttl_ms);
+    }
+    (void)printf("}");
+}
+
+/* state: "held", "free", or "unknown" where no majority agrees. */
+static void print_json_verdict(const struct status *status)
+{
+    struct verdict verdict = judge(status);
+    bool held = verdict.holders >= majority(status);
+    bool is_free = verdict.free >= majority(status);
+
+    (void)printf(",");
+    print_json_text("resource", status->name);
+    (void)printf(",");
+    print_json_text("state", held ? "held" : is_free ? "free" : "unknown");
+    (void)printf(",");
+    print_json_text("holder", held ? verdict.holder->token : NULL);
+    (void)printf(",\"agreeing\":%u", held ? verdict.holders : is_free ? verdict.free : 0);
+    if (held)
+        (void)printf(",\"ttl_ms\":%lld", verdict.ttl_ms);
+}
+
+static void print_json(const struct status *status)
+{
+    (void)printf("{\"masters\":[");
+    for (unsigned m = 0; m < status->masters; m++) {
+        (void)printf("%s", m > 0 ? "," : "");
+        print_json_master(status, m);
+    }
+    (void)printf("],\"masters_up\":%u,\"majority\":%s", status->up,
+                 status->up >= majority(status) ? "true" : "false");
+    if (status->name != NULL)
+        print_json_verdict(status);
+    (void)printf("}\n");
+}
+
+/* ---- The command ---- */
+
+static int ask_and_print(struct status *status, struct ev_loop *loop)
+{
+    int code;
+
+    status->masters = status->rl->options.masters_len;
+    ask_all(status, loop);
+    if (status->cli->json)
+        print_json(status);
+    else
+        print_text(status);
+    code = cli_flush_output();
+    if (code != CLI_OK)
+        return code;
+    return status->up >= majority(status) ? CLI_OK : CLI_UNREACHABLE;
+}
+
+static int status_main(struct cli *cli, int argc, char **argv)
+{
+    struct status status = {.cli = cli};
+    struct ev_loop *loop;
+    int code;
+
+    (void)cli_getopt(cli, argc, argv, false, NULL);
+    if (optind < argc) {
+        cli_need_arguments(cli, argc, argv, 1, "[NAME]");
+        status.name = argv[optind];
+        if (options_check_name(status.name) != REDLOCK_OK)
+            cli_usage_error(cli, "%s", redlock_errmsg(NULL));
+    }
+    loop = ev_loop_new(EVFLAG_AUTO);
+    if (loop == NULL) {
+        cli_say("cannot make an event loop");
+        return CLI_INTERNAL;
+    }
+    code = cli_open(cli, loop, &status.rl);
+    if (code == CLI_OK)
+        code = ask_and_print(&status, loop);
+    (void)redlock_close(status.rl);
+    for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++)
+        free(status.reports[m].token);
+    ev_loop_destroy(loop);
+    return code;
+}
+
+const struct cli_command cli_status = {
+    .name = "status",
+    .run = status_main,
+    .usage = "status [NAME]",
+    .help = "Print one line for each master: where it is, whether it is up, or else why not,\n"
+            "its version, role, round trip, and uptime; with NAME also who holds this lock\n"
+            "there, and for how long, and whether a majority agrees.\n"
+            "\n"
+            "Exit: 0 a majority is up, 64 usage, 69 no majority is up.\n",
+};

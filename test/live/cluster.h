@@ -1,0 +1,104 @@
+/*
+ * cluster.h - real masters for the tests to break.
+ *
+ * Starts redis-servers of its own on free ports of the loopback, and kills,
+ * stops and restarts them by pid.  They keep nothing on disk unless asked to,
+ * and they end with the test program, however it ends.
+ *
+ * Nothing here is what is being tested: where it fails - no redis-server, no
+ * answer from a server that should run - the program ends with a message.
+ * For the same reason nothing here goes through the library.
+ */
+#ifndef TEST_LIVE_CLUSTER_H
+#define TEST_LIVE_CLUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CLUSTER_MAX 15 /* As many masters as a client takes. */
+
+/* The longest that anything in these tests may take, in seconds: a bound that
+ * tells "never" from "slow", even under valgrind on a busy machine. */
+#define CLUSTER_WAIT_S 60
+
+struct redisContext;
+
+struct server {
+    unsigned port;
+    pid_t pid; /* 0: not running. */
+    bool durable;
+    bool paused;
+    struct redisContext *control; /* Our own connection to it; NULL: none yet. */
+    char socket[108];             /* Path of its unix socket. */
+};
+
+struct cluster {
+    unsigned len;
+    struct server server[CLUSTER_MAX];
+};
+
+/*
+ * Make len servers run, empty, as if new: starts what does not run, resumes
+ * what is paused, and undoes passwords, roles and users.  For the beginning
+ * of a test, whatever the one before has left.  A zeroed cluster is one
+ * without servers.
+ */
+void cluster_ready(struct cluster *cluster, unsigned len);
+
+/* Let new servers write every change to disk (appendfsync always) before they answer. */
+void cluster_ready_durable(struct cluster *cluster, unsigned len);
+
+/* "127.0.0.1:port,..." of all; good until the second next call. */
+const char *cluster_masters(const struct cluster *cluster);
+
+/* SIGKILL, and start it again on the same port (empty, unless durable). */
+void server_kill(struct server *server);
+void server_restart(struct server *server);
+/* SIGSTOP and SIGCONT; paused when it returns. */
+void server_pause(struct server *server);
+void server_resume(struct server *server);
+
+/*
+ * Run a command there, in hiredis' printf format, and give back the answer as a
+ * number (a status or text: its length; nil: -1), or as text (nil: NULL), good
+ * until the next call.  An error ends the program.
+ */
+long long server_int(struct server *server, const char *format, ...);
+const char *server_text(struct server *server, const char *format, ...);
+
+/* What is stored under name, NULL if nothing; and for how long yet, ms. */
+const char *server_get(struct server *server, const char *name);
+long long server_pttl(struct server *server, const char *name);
+
+/* Connections of clients, but for our own. */
+unsigned server_clients(struct server *server);
+
+/* How many servers store this token under name; NULL: any token at all. */
+unsigned cluster_count(struct cluster *cluster, const char *name, const char *token);
+
+/*
+ * Fork a child that runs this and then exits with what it returned, without
+ * the parent's clean-up; it is killed when the parent ends.  Returns its pid.
+ * And kill it, if it still runs, and wait for it.
+ */
+pid_t cluster_spawn(int (*run)(void *arg), void *arg);
+void cluster_end(pid_t pid);
+/* Wait for it to exit by itself; its exit status, or -1 if it did not in time
+ * or was ended by a signal. */
+int cluster_join(pid_t pid);
+
+/* A port of 127.0.0.1 that nobody listens on and that stays ours: connections
+ * to it are refused. */
+unsigned cluster_closed_port(void);
+
+/* Nap a little, for loops that wait for something outside of this process. */
+void cluster_nap(void);
+/* Seconds of a clock that only goes forward, for bounds on such loops. */
+double cluster_now_s(void);
+
+/* Say what went wrong, and end the program. */
+void cluster_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+#endif /* TEST_LIVE_CLUSTER_H */

@@ -1,0 +1,63 @@
+/*
+ * pilot.h - a client of either kind, steered by one set of calls.
+ *
+ * A loop client is driven here until the operation's callback has run, so that
+ * a test reads the same for both kinds.  Whatever does not come within
+ * CLUSTER_WAIT_S gives PILOT_NEVER: nothing waits for ever.
+ */
+#ifndef TEST_LIVE_PILOT_H
+#define TEST_LIVE_PILOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "redlock/redlock.h"
+
+struct ev_loop;
+
+enum pilot_kind { PILOT_LOOP, PILOT_BLOCKING, PILOT_KINDS };
+
+#define PILOT_NEVER 1000 /* No status: the callback did not come. */
+
+/* Far above what a loaded machine needs, where a test is about something else. */
+#define PILOT_REPLY_TIMEOUT_MS 10000
+
+struct pilot {
+    enum pilot_kind kind;
+    struct ev_loop *ev; /* NULL for the blocking kind. */
+    struct redlock *rl;
+    char message[1024]; /* redlock_errmsg() of the latest call. */
+};
+
+const char *pilot_kind_name(enum pilot_kind kind);
+
+/* Open a client on these masters.  tune, which may be NULL, changes its options. */
+int pilot_try_open(struct pilot *pilot, enum pilot_kind kind, const char *masters,
+                   void (*tune)(struct redlock_options *opts));
+/* The same where it must work, with a long reply timeout (0) or this one. */
+void pilot_open(struct pilot *pilot, enum pilot_kind kind, const char *masters,
+                uint32_t reply_timeout_ms);
+void pilot_close(struct pilot *pilot);
+
+/* As in redlock.h, waited for.  The message is in pilot->message. */
+int pilot_lock(struct pilot *pilot, const char *resource, const struct redlock_lock_options *opts,
+               struct redlock_lease **ret_lease);
+int pilot_extend(struct pilot *pilot, struct redlock_lease *lease, uint32_t ttl_ms);
+int pilot_unlock(struct pilot *pilot, struct redlock_lease *lease);
+
+/* Lock with a ttl, and with renewal or without, waiting so long for it. */
+int pilot_lock_for(struct pilot *pilot, const char *resource, uint32_t ttl_ms, bool renew,
+                   uint32_t wait_ms, struct redlock_lease **ret_lease);
+
+/* Let the client work until this is so; false if it does not become so in time. */
+bool pilot_until(struct pilot *pilot, bool (*is_so)(void *arg), void *arg);
+/* Until so many masters are up, or so few leases are left. */
+bool pilot_until_up(struct pilot *pilot, unsigned masters);
+bool pilot_until_leases(struct pilot *pilot, unsigned leases);
+/* One turn of the loop that waits a little; a nap for the blocking kind. */
+void pilot_turn(struct pilot *pilot);
+
+struct redlock_stats pilot_stats(struct pilot *pilot);
+
+#endif /* TEST_LIVE_PILOT_H */

@@ -212,14 +212,26 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
     (void)loop, (void)timer, (void)events;
 }
 
-/* Until all links are up, or have failed: that is no part of a cycle. */
-static void await_links_on_loop(struct bench *bench)
+static bool links_are_coming(const struct bench *bench)
+{
+    return bench->rl->coming != 0 && !stopped;
+}
+
+static bool leases_are_left(const struct bench *bench)
+{
+    return bench->rl->stats.leases > 0;
+}
+
+/* Run the loop as long as this is true, but not for ever. */
+static void linger_while(struct bench *bench, bool (*busy)(const struct bench *),
+                         uint32_t at_most_ms)
 {
     ev_timer limit;
 
-    ev_timer_init(&limit, on_limit, bench->cli->connect_timeout_ms / 1e3, 0);
+    ev_now_update(bench->loop);
+    ev_timer_init(&limit, on_limit, at_most_ms / 1e3, 0);
     ev_timer_start(bench->loop, &limit);
-    while (bench->rl->coming != 0 && ev_is_active(&limit) && !stopped)
+    while (busy(bench) && ev_is_active(&limit))
         ev_run(bench->loop, EVRUN_ONCE);
     ev_timer_stop(bench->loop, &limit);
 }
@@ -433,10 +445,11 @@ static int measure(struct bench *bench)
 {
     int code = CLI_OK;
 
+    /* Links that come up are no part of a cycle. */
     if (bench->blocking)
         await_links_of_threads(bench);
     else
-        await_links_on_loop(bench);
+        linger_while(bench, links_are_coming, bench->cli->connect_timeout_ms);
     code = check_links(bench);
     if (code != CLI_OK)
         return code;
@@ -450,6 +463,10 @@ static int measure(struct bench *bench)
     bench->cpu_ns = cpu_now_ns() - bench->cpu_ns;
     if (code != CLI_OK)
         return code;
+    /* Nor are releases that the slower masters have not answered yet; a
+     * blocking client waits for them when it is closed. */
+    if (!bench->blocking)
+        linger_while(bench, leases_are_left, bench->cli->reply_timeout_ms);
     gather(bench);
     if (bench->errors > 0)
         cli_say("the first of %llu errors: %s", (unsigned long long)bench->errors, bench->error);

@@ -180,10 +180,24 @@ static void lose_round(struct step *s, int status)
     q->state = QUORUM_PAUSING;
 }
 
+/*
+ * When the holder is told that the end is near: the margin before it, but not
+ * in the first half of a lease that is short for its margin.  Set when the
+ * hold is confirmed: an extension that fails takes nothing away from it.
+ */
+static drift_time lost_at(const struct quorum *q)
+{
+    drift_span half = drift_until(q->sent, q->deadline) / 2;
+    drift_span margin = q->config.lost_margin < half ? q->config.lost_margin : half;
+
+    return q->deadline - margin;
+}
+
 static void hold(struct step *s)
 {
     struct quorum *q = s->q;
 
+    q->lost_at = lost_at(q);
     q->renew_at = q->config.renew ? drift_add(q->sent, q->lease / 3) : DRIFT_NEVER;
     q->state = QUORUM_HELD;
     forget_ask(q);
@@ -232,16 +246,6 @@ static void begin_round(struct step *s)
 }
 
 /* ---- Holding ---- */
-
-/* When the holder is told that the end is near: the margin before it, but
- * not in the first half of a lease that is short for its margin. */
-static drift_time lost_at(const struct quorum *q)
-{
-    drift_span half = drift_until(q->sent, q->deadline) / 2;
-    drift_span margin = q->config.lost_margin < half ? q->config.lost_margin : half;
-
-    return q->deadline - margin;
-}
 
 /* Rule 7. */
 static void tell_lost(struct step *s)
@@ -330,7 +334,7 @@ static void on_held_timer(struct step *s)
 
     if (q->told)
         return;
-    if (s->ev->now >= lost_at(q)) {
+    if (s->ev->now >= q->lost_at) {
         tell_lost(s);
         return;
     }
@@ -584,7 +588,7 @@ static void on_timer(struct step *s)
     case QUORUM_EXTENDING:
         if (due)
             judge_extension(s, 0);
-        if (q->state == QUORUM_EXTENDING && s->ev->now >= lost_at(q)) {
+        if (q->state == QUORUM_EXTENDING && s->ev->now >= q->lost_at) {
             tell_lost(s);
             fail_extension(s, REDLOCK_LOST);
         }
@@ -617,9 +621,9 @@ static drift_time wake_at(const struct quorum *q)
     case QUORUM_RELEASING:
         return q->timeout;
     case QUORUM_HELD:
-        return q->told ? q->deadline : earlier(q->renew_at, lost_at(q));
+        return q->told ? q->deadline : earlier(q->renew_at, q->lost_at);
     case QUORUM_EXTENDING:
-        return earlier(q->timeout, lost_at(q));
+        return earlier(q->timeout, q->lost_at);
     case QUORUM_IDLE:
     case QUORUM_LOST:
         return q->may_hold != 0 ? q->settle_by : DRIFT_NEVER;

@@ -251,6 +251,18 @@ TEST(the_margin_is_at_most_half_of_the_lease)
     CHECK_UINT(story.act.wake_at, STORY_START + (LEASE - ALLOWANCE) / 2);
 }
 
+/* An attempt to extend that fails makes the lease no shorter, nor its margin. */
+TEST(the_margin_does_not_shrink_with_failed_extensions)
+{
+    begin_with(3);
+    hold();
+    for (unsigned i = 0; i < 1000 && !story.act.lost; i++) {
+        CHECK(story.act.wake_at > story.now);
+        timer_at(story.act.wake_at);
+    }
+    CHECK_UINT(story.now, LOST_AT);
+}
+
 TEST(an_extension_that_succeeds_moves_the_margin)
 {
     begin_with(3);
@@ -260,6 +272,29 @@ TEST(an_extension_that_succeeds_moves_the_margin)
     timer_at(LOST_AT);
     CHECK(!story.act.lost);
     check_sent(0, 7, 0); /* The next one. */
+}
+
+TEST(lost_is_told_even_with_an_extension_out)
+{
+    for (unsigned asked = 0; asked < 2; asked++) {
+        begin_with(3);
+        hold();
+        story.now = LOST_AT - 10;
+        if (asked)
+            story_extend(&story, 0);
+        else
+            story_step(&story, QUORUM_EV_TIMER);
+        check_sent(0, 7, 0);
+        CHECK_UINT(story.act.wake_at, LOST_AT);
+        timer_at(LOST_AT);
+        CHECK(story.act.lost);
+        CHECK_UINT(story.act.ended, asked);
+        if (asked)
+            CHECK_INT(story.act.status, REDLOCK_LOST);
+        answer(7, YES);
+        CHECK_UINT(story.q.deadline, DEADLINE); /* Rule 7. */
+        CHECK_UINT(story.act.wake_at, DEADLINE);
+    }
 }
 
 TEST(after_lost_was_told_nothing_extends)
@@ -461,8 +496,11 @@ CHECK_MAIN({"renewal_begins_when_a_third_is_spent", renewal_begins_when_a_third_
             late_answers_of_a_failed_extension_can_lose_the_hold},
            {"lost_is_told_a_margin_before_the_deadline", lost_is_told_a_margin_before_the_deadline},
            {"the_margin_is_at_most_half_of_the_lease", the_margin_is_at_most_half_of_the_lease},
+           {"the_margin_does_not_shrink_with_failed_extensions",
+            the_margin_does_not_shrink_with_failed_extensions},
            {"an_extension_that_succeeds_moves_the_margin",
             an_extension_that_succeeds_moves_the_margin},
+           {"lost_is_told_even_with_an_extension_out", lost_is_told_even_with_an_extension_out},
            {"after_lost_was_told_nothing_extends", after_lost_was_told_nothing_extends},
            {"what_is_lost_cannot_be_extended_and_is_lost_when_released",
             what_is_lost_cannot_be_extended_and_is_lost_when_released},

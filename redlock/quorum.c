@@ -60,6 +60,13 @@ static drift_time later(drift_time a, drift_time b)
     return a > b ? a : b;
 }
 
+/* Masters that may store the token that is held or being asked for.  What others
+ * may store is of dead rounds: nothing to extend, and nothing to rely on. */
+static quorum_mask holders(const struct quorum *q)
+{
+    return q->may_hold & q->live;
+}
+
 static void send(struct step *s, enum quorum_command command, quorum_mask to, uint32_t ask)
 {
     struct quorum *q = s->q;
@@ -292,7 +299,7 @@ static void judge_extension(struct step *s, quorum_mask waiting)
     struct quorum *q = s->q;
     bool proving = q->state == QUORUM_PROVING;
 
-    if (count(q->may_hold) < majority(q)) {
+    if (count(holders(q)) < majority(q)) {
         lose_hold(s);
     } else if (count(q->yes) >= majority(q)) {
         drift_time deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
@@ -316,7 +323,7 @@ static void judge_extension(struct step *s, quorum_mask waiting)
 static void begin_extension(struct step *s, enum quorum_state state)
 {
     struct quorum *q = s->q;
-    quorum_mask to = s->ev->up & q->may_hold;
+    quorum_mask to = s->ev->up & holders(q);
 
     forget_ask(q);
     q->state = state;
@@ -375,7 +382,7 @@ static void begin_release(struct step *s)
     struct quorum *q = s->q;
 
     forget_ask(q);
-    q->asked = q->may_hold;
+    q->asked = holders(q);
     bury_round(q);
     q->asked_extend = false;
     q->timeout = drift_add(s->ev->now, q->config.reply_timeout);
@@ -501,7 +508,7 @@ static void judge(struct step *s)
         judge_extension(s, q->asked & q->owing & (quorum_mask)~q->none);
         break;
     case QUORUM_HELD:
-        if (count(q->may_hold) < majority(q))
+        if (count(holders(q)) < majority(q))
             lose_hold(s);
         break;
     case QUORUM_RELEASING:

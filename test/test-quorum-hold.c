@@ -216,6 +216,73 @@ TEST(late_answers_of_a_failed_extension_can_lose_the_hold)
     CHECK(story.act.lost);
 }
 
+/*
+ * Round one is lost, with m4 and m5 hung; round two is won by m1 to m3.  What m4
+ * and m5 may store is a dead token: nothing to extend, and nothing to rely on.
+ */
+static void hold_beside_dead_tokens(void)
+{
+    begin_with(5);
+    config.wait = DRIFT_NEVER;
+    begin_again();
+    acquire();
+    answer(7, NO);
+    check_sent(0, 0, 24);
+    timer_at(story.act.wake_at);
+    check_sent(7, 0, 0);
+    answer(7, YES);
+    check_ended(REDLOCK_OK);
+}
+
+TEST(a_dead_token_is_not_extended)
+{
+    hold_beside_dead_tokens();
+    timer_at(story.act.wake_at);
+    check_sent(0, 7, 0);
+    answer(24, YES); /* To SET, and then to release: both of round one. */
+    answer(24, YES);
+    answer(3, YES);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    answer(4, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+}
+
+TEST(a_dead_token_does_not_count_as_held)
+{
+    hold_beside_dead_tokens();
+    timer_at(story.act.wake_at);
+    answer(1, NO);
+    CHECK_INT(story.q.state, QUORUM_LOST);
+    CHECK(story.act.lost);
+    check_sent(0, 0, 6);
+}
+
+TEST(a_dead_token_does_not_count_as_held_between_extensions_either)
+{
+    hold_beside_dead_tokens();
+    timer_at(story.act.wake_at);
+    timer_at(story.act.wake_at);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    answer(1, NO); /* Late. */
+    CHECK_INT(story.q.state, QUORUM_LOST);
+}
+
+TEST(a_dead_token_does_not_count_as_released)
+{
+    hold_beside_dead_tokens();
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 7);
+    answer(1, NO); /* Two of five are no majority: it was lost, */
+    check_ended(REDLOCK_LOST);
+
+    hold_beside_dead_tokens();
+    story_step(&story, QUORUM_EV_RELEASE);
+    answer(24, YES); /* whatever is deleted elsewhere. */
+    answer(24, YES);
+    answer(1, YES);
+    check_not_ended();
+}
+
 /* ---- Rule 7, and losing ---- */
 
 TEST(lost_is_told_a_margin_before_the_deadline)
@@ -494,6 +561,11 @@ CHECK_MAIN({"renewal_begins_when_a_third_is_spent", renewal_begins_when_a_third_
            {"a_majority_of_no_loses_the_hold_at_once", a_majority_of_no_loses_the_hold_at_once},
            {"late_answers_of_a_failed_extension_can_lose_the_hold",
             late_answers_of_a_failed_extension_can_lose_the_hold},
+           {"a_dead_token_is_not_extended", a_dead_token_is_not_extended},
+           {"a_dead_token_does_not_count_as_held", a_dead_token_does_not_count_as_held},
+           {"a_dead_token_does_not_count_as_held_between_extensions_either",
+            a_dead_token_does_not_count_as_held_between_extensions_either},
+           {"a_dead_token_does_not_count_as_released", a_dead_token_does_not_count_as_released},
            {"lost_is_told_a_margin_before_the_deadline", lost_is_told_a_margin_before_the_deadline},
            {"the_margin_is_at_most_half_of_the_lease", the_margin_is_at_most_half_of_the_lease},
            {"the_margin_does_not_shrink_with_failed_extensions",

@@ -22,6 +22,8 @@
 #include <assert.h>
 #include <string.h>
 
+#define PAUSE_LEAST DRIFT_MS /* No source: the unit that pauses are set in. */
+
 /* What one step works on; saves passing three arguments around. */
 struct step {
     struct quorum *q;
@@ -133,14 +135,16 @@ static bool is_held(const struct quorum *q)
     return q->state == QUORUM_HELD || q->state == QUORUM_EXTENDING;
 }
 
-/* A random time between two attempts, so that rivals fall out of step. */
+/* A random time between two attempts, so that rivals fall out of step.  Never
+ * nothing: without a majority each attempt fails at once, and would spin. */
 static drift_span pause_between(const struct step *s)
 {
     const struct quorum_config *config = &s->q->config;
     drift_span range = config->pause_max - config->pause_min;
-
     /* The dice have 32 bits: in microseconds they cover 71 minutes. */
-    return config->pause_min + (drift_span)s->ev->random * 1000 % (range + 1);
+    drift_span pause = config->pause_min + (drift_span)s->ev->random * 1000 % (range + 1);
+
+    return pause > PAUSE_LEAST ? pause : PAUSE_LEAST;
 }
 
 /* ---- Acquiring ---- */

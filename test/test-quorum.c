@@ -515,6 +515,27 @@ TEST(a_pause_is_random_and_within_its_bounds)
     CHECK_UINT(pause_for(UINT32_MAX), config.pause_max);
 }
 
+/* Or a machine without a majority would spin: fail, wake at once, fail. */
+TEST(a_pause_is_never_nothing)
+{
+    begin_with(1);
+    config.wait = DRIFT_NEVER;
+    config.pause_min = config.pause_max = 0;
+    CHECK_UINT(pause_for(0), DRIFT_MS);
+    config.pause_max = 5;
+    CHECK_UINT(pause_for(UINT32_MAX), DRIFT_MS);
+
+    begin_with(3);
+    config.pause_min = config.pause_max = 0;
+    begin_again();
+    hold();
+    link_down(0);
+    link_down(1);
+    timer_at(RENEW_AT);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(story.act.wake_at, RENEW_AT + DRIFT_MS);
+}
+
 /* ---- Answers ---- */
 
 static void reply_raw(unsigned m, uint32_t ask, enum quorum_command command, enum quorum_vote vote)
@@ -620,6 +641,7 @@ CHECK_MAIN(
     {"who_waits_for_ever_waits_for_ever", who_waits_for_ever_waits_for_ever},
     {"too_late_a_round_is_followed_by_another", too_late_a_round_is_followed_by_another},
     {"a_pause_is_random_and_within_its_bounds", a_pause_is_random_and_within_its_bounds},
+    {"a_pause_is_never_nothing", a_pause_is_never_nothing},
     {"an_answer_counts_once", an_answer_counts_once},
     {"an_answer_from_before_the_link_broke_does_not_count",
      an_answer_from_before_the_link_broke_does_not_count},

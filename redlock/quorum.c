@@ -104,6 +104,13 @@ static void asked_until(struct step *s)
     q->settle_by = later(q->settle_by, drift_add(s->ev->now, drift_add(q->lease, allowance)));
 }
 
+/* Masters whose answer is still to come, over a link that stands, and which took
+ * no release (their queue was full): what they do late has to be undone then. */
+static quorum_mask untold(const struct quorum *q)
+{
+    return q->may_hold & q->owing & (quorum_mask)~q->releasing;
+}
+
 /* Rule 4. */
 static void settle(struct step *s)
 {
@@ -156,6 +163,8 @@ static void ask_for_lock(struct step *s)
     quorum_mask busy = q->asked | q->owing | q->may_hold;
     quorum_mask to = s->ev->up & everyone(q) & (quorum_mask)~busy;
 
+    if (to == 0)
+        return;
     for (unsigned m = 0; m < q->config.masters; m++)
         if (to & bit(m))
             q->round_of[m] = q->round;
@@ -614,8 +623,10 @@ static void on_timer(struct step *s)
         break;
     case QUORUM_IDLE:
     case QUORUM_LOST:
-        if (s->ev->now >= q->settle_by)
-            q->may_hold = q->releasing = 0;
+        if (s->ev->now >= q->settle_by) {
+            q->may_hold = untold(q);
+            q->releasing = 0;
+        }
         break;
     case QUORUM_CONNECTING:
     case QUORUM_ADOPTED:
@@ -637,7 +648,7 @@ static drift_time wake_at(const struct quorum *q)
         return earlier(q->timeout, q->lost_at);
     case QUORUM_IDLE:
     case QUORUM_LOST:
-        return q->may_hold != 0 ? q->settle_by : DRIFT_NEVER;
+        return q->may_hold != untold(q) ? q->settle_by : DRIFT_NEVER;
     case QUORUM_CONNECTING:
     case QUORUM_ADOPTED:
         break;

@@ -41,7 +41,7 @@ enum quorum_event_type {
     QUORUM_EV_ACQUIRE, /* Only in IDLE, of a new machine. */
     QUORUM_EV_ADOPT,   /* Likewise. */
     QUORUM_EV_EXTEND,  /* Only where quorum_may_extend(). */
-    QUORUM_EV_RELEASE, /* Any state but RELEASING; ends with a status. */
+    QUORUM_EV_RELEASE, /* Only of what is or was held, or adopted; ends with a status. */
     QUORUM_EV_CANCEL,  /* Any state; undoes everything, ends without one. */
     QUORUM_EV_DETACH,  /* Any state; undoes nothing, ends without one. */
     QUORUM_EV_REPLY,   /* A master answered. */

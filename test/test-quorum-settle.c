@@ -110,6 +110,9 @@ TEST(the_time_to_forget_counts_from_the_latest_send)
     story.now += 30 * DRIFT_MS;
     link_up(2);
     CHECK_UINT(story.q.settle_by, SETTLED + 30 * DRIFT_MS);
+    story.now += DRIFT_MS;
+    answer(1, YES); /* Nothing is sent for this. */
+    CHECK_UINT(story.q.settle_by, SETTLED + 30 * DRIFT_MS);
 
     begin_with(3);
     hold();
@@ -120,6 +123,38 @@ TEST(the_time_to_forget_counts_from_the_latest_send)
     check_ended(REDLOCK_UNREACHABLE);
     story_extend(&story, 1000 * DRIFT_MS); /* A shorter one does not bring it back. */
     CHECK_UINT(story.q.settle_by, STORY_START + DRIFT_S + 4 * LEASE + 362 * DRIFT_MS);
+}
+
+/* Its queue was full when the round died, so it could not be told; and it hangs
+ * longer than a lease.  What it obeys then has not expired by then. */
+TEST(a_master_that_obeys_very_late_is_told_then)
+{
+    begin_with(3);
+    acquire();
+    story.up = 3;
+    answer(3, NO);
+    check_ended(REDLOCK_CONTENDED);
+    check_sent(0, 0, 0);
+    timer_at(SETTLED);
+    CHECK(!quorum_is_settled(&story.q));
+    CHECK(quorum_cares(&story.q, 2));
+    CHECK_UINT(story.act.wake_at, DRIFT_NEVER); /* Its answer, or its end, will wake us. */
+    story.up = 7;
+    story.now += DRIFT_S;
+    answer(4, YES);
+    check_sent(0, 0, 4);
+    timer_at(story.act.wake_at);
+    CHECK(quorum_is_settled(&story.q)); /* Told, on a link that stands. */
+
+    begin_again();
+    acquire();
+    story.up = 3;
+    answer(3, NO);
+    timer_at(SETTLED);
+    link_down(2);
+    CHECK_UINT(story.act.wake_at, SETTLED);
+    timer_at(story.now);
+    CHECK(quorum_is_settled(&story.q));
 }
 
 /* ---- Rule 5: asked as soon as it is there and owes nothing ---- */
@@ -571,6 +606,7 @@ CHECK_MAIN(
     {"what_has_expired_by_itself_is_forgotten", what_has_expired_by_itself_is_forgotten},
     {"the_time_to_forget_counts_from_the_latest_send",
      the_time_to_forget_counts_from_the_latest_send},
+    {"a_master_that_obeys_very_late_is_told_then", a_master_that_obeys_very_late_is_told_then},
     {"a_master_that_owes_is_asked_when_it_has_answered",
      a_master_that_owes_is_asked_when_it_has_answered},
     {"a_master_that_owes_is_not_awaited_for_ever", a_master_that_owes_is_not_awaited_for_ever},

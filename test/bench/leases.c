@@ -8,7 +8,7 @@
  *   leases [--masters LIST] [--leases N] [--limit BYTES]
  *
  * Prints one line of key=value.  Ends with 1 if a lock or unlock fails, or if a lease takes more
- * than the limit.
+ * than the limit; with 77 under a malloc that mallinfo2() knows nothing of, such as a sanitizer's.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -24,10 +24,12 @@
 
 enum {
     EXIT_USAGE = 64,
+    EXIT_SKIPPED = 77, /* As meson takes it. */
     LEASES_DEFAULT = 100000,
     LEASES_MAX = 10000000,
     IN_FLIGHT = 256,  /* As the throughput is measured with. */
-    WARM_UP = 1000,   /* Locks taken and given back before the first look: buffers grow once. */
+    WARM_UP = 1,      /* Locks before the first look, so that the links are up; no more, for the
+                       * client keeps the memory of a lease, and would count too few. */
     TTL_MS = 60000,   /* The longest there is by default: renewal shall not disturb. */
     REPLY_MS = 5000,  /* A busy machine shall not fail what is no measurement of time. */
     NAME_MAX_LEN = 32 /* Of "leases/<number>". */
@@ -209,6 +211,10 @@ static int report(size_t before, size_t held, size_t after)
     double len = options.leases_len;
     double bytes_per_lease = ((double)held - (double)before - (double)names_bytes) / len;
 
+    if (held <= before) {
+        (void)fprintf(stderr, "leases: SKIPPED: mallinfo2() says nothing of this malloc\n");
+        return EXIT_SKIPPED;
+    }
     (void)printf("leases=%u heap_bytes_per_lease=%.1f name_bytes_per_lease=%.1f "
                  "heap_bytes_kept_per_lease=%.1f\n",
                  options.leases_len, bytes_per_lease, (double)names_bytes / len,
@@ -226,7 +232,7 @@ int main(int argc, char **argv)
     size_t after;
 
     parse_options(argc, argv);
-    leases = calloc(options.leases_len > WARM_UP ? options.leases_len : WARM_UP, sizeof *leases);
+    leases = calloc(options.leases_len, sizeof *leases);
     loop = ev_default_loop(0);
     if (leases == NULL || loop == NULL) {
         (void)fprintf(stderr, "leases: out of memory\n");

@@ -234,7 +234,7 @@ static void judge_round(struct step *s, quorum_mask waiting)
             lose_round(s, REDLOCK_TOO_LATE);
             return;
         }
-        q->hold_end = drift_add(s->ev->now, q->config.hold_max);
+        q->give_up = drift_add(s->ev->now, q->config.hold_max);
         hold(s);
         end(s, QUORUM_HELD, REDLOCK_OK);
     } else if (count(q->yes | waiting) < majority(q)) {
@@ -322,7 +322,7 @@ static void judge_extension(struct step *s, quorum_mask waiting)
             return;
         }
         if (proving)
-            q->hold_end = drift_add(s->ev->now, q->config.hold_max);
+            q->give_up = drift_add(s->ev->now, q->config.hold_max);
         q->deadline = later(q->deadline, deadline); /* Rule 6. */
         hold(s);
         if (proving || q->asked_extend)
@@ -360,7 +360,7 @@ static void on_held_timer(struct step *s)
     }
     if (s->ev->now < q->renew_at)
         return;
-    if (s->ev->now >= q->hold_end)
+    if (s->ev->now >= q->give_up)
         q->renew_at = DRIFT_NEVER;
     else
         begin_extension(s, QUORUM_EXTENDING);

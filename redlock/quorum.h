@@ -116,7 +116,8 @@ struct quorum {
     drift_time sent;               /* When the ask under way began. */
     drift_time timeout;            /* When it ends whatever comes; also the end of a pause. */
     drift_time deadline;           /* Of the hold: not held from this instant on. */
-    drift_time renew_at, lost_at, hold_end, give_up;
+    drift_time give_up;            /* To get it, and once it is held, to renew it. */
+    drift_time renew_at, lost_at;
     drift_time settle_by; /* When everything ever asked for has expired by itself. */
     drift_span lease;     /* Of the latest SET or extension. */
     uint32_t round_of[QUORUM_MASTERS_MAX];

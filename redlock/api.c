@@ -79,15 +79,10 @@ static void start(struct redlock_lease *lease, enum lease_op op, enum quorum_eve
 /* Whether the lease can be extended now, and to that. */
 static int check_extend(const struct redlock_lease *lease, uint32_t ttl_ms)
 {
-    const struct options *options = &lease->rl->options;
-    drift_span ttl = ttl_ms * DRIFT_MS;
+    int status = ttl_ms != 0 ? options_check_ttl(&lease->rl->options, ttl_ms) : REDLOCK_OK;
 
-    if (ttl_ms > options->max_ttl_ms)
-        return error_set(REDLOCK_E_INVAL, "extend: ttl %u ms is longer than max_ttl %u ms", ttl_ms,
-                         options->max_ttl_ms);
-    if (ttl_ms != 0 && drift_allowance(ttl, &options->drift) >= ttl)
-        return error_set(REDLOCK_E_INVAL, "extend: ttl %u ms is not longer than its allowance",
-                         ttl_ms);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "extend");
     if (lease->op != LEASE_OP_NONE || !quorum_may_extend(&lease->q))
         return error_set(REDLOCK_E_STATE, "extend: the lease is not held yet, or is busy");
     return REDLOCK_OK;

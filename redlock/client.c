@@ -150,7 +150,7 @@ int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
     status = options_copy(opts, &rl->options);
     if (status != REDLOCK_OK) {
         free(rl);
-        return status;
+        return error_wrap(status, "open");
     }
     status = make_parts(rl);
     if (status != REDLOCK_OK)
@@ -286,7 +286,7 @@ int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
         return error_set(REDLOCK_E_INVAL, "stats: NULL, or its size is not set");
     status = client_enter(rl);
     if (status != REDLOCK_OK)
-        return status;
+        return error_wrap(status, "stats");
     size = ret_stats->size < sizeof rl->stats ? ret_stats->size : sizeof rl->stats;
     rl->stats.size = ret_stats->size;
     rl->stats.masters = rl->options.masters_len;

@@ -28,12 +28,16 @@
 #define PORT_LAST 31999
 
 #define CHILDREN_MAX 64
+#define SERVERS_MAX 64
 #define TRIES_MAX 50 /* To start a server: another one may take our port first. */
 
 static pid_t owner; /* The process that has the children; its forks have none. */
 static pid_t children[CHILDREN_MAX];
-static char dir[400];       /* Of logs and data. */
-static char socket_dir[32]; /* Where dir is too long for the name of a socket; else "". */
+static struct server *servers[SERVERS_MAX]; /* All that were ever started. */
+static unsigned servers_len;
+static redisReply *last_reply; /* What the caller may still look at. */
+static char dir[400];          /* Of logs and data. */
+static char socket_dir[32];    /* Where dir is too long for the name of a socket; else "". */
 
 /* ---- Small things ---- */
 
@@ -79,10 +83,21 @@ static void remove_tree(const char *path)
         (void)nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+static void disconnect(struct server *server)
+{
+    if (server->control != NULL)
+        redisFree(server->control);
+    server->control = NULL;
+}
+
 static void clean_up(void)
 {
     if (getpid() != owner)
         return;
+    for (unsigned i = 0; i < servers_len; i++)
+        disconnect(servers[i]);
+    if (last_reply != NULL)
+        freeReplyObject(last_reply);
     for (unsigned i = 0; i < CHILDREN_MAX; i++)
         cluster_end(children[i]);
     remove_tree(dir);
@@ -228,8 +243,6 @@ unsigned cluster_closed_port(void)
 
 /* ---- Commands ---- */
 
-static redisReply *last_reply; /* What the caller may still look at. */
-
 static struct redisContext *connect_to(const struct server *server)
 {
     const struct timeval timeout = {.tv_sec = CLUSTER_WAIT_S};
@@ -242,13 +255,6 @@ static struct redisContext *connect_to(const struct server *server)
     }
     (void)redisSetTimeout(control, timeout);
     return control;
-}
-
-static void disconnect(struct server *server)
-{
-    if (server->control != NULL)
-        redisFree(server->control);
-    server->control = NULL;
 }
 
 static redisReply *run_command(struct server *server, const char *format, va_list args)
@@ -407,6 +413,9 @@ static bool start_server(struct server *server)
 
 static void start_anywhere(struct server *server)
 {
+    if (servers_len == SERVERS_MAX)
+        cluster_die("too many servers");
+    servers[servers_len++] = server;
     for (unsigned i = 0; i < TRIES_MAX; i++) {
         server->port = free_port();
         if (start_server(server))

@@ -180,6 +180,13 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
     return 0;
 }
 
+/* What redlock_token() shows is the live one, whatever was encoded last. */
+static void show_live(struct redlock_lease *lease)
+{
+    if (lease->q.round != 0 && lease->q.round != lease->token_round)
+        (void)args_of(lease, lease->q.round);
+}
+
 /* The bytes are the same for all masters but those with an older round. */
 static void carry_out(struct redlock_lease *lease, const struct quorum_send *send)
 {
@@ -201,9 +208,7 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;
     }
-    /* What redlock_token() shows is the live one. */
-    if (lease->q.round != 0 && lease->q.round != lease->token_round)
-        (void)args_of(lease, lease->q.round);
+    show_live(lease);
 }
 
 static void count_end(struct redlock *rl, enum lease_op op, int status)
@@ -302,6 +307,7 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
     if (!(rl->up & 1u << master) || lease->q.ask_of[master] != ask)
         return false;
     len = encode(lease, command, lease->q.round_of[master], true, rl->scratch);
+    show_live(lease);
     master_send(rl->masters[master], &again, rl->scratch, len);
     rl->stats.commands++;
     return true;

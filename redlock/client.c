@@ -189,7 +189,8 @@ static void cancel_all(struct redlock *rl)
             struct waiter *waiter = lease->waiter;
 
             lease->waiter = NULL;
-            waiter_wake(waiter, error_set(REDLOCK_E_STATE, "the client was closed meanwhile"));
+            blocking_wake(rl->blocking, waiter,
+                          error_set(REDLOCK_E_STATE, "the client was closed meanwhile"));
         }
         lease->lost = NULL;
         lease_step(lease, &cancel);
@@ -273,7 +274,8 @@ void client_leave(struct redlock *rl)
     client_arm(rl);
     if (rl->blocking == NULL)
         return; /* The loop flushes before it sleeps. */
-    client_flush(rl);
+    if (!blocking_is_wanted(rl->blocking))
+        client_flush(rl);
     blocking_unlock(rl->blocking);
 }
 
@@ -389,17 +391,18 @@ void client_make_ready(struct redlock *rl, struct redlock_lease *lease)
 static bool run_lost(struct redlock *rl, struct redlock_lease *lease)
 {
     void (*lost)(struct redlock_lease *, void *) = lease->lost;
+    struct blocking *blocking = rl->blocking;
     bool gone = false;
 
     lease->ready_lost = false;
     if (lost == NULL)
         return true;
     rl->gone = &gone;
-    if (rl->blocking != NULL)
-        blocking_unlock(rl->blocking);
+    if (blocking != NULL)
+        blocking_unlock(blocking);
     lost(lease, lease->lost_arg);
-    if (rl->blocking != NULL)
-        blocking_lock(rl->blocking);
+    if (blocking != NULL)
+        blocking_lock(blocking);
     if (gone)
         return false;
     rl->gone = NULL;

@@ -1,0 +1,91 @@
+# shellcheck shell=bash
+#
+# Completion of redlock(1) for bash.  Works with bash-completion, which loads it
+# when it is needed, and sourced by hand.  It completes no names of locks: those
+# are only known to masters, and a key pressed must not talk to them.
+
+_redlock_commands="bench extend lock run status unlock"
+_redlock_options="--connect-timeout --help --json --masters --masters-file --max-ttl
+    --reply-timeout --verbose --version"
+
+# Print the options of a command besides those that all have.
+_redlock_own_options() {
+    case $1 in
+    bench) echo --cycles --in-flight --mode --threads ;;
+    extend) echo --ttl ;;
+    lock | run) echo --ttl --wait ;;
+    esac
+}
+
+# Whether an option's value is the next word.
+_redlock_takes_value() {
+    case $1 in
+    --connect-timeout | --cycles | --in-flight | --masters | --masters-file | --max-ttl | --mode | \
+        --reply-timeout | --threads | --ttl | --wait) return 0 ;;
+    *) return 1 ;;
+    esac
+}
+
+_redlock_complete_value() {
+    case $1 in
+    --masters-file) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+    --mode) mapfile -t COMPREPLY < <(compgen -W "loop blocking" -- "$2") ;;
+    --ttl | --max-ttl) mapfile -t COMPREPLY < <(compgen -W "5s 10s 30s 60s" -- "$2") ;;
+    --wait) mapfile -t COMPREPLY < <(compgen -W "0 10s 1m forever" -- "$2") ;;
+    esac
+}
+
+# Complete what follows the -- of `redlock run NAME --`, at word $1, as if it
+# stood by itself.
+_redlock_complete_command() {
+    local first=$1
+    if declare -F _comp_command_offset >/dev/null; then # bash-completion 2.12 and later
+        _comp_command_offset "$first"
+    elif declare -F _command_offset >/dev/null; then
+        _command_offset "$first"
+    elif ((COMP_CWORD == first)); then
+        mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")
+    else
+        mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
+    fi
+}
+
+_redlock() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    local command="" names=0 i
+    COMPREPLY=()
+    # readline takes "--ttl=5s" for three words.
+    if [[ $word == "=" ]]; then
+        word=""
+    elif [[ $before == "=" ]]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        if _redlock_takes_value "${COMP_WORDS[i]}"; then
+            i=$((i + 1))
+            [[ ${COMP_WORDS[i]} != "=" ]] || i=$((i + 1))
+        elif [[ ${COMP_WORDS[i]} == -- && $command == run ]] && ((names > 0)); then
+            _redlock_complete_command $((i + 1))
+            return
+        elif [[ ${COMP_WORDS[i]} != -* ]]; then
+            if [[ -z $command ]]; then
+                command=${COMP_WORDS[i]}
+            else
+                names=$((names + 1))
+            fi
+        fi
+    done
+    if _redlock_takes_value "$before"; then
+        _redlock_complete_value "$before" "$word"
+    elif [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(
+            compgen -W "$_redlock_options $(_redlock_own_options "$command")" -- "$word"
+        )
+    elif [[ -z $command ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$_redlock_commands" -- "$word")
+    elif [[ $command == run ]] && ((names > 0)); then
+        COMPREPLY=(--)
+    fi
+}
+
+complete -F _redlock redlock

@@ -95,7 +95,8 @@ static void drop_extend(struct redlock_lease *lease)
         struct waiter *waiter = lease->waiter;
 
         lease->waiter = NULL;
-        waiter_wake(waiter, error_set(REDLOCK_LOST, "extend: unlocked meanwhile"));
+        blocking_wake(lease->rl->blocking, waiter,
+                      error_set(REDLOCK_LOST, "extend: unlocked meanwhile"));
     }
     lease->ready_done = false;
 }

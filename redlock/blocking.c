@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +21,8 @@ struct blocking {
     struct ev_loop *ev;
     ev_async stop;
     pthread_mutex_t mutex;
+    atomic_uint wanting;  /* Threads in line for the mutex. */
+    struct waiter *woken; /* By the I/O thread, to be let run when it sleeps. */
     pthread_cond_t idle;
     pthread_t thread;
     bool started, stopping;
@@ -37,8 +40,14 @@ static void on_stop(struct ev_loop *ev, ev_async *stop, int events)
 static void before_sleep(struct ev_loop *ev)
 {
     struct blocking *blocking = ev_userdata(ev);
+    struct waiter *waiter, *next = blocking->woken;
 
+    blocking->woken = NULL;
     blocking_unlock(blocking);
+    while ((waiter = next) != NULL) {
+        next = waiter->next; /* It is on the stack of a thread that now goes on. */
+        (void)sem_post(&waiter->done);
+    }
 }
 
 static void after_sleep(struct ev_loop *ev)
@@ -55,8 +64,22 @@ static void *run(void *arg)
     blocking_lock(blocking);
     if (!blocking->stopping)
         ev_run(blocking->ev, 0);
-    blocking_unlock(blocking);
+    before_sleep(blocking->ev);
     return NULL;
+}
+
+/* It is held for microseconds: where the C library can, spin a little before
+ * going to sleep over it. */
+static void make_mutex(struct blocking *blocking)
+{
+    pthread_mutexattr_t attr;
+
+    (void)pthread_mutexattr_init(&attr);
+#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+    (void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+    (void)pthread_mutex_init(&blocking->mutex, &attr);
+    (void)pthread_mutexattr_destroy(&attr);
 }
 
 struct blocking *blocking_new(struct redlock *rl)
@@ -74,7 +97,7 @@ struct blocking *blocking_new(struct redlock *rl)
     ev_set_loop_release_cb(blocking->ev, before_sleep, after_sleep);
     ev_async_init(&blocking->stop, on_stop);
     ev_async_start(blocking->ev, &blocking->stop);
-    (void)pthread_mutex_init(&blocking->mutex, NULL);
+    make_mutex(blocking);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&blocking->idle, &attr);
@@ -140,7 +163,14 @@ struct ev_loop *blocking_loop(struct blocking *blocking)
 
 void blocking_lock(struct blocking *blocking)
 {
+    atomic_fetch_add_explicit(&blocking->wanting, 1, memory_order_relaxed);
     (void)pthread_mutex_lock(&blocking->mutex);
+    atomic_fetch_sub_explicit(&blocking->wanting, 1, memory_order_relaxed);
+}
+
+bool blocking_is_wanted(const struct blocking *blocking)
+{
+    return atomic_load_explicit(&blocking->wanting, memory_order_relaxed) > 0;
 }
 
 void blocking_unlock(struct blocking *blocking)
@@ -155,11 +185,16 @@ bool blocking_is_self(const struct blocking *blocking)
 
 /* ---- Waiting ---- */
 
-void waiter_wake(struct waiter *waiter, int status)
+void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status)
 {
     waiter->status = status;
     (void)memccpy(waiter->message, error_message(), 0, sizeof waiter->message);
-    (void)sem_post(&waiter->done);
+    if (blocking_is_self(blocking)) {
+        waiter->next = blocking->woken;
+        blocking->woken = waiter;
+    } else {
+        (void)sem_post(&waiter->done);
+    }
 }
 
 void blocking_idle(struct blocking *blocking)

@@ -22,6 +22,7 @@ struct redlock;
 /* One thread in a blocking call. */
 struct waiter {
     sem_t done;
+    struct waiter *next;
     int status;
     char message[ERROR_MESSAGE_MAX];
 };
@@ -42,6 +43,10 @@ struct ev_loop *blocking_loop(struct blocking *blocking);
 void blocking_lock(struct blocking *blocking);
 void blocking_unlock(struct blocking *blocking);
 
+/* Under the mutex: whether another thread stands in line for it.  That one
+ * will write what is to be written, together with its own. */
+bool blocking_is_wanted(const struct blocking *blocking);
+
 /* Whether the caller is the I/O thread itself, which must not wait for itself. */
 bool blocking_is_self(const struct blocking *blocking);
 
@@ -50,7 +55,9 @@ void blocking_wait_idle(struct blocking *blocking, drift_span at_most);
 /* Under the mutex: it has none. */
 void blocking_idle(struct blocking *blocking);
 
-/* Under the mutex: tell a waiter how it ended; the thread's message goes along. */
-void waiter_wake(struct waiter *waiter, int status);
+/* Under the mutex: tell a waiter how it ended; the thread's message goes along.
+ * Those that the I/O thread wakes run when it has given up the mutex, or they
+ * would only line up for it. */
+void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status);
 
 #endif /* REDLOCK_BLOCKING_H */

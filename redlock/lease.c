@@ -241,7 +241,7 @@ static void end_op(struct redlock_lease *lease, int status)
             lease->owned = false;
         lease_explain(lease, lease->op, status);
         lease->op = LEASE_OP_NONE;
-        waiter_wake(waiter, status);
+        blocking_wake(lease->rl->blocking, waiter, status);
         return;
     }
     lease->status = (int8_t)status;

@@ -341,12 +341,10 @@ uint32_t redlock_remaining_ms(const struct redlock_lease *lease)
 
 const char *redlock_resource(const struct redlock_lease *lease)
 {
-    return lease != NULL && lease->name != NULL ? lease->name : "";
+    return lease != NULL ? lease->name : "";
 }
 
 const char *redlock_token(const struct redlock_lease *lease)
 {
-    if (lease == NULL)
-        return "";
-    return lease->adopted != NULL ? lease->adopted : lease->token;
+    return lease != NULL ? lease_token(lease) : "";
 }

@@ -70,22 +70,18 @@ struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char
 {
     size_t name_len = strlen(name);
     size_t token_len = token != NULL ? strlen(token) : 0;
-    char *names = malloc(name_len + 1 + token_len + 1);
     struct redlock_lease *lease;
 
-    if (names == NULL)
-        return NULL;
     if (rl->slots_free_len == 0 && rl->slots_len == rl->slots_room && grow_slots(rl) != 0)
-        goto fail_names;
-    lease = malloc(sizeof *lease);
+        return NULL;
+    lease = malloc(sizeof *lease + name_len + 1 + token_len + 1);
     if (lease == NULL)
-        goto fail_names;
-
+        return NULL;
     *lease = (struct redlock_lease){.rl = rl, .owned = true, .alive = true};
-    lease->name = memcpy(names, name, name_len + 1);
+    memcpy(lease->name, name, name_len + 1);
     lease->name_len = (uint16_t)name_len;
-    if (token != NULL)
-        lease->adopted = memcpy(names + name_len + 1, token, token_len + 1);
+    memcpy(lease->name + name_len + 1, token != NULL ? token : "", token_len + 1);
+    lease->adopted_len = (uint8_t)token_len;
     lease->lost = opts->lost;
     lease->lost_arg = opts->lost_arg;
     lease->alarm.pos = ALARM_OFF;
@@ -94,10 +90,11 @@ struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char
     take_slot(rl, lease);
     rl->stats.leases++;
     return lease;
+}
 
-fail_names:
-    free(names);
-    return NULL;
+const char *lease_token(const struct redlock_lease *lease)
+{
+    return lease->adopted_len > 0 ? lease->name + lease->name_len + 1 : lease->token;
 }
 
 void lease_free(struct redlock_lease *lease)
@@ -107,8 +104,6 @@ void lease_free(struct redlock_lease *lease)
     alarm_set(&rl->alarms, &lease->alarm, DRIFT_NEVER);
     rl->slots[lease->slot] = NULL;
     rl->slots_free[rl->slots_free_len++] = lease->slot;
-    free(lease->name);
-    lease->name = lease->adopted = NULL;
     lease->owned = lease->alive = false;
     atomic_store_explicit(&lease->deadline, 0, memory_order_relaxed);
     bury(rl, lease);
@@ -154,9 +149,9 @@ static struct wire_args args_of(struct redlock_lease *lease, uint32_t round)
         .ttl_ms = drift_to_ms(lease->q.lease),
     };
 
-    if (lease->adopted != NULL) {
-        args.token = lease->adopted;
-        args.token_len = strlen(lease->adopted);
+    if (lease->adopted_len > 0) {
+        args.token = lease_token(lease);
+        args.token_len = lease->adopted_len;
     } else if (lease->token_round != round) {
         token_write(&lease->rl->tokens, lease->serial, round, lease->token);
         lease->token_round = round;

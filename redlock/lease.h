@@ -49,16 +49,19 @@ struct redlock_lease {
     void *lost_arg;
     struct waiter *waiter;      /* Of the blocking call under way. */
     struct redlock_lease *next; /* In the ready list, or among the spent ones. */
-    char *name;
-    char *adopted; /* The token of an adopted lease, else NULL. */
     uint16_t name_len;
+    uint8_t adopted_len; /* Of the token of an adopted lease; 0: a lease of our own. */
     char token[TOKEN_LEN + 1];
+    char name[]; /* And after its NUL the adopted token, with another one. */
 };
 
 /* A new lease in a slot of its own, owned.  NULL without memory. */
 struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char *token,
                                 const struct redlock_lock_options *opts,
                                 const struct quorum_config *config);
+
+/* The token that masters store for it, or will. */
+const char *lease_token(const struct redlock_lease *lease);
 
 /* Feed the machine (event->type and what goes with it set; the rest is filled
  * in here), carry out its actions, and note what callbacks are due. */

@@ -296,6 +296,12 @@ static void print_holder(const struct report *report)
     }
 }
 
+/* A user may be forbidden to ask for INFO. */
+static bool is_informed(const struct master_info *info)
+{
+    return strcmp(info->version, "?") != 0;
+}
+
 static void print_master(const struct status *status, unsigned m, int width)
 {
     const struct report *report = &status->reports[m];
@@ -309,7 +315,8 @@ static void print_master(const struct status *status, unsigned m, int width)
     }
     (void)printf("up    version %s  role %s  round trip %.3f ms  uptime %s",
                  quote(info->version, strlen(info->version), quoted), info->role,
-                 report->round_trip_us / 1e3, show_uptime(info->uptime_s, uptime, sizeof uptime));
+                 report->round_trip_us / 1e3,
+                 is_informed(info) ? show_uptime(info->uptime_s, uptime, sizeof uptime) : "?");
     if (status->name != NULL)
         print_holder(report);
     (void)printf("\n");
@@ -375,11 +382,12 @@ static void print_json_master(const struct status *status, unsigned m)
     print_json_text("error", report->error[0] != 0 ? report->error : NULL);
     if (report->up) {
         (void)printf(",");
-        print_json_text("version", info->version);
+        print_json_text("version", is_informed(info) ? info->version : NULL);
         (void)printf(",");
-        print_json_text("role", info->role);
-        (void)printf(",\"round_trip_us\":%.1f,\"uptime_s\":%llu", report->round_trip_us,
-                     (unsigned long long)info->uptime_s);
+        print_json_text("role", is_informed(info) ? info->role : NULL);
+        (void)printf(",\"round_trip_us\":%.1f", report->round_trip_us);
+        if (is_informed(info))
+            (void)printf(",\"uptime_s\":%llu", (unsigned long long)info->uptime_s);
     }
     if (report->up && report->knows_holder) {
         (void)printf(",");

@@ -6,7 +6,6 @@
  */
 #include "redlock/redlock.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "redlock/blocking.h"
@@ -200,20 +199,8 @@ void redlock_cancel(struct redlock_lease *lease)
 
 static void begin_wait(struct redlock_lease *lease, struct waiter *waiter)
 {
-    (void)sem_init(&waiter->done, 0, 0);
-    waiter->message[0] = 0;
+    blocking_wait(lease->rl->blocking, waiter);
     lease->waiter = waiter;
-}
-
-/* Not under the mutex.  The lease may be gone already. */
-static int end_wait(struct waiter *waiter)
-{
-    while (sem_wait(&waiter->done) != 0 && errno == EINTR)
-        ;
-    (void)sem_destroy(&waiter->done);
-    if (waiter->message[0] != 0)
-        return error_set(waiter->status, "%s", waiter->message);
-    return waiter->status;
 }
 
 int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_lock_options *opts,
@@ -238,7 +225,7 @@ int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_
     start(lease, LEASE_OP_LOCK, QUORUM_EV_ACQUIRE, 0);
     lease_reap(lease);
     client_leave(rl);
-    status = end_wait(&waiter);
+    status = blocking_end_wait(&waiter);
     if (status == REDLOCK_OK)
         *ret_lease = lease;
     return status;
@@ -259,7 +246,7 @@ int redlock_extend(struct redlock_lease *lease, uint32_t ttl_ms)
     begin_wait(lease, &waiter);
     start(lease, LEASE_OP_EXTEND, QUORUM_EV_EXTEND, ttl_ms);
     client_leave(lease->rl);
-    return end_wait(&waiter);
+    return blocking_end_wait(&waiter);
 }
 
 int redlock_unlock(struct redlock_lease *lease)
@@ -281,7 +268,7 @@ int redlock_unlock(struct redlock_lease *lease)
     start(lease, LEASE_OP_UNLOCK, QUORUM_EV_RELEASE, 0);
     lease_reap(lease);
     client_leave(rl);
-    return end_wait(&waiter);
+    return blocking_end_wait(&waiter);
 }
 
 /* ---- Either kind ---- */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,12 +15,16 @@
 #include "redlock/client.h"
 #include "redlock/error.h"
 
+/* Measured: with fewer calls than this under way, five sends by the caller
+ * cost less than the wait for another thread to do them. */
+#define CROWD 3
+
 struct blocking {
     struct redlock *rl;
     struct ev_loop *ev;
     ev_async stop;
     pthread_mutex_t mutex;
-    atomic_uint wanting;  /* Threads in line for the mutex. */
+    unsigned waiting;     /* Calls under way. */
     struct waiter *woken; /* By the I/O thread, to be let run when it sleeps. */
     pthread_cond_t idle;
     pthread_t thread;
@@ -163,14 +166,12 @@ struct ev_loop *blocking_loop(struct blocking *blocking)
 
 void blocking_lock(struct blocking *blocking)
 {
-    atomic_fetch_add_explicit(&blocking->wanting, 1, memory_order_relaxed);
     (void)pthread_mutex_lock(&blocking->mutex);
-    atomic_fetch_sub_explicit(&blocking->wanting, 1, memory_order_relaxed);
 }
 
-bool blocking_is_wanted(const struct blocking *blocking)
+bool blocking_is_crowded(const struct blocking *blocking)
 {
-    return atomic_load_explicit(&blocking->wanting, memory_order_relaxed) > 0;
+    return blocking->waiting >= CROWD;
 }
 
 void blocking_unlock(struct blocking *blocking)
@@ -185,8 +186,26 @@ bool blocking_is_self(const struct blocking *blocking)
 
 /* ---- Waiting ---- */
 
+void blocking_wait(struct blocking *blocking, struct waiter *waiter)
+{
+    (void)sem_init(&waiter->done, 0, 0);
+    waiter->message[0] = 0;
+    blocking->waiting++;
+}
+
+int blocking_end_wait(struct waiter *waiter)
+{
+    while (sem_wait(&waiter->done) != 0 && errno == EINTR)
+        ;
+    (void)sem_destroy(&waiter->done);
+    if (waiter->message[0] != 0)
+        return error_set(waiter->status, "%s", waiter->message);
+    return waiter->status;
+}
+
 void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status)
 {
+    blocking->waiting--;
     waiter->status = status;
     (void)memccpy(waiter->message, error_message(), 0, sizeof waiter->message);
     if (blocking_is_self(blocking)) {

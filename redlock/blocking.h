@@ -43,9 +43,9 @@ struct ev_loop *blocking_loop(struct blocking *blocking);
 void blocking_lock(struct blocking *blocking);
 void blocking_unlock(struct blocking *blocking);
 
-/* Under the mutex: whether another thread stands in line for it.  That one
- * will write what is to be written, together with its own. */
-bool blocking_is_wanted(const struct blocking *blocking);
+/* Under the mutex: whether so many calls are under way that writing is better
+ * left to the I/O thread, which then does it for several of them at once. */
+bool blocking_is_crowded(const struct blocking *blocking);
 
 /* Whether the caller is the I/O thread itself, which must not wait for itself. */
 bool blocking_is_self(const struct blocking *blocking);
@@ -54,6 +54,11 @@ bool blocking_is_self(const struct blocking *blocking);
 void blocking_wait_idle(struct blocking *blocking, drift_span at_most);
 /* Under the mutex: it has none. */
 void blocking_idle(struct blocking *blocking);
+
+/* Under the mutex: a call begins to wait. */
+void blocking_wait(struct blocking *blocking, struct waiter *waiter);
+/* Not under the mutex: until it is woken, and then its status. */
+int blocking_end_wait(struct waiter *waiter);
 
 /* Under the mutex: tell a waiter how it ended; the thread's message goes along.
  * Those that the I/O thread wakes run when it has given up the mutex, or they

@@ -274,7 +274,9 @@ void client_leave(struct redlock *rl)
     client_arm(rl);
     if (rl->blocking == NULL)
         return; /* The loop flushes before it sleeps. */
-    if (!blocking_is_wanted(rl->blocking))
+    if (blocking_is_crowded(rl->blocking))
+        loop_kick(rl->loop);
+    else
         client_flush(rl);
     blocking_unlock(rl->blocking);
 }

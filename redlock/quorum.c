@@ -504,6 +504,7 @@ static void on_cancel(struct step *s)
     bury_round(q);
     q->state = QUORUM_IDLE;
     forget_ask(q);
+    s->act->lost = s->act->ended = false; /* Nobody listens, even if it was lost by now. */
 }
 
 /* Look again at what is under way, now that something is known. */

@@ -464,6 +464,24 @@ TEST(a_cancel_undoes_everything_in_every_state)
     }
 }
 
+/* Nobody listens: not to the loss that is noticed in the same step, and not to the
+ * end of an extension that was out. */
+TEST(a_cancel_is_the_last_word)
+{
+    static const enum quorum_event_type types[] = {QUORUM_EV_CANCEL, QUORUM_EV_DETACH};
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        begin_with(3);
+        hold();
+        story_extend(&story, 0);
+        story.now = DEADLINE;
+        story_step(&story, types[i]);
+        check_not_ended();
+        CHECK(!story.act.lost);
+        CHECK_INT(story.q.state, QUORUM_IDLE);
+    }
+}
+
 TEST(a_detach_undoes_nothing_in_any_state)
 {
     for (unsigned i = 0; i < STATES; i++) {

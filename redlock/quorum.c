@@ -565,6 +565,10 @@ static void on_reply(struct step *s)
         q->releasing &= (quorum_mask)~from;
         break;
     }
+    /* A master that took no release (its queue was full) still answers what it
+     * was asked before: that is no confirmation. */
+    if (q->state == QUORUM_RELEASING && s->ev->command != QUORUM_CMD_RELEASE)
+        from = 0;
     if (q->asked & from) {
         q->yes |= yes ? from : 0;
         q->none |= s->ev->vote == QUORUM_VOTE_NONE ? from : 0;

@@ -643,6 +643,7 @@ CHECK_MAIN(
     {"masters_that_never_had_it_do_not_make_it_lost",
      masters_that_never_had_it_do_not_make_it_lost},
     {"a_cancel_undoes_everything_in_every_state", a_cancel_undoes_everything_in_every_state},
+    {"a_cancel_is_the_last_word", a_cancel_is_the_last_word},
     {"a_detach_undoes_nothing_in_any_state", a_detach_undoes_nothing_in_any_state},
     {"a_release_is_in_place_in_these_states", a_release_is_in_place_in_these_states},
     {"an_extension_is_in_place_in_these_states", an_extension_is_in_place_in_these_states},

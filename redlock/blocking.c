@@ -198,9 +198,8 @@ int blocking_end_wait(struct waiter *waiter)
     while (sem_wait(&waiter->done) != 0 && errno == EINTR)
         ;
     (void)sem_destroy(&waiter->done);
-    if (waiter->message[0] != 0)
-        return error_set(waiter->status, "%s", waiter->message);
-    return waiter->status;
+    /* An empty one, too: the thread may have one from the beginning of the call. */
+    return error_set(waiter->status, "%s", waiter->message);
 }
 
 void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status)

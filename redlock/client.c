@@ -189,8 +189,8 @@ static void cancel_all(struct redlock *rl)
             struct waiter *waiter = lease->waiter;
 
             lease->waiter = NULL;
-            blocking_wake(rl->blocking, waiter,
-                          error_set(REDLOCK_E_STATE, "the client was closed meanwhile"));
+            lease_explain(lease, lease->op, REDLOCK_E_STATE);
+            blocking_wake(rl->blocking, waiter, REDLOCK_E_STATE);
         }
         lease->lost = NULL;
         lease_step(lease, &cancel);

@@ -388,6 +388,7 @@ static void list_troubles(const struct redlock_lease *lease, char *buf, size_t s
 void lease_explain(const struct redlock_lease *lease, enum lease_op op, int status)
 {
     char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
+    const char *why = redlock_strerror(status);
 
     if (status == REDLOCK_OK) {
         error_clear();
@@ -397,6 +398,8 @@ void lease_explain(const struct redlock_lease *lease, enum lease_op op, int stat
     troubles[0] = 0;
     if (status == REDLOCK_UNREACHABLE || status == REDLOCK_TOO_LATE)
         list_troubles(lease, troubles, sizeof troubles);
-    (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, redlock_strerror(status),
-                    troubles[0] != 0 ? ": " : "", troubles);
+    if (status == REDLOCK_E_STATE) /* The only way for it to befall a call under way. */
+        why = "the client was closed meanwhile";
+    (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",
+                    troubles);
 }

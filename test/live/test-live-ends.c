@@ -1,0 +1,487 @@
+/*
+ * test-live-ends.c - leases and clients that end oddly: unlocked twice, lost
+ * and still used, closed while others wait, and taken through a fork.
+ */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+static struct cluster five;
+
+static void open_five(struct pilot *pilot, enum pilot_kind kind)
+{
+    check_row = pilot_kind_name(kind);
+    cluster_ready(&five, 5);
+    pilot_open(pilot, kind, cluster_masters(&five), 0);
+    CHECK(pilot_until_up(pilot, 5));
+}
+
+static void with_both(void (*try)(struct pilot *pilot))
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+
+        open_five(&pilot, kind);
+        try(&pilot);
+        pilot_close(&pilot);
+    }
+}
+
+/* ---- Used after their end ---- */
+
+static void unlock_twice(struct pilot *pilot)
+{
+    struct redlock_lease *first, *second;
+    char token[64];
+
+    CHECK_INT(pilot_lock(pilot, "x", NULL, &first), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(pilot, first), REDLOCK_OK);
+    CHECK_INT(pilot_lock(pilot, "x", NULL, &second), REDLOCK_OK);
+    (void)snprintf(token, sizeof token, "%s", redlock_token(second));
+
+    CHECK_INT(pilot_unlock(pilot, first), REDLOCK_E_STATE);
+    CHECK_STR(pilot->message, "release: the lease has been unlocked or given up already");
+    CHECK_INT(pilot_extend(pilot, first, 0), REDLOCK_E_STATE);
+    CHECK_STR(pilot->message, "extend: the lease has been unlocked or given up already");
+    CHECK_INT(redlock_detach(first), REDLOCK_E_STATE);
+    CHECK_STR(redlock_errmsg(NULL), "detach: the lease has been unlocked or given up already");
+    redlock_cancel(first);
+    CHECK_UINT(redlock_remaining_ms(first), 0);
+
+    CHECK(redlock_remaining_ms(second) > 0);
+    CHECK(cluster_count(&five, "x", token) >= 3);
+    CHECK_INT(pilot_unlock(pilot, second), REDLOCK_OK);
+}
+
+TEST(unlocking_twice_is_told)
+{
+    with_both(unlock_twice);
+}
+
+static void use_what_is_lost(struct pilot *pilot)
+{
+    struct redlock_lease *lease;
+
+    CHECK_INT(pilot_lock_for(pilot, "x", 30000, false, 0, &lease), REDLOCK_OK);
+    for (unsigned i = 0; i < five.len; i++)
+        (void)server_int(&five.server[i], "DEL x");
+    CHECK_INT(pilot_extend(pilot, lease, 0), REDLOCK_LOST);
+    CHECK_STR(pilot->message, "extend x: the lock is not held any more");
+    CHECK_UINT(redlock_remaining_ms(lease), 0);
+    CHECK_INT(pilot_extend(pilot, lease, 0), REDLOCK_LOST);
+    CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_LOST);
+    CHECK_STR(pilot->message, "release x: the lock is not held any more");
+    CHECK(pilot_until_leases(pilot, 0));
+}
+
+TEST(extending_what_is_lost_is_told)
+{
+    with_both(use_what_is_lost);
+}
+
+/* Nobody asked in between: the release itself finds out. */
+static void unlock_what_is_lost(struct pilot *pilot)
+{
+    struct redlock_lease *lease;
+
+    CHECK_INT(pilot_lock_for(pilot, "x", 30000, false, 0, &lease), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++)
+        (void)server_int(&five.server[i], "SET x other");
+    CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_LOST);
+    CHECK_STR(pilot->message, "release x: the lock is not held any more");
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_STR(server_get(&five.server[i], "x"), "other");
+}
+
+TEST(unlocking_what_is_lost_is_told)
+{
+    with_both(unlock_what_is_lost);
+}
+
+/* ---- Calls of other threads ---- */
+
+enum what { WHAT_LOCK, WHAT_EXTEND, WHAT_UNLOCK };
+
+/* A thread in one blocking call. */
+struct caller {
+    enum what what;
+    struct redlock *rl;
+    struct redlock_lease *lease;
+    pthread_t thread;
+    atomic_bool returned;
+    int status;
+    char message[512];
+};
+
+static void *run_caller(void *arg)
+{
+    struct caller *caller = arg;
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+
+    redlock_lock_options_init(&opts);
+    opts.wait_ms = UINT32_MAX;
+    switch (caller->what) {
+    case WHAT_LOCK:
+        caller->status = redlock_lock(caller->rl, "held", &opts, &lease);
+        break;
+    case WHAT_EXTEND:
+        caller->status = redlock_extend(caller->lease, 0);
+        break;
+    case WHAT_UNLOCK:
+        caller->status = redlock_unlock(caller->lease);
+        break;
+    }
+    (void)snprintf(caller->message, sizeof caller->message, "%s", redlock_errmsg(NULL));
+    atomic_store(&caller->returned, true);
+    return NULL;
+}
+
+static void start_caller(struct caller *caller, struct redlock *rl, enum what what,
+                         struct redlock_lease *lease)
+{
+    caller->what = what;
+    caller->rl = rl;
+    caller->lease = lease;
+    atomic_init(&caller->returned, false);
+    if (pthread_create(&caller->thread, NULL, run_caller, caller) != 0)
+        cluster_die("no thread");
+}
+
+static bool has_returned(void *arg)
+{
+    struct caller *caller = arg;
+
+    return atomic_load(&caller->returned);
+}
+
+static void check_ended(struct caller *caller, int status, const char *message)
+{
+    struct pilot none = {.kind = PILOT_BLOCKING};
+
+    CHECK(pilot_until(&none, has_returned, caller));
+    (void)pthread_join(caller->thread, NULL);
+    CHECK_STR(caller->message, message);
+    CHECK_INT(caller->status, status);
+}
+
+struct count {
+    struct pilot *pilot;
+    uint64_t leases, commands;
+};
+
+static bool has_leases_and_commands(void *arg)
+{
+    const struct count *count = arg;
+    struct redlock_stats stats = pilot_stats(count->pilot);
+
+    return stats.leases >= count->leases && stats.commands >= count->commands;
+}
+
+TEST(close_ends_eight_threads_that_wait)
+{
+    struct pilot holder, pilot;
+    struct redlock_lease *held;
+    struct caller callers[8];
+    struct count all = {.pilot = &pilot, .leases = 8};
+
+    open_five(&holder, PILOT_BLOCKING);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 0);
+    CHECK_INT(pilot_lock(&holder, "held", NULL, &held), REDLOCK_OK);
+    for (unsigned i = 0; i < 8; i++)
+        start_caller(&callers[i], pilot.rl, WHAT_LOCK, NULL);
+    CHECK(pilot_until(&pilot, has_leases_and_commands, &all));
+    pilot_close(&pilot);
+    for (unsigned i = 0; i < 8; i++)
+        check_ended(&callers[i], REDLOCK_E_STATE, "acquire held: the client was closed meanwhile");
+    CHECK(cluster_count(&five, "held", redlock_token(held)) >= 3);
+    CHECK_INT(pilot_unlock(&holder, held), REDLOCK_OK);
+    pilot_close(&holder);
+}
+
+static bool has_no_keys(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < five.len; i++) {
+        if (server_int(&five.server[i], "DBSIZE") != 0)
+            return false;
+    }
+    return true;
+}
+
+/* All three calls wait for masters that stand still.  When these go on, they
+ * find the releases of the closed client. */
+TEST(close_ends_calls_of_all_kinds)
+{
+    struct pilot pilot;
+    struct redlock_lease *leases[2];
+    struct caller lock, extend, unlock;
+    struct count all = {.pilot = &pilot, .leases = 3};
+
+    cluster_ready(&five, 5);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 2000);
+    CHECK(pilot_until_up(&pilot, 5));
+    CHECK_INT(pilot_lock_for(&pilot, "a", 50000, false, 0, &leases[0]), REDLOCK_OK);
+    CHECK_INT(pilot_lock_for(&pilot, "b", 50000, false, 0, &leases[1]), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++)
+        server_pause(&five.server[i]);
+    all.commands = pilot_stats(&pilot).commands + 15;
+    start_caller(&lock, pilot.rl, WHAT_LOCK, NULL);
+    start_caller(&extend, pilot.rl, WHAT_EXTEND, leases[0]);
+    start_caller(&unlock, pilot.rl, WHAT_UNLOCK, leases[1]);
+    CHECK(pilot_until(&pilot, has_leases_and_commands, &all));
+    pilot_close(&pilot);
+    check_ended(&lock, REDLOCK_E_STATE, "acquire held: the client was closed meanwhile");
+    check_ended(&extend, REDLOCK_E_STATE, "extend a: the client was closed meanwhile");
+    check_ended(&unlock, REDLOCK_E_STATE, "release b: the client was closed meanwhile");
+    for (unsigned i = 0; i < 3; i++)
+        server_resume(&five.server[i]);
+    CHECK(pilot_until(&(struct pilot){.kind = PILOT_BLOCKING}, has_no_keys, NULL));
+}
+
+TEST(unlock_ends_an_extension)
+{
+    struct pilot pilot;
+    struct redlock_lease *lease;
+    struct caller extend, unlock;
+    struct count asked = {.pilot = &pilot};
+
+    open_five(&pilot, PILOT_BLOCKING);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 50000, false, 0, &lease), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++)
+        server_pause(&five.server[i]);
+    asked.commands = pilot_stats(&pilot).commands + 5;
+    start_caller(&extend, pilot.rl, WHAT_EXTEND, lease);
+    CHECK(pilot_until(&pilot, has_leases_and_commands, &asked));
+    CHECK_INT(redlock_detach(lease), REDLOCK_E_STATE);
+    CHECK_STR(redlock_errmsg(NULL), "detach: a call with the lease is under way");
+    CHECK_INT(redlock_extend(lease, 0), REDLOCK_E_STATE);
+    CHECK_STR(redlock_errmsg(NULL), "extend: the lease is not held yet, or is busy");
+    start_caller(&unlock, pilot.rl, WHAT_UNLOCK, lease);
+    check_ended(&extend, REDLOCK_LOST, "extend: unlocked meanwhile");
+    for (unsigned i = 0; i < 3; i++)
+        server_resume(&five.server[i]);
+    check_ended(&unlock, REDLOCK_OK, "");
+    CHECK(pilot_until(&pilot, has_no_keys, NULL));
+    pilot_close(&pilot);
+}
+
+/* ---- From the callback of a blocking client ---- */
+
+struct report {
+    atomic_bool came;
+    uint32_t remaining_ms;
+    int unlock, extend, detach;
+    char message[512];
+};
+
+static void try_calls(struct redlock_lease *lease, void *arg)
+{
+    struct report *report = arg;
+
+    report->remaining_ms = redlock_remaining_ms(lease);
+    report->extend = redlock_extend(lease, 0);
+    report->detach = redlock_detach(lease);
+    report->unlock = redlock_unlock(lease);
+    (void)snprintf(report->message, sizeof report->message, "%s", redlock_errmsg(NULL));
+    atomic_store(&report->came, true);
+}
+
+static bool has_reported(void *arg)
+{
+    struct report *report = arg;
+
+    return atomic_load(&report->came);
+}
+
+TEST(blocking_calls_from_a_callback_are_told)
+{
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+    struct report report = {.unlock = 0};
+    struct pilot pilot;
+
+    open_five(&pilot, PILOT_BLOCKING);
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = 8000;
+    opts.lost_margin_ms = 7800; /* Half of the validity, in effect. */
+    opts.no_renew = true;
+    opts.lost = try_calls;
+    opts.lost_arg = &report;
+    CHECK_INT(pilot_lock(&pilot, "x", &opts, &lease), REDLOCK_OK);
+    CHECK(pilot_until(&pilot, has_reported, &report));
+    CHECK(report.remaining_ms > 0);
+    CHECK_INT(report.extend, REDLOCK_E_STATE);
+    CHECK_INT(report.detach, REDLOCK_E_STATE);
+    CHECK_INT(report.unlock, REDLOCK_E_STATE);
+    CHECK_STR(report.message, "release: a blocking call from a callback");
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* ---- Forks ---- */
+
+struct heirloom {
+    struct pilot *pilot;
+    struct redlock_lease *lease;
+};
+
+static const char forked[] = "the client belongs to the process before the fork";
+
+static bool is_refused(int status)
+{
+    return status == REDLOCK_E_STATE && strstr(redlock_errmsg(NULL), forked) != NULL;
+}
+
+static void on_done(struct redlock_lease *lease, int status, void *arg)
+{
+    (void)lease, (void)status, (void)arg;
+}
+
+/* In the child.  Gives 0, or the number of what went wrong. */
+static int use_heirloom(void *arg)
+{
+    struct heirloom *heirloom = arg;
+    struct redlock_stats stats = {.size = sizeof stats};
+    struct redlock *rl = heirloom->pilot->rl;
+    struct redlock_lease *lease;
+
+    if (!is_refused(redlock_lock(rl, "y", NULL, &lease)))
+        return 1;
+    if (!is_refused(redlock_lock_async(rl, "y", NULL, on_done, NULL, &lease)))
+        return 2;
+    if (!is_refused(redlock_adopt(rl, "y", "t", NULL, &lease)))
+        return 3;
+    if (!is_refused(redlock_stats(rl, &stats)))
+        return 4;
+    lease = heirloom->lease;
+    if (!is_refused(redlock_extend(lease, 0)))
+        return 5;
+    if (!is_refused(redlock_extend_async(lease, 0, on_done, NULL)))
+        return 6;
+    if (!is_refused(redlock_detach(lease)))
+        return 7;
+    if (!is_refused(redlock_unlock_async(lease, on_done, NULL)))
+        return 8;
+    if (!is_refused(redlock_unlock(lease)))
+        return 9;
+    redlock_cancel(lease);
+    return redlock_close(rl) == NULL ? 0 : 10;
+}
+
+static void fork_with_a_lease(struct pilot *pilot)
+{
+    struct heirloom heirloom = {.pilot = pilot};
+
+    CHECK_INT(pilot_lock(pilot, "x", NULL, &heirloom.lease), REDLOCK_OK);
+    CHECK_INT(cluster_join(cluster_spawn(use_heirloom, &heirloom)), 0);
+    CHECK(cluster_count(&five, "x", redlock_token(heirloom.lease)) >= 3);
+    CHECK(redlock_remaining_ms(heirloom.lease) > 0);
+    CHECK_INT(pilot_extend(pilot, heirloom.lease, 0), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(pilot, heirloom.lease), REDLOCK_OK);
+    CHECK_UINT(pilot_stats(pilot).masters_up, 5);
+    CHECK_UINT(pilot_stats(pilot).connects, 5);
+}
+
+TEST(fork_leaves_the_parent_alone)
+{
+    with_both(fork_with_a_lease);
+}
+
+/* A child that opens a client of its own has nothing to do with the parent's. */
+static int lock_in_child(void *arg)
+{
+    struct pilot pilot;
+    struct redlock_lease *lease;
+
+    (void)arg;
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 0);
+    if (pilot_lock(&pilot, "x", NULL, &lease) != REDLOCK_CONTENDED)
+        return 1;
+    if (pilot_lock(&pilot, "y", NULL, &lease) != REDLOCK_OK)
+        return 2;
+    if (pilot_unlock(&pilot, lease) != REDLOCK_OK)
+        return 3;
+    pilot_close(&pilot);
+    return 0;
+}
+
+static void fork_and_open(struct pilot *pilot)
+{
+    struct redlock_lease *lease;
+
+    CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_OK);
+    CHECK_INT(cluster_join(cluster_spawn(lock_in_child, NULL)), 0);
+    CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
+}
+
+TEST(fork_and_open_another)
+{
+    with_both(fork_and_open);
+}
+
+/* The fork may catch other threads anywhere, even in the library. */
+struct busy {
+    struct redlock *rl;
+    atomic_bool stop;
+    atomic_uint failures;
+};
+
+static void *lock_all_the_time(void *arg)
+{
+    struct busy *busy = arg;
+    char name[16];
+
+    (void)snprintf(name, sizeof name, "%lx", (unsigned long)pthread_self());
+    while (!atomic_load(&busy->stop)) {
+        struct redlock_lease *lease;
+
+        if (redlock_lock(busy->rl, name, NULL, &lease) != REDLOCK_OK ||
+            redlock_unlock(lease) != REDLOCK_OK)
+            atomic_fetch_add(&busy->failures, 1);
+    }
+    return NULL;
+}
+
+static int close_heirloom(void *arg)
+{
+    (void)redlock_close(arg);
+    return 0;
+}
+
+TEST(fork_while_threads_are_busy)
+{
+    struct busy busy = {.failures = 0};
+    struct pilot pilot;
+    pthread_t threads[4];
+
+    open_five(&pilot, PILOT_BLOCKING);
+    busy.rl = pilot.rl;
+    for (unsigned i = 0; i < 4; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, lock_all_the_time, &busy), 0);
+    for (unsigned i = 0; i < 40; i++)
+        CHECK_INT(cluster_join(cluster_spawn(close_heirloom, pilot.rl)), 0);
+    atomic_store(&busy.stop, true);
+    for (unsigned i = 0; i < 4; i++)
+        (void)pthread_join(threads[i], NULL);
+    CHECK_UINT(atomic_load(&busy.failures), 0);
+    CHECK_UINT(pilot_stats(&pilot).connects, 5);
+    pilot_close(&pilot);
+}
+
+CHECK_MAIN({"unlocking_twice_is_told", unlocking_twice_is_told},
+           {"extending_what_is_lost_is_told", extending_what_is_lost_is_told},
+           {"unlocking_what_is_lost_is_told", unlocking_what_is_lost_is_told},
+           {"close_ends_eight_threads_that_wait", close_ends_eight_threads_that_wait},
+           {"close_ends_calls_of_all_kinds", close_ends_calls_of_all_kinds},
+           {"unlock_ends_an_extension", unlock_ends_an_extension},
+           {"blocking_calls_from_a_callback_are_told", blocking_calls_from_a_callback_are_told},
+           {"fork_leaves_the_parent_alone", fork_leaves_the_parent_alone},
+           {"fork_and_open_another", fork_and_open_another},
+           {"fork_while_threads_are_busy", fork_while_threads_are_busy})

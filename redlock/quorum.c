@@ -629,6 +629,7 @@ static void on_timer(struct step *s)
     case QUORUM_IDLE:
     case QUORUM_LOST:
         if (s->ev->now >= q->settle_by) {
+            settle(s); /* Who can be told is told: it may have obeyed late. */
             q->may_hold = untold(q);
             q->releasing = 0;
         }

@@ -157,6 +157,27 @@ TEST(a_master_that_obeys_very_late_is_told_then)
     CHECK(quorum_is_settled(&story.q));
 }
 
+/* A process that was paused for longer than that has told nobody yet. */
+TEST(whoever_can_be_told_is_told_before_it_is_forgotten)
+{
+    begin_with(3);
+    hold();
+    timer_at(SETTLED);
+    check_sent(0, 0, 7);
+    CHECK_INT(story.q.state, QUORUM_LOST);
+    CHECK_UINT(story.act.wake_at, DRIFT_NEVER);
+
+    begin_again();
+    acquire();
+    answer(1, NO);
+    story.up = 3;
+    answer(2, NO);
+    check_sent(0, 0, 0);
+    story.up = 7; /* Its queue has drained, and nothing has happened since. */
+    timer_at(SETTLED);
+    check_sent(0, 0, 4);
+}
+
 /* ---- Rule 5: asked as soon as it is there and owes nothing ---- */
 
 TEST(a_master_that_owes_is_asked_when_it_has_answered)
@@ -624,6 +645,8 @@ CHECK_MAIN(
     {"what_has_expired_by_itself_is_forgotten", what_has_expired_by_itself_is_forgotten},
     {"the_time_to_forget_counts_from_the_latest_send",
      the_time_to_forget_counts_from_the_latest_send},
+    {"whoever_can_be_told_is_told_before_it_is_forgotten",
+     whoever_can_be_told_is_told_before_it_is_forgotten},
     {"a_master_that_obeys_very_late_is_told_then", a_master_that_obeys_very_late_is_told_then},
     {"a_master_that_owes_is_asked_when_it_has_answered",
      a_master_that_owes_is_asked_when_it_has_answered},

@@ -18,10 +18,10 @@
 #include <sodium.h>
 
 #include "redlock/client.h"
+#include "redlock/handshake.h"
 #include "redlock/loop.h"
 #include "redlock/reply.h"
 #include "redlock/resolve.h"
-#include "redlock/script.h"
 
 #define ERROR_MAX 160
 
@@ -39,8 +39,6 @@
 
 enum link { LINK_DOWN, LINK_RESOLVING, LINK_CONNECTING, LINK_GREETING, LINK_UP };
 
-enum greeting { GREET_AUTH, GREET_SELECT, GREET_RELEASE, GREET_EXTEND, GREET_INFO, GREET_LEN };
-
 struct master {
     struct redlock *rl;
     unsigned number;
@@ -53,8 +51,7 @@ struct master {
     ev_io reader, writer;
     ev_timer timer;    /* Timeout, next look for silence, or next attempt, by link. */
     unsigned attempts; /* In a row without success. */
-    enum greeting greetings[GREET_LEN];
-    unsigned greetings_len, greetings_done;
+    struct handshake handshake;
 
     struct master_ask *asks; /* A ring: what was sent and not answered. */
     uint32_t asks_first, asks_len, asks_room;
@@ -158,7 +155,7 @@ static void fail(struct master *master, const char *what, const char *why)
     go_down(master);
 }
 
-/* ---- Greeting ---- */
+/* ---- Sending, and greeting ---- */
 
 /* Make room for so many bytes more; false: the link is doomed. */
 static bool make_room(struct master *master, size_t len)
@@ -189,90 +186,36 @@ static void append(struct master *master, const char *bytes, size_t len)
     master->rl->dirty |= (quorum_mask)(1u << master->number);
 }
 
-static void greet_with(struct master *master, enum greeting greeting, int argc, const char **argv)
+static void greet(struct master *master)
 {
-    char *command;
-    int len = (int)redisFormatCommandArgv(&command, argc, argv, NULL);
+    char *bytes;
+    size_t len = handshake_begin(&master->handshake, master->uri, &bytes);
 
-    if (len < 0) {
+    master->link = LINK_GREETING;
+    master->answers = master->answers_seen = 0;
+    master->silent_looks = 0;
+    if (len == 0) {
         doom(master, "out of memory", "");
         return;
     }
-    append(master, command, (size_t)len);
-    sodium_memzero(command, (size_t)len);
-    free(command);
-    master->greetings[master->greetings_len++] = greeting;
+    append(master, bytes, len);
+    sodium_memzero(bytes, len);
+    free(bytes);
 }
 
-static void greet_auth(struct master *master)
+static void on_greeting(struct master *master)
 {
-    const struct uri *uri = master->uri;
-    const char *both[] = {"AUTH", uri->user, uri->password};
-    const char *one[] = {"AUTH", uri->password};
+    char error[ERROR_MAX];
 
-    if (uri->password == NULL)
+    switch (handshake_on_reply(&master->handshake, &master->reply, &master->info, error,
+                               sizeof error)) {
+    case HANDSHAKE_GOES_ON:
         return;
-    if (uri->user != NULL)
-        greet_with(master, GREET_AUTH, 3, both);
-    else
-        greet_with(master, GREET_AUTH, 2, one);
-}
-
-static void greet(struct master *master)
-{
-    char db[12];
-    const char *select[] = {"SELECT", db};
-    const char *release[] = {"SCRIPT", "LOAD", script_all[SCRIPT_RELEASE].text};
-    const char *extend[] = {"SCRIPT", "LOAD", script_all[SCRIPT_EXTEND].text};
-    const char *info[] = {"INFO"};
-
-    master->link = LINK_GREETING;
-    master->greetings_len = master->greetings_done = 0;
-    master->answers = master->answers_seen = 0;
-    master->silent_looks = 0;
-    greet_auth(master);
-    (void)snprintf(db, sizeof db, "%u", master->uri->db);
-    if (master->uri->db != 0)
-        greet_with(master, GREET_SELECT, 2, select);
-    greet_with(master, GREET_RELEASE, 3, release);
-    greet_with(master, GREET_EXTEND, 3, extend);
-    greet_with(master, GREET_INFO, 1, info);
-}
-
-/* Copy the value of "\nkey:value\r\n"; "?" if there is none. */
-static void read_field(const char *info, const char *key, char *value, size_t size)
-{
-    const char *at = strstr(info, key);
-    size_t len = 0;
-
-    (void)snprintf(value, size, "?");
-    if (at == NULL)
+    case HANDSHAKE_FAILED:
+        doom(master, "", error);
         return;
-    at += strlen(key);
-    while (len + 1 < size && at[len] != '\r' && at[len] != '\n' && at[len] != 0)
-        len++;
-    memcpy(value, at, len);
-    value[len] = 0;
-}
-
-static void read_info(struct master *master, const struct reply *reply)
-{
-    const char *text = reply->type == REPLY_TEXT ? reply->text : ""; /* INFO may be forbidden. */
-    struct master_info *info = &master->info;
-    char uptime[24];
-
-    read_field(text, "\nredis_version:", info->version, sizeof info->version);
-    read_field(text, "\nrole:", info->role, sizeof info->role);
-    read_field(text, "\nrun_id:", info->run_id, sizeof info->run_id);
-    read_field(text, "\nuptime_in_seconds:", uptime, sizeof uptime);
-    info->uptime_s = strtoull(uptime, NULL, 10);
-}
-
-static void finish_greeting(struct master *master)
-{
-    if (strcmp(master->info.role, "slave") == 0) {
-        doom(master, "is a replica, not a master", "");
-        return;
+    case HANDSHAKE_DONE:
+        break;
     }
     master->link = LINK_UP;
     master->error[0] = 0;
@@ -280,44 +223,6 @@ static void finish_greeting(struct master *master)
     client_log(master->rl, REDLOCK_LOG_INFO, "master %u (%s): up, version %s", master->number + 1,
                master->uri->name, master->info.version);
     client_on_link(master->rl, master->number, true, false);
-}
-
-static void check_script(struct master *master, const struct reply *reply, enum script_id script)
-{
-    if (reply->type != REPLY_TEXT || strcmp(reply->text, script_all[script].sha1) != 0)
-        doom(master, "SCRIPT LOAD gave another digest than ours: not a Redis?", "");
-}
-
-static void on_greeting(struct master *master, const struct reply *reply)
-{
-    static const char *const names[GREET_LEN] = {
-        "AUTH: ", "SELECT: ", "SCRIPT LOAD: ", "SCRIPT LOAD: ", "INFO: "};
-    enum greeting greeting = master->greetings[master->greetings_done++];
-
-    if (reply->type == REPLY_ERROR && greeting != GREET_INFO) {
-        doom(master, names[greeting], reply->text);
-        return;
-    }
-    switch (greeting) {
-    case GREET_AUTH:
-    case GREET_SELECT:
-        if (reply->type != REPLY_STATUS)
-            doom(master, names[greeting], "answered with garbage");
-        break;
-    case GREET_RELEASE:
-        check_script(master, reply, SCRIPT_RELEASE);
-        break;
-    case GREET_EXTEND:
-        check_script(master, reply, SCRIPT_EXTEND);
-        break;
-    case GREET_INFO:
-        read_info(master, reply);
-        break;
-    case GREET_LEN:
-        break;
-    }
-    if (!master->doomed && master->greetings_done == master->greetings_len)
-        finish_greeting(master);
 }
 
 /* ---- Sending ---- */
@@ -469,7 +374,7 @@ static void read_answers(struct master *master)
         if (master->link == LINK_UP)
             on_answer(master);
         else
-            on_greeting(master, &master->reply);
+            on_greeting(master);
     }
     if (!master->doomed && reply_overflows(master->context->reader))
         doom(master, "answers without end", "");

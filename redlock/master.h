@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "drift/drift.h"
+#include "redlock/handshake.h"
 #include "redlock/quorum.h"
 #include "redlock/uri.h"
 
@@ -42,14 +43,6 @@ struct master_ask {
     uint8_t command; /* enum quorum_command, or MASTER_QUERY. */
 };
 #define MASTER_QUERY 0xff /* Not the machine's: answers go to the client's query hook. */
-
-/* What the handshake learnt. */
-struct master_info {
-    char version[32];
-    char role[16];
-    char run_id[48];
-    uint64_t uptime_s;
-};
 
 /* Make a master that is down and tries nothing yet.  uri lives as long as
  * rl; number counts from 0 and is shown from 1.  NULL without memory. */

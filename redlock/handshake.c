@@ -1,0 +1,190 @@
+/*
+ * handshake.c - five commands, and the five answers that let a master vote.
+ */
+#include "redlock/handshake.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+#include <sodium.h>
+
+#include "redlock/reply.h"
+#include "redlock/script.h"
+#include "redlock/uri.h"
+
+/* ---- Asking ---- */
+
+/* Longer than user, password and scripts together, each at its longest. */
+#define BYTES_MAX 4096
+
+/* The commands as they are written one behind the other. */
+struct writer {
+    struct handshake *handshake;
+    char *bytes;
+    size_t len;
+    int failed; /* Without memory. */
+};
+
+static void say(struct writer *writer, enum handshake_step step, int argc, const char **argv)
+{
+    char *command;
+    int len = (int)redisFormatCommandArgv(&command, argc, argv, NULL);
+
+    if (len < 0) {
+        writer->failed = 1;
+        return;
+    }
+    assert(writer->len + (size_t)len <= BYTES_MAX);
+    memcpy(writer->bytes + writer->len, command, (size_t)len);
+    writer->len += (size_t)len;
+    sodium_memzero(command, (size_t)len);
+    redisFreeCommand(command);
+    writer->handshake->steps[writer->handshake->steps_len++] = step;
+}
+
+static void say_auth(struct writer *writer, const struct uri *uri)
+{
+    const char *both[] = {"AUTH", uri->user, uri->password};
+    const char *one[] = {"AUTH", uri->password};
+
+    if (uri->password == NULL)
+        return;
+    if (uri->user != NULL)
+        say(writer, HANDSHAKE_AUTH, 3, both);
+    else
+        say(writer, HANDSHAKE_AUTH, 2, one);
+}
+
+static void say_select(struct writer *writer, const struct uri *uri)
+{
+    char db[12];
+    const char *select[] = {"SELECT", db};
+
+    if (uri->db == 0)
+        return;
+    (void)snprintf(db, sizeof db, "%u", uri->db);
+    say(writer, HANDSHAKE_SELECT, 2, select);
+}
+
+size_t handshake_begin(struct handshake *handshake, const struct uri *uri, char **ret_bytes)
+{
+    const char *release[] = {"SCRIPT", "LOAD", script_all[SCRIPT_RELEASE].text};
+    const char *extend[] = {"SCRIPT", "LOAD", script_all[SCRIPT_EXTEND].text};
+    const char *info[] = {"INFO"};
+    struct writer writer = {.handshake = handshake, .bytes = malloc(BYTES_MAX)};
+
+    *handshake = (struct handshake){.steps_len = 0};
+    if (writer.bytes == NULL)
+        return 0;
+    say_auth(&writer, uri);
+    say_select(&writer, uri);
+    say(&writer, HANDSHAKE_RELEASE, 3, release);
+    say(&writer, HANDSHAKE_EXTEND, 3, extend);
+    say(&writer, HANDSHAKE_INFO, 1, info);
+    if (writer.failed) {
+        sodium_memzero(writer.bytes, writer.len);
+        free(writer.bytes);
+        return 0;
+    }
+    *ret_bytes = writer.bytes;
+    return writer.len;
+}
+
+/* ---- Understanding ---- */
+
+/* Copy the value of "\nkey:value\r\n"; "?" if there is none. */
+static void read_field(const char *info, const char *key, char *value, size_t size)
+{
+    const char *at = strstr(info, key);
+    size_t len = 0;
+
+    (void)snprintf(value, size, "?");
+    if (at == NULL)
+        return;
+    at += strlen(key);
+    while (len + 1 < size && at[len] != '\r' && at[len] != '\n' && at[len] != 0)
+        len++;
+    memcpy(value, at, len);
+    value[len] = 0;
+}
+
+static void read_info(const struct reply *reply, struct master_info *info)
+{
+    const char *text = reply->type == REPLY_TEXT ? reply->text : ""; /* May be forbidden. */
+    char uptime[24];
+
+    read_field(text, "\nredis_version:", info->version, sizeof info->version);
+    read_field(text, "\nrole:", info->role, sizeof info->role);
+    read_field(text, "\nrun_id:", info->run_id, sizeof info->run_id);
+    read_field(text, "\nuptime_in_seconds:", uptime, sizeof uptime);
+    info->uptime_s = strtoull(uptime, NULL, 10);
+}
+
+static const char *step_name(enum handshake_step step)
+{
+    switch (step) {
+    case HANDSHAKE_AUTH:
+        return "AUTH";
+    case HANDSHAKE_SELECT:
+        return "SELECT";
+    case HANDSHAKE_RELEASE:
+    case HANDSHAKE_EXTEND:
+        return "SCRIPT LOAD";
+    case HANDSHAKE_INFO:
+        return "INFO";
+    case HANDSHAKE_STEPS:
+        break;
+    }
+    return "?";
+}
+
+/* What is wrong with the answer to a step; NULL: nothing. */
+static const char *judge(enum handshake_step step, const struct reply *reply)
+{
+    const char *sha1 = NULL;
+
+    switch (step) {
+    case HANDSHAKE_AUTH:
+    case HANDSHAKE_SELECT:
+        return reply->type == REPLY_STATUS ? NULL : "answered with garbage";
+    case HANDSHAKE_RELEASE:
+        sha1 = script_all[SCRIPT_RELEASE].sha1;
+        break;
+    case HANDSHAKE_EXTEND:
+        sha1 = script_all[SCRIPT_EXTEND].sha1;
+        break;
+    case HANDSHAKE_INFO:
+    case HANDSHAKE_STEPS:
+        return NULL;
+    }
+    if (reply->type != REPLY_TEXT || strcmp(reply->text, sha1) != 0)
+        return "gave another digest than ours: not a Redis?";
+    return NULL;
+}
+
+enum handshake_result handshake_on_reply(struct handshake *handshake, const struct reply *reply,
+                                         struct master_info *info, char *error, size_t error_size)
+{
+    enum handshake_step step = handshake->steps[handshake->steps_done++];
+    const char *trouble = judge(step, reply);
+
+    assert(handshake->steps_done <= handshake->steps_len);
+    if (reply->type == REPLY_ERROR && step != HANDSHAKE_INFO)
+        trouble = reply->text;
+    if (trouble != NULL) {
+        (void)snprintf(error, error_size, "%s: %s", step_name(step), trouble);
+        return HANDSHAKE_FAILED;
+    }
+    if (step == HANDSHAKE_INFO)
+        read_info(reply, info);
+    if (handshake->steps_done < handshake->steps_len)
+        return HANDSHAKE_GOES_ON;
+    if (strcmp(info->role, "slave") == 0) {
+        (void)snprintf(error, error_size, "is a replica, not a master");
+        return HANDSHAKE_FAILED;
+    }
+    return HANDSHAKE_DONE;
+}

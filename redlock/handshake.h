@@ -1,0 +1,55 @@
+/*
+ * handshake.h - what is said on a new connection, and what the answers mean.
+ *
+ *   AUTH (with a password), SELECT (another db than 0), SCRIPT LOAD of both
+ *   scripts, INFO - all at once, so that it costs one round trip.
+ *
+ * No I/O: master.c carries the bytes.
+ */
+#ifndef REDLOCK_HANDSHAKE_H
+#define REDLOCK_HANDSHAKE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct reply;
+struct uri;
+
+/* What INFO told; "?" where it did not, or was not allowed. */
+struct master_info {
+    char version[32];
+    char role[16];
+    char run_id[48];
+    uint64_t uptime_s;
+};
+
+enum handshake_step {
+    HANDSHAKE_AUTH,
+    HANDSHAKE_SELECT,
+    HANDSHAKE_RELEASE, /* SCRIPT LOAD of this one, and of the next. */
+    HANDSHAKE_EXTEND,
+    HANDSHAKE_INFO,
+    HANDSHAKE_STEPS
+};
+
+struct handshake {
+    enum handshake_step steps[HANDSHAKE_STEPS];
+    unsigned steps_len, steps_done;
+};
+
+/*
+ * Begin: *ret_bytes is what to send, for the caller to wipe (it may hold a
+ * password) and to free().  Its length, or 0 without memory.
+ */
+size_t handshake_begin(struct handshake *handshake, const struct uri *uri, char **ret_bytes);
+
+enum handshake_result { HANDSHAKE_GOES_ON, HANDSHAKE_DONE, HANDSHAKE_FAILED };
+
+/*
+ * Take the next answer.  DONE: this is a master that can be asked, and *info
+ * tells which.  FAILED: it is none, and error says why.
+ */
+enum handshake_result handshake_on_reply(struct handshake *handshake, const struct reply *reply,
+                                         struct master_info *info, char *error, size_t error_size);
+
+#endif /* REDLOCK_HANDSHAKE_H */

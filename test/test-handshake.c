@@ -11,7 +11,8 @@
 #include "redlock/uri.h"
 #include "test/check.h"
 
-static const struct reply ok = {.type = REPLY_STATUS, .text = "OK", .text_len = 2};
+static char ok_text[] = "OK";
+static const struct reply ok = {.type = REPLY_STATUS, .text = ok_text, .text_len = 2};
 
 static struct handshake begin(const char *text, char **ret_bytes, size_t *ret_len)
 {

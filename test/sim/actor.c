@@ -1,0 +1,176 @@
+/*
+ * actor.c - the programs: each does something at random, now and then, and in
+ * its callbacks.
+ */
+#include "sim.h"
+
+#include <string.h>
+
+static struct lease_rec *any_rec(struct ev_loop *process)
+{
+    unsigned first = (unsigned)dice_below(SIM_LEASES_MAX);
+
+    for (unsigned i = 0; i < SIM_LEASES_MAX; i++) {
+        struct lease_rec *rec = process->recs[(first + i) % SIM_LEASES_MAX];
+
+        if (rec != NULL)
+            return rec;
+    }
+    return NULL;
+}
+
+static bool has_place(const struct ev_loop *process)
+{
+    for (unsigned i = 0; i < SIM_LEASES_MAX; i++)
+        if (process->recs[i] == NULL)
+            return calls_have_room();
+    return false;
+}
+
+static unsigned any_resource(void)
+{
+    return (unsigned)dice_below(world.plan.resources);
+}
+
+/* 0: as long as before. */
+static uint32_t any_ttl(void)
+{
+    return dice_chance(300) ? 0 : world.plan.ttls_ms[dice_below(SIM_TTLS_MAX)];
+}
+
+static void detach(struct lease_rec *rec)
+{
+    struct ev_loop *to = &world.processes[dice_below(world.plan.processes)];
+
+    calls_detach(rec, dice_chance(700) ? to : NULL);
+}
+
+static void adopt_handed(struct ev_loop *process)
+{
+    char token[sizeof process->handed];
+
+    memcpy(token, process->handed, sizeof token);
+    process->handed[0] = '\0';
+    world_fault(FAULT_ADOPTED);
+    calls_adopt(process, process->handed_resource, token);
+}
+
+static void adopt_stale(struct ev_loop *process)
+{
+    unsigned resource = any_resource();
+    const char *token = oracle_old_token(resource);
+
+    if (token != NULL)
+        world_fault(FAULT_ADOPTED_STALE);
+    calls_adopt(process, resource, token != NULL ? token : "made-up");
+}
+
+static void work_with(struct lease_rec *rec)
+{
+    unsigned dice = (unsigned)dice_below(100);
+
+    if (rec->state == REC_LOCKING)
+        dice /= 8; /* What is not allowed is tried, but most of the time it waits. */
+    if (dice < 7)
+        calls_cancel(rec);
+    else if (dice < 12)
+        detach(rec);
+    else if (dice < 45)
+        calls_extend(rec, any_ttl());
+    else if (dice < 80)
+        calls_unlock(rec);
+}
+
+static void act(struct ev_loop *process)
+{
+    const struct plan *plan = &world.plan;
+    struct lease_rec *rec = any_rec(process);
+    unsigned dice = (unsigned)dice_below(1000);
+
+    if (plan->enabled[FAULT_CLOSE] && dice < 10) {
+        world_fault(FAULT_CLOSE);
+        calls_close(process);
+    } else if (plan->enabled[FAULT_MISUSE] && dice < 40) {
+        calls_misuse(process);
+    } else if (process->handed[0] != '\0' && has_place(process)) {
+        adopt_handed(process);
+    } else if (plan->enabled[FAULT_ADOPTED_STALE] && dice < 60 && has_place(process)) {
+        adopt_stale(process);
+    } else if (rec == NULL || (dice < 400 && has_place(process))) {
+        if (has_place(process))
+            calls_lock(process, any_resource(), false);
+    } else {
+        work_with(rec);
+    }
+}
+
+/* Nothing is begun any more, and all is given up; what is asked for comes to
+ * its end by itself, unless that may be never. */
+static void tidy(struct ev_loop *process)
+{
+    for (unsigned i = 0; i < SIM_LEASES_MAX; i++) {
+        struct lease_rec *rec = process->recs[i];
+
+        if (rec == NULL)
+            continue;
+        if (rec->state == REC_HELD)
+            calls_unlock(rec);
+        else if (world.phase != PHASE_HEAL || rec->state == REC_ADOPTED)
+            calls_cancel(rec);
+    }
+}
+
+void actor_act(struct ev_loop *process)
+{
+    const struct plan *plan = &world.plan;
+
+    if (process->rl == NULL)
+        calls_open(process);
+    else if (world.phase == PHASE_CHAOS)
+        act(process);
+    if (world.phase == PHASE_CHAOS) {
+        process->act_at = process_now(process) + dice_magnitude(plan->hop, plan->think_max);
+        return;
+    }
+    tidy(process);
+    if (world.phase == PHASE_PROBE)
+        calls_lock(process, process->number % plan->resources, true);
+}
+
+/* False: it has closed its client. */
+static bool may_close(struct ev_loop *process)
+{
+    if (world.phase != PHASE_CHAOS || !world.plan.enabled[FAULT_CLOSE_IN_CALLBACK] ||
+        !dice_chance(15))
+        return false;
+    world_fault(FAULT_CLOSE_IN_CALLBACK);
+    calls_close(process);
+    return true;
+}
+
+void actor_on_done(struct ev_loop *process, struct lease_rec *rec, enum op_kind kind, int status)
+{
+    if (rec->is_probe && kind == OP_LOCK && status == REDLOCK_OK)
+        run_on_probe();
+    if (may_close(process))
+        return;
+    if (world.phase != PHASE_CHAOS) {
+        if (kind == OP_LOCK && status == REDLOCK_OK)
+            calls_unlock(rec);
+        return;
+    }
+    if (kind != OP_UNLOCK && rec->state != REC_GONE && rec->op == NULL && dice_chance(300))
+        work_with(rec);
+    else if (dice_chance(100) && has_place(process))
+        calls_lock(process, any_resource(), false);
+}
+
+void actor_on_lost(struct ev_loop *process, struct lease_rec *rec)
+{
+    if (may_close(process) || rec->state != REC_HELD)
+        return;
+    if (dice_chance(300))
+        work_with(rec);
+    else if (dice_chance(500))
+        calls_unlock(rec);
+}

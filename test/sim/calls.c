@@ -1,0 +1,472 @@
+/*
+ * calls.c - every call of the library that programs make, with what it must
+ * give; and the callbacks.
+ */
+#include "sim.h"
+
+#include "redlock/client.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RECS_MAX 1500 /* In one run; more would be a run that does not end. */
+
+static unsigned recs_len;
+static struct op *ops;
+static struct redlock_lease *spent[SIM_PROCESSES_MAX]; /* Unlocked, and in memory still. */
+
+void calls_reset(void)
+{
+    recs_len = 0;
+    ops = NULL;
+    memset(spent, 0, sizeof spent);
+}
+
+bool calls_have_room(void)
+{
+    return recs_len < RECS_MAX;
+}
+
+static void expect(const char *call, int got, int want)
+{
+    if (got != want)
+        world_fail("api", "%s gives %d (%s), must give %d", call, got, redlock_errmsg(NULL), want);
+}
+
+/* ---- Leases and operations ---- */
+
+static struct lease_rec *new_rec(struct ev_loop *process, unsigned resource)
+{
+    struct lease_rec *rec = memory_take(sizeof *rec);
+    unsigned place = 0;
+
+    while (process->recs[place] != NULL)
+        place++;
+    rec->number = recs_len++;
+    rec->process = process;
+    rec->place = place;
+    rec->resource = resource;
+    rec->token = -1;
+    process->recs[place] = rec;
+    return rec;
+}
+
+static struct op *new_op(enum op_kind kind, struct lease_rec *rec)
+{
+    struct op *op = memory_take(sizeof *op);
+
+    op->kind = kind;
+    op->state = OP_CALLING;
+    op->process = rec->process;
+    op->rec = rec;
+    op->lease = rec->lease;
+    op->began = process_now(rec->process);
+    op->stopped_total = rec->process->stopped_total + rec->process->ahead;
+    op->span = (world.plan.connect_timeout_ms + world.plan.reply_timeout_ms) * DRIFT_MS;
+    op->was_held = rec->state == REC_HELD && rec->deadline != 0;
+    op->lost_told = rec->lost_told;
+    op->token = rec->token;
+    op->next = ops;
+    ops = op;
+    return op;
+}
+
+/* Its callback must not run any more. */
+static void drop_op(struct lease_rec *rec)
+{
+    if (rec->op == NULL)
+        return;
+    rec->op->state = OP_DROPPED;
+    rec->op = NULL;
+    world_outcome(OUTCOME_CANCELLED);
+}
+
+/* The program has no lease there any more. */
+static void end_rec(struct lease_rec *rec)
+{
+    drop_op(rec);
+    rec->state = REC_GONE;
+    rec->deadline = 0;
+    rec->process->recs[rec->place] = NULL;
+}
+
+void calls_check_ends(void)
+{
+    for (struct op *op = ops; op != NULL; op = op->next)
+        if (op->state == OP_PENDING)
+            judge_time(op);
+}
+
+/* ---- Callbacks ---- */
+
+static void on_lost(struct redlock_lease *lease, void *arg)
+{
+    struct lease_rec *rec = arg;
+
+    world_note("lost: client, lease", rec->process->number, rec->number, 0);
+    if (lease != rec->lease)
+        world_fail("callback", "lost is called with another lease");
+    oracle_look(rec->process);
+    judge_on_lost(rec);
+    rec->lost_told = true;
+    actor_on_lost(rec->process, rec);
+}
+
+static void after_lock(struct lease_rec *rec, int status)
+{
+    if (status == REDLOCK_OK) {
+        rec->state = REC_HELD;
+        return;
+    }
+    rec->state = REC_GONE;
+    rec->process->recs[rec->place] = NULL;
+}
+
+static void on_done(struct redlock_lease *lease, int status, void *arg)
+{
+    struct op *op = arg;
+    struct lease_rec *rec = op->rec;
+    struct ev_loop *process = op->process;
+
+    world_note("done: client, operation, status", process->number, op->kind, (uint64_t)status);
+    world_say("    lease %u: %s", rec->number, redlock_errmsg(process->rl));
+    oracle_look(process);
+    judge_on_done(op, lease, status);
+    op->state = OP_DONE;
+    if (op->kind != OP_UNLOCK)
+        rec->op = NULL;
+    if (op->kind == OP_LOCK)
+        after_lock(rec, status);
+    else if (op->kind == OP_EXTEND && rec->state == REC_ADOPTED && status == REDLOCK_OK)
+        rec->state = REC_HELD;
+    actor_on_done(process, rec, op->kind, status);
+}
+
+static void on_log(void *arg, enum redlock_level level, const char *message)
+{
+    (void)arg, (void)level;
+    world_say("    log: %s", message);
+}
+
+/* ---- Clients ---- */
+
+/* Now and then there is no memory.  Whether the call may fail over that. */
+static bool begin_shortage(void)
+{
+    if (world.phase != PHASE_CHAOS || !world.plan.enabled[FAULT_NO_MEMORY] || !dice_chance(30))
+        return false;
+    memory_fail_after((unsigned)dice_below(4));
+    return true;
+}
+
+static bool end_shortage(bool had_begun)
+{
+    memory_fail_never();
+    if (!had_begun || !memory_has_failed())
+        return false;
+    world_fault(FAULT_NO_MEMORY);
+    return true;
+}
+
+void calls_open(struct ev_loop *process)
+{
+    static const char *const lists[SIM_SERVERS_MAX + 1] = {
+        "",
+        "10.0.0.1",
+        "10.0.0.1,10.0.0.2",
+        "10.0.0.1,10.0.0.2,10.0.0.3",
+        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4",
+        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5",
+        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6",
+        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6,10.0.0.7",
+    };
+    const struct plan *plan = &world.plan;
+    struct redlock_options opts;
+    struct redlock *rl = NULL;
+    bool is_short;
+    int status;
+
+    redlock_options_init(&opts);
+    opts.masters = lists[plan->servers];
+    opts.loop = process;
+    opts.connect_timeout_ms = plan->connect_timeout_ms;
+    opts.reply_timeout_ms = plan->reply_timeout_ms;
+    opts.drift_ppm = plan->drift_ppm;
+    opts.drift_fixed_ms = plan->drift_fixed_ms;
+    opts.max_ttl_ms = plan->ttl_max_ms;
+    opts.log = world.verbose ? on_log : NULL;
+    is_short = begin_shortage();
+    status = redlock_open(&opts, &rl);
+    process->client++;
+    if (end_shortage(is_short) && status == REDLOCK_E_NOMEM)
+        return;
+    expect("redlock_open", status, REDLOCK_OK);
+    process_sicken(process, process_now(process));
+    world_note("open: client", process->number, 0, 0);
+}
+
+void calls_close(struct ev_loop *process)
+{
+    struct redlock *rl = process->rl;
+
+    world_note("close: client", process->number, 0, 0);
+    tally.outcomes[OUTCOME_LATE_YES] += rl->stats.late_yes;
+    for (unsigned place = 0; place < SIM_LEASES_MAX; place++)
+        if (process->recs[place] != NULL)
+            end_rec(process->recs[place]);
+    for (struct op *op = ops; op != NULL; op = op->next)
+        if (op->process == process && op->state == OP_PENDING)
+            op->state = OP_DROPPED;
+    (void)redlock_close(rl);
+    claims_on_close(process);
+    process->client++;
+    spent[process->number] = NULL;
+    if (process->rl != NULL)
+        world_fail("contract", "a closed client keeps its loop");
+}
+
+/* ---- Locks ---- */
+
+static const char *const names[SIM_RESOURCES_MAX] = {"r0", "r1", "r2"};
+
+static uint32_t draw_ttl(void)
+{
+    return world.plan.ttls_ms[dice_below(SIM_TTLS_MAX)];
+}
+
+static drift_span validity(uint32_t ttl_ms)
+{
+    const struct drift_bound bound = {world.plan.drift_ppm, world.plan.drift_fixed_ms * DRIFT_MS};
+
+    return drift_deadline(0, ttl_ms * DRIFT_MS, &bound);
+}
+
+/* Options, and what the oracle has to know of them. */
+static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opts)
+{
+    drift_span whole;
+
+    redlock_lock_options_init(opts);
+    opts->ttl_ms = draw_ttl();
+    whole = validity(opts->ttl_ms);
+    opts->no_renew = dice_chance(300);
+    if (dice_chance(200))
+        opts->max_hold_ms = (uint32_t)dice_magnitude(1, 3 * world.plan.ttl_max_ms);
+    if (dice_chance(300) && whole > 2 * DRIFT_MS)
+        opts->lost_margin_ms = (uint32_t)dice_range(1, (whole - 1) / DRIFT_MS);
+    if (dice_chance(850)) {
+        opts->lost = on_lost;
+        opts->lost_arg = rec;
+    }
+    rec->ttl_ms = rec->ttl_low_ms = opts->ttl_ms;
+    rec->renews = !opts->no_renew && opts->max_hold_ms == 0;
+    rec->hears_lost = opts->lost != NULL;
+    rec->margin = opts->lost_margin_ms * DRIFT_MS;
+    if (rec->margin == 0)
+        rec->margin = opts->ttl_ms * DRIFT_MS / 10;
+    if (opts->lost_margin_ms == 0 && rec->margin > whole / 2)
+        rec->margin = whole / 2;
+}
+
+/* 0: the time that was drawn is no limit. */
+static void draw_wait(struct redlock_lock_options *opts)
+{
+    const struct plan *plan = &world.plan;
+
+    opts->retry_delay_max_ms = (uint32_t)dice_range(0, plan->retry_max_ms);
+    if (dice_chance(400)) {
+        opts->wait_ms = 0;
+    } else if (dice_chance(650)) {
+        opts->wait_ms = (uint32_t)dice_range(1, plan->wait_max_ms);
+        if (opts->retry_delay_max_ms < opts->wait_ms / 40)
+            opts->retry_delay_max_ms = opts->wait_ms / 40; /* Or there are rounds without end. */
+    } else {
+        opts->wait_ms = UINT32_MAX;
+        if (opts->retry_delay_max_ms < 50)
+            opts->retry_delay_max_ms = 50;
+    }
+    opts->retry_delay_min_ms = (uint32_t)dice_range(0, opts->retry_delay_max_ms);
+}
+
+static void set_probe(struct redlock_lock_options *opts)
+{
+    opts->ttl_ms = world.plan.ttl_max_ms;
+    opts->lost_margin_ms = 0;
+    opts->wait_ms = UINT32_MAX;
+    opts->retry_delay_max_ms = run_probe_retry_ms();
+    opts->retry_delay_min_ms = run_probe_retry_ms() / 4;
+}
+
+void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
+{
+    struct lease_rec *rec = new_rec(process, resource);
+    struct op *op = new_op(OP_LOCK, rec);
+    uint32_t leases = process->rl->stats.leases;
+    struct redlock_lock_options opts;
+    bool is_short;
+    int status;
+
+    draw_options(rec, &opts);
+    draw_wait(&opts);
+    rec->is_probe = is_probe;
+    if (is_probe)
+        set_probe(&opts);
+    op->span += (opts.wait_ms + world.plan.reply_timeout_ms) * DRIFT_MS;
+    if (opts.wait_ms == UINT32_MAX)
+        op->span = SIM_NEVER;
+    world_note("lock: client, lease, ttl", process->number, rec->number, opts.ttl_ms);
+    is_short = begin_shortage();
+    status = redlock_lock_async(process->rl, names[resource], &opts, on_done, op, &rec->lease);
+    if (end_shortage(is_short) && status == REDLOCK_E_NOMEM) {
+        if (process->rl->stats.leases != leases)
+            world_fail("api", "E_NOMEM, and something was changed");
+        process->recs[rec->place] = NULL;
+        return;
+    }
+    expect("redlock_lock_async", status, REDLOCK_OK);
+    op->lease = rec->lease;
+    op->state = OP_PENDING;
+    rec->op = op;
+}
+
+void calls_extend(struct lease_rec *rec, uint32_t ttl_ms)
+{
+    struct op *op;
+    int status;
+
+    if (rec->op != NULL || rec->state == REC_LOCKING) {
+        expect("redlock_extend_async", redlock_extend_async(rec->lease, ttl_ms, on_done, NULL),
+               REDLOCK_E_STATE);
+        world_fault(FAULT_MISUSE);
+        return;
+    }
+    op = new_op(OP_EXTEND, rec);
+    op->remaining_ms = oracle_remaining_ms(rec, process_now(rec->process));
+    if (ttl_ms != 0 && !rec->lost_told) {
+        rec->ttl_ms = ttl_ms;
+        rec->ttl_low_ms = ttl_ms < rec->ttl_low_ms ? ttl_ms : rec->ttl_low_ms;
+    }
+    world_note("extend: client, lease, ttl", rec->process->number, rec->number, ttl_ms);
+    status = redlock_extend_async(rec->lease, ttl_ms, on_done, op);
+    expect("redlock_extend_async", status, REDLOCK_OK);
+    op->state = OP_PENDING;
+    rec->op = op;
+}
+
+void calls_unlock(struct lease_rec *rec)
+{
+    bool wants_done = !dice_chance(200);
+    struct op *op;
+
+    if (rec->state == REC_LOCKING) {
+        expect("redlock_unlock_async", redlock_unlock_async(rec->lease, on_done, NULL),
+               REDLOCK_E_STATE);
+        world_fault(FAULT_MISUSE);
+        return;
+    }
+    op = new_op(OP_UNLOCK, rec);
+    op->remaining_ms = oracle_remaining_ms(rec, process_now(rec->process));
+    if (rec->state == REC_ADOPTED) {
+        const char *token = redlock_token(rec->lease);
+
+        op->token = oracle_token(token, strlen(token));
+    }
+    world_note("unlock: client, lease", rec->process->number, rec->number, 0);
+    end_rec(rec);
+    expect("redlock_unlock_async",
+           redlock_unlock_async(rec->lease, wants_done ? on_done : NULL, op), REDLOCK_OK);
+    op->state = wants_done ? OP_PENDING : OP_DROPPED;
+    spent[rec->process->number] = rec->lease;
+}
+
+void calls_cancel(struct lease_rec *rec)
+{
+    world_note("cancel: client, lease", rec->process->number, rec->number, 0);
+    world_outcome(OUTCOME_CANCELLED);
+    end_rec(rec);
+    redlock_cancel(rec->lease);
+    spent[rec->process->number] = rec->lease;
+}
+
+void calls_detach(struct lease_rec *rec, struct ev_loop *to)
+{
+    struct ev_loop *process = rec->process;
+    char token[REDLOCK_TOKEN_MAX + 1];
+
+    if (rec->state == REC_LOCKING) {
+        expect("redlock_detach", redlock_detach(rec->lease), REDLOCK_E_STATE);
+        world_fault(FAULT_MISUSE);
+        return;
+    }
+    (void)snprintf(token, sizeof token, "%s", redlock_token(rec->lease));
+    world_note("detach: client, lease", process->number, rec->number, 0);
+    world_outcome(OUTCOME_DETACHED);
+    oracle_token_of(oracle_token(token, strlen(token)))->is_excused = true;
+    claims_on_detach(process, (uint32_t)rec->lease->serial);
+    end_rec(rec);
+    expect("redlock_detach", redlock_detach(rec->lease), REDLOCK_OK);
+    spent[process->number] = rec->lease;
+    if (to == NULL || to->handed[0] != '\0')
+        return;
+    (void)snprintf(to->handed, sizeof to->handed, "%s", token);
+    to->handed_resource = rec->resource;
+}
+
+void calls_adopt(struct ev_loop *process, unsigned resource, const char *token)
+{
+    struct lease_rec *rec = new_rec(process, resource);
+    struct redlock_lock_options opts;
+    bool is_short;
+    int status;
+
+    draw_options(rec, &opts);
+    rec->state = REC_ADOPTED;
+    world_note("adopt: client, lease", process->number, rec->number, 0);
+    is_short = begin_shortage();
+    status = redlock_adopt(process->rl, names[resource], token, &opts, &rec->lease);
+    if (end_shortage(is_short) && status == REDLOCK_E_NOMEM) {
+        process->recs[rec->place] = NULL;
+        return;
+    }
+    expect("redlock_adopt", status, REDLOCK_OK);
+    if (redlock_remaining_ms(rec->lease) != 0)
+        world_fail("api", "an adopted lease is held before it was extended");
+}
+
+/* ---- What is not allowed ---- */
+
+static void misuse_options(struct redlock *rl)
+{
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = dice_chance(500) ? 0 : world.plan.ttl_max_ms + 1;
+    expect("redlock_lock_async", redlock_lock_async(rl, "r0", &opts, on_done, NULL, &lease),
+           REDLOCK_E_INVAL);
+    expect("redlock_lock_async", redlock_lock_async(rl, "", NULL, on_done, NULL, &lease),
+           REDLOCK_E_INVAL);
+    expect("redlock_lock_async", redlock_lock_async(rl, "r0", NULL, NULL, NULL, &lease),
+           REDLOCK_E_INVAL);
+    expect("redlock_lock", redlock_lock(rl, "r0", NULL, &lease), REDLOCK_E_STATE);
+}
+
+static void misuse_spent(struct redlock_lease *lease)
+{
+    expect("redlock_unlock_async", redlock_unlock_async(lease, on_done, NULL), REDLOCK_E_STATE);
+    expect("redlock_extend_async", redlock_extend_async(lease, 0, on_done, NULL), REDLOCK_E_STATE);
+    expect("redlock_detach", redlock_detach(lease), REDLOCK_E_STATE);
+    redlock_cancel(lease);
+}
+
+void calls_misuse(struct ev_loop *process)
+{
+    world_fault(FAULT_MISUSE);
+    expect("redlock_unlock_async", redlock_unlock_async(NULL, on_done, NULL), REDLOCK_OK);
+    expect("redlock_extend_async", redlock_extend_async(NULL, 0, on_done, NULL), REDLOCK_E_INVAL);
+    redlock_cancel(NULL);
+    if (dice_chance(500))
+        misuse_options(process->rl);
+    else if (spent[process->number] != NULL)
+        misuse_spent(spent[process->number]);
+}

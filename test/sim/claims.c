@@ -1,0 +1,284 @@
+/*
+ * claims.c - tokens that some master may store, until it is told.
+ *
+ *  cleanup   at the end of every turn: each master that may store the token of
+ *            a dead round has been told to release it, on the connection that
+ *            is up now (a round is dead when its lease is not held by it and
+ *            not asking for it any more);
+ *  forgotten a client gives up a lease that some master may store only when
+ *            what was asked for has run out;
+ *  leak      when all leases have been given up and all links are up, no
+ *            master stores a token of ours that could have been deleted, and
+ *            no client has leases in memory.
+ *
+ * What is excused: a client was closed or the lease detached; the command that
+ * stored it came from a connection given up; the release was answered with an
+ * error.  Such keys run out by themselves, which is checked too.
+ */
+#include "sim.h"
+
+#include "redlock/client.h"
+
+#include <string.h>
+
+/* One round of one lease. */
+struct claim {
+    struct claim *next; /* Of the same client; then of all that are over. */
+    uint32_t slot, serial, round;
+    int token;
+    bool excused;
+    quorum_mask may_store;
+    quorum_mask errors; /* Answered the release with one. */
+    struct conn *told[SIM_SERVERS_MAX];
+    uint32_t release_ask[SIM_SERVERS_MAX], extend_ask[SIM_SERVERS_MAX];
+    uint64_t runs_out; /* On the client's clock. */
+};
+
+static const char *const names[] = {"SET", "EXTEND", "RELEASE"};
+
+/* ---- Commands ---- */
+
+static struct claim *find_round(const struct ev_loop *process, uint32_t serial, uint32_t round)
+{
+    struct claim *claim = process->claims;
+
+    while (claim != NULL && (claim->serial != serial || claim->round != round))
+        claim = claim->next;
+    return claim;
+}
+
+static struct claim *find_token(const struct ev_loop *process, uint32_t serial, int token)
+{
+    struct claim *claim = process->claims;
+
+    while (claim != NULL && (claim->serial != serial || claim->token != token))
+        claim = claim->next;
+    return claim;
+}
+
+static void lasts(const struct ev_loop *process, struct claim *claim, uint64_t ttl_ms)
+{
+    const struct plan *plan = &world.plan;
+    const struct drift_bound bound = {plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};
+    uint64_t span = ttl_ms * DRIFT_MS + drift_allowance(ttl_ms * DRIFT_MS, &bound);
+
+    /* From the turn's beginning: the machine may have read the clock then. */
+    if (clock_at(&process->clock, world.now) + span > claim->runs_out)
+        claim->runs_out = clock_at(&process->clock, world.now) + span;
+}
+
+static uint64_t number_of(const struct command *command, unsigned i)
+{
+    uint64_t number = 0;
+
+    for (size_t at = 0; at < command->lens[i]; at++)
+        number = number * 10 + (uint64_t)(command->argv[i][at] - '0');
+    return number;
+}
+
+static void on_set(struct ev_loop *process, unsigned master, const struct master_ask *ask,
+                   const struct command *command)
+{
+    int token = oracle_token(command->argv[2], command->lens[2]);
+    struct claim *claim = find_round(process, ask->serial, ask->ask);
+
+    oracle_on_set(process, ask, (unsigned)(command->argv[1][1] - '0'), token);
+    if (claim == NULL) {
+        claim = memory_take(sizeof *claim);
+        claim->slot = ask->slot;
+        claim->serial = ask->serial;
+        claim->round = ask->ask;
+        claim->token = token;
+        claim->next = process->claims;
+        process->claims = claim;
+    }
+    if (claim->token != token)
+        world_fail("token", "one round has two tokens");
+    judge_on_set(process, ask->serial, ask->ask);
+    claim->may_store |= (quorum_mask)(1u << master);
+    claim->told[master] = NULL;
+    lasts(process, claim, number_of(command, 5));
+}
+
+void oracle_on_send(struct ev_loop *process, unsigned master, const struct master_ask *ask,
+                    const char *bytes, size_t len)
+{
+    struct command command;
+    struct claim *claim;
+
+    store_parse(bytes, len, &command);
+    world_say("    client %u asks master %u: %s %u, lease %u, token %d", process->number, master,
+              names[ask->command], ask->ask, ask->serial,
+              oracle_token(command.argv[ask->command == QUORUM_CMD_SET ? 2 : 4],
+                           command.lens[ask->command == QUORUM_CMD_SET ? 2 : 4]));
+    if (command.len != len)
+        world_fail("wire", "more than one command");
+    if (ask->command == QUORUM_CMD_SET) {
+        on_set(process, master, ask, &command);
+        return;
+    }
+    claim = find_token(process, ask->serial, oracle_token(command.argv[4], command.lens[4]));
+    if (claim == NULL)
+        return; /* Adopted, or over. */
+    if (ask->command == QUORUM_CMD_RELEASE) {
+        claim->told[master] = link_conn(process->rl->masters[master]);
+        claim->release_ask[master] = ask->ask;
+    } else if (claim->extend_ask[master] != ask->ask) { /* Not sent again, in full. */
+        claim->extend_ask[master] = ask->ask;
+        lasts(process, claim, number_of(&command, 5));
+    }
+}
+
+static void on_script_answer(struct claim *claim, unsigned master, const struct master_ask *ask,
+                             const struct answer *answer)
+{
+    quorum_mask bit = (quorum_mask)(1u << master);
+    bool no = (answer->type == REPLY_INTEGER && answer->integer == 0) ||
+              strstr(answer->text, "WRONGTYPE") != NULL;
+
+    if (ask->command == QUORUM_CMD_RELEASE && claim->release_ask[master] == ask->ask) {
+        claim->may_store &= (quorum_mask)~bit;
+        claim->errors |= answer->type == REPLY_ERROR ? bit : 0;
+    } else if (ask->command == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->ask && no) {
+        claim->may_store &= (quorum_mask)~bit;
+    }
+}
+
+void oracle_on_answer(struct ev_loop *process, unsigned master, const struct master_ask *ask,
+                      const struct answer *answer)
+{
+    struct claim *claim;
+
+    world_say("    client %u hears of master %u: %s %u, lease %u: %s %lld", process->number, master,
+              names[ask->command], ask->ask, ask->serial, answer->text, answer->integer);
+    if (ask->command != QUORUM_CMD_SET) {
+        for (claim = process->claims; claim != NULL; claim = claim->next)
+            if (claim->serial == ask->serial)
+                on_script_answer(claim, master, ask, answer);
+        return;
+    }
+    claim = find_round(process, ask->serial, ask->ask);
+    if (answer->type == REPLY_NIL)
+        judge_on_no(process, ask->serial, ask->ask);
+    if (claim != NULL && answer->type != REPLY_STATUS)
+        claim->may_store &= (quorum_mask) ~(1u << master);
+}
+
+/* ---- Turns ---- */
+
+static const struct redlock_lease *lease_of(const struct ev_loop *process,
+                                            const struct claim *claim)
+{
+    const struct redlock *rl = process->rl;
+    const struct redlock_lease *lease = claim->slot < rl->slots_len ? rl->slots[claim->slot] : NULL;
+
+    return lease != NULL && (uint32_t)lease->serial == claim->serial ? lease : NULL;
+}
+
+static void check_told(const struct ev_loop *process, const struct claim *claim)
+{
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        const struct master *link = process->rl->masters[m];
+
+        if (!(claim->may_store & 1u << m) || !link_is_up(link) || link_is_full(link))
+            continue;
+        if (link_conn(link)->was_full) {
+            oracle_token_of(claim->token)->is_excused = true;
+            continue;
+        }
+        if (claim->told[m] != link_conn(link))
+            world_fail("cleanup",
+                       "master %u may store the token of the dead round %u of lease %u of client "
+                       "%u, is linked, and has not been told",
+                       m, claim->round, claim->serial, process->number);
+    }
+}
+
+void claims_on_turn(struct ev_loop *process)
+{
+    uint64_t now = process_clock(process);
+    struct claim **at = &process->claims, *claim;
+
+    while ((claim = *at) != NULL) {
+        const struct redlock_lease *lease = lease_of(process, claim);
+
+        if (claim->may_store == 0 || now >= claim->runs_out) {
+            oracle_token_of(claim->token)->is_excused |=
+                claim->errors != 0 || claim->may_store != 0;
+            *at = claim->next;
+            continue;
+        }
+        at = &claim->next;
+        if (lease != NULL && lease->q.round == claim->round)
+            continue;
+        oracle_token_of(claim->token)->is_over = true;
+        if (lease == NULL)
+            world_fail("forgotten",
+                       "client %u has no lease %u any more, and masters (mask %x) may store its "
+                       "token",
+                       process->number, claim->serial, claim->may_store);
+        check_told(process, claim);
+    }
+}
+
+/* ---- The end ---- */
+
+/* Nobody will clean up after this lease. */
+void claims_on_detach(struct ev_loop *process, uint32_t serial)
+{
+    struct claim **at = &process->claims, *claim;
+
+    while ((claim = *at) != NULL) {
+        if (claim->serial != serial) {
+            at = &claim->next;
+            continue;
+        }
+        oracle_token_of(claim->token)->is_excused = true;
+        *at = claim->next;
+    }
+}
+
+void claims_on_close(struct ev_loop *process)
+{
+    for (struct claim *claim = process->claims; claim != NULL; claim = claim->next)
+        oracle_token_of(claim->token)->is_excused = true;
+    process->claims = NULL;
+}
+
+void claims_on_stored(const struct conn *conn, int token)
+{
+    if (conn->link == NULL)
+        oracle_token_of(token)->is_excused = true;
+}
+
+static void check_key(struct server *server, unsigned resource)
+{
+    const struct key *key = store_key(server, resource);
+    const struct token *token = key != NULL ? oracle_token_of(key->token) : NULL;
+    sim_time longest = world.now + world.plan.ttl_max_ms * DRIFT_MS + 2 * DRIFT_MS;
+
+    if (key == NULL || !token->is_ours)
+        return;
+    if (store_key_end(server, key) > longest)
+        world_fail("leak", "master %u stores a token of ours for longer than any lease",
+                   server->number);
+    if (!token->is_excused)
+        world_fail("leak",
+                   "master %u stores the token of round %u of lease %u of client %u, "
+                   "which nobody needs",
+                   server->number, token->round, token->serial, token->process);
+}
+
+void oracle_on_quiet(void)
+{
+    for (unsigned i = 0; i < world.plan.processes; i++) {
+        const struct redlock *rl = world.processes[i].rl;
+
+        if (rl->stats.leases != 0)
+            world_fail("leak", "client %u has %u leases in memory, and its program none", i,
+                       rl->stats.leases);
+    }
+    for (unsigned m = 0; m < world.plan.servers; m++)
+        for (unsigned r = 0; r < world.plan.resources; r++)
+            check_key(&world.servers[m], r);
+}

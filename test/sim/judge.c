@@ -1,0 +1,280 @@
+/*
+ * judge.c - what must be true of operations, whatever happens.
+ *
+ *  callback  done is called once, never before its call has returned, never
+ *            after the lease was cancelled, unlocked, or its client closed;
+ *            lost is called once, never after any of these;
+ *  ends      an operation ends in the time that its options allow, the time
+ *            not counted that its process was not given;
+ *  lost      lost is called, and before the deadline unless the process was
+ *            stopped meanwhile; not without a reason;
+ *  truth     CONTENDED: some master said so in the last round.  A lock that is
+ *            OK: some of it is left.  An unlock that is OK: a majority has
+ *            deleted the key.  And in good health - all links up, all servers
+ *            and messages quick since before it began - nothing is
+ *            UNREACHABLE, TOO_LATE or LOST.
+ */
+#include "sim.h"
+
+#include "redlock/client.h"
+
+#define SLACK (2 * DRIFT_MS)
+
+static sim_time reply_timeout(void)
+{
+    return world.plan.reply_timeout_ms * DRIFT_MS;
+}
+
+static drift_span validity(uint32_t ttl_ms)
+{
+    const struct drift_bound bound = {world.plan.drift_ppm, world.plan.drift_fixed_ms * DRIFT_MS};
+
+    return drift_deadline(0, ttl_ms * DRIFT_MS, &bound);
+}
+
+static const char *name_of(enum op_kind kind)
+{
+    static const char *const names[] = {"lock", "extend", "unlock"};
+
+    return names[kind];
+}
+
+/* ---- Rounds ---- */
+
+static struct lease_rec *find(struct ev_loop *process, uint32_t serial)
+{
+    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        struct lease_rec *rec = process->recs[place];
+
+        if (rec != NULL && (uint32_t)rec->lease->serial == serial)
+            return rec;
+    }
+    return NULL;
+}
+
+void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round)
+{
+    struct lease_rec *rec = find(process, serial);
+
+    if (rec == NULL || rec->round == round)
+        return;
+    rec->round = round;
+    rec->heard_no = false;
+}
+
+void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round)
+{
+    struct lease_rec *rec = find(process, serial);
+
+    if (rec != NULL && rec->round == round)
+        rec->heard_no = true;
+}
+
+/* ---- Time ---- */
+
+/* Its process has had so much time for it. */
+static sim_time time_given(const struct op *op)
+{
+    sim_time gone = process_now(op->process) - op->began;
+    sim_time stopped = op->process->stopped_total - op->stopped_total +
+                       (op->process->in_turn ? op->process->ahead : 0);
+
+    return gone > stopped ? gone - stopped : 0;
+}
+
+void judge_time(const struct op *op)
+{
+    if (op->span != SIM_NEVER && time_given(op) > op->span + SLACK)
+        world_fail("ends", "%s of client %u takes %.3f ms, and may take %.3f ms", name_of(op->kind),
+                   op->process->number, (double)time_given(op) / 1e6, (double)op->span / 1e6);
+}
+
+/* ---- Truth ---- */
+
+/* All was well in all the time that may have mattered to what ends now. */
+static bool is_healthy(const struct op *op)
+{
+    sim_time now = process_now(op->process), since = op->began;
+    sim_time round = now - reply_timeout() - SLACK;
+
+    if (op->kind == OP_LOCK && since < round)
+        since = round; /* The last round is what counts. */
+    return process_is_healthy(op->process, since - 2 * world.plan.quick) &&
+           op->process->ahead <= world.plan.quick;
+}
+
+static void check_health(const struct op *op, int status, bool expects_ok)
+{
+    if (!is_healthy(op))
+        return;
+    world_outcome(OUTCOME_HEALTHY);
+    if (expects_ok ? status != REDLOCK_OK : status != REDLOCK_OK && status != REDLOCK_CONTENDED)
+        world_fail("truth", "%s of client %u gives %d (%s) although all is well", name_of(op->kind),
+                   op->process->number, status, redlock_errmsg(NULL));
+}
+
+static void check_lock(const struct op *op, int status)
+{
+    static const enum outcome outcomes[] = {OUTCOME_LOCK_OK, OUTCOME_LOCK_CONTENDED,
+                                            OUTCOME_LOCK_UNREACHABLE, OUTCOME_LOCK_TOO_LATE};
+    const struct lease_rec *rec = op->rec;
+
+    if (status < REDLOCK_OK || status > REDLOCK_TOO_LATE)
+        world_fail("truth", "a lock gives %d", status);
+    world_outcome(outcomes[status]);
+    if (status == REDLOCK_CONTENDED && !rec->heard_no)
+        world_fail("truth", "CONTENDED, and no master has said so");
+    if (status == REDLOCK_OK && op->process->ahead == 0 &&
+        rec->deadline <= process_clock(op->process))
+        world_fail("truth", "a lock gives OK, and nothing is left of it");
+    if (validity(rec->ttl_ms) > 4 * world.plan.quick)
+        check_health(op, status, false);
+}
+
+static void check_extend(const struct op *op, int status)
+{
+    const struct lease_rec *rec = op->rec;
+    sim_time now = process_now(op->process);
+    bool safe = op->was_held && rec->hears_lost && !op->lost_told && world.plan.may_forget == 0 &&
+                op->remaining_ms * DRIFT_MS > reply_timeout() &&
+                validity(rec->ttl_ms) > 4 * world.plan.quick;
+
+    switch (status) {
+    case REDLOCK_OK:
+        world_outcome(OUTCOME_EXTEND_OK);
+        break;
+    case REDLOCK_UNREACHABLE:
+        world_outcome(OUTCOME_EXTEND_UNREACHABLE);
+        break;
+    case REDLOCK_TOO_LATE:
+        world_outcome(OUTCOME_EXTEND_TOO_LATE);
+        break;
+    case REDLOCK_LOST:
+        world_outcome(OUTCOME_EXTEND_LOST);
+        if (!rec->lost_told && rec->hears_lost && rec->deadline != 0 &&
+            oracle_remaining_ms(rec, now) > 0)
+            world_fail("truth", "an extension gives LOST while the lease is held");
+        break;
+    default:
+        world_fail("truth", "an extension gives %d", status);
+    }
+    if (safe)
+        check_health(op, status, true);
+}
+
+static void check_unlock(const struct op *op, int status)
+{
+    quorum_mask deleted = op->token >= 0 ? oracle_token_of(op->token)->deleted : 0;
+    bool safe =
+        op->was_held && world.plan.may_forget == 0 && op->remaining_ms * DRIFT_MS > reply_timeout();
+
+    switch (status) {
+    case REDLOCK_OK:
+        world_outcome(OUTCOME_UNLOCK_OK);
+        if ((unsigned)__builtin_popcount(deleted) < world.plan.servers / 2 + 1)
+            world_fail("truth",
+                       "an unlock gives OK, and the masters that deleted the key (mask "
+                       "%x) are no majority",
+                       deleted);
+        break;
+    case REDLOCK_UNREACHABLE:
+        world_outcome(OUTCOME_UNLOCK_UNREACHABLE);
+        break;
+    case REDLOCK_LOST:
+        world_outcome(OUTCOME_UNLOCK_LOST);
+        break;
+    default:
+        world_fail("truth", "an unlock gives %d", status);
+    }
+    if (safe)
+        check_health(op, status, true);
+}
+
+void judge_on_done(struct op *op, const struct redlock_lease *lease, int status)
+{
+    static const char *const states[] = {"before its call has returned", NULL, "twice",
+                                         "after it was dropped"};
+
+    if (op->state != OP_PENDING)
+        world_fail("callback", "done of a %s of client %u is called %s", name_of(op->kind),
+                   op->process->number, states[op->state]);
+    if (lease != op->lease)
+        world_fail("callback", "done is called with another lease");
+    judge_time(op);
+    switch (op->kind) {
+    case OP_LOCK:
+        check_lock(op, status);
+        break;
+    case OP_EXTEND:
+        check_extend(op, status);
+        break;
+    case OP_UNLOCK:
+        check_unlock(op, status);
+        break;
+    }
+}
+
+/* ---- Lost ---- */
+
+/* So long before the deadline it is called, at least. */
+static drift_span margin(const struct lease_rec *rec)
+{
+    drift_span half = validity(rec->ttl_low_ms) / 2;
+
+    return rec->margin < half ? rec->margin : half;
+}
+
+/* It could have been renewed. */
+static bool is_needless(const struct lease_rec *rec)
+{
+    drift_span lost_at = validity(rec->ttl_ms) - margin(rec);
+
+    return rec->renews && world.plan.may_forget == 0 && rec->ttl_ms == rec->ttl_low_ms &&
+           lost_at > rec->ttl_ms * DRIFT_MS / 3 + 4 * world.plan.quick + SLACK &&
+           process_is_healthy(rec->process, rec->published - reply_timeout()) &&
+           rec->process->ahead <= world.plan.quick;
+}
+
+void judge_on_lost(struct lease_rec *rec)
+{
+    struct ev_loop *process = rec->process;
+    uint64_t now = process_clock(process);
+    uint64_t deadline = rec->deadline != 0 ? rec->deadline : rec->over;
+    sim_time stop_matters = clock_when(&process->clock, deadline - margin(rec) / 2);
+
+    world_outcome(OUTCOME_LOST_TOLD);
+    if (rec->lost_told)
+        world_fail("callback", "lost is called twice");
+    if (rec->state == REC_GONE)
+        world_fail("callback", "lost is called for a lease that is not the program's");
+    if (deadline == 0)
+        return; /* Granted and lost in one turn. */
+    if (now >= deadline && process->stopped_last < stop_matters && process->ahead == 0)
+        world_fail("lost", "client %u is told %.3f ms after the deadline, and was not stopped",
+                   process->number, (double)(now - deadline) / 1e6);
+    if (world.plan.exclusive && world.plan.may_forget == 0 && deadline > now &&
+        deadline - now > rec->margin + SLACK && oracle_has_keys(rec))
+        world_fail("lost", "client %u is told %.3f ms before the deadline, for no reason",
+                   process->number, (double)(deadline - now) / 1e6);
+    if (is_needless(rec))
+        world_fail("lost", "client %u loses a lease that is renewed, although all is well",
+                   process->number);
+}
+
+/* A belief has ended, or must, and the program does not know. */
+void judge_on_turn(struct ev_loop *process)
+{
+    uint64_t now = clock_at(&process->clock, world.now);
+
+    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        struct lease_rec *rec = process->recs[place];
+        bool is_over;
+
+        if (rec == NULL || !rec->hears_lost || rec->lost_told)
+            continue;
+        is_over = rec->deadline != 0 ? now >= rec->deadline : rec->over != 0;
+        /* Callbacks that come due in a call are for the next turn. */
+        if (is_over && ++rec->silent_turns > 2)
+            world_fail("lost", "client %u is not told that a lease is over", process->number);
+    }
+}

@@ -1,0 +1,311 @@
+/*
+ * net.c - connections: in order each, and without any order among them.
+ *
+ * What was sent before a connection was closed or broken may still arrive, at
+ * once or when nobody remembers it: as with TCP, where data waits in the
+ * socket of a process that hangs, whatever became of who sent it.
+ */
+#include "sim.h"
+
+#include "redlock/client.h"
+
+#include <string.h>
+
+static struct message *spare;
+static uint64_t conns;
+
+void net_begin(void)
+{
+    spare = NULL;
+    conns = 0;
+}
+
+#define MESSAGE_ROOM 1024 /* Most are smaller; these are used again. */
+
+struct message *net_message(enum message_kind kind, size_t room)
+{
+    struct message *message = room <= MESSAGE_ROOM ? spare : NULL;
+    size_t all = room <= MESSAGE_ROOM ? MESSAGE_ROOM : room;
+
+    if (message != NULL) {
+        spare = message->next;
+    } else {
+        message = memory_take(sizeof *message);
+        message->bytes = memory_take(all);
+        message->room = all;
+    }
+    message->next = NULL;
+    message->kind = kind;
+    message->commands = 0;
+    message->len = 0;
+    message->answers = (struct answer *)(void *)message->bytes;
+    return message;
+}
+
+void net_done(struct message *message)
+{
+    if (message->room != MESSAGE_ROOM)
+        return;
+    message->next = spare;
+    spare = message;
+}
+
+static void queue_init(struct queue *queue)
+{
+    queue->first = NULL;
+    queue->end = &queue->first;
+}
+
+static struct message *queue_take(struct queue *queue)
+{
+    struct message *message = queue->first;
+
+    queue->first = message->next;
+    if (queue->first == NULL)
+        queue->end = &queue->first;
+    return message;
+}
+
+void net_drop(struct queue *queue)
+{
+    while (queue->first != NULL)
+        net_done(queue_take(queue));
+}
+
+/* ---- How long it takes ---- */
+
+static sim_time delay(void)
+{
+    const struct plan *plan = &world.plan;
+    sim_time reply_timeout = plan->reply_timeout_ms * DRIFT_MS;
+
+    if (world.phase != PHASE_CHAOS || !dice_chance(plan->slow_permille))
+        return plan->hop + dice_below(plan->hop);
+    if (dice_chance(100))
+        return dice_magnitude(reply_timeout, 2 * plan->ttl_max_ms * DRIFT_MS + reply_timeout * 2);
+    return dice_range(reply_timeout / 4, 2 * reply_timeout);
+}
+
+static sim_time arrival(const struct conn *conn, const struct queue *queue, sim_time now)
+{
+    sim_time at = now + delay();
+
+    if (at < queue->last)
+        at = queue->last;
+    if (conn->link != NULL && at - now > world.plan.quick)
+        process_sicken(conn->process, at + world.plan.quick);
+    if (conn->link != NULL && at - now > world.plan.reply_timeout_ms * DRIFT_MS)
+        world_fault(FAULT_SLOW);
+    return at;
+}
+
+static void push(struct conn *conn, struct queue *queue, struct message *message, sim_time now,
+                 enum event_type event)
+{
+    message->sent = now;
+    message->at = queue->last = arrival(conn, queue, now);
+    message->next = NULL;
+    *queue->end = message;
+    queue->end = &message->next;
+    world_post(message->at, event, conn, 0);
+}
+
+/* ---- Both ways ---- */
+
+struct conn *net_connect(struct ev_loop *process, struct master *link, unsigned number)
+{
+    struct server *server = &world.servers[number];
+    struct conn *conn = memory_take(sizeof *conn);
+
+    conn->number = ++conns;
+    conn->server = server;
+    conn->process = process;
+    conn->link = link;
+    conn->master = number;
+    conn->doom = FAULT_LEN;
+    queue_init(&conn->to_server);
+    queue_init(&conn->to_client);
+    conn->next = server->conns;
+    server->conns = conn;
+    conn->to_server.blocked_until = conn->to_client.blocked_until = process->cut[number];
+    if (server->alive)
+        net_to_client(conn, net_message(MESSAGE_CONNECTED, 0));
+    else
+        net_reset(conn);
+    return conn;
+}
+
+void net_to_server(struct conn *conn, struct message *message)
+{
+    if (conn->reset) {
+        net_done(message);
+        return;
+    }
+    conn->unread += message->len;
+    push(conn, &conn->to_server, message, process_now(conn->process), EVENT_TO_SERVER);
+}
+
+void net_to_client(struct conn *conn, struct message *message)
+{
+    if (conn->link == NULL) {
+        net_done(message);
+        return;
+    }
+    if (conn->mute && message->kind == MESSAGE_ANSWERS)
+        world_fault(FAULT_SILENCE);
+    push(conn, &conn->to_client, message, process_now(conn->process), EVENT_TO_CLIENT);
+}
+
+/* The data in the socket: often it is executed all the same, at times late. */
+void net_close(struct conn *conn)
+{
+    const struct plan *plan = &world.plan;
+
+    conn->link = NULL;
+    net_drop(&conn->to_client);
+    if (conn->to_server.first == NULL || world.phase != PHASE_CHAOS)
+        return;
+    if (dice_chance(300)) {
+        net_drop(&conn->to_server);
+    } else if (dice_chance(500)) {
+        conn->to_server.blocked_until =
+            world.now + dice_magnitude(plan->hop, 3 * plan->ttl_max_ms * DRIFT_MS);
+        world_post(conn->to_server.blocked_until, EVENT_TO_SERVER, conn, 0);
+    }
+}
+
+static bool is_due(const struct queue *queue)
+{
+    return queue->first != NULL && queue->first->at <= world.now &&
+           queue->blocked_until <= world.now;
+}
+
+static void wait_for_block(struct conn *conn, const struct queue *queue, enum event_type event)
+{
+    if (queue->first != NULL && queue->blocked_until > world.now &&
+        queue->blocked_until != SIM_NEVER && queue->first->at <= world.now)
+        world_post(queue->blocked_until, event, conn, 0);
+}
+
+/* Whether the client has made a new connection to this server meanwhile. */
+static bool is_old(const struct conn *conn)
+{
+    const struct conn *other = conn->server->conns;
+
+    if (conn->link != NULL)
+        return false;
+    for (; other != conn; other = other->next)
+        if (other->process == conn->process && other->link != NULL && link_is_up(other->link))
+            return true;
+    return false;
+}
+
+/* Some, all, or none of it is executed, and nobody will hear of it. */
+static void break_over(struct conn *conn, struct message *message)
+{
+    unsigned commands = message->commands;
+
+    if (conn->doom == FAULT_RESET_BEFORE)
+        commands = 0;
+    else if (conn->doom == FAULT_RESET_MIDDLE)
+        commands = (unsigned)dice_below(commands);
+    if (conn->doom != FAULT_RESET_MIDDLE || commands > 0)
+        world_fault(conn->doom);
+    server_take_some(conn, message, commands);
+    net_reset(conn);
+}
+
+void net_deliver(struct conn *conn)
+{
+    struct server *server = conn->server;
+
+    while (is_due(&conn->to_server) && server->alive) {
+        struct message *message = conn->to_server.first;
+
+        if (server->hung) {
+            if (message->kind == MESSAGE_COMMANDS)
+                world_fault(FAULT_HANG);
+            process_sicken(conn->process, world.now + world.plan.quick);
+            return;
+        }
+        message = queue_take(&conn->to_server);
+        conn->unread -= message->len;
+        if (message->kind == MESSAGE_COMMANDS && is_old(conn))
+            world_fault(FAULT_LATE_OLD);
+        if (message->kind == MESSAGE_COMMANDS && conn->doom != FAULT_LEN && conn->link != NULL)
+            break_over(conn, message);
+        else
+            server_take(conn, message);
+        net_done(message);
+        if (conn->link != NULL)
+            link_on_window(conn->link);
+    }
+    wait_for_block(conn, &conn->to_server, EVENT_TO_SERVER);
+}
+
+void net_arrive(struct conn *conn)
+{
+    if (conn->link == NULL || conn->to_client.first == NULL)
+        return;
+    if (is_due(&conn->to_client))
+        process_poke(conn->process, world.now + dice_below(20 * SIM_US));
+    else
+        wait_for_block(conn, &conn->to_client, EVENT_TO_CLIENT);
+}
+
+bool net_has_arrived(const struct conn *conn)
+{
+    return is_due(&conn->to_client);
+}
+
+struct message *net_take(struct conn *conn)
+{
+    if (is_due(&conn->to_client))
+        return queue_take(&conn->to_client);
+    wait_for_block(conn, &conn->to_client, EVENT_TO_CLIENT);
+    return NULL;
+}
+
+void net_reset(struct conn *conn)
+{
+    struct message *message;
+
+    if (conn->reset)
+        return;
+    conn->reset = true;
+    net_drop(&conn->to_server);
+    conn->unread = 0;
+    if (conn->link == NULL)
+        return;
+    if (conn->to_client.blocked_until == SIM_NEVER)
+        net_drop(&conn->to_client); /* Or a reset would not come either. */
+    if (conn->to_client.blocked_until == SIM_NEVER)
+        conn->to_client.blocked_until = 0;
+    message = net_message(link_is_up(conn->link) ? MESSAGE_RESET : MESSAGE_REFUSED, 0);
+    net_to_client(conn, message);
+}
+
+/* But not before it was sent, by a process that stopped in the middle of its
+ * work.  The order stays. */
+static void hurry(struct conn *conn, struct queue *queue, enum event_type event)
+{
+    queue->blocked_until = queue->last = 0;
+    for (struct message *message = queue->first; message != NULL; message = message->next) {
+        sim_time soonest = message->sent > world.now ? message->sent : world.now;
+
+        if (message->at > soonest)
+            message->at = soonest;
+        queue->last = message->at;
+        world_post(message->at, event, conn, 0);
+    }
+}
+
+void net_hurry(struct conn *conn)
+{
+    conn->mute = false;
+    conn->doom = FAULT_LEN;
+    if (conn->link != NULL)
+        process_sicken(conn->process, world.now + 2 * world.plan.quick);
+    hurry(conn, &conn->to_server, EVENT_TO_SERVER);
+    hurry(conn, &conn->to_client, EVENT_TO_CLIENT);
+}

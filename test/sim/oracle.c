@@ -1,0 +1,332 @@
+/*
+ * oracle.c - what must be true of locks, in true time, whatever happens.
+ *
+ * A *belief* is a lease of which its client says that it is held, until its
+ * deadline unless the program ends it before.  Beliefs begin and are made
+ * longer in turns of their process only, and keys go only when a server
+ * executes a command or forgets, so it is enough to look then:
+ *
+ *  exclusion   when a belief begins or grows, nobody else believes;
+ *  deadline    when one begins or grows, or a key of it changes: the keys of a
+ *              majority last longer than it does, by the servers' clocks;
+ *  growth      a belief only grows, and never when it had ended;
+ *  release     a command deletes no key but the one whose token it names, and
+ *              none that is believed in;
+ *  token       no token belongs to two rounds.
+ *
+ * What becomes of tokens that nobody needs any more is in claims.c, and of
+ * operations in judge.c.
+ */
+#include "sim.h"
+
+#include "redlock/client.h"
+#include "redlock/script.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TOKENS_MAX 8192 /* Of one run. */
+#define TABLE_LEN (2 * TOKENS_MAX)
+
+static struct token *tokens[TOKENS_MAX];
+static int tokens_len;
+static int table[TABLE_LEN];          /* Of numbers, by hash. */
+static uint32_t table_run[TABLE_LEN]; /* The run that an entry is of. */
+static uint32_t run;
+static unsigned strangers;
+
+/* Of the command that is being executed. */
+static struct key key_before;
+static unsigned resource_before;
+
+void oracle_reset(void)
+{
+    run++;
+    tokens_len = 0;
+    strangers = 0;
+}
+
+/* ---- Tokens ---- */
+
+static uint32_t hash(const char *text, size_t len)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    for (size_t i = 0; i < len && i < 16; i++)
+        h = (h ^ (unsigned char)text[i]) * 16777619u;
+    return h;
+}
+
+int oracle_token(const char *text, size_t len)
+{
+    uint32_t at = hash(text, len) % TABLE_LEN;
+    struct token *token;
+
+    if (len == 0 || len > REDLOCK_TOKEN_MAX)
+        world_fail("wire", "a token of %zu bytes", len);
+    for (; table_run[at] == run; at = (at + 1) % TABLE_LEN) {
+        token = tokens[table[at]];
+        if (strncmp(token->text, text, len) == 0 && token->text[len] == '\0')
+            return table[at];
+    }
+    if (tokens_len == TOKENS_MAX)
+        world_fail("simulator", "too many tokens");
+    token = memory_take(sizeof *token);
+    memcpy(token->text, text, len);
+    tokens[tokens_len] = token;
+    table[at] = tokens_len;
+    table_run[at] = run;
+    return tokens_len++;
+}
+
+struct token *oracle_token_of(int number)
+{
+    return tokens[number];
+}
+
+int oracle_foreign_token(void)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "stranger-%u", ++strangers);
+    return oracle_token(text, strlen(text));
+}
+
+const char *oracle_old_token(unsigned resource)
+{
+    if (tokens_len == 0)
+        return NULL;
+    for (unsigned tries = 0; tries < 8; tries++) {
+        const struct token *token = tokens[dice_below((uint64_t)tokens_len)];
+
+        if (token->is_over && token->resource == resource)
+            return token->text;
+    }
+    return NULL;
+}
+
+void oracle_on_set(const struct ev_loop *process, const struct master_ask *ask, unsigned resource,
+                   int number)
+{
+    struct token *token = tokens[number];
+
+    if (!token->is_ours) {
+        token->is_ours = true;
+        token->process = process->number;
+        token->client = process->client;
+        token->serial = ask->serial;
+        token->round = ask->ask;
+        token->resource = resource;
+        return;
+    }
+    if (token->process != process->number || token->client != process->client ||
+        token->serial != ask->serial || token->round != ask->ask)
+        world_fail("token",
+                   "round %u of lease %u of client %u has the token %s of round %u of lease %u "
+                   "of client %u",
+                   ask->ask, ask->serial, process->number, token->text, token->round, token->serial,
+                   token->process);
+}
+
+/* ---- Beliefs ---- */
+
+static uint64_t deadline_of(const struct lease_rec *rec)
+{
+    if (rec->state == REC_GONE)
+        return 0;
+    return atomic_load_explicit(&rec->lease->deadline, memory_order_relaxed);
+}
+
+/* What the client would say at that instant. */
+uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at)
+{
+    struct ev_loop *process = rec->process;
+    const bool in_turn = process->in_turn, observed = process->observed;
+    const sim_time ahead = process->ahead;
+    uint32_t remaining_ms;
+
+    process->in_turn = process->observed = true;
+    process->ahead = at - world.now;
+    remaining_ms = redlock_remaining_ms(rec->lease);
+    process->in_turn = in_turn;
+    process->observed = observed;
+    process->ahead = ahead;
+    return remaining_ms;
+}
+
+static void check_exclusion(const struct lease_rec *rec)
+{
+    sim_time now = process_now(rec->process);
+
+    tally.checks++;
+    for (unsigned i = 0; i < world.plan.processes; i++) {
+        for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+            const struct lease_rec *other = world.processes[i].recs[place];
+
+            if (other == NULL || other == rec || other->resource != rec->resource ||
+                other->state == REC_GONE)
+                continue;
+            if (oracle_remaining_ms(other, now) > 0 && oracle_remaining_ms(rec, now) > 0)
+                world_fail("exclusion", "clients %u and %u hold resource %u at once",
+                           rec->process->number, other->process->number, rec->resource);
+        }
+    }
+}
+
+/* How many masters store its token until then, and whose keys may have been
+ * forgotten. */
+static unsigned count_keys(const struct lease_rec *rec, sim_time until)
+{
+    unsigned count = 0;
+
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        const struct key *key = store_key(&world.servers[m], rec->resource);
+
+        if (key != NULL && !key->wrong_type && key->token == rec->token)
+            count += store_key_end(&world.servers[m], key) >= until;
+        else
+            count += (world.plan.may_forget >> m) & 1;
+    }
+    return count;
+}
+
+static bool is_backed(const struct lease_rec *rec, sim_time until)
+{
+    return count_keys(rec, until) >= world.plan.servers / 2 + 1;
+}
+
+bool oracle_has_keys(const struct lease_rec *rec)
+{
+    return rec->token >= 0 && is_backed(rec, world.now + 1);
+}
+
+static void check_deadline(const struct lease_rec *rec)
+{
+    sim_time until = clock_when(&rec->process->clock, rec->deadline);
+
+    tally.checks++;
+    if (until <= world.now || is_backed(rec, until))
+        return;
+    world_fail("deadline",
+               "client %u believes to hold resource %u for %.3f ms more, and too few masters will "
+               "store its token for so long",
+               rec->process->number, rec->resource, (double)(until - world.now) / 1e6);
+}
+
+/* An extension may only do this to it. */
+static void check_growth(const struct lease_rec *rec, uint64_t deadline)
+{
+    uint64_t before = rec->deadline != 0 ? rec->deadline : rec->over;
+
+    if (before != 0 && clock_at(&rec->process->clock, world.now) >= before)
+        world_fail("growth", "client %u believes again in a lease that was over",
+                   rec->process->number);
+    if (deadline < before)
+        world_fail("growth", "client %u believes in a lease for %.3f ms less than before",
+                   rec->process->number, (double)(before - deadline) / 1e6);
+}
+
+static void on_belief(struct lease_rec *rec, uint64_t deadline)
+{
+    const char *token = redlock_token(rec->lease);
+
+    check_growth(rec, deadline);
+    if (rec->deadline == 0) {
+        tally.grants++;
+        world_note("believes: client, resource, lease", rec->process->number, rec->resource,
+                   rec->number);
+    } else {
+        world_outcome(OUTCOME_RENEWED);
+        world_note("believes longer: client, resource, lease", rec->process->number, rec->resource,
+                   rec->number);
+    }
+    rec->deadline = deadline;
+    rec->published = process_now(rec->process);
+    rec->token = oracle_token(token, strlen(token));
+    if (!world.plan.exclusive)
+        return;
+    check_exclusion(rec);
+    check_deadline(rec);
+}
+
+void oracle_look(struct ev_loop *process)
+{
+    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        struct lease_rec *rec = process->recs[place];
+        uint64_t deadline = rec != NULL ? deadline_of(rec) : 0;
+
+        if (rec == NULL || deadline == rec->deadline)
+            continue;
+        if (deadline != 0) {
+            on_belief(rec, deadline);
+            continue;
+        }
+        world_note("believes no more: client, resource, lease", process->number, rec->resource,
+                   rec->number);
+        rec->over = rec->deadline;
+        rec->deadline = 0;
+    }
+}
+
+/* ---- Keys ---- */
+
+void oracle_before(struct server *server, const struct command *command)
+{
+    const unsigned name_at = command->argc > 1 && command->argv[0][0] == 'S' ? 1 : 3;
+    const struct key *key;
+
+    resource_before = (unsigned)(command->argv[name_at][1] - '0');
+    key = store_key(server, resource_before);
+    key_before = key != NULL ? *key : (struct key){.exists = false};
+}
+
+/* Somebody believes in a key that has changed. */
+static void on_loss(const struct server *server, bool is_gone)
+{
+    for (unsigned i = 0; i < world.plan.processes; i++) {
+        for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+            const struct lease_rec *rec = world.processes[i].recs[place];
+
+            if (rec == NULL || rec->deadline == 0 || rec->resource != resource_before ||
+                rec->token != key_before.token || oracle_remaining_ms(rec, world.now) == 0)
+                continue;
+            if (is_gone)
+                world_fail("release",
+                           "the key on master %u of resource %u is deleted while "
+                           "client %u believes to hold it",
+                           server->number, rec->resource, i);
+            if (world.plan.exclusive)
+                check_deadline(rec);
+        }
+    }
+}
+
+void oracle_after(struct conn *conn, const struct command *command, const struct answer *answer)
+{
+    const struct server *server = conn->server;
+    const struct key *key = store_key(conn->server, resource_before);
+    bool is_set = command->argv[0][0] == 'S';
+    int named = is_set ? oracle_token(command->argv[2], command->lens[2])
+                       : oracle_token(command->argv[4], command->lens[4]);
+    bool is_same = key != NULL && key->token == key_before.token;
+
+    world_note(is_set ? "set: master, token, answer" : "script: master, token, answer",
+               server->number, (uint64_t)named,
+               (uint64_t)answer->type * 10 + (uint64_t)answer->integer);
+    tally.checks++;
+    if (is_set && key != NULL && key->token == named && !key_before.exists)
+        claims_on_stored(conn, named);
+    if (!key_before.exists)
+        return;
+    if (!is_same && (is_set || named != key_before.token))
+        world_fail("release",
+                   "master %u loses a key of resource %u to a command that names "
+                   "another token",
+                   server->number, resource_before);
+    if (!is_same) {
+        tokens[named]->deleted |= (quorum_mask)(1u << server->number);
+        on_loss(server, true);
+    } else if (key->end_ms < key_before.end_ms) {
+        on_loss(server, false);
+    }
+}

@@ -1,0 +1,148 @@
+/*
+ * plan.c - what one run is like: sizes, spans of time, and which faults.
+ *
+ * No run has everything: where all faults come at once little else happens,
+ * and many states are only reached when some things go well.
+ *
+ * What exclusion is promised for.  Two majorities of n masters share
+ * 2 (n / 2 + 1) - n of them: one where n is odd, two where it is even.  So
+ * where n is odd no master may lose its keys, and where it is even, one.  All
+ * other faults are within the promise, at any number of masters.  Runs in
+ * which more masters forget are made too, for all that is promised besides.
+ */
+#include "sim.h"
+
+#include <string.h>
+
+#define PICK(array) ((array)[dice_below(sizeof(array) / sizeof((array)[0]))])
+
+static uint32_t max32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static void draw_sizes(struct plan *plan)
+{
+    static const unsigned servers[] = {1, 2, 3, 3, 3, 4, 5, 5, 5, 5, 6, 7};
+
+    plan->servers = PICK(servers);
+    plan->processes = (unsigned)dice_range(2, SIM_PROCESSES_MAX);
+    plan->resources = dice_chance(600) ? 1 : (unsigned)dice_range(2, SIM_RESOURCES_MAX);
+}
+
+static void draw_spans(struct plan *plan)
+{
+    static const uint32_t ppm[] = {0, 100, 10000, 10000, 50000, 200000, 500000};
+    static const uint32_t fixed_ms[] = {0, 1, 2, 2, 5};
+    static const uint32_t reply_timeouts_ms[] = {5, 20, 50, 50, 100, 200};
+    static const uint32_t connect_timeouts_ms[] = {20, 100, 1000};
+    sim_time reply_timeout;
+
+    plan->drift_ppm = PICK(ppm);
+    plan->drift_fixed_ms = PICK(fixed_ms);
+    plan->reply_timeout_ms = PICK(reply_timeouts_ms);
+    plan->connect_timeout_ms = max32(PICK(connect_timeouts_ms), plan->reply_timeout_ms);
+    reply_timeout = plan->reply_timeout_ms * DRIFT_MS;
+    plan->hop = dice_magnitude(10 * SIM_US, reply_timeout / 20);
+    plan->quick = reply_timeout / 8;
+}
+
+static void draw_ttls(struct plan *plan)
+{
+    const struct drift_bound bound = {plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};
+    uint32_t low = 1, reply_timeout_ms = plan->reply_timeout_ms;
+
+    while (drift_allowance(low * DRIFT_MS, &bound) >= low * DRIFT_MS)
+        low++;
+    plan->ttl_min_ms = low;
+    plan->ttls_ms[0] = (uint32_t)dice_range(low, 3 * low);
+    plan->ttls_ms[1] = max32(low, (uint32_t)dice_magnitude(reply_timeout_ms, 6 * reply_timeout_ms));
+    plan->ttls_ms[2] =
+        max32(low, (uint32_t)dice_magnitude(4 * reply_timeout_ms, 30 * reply_timeout_ms));
+    plan->ttls_ms[3] = max32(low, (uint32_t)dice_magnitude(reply_timeout_ms, 10000));
+    for (unsigned i = 0; i < SIM_TTLS_MAX; i++)
+        plan->ttl_max_ms = max32(plan->ttl_max_ms, plan->ttls_ms[i]);
+    plan->wait_max_ms = (uint32_t)dice_magnitude(reply_timeout_ms, 20 * reply_timeout_ms);
+    plan->retry_max_ms = (uint32_t)dice_magnitude(1, 4 * reply_timeout_ms);
+}
+
+static void draw_promise(struct plan *plan)
+{
+    plan->exclusive = true;
+    if (dice_chance(150)) {
+        plan->exclusive = false;
+        plan->may_forget = (quorum_mask)dice_range(1, (1u << plan->servers) - 1);
+    } else if (plan->servers % 2 == 0 && dice_chance(500)) {
+        plan->may_forget = (quorum_mask)(1u << dice_below(plan->servers));
+    }
+}
+
+static void draw_faults(struct plan *plan)
+{
+    static const unsigned slow_permille[] = {2, 5, 20, 60};
+    bool calm = dice_chance(80);
+
+    for (unsigned i = 0; i < FAULT_LEN; i++)
+        plan->enabled[i] = !calm && dice_chance(350);
+    plan->enabled[FAULT_CRASH_EMPTY] = plan->enabled[FAULT_FLUSHALL] = plan->may_forget != 0;
+    plan->slow_permille = plan->enabled[FAULT_SLOW] ? PICK(slow_permille) : 0;
+    plan->asks_max = PLAN_ASKS_MAX;
+    if (plan->enabled[FAULT_QUEUE_FULL] && dice_chance(400))
+        plan->asks_max = (uint32_t)dice_range(2, 8);
+    plan->window = PLAN_WINDOW;
+    if (plan->enabled[FAULT_WINDOW_FULL] && dice_chance(500))
+        plan->window = dice_range(100, 2000);
+    plan->calm_max = dice_magnitude(plan->hop * 4, plan->ttl_max_ms * DRIFT_MS);
+    plan->think_max = dice_magnitude(plan->hop * 8, plan->ttl_max_ms * DRIFT_MS);
+    plan->events = dice_range(300, 4000);
+    plan->ends_at = world.now + 60 * DRIFT_S;
+}
+
+/* Some clocks are as fast as they may be, and some as slow: in between
+ * nothing happens that does not happen there. */
+static void draw_clocks(const struct plan *plan)
+{
+    bool slow_client = false, fast_server = false;
+    bool extreme = dice_chance(700);
+
+    for (unsigned i = 0; i < plan->processes; i++) {
+        struct sim_clock *clock = &world.processes[i].clock;
+
+        clock->origin = dice_range(1, UINT64_C(1) << 50);
+        clock->fast_ppm =
+            (uint32_t)(extreme ? plan->drift_ppm * dice_below(2) : dice_range(0, plan->drift_ppm));
+        slow_client = slow_client || clock->fast_ppm == 0;
+    }
+    for (unsigned i = 0; i < plan->servers; i++) {
+        struct sim_clock *clock = &world.servers[i].clock;
+
+        clock->fast_ppm = (uint32_t)(extreme && dice_chance(800) ? plan->drift_ppm
+                                                                 : dice_range(0, plan->drift_ppm));
+        fast_server = fast_server || clock->fast_ppm == plan->drift_ppm;
+    }
+    if (plan->drift_ppm > 0 && slow_client && fast_server)
+        world_fault(FAULT_DRIFT);
+}
+
+void plan_draw(void)
+{
+    struct plan *plan = &world.plan;
+
+    memset(plan, 0, sizeof *plan);
+    draw_sizes(plan);
+    draw_spans(plan);
+    draw_ttls(plan);
+    draw_promise(plan);
+    draw_faults(plan);
+    for (unsigned i = 0; i < plan->processes; i++)
+        process_init(&world.processes[i], i);
+    for (unsigned i = 0; i < plan->servers; i++)
+        server_init(&world.servers[i], i);
+    draw_clocks(plan);
+    world_say("%u clients, %u masters, %u resources; reply timeout %u ms, drift %u ppm + %u ms; "
+              "ttl %u %u %u %u ms%s",
+              plan->processes, plan->servers, plan->resources, plan->reply_timeout_ms,
+              plan->drift_ppm, plan->drift_fixed_ms, plan->ttls_ms[0], plan->ttls_ms[1],
+              plan->ttls_ms[2], plan->ttls_ms[3],
+              plan->exclusive ? "" : "; masters forget, exclusion is not promised");
+}

@@ -1,0 +1,283 @@
+/*
+ * process.c - redlock/loop.h in virtual time: the turns of a loop, and the
+ * process around it, which may be stopped at any instant.
+ *
+ * A turn does what libev does: what arrived first, then the program, then
+ * timers (which have a lower priority, so that after a pause answers come
+ * before timeouts), and before it sleeps the flush.  A turn happens at one
+ * instant of true time, but time passes in it: whenever the clock is read, the
+ * process may have been put off since.  What it sends then leaves later, and
+ * its next turn waits for it.
+ */
+#include "sim.h"
+
+#include "redlock/client.h"
+#include "redlock/loop.h"
+
+#include <string.h>
+
+#define TICK_MAX (20 * SIM_US) /* What anything may take without being a stop. */
+
+struct loop {
+    struct ev_loop *process;
+};
+
+static struct loop loops[SIM_PROCESSES_MAX];
+
+void process_init(struct ev_loop *process, unsigned number)
+{
+    struct sim_clock clock = process->clock;
+
+    memset(process, 0, sizeof *process);
+    process->number = number;
+    process->clock = clock;
+    process->wake_at = process->turn_at = SIM_NEVER;
+    process->act_at = world.now + dice_below(world.plan.think_max + 1);
+    process_poke(process, process->act_at);
+}
+
+/* ---- Its time ---- */
+
+sim_time process_now(const struct ev_loop *process)
+{
+    return world.now + (process->in_turn ? process->ahead : 0);
+}
+
+uint64_t process_clock(const struct ev_loop *process)
+{
+    return clock_at(&process->clock, process_now(process));
+}
+
+void process_sicken(struct ev_loop *process, sim_time until)
+{
+    if (until > process->sick_until)
+        process->sick_until = until;
+}
+
+/* All links are up, to servers that do what they are told. */
+bool process_is_linked(const struct ev_loop *process)
+{
+    if (process->rl == NULL)
+        return false;
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        const struct master *link = process->rl->masters[m];
+        const struct server *server = &world.servers[m];
+
+        if (!link_is_up(link) || link_is_full(link) || link_conn(link)->mute)
+            return false;
+        if (!server->alive || server->hung || server->mood != MOOD_FINE)
+            return false;
+    }
+    return true;
+}
+
+bool process_is_healthy(const struct ev_loop *process, sim_time since)
+{
+    return process->sick_until < since && process_is_linked(process);
+}
+
+void process_pause(struct ev_loop *process, sim_time span)
+{
+    sim_time until = world.now + span;
+
+    if (until <= process->stopped_until)
+        return;
+    process->stopped_total += span;
+    process->stopped_until = process->stopped_last = until;
+    process_sicken(process, until + world.plan.quick);
+}
+
+/* While it reads the clock, as good a moment as any. */
+static void pass_time(struct ev_loop *process)
+{
+    const struct plan *plan = &world.plan;
+    sim_time stall;
+
+    if (dice_chance(15))
+        process->ahead += dice_range(1, TICK_MAX);
+    if (world.phase != PHASE_CHAOS || !plan->enabled[FAULT_STALL] || dice_below(500) != 0)
+        return;
+    stall = dice_magnitude(plan->hop, 2 * plan->ttl_max_ms * DRIFT_MS);
+    process->ahead += stall;
+    world_fault(FAULT_STALL);
+    world_note("stall: client, us", process->number, stall / SIM_US, 0);
+}
+
+/* What went by in the turn was not given to anybody else. */
+static void end_stall(struct ev_loop *process)
+{
+    if (process->ahead == 0)
+        return;
+    process->stopped_total += process->ahead;
+    if (world.now + process->ahead > process->stopped_until)
+        process->stopped_until = world.now + process->ahead;
+    if (process->ahead > TICK_MAX)
+        process->stopped_last = process->stopped_until;
+    if (process->ahead > world.plan.quick)
+        process_sicken(process, process->stopped_until + world.plan.quick);
+    process->ahead = 0;
+}
+
+/* ---- loop.h ---- */
+
+struct loop *loop_new(struct redlock *rl, struct ev_loop *process)
+{
+    struct loop *loop = &loops[process->number];
+
+    loop->process = process;
+    process->rl = rl;
+    process->wake_at = SIM_NEVER;
+    return loop;
+}
+
+void loop_free(struct loop *loop)
+{
+    loop->process->rl = NULL;
+    loop->process->wake_at = SIM_NEVER;
+}
+
+drift_time loop_now(const struct loop *loop)
+{
+    struct ev_loop *process = loop->process;
+
+    if (process->in_turn && !process->observed)
+        pass_time(process);
+    return clock_at(&process->clock, process_now(process));
+}
+
+/* A timer of a loop runs for a span, whatever the clock says meanwhile. */
+void loop_wake_at(struct loop *loop, drift_time at)
+{
+    struct ev_loop *process = loop->process;
+    bool observed = process->observed;
+    drift_span span;
+
+    process->observed = true;
+    span = drift_until(loop_now(loop), at);
+    process->observed = observed;
+    process->wake_at = clock_when(&process->clock, drift_add(process_clock(process), span));
+    if (span == 0 || !world.plan.enabled[FAULT_EARLY_WAKE] || !dice_chance(30))
+        return;
+    process->wake_at -= dice_below(process->wake_at - process_now(process) + 1) / 8;
+    world_fault(FAULT_EARLY_WAKE);
+}
+
+void loop_kick(struct loop *loop)
+{
+    (void)loop;
+    world_fail("contract", "a kick, which is for clients with a thread");
+}
+
+/* ---- Turns ---- */
+
+void process_poke(struct ev_loop *process, sim_time at)
+{
+    if (at < world.now)
+        at = world.now;
+    if (at < process->stopped_until)
+        at = process->stopped_until;
+    if (at == SIM_NEVER || at >= process->turn_at)
+        return;
+    process->turn_at = at;
+    world_post(at, EVENT_TURN, process, ++process->turn_tag);
+}
+
+static void do_io(struct ev_loop *process)
+{
+    unsigned client = process->client, first = (unsigned)dice_below(world.plan.servers);
+
+    for (unsigned i = 0; i < world.plan.servers; i++) {
+        struct master *link;
+
+        if (process->rl == NULL || process->client != client)
+            return;
+        link = process->rl->masters[(first + i) % world.plan.servers];
+        if (link_has_io(link))
+            link_on_io(link);
+    }
+}
+
+static void do_wake(struct ev_loop *process)
+{
+    if (process->rl == NULL || process->wake_at > world.now)
+        return;
+    process->wake_at = SIM_NEVER;
+    client_on_timer(process->rl);
+}
+
+static void do_timers(struct ev_loop *process)
+{
+    unsigned client = process->client;
+    bool wake_first = dice_chance(500);
+
+    if (wake_first)
+        do_wake(process);
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        if (process->rl == NULL || process->client != client)
+            return;
+        if (link_timer(process->rl->masters[m]) <= clock_at(&process->clock, world.now))
+            link_on_timer(process->rl->masters[m]);
+    }
+    if (!wake_first && process->client == client)
+        do_wake(process);
+}
+
+static void do_program(struct ev_loop *process)
+{
+    if (process->act_at > world.now)
+        return;
+    process->act_at = SIM_NEVER;
+    actor_act(process);
+}
+
+/* When there is something to do next. */
+static void plan_next(struct ev_loop *process)
+{
+    sim_time next = process->act_at;
+    bool has_io = false;
+
+    if (process->rl != NULL) {
+        uint64_t timer = DRIFT_NEVER;
+
+        for (unsigned m = 0; m < world.plan.servers; m++) {
+            const struct master *link = process->rl->masters[m];
+
+            timer = link_timer(link) < timer ? link_timer(link) : timer;
+            has_io = has_io || link_has_io(link);
+        }
+        timer = clock_when(&process->clock, timer);
+        next = timer < next ? timer : next;
+        next = process->wake_at < next ? process->wake_at : next;
+    }
+    if (has_io)
+        next = world.now;
+    else if (next != SIM_NEVER && next > world.now)
+        next += dice_below(TICK_MAX);
+    process_poke(process, next);
+}
+
+void process_turn(struct ev_loop *process, uint64_t tag)
+{
+    if (tag != process->turn_tag)
+        return;
+    process->turn_at = SIM_NEVER;
+    if (world.now < process->stopped_until) {
+        process_poke(process, process->stopped_until);
+        return;
+    }
+    world_note("turn: client", process->number, process->client, 0);
+    process->in_turn = true;
+    do_io(process);
+    do_program(process);
+    do_timers(process);
+    if (process->rl != NULL) {
+        client_flush(process->rl);
+        client_arm(process->rl);
+    }
+    oracle_look(process);
+    claims_on_turn(process);
+    judge_on_turn(process);
+    process->in_turn = false;
+    end_stall(process);
+    plan_next(process);
+}

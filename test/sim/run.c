@@ -1,0 +1,165 @@
+/*
+ * run.c - one run: chaos, healing, a probe whether locks can be had again,
+ * quiet, and the end.
+ */
+#include "sim.h"
+
+#include "redlock/client.h"
+
+/* As in redlock/master.c: the longest pause between two attempts to connect. */
+#define RETRY_LAST (2 * DRIFT_S)
+
+static unsigned probes_left;
+static unsigned probes_won;
+
+static void enter(enum phase phase, sim_time span)
+{
+    world.phase = phase;
+    world_note("phase", phase, 0, 0);
+    world_post(world.now + span, EVENT_PHASE, NULL, phase + 1);
+    for (unsigned i = 0; i < world.plan.processes; i++) {
+        world.processes[i].act_at = world.now;
+        process_poke(&world.processes[i], world.now);
+    }
+}
+
+/* Until everybody is awake. */
+static sim_time longest_stop(void)
+{
+    sim_time until = world.now;
+
+    for (unsigned i = 0; i < world.plan.processes; i++)
+        if (world.processes[i].stopped_until > until)
+            until = world.processes[i].stopped_until;
+    return until - world.now;
+}
+
+/* Long enough for all that must end by itself, and for all links. */
+static void heal(void)
+{
+    const struct plan *plan = &world.plan;
+    sim_time ops = (plan->wait_max_ms + plan->retry_max_ms + 2 * plan->reply_timeout_ms) * DRIFT_MS;
+    sim_time links = RETRY_LAST + 2 * plan->connect_timeout_ms * DRIFT_MS;
+
+    world.phase = PHASE_HEAL; /* Nothing new goes wrong from here on. */
+    nemesis_end();
+    enter(PHASE_HEAL, longest_stop() + ops + links + DRIFT_S);
+}
+
+static void probe(void)
+{
+    const struct plan *plan = &world.plan;
+
+    for (unsigned i = 0; i < plan->processes; i++)
+        if (!process_is_linked(&world.processes[i]))
+            world_fail("liveness", "client %u is not linked to all masters after the healing", i);
+    calls_check_ends();
+    probes_left = plan->processes;
+    probes_won = 0;
+    /* Every key there is ends in the longest ttl, and then a few tries must do. */
+    enter(PHASE_PROBE,
+          (plan->ttl_max_ms + 20 * (run_probe_retry_ms() + plan->reply_timeout_ms)) * DRIFT_MS);
+}
+
+uint32_t run_probe_retry_ms(void)
+{
+    return world.plan.ttl_max_ms / 10 > 50 ? world.plan.ttl_max_ms / 10 : 50;
+}
+
+/* A program got the lock that it was to get in the end. */
+void run_on_probe(void)
+{
+    probes_won++;
+    if (--probes_left == 0)
+        world_post(world.now, EVENT_PHASE, NULL, PHASE_QUIET);
+}
+
+static void quieten(void)
+{
+    sim_time span = 4 * world.plan.reply_timeout_ms * DRIFT_MS;
+
+    if (probes_won == 0)
+        world_fail("liveness", "nobody acquires although all is well");
+    /* A lease that was given up when a link was full is kept until it runs out. */
+    if (world.was_full)
+        span += 2 * world.plan.ttl_max_ms * DRIFT_MS;
+    enter(PHASE_QUIET, span);
+}
+
+static void finish(void)
+{
+    oracle_on_quiet();
+    world.phase = PHASE_OVER;
+    for (unsigned i = 0; i < world.plan.processes; i++)
+        if (world.processes[i].rl != NULL)
+            calls_close(&world.processes[i]);
+    if (memory_blocks() != 0)
+        world_fail("memory", "%ld blocks are not freed", memory_blocks());
+}
+
+static void on_phase(enum phase phase)
+{
+    if (phase != world.phase + 1)
+        return;
+    if (phase == PHASE_PROBE)
+        probe();
+    else if (phase == PHASE_QUIET)
+        quieten();
+    else if (phase == PHASE_OVER)
+        finish();
+}
+
+static void on_event(const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_TURN:
+        process_turn(event->what, event->tag);
+        break;
+    case EVENT_TO_SERVER:
+        net_deliver(event->what);
+        break;
+    case EVENT_TO_CLIENT:
+        net_arrive(event->what);
+        break;
+    case EVENT_FAULT:
+        nemesis_strike();
+        break;
+    case EVENT_MEND:
+        nemesis_mend(event->what, event->tag);
+        break;
+    case EVENT_PHASE:
+        on_phase((enum phase)event->tag);
+        break;
+    }
+}
+
+/* A run that is far longer than planned is stuck in a loop. */
+#define EVENTS_MAX 1000000
+
+uint64_t run_seed(uint64_t seed, bool verbose)
+{
+    const struct plan *plan = &world.plan;
+    struct event event;
+
+    world_begin(seed, verbose);
+    net_begin();
+    oracle_reset();
+    calls_reset();
+    store_check_scripts();
+    plan_draw();
+    nemesis_begin();
+    world_post(plan->ends_at, EVENT_PHASE, NULL, PHASE_CHAOS);
+    while (world.phase != PHASE_OVER && world_next(&event)) {
+        on_event(&event);
+        if (world.phase == PHASE_CHAOS &&
+            (world.events >= plan->events || world.now >= plan->ends_at || !calls_have_room()))
+            heal();
+        if (world.events > EVENTS_MAX)
+            world_fail("liveness", "the run does not come to an end");
+    }
+    if (world.phase != PHASE_OVER)
+        world_fail("simulator", "nothing happens any more");
+    tally.events += world.events;
+    tally.seeds++;
+    return world.hash;
+}

@@ -1,0 +1,126 @@
+/*
+ * server.c - one redis-server: it listens, obeys, hangs, crashes, comes back.
+ */
+#include "sim.h"
+
+#include <string.h>
+
+/* A wall clock shows some time in 2025. */
+#define WALL_ORIGIN (UINT64_C(1750000000) * DRIFT_S)
+
+void server_init(struct server *server, unsigned number)
+{
+    const struct plan *plan = &world.plan;
+
+    *server = (struct server){.number = number, .alive = true};
+    server->clock.origin = WALL_ORIGIN + dice_below(1000 * DRIFT_S);
+    /* Without an allowance for it, keys must not end early. */
+    server->ends_early = plan->drift_fixed_ms > 0 && dice_chance(300);
+    server->old_style = dice_chance(300);
+}
+
+static void welcome(struct conn *conn)
+{
+    static const struct answer fine = {REPLY_STATUS, 0, "OK"};
+    static const struct answer loading = {REPLY_ERROR, 0, "LOADING Redis is loading the dataset"};
+    struct message *reply = net_message(MESSAGE_WELCOME, sizeof(struct answer));
+    struct server *server = conn->server;
+
+    if (server->mood == MOOD_LOADING)
+        world_fault(FAULT_LOADING);
+    else
+        server->has_script[0] = server->has_script[1] = true;
+    reply->answers[0] = server->mood == MOOD_LOADING ? loading : fine;
+    net_to_client(conn, reply);
+}
+
+/* Execute the first commands, and write down their answers. */
+static void obey(struct conn *conn, struct message *message, unsigned commands,
+                 struct answer *answers)
+{
+    const char *p = message->bytes;
+
+    for (unsigned i = 0; i < commands; i++) {
+        struct command command;
+
+        store_parse(p, message->len - (size_t)(p - message->bytes), &command);
+        oracle_before(conn->server, &command);
+        p += store_execute(conn->server, &command, &answers[i]);
+        oracle_after(conn, &command, &answers[i]);
+    }
+}
+
+void server_take(struct conn *conn, struct message *message)
+{
+    struct message *reply;
+
+    if (message->kind == MESSAGE_GREETING) {
+        welcome(conn);
+        return;
+    }
+    reply = net_message(MESSAGE_ANSWERS, message->commands * sizeof(struct answer));
+    reply->commands = message->commands;
+    obey(conn, message, message->commands, reply->answers);
+    net_to_client(conn, reply);
+}
+
+void server_take_some(struct conn *conn, struct message *message, unsigned commands)
+{
+    struct answer *answers = memory_take((commands + 1) * sizeof *answers);
+
+    obey(conn, message, commands, answers);
+}
+
+/* What is in its sockets is lost. */
+void server_crash(struct server *server, bool forget)
+{
+    server->alive = false;
+    server->hung = false;
+    server->mood = MOOD_FINE;
+    server->has_script[0] = server->has_script[1] = false;
+    for (struct conn *conn = server->conns; conn != NULL; conn = conn->next)
+        net_reset(conn);
+    for (unsigned r = 0; forget && r < world.plan.resources; r++) {
+        if (store_key(server, r) == NULL)
+            continue;
+        server->keys[r].exists = false;
+    }
+}
+
+bool server_flushall(struct server *server)
+{
+    bool any = false;
+
+    for (unsigned r = 0; r < world.plan.resources; r++) {
+        if (store_key(server, r) == NULL)
+            continue;
+        server->keys[r].exists = false;
+        any = true;
+    }
+    return any;
+}
+
+/* Alive, awake, and in a good mood again. */
+void server_mend(struct server *server)
+{
+    server->alive = true;
+    server->hung = false;
+    server->mood = MOOD_FINE;
+    for (struct conn *conn = server->conns; conn != NULL; conn = conn->next) {
+        if (conn->link != NULL)
+            process_sicken(conn->process, world.now + 2 * world.plan.quick);
+        net_deliver(conn);
+    }
+}
+
+/* A key that is none of ours, where there is none. */
+void server_plant(struct server *server, unsigned resource, bool wrong_type, uint64_t ttl_ms)
+{
+    uint64_t now_ms = clock_at(&server->clock, world.now) / DRIFT_MS;
+
+    if (store_key(server, resource) != NULL)
+        return;
+    server->keys[resource] =
+        (struct key){true, wrong_type, oracle_foreign_token(), now_ms + ttl_ms};
+    world_fault(FAULT_FOREIGN);
+}

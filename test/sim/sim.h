@@ -1,0 +1,557 @@
+/*
+ * sim.h - a whole world in one thread: clients, masters, networks, clocks.
+ *
+ * The clients are the real library but for two files: loop.h is implemented by
+ * process.c, in virtual time, and master.h by link.c, on a network that is
+ * made up (net.c), to servers that are (server.c, store.c).  One 64-bit seed
+ * decides everything, and a run of a seed is the same every time.
+ *
+ * *True time* is a clock that nobody in the world can read: what it shows is
+ * for the oracle and for the order of events.  Every client and every server
+ * has a clock of its own, with an origin and a rate of its own; true time is
+ * the slowest that such a clock may be, which is no loss of generality, since
+ * only the ratio of two rates means anything.
+ *
+ * There is one world at a time, and it is global: a run that had two could
+ * not be told from one whose seed leaks into the next.
+ */
+#ifndef TEST_SIM_H
+#define TEST_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "drift/drift.h"
+#include "redlock/master.h"
+#include "redlock/quorum.h"
+#include "redlock/redlock.h"
+#include "redlock/reply.h"
+
+#define SIM_PROCESSES_MAX 5
+#define SIM_SERVERS_MAX 7
+#define SIM_RESOURCES_MAX 3
+#define SIM_LEASES_MAX 5 /* That one process works with at a time. */
+#define SIM_TTLS_MAX 4   /* Different leases asked for in one run. */
+#define SIM_NEVER UINT64_MAX
+#define SIM_US UINT64_C(1000)
+
+typedef uint64_t sim_time; /* True time, ns.  Spans of it too. */
+
+/* ---- Dice (dice.c): SplitMix64, the only source of chance ---- */
+
+void dice_seed(uint64_t seed);
+uint64_t dice_next(void);
+/* 0 to n - 1. */
+uint64_t dice_below(uint64_t n);
+/* low to high, both included. */
+uint64_t dice_range(uint64_t low, uint64_t high);
+/* The same, but all magnitudes are equally likely.  low > 0. */
+uint64_t dice_magnitude(uint64_t low, uint64_t high);
+/* True so many times in a thousand. */
+bool dice_chance(unsigned permille);
+
+/* ---- Memory (memory.c) ---- */
+
+/* For the simulator's own things: zeroed, gone at the next memory_reset(). */
+void *memory_take(size_t size);
+void memory_reset(void);
+/* For the library's, by way of the linker's --wrap: blocks not freed yet. */
+long memory_blocks(void);
+/* Fail the library's next allocation but so many; or none at all. */
+void memory_fail_after(unsigned successes);
+void memory_fail_never(void);
+bool memory_has_failed(void);
+
+/* ---- What can go wrong, each counted when it did ---- */
+
+#define SIM_FAULTS(X)                                                             \
+    X(SLOW, "message slower than the reply timeout")                              \
+    X(RESET_BEFORE, "connection reset before its commands arrived")               \
+    X(RESET_AFTER, "connection reset after they were executed")                   \
+    X(RESET_MIDDLE, "connection reset when some of them were")                    \
+    X(SILENCE, "executed, and the answer never came")                             \
+    X(CUT, "client and master cut off from each other for a while")               \
+    X(HANG, "commands that waited in a hung master")                              \
+    X(LATE_OLD, "command of an old connection executed after a new one was made") \
+    X(CRASH, "master crashed, and came back with its data")                       \
+    X(CRASH_EMPTY, "master crashed, and came back without")                       \
+    X(FLUSHALL, "FLUSHALL that deleted a key")                                    \
+    X(SCRIPT_FLUSH, "script that was gone when it was asked for")                 \
+    X(REFUSED, "connection refused")                                              \
+    X(CONNECT_TIMEOUT, "timeout while connecting")                                \
+    X(GREETING_TIMEOUT, "connected, but not greeted in time")                     \
+    X(MUTE, "link given up because it was silent")                                \
+    X(OOM, "-OOM")                                                                \
+    X(MISCONF, "-MISCONF")                                                        \
+    X(READONLY, "-READONLY")                                                      \
+    X(LOADING, "-LOADING")                                                        \
+    X(OLD_STYLE, "an error in a script, in the words of redis 6")                 \
+    X(PAUSE, "process stopped, its answers and timers late")                      \
+    X(STALL, "process stopped in the middle of its work")                         \
+    X(EARLY_WAKE, "loop that woke too early")                                     \
+    X(QUEUE_FULL, "link that took no more commands")                              \
+    X(WINDOW_FULL, "socket that took no more bytes")                              \
+    X(DRIFT, "clocks as far apart as the bound allows")                           \
+    X(FOREIGN, "key of a stranger")                                               \
+    X(WRONG_TYPE, "key that is not a string")                                     \
+    X(CLOSE, "client closed with leases")                                         \
+    X(CLOSE_IN_CALLBACK, "client closed in a callback")                           \
+    X(NO_MEMORY, "allocation that failed")                                        \
+    X(ADOPTED, "lease handed on to another client")                               \
+    X(ADOPTED_STALE, "token adopted of a lease that was over")                    \
+    X(MISUSE, "call that is not allowed")
+
+#define SIM_FAULT_NAME(name, text) FAULT_##name,
+enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
+#undef SIM_FAULT_NAME
+
+/* How operations ended: these too must all have been seen. */
+#define SIM_OUTCOMES(X)                          \
+    X(LOCK_OK, "lock: OK")                       \
+    X(LOCK_CONTENDED, "lock: CONTENDED")         \
+    X(LOCK_UNREACHABLE, "lock: UNREACHABLE")     \
+    X(LOCK_TOO_LATE, "lock: TOO_LATE")           \
+    X(EXTEND_OK, "extend: OK")                   \
+    X(EXTEND_UNREACHABLE, "extend: UNREACHABLE") \
+    X(EXTEND_TOO_LATE, "extend: TOO_LATE")       \
+    X(EXTEND_LOST, "extend: LOST")               \
+    X(UNLOCK_OK, "unlock: OK")                   \
+    X(UNLOCK_UNREACHABLE, "unlock: UNREACHABLE") \
+    X(UNLOCK_LOST, "unlock: LOST")               \
+    X(CANCELLED, "operation cancelled")          \
+    X(DETACHED, "lease detached")                \
+    X(LOST_TOLD, "lost told")                    \
+    X(RENEWED, "lease renewed")                  \
+    X(LATE_YES, "grant that came too late")      \
+    X(HEALTHY, "operation in good health, and judged by that")
+
+#define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
+enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };
+#undef SIM_OUTCOME_NAME
+
+/* ---- Actors ---- */
+
+struct sim_clock {
+    uint64_t origin; /* What it showed when the world began. */
+    uint32_t fast_ppm;
+};
+
+uint64_t clock_at(const struct sim_clock *clock, sim_time t);
+/* The first true instant at which it shows at least reading; never before the world began. */
+sim_time clock_when(const struct sim_clock *clock, uint64_t reading);
+
+struct key {
+    bool exists, wrong_type;
+    int token;       /* Its number (oracle.c). */
+    uint64_t end_ms; /* On the server's clock. */
+};
+
+enum server_mood { MOOD_FINE, MOOD_OOM, MOOD_MISCONF, MOOD_READONLY, MOOD_LOADING };
+
+struct server {
+    unsigned number;
+    struct sim_clock clock;
+    bool alive, hung;
+    bool ends_early; /* A key is gone when its time has come, not one millisecond later. */
+    bool old_style;  /* Words errors in scripts as redis 6 did. */
+    enum server_mood mood;
+    bool has_script[2]; /* By enum script_id. */
+    struct key keys[SIM_RESOURCES_MAX];
+    struct conn *conns;
+    uint64_t fault; /* Number of the latest fault, which alone may end it. */
+};
+
+struct answer {
+    enum reply_type type;
+    long long integer;
+    const char *text; /* Constant. */
+};
+
+/* The process that a client lives in, and the loop that it runs on. */
+struct ev_loop {
+    unsigned number;
+    struct sim_clock clock;
+    struct redlock *rl; /* NULL: none open. */
+    unsigned client;    /* Number of the client: raised at every open and close. */
+
+    sim_time wake_at; /* When client_on_timer() is due. */
+    sim_time act_at;  /* When its program does something. */
+    sim_time turn_at; /* When the loop turns next; the event with turn_tag is for that. */
+    uint64_t turn_tag;
+    bool in_turn;
+    bool observed;                 /* The oracle looks: reading the clock changes nothing. */
+    sim_time ahead;                /* Time that has gone by within this turn. */
+    sim_time stopped_until;        /* Paused; nothing is done before. */
+    sim_time stopped_total;        /* Time not given to it, in all. */
+    sim_time stopped_last;         /* End of the latest stop that matters. */
+    sim_time sick_until;           /* Up to when anything was wrong, but for links that are down. */
+    sim_time cut[SIM_SERVERS_MAX]; /* No byte gets through until then. */
+    struct claim *claims;          /* That may be stored somewhere. */
+    struct lease_rec *recs[SIM_LEASES_MAX];
+    char handed[REDLOCK_TOKEN_MAX + 1]; /* A token for it to adopt; "": none. */
+    unsigned handed_resource;
+};
+
+/* ---- The plan of one run (plan.c), drawn before anything happens ---- */
+
+struct plan {
+    unsigned processes, servers, resources;
+    uint32_t drift_ppm, drift_fixed_ms, reply_timeout_ms, connect_timeout_ms;
+    uint32_t ttl_min_ms; /* The shortest that is legal. */
+    uint32_t ttls_ms[SIM_TTLS_MAX], ttl_max_ms;
+    uint32_t wait_max_ms, retry_max_ms;
+    sim_time hop;   /* A message takes one to two of these, or far longer. */
+    sim_time quick; /* What takes longer may make an operation fail. */
+    unsigned slow_permille;
+    bool enabled[FAULT_LEN];
+    bool exclusive;         /* Mutual exclusion is promised. */
+    quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
+    sim_time calm_max;      /* Longest time between two faults. */
+    sim_time think_max;     /* Longest time between two calls of a program. */
+    uint32_t asks_max;      /* A link with so many unanswered commands is full. */
+    size_t window;          /* Bytes that a socket takes. */
+    uint64_t events;        /* Faults stop after so many, */
+    sim_time ends_at;       /* and then at the latest. */
+};
+
+/* So many commands and bytes are never waiting in a run. */
+#define PLAN_ASKS_MAX 32768
+#define PLAN_WINDOW (1u << 20)
+
+void plan_draw(void);
+
+/* ---- The world (world.c) ---- */
+
+enum event_type {
+    EVENT_TURN,
+    EVENT_TO_SERVER,
+    EVENT_TO_CLIENT,
+    EVENT_FAULT,
+    EVENT_MEND,
+    EVENT_PHASE
+};
+
+enum phase { PHASE_CHAOS, PHASE_HEAL, PHASE_PROBE, PHASE_QUIET, PHASE_OVER };
+
+struct world {
+    uint64_t seed;
+    bool verbose;
+    sim_time now, began;
+    enum phase phase;
+    struct plan plan;
+    struct ev_loop processes[SIM_PROCESSES_MAX];
+    struct server servers[SIM_SERVERS_MAX];
+    bool was_full;   /* Some link took no more commands. */
+    uint64_t hash;   /* Of everything that happened. */
+    uint64_t events; /* Of this run. */
+};
+extern struct world world;
+
+/* Sums over all runs. */
+struct tally {
+    uint64_t events, seeds;
+    uint64_t faults[FAULT_LEN];
+    uint64_t outcomes[OUTCOME_LEN];
+    uint64_t grants, checks;
+};
+extern struct tally tally;
+
+/* Empty, at a random instant. */
+void world_begin(uint64_t seed, bool verbose);
+void world_post(sim_time at, enum event_type type, void *what, uint64_t tag);
+/* Take the next event; false: there is none. */
+struct event {
+    sim_time at;
+    uint64_t number; /* Breaks ties. */
+    enum event_type type;
+    void *what;
+    uint64_t tag;
+};
+bool world_next(struct event *ret_event);
+
+/* It happened. */
+void world_fault(enum fault fault);
+void world_outcome(enum outcome outcome);
+/* For the hash, and for a reader of the trace if there is one. */
+void world_note(const char *what, uint64_t a, uint64_t b, uint64_t c);
+void world_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The run has failed: say so, and exit. */
+_Noreturn void world_fail(const char *property, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- One run (run.c) ---- */
+
+/* Returns the hash of all that happened. */
+uint64_t run_seed(uint64_t seed, bool verbose);
+/* Longest pause between two tries of the probe. */
+uint32_t run_probe_retry_ms(void);
+/* A program got the lock that it was to get in the end. */
+void run_on_probe(void);
+
+/* ---- The network (net.c) ---- */
+
+enum message_kind {
+    MESSAGE_GREETING, /* To a server. */
+    MESSAGE_COMMANDS,
+    MESSAGE_CONNECTED, /* To a client. */
+    MESSAGE_REFUSED,
+    MESSAGE_WELCOME,
+    MESSAGE_ANSWERS,
+    MESSAGE_RESET,
+};
+
+struct message {
+    struct message *next;
+    sim_time sent, at; /* at: it arrives. */
+    enum message_kind kind;
+    unsigned commands; /* Or answers. */
+    size_t len;        /* Bytes of commands; room for so many is there. */
+    size_t room;
+    struct answer *answers;
+    char *bytes;
+};
+
+struct queue {
+    struct message *first, **end;
+    sim_time last;          /* Nothing arrives before what was sent earlier. */
+    sim_time blocked_until; /* Nothing arrives before; SIM_NEVER: for ever. */
+};
+
+struct conn {
+    uint64_t number;
+    struct server *server;
+    struct ev_loop *process;
+    struct master *link; /* NULL: closed by the client; its commands may be on their way. */
+    unsigned master;     /* Number of the server, as the client counts. */
+    bool reset;          /* The server does not know it any more. */
+    bool mute;           /* Its answers do not come. */
+    bool was_full;       /* Its link has been. */
+    enum fault doom;     /* The next commands bring it about; FAULT_LEN: nothing. */
+    size_t unread;       /* Bytes on their way to the server, or in its socket. */
+    struct queue to_server, to_client;
+    struct conn *next; /* Of the same server. */
+};
+
+void net_begin(void);
+struct conn *net_connect(struct ev_loop *process, struct master *link, unsigned server);
+/* The client closes it.  What it sent may arrive or not, now or later. */
+void net_close(struct conn *conn);
+struct message *net_message(enum message_kind kind, size_t room);
+void net_to_server(struct conn *conn, struct message *message);
+void net_to_client(struct conn *conn, struct message *message);
+/* What has arrived for the client; NULL: nothing (more). */
+struct message *net_take(struct conn *conn);
+bool net_has_arrived(const struct conn *conn);
+void net_done(struct message *message);
+/* Hand over to the server what has arrived there; have the client look. */
+void net_deliver(struct conn *conn);
+void net_arrive(struct conn *conn);
+/* The connection is gone: the client will be told. */
+void net_reset(struct conn *conn);
+void net_drop(struct queue *queue);
+/* Everything arrives now, whatever held it up. */
+void net_hurry(struct conn *conn);
+
+/* ---- Servers (server.c, store.c) ---- */
+
+void server_init(struct server *server, unsigned number);
+/* Execute all that came, and answer; or the first commands only, without an answer. */
+void server_take(struct conn *conn, struct message *message);
+void server_take_some(struct conn *conn, struct message *message, unsigned commands);
+void server_crash(struct server *server, bool forget);
+void server_mend(struct server *server);
+bool server_flushall(struct server *server);
+void server_plant(struct server *server, unsigned resource, bool wrong_type, uint64_t ttl_ms);
+
+/* The key if it is there now, else NULL. */
+struct key *store_key(struct server *server, unsigned resource);
+/* The first true instant at which it is gone. */
+sim_time store_key_end(const struct server *server, const struct key *key);
+/* The scripts are still those that store.c is a model of; else fail. */
+void store_check_scripts(void);
+
+/* One command, parsed. */
+#define COMMAND_ARGS_MAX 8
+struct command {
+    unsigned argc;
+    const char *argv[COMMAND_ARGS_MAX];
+    size_t lens[COMMAND_ARGS_MAX];
+    size_t len;
+};
+void store_parse(const char *bytes, size_t len, struct command *ret_command);
+/* Execute it; returns its length in bytes. */
+size_t store_execute(struct server *server, const struct command *command,
+                     struct answer *ret_answer);
+
+/* ---- Processes (process.c) ---- */
+
+void process_init(struct ev_loop *process, unsigned number);
+/* Have the loop turn at this instant, or when it may. */
+void process_poke(struct ev_loop *process, sim_time at);
+void process_turn(struct ev_loop *process, uint64_t tag);
+/* Stop it for so long, from now. */
+void process_pause(struct ev_loop *process, sim_time span);
+/* The true instant that it is at. */
+sim_time process_now(const struct ev_loop *process);
+uint64_t process_clock(const struct ev_loop *process);
+/* Something is wrong for it until then. */
+void process_sicken(struct ev_loop *process, sim_time until);
+/* All was well since then. */
+bool process_is_healthy(const struct ev_loop *process, sim_time since);
+bool process_is_linked(const struct ev_loop *process);
+
+/* ---- Links (link.c): what processes need beside master.h ---- */
+
+void link_on_io(struct master *link);
+bool link_has_io(const struct master *link);
+/* On the process' clock; DRIFT_NEVER: none. */
+uint64_t link_timer(const struct master *link);
+void link_on_timer(struct master *link);
+bool link_is_up(const struct master *link);
+/* It takes no commands although it is up. */
+bool link_is_full(const struct master *link);
+struct conn *link_conn(const struct master *link);
+/* The socket takes bytes again. */
+void link_on_window(struct master *link);
+
+/* ---- Programs (actor.c), and the calls that they make (calls.c) ---- */
+
+enum rec_state {
+    REC_LOCKING,
+    REC_HELD,    /* Was granted; LOST, perhaps, by now. */
+    REC_ADOPTED, /* Not extended yet. */
+    REC_GONE,    /* Not the program's any more. */
+};
+
+/* A lease as its program knows it.  Never used twice in one run. */
+struct lease_rec {
+    unsigned number;
+    struct ev_loop *process;
+    unsigned place; /* In process->recs. */
+    struct redlock_lease *lease;
+    unsigned resource;
+    enum rec_state state;
+    struct op *op;       /* Under way. */
+    uint32_t ttl_ms;     /* The latest asked for, */
+    uint32_t ttl_low_ms; /* and the shortest. */
+    drift_span margin;   /* Between lost and the deadline, if the lease allows. */
+    bool renews;         /* For as long as it can. */
+    bool hears_lost;     /* Has a callback. */
+    bool is_probe;
+    bool lost_told;
+    unsigned silent_turns; /* Since it was lost, and nobody said so. */
+    /* The oracle's: */
+    int token;          /* Of the latest belief; -1: none. */
+    uint64_t deadline;  /* On the client's clock: of the belief; 0: none. */
+    uint64_t over;      /* The deadline of a belief that ended unasked. */
+    sim_time published; /* When it began, or grew. */
+    uint32_t round;     /* The latest, */
+    bool heard_no;      /* and a master has said no in it. */
+};
+
+enum op_kind { OP_LOCK, OP_EXTEND, OP_UNLOCK };
+enum op_state { OP_CALLING, OP_PENDING, OP_DONE, OP_DROPPED };
+
+struct op {
+    enum op_kind kind;
+    enum op_state state;
+    struct ev_loop *process;
+    struct lease_rec *rec;
+    struct redlock_lease *lease;
+    sim_time began, stopped_total; /* When it began. */
+    sim_time span;         /* It ends in so long, if never stopped; SIM_NEVER: it may not. */
+    uint32_t remaining_ms; /* When it began. */
+    bool was_held;
+    bool lost_told;
+    int token; /* Of an unlock; -1: none. */
+    struct op *next;
+};
+
+void actor_act(struct ev_loop *process);
+/* In a callback: do something, perhaps. */
+void actor_on_done(struct ev_loop *process, struct lease_rec *rec, enum op_kind kind, int status);
+void actor_on_lost(struct ev_loop *process, struct lease_rec *rec);
+
+void calls_reset(void);
+/* There is room for more leases in this run. */
+bool calls_have_room(void);
+void calls_open(struct ev_loop *process);
+void calls_close(struct ev_loop *process);
+void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe);
+void calls_extend(struct lease_rec *rec, uint32_t ttl_ms);
+void calls_unlock(struct lease_rec *rec);
+void calls_cancel(struct lease_rec *rec);
+/* Hand it on to another process; NULL: to nobody. */
+void calls_detach(struct lease_rec *rec, struct ev_loop *to);
+void calls_adopt(struct ev_loop *process, unsigned resource, const char *token);
+void calls_misuse(struct ev_loop *process);
+/* No operation is late. */
+void calls_check_ends(void);
+
+/* ---- Faults (nemesis.c) ---- */
+
+void nemesis_begin(void);
+void nemesis_strike(void);
+void nemesis_mend(void *what, uint64_t tag);
+void nemesis_end(void);
+
+/* ---- The oracle: of locks (oracle.c) ---- */
+
+struct token {
+    bool is_ours;
+    bool is_over;    /* Its round is dead. */
+    bool is_excused; /* May stay behind until it runs out. */
+    unsigned process, client, resource;
+    uint32_t serial, round;
+    quorum_mask deleted; /* Masters that have deleted it. */
+    char text[REDLOCK_TOKEN_MAX + 1];
+};
+
+void oracle_reset(void);
+/* The number of a token, the same for equal ones. */
+int oracle_token(const char *text, size_t len);
+int oracle_foreign_token(void);
+struct token *oracle_token_of(int number);
+/* A token of that resource whose round is dead; NULL: none. */
+const char *oracle_old_token(unsigned resource);
+void oracle_on_set(const struct ev_loop *process, const struct master_ask *ask, unsigned resource,
+                   int number);
+
+/* A command begins on a server, and has been executed. */
+void oracle_before(struct server *server, const struct command *command);
+void oracle_after(struct conn *conn, const struct command *command, const struct answer *answer);
+
+/* Look at all beliefs of a process: they may have changed. */
+void oracle_look(struct ev_loop *process);
+uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at);
+/* A majority stores its token now. */
+bool oracle_has_keys(const struct lease_rec *rec);
+
+/* ---- of tokens (claims.c) ---- */
+
+/* A command is handed to a link; and its answer to the client. */
+void oracle_on_send(struct ev_loop *process, unsigned master, const struct master_ask *ask,
+                    const char *bytes, size_t len);
+void oracle_on_answer(struct ev_loop *process, unsigned master, const struct master_ask *ask,
+                      const struct answer *answer);
+void claims_on_turn(struct ev_loop *process);
+void claims_on_detach(struct ev_loop *process, uint32_t serial);
+void claims_on_close(struct ev_loop *process);
+void claims_on_stored(const struct conn *conn, int token);
+/* All is quiet, and nothing of ours is left behind. */
+void oracle_on_quiet(void);
+
+/* ---- and of operations (judge.c) ---- */
+
+/* It is done: exactly once, in time, and what status says is true. */
+void judge_on_done(struct op *op, const struct redlock_lease *lease, int status);
+void judge_on_lost(struct lease_rec *rec);
+void judge_on_turn(struct ev_loop *process);
+/* Not too late yet. */
+void judge_time(const struct op *op);
+/* A round, and a master that says no in it. */
+void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round);
+void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round);
+
+#endif /* TEST_SIM_H */

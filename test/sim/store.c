@@ -1,0 +1,287 @@
+/*
+ * store.c - what a server does with a command: a model of redis, of as much of
+ * it as the library uses.
+ *
+ * Commands are parsed from the very bytes that the library wrote.  The scripts
+ * are modelled in C; store_check_scripts() fails when the library's are not
+ * those any more that were the model for it.  test/sim/differential compares
+ * this file with a real server.
+ */
+#include "sim.h"
+
+#include "redlock/script.h"
+
+#include <string.h>
+
+#define MS_MAX_DIGITS 10
+
+static const struct answer ok = {REPLY_STATUS, 0, "OK"};
+static const struct answer nil = {REPLY_NIL, 0, ""};
+static const struct answer one = {REPLY_INTEGER, 1, ""};
+static const struct answer zero = {REPLY_INTEGER, 0, ""};
+static const struct answer noscript = {REPLY_ERROR, 0,
+                                       "NOSCRIPT No matching script. Please use EVAL."};
+static const struct answer wrong_type = {
+    REPLY_ERROR, 0, "WRONGTYPE Operation against a key holding the wrong kind of value"};
+static const struct answer wrong_type_in_script = {
+    REPLY_ERROR, 0,
+    "ERR Error running script (call to f_b998f9dfb154cdbea8cda65ad5177aadf0e945a2): "
+    "@user_script:1: WRONGTYPE Operation against a key holding the wrong kind of value"};
+
+static const char *const release_model = "if redis.call('get',KEYS[1])==ARGV[1] then "
+                                         "return redis.call('del',KEYS[1]) "
+                                         "else return 0 end";
+static const char *const extend_model = "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "
+                                        "if redis.call('pttl',KEYS[1])<tonumber(ARGV[2]) then "
+                                        "redis.call('pexpire',KEYS[1],ARGV[2]) end "
+                                        "return 1";
+
+void store_check_scripts(void)
+{
+    if (strcmp(script_all[SCRIPT_RELEASE].text, release_model) != 0 ||
+        strcmp(script_all[SCRIPT_EXTEND].text, extend_model) != 0)
+        world_fail("simulator", "a script has changed: change its model in store.c as well");
+}
+
+/* ---- Bytes ---- */
+
+static const char *parse_number(const char *p, const char *end, char sign, size_t *ret_number)
+{
+    size_t number = 0;
+
+    if (p == end || *p++ != sign)
+        world_fail("wire", "no '%c' where there must be one", sign);
+    while (p < end && *p >= '0' && *p <= '9')
+        number = number * 10 + (size_t)(*p++ - '0');
+    if (end - p < 2 || p[0] != '\r' || p[1] != '\n')
+        world_fail("wire", "a number that does not end");
+    *ret_number = number;
+    return p + 2;
+}
+
+void store_parse(const char *bytes, size_t len, struct command *ret_command)
+{
+    const char *end = bytes + len;
+    size_t argc;
+    const char *p = parse_number(bytes, end, '*', &argc);
+
+    if (argc == 0 || argc > COMMAND_ARGS_MAX)
+        world_fail("wire", "%zu arguments", argc);
+    for (size_t i = 0; i < argc; i++) {
+        size_t arg_len;
+
+        p = parse_number(p, end, '$', &arg_len);
+        if ((size_t)(end - p) < arg_len + 2 || p[arg_len] != '\r' || p[arg_len + 1] != '\n')
+            world_fail("wire", "an argument that does not end");
+        ret_command->argv[i] = p;
+        ret_command->lens[i] = arg_len;
+        p += arg_len + 2;
+    }
+    ret_command->argc = (unsigned)argc;
+    ret_command->len = (size_t)(p - bytes);
+}
+
+static bool is_arg(const struct command *command, unsigned i, const char *text)
+{
+    return i < command->argc && command->lens[i] == strlen(text) &&
+           memcmp(command->argv[i], text, command->lens[i]) == 0;
+}
+
+/* Resources are named "r0", "r1", ... */
+static unsigned resource_arg(const struct command *command, unsigned i)
+{
+    unsigned resource = (unsigned)(command->argv[i][1] - '0');
+
+    if (command->lens[i] != 2 || command->argv[i][0] != 'r' || resource >= SIM_RESOURCES_MAX)
+        world_fail("wire", "a resource that nobody knows");
+    return resource;
+}
+
+static int token_arg(const struct command *command, unsigned i)
+{
+    return oracle_token(command->argv[i], command->lens[i]);
+}
+
+static uint64_t ms_arg(const struct command *command, unsigned i)
+{
+    uint64_t ms = 0;
+
+    if (command->lens[i] == 0 || command->lens[i] > MS_MAX_DIGITS)
+        world_fail("wire", "a ttl of %zu digits", command->lens[i]);
+    for (size_t at = 0; at < command->lens[i]; at++) {
+        if (command->argv[i][at] < '0' || command->argv[i][at] > '9')
+            world_fail("wire", "a ttl that is no number");
+        ms = ms * 10 + (uint64_t)(command->argv[i][at] - '0');
+    }
+    if (ms == 0)
+        world_fail("wire", "a ttl of 0");
+    return ms;
+}
+
+/* ---- Keys ---- */
+
+static uint64_t wall_ms(const struct server *server)
+{
+    return clock_at(&server->clock, world.now) / DRIFT_MS;
+}
+
+/* Redis: a key is gone when now > when, both in milliseconds. */
+static uint64_t gone_at_ms(const struct server *server, const struct key *key)
+{
+    return server->ends_early ? key->end_ms : key->end_ms + 1;
+}
+
+struct key *store_key(struct server *server, unsigned resource)
+{
+    struct key *key = &server->keys[resource];
+
+    if (key->exists && wall_ms(server) >= gone_at_ms(server, key))
+        key->exists = false;
+    return key->exists ? key : NULL;
+}
+
+sim_time store_key_end(const struct server *server, const struct key *key)
+{
+    return clock_when(&server->clock, gone_at_ms(server, key) * DRIFT_MS);
+}
+
+/* ---- Commands ---- */
+
+static const struct answer *mood_answer(const struct server *server, bool in_script)
+{
+    static const struct answer oom = {REPLY_ERROR, 0,
+                                      "OOM command not allowed when used memory > 'maxmemory'."};
+    static const struct answer misconf = {
+        REPLY_ERROR, 0, "MISCONF Errors writing to the AOF file: No space left on device"};
+    static const struct answer readonly = {REPLY_ERROR, 0,
+                                           "READONLY You can't write against a read only replica."};
+    static const struct answer old_readonly = {
+        REPLY_ERROR, 0,
+        "ERR Error running script (call to f_b998f9dfb154cdbea8cda65ad5177aadf0e945a2): "
+        "@user_script:1: @user_script: 1: -READONLY You can't write against a read only slave."};
+
+    switch (server->mood) {
+    case MOOD_FINE:
+    case MOOD_LOADING:
+        return NULL;
+    case MOOD_OOM: /* DEL and PEXPIRE need no memory. */
+        if (in_script)
+            return NULL;
+        world_fault(FAULT_OOM);
+        return &oom;
+    case MOOD_MISCONF:
+        world_fault(FAULT_MISCONF);
+        return &misconf;
+    case MOOD_READONLY:
+        world_fault(FAULT_READONLY);
+        if (!in_script || !server->old_style)
+            return &readonly;
+        world_fault(FAULT_OLD_STYLE);
+        return &old_readonly;
+    }
+    return NULL;
+}
+
+/* SET name token NX PX ttl */
+static struct answer do_set(struct server *server, const struct command *command)
+{
+    unsigned resource = resource_arg(command, 1);
+    int token = token_arg(command, 2);
+    uint64_t ttl_ms = ms_arg(command, 5);
+    const struct answer *refusal = mood_answer(server, false);
+
+    if (refusal != NULL)
+        return *refusal;
+    if (store_key(server, resource) != NULL)
+        return nil;
+    server->keys[resource] = (struct key){true, false, token, wall_ms(server) + ttl_ms};
+    return ok;
+}
+
+static struct answer do_release(struct server *server, struct key *key, int token)
+{
+    const struct answer *refusal;
+
+    if (key == NULL || key->token != token)
+        return zero;
+    refusal = mood_answer(server, true);
+    if (refusal != NULL)
+        return *refusal;
+    key->exists = false;
+    return one;
+}
+
+static struct answer do_extend(struct server *server, struct key *key, int token, uint64_t ttl_ms)
+{
+    uint64_t end_ms = wall_ms(server) + ttl_ms;
+    const struct answer *refusal;
+
+    if (key == NULL || key->token != token)
+        return zero;
+    if (key->end_ms >= end_ms)
+        return one;
+    refusal = mood_answer(server, true);
+    if (refusal != NULL)
+        return *refusal;
+    key->end_ms = end_ms;
+    return one;
+}
+
+/* EVALSHA or EVAL, script, 1, name, token [, ttl] */
+static struct answer do_script(struct server *server, const struct command *command,
+                               enum script_id script)
+{
+    unsigned resource = resource_arg(command, 3);
+    int token = token_arg(command, 4);
+    struct key *key = store_key(server, resource);
+
+    if (command->argc != (script == SCRIPT_EXTEND ? 6 : 5) || !is_arg(command, 2, "1"))
+        world_fail("wire", "a script with other arguments");
+    server->has_script[script] = true;
+    if (key != NULL && key->wrong_type) {
+        world_fault(FAULT_WRONG_TYPE);
+        if (!server->old_style)
+            return wrong_type;
+        world_fault(FAULT_OLD_STYLE);
+        return wrong_type_in_script;
+    }
+    if (script == SCRIPT_EXTEND)
+        return do_extend(server, key, token, ms_arg(command, 5));
+    return do_release(server, key, token);
+}
+
+static struct answer execute(struct server *server, const struct command *command)
+{
+    static const struct answer loading = {REPLY_ERROR, 0,
+                                          "LOADING Redis is loading the dataset in memory"};
+
+    if (server->mood == MOOD_LOADING) {
+        world_fault(FAULT_LOADING);
+        return loading;
+    }
+    if (is_arg(command, 0, "SET")) {
+        if (command->argc != 6 || !is_arg(command, 3, "NX") || !is_arg(command, 4, "PX"))
+            world_fail("wire", "a SET that is not NX PX");
+        return do_set(server, command);
+    }
+    for (int i = 0; i < SCRIPT_LEN; i++) {
+        bool by_name = is_arg(command, 0, "EVALSHA") && is_arg(command, 1, script_all[i].sha1);
+        bool by_text = is_arg(command, 0, "EVAL") && is_arg(command, 1, script_all[i].text);
+
+        if (by_name && !server->has_script[i]) {
+            world_fault(FAULT_SCRIPT_FLUSH);
+            return noscript;
+        }
+        if (by_name || by_text)
+            return do_script(server, command, (enum script_id)i);
+    }
+    world_fail("wire", "a command that nobody knows: %.*s", (int)command->lens[0],
+               command->argv[0]);
+}
+
+size_t store_execute(struct server *server, const struct command *command,
+                     struct answer *ret_answer)
+{
+    *ret_answer = execute(server, command);
+    return command->len;
+}

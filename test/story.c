@@ -181,6 +181,39 @@ static const char *command_name(enum quorum_command command)
     return "?";
 }
 
+static const char *vote_name(enum quorum_vote vote)
+{
+    switch (vote) {
+    case QUORUM_VOTE_YES:
+        return "yes";
+    case QUORUM_VOTE_NO:
+        return "no";
+    case QUORUM_VOTE_NONE:
+        return "error";
+    }
+    return "?";
+}
+
+const char *story_event(const struct quorum_event *event, bool is_up, char *buf, size_t size)
+{
+    static const char *const names[] = {
+        [QUORUM_EV_ACQUIRE] = "acquire", [QUORUM_EV_ADOPT] = "adopt",
+        [QUORUM_EV_EXTEND] = "extend",   [QUORUM_EV_RELEASE] = "release",
+        [QUORUM_EV_CANCEL] = "cancel",   [QUORUM_EV_DETACH] = "detach",
+        [QUORUM_EV_REPLY] = "reply",     [QUORUM_EV_LINK] = "link",
+        [QUORUM_EV_TIMER] = "timer",
+    };
+
+    if (event->type == QUORUM_EV_REPLY)
+        (void)snprintf(buf, size, "m%u %s to %s", event->master + 1, vote_name(event->vote),
+                       command_name(event->command));
+    else if (event->type == QUORUM_EV_LINK)
+        (void)snprintf(buf, size, "m%u %s", event->master + 1, is_up ? "up" : "down");
+    else
+        (void)snprintf(buf, size, "%s", names[event->type]);
+    return buf;
+}
+
 static const char *status_name(int status)
 {
     switch (status) {

@@ -62,6 +62,9 @@ const char *story_masters(quorum_mask mask, char *buf, size_t size);
 /* "+12ms" or "+0.000001ms", an instant as people count them from start; returns buf. */
 const char *story_time(drift_time t, drift_time start, char *buf, size_t size);
 
+/* What was asked for or happened, "m3 yes to set"; returns buf. */
+const char *story_event(const struct quorum_event *event, bool is_up, char *buf, size_t size);
+
 /*
  * What a step did, "set m1-m5, wake +50ms", or "" if it did nothing: what was
  * sent, told and ended, where the hold changed, and the next wake-up where that

@@ -1,0 +1,763 @@
+/*
+ * events.c - fuzz target: any events in any order, as far as they are in place.
+ *
+ * The bytes pick the settings, and then one event after the other: what the
+ * owner asks for, what the masters do and answer, what becomes of their links,
+ * how time passes.  The masters are modelled: each stores a token until it
+ * expires, works off what it was sent in order, and is heard in order, if its
+ * link stands; what was on a link that broke may be obeyed later, or never.
+ *
+ * Beside the machine a shadow keeps its own books, from what was sent and what
+ * was heard alone.  After every step:
+ *
+ *  - the lock is held only with a majority of yes for its token, from links that
+ *    stand, to one ask; and until the deadline that follows from when the first
+ *    command of that ask was sent; which an extension never brings nearer;
+ *  - what has been held and is not any more is never held again;
+ *  - commands go to masters that are up; SET, with a token never used before, to
+ *    those that owe nothing and store nothing; EXTEND with the live token alone,
+ *    RELEASE with dead ones alone;
+ *  - an operation ends once, with one of its outcomes; lost is told once;
+ *  - an operation that has not ended has an alarm, or waits for a link;
+ *  - an alarm that rings leads on: it is not set to ring again at once for ever.
+ *
+ * At the end all masters that are up answer, and alarms ring, until the machine
+ * is settled: it has to be soon, and no master may store a token then that it
+ * could have been told to release.
+ *
+ * With FUZZ_TELL in the environment the story is printed, for an input that was
+ * found to fail.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/quorum.h"
+
+#include "../story.h"
+
+/* Not assert(): it must hold in every build. */
+#define MUST(condition)                                    \
+    do {                                                   \
+        if (!(condition)) {                                \
+            fprintf(stderr, "not true: %s\n", #condition); \
+            abort();                                       \
+        }                                                  \
+    } while (0)
+
+#define START (77 * DRIFT_S) /* Not zero, or an instant might be taken for a span. */
+#define QUEUE_MAX 16         /* More waits on no link: it counts as full then. */
+#define RINGS_MAX 4 /* Of an alarm at one instant: renew, fail, tell of the loss; one to spare. */
+#define DRAIN_MAX 20000 /* Steps until a machine that is left alone is settled. */
+
+enum op { OP_NONE, OP_LOCK, OP_EXTEND, OP_RELEASE };
+
+/* A command on its way to a master, or its answer on the way back. */
+struct item {
+    uint32_t ask, token;
+    enum quorum_command command;
+    enum quorum_vote vote; /* Once it is done. */
+    drift_span lease;
+    drift_time sent;
+};
+
+struct master {
+    bool up, coming, full;
+    struct item queue[QUEUE_MAX]; /* In order; the first `done` wait to be heard. */
+    unsigned queue_len, done;
+    struct item heard; /* Latest; token 0: none. */
+
+    uint32_t stored;   /* Our token; 0: none. */
+    drift_time until;  /* When that expires. */
+    bool late;         /* It was obeyed so late that it outlives settle_by. */
+    bool excused;      /* Nobody could have it released. */
+    bool foreign;      /* Stores somebody else's. */
+    struct item ghost; /* Of a link that broke, not obeyed yet; token 0: none. */
+
+    bool in_doubt; /* May store a token of ours, as far as was heard. */
+};
+
+struct world {
+    const unsigned char *bytes;
+    size_t len;
+    struct quorum q;
+    struct quorum_config config;
+    struct quorum_actions act;
+    struct master masters[QUORUM_MASTERS_MAX];
+    drift_time now;
+    enum op op;
+    bool is_adopted, is_detached, was_told, has_been_held;
+    /* The shadow's book on the ask whose answers count. */
+    uint32_t live;   /* The token held or asked for; 0: none. */
+    uint32_t newest; /* Largest token ever used. */
+    uint32_t ask;
+    drift_time ask_sent;
+    drift_span ask_lease;
+    quorum_mask ask_yes;
+    drift_time deadline;  /* 0: not held. */
+    uint32_t releasing;   /* The token of a release under way, */
+    quorum_mask released; /* and who said that it was deleted. */
+    unsigned rings;       /* Of the alarm, since time went on. */
+};
+
+static unsigned next_byte(struct world *w)
+{
+    if (w->len == 0)
+        return 0;
+    w->len--;
+    return *w->bytes++;
+}
+
+static unsigned majority(const struct world *w)
+{
+    return w->config.masters / 2 + 1;
+}
+
+static unsigned count(quorum_mask mask)
+{
+    return (unsigned)__builtin_popcount(mask);
+}
+
+static drift_span allowance(const struct world *w, drift_span lease)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide parts = (wide)lease * w->config.drift.ppm;
+
+    return (drift_span)((parts + 999999) / 1000000) + w->config.drift.fixed;
+}
+
+static drift_time deadline_of(const struct world *w, drift_time sent, drift_span lease)
+{
+    drift_span lost = allowance(w, lease);
+
+    return lost < lease ? sent + lease - lost : sent;
+}
+
+static bool is_held(const struct quorum *q)
+{
+    return q->state == QUORUM_HELD || q->state == QUORUM_EXTENDING;
+}
+
+/* ---- The masters ---- */
+
+static bool takes(const struct master *master)
+{
+    return master->up && !master->full && master->queue_len + QUORUM_SENDS_MAX <= QUEUE_MAX;
+}
+
+static void expire(const struct world *w, struct master *master)
+{
+    if (master->stored != 0 && w->now >= master->until)
+        master->stored = 0;
+}
+
+static void do_set(const struct world *w, struct master *master, struct item *item)
+{
+    if (master->foreign || master->stored != 0) {
+        item->vote = QUORUM_VOTE_NO;
+        return;
+    }
+    item->vote = QUORUM_VOTE_YES;
+    master->stored = item->token;
+    master->until = w->now + item->lease;
+    master->late = w->now > item->sent + allowance(w, item->lease);
+    master->excused = false;
+}
+
+static void do_extend(const struct world *w, struct master *master, struct item *item)
+{
+    if (master->stored != item->token) {
+        item->vote = QUORUM_VOTE_NO;
+        return;
+    }
+    item->vote = QUORUM_VOTE_YES;
+    if (master->until >= w->now + item->lease)
+        return;
+    master->until = w->now + item->lease;
+    master->late = w->now > item->sent + allowance(w, item->lease);
+}
+
+static void do_item(const struct world *w, struct master *master, struct item *item)
+{
+    expire(w, master);
+    switch (item->command) {
+    case QUORUM_CMD_SET:
+        do_set(w, master, item);
+        break;
+    case QUORUM_CMD_EXTEND:
+        do_extend(w, master, item);
+        break;
+    case QUORUM_CMD_RELEASE:
+        item->vote = master->stored == item->token ? QUORUM_VOTE_YES : QUORUM_VOTE_NO;
+        if (master->stored == item->token)
+            master->stored = 0;
+        break;
+    }
+}
+
+/* Work off the next command.  An error: a SET is not done then, nor a release,
+ * which is not sent again either; an extension may be. */
+static void obey(struct world *w, struct master *master, bool error)
+{
+    struct item *item = &master->queue[master->done];
+
+    if (!master->up || master->done == master->queue_len)
+        return;
+    if (!error || item->command == QUORUM_CMD_EXTEND)
+        do_item(w, master, item);
+    if (error) {
+        item->vote = QUORUM_VOTE_NONE;
+        if (item->command == QUORUM_CMD_RELEASE)
+            master->excused = true;
+    }
+    master->done++;
+}
+
+/*
+ * settle_by is for masters that obey at once, or can be told as soon as their
+ * answer is heard.  One that obeyed late, and cannot be told, is beyond help.
+ */
+static void excuse(const struct world *w, struct master *master)
+{
+    if (!takes(master) && (master->late || quorum_is_settled(&w->q)))
+        master->excused = true;
+}
+
+/* What was on the link that broke and had not been obeyed may be so now. */
+static void obey_ghost(struct world *w, struct master *master)
+{
+    if (master->ghost.token == 0)
+        return;
+    do_item(w, master, &master->ghost);
+    if (master->ghost.command != QUORUM_CMD_RELEASE && master->ghost.vote == QUORUM_VOTE_YES)
+        master->excused = true; /* Nobody can know. */
+    master->ghost.token = 0;
+}
+
+/* ---- The shadow's books ---- */
+
+static void book_set(struct world *w, struct master *master, const struct quorum_send *send,
+                     uint32_t token)
+{
+    MUST(master->queue_len == 0);
+    MUST(!master->in_doubt);
+    if (send->ask != w->ask) {
+        MUST(token > w->newest);
+        w->newest = w->live = token;
+        w->ask = send->ask;
+        w->ask_sent = w->now;
+        w->ask_lease = w->config.lease;
+        w->ask_yes = 0;
+    }
+    MUST(token == w->live);
+    master->in_doubt = true;
+}
+
+static void book_extend(struct world *w, const struct quorum_send *send, uint32_t token)
+{
+    MUST(token == w->live);
+    if (send->ask == w->ask)
+        return;
+    w->ask = send->ask;
+    w->ask_sent = w->now;
+    w->ask_lease = w->q.lease;
+    w->ask_yes = 0;
+}
+
+static void book_send(struct world *w, const struct quorum_send *send)
+{
+    MUST(send->to != 0 && send->to >> w->config.masters == 0);
+    for (unsigned m = 0; m < w->config.masters; m++) {
+        struct master *master = &w->masters[m];
+        uint32_t token = w->q.round_of[m];
+
+        if (!(send->to & 1u << m))
+            continue;
+        MUST(takes(master) || (w->act.send_len == 2 && master->queue_len < QUEUE_MAX));
+        MUST(master->up && !master->full);
+        switch (send->command) {
+        case QUORUM_CMD_SET:
+            book_set(w, master, send, token);
+            break;
+        case QUORUM_CMD_EXTEND:
+            book_extend(w, send, token);
+            break;
+        case QUORUM_CMD_RELEASE:
+            MUST(master->in_doubt);
+            break;
+        }
+        master->queue[master->queue_len++] =
+            (struct item){send->ask, token, send->command, QUORUM_VOTE_NONE, w->q.lease, w->now};
+    }
+}
+
+/* What the answer means, before the machine is told. */
+static void book_answer(struct world *w, unsigned m, const struct item *item)
+{
+    struct master *master = &w->masters[m];
+    quorum_mask from = (quorum_mask)(1u << m);
+    bool is_latest = master->queue_len == 0;
+
+    if (is_latest && (item->command == QUORUM_CMD_RELEASE || item->vote == QUORUM_VOTE_NO ||
+                      (item->command == QUORUM_CMD_SET && item->vote == QUORUM_VOTE_NONE)))
+        master->in_doubt = false;
+    if (item->vote != QUORUM_VOTE_YES)
+        return;
+    if (item->command == QUORUM_CMD_RELEASE && item->token == w->releasing)
+        w->released |= from;
+    if (item->command == QUORUM_CMD_RELEASE || item->ask != w->ask || item->token != w->live)
+        return;
+    w->ask_yes |= from;
+}
+
+/* Whether a yes that has just been booked makes, or lengthens, a hold. */
+static void book_hold(struct world *w)
+{
+    drift_time deadline = deadline_of(w, w->ask_sent, w->ask_lease);
+
+    if (w->deadline != 0 && w->now >= w->deadline)
+        return; /* Too late for any extension. */
+    if (count(w->ask_yes) < majority(w) || w->now >= deadline)
+        return;
+    if (deadline > w->deadline)
+        w->deadline = deadline;
+}
+
+/* ---- After every step ---- */
+
+static void check_hold(struct world *w, const struct quorum *before)
+{
+    drift_span remaining = quorum_remaining(&w->q, w->now);
+
+    if (is_held(before) && before->deadline <= w->now)
+        MUST(!is_held(&w->q));
+    if (!is_held(&w->q)) {
+        MUST(remaining == 0);
+        w->deadline = 0;
+        return;
+    }
+    if (!is_held(before))
+        MUST(!w->has_been_held); /* What is lost does not come back. */
+    w->has_been_held = true;
+    MUST(remaining > 0 && w->now < w->deadline && remaining <= w->deadline - w->now);
+    w->deadline = w->now + remaining; /* A round counts from before its first send. */
+    if (is_held(before))
+        MUST(w->q.deadline >= before->deadline);
+}
+
+static void check_end(struct world *w)
+{
+    int status = w->act.status;
+
+    MUST(w->op != OP_NONE);
+    switch (w->op) {
+    case OP_NONE:
+        break;
+    case OP_LOCK:
+        MUST(status == REDLOCK_OK || status == REDLOCK_CONTENDED || status == REDLOCK_UNREACHABLE ||
+             status == REDLOCK_TOO_LATE);
+        MUST((status == REDLOCK_OK) == is_held(&w->q));
+        MUST(is_held(&w->q) || w->q.state == QUORUM_IDLE);
+        break;
+    case OP_EXTEND:
+        MUST(status == REDLOCK_OK || status == REDLOCK_UNREACHABLE || status == REDLOCK_TOO_LATE ||
+             status == REDLOCK_LOST);
+        MUST(status != REDLOCK_OK || is_held(&w->q));
+        break;
+    case OP_RELEASE:
+        MUST(status == REDLOCK_OK || status == REDLOCK_UNREACHABLE || status == REDLOCK_LOST);
+        MUST(status != REDLOCK_OK || count(w->released) >= majority(w));
+        MUST(w->q.state == QUORUM_IDLE);
+        break;
+    }
+    w->op = OP_NONE;
+}
+
+/* Who waits for nothing waits for ever. */
+static void check_alarm(const struct world *w)
+{
+    if (w->act.wake_at != DRIFT_NEVER || w->op == OP_NONE)
+        return;
+    MUST(w->q.state == QUORUM_CONNECTING);
+}
+
+static void tell(const struct world *w, const struct quorum *before,
+                 const struct quorum_event *event, drift_time wake_before)
+{
+    char at[48], what[64], did[256];
+
+    if (getenv("FUZZ_TELL") == NULL)
+        return;
+    fprintf(stderr, "%18s  %-18s -> %s\n", story_time(w->now, START, at, sizeof at),
+            story_event(event, w->masters[event->master].up, what, sizeof what),
+            story_tell(before, &w->q, &w->act, wake_before, START, did, sizeof did));
+}
+
+static void step(struct world *w, struct quorum_event *event)
+{
+    struct quorum before = w->q;
+    drift_time wake_before = w->act.wake_at;
+
+    event->now = w->now;
+    event->up = event->coming = 0;
+    for (unsigned m = 0; m < w->config.masters; m++) {
+        event->up |= (quorum_mask)(takes(&w->masters[m]) ? 1u << m : 0);
+        event->coming |= (quorum_mask)(w->masters[m].coming ? 1u << m : 0);
+    }
+    quorum_step(&w->q, event, &w->act);
+    tell(w, &before, event, wake_before);
+    MUST(w->act.send_len <= QUORUM_SENDS_MAX);
+    for (unsigned i = 0; i < w->act.send_len; i++) {
+        MUST(!w->is_detached);
+        book_send(w, &w->act.send[i]);
+    }
+    for (unsigned i = 0; i < w->act.send_len; i++)
+        for (unsigned m = 0; m < w->config.masters; m++)
+            if (w->act.send[i].command == QUORUM_CMD_RELEASE && (w->act.send[i].to & 1u << m))
+                MUST(w->q.round == 0 || w->q.round_of[m] != w->q.round);
+    if (w->act.lost) {
+        MUST(!w->was_told && is_held(&before));
+        w->was_told = true;
+    }
+    if (w->act.ended)
+        check_end(w);
+    if (w->q.round == 0)
+        w->live = 0;
+    check_hold(w, &before);
+    check_alarm(w);
+}
+
+/* ---- Events ---- */
+
+static void step_type(struct world *w, enum quorum_event_type type)
+{
+    struct quorum_event event = {.type = type, .random = next_byte(w) * UINT32_C(16777259)};
+
+    step(w, &event);
+}
+
+static void ring(struct world *w)
+{
+    if (w->act.wake_at > w->now)
+        w->rings = 0; /* It was set to a later time. */
+    step_type(w, QUORUM_EV_TIMER);
+    if (w->act.wake_at > w->now)
+        return;
+    MUST(++w->rings <= RINGS_MAX);
+}
+
+static void hear(struct world *w, unsigned m)
+{
+    struct master *master = &w->masters[m];
+    struct quorum before = w->q;
+    struct quorum_event event = {.type = QUORUM_EV_REPLY, .master = m};
+    struct item item = master->queue[0];
+
+    if (!master->up || master->done == 0)
+        return;
+    master->done--;
+    master->queue_len--;
+    memmove(master->queue, master->queue + 1, master->queue_len * sizeof item);
+    master->heard = item;
+    excuse(w, master);
+    book_answer(w, m, &item);
+    book_hold(w);
+    event.ask = item.ask;
+    event.command = item.command;
+    event.vote = item.vote;
+    step(w, &event);
+    /* And nothing that was won is given away. */
+    if (before.state == QUORUM_ACQUIRING && w->live != 0 && count(w->ask_yes) >= majority(w))
+        MUST(is_held(&w->q));
+}
+
+/* An answer comes a second time, or as somebody else would have given it. */
+static void hear_again(struct world *w, unsigned m)
+{
+    const struct item *item = &w->masters[m].heard;
+    struct quorum_event event = {.type = QUORUM_EV_REPLY, .master = m};
+
+    if (item->token == 0)
+        return;
+    event.ask = item->ask;
+    event.command = item->command;
+    event.vote = (enum quorum_vote)(next_byte(w) % 3);
+    step(w, &event);
+}
+
+static void change_link(struct world *w, unsigned m, bool up)
+{
+    struct master *master = &w->masters[m];
+    struct quorum_event event = {.type = QUORUM_EV_LINK, .master = m};
+
+    if (master->up == up && !master->coming)
+        return;
+    if (master->up && master->done < master->queue_len)
+        master->ghost = master->queue[master->done];
+    w->ask_yes &= (quorum_mask) ~(1u << m);
+    master->queue_len = master->done = 0;
+    master->heard.token = 0; /* Nothing is heard twice from two connections. */
+    master->up = up;
+    master->coming = master->full = false;
+    excuse(w, master);
+    if (quorum_cares(&w->q, m))
+        step(w, &event);
+}
+
+static void do_extend_event(struct world *w)
+{
+    static const drift_span leases[] = {0, DRIFT_MS, 10 * DRIFT_MS, 200 * DRIFT_MS, DRIFT_S};
+    struct quorum_event event = {.type = QUORUM_EV_EXTEND};
+
+    if (w->op != OP_NONE || !quorum_may_extend(&w->q))
+        return;
+    event.lease = leases[next_byte(w) % 5];
+    event.random = next_byte(w) * UINT32_C(16777259);
+    w->op = OP_EXTEND;
+    step(w, &event);
+}
+
+static void do_release(struct world *w)
+{
+    if (w->op == OP_LOCK || w->op == OP_RELEASE || w->q.state == QUORUM_IDLE)
+        return;
+    w->op = OP_RELEASE; /* An extension that is out is dropped by the caller. */
+    w->releasing = w->live;
+    step_type(w, QUORUM_EV_RELEASE);
+}
+
+static void do_cancel(struct world *w, enum quorum_event_type type)
+{
+    w->op = OP_NONE;
+    if (type == QUORUM_EV_DETACH)
+        w->is_detached = true;
+    step_type(w, type);
+    MUST(!w->act.ended && w->q.state == QUORUM_IDLE);
+}
+
+/* Where things happen: a nanosecond before, at, and after the instants that matter. */
+static void pass_time(struct world *w, unsigned how)
+{
+    static const drift_span spans[] = {1, DRIFT_MS, 7 * DRIFT_MS, 60 * DRIFT_MS, DRIFT_S};
+    drift_time before = w->now;
+    drift_time at = how & 8 ? w->q.deadline : w->act.wake_at;
+
+    if (how < 5)
+        w->now += spans[how];
+    else if (at != DRIFT_NEVER && at > w->now)
+        w->now = at - 1 + (how & 3) % 3 < w->now ? w->now : at - 1 + (how & 3) % 3;
+    if (w->now > before)
+        w->rings = 0;
+}
+
+static void do_next(struct world *w)
+{
+    unsigned byte = next_byte(w);
+    unsigned m = next_byte(w) % w->config.masters;
+    struct master *master = &w->masters[m];
+
+    switch (byte % 20) {
+    case 0:
+    case 1:
+    case 2:
+        obey(w, master, false);
+        break;
+    case 3:
+        obey(w, master, true);
+        break;
+    case 4:
+    case 5:
+    case 6:
+        hear(w, m);
+        break;
+    case 7:
+        obey(w, master, false);
+        hear(w, m);
+        break;
+    case 8:
+        change_link(w, m, false);
+        break;
+    case 9:
+        change_link(w, m, true);
+        break;
+    case 10:
+        pass_time(w, next_byte(w) % 16);
+        break;
+    case 11:
+        if (w->act.wake_at != DRIFT_NEVER && w->act.wake_at > w->now)
+            w->now = w->act.wake_at;
+        ring(w);
+        break;
+    case 12:
+        step_type(w, QUORUM_EV_TIMER);
+        break;
+    case 13:
+        do_extend_event(w);
+        break;
+    case 14:
+        do_release(w);
+        break;
+    case 15:
+        if (m == 0) /* Rarely: not much happens after it. */
+            do_cancel(w, byte < 128 ? QUORUM_EV_CANCEL : QUORUM_EV_DETACH);
+        break;
+    case 16:
+        master->full = master->up && !master->full;
+        excuse(w, master);
+        break;
+    case 17:
+        expire(w, master);
+        master->foreign = master->stored == 0 && !master->foreign;
+        break;
+    case 18:
+        if (byte < 128)
+            hear_again(w, m);
+        else
+            obey_ghost(w, master);
+        break;
+    case 19:
+        if (byte < 64)
+            master->stored = 0; /* FLUSHALL. */
+        break;
+    }
+}
+
+/* ---- The beginning and the end ---- */
+
+static void set_up(struct world *w)
+{
+    static const drift_span waits[] = {0, 30 * DRIFT_MS, 200 * DRIFT_MS, DRIFT_NEVER};
+    static const drift_span leases[] = {DRIFT_MS, 20 * DRIFT_MS, 500 * DRIFT_MS, 2 * DRIFT_S};
+    static const drift_span margins[] = {0, DRIFT_MS, 100 * DRIFT_MS, 5 * DRIFT_S};
+    unsigned byte = next_byte(w);
+    struct quorum_config *config = &w->config;
+
+    w->now = START;
+    config->masters = 1 + byte % QUORUM_MASTERS_MAX;
+    config->renew = (byte & 16) == 0;
+    byte = next_byte(w);
+    config->wait = waits[byte & 3];
+    config->lease = leases[byte >> 2 & 3];
+    config->lost_margin = margins[byte >> 4 & 3];
+    config->hold_max = byte & 64 ? 3 * config->lease : DRIFT_NEVER;
+    w->is_adopted = (byte & 128) != 0;
+    byte = next_byte(w);
+    config->reply_timeout = (byte & 1) ? 50 * DRIFT_MS : 2 * DRIFT_MS;
+    config->pause_min = (byte >> 1 & 3) * 10 * DRIFT_MS;
+    config->pause_max = config->pause_min + (byte >> 3 & 3) * 10 * DRIFT_MS;
+    config->drift.ppm = (byte & 32) ? 10000 : 333;
+    config->drift.fixed = (byte & 64) ? 2 * DRIFT_MS : 0;
+    for (unsigned m = 0; m < config->masters; m++) {
+        byte = next_byte(w) % 8;
+        w->masters[m].up = byte < 5;
+        w->masters[m].coming = byte == 5 || byte == 6;
+    }
+    quorum_init(&w->q, config);
+    w->act.wake_at = DRIFT_NEVER;
+}
+
+/* The token of somebody else: stored by some, for a while. */
+static void adopt(struct world *w)
+{
+    step_type(w, QUORUM_EV_ADOPT);
+    w->live = w->newest = w->q.round;
+    for (unsigned m = 0; m < w->config.masters; m++) {
+        w->masters[m].in_doubt = true;
+        if (next_byte(w) % 4 == 0)
+            continue;
+        w->masters[m].stored = w->live;
+        w->masters[m].until = w->now + w->config.lease;
+    }
+}
+
+/* Whether anything was left to do. */
+static bool work_off(struct world *w, unsigned m)
+{
+    struct master *master = &w->masters[m];
+    bool worked = master->up && master->queue_len > 0;
+
+    if (!worked)
+        return false;
+    obey(w, master, false);
+    hear(w, m);
+    return true;
+}
+
+static bool ring_next(struct world *w)
+{
+    if (w->act.wake_at == DRIFT_NEVER)
+        return false;
+    if (w->act.wake_at > w->now) {
+        w->now = w->act.wake_at;
+        w->rings = 0;
+    }
+    ring(w);
+    return true;
+}
+
+/* Everybody answers who can; what is under way comes to its end, is given back,
+ * and cleaned up. */
+static void drain(struct world *w)
+{
+    unsigned steps = 0;
+
+    w->len = 0;
+    for (unsigned m = 0; m < w->config.masters; m++) {
+        w->masters[m].full = false;
+        if (w->masters[m].coming)
+            change_link(w, m, false);
+    }
+    step_type(w, QUORUM_EV_TIMER); /* For queues that have drained. */
+    if (w->op != OP_NONE && w->config.wait == DRIFT_NEVER)
+        do_cancel(w, QUORUM_EV_CANCEL);
+    while (w->op != OP_NONE) { /* Always ends. */
+        bool worked = false;
+
+        for (unsigned m = 0; m < w->config.masters; m++)
+            worked |= work_off(w, m);
+        if (w->op != OP_NONE && !worked)
+            MUST(ring_next(w));
+        MUST(++steps < DRAIN_MAX);
+    }
+    if (w->q.state != QUORUM_IDLE)
+        do_cancel(w, QUORUM_EV_CANCEL);
+    for (unsigned m = 0; m < w->config.masters; m++)
+        while (work_off(w, m))
+            MUST(++steps < DRAIN_MAX);
+}
+
+static void check_leaks(struct world *w)
+{
+    for (unsigned m = 0; m < w->config.masters && !w->is_detached; m++) {
+        struct master *master = &w->masters[m];
+
+        expire(w, master);
+        if (master->up && !master->excused)
+            MUST(master->stored == 0);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t len);
+
+int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t len)
+{
+    struct world w = {.bytes = bytes, .len = len};
+
+    set_up(&w);
+    if (w.is_adopted) {
+        adopt(&w);
+    } else {
+        w.op = OP_LOCK;
+        step_type(&w, QUORUM_EV_ACQUIRE);
+    }
+    while (w.len > 0)
+        do_next(&w);
+    drain(&w);
+    check_leaks(&w);
+    for (unsigned i = 0; i < DRAIN_MAX && ring_next(&w); i++)
+        ;
+    MUST(quorum_is_settled(&w.q) && w.act.wake_at == DRIFT_NEVER);
+    return 0;
+}

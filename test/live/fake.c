@@ -1,0 +1,383 @@
+/*
+ * fake.c - a small server on poll().
+ */
+#include "live/fake.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "live/cluster.h"
+#include "redlock/script.h"
+
+#define CONNECTIONS_MAX 64
+#define IN_MAX (1u << 16)
+#define OUT_MAX (1u << 16)
+#define ARGS_MAX 8
+#define ANSWERS_MAX 4096 /* That wait for their time, of one connection. */
+
+struct delayed {
+    double due_s;
+    size_t len;
+};
+
+struct connection {
+    int fd; /* -1: free. */
+    size_t in_len, out_len;
+    size_t ready_len; /* Of what is in out: may go now. */
+    unsigned delayed_len;
+    struct delayed delayed[ANSWERS_MAX]; /* The rest, in order. */
+    bool bad;                            /* Has seen the command at which it stops being good. */
+    bool endless;
+    char in[IN_MAX], out[OUT_MAX];
+};
+
+struct fake_server {
+    const struct fake_plan *plan;
+    struct fake_seen *seen;
+    int listener;
+    struct connection *connections;
+};
+
+/* ---- Commands ---- */
+
+struct command {
+    unsigned argc;
+    const char *argv[ARGS_MAX];
+    size_t len[ARGS_MAX];
+};
+
+/* "$5\r\n" or "*3\r\n": the number, and where it ends.  False: not whole yet. */
+static bool take_number(const char *in, size_t in_len, size_t *at, size_t *ret_number)
+{
+    const char *end = memchr(in + *at, '\n', in_len - *at);
+
+    if (end == NULL)
+        return false;
+    *ret_number = strtoul(in + *at + 1, NULL, 10);
+    *at = (size_t)(end - in) + 1;
+    return true;
+}
+
+/* How many bytes the first command takes; 0: it is not whole yet. */
+static size_t parse_command(const char *in, size_t in_len, struct command *command)
+{
+    size_t at = 0, argc, len;
+
+    if (in_len == 0 || !take_number(in, in_len, &at, &argc))
+        return 0;
+    command->argc = (unsigned)argc;
+    for (size_t i = 0; i < argc; i++) {
+        if (at >= in_len || !take_number(in, in_len, &at, &len) || in_len - at < len + 2)
+            return 0;
+        if (i < ARGS_MAX) {
+            command->argv[i] = in + at;
+            command->len[i] = len;
+        }
+        at += len + 2;
+    }
+    return at;
+}
+
+static bool is_command(const struct command *command, const char *name)
+{
+    return command->len[0] == strlen(name) &&
+           strncasecmp(command->argv[0], name, command->len[0]) == 0;
+}
+
+/* ---- Answers ---- */
+
+static void say(struct connection *connection, const char *text)
+{
+    size_t len = strlen(text);
+
+    if (connection->out_len + len > OUT_MAX)
+        cluster_die("fake: more to say than there is room");
+    memcpy(connection->out + connection->out_len, text, len);
+    connection->out_len += len;
+}
+
+static void say_bulk(struct connection *connection, const char *text)
+{
+    char head[24];
+
+    (void)snprintf(head, sizeof head, "$%zu\r\n", strlen(text));
+    say(connection, head);
+    say(connection, text);
+    say(connection, "\r\n");
+}
+
+static void say_digest(struct connection *connection, const struct command *command)
+{
+    for (unsigned i = 0; i < SCRIPT_LEN; i++) {
+        const struct script *script = &script_all[i];
+
+        if (command->argc == 3 && command->len[2] == script->text_len &&
+            memcmp(command->argv[2], script->text, script->text_len) == 0) {
+            say_bulk(connection, script->sha1);
+            return;
+        }
+    }
+    say(connection, "-ERR unknown script\r\n");
+}
+
+static void answer_well(struct connection *connection, const struct command *command)
+{
+    if (is_command(command, "SCRIPT"))
+        say_digest(connection, command);
+    else if (is_command(command, "INFO"))
+        say_bulk(connection, "# Server\r\nredis_version:7.0.0\r\nrun_id:0123\r\n"
+                             "uptime_in_seconds:100\r\nrole:master\r\n");
+    else if (is_command(command, "EVALSHA") || is_command(command, "EVAL"))
+        say(connection, ":1\r\n");
+    else
+        say(connection, "+OK\r\n");
+}
+
+static bool is_of_a_lock(const struct command *command)
+{
+    return is_command(command, "SET") || is_command(command, "EVALSHA") ||
+           is_command(command, "EVAL");
+}
+
+static void delay(struct connection *connection, size_t len, unsigned delay_ms)
+{
+    if (connection->delayed_len == ANSWERS_MAX)
+        cluster_die("fake: too many answers to delay");
+    connection->delayed[connection->delayed_len++] =
+        (struct delayed){cluster_now_s() + delay_ms / 1000.0, len};
+}
+
+static void let_go_what_is_due(struct connection *connection)
+{
+    double now_s = cluster_now_s();
+    unsigned due = 0;
+
+    while (due < connection->delayed_len && connection->delayed[due].due_s <= now_s)
+        connection->ready_len += connection->delayed[due++].len;
+    connection->delayed_len -= due;
+    memmove(connection->delayed, connection->delayed + due,
+            connection->delayed_len * sizeof connection->delayed[0]);
+}
+
+/* False: the connection is to be closed. */
+static bool answer(struct fake_server *server, struct connection *connection,
+                   const struct command *command)
+{
+    const struct fake_plan *plan = server->plan;
+    size_t len_before = connection->out_len;
+
+    atomic_fetch_add(&server->seen->commands, 1);
+    if (!plan->greets || is_of_a_lock(command))
+        connection->bad = true;
+    switch (connection->bad ? plan->way : FAKE_GOOD) {
+    case FAKE_GOOD:
+        answer_well(connection, command);
+        break;
+    case FAKE_ENDLESS:
+        if (!connection->endless)
+            say(connection, plan->says);
+        connection->endless = true;
+        break;
+    case FAKE_SAYS:
+        say(connection, plan->says);
+        break;
+    case FAKE_CLOSES:
+        return false;
+    case FAKE_SILENT:
+    case FAKE_DEAF:
+        break;
+    }
+    delay(connection, connection->out_len - len_before, connection->bad ? plan->delay_ms : 0);
+    return true;
+}
+
+/* ---- Connections ---- */
+
+static void drop(struct connection *connection)
+{
+    (void)close(connection->fd);
+    connection->fd = -1;
+}
+
+static void take_connection(struct fake_server *server)
+{
+    int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0)
+        return;
+    atomic_fetch_add(&server->seen->connections, 1);
+    for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *connection = &server->connections[i];
+
+        if (connection->fd >= 0)
+            continue;
+        connection->fd = fd;
+        connection->in_len = connection->out_len = connection->ready_len = 0;
+        connection->delayed_len = 0;
+        connection->bad = connection->endless = false;
+        return;
+    }
+    (void)close(fd);
+}
+
+static void on_input(struct fake_server *server, struct connection *connection)
+{
+    ssize_t n =
+        recv(connection->fd, connection->in + connection->in_len, IN_MAX - connection->in_len, 0);
+    struct command command;
+    size_t len;
+
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        drop(connection);
+        return;
+    }
+    connection->in_len += n > 0 ? (size_t)n : 0;
+    while ((len = parse_command(connection->in, connection->in_len, &command)) > 0) {
+        if (!answer(server, connection, &command)) {
+            drop(connection);
+            return;
+        }
+        connection->in_len -= len;
+        memmove(connection->in, connection->in + len, connection->in_len);
+    }
+}
+
+static void send_output(struct connection *connection)
+{
+    static char filler[OUT_MAX];
+    ssize_t n;
+
+    if (connection->ready_len > 0) {
+        n = send(connection->fd, connection->out, connection->ready_len, MSG_NOSIGNAL);
+        if (n > 0) {
+            connection->ready_len -= (size_t)n;
+            connection->out_len -= (size_t)n;
+            memmove(connection->out, connection->out + n, connection->out_len);
+        }
+    } else {
+        if (filler[0] == 0)
+            memset(filler, '1', sizeof filler);
+        n = send(connection->fd, filler, sizeof filler, MSG_NOSIGNAL);
+    }
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        drop(connection);
+}
+
+static bool wants_to_send(struct connection *connection)
+{
+    let_go_what_is_due(connection);
+    return connection->ready_len > 0 || (connection->endless && connection->out_len == 0);
+}
+
+static void turn(struct fake_server *server)
+{
+    struct pollfd fds[1 + CONNECTIONS_MAX] = {{.fd = server->listener, .events = POLLIN}};
+    bool delayed = false;
+
+    for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *connection = &server->connections[i];
+        bool sends = connection->fd >= 0 && wants_to_send(connection);
+
+        fds[1 + i] = (struct pollfd){.fd = connection->fd, .events = POLLIN};
+        if (sends)
+            fds[1 + i].events |= POLLOUT;
+        delayed |= connection->fd >= 0 && connection->delayed_len > 0;
+    }
+    (void)poll(fds, 1 + CONNECTIONS_MAX, delayed ? 5 : -1);
+    if (fds[0].revents != 0)
+        take_connection(server);
+    for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *connection = &server->connections[i];
+
+        if (fds[1 + i].revents & POLLOUT)
+            send_output(connection);
+        if (connection->fd >= 0 && fds[1 + i].revents & (POLLIN | POLLHUP | POLLERR))
+            on_input(server, connection);
+    }
+}
+
+/* Until it is killed. */
+__attribute__((noreturn)) static int run(void *arg)
+{
+    struct fake_server *server = arg;
+
+    server->connections = calloc(CONNECTIONS_MAX, sizeof *server->connections);
+    if (server->connections == NULL)
+        cluster_die("fake: no memory");
+    for (unsigned i = 0; i < CONNECTIONS_MAX; i++)
+        server->connections[i].fd = -1;
+    for (;;)
+        turn(server);
+}
+
+/* ---- Start and stop ---- */
+
+static int listen_somewhere(unsigned *ret_port, int backlog)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(fd, backlog) != 0 || getsockname(fd, (struct sockaddr *)&address, &len) != 0)
+        cluster_die("fake: cannot listen: %s", strerror(errno));
+    *ret_port = ntohs(address.sin_port);
+    return fd;
+}
+
+/* With a backlog of 0 one connection waits to be taken, and the next ones get
+ * no answer at all. */
+static int fill_backlog(unsigned port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+        cluster_die("fake: cannot connect to myself: %s", strerror(errno));
+    return fd;
+}
+
+__attribute__((noreturn)) static int stand_still(void *arg)
+{
+    (void)arg;
+    for (;;)
+        (void)pause();
+}
+
+void fake_start(struct fake *fake, const struct fake_plan *plan)
+{
+    struct fake_server server = {.plan = plan};
+
+    fake->seen =
+        mmap(NULL, sizeof *fake->seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (fake->seen == MAP_FAILED)
+        cluster_die("fake: no memory");
+    fake->filler = -1;
+    server.seen = fake->seen;
+    server.listener = listen_somewhere(&fake->port, plan->way == FAKE_DEAF ? 0 : 64);
+    if (plan->way == FAKE_DEAF)
+        fake->filler = fill_backlog(fake->port);
+    fake->pid = cluster_spawn(plan->way == FAKE_DEAF ? stand_still : run, &server);
+    (void)close(server.listener);
+}
+
+void fake_stop(struct fake *fake)
+{
+    cluster_end(fake->pid);
+    if (fake->filler >= 0)
+        (void)close(fake->filler);
+    (void)munmap(fake->seen, sizeof *fake->seen);
+    *fake = (struct fake){.filler = -1};
+}

@@ -1,0 +1,46 @@
+/*
+ * fake.h - a master that behaves badly, on demand.
+ *
+ * A process of its own that listens on the loopback and speaks just enough of
+ * Redis to be taken for one.  It stores nothing: answered well, a lock is
+ * always granted and a release always confirmed.
+ */
+#ifndef TEST_LIVE_FAKE_H
+#define TEST_LIVE_FAKE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum fake_way {
+    FAKE_GOOD,    /* Answers well. */
+    FAKE_SILENT,  /* Reads, and says nothing. */
+    FAKE_SAYS,    /* Answers every command with the same bytes; */
+    FAKE_ENDLESS, /* and after them goes on, with more bytes than anybody can take. */
+    FAKE_CLOSES,  /* Closes the connection instead of answering. */
+    FAKE_DEAF,    /* Does not even take connections: the kernel drops the attempts. */
+};
+
+struct fake_plan {
+    enum fake_way way;
+    bool greets;       /* Good until the first SET or EVALSHA of a connection. */
+    unsigned delay_ms; /* Of all answers but, if it greets, those. */
+    const char *says;
+};
+
+/* What it has seen, in memory shared with it. */
+struct fake_seen {
+    atomic_uint connections, commands;
+};
+
+struct fake {
+    pid_t pid;
+    unsigned port;
+    int filler; /* DEAF: the connection that fills the backlog. */
+    struct fake_seen *seen;
+};
+
+void fake_start(struct fake *fake, const struct fake_plan *plan);
+void fake_stop(struct fake *fake);
+
+#endif /* TEST_LIVE_FAKE_H */

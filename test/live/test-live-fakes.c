@@ -1,0 +1,261 @@
+/*
+ * test-live-fakes.c - masters that speak badly: each as one of five, where
+ * locking goes on, and each alone, where it is told why nothing goes.
+ */
+#include "check.h"
+
+#include <malloc.h>
+
+#include "live/cluster.h"
+#include "live/fake.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+static struct cluster four;
+
+/* A wrong way to be a master, and what is said of it when it is the only one. */
+struct fault {
+    const char *row;
+    struct fake_plan plan;
+    const char *message;
+};
+
+#define HTTP "HTTP/1.1 400 Bad Request\r\n\r\n"
+#define DIGEST "$40\r\n0123456789012345678901234567890123456789\r\n"
+#define DEEP "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"
+
+static const struct fault faults[] = {
+    {"deaf", {.way = FAKE_DEAF}, "timeout while connecting"},
+    {"silent", {.way = FAKE_SILENT}, "connected, but does not answer"},
+    {"silent later", {.way = FAKE_SILENT, .greets = true}, "no answer within 300 ms"},
+    {"slow", {.way = FAKE_GOOD, .greets = true, .delay_ms = 30000}, "no answer within 300 ms"},
+    {"too slow to greet", {.way = FAKE_GOOD, .delay_ms = 30000}, "connected, but does not answer"},
+    {"garbage", {.way = FAKE_SAYS, .says = HTTP}, "answered with garbage"},
+    {"garbage later", {.way = FAKE_SAYS, .greets = true, .says = HTTP}, "answered with garbage"},
+    {"half a reply", {.way = FAKE_SAYS, .says = "$400\r\nhalf"}, "does not answer"},
+    {"half a reply later",
+     {.way = FAKE_SAYS, .greets = true, .says = "$400\r\nhalf"},
+     "no answer within 300 ms"},
+    {"NOAUTH",
+     {.way = FAKE_SAYS, .says = "-NOAUTH Authentication required.\r\n"},
+     "NOAUTH Authentication required."},
+    {"NOAUTH later",
+     {.way = FAKE_SAYS, .greets = true, .says = "-NOAUTH Authentication required.\r\n"},
+     "NOAUTH Authentication required."},
+    {"LOADING",
+     {.way = FAKE_SAYS, .says = "-LOADING Redis is loading the dataset in memory\r\n"},
+     "LOADING Redis is loading the dataset in memory"},
+    {"LOADING later",
+     {.way = FAKE_SAYS, .greets = true, .says = "-LOADING Redis is loading\r\n"},
+     "LOADING Redis is loading"},
+    {"READONLY later",
+     {.way = FAKE_SAYS, .greets = true, .says = "-READONLY You can't write\r\n"},
+     "READONLY You can't write"},
+    {"out of memory later",
+     {.way = FAKE_SAYS, .greets = true, .says = "-OOM command not allowed\r\n"},
+     "OOM command not allowed"},
+    {"another error later",
+     {.way = FAKE_SAYS, .greets = true, .says = "-ERR unheard of\r\n"},
+     "ERR unheard of"},
+    {"wrong digest", {.way = FAKE_SAYS, .says = DIGEST}, "another digest than ours: not a Redis?"},
+    {"a text for an answer",
+     {.way = FAKE_SAYS, .greets = true, .says = "$2\r\nOK\r\n"},
+     "answered with garbage"},
+    {"numbers", {.way = FAKE_SAYS, .greets = true, .says = ":2\r\n"}, "answered with garbage"},
+    {"two answers for one",
+     {.way = FAKE_SAYS, .greets = true, .says = "-ERR one\r\n-ERR two\r\n"},
+     "said something that nobody asked"},
+    {"deep", {.way = FAKE_SAYS, .greets = true, .says = DEEP}, "answered with garbage"},
+    {"endless bulk", {.way = FAKE_ENDLESS, .says = "$536870912\r\n"}, "answers without end"},
+    {"endless bulk later",
+     {.way = FAKE_ENDLESS, .greets = true, .says = "$536870912\r\n"},
+     "answers without end"},
+    {"endless line later",
+     {.way = FAKE_ENDLESS, .greets = true, .says = "+"},
+     "answers without end"},
+    {"endless array later",
+     {.way = FAKE_ENDLESS, .greets = true, .says = "*2147483647\r\n"},
+     "answered with garbage"},
+    {"closes", {.way = FAKE_CLOSES}, "Server closed the connection"},
+    {"closes later", {.way = FAKE_CLOSES, .greets = true}, "Server closed the connection"},
+};
+
+/* ---- One of five ---- */
+
+/* The four real ones behind it, so that it is the first to be asked. */
+static const char *with_four(const struct fake *fake)
+{
+    static char masters[256];
+
+    (void)snprintf(masters, sizeof masters, "127.0.0.1:%u,%s", fake->port, cluster_masters(&four));
+    return masters;
+}
+
+static void set_timeouts(struct redlock_options *opts)
+{
+    opts->reply_timeout_ms = 300;
+    opts->connect_timeout_ms = 1000;
+}
+
+/* Each call may need a second try on a busy machine; none may fail. */
+static void work(struct pilot *pilot)
+{
+    for (unsigned i = 0; i < 10; i++) {
+        struct redlock_lease *lease;
+
+        CHECK_INT(pilot_lock_for(pilot, "x", 30000, false, 30000, &lease), REDLOCK_OK);
+        CHECK(redlock_remaining_ms(lease) > 0);
+        CHECK_INT(pilot_extend(pilot, lease, 0), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
+    }
+}
+
+static bool has_no_keys(void *arg)
+{
+    (void)arg;
+    return cluster_count(&four, "x", NULL) == 0;
+}
+
+/* Or else it would have disturbed nobody. */
+static bool was_asked(void *arg)
+{
+    const struct fake *fake = arg;
+
+    return fake->filler >= 0 || atomic_load(&fake->seen->commands) > 0;
+}
+
+static void check_one_of_five(const struct fault *fault, enum pilot_kind kind)
+{
+    struct fake fake;
+    struct pilot pilot;
+
+    fake_start(&fake, &fault->plan);
+    cluster_ready(&four, 4);
+    CHECK_INT(pilot_try_open(&pilot, kind, with_four(&fake), set_timeouts), REDLOCK_OK);
+    work(&pilot);
+    CHECK(pilot_until(&pilot, has_no_keys, NULL));
+    CHECK(pilot_until(&pilot, was_asked, &fake));
+    pilot_close(&pilot);
+    fake_stop(&fake);
+}
+
+TEST(one_of_five_on_a_loop)
+{
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        check_row = faults[i].row;
+        check_one_of_five(&faults[i], PILOT_LOOP);
+    }
+}
+
+TEST(one_of_five_where_calls_block)
+{
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        check_row = faults[i].row;
+        check_one_of_five(&faults[i], PILOT_BLOCKING);
+    }
+}
+
+/* Its answers come when nobody waits for them any more, but they do come. */
+TEST(one_of_five_is_late)
+{
+    const struct fault late = {"late", {.way = FAKE_GOOD, .delay_ms = 30}, NULL};
+
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        check_row = pilot_kind_name(kind);
+        check_one_of_five(&late, kind);
+    }
+}
+
+/* ---- Alone ---- */
+
+static const char *alone(const struct fake *fake)
+{
+    static char masters[32];
+
+    (void)snprintf(masters, sizeof masters, "127.0.0.1:%u", fake->port);
+    return masters;
+}
+
+/* That the fakes are good enough to show anything at all. */
+TEST(a_good_fake_grants_all)
+{
+    const struct fake_plan plan = {.way = FAKE_GOOD};
+    struct fake fake;
+    struct pilot pilot;
+
+    fake_start(&fake, &plan);
+    pilot_open(&pilot, PILOT_LOOP, alone(&fake), 0);
+    work(&pilot);
+    pilot_close(&pilot);
+    fake_stop(&fake);
+}
+
+/* What is tried again and again must not add up. */
+static void check_alone(const struct fault *fault)
+{
+    struct fake fake;
+    struct pilot pilot;
+    struct redlock_lease *lease;
+    size_t heap_before;
+
+    fake_start(&fake, &fault->plan);
+    heap_before = mallinfo2().uordblks;
+    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, alone(&fake), set_timeouts), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 0, &lease), REDLOCK_UNREACHABLE);
+        CHECK_HAS(pilot.message, "acquire x: too few masters answered: master 1 (127.0.0.1:");
+        CHECK_HAS(pilot.message, fault->message);
+    }
+    CHECK(mallinfo2().uordblks - heap_before < 1u << 20);
+    pilot_close(&pilot);
+    fake_stop(&fake);
+}
+
+TEST(alone_it_is_told_why)
+{
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        check_row = faults[i].row;
+        check_alone(&faults[i]);
+    }
+}
+
+/* ---- A majority ---- */
+
+/* Three of five, each wrong in a way of its own: no lock, and no hang. */
+TEST(three_of_five)
+{
+    const struct fake_plan plans[] = {
+        {.way = FAKE_SILENT, .greets = true},
+        {.way = FAKE_SAYS, .says = HTTP},
+        {.way = FAKE_CLOSES, .greets = true},
+    };
+    struct fake fakes[3];
+    struct pilot pilot;
+    struct redlock_lease *lease;
+    char masters[128];
+
+    cluster_ready(&four, 4);
+    for (unsigned i = 0; i < 3; i++)
+        fake_start(&fakes[i], &plans[i]);
+    (void)snprintf(
+        masters, sizeof masters, "127.0.0.1:%u,127.0.0.1:%u,127.0.0.1:%u,127.0.0.1:%u,127.0.0.1:%u",
+        fakes[0].port, four.server[0].port, fakes[1].port, four.server[1].port, fakes[2].port);
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        check_row = pilot_kind_name(kind);
+        CHECK_INT(pilot_try_open(&pilot, kind, masters, set_timeouts), REDLOCK_OK);
+        for (unsigned i = 0; i < 5; i++) {
+            CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+            CHECK_HAS(pilot.message, "acquire x: too few masters answered: master 1 (127.0.0.1:");
+        }
+        CHECK(pilot_until(&pilot, has_no_keys, NULL));
+        pilot_close(&pilot);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        fake_stop(&fakes[i]);
+}
+
+CHECK_MAIN({"a_good_fake_grants_all", a_good_fake_grants_all},
+           {"one_of_five_on_a_loop", one_of_five_on_a_loop},
+           {"one_of_five_where_calls_block", one_of_five_where_calls_block},
+           {"one_of_five_is_late", one_of_five_is_late},
+           {"alone_it_is_told_why", alone_it_is_told_why}, {"three_of_five", three_of_five})

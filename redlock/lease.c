@@ -269,6 +269,7 @@ static void publish_deadline(struct redlock_lease *lease)
 void lease_step(struct redlock_lease *lease, struct quorum_event *event)
 {
     struct redlock *rl = lease->rl;
+    quorum_mask owing = lease->q.owing; /* Before the releases of what failed. */
     struct quorum_actions actions;
 
     event->up = rl->up;
@@ -287,8 +288,10 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
             client_make_ready(rl, lease);
         }
     }
-    if (actions.ended)
-        end_op(lease, actions.status);
+    if (!actions.ended)
+        return;
+    lease->silent = event->type == QUORUM_EV_TIMER ? owing : 0;
+    end_op(lease, actions.status);
 }
 
 /* A master without our scripts gets this one in full, and has it then. */
@@ -375,7 +378,7 @@ static void list_troubles(const struct redlock_lease *lease, char *buf, size_t s
         const char *error = master_error(master);
         char silence[48];
 
-        if ((rl->up & lease->q.owing & 1u << m) != 0) {
+        if ((rl->up & lease->silent & 1u << m) != 0) {
             (void)snprintf(silence, sizeof silence, "no answer within %u ms", timeout_ms);
             error = silence;
         }

@@ -43,6 +43,7 @@ struct redlock_lease {
     bool pinned;   /* A callback runs with it. */
     uint8_t op;    /* enum lease_op: what done is about. */
     int8_t status; /* For done. */
+    quorum_mask silent; /* Masters that gave no answer in time, when the operation ended. */
     redlock_done_fn *done;
     void *arg;
     void (*lost)(struct redlock_lease *lease, void *lost_arg);

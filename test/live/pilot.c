@@ -64,6 +64,8 @@ static uint32_t wanted_timeout_ms;
 static void set_timeout(struct redlock_options *opts)
 {
     opts->reply_timeout_ms = wanted_timeout_ms;
+    if (wanted_timeout_ms < PILOT_REPLY_TIMEOUT_MS) /* Then somebody is not to be waited for. */
+        opts->connect_timeout_ms = 2000;
 }
 
 void pilot_open(struct pilot *pilot, enum pilot_kind kind, const char *masters,

@@ -1,0 +1,393 @@
+/*
+ * test-live-faults.c - five real masters, of which some are killed, stopped,
+ * locked up behind a password, or turned into replicas: with one or two down
+ * locking goes on, with three it ends at once, and then it recovers.
+ */
+#include "check.h"
+
+#include <stdatomic.h>
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+#define REPLY_TIMEOUT_MS 500
+
+static struct cluster five;
+
+/* ---- What can happen to a master ---- */
+
+static void demand_password(struct server *server)
+{
+    (void)server_int(server, "CONFIG SET requirepass geheim");
+    (void)server_int(server, "CLIENT KILL TYPE normal"); /* Who is in would stay in. */
+}
+
+/* Of the last one, which nothing happens to. */
+static void make_replica(struct server *server)
+{
+    (void)server_int(server, "REPLICAOF 127.0.0.1 %d", (int)five.server[4].port);
+}
+
+/* Something else is stored under the name that will be locked. */
+static void plant_hash(struct server *server)
+{
+    (void)server_int(server, "HSET x field value");
+}
+
+struct fault {
+    const char *row;
+    void (*strike)(struct server *server);
+    const char *message; /* Said of that master when it keeps us from a lock. */
+};
+
+static const struct fault faults[] = {
+    {"killed", server_kill, "Connection refused"},
+    {"stopped", server_pause, "answer"},
+    {"password", demand_password, "NOAUTH Authentication required."},
+    {"replica", make_replica, "is a replica, not a master"},
+};
+
+#define FAULTS_LEN (sizeof faults / sizeof *faults)
+
+/* ---- Working ---- */
+
+static void work(struct pilot *pilot)
+{
+    for (unsigned i = 0; i < 5; i++) {
+        struct redlock_lease *lease;
+
+        CHECK_INT(pilot_lock_for(pilot, "x", 30000, false, 30000, &lease), REDLOCK_OK);
+        CHECK(redlock_remaining_ms(lease) > 0);
+        CHECK_INT(pilot_extend(pilot, lease, 0), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
+    }
+}
+
+/* Strike some masters before the client is opened, or while it holds a lock. */
+struct strike {
+    const struct fault *fault;
+    unsigned len;
+    bool early;
+};
+
+static void strike(const struct strike *plan)
+{
+    for (unsigned i = 0; i < plan->len; i++)
+        plan->fault->strike(&five.server[i]);
+}
+
+static void open_and_strike(struct pilot *pilot, enum pilot_kind kind, const struct strike *plan,
+                            struct redlock_lease **ret_held)
+{
+    static char row[64];
+
+    (void)snprintf(row, sizeof row, "%u %s %s, %s", plan->len, plan->fault->row,
+                   plan->early ? "before" : "meanwhile", pilot_kind_name(kind));
+    check_row = row;
+    cluster_ready(&five, 5);
+    if (plan->early)
+        strike(plan);
+    pilot_open(pilot, kind, cluster_masters(&five), REPLY_TIMEOUT_MS);
+    if (plan->early)
+        return;
+    CHECK(pilot_until_up(pilot, 5));
+    CHECK_INT(pilot_lock_for(pilot, "held", 50000, true, 0, ret_held), REDLOCK_OK);
+    strike(plan);
+}
+
+static void check_goes_on(enum pilot_kind kind, const struct strike *plan)
+{
+    struct redlock_lease *held = NULL;
+    struct pilot pilot;
+
+    open_and_strike(&pilot, kind, plan, &held);
+    work(&pilot);
+    if (held != NULL) {
+        CHECK(redlock_remaining_ms(held) > 0);
+        CHECK_INT(pilot_extend(&pilot, held, 0), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(&pilot, held), REDLOCK_OK);
+    }
+    pilot_close(&pilot);
+}
+
+/* All faults, early and meanwhile, with either kind of client. */
+static void with_all(unsigned masters, void (*check)(enum pilot_kind, const struct strike *))
+{
+    for (size_t i = 0; i < FAULTS_LEN; i++) {
+        for (unsigned early = 0; early < 2; early++) {
+            struct strike plan = {&faults[i], masters, early};
+
+            check(PILOT_LOOP, &plan);
+            check(PILOT_BLOCKING, &plan);
+        }
+    }
+}
+
+TEST(one_down)
+{
+    with_all(1, check_goes_on);
+}
+
+TEST(two_down)
+{
+    with_all(2, check_goes_on);
+}
+
+/* ---- Three down ---- */
+
+static void heal(void)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct server *server = &five.server[i];
+
+        if (server->pid == 0)
+            server_restart(server);
+        server_resume(server);
+        (void)server_int(server, "CONFIG SET requirepass %s", "");
+        (void)server_int(server, "REPLICAOF NO ONE");
+    }
+}
+
+/* Asked until the masters have been found out; each time it must end. */
+struct question {
+    struct pilot *pilot;
+    const char *message;
+    int status;
+};
+
+static bool is_told_why(void *arg)
+{
+    struct question *question = arg;
+    struct redlock_lease *lease;
+
+    question->status = pilot_lock(question->pilot, "x", NULL, &lease);
+    return question->status != REDLOCK_UNREACHABLE ||
+           strstr(question->pilot->message, question->message) != NULL;
+}
+
+/* It ends, says why, and works again afterwards. */
+static void check_stops(enum pilot_kind kind, const struct strike *plan)
+{
+    struct redlock_lease *held = NULL, *lease;
+    struct pilot pilot;
+    struct question question = {&pilot, plan->fault->message, REDLOCK_OK};
+
+    open_and_strike(&pilot, kind, plan, &held);
+    CHECK(pilot_until(&pilot, is_told_why, &question));
+    CHECK_INT(question.status, REDLOCK_UNREACHABLE);
+    CHECK_HAS(pilot.message, "acquire x: too few masters answered: master 1 (127.0.0.1:");
+    if (held != NULL)
+        CHECK_INT(pilot_extend(&pilot, held, 0), REDLOCK_UNREACHABLE);
+    heal();
+    if (held != NULL) /* What has forgotten it - or never had it - cannot be extended. */
+        (void)pilot_unlock(&pilot, held);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 60000, &lease), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    CHECK(pilot_until_up(&pilot, 5));
+    work(&pilot);
+    pilot_close(&pilot);
+}
+
+TEST(three_down_and_back)
+{
+    with_all(3, check_stops);
+}
+
+/* ---- Lost ---- */
+
+struct loss {
+    atomic_uint runs;
+    uint32_t remaining_ms;
+};
+
+static void on_lost(struct redlock_lease *lease, void *arg)
+{
+    struct loss *loss = arg;
+
+    loss->remaining_ms = redlock_remaining_ms(lease);
+    atomic_fetch_add(&loss->runs, 1);
+}
+
+static bool is_lost(void *arg)
+{
+    struct loss *loss = arg;
+
+    return atomic_load(&loss->runs) > 0;
+}
+
+static int lock_with_loss(struct pilot *pilot, const char *name, struct loss *loss,
+                          struct redlock_lease **ret_lease)
+{
+    struct redlock_lock_options opts;
+
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = 5000;
+    opts.lost_margin_ms = 2000;
+    opts.lost = on_lost;
+    opts.lost_arg = loss;
+    return pilot_lock(pilot, name, &opts, ret_lease);
+}
+
+static bool are_lost(void *arg)
+{
+    struct loss *losses = arg;
+
+    return is_lost(&losses[0]) && is_lost(&losses[1]);
+}
+
+/* Told while there is time left to stop working.  Both kinds at once, because
+ * a lease has to run out. */
+TEST(lost_is_told_before_the_end)
+{
+    struct redlock_lease *leases[PILOT_KINDS];
+    struct loss losses[PILOT_KINDS] = {{.runs = 0}};
+    struct pilot pilots[PILOT_KINDS];
+
+    cluster_ready(&five, 5);
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        pilot_open(&pilots[kind], kind, cluster_masters(&five), REPLY_TIMEOUT_MS);
+        CHECK_INT(
+            lock_with_loss(&pilots[kind], pilot_kind_name(kind), &losses[kind], &leases[kind]),
+            REDLOCK_OK);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        server_pause(&five.server[i]);
+    CHECK(pilot_until(&pilots[PILOT_LOOP], are_lost, losses));
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        check_row = pilot_kind_name(kind);
+        CHECK(losses[kind].remaining_ms > 0);
+        CHECK(losses[kind].remaining_ms <= 2000);
+        CHECK_INT(pilot_extend(&pilots[kind], leases[kind], 0), REDLOCK_LOST);
+        while (redlock_remaining_ms(leases[kind]) > 0)
+            pilot_turn(&pilots[kind]);
+        cluster_nap(); /* It was rounded down, from less than a millisecond. */
+        CHECK_INT(pilot_unlock(&pilots[kind], leases[kind]), REDLOCK_LOST);
+        CHECK_UINT(atomic_load(&losses[kind].runs), 1);
+        CHECK_UINT(pilot_stats(&pilots[kind]).lost, 1);
+        pilot_close(&pilots[kind]);
+    }
+}
+
+/* At once, when the renewal finds that a majority has it no more. */
+TEST(lost_is_told_when_the_keys_are_gone)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease, *other;
+        struct loss loss = {.runs = 0};
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&five, 5);
+        pilot_open(&pilot, kind, cluster_masters(&five), 0);
+        CHECK_INT(lock_with_loss(&pilot, "x", &loss, &lease), REDLOCK_OK);
+        CHECK(pilot_until_up(&pilot, 5));
+        for (unsigned i = 0; i < 5; i++)
+            (void)server_int(&five.server[i], "FLUSHALL");
+        CHECK_INT(pilot_lock(&pilot, "x", NULL, &other), REDLOCK_OK);
+        CHECK(pilot_until(&pilot, is_lost, &loss));
+        CHECK_UINT(loss.remaining_ms, 0);
+        CHECK(redlock_remaining_ms(other) > 0);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
+        CHECK_INT(pilot_unlock(&pilot, other), REDLOCK_OK);
+        pilot_close(&pilot);
+    }
+}
+
+/* ---- What is stored ---- */
+
+TEST(wrong_type_on_one)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&five, 5);
+        plant_hash(&five.server[0]);
+        pilot_open(&pilot, kind, cluster_masters(&five), 0);
+        work(&pilot);
+        CHECK_STR(server_text(&five.server[0], "HGET x field"), "value");
+        pilot_close(&pilot);
+    }
+}
+
+TEST(wrong_type_on_all)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&five, 5);
+        pilot_open(&pilot, kind, cluster_masters(&five), 0);
+        CHECK(pilot_until_up(&pilot, 5));
+        for (unsigned i = 0; i < 5; i++)
+            plant_hash(&five.server[i]);
+        CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_CONTENDED);
+        CHECK_INT(redlock_adopt(pilot.rl, "x", "token", NULL, &lease), REDLOCK_OK);
+        CHECK_INT(pilot_extend(&pilot, lease, 0), REDLOCK_LOST);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
+        for (unsigned i = 0; i < 5; i++)
+            CHECK_STR(server_text(&five.server[i], "HGET x field"), "value");
+        CHECK_UINT(pilot_stats(&pilot).masters_up, 5);
+        pilot_close(&pilot);
+    }
+}
+
+/* Turned into a hash while it is held. */
+TEST(wrong_type_under_a_lease)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    cluster_ready(&five, 5);
+    pilot_open(&pilot, PILOT_LOOP, cluster_masters(&five), 0);
+    CHECK(pilot_until_up(&pilot, 5));
+    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 0, &lease), REDLOCK_OK);
+    for (unsigned i = 0; i < 5; i++) {
+        (void)server_int(&five.server[i], "DEL x");
+        plant_hash(&five.server[i]);
+    }
+    CHECK_INT(pilot_extend(&pilot, lease, 0), REDLOCK_LOST);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
+    CHECK(pilot_until_leases(&pilot, 0));
+    pilot_close(&pilot);
+}
+
+/* Between every two calls, all keys or all scripts of all masters are gone. */
+TEST(flushed_in_between)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&five, 5);
+        pilot_open(&pilot, kind, cluster_masters(&five), 0);
+        CHECK(pilot_until_up(&pilot, 5));
+        for (unsigned round = 0; round < 5; round++) {
+            CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
+            for (unsigned i = 0; i < 5; i++)
+                (void)server_int(&five.server[i], "SCRIPT FLUSH");
+            CHECK_INT(pilot_extend(&pilot, lease, 0), REDLOCK_OK);
+            for (unsigned i = 0; i < 5; i++)
+                (void)server_int(&five.server[i], "SCRIPT FLUSH");
+            CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+
+            CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
+            for (unsigned i = 0; i < 5; i++)
+                (void)server_int(&five.server[i], "FLUSHALL");
+            CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
+        }
+        CHECK_UINT(pilot_stats(&pilot).connects, 5);
+        pilot_close(&pilot);
+    }
+}
+
+CHECK_MAIN({"one_down", one_down}, {"two_down", two_down},
+           {"three_down_and_back", three_down_and_back},
+           {"lost_is_told_before_the_end", lost_is_told_before_the_end},
+           {"lost_is_told_when_the_keys_are_gone", lost_is_told_when_the_keys_are_gone},
+           {"wrong_type_on_one", wrong_type_on_one}, {"wrong_type_on_all", wrong_type_on_all},
+           {"wrong_type_under_a_lease", wrong_type_under_a_lease},
+           {"flushed_in_between", flushed_in_between})

@@ -1,0 +1,250 @@
+/*
+ * test-live-hung.c - masters that stand still (SIGSTOP) or hold commands back
+ * (CLIENT PAUSE), and then go on: late answers are undone, memory stays where
+ * it is, and links come back.
+ */
+#include "check.h"
+
+#include <malloc.h>
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+#define CYCLES 20000
+#define IN_FLIGHT 64
+
+static struct cluster five;
+
+static void open_five(struct pilot *pilot, enum pilot_kind kind, uint32_t reply_timeout_ms)
+{
+    cluster_ready(&five, 5);
+    pilot_open(pilot, kind, cluster_masters(&five), reply_timeout_ms);
+    CHECK(pilot_until_up(pilot, 5));
+}
+
+static bool has_no_keys(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < five.len; i++) {
+        if (server_int(&five.server[i], "DBSIZE") != 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- Late answers ---- */
+
+/* The first masters gave no answer, and nothing is said of the others. */
+static void check_blamed(const char *message, unsigned masters)
+{
+    for (unsigned i = 0; i < five.len; i++) {
+        char blame[80];
+
+        (void)snprintf(blame, sizeof blame, "master %u (127.0.0.1:%u): no answer within 300 ms",
+                       i + 1, five.server[i].port);
+        CHECK((strstr(message, blame) != NULL) == (i < masters));
+    }
+}
+
+/* A majority stands still while it is asked, and finds the command and its undoing when it wakes.
+ */
+TEST(late_success_is_undone)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        open_five(&pilot, kind, 300);
+        for (unsigned i = 0; i < 3; i++)
+            server_pause(&five.server[i]);
+        CHECK_INT(pilot_lock_for(&pilot, "x", 60000, true, 0, &lease), REDLOCK_UNREACHABLE);
+        check_blamed(pilot.message, 3);
+        for (unsigned i = 0; i < 3; i++)
+            server_resume(&five.server[i]);
+        CHECK(pilot_until_leases(&pilot, 0));
+        CHECK(pilot_until(&pilot, has_no_keys, NULL));
+        CHECK(pilot_stats(&pilot).late_yes <= 3);
+        CHECK_INT(pilot_lock_for(&pilot, "x", 60000, true, 30000, &lease), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+        pilot_close(&pilot);
+    }
+}
+
+/* The same by commands that redis itself holds back: the links are well, and
+ * so the answers do come, after the round. */
+TEST(late_answers_are_undone)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        open_five(&pilot, kind, 200);
+        for (unsigned i = 0; i < 3; i++)
+            (void)server_int(&five.server[i], "CLIENT PAUSE 1500 ALL");
+        CHECK_INT(pilot_lock_for(&pilot, "x", 60000, true, 0, &lease), REDLOCK_UNREACHABLE);
+        CHECK(pilot_until_leases(&pilot, 0));
+        CHECK_UINT(pilot_stats(&pilot).late_yes, 3);
+        CHECK(pilot_until(&pilot, has_no_keys, NULL));
+        CHECK_UINT(pilot_stats(&pilot).connects, 5);
+        pilot_close(&pilot);
+    }
+}
+
+/* All say yes, when the lease is over. */
+TEST(too_late_is_told_and_undone)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        open_five(&pilot, kind, 0);
+        for (unsigned i = 0; i < 5; i++)
+            (void)server_int(&five.server[i], "CLIENT PAUSE 1000 ALL");
+        CHECK_INT(pilot_lock_for(&pilot, "x", 300, true, 0, &lease), REDLOCK_TOO_LATE);
+        CHECK_STR(pilot.message, "acquire x: no validity left when the majority had answered");
+        CHECK(pilot_until_leases(&pilot, 0));
+        CHECK(pilot_until(&pilot, has_no_keys, NULL));
+        CHECK_UINT(pilot_stats(&pilot).too_late, 1);
+        pilot_close(&pilot);
+    }
+}
+
+/* ---- Hung and resumed ---- */
+
+TEST(three_of_three_hang_and_resume)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease, *held;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&five, 3);
+        pilot_open(&pilot, kind, cluster_masters(&five), 300);
+        CHECK(pilot_until_up(&pilot, 3));
+        CHECK_INT(pilot_lock_for(&pilot, "held", 60000, true, 30000, &held), REDLOCK_OK);
+        for (unsigned i = 0; i < 3; i++)
+            server_pause(&five.server[i]);
+        for (unsigned i = 0; i < 5; i++)
+            CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+        CHECK_INT(pilot_extend(&pilot, held, 0), REDLOCK_UNREACHABLE);
+        CHECK(redlock_remaining_ms(held) > 0);
+        for (unsigned i = 0; i < 3; i++)
+            server_resume(&five.server[i]);
+        CHECK_INT(pilot_lock_for(&pilot, "x", 10000, true, 30000, &lease), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+        CHECK_INT(pilot_extend(&pilot, held, 0), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(&pilot, held), REDLOCK_OK);
+        CHECK(pilot_until(&pilot, has_no_keys, NULL));
+        pilot_close(&pilot);
+    }
+}
+
+/* ---- Memory ---- */
+
+/* Cycles on a loop, many in flight. */
+struct cycles {
+    struct pilot *pilot;
+    unsigned begun, ended, failed;
+};
+
+static void begin_cycle(struct cycles *cycles);
+
+static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
+{
+    struct cycles *cycles = arg;
+
+    (void)lease;
+    cycles->ended++;
+    cycles->failed += status != REDLOCK_OK;
+    begin_cycle(cycles);
+}
+
+static void on_locked(struct redlock_lease *lease, int status, void *arg)
+{
+    struct cycles *cycles = arg;
+
+    if (status == REDLOCK_OK && redlock_unlock_async(lease, on_unlocked, arg) == REDLOCK_OK)
+        return;
+    cycles->ended++;
+    cycles->failed++;
+    begin_cycle(cycles);
+}
+
+static void begin_cycle(struct cycles *cycles)
+{
+    struct redlock_lock_options opts;
+    char name[32];
+
+    if (cycles->begun == CYCLES)
+        return;
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = 2000; /* What the hung master may still do is over after that. */
+    (void)snprintf(name, sizeof name, "cycle %u", cycles->begun++);
+    if (redlock_lock_async(cycles->pilot->rl, name, &opts, on_locked, cycles, NULL) != REDLOCK_OK)
+        cluster_die("lock: %s", redlock_errmsg(cycles->pilot->rl));
+}
+
+static bool is_over(void *arg)
+{
+    const struct cycles *cycles = arg;
+
+    return cycles->ended == CYCLES;
+}
+
+/* Bytes in use, whoever allocated them. */
+static long heap(void)
+{
+    return (long)mallinfo2().uordblks;
+}
+
+static void run_cycles(struct pilot *pilot)
+{
+    struct cycles cycles = {.pilot = pilot};
+
+    for (unsigned i = 0; i < IN_FLIGHT; i++)
+        begin_cycle(&cycles);
+    CHECK(pilot_until(pilot, is_over, &cycles));
+    CHECK_UINT(cycles.failed, 0);
+}
+
+/*
+ * With all masters well, and then with one that hangs: at most the queue of its
+ * link (32 768 commands of 16 bytes and 8 MiB to send), and leases as long as
+ * the hung master may still store something of them; and when that is over,
+ * next to nothing.
+ */
+TEST(a_hung_master_does_not_grow_our_memory)
+{
+    struct pilot pilot;
+    long before, well, hung, after;
+
+    before = heap();
+    open_five(&pilot, PILOT_LOOP, 0);
+    run_cycles(&pilot);
+    CHECK(pilot_until_leases(&pilot, 0));
+    well = heap();
+    server_pause(&five.server[2]);
+    run_cycles(&pilot);
+    hung = heap();
+    CHECK(pilot_until_leases(&pilot, 0));
+    after = heap();
+    printf("heap: before %ld, well %ld, hung %ld, after %ld\n", before, well, hung, after);
+    CHECK(well - before < 2 << 20);
+    CHECK(hung - well < 32 << 20);
+    CHECK(after - well < 10 << 20);
+    server_resume(&five.server[2]);
+    CHECK(pilot_until_up(&pilot, 5));
+    CHECK(pilot_until(&pilot, has_no_keys, NULL));
+    pilot_close(&pilot);
+    CHECK(heap() - before < 1 << 20);
+}
+
+CHECK_MAIN({"late_success_is_undone", late_success_is_undone},
+           {"late_answers_are_undone", late_answers_are_undone},
+           {"too_late_is_told_and_undone", too_late_is_told_and_undone},
+           {"three_of_three_hang_and_resume", three_of_three_hang_and_resume},
+           {"a_hung_master_does_not_grow_our_memory", a_hung_master_does_not_grow_our_memory})

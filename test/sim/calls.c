@@ -241,7 +241,6 @@ static drift_span validity(uint32_t ttl_ms)
     return drift_deadline(0, ttl_ms * DRIFT_MS, &bound);
 }
 
-/* Options, and what the oracle has to know of them. */
 static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opts)
 {
     drift_span whole;
@@ -258,17 +257,8 @@ static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opt
         opts->lost = on_lost;
         opts->lost_arg = rec;
     }
-    rec->ttl_ms = rec->ttl_low_ms = opts->ttl_ms;
-    rec->renews = !opts->no_renew && opts->max_hold_ms == 0;
-    rec->hears_lost = opts->lost != NULL;
-    rec->margin = opts->lost_margin_ms * DRIFT_MS;
-    if (rec->margin == 0)
-        rec->margin = opts->ttl_ms * DRIFT_MS / 10;
-    if (opts->lost_margin_ms == 0 && rec->margin > whole / 2)
-        rec->margin = whole / 2;
 }
 
-/* 0: the time that was drawn is no limit. */
 static void draw_wait(struct redlock_lock_options *opts)
 {
     const struct plan *plan = &world.plan;
@@ -297,6 +287,25 @@ static void set_probe(struct redlock_lock_options *opts)
     opts->retry_delay_min_ms = run_probe_retry_ms() / 4;
 }
 
+/* What the oracle has to know. */
+static void note_options(struct lease_rec *rec, const struct redlock_lock_options *opts)
+{
+    drift_span whole = validity(opts->ttl_ms);
+
+    rec->ttl_ms = rec->ttl_low_ms = opts->ttl_ms;
+    rec->renews = !opts->no_renew && opts->max_hold_ms == 0;
+    rec->hold_max = opts->max_hold_ms * DRIFT_MS;
+    rec->hears_lost = opts->lost != NULL;
+    rec->margin = opts->lost_margin_ms * DRIFT_MS;
+    if (rec->margin == 0)
+        rec->margin = opts->ttl_ms * DRIFT_MS / 10;
+    if (opts->lost_margin_ms == 0 && rec->margin > whole / 2)
+        rec->margin = whole / 2;
+    rec->pause = opts->retry_delay_min_ms * DRIFT_MS;
+    rec->wait = opts->wait_ms != UINT32_MAX ? opts->wait_ms * DRIFT_MS : DRIFT_NEVER / 2;
+    rec->asked = clock_at(&rec->process->clock, world.now);
+}
+
 void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
 {
     struct lease_rec *rec = new_rec(process, resource);
@@ -311,6 +320,7 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
     rec->is_probe = is_probe;
     if (is_probe)
         set_probe(&opts);
+    note_options(rec, &opts);
     op->span += (opts.wait_ms + world.plan.reply_timeout_ms) * DRIFT_MS;
     if (opts.wait_ms == UINT32_MAX)
         op->span = SIM_NEVER;
@@ -346,6 +356,7 @@ void calls_extend(struct lease_rec *rec, uint32_t ttl_ms)
         rec->ttl_ms = ttl_ms;
         rec->ttl_low_ms = ttl_ms < rec->ttl_low_ms ? ttl_ms : rec->ttl_low_ms;
     }
+    rec->is_extended = true;
     world_note("extend: client, lease, ttl", rec->process->number, rec->number, ttl_ms);
     status = redlock_extend_async(rec->lease, ttl_ms, on_done, op);
     expect("redlock_extend_async", status, REDLOCK_OK);
@@ -420,6 +431,7 @@ void calls_adopt(struct ev_loop *process, unsigned resource, const char *token)
     int status;
 
     draw_options(rec, &opts);
+    note_options(rec, &opts);
     rec->state = REC_ADOPTED;
     world_note("adopt: client, lease", process->number, rec->number, 0);
     is_short = begin_shortage();

@@ -6,6 +6,8 @@
  *            lost is called once, never after any of these;
  *  ends      an operation ends in the time that its options allow, the time
  *            not counted that its process was not given;
+ *  pace      between the beginnings of two rounds is the pause that was asked
+ *            for, but before the last one;
  *  lost      lost is called, and before the deadline unless the process was
  *            stopped meanwhile; not without a reason;
  *  truth     CONTENDED: some master said so in the last round.  A lock that is
@@ -55,10 +57,15 @@ static struct lease_rec *find(struct ev_loop *process, uint32_t serial)
 void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round)
 {
     struct lease_rec *rec = find(process, serial);
+    uint64_t now = process_clock(process);
 
     if (rec == NULL || rec->round == round)
         return;
+    if (rec->round != 0 && now < rec->round_at + rec->pause && now < rec->asked + rec->wait)
+        world_fail("pace", "client %u begins a round %.3f ms after the one before", process->number,
+                   (double)(now - rec->round_at) / 1e6);
     rec->round = round;
+    rec->round_at = clock_at(&process->clock, world.now);
     rec->heard_no = false;
 }
 
@@ -125,7 +132,7 @@ static void check_lock(const struct op *op, int status)
     if (status == REDLOCK_CONTENDED && !rec->heard_no)
         world_fail("truth", "CONTENDED, and no master has said so");
     if (status == REDLOCK_OK && op->process->ahead == 0 &&
-        rec->deadline <= process_clock(op->process))
+        rec->deadline <= process_reading(op->process, world.now))
         world_fail("truth", "a lock gives OK, and nothing is left of it");
     if (validity(rec->ttl_ms) > 4 * world.plan.quick)
         check_health(op, status, false);

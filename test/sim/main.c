@@ -49,19 +49,27 @@ static randombytes_implementation dice = {
 
 /* ---- Failures ---- */
 
-static void on_crash(int signal)
+#define RUN_MAX_S 120 /* Hundreds of times what a run takes under valgrind. */
+
+static void on_crash(int number)
 {
     char line[96];
-    int len = snprintf(line, sizeof line, "seed %" PRIu64 ": VIOLATED assertion: signal %d\n",
-                       world.seed, signal);
+    int len = snprintf(line, sizeof line, "seed %" PRIu64 ": VIOLATED %s: signal %d\n", world.seed,
+                       number == SIGALRM ? "liveness" : "assertion", number);
 
     (void)!write(STDOUT_FILENO, line, (size_t)len);
     _exit(1);
 }
 
+static uint64_t run(uint64_t seed, bool verbose)
+{
+    (void)alarm(RUN_MAX_S); /* The library may hang, too. */
+    return run_seed(seed, verbose);
+}
+
 static void run_twice(uint64_t seed)
 {
-    uint64_t first = run_seed(seed, false), second = run_seed(seed, false);
+    uint64_t first = run(seed, false), second = run(seed, false);
 
     if (first != second)
         world_fail("simulator", "two runs differ: %016" PRIx64 " and %016" PRIx64, first, second);
@@ -144,7 +152,7 @@ static uint64_t run_range(uint64_t first, uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         if (i % AGAIN_EVERY == 0)
             run_twice(first + i);
-        hash = hash * 31 + run_seed(first + i, false);
+        hash = hash * 31 + run(first + i, false);
         if (isatty(STDERR_FILENO) && i % 500 == 499)
             fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " seeds", i + 1, count);
     }
@@ -167,7 +175,7 @@ static uint64_t run_file(const char *path)
     while (fgets(line, sizeof line, file) != NULL) {
         line[strcspn(line, "# \n")] = '\0';
         if (line[0] != '\0')
-            hash = hash * 31 + run_seed(parse(line), false);
+            hash = hash * 31 + run(parse(line), false);
     }
     fclose(file);
     return hash;
@@ -183,12 +191,13 @@ int main(int argc, char **argv)
 
     (void)signal(SIGABRT, on_crash);
     (void)signal(SIGSEGV, on_crash);
+    (void)signal(SIGALRM, on_crash);
     dice_seed(0);
     randombytes_set_implementation(&dice);
     if (sodium_init() < 0)
         return 1;
     if (seed != NULL && *seed != '\0')
-        hash = run_seed(parse(seed), true);
+        hash = run(parse(seed), true);
     else if (argc > 1 && argv[1][0] == '@')
         hash = run_file(argv[1] + 1);
     else

@@ -9,7 +9,8 @@
  *  exclusion   when a belief begins or grows, nobody else believes;
  *  deadline    when one begins or grows, or a key of it changes: the keys of a
  *              majority last longer than it does, by the servers' clocks;
- *  growth      a belief only grows, and never when it had ended;
+ *  growth      a belief only grows, never when it had ended, and not by itself
+ *              when it has lasted for as long as it may;
  *  release     a command deletes no key but the one whose token it names, and
  *              none that is believed in;
  *  token       no token belongs to two rounds.
@@ -218,18 +219,27 @@ static void check_growth(const struct lease_rec *rec, uint64_t deadline)
 {
     uint64_t before = rec->deadline != 0 ? rec->deadline : rec->over;
 
-    if (before != 0 && clock_at(&rec->process->clock, world.now) >= before)
+    if (before != 0 && process_reading(rec->process, world.now) >= before)
         world_fail("growth", "client %u believes again in a lease that was over",
                    rec->process->number);
     if (deadline < before)
         world_fail("growth", "client %u believes in a lease for %.3f ms less than before",
                    rec->process->number, (double)(before - deadline) / 1e6);
+    if (rec->hold_max != 0 && !rec->is_extended &&
+        deadline > rec->granted + rec->hold_max + rec->ttl_ms * DRIFT_MS)
+        world_fail("growth",
+                   "client %u renews a lease that it has held for %.3f ms, its limit "
+                   "is %.3f ms",
+                   rec->process->number, (double)(process_clock(rec->process) - rec->granted) / 1e6,
+                   (double)rec->hold_max / 1e6);
 }
 
 static void on_belief(struct lease_rec *rec, uint64_t deadline)
 {
     const char *token = redlock_token(rec->lease);
 
+    if (rec->granted == 0)
+        rec->granted = process_clock(rec->process);
     check_growth(rec, deadline);
     if (rec->deadline == 0) {
         tally.grants++;

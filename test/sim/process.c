@@ -145,16 +145,27 @@ drift_time loop_now(const struct loop *loop)
     return clock_at(&process->clock, process_now(process));
 }
 
+uint64_t process_reading(struct ev_loop *process, sim_time at)
+{
+    const bool in_turn = process->in_turn, observed = process->observed;
+    const sim_time ahead = process->ahead;
+    uint64_t reading;
+
+    process->in_turn = process->observed = true;
+    process->ahead = at - world.now;
+    reading = loop_now(&loops[process->number]);
+    process->in_turn = in_turn;
+    process->observed = observed;
+    process->ahead = ahead;
+    return reading;
+}
+
 /* A timer of a loop runs for a span, whatever the clock says meanwhile. */
 void loop_wake_at(struct loop *loop, drift_time at)
 {
     struct ev_loop *process = loop->process;
-    bool observed = process->observed;
-    drift_span span;
+    drift_span span = drift_until(process_reading(process, process_now(process)), at);
 
-    process->observed = true;
-    span = drift_until(loop_now(loop), at);
-    process->observed = observed;
     process->wake_at = clock_when(&process->clock, drift_add(process_clock(process), span));
     if (span == 0 || !world.plan.enabled[FAULT_EARLY_WAKE] || !dice_chance(30))
         return;

@@ -395,6 +395,8 @@ void process_pause(struct ev_loop *process, sim_time span);
 /* The true instant that it is at. */
 sim_time process_now(const struct ev_loop *process);
 uint64_t process_clock(const struct ev_loop *process);
+/* What the library would read on its clock at that instant. */
+uint64_t process_reading(struct ev_loop *process, sim_time at);
 /* Something is wrong for it until then. */
 void process_sicken(struct ev_loop *process, sim_time until);
 /* All was well since then. */
@@ -436,7 +438,11 @@ struct lease_rec {
     uint32_t ttl_ms;     /* The latest asked for, */
     uint32_t ttl_low_ms; /* and the shortest. */
     drift_span margin;   /* Between lost and the deadline, if the lease allows. */
+    drift_span pause;    /* The least between two rounds. */
+    drift_span wait;     /* No new round later, or only one. */
+    drift_span hold_max; /* No renewal later; 0: no limit. */
     bool renews;         /* For as long as it can. */
+    bool is_extended;    /* By the program. */
     bool hears_lost;     /* Has a callback. */
     bool is_probe;
     bool lost_told;
@@ -446,7 +452,10 @@ struct lease_rec {
     uint64_t deadline;  /* On the client's clock: of the belief; 0: none. */
     uint64_t over;      /* The deadline of a belief that ended unasked. */
     sim_time published; /* When it began, or grew. */
+    uint64_t asked;     /* On the client's clock: when the lock was asked for. */
+    uint64_t granted;   /* Likewise, when it was seen to be held first. */
     uint32_t round;     /* The latest, */
+    uint64_t round_at;  /* when it began, */
     bool heard_no;      /* and a master has said no in it. */
 };
 

@@ -282,8 +282,10 @@ static int run_command(struct run *run)
 static int release(struct run *run)
 {
     char name[CLI_NAMES_SHOWN_MAX];
-    int code = session_unlock(&run->session, run->lease);
+    int code;
 
+    run->session.quiet = run->lost; /* The worse has been said. */
+    code = session_unlock(&run->session, run->lease);
     if (run->lost)
         return CLI_LOST;
     if (code == CLI_LOST) {

@@ -94,7 +94,7 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     (void)lease;
     session->done = true;
     session->status = status;
-    if (status != REDLOCK_OK)
+    if (status != REDLOCK_OK && !session->quiet)
         cli_say("%s", redlock_errmsg(session->rl));
 }
 

@@ -1,0 +1,483 @@
+/*
+ * test-live-links.c - the ways to a master: host names, both families of
+ * addresses, unix sockets, passwords, databases; and a thousand reconnects.
+ *
+ * getaddrinfo() is ours for names under .test (the linker's --wrap), so that
+ * what a resolver says does not depend on where this runs.
+ */
+#include "check.h"
+
+#include <dirent.h>
+#include <malloc.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "live/cluster.h"
+#include "live/fake.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+static struct cluster five;
+
+/* ---- Names ---- */
+
+static atomic_bool resolver_hangs; /* For slow.test. */
+
+int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret)
+{
+    if (strcmp(node, "none.test") == 0)
+        return EAI_NONAME;
+    if (strcmp(node, "slow.test") == 0) {
+        while (atomic_load(&resolver_hangs))
+            cluster_nap();
+        return __real_getaddrinfo("127.0.0.1", service, hints, ret);
+    }
+    return __real_getaddrinfo(node, service, hints, ret);
+}
+
+/* ---- Lists of masters ---- */
+
+/* All of them in this form: before, port, after. */
+static const char *written(const char *before, const char *after)
+{
+    static char lists[2][1024];
+    static unsigned turn;
+    char *list = lists[turn ^= 1];
+    size_t len = 0;
+
+    for (unsigned i = 0; i < five.len; i++)
+        len += (size_t)snprintf(list + len, sizeof lists[0] - len, "%s%s%u%s", i > 0 ? "," : "",
+                                before, five.server[i].port, after);
+    return list;
+}
+
+/* The first of them in this form, the others as usual. */
+static const char *first_written(const char *before, unsigned port, const char *after)
+{
+    static char list[1024];
+    const char *others = strchr(cluster_masters(&five), ',');
+
+    (void)snprintf(list, sizeof list, "%s%u%s%s", before, port, after, others);
+    return list;
+}
+
+/* ---- Working ---- */
+
+static bool has_no_key(void *arg)
+{
+    (void)arg;
+    return cluster_count(&five, "x", NULL) == 0;
+}
+
+static void work(struct pilot *pilot)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct redlock_lease *lease;
+
+        CHECK_INT(pilot_lock_for(pilot, "x", 30000, true, 30000, &lease), REDLOCK_OK);
+        CHECK_INT(pilot_extend(pilot, lease, 0), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
+    }
+    CHECK(pilot_until(pilot, has_no_key, NULL));
+}
+
+static bool has_one_client_each(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < five.len; i++) {
+        if (server_clients(&five.server[i]) != 1)
+            return false;
+    }
+    return true;
+}
+
+/* Either kind of client works with all of these masters, over one connection each. */
+static void check_works(const char *masters)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+
+        pilot_open(&pilot, kind, masters, 0);
+        work(&pilot);
+        CHECK(pilot_until_up(&pilot, five.len));
+        CHECK(pilot_until(&pilot, has_one_client_each, NULL));
+        pilot_close(&pilot);
+    }
+}
+
+static void set_timeouts(struct redlock_options *opts)
+{
+    opts->connect_timeout_ms = 1000;
+}
+
+/* They work with four of five; and asked why not all, say this. */
+static void check_works_but_one(const char *masters, const char *message)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        CHECK_INT(pilot_try_open(&pilot, kind, masters, set_timeouts), REDLOCK_OK);
+        work(&pilot);
+        CHECK(pilot_until_up(&pilot, 4));
+        for (unsigned i = 1; i < 4; i++)
+            server_kill(&five.server[i]);
+        CHECK(pilot_until_up(&pilot, 1));
+        CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+        CHECK_HAS(pilot.message, message);
+        pilot_close(&pilot);
+        cluster_ready(&five, 5);
+    }
+}
+
+/* ---- Places ---- */
+
+TEST(unix_sockets)
+{
+    char masters[5 * 128] = "", one[128];
+
+    cluster_ready(&five, 5);
+    for (unsigned i = 0; i < 5; i++) {
+        (void)snprintf(one, sizeof one, "%s%s%s", i > 0 ? " " : "", i % 2 ? "unix:" : "unix://",
+                       five.server[i].socket);
+        strcat(masters, one);
+    }
+    check_works(masters);
+}
+
+TEST(no_unix_socket)
+{
+    cluster_ready(&five, 5);
+    check_works_but_one(first_written("unix:///nowhere/", 1, ".sock"),
+                        "master 1 (unix:/nowhere/1.sock): No such file or directory");
+    check_works_but_one(first_written("unix:///dev/null?db=", 1, ""),
+                        "master 1 (unix:/dev/null?db=1): Connection refused");
+}
+
+static bool has_ipv6(void)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    bool bound = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return bound;
+}
+
+TEST(ipv6)
+{
+    cluster_ready(&five, 5);
+    if (!has_ipv6()) {
+        printf("ipv6: SKIPPED, this machine has no ::1\n");
+        return;
+    }
+    check_works(written("[::1]:", ""));
+    check_works(written("redis://[0:0:0:0:0:0:0:1]:", "/0"));
+}
+
+TEST(host_names)
+{
+    cluster_ready(&five, 5);
+    check_works(written("localhost:", ""));
+    check_works(written("slow.test:", ""));
+}
+
+TEST(no_such_host)
+{
+    cluster_ready(&five, 5);
+    check_works_but_one(
+        first_written("none.test:", 1, ""),
+        "master 1 (none.test:1): cannot resolve the name: Name or service not known");
+}
+
+/* The client may be gone when the resolver comes back, or time out before. */
+TEST(slow_resolver)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&five, 5);
+        atomic_store(&resolver_hangs, true);
+        pilot_open(&pilot, kind, written("slow.test:", ""), 0);
+        pilot_turn(&pilot);
+        pilot_close(&pilot);
+        CHECK_INT(pilot_try_open(&pilot, kind, written("slow.test:", ""), set_timeouts),
+                  REDLOCK_OK);
+        CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+        CHECK_HAS(pilot.message, "timeout while resolving the name");
+        atomic_store(&resolver_hangs, false);
+        work(&pilot);
+        pilot_close(&pilot);
+    }
+}
+
+/* ---- Logins and databases ---- */
+
+static void add_user(const char *rights)
+{
+    for (unsigned i = 0; i < five.len; i++) {
+        char command[256];
+
+        (void)snprintf(command, sizeof command,
+                       "ACL SETUSER tester reset on >geheim@:/%%%% ~* &* %s", rights);
+        (void)server_int(&five.server[i], command);
+    }
+}
+
+TEST(user_and_password)
+{
+    cluster_ready(&five, 5);
+    add_user("+@all");
+    check_works(written("redis://tester:geheim%40%3A%2F%25@127.0.0.1:", ""));
+    check_works(written("tester:geheim%40:/%25@127.0.0.1:", "/2"));
+}
+
+TEST(password_alone)
+{
+    cluster_ready(&five, 5);
+    for (unsigned i = 0; i < five.len; i++)
+        (void)server_int(&five.server[i], "CONFIG SET requirepass geheim");
+    check_works(written(":geheim@127.0.0.1:", ""));
+}
+
+/* What a user needs at the least. */
+TEST(user_of_few_rights)
+{
+    cluster_ready(&five, 5);
+    add_user("-@all +set +get +del +pttl +pexpire +evalsha +eval +script|load");
+    check_works(written("tester:geheim%40:/%25@127.0.0.1:", ""));
+}
+
+static char spoken[64 * 1024]; /* All that was logged, and all messages. */
+static size_t spoken_len;
+
+static void listen_to(void *arg, enum redlock_level level, const char *message)
+{
+    (void)arg, (void)level;
+    spoken_len +=
+        (size_t)snprintf(spoken + spoken_len, sizeof spoken - spoken_len, "%s\n", message);
+}
+
+static void set_log(struct redlock_options *opts)
+{
+    opts->log = listen_to;
+}
+
+/* Each row is refused, in its own words, and nobody hears the secrets. */
+struct refusal {
+    const char *row, *before, *after, *message;
+};
+
+static const struct refusal refusals[] = {
+    {"no password", "127.0.0.1:", "", "NOAUTH Authentication required."},
+    {"wrong password", ":verraten@127.0.0.1:", "", "AUTH: WRONGPASS invalid username-password"},
+    {"wrong user", "redis://mallory:verraten@127.0.0.1:", "/1",
+     "AUTH: WRONGPASS invalid username-password"},
+    {"password of the user alone", "redis://tester:verraten@127.0.0.1:", "",
+     "AUTH: WRONGPASS invalid username-password"},
+    {"no such database", ":geheim@127.0.0.1:", "/4711", "SELECT: ERR DB index is out of range"},
+};
+
+TEST(refused_without_betraying)
+{
+    cluster_ready(&five, 5);
+    add_user("+@all");
+    for (unsigned i = 0; i < five.len; i++) {
+        (void)server_int(&five.server[i], "CONFIG SET requirepass geheim");
+        (void)server_int(&five.server[i], "CLIENT KILL TYPE normal");
+    }
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+            const struct refusal *refusal = &refusals[i];
+            struct redlock_lease *lease;
+            struct pilot pilot;
+
+            check_row = refusal->row;
+            spoken_len = 0;
+            CHECK_INT(
+                pilot_try_open(&pilot, kind, written(refusal->before, refusal->after), set_log),
+                REDLOCK_OK);
+            CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+            pilot_close(&pilot);
+            CHECK_HAS(spoken, refusal->message);
+            CHECK_HAS(pilot.message, "acquire x: too few masters answered: master 1 (127.0.0.1:");
+            CHECK_HAS(pilot.message, refusal->message);
+            listen_to(NULL, REDLOCK_LOG_ERROR, pilot.message);
+            CHECK(strstr(spoken, "verraten") == NULL);
+            CHECK(strstr(spoken, "geheim") == NULL);
+        }
+    }
+}
+
+static bool has_a_key_in_db_3(void *arg)
+{
+    (void)arg;
+    return strstr(server_text(&five.server[0], "INFO keyspace"), "db3:keys=1") != NULL;
+}
+
+TEST(databases)
+{
+    struct redlock_lease *lease, *other;
+    struct pilot zero, three;
+
+    cluster_ready(&five, 5);
+    pilot_open(&zero, PILOT_LOOP, cluster_masters(&five), 0);
+    pilot_open(&three, PILOT_LOOP, written("127.0.0.1:", "/3"), 0);
+    CHECK(pilot_until_up(&three, 5));
+    CHECK_INT(pilot_lock(&three, "x", NULL, &lease), REDLOCK_OK);
+    CHECK_UINT(cluster_count(&five, "x", NULL), 0);
+    CHECK(pilot_until(&three, has_a_key_in_db_3, NULL));
+    CHECK_INT(pilot_lock(&zero, "x", NULL, &other), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(&zero, other), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(&three, lease), REDLOCK_OK);
+    pilot_close(&zero);
+    pilot_close(&three);
+}
+
+/* ---- Connections ---- */
+
+static unsigned open_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned len = 0;
+
+    if (dir == NULL)
+        cluster_die("no /proc");
+    while (readdir(dir) != NULL)
+        len++;
+    (void)closedir(dir);
+    return len;
+}
+
+static long heap(void)
+{
+    return (long)mallinfo2().uordblks;
+}
+
+struct connects {
+    struct pilot *pilot;
+    uint64_t wanted;
+};
+
+static bool has_connects(void *arg)
+{
+    const struct connects *connects = arg;
+
+    return pilot_stats(connects->pilot).connects >= connects->wanted &&
+           pilot_stats(connects->pilot).masters_up == five.len;
+}
+
+static void reconnect(struct pilot *pilot, unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds; i++) {
+        struct connects connects = {pilot, pilot_stats(pilot).connects + five.len};
+        struct redlock_lease *lease;
+
+        for (unsigned m = 0; m < five.len; m++)
+            (void)server_int(&five.server[m], "CLIENT KILL TYPE normal");
+        CHECK(pilot_until(pilot, has_connects, &connects));
+        CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
+    }
+}
+
+/* 5 masters times 100 rounds times 2 kinds of client. */
+TEST(a_thousand_reconnects)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+        unsigned descriptors;
+        long bytes;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&five, 5);
+        pilot_open(&pilot, kind, cluster_masters(&five), 0);
+        CHECK(pilot_until_up(&pilot, 5));
+        reconnect(&pilot, 10); /* Let buffers grow to what they need. */
+        CHECK(pilot_until_leases(&pilot, 0));
+        descriptors = open_descriptors();
+        bytes = heap();
+        reconnect(&pilot, 90);
+        CHECK(pilot_until_leases(&pilot, 0));
+        CHECK_UINT(open_descriptors(), descriptors);
+        CHECK(heap() - bytes < 256 << 10); /* The last leases stay for a while: see LEASE_SPENT. */
+        CHECK(pilot_until(&pilot, has_one_client_each, NULL));
+        CHECK_UINT(pilot_stats(&pilot).connects, 5 + 500);
+        pilot_close(&pilot);
+    }
+}
+
+static void open_and_close(unsigned clients)
+{
+    for (unsigned i = 0; i < clients; i++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        pilot_open(&pilot, i % 2 ? PILOT_LOOP : PILOT_BLOCKING, cluster_masters(&five), 0);
+        CHECK_INT(pilot_lock_for(&pilot, "x", 30000, true, 30000, &lease), REDLOCK_OK);
+        if (i % 3 == 0)
+            CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+        pilot_close(&pilot);
+    }
+}
+
+TEST(a_hundred_clients)
+{
+    unsigned descriptors;
+    long bytes;
+
+    cluster_ready(&five, 5);
+    open_and_close(10);
+    descriptors = open_descriptors();
+    bytes = heap();
+    open_and_close(100);
+    CHECK_UINT(open_descriptors(), descriptors);
+    CHECK(heap() - bytes < 64 << 10);
+}
+
+static bool has_seven_connections(void *arg)
+{
+    const struct fake *fake = arg;
+
+    return atomic_load(&fake->seen->connections) >= 7;
+}
+
+/* A master that closes at once is tried again after 50 ms, and then after twice
+ * as long each time, less up to a half: seven attempts take 1.575 s or more. */
+TEST(no_storm)
+{
+    const struct fake_plan plan = {.way = FAKE_CLOSES};
+    struct fake fake;
+    struct pilot pilot;
+    double begun_s;
+    char masters[32];
+
+    fake_start(&fake, &plan);
+    (void)snprintf(masters, sizeof masters, "127.0.0.1:%u", fake.port);
+    begun_s = cluster_now_s();
+    pilot_open(&pilot, PILOT_LOOP, masters, 0);
+    CHECK(pilot_until(&pilot, has_seven_connections, &fake));
+    CHECK(cluster_now_s() - begun_s > 1.5);
+    pilot_close(&pilot);
+    fake_stop(&fake);
+}
+
+CHECK_MAIN({"unix_sockets", unix_sockets}, {"no_unix_socket", no_unix_socket}, {"ipv6", ipv6},
+           {"host_names", host_names}, {"no_such_host", no_such_host},
+           {"slow_resolver", slow_resolver}, {"user_and_password", user_and_password},
+           {"password_alone", password_alone}, {"user_of_few_rights", user_of_few_rights},
+           {"refused_without_betraying", refused_without_betraying}, {"databases", databases},
+           {"a_thousand_reconnects", a_thousand_reconnects},
+           {"a_hundred_clients", a_hundred_clients}, {"no_storm", no_storm})

@@ -100,13 +100,22 @@ static void drop_extend(struct redlock_lease *lease)
     lease->ready_done = false;
 }
 
+/* The caller may free lost_arg when the call returns: wait for a lost that
+ * runs.  The lease stays, as it is neither owned nor settled. */
+static void leave_lost(struct redlock_lease *lease)
+{
+    lease->lost = NULL;
+    while (lease->in_lost)
+        blocking_wait_change(lease->rl->blocking);
+}
+
 /* ---- On the caller's loop ---- */
 
 int redlock_lock_async(struct redlock *rl, const char *resource,
                        const struct redlock_lock_options *opts, redlock_done_fn *done, void *arg,
                        struct redlock_lease **ret_lease)
 {
-    struct redlock_lease *lease;
+    struct redlock_lease *lease = NULL;
     int status = client_enter(rl);
 
     if (status != REDLOCK_OK)
@@ -199,14 +208,14 @@ void redlock_cancel(struct redlock_lease *lease)
 
 static void begin_wait(struct redlock_lease *lease, struct waiter *waiter)
 {
-    blocking_wait(lease->rl->blocking, waiter);
+    blocking_begin_wait(lease->rl->blocking, waiter);
     lease->waiter = waiter;
 }
 
 int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_lock_options *opts,
                  struct redlock_lease **ret_lease)
 {
-    struct redlock_lease *lease;
+    struct redlock_lease *lease = NULL;
     struct waiter waiter;
     int status = client_enter(rl);
 
@@ -263,7 +272,7 @@ int redlock_unlock(struct redlock_lease *lease)
         return error_wrap(status, "release");
     drop_extend(lease);
     lease->owned = false;
-    lease->lost = NULL;
+    leave_lost(lease);
     begin_wait(lease, &waiter);
     start(lease, LEASE_OP_UNLOCK, QUORUM_EV_RELEASE, 0);
     lease_reap(lease);
@@ -276,7 +285,7 @@ int redlock_unlock(struct redlock_lease *lease)
 int redlock_adopt(struct redlock *rl, const char *resource, const char *token,
                   const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
-    struct redlock_lease *lease;
+    struct redlock_lease *lease = NULL;
     int status = client_enter(rl);
 
     if (status != REDLOCK_OK)
@@ -311,6 +320,8 @@ int redlock_detach(struct redlock_lease *lease)
         client_leave(rl);
         return error_set(REDLOCK_E_STATE, "detach: a call with the lease is under way");
     }
+    lease->owned = false;
+    leave_lost(lease);
     give_up(lease, &event);
     client_leave(rl);
     return REDLOCK_OK;
@@ -320,7 +331,7 @@ uint32_t redlock_remaining_ms(const struct redlock_lease *lease)
 {
     drift_time deadline;
 
-    if (lease == NULL)
+    if (lease == NULL || client_is_forked(lease->rl))
         return 0;
     deadline = atomic_load_explicit(&lease->deadline, memory_order_relaxed);
     return deadline != 0 ? drift_to_ms(drift_until(loop_now(lease->rl->loop), deadline)) : 0;

@@ -8,7 +8,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <ev.h>
 
@@ -43,14 +45,8 @@ static void on_stop(struct ev_loop *ev, ev_async *stop, int events)
 static void before_sleep(struct ev_loop *ev)
 {
     struct blocking *blocking = ev_userdata(ev);
-    struct waiter *waiter, *next = blocking->woken;
 
-    blocking->woken = NULL;
     blocking_unlock(blocking);
-    while ((waiter = next) != NULL) {
-        next = waiter->next; /* It is on the stack of a thread that now goes on. */
-        (void)sem_post(&waiter->done);
-    }
 }
 
 static void after_sleep(struct ev_loop *ev)
@@ -67,7 +63,7 @@ static void *run(void *arg)
     blocking_lock(blocking);
     if (!blocking->stopping)
         ev_run(blocking->ev, 0);
-    before_sleep(blocking->ev);
+    blocking_unlock(blocking);
     return NULL;
 }
 
@@ -89,6 +85,7 @@ struct blocking *blocking_new(struct redlock *rl)
 {
     struct blocking *blocking = calloc(1, sizeof *blocking);
     pthread_condattr_t attr;
+    int probe;
 
     if (blocking == NULL)
         return NULL;
@@ -96,6 +93,10 @@ struct blocking *blocking_new(struct redlock *rl)
     blocking->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
     if (blocking->ev == NULL)
         goto fail_loop;
+    probe = eventfd(0, EFD_CLOEXEC); /* libev aborts if it gets none. */
+    if (probe < 0)
+        goto fail_probe;
+    (void)close(probe);
     ev_set_userdata(blocking->ev, blocking);
     ev_set_loop_release_cb(blocking->ev, before_sleep, after_sleep);
     ev_async_init(&blocking->stop, on_stop);
@@ -107,6 +108,8 @@ struct blocking *blocking_new(struct redlock *rl)
     (void)pthread_condattr_destroy(&attr);
     return blocking;
 
+fail_probe:
+    ev_loop_destroy(blocking->ev);
 fail_loop:
     free(blocking);
     return NULL;
@@ -176,7 +179,19 @@ bool blocking_is_crowded(const struct blocking *blocking)
 
 void blocking_unlock(struct blocking *blocking)
 {
+    struct waiter *waiter, *next = blocking->woken;
+
+    blocking->woken = NULL;
     (void)pthread_mutex_unlock(&blocking->mutex);
+    while ((waiter = next) != NULL) {
+        next = waiter->next; /* It is on the stack of a thread that now goes on. */
+        (void)sem_post(&waiter->done);
+    }
+}
+
+void blocking_wait_change(struct blocking *blocking)
+{
+    (void)pthread_cond_wait(&blocking->idle, &blocking->mutex);
 }
 
 bool blocking_is_self(const struct blocking *blocking)
@@ -186,7 +201,7 @@ bool blocking_is_self(const struct blocking *blocking)
 
 /* ---- Waiting ---- */
 
-void blocking_wait(struct blocking *blocking, struct waiter *waiter)
+void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter)
 {
     (void)sem_init(&waiter->done, 0, 0);
     waiter->message[0] = 0;
@@ -195,8 +210,13 @@ void blocking_wait(struct blocking *blocking, struct waiter *waiter)
 
 int blocking_end_wait(struct waiter *waiter)
 {
+    int before;
+
+    /* The waiter is on this thread's stack: it cannot be cancelled away. */
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     while (sem_wait(&waiter->done) != 0 && errno == EINTR)
         ;
+    (void)pthread_setcancelstate(before, NULL);
     (void)sem_destroy(&waiter->done);
     /* An empty one, too: the thread may have one from the beginning of the call. */
     return error_set(waiter->status, "%s", waiter->message);
@@ -217,7 +237,7 @@ void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status)
 
 void blocking_idle(struct blocking *blocking)
 {
-    (void)pthread_cond_signal(&blocking->idle);
+    (void)pthread_cond_broadcast(&blocking->idle);
 }
 
 void blocking_wait_idle(struct blocking *blocking, drift_span at_most)

@@ -52,11 +52,13 @@ bool blocking_is_self(const struct blocking *blocking);
 
 /* Under the mutex: wait until the client has no leases left, at most so long. */
 void blocking_wait_idle(struct blocking *blocking, drift_span at_most);
-/* Under the mutex: it has none. */
+/* Under the mutex: it has none, or a callback returned. */
 void blocking_idle(struct blocking *blocking);
+/* Under the mutex: wait for the above. */
+void blocking_wait_change(struct blocking *blocking);
 
 /* Under the mutex: a call begins to wait. */
-void blocking_wait(struct blocking *blocking, struct waiter *waiter);
+void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter);
 /* Not under the mutex: until it is woken, and then its status. */
 int blocking_end_wait(struct waiter *waiter);
 

@@ -36,7 +36,7 @@ static void watch_forks(void)
     (void)pthread_atfork(NULL, NULL, on_fork);
 }
 
-static bool is_forked(const struct redlock *rl)
+bool client_is_forked(const struct redlock *rl)
 {
     return atomic_load_explicit(&forks, memory_order_relaxed) != rl->forks;
 }
@@ -134,6 +134,7 @@ static int make_parts(struct redlock *rl)
 
 int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
 {
+    struct blocking *blocking;
     struct redlock *rl;
     int status;
 
@@ -166,14 +167,12 @@ int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
     *ret_rl = rl;
     return REDLOCK_OK;
 
-fail_parts : {
-    struct blocking *blocking = rl->blocking;
-
+fail_parts:
+    blocking = rl->blocking;
     free_client(rl);
     if (blocking != NULL)
         blocking_free(blocking);
     return status;
-}
 }
 
 /* Undo every lease; calls under way end with E_STATE. */
@@ -234,11 +233,15 @@ struct redlock *redlock_close(struct redlock *rl)
 {
     if (rl == NULL)
         return NULL;
-    if (is_forked(rl)) {
+    if (client_is_forked(rl)) {
         close_forked(rl);
         return NULL;
     }
     if (rl->blocking != NULL) {
+        if (blocking_is_self(rl->blocking)) {
+            (void)error_set(REDLOCK_E_STATE, "close: from a callback of a blocking client");
+            return rl; /* A thread cannot wait for its own end. */
+        }
         close_blocking(rl);
         return NULL;
     }
@@ -258,7 +261,7 @@ int client_enter(struct redlock *rl)
     error_clear();
     if (rl == NULL)
         return error_set(REDLOCK_E_INVAL, "the client is NULL");
-    if (is_forked(rl))
+    if (client_is_forked(rl))
         return error_set(REDLOCK_E_STATE, "the client belongs to the process before the fork");
     if (rl->blocking != NULL)
         blocking_lock(rl->blocking);
@@ -271,22 +274,27 @@ int client_enter(struct redlock *rl)
 
 void client_leave(struct redlock *rl)
 {
-    client_arm(rl);
-    if (rl->blocking == NULL)
-        return; /* The loop flushes before it sleeps. */
+    if (rl->blocking == NULL) {
+        client_arm(rl); /* The loop flushes before it sleeps. */
+        return;
+    }
     if (blocking_is_crowded(rl->blocking))
         loop_kick(rl->loop);
     else
-        client_flush(rl);
+        client_flush(rl); /* A link that breaks over it sets alarms: arm last. */
+    client_arm(rl);
     blocking_unlock(rl->blocking);
 }
+
+#define STATS_SIZE_MAX 4096 /* No source: more is a size that was never set. */
 
 int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
 {
     size_t size;
     int status;
 
-    if (ret_stats == NULL || ret_stats->size < sizeof ret_stats->size)
+    if (ret_stats == NULL || ret_stats->size < sizeof ret_stats->size ||
+        ret_stats->size > STATS_SIZE_MAX)
         return error_set(REDLOCK_E_INVAL, "stats: NULL, or its size is not set");
     status = client_enter(rl);
     if (status != REDLOCK_OK)
@@ -296,6 +304,8 @@ int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
     rl->stats.masters = rl->options.masters_len;
     rl->stats.masters_up = (uint32_t)__builtin_popcount(rl->up);
     memcpy(ret_stats, &rl->stats, size);
+    if (ret_stats->size > size) /* A newer caller's: what we do not count is 0. */
+        memset((char *)ret_stats + size, 0, ret_stats->size - size);
     client_leave(rl);
     return REDLOCK_OK;
 }
@@ -313,7 +323,8 @@ void client_on_reply(struct redlock *rl, unsigned master, const struct master_as
         return;
     }
     if (lease != NULL && (uint32_t)lease->serial == ask->serial)
-        lease_on_reply(lease, master, ask->ask, (enum quorum_command)ask->command, reply);
+        lease_on_reply(lease, master, ask->ask, (enum quorum_command)ask->command, ask->in_full,
+                       reply);
 }
 
 void client_set_up(struct redlock *rl, unsigned master, bool up)
@@ -341,17 +352,37 @@ void client_on_link(struct redlock *rl, unsigned master, bool up, bool coming)
     }
 }
 
+void client_on_room(struct redlock *rl, unsigned master)
+{
+    quorum_mask bit = (quorum_mask)(1u << master);
+
+    client_set_up(rl, master, true);
+    for (uint32_t i = 0; i < rl->slots_len && (rl->up & bit); i++) {
+        struct redlock_lease *lease = rl->slots[i];
+        struct quorum_event event = {.type = QUORUM_EV_TIMER}; /* Early does no harm. */
+
+        if (lease == NULL || !quorum_must_release(&lease->q, master))
+            continue;
+        lease_step(lease, &event);
+        lease_reap(lease);
+    }
+}
+
+static struct redlock_lease *lease_of(struct alarm *alarm)
+{
+    void *lease = (char *)alarm - offsetof(struct redlock_lease, alarm);
+
+    return lease;
+}
+
 void client_on_timer(struct redlock *rl)
 {
     drift_time now = loop_now(rl->loop);
     struct alarm *alarm;
 
     rl->armed = DRIFT_NEVER;
-    while ((alarm = alarm_ring(&rl->alarms, now)) != NULL) {
-        char *lease = (char *)alarm - offsetof(struct redlock_lease, alarm);
-
-        lease_on_alarm((struct redlock_lease *)(void *)lease, now);
-    }
+    while ((alarm = alarm_ring(&rl->alarms, now)) != NULL)
+        lease_on_alarm(lease_of(alarm), now);
     client_deliver(rl);
 }
 
@@ -400,11 +431,16 @@ static bool run_lost(struct redlock *rl, struct redlock_lease *lease)
     if (lost == NULL)
         return true;
     rl->gone = &gone;
-    if (blocking != NULL)
+    if (blocking != NULL) {
+        lease->in_lost = true;
         blocking_unlock(blocking);
+    }
     lost(lease, lease->lost_arg);
-    if (blocking != NULL)
+    if (blocking != NULL) {
         blocking_lock(blocking);
+        lease->in_lost = false;
+        blocking_idle(blocking);
+    }
     if (gone)
         return false;
     rl->gone = NULL;

@@ -67,6 +67,9 @@ void client_on_link(struct redlock *rl, unsigned master, bool up, bool coming);
 /* The queue of an up link is full, or not any more: no event, only the mask. */
 void client_set_up(struct redlock *rl, unsigned master, bool up);
 
+/* A full queue has room again: what could not be released there is. */
+void client_on_room(struct redlock *rl, unsigned master);
+
 /* The time has come. */
 void client_on_timer(struct redlock *rl);
 
@@ -83,6 +86,9 @@ void client_deliver(struct redlock *rl);
 
 /* Begin a call: OK, or E_INVAL or E_STATE with a message; then, and only
  * then, client_leave() must follow. */
+/* Whether this process is a child of the one that opened it.  Any thread. */
+bool client_is_forked(const struct redlock *rl);
+
 int client_enter(struct redlock *rl);
 void client_leave(struct redlock *rl);
 

@@ -174,6 +174,11 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
     assert(handshake->steps_done <= handshake->steps_len);
     if (reply->type == REPLY_ERROR && step != HANDSHAKE_INFO)
         trouble = reply->text;
+    if (trouble != NULL && step == HANDSHAKE_AUTH) {
+        /* "unknown command 'AUTH', with args beginning with: 'user' 'password'" */
+        (void)snprintf(error, error_size, "AUTH: %.*s", (int)strcspn(trouble, "'\"`"), trouble);
+        return HANDSHAKE_FAILED;
+    }
     if (trouble != NULL) {
         (void)snprintf(error, error_size, "%s: %s", step_name(step), trouble);
         return HANDSHAKE_FAILED;

@@ -139,7 +139,10 @@ int lease_check(const struct redlock_lease *lease)
 
 /* ---- Actions ---- */
 
-static struct wire_args args_of(struct redlock_lease *lease, uint32_t round)
+/* A token that is not the live one is written to spare: lease->token may be
+ * being read by other threads (redlock_token). */
+static struct wire_args args_of(struct redlock_lease *lease, uint32_t round,
+                                char spare[TOKEN_LEN + 1])
 {
     struct wire_args args = {
         .name = lease->name,
@@ -152,9 +155,12 @@ static struct wire_args args_of(struct redlock_lease *lease, uint32_t round)
     if (lease->adopted_len > 0) {
         args.token = lease_token(lease);
         args.token_len = lease->adopted_len;
-    } else if (lease->token_round != round) {
+    } else if (round == lease->q.round && lease->token_round != round) {
         token_write(&lease->rl->tokens, lease->serial, round, lease->token);
         lease->token_round = round;
+    } else if (lease->token_round != round) {
+        token_write(&lease->rl->tokens, lease->serial, round, spare);
+        args.token = spare;
     }
     return args;
 }
@@ -162,7 +168,8 @@ static struct wire_args args_of(struct redlock_lease *lease, uint32_t round)
 static size_t encode(struct redlock_lease *lease, enum quorum_command command, uint32_t round,
                      bool in_full, char *buf)
 {
-    struct wire_args args = args_of(lease, round);
+    char spare[TOKEN_LEN + 1];
+    struct wire_args args = args_of(lease, round, spare);
 
     switch (command) {
     case QUORUM_CMD_SET:
@@ -175,19 +182,12 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
     return 0;
 }
 
-/* What redlock_token() shows is the live one, whatever was encoded last. */
-static void show_live(struct redlock_lease *lease)
-{
-    if (lease->q.round != 0 && lease->q.round != lease->token_round)
-        (void)args_of(lease, lease->q.round);
-}
-
 /* The bytes are the same for all masters but those with an older round. */
 static void carry_out(struct redlock_lease *lease, const struct quorum_send *send)
 {
     struct redlock *rl = lease->rl;
     struct master_ask ask = {lease->slot, (uint32_t)lease->serial, send->ask,
-                             (uint8_t)send->command};
+                             (uint8_t)send->command, false};
     uint32_t encoded = 0; /* No round has this number. */
     size_t len = 0;
 
@@ -203,7 +203,6 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;
     }
-    show_live(lease);
 }
 
 static void count_end(struct redlock *rl, enum lease_op op, int status)
@@ -299,20 +298,19 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
                          enum quorum_command command)
 {
     struct redlock *rl = lease->rl;
-    struct master_ask again = {lease->slot, (uint32_t)lease->serial, ask, (uint8_t)command};
+    struct master_ask again = {lease->slot, (uint32_t)lease->serial, ask, (uint8_t)command, true};
     size_t len;
 
     if (!(rl->up & 1u << master) || lease->q.ask_of[master] != ask)
         return false;
     len = encode(lease, command, lease->q.round_of[master], true, rl->scratch);
-    show_live(lease);
     master_send(rl->masters[master], &again, rl->scratch, len);
     rl->stats.commands++;
     return true;
 }
 
 void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
-                    enum quorum_command command, const struct reply *reply)
+                    enum quorum_command command, bool in_full, const struct reply *reply)
 {
     struct vote vote = vote_count(command, reply);
     struct quorum_event event = {
@@ -326,9 +324,9 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
     if (vote.relink)
         master_relink(lease->rl->masters[master],
                       reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
-    else if (!vote.noscript)
+    else if (!vote.noscript || in_full)
         master_note(lease->rl->masters[master], reply->type == REPLY_ERROR ? reply->text : "");
-    if (vote.noscript && send_in_full(lease, master, ask, command))
+    if (vote.noscript && !in_full && send_in_full(lease, master, ask, command))
         return;
     if (command == QUORUM_CMD_SET && vote.vote == QUORUM_VOTE_YES && ask != lease->q.round)
         lease->rl->stats.late_yes++;
@@ -369,19 +367,18 @@ static const char *op_name(enum lease_op op)
 static void list_troubles(const struct redlock_lease *lease, char *buf, size_t size)
 {
     const struct redlock *rl = lease->rl;
-    uint32_t timeout_ms = drift_to_ms(rl->options.reply_timeout);
+    char silence[48];
     size_t len = 0;
 
+    (void)snprintf(silence, sizeof silence, "no answer within %u ms",
+                   drift_to_ms(rl->options.reply_timeout));
     buf[0] = 0;
     for (unsigned m = 0; m < rl->options.masters_len && len < size; m++) {
         const struct master *master = rl->masters[m];
         const char *error = master_error(master);
-        char silence[48];
 
-        if ((rl->up & lease->silent & 1u << m) != 0) {
-            (void)snprintf(silence, sizeof silence, "no answer within %u ms", timeout_ms);
+        if ((rl->up & lease->silent & 1u << m) != 0)
             error = silence;
-        }
         if (error[0] != 0)
             len += (size_t)snprintf(buf + len, size - len, "%smaster %u (%s): %s",
                                     len > 0 ? "; " : "", m + 1, master_name(master), error);

@@ -40,9 +40,10 @@ struct redlock_lease {
     bool is_ready;        /* In the client's list of callbacks to run; */
     bool ready_lost;      /* which ones. */
     bool ready_done;
-    bool pinned;   /* A callback runs with it. */
-    uint8_t op;    /* enum lease_op: what done is about. */
-    int8_t status; /* For done. */
+    bool pinned;        /* A callback runs with it. */
+    bool in_lost;       /* On the I/O thread of a blocking client, without the mutex. */
+    uint8_t op;         /* enum lease_op: what done is about. */
+    int8_t status;      /* For done. */
     quorum_mask silent; /* Masters that gave no answer in time, when the operation ended. */
     redlock_done_fn *done;
     void *arg;
@@ -70,7 +71,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event);
 
 /* What a master answered. */
 void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
-                    enum quorum_command command, const struct reply *reply);
+                    enum quorum_command command, bool in_full, const struct reply *reply);
 
 /* The alarm rang. */
 void lease_on_alarm(struct redlock_lease *lease, drift_time now);

@@ -57,6 +57,8 @@ struct loop *loop_new(struct redlock *rl, struct ev_loop *ev)
     ev_set_priority(&loop->timer, EV_MINPRI);
     loop->timer.data = loop;
     ev_prepare_init(&loop->prepare, on_prepare);
+    /* After all others of the program, which may begin locks. */
+    ev_set_priority(&loop->prepare, EV_MINPRI);
     loop->prepare.data = loop;
     ev_prepare_start(ev, &loop->prepare);
     ev_async_init(&loop->kick, on_kick);

@@ -37,14 +37,14 @@
  * no reset, and the kernel would try for a quarter of an hour. */
 #define SILENT_LOOKS 3
 
-enum link { LINK_DOWN, LINK_RESOLVING, LINK_CONNECTING, LINK_GREETING, LINK_UP };
+enum link_state { LINK_DOWN, LINK_RESOLVING, LINK_CONNECTING, LINK_GREETING, LINK_UP };
 
 struct master {
     struct redlock *rl;
     unsigned number;
     const struct uri *uri;
     struct ev_loop *ev;
-    enum link link;
+    enum link_state link;
     redisContext *context; /* From CONNECTING on. */
     struct resolve *resolve;
     struct reply reply;
@@ -70,6 +70,9 @@ struct master {
 static void set_error(struct master *master, const char *what, const char *why)
 {
     (void)snprintf(master->error, sizeof master->error, "%s%s", what, why);
+    for (char *p = master->error; *p != 0; p++)
+        if ((unsigned char)*p < ' ' || *p == 127)
+            *p = '?'; /* What a master says goes into logs, one line each. */
 }
 
 static void doom(struct master *master, const char *what, const char *why)
@@ -104,6 +107,7 @@ static void start_timer(struct master *master, double seconds)
     ev_timer_stop(master->ev, &master->timer);
     ev_timer_set(&master->timer, seconds, 0);
     ev_timer_start(master->ev, &master->timer);
+    loop_kick(master->rl->loop);
 }
 
 static double retry_in(struct master *master)
@@ -136,8 +140,9 @@ static void go_down(struct master *master)
     bool was_up = master->link == LINK_UP;
     double seconds;
 
-    if (master->answers > 0)
+    if (master->answers > 0) /* It served; what it did not since counts anew. */
         master->attempts = 0;
+    master->answers = 0;
     seconds = retry_in(master);
     if (was_up || master->attempts == 0)
         client_log(master->rl, REDLOCK_LOG_WARNING, "master %u (%s): %s; next attempt in %d ms",
@@ -217,6 +222,10 @@ static void on_greeting(struct master *master)
     case HANDSHAKE_DONE:
         break;
     }
+    if (master->context->reader->pos < master->context->reader->len) {
+        doom(master, "said something that nobody asked", "");
+        return;
+    }
     master->link = LINK_UP;
     master->error[0] = 0;
     ev_timer_stop(master->ev, &master->timer);
@@ -277,16 +286,17 @@ void master_send(struct master *master, const struct master_ask *ask, const char
     }
     if (!ev_is_active(&master->timer)) {
         look_again(master);
-        loop_kick(master->rl->loop);
     }
 }
 
 static void look_if_full(struct master *master)
 {
-    if (!master->full || !has_room(master))
+    /* At half only: each time, all leases are looked at. */
+    if (!master->full || master->doomed || master->asks_len > MASTER_ASKS_MAX / 2 ||
+        master->out_len - master->out_sent > MASTER_UNSENT_MAX / 2)
         return;
     master->full = false;
-    client_set_up(master->rl, master->number, true);
+    client_on_room(master->rl, master->number);
 }
 
 /* False: the link is broken; error says why. */

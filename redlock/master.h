@@ -41,6 +41,7 @@ struct master_ask {
     uint32_t serial; /* Low bits of the lease's serial number. */
     uint32_t ask;    /* The machine's number of it. */
     uint8_t command; /* enum quorum_command, or MASTER_QUERY. */
+    bool in_full;    /* The script's text went along. */
 };
 #define MASTER_QUERY 0xff /* Not the machine's: answers go to the client's query hook. */
 

@@ -732,6 +732,11 @@ bool quorum_is_settled(const struct quorum *q)
     return q->state == QUORUM_IDLE && q->may_hold == 0;
 }
 
+bool quorum_must_release(const struct quorum *q, unsigned master)
+{
+    return (q->may_hold & ~q->live & ~q->releasing & bit(master)) != 0;
+}
+
 bool quorum_cares(const struct quorum *q, unsigned master)
 {
     if (q->state == QUORUM_CONNECTING || q->state == QUORUM_ACQUIRING)

@@ -139,6 +139,9 @@ bool quorum_may_extend(const struct quorum *q);
 /* Over and done with: nothing held, wanted, or left to clean up. */
 bool quorum_is_settled(const struct quorum *q);
 
+/* Whether a release for this master waits for room in its queue. */
+bool quorum_must_release(const struct quorum *q, unsigned master);
+
 /* Whether a change of this master's link matters to the machine. */
 bool quorum_cares(const struct quorum *q, unsigned master);
 

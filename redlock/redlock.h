@@ -123,6 +123,8 @@ struct redlock_lock_options {
      * the deadline, which redlock_remaining_ms() tells, the lock is still
      * held.  Runs on the loop, or on the I/O thread of a blocking client; it
      * may call redlock_remaining_ms() and, on a loop client only, all else.
+     * redlock_unlock() and redlock_detach() in another thread wait for it, so
+     * it must not wait for them; after them it does not run any more.
      */
     void (*lost)(struct redlock_lease *lease, void *lost_arg);
     void *lost_arg;
@@ -141,9 +143,10 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_open(const struct redlock_options *op
 
 /*
  * Release what is held, cancel what is under way, close the links, free.
- * NULL is fine; always returns NULL.  Blocking clients: no other thread may be
- * in a call with a lease or with this client; waits for the masters to
- * confirm, at most reply_timeout_ms.  Loop clients: releases are written as
+ * NULL is fine; returns NULL.  Blocking clients: no other thread may begin a
+ * call any more, and those under way end with E_STATE; waits for the masters
+ * to confirm, at most reply_timeout_ms; not from a callback (nothing happens
+ * then, and it returns rl).  Loop clients: releases are written as
  * far as the sockets take them, none is waited for; allowed in a callback.
  */
 REDLOCK_API struct redlock *redlock_close(struct redlock *rl);
@@ -243,7 +246,7 @@ struct redlock_stats {
     uint64_t too_late;
     uint64_t extended;   /* Leases made longer, renewals included. */
     uint64_t released;   /* Unlocks that a majority confirmed. */
-    uint64_t lost;       /* Leases that ended without being asked to. */
+    uint64_t lost;       /* Leases whose end was, or would have been, told by a lost. */
     uint64_t rounds;     /* Times that the masters were asked for a lock. */
     uint64_t commands;   /* Commands sent to masters, handshakes aside. */
     uint64_t late_yes;   /* Grants that came when their round was over, and were undone. */

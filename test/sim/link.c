@@ -109,6 +109,7 @@ static void go_down(struct master *link)
 
     if (link->answers > 0)
         link->attempts = 0;
+    link->answers = 0;
     span = retry_in(link);
     world_note("link down: client, master", link->process->number, link->number, 0);
     world_say("    because: %s", link->error);
@@ -173,7 +174,7 @@ void master_send(struct master *link, const struct master_ask *ask, const char *
     if (!has_room(link)) {
         world_fault(FAULT_QUEUE_FULL);
         process_sicken(link->process, process_now(link->process));
-        link->full = link->conn->was_full = world.was_full = true;
+        link->full = true;
         client_set_up(link->rl, link->number, false);
     }
     if (link->timer == DRIFT_NEVER)
@@ -182,11 +183,11 @@ void master_send(struct master *link, const struct master_ask *ask, const char *
 
 static void look_if_full(struct master *link)
 {
-    if (!link->full || !has_room(link))
+    if (!link->full || link->doomed || link->asks_len > world.plan.asks_max / 2)
         return;
     process_sicken(link->process, process_now(link->process));
     link->full = false;
-    client_set_up(link->rl, link->number, true);
+    client_on_room(link->rl, link->number);
 }
 
 /* One message of as many commands as the socket takes; the rest waits. */

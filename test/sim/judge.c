@@ -143,7 +143,7 @@ static void check_extend(const struct op *op, int status)
     const struct lease_rec *rec = op->rec;
     sim_time now = process_now(op->process);
     bool safe = op->was_held && rec->hears_lost && !op->lost_told && world.plan.may_forget == 0 &&
-                op->remaining_ms * DRIFT_MS > reply_timeout() &&
+                op->remaining_ms * DRIFT_MS > rec->margin + reply_timeout() &&
                 validity(rec->ttl_ms) > 4 * world.plan.quick;
 
     switch (status) {

@@ -52,7 +52,7 @@ static void adopt_handed(struct ev_loop *process)
     memcpy(token, process->handed, sizeof token);
     process->handed[0] = '\0';
     world_fault(FAULT_ADOPTED);
-    calls_adopt(process, process->handed_resource, token);
+    calls_adopt(process, process->handed_resource, token, false);
 }
 
 static void adopt_stale(struct ev_loop *process)
@@ -62,7 +62,7 @@ static void adopt_stale(struct ev_loop *process)
 
     if (token != NULL)
         world_fault(FAULT_ADOPTED_STALE);
-    calls_adopt(process, resource, token != NULL ? token : "made-up");
+    calls_adopt(process, resource, token != NULL ? token : "made-up", true);
 }
 
 static void work_with(struct lease_rec *rec)

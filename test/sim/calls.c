@@ -423,7 +423,7 @@ void calls_detach(struct lease_rec *rec, struct ev_loop *to)
     to->handed_resource = rec->resource;
 }
 
-void calls_adopt(struct ev_loop *process, unsigned resource, const char *token)
+void calls_adopt(struct ev_loop *process, unsigned resource, const char *token, bool is_stale)
 {
     struct lease_rec *rec = new_rec(process, resource);
     struct redlock_lock_options opts;
@@ -432,6 +432,7 @@ void calls_adopt(struct ev_loop *process, unsigned resource, const char *token)
 
     draw_options(rec, &opts);
     note_options(rec, &opts);
+    rec->is_stale = is_stale;
     rec->state = REC_ADOPTED;
     world_note("adopt: client, lease", process->number, rec->number, 0);
     is_short = begin_shortage();

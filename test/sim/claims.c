@@ -182,10 +182,6 @@ static void check_told(const struct ev_loop *process, const struct claim *claim)
 
         if (!(claim->may_store & 1u << m) || !link_is_up(link) || link_is_full(link))
             continue;
-        if (link_conn(link)->was_full) {
-            oracle_token_of(claim->token)->is_excused = true;
-            continue;
-        }
         if (claim->told[m] != link_conn(link))
             world_fail("cleanup",
                        "master %u may store the token of the dead round %u of lease %u of client "

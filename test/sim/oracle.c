@@ -15,6 +15,9 @@
  *              none that is believed in;
  *  token       no token belongs to two rounds.
  *
+ * Who adopts a token that its owner has given up may believe what he likes:
+ * the owner goes on releasing it.
+ *
  * What becomes of tokens that nobody needs any more is in claims.c, and of
  * operations in judge.c.
  */
@@ -165,7 +168,7 @@ static void check_exclusion(const struct lease_rec *rec)
             const struct lease_rec *other = world.processes[i].recs[place];
 
             if (other == NULL || other == rec || other->resource != rec->resource ||
-                other->state == REC_GONE)
+                other->state == REC_GONE || other->is_stale)
                 continue;
             if (oracle_remaining_ms(other, now) > 0 && oracle_remaining_ms(rec, now) > 0)
                 world_fail("exclusion", "clients %u and %u hold resource %u at once",
@@ -253,7 +256,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
     rec->deadline = deadline;
     rec->published = process_now(rec->process);
     rec->token = oracle_token(token, strlen(token));
-    if (!world.plan.exclusive)
+    if (!world.plan.exclusive || rec->is_stale)
         return;
     check_exclusion(rec);
     check_deadline(rec);
@@ -297,8 +300,9 @@ static void on_loss(const struct server *server, bool is_gone)
         for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
             const struct lease_rec *rec = world.processes[i].recs[place];
 
-            if (rec == NULL || rec->deadline == 0 || rec->resource != resource_before ||
-                rec->token != key_before.token || oracle_remaining_ms(rec, world.now) == 0)
+            if (rec == NULL || rec->deadline == 0 || rec->is_stale ||
+                rec->resource != resource_before || rec->token != key_before.token ||
+                oracle_remaining_ms(rec, world.now) == 0)
                 continue;
             if (is_gone)
                 world_fail("release",

@@ -87,7 +87,7 @@ static void draw_faults(struct plan *plan)
     plan->enabled[FAULT_CRASH_EMPTY] = plan->enabled[FAULT_FLUSHALL] = plan->may_forget != 0;
     plan->slow_permille = plan->enabled[FAULT_SLOW] ? PICK(slow_permille) : 0;
     plan->asks_max = PLAN_ASKS_MAX;
-    if (plan->enabled[FAULT_QUEUE_FULL] && dice_chance(400))
+    if (plan->enabled[FAULT_QUEUE_FULL] && dice_chance(700))
         plan->asks_max = (uint32_t)dice_range(2, 8);
     plan->window = PLAN_WINDOW;
     if (plan->enabled[FAULT_WINDOW_FULL] && dice_chance(500))

@@ -76,14 +76,9 @@ void run_on_probe(void)
 
 static void quieten(void)
 {
-    sim_time span = 4 * world.plan.reply_timeout_ms * DRIFT_MS;
-
     if (probes_won == 0)
         world_fail("liveness", "nobody acquires although all is well");
-    /* A lease that was given up when a link was full is kept until it runs out. */
-    if (world.was_full)
-        span += 2 * world.plan.ttl_max_ms * DRIFT_MS;
-    enter(PHASE_QUIET, span);
+    enter(PHASE_QUIET, 4 * world.plan.reply_timeout_ms * DRIFT_MS);
 }
 
 static void finish(void)

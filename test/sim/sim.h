@@ -242,7 +242,6 @@ struct world {
     struct plan plan;
     struct ev_loop processes[SIM_PROCESSES_MAX];
     struct server servers[SIM_SERVERS_MAX];
-    bool was_full;   /* Some link took no more commands. */
     uint64_t hash;   /* Of everything that happened. */
     uint64_t events; /* Of this run. */
 };
@@ -326,7 +325,6 @@ struct conn {
     unsigned master;     /* Number of the server, as the client counts. */
     bool reset;          /* The server does not know it any more. */
     bool mute;           /* Its answers do not come. */
-    bool was_full;       /* Its link has been. */
     enum fault doom;     /* The next commands bring it about; FAULT_LEN: nothing. */
     size_t unread;       /* Bytes on their way to the server, or in its socket. */
     struct queue to_server, to_client;
@@ -445,6 +443,7 @@ struct lease_rec {
     bool is_extended;    /* By the program. */
     bool hears_lost;     /* Has a callback. */
     bool is_probe;
+    bool is_stale; /* Its token is one that was given up: nothing is promised of it. */
     bool lost_told;
     unsigned silent_turns; /* Since it was lost, and nobody said so. */
     /* The oracle's: */
@@ -493,7 +492,7 @@ void calls_unlock(struct lease_rec *rec);
 void calls_cancel(struct lease_rec *rec);
 /* Hand it on to another process; NULL: to nobody. */
 void calls_detach(struct lease_rec *rec, struct ev_loop *to);
-void calls_adopt(struct ev_loop *process, unsigned resource, const char *token);
+void calls_adopt(struct ev_loop *process, unsigned resource, const char *token, bool is_stale);
 void calls_misuse(struct ev_loop *process);
 /* No operation is late. */
 void calls_check_ends(void);

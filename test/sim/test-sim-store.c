@@ -1,0 +1,405 @@
+/*
+ * test-sim-store.c - is store.c a model of redis?
+ *
+ * Sends random commands, written by the library's own wire.c, to a real server
+ * and to the model, and compares every answer and every key.  The model's clock
+ * is the server's TIME: each command stands between two of them, and where it
+ * matters which of the two instants it was - a key ends in between - the answer
+ * may be that of either.  Keys end after milliseconds, so many do.
+ *
+ * test-sim-store [COUNT [SEED]]; COUNT is 50000.
+ */
+#include "sim.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <hiredis/hiredis.h>
+
+#include "redlock/wire.h"
+
+#define COUNT_DEFAULT 50000
+#define TOKENS 3
+#define START_MAX_S 60 /* Until it answers; some 20 ms are usual. */
+
+static redisContext *redis;
+static char dir[] = "/tmp/redlock-store-XXXXXX";
+static char home[sizeof dir + 16]; /* The server's, which goes away. */
+static pid_t pid;
+static struct server model;
+static bool has_script[2]; /* The model's, after the command. */
+static uint64_t compared, uncertain, errors, yes;
+
+static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+static void die(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n0 passed, 1 failed\n");
+    exit(1);
+}
+
+/* ---- The server ---- */
+
+static void stop(void)
+{
+    char path[sizeof dir + 16];
+
+    if (redis != NULL)
+        redisFree(redis);
+    if (pid > 0) {
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+    }
+    (void)snprintf(path, sizeof path, "%s/socket", dir);
+    (void)unlink(path);
+    (void)rmdir(home);
+    (void)rmdir(dir);
+}
+
+static void start(void)
+{
+    char path[sizeof dir + 16];
+
+    if (mkdtemp(dir) == NULL)
+        die("no temporary folder");
+    (void)snprintf(home, sizeof home, "%s/home", dir);
+    if (mkdir(home, 0700) != 0)
+        die("no folder for the server");
+    (void)snprintf(path, sizeof path, "%s/socket", dir);
+    pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)freopen("/dev/null", "w", stdout);
+        execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", path, "--dir", home,
+               "--save", "", "--appendonly", "no", (char *)NULL);
+        _exit(127);
+    }
+    (void)atexit(stop);
+    for (unsigned i = 0; i < START_MAX_S * 100; i++) {
+        redis = redisConnectUnix(path);
+        if (redis != NULL && redis->err == 0)
+            return;
+        if (redis != NULL)
+            redisFree(redis);
+        redis = NULL;
+        (void)usleep(10000);
+    }
+    die("redis-server does not start");
+}
+
+static redisReply *reply(void)
+{
+    void *got;
+
+    if (redisGetReply(redis, &got) != REDIS_OK)
+        die("the server: %s", redis->errstr);
+    return got;
+}
+
+static void run(const char *format, ...)
+{
+    va_list args;
+    redisReply *got;
+
+    va_start(args, format);
+    (void)redisvAppendCommand(redis, format, args);
+    va_end(args);
+    got = reply();
+    if (got->type == REDIS_REPLY_ERROR)
+        die("%s: %s", format, got->str);
+    freeReplyObject(got);
+}
+
+static uint64_t time_us(void)
+{
+    redisReply *got = reply();
+    uint64_t us;
+
+    if (got->type != REDIS_REPLY_ARRAY || got->elements != 2)
+        die("TIME is no time");
+    us = strtoull(got->element[0]->str, NULL, 10) * 1000000 +
+         strtoull(got->element[1]->str, NULL, 10);
+    freeReplyObject(got);
+    return us;
+}
+
+/* ---- The model ---- */
+
+static struct key execute(const char *bytes, size_t len, uint64_t now_us, struct answer *ret_answer)
+{
+    struct server copy = model;
+    struct command command;
+    size_t taken;
+
+    copy.clock.origin = now_us * 1000;
+    world.began = world.now = 1;
+    store_parse(bytes, len, &command);
+    taken = store_execute(&copy, &command, ret_answer);
+    if (taken != len)
+        die("the model takes %zu bytes of %zu", taken, len);
+    (void)store_key(&copy, 0);
+    memcpy(has_script, copy.has_script, sizeof has_script);
+    return copy.keys[0];
+}
+
+static bool is_same_answer(const redisReply *real, const struct answer *answer)
+{
+    switch (answer->type) {
+    case REPLY_STATUS:
+        return real->type == REDIS_REPLY_STATUS && strcmp(real->str, answer->text) == 0;
+    case REPLY_INTEGER:
+        return real->type == REDIS_REPLY_INTEGER && real->integer == answer->integer;
+    case REPLY_NIL:
+        return real->type == REDIS_REPLY_NIL;
+    case REPLY_ERROR: /* The code is what counts. */
+        return real->type == REDIS_REPLY_ERROR &&
+               strncmp(real->str, answer->text, strcspn(answer->text, " ")) == 0;
+    case REPLY_TEXT:
+    case REPLY_ARRAY:
+    case REPLY_OTHER:
+        break;
+    }
+    return false;
+}
+
+/* ---- One command ---- */
+
+static const char *token_text(unsigned i)
+{
+    static const char *const texts[TOKENS] = {"one", "two", "three"};
+
+    return texts[i];
+}
+
+static size_t draw_command(char *buf)
+{
+    const char *token = token_text((unsigned)dice_below(TOKENS));
+    struct wire_args args = {"r0", 2, token, strlen(token),
+                             (uint32_t)(dice_chance(950) ? dice_range(1, 3) : 60000)};
+    unsigned dice = (unsigned)dice_below(100);
+
+    if (dice < 40)
+        return wire_set(buf, &args);
+    return wire_script(buf, dice < 70 ? SCRIPT_RELEASE : SCRIPT_EXTEND, dice_chance(300), &args);
+}
+
+/* The key as it is: text NULL, none; "" it is no string. */
+static void compare_key(const struct key *key, const char *text, uint64_t end_ms, uint64_t low_ms,
+                        uint64_t high_ms)
+{
+    if (!key->exists || text == NULL) {
+        if (key->exists != (text != NULL))
+            die("the key %s, and the model says otherwise", text != NULL ? "exists" : "is gone");
+        return;
+    }
+    if (key->wrong_type)
+        return;
+    if (key->token != oracle_token(text, strlen(text)))
+        die("the key is %s, the model says %s", text, oracle_token_of(key->token)->text);
+    if (end_ms < low_ms || end_ms > high_ms)
+        die("the key ends at %llu, the model says %llu to %llu", (unsigned long long)end_ms,
+            (unsigned long long)low_ms, (unsigned long long)high_ms);
+}
+
+static bool is_same_key(const struct key *a, const struct key *b)
+{
+    return a->exists == b->exists &&
+           (!a->exists || (a->token == b->token && a->wrong_type == b->wrong_type));
+}
+
+/* Adopt what the server has, so that both go on from the same. */
+static void follow(const redisReply *get, const redisReply *end)
+{
+    struct key *key = &model.keys[0];
+
+    key->exists = get->type != REDIS_REPLY_NIL;
+    key->wrong_type = get->type == REDIS_REPLY_ERROR;
+    if (key->exists && !key->wrong_type)
+        key->token = oracle_token(get->str, get->len);
+    else if (key->exists)
+        key->token = oracle_token("a list", 6);
+    key->end_ms = end->integer > 0 ? (uint64_t)end->integer : UINT64_MAX / DRIFT_S;
+}
+
+/* One command, what is there after it, and the time on both sides. */
+struct exchange {
+    uint64_t before_us, after_us;
+    redisReply *answer, *get, *end;
+};
+
+static void append_questions(void)
+{
+    (void)redisAppendCommand(redis, "GET r0");
+    (void)redisAppendCommand(redis, "PEXPIRETIME r0");
+}
+
+static struct exchange ask(const char *bytes, size_t len)
+{
+    struct exchange exchange;
+
+    (void)redisAppendCommand(redis, "TIME");
+    (void)redisAppendFormattedCommand(redis, bytes, len);
+    append_questions();
+    (void)redisAppendCommand(redis, "TIME");
+    exchange.before_us = time_us();
+    exchange.answer = reply();
+    exchange.get = reply();
+    exchange.end = reply();
+    exchange.after_us = time_us();
+    return exchange;
+}
+
+/* Where a key ended meanwhile, nothing can be said of it. */
+static bool is_certain(const struct exchange *x, const struct key *early, const struct key *late)
+{
+    if (x->get->type != REDIS_REPLY_NIL && x->end->integer == -2)
+        return false; /* It ended between the two questions. */
+    if (x->before_us / 1000 == x->after_us / 1000)
+        return true;
+    return is_same_key(early, late) && early->exists && x->get->type != REDIS_REPLY_NIL;
+}
+
+static const char *text_of(const redisReply *get)
+{
+    if (get->type == REDIS_REPLY_NIL)
+        return NULL;
+    return get->type == REDIS_REPLY_STRING ? get->str : "";
+}
+
+static void compare(void)
+{
+    char buf[WIRE_MAX];
+    size_t len = draw_command(buf);
+    struct exchange x = ask(buf, len);
+    struct answer early_answer, late_answer;
+    struct key early = execute(buf, len, x.before_us, &early_answer);
+    struct key late = execute(buf, len, x.after_us, &late_answer);
+
+    if (!is_same_answer(x.answer, &early_answer) && !is_same_answer(x.answer, &late_answer))
+        die("%.*s: the server says %d %s %lld, the model %d %s %lld", (int)len, buf, x.answer->type,
+            x.answer->str != NULL ? x.answer->str : "", x.answer->integer, (int)early_answer.type,
+            early_answer.text, early_answer.integer);
+    if (is_certain(&x, &early, &late))
+        compare_key(&early, text_of(x.get), (uint64_t)x.end->integer, early.end_ms, late.end_ms);
+    else
+        uncertain++;
+    compared++;
+    errors += x.answer->type == REDIS_REPLY_ERROR;
+    yes += x.answer->type == REDIS_REPLY_STATUS || x.answer->integer == 1;
+    memcpy(model.has_script, has_script, sizeof has_script);
+    follow(x.get, x.end);
+    freeReplyObject(x.answer);
+    freeReplyObject(x.get);
+    freeReplyObject(x.end);
+}
+
+/* ---- What happens to a server ---- */
+
+/* After a save that failed it refuses to write, if it is told to save at all. */
+static void spoil_save(void)
+{
+    (void)rmdir(home);
+    run("BGSAVE");
+    for (unsigned i = 0; i < START_MAX_S * 100; i++) {
+        redisReply *info;
+        bool failed;
+
+        (void)redisAppendCommand(redis, "INFO persistence");
+        info = reply();
+        failed = strstr(info->str, "rdb_last_bgsave_status:err") != NULL;
+        freeReplyObject(info);
+        if (failed)
+            return;
+        (void)usleep(10000);
+    }
+    die("a save does not fail");
+}
+
+/* A list where a lock should be, for a while. */
+static void plant_list(void)
+{
+    redisReply *get, *end;
+
+    run("EVAL %s 0",
+        "redis.call('del','r0') redis.call('rpush','r0','x') redis.call('pexpire','r0',2)");
+    append_questions();
+    get = reply();
+    end = reply();
+    follow(get, end);
+    freeReplyObject(get);
+    freeReplyObject(end);
+}
+
+static void cheer_up(void)
+{
+    run("CONFIG SET maxmemory 0");
+    run("REPLICAOF NO ONE");
+    run("CONFIG SET save %s", "");
+    model.mood = MOOD_FINE;
+}
+
+static void spoil_mood(void)
+{
+    unsigned dice = (unsigned)dice_below(3);
+
+    if (dice == 0)
+        run("CONFIG SET maxmemory 1");
+    else if (dice == 1)
+        run("REPLICAOF 127.0.0.1 1");
+    else
+        run("CONFIG SET save %s", "900 1");
+    model.mood = dice == 0 ? MOOD_OOM : dice == 1 ? MOOD_READONLY : MOOD_MISCONF;
+}
+
+static void disturb(void)
+{
+    unsigned dice = (unsigned)dice_below(100);
+
+    if (dice < 30) {
+        run("SCRIPT FLUSH");
+        model.has_script[0] = model.has_script[1] = false;
+    } else if (model.mood != MOOD_FINE) {
+        cheer_up();
+    } else if (dice < 60) {
+        spoil_mood();
+    } else {
+        plant_list();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 10) : COUNT_DEFAULT;
+
+    world_begin(argc > 2 ? strtoull(argv[2], NULL, 10) : 1, false);
+    oracle_reset();
+    store_check_scripts();
+    model.alive = true;
+    start();
+    spoil_save();
+    cheer_up();
+    for (unsigned long i = 0; i < count; i++) {
+        if (dice_chance(model.mood == MOOD_FINE ? 20 : 100))
+            disturb();
+        compare();
+    }
+    printf("%llu commands, %llu yes, %llu errors; %llu keys ended meanwhile\n",
+           (unsigned long long)compared, (unsigned long long)yes, (unsigned long long)errors,
+           (unsigned long long)uncertain);
+    if (count >= COUNT_DEFAULT && (yes < count / 10 || errors < count / 100))
+        die("too little has happened");
+    printf("1 passed, 0 failed\n");
+    return 0;
+}

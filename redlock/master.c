@@ -45,8 +45,9 @@ struct master {
     const struct uri *uri;
     struct ev_loop *ev;
     enum link_state link;
-    redisContext *context; /* From CONNECTING on. */
-    struct resolve *resolve;
+    redisContext *context;    /* From CONNECTING on. */
+    struct resolve *resolve;  /* RESOLVING; CONNECTING to one of its addresses. */
+    unsigned addresses_tried; /* Of these, in this attempt. */
     struct reply reply;
     ev_io reader, writer;
     ev_timer timer;    /* Timeout, next look for silence, or next attempt, by link. */
@@ -420,15 +421,16 @@ static void set_socket(int fd, bool tcp)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-static void connect_to(struct master *master, const char *address)
+/* False: there is nothing to wait for; error says why. */
+static bool connect_to(struct master *master, const char *address)
 {
     const struct uri *uri = master->uri;
 
     master->context = uri->path != NULL ? redisConnectUnixNonBlock(uri->path)
                                         : redisConnectNonBlock(address, (int)uri->port);
     if (master->context == NULL || master->context->err != 0) {
-        fail(master, "", master->context != NULL ? master->context->errstr : "out of memory");
-        return;
+        set_error(master, "", master->context != NULL ? master->context->errstr : "out of memory");
+        return false;
     }
     reply_attach(&master->reply, master->context->reader);
     set_socket(master->context->fd, uri->path == NULL);
@@ -436,6 +438,50 @@ static void connect_to(struct master *master, const char *address)
     ev_io_set(&master->writer, master->context->fd, EV_WRITE);
     ev_io_set(&master->reader, master->context->fd, EV_READ);
     ev_io_start(master->ev, &master->writer);
+    return true;
+}
+
+/* Give up the connection, but not the attempt. */
+static void disconnect(struct master *master)
+{
+    ev_io_stop(master->ev, &master->reader);
+    ev_io_stop(master->ev, &master->writer);
+    if (master->context != NULL)
+        redisFree(master->context);
+    master->context = NULL;
+}
+
+/* Not all addresses of a host need lead to the master - "localhost" may be
+ * ::1 first - so that one attempt goes through them until one does.  Each
+ * begins with another one: the first may give no answer at all. */
+static void connect_to_next(struct master *master)
+{
+    char address[RESOLVE_ADDRESS_MAX];
+
+    do {
+        unsigned turn = master->attempts + master->addresses_tried++;
+        const char *error = resolve_take(master->resolve, turn, address);
+
+        if (error != NULL) {
+            set_error(master, "cannot resolve the name: ", error);
+            break;
+        }
+        if (connect_to(master, address))
+            return;
+        disconnect(master);
+    } while (master->addresses_tried < resolve_len(master->resolve));
+    go_down(master);
+}
+
+static void on_refused(struct master *master, int error)
+{
+    set_error(master, "", strerror(error));
+    if (master->resolve == NULL || master->addresses_tried == resolve_len(master->resolve)) {
+        go_down(master);
+        return;
+    }
+    disconnect(master);
+    connect_to_next(master);
 }
 
 static void on_connected(struct master *master)
@@ -446,9 +492,12 @@ static void on_connected(struct master *master)
     if (getsockopt(master->context->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) != 0)
         error = errno;
     if (error != 0) {
-        fail(master, "", strerror(error));
+        on_refused(master, error);
         return;
     }
+    if (master->resolve != NULL)
+        resolve_free(master->resolve);
+    master->resolve = NULL;
     ev_io_start(master->ev, &master->reader);
     greet(master);
     master_flush(master);
@@ -469,20 +518,6 @@ static void on_writable(struct ev_loop *ev, ev_io *io, int events)
 
 /* ---- Resolving ---- */
 
-static void on_resolved(struct master *master)
-{
-    char address[RESOLVE_ADDRESS_MAX];
-    const char *error = resolve_take(master->resolve, master->attempts, address);
-
-    ev_io_stop(master->ev, &master->reader);
-    resolve_free(master->resolve);
-    master->resolve = NULL;
-    if (error != NULL)
-        fail(master, "cannot resolve the name: ", error);
-    else
-        connect_to(master, address);
-}
-
 static void on_io(struct ev_loop *ev, ev_io *io, int events)
 {
     struct master *master = io->data;
@@ -492,7 +527,9 @@ static void on_io(struct ev_loop *ev, ev_io *io, int events)
         on_readable(ev, io, events);
         return;
     }
-    on_resolved(master);
+    ev_io_stop(master->ev, &master->reader);
+    master->addresses_tried = 0;
+    connect_to_next(master);
     client_deliver(rl);
 }
 
@@ -504,7 +541,8 @@ static void attempt(struct master *master)
     assert(master->link == LINK_DOWN);
     start_timer(master, seconds);
     if (uri->path != NULL || resolve_is_address(uri->host)) {
-        connect_to(master, uri->host);
+        if (!connect_to(master, uri->host))
+            go_down(master);
         return;
     }
     master->resolve = resolve_start(uri->host);

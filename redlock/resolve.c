@@ -119,6 +119,11 @@ int resolve_fd(const struct resolve *resolve)
     return resolve->fd;
 }
 
+unsigned resolve_len(const struct resolve *resolve)
+{
+    return resolve->addresses_len;
+}
+
 const char *resolve_take(struct resolve *resolve, unsigned turn,
                          char ret_address[RESOLVE_ADDRESS_MAX])
 {

@@ -24,6 +24,9 @@ struct resolve *resolve_start(const char *host);
 /* Readable when it is done. */
 int resolve_fd(const struct resolve *resolve);
 
+/* When done: how many addresses there are. */
+unsigned resolve_len(const struct resolve *resolve);
+
 /*
  * When done: write the address number turn (counted round and round, so that
  * later attempts try the others), and return NULL, or else what went wrong, a

@@ -31,11 +31,21 @@ int __real_getaddrinfo(const char *node, const char *service, const struct addri
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret);
 
+/* two.test has an address where nobody listens, and then the right one. */
+static int resolve_two(const struct addrinfo *hints, struct addrinfo **ret)
+{
+    int error = __real_getaddrinfo("127.0.0.2", NULL, hints, ret);
+
+    return error != 0 ? error : __real_getaddrinfo("127.0.0.1", NULL, hints, &(*ret)->ai_next);
+}
+
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret)
 {
     if (strcmp(node, "none.test") == 0)
         return EAI_NONAME;
+    if (strcmp(node, "two.test") == 0)
+        return resolve_two(hints, ret);
     if (strcmp(node, "slow.test") == 0) {
         while (atomic_load(&resolver_hangs))
             cluster_nap();
@@ -198,6 +208,22 @@ TEST(no_such_host)
     check_works_but_one(
         first_written("none.test:", 1, ""),
         "master 1 (none.test:1): cannot resolve the name: Name or service not known");
+}
+
+/* The first attempt tries all addresses: a lock that waits for nothing must do. */
+TEST(host_of_two_addresses)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&five, 5);
+        pilot_open(&pilot, kind, written("two.test:", ""), 0);
+        CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+        pilot_close(&pilot);
+    }
 }
 
 /* The client may be gone when the resolver comes back, or time out before. */
@@ -476,8 +502,9 @@ TEST(no_storm)
 
 CHECK_MAIN({"unix_sockets", unix_sockets}, {"no_unix_socket", no_unix_socket}, {"ipv6", ipv6},
            {"host_names", host_names}, {"no_such_host", no_such_host},
-           {"slow_resolver", slow_resolver}, {"user_and_password", user_and_password},
-           {"password_alone", password_alone}, {"user_of_few_rights", user_of_few_rights},
+           {"host_of_two_addresses", host_of_two_addresses}, {"slow_resolver", slow_resolver},
+           {"user_and_password", user_and_password}, {"password_alone", password_alone},
+           {"user_of_few_rights", user_of_few_rights},
            {"refused_without_betraying", refused_without_betraying}, {"databases", databases},
            {"a_thousand_reconnects", a_thousand_reconnects},
            {"a_hundred_clients", a_hundred_clients}, {"no_storm", no_storm})

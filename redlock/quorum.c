@@ -213,12 +213,18 @@ static drift_time lost_at(const struct quorum *q)
     return q->deadline - margin;
 }
 
+/* Renewed when a third of the lease is spent; but where the allowance or the
+ * margin is large, lost would be told before that. */
 static void hold(struct step *s)
 {
     struct quorum *q = s->q;
+    drift_span third = q->lease / 3, half;
 
     q->lost_at = lost_at(q);
-    q->renew_at = q->config.renew ? drift_add(q->sent, q->lease / 3) : DRIFT_NEVER;
+    half = drift_until(q->sent, q->lost_at) / 2;
+    q->renew_at = DRIFT_NEVER;
+    if (q->config.renew)
+        q->renew_at = drift_add(q->sent, third < half ? third : half);
     q->state = QUORUM_HELD;
     forget_ask(q);
 }

@@ -235,9 +235,11 @@ static drift_span margin(const struct lease_rec *rec)
 static bool is_needless(const struct lease_rec *rec)
 {
     drift_span lost_at = validity(rec->ttl_ms) - margin(rec);
+    drift_span third = rec->ttl_ms * DRIFT_MS / 3;
+    drift_span renew_at = third < lost_at / 2 ? third : lost_at / 2;
 
     return rec->renews && world.plan.may_forget == 0 && rec->ttl_ms == rec->ttl_low_ms &&
-           lost_at > rec->ttl_ms * DRIFT_MS / 3 + 4 * world.plan.quick + SLACK &&
+           lost_at > renew_at + 4 * world.plan.quick + SLACK &&
            process_is_healthy(rec->process, rec->published - reply_timeout()) &&
            rec->process->ahead <= world.plan.quick;
 }

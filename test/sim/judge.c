@@ -258,7 +258,8 @@ void judge_on_lost(struct lease_rec *rec)
         world_fail("callback", "lost is called for a lease that is not the program's");
     if (deadline == 0)
         return; /* Granted and lost in one turn. */
-    if (now >= deadline && process->stopped_last < stop_matters && process->ahead == 0)
+    if (now >= deadline && process->stopped_last < stop_matters && process->ahead == 0 &&
+        rec->published < stop_matters)
         world_fail("lost", "client %u is told %.3f ms after the deadline, and was not stopped",
                    process->number, (double)(now - deadline) / 1e6);
     if (world.plan.exclusive && world.plan.may_forget == 0 && deadline > now &&

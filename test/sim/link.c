@@ -2,9 +2,9 @@
  * link.c - redlock/master.h on the made up network.
  *
  * The same contract as redlock/master.c, which is to be read beside it: one
- * connection and one attempt at a time, answers in order, nothing but the
- * masks changes when a queue is full, what was asked on a broken connection is
- * forgotten, and every event ends with client_deliver().
+ * connection and one attempt at a time, answers in order, a full queue that
+ * takes nothing more until half of it is gone, what was asked on a broken
+ * connection forgotten, and client_deliver() at the end of every event.
  */
 #include "sim.h"
 

@@ -4,8 +4,8 @@
  *
  * Commands are parsed from the very bytes that the library wrote.  The scripts
  * are modelled in C; store_check_scripts() fails when the library's are not
- * those any more that were the model for it.  test/sim/differential compares
- * this file with a real server.
+ * those any more that were the model for it.  test-sim-store compares this
+ * file with a real server.
  */
 #include "sim.h"
 

@@ -52,7 +52,7 @@ static void adopt_handed(struct ev_loop *process)
     memcpy(token, process->handed, sizeof token);
     process->handed[0] = '\0';
     world_fault(FAULT_ADOPTED);
-    calls_adopt(process, process->handed_resource, token, false);
+    calls_adopt(process, process->handed_resource, token, process->handed_stale);
 }
 
 static void adopt_stale(struct ev_loop *process)
@@ -92,7 +92,8 @@ static void act(struct ev_loop *process)
         calls_close(process);
     } else if (plan->enabled[FAULT_MISUSE] && dice < 40) {
         calls_misuse(process);
-    } else if (process->handed[0] != '\0' && has_place(process)) {
+    } else if (process->handed[0] != '\0' && process->handed_at <= world.now &&
+               has_place(process)) {
         adopt_handed(process);
     } else if (plan->enabled[FAULT_ADOPTED_STALE] && dice < 60 && has_place(process)) {
         adopt_stale(process);

@@ -402,6 +402,8 @@ void calls_cancel(struct lease_rec *rec)
 void calls_detach(struct lease_rec *rec, struct ev_loop *to)
 {
     struct ev_loop *process = rec->process;
+    /* Of what was lost a release is on its way, to whoever has the token now. */
+    bool is_stale = rec->is_stale || rec->lease->q.state == QUORUM_LOST;
     char token[REDLOCK_TOKEN_MAX + 1];
 
     if (rec->state == REC_LOCKING) {
@@ -421,6 +423,8 @@ void calls_detach(struct lease_rec *rec, struct ev_loop *to)
         return;
     (void)snprintf(to->handed, sizeof to->handed, "%s", token);
     to->handed_resource = rec->resource;
+    to->handed_at = process_now(process);
+    to->handed_stale = is_stale;
 }
 
 void calls_adopt(struct ev_loop *process, unsigned resource, const char *token, bool is_stale)

@@ -191,6 +191,8 @@ struct ev_loop {
     struct lease_rec *recs[SIM_LEASES_MAX];
     char handed[REDLOCK_TOKEN_MAX + 1]; /* A token for it to adopt; "": none. */
     unsigned handed_resource;
+    sim_time handed_at; /* When it comes. */
+    bool handed_stale;
 };
 
 /* ---- The plan of one run (plan.c), drawn before anything happens ---- */

@@ -1,0 +1,198 @@
+/*
+ * test-live-answers.c - answers that are not what they seem: that come unasked,
+ * quote a password, hold more than text, or can be had without end.
+ */
+#include "check.h"
+
+#include "live/cluster.h"
+#include "live/fake.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+#include "redlock/script.h"
+
+static char spoken[16 * 1024]; /* All that was logged. */
+static size_t spoken_len;
+
+static void listen_to(void *arg, enum redlock_level level, const char *message)
+{
+    (void)arg, (void)level;
+    if (spoken_len < sizeof spoken)
+        spoken_len +=
+            (size_t)snprintf(spoken + spoken_len, sizeof spoken - spoken_len, "%s\n", message);
+}
+
+static void set_log(struct redlock_options *opts)
+{
+    opts->log = listen_to;
+}
+
+/* One client of this master alone. */
+static void open_alone(struct pilot *pilot, enum pilot_kind kind, const char *before,
+                       const struct fake *fake)
+{
+    char masters[64];
+
+    spoken[0] = 0;
+    spoken_len = 0;
+    (void)snprintf(masters, sizeof masters, "%s127.0.0.1:%u", before, fake->port);
+    CHECK_INT(pilot_try_open(pilot, kind, masters, set_log), REDLOCK_OK);
+}
+
+/* ---- Unasked ---- */
+
+/* A whole handshake's answers for each of its three commands: what is more than
+ * was asked for ends in "+OK", which would be a yes to the SET that is sent when
+ * the link is up. */
+static const char *more_than_asked(void)
+{
+    static char says[512];
+
+    (void)snprintf(says, sizeof says, "$40\r\n%s\r\n$40\r\n%s\r\n$13\r\n# role:master\r\n+OK\r\n",
+                   script_all[SCRIPT_RELEASE].sha1, script_all[SCRIPT_EXTEND].sha1);
+    return says;
+}
+
+/* What comes with the end of the handshake was said before anything was asked. */
+TEST(an_answer_before_the_question_is_no_vote)
+{
+    const struct fake_plan plan = {.way = FAKE_SAYS, .says = more_than_asked()};
+    struct redlock_lease *lease;
+    struct fake fake;
+    struct pilot pilot;
+
+    fake_start(&fake, &plan);
+    open_alone(&pilot, PILOT_LOOP, "", &fake);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+        CHECK_HAS(pilot.message, "said something that nobody asked");
+    }
+    CHECK_UINT(pilot_stats(&pilot).connects, 0);
+    pilot_close(&pilot);
+    fake_stop(&fake);
+}
+
+/* ---- Betraying ---- */
+
+/* What servers without AUTH (rename-command AUTH "") say of it, old and new. */
+static const char *const echoes[] = {
+    "-ERR unknown command 'AUTH', with args beginning with: 'joe' 'geheim' \r\n",
+    "-ERR unknown command `AUTH`, with args beginning with: `joe`, `geheim`, \r\n",
+    "-ERR unknown command \"AUTH\" of \"geheim\"\r\n",
+};
+
+TEST(a_password_that_is_echoed_goes_no_further)
+{
+    for (size_t i = 0; i < sizeof echoes / sizeof *echoes; i++) {
+        for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+            const struct fake_plan plan = {.way = FAKE_SAYS, .says = echoes[i]};
+            struct redlock_lease *lease;
+            struct fake fake;
+            struct pilot pilot;
+
+            check_row = echoes[i];
+            fake_start(&fake, &plan);
+            open_alone(&pilot, kind, "redis://joe:geheim@", &fake);
+            CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+            pilot_close(&pilot);
+            CHECK_HAS(pilot.message, "AUTH: ERR unknown command");
+            CHECK_HAS(spoken, "AUTH: ERR unknown command");
+            CHECK(strstr(pilot.message, "geheim") == NULL);
+            CHECK(strstr(spoken, "geheim") == NULL);
+            fake_stop(&fake);
+        }
+    }
+}
+
+/* ---- More than text ---- */
+
+static bool is_printable(const char *text)
+{
+    for (const char *p = text; *p != 0; p++) {
+        if ((unsigned char)*p < ' ' || *p == 127)
+            return false;
+    }
+    return true;
+}
+
+/* One that rings, moves the cursor, and begins a line of its own. */
+#define LOUD "-ERR \a\033[2Jone\ntwo\tthree\177\r\n"
+#define QUIET "ERR ??[2Jone?two?three?"
+
+static void check_loud(bool greets)
+{
+    const struct fake_plan plan = {.way = FAKE_SAYS, .greets = greets, .says = LOUD};
+    struct redlock_lease *lease;
+    struct fake fake;
+    struct pilot pilot;
+
+    check_row = greets ? "later" : "at once";
+    fake_start(&fake, &plan);
+    open_alone(&pilot, PILOT_LOOP, "", &fake);
+    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+    pilot_close(&pilot);
+    fake_stop(&fake);
+    CHECK_HAS(pilot.message, QUIET);
+    CHECK(is_printable(pilot.message));
+    if (!greets)
+        CHECK_HAS(spoken, QUIET);
+    for (char *line = strtok(spoken, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        CHECK(is_printable(line));
+        CHECK_HAS(line, "master 1 (127.0.0.1:"); /* All lines are ours. */
+    }
+}
+
+TEST(what_a_master_says_is_one_printable_line)
+{
+    check_loud(false);
+    check_loud(true);
+}
+
+/* ---- Without end ---- */
+
+static bool has_no_answer_due(void *arg)
+{
+    const struct fake *fake = arg;
+
+    return atomic_load(&fake->seen->commands) >= 3 + 2; /* The handshake's, and ours. */
+}
+
+/*
+ * A master that never knows a script is sent its text once for each question,
+ * and then it has said no.  Tokens are adopted, so that no lock is needed first.
+ */
+TEST(a_script_is_sent_in_full_once)
+{
+    const struct fake_plan plan = {
+        .way = FAKE_SAYS, .greets = true, .says = "-NOSCRIPT No matching script.\r\n"};
+
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct fake fake;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        fake_start(&fake, &plan);
+        open_alone(&pilot, kind, "", &fake);
+        CHECK(pilot_until_up(&pilot, 1));
+
+        CHECK_INT(redlock_adopt(pilot.rl, "x", "token", NULL, &lease), REDLOCK_OK);
+        CHECK_INT(pilot_extend(&pilot, lease, 2000), REDLOCK_UNREACHABLE);
+        CHECK_HAS(pilot.message, "NOSCRIPT No matching script.");
+        CHECK_UINT(pilot_stats(&pilot).commands, 2);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_UNREACHABLE);
+        CHECK_HAS(pilot.message, "NOSCRIPT No matching script.");
+        CHECK_UINT(pilot_stats(&pilot).commands, 4);
+
+        CHECK(pilot_until_leases(&pilot, 0));
+        CHECK(pilot_until(&pilot, has_no_answer_due, &fake));
+        CHECK_UINT(atomic_load(&fake.seen->commands), 3 + 4);
+        CHECK_UINT(pilot_stats(&pilot).connects, 1);
+        pilot_close(&pilot);
+        fake_stop(&fake);
+    }
+}
+
+CHECK_MAIN({"an_answer_before_the_question_is_no_vote", an_answer_before_the_question_is_no_vote},
+           {"a_password_that_is_echoed_goes_no_further", a_password_that_is_echoed_goes_no_further},
+           {"what_a_master_says_is_one_printable_line", what_a_master_says_is_one_printable_line},
+           {"a_script_is_sent_in_full_once", a_script_is_sent_in_full_once})

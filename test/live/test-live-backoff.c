@@ -1,0 +1,90 @@
+/*
+ * test-live-backoff.c - pauses between attempts grow, whatever went before.
+ *
+ * Each attempt looks up the master's name, so that counting the look-ups (the
+ * linker's --wrap) counts the attempts, also those that come to nothing.
+ */
+#include "check.h"
+
+#include <netdb.h>
+#include <stdatomic.h>
+
+#include "live/cluster.h"
+#include "live/fake.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+static atomic_uint attempts;
+
+int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret)
+{
+    if (strcmp(node, "counted.test") != 0)
+        return __real_getaddrinfo(node, service, hints, ret);
+    atomic_fetch_add(&attempts, 1);
+    return __real_getaddrinfo("127.0.0.1", service, hints, ret);
+}
+
+/* ---- What is said of a link that went down ---- */
+
+static atomic_uint losses; /* Lines about it: each means that counting begins anew. */
+
+static void count_losses(void *arg, enum redlock_level level, const char *message)
+{
+    (void)arg, (void)message;
+    if (level == REDLOCK_LOG_WARNING)
+        atomic_fetch_add(&losses, 1);
+}
+
+static void set_log(struct redlock_options *opts)
+{
+    opts->log = count_losses;
+}
+
+static bool has_five_more(void *arg)
+{
+    const unsigned *before = arg;
+
+    return atomic_load(&attempts) >= *before + 5;
+}
+
+/* A link that served, is gone, and is refused from then on: each pause is twice
+ * the one before, as if it had never served.  50 to 800 ms: less up to a half,
+ * five attempts take 0.775 s or more. */
+TEST(a_link_that_served_backs_off_as_well)
+{
+    const struct fake_plan plan = {.way = FAKE_GOOD};
+
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct fake fake;
+        struct pilot pilot;
+        char masters[32];
+        unsigned before;
+        double begun_s;
+
+        check_row = pilot_kind_name(kind);
+        fake_start(&fake, &plan);
+        (void)snprintf(masters, sizeof masters, "counted.test:%u", fake.port);
+        CHECK_INT(pilot_try_open(&pilot, kind, masters, set_log), REDLOCK_OK);
+        for (unsigned i = 0; i < 5; i++) {
+            CHECK_INT(pilot_lock_for(&pilot, "x", 10000, false, 30000, &lease), REDLOCK_OK);
+            CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+        }
+        atomic_store(&losses, 0);
+        before = atomic_load(&attempts);
+        begun_s = cluster_now_s();
+        fake_stop(&fake);
+        CHECK(pilot_until(&pilot, has_five_more, &before));
+        CHECK(cluster_now_s() - begun_s > 0.75);
+        CHECK_UINT(atomic_load(&losses), 1);
+        pilot_close(&pilot);
+    }
+}
+
+CHECK_MAIN({"a_link_that_served_backs_off_as_well", a_link_that_served_backs_off_as_well})

@@ -1,0 +1,209 @@
+/*
+ * test-live-lost.c - the lost callback of a blocking client, which runs beside
+ * other threads: who waits for it, who does not, and what it may not do.
+ */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+/* Far longer than a call takes that does not wait, so that it would be seen. */
+#define LINGER_MS 300
+
+static struct cluster three;
+static struct pilot nobody = {.kind = PILOT_BLOCKING}; /* Waits without a client. */
+
+static void open_three(struct pilot *pilot)
+{
+    cluster_ready(&three, 3);
+    pilot_open(pilot, PILOT_BLOCKING, cluster_masters(&three), 0);
+    CHECK(pilot_until_up(pilot, 3));
+}
+
+/* What lost does, and how far it is. */
+struct scene {
+    atomic_bool began, ended;
+    atomic_bool returned; /* Of a call in another thread. */
+    bool in_time;
+    int status;
+    struct redlock *rl, *closed;
+    struct redlock_lease *lease;
+    char message[256];
+};
+
+static bool is_set(void *arg)
+{
+    return atomic_load((atomic_bool *)arg);
+}
+
+/* A lease of this length, with lost in the middle of it. */
+static void lock_to_lose(struct pilot *pilot, struct scene *scene, uint32_t ttl_ms,
+                         void (*lost)(struct redlock_lease *lease, void *arg))
+{
+    struct redlock_lock_options opts;
+
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = ttl_ms;
+    opts.no_renew = true;
+    opts.lost_margin_ms = ttl_ms / 2;
+    opts.lost = lost;
+    opts.lost_arg = scene;
+    scene->rl = pilot->rl;
+    CHECK_INT(pilot_lock(pilot, "x", &opts, &scene->lease), REDLOCK_OK);
+}
+
+/* ---- Who waits ---- */
+
+static void linger(void)
+{
+    const struct timespec nap = {.tv_nsec = LINGER_MS * 1000000};
+
+    (void)nanosleep(&nap, NULL);
+}
+
+static void lose_slowly(struct redlock_lease *lease, void *arg)
+{
+    struct scene *scene = arg;
+
+    (void)lease;
+    atomic_store(&scene->began, true);
+    linger();
+    atomic_store(&scene->ended, true);
+}
+
+/* Whoever detaches may free what lost uses. */
+TEST(detach_waits_for_lost)
+{
+    struct scene scene = {.status = 0};
+    struct pilot pilot;
+
+    open_three(&pilot);
+    lock_to_lose(&pilot, &scene, 1000, lose_slowly);
+    CHECK(pilot_until(&nobody, is_set, &scene.began));
+    scene.status = redlock_detach(scene.lease);
+    scene.in_time = atomic_load(&scene.ended);
+    CHECK(pilot_until(&nobody, is_set, &scene.ended)); /* Or it would outlive the scene. */
+    CHECK_INT(scene.status, REDLOCK_OK);
+    CHECK(scene.in_time);
+    CHECK(pilot_until_leases(&pilot, 0));
+    pilot_close(&pilot);
+}
+
+static void lose_past_the_end(struct redlock_lease *lease, void *arg)
+{
+    struct scene *scene = arg;
+
+    atomic_store(&scene->began, true);
+    while (redlock_remaining_ms(lease) > 0)
+        cluster_nap();
+    linger();
+    atomic_store(&scene->ended, true);
+}
+
+/* And whoever unlocks, also when there is nothing left to ask the masters for. */
+TEST(unlock_waits_for_lost)
+{
+    struct scene scene = {.status = 0};
+    struct pilot pilot;
+
+    open_three(&pilot);
+    lock_to_lose(&pilot, &scene, 500, lose_past_the_end);
+    CHECK(pilot_until(&nobody, is_set, &scene.began));
+    while (redlock_remaining_ms(scene.lease) > 0)
+        cluster_nap();
+    cluster_nap(); /* It is rounded down. */
+    scene.status = redlock_unlock(scene.lease);
+    scene.in_time = atomic_load(&scene.ended);
+    CHECK(pilot_until(&nobody, is_set, &scene.ended));
+    CHECK_INT(scene.status, REDLOCK_LOST);
+    CHECK(scene.in_time);
+    CHECK(pilot_until_leases(&pilot, 0));
+    pilot_close(&pilot);
+}
+
+/* ---- Who does not wait ---- */
+
+static void lose_when_returned(struct redlock_lease *lease, void *arg)
+{
+    struct scene *scene = arg;
+    double end_s = cluster_now_s() + CLUSTER_WAIT_S / 4.0;
+
+    (void)lease;
+    atomic_store(&scene->began, true);
+    while (!atomic_load(&scene->returned) && cluster_now_s() < end_s)
+        cluster_nap();
+    scene->in_time = atomic_load(&scene->returned);
+    atomic_store(&scene->ended, true);
+}
+
+static void *extend(void *arg)
+{
+    struct scene *scene = arg;
+
+    scene->status = redlock_extend(scene->lease, 0);
+    atomic_store(&scene->returned, true);
+    return NULL;
+}
+
+/* The call that ends because the lease is lost returns while lost runs: lost may
+ * wait for its thread, to let it stop what it does. */
+TEST(an_extension_returns_while_lost_runs)
+{
+    struct scene scene = {.status = 0};
+    struct pilot pilot;
+    pthread_t thread;
+
+    open_three(&pilot);
+    lock_to_lose(&pilot, &scene, 2000, lose_when_returned);
+    for (unsigned i = 0; i < 3; i++)
+        server_pause(&three.server[i]);
+    CHECK_INT(pthread_create(&thread, NULL, extend, &scene), 0);
+    CHECK(pilot_until(&nobody, is_set, &scene.ended));
+    (void)pthread_join(thread, NULL);
+    CHECK_INT(scene.status, REDLOCK_LOST);
+    CHECK(scene.in_time);
+    for (unsigned i = 0; i < 3; i++)
+        server_resume(&three.server[i]);
+    (void)pilot_unlock(&pilot, scene.lease); /* In time or not. */
+    pilot_close(&pilot);
+}
+
+/* ---- What it may not do ---- */
+
+static void close_on_lost(struct redlock_lease *lease, void *arg)
+{
+    struct scene *scene = arg;
+
+    (void)lease;
+    scene->closed = redlock_close(scene->rl);
+    (void)snprintf(scene->message, sizeof scene->message, "%s", redlock_errmsg(NULL));
+    atomic_store(&scene->ended, true);
+}
+
+/* The thread that runs lost cannot wait for its own end: nothing happens. */
+TEST(close_from_lost_is_told)
+{
+    struct scene scene = {.status = 0};
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    open_three(&pilot);
+    lock_to_lose(&pilot, &scene, 4000, close_on_lost);
+    CHECK(pilot_until(&nobody, is_set, &scene.ended));
+    CHECK(scene.closed == scene.rl);
+    CHECK_STR(scene.message, "close: from a callback of a blocking client");
+    CHECK_INT(pilot_unlock(&pilot, scene.lease), REDLOCK_OK);
+    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+CHECK_MAIN({"detach_waits_for_lost", detach_waits_for_lost},
+           {"unlock_waits_for_lost", unlock_waits_for_lost},
+           {"an_extension_returns_while_lost_runs", an_extension_returns_while_lost_runs},
+           {"close_from_lost_is_told", close_from_lost_is_told})

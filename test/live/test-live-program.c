@@ -1,0 +1,264 @@
+/*
+ * test-live-program.c - what the program around a client may do to it: have no
+ * descriptors left, fork, cancel threads, and watch the loop as well.
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <ev.h>
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+static struct cluster three;
+
+static void open_three(struct pilot *pilot, enum pilot_kind kind)
+{
+    check_row = pilot_kind_name(kind);
+    cluster_ready(&three, 3);
+    pilot_open(pilot, kind, cluster_masters(&three), 0);
+    CHECK(pilot_until_up(pilot, 3));
+}
+
+/* ---- Descriptors ---- */
+
+/* More than a client opens: a poll, an event, a socket for each master. */
+#define SPARE_MAX 8
+
+/* Leave so many descriptors to this process. */
+static int leave_descriptors(unsigned spare)
+{
+    int fds[SPARE_MAX];
+    struct rlimit limit;
+    unsigned len = 0;
+
+    for (; len < spare; len++) {
+        fds[len] = open("/dev/null", O_RDONLY);
+        if (fds[len] < 0)
+            return -1;
+    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return -1;
+    limit.rlim_cur = 256;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return -1;
+    while (open("/dev/null", O_RDONLY) >= 0) /* 256 at most. */
+        ;
+    while (len > 0)
+        (void)close(fds[--len]);
+    return 0;
+}
+
+#define CHILD_OPENED 10
+#define CHILD_HAS_NONE 11
+
+/* In the child.  What became of it, or 1 if something was wrong with that. */
+static int open_with_few(void *arg)
+{
+    const unsigned *spare = arg;
+    struct redlock_options opts;
+    struct redlock *rl = NULL;
+    int status;
+
+    if (leave_descriptors(*spare) != 0)
+        return 1;
+    redlock_options_init(&opts);
+    opts.masters = cluster_masters(&three);
+    status = redlock_open(&opts, &rl);
+    if (status == REDLOCK_OK)
+        return redlock_close(rl) == NULL ? CHILD_OPENED : 1;
+    return status < 0 && rl == NULL && redlock_errmsg(NULL)[0] != 0 ? CHILD_HAS_NONE : 1;
+}
+
+/* It fails, or it opens: it does not take the program with it. */
+TEST(open_without_descriptors)
+{
+    bool opened = false;
+
+    cluster_ready(&three, 3);
+    for (unsigned spare = 0; spare <= SPARE_MAX; spare++) {
+        int became = cluster_join(cluster_spawn(open_with_few, &spare));
+
+        if (spare == 0)
+            CHECK_INT(became, CHILD_HAS_NONE);
+        CHECK(became == CHILD_OPENED || (became == CHILD_HAS_NONE && !opened));
+        opened = became == CHILD_OPENED;
+    }
+    CHECK(opened);
+}
+
+/* ---- Forks ---- */
+
+/* In the child, where nobody renews it, or hears of its end. */
+static int tell_remaining(void *arg)
+{
+    return redlock_remaining_ms(arg) == 0 ? 0 : 1;
+}
+
+TEST(a_fork_has_nothing_remaining)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        open_three(&pilot, kind);
+        CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
+        CHECK_INT(cluster_join(cluster_spawn(tell_remaining, lease)), 0);
+        CHECK(redlock_remaining_ms(lease) > 0);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+        pilot_close(&pilot);
+    }
+}
+
+/* ---- Threads ---- */
+
+struct victim {
+    struct redlock *rl;
+    atomic_bool returned;
+    int status;
+};
+
+static void *wait_for_lock(void *arg)
+{
+    struct victim *victim = arg;
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+
+    redlock_lock_options_init(&opts);
+    opts.wait_ms = 1000;
+    victim->status = redlock_lock(victim->rl, "x", &opts, &lease);
+    atomic_store(&victim->returned, true);
+    (void)pause(); /* Here it may end. */
+    return NULL;
+}
+
+static bool has_two_leases(void *arg)
+{
+    return pilot_stats(arg).leases == 2;
+}
+
+/* A thread that is cancelled in a call ends after it: what others use of it until
+ * then lies on its stack. */
+TEST(a_cancelled_thread_ends_after_its_call)
+{
+    struct victim victim = {.status = 0};
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    pthread_t thread;
+    void *result = NULL;
+
+    open_three(&pilot, PILOT_BLOCKING);
+    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
+    victim.rl = pilot.rl;
+    CHECK_INT(pthread_create(&thread, NULL, wait_for_lock, &victim), 0);
+    CHECK(pilot_until(&pilot, has_two_leases, &pilot));
+    CHECK_INT(pthread_cancel(thread), 0);
+    CHECK_INT(pthread_join(thread, &result), 0);
+    CHECK(result == PTHREAD_CANCELED);
+    CHECK(atomic_load(&victim.returned));
+    CHECK_INT(victim.status, REDLOCK_CONTENDED);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* ---- The program's own watchers ---- */
+
+struct watcher {
+    struct pilot *pilot;
+    ev_prepare prepare;
+    bool begun;
+    int status;
+};
+
+static void on_done(struct redlock_lease *lease, int status, void *arg)
+{
+    struct watcher *watcher = arg;
+
+    (void)lease;
+    watcher->status = status;
+    ev_break(watcher->pilot->ev, EVBREAK_ALL);
+}
+
+/* Just before the loop sleeps. */
+static void lock_once(struct ev_loop *ev, ev_prepare *prepare, int events)
+{
+    struct watcher *watcher = prepare->data;
+
+    (void)ev, (void)events;
+    if (watcher->begun)
+        return;
+    watcher->begun = true;
+    watcher->status =
+        redlock_lock_async(watcher->pilot->rl, "x", NULL, on_done, watcher, NULL) == REDLOCK_OK
+            ? PILOT_NEVER
+            : REDLOCK_E_STATE;
+}
+
+static void give_up(struct ev_loop *ev, ev_timer *timer, int events)
+{
+    (void)timer, (void)events;
+    ev_break(ev, EVBREAK_ALL);
+}
+
+/* Nothing else wakes the loop, so what is not sent before it sleeps is sent when
+ * the reply timeout is over, which is too late. */
+static void lock_before_sleep(struct watcher *watcher)
+{
+    ev_timer bound;
+
+    ev_now_update(watcher->pilot->ev);
+    ev_timer_init(&bound, give_up, CLUSTER_WAIT_S, 0);
+    ev_timer_start(watcher->pilot->ev, &bound);
+    ev_run(watcher->pilot->ev, 0);
+    ev_timer_stop(watcher->pilot->ev, &bound);
+    CHECK_INT(watcher->status, REDLOCK_OK);
+}
+
+static struct ev_loop *watched;
+
+static void set_loop(struct redlock_options *opts)
+{
+    opts->loop = watched;
+    opts->reply_timeout_ms = 3000;
+}
+
+/* Whose watcher was there first makes no difference. */
+TEST(a_lock_from_a_prepare_watcher_is_sent_at_once)
+{
+    for (unsigned first = 0; first < 2; first++) {
+        struct pilot pilot;
+        struct watcher watcher = {.pilot = &pilot, .begun = true};
+
+        check_row = first ? "the program's first" : "the client's first";
+        cluster_ready(&three, 3);
+        watched = ev_loop_new(EVFLAG_AUTO);
+        CHECK(watched != NULL);
+        ev_prepare_init(&watcher.prepare, lock_once);
+        watcher.prepare.data = &watcher;
+        if (first)
+            ev_prepare_start(watched, &watcher.prepare);
+        CHECK_INT(pilot_try_open(&pilot, PILOT_BLOCKING, cluster_masters(&three), set_loop),
+                  REDLOCK_OK);
+        pilot.kind = PILOT_LOOP; /* But on our loop. */
+        pilot.ev = watched;
+        if (!first)
+            ev_prepare_start(watched, &watcher.prepare);
+        CHECK(pilot_until_up(&pilot, 3));
+        watcher.begun = false;
+        lock_before_sleep(&watcher);
+        ev_prepare_stop(watched, &watcher.prepare);
+        pilot_close(&pilot);
+    }
+}
+
+CHECK_MAIN({"open_without_descriptors", open_without_descriptors},
+           {"a_fork_has_nothing_remaining", a_fork_has_nothing_remaining},
+           {"a_cancelled_thread_ends_after_its_call", a_cancelled_thread_ends_after_its_call},
+           {"a_lock_from_a_prepare_watcher_is_sent_at_once",
+            a_lock_from_a_prepare_watcher_is_sent_at_once})

@@ -1,0 +1,136 @@
+/*
+ * test-live-queue.c - a master that hangs until its queue is full, and then goes
+ * on: what could not be released there is released when there is room.
+ */
+#include "check.h"
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/master.h"
+#include "redlock/redlock.h"
+
+#define IN_FLIGHT 128
+#define HELD 500
+#define TTL_MS 600000 /* What is not released stays for longer than this test may take. */
+
+static struct cluster three;
+
+static void set_ttl(struct redlock_options *opts)
+{
+    opts->max_ttl_ms = TTL_MS;
+}
+
+/* ---- Locks in flight ---- */
+
+struct flights {
+    struct pilot *pilot;
+    bool keep;      /* What is locked; or unlock it and begin another one. */
+    unsigned begun; /* All in all, each by another name; */
+    unsigned under_way, failed;
+    unsigned leases_len;
+    struct redlock_lease *leases[HELD];
+};
+
+static void begin_one(struct flights *flights);
+
+static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
+{
+    struct flights *flights = arg;
+
+    (void)lease;
+    flights->failed += status != REDLOCK_OK;
+    flights->under_way--;
+    if (pilot_stats(flights->pilot).masters_up == 3)
+        begin_one(flights);
+}
+
+static void on_locked(struct redlock_lease *lease, int status, void *arg)
+{
+    struct flights *flights = arg;
+
+    if (status != REDLOCK_OK) {
+        flights->failed++;
+        flights->under_way--;
+    } else if (flights->keep) {
+        flights->leases[flights->leases_len++] = lease;
+        flights->under_way--;
+    } else if (redlock_unlock_async(lease, on_unlocked, flights) != REDLOCK_OK) {
+        cluster_die("unlock: %s", redlock_errmsg(NULL));
+    }
+}
+
+static void begin_one(struct flights *flights)
+{
+    struct redlock_lock_options opts;
+    char name[32];
+
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = TTL_MS;
+    opts.no_renew = true;
+    (void)snprintf(name, sizeof name, "flight %u", flights->begun++);
+    flights->under_way++;
+    if (redlock_lock_async(flights->pilot->rl, name, &opts, on_locked, flights, NULL) != REDLOCK_OK)
+        cluster_die("lock: %s", redlock_errmsg(NULL));
+}
+
+static void begin(struct flights *flights, unsigned len)
+{
+    for (unsigned i = 0; i < len; i++)
+        begin_one(flights);
+}
+
+static bool is_over(void *arg)
+{
+    const struct flights *flights = arg;
+
+    return flights->under_way == 0;
+}
+
+static bool has_no_keys(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < three.len; i++) {
+        if (server_int(&three.server[i], "DBSIZE") != 0)
+            return false;
+    }
+    return true;
+}
+
+/*
+ * The first master stands still.  It is asked for HELD locks, which the others
+ * grant, and for others, until it takes no more; then all are unlocked, which it
+ * cannot be told.  When it goes on it stores them all, and has to be told.
+ */
+TEST(what_found_no_room_is_released_when_there_is_some)
+{
+    static struct flights flights;
+    struct pilot pilot;
+
+    cluster_ready(&three, 3);
+    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, cluster_masters(&three), set_ttl), REDLOCK_OK);
+    CHECK(pilot_until_up(&pilot, 3));
+    server_pause(&three.server[0]);
+
+    flights = (struct flights){.pilot = &pilot, .keep = true};
+    begin(&flights, HELD);
+    CHECK(pilot_until(&pilot, is_over, &flights));
+    CHECK_UINT(flights.leases_len, HELD);
+    flights.keep = false;
+    begin(&flights, IN_FLIGHT);
+    CHECK(pilot_until(&pilot, is_over, &flights));
+    CHECK_UINT(flights.failed, 0);
+    CHECK_UINT(pilot_stats(&pilot).masters_up, 2);
+    CHECK(flights.begun > MASTER_ASKS_MAX / 2 - HELD);
+    for (unsigned i = 0; i < HELD; i++)
+        CHECK_INT(redlock_unlock_async(flights.leases[i], NULL, NULL), REDLOCK_OK);
+
+    server_resume(&three.server[0]);
+    CHECK(pilot_until_leases(&pilot, 0));
+    CHECK(pilot_until(&pilot, has_no_keys, NULL));
+    CHECK_UINT(pilot_stats(&pilot).connects, 3); /* And not because it was asked anew. */
+    CHECK_UINT(pilot_stats(&pilot).masters_up, 3);
+    pilot_close(&pilot);
+}
+
+CHECK_MAIN({"what_found_no_room_is_released_when_there_is_some",
+            what_found_no_room_is_released_when_there_is_some})

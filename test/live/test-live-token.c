@@ -1,0 +1,121 @@
+/*
+ * test-live-token.c - what redlock_token() gives is the token of the lock that is
+ * held, at all times, and may be read without asking anybody.
+ */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "live/cluster.h"
+#include "live/fake.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+#define LEASES 32
+
+static struct cluster two;
+
+struct reader {
+    struct redlock_lease *leases[LEASES];
+    char tokens[LEASES][64];
+    unsigned delayed; /* Locks that took more than one round. */
+    atomic_bool stop;
+    atomic_uint sweeps, wrong;
+};
+
+/* Without a pause and without a mutex. */
+static void *read_tokens(void *arg)
+{
+    struct reader *reader = arg;
+
+    while (!atomic_load(&reader->stop)) {
+        for (unsigned i = 0; i < LEASES; i++) {
+            if (strcmp(redlock_token(reader->leases[i]), reader->tokens[i]) != 0)
+                atomic_fetch_add(&reader->wrong, 1);
+        }
+        atomic_fetch_add(&reader->sweeps, 1);
+    }
+    return NULL;
+}
+
+/* The real masters refuse it in the first round, and grant it in a later one: but
+ * for the time that passes before they are asked. */
+static void lock_in_the_second_round(struct pilot *pilot, struct reader *reader, unsigned i)
+{
+    uint64_t rounds_before = pilot_stats(pilot).rounds;
+    struct redlock_lock_options opts;
+    char name[32];
+
+    (void)snprintf(name, sizeof name, "x%u", i);
+    for (unsigned m = 0; m < two.len; m++)
+        (void)server_text(&two.server[m], "SET %s foreign PX 15", name);
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = 50000;
+    opts.no_renew = true;
+    opts.wait_ms = 30000;
+    opts.retry_delay_min_ms = opts.retry_delay_max_ms = 30; /* Then foreign ones are gone. */
+    CHECK_INT(pilot_lock(pilot, name, &opts, &reader->leases[i]), REDLOCK_OK);
+    (void)snprintf(reader->tokens[i], sizeof reader->tokens[i], "%s",
+                   redlock_token(reader->leases[i]));
+    reader->delayed += pilot_stats(pilot).rounds > rounds_before + 1;
+}
+
+struct answers {
+    const struct fake *fake;
+    unsigned wanted;
+};
+
+static bool has_all_answers(void *arg)
+{
+    const struct answers *answers = arg;
+
+    return atomic_load(&answers->fake->seen->commands) >= answers->wanted;
+}
+
+/*
+ * A third master answers late, and that it does not know the script: so the
+ * release of the first round is written once more while the lock of the second
+ * is held.  ThreadSanitizer sees it if one is written where the other is read.
+ */
+TEST(the_token_of_an_old_round_is_not_shown)
+{
+    const struct fake_plan plan = {.way = FAKE_SAYS,
+                                   .greets = true,
+                                   .delay_ms = 2000,
+                                   .says = "-NOSCRIPT No matching script.\r\n"};
+    static struct reader reader;
+    struct answers answers;
+    struct fake fake;
+    struct pilot pilot;
+    pthread_t thread;
+    char masters[128];
+    bool ok;
+
+    cluster_ready(&two, 2);
+    fake_start(&fake, &plan);
+    (void)snprintf(masters, sizeof masters, "127.0.0.1:%u,%s", fake.port, cluster_masters(&two));
+    pilot_open(&pilot, PILOT_BLOCKING, masters, 0);
+    CHECK(pilot_until_up(&pilot, 3));
+    for (unsigned i = 0; i < LEASES; i++)
+        lock_in_the_second_round(&pilot, &reader, i);
+    CHECK(reader.delayed > 0);
+    /* Three of the handshake; a SET, and where that was undone, twice the script. */
+    answers = (struct answers){&fake, 3 + LEASES + 2 * reader.delayed};
+
+    CHECK_INT(pthread_create(&thread, NULL, read_tokens, &reader), 0);
+    ok = pilot_until(&pilot, has_all_answers, &answers);
+    atomic_store(&reader.stop, true);
+    (void)pthread_join(thread, NULL);
+    CHECK(ok);
+    CHECK(atomic_load(&reader.sweeps) > 0);
+    CHECK_UINT(atomic_load(&reader.wrong), 0);
+    for (unsigned i = 0; i < LEASES; i++) {
+        CHECK_STR(redlock_token(reader.leases[i]), reader.tokens[i]);
+        CHECK_INT(redlock_detach(reader.leases[i]), REDLOCK_OK);
+    }
+    pilot_close(&pilot);
+    fake_stop(&fake);
+}
+
+CHECK_MAIN({"the_token_of_an_old_round_is_not_shown", the_token_of_an_old_round_is_not_shown})

@@ -170,9 +170,41 @@ TEST(says_which_step_failed)
     }
 }
 
+/* Servers without AUTH repeat what they do not know, and what came with it. */
+TEST(keeps_a_password_that_is_echoed)
+{
+    static const struct {
+        const char *reply, *error;
+    } rows[] = {
+        {"ERR unknown command 'AUTH', with args beginning with: 'joe' 'geheim' ",
+         "AUTH: ERR unknown command "},
+        {"ERR unknown command `AUTH`, with args beginning with: `joe`, `geheim`, ",
+         "AUTH: ERR unknown command "},
+        {"ERR \"geheim\"?", "AUTH: ERR "},
+        {"'geheim'", "AUTH: "},
+        {"WRONGPASS of 'joe' or 'geheim'", "AUTH: WRONGPASS of "},
+        {"ERR none of it quoted", "AUTH: ERR none of it quoted"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct reply reply = text_reply(REPLY_ERROR, rows[i].reply);
+        struct master_info info;
+        char error[160] = "", *bytes;
+        size_t len;
+        struct handshake handshake = begin("redis://joe:geheim@h", &bytes, &len);
+
+        free(bytes);
+        check_row = rows[i].reply;
+        CHECK_INT(handshake_on_reply(&handshake, &reply, &info, error, sizeof error),
+                  HANDSHAKE_FAILED);
+        CHECK_STR(error, rows[i].error);
+    }
+}
+
 CHECK_MAIN({"says_only_what_is_needed", says_only_what_is_needed},
            {"logs_in_before_all_else", logs_in_before_all_else},
            {"learns_from_info", learns_from_info}, {"does_without_info", does_without_info},
            {"cuts_what_is_too_long", cuts_what_is_too_long},
            {"refuses_a_replica", refuses_a_replica},
-           {"says_which_step_failed", says_which_step_failed})
+           {"says_which_step_failed", says_which_step_failed},
+           {"keeps_a_password_that_is_echoed", keeps_a_password_that_is_echoed})

@@ -469,6 +469,32 @@ TEST(stats_of_other_sizes)
     tear_down(&bench);
 }
 
+/* A size that was never set must not be believed: so much would be zeroed. */
+TEST(stats_of_a_wild_size)
+{
+    static const size_t sizes[] = {4097, 1u << 20, SIZE_MAX};
+    struct {
+        struct redlock_stats stats;
+        char later[8192];
+    } wild;
+    struct bench bench;
+
+    set_up(&bench, PILOT_BLOCKING);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        memset(&wild, 7, sizeof wild);
+        wild.stats.size = sizes[i];
+        CHECK_INT(redlock_stats(bench.pilot.rl, &wild.stats), REDLOCK_E_INVAL);
+        CHECK_STR(redlock_errmsg(NULL), "stats: NULL, or its size is not set");
+        CHECK_UINT(wild.stats.size, sizes[i]);
+        CHECK_INT(wild.later[0], 7);
+    }
+    wild.stats.size = 4096; /* The most that is believed, and not a byte more is zeroed. */
+    CHECK_INT(redlock_stats(bench.pilot.rl, &wild.stats), REDLOCK_OK);
+    CHECK_INT(wild.later[4095 - sizeof wild.stats], 0);
+    CHECK_INT(wild.later[4096 - sizeof wild.stats], 7);
+    tear_down(&bench);
+}
+
 CHECK_MAIN({"open_refuses_bad_masters", open_refuses_bad_masters},
            {"open_takes_masters_from_the_environment", open_takes_masters_from_the_environment},
            {"open_refuses_bad_options", open_refuses_bad_options},
@@ -480,4 +506,5 @@ CHECK_MAIN({"open_refuses_bad_masters", open_refuses_bad_masters},
            {"null_is_told_by_all_else", null_is_told_by_all_else},
            {"blocking_calls_are_not_for_a_loop", blocking_calls_are_not_for_a_loop},
            {"asynchronous_calls_are_for_a_loop", asynchronous_calls_are_for_a_loop},
-           {"stats_of_other_sizes", stats_of_other_sizes})
+           {"stats_of_other_sizes", stats_of_other_sizes},
+           {"stats_of_a_wild_size", stats_of_a_wild_size})

@@ -83,6 +83,46 @@ TEST(a_full_queue_is_told_when_it_has_drained)
     check_sent(0, 0, 4);
 }
 
+/* Who waits for room: not who was told, nor who has nothing, nor who is to keep it. */
+TEST(these_releases_wait_for_room)
+{
+    begin_with(3);
+    acquire();
+    for (unsigned m = 0; m < 3; m++)
+        CHECK(!quorum_must_release(&story.q, m)); /* The round is out. */
+    answer(1, NO);
+    story.up = 3; /* The queue of the third is full. */
+    answer(2, NO);
+    check_ended(REDLOCK_CONTENDED);
+    check_sent(0, 0, 0);
+    CHECK(!quorum_must_release(&story.q, 0));
+    CHECK(!quorum_must_release(&story.q, 1));
+    CHECK(quorum_must_release(&story.q, 2));
+    story.up = 7;
+    story_step(&story, QUORUM_EV_TIMER);
+    check_sent(0, 0, 4);
+    CHECK(!quorum_must_release(&story.q, 2));
+    link_down(2); /* It was told on a connection that is gone. */
+    CHECK(quorum_must_release(&story.q, 2));
+    link_up(2);
+    check_sent(0, 0, 4);
+    CHECK(!quorum_must_release(&story.q, 2));
+
+    begin_with(3);
+    hold();
+    for (unsigned m = 0; m < 3; m++)
+        CHECK(!quorum_must_release(&story.q, m));
+    story.up = 6;
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 6);
+    CHECK(quorum_must_release(&story.q, 0));
+    CHECK(!quorum_must_release(&story.q, 1));
+    answer(6, YES);
+    CHECK(quorum_must_release(&story.q, 0));
+    story_step(&story, QUORUM_EV_DETACH);
+    CHECK(!quorum_must_release(&story.q, 0));
+}
+
 TEST(what_has_expired_by_itself_is_forgotten)
 {
     begin_with(3);
@@ -642,6 +682,7 @@ CHECK_MAIN(
     {"a_release_that_gets_an_error_is_not_sent_again",
      a_release_that_gets_an_error_is_not_sent_again},
     {"a_full_queue_is_told_when_it_has_drained", a_full_queue_is_told_when_it_has_drained},
+    {"these_releases_wait_for_room", these_releases_wait_for_room},
     {"what_has_expired_by_itself_is_forgotten", what_has_expired_by_itself_is_forgotten},
     {"the_time_to_forget_counts_from_the_latest_send",
      the_time_to_forget_counts_from_the_latest_send},

@@ -37,6 +37,10 @@
  * no reset, and the kernel would try for a quarter of an hour. */
 #define SILENT_LOOKS 3
 
+/* Bytes of an empty buffer that are kept for the next commands: more than a
+ * thousand locks take.  What a master that was slow made it grow to is freed. */
+#define OUT_KEPT_MAX (256u << 10)
+
 enum link_state { LINK_DOWN, LINK_RESOLVING, LINK_CONNECTING, LINK_GREETING, LINK_UP };
 
 struct master {
@@ -85,6 +89,17 @@ static void doom(struct master *master, const char *what, const char *why)
 
 /* ---- Down ---- */
 
+/* There is nothing to send any more. */
+static void empty_out(struct master *master)
+{
+    master->out_sent = master->out_len = 0;
+    if (master->out_room <= OUT_KEPT_MAX)
+        return;
+    free(master->out);
+    master->out = NULL;
+    master->out_room = 0;
+}
+
 static void close_link(struct master *master)
 {
     ev_io_stop(master->ev, &master->reader);
@@ -99,7 +114,7 @@ static void close_link(struct master *master)
     master->link = LINK_DOWN;
     if (master->out != NULL)
         sodium_memzero(master->out, master->out_len); /* May hold a password. */
-    master->out_sent = master->out_len = 0;
+    empty_out(master);
     master->full = master->doomed = false;
 }
 
@@ -320,7 +335,7 @@ static bool write_out(struct master *master)
     if (master->out_sent == master->out_len) {
         if (master->link == LINK_GREETING)
             sodium_memzero(master->out, master->out_len);
-        master->out_sent = master->out_len = 0;
+        empty_out(master);
     } else if (master->out_sent > master->out_room / 2) {
         master->out_len -= master->out_sent;
         memmove(master->out, master->out + master->out_sent, master->out_len);

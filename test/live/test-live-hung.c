@@ -13,6 +13,7 @@
 
 #define CYCLES 20000
 #define IN_FLIGHT 64
+#define NAME_LEN 400
 
 static struct cluster five;
 
@@ -177,13 +178,14 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
 static void begin_cycle(struct cycles *cycles)
 {
     struct redlock_lock_options opts;
-    char name[32];
+    char name[NAME_LEN + 1];
 
     if (cycles->begun == CYCLES)
         return;
     redlock_lock_options_init(&opts);
     opts.ttl_ms = 2000; /* What the hung master may still do is over after that. */
-    (void)snprintf(name, sizeof name, "cycle %u", cycles->begun++);
+    (void)snprintf(name, sizeof name, "cycle %0*u", NAME_LEN - (int)sizeof "cycle",
+                   cycles->begun++);
     if (redlock_lock_async(cycles->pilot->rl, name, &opts, on_locked, cycles, NULL) != REDLOCK_OK)
         cluster_die("lock: %s", redlock_errmsg(cycles->pilot->rl));
 }
@@ -195,10 +197,12 @@ static bool is_over(void *arg)
     return cycles->ended == CYCLES;
 }
 
-/* Bytes in use, whoever allocated them. */
+/* Bytes in use, whoever allocated them: small blocks, and large ones. */
 static long heap(void)
 {
-    return (long)mallinfo2().uordblks;
+    struct mallinfo2 info = mallinfo2();
+
+    return (long)(info.uordblks + info.hblkhd);
 }
 
 static void run_cycles(struct pilot *pilot)
@@ -208,22 +212,23 @@ static void run_cycles(struct pilot *pilot)
     for (unsigned i = 0; i < IN_FLIGHT; i++)
         begin_cycle(&cycles);
     CHECK(pilot_until(pilot, is_over, &cycles));
-    CHECK_UINT(cycles.failed, 0);
+    CHECK(cycles.failed < CYCLES / 100); /* On a busy machine some may come too late. */
 }
 
 /*
- * With all masters well, and then with one that hangs: at most the queue of its
- * link (32 768 commands of 16 bytes and 8 MiB to send), and leases as long as
- * the hung master may still store something of them; and when that is over,
- * next to nothing.
+ * With all masters well, and then with one that hangs.  What is to be sent to
+ * it comes to 25 MB, of which 8 MiB may wait, in a buffer that grows by
+ * doubling; and a lease stays, 1 KB with its name, as long as a command of it
+ * waits there.  That is 31 MB in all; without a bound it would be 55.  When
+ * the link has been given up, all of it goes.
  */
 TEST(a_hung_master_does_not_grow_our_memory)
 {
     struct pilot pilot;
-    long before, well, hung, after;
+    long before, well, hung, given_up;
 
     before = heap();
-    open_five(&pilot, PILOT_LOOP, 0);
+    open_five(&pilot, PILOT_LOOP, 2000);
     run_cycles(&pilot);
     CHECK(pilot_until_leases(&pilot, 0));
     well = heap();
@@ -231,11 +236,11 @@ TEST(a_hung_master_does_not_grow_our_memory)
     run_cycles(&pilot);
     hung = heap();
     CHECK(pilot_until_leases(&pilot, 0));
-    after = heap();
-    printf("heap: before %ld, well %ld, hung %ld, after %ld\n", before, well, hung, after);
-    CHECK(well - before < 2 << 20);
-    CHECK(hung - well < 32 << 20);
-    CHECK(after - well < 10 << 20);
+    given_up = heap();
+    printf("heap: %ld before, %ld well, %ld hung, %ld given up\n", before, well, hung, given_up);
+    CHECK(hung - well > 8 << 20); /* It was a test. */
+    CHECK(hung - well < 44 << 20);
+    CHECK(given_up - well < 3 << 20);
     server_resume(&five.server[2]);
     CHECK(pilot_until_up(&pilot, 5));
     CHECK(pilot_until(&pilot, has_no_keys, NULL));

@@ -247,7 +247,7 @@ static bool is_needless(const struct lease_rec *rec)
 void judge_on_lost(struct lease_rec *rec)
 {
     struct ev_loop *process = rec->process;
-    uint64_t now = process_clock(process);
+    uint64_t now = process_reading(process, process_now(process));
     uint64_t deadline = rec->deadline != 0 ? rec->deadline : rec->over;
     sim_time stop_matters = clock_when(&process->clock, deadline - margin(rec) / 2);
 
@@ -274,7 +274,7 @@ void judge_on_lost(struct lease_rec *rec)
 /* A belief has ended, or must, and the program does not know. */
 void judge_on_turn(struct ev_loop *process)
 {
-    uint64_t now = clock_at(&process->clock, world.now);
+    uint64_t now = process_reading(process, world.now);
 
     for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
         struct lease_rec *rec = process->recs[place];

@@ -27,6 +27,7 @@ struct blocking {
     ev_async stop;
     pthread_mutex_t mutex;
     unsigned waiting;     /* Calls under way. */
+    int cancel_state;     /* To go back to, of the thread that has the mutex. */
     struct waiter *woken; /* By the I/O thread, to be let run when it sleeps. */
     pthread_cond_t idle;
     pthread_t thread;
@@ -167,9 +168,15 @@ struct ev_loop *blocking_loop(struct blocking *blocking)
     return blocking->ev;
 }
 
+/* A thread cannot be cancelled while it has the mutex: send() under it is a
+ * place to be cancelled at. */
 void blocking_lock(struct blocking *blocking)
 {
+    int before;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     (void)pthread_mutex_lock(&blocking->mutex);
+    blocking->cancel_state = before;
 }
 
 bool blocking_is_crowded(const struct blocking *blocking)
@@ -180,6 +187,7 @@ bool blocking_is_crowded(const struct blocking *blocking)
 void blocking_unlock(struct blocking *blocking)
 {
     struct waiter *waiter, *next = blocking->woken;
+    int before = blocking->cancel_state;
 
     blocking->woken = NULL;
     (void)pthread_mutex_unlock(&blocking->mutex);
@@ -187,6 +195,7 @@ void blocking_unlock(struct blocking *blocking)
         next = waiter->next; /* It is on the stack of a thread that now goes on. */
         (void)sem_post(&waiter->done);
     }
+    (void)pthread_setcancelstate(before, NULL);
 }
 
 void blocking_wait_change(struct blocking *blocking)

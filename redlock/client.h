@@ -84,11 +84,11 @@ void client_deliver(struct redlock *rl);
 
 /* ---- For the API ---- */
 
-/* Begin a call: OK, or E_INVAL or E_STATE with a message; then, and only
- * then, client_leave() must follow. */
 /* Whether this process is a child of the one that opened it.  Any thread. */
 bool client_is_forked(const struct redlock *rl);
 
+/* Begin a call: OK, or E_INVAL or E_STATE with a message; then, and only
+ * then, client_leave() must follow. */
 int client_enter(struct redlock *rl);
 void client_leave(struct redlock *rl);
 

@@ -109,6 +109,9 @@ static void read_field(const char *info, const char *key, char *value, size_t si
         len++;
     memcpy(value, at, len);
     value[len] = 0;
+    for (char *p = value; *p != 0; p++)
+        if ((unsigned char)*p < ' ' || *p == 127)
+            *p = '?'; /* It will be shown on terminals. */
 }
 
 static void read_info(const struct reply *reply, struct master_info *info)

@@ -127,6 +127,17 @@ TEST(cuts_what_is_too_long)
     CHECK_STR(info.version, "1234567890123456789012345678901");
 }
 
+TEST(keeps_terminals_safe)
+{
+    struct master_info info;
+    char error[80];
+
+    CHECK_INT(shake(text_reply(REPLY_TEXT, "\nredis_version:7\033[2J\r\nrole:master\r\n"), &info,
+                    error, sizeof error),
+              HANDSHAKE_DONE);
+    CHECK_STR(info.version, "7?[2J");
+}
+
 TEST(refuses_a_replica)
 {
     struct master_info info;
@@ -205,6 +216,6 @@ CHECK_MAIN({"says_only_what_is_needed", says_only_what_is_needed},
            {"logs_in_before_all_else", logs_in_before_all_else},
            {"learns_from_info", learns_from_info}, {"does_without_info", does_without_info},
            {"cuts_what_is_too_long", cuts_what_is_too_long},
-           {"refuses_a_replica", refuses_a_replica},
+           {"keeps_terminals_safe", keeps_terminals_safe}, {"refuses_a_replica", refuses_a_replica},
            {"says_which_step_failed", says_which_step_failed},
            {"keeps_a_password_that_is_echoed", keeps_a_password_that_is_echoed})

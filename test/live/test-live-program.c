@@ -167,6 +167,44 @@ TEST(a_cancelled_thread_ends_after_its_call)
     pilot_close(&pilot);
 }
 
+/* One that is to end before it has even begun the call; written to sockets is
+ * with the mutex held, and that is where it would have ended. */
+static void *lock_when_cancelled(void *arg)
+{
+    struct victim *victim = arg;
+    struct redlock_lease *lease;
+    int before;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    (void)pthread_cancel(pthread_self());
+    (void)pthread_setcancelstate(before, NULL);
+    victim->status = redlock_lock(victim->rl, "y", NULL, &lease);
+    atomic_store(&victim->returned, true);
+    pthread_testcancel();
+    return NULL;
+}
+
+TEST(a_cancel_that_is_pending_waits_for_the_call)
+{
+    struct victim victim = {.status = -99};
+    struct redlock_stats stats = {.size = sizeof stats};
+    struct pilot pilot;
+    pthread_t thread;
+    void *result = NULL;
+
+    open_three(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_until_up(&pilot, 3));
+    victim.rl = pilot.rl;
+    CHECK_INT(pthread_create(&thread, NULL, lock_when_cancelled, &victim), 0);
+    CHECK_INT(pthread_join(thread, &result), 0);
+    CHECK(result == PTHREAD_CANCELED);
+    CHECK(atomic_load(&victim.returned));
+    CHECK_INT(victim.status, REDLOCK_OK);
+    CHECK_INT(redlock_stats(pilot.rl, &stats), REDLOCK_OK); /* The mutex is free. */
+    CHECK_UINT(stats.leases, 1);
+    pilot_close(&pilot);
+}
+
 /* ---- The program's own watchers ---- */
 
 struct watcher {
@@ -260,5 +298,7 @@ TEST(a_lock_from_a_prepare_watcher_is_sent_at_once)
 CHECK_MAIN({"open_without_descriptors", open_without_descriptors},
            {"a_fork_has_nothing_remaining", a_fork_has_nothing_remaining},
            {"a_cancelled_thread_ends_after_its_call", a_cancelled_thread_ends_after_its_call},
+           {"a_cancel_that_is_pending_waits_for_the_call",
+            a_cancel_that_is_pending_waits_for_the_call},
            {"a_lock_from_a_prepare_watcher_is_sent_at_once",
             a_lock_from_a_prepare_watcher_is_sent_at_once})

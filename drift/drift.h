@@ -27,7 +27,7 @@ struct drift_bound {
  * Read the only clock that may decide anything: CLOCK_BOOTTIME, which keeps
  * counting while the machine sleeps, so that a lease cannot outlive a suspend
  * unnoticed.  There is no fallback to another clock.  Returns 0, or -1 if the
- * kernel has no such clock, with *ret_now untouched.  Any thread.
+ * kernel has no such clock, or had none once, with *ret_now untouched.  Any thread.
  */
 int drift_now(drift_time *ret_now);
 

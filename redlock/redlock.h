@@ -225,7 +225,8 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_adopt(struct redlock *rl, const char 
 /*
  * Forget a lease without undoing it: nothing more is sent, its callbacks
  * never run, and it is freed.  The lock stays until it runs out, or until
- * whoever has been given the token adopts it.  NULL is fine.  Both kinds of
+ * whoever has been given the token adopts it.  A lease whose time is up is not
+ * to be handed on: releases of its token may be under way.  NULL is fine.  Both kinds of
  * client; E_STATE while another thread is in a call with this lease.
  */
 REDLOCK_API int redlock_detach(struct redlock_lease *lease);

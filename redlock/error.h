@@ -3,8 +3,8 @@
  *
  * The message belongs to the calling thread, as errno does, and so needs no
  * lock and no client: redlock_errmsg() hands it out.  It is composed where
- * something went wrong, and wrapped on the way up: "acquire jobs/7: master 2
- * (10.0.0.3:6379): connection refused".
+ * something went wrong, and wrapped on the way up: "acquire jobs/7: too few
+ * masters answered: master 2 (10.0.0.3:6379): Connection refused".
  */
 #ifndef REDLOCK_ERROR_H
 #define REDLOCK_ERROR_H

@@ -4,7 +4,7 @@
  * A lock is held while more than half of the masters store this client's
  * token and the locally measured validity has not run out.  It is a lease:
  * whoever may be paused past the end of one - a process, a virtual machine -
- * must ask redlock_remaining_ms() before it relies on it (docs/safety.md).
+ * must ask redlock_remaining_ms() before it relies on it (redlock(3), CAVEATS).
  *
  * Conventions.  Durations carry their unit in their name.  Strings passed in
  * are copied.  Strings handed out belong to the library and last as long as
@@ -116,7 +116,8 @@ struct redlock_lock_options {
     bool no_renew;               /* Let the lease run out instead of renewing it. */
     uint32_t max_hold_ms;        /* Stop renewing after this long.  0: no limit (default). */
     uint32_t lost_margin_ms;     /* How long before the deadline lost is called, less than the
-                                  * validity.  0: a tenth of ttl_ms (default). */
+                                  * validity; half of that counts at most.
+                                  * 0: a tenth of ttl_ms (default). */
     /*
      * Called once, lost_margin_ms before the deadline, when the lease could
      * not be renewed, or at once when a majority says that it is gone.  Until
@@ -153,10 +154,9 @@ REDLOCK_API struct redlock *redlock_close(struct redlock *rl);
 
 /*
  * What went wrong last in this thread, outermost step first: "acquire jobs/7:
- * master 2 (10.0.0.3:6379): connection refused".  Empty if nothing did.  In a
- * done callback it is about this operation.  Never NULL, never a password;
- * lasts until the thread's next call of the library.  rl may be NULL, for
- * what redlock_open() said.
+ * too few masters answered: master 2 (10.0.0.3:6379): Connection refused".  Empty if nothing did.
+ * In a done callback it is about this operation.  Never NULL, never a password; lasts until the
+ * thread's next call of the library.  rl may be NULL, for what redlock_open() said.
  */
 REDLOCK_API const char *redlock_errmsg(const struct redlock *rl);
 
@@ -172,7 +172,7 @@ REDLOCK_API const char *redlock_errmsg(const struct redlock *rl);
  * unlock: OK (a majority confirmed), UNREACHABLE (what is left runs out by
  *     itself), LOST (it was not held any more).  Always frees the lease; NULL
  *     is fine.
- * All: E_INVAL, E_NOMEM, E_STATE, E_SYSTEM.
+ * All: E_INVAL, E_NOMEM, E_STATE.
  */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_lock(struct redlock *rl, const char *resource,
                                                 const struct redlock_lock_options *opts,
@@ -183,8 +183,9 @@ REDLOCK_API int redlock_unlock(struct redlock_lease *lease);
 /*
  * The same on the caller's loop (else E_STATE).  If the call returns OK, done
  * runs exactly once, later, from the loop - never before the call returns -
- * unless redlock_cancel(), redlock_close(), or an unlock of the same lease
- * comes first, after which it never runs.  Its status is one of those of the blocking call.
+ * unless redlock_cancel(), redlock_detach(), redlock_close(), or an unlock of
+ * the same lease comes first, after which it never runs.  Its status is one of those of the
+ * blocking call.
  *
  * lock: the lease in *ret_lease (may be NULL) is for redlock_cancel(); if
  *     status is not OK, the library frees it when done returns.
@@ -227,7 +228,7 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_adopt(struct redlock *rl, const char 
  * never run, and it is freed.  The lock stays until it runs out, or until
  * whoever has been given the token adopts it.  A lease whose time is up is not
  * to be handed on: releases of its token may be under way.  NULL is fine.  Both kinds of
- * client; E_STATE while another thread is in a call with this lease.
+ * client; E_STATE while a call with this lease is under way.
  */
 REDLOCK_API int redlock_detach(struct redlock_lease *lease);
 

@@ -18,6 +18,7 @@ struct fault {
     const char *row;
     struct fake_plan plan;
     const char *message;
+    bool reconnects; /* The connection is given up because of it. */
 };
 
 #define HTTP "HTTP/1.1 400 Bad Request\r\n\r\n"
@@ -25,59 +26,87 @@ struct fault {
 #define DEEP "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"
 
 static const struct fault faults[] = {
-    {"deaf", {.way = FAKE_DEAF}, "timeout while connecting"},
-    {"silent", {.way = FAKE_SILENT}, "connected, but does not answer"},
-    {"silent later", {.way = FAKE_SILENT, .greets = true}, "no answer within 300 ms"},
-    {"slow", {.way = FAKE_GOOD, .greets = true, .delay_ms = 30000}, "no answer within 300 ms"},
-    {"too slow to greet", {.way = FAKE_GOOD, .delay_ms = 30000}, "connected, but does not answer"},
-    {"garbage", {.way = FAKE_SAYS, .says = HTTP}, "answered with garbage"},
-    {"garbage later", {.way = FAKE_SAYS, .greets = true, .says = HTTP}, "answered with garbage"},
-    {"half a reply", {.way = FAKE_SAYS, .says = "$400\r\nhalf"}, "does not answer"},
+    {"deaf", {.way = FAKE_DEAF}, "timeout while connecting", false},
+    {"silent", {.way = FAKE_SILENT}, "connected, but does not answer", true},
+    {"silent later", {.way = FAKE_SILENT, .greets = true}, "no answer within 300 ms", false},
+    {"slow",
+     {.way = FAKE_GOOD, .greets = true, .delay_ms = 30000},
+     "no answer within 300 ms",
+     false},
+    {"too slow to greet",
+     {.way = FAKE_GOOD, .delay_ms = 30000},
+     "connected, but does not answer",
+     true},
+    {"garbage", {.way = FAKE_SAYS, .says = HTTP}, "answered with garbage", true},
+    {"garbage later",
+     {.way = FAKE_SAYS, .greets = true, .says = HTTP},
+     "answered with garbage",
+     true},
+    {"half a reply", {.way = FAKE_SAYS, .says = "$400\r\nhalf"}, "does not answer", true},
     {"half a reply later",
      {.way = FAKE_SAYS, .greets = true, .says = "$400\r\nhalf"},
-     "no answer within 300 ms"},
+     "no answer within 300 ms",
+     false},
     {"NOAUTH",
      {.way = FAKE_SAYS, .says = "-NOAUTH Authentication required.\r\n"},
-     "NOAUTH Authentication required."},
+     "NOAUTH Authentication required.",
+     true},
     {"NOAUTH later",
      {.way = FAKE_SAYS, .greets = true, .says = "-NOAUTH Authentication required.\r\n"},
-     "NOAUTH Authentication required."},
+     "NOAUTH Authentication required.",
+     true},
     {"LOADING",
      {.way = FAKE_SAYS, .says = "-LOADING Redis is loading the dataset in memory\r\n"},
-     "LOADING Redis is loading the dataset in memory"},
+     "LOADING Redis is loading the dataset in memory",
+     true},
     {"LOADING later",
      {.way = FAKE_SAYS, .greets = true, .says = "-LOADING Redis is loading\r\n"},
-     "LOADING Redis is loading"},
+     "LOADING Redis is loading",
+     true},
     {"READONLY later",
      {.way = FAKE_SAYS, .greets = true, .says = "-READONLY You can't write\r\n"},
-     "READONLY You can't write"},
+     "READONLY You can't write",
+     true},
     {"out of memory later",
      {.way = FAKE_SAYS, .greets = true, .says = "-OOM command not allowed\r\n"},
-     "OOM command not allowed"},
+     "OOM command not allowed",
+     false},
     {"another error later",
      {.way = FAKE_SAYS, .greets = true, .says = "-ERR unheard of\r\n"},
-     "ERR unheard of"},
-    {"wrong digest", {.way = FAKE_SAYS, .says = DIGEST}, "another digest than ours: not a Redis?"},
+     "ERR unheard of",
+     false},
+    {"wrong digest",
+     {.way = FAKE_SAYS, .says = DIGEST},
+     "another digest than ours: not a Redis?",
+     true},
     {"a text for an answer",
      {.way = FAKE_SAYS, .greets = true, .says = "$2\r\nOK\r\n"},
-     "answered with garbage"},
-    {"numbers", {.way = FAKE_SAYS, .greets = true, .says = ":2\r\n"}, "answered with garbage"},
+     "answered with garbage",
+     true},
+    {"numbers",
+     {.way = FAKE_SAYS, .greets = true, .says = ":2\r\n"},
+     "answered with garbage",
+     true},
     {"two answers for one",
      {.way = FAKE_SAYS, .greets = true, .says = "-ERR one\r\n-ERR two\r\n"},
-     "said something that nobody asked"},
-    {"deep", {.way = FAKE_SAYS, .greets = true, .says = DEEP}, "answered with garbage"},
-    {"endless bulk", {.way = FAKE_ENDLESS, .says = "$536870912\r\n"}, "answers without end"},
+     "said something that nobody asked",
+     true},
+    {"deep", {.way = FAKE_SAYS, .greets = true, .says = DEEP}, "answered with garbage", true},
+    {"endless bulk", {.way = FAKE_ENDLESS, .says = "$536870912\r\n"}, "answers without end", true},
     {"endless bulk later",
      {.way = FAKE_ENDLESS, .greets = true, .says = "$536870912\r\n"},
-     "answers without end"},
+     "answers without end",
+     true},
     {"endless line later",
      {.way = FAKE_ENDLESS, .greets = true, .says = "+"},
-     "answers without end"},
+     "answers without end",
+     true},
     {"endless array later",
      {.way = FAKE_ENDLESS, .greets = true, .says = "*2147483647\r\n"},
-     "answered with garbage"},
-    {"closes", {.way = FAKE_CLOSES}, "Server closed the connection"},
-    {"closes later", {.way = FAKE_CLOSES, .greets = true}, "Server closed the connection"},
+     "answered with garbage",
+     true},
+    {"closes", {.way = FAKE_CLOSES}, "Server closed the connection", true},
+    {"closes later", {.way = FAKE_CLOSES, .greets = true}, "Server closed the connection", true},
 };
 
 /* ---- One of five ---- */
@@ -158,7 +187,7 @@ TEST(one_of_five_where_calls_block)
 /* Its answers come when nobody waits for them any more, but they do come. */
 TEST(one_of_five_is_late)
 {
-    const struct fault late = {"late", {.way = FAKE_GOOD, .delay_ms = 30}, NULL};
+    const struct fault late = {"late", {.way = FAKE_GOOD, .delay_ms = 30}, NULL, false};
 
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         check_row = pilot_kind_name(kind);
@@ -190,6 +219,13 @@ TEST(a_good_fake_grants_all)
     fake_stop(&fake);
 }
 
+static bool is_connected_again(void *arg)
+{
+    const struct fake *fake = arg;
+
+    return atomic_load(&fake->seen->connections) > 1;
+}
+
 /* What is tried again and again must not add up. */
 static void check_alone(const struct fault *fault)
 {
@@ -207,6 +243,8 @@ static void check_alone(const struct fault *fault)
         CHECK_HAS(pilot.message, fault->message);
     }
     CHECK(mallinfo2().uordblks - heap_before < 1u << 20);
+    if (fault->reconnects)
+        CHECK(pilot_until(&pilot, is_connected_again, &fake));
     pilot_close(&pilot);
     fake_stop(&fake);
 }

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <malloc.h>
+#include <stdlib.h>
 
 #include "live/cluster.h"
 #include "live/pilot.h"
@@ -13,7 +14,8 @@
 
 #define CYCLES 20000
 #define IN_FLIGHT 64
-#define NAME_LEN 400
+#define NAME_MAX_LEN 400
+#define QUEUE_MAX 32768 /* Commands, as docs/design.md promises. */
 
 static struct cluster five;
 
@@ -149,6 +151,7 @@ TEST(three_of_three_hang_and_resume)
 /* Cycles on a loop, many in flight. */
 struct cycles {
     struct pilot *pilot;
+    int name_len;
     unsigned begun, ended, failed;
 };
 
@@ -178,13 +181,13 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
 static void begin_cycle(struct cycles *cycles)
 {
     struct redlock_lock_options opts;
-    char name[NAME_LEN + 1];
+    char name[NAME_MAX_LEN + 1];
 
     if (cycles->begun == CYCLES)
         return;
     redlock_lock_options_init(&opts);
     opts.ttl_ms = 2000; /* What the hung master may still do is over after that. */
-    (void)snprintf(name, sizeof name, "cycle %0*u", NAME_LEN - (int)sizeof "cycle",
+    (void)snprintf(name, sizeof name, "cycle %0*u", cycles->name_len - (int)sizeof "cycle",
                    cycles->begun++);
     if (redlock_lock_async(cycles->pilot->rl, name, &opts, on_locked, cycles, NULL) != REDLOCK_OK)
         cluster_die("lock: %s", redlock_errmsg(cycles->pilot->rl));
@@ -205,9 +208,19 @@ static long heap(void)
     return (long)(info.uordblks + info.hblkhd);
 }
 
-static void run_cycles(struct pilot *pilot)
+/* Sanitizers have allocators of their own, and give no numbers. */
+static bool heap_is_known(void)
 {
-    struct cycles cycles = {.pilot = pilot};
+    void *block = malloc(1 << 20);
+    bool known = heap() >= 1 << 20;
+
+    free(block);
+    return known;
+}
+
+static void run_cycles(struct pilot *pilot, int name_len)
+{
+    struct cycles cycles = {.pilot = pilot, .name_len = name_len};
 
     for (unsigned i = 0; i < IN_FLIGHT; i++)
         begin_cycle(&cycles);
@@ -229,18 +242,20 @@ TEST(a_hung_master_does_not_grow_our_memory)
 
     before = heap();
     open_five(&pilot, PILOT_LOOP, 2000);
-    run_cycles(&pilot);
+    run_cycles(&pilot, NAME_MAX_LEN);
     CHECK(pilot_until_leases(&pilot, 0));
     well = heap();
     server_pause(&five.server[2]);
-    run_cycles(&pilot);
+    run_cycles(&pilot, NAME_MAX_LEN);
     hung = heap();
     CHECK(pilot_until_leases(&pilot, 0));
     given_up = heap();
     printf("heap: %ld before, %ld well, %ld hung, %ld given up\n", before, well, hung, given_up);
-    CHECK(hung - well > 8 << 20); /* It was a test. */
-    CHECK(hung - well < 44 << 20);
-    CHECK(given_up - well < 3 << 20);
+    if (heap_is_known()) {
+        CHECK(hung - well > 8 << 20); /* It was a test. */
+        CHECK(hung - well < 44 << 20);
+        CHECK(given_up - well < 3 << 20);
+    }
     server_resume(&five.server[2]);
     CHECK(pilot_until_up(&pilot, 5));
     CHECK(pilot_until(&pilot, has_no_keys, NULL));
@@ -248,8 +263,25 @@ TEST(a_hung_master_does_not_grow_our_memory)
     CHECK(heap() - before < 1 << 20);
 }
 
+/* With names that are short it is the number of commands that is bounded. */
+TEST(a_hung_master_is_not_asked_for_ever)
+{
+    struct pilot pilot;
+    uint64_t before;
+
+    open_five(&pilot, PILOT_LOOP, 0);
+    server_pause(&five.server[2]);
+    before = pilot_stats(&pilot).commands;
+    run_cycles(&pilot, 16);
+    /* Of each cycle a SET and a release to each of the others. */
+    CHECK(pilot_stats(&pilot).commands - before <= CYCLES * 2 * 4 + QUEUE_MAX + CYCLES / 100);
+    CHECK_UINT(pilot_stats(&pilot).connects, 5);
+    pilot_close(&pilot);
+}
+
 CHECK_MAIN({"late_success_is_undone", late_success_is_undone},
            {"late_answers_are_undone", late_answers_are_undone},
            {"too_late_is_told_and_undone", too_late_is_told_and_undone},
            {"three_of_three_hang_and_resume", three_of_three_hang_and_resume},
-           {"a_hung_master_does_not_grow_our_memory", a_hung_master_does_not_grow_our_memory})
+           {"a_hung_master_does_not_grow_our_memory", a_hung_master_does_not_grow_our_memory},
+           {"a_hung_master_is_not_asked_for_ever", a_hung_master_is_not_asked_for_ever})

@@ -35,24 +35,24 @@ struct redlock_lease {
     uint64_t serial;           /* Never the same twice in one client. */
     uint32_t slot;
     uint32_t token_round; /* The round that token is of; 0: none yet. */
-    bool owned;           /* By the caller. */
-    bool alive;           /* Not among the spent ones. */
-    bool is_ready;        /* In the client's list of callbacks to run; */
-    bool ready_lost;      /* which ones. */
-    bool ready_done;
-    bool pinned;        /* A callback runs with it. */
-    bool in_lost;       /* On the I/O thread of a blocking client, without the mutex. */
-    uint8_t op;         /* enum lease_op: what done is about. */
-    int8_t status;      /* For done. */
-    quorum_mask silent; /* Masters that gave no answer in time, when the operation ended. */
+    bool owned : 1;       /* By the caller. */
+    bool alive : 1;       /* Not among the spent ones. */
+    bool is_ready : 1;    /* In the client's list of callbacks to run; */
+    bool ready_lost : 1;  /* which ones. */
+    bool ready_done : 1;
+    bool pinned : 1;     /* A callback runs with it. */
+    bool in_lost : 1;    /* On the I/O thread of a blocking client, without the mutex. */
+    uint8_t op;          /* enum lease_op: what done is about. */
+    int8_t status;       /* For done. */
+    uint8_t adopted_len; /* Of the token of an adopted lease; 0: a lease of our own. */
+    quorum_mask silent;  /* Masters that gave no answer in time, when the operation ended. */
+    uint16_t name_len;
     redlock_done_fn *done;
     void *arg;
     void (*lost)(struct redlock_lease *lease, void *lost_arg);
     void *lost_arg;
     struct waiter *waiter;      /* Of the blocking call under way. */
     struct redlock_lease *next; /* In the ready list, or among the spent ones. */
-    uint16_t name_len;
-    uint8_t adopted_len; /* Of the token of an adopted lease; 0: a lease of our own. */
     char token[TOKEN_LEN + 1];
     char name[]; /* And after its NUL the adopted token, with another one. */
 };

@@ -19,7 +19,9 @@
  *    RELEASE with dead ones alone;
  *  - an operation ends once, with one of its outcomes; lost is told once;
  *  - an operation that has not ended has an alarm, or waits for a link;
- *  - an alarm that rings leads on: it is not set to ring again at once for ever.
+ *  - an alarm that rings leads on: it is not set to ring again at once for ever;
+ *  - a machine that has settled does nothing any more;
+ *  - a twin that forgets when things in the past were (alike.h) does the same.
  *
  * At the end all masters that are up answer, and alarms ring, until the machine
  * is settled: it has to be soon, and no master may store a token then that it
@@ -36,6 +38,7 @@
 
 #include "redlock/quorum.h"
 
+#include "../alike.h"
 #include "../story.h"
 
 /* Not assert(): it must hold in every build. */
@@ -85,6 +88,7 @@ struct world {
     struct quorum q;
     struct quorum_config config;
     struct quorum_actions act;
+    struct quorum twin;
     struct master masters[QUORUM_MASTERS_MAX];
     drift_time now;
     enum op op;
@@ -395,6 +399,28 @@ static void tell(const struct world *w, const struct quorum *before,
             story_tell(before, &w->q, &w->act, wake_before, START, did, sizeof did));
 }
 
+static void step_twin(struct world *w, const struct quorum_event *event)
+{
+    struct quorum_actions act;
+
+    alike_forget(&w->twin, w->now);
+    quorum_step(&w->twin, event, &act);
+    MUST(act.send_len == w->act.send_len);
+    for (unsigned i = 0; i < act.send_len; i++)
+        MUST(act.send[i].command == w->act.send[i].command && act.send[i].to == w->act.send[i].to &&
+             act.send[i].ask == w->act.send[i].ask);
+    MUST(act.lost == w->act.lost && act.ended == w->act.ended && act.status == w->act.status);
+    MUST(act.wake_at == w->act.wake_at || (act.wake_at <= w->now && w->act.wake_at <= w->now));
+    MUST(quorum_remaining(&w->twin, w->now) == quorum_remaining(&w->q, w->now));
+    MUST(w->twin.lease == w->q.lease);
+}
+
+static void check_settled(const struct world *w)
+{
+    MUST(quorum_is_settled(&w->q) && w->act.wake_at == DRIFT_NEVER);
+    MUST(w->act.send_len == 0 && !w->act.lost && !w->act.ended);
+}
+
 static void step(struct world *w, struct quorum_event *event)
 {
     struct quorum before = w->q;
@@ -408,6 +434,9 @@ static void step(struct world *w, struct quorum_event *event)
     }
     quorum_step(&w->q, event, &w->act);
     tell(w, &before, event, wake_before);
+    step_twin(w, event);
+    if (before.ask > 0 && quorum_is_settled(&before))
+        check_settled(w);
     MUST(w->act.send_len <= QUORUM_SENDS_MAX);
     for (unsigned i = 0; i < w->act.send_len; i++) {
         MUST(!w->is_detached);
@@ -655,6 +684,7 @@ static void set_up(struct world *w)
         w->masters[m].coming = byte == 5 || byte == 6;
     }
     quorum_init(&w->q, config);
+    quorum_init(&w->twin, config);
     w->act.wake_at = DRIFT_NEVER;
 }
 

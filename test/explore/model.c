@@ -1,0 +1,569 @@
+/*
+ * model.c - what the masters do, what can happen, and what must never be.
+ */
+#include "explore/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "story.h"
+
+/* Not assert(): it must hold in every build. */
+static void must(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "explore: %s\n", what);
+    abort();
+}
+
+static drift_time now_of(const struct world *world)
+{
+    return START + world->tick * TICK;
+}
+
+static bool believes(const struct world *world, unsigned c)
+{
+    return quorum_remaining(&world->clients[c].q, now_of(world)) > 0;
+}
+
+static unsigned count(unsigned mask)
+{
+    return (unsigned)__builtin_popcount(mask);
+}
+
+void model_begin(const struct scenario *scenario, struct world *world)
+{
+    struct quorum_config config;
+
+    memset(world, 0, sizeof *world);
+    memset(&config, 0, sizeof config);
+    config.masters = MASTERS;
+    config.renew = scenario->renew;
+    config.lease = scenario->lease * TICK;
+    config.reply_timeout = scenario->timeout * TICK;
+    config.wait = scenario->wait * TICK;
+    config.pause_min = config.pause_max = TICK;
+    config.hold_max = DRIFT_NEVER;
+    config.drift.fixed = scenario->allowance * TICK;
+    for (unsigned c = 0; c < scenario->clients; c++) {
+        quorum_init(&world->clients[c].q, &config);
+        world->clients[c].wake_at = DRIFT_NEVER;
+        for (unsigned m = 0; m < MASTERS; m++)
+            world->links[c][m].up = true;
+    }
+    world->hangs = (uint8_t)scenario->hangs;
+    world->dawdles = (uint8_t)scenario->dawdles;
+    world->breaks = (uint8_t)scenario->breaks;
+    world->forgets = (uint8_t)scenario->forgets;
+}
+
+/* ---- Masters ---- */
+
+static void free_key(struct key *key)
+{
+    memset(key, 0, sizeof *key);
+}
+
+/* Whether it outlives what its owner remembers: a lease and an allowance. */
+static bool is_late(const struct scenario *scenario, const struct key *key, const struct item *item)
+{
+    return key->until > item->sent + item->lease + scenario->allowance;
+}
+
+static uint8_t expiry(const struct scenario *scenario, const struct world *world,
+                      const struct item *item)
+{
+    unsigned until = world->tick + item->lease;
+
+    /* A tick has passed already since it was asked for. */
+    return (uint8_t)(scenario->slow ? until + scenario->allowance - 1
+                                    : until - scenario->allowance);
+}
+
+static const char *obey_set(const struct scenario *scenario, struct world *world, unsigned c,
+                            unsigned m, struct item *item)
+{
+    struct key *key = &world->keys[m];
+
+    if (key->owner != 0) {
+        item->vote = QUORUM_VOTE_NO;
+        return NULL;
+    }
+    item->vote = QUORUM_VOTE_YES;
+    key->owner = (uint8_t)(c + 1);
+    key->round = item->round;
+    key->until = expiry(scenario, world, item);
+    key->late = is_late(scenario, key, item);
+    key->excused = false;
+    return NULL;
+}
+
+static const char *obey_extend(const struct scenario *scenario, struct world *world, unsigned c,
+                               unsigned m, struct item *item)
+{
+    struct key *key = &world->keys[m];
+    uint8_t until = expiry(scenario, world, item);
+
+    if (key->owner != c + 1 || key->round != item->round) {
+        item->vote = QUORUM_VOTE_NO;
+        return NULL;
+    }
+    item->vote = QUORUM_VOTE_YES;
+    if (key->until >= until)
+        return NULL; /* An extension never shortens. */
+    key->until = until;
+    key->late = is_late(scenario, key, item);
+    return NULL;
+}
+
+static const char *obey_release(const struct scenario *scenario, struct world *world, unsigned c,
+                                unsigned m, struct item *item)
+{
+    struct key *key = &world->keys[m];
+    const char *wrong = NULL;
+
+    (void)scenario;
+    if (key->owner != c + 1 || key->round != item->round) {
+        item->vote = QUORUM_VOTE_NO;
+        return NULL;
+    }
+    item->vote = QUORUM_VOTE_YES;
+    if (key->owner != c + 1)
+        wrong = "a release removed another's token";
+    else if (believes(world, c) && world->clients[c].q.round == key->round)
+        wrong = "a release removed the token of a lock that is held";
+    free_key(key);
+    return wrong;
+}
+
+static const char *obey(const struct scenario *scenario, struct world *world, unsigned c,
+                        unsigned m, struct item *item)
+{
+    switch ((enum quorum_command)item->command) {
+    case QUORUM_CMD_SET:
+        return obey_set(scenario, world, c, m, item);
+    case QUORUM_CMD_EXTEND:
+        return obey_extend(scenario, world, c, m, item);
+    case QUORUM_CMD_RELEASE:
+        return obey_release(scenario, world, c, m, item);
+    }
+    return NULL;
+}
+
+/* ---- Clients ---- */
+
+static quorum_mask up_of(const struct world *world, unsigned c)
+{
+    quorum_mask up = 0;
+
+    for (unsigned m = 0; m < MASTERS; m++) {
+        const struct link *link = &world->links[c][m];
+
+        if (link->up && link->items_len + QUORUM_SENDS_MAX <= ITEMS_MAX)
+            up |= (quorum_mask)(1u << m);
+    }
+    return up;
+}
+
+static void note_sends(struct world *world, unsigned c, const struct quorum_actions *act)
+{
+    const struct quorum *q = &world->clients[c].q;
+
+    for (unsigned i = 0; i < act->send_len; i++) {
+        for (unsigned m = 0; m < MASTERS; m++) {
+            struct link *link = &world->links[c][m];
+
+            if (!(act->send[i].to & 1u << m))
+                continue;
+            must(link->items_len < ITEMS_MAX && q->ask < 256, "too much for this world");
+            link->items[link->items_len++] = (struct item){
+                .command = (uint8_t)act->send[i].command,
+                .ask = (uint8_t)act->send[i].ask,
+                .round = (uint8_t)q->round_of[m],
+                .lease = (uint8_t)(q->lease / TICK),
+                .sent = world->tick,
+            };
+        }
+    }
+}
+
+static const char *check_sends(const struct world *world, unsigned c,
+                               const struct quorum_actions *act)
+{
+    const struct quorum *q = &world->clients[c].q;
+
+    for (unsigned i = 0; i < act->send_len; i++)
+        for (unsigned m = 0; m < MASTERS; m++)
+            if ((act->send[i].to & 1u << m) && act->send[i].command == QUORUM_CMD_EXTEND &&
+                q->round_of[m] != q->round)
+                return "a dead token is extended";
+    return NULL;
+}
+
+static const char *step(struct world *world, unsigned c, struct quorum_event *event, char *told,
+                        size_t told_size)
+{
+    struct client *client = &world->clients[c];
+    struct quorum before = client->q;
+    drift_time wake_before = client->wake_at;
+    struct quorum_actions act;
+    char what[32], did[160];
+
+    event->now = now_of(world);
+    event->up = up_of(world, c);
+    quorum_step(&client->q, event, &act);
+    client->wake_at = act.wake_at;
+    note_sends(world, c, &act);
+    if (told != NULL)
+        (void)snprintf(told, told_size, "%c  %-18s -> %s", 'A' + (int)c,
+                       story_event(event, world->links[c][event->master].up, what, sizeof what),
+                       story_tell(&before, &client->q, &act, wake_before, START, did, sizeof did));
+    if (act.lost && client->told)
+        return "lost is told twice";
+    if (event->type == QUORUM_EV_TIMER && act.wake_at <= event->now &&
+        memcmp(&before, &client->q, sizeof before) == 0)
+        return "an alarm rings for ever";
+    client->told |= act.lost;
+    return check_sends(world, c, &act);
+}
+
+static const char *hear(struct world *world, unsigned c, unsigned m, char *told, size_t told_size)
+{
+    struct link *link = &world->links[c][m];
+    struct client *client = &world->clients[c];
+    struct item item = link->items[0];
+    struct quorum_event event = {
+        .type = QUORUM_EV_REPLY,
+        .master = m,
+        .ask = item.ask,
+        .command = (enum quorum_command)item.command,
+        .vote = (enum quorum_vote)item.vote,
+    };
+
+    link->obeyed--;
+    link->items_len--;
+    memmove(link->items, link->items + 1, sizeof link->items - sizeof item);
+    memset(&link->items[ITEMS_MAX - 1], 0, sizeof item);
+    if (item.command == QUORUM_CMD_EXTEND && item.vote == QUORUM_VOTE_NO &&
+        item.round == client->q.round && link->items_len == 0)
+        client->gone |= (uint8_t)(1u << m);
+    return step(world, c, &event, told, told_size);
+}
+
+static const char *change_link(struct world *world, unsigned c, unsigned m, bool up, char *told,
+                               size_t told_size)
+{
+    struct link *link = &world->links[c][m];
+    struct key *key = &world->keys[m];
+    struct quorum_event event = {.type = QUORUM_EV_LINK, .master = m};
+    bool cares = quorum_cares(&world->clients[c].q, m);
+
+    if (!up && link->items_len > link->obeyed) {
+        memset(link->ghosts, 0, sizeof link->ghosts);
+        link->ghosts_len = (uint8_t)(link->items_len - link->obeyed);
+        memcpy(link->ghosts, link->items + link->obeyed, link->ghosts_len * sizeof(struct item));
+    }
+    if (!up && key->owner == c + 1 && (key->late || quorum_is_settled(&world->clients[c].q)))
+        key->excused = true;
+    memset(link->items, 0, sizeof link->items);
+    link->items_len = link->obeyed = 0;
+    link->up = up;
+    if (cares)
+        return step(world, c, &event, told, told_size);
+    if (told != NULL)
+        (void)snprintf(told, told_size, "%c  m%u %s", 'A' + (int)c, m + 1, up ? "up" : "down");
+    return NULL;
+}
+
+/* ---- What must never be ---- */
+
+static const char *check_beliefs(struct world *world)
+{
+    unsigned holders = 0;
+
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        struct client *client = &world->clients[c];
+        bool held = believes(world, c);
+
+        holders += held;
+        client->over |= client->held && !held;
+        client->held = held;
+        if (held && client->over)
+            return "a lock that was lost came back";
+        if (held && MASTERS - count(client->gone) < MASTERS / 2 + 1)
+            return "held although a majority says that it is gone";
+    }
+    return holders > 1 ? "two clients hold the lock" : NULL;
+}
+
+/* The token of a dead round is released wherever the master can be told: none is
+ * left on a master whose link stands, with nothing on its way. */
+static const char *check_leaks(const struct world *world)
+{
+    for (unsigned m = 0; m < MASTERS; m++) {
+        const struct key *key = &world->keys[m];
+        const struct link *link;
+
+        if (key->owner == 0 || key->excused)
+            continue;
+        link = &world->links[key->owner - 1][m];
+        if (link->up && link->items_len == 0 &&
+            world->clients[key->owner - 1].q.round != key->round)
+            return "a dead token is left behind";
+    }
+    return NULL;
+}
+
+/* ---- Moves ---- */
+
+static bool may_release(const struct world *world, unsigned c)
+{
+    enum quorum_state state = world->clients[c].q.state;
+
+    return state == QUORUM_HELD || state == QUORUM_EXTENDING || state == QUORUM_LOST;
+}
+
+static void add(struct move *moves, size_t *len, enum move_kind kind, unsigned c, unsigned m)
+{
+    moves[(*len)++] = (struct move){(uint8_t)kind, (uint8_t)c, (uint8_t)m};
+}
+
+/* In the client's turn. */
+static void add_client(const struct scenario *scenario, const struct world *world, unsigned c,
+                       struct move *moves, size_t *len)
+{
+    const struct client *client = &world->clients[c];
+
+    if (!client->begun) {
+        if (c == 0 || world->clients[c - 1].begun) /* Who comes first is called A. */
+            add(moves, len, MOVE_ACQUIRE, c, 0);
+        return;
+    }
+    if (client->wake_at <= now_of(world))
+        add(moves, len, MOVE_TIMER, c, 0);
+    if (scenario->releases && may_release(world, c))
+        add(moves, len, MOVE_RELEASE, c, 0);
+    if (scenario->cancels && client->q.state != QUORUM_IDLE)
+        add(moves, len, MOVE_CANCEL, c, 0);
+    for (unsigned m = 0; m < MASTERS; m++) {
+        const struct link *link = &world->links[c][m];
+
+        if (link->obeyed > 0)
+            add(moves, len, MOVE_HEAR, c, m);
+        if (!link->up)
+            add(moves, len, MOVE_CONNECT, c, m);
+        else if (world->breaks > 0)
+            add(moves, len, MOVE_BREAK, c, m);
+    }
+}
+
+/* In the master's turn. */
+static void add_master(const struct world *world, unsigned m, struct move *moves, size_t *len)
+{
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        const struct link *link = &world->links[c][m];
+
+        if (link->items_len > link->obeyed)
+            add(moves, len, MOVE_OBEY, c, m);
+        if (link->ghosts_len > 0)
+            add(moves, len, MOVE_GHOST, c, m);
+    }
+    if (world->forgets > 0 && world->keys[m].owner != 0)
+        add(moves, len, MOVE_FORGET, 0, m);
+}
+
+/* All but to pass. */
+static size_t moves_of_turn(const struct scenario *scenario, const struct world *world,
+                            struct move *moves)
+{
+    size_t len = 0;
+
+    if (world->turn < MASTERS)
+        add_master(world, world->turn, moves, &len);
+    else
+        add_client(scenario, world, world->turn - MASTERS, moves, &len);
+    return len;
+}
+
+/* Whether somebody waits for whoever's turn it is. */
+static bool is_awaited(const struct world *world)
+{
+    unsigned m = world->turn, c = world->turn - MASTERS;
+
+    if (world->turn < MASTERS) {
+        for (c = 0; c < CLIENTS; c++)
+            if (world->links[c][m].items_len > world->links[c][m].obeyed)
+                return true;
+        return false;
+    }
+    for (m = 0; m < MASTERS; m++)
+        if (world->links[c][m].obeyed > 0)
+            return true;
+    return world->clients[c].begun && world->clients[c].wake_at <= now_of(world);
+}
+
+static bool may_pass(const struct world *world)
+{
+    if (!is_awaited(world))
+        return true;
+    if (world->moved)
+        return world->dawdles > 0;
+    return world->hangs > 0 || world->hanging >> world->turn & 1;
+}
+
+size_t model_moves(const struct scenario *scenario, const struct world *world,
+                   struct move moves[MOVES_MAX])
+{
+    size_t len;
+
+    if (world->tick == scenario->ticks)
+        return 0; /* The end of the world. */
+    len = moves_of_turn(scenario, world, moves);
+    if (may_pass(world))
+        add(moves, &len, MOVE_PASS, 0, 0);
+    return len;
+}
+
+static const char *do_obey(const struct scenario *scenario, struct world *world, struct move move,
+                           char *told, size_t told_size)
+{
+    struct link *link = &world->links[move.client][move.master];
+    bool is_ghost = move.kind == MOVE_GHOST;
+    struct item item = is_ghost ? link->ghosts[0] : link->items[link->obeyed];
+    const char *wrong = obey(scenario, world, move.client, move.master, &item);
+    struct quorum_event event = {
+        .type = QUORUM_EV_REPLY,
+        .master = move.master,
+        .command = (enum quorum_command)item.command,
+        .vote = (enum quorum_vote)item.vote,
+    };
+    char what[32];
+
+    if (told != NULL)
+        (void)snprintf(told, told_size, "   (%s, %c's%s)",
+                       story_event(&event, true, what, sizeof what), 'A' + move.client,
+                       is_ghost ? ", of the link that broke" : "");
+    if (!is_ghost) {
+        item.lease = item.sent = 0; /* All that is left of it is an answer. */
+        link->items[link->obeyed++] = item;
+        return wrong;
+    }
+    if (item.vote == QUORUM_VOTE_YES && item.command != QUORUM_CMD_RELEASE)
+        world->keys[move.master].excused = true; /* Nobody can know. */
+    link->ghosts_len--;
+    memmove(link->ghosts, link->ghosts + 1, sizeof link->ghosts - sizeof item);
+    memset(&link->ghosts[ITEMS_MAX - 1], 0, sizeof item);
+    return wrong;
+}
+
+static void do_tick(struct world *world, char *told, size_t told_size)
+{
+    quorum_mask expired = 0;
+    char masters[32];
+
+    world->tick++;
+    for (unsigned m = 0; m < MASTERS; m++) {
+        if (world->keys[m].owner == 0 || world->tick < world->keys[m].until)
+            continue;
+        free_key(&world->keys[m]);
+        expired |= (quorum_mask)(1u << m);
+    }
+    if (told != NULL && expired != 0)
+        (void)snprintf(told, told_size, "   (expired: %s)",
+                       story_masters(expired, masters, sizeof masters));
+}
+
+static void note_hanging(struct world *world)
+{
+    uint8_t bit = (uint8_t)(1u << world->turn);
+    bool hangs = is_awaited(world) && !world->moved;
+
+    if (hangs && !(world->hanging & bit))
+        world->hangs--;
+    if (is_awaited(world) && world->moved)
+        world->dawdles--;
+    world->hanging &= (uint8_t)~bit;
+    if (hangs)
+        world->hanging |= bit;
+    world->moved = false;
+}
+
+/* To the next who can do anything but pass, in this tick or, once, in the next. */
+static void do_pass(const struct scenario *scenario, struct world *world, char *told,
+                    size_t told_size)
+{
+    struct move moves[MOVES_MAX];
+
+    do {
+        note_hanging(world);
+        if (++world->turn < MASTERS + scenario->clients)
+            continue;
+        world->turn = 0;
+        do_tick(world, told, told_size);
+        return;
+    } while (moves_of_turn(scenario, world, moves) == 0);
+}
+
+static const char *do_simple(struct world *world, unsigned c, enum quorum_event_type type,
+                             char *told, size_t told_size)
+{
+    struct quorum_event event = {.type = type};
+
+    return step(world, c, &event, told, told_size);
+}
+
+static const char *do_move(const struct scenario *scenario, struct world *world, struct move move,
+                           char *told, size_t told_size)
+{
+    unsigned c = move.client, m = move.master;
+
+    switch ((enum move_kind)move.kind) {
+    case MOVE_ACQUIRE:
+        world->clients[c].begun = true;
+        return do_simple(world, c, QUORUM_EV_ACQUIRE, told, told_size);
+    case MOVE_TIMER:
+        return do_simple(world, c, QUORUM_EV_TIMER, told, told_size);
+    case MOVE_RELEASE:
+        return do_simple(world, c, QUORUM_EV_RELEASE, told, told_size);
+    case MOVE_CANCEL:
+        return do_simple(world, c, QUORUM_EV_CANCEL, told, told_size);
+    case MOVE_OBEY:
+    case MOVE_GHOST:
+        return do_obey(scenario, world, move, told, told_size);
+    case MOVE_HEAR:
+        return hear(world, c, m, told, told_size);
+    case MOVE_BREAK:
+        world->breaks--;
+        return change_link(world, c, m, false, told, told_size);
+    case MOVE_CONNECT:
+        return change_link(world, c, m, true, told, told_size);
+    case MOVE_FORGET:
+        world->forgets--;
+        free_key(&world->keys[m]);
+        if (told != NULL)
+            (void)snprintf(told, told_size, "   (m%u loses its memory)", m + 1);
+        return NULL;
+    case MOVE_PASS:
+        do_pass(scenario, world, told, told_size);
+        return NULL;
+    }
+    return NULL;
+}
+
+const char *model_do(const struct scenario *scenario, struct world *world, struct move move,
+                     char *told, size_t told_size)
+{
+    const char *wrong;
+
+    if (told != NULL)
+        told[0] = '\0';
+    world->moved |= move.kind == MOVE_OBEY || move.kind == MOVE_HEAR || move.kind == MOVE_TIMER;
+    wrong = do_move(scenario, world, move, told, told_size);
+    if (wrong == NULL)
+        wrong = check_beliefs(world);
+    if (wrong == NULL)
+        wrong = check_leaks(world);
+    return wrong;
+}

@@ -1,0 +1,201 @@
+"""The masters: real redis-servers, each in a host of its own, with a wall clock of its own.
+
+They lose nothing that they have answered for (appendonly yes, appendfsync always), so that whatever
+is killed comes back with its data, unless it is started empty on purpose.  The wall clock is that
+of skew.c, preloaded: it adds an offset that is read from a mapped file, and changes at once.
+
+We talk to them by a Unix socket, which no fault on the network touches; clients never do.
+"""
+
+import mmap
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+PORT = 6379
+SLOW_PORT = 6380  # Where the relay listens; see cluster.py.
+ANSWER_MAX_S = 2
+END_MAX_S = 15  # Bounds for a machine under heavy load; either takes some 20 ms.
+START_MAX_S = 30
+NS_PER_MS = 1_000_000
+
+ARGUMENTS = ["--protected-mode", "no", "--daemonize", "no", "--save", "", "--appendonly", "yes",
+             "--appendfsync", "always"]
+
+
+class MasterError(Exception):
+    """A master does not do what it is told; the text says which, and what."""
+
+
+class MappedNumber:
+    """One native 64-bit number in a file that another process has mapped, too."""
+
+    def __init__(self, path, value=0):
+        self.path = path
+        path.write_bytes(struct.pack("=q", value))
+        with open(path, "r+b") as file:
+            self.map = mmap.mmap(file.fileno(), 8)
+        self.value = value
+
+    def set(self, value):
+        self.value = value
+        self.map[:8] = struct.pack("=q", value)
+
+
+class Conversation:
+    """One connection to a server: commands one at a time, as RESP2."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(ANSWER_MAX_S)
+        try:
+            self.socket.connect(str(path))
+        except OSError:
+            self.socket.close()
+            raise
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+        self.socket.close()
+
+    def ask(self, *words):
+        parts = [b"*%d\r\n" % len(words)]
+        for word in words:
+            word = str(word).encode()
+            parts.append(b"$%d\r\n%s\r\n" % (len(word), word))
+        self.socket.sendall(b"".join(parts))
+        return self.read()
+
+    def read(self):
+        line = self.file.readline()
+        if not line.endswith(b"\r\n"):
+            raise OSError("the connection ended")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"-":
+            raise MasterError(rest.decode())
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            return self.file.read(int(rest) + 2)[:-2].decode() if rest != b"-1" else None
+        if kind == b"*":
+            return [self.read() for _ in range(int(rest))]
+        return rest.decode()
+
+
+class Master:
+    def __init__(self, name, command, address, home, socket_path, skew):
+        """command(argv) gives the command line that runs argv on this master's host."""
+        self.name = name
+        self.command = command
+        self.address = address
+        self.home = home
+        self.socket_path = socket_path
+        self.skew = skew
+        self.process = None
+        home.mkdir(parents=True, exist_ok=True)
+        self.empty()
+        self.clock = MappedNumber(home / "clock")
+
+    def start(self):
+        """Does not wait until it answers: see answers()."""
+        if self.is_up():
+            return
+        self.socket_path.unlink(missing_ok=True)
+        argv = ["env", f"LD_PRELOAD={self.skew}", f"SKEW_FILE={self.clock.path}",
+                "redis-server", "--bind", self.address, "--port", PORT, "--dir", self.home,
+                "--unixsocket", self.socket_path, *ARGUMENTS]
+        with open(self.home / "log", "ab") as log:
+            self.process = subprocess.Popen(self.command(argv), stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log, cwd=self.home,
+                                            start_new_session=True)
+
+    def is_up(self):
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self):
+        """As a crash would."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(END_MAX_S)
+        self.process = None
+
+    def stop(self):
+        self.send(signal.SIGSTOP)
+
+    def go_on(self):
+        self.send(signal.SIGCONT)
+
+    def send(self, number):
+        if self.is_up():
+            self.process.send_signal(number)
+
+    def empty(self):
+        """Forget all data; only while it is down."""
+        shutil.rmtree(self.home / "appendonlydir", ignore_errors=True)
+        for path in self.home.glob("*.rdb"):
+            path.unlink()
+
+    def step_clock(self, step_ms):
+        """There it stays: to step it back would be a fault of its own."""
+        self.clock.set(self.clock.value + step_ms * NS_PER_MS)
+
+    def ask(self, *words):
+        """One command.  Whoever calls knows that it is neither down nor stopped."""
+        with Conversation(self.socket_path) as conversation:
+            return conversation.ask(*words)
+
+    def answers(self):
+        try:
+            return self.ask("PING") == "PONG"
+        except (OSError, MasterError):
+            return False
+
+    def wait_until_answers(self):
+        give_up = time.monotonic() + START_MAX_S
+        while not self.answers():
+            if not self.is_up():
+                raise MasterError(f"master {self.name} ended: {self.last_words()}")
+            if time.monotonic() > give_up:
+                raise MasterError(f"master {self.name} does not answer after {START_MAX_S} s: "
+                                  f"{self.last_words()}")
+            time.sleep(0.005)
+
+    def last_words(self):
+        try:
+            return pathlib.Path(self.home / "log").read_text(errors="replace")[-400:].strip()
+        except OSError:
+            return "no log"
+
+
+class Masters:
+    """All of them, by name."""
+
+    def __init__(self, masters):
+        self.by_name = {master.name: master for master in masters}
+
+    def __getitem__(self, name):
+        return self.by_name[name]
+
+    def __iter__(self):
+        return iter(self.by_name.values())
+
+    def start(self):
+        for master in self:
+            master.start()
+        self.wait_until_all_answer()
+
+    def wait_until_all_answer(self):
+        for master in self:
+            master.wait_until_answers()
+
+    def kill(self):
+        for master in self:
+            master.kill()

@@ -1,0 +1,448 @@
+"""What goes wrong, and when: from a seed, faults as lists of steps.  Pure: does nothing itself.
+
+A run is a series of storms with quiet phases between.  In a storm faults overlap; each undoes what
+it did, so that after its last step nothing of it is left; then everybody must make progress again.
+The steps are verbs of a world (cluster.py, docker.py) with their arguments:
+
+    drop, refuse KEY PAIRS       the pairs (source, target) of this fault, [] for none any more
+    slow KEY PAIRS DELAY_MS      likewise; what passes takes so long, each way
+    stop, go_on WHO              SIGSTOP and SIGCONT, a client's with all that it has started
+    kill, start_again WHO        SIGKILL, and start with the data that are left
+    empty WHO                    forget the data of a master that is down
+    replace WHO                  SIGKILL to a client; another begins on the same host
+    step_clock WHO STEP_MS       a master's wall clock, which then stays there
+    forget_scripts, flush WHO    SCRIPT FLUSH, FLUSHALL
+
+A host that is stopped or down by one fault is left alone by the others: otherwise the first that
+ends would undo the second.  Links may be cut by several at a time.
+"""
+
+import dataclasses
+import random
+
+QUIET_S = 4  # Between two storms, before the first, and after the last.
+STORM_MIN_S, STORM_MAX_S = 4, 8
+HEAL_S = 0.5  # What healing takes, about: for planning only.
+MIN_SECONDS = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    at_s: float  # Since the storm began.
+    verb: str
+    args: tuple
+
+
+@dataclasses.dataclass
+class Fault:
+    id: int
+    kind: str
+    on: list  # Hosts that have it.
+    source: list  # Hosts whose messages it concerns, if it is about links.
+    about: str
+    steps: list  # By time.
+
+    @property
+    def begin_s(self):
+        return self.steps[0].at_s
+
+    @property
+    def end_s(self):
+        return self.steps[-1].at_s
+
+
+@dataclasses.dataclass
+class Storm:
+    length_s: float
+    faults: list
+
+
+def both_ways(sources, targets):
+    return one_way(sources, targets) + one_way(targets, sources)
+
+
+def one_way(sources, targets):
+    return [(source, target) for source in sources for target in targets]
+
+
+def others(hosts, some):
+    return [host for host in hosts if host not in some]
+
+
+def names(hosts):
+    return ", ".join(hosts)
+
+
+class Weather:
+    """One storm in the making: its dice, its faults, and who is stopped or dead, and when."""
+
+    def __init__(self, dice, masters, clients, ttl_ms, length_s, first_id):
+        self.dice = dice
+        self.masters = masters
+        self.clients = clients
+        self.ttl_ms = ttl_ms
+        self.length_s = length_s
+        self.first_id = first_id
+        self.faults = []
+        self.busy = []
+        self.stepped = set()  # Whose clock has been stepped back.
+        self.bridged = False  # There is one of those bridges; two would leave nobody a majority.
+        self.majority = len(masters) // 2 + 1
+        self.minority = max(1, len(masters) - self.majority)
+
+    @property
+    def next_id(self):
+        return self.first_id + len(self.faults)
+
+    def add(self, kind, on, source, about, steps):
+        steps = sorted(steps, key=lambda step: step.at_s)
+        self.faults.append(Fault(self.next_id, kind, list(on), list(source), about, steps))
+
+    def uniform(self, low, high):
+        return round(self.dice.uniform(low, max(low, high)), 3)
+
+    def part(self):
+        """A begin and an end with a second or more between them, if the storm is so long."""
+        begin = self.uniform(0, 0.4 * self.length_s)
+        return begin, self.uniform(min(begin + 1, self.length_s), self.length_s)
+
+    def some(self, hosts, least, most):
+        """At random, in random order."""
+        most = min(most, len(hosts))
+        return self.dice.sample(hosts, self.dice.randint(min(least, most), most))
+
+    def idle(self, hosts, begin, end):
+        """Those that are not stopped or down at any time between."""
+        return [host for host in hosts
+                if not any(host == other and begin <= until and since <= end
+                           for other, since, until in self.busy)]
+
+    def claim(self, hosts, least, most, begin, end):
+        """Some of those that are idle, maybe fewer than asked for; now they are busy."""
+        claimed = self.some(self.idle(hosts, begin, end), least, most)
+        self.busy += [(host, begin, end) for host in claimed]
+        return claimed
+
+    def cut(self, kind, on, source, about, pairs):
+        """A fault of links that are dropped for a part of the storm."""
+        begin, end = self.part()
+        self.add(kind, on, source, about, [Step(begin, "drop", (self.next_id, pairs)),
+                                           Step(end, "drop", (self.next_id, []))])
+
+
+# ---- Links ----
+
+
+def cut_minority(weather):
+    masters = weather.some(weather.masters, 1, weather.minority)
+    weather.cut("cut-minority", masters, weather.clients, f"{names(masters)} cut from all clients",
+                both_ways(weather.clients, masters))
+
+
+def cut_majority(weather):
+    masters = weather.some(weather.masters, weather.majority, len(weather.masters))
+    weather.cut("cut-majority", masters, weather.clients, f"{names(masters)} cut from all clients",
+                both_ways(weather.clients, masters))
+
+
+def isolate_client(weather):
+    clients = weather.some(weather.clients, 1, max(1, len(weather.clients) // 4))
+    weather.cut("isolate-client", clients, weather.masters,
+                f"{names(clients)} cut from all masters", both_ways(clients, weather.masters))
+
+
+def bridge(weather):
+    middle, pairs = bridge_pairs(weather)
+    weather.cut("bridge", weather.masters, weather.clients, about_bridge(middle), pairs)
+
+
+def bridge_pairs(weather):
+    """Two halves of the clients, a majority for each: who is in both, and what is cut."""
+    clients = weather.dice.sample(weather.clients, len(weather.clients))
+    masters = weather.dice.sample(weather.masters, len(weather.masters))
+    half = len(clients) // 2
+    left, right = masters[:weather.majority], masters[-weather.majority:]
+    pairs = both_ways(clients[:half], others(masters, left))
+    pairs += both_ways(clients[half:], others(masters, right))
+    return [name for name in left if name in right], pairs
+
+
+def about_bridge(middle):
+    return f"two sides, a majority for each; only {names(middle)} in both"
+
+
+def ring(weather):
+    masters = weather.dice.sample(weather.masters, len(weather.masters))
+    clients = weather.dice.sample(weather.clients, len(weather.clients))
+    pairs = []
+    for i, client in enumerate(clients):
+        seen = [masters[(i + j) % len(masters)] for j in range(weather.majority)]
+        pairs += both_ways([client], others(masters, seen))
+    weather.cut("ring", masters, clients, "every client sees another majority", pairs)
+
+
+def one_way_cut(weather):
+    masters = weather.some(weather.masters, 1, len(weather.masters))
+    clients = weather.some(weather.clients, 1, len(weather.clients))
+    if weather.dice.random() < 0.5:
+        weather.cut("one-way", clients, masters, f"answers of {names(masters)} are lost",
+                    one_way(masters, clients))
+    else:
+        weather.cut("one-way", masters, clients, f"requests to {names(masters)} are lost",
+                    one_way(clients, masters))
+
+
+def flap(weather):
+    """Gone and there again, for times around the reply timeout and well beyond it."""
+    at, end = weather.part()
+    masters = weather.some(weather.masters, 1, len(weather.masters))
+    clients = weather.some(weather.clients, 1, len(weather.clients))
+    pairs, steps = both_ways(clients, masters), []
+    while at < end:
+        steps.append(Step(at, "drop", (weather.next_id, [] if len(steps) % 2 else pairs)))
+        at = round(at + weather.uniform(0.03, 0.5), 3)
+    if len(steps) % 2:
+        steps.append(Step(end, "drop", (weather.next_id, [])))
+    weather.add("flap", masters, clients, f"links of {names(masters)} go up and down", steps)
+
+
+def reset(weather):
+    """For moments every message is answered with a reset, sent by the target's kernel."""
+    at, end = weather.part()
+    masters = weather.some(weather.masters, 1, len(weather.masters))
+    clients = weather.some(weather.clients, 1, len(weather.clients))
+    requests, answers = one_way(clients, masters), one_way(masters, clients)
+    steps = []
+    while at < end:
+        pairs = weather.dice.choice([requests, answers, requests + answers])
+        steps += resets(weather, pairs, at, weather.uniform(0.03, 0.3))
+        at = round(steps[-1].at_s + weather.uniform(0.3, 1.5), 3)
+    weather.add("reset", masters, clients, f"connections to {names(masters)} are reset", steps)
+
+
+def resets(weather, pairs, at, takes_s):
+    return [Step(at, "refuse", (weather.next_id, pairs)),
+            Step(round(at + takes_s, 3), "refuse", (weather.next_id, []))]
+
+
+def slow_link(weather):
+    """Around the reply timeout: answers that come in time, late, and when nobody waits."""
+    begin, end = weather.part()
+    delay_ms = weather.dice.choice([5, 15, 25, 40, 80, 200])
+    masters = weather.claim(weather.masters, 1, weather.majority, begin, end)
+    clients = weather.some(weather.clients, 1, len(weather.clients))
+    if not masters:
+        return
+    pairs = both_ways(clients, masters)
+    # Only new connections take the other way; so the old ones are reset, either time.
+    steps = [Step(begin, "slow", (weather.next_id, pairs, delay_ms)),
+             *resets(weather, pairs, begin, 0.1),
+             Step(end, "slow", (weather.next_id, [], 0)),
+             *resets(weather, pairs, end, 0.1)]
+    weather.add("slow-link", masters, clients,
+                f"links of {names(masters)} take {delay_ms} ms longer each way", steps)
+
+
+# ---- Processes ----
+
+
+def pause_master(weather):
+    pause(weather, "pause-master", weather.masters, weather.majority)
+
+
+def pause_client(weather):
+    pause(weather, "pause-client", weather.clients, max(1, len(weather.clients) // 2))
+
+
+def pause(weather, kind, hosts, most):
+    """For a moment, or well beyond the lease."""
+    ttl_s = weather.ttl_ms / 1000
+    begin = weather.uniform(0, 0.6 * weather.length_s)
+    end = min(round(begin + weather.uniform(0.05, 2.5 * ttl_s), 3), weather.length_s)
+    hosts = weather.claim(hosts, 1, most, begin, end)
+    if hosts:
+        weather.add(kind, hosts, [], f"{names(hosts)} stopped for {end - begin:.1f} s",
+                    [Step(begin, "stop", (host,)) for host in hosts] +
+                    [Step(end, "go_on", (host,)) for host in hosts])
+
+
+def kill_master(weather):
+    begin = weather.uniform(0, 0.7 * weather.length_s)
+    end = round(begin + weather.uniform(0.05, 0.3 * weather.length_s), 3)
+    masters = weather.claim(weather.masters, 1, weather.majority, begin, end)
+    if masters:
+        weather.add("kill-master", masters, [],
+                    f"{names(masters)} killed, and started with the data",
+                    [Step(begin, "kill", (master,)) for master in masters] +
+                    [Step(end, "start_again", (master,)) for master in masters])
+
+
+def kill_client(weather):
+    at = weather.uniform(0, weather.length_s)
+    clients = weather.claim(weather.clients, 1, max(1, len(weather.clients) // 4), at, at)
+    for client in clients:
+        weather.add("kill-client", [client], [], f"{client} killed, another begins there",
+                    [Step(at, "replace", (client,))])
+
+
+def swizzle(weather):
+    """Stop one by one, start again in random order."""
+    begin, end = weather.part()
+    masters = weather.claim(weather.masters, 2, len(weather.masters), begin, end)
+    middle = (begin + end) / 2
+    down, up, words = weather.dice.choice([("stop", "go_on", "stopped"),
+                                           ("kill", "start_again", "killed")])
+    if masters:
+        weather.add("swizzle", masters, [],
+                    f"{names(masters)} {words} one by one, back in random order",
+                    [Step(weather.uniform(begin, middle), down, (name,)) for name in masters] +
+                    [Step(weather.uniform(middle, end), up, (name,)) for name in masters])
+
+
+# ---- What masters know ----
+
+
+def script_flush(weather):
+    for _ in range(weather.dice.randint(1, 4)):
+        at = weather.uniform(0, weather.length_s)
+        masters = weather.claim(weather.masters, 1, len(weather.masters), at, at)
+        if masters:
+            weather.add("script-flush", masters, [], "SCRIPT FLUSH",
+                        [Step(at, "forget_scripts", (master,)) for master in masters])
+
+
+def clock_back(weather):
+    """In one storm a minority at most: keys that are there live longer by the step."""
+    at = weather.uniform(0, weather.length_s)
+    masters = weather.some(others(weather.masters, weather.stepped), 1,
+                           weather.minority - len(weather.stepped))
+    step_ms = -weather.dice.choice([100, 500, 1000, 3000])
+    weather.stepped.update(masters)
+    if masters:
+        weather.add("clock-back", masters, [],
+                    f"wall clock of {names(masters)} steps by {step_ms} ms",
+                    [Step(at, "step_clock", (master, step_ms)) for master in masters])
+
+
+# Known to break the algorithm as published.  Each befalls the only masters that both sides of a
+# bridge see, several times: whatever either side holds, it holds with their votes, and the other
+# side waits.
+
+
+def on_the_bridge(weather, kind, about, every_s, loss):
+    """loss(at, master) gives the steps of one loss; the first is every_s after the last, or more.
+
+    The masters in the middle stay claimed between the losses: none is down when one comes.
+    """
+    begin, end = round(0.05 * weather.length_s, 3), weather.length_s
+    middle, pairs = bridge_pairs(weather)
+    if weather.bridged or weather.idle(middle, 0, end) != middle:
+        return
+    weather.bridged = True
+    weather.busy += [(master, 0, end) for master in middle]
+    weather.add("bridge", weather.masters, weather.clients, about_bridge(middle),
+                [Step(begin, "drop", (weather.next_id, pairs)),
+                 Step(end, "drop", (weather.next_id, []))])
+    at = begin + weather.uniform(0.5, 1)
+    while at + every_s < end:
+        weather.add(kind, middle, [], f"{names(middle)} {about}",
+                    [step for master in middle for step in loss(round(at, 3), master)])
+        at += every_s + weather.uniform(0, 0.5)
+
+
+def restart_empty(weather):
+    on_the_bridge(weather, "restart-empty", "killed, and started empty", 0.8, lambda at, master: [
+        Step(at, "kill", (master,)), Step(at, "empty", (master,)),
+        Step(at, "start_again", (master,))])
+
+
+def flushall(weather):
+    on_the_bridge(weather, "flushall", "forgets all: FLUSHALL", 0.4, lambda at, master: [
+        Step(at, "flush", (master,))])
+
+
+def clock_forward(weather):
+    step_ms = weather.ttl_ms * weather.dice.choice([1, 2, 10])
+    on_the_bridge(weather, "clock-forward", f"steps forward by {step_ms} ms", 0.4,
+                  lambda at, master: [Step(at, "step_clock", (master, step_ms))])
+
+
+SAFE = {
+    "cut-minority": cut_minority,
+    "cut-majority": cut_majority,
+    "bridge": bridge,
+    "ring": ring,
+    "one-way": one_way_cut,
+    "flap": flap,
+    "isolate-client": isolate_client,
+    "slow-link": slow_link,
+    "reset": reset,
+    "pause-master": pause_master,
+    "pause-client": pause_client,
+    "kill-master": kill_master,
+    "kill-client": kill_client,
+    "swizzle": swizzle,
+    "script-flush": script_flush,
+    "clock-back": clock_back,
+}
+BREAKING = {
+    "restart-empty": restart_empty,
+    "flushall": flushall,
+    "clock-forward": clock_forward,
+}
+KINDS = {**SAFE, **BREAKING}
+
+# For people who ask for a list.
+WHAT = {
+    "cut-minority": "some masters, fewer than half, cut from all clients",
+    "cut-majority": "more than half of the masters cut from all clients",
+    "bridge": "two sides, each with a majority, and one master in both",
+    "ring": "every client sees a majority, each another one",
+    "one-way": "requests get through and answers do not, or the reverse",
+    "flap": "links that go down and up, for 30 to 500 ms",
+    "isolate-client": "a client or two cut from all masters",
+    "slow-link": "a relay holds back what passes, for 5 to 200 ms",
+    "reset": "connections reset by the kernel of either end",
+    "pause-master": "SIGSTOP to masters, also for longer than a lease",
+    "pause-client": "SIGSTOP to clients and all they run, also for longer than a lease",
+    "kill-master": "SIGKILL to masters, which start again with their data",
+    "kill-client": "SIGKILL to clients; new ones begin in their place",
+    "swizzle": "masters stopped or killed one by one, back in another order",
+    "script-flush": "SCRIPT FLUSH on masters",
+    "clock-back": "wall clocks of a few masters step back, and stay there",
+    "restart-empty": "a master with a decisive vote starts again without its data",
+    "flushall": "a master with a decisive vote forgets all its keys",
+    "clock-forward": "the wall clock of a master with a decisive vote steps forward",
+}
+
+
+# ---- The schedule ----
+
+
+def storm_lengths(dice, seconds):
+    """Quiet, storm, quiet, storm, ..., quiet: together as long as the run."""
+    typical_s = (STORM_MIN_S + STORM_MAX_S) / 2 + HEAL_S + QUIET_S
+    count = max(1, round((seconds - QUIET_S) / typical_s))
+    total = seconds - QUIET_S - count * (HEAL_S + QUIET_S)
+    shares = [dice.uniform(STORM_MIN_S, STORM_MAX_S) for _ in range(count)]
+    return [round(share * total / sum(shares), 3) for share in shares]
+
+
+def deal(dice, kinds):
+    """Kinds without end, none again before all were there."""
+    while True:
+        yield from dice.sample(kinds, len(kinds))
+
+
+def schedule(seed, seconds, kinds, masters, clients, ttl_ms):
+    """The storms of a run.  The same arguments give the same storms."""
+    dice = random.Random(seed)
+    dealer = deal(dice, sorted(kinds))
+    storms, next_id = [], 1
+    for length_s in storm_lengths(dice, seconds):
+        weather = Weather(dice, masters, clients, ttl_ms, length_s, next_id)
+        for _ in range(dice.randint(3, 4)):
+            KINDS[next(dealer)](weather)
+        storms.append(Storm(length_s, weather.faults))
+        next_id = weather.next_id
+    return storms

@@ -233,8 +233,7 @@ int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_
     begin_wait(lease, &waiter);
     start(lease, LEASE_OP_LOCK, QUORUM_EV_ACQUIRE, 0);
     lease_reap(lease);
-    client_leave(rl);
-    status = blocking_end_wait(&waiter);
+    status = client_wait(rl, &waiter);
     if (status == REDLOCK_OK)
         *ret_lease = lease;
     return status;
@@ -254,8 +253,7 @@ int redlock_extend(struct redlock_lease *lease, uint32_t ttl_ms)
     }
     begin_wait(lease, &waiter);
     start(lease, LEASE_OP_EXTEND, QUORUM_EV_EXTEND, ttl_ms);
-    client_leave(lease->rl);
-    return blocking_end_wait(&waiter);
+    return client_wait(lease->rl, &waiter);
 }
 
 int redlock_unlock(struct redlock_lease *lease)
@@ -276,8 +274,7 @@ int redlock_unlock(struct redlock_lease *lease)
     begin_wait(lease, &waiter);
     start(lease, LEASE_OP_UNLOCK, QUORUM_EV_RELEASE, 0);
     lease_reap(lease);
-    client_leave(rl);
-    return blocking_end_wait(&waiter);
+    return client_wait(rl, &waiter);
 }
 
 /* ---- Either kind ---- */

@@ -16,30 +16,47 @@
 
 #include "redlock/client.h"
 #include "redlock/error.h"
+#include "redlock/loop.h"
 
 /* Measured: with fewer calls than this under way, five sends by the caller
  * cost less than the wait for another thread to do them. */
 #define CROWD 3
 
+/* When nobody has called for so long, the thread runs the loop again.  It is also
+ * how late an answer that nobody waits for may be read.  No source; measured:
+ * calls in a row are less than that apart, and a thread that looks a thousand
+ * times a second costs nothing that shows. */
+#define LULL DRIFT_MS
+
 struct blocking {
     struct redlock *rl;
     struct ev_loop *ev;
-    ev_async stop;
+    ev_async kick;
     pthread_mutex_t mutex;
-    unsigned waiting;     /* Calls under way. */
-    int cancel_state;     /* To go back to, of the thread that has the mutex. */
-    struct waiter *woken; /* By the I/O thread, to be let run when it sleeps. */
+    int cancel_state;               /* To go back to, of the thread that has the mutex. */
+    uint64_t calls;                 /* That had to wait, ever. */
+    unsigned waiting;               /* Calls under way. */
+    struct waiter *oldest, *newest; /* Of these. */
+    struct waiter *woken;           /* To be let run when the mutex is given up. */
+    bool served;                    /* Somebody runs the loop, or is about to; */
+    struct waiter *server;          /* who: NULL: the thread. */
+    bool asleep;                    /* The loop, without the mutex. */
+    bool napping;                   /* The thread, until it is called. */
+    pthread_cond_t called;          /* The thread is. */
     pthread_cond_t idle;
     pthread_t thread;
     bool started, stopping;
 };
 
-/* ---- The thread ---- */
-
-static void on_stop(struct ev_loop *ev, ev_async *stop, int events)
+static void on_kick(struct ev_loop *ev, ev_async *kick, int events)
 {
-    (void)stop, (void)events;
-    ev_break(ev, EVBREAK_ALL);
+    (void)ev, (void)kick, (void)events; /* Being awake is all it is for. */
+}
+
+void blocking_kick(struct blocking *blocking)
+{
+    if (blocking->asleep)
+        ev_async_send(blocking->ev, &blocking->kick);
 }
 
 /* libev calls these around its sleep. */
@@ -47,6 +64,7 @@ static void before_sleep(struct ev_loop *ev)
 {
     struct blocking *blocking = ev_userdata(ev);
 
+    blocking->asleep = true;
     blocking_unlock(blocking);
 }
 
@@ -55,6 +73,100 @@ static void after_sleep(struct ev_loop *ev)
     struct blocking *blocking = ev_userdata(ev);
 
     blocking_lock(blocking);
+    blocking->asleep = false;
+}
+
+static void let_run(struct waiter *next)
+{
+    struct waiter *waiter;
+
+    while ((waiter = next) != NULL) {
+        next = waiter->next_woken; /* It is on the stack of a thread that now goes on. */
+        (void)sem_post(&waiter->woken);
+    }
+}
+
+/* Give up the mutex until cond is signalled; DRIFT_NEVER: however long it takes.
+ * False: it was not. */
+static bool wait_for(struct blocking *blocking, pthread_cond_t *cond, drift_span at_most)
+{
+    int before = blocking->cancel_state, error;
+    struct timespec until;
+
+    let_run(blocking->woken);
+    blocking->woken = NULL;
+    if (at_most == DRIFT_NEVER) {
+        error = pthread_cond_wait(cond, &blocking->mutex);
+    } else {
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += (time_t)(at_most / DRIFT_S);
+        until.tv_nsec += (long)(at_most % DRIFT_S);
+        if (until.tv_nsec >= (long)DRIFT_S) {
+            until.tv_nsec -= (long)DRIFT_S;
+            until.tv_sec++;
+        }
+        error = pthread_cond_timedwait(cond, &blocking->mutex, &until);
+    }
+    blocking->cancel_state = before;
+    return error != ETIMEDOUT;
+}
+
+/* ---- Who runs the loop ---- */
+
+/* Whoever ran the loop stops.  The call that has waited longest goes on with it;
+ * if there is none, the thread will, after a lull. */
+static void hand_over(struct blocking *blocking)
+{
+    struct waiter *next = blocking->oldest;
+
+    blocking->server = next;
+    blocking->served = next != NULL;
+    if (next != NULL) {
+        next->serves = true;
+        next->next_woken = blocking->woken;
+        blocking->woken = next;
+    } else if (blocking->napping) {
+        (void)pthread_cond_signal(&blocking->called);
+    }
+    if (blocking->stopping)
+        blocking_idle(blocking);
+}
+
+/* The thread's part: while nobody calls, and there is no callback to run. */
+static void serve_lull(struct blocking *blocking)
+{
+    uint64_t calls = blocking->calls;
+
+    blocking->served = true;
+    while (!blocking->stopping && blocking->calls == calls && blocking->rl->ready == NULL)
+        ev_run(blocking->ev, EVRUN_ONCE);
+    hand_over(blocking);
+}
+
+/* Run callbacks, until there has been no call for a while and nobody runs the loop. */
+static void await_lull(struct blocking *blocking)
+{
+    struct redlock *rl = blocking->rl;
+    bool quiet = false;
+
+    while (!blocking->stopping) {
+        drift_span alarm = drift_until(loop_now(rl->loop), rl->armed);
+        uint64_t calls = blocking->calls;
+
+        client_run_callbacks(rl);
+        if (rl->ready != NULL)
+            continue;
+        if (quiet && !blocking->served)
+            return;
+        blocking->napping = quiet; /* A call runs the loop, and waits for long. */
+        if (quiet)
+            alarm = DRIFT_NEVER;
+        else if (blocking->served || alarm > LULL)
+            alarm = LULL;
+        (void)wait_for(blocking, &blocking->called, alarm);
+        blocking->napping = false;
+        quiet = blocking->calls == calls;
+    }
 }
 
 static void *run(void *arg)
@@ -62,11 +174,23 @@ static void *run(void *arg)
     struct blocking *blocking = arg;
 
     blocking_lock(blocking);
-    if (!blocking->stopping)
-        ev_run(blocking->ev, 0);
+    while (!blocking->stopping) {
+        if (!blocking->served)
+            serve_lull(blocking);
+        await_lull(blocking);
+    }
     blocking_unlock(blocking);
     return NULL;
 }
+
+void blocking_call_thread(struct blocking *blocking)
+{
+    if (blocking->server == NULL)
+        blocking_kick(blocking);
+    (void)pthread_cond_signal(&blocking->called);
+}
+
+/* ---- The thread ---- */
 
 /* It is held for microseconds: where the C library can, spin a little before
  * going to sleep over it. */
@@ -82,10 +206,20 @@ static void make_mutex(struct blocking *blocking)
     (void)pthread_mutexattr_destroy(&attr);
 }
 
+static void make_conditions(struct blocking *blocking)
+{
+    pthread_condattr_t attr;
+
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&blocking->called, &attr);
+    (void)pthread_cond_init(&blocking->idle, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
 struct blocking *blocking_new(struct redlock *rl)
 {
     struct blocking *blocking = calloc(1, sizeof *blocking);
-    pthread_condattr_t attr;
     int probe;
 
     if (blocking == NULL)
@@ -100,13 +234,10 @@ struct blocking *blocking_new(struct redlock *rl)
     (void)close(probe);
     ev_set_userdata(blocking->ev, blocking);
     ev_set_loop_release_cb(blocking->ev, before_sleep, after_sleep);
-    ev_async_init(&blocking->stop, on_stop);
-    ev_async_start(blocking->ev, &blocking->stop);
+    ev_async_init(&blocking->kick, on_kick);
+    ev_async_start(blocking->ev, &blocking->kick);
     make_mutex(blocking);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&blocking->idle, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    make_conditions(blocking);
     return blocking;
 
 fail_probe:
@@ -140,7 +271,9 @@ void blocking_stop(struct blocking *blocking)
         return;
     blocking_lock(blocking);
     blocking->stopping = true;
-    ev_async_send(blocking->ev, &blocking->stop);
+    blocking_call_thread(blocking);
+    while (blocking->server != NULL) /* A call that has ended, but has not left the loop. */
+        blocking_wait_change(blocking);
     blocking_unlock(blocking);
     (void)pthread_join(blocking->thread, NULL);
     blocking->started = false;
@@ -148,9 +281,10 @@ void blocking_stop(struct blocking *blocking)
 
 void blocking_free(struct blocking *blocking)
 {
-    ev_async_stop(blocking->ev, &blocking->stop);
+    ev_async_stop(blocking->ev, &blocking->kick);
     ev_loop_destroy(blocking->ev);
     (void)pthread_mutex_destroy(&blocking->mutex);
+    (void)pthread_cond_destroy(&blocking->called);
     (void)pthread_cond_destroy(&blocking->idle);
     free(blocking);
 }
@@ -160,6 +294,9 @@ bool blocking_was_idle(struct blocking *blocking)
     if (pthread_mutex_trylock(&blocking->mutex) != 0)
         return false;
     (void)pthread_mutex_unlock(&blocking->mutex);
+    /* Those who waited are not in this process, but to destroy a condition is to
+     * wait for them (glibc): forget them. */
+    make_conditions(blocking);
     return true;
 }
 
@@ -186,21 +323,18 @@ bool blocking_is_crowded(const struct blocking *blocking)
 
 void blocking_unlock(struct blocking *blocking)
 {
-    struct waiter *waiter, *next = blocking->woken;
+    struct waiter *woken = blocking->woken;
     int before = blocking->cancel_state;
 
     blocking->woken = NULL;
     (void)pthread_mutex_unlock(&blocking->mutex);
-    while ((waiter = next) != NULL) {
-        next = waiter->next; /* It is on the stack of a thread that now goes on. */
-        (void)sem_post(&waiter->done);
-    }
+    let_run(woken);
     (void)pthread_setcancelstate(before, NULL);
 }
 
 void blocking_wait_change(struct blocking *blocking)
 {
-    (void)pthread_cond_wait(&blocking->idle, &blocking->mutex);
+    (void)wait_for(blocking, &blocking->idle, DRIFT_NEVER);
 }
 
 bool blocking_is_self(const struct blocking *blocking)
@@ -212,36 +346,86 @@ bool blocking_is_self(const struct blocking *blocking)
 
 void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter)
 {
-    (void)sem_init(&waiter->done, 0, 0);
+    (void)sem_init(&waiter->woken, 0, 0);
+    waiter->before = blocking->newest;
+    waiter->after = NULL;
+    waiter->is_done = waiter->serves = false;
     waiter->message[0] = 0;
+    if (blocking->newest != NULL)
+        blocking->newest->after = waiter;
+    else
+        blocking->oldest = waiter;
+    blocking->newest = waiter;
     blocking->waiting++;
+    blocking->calls++;
 }
 
-int blocking_end_wait(struct waiter *waiter)
+static void unlist(struct blocking *blocking, struct waiter *waiter)
 {
-    int before;
+    if (waiter->before != NULL)
+        waiter->before->after = waiter->after;
+    else
+        blocking->oldest = waiter->after;
+    if (waiter->after != NULL)
+        waiter->after->before = waiter->before;
+    else
+        blocking->newest = waiter->before;
+    blocking->waiting--;
+}
 
-    /* The waiter is on this thread's stack: it cannot be cancelled away. */
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    while (sem_wait(&waiter->done) != 0 && errno == EINTR)
-        ;
-    (void)pthread_setcancelstate(before, NULL);
-    (void)sem_destroy(&waiter->done);
+/* Run the loop until it has brought what this call waits for. */
+static void serve(struct blocking *blocking, struct waiter *waiter)
+{
+    int before = blocking->cancel_state;
+
+    blocking->cancel_state = PTHREAD_CANCEL_DISABLE; /* Nor in its sleep. */
+    while (!waiter->is_done)
+        ev_run(blocking->ev, EVRUN_ONCE);
+    blocking->cancel_state = before;
+    hand_over(blocking);
+}
+
+int blocking_wait(struct blocking *blocking, struct waiter *waiter)
+{
+    int before = blocking->cancel_state;
+
+    if (waiter->is_done) {
+        blocking_unlock(blocking);
+    } else if (!blocking->served) {
+        blocking->served = true;
+        blocking->server = waiter;
+        serve(blocking, waiter);
+        blocking_unlock(blocking);
+    } else {
+        /* The waiter is on this thread's stack: it cannot be cancelled away. */
+        blocking->cancel_state = PTHREAD_CANCEL_DISABLE;
+        blocking_unlock(blocking);
+        while (sem_wait(&waiter->woken) != 0 && errno == EINTR)
+            ;
+        if (waiter->serves) {
+            blocking_lock(blocking);
+            serve(blocking, waiter);
+            blocking_unlock(blocking);
+        }
+        (void)pthread_setcancelstate(before, NULL);
+    }
+    (void)sem_destroy(&waiter->woken);
     /* An empty one, too: the thread may have one from the beginning of the call. */
     return error_set(waiter->status, "%s", waiter->message);
 }
 
 void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status)
 {
-    blocking->waiting--;
+    unlist(blocking, waiter);
     waiter->status = status;
     (void)memccpy(waiter->message, error_message(), 0, sizeof waiter->message);
-    if (blocking_is_self(blocking)) {
-        waiter->next = blocking->woken;
-        blocking->woken = waiter;
-    } else {
-        (void)sem_post(&waiter->done);
+    waiter->is_done = true;
+    if (blocking->server == waiter) {
+        blocking_kick(blocking); /* It finds out by itself. */
+        return;
     }
+    waiter->next_woken = blocking->woken;
+    blocking->woken = waiter;
 }
 
 void blocking_idle(struct blocking *blocking)
@@ -251,16 +435,11 @@ void blocking_idle(struct blocking *blocking)
 
 void blocking_wait_idle(struct blocking *blocking, drift_span at_most)
 {
-    struct timespec until;
+    drift_time now = loop_now(blocking->rl->loop), until = drift_add(now, at_most);
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(at_most / DRIFT_S);
-    until.tv_nsec += (long)(at_most % DRIFT_S);
-    if (until.tv_nsec >= (long)DRIFT_S) {
-        until.tv_nsec -= (long)DRIFT_S;
-        until.tv_sec++;
-    }
-    while (blocking->rl->stats.leases > 0)
-        if (pthread_cond_timedwait(&blocking->idle, &blocking->mutex, &until) == ETIMEDOUT)
+    while (blocking->rl->stats.leases > 0) {
+        if (!wait_for(blocking, &blocking->idle, drift_until(now, until)))
             return;
+        now = loop_now(blocking->rl->loop);
+    }
 }

@@ -1,10 +1,14 @@
 /*
- * blocking.h - the I/O thread of a blocking client, and those who wait for it.
+ * blocking.h - calls that wait, and the thread that is there when none does.
  *
- * One mutex covers the client.  The I/O thread holds it except while its loop
- * sleeps; a calling thread takes it, steps the machine and writes the commands
- * itself, and then sleeps until the I/O thread has read enough answers.  So a
- * lock costs one hand-over between threads, not two.
+ * One mutex covers the client.  A calling thread takes it, steps the machine,
+ * writes the commands, and then runs the loop itself until the answers have
+ * come; if another call does so already, it sleeps, and is woken when it is
+ * done, or when it is its turn to run the loop.  So a lock with nobody else
+ * about costs no hand-over between threads at all.
+ *
+ * The client's own thread runs the loop when nobody has called for a while -
+ * leases are renewed while their holders compute - and runs the callbacks.
  */
 #ifndef REDLOCK_BLOCKING_H
 #define REDLOCK_BLOCKING_H
@@ -21,8 +25,11 @@ struct redlock;
 
 /* One thread in a blocking call. */
 struct waiter {
-    sem_t done;
-    struct waiter *next;
+    struct waiter *before, *after; /* In the order in which they came. */
+    struct waiter *next_woken;
+    sem_t woken;  /* Posted once, if at all: */
+    bool serves;  /* to run the loop, */
+    bool is_done; /* or because it is over. */
     int status;
     char message[ERROR_MESSAGE_MAX];
 };
@@ -43,11 +50,16 @@ struct ev_loop *blocking_loop(struct blocking *blocking);
 void blocking_lock(struct blocking *blocking);
 void blocking_unlock(struct blocking *blocking);
 
+/* Under the mutex: the loop must look again before it sleeps on. */
+void blocking_kick(struct blocking *blocking);
+/* Under the mutex: there are callbacks for the thread to run. */
+void blocking_call_thread(struct blocking *blocking);
+
 /* Under the mutex: whether so many calls are under way that writing is better
- * left to the I/O thread, which then does it for several of them at once. */
+ * left to who runs the loop, and then does it for several of them at once. */
 bool blocking_is_crowded(const struct blocking *blocking);
 
-/* Whether the caller is the I/O thread itself, which must not wait for itself. */
+/* Whether the caller is the client's own thread, which must not wait for itself. */
 bool blocking_is_self(const struct blocking *blocking);
 
 /* Under the mutex: wait until the client has no leases left, at most so long. */
@@ -57,14 +69,13 @@ void blocking_idle(struct blocking *blocking);
 /* Under the mutex: wait for the above. */
 void blocking_wait_change(struct blocking *blocking);
 
-/* Under the mutex: a call begins to wait. */
+/* Under the mutex: a call begins. */
 void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter);
-/* Not under the mutex: until it is woken, and then its status. */
-int blocking_end_wait(struct waiter *waiter);
+/* Under the mutex, which it gives up: wait until the call is over, and return its status. */
+int blocking_wait(struct blocking *blocking, struct waiter *waiter);
 
 /* Under the mutex: tell a waiter how it ended; the thread's message goes along.
- * Those that the I/O thread wakes run when it has given up the mutex, or they
- * would only line up for it. */
+ * It runs when the mutex has been given up, or it would only line up for it. */
 void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status);
 
 #endif /* REDLOCK_BLOCKING_H */

@@ -215,7 +215,7 @@ static void close_blocking(struct redlock *rl)
 }
 
 /*
- * In the child of a fork.  Where the fork caught the I/O thread at work, what
+ * In the child of a fork.  Where the fork caught a thread at work, what
  * it worked on is not to be trusted, and is leaked.
  */
 static void close_forked(struct redlock *rl)
@@ -272,18 +272,30 @@ int client_enter(struct redlock *rl)
     return error_set(REDLOCK_E_STATE, "the client is being closed");
 }
 
+/* Of a blocking client: write, or leave that to who runs the loop. */
+static void let_out(struct redlock *rl)
+{
+    if (blocking_is_crowded(rl->blocking))
+        loop_kick(rl->loop);
+    else
+        client_flush(rl); /* A link that breaks over it sets alarms: arm last. */
+    client_arm(rl);
+}
+
 void client_leave(struct redlock *rl)
 {
     if (rl->blocking == NULL) {
         client_arm(rl); /* The loop flushes before it sleeps. */
         return;
     }
-    if (blocking_is_crowded(rl->blocking))
-        loop_kick(rl->loop);
-    else
-        client_flush(rl); /* A link that breaks over it sets alarms: arm last. */
-    client_arm(rl);
+    let_out(rl);
     blocking_unlock(rl->blocking);
+}
+
+int client_wait(struct redlock *rl, struct waiter *waiter)
+{
+    let_out(rl);
+    return blocking_wait(rl->blocking, waiter);
 }
 
 #define STATS_SIZE_MAX 4096 /* No source: more is a size that was never set. */
@@ -388,8 +400,12 @@ void client_on_timer(struct redlock *rl)
 
 void client_arm(struct redlock *rl)
 {
-    drift_time at = rl->ready != NULL ? 0 : alarm_next(&rl->alarms);
+    drift_time at = alarm_next(&rl->alarms);
 
+    if (rl->ready != NULL && rl->blocking != NULL)
+        blocking_call_thread(rl->blocking);
+    else if (rl->ready != NULL)
+        at = 0;
     if (at >= rl->armed)
         return;
     rl->armed = at;
@@ -471,7 +487,7 @@ static bool run_done(struct redlock *rl, struct redlock_lease *lease)
 
 /* What becomes due while callbacks run is for the next turn of the loop, or a
  * lock that fails at once, tried again in its callback, would never end. */
-void client_deliver(struct redlock *rl)
+void client_run_callbacks(struct redlock *rl)
 {
     struct redlock_lease *lease, *next = rl->ready;
 
@@ -489,6 +505,14 @@ void client_deliver(struct redlock *rl)
         lease_reap(lease);
     }
     client_arm(rl);
+}
+
+void client_deliver(struct redlock *rl)
+{
+    if (rl->blocking == NULL)
+        client_run_callbacks(rl);
+    else
+        client_arm(rl);
 }
 
 void client_query(struct redlock *rl, unsigned master, uint32_t query, const char *command,

@@ -21,6 +21,7 @@
 
 struct blocking;
 struct loop;
+struct waiter;
 
 struct redlock {
     struct options options;
@@ -77,10 +78,13 @@ void client_on_timer(struct redlock *rl);
 void client_flush(struct redlock *rl);
 
 /*
- * Run the callbacks that are due.  The last thing that an event of the loop
- * does: the client may be gone when it returns.
+ * See to it that the callbacks that are due run: now, or in the thread of a
+ * blocking client.  The last thing that an event of the loop does: the client
+ * may be gone when it returns.
  */
 void client_deliver(struct redlock *rl);
+/* Run them.  For client_deliver() and that thread. */
+void client_run_callbacks(struct redlock *rl);
 
 /* ---- For the API ---- */
 
@@ -91,6 +95,8 @@ bool client_is_forked(const struct redlock *rl);
  * then, client_leave() must follow. */
 int client_enter(struct redlock *rl);
 void client_leave(struct redlock *rl);
+/* The same for a call that waits; returns its status. */
+int client_wait(struct redlock *rl, struct waiter *waiter);
 
 /* Tell the loop when to call client_on_timer(), if that is earlier than it
  * knows: the last thing of every call and every event. */

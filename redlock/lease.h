@@ -41,7 +41,7 @@ struct redlock_lease {
     bool ready_lost : 1;  /* which ones. */
     bool ready_done : 1;
     bool pinned : 1;     /* A callback runs with it. */
-    bool in_lost : 1;    /* On the I/O thread of a blocking client, without the mutex. */
+    bool in_lost : 1;    /* In the thread of a blocking client, without the mutex. */
     uint8_t op;          /* enum lease_op: what done is about. */
     int8_t status;       /* For done. */
     uint8_t adopted_len; /* Of the token of an adopted lease; 0: a lease of our own. */

@@ -18,7 +18,6 @@ struct loop {
     struct ev_loop *ev;
     ev_timer timer;
     ev_prepare prepare;
-    ev_async kick; /* Of blocking clients. */
 };
 
 static void on_timer(struct ev_loop *ev, ev_timer *timer, int events)
@@ -36,11 +35,6 @@ static void on_prepare(struct ev_loop *ev, ev_prepare *prepare, int events)
     (void)ev, (void)events;
     client_flush(loop->rl);
     client_arm(loop->rl);
-}
-
-static void on_kick(struct ev_loop *ev, ev_async *kick, int events)
-{
-    (void)ev, (void)kick, (void)events; /* Being awake is all it is for. */
 }
 
 struct loop *loop_new(struct redlock *rl, struct ev_loop *ev)
@@ -61,9 +55,6 @@ struct loop *loop_new(struct redlock *rl, struct ev_loop *ev)
     ev_set_priority(&loop->prepare, EV_MINPRI);
     loop->prepare.data = loop;
     ev_prepare_start(ev, &loop->prepare);
-    ev_async_init(&loop->kick, on_kick);
-    if (rl->blocking != NULL)
-        ev_async_start(ev, &loop->kick);
     return loop;
 }
 
@@ -71,7 +62,6 @@ void loop_free(struct loop *loop)
 {
     ev_timer_stop(loop->ev, &loop->timer);
     ev_prepare_stop(loop->ev, &loop->prepare);
-    ev_async_stop(loop->ev, &loop->kick);
     free(loop);
 }
 
@@ -95,8 +85,6 @@ void loop_wake_at(struct loop *loop, drift_time at)
 
 void loop_kick(struct loop *loop)
 {
-    struct blocking *blocking = loop->rl->blocking;
-
-    if (blocking != NULL && !blocking_is_self(blocking))
-        ev_async_send(loop->ev, &loop->kick);
+    if (loop->rl->blocking != NULL)
+        blocking_kick(loop->rl->blocking);
 }

@@ -88,7 +88,7 @@ struct redlock_options {
                                   * NULL: the environment variable REDLOCK_MASTERS. */
     struct ev_loop *loop;        /* Caller's loop: asynchronous calls only, no threads (but see
                                   * redlock(3) on host names).  It must outlive the client.
-                                  * NULL: blocking client with one I/O thread. */
+                                  * NULL: blocking client, with a thread of its own. */
     uint32_t connect_timeout_ms; /* Resolve, connect and handshake.  1 to 3600000, default 1000. */
     uint32_t reply_timeout_ms;   /* Per round of requests.  1 to 3600000, default 50. */
     uint32_t drift_ppm;          /* Bound on the rate between any two clocks.
@@ -122,7 +122,7 @@ struct redlock_lock_options {
      * Called once, lost_margin_ms before the deadline, when the lease could
      * not be renewed, or at once when a majority says that it is gone.  Until
      * the deadline, which redlock_remaining_ms() tells, the lock is still
-     * held.  Runs on the loop, or on the I/O thread of a blocking client; it
+     * held.  Runs on the loop, or in the thread of a blocking client; it
      * may call redlock_remaining_ms() and, on a loop client only, all else.
      * redlock_unlock() and redlock_detach() in another thread wait for it, so
      * it must not wait for them; after them it does not run any more.

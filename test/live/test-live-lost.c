@@ -173,6 +173,28 @@ TEST(an_extension_returns_while_lost_runs)
     pilot_close(&pilot);
 }
 
+/* A call that waits runs the loop of the client meanwhile, but no callback: that
+ * runs in the client's thread, and other calls go on beside it. */
+TEST(a_call_neither_runs_lost_nor_waits_for_it)
+{
+    struct scene scene = {.status = 0};
+    struct redlock_lease *lease, *none;
+    struct pilot pilot;
+
+    open_three(&pilot);
+    CHECK_INT(pilot_lock_for(&pilot, "y", 30000, true, 0, &lease), REDLOCK_OK);
+    lock_to_lose(&pilot, &scene, 1000, lose_when_returned);
+    while (!atomic_load(&scene.began)) /* One of these is under way when it begins. */
+        CHECK_INT(pilot_lock_for(&pilot, "y", 1000, false, 100, &none), REDLOCK_CONTENDED);
+    CHECK_INT(pilot_lock_for(&pilot, "y", 1000, false, 100, &none), REDLOCK_CONTENDED);
+    atomic_store(&scene.returned, true);
+    CHECK(pilot_until(&nobody, is_set, &scene.ended));
+    CHECK(scene.in_time);
+    (void)pilot_unlock(&pilot, scene.lease); /* In time or not. */
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
 /* ---- What it may not do ---- */
 
 static void close_on_lost(struct redlock_lease *lease, void *arg)
@@ -206,4 +228,5 @@ TEST(close_from_lost_is_told)
 CHECK_MAIN({"detach_waits_for_lost", detach_waits_for_lost},
            {"unlock_waits_for_lost", unlock_waits_for_lost},
            {"an_extension_returns_while_lost_runs", an_extension_returns_while_lost_runs},
+           {"a_call_neither_runs_lost_nor_waits_for_it", a_call_neither_runs_lost_nor_waits_for_it},
            {"close_from_lost_is_told", close_from_lost_is_told})

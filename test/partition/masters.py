@@ -14,6 +14,7 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
 
 PORT = 6379
@@ -46,23 +47,91 @@ class MappedNumber:
         self.map[:8] = struct.pack("=q", value)
 
 
+class WallClock:
+    """The offset of a master's wall clock, in nanoseconds.
+
+    A clock that is too fast or too slow is moved by many little steps, since only one number can be
+    changed at a time.  A step is never longer than STEP_MAX: should we come late, the clock was
+    less wrong than it was to be, instead of jumping further than clients allow for.
+    """
+
+    STEP_EVERY_S = 0.01
+    STEP_MAX_NS = 1_000_000  # Half of drift_fixed_ms, which clients allow for on top.
+
+    def __init__(self, path):
+        self.number = MappedNumber(path)
+        self.lock = threading.Lock()
+        self.ppm = 0
+        self.since = 0
+
+    def step(self, step_ms):
+        """There it stays: to step it back would be a fault of its own."""
+        with self.lock:
+            self.number.set(self.number.value + step_ms * NS_PER_MS)
+
+    def rate(self, ppm):
+        with self.lock:
+            self.ppm = ppm
+            self.since = time.monotonic_ns()
+
+    def go_on(self):
+        """To be called every now and then."""
+        with self.lock:
+            now = time.monotonic_ns()
+            step = (now - self.since) * self.ppm // 1_000_000
+            step = max(-self.STEP_MAX_NS, min(self.STEP_MAX_NS, step))
+            self.since = now
+            if step != 0:
+                self.number.set(self.number.value + step)
+
+
+class ClockWork(threading.Thread):
+    """Makes the clocks go as wrong as they are to, from start() to stop()."""
+
+    def __init__(self, clocks):
+        super().__init__(daemon=True)
+        self.clocks = clocks
+        self.over = threading.Event()
+
+    def stop(self):
+        self.over.set()
+        self.join()
+
+    def run(self):
+        while not self.over.wait(WallClock.STEP_EVERY_S):
+            for clock in self.clocks:
+                clock.go_on()
+
+
 class Conversation:
     """One connection to a server: commands one at a time, as RESP2."""
 
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(ANSWER_MAX_S)
+    def __init__(self, family, address, timeout_s):
+        self.socket = socket.socket(family)
+        self.socket.settimeout(timeout_s)
         try:
-            self.socket.connect(str(path))
+            self.socket.connect(address)
         except OSError:
             self.socket.close()
             raise
         self.file = self.socket.makefile("rb")
 
+    @classmethod
+    def by_unix(cls, path, timeout_s=ANSWER_MAX_S):
+        return cls(socket.AF_UNIX, str(path), timeout_s)
+
+    @classmethod
+    def by_tcp(cls, endpoint, timeout_s=ANSWER_MAX_S):
+        host, _, port = endpoint.rpartition(":")
+        return cls(socket.AF_INET, (host, int(port)), timeout_s)
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         self.file.close()
         self.socket.close()
 
@@ -102,14 +171,14 @@ class Master:
         self.process = None
         home.mkdir(parents=True, exist_ok=True)
         self.empty()
-        self.clock = MappedNumber(home / "clock")
+        self.clock = WallClock(home / "clock")
 
     def start(self):
         """Does not wait until it answers: see answers()."""
         if self.is_up():
             return
         self.socket_path.unlink(missing_ok=True)
-        argv = ["env", f"LD_PRELOAD={self.skew}", f"SKEW_FILE={self.clock.path}",
+        argv = ["env", f"LD_PRELOAD={self.skew}", f"SKEW_FILE={self.clock.number.path}",
                 "redis-server", "--bind", self.address, "--port", PORT, "--dir", self.home,
                 "--unixsocket", self.socket_path, *ARGUMENTS]
         with open(self.home / "log", "ab") as log:
@@ -143,14 +212,13 @@ class Master:
         for path in self.home.glob("*.rdb"):
             path.unlink()
 
-    def step_clock(self, step_ms):
-        """There it stays: to step it back would be a fault of its own."""
-        self.clock.set(self.clock.value + step_ms * NS_PER_MS)
-
     def ask(self, *words):
         """One command.  Whoever calls knows that it is neither down nor stopped."""
-        with Conversation(self.socket_path) as conversation:
+        with self.conversation() as conversation:
             return conversation.ask(*words)
+
+    def conversation(self, timeout_s=ANSWER_MAX_S):
+        return Conversation.by_unix(self.socket_path, timeout_s)
 
     def answers(self):
         try:

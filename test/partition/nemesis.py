@@ -11,6 +11,7 @@ The steps are verbs of a world (cluster.py, docker.py) with their arguments:
     empty WHO                    forget the data of a master that is down
     replace WHO                  SIGKILL to a client; another begins on the same host
     step_clock WHO STEP_MS       a master's wall clock, which then stays there
+    rate_clock WHO PPM           so much too fast from now on; 0: right again
     forget_scripts, flush WHO    SCRIPT FLUSH, FLUSHALL
 
 A host that is stopped or down by one fault is left alone by the others: otherwise the first that
@@ -86,6 +87,7 @@ class Weather:
         self.faults = []
         self.busy = []
         self.stepped = set()  # Whose clock has been stepped back.
+        self.rated = set()  # Whose clock has not gone right.
         self.bridged = False  # There is one of those bridges; two would leave nobody a majority.
         self.majority = len(masters) // 2 + 1
         self.minority = max(1, len(masters) - self.majority)
@@ -324,6 +326,21 @@ def clock_back(weather):
                     [Step(at, "step_clock", (master, step_ms)) for master in masters])
 
 
+def clock_rate(weather):
+    """Too fast or too slow, but by less than clients allow for (drift_ppm, 1 %)."""
+    begin, end = weather.part()
+    masters = weather.some(others(weather.masters, weather.rated), weather.majority,
+                           len(weather.masters))
+    ppm = weather.dice.choice([8000, 8000, -8000])
+    weather.rated.update(masters)
+    if masters:
+        words = "fast" if ppm > 0 else "slow"
+        weather.add("clock-rate", masters, [],
+                    f"wall clock of {names(masters)} is too {words} by {abs(ppm) / 10000} %",
+                    [Step(begin, "rate_clock", (master, ppm)) for master in masters] +
+                    [Step(end, "rate_clock", (master, 0)) for master in masters])
+
+
 # Known to break the algorithm as published.  Each befalls the only masters that both sides of a
 # bridge see, several times: whatever either side holds, it holds with their votes, and the other
 # side waits.
@@ -384,6 +401,7 @@ SAFE = {
     "swizzle": swizzle,
     "script-flush": script_flush,
     "clock-back": clock_back,
+    "clock-rate": clock_rate,
 }
 BREAKING = {
     "restart-empty": restart_empty,
@@ -410,6 +428,7 @@ WHAT = {
     "swizzle": "masters stopped or killed one by one, back in another order",
     "script-flush": "SCRIPT FLUSH on masters",
     "clock-back": "wall clocks of a few masters step back, and stay there",
+    "clock-rate": "wall clocks of masters are too fast, or too slow, within what is allowed for",
     "restart-empty": "a master with a decisive vote starts again without its data",
     "flushall": "a master with a decisive vote forgets all its keys",
     "clock-forward": "the wall clock of a master with a decisive vote steps forward",

@@ -1,0 +1,118 @@
+"""One run: storms and quiet phases in a world, told to a history as they happen.
+
+The history of a run is one line of JSON an event, and one file a writer: the clients, the store,
+and this.  In the end they are merged by time, which is CLOCK_MONOTONIC for all of them.
+"""
+
+import json
+import threading
+import time
+
+import nemesis
+import sampler
+
+
+class RunError(Exception):
+    """What happened means that this was no valid run, whatever the history says."""
+
+
+class History:
+    """What the run itself has to tell, from any thread."""
+
+    def __init__(self, path):
+        self.file = open(path, "w")
+        self.lock = threading.Lock()
+
+    def tell(self, event, **fields):
+        with self.lock:
+            line = {"t": time.monotonic_ns(), "who": "run", "event": event, **fields}
+            self.file.write(json.dumps(line) + "\n")
+            self.file.flush()
+
+    def close(self):
+        self.file.close()
+
+
+def lines_of(path):
+    """(t, line) of each line.  One that cannot be read, as who is killed may leave one, stays with
+    the one before it: it is for the checker to judge."""
+    last = 0
+    with open(path, "rb") as file:
+        for line in file:
+            try:
+                last = json.loads(line)["t"]
+            except (ValueError, KeyError, TypeError):
+                pass
+            yield last, line.rstrip(b"\n") + b"\n"
+
+
+def merge(paths, output):
+    """One file by time; lines of one writer and one time stay in their order."""
+    lines = []
+    for path in paths:
+        lines += lines_of(path)
+    lines.sort(key=lambda pair: pair[0])
+    with open(output, "wb") as file:
+        file.writelines(line for _, line in lines)
+
+
+def sleep_until(time_s):
+    time.sleep(max(0, time_s - time.monotonic()))
+
+
+class Run:
+    """Storms on a world, told to a history, and to people."""
+
+    def __init__(self, world, history, say):
+        self.world = world
+        self.history = history
+        self.say = say
+        self.began = time.monotonic()
+
+    def perform(self, storms, locks, enough):
+        """All but the history's begin and end.  enough() after a storm: there need be no more.
+
+        Raises RunError if clients do not end as they should.
+        """
+        with sampler.Sampler(self.world.masters, locks, self.history):
+            self.be_quiet()
+            for storm in storms:
+                self.take_steps(storm)
+                self.be_quiet()
+                if enough():
+                    break
+            wrong = self.world.ensemble.end()
+        if wrong:
+            raise RunError("; ".join(wrong))
+
+    def take_steps(self, storm):
+        """All steps of all faults, each at its time; late ones follow at once."""
+        steps = [(step.at_s, fault.id, number, step, fault) for fault in storm.faults
+                 for number, step in enumerate(fault.steps)]
+        began = time.monotonic()
+        for at_s, _, number, step, fault in sorted(steps, key=lambda entry: entry[:3]):
+            sleep_until(began + at_s)
+            if number == 0:
+                self.tell_of(fault)
+            getattr(self.world, step.verb)(*step.args)
+            if number == len(fault.steps) - 1:
+                self.history.tell("healed", id=fault.id)
+        sleep_until(began + storm.length_s)
+
+    def tell_of(self, fault):
+        """A client that has taken the place of another has a name of its own."""
+        on = [self.world.name_now(host) for host in fault.on]
+        self.history.tell("fault", id=fault.id, kind=fault.kind, on=on, about=fault.about,
+                          **{"from": fault.source})
+        self.announce(f"{fault.kind:14} {fault.about}")
+
+    def be_quiet(self):
+        """Nothing is wrong any more: from here everybody must make progress."""
+        self.world.settle()
+        self.history.tell("quiet", on=self.world.names_of_masters)
+        self.announce("quiet")
+        time.sleep(nemesis.QUIET_S)
+        self.world.settle()
+
+    def announce(self, text):
+        self.say(f"{time.monotonic() - self.began:6.1f} s  {text}")

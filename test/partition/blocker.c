@@ -1,0 +1,87 @@
+/*
+ * blocker.c - a thread that locks with the blocking calls, on the client that
+ * all such threads of a process share: plain, extended and blocking holds.
+ */
+#include <stdio.h>
+
+#include "partition/hold.h"
+#include "partition/holder.h"
+
+/* How often to look whether lost was called when nothing is left any more: a
+ * count, and not a time, since a process that is stopped does not look. */
+#define TOLD_NAPS 5000
+#define TOLD_NAP_MS 1
+
+static enum hold_next work_until_it_ends(struct hold *hold)
+{
+    for (;;) {
+        enum hold_next next = hold_work(hold);
+
+        /* How an extension ended the next look shows; only a failure is odd. */
+        if (next == HOLD_EXTEND && redlock_extend(hold->lease, hold->ttl_ms) < 0)
+            fprintf(stderr, "%s: %s\n", hold->id, redlock_errmsg(hold->rl));
+        else if (next != HOLD_EXTEND && next != HOLD_ON)
+            return next;
+        holder_nap(hold->worker->holder, hold_nap_ms(hold));
+    }
+}
+
+/* The library must say so, also when we have seen it before. */
+static void wait_until_told(struct hold *hold)
+{
+    for (unsigned i = 0; i < TOLD_NAPS && !hold_was_told(hold); i++)
+        tool_nap_ms(TOLD_NAP_MS);
+}
+
+static void end(struct hold *hold, enum hold_next next)
+{
+    switch (next) {
+    case HOLD_RELEASE:
+        hold_releases(hold);
+        hold_released(hold, redlock_unlock(hold->lease));
+        return;
+    case HOLD_OVER:
+        wait_until_told(hold);
+        break;
+    case HOLD_LEAVE:
+    case HOLD_ON:
+    case HOLD_EXTEND:
+        break;
+    }
+    hold_lost(hold);
+    (void)redlock_unlock(hold->lease); /* It is lost, whatever this says. */
+}
+
+/* Returns how long to nap before the next. */
+static uint32_t attempt(struct worker *worker)
+{
+    struct holder *holder = worker->holder;
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+    struct hold hold;
+    int status;
+
+    hold_plan(&hold, worker, holder->rl);
+    hold_options(&hold, &opts);
+    hold_invoke(&hold);
+    status = redlock_lock(holder->rl, hold.lock, &opts, &lease);
+    if (status != REDLOCK_OK) {
+        hold_failed(&hold, status);
+        return dice_range(&worker->dice, 10, 100);
+    }
+    if (hold_begin(&hold, lease))
+        end(&hold, work_until_it_ends(&hold));
+    else
+        (void)redlock_unlock(lease);
+    return dice_range(&worker->dice, 1, 20);
+}
+
+void *blocker_thread(void *arg)
+{
+    struct worker *worker = arg;
+
+    while (!atomic_load(&worker->holder->stopping))
+        holder_nap(worker->holder, attempt(worker));
+    storelink_close(&worker->store);
+    return NULL;
+}

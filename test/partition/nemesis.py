@@ -22,9 +22,9 @@ import dataclasses
 import random
 
 QUIET_S = 4  # Between two storms, before the first, and after the last.
-STORM_MIN_S, STORM_MAX_S = 4, 8
+STORM_MIN_S, STORM_MAX_S = 6, 12
 HEAL_S = 0.5  # What healing takes, about: for planning only.
-MIN_SECONDS = 10
+MIN_SECONDS = 12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,9 +104,9 @@ class Weather:
         return round(self.dice.uniform(low, max(low, high)), 3)
 
     def part(self):
-        """A begin and an end with a second or more between them, if the storm is so long."""
-        begin = self.uniform(0, 0.4 * self.length_s)
-        return begin, self.uniform(min(begin + 1, self.length_s), self.length_s)
+        """A begin and an end, with a quarter of the storm or more between them."""
+        begin = self.uniform(0, 0.5 * self.length_s)
+        return begin, self.uniform(begin + 0.25 * self.length_s, self.length_s)
 
     def some(self, hosts, least, most):
         """At random, in random order."""
@@ -460,7 +460,7 @@ def schedule(seed, seconds, kinds, masters, clients, ttl_ms):
     storms, next_id = [], 1
     for length_s in storm_lengths(dice, seconds):
         weather = Weather(dice, masters, clients, ttl_ms, length_s, next_id)
-        for _ in range(dice.randint(3, 4)):
+        for _ in range(dice.randint(4, 5)):
             KINDS[next(dealer)](weather)
         storms.append(Storm(length_s, weather.faults))
         next_id = weather.next_id

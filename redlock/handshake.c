@@ -114,16 +114,47 @@ static void read_field(const char *info, const char *key, char *value, size_t si
             *p = '?'; /* It will be shown on terminals. */
 }
 
+static uint64_t read_number(const char *info, const char *key)
+{
+    char value[24];
+
+    read_field(info, key, value, sizeof value);
+    return strtoull(value, NULL, 10); /* 0 of a "?". */
+}
+
+static char read_flag(const char *info, const char *key)
+{
+    char value[4];
+
+    read_field(info, key, value, sizeof value);
+    return strcmp(value, "0") == 0 || strcmp(value, "1") == 0 ? value[0] : '?';
+}
+
 static void read_info(const struct reply *reply, struct master_info *info)
 {
     const char *text = reply->type == REPLY_TEXT ? reply->text : ""; /* May be forbidden. */
-    char uptime[24];
 
     read_field(text, "\nredis_version:", info->version, sizeof info->version);
     read_field(text, "\nrole:", info->role, sizeof info->role);
+    read_field(text, "\nredis_mode:", info->mode, sizeof info->mode);
+    read_field(text, "\nmaxmemory_policy:", info->policy, sizeof info->policy);
     read_field(text, "\nrun_id:", info->run_id, sizeof info->run_id);
-    read_field(text, "\nuptime_in_seconds:", uptime, sizeof uptime);
-    info->uptime_s = strtoull(uptime, NULL, 10);
+    info->loading = read_flag(text, "\nloading:");
+    info->keeps = read_flag(text, "\naof_enabled:");
+    info->maxmemory = read_number(text, "\nmaxmemory:");
+    info->uptime_s = read_number(text, "\nuptime_in_seconds:");
+}
+
+/* Why this is no master that may vote; NULL: it may. */
+static const char *refusal_of(const struct master_info *info)
+{
+    if (strcmp(info->role, "slave") == 0)
+        return "is a replica, not a master";
+    if (strcmp(info->mode, "cluster") == 0)
+        return "is a node of a Redis Cluster, not a master by itself";
+    if (info->loading == '1')
+        return "is still loading its data";
+    return NULL;
 }
 
 static const char *step_name(enum handshake_step step)
@@ -175,6 +206,10 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
     const char *trouble = judge(step, reply);
 
     assert(handshake->steps_done <= handshake->steps_len);
+    if (reply->type == REPLY_ERROR && strncmp(reply->text, "LOADING ", 8) == 0) {
+        (void)snprintf(error, error_size, "is still loading its data");
+        return HANDSHAKE_FAILED;
+    }
     if (reply->type == REPLY_ERROR && step != HANDSHAKE_INFO)
         trouble = reply->text;
     if (trouble != NULL && step == HANDSHAKE_AUTH) {
@@ -190,9 +225,39 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
         read_info(reply, info);
     if (handshake->steps_done < handshake->steps_len)
         return HANDSHAKE_GOES_ON;
-    if (strcmp(info->role, "slave") == 0) {
-        (void)snprintf(error, error_size, "is a replica, not a master");
-        return HANDSHAKE_FAILED;
-    }
-    return HANDSHAKE_DONE;
+    trouble = refusal_of(info);
+    if (trouble == NULL)
+        return HANDSHAKE_DONE;
+    (void)snprintf(error, error_size, "%s", trouble);
+    return HANDSHAKE_FAILED;
+}
+
+/* ---- Judging ---- */
+
+bool handshake_is_informed(const struct master_info *info)
+{
+    return info->version[0] != 0 && strcmp(info->version, "?") != 0;
+}
+
+/* "run_id" is 40 hexadecimal digits.  What else some proxy or imitation says
+ * there may well be what all of its kind say. */
+static bool is_run_id(const char *text)
+{
+    return strlen(text) == 40 && strspn(text, "0123456789abcdef") == 40 && strspn(text, "0") < 40;
+}
+
+bool handshake_is_same(const struct master_info *a, const struct master_info *b)
+{
+    return is_run_id(a->run_id) && strcmp(a->run_id, b->run_id) == 0;
+}
+
+bool handshake_evicts(const struct master_info *info)
+{
+    return info->maxmemory > 0 && strcmp(info->policy, "noeviction") != 0 &&
+           strcmp(info->policy, "?") != 0;
+}
+
+bool handshake_forgets(const struct master_info *info)
+{
+    return info->keeps == '0';
 }

@@ -9,6 +9,7 @@
 #ifndef REDLOCK_HANDSHAKE_H
 #define REDLOCK_HANDSHAKE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +20,12 @@ struct uri;
 struct master_info {
     char version[32];
     char role[16];
+    char mode[16];   /* "standalone", "cluster", ... */
+    char policy[24]; /* What it drops when its memory is full. */
     char run_id[48];
+    char loading;       /* '1' yes, '0' no, '?'; likewise the next. */
+    char keeps;         /* Whether it writes what it stores to an append-only file. */
+    uint64_t maxmemory; /* Bytes; 0: no limit, or not told. */
     uint64_t uptime_s;
 };
 
@@ -51,5 +57,20 @@ enum handshake_result { HANDSHAKE_GOES_ON, HANDSHAKE_DONE, HANDSHAKE_FAILED };
  */
 enum handshake_result handshake_on_reply(struct handshake *handshake, const struct reply *reply,
                                          struct master_info *info, char *error, size_t error_size);
+
+/* Whether INFO was told at all; false of zeroes, too. */
+bool handshake_is_informed(const struct master_info *info);
+
+/*
+ * Whether both are one and the same server, by the id that it drew when it
+ * started.  False where either id is not known: who may not ask INFO cannot be
+ * told.  One server listed twice must not have two votes.
+ */
+bool handshake_is_same(const struct master_info *a, const struct master_info *b);
+
+/* What is no reason to refuse a master, but a risk: that it drops locks when
+ * its memory is full, and that it forgets them when it is restarted. */
+bool handshake_evicts(const struct master_info *info);
+bool handshake_forgets(const struct master_info *info);
 
 #endif /* REDLOCK_HANDSHAKE_H */

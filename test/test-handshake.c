@@ -138,14 +138,127 @@ TEST(keeps_terminals_safe)
     CHECK_STR(info.version, "7?[2J");
 }
 
-TEST(refuses_a_replica)
+#define SERVER "# Server\r\nredis_version:7.0.15\r\n"
+#define RUN_ID "0123456789abcdef0123456789abcdef01234567"
+
+TEST(refuses_what_is_no_master)
+{
+    static const struct {
+        const char *info, *error; /* NULL: it is let in. */
+    } rows[] = {
+        {SERVER "role:slave\r\n", "is a replica, not a master"},
+        {SERVER "role:master\r\n", NULL},
+        {SERVER "redis_mode:cluster\r\nrole:master\r\n",
+         "is a node of a Redis Cluster, not a master by itself"},
+        {SERVER "redis_mode:standalone\r\nrole:master\r\n", NULL},
+        {SERVER "loading:1\r\nrole:master\r\n", "is still loading its data"},
+        {SERVER "loading:0\r\nasync_loading:1\r\nrole:master\r\n", NULL},
+        {SERVER "redis_mode:cluster\r\nloading:1\r\nrole:slave\r\n", "is a replica, not a master"},
+        /* Only where a line begins. */
+        {SERVER "also_loading:1\r\nold_role:slave\r\n", NULL},
+        {"", NULL},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct master_info info;
+        char error[80] = "";
+
+        check_row = rows[i].info;
+        CHECK_INT(shake(text_reply(REPLY_TEXT, rows[i].info), &info, error, sizeof error),
+                  rows[i].error != NULL ? HANDSHAKE_FAILED : HANDSHAKE_DONE);
+        CHECK_STR(error, rows[i].error != NULL ? rows[i].error : "");
+    }
+}
+
+static struct master_info info_of(const char *text)
 {
     struct master_info info;
     char error[80];
 
-    CHECK_INT(shake(text_reply(REPLY_TEXT, "\nrole:slave\r\n"), &info, error, sizeof error),
-              HANDSHAKE_FAILED);
-    CHECK_STR(error, "is a replica, not a master");
+    (void)shake(text_reply(REPLY_TEXT, text), &info, error, sizeof error);
+    return info;
+}
+
+TEST(knows_a_server_again)
+{
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } rows[] = {
+        {RUN_ID, RUN_ID, true},
+        {RUN_ID, "1123456789abcdef0123456789abcdef01234567", false},
+        {RUN_ID, "0123456789abcdef0123456789abcdef01234568", false},
+        {RUN_ID, "", false},
+        {"", "", false},
+        /* What is no id of Redis' says nothing. */
+        {"0123", "0123", false},
+        {RUN_ID "8", RUN_ID "8", false},
+        {"0123456789abcdef0123456789abcdef0123456x", "0123456789abcdef0123456789abcdef0123456x",
+         false},
+        {"0000000000000000000000000000000000000000", "0000000000000000000000000000000000000000",
+         false},
+        {"0000000000000000000000000000000000000001", "0000000000000000000000000000000000000001",
+         true},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[120];
+        struct master_info a, b;
+
+        check_row = rows[i].b;
+        (void)snprintf(text, sizeof text, SERVER "run_id:%s\r\n", rows[i].a);
+        a = info_of(text);
+        (void)snprintf(text, sizeof text, SERVER "run_id:%s\r\n", rows[i].b);
+        b = info_of(text);
+        CHECK_INT(handshake_is_same(&a, &b), rows[i].same);
+        CHECK_INT(handshake_is_same(&b, &a), rows[i].same);
+    }
+}
+
+/* Who may not ask cannot be told: two of them are not taken for one. */
+TEST(knows_nobody_without_info)
+{
+    const struct master_info never = {.uptime_s = 0};
+    struct master_info a, b;
+    char error[80];
+
+    (void)shake(text_reply(REPLY_ERROR, "NOPERM"), &a, error, sizeof error);
+    (void)shake(text_reply(REPLY_ERROR, "NOPERM"), &b, error, sizeof error);
+    CHECK(!handshake_is_same(&a, &b));
+    CHECK(!handshake_is_informed(&a));
+    CHECK(!handshake_evicts(&a));
+    CHECK(!handshake_forgets(&a));
+    CHECK(!handshake_is_same(&never, &never));
+    CHECK(!handshake_is_informed(&never));
+    CHECK(!handshake_evicts(&never));
+    CHECK(!handshake_forgets(&never));
+    a = info_of(SERVER);
+    CHECK(handshake_is_informed(&a));
+}
+
+TEST(sees_risks)
+{
+    static const struct {
+        const char *info;
+        bool evicts, forgets;
+    } rows[] = {
+        {SERVER "maxmemory:0\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n", false, false},
+        {SERVER "maxmemory:1\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n", false, false},
+        {SERVER "maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n", false, false},
+        {SERVER "maxmemory:1\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n", true, false},
+        {SERVER "maxmemory:4294967296\r\nmaxmemory_policy:volatile-ttl\r\n", true, false},
+        {SERVER "maxmemory:1\r\naof_enabled:0\r\n", false, true},
+        {SERVER "aof_enabled:00\r\n", false, false}, /* Not in any words that we know. */
+        {SERVER, false, false},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct master_info info = info_of(rows[i].info);
+
+        check_row = rows[i].info;
+        CHECK_INT(handshake_evicts(&info), rows[i].evicts);
+        CHECK_INT(handshake_forgets(&info), rows[i].forgets);
+    }
 }
 
 TEST(says_which_step_failed)
@@ -161,6 +274,11 @@ TEST(says_which_step_failed)
         {"h", "NOAUTH first", "SCRIPT LOAD: NOAUTH first", REPLY_ERROR, 0},
         {"h", "0123", "SCRIPT LOAD: gave another digest than ours: not a Redis?", REPLY_TEXT, 0},
         {"h", "OK", "SCRIPT LOAD: gave another digest than ours: not a Redis?", REPLY_STATUS, 0},
+        {"h", "LOADING Redis is loading the dataset in memory", "is still loading its data",
+         REPLY_ERROR, 0},
+        {"redis://:x@h/1", "LOADING Redis is loading the dataset in memory",
+         "is still loading its data", REPLY_ERROR, 1},
+        {"h", "LOADINGS", "SCRIPT LOAD: LOADINGS", REPLY_ERROR, 0},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -216,6 +334,9 @@ CHECK_MAIN({"says_only_what_is_needed", says_only_what_is_needed},
            {"logs_in_before_all_else", logs_in_before_all_else},
            {"learns_from_info", learns_from_info}, {"does_without_info", does_without_info},
            {"cuts_what_is_too_long", cuts_what_is_too_long},
-           {"keeps_terminals_safe", keeps_terminals_safe}, {"refuses_a_replica", refuses_a_replica},
+           {"keeps_terminals_safe", keeps_terminals_safe},
+           {"refuses_what_is_no_master", refuses_what_is_no_master},
+           {"knows_a_server_again", knows_a_server_again},
+           {"knows_nobody_without_info", knows_nobody_without_info}, {"sees_risks", sees_risks},
            {"says_which_step_failed", says_which_step_failed},
            {"keeps_a_password_that_is_echoed", keeps_a_password_that_is_echoed})

@@ -1,9 +1,17 @@
 /*
  * test-drift.c - both sides of every boundary of the arithmetic of leases.
  */
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "drift/drift.h"
+
+#ifndef CLONE_NEWTIME /* Not in glibc 2.36. */
+#define CLONE_NEWTIME 0x00000080
+#endif
 
 #include "check.h"
 
@@ -145,9 +153,54 @@ TEST(now_is_boottime)
     CHECK(later <= boottime());
 }
 
+#define SUSPENDED_S 86400
+
+/* In a time namespace of one's own, where the machine has been suspended for so
+ * long: whether the clock knows.  Exit status 0: yes, 1: no, 77: none to be had. */
+static int live_after_suspend(void)
+{
+    char offset[32];
+    int len = snprintf(offset, sizeof offset, "boottime %d 0\n", SUSPENDED_S);
+    int fd, status;
+    pid_t pid;
+
+    if (unshare(CLONE_NEWTIME) != 0)
+        return 77;
+    fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, offset, (size_t)len) != len || close(fd) != 0)
+        return 77;
+    pid = fork(); /* Children are in it, the caller is not. */
+    if (pid == 0) {
+        struct timespec ts;
+        drift_time now = 0;
+
+        if (clock_gettime(CLOCK_MONOTONIC, &ts) != 0 || drift_now(&now) != 0)
+            _exit(1);
+        _exit(now / DRIFT_S >= (drift_time)ts.tv_sec + SUSPENDED_S ? 0 : 1);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return 77;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+TEST(time_spent_asleep_counts)
+{
+    pid_t pid = fork();
+    int status = 0;
+
+    if (pid == 0)
+        _exit(live_after_suspend());
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        printf("SKIPPED: no time namespace to be had (root, Linux 5.6)\n");
+    else
+        CHECK_INT(WEXITSTATUS(status), 0);
+}
+
 CHECK_MAIN({"sums_saturate", sums_saturate}, {"until_is_never_negative", until_is_never_negative},
            {"allowance_is_rounded_up", allowance_is_rounded_up},
            {"allowance_is_that_of_wider_numbers", allowance_is_that_of_wider_numbers},
            {"deadline_is_the_lease_less_its_allowance", deadline_is_the_lease_less_its_allowance},
            {"milliseconds_are_rounded_down", milliseconds_are_rounded_down},
-           {"now_is_boottime", now_is_boottime})
+           {"now_is_boottime", now_is_boottime},
+           {"time_spent_asleep_counts", time_spent_asleep_counts})

@@ -87,8 +87,6 @@ class Weather:
         self.faults = []
         self.busy = []
         self.stepped = set()  # Whose clock has been stepped back.
-        self.rated = set()  # Whose clock has not gone right.
-        self.bridged = False  # There is one of those bridges; two would leave nobody a majority.
         self.majority = len(masters) // 2 + 1
         self.minority = max(1, len(masters) - self.majority)
 
@@ -125,9 +123,15 @@ class Weather:
         self.busy += [(host, begin, end) for host in claimed]
         return claimed
 
-    def cut(self, kind, on, source, about, pairs):
+    def reshape(self, begin, end):
+        """True, once at a time: with two bridges, say, hardly anybody sees a majority."""
+        return self.claim(["the network"], 1, 1, begin, end) != []
+
+    def cut(self, kind, on, source, about, pairs, reshapes=False):
         """A fault of links that are dropped for a part of the storm."""
         begin, end = self.part()
+        if reshapes and not self.reshape(begin, end):
+            return
         self.add(kind, on, source, about, [Step(begin, "drop", (self.next_id, pairs)),
                                            Step(end, "drop", (self.next_id, []))])
 
@@ -155,11 +159,12 @@ def isolate_client(weather):
 
 def bridge(weather):
     middle, pairs = bridge_pairs(weather)
-    weather.cut("bridge", weather.masters, weather.clients, about_bridge(middle), pairs)
+    weather.cut("bridge", weather.masters, weather.clients, about_bridge(middle), pairs,
+                reshapes=True)
 
 
 def bridge_pairs(weather):
-    """Two halves of the clients, a majority for each: who is in both, and what is cut."""
+    """Two halves of the clients, a majority for each: what is in both, and what is cut."""
     clients = weather.dice.sample(weather.clients, len(weather.clients))
     masters = weather.dice.sample(weather.masters, len(weather.masters))
     half = len(clients) // 2
@@ -180,7 +185,8 @@ def ring(weather):
     for i, client in enumerate(clients):
         seen = [masters[(i + j) % len(masters)] for j in range(weather.majority)]
         pairs += both_ways([client], others(masters, seen))
-    weather.cut("ring", masters, clients, "every client sees another majority", pairs)
+    weather.cut("ring", masters, clients, "every client sees another majority", pairs,
+                reshapes=True)
 
 
 def one_way_cut(weather):
@@ -329,10 +335,10 @@ def clock_back(weather):
 def clock_rate(weather):
     """Too fast or too slow, but by less than clients allow for (drift_ppm, 1 %)."""
     begin, end = weather.part()
-    masters = weather.some(others(weather.masters, weather.rated), weather.majority,
-                           len(weather.masters))
+    clocks = weather.claim([f"clock of {master}" for master in weather.masters],
+                           weather.majority, len(weather.masters), begin, end)
+    masters = [clock.rpartition(" ")[2] for clock in clocks]
     ppm = weather.dice.choice([8000, 8000, -8000])
-    weather.rated.update(masters)
     if masters:
         words = "fast" if ppm > 0 else "slow"
         weather.add("clock-rate", masters, [],
@@ -353,9 +359,8 @@ def on_the_bridge(weather, kind, about, every_s, loss):
     """
     begin, end = round(0.05 * weather.length_s, 3), weather.length_s
     middle, pairs = bridge_pairs(weather)
-    if weather.bridged or weather.idle(middle, 0, end) != middle:
+    if weather.idle(middle, 0, end) != middle or not weather.reshape(begin, end):
         return
-    weather.bridged = True
     weather.busy += [(master, 0, end) for master in middle]
     weather.add("bridge", weather.masters, weather.clients, about_bridge(middle),
                 [Step(begin, "drop", (weather.next_id, pairs)),

@@ -8,12 +8,13 @@ import json
 import threading
 import time
 
+import clients
 import nemesis
 import sampler
 
 
 class RunError(Exception):
-    """What happened means that this was no valid run, whatever the history says."""
+    """Clients did not do what they should; the history is whole nevertheless."""
 
 
 class History:
@@ -70,20 +71,24 @@ class Run:
         self.began = time.monotonic()
 
     def perform(self, storms, locks, enough):
-        """All but the history's begin and end.  enough() after a storm: there need be no more.
-
-        Raises RunError if clients do not end as they should.
-        """
+        """All but the history's begin and end.  enough() after a storm: there need be no more."""
+        wrong = []
         with sampler.Sampler(self.world.masters, locks, self.history):
-            self.be_quiet()
-            for storm in storms:
-                self.take_steps(storm)
-                self.be_quiet()
-                if enough():
-                    break
-            wrong = self.world.ensemble.end()
+            try:
+                self.weather(storms, enough)
+            except clients.ClientError as error:
+                wrong.append(str(error))
+            wrong += self.world.ensemble.end()
         if wrong:
             raise RunError("; ".join(wrong))
+
+    def weather(self, storms, enough):
+        self.be_quiet()
+        for storm in storms:
+            self.take_steps(storm)
+            self.be_quiet()
+            if enough():
+                return
 
     def take_steps(self, storm):
         """All steps of all faults, each at its time; late ones follow at once."""

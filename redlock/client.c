@@ -132,6 +132,21 @@ static int make_parts(struct redlock *rl)
     return REDLOCK_OK;
 }
 
+/* No majority of two survives a failure, and four survive no more than three. */
+static void warn_of_number(const struct redlock *rl)
+{
+    unsigned masters = rl->options.masters_len;
+
+    if (masters < 3)
+        client_log(rl, REDLOCK_LOG_WARNING,
+                   "masters: %u of them, so that no lock survives the loss of one; use 3 or 5",
+                   masters);
+    else if (masters % 2 == 0)
+        client_log(rl, REDLOCK_LOG_WARNING,
+                   "masters: %u, an even number, survive the loss of no more than %u do", masters,
+                   masters - 1);
+}
+
 int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
 {
     struct blocking *blocking;
@@ -156,6 +171,7 @@ int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
     status = make_parts(rl);
     if (status != REDLOCK_OK)
         goto fail_parts;
+    warn_of_number(rl);
     rl->coming = (quorum_mask)((1u << rl->options.masters_len) - 1);
     for (unsigned m = 0; m < rl->options.masters_len; m++)
         master_start(rl->masters[m]);

@@ -37,6 +37,11 @@
  * no reset, and the kernel would try for a quarter of an hour. */
 #define SILENT_LOOKS 3
 
+/* A server that is listed twice keeps the link that it had: when that breaks it
+ * has so many attempts, a second or two, before the other may take its place,
+ * or the leases that were asked for on it would be lost. */
+#define TWIN_ATTEMPTS 5
+
 /* Bytes of an empty buffer that are kept for the next commands: more than a
  * thousand locks take.  What a master that was slow made it grow to is freed. */
 #define OUT_KEPT_MAX (256u << 10)
@@ -64,6 +69,8 @@ struct master {
     size_t out_sent, out_len, out_room;
     bool full;        /* Takes no more commands for now. */
     bool doomed;      /* Goes down at the next flush, because of error. */
+    bool refused;     /* That it did not pass the handshake has been told. */
+    bool served;      /* It is up, or was, and what it was then is in info. */
     uint64_t answers; /* On this connection; and when last looked. */
     uint64_t answers_seen;
     unsigned silent_looks;
@@ -153,16 +160,18 @@ static void drop_asks(struct master *master)
 /* The link is down, or did not come up; error says why. */
 static void go_down(struct master *master)
 {
-    bool was_up = master->link == LINK_UP;
+    bool was_up = master->link == LINK_UP, greeted = master->link == LINK_GREETING;
     double seconds;
 
     if (master->answers > 0) /* It served; what it did not since counts anew. */
         master->attempts = 0;
     master->answers = 0;
     seconds = retry_in(master);
-    if (was_up || master->attempts == 0)
+    /* What comes back as a replica, say, is told once more: it is not only gone. */
+    if (was_up || master->attempts == 0 || (greeted && !master->refused))
         client_log(master->rl, REDLOCK_LOG_WARNING, "master %u (%s): %s; next attempt in %d ms",
                    master->number + 1, master->uri->name, master->error, (int)(seconds * 1000));
+    master->refused = !was_up && (master->refused || greeted);
     master->attempts++;
     close_link(master);
     client_on_link(master->rl, master->number, false, false);
@@ -224,6 +233,52 @@ static void greet(struct master *master)
     free(bytes);
 }
 
+/* Another link that leads to the same server, and is up, or will soon be again;
+ * NULL: none. */
+static const struct master *find_twin(const struct master *master)
+{
+    for (unsigned m = 0; m < master->rl->options.masters_len; m++) {
+        const struct master *other = master->rl->masters[m];
+        bool stays = other->link == LINK_UP || (other->served && other->attempts < TWIN_ATTEMPTS);
+
+        if (other != master && stays && handshake_is_same(&other->info, &master->info))
+            return other;
+    }
+    return NULL;
+}
+
+/* One server has one vote, by whichever link came up first; the other links to
+ * it stay down as long as that one is up. */
+static bool is_twin(struct master *master)
+{
+    const struct master *twin = find_twin(master);
+    char text[ERROR_MAX];
+
+    master->served = twin == NULL;
+    if (twin == NULL)
+        return false;
+    (void)snprintf(text, sizeof text, "is the same server as master %u (%s)", twin->number + 1,
+                   twin->uri->name);
+    doom(master, "", text);
+    return true;
+}
+
+/* What it may vote with, but should not have to. */
+static void warn(const struct master *master)
+{
+    const struct master_info *info = &master->info;
+
+    if (handshake_evicts(info))
+        client_log(master->rl, REDLOCK_LOG_WARNING,
+                   "master %u (%s): maxmemory-policy is %s: when its memory is full it drops "
+                   "locks that are held; set noeviction",
+                   master->number + 1, master->uri->name, info->policy);
+    if (handshake_forgets(info))
+        client_log(master->rl, REDLOCK_LOG_WARNING,
+                   "master %u (%s): appendonly is no: restarted, it has forgotten its locks",
+                   master->number + 1, master->uri->name);
+}
+
 static void on_greeting(struct master *master)
 {
     char error[ERROR_MAX];
@@ -242,11 +297,14 @@ static void on_greeting(struct master *master)
         doom(master, "said something that nobody asked", "");
         return;
     }
+    if (is_twin(master))
+        return;
     master->link = LINK_UP;
     master->error[0] = 0;
     ev_timer_stop(master->ev, &master->timer);
     client_log(master->rl, REDLOCK_LOG_INFO, "master %u (%s): up, version %s", master->number + 1,
                master->uri->name, master->info.version);
+    warn(master);
     client_on_link(master->rl, master->number, true, false);
 }
 

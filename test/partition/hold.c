@@ -51,7 +51,7 @@ static uint32_t plan_length_ms(struct worker *worker, uint32_t ttl_ms)
 
     if (dice_chance(dice, worker->holder->long_percent * 10))
         return dice_range(dice, ttl_ms, 3 * ttl_ms);
-    return dice_range(dice, 0, dice_chance(dice, 800) ? ttl_ms / 20 : ttl_ms);
+    return dice_range(dice, 0, dice_chance(dice, 900) ? ttl_ms / 20 : ttl_ms);
 }
 
 void hold_plan(struct hold *hold, struct worker *worker, struct redlock *rl)

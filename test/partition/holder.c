@@ -14,7 +14,7 @@
  *     loop      any of these, on a loop and a client of its own
  *     run       `redlock run` with a command that writes
  *
- * Of all holds --long (10) in a hundred last as long as they can, and most of
+ * Of all holds --long (5) in a hundred last as long as they can, and most of
  * the others are short.  It ends after --seconds, or when it gets SIGTERM or
  * SIGINT: what is held is released, what is waited for is given up or got after
  * two ttl at the latest, and the last line of the history is its "bye".  Then
@@ -201,7 +201,7 @@ static void parse_options(struct holder *holder, int argc, char **argv)
     int option;
 
     holder->ttl_ms = 2000;
-    holder->long_percent = 10;
+    holder->long_percent = 5;
     holder->reply_timeout_ms = 50;
     holder->seconds = 86400;
     take_locks(holder, locks);

@@ -17,61 +17,69 @@
 
 /* ---- Worlds, put away ---- */
 
-/* Most bytes of a world are zero, and its settings are those of its scenario. */
-#define PACKED_MAX (sizeof(struct world) / 8 * 9 + 16)
+/* Most words of a world are zero; of each 64 of them a bitmap, and those that are not. */
+#define WORDS (sizeof(struct world) / sizeof(uint64_t))
+#define PACKED_MAX (sizeof(struct world) + (WORDS / 64 + 1) * sizeof(uint64_t))
 
-static size_t pack_bytes(const void *bytes, size_t size, unsigned char *packed)
+_Static_assert(sizeof(struct world) % sizeof(uint64_t) == 0, "made of words");
+
+static size_t pack_words(const unsigned char *words, size_t words_len, unsigned char *packed)
 {
-    const unsigned char *p = bytes;
-    size_t len = 0;
+    uint64_t bitmap = 0, word;
+    unsigned char *p = packed + sizeof bitmap;
 
-    for (size_t i = 0; i < size; i += 8) {
-        size_t mask_at = len++, here = size - i < 8 ? size - i : 8;
-        uint64_t word = 0;
-
-        memcpy(&word, p + i, here);
-        packed[mask_at] = 0;
-        for (size_t j = 0; word != 0 && j < here; j++) {
-            if (p[i + j] == 0)
-                continue;
-            packed[mask_at] |= (unsigned char)(1u << j);
-            packed[len++] = p[i + j];
-        }
+    for (size_t i = 0; i < words_len; i++) {
+        memcpy(&word, words + i * sizeof word, sizeof word);
+        memcpy(p, &word, sizeof word);
+        bitmap |= (uint64_t)(word != 0) << i;
+        p += word != 0 ? sizeof word : 0;
     }
-    return len;
+    memcpy(packed, &bitmap, sizeof bitmap);
+    return (size_t)(p - packed);
 }
 
-static size_t unpack_bytes(const unsigned char *packed, void *bytes, size_t size)
+static size_t unpack_words(const unsigned char *packed, size_t words_len, unsigned char *words)
 {
-    unsigned char *p = bytes;
-    size_t len = 0;
+    const unsigned char *p = packed;
+    uint64_t bitmap;
 
-    memset(bytes, 0, size);
-    for (size_t i = 0; i < size; i += 8) {
-        unsigned char mask = packed[len++];
-
-        for (size_t j = 0; mask >> j != 0; j++)
-            if (mask & 1u << j)
-                p[i + j] = packed[len++];
+    memcpy(&bitmap, p, sizeof bitmap);
+    p += sizeof bitmap;
+    memset(words, 0, words_len * sizeof bitmap);
+    for (; bitmap != 0; bitmap &= bitmap - 1) {
+        memcpy(words + (size_t)__builtin_ctzll(bitmap) * sizeof bitmap, p, sizeof bitmap);
+        p += sizeof bitmap;
     }
-    return len;
+    return (size_t)(p - packed);
 }
 
-/* A world without its settings. */
+static size_t words_from(size_t first)
+{
+    return WORDS - first < 64 ? WORDS - first : 64;
+}
+
+/* A world without its settings, which are those of the scenario. */
 static size_t pack(const struct world *world, unsigned char *packed)
 {
     struct world bare;
+    size_t len = 0;
 
     memcpy(&bare, world, sizeof bare);
     for (unsigned c = 0; c < CLIENTS; c++)
         memset(&bare.clients[c].q.config, 0, sizeof bare.clients[c].q.config);
-    return pack_bytes(&bare, sizeof bare, packed);
+    for (size_t i = 0; i < WORDS; i += 64)
+        len +=
+            pack_words((unsigned char *)&bare + i * sizeof(uint64_t), words_from(i), packed + len);
+    return len;
 }
 
 static size_t unpack(const unsigned char *packed, const struct world *first, struct world *world)
 {
-    size_t len = unpack_bytes(packed, world, sizeof *world);
+    size_t len = 0;
 
+    for (size_t i = 0; i < WORDS; i += 64)
+        len += unpack_words(packed + len, words_from(i),
+                            (unsigned char *)world + i * sizeof(uint64_t));
     for (unsigned c = 0; c < CLIENTS; c++)
         memcpy(&world->clients[c].q.config, &first->clients[c].q.config,
                sizeof world->clients[c].q.config);
@@ -97,8 +105,8 @@ static void *grow(void *p, size_t size)
 
 static void put(struct row *row, const struct world *world)
 {
-    if (row->room - row->len < PACKED_MAX) {
-        row->room = row->room * 2 + PACKED_MAX;
+    if (row->room - row->len < PACKED_MAX + sizeof(uint64_t)) {
+        row->room = row->room * 2 + 2 * PACKED_MAX;
         row->bytes = grow(row->bytes, row->room);
     }
     row->len += pack(world, row->bytes + row->len);
@@ -115,11 +123,12 @@ struct origin {
 
 struct search {
     const struct scenario *scenario;
+    const struct sought *sought;
     struct world first;
     uint64_t *seen; /* Hashes, at hash % seen_room or after; 0: free. */
     size_t seen_room;
     struct origin *origins; /* By number. */
-    uint32_t worlds, worlds_room, worlds_max;
+    uint32_t worlds, worlds_room;
     uint64_t moves;
     uint32_t parent; /* Of the move that is being tried, */
     struct move move;
@@ -155,17 +164,21 @@ static void grow_seen(struct search *search)
     search->seen_room = room;
 }
 
-/* False: it is known already. */
-static bool is_new(struct search *search, const struct world *world)
+static void grow_all(struct search *search)
 {
-    if (search->worlds >= search->seen_room / 8 * 5)
+    if (search->worlds + MOVES_MAX >= search->seen_room / 8 * 5)
         grow_seen(search);
-    if (!see(search->seen, search->seen_room, model_hash(world)))
+    if (search->worlds + MOVES_MAX < search->worlds_room)
+        return;
+    search->worlds_room = search->worlds_room * 2 + 1024;
+    search->origins = grow(search->origins, search->worlds_room * sizeof(struct origin));
+}
+
+/* False: it is known already. */
+static bool is_new(struct search *search, uint64_t hash)
+{
+    if (!see(search->seen, search->seen_room, hash))
         return false;
-    if (search->worlds == search->worlds_room) {
-        search->worlds_room = search->worlds_room * 2 + 1024;
-        search->origins = grow(search->origins, search->worlds_room * sizeof(struct origin));
-    }
     search->origins[search->worlds++] = (struct origin){search->parent, search->move};
     return true;
 }
@@ -221,53 +234,72 @@ static void on_abort(int number)
 
 /* ---- Exploring ---- */
 
-/* All that comes of one world; false: something wrong. */
-static bool explore_one(struct search *search, const struct world *world, struct row *next)
+static int judge(struct search *search, const char *wrong)
 {
+    const char *expected = search->scenario->expected;
+    bool is_expected = expected != NULL && strcmp(wrong, expected) == 0;
+
+    if (search->sought->only != NULL && strcmp(wrong, search->sought->only) != 0)
+        return EXPLORE_FINE;
+    if (!is_expected || search->sought->tell) {
+        printf("%s: %s, after %u moves:\n", search->scenario->name, wrong, search->depth);
+        tell_story(search);
+    }
+    return is_expected ? EXPLORE_EXPECTED : EXPLORE_WRONG;
+}
+
+/* All that comes of one world.  First of all the hashes, so that the memory where
+ * they may be found is on its way when they are looked for. */
+static int explore_one(struct search *search, const struct world *world, struct row *next)
+{
+    struct world after[MOVES_MAX];
+    uint64_t hashes[MOVES_MAX];
     struct move moves[MOVES_MAX];
     size_t moves_len = model_moves(search->scenario, world, moves);
+    int status;
 
+    grow_all(search);
     for (size_t i = 0; i < moves_len; i++) {
-        struct world after;
         const char *wrong;
 
-        memcpy(&after, world, sizeof after); /* Padding too. */
+        memcpy(&after[i], world, sizeof after[i]); /* Padding too. */
         search->move = moves[i];
         search->moves++;
-        wrong = model_do(search->scenario, &after, moves[i], NULL, 0);
-        if (wrong != NULL) {
-            printf("%s: %s, after %u moves:\n", search->scenario->name, wrong, search->depth);
-            tell_story(search);
-            return false;
-        }
-        if (is_new(search, &after))
-            put(next, &after);
+        wrong = model_do(search->scenario, &after[i], moves[i], NULL, 0);
+        status = wrong != NULL ? judge(search, wrong) : EXPLORE_FINE;
+        if (status != EXPLORE_FINE)
+            return status;
+        hashes[i] = model_hash(&after[i]);
+        __builtin_prefetch(&search->seen[hashes[i] & (search->seen_room - 1)]);
     }
-    return true;
+    for (size_t i = 0; i < moves_len; i++) {
+        search->move = moves[i];
+        if (is_new(search, hashes[i]))
+            put(next, &after[i]);
+    }
+    return search->worlds > search->sought->worlds_max ? EXPLORE_CUT_SHORT : EXPLORE_FINE;
 }
 
 static int search_all(struct search *search)
 {
     struct row here = {.bytes = NULL}, next = {.bytes = NULL};
     uint32_t number = 0;
-    int status = 0;
+    int status = EXPLORE_FINE;
 
     model_begin(search->scenario, &search->first);
-    (void)is_new(search, &search->first);
+    grow_all(search);
+    (void)is_new(search, model_hash(&search->first));
     put(&here, &search->first);
-    while (here.worlds > 0 && status == 0) {
+    while (here.worlds > 0 && status == EXPLORE_FINE) {
         size_t at = 0;
 
         search->depth++;
-        for (uint32_t i = 0; i < here.worlds && status == 0; i++) {
+        for (uint32_t i = 0; i < here.worlds && status == EXPLORE_FINE; i++) {
             struct world world;
 
             at += unpack(here.bytes + at, &search->first, &world);
             search->parent = number++;
-            if (!explore_one(search, &world, &next))
-                status = 1;
-            else if (search->worlds > search->worlds_max)
-                status = 2;
+            status = explore_one(search, &world, &next);
         }
         struct row swap = here;
         here = next;
@@ -279,9 +311,9 @@ static int search_all(struct search *search)
     return status;
 }
 
-int explore(const struct scenario *scenario, uint32_t worlds_max, struct explored *ret)
+int explore(const struct scenario *scenario, const struct sought *sought, struct explored *ret)
 {
-    struct search search = {.scenario = scenario, .worlds_max = worlds_max};
+    struct search search = {.scenario = scenario, .sought = sought};
     int status;
 
     asserted = &search;

@@ -19,8 +19,19 @@ struct explored {
     unsigned depth;
 };
 
-/* 0: nothing is wrong; 1: something is, and was told; 2: there were more than
- * worlds_max worlds, so that nothing is known. */
-int explore(const struct scenario *scenario, uint32_t worlds_max, struct explored *ret);
+enum {
+    EXPLORE_FINE,
+    EXPLORE_WRONG,     /* Something is, and was told. */
+    EXPLORE_EXPECTED,  /* Likewise, but it is what was expected. */
+    EXPLORE_CUT_SHORT, /* There were more than worlds_max worlds: nothing is known. */
+};
+
+struct sought {
+    uint32_t worlds_max;
+    bool tell;        /* The story of what is expected as well. */
+    const char *only; /* What else is wrong is passed by; NULL: everything is looked for. */
+};
+
+int explore(const struct scenario *scenario, const struct sought *sought, struct explored *ret);
 
 #endif /* TEST_EXPLORE_EXPLORE_H */

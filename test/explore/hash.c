@@ -1,5 +1,8 @@
 /*
- * hash.c - worlds that differ in names and in the past alone have one hash.
+ * hash.c - worlds that will do alike have one hash.
+ *
+ * It leaves out what is past (alike.h), counts the numbers of asks and rounds from
+ * the latest backwards, and takes the masters in any order.
  */
 #include "explore/model.h"
 
@@ -8,58 +11,114 @@
 
 #include "alike.h"
 
-static uint64_t mix_word(uint64_t hash, uint64_t word)
+/* Odd, and its bits are well mixed.  SALT is another start of all hashes: worlds are
+ * not confused by accident if there are just as many with it. */
+#define FACTOR UINT64_C(0x9fb21c651e98df25)
+#ifndef SALT
+#define SALT 1
+#endif
+
+static uint64_t mix(uint64_t hash, uint64_t word)
 {
-    hash = (hash ^ word) * UINT64_C(0x9fb21c651e98df25); /* Odd, and its bits are well mixed. */
+    hash = (hash ^ word) * FACTOR;
     return hash ^ hash >> 29;
 }
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
-{
-    const unsigned char *p = bytes;
-    uint64_t word = 0;
+/* A new field of the machine: does it belong to one master each?  Then it has to
+ * be among those that follow their master (mix_master), else among those of the
+ * client (mix_client).  Does it not matter in some states?  See alike_forget(). */
+#ifdef __LP64__
+_Static_assert(sizeof(struct quorum) == 296, "see above");
+#endif
 
-    for (; len >= sizeof word; p += sizeof word, len -= sizeof word) {
-        memcpy(&word, p, sizeof word);
-        hash = mix_word(hash, word);
-    }
-    word = 0;
-    memcpy(&word, p, len);
-    return len > 0 ? mix_word(hash, word) : hash;
+/* Numbers are only ever compared with each other. */
+static uint64_t since(const struct quorum *q, uint32_t number)
+{
+    return number != 0 ? q->ask - number + 1 : 0;
 }
 
-/* A new field of the machine: does it belong to one master each?  Then it has to
- * be among those that follow their master when the masters are numbered anew
- * (take_master).  Is it an instant?  Then alike_forget() may know it. */
-_Static_assert(sizeof(struct quorum) == 296, "see above");
+/* Instants of this world, and never, fit into half a word. */
+static uint64_t instants(drift_time a, drift_time b)
+{
+    return (uint32_t)a | b << 32;
+}
+
+static uint64_t mix_client(uint64_t hash, const struct client *client, drift_time now)
+{
+    const struct quorum *q = &client->q;
+    drift_time wake_at = client->wake_at > now ? client->wake_at : now;
+
+    hash =
+        mix(hash, (uint64_t)q->state | (uint64_t)q->wanted << 4 | (uint64_t)q->asked_extend << 8 |
+                      (uint64_t)q->told << 9 | (uint64_t)client->begun << 10 |
+                      (uint64_t)client->busy << 11 | (uint64_t)client->told << 12 |
+                      (uint64_t)client->held << 13 | (uint64_t)client->over << 14 |
+                      since(q, q->round) << 16 | since(q, client->given_back) << 32);
+    hash = mix(hash, instants(q->sent, q->timeout));
+    hash = mix(hash, instants(q->deadline, q->give_up));
+    hash = mix(hash, instants(q->renew_at, q->lost_at));
+    hash = mix(hash, instants(q->settle_by, q->lease));
+    return mix(hash, wake_at);
+}
+
+static uint64_t mix_items(uint64_t hash, const struct quorum *q, const struct item *items,
+                          size_t items_len)
+{
+    for (size_t i = 0; i < items_len; i++)
+        hash = mix(hash, items[i].command | (uint64_t)items[i].vote << 8 |
+                             (uint64_t)items[i].lease << 16 | (uint64_t)items[i].sent << 24 |
+                             since(q, items[i].round) << 32 | since(q, items[i].ask) << 48);
+    return hash;
+}
+
+static uint64_t bit(unsigned mask, unsigned m, unsigned at)
+{
+    return (uint64_t)(mask >> m & 1) << at;
+}
+
+/* All that is between this client and this master. */
+static uint64_t mix_link(uint64_t hash, const struct client *client, const struct link *link,
+                         unsigned m)
+{
+    const struct quorum *q = &client->q;
+
+    hash = mix(hash, since(q, q->round_of[m]) | since(q, q->ask_of[m]) << 16 |
+                         bit(q->asked, m, 32) | bit(q->yes, m, 33) | bit(q->none, m, 34) |
+                         bit(q->may_hold, m, 35) | bit(q->live, m, 36) | bit(q->owing, m, 37) |
+                         bit(q->releasing, m, 38) | bit(client->gone, m, 39) |
+                         bit(client->robbed, m, 40) | (uint64_t)link->up << 41 |
+                         (uint64_t)link->cut << 42 | (uint64_t)link->obeyed << 44 |
+                         (uint64_t)link->items_len << 48 | (uint64_t)link->ghosts_len << 52);
+    hash = mix_items(hash, q, link->items, link->items_len);
+    return mix_items(hash, q, link->ghosts, link->ghosts_len);
+}
+
+static uint64_t mix_master(const struct client *clients, const struct world *world, unsigned m)
+{
+    const struct key *key = &world->keys[m];
+    uint64_t round = key->owner != 0 ? since(&clients[key->owner - 1].q, key->round) : 0;
+    bool in_turn = m == world->turn && world->moved;
+    uint64_t hash =
+        mix(SALT, key->owner | (uint64_t)key->until << 8 | (uint64_t)key->late << 16 |
+                      (uint64_t)key->excused << 17 | bit(world->hanging, m, 18) |
+                      (uint64_t)(m < world->turn) << 19 | (uint64_t)in_turn << 20 | round << 32);
+
+    for (unsigned c = 0; c < CLIENTS; c++)
+        hash = mix_link(hash, &clients[c], &world->links[c][m], m);
+    return hash;
+}
 
 /* Of machines that do alike, make one; one that has settled does nothing any more. */
-static uint64_t forget(struct client *client, drift_time now, uint64_t hash)
+static void forget(struct client *client, drift_time now)
 {
+    uint32_t ask = client->q.ask;
+
     alike_forget(&client->q, now);
-    if (client->begun && quorum_is_settled(&client->q))
-        memset(&client->q, 0, sizeof client->q);
-    return mix_word(hash, client->wake_at > now ? client->wake_at : now);
-}
-
-static unsigned take_bit(quorum_mask *mask, unsigned m)
-{
-    unsigned bit = *mask >> m & 1;
-
-    *mask &= (quorum_mask) ~(1u << m);
-    return bit;
-}
-
-/* All that is about this master, taken out of q. */
-static uint64_t take_master(struct quorum *q, unsigned m, uint64_t hash)
-{
-    uint32_t words[3] = {q->round_of[m], q->ask_of[m], 0};
-
-    words[2] = take_bit(&q->asked, m) | take_bit(&q->yes, m) << 1 | take_bit(&q->none, m) << 2 |
-               take_bit(&q->may_hold, m) << 3 | take_bit(&q->live, m) << 4 |
-               take_bit(&q->owing, m) << 5 | take_bit(&q->releasing, m) << 6;
-    q->round_of[m] = q->ask_of[m] = 0;
-    return mix(hash, words, sizeof words);
+    if (!client->begun || !quorum_is_settled(&client->q))
+        return;
+    memset(client, 0, sizeof *client);
+    client->begun = true;
+    client->q.ask = ask; /* What others are counted from. */
 }
 
 static int compare(const void *a, const void *b)
@@ -69,42 +128,27 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-#define CONFIG_END (offsetof(struct client, q.config) + sizeof(struct quorum_config))
-
 uint64_t model_hash(const struct world *world)
 {
     drift_time now = START + world->tick * TICK;
     struct client clients[CLIENTS];
-    uint64_t masters[MASTERS], hash = 1;
-    uint8_t rest[] = {world->tick,
-                      world->hangs,
-                      world->dawdles,
-                      world->breaks,
-                      world->forgets,
-                      world->turn,
-                      world->hanging >> MASTERS,
-                      world->moved};
+    uint64_t masters[MASTERS], left = 0, hash = SALT;
 
+    _Static_assert(sizeof world->left <= sizeof left, "one word");
     memcpy(clients, world->clients, sizeof clients);
-    for (unsigned c = 0; c < CLIENTS; c++)
-        hash = forget(&clients[c], now, hash);
-    for (unsigned m = 0; m < MASTERS; m++) {
-        masters[m] = mix(1, &world->keys[m], sizeof world->keys[m]);
-        for (unsigned c = 0; c < CLIENTS; c++) {
-            unsigned gone = clients[c].gone >> m & 1;
-
-            gone |= (unsigned)(m < world->turn) << 1; /* Had its turn. */
-            gone |= (world->hanging >> m & 1u) << 2;
-            masters[m] = mix(masters[m], &world->links[c][m], sizeof world->links[c][m]);
-            masters[m] = take_master(&clients[c].q, m, masters[m] + gone);
-        }
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        forget(&clients[c], now);
+        hash = mix_client(hash, &clients[c], now);
     }
-    for (unsigned c = 0; c < CLIENTS; c++)
-        clients[c].gone = 0;
+    for (unsigned m = 0; m < MASTERS; m++)
+        masters[m] = mix_master(clients, world, m);
     qsort(masters, MASTERS, sizeof masters[0], compare);
-    hash = mix(hash, masters, sizeof masters);
-    for (unsigned c = 0; c < CLIENTS; c++) /* Settings are the same for all. */
-        hash = mix(hash, (const char *)&clients[c] + CONFIG_END, sizeof clients[c] - CONFIG_END);
-    hash = mix(hash, rest, sizeof rest);
+    for (unsigned m = 0; m < MASTERS; m++)
+        hash = mix(hash, masters[m]);
+    memcpy(&left, world->left, sizeof world->left);
+    hash = mix(hash, left);
+    hash =
+        mix(hash, world->tick | (uint64_t)world->turn << 8 |
+                      (uint64_t)(world->hanging >> MASTERS) << 16 | (uint64_t)world->moved << 24);
     return hash != 0 ? hash : 1;
 }

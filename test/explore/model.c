@@ -23,6 +23,8 @@ static drift_time now_of(const struct world *world)
     return START + world->tick * TICK;
 }
 
+#define MAJORITY (MASTERS / 2 + 1) /* Not the machine's, which may be wrong. */
+
 static bool believes(const struct world *world, unsigned c)
 {
     return quorum_remaining(&world->clients[c].q, now_of(world)) > 0;
@@ -45,6 +47,7 @@ void model_begin(const struct scenario *scenario, struct world *world)
     config.reply_timeout = scenario->timeout * TICK;
     config.wait = scenario->wait * TICK;
     config.pause_min = config.pause_max = TICK;
+    config.lost_margin = scenario->margin * TICK;
     config.hold_max = DRIFT_NEVER;
     config.drift.fixed = scenario->allowance * TICK;
     for (unsigned c = 0; c < scenario->clients; c++) {
@@ -53,10 +56,7 @@ void model_begin(const struct scenario *scenario, struct world *world)
         for (unsigned m = 0; m < MASTERS; m++)
             world->links[c][m].up = true;
     }
-    world->hangs = (uint8_t)scenario->hangs;
-    world->dawdles = (uint8_t)scenario->dawdles;
-    world->breaks = (uint8_t)scenario->breaks;
-    world->forgets = (uint8_t)scenario->forgets;
+    memcpy(world->left, scenario->at_most, sizeof world->left);
 }
 
 /* ---- Masters ---- */
@@ -75,11 +75,15 @@ static bool is_late(const struct scenario *scenario, const struct key *key, cons
 static uint8_t expiry(const struct scenario *scenario, const struct world *world,
                       const struct item *item)
 {
-    unsigned until = world->tick + item->lease;
+    /* It may have been obeyed as soon as the tick before was over. */
+    unsigned until = world->tick - 1 + item->lease;
 
-    /* A tick has passed already since it was asked for. */
-    return (uint8_t)(scenario->slow ? until + scenario->allowance - 1
-                                    : until - scenario->allowance);
+    return (uint8_t)(scenario->slow ? until + scenario->allowance : until - scenario->allowance);
+}
+
+static bool is_token(const struct key *key, unsigned c, const struct item *item)
+{
+    return key->owner == c + 1 && key->round == item->round;
 }
 
 static const char *obey_set(const struct scenario *scenario, struct world *world, unsigned c,
@@ -106,7 +110,7 @@ static const char *obey_extend(const struct scenario *scenario, struct world *wo
     struct key *key = &world->keys[m];
     uint8_t until = expiry(scenario, world, item);
 
-    if (key->owner != c + 1 || key->round != item->round) {
+    if (!is_token(key, c, item)) {
         item->vote = QUORUM_VOTE_NO;
         return NULL;
     }
@@ -125,7 +129,7 @@ static const char *obey_release(const struct scenario *scenario, struct world *w
     const char *wrong = NULL;
 
     (void)scenario;
-    if (key->owner != c + 1 || key->round != item->round) {
+    if (!is_token(key, c, item)) {
         item->vote = QUORUM_VOTE_NO;
         return NULL;
     }
@@ -167,6 +171,22 @@ static quorum_mask up_of(const struct world *world, unsigned c)
     return up;
 }
 
+static struct item item_of(const struct world *world, const struct quorum *q,
+                           const struct quorum_send *send, unsigned m)
+{
+    struct item item = {
+        .command = (uint8_t)send->command,
+        .ask = (uint8_t)send->ask,
+        .round = (uint8_t)q->round_of[m],
+    };
+
+    if (send->command != QUORUM_CMD_RELEASE) {
+        item.lease = (uint8_t)(q->lease / TICK);
+        item.sent = world->tick;
+    }
+    return item;
+}
+
 static void note_sends(struct world *world, unsigned c, const struct quorum_actions *act)
 {
     const struct quorum *q = &world->clients[c].q;
@@ -178,13 +198,7 @@ static void note_sends(struct world *world, unsigned c, const struct quorum_acti
             if (!(act->send[i].to & 1u << m))
                 continue;
             must(link->items_len < ITEMS_MAX && q->ask < 256, "too much for this world");
-            link->items[link->items_len++] = (struct item){
-                .command = (uint8_t)act->send[i].command,
-                .ask = (uint8_t)act->send[i].ask,
-                .round = (uint8_t)q->round_of[m],
-                .lease = (uint8_t)(q->lease / TICK),
-                .sent = world->tick,
-            };
+            link->items[link->items_len++] = item_of(world, q, &act->send[i], m);
         }
     }
 }
@@ -202,15 +216,77 @@ static const char *check_sends(const struct world *world, unsigned c,
     return NULL;
 }
 
-static const char *step(struct world *world, unsigned c, struct quorum_event *event, char *told,
-                        size_t told_size)
+/* What must be true of any step of a machine, whatever the world is like. */
+static const char *check_step(struct client *client, const struct quorum *before,
+                              const struct quorum_event *event, const struct quorum_actions *act)
+{
+    const struct quorum *q = &client->q;
+    bool was_held = quorum_remaining(before, event->now) > 0;
+    bool is_held = quorum_remaining(q, event->now) > 0;
+
+    if (act->lost && client->told)
+        return "lost is told twice";
+    client->told |= act->lost;
+    if (q->state == QUORUM_LOST && !client->told)
+        return "a lock is lost in silence";
+    if (event->type == QUORUM_EV_TIMER && act->wake_at <= event->now &&
+        memcmp(before, q, sizeof *q) == 0)
+        return "an alarm rings for ever";
+    if (act->ended && !client->busy)
+        return "what was not asked for has ended";
+    client->busy &= !act->ended;
+    if (client->busy && act->wake_at == DRIFT_NEVER)
+        return "what was asked for never ends";
+    if (was_held && is_held && q->deadline < before->deadline)
+        return "the deadline has become earlier";
+    if (act->ended && act->status == REDLOCK_OK && q->state == QUORUM_HELD && !is_held)
+        return "a lock is won after its deadline";
+    return NULL;
+}
+
+/* Masters that store the token of that round. */
+static unsigned keys_of(const struct world *world, unsigned c, unsigned round)
+{
+    unsigned keys = 0;
+
+    for (unsigned m = 0; m < MASTERS; m++)
+        if (world->keys[m].owner == c + 1 && world->keys[m].round == round)
+            keys |= 1u << m;
+    return keys;
+}
+
+/* What must be true of a step in this world. */
+static const char *check_outcome(const struct scenario *scenario, const struct world *world,
+                                 unsigned c, const struct quorum_actions *act)
+{
+    const struct client *client = &world->clients[c];
+    /* Nothing rare has happened, and answers, which take a tick, are in time. */
+    bool is_calm =
+        memcmp(world->left, scenario->at_most, sizeof world->left) == 0 && scenario->timeout > 1;
+    bool was_won = client->held || client->over;
+    bool is_alone = c == 0 && !world->clients[1].begun;
+
+    if (is_calm && scenario->renew && scenario->margin == 0 && act->lost)
+        return "a lock is lost although nothing has gone wrong";
+    if (is_calm && is_alone && !was_won && act->ended && act->status != REDLOCK_OK)
+        return "a lock is not won although nothing has gone wrong";
+    if (act->ended && act->status == REDLOCK_OK && client->given_back != 0 &&
+        count(keys_of(world, c, client->given_back)) > MASTERS - MAJORITY)
+        return "given back, but a majority stores it";
+    return NULL;
+}
+
+static const char *step(const struct scenario *scenario, struct world *world, unsigned c,
+                        struct quorum_event *event, char *told, size_t told_size)
 {
     struct client *client = &world->clients[c];
-    struct quorum before = client->q;
+    struct quorum before;
     drift_time wake_before = client->wake_at;
     struct quorum_actions act;
     char what[32], did[160];
+    const char *wrong;
 
+    memcpy(&before, &client->q, sizeof before); /* Padding too. */
     event->now = now_of(world);
     event->up = up_of(world, c);
     quorum_step(&client->q, event, &act);
@@ -220,16 +296,25 @@ static const char *step(struct world *world, unsigned c, struct quorum_event *ev
         (void)snprintf(told, told_size, "%c  %-18s -> %s", 'A' + (int)c,
                        story_event(event, world->links[c][event->master].up, what, sizeof what),
                        story_tell(&before, &client->q, &act, wake_before, START, did, sizeof did));
-    if (act.lost && client->told)
-        return "lost is told twice";
-    if (event->type == QUORUM_EV_TIMER && act.wake_at <= event->now &&
-        memcmp(&before, &client->q, sizeof before) == 0)
-        return "an alarm rings for ever";
-    client->told |= act.lost;
-    return check_sends(world, c, &act);
+    if (client->q.round != before.round)
+        client->gone = client->robbed = 0;
+    wrong = check_step(client, &before, event, &act);
+    if (wrong == NULL)
+        wrong = check_outcome(scenario, world, c, &act);
+    if (act.ended)
+        client->given_back = 0;
+    return wrong != NULL ? wrong : check_sends(world, c, &act);
 }
 
-static const char *hear(struct world *world, unsigned c, unsigned m, char *told, size_t told_size)
+static void drop_first(struct item *items, uint8_t *len)
+{
+    --*len;
+    memmove(items, items + 1, *len * sizeof *items);
+    memset(&items[*len], 0, sizeof *items);
+}
+
+static const char *hear(const struct scenario *scenario, struct world *world, unsigned c,
+                        unsigned m, char *told, size_t told_size)
 {
     struct link *link = &world->links[c][m];
     struct client *client = &world->clients[c];
@@ -243,17 +328,15 @@ static const char *hear(struct world *world, unsigned c, unsigned m, char *told,
     };
 
     link->obeyed--;
-    link->items_len--;
-    memmove(link->items, link->items + 1, sizeof link->items - sizeof item);
-    memset(&link->items[ITEMS_MAX - 1], 0, sizeof item);
+    drop_first(link->items, &link->items_len);
     if (item.command == QUORUM_CMD_EXTEND && item.vote == QUORUM_VOTE_NO &&
         item.round == client->q.round && link->items_len == 0)
         client->gone |= (uint8_t)(1u << m);
-    return step(world, c, &event, told, told_size);
+    return step(scenario, world, c, &event, told, told_size);
 }
 
-static const char *change_link(struct world *world, unsigned c, unsigned m, bool up, char *told,
-                               size_t told_size)
+static const char *change_link(const struct scenario *scenario, struct world *world, unsigned c,
+                               unsigned m, bool up, char *told, size_t told_size)
 {
     struct link *link = &world->links[c][m];
     struct key *key = &world->keys[m];
@@ -261,17 +344,16 @@ static const char *change_link(struct world *world, unsigned c, unsigned m, bool
     bool cares = quorum_cares(&world->clients[c].q, m);
 
     if (!up && link->items_len > link->obeyed) {
-        memset(link->ghosts, 0, sizeof link->ghosts);
         link->ghosts_len = (uint8_t)(link->items_len - link->obeyed);
         memcpy(link->ghosts, link->items + link->obeyed, link->ghosts_len * sizeof(struct item));
     }
     if (!up && key->owner == c + 1 && (key->late || quorum_is_settled(&world->clients[c].q)))
         key->excused = true;
     memset(link->items, 0, sizeof link->items);
-    link->items_len = link->obeyed = 0;
+    link->items_len = link->obeyed = link->cut = 0;
     link->up = up;
     if (cares)
-        return step(world, c, &event, told, told_size);
+        return step(scenario, world, c, &event, told, told_size);
     if (told != NULL)
         (void)snprintf(told, told_size, "%c  m%u %s", 'A' + (int)c, m + 1, up ? "up" : "down");
     return NULL;
@@ -292,10 +374,16 @@ static const char *check_beliefs(struct world *world)
         client->held = held;
         if (held && client->over)
             return "a lock that was lost came back";
-        if (held && MASTERS - count(client->gone) < MASTERS / 2 + 1)
+        if (held && MASTERS - count(client->gone) < MAJORITY)
             return "held although a majority says that it is gone";
     }
-    return holders > 1 ? "two clients hold the lock" : NULL;
+    if (holders > 1)
+        return "two clients hold the lock";
+    for (unsigned c = 0; c < CLIENTS; c++)
+        if (world->clients[c].held && count(keys_of(world, c, world->clients[c].q.round) |
+                                            world->clients[c].robbed) < MAJORITY)
+            return "held, but a majority does not store it";
+    return NULL;
 }
 
 /* The token of a dead round is released wherever the master can be told: none is
@@ -318,7 +406,7 @@ static const char *check_leaks(const struct world *world)
 
 /* ---- Moves ---- */
 
-static bool may_release(const struct world *world, unsigned c)
+static bool has_won(const struct world *world, unsigned c)
 {
     enum quorum_state state = world->clients[c].q.state;
 
@@ -328,6 +416,37 @@ static bool may_release(const struct world *world, unsigned c)
 static void add(struct move *moves, size_t *len, enum move_kind kind, unsigned c, unsigned m)
 {
     moves[(*len)++] = (struct move){(uint8_t)kind, (uint8_t)c, (uint8_t)m};
+}
+
+static bool is_sent(const struct link *link)
+{
+    return link->items_len > link->obeyed && !(link->cut & CUT_COMMANDS);
+}
+
+static bool is_answered(const struct link *link)
+{
+    return link->obeyed > 0 && !(link->cut & CUT_ANSWERS);
+}
+
+static void add_link(const struct world *world, unsigned c, unsigned m, struct move *moves,
+                     size_t *len)
+{
+    const struct link *link = &world->links[c][m];
+
+    if (!link->up) {
+        add(moves, len, MOVE_CONNECT, c, m);
+        return;
+    }
+    if (is_answered(link))
+        add(moves, len, MOVE_HEAR, c, m);
+    if (world->left[RARE_BREAK] > 0 && link->ghosts_len == 0)
+        add(moves, len, MOVE_BREAK, c, m);
+    if (link->cut == 0 && world->left[RARE_CUT] > 0) {
+        add(moves, len, MOVE_CUT_COMMANDS, c, m);
+        add(moves, len, MOVE_CUT_ANSWERS, c, m);
+    } else if (link->cut != 0) {
+        add(moves, len, MOVE_HEAL, c, m);
+    }
 }
 
 /* In the client's turn. */
@@ -343,20 +462,14 @@ static void add_client(const struct scenario *scenario, const struct world *worl
     }
     if (client->wake_at <= now_of(world))
         add(moves, len, MOVE_TIMER, c, 0);
-    if (scenario->releases && may_release(world, c))
+    if (scenario->releases && has_won(world, c))
         add(moves, len, MOVE_RELEASE, c, 0);
     if (scenario->cancels && client->q.state != QUORUM_IDLE)
         add(moves, len, MOVE_CANCEL, c, 0);
-    for (unsigned m = 0; m < MASTERS; m++) {
-        const struct link *link = &world->links[c][m];
-
-        if (link->obeyed > 0)
-            add(moves, len, MOVE_HEAR, c, m);
-        if (!link->up)
-            add(moves, len, MOVE_CONNECT, c, m);
-        else if (world->breaks > 0)
-            add(moves, len, MOVE_BREAK, c, m);
-    }
+    if (world->left[RARE_EXTEND] > 0 && !client->busy && has_won(world, c))
+        add(moves, len, MOVE_EXTEND, c, 0);
+    for (unsigned m = 0; m < MASTERS; m++)
+        add_link(world, c, m, moves, len);
 }
 
 /* In the master's turn. */
@@ -365,12 +478,15 @@ static void add_master(const struct world *world, unsigned m, struct move *moves
     for (unsigned c = 0; c < CLIENTS; c++) {
         const struct link *link = &world->links[c][m];
 
-        if (link->items_len > link->obeyed)
+        if (is_sent(link)) {
             add(moves, len, MOVE_OBEY, c, m);
+            if (world->left[RARE_ERROR] > 0)
+                add(moves, len, MOVE_REFUSE, c, m);
+        }
         if (link->ghosts_len > 0)
             add(moves, len, MOVE_GHOST, c, m);
     }
-    if (world->forgets > 0 && world->keys[m].owner != 0)
+    if (world->left[RARE_FORGET] > 0 && world->keys[m].owner != 0)
         add(moves, len, MOVE_FORGET, 0, m);
 }
 
@@ -394,12 +510,12 @@ static bool is_awaited(const struct world *world)
 
     if (world->turn < MASTERS) {
         for (c = 0; c < CLIENTS; c++)
-            if (world->links[c][m].items_len > world->links[c][m].obeyed)
+            if (is_sent(&world->links[c][m]))
                 return true;
         return false;
     }
     for (m = 0; m < MASTERS; m++)
-        if (world->links[c][m].obeyed > 0)
+        if (is_answered(&world->links[c][m]))
             return true;
     return world->clients[c].begun && world->clients[c].wake_at <= now_of(world);
 }
@@ -409,8 +525,8 @@ static bool may_pass(const struct world *world)
     if (!is_awaited(world))
         return true;
     if (world->moved)
-        return world->dawdles > 0;
-    return world->hangs > 0 || world->hanging >> world->turn & 1;
+        return world->left[RARE_DAWDLE] > 0;
+    return world->left[RARE_HANG] > 0 || world->hanging >> world->turn & 1;
 }
 
 size_t model_moves(const struct scenario *scenario, const struct world *world,
@@ -426,13 +542,26 @@ size_t model_moves(const struct scenario *scenario, const struct world *world,
     return len;
 }
 
+static const char *answer(const struct scenario *scenario, struct world *world, struct move move,
+                          struct item *item)
+{
+    if (move.kind != MOVE_REFUSE)
+        return obey(scenario, world, move.client, move.master, item);
+    world->left[RARE_ERROR]--;
+    item->vote = QUORUM_VOTE_NONE;
+    if (item->command == QUORUM_CMD_RELEASE &&
+        is_token(&world->keys[move.master], move.client, item))
+        world->keys[move.master].excused = true; /* It is not asked again. */
+    return NULL;
+}
+
 static const char *do_obey(const struct scenario *scenario, struct world *world, struct move move,
                            char *told, size_t told_size)
 {
     struct link *link = &world->links[move.client][move.master];
     bool is_ghost = move.kind == MOVE_GHOST;
     struct item item = is_ghost ? link->ghosts[0] : link->items[link->obeyed];
-    const char *wrong = obey(scenario, world, move.client, move.master, &item);
+    const char *wrong = answer(scenario, world, move, &item);
     struct quorum_event event = {
         .type = QUORUM_EV_REPLY,
         .master = move.master,
@@ -452,10 +581,38 @@ static const char *do_obey(const struct scenario *scenario, struct world *world,
     }
     if (item.vote == QUORUM_VOTE_YES && item.command != QUORUM_CMD_RELEASE)
         world->keys[move.master].excused = true; /* Nobody can know. */
-    link->ghosts_len--;
-    memmove(link->ghosts, link->ghosts + 1, sizeof link->ghosts - sizeof item);
-    memset(&link->ghosts[ITEMS_MAX - 1], 0, sizeof item);
+    drop_first(link->ghosts, &link->ghosts_len);
     return wrong;
+}
+
+static void forget(struct world *world, unsigned m, char *told, size_t told_size)
+{
+    struct key *key = &world->keys[m];
+    struct client *owner = &world->clients[key->owner - 1];
+
+    world->left[RARE_FORGET]--;
+    if (key->round == owner->q.round)
+        owner->robbed |= (uint8_t)(1u << m);
+    free_key(key);
+    if (told != NULL)
+        (void)snprintf(told, told_size, "   (m%u loses its memory)", m + 1);
+}
+
+static void change_cut(struct world *world, struct move move, char *told, size_t told_size)
+{
+    struct link *link = &world->links[move.client][move.master];
+
+    if (move.kind == MOVE_HEAL) {
+        link->cut = 0;
+    } else {
+        world->left[RARE_CUT]--;
+        link->cut = move.kind == MOVE_CUT_COMMANDS ? CUT_COMMANDS : CUT_ANSWERS;
+    }
+    if (told != NULL)
+        (void)snprintf(told, told_size, "   (%c-m%u: %s)", 'A' + move.client, move.master + 1,
+                       move.kind == MOVE_HEAL           ? "everything gets through again"
+                       : move.kind == MOVE_CUT_COMMANDS ? "commands do not get through"
+                                                        : "answers do not get through");
 }
 
 static void do_tick(struct world *world, char *told, size_t told_size)
@@ -481,13 +638,27 @@ static void note_hanging(struct world *world)
     bool hangs = is_awaited(world) && !world->moved;
 
     if (hangs && !(world->hanging & bit))
-        world->hangs--;
+        world->left[RARE_HANG]--;
     if (is_awaited(world) && world->moved)
-        world->dawdles--;
+        world->left[RARE_DAWDLE]--;
     world->hanging &= (uint8_t)~bit;
     if (hangs)
         world->hanging |= bit;
     world->moved = false;
+}
+
+/* Whoever rings the alarm in time hears of the loss a margin before it. */
+static const char *check_told(const struct scenario *scenario, const struct world *world)
+{
+    unsigned c = world->turn - MASTERS;
+    const struct quorum *q;
+
+    if (world->turn < MASTERS || is_awaited(world))
+        return NULL;
+    q = &world->clients[c].q;
+    if (believes(world, c) && !q->told && q->deadline - now_of(world) <= scenario->margin * TICK)
+        return "lost is not told in time";
+    return NULL;
 }
 
 /* To the next who can do anything but pass, in this tick or, once, in the next. */
@@ -506,48 +677,66 @@ static void do_pass(const struct scenario *scenario, struct world *world, char *
     } while (moves_of_turn(scenario, world, moves) == 0);
 }
 
-static const char *do_simple(struct world *world, unsigned c, enum quorum_event_type type,
+/* What the owner asks for, and the alarm. */
+static const char *do_simple(const struct scenario *scenario, struct world *world, struct move move,
                              char *told, size_t told_size)
 {
-    struct quorum_event event = {.type = type};
+    static const enum quorum_event_type types[] = {
+        [MOVE_ACQUIRE] = QUORUM_EV_ACQUIRE, [MOVE_TIMER] = QUORUM_EV_TIMER,
+        [MOVE_RELEASE] = QUORUM_EV_RELEASE, [MOVE_CANCEL] = QUORUM_EV_CANCEL,
+        [MOVE_EXTEND] = QUORUM_EV_EXTEND,
+    };
+    struct quorum_event event = {.type = types[move.kind]};
+    struct client *client = &world->clients[move.client];
 
-    return step(world, c, &event, told, told_size);
+    client->begun = true;
+    if (move.kind == MOVE_EXTEND) {
+        world->left[RARE_EXTEND]--;
+        event.lease = scenario->extension * TICK;
+    }
+    if (move.kind != MOVE_TIMER)
+        client->busy = move.kind != MOVE_CANCEL;
+    if (move.kind == MOVE_RELEASE)
+        client->given_back = (uint8_t)client->q.round;
+    return step(scenario, world, move.client, &event, told, told_size);
 }
 
 static const char *do_move(const struct scenario *scenario, struct world *world, struct move move,
                            char *told, size_t told_size)
 {
     unsigned c = move.client, m = move.master;
+    const char *wrong;
 
     switch ((enum move_kind)move.kind) {
     case MOVE_ACQUIRE:
-        world->clients[c].begun = true;
-        return do_simple(world, c, QUORUM_EV_ACQUIRE, told, told_size);
     case MOVE_TIMER:
-        return do_simple(world, c, QUORUM_EV_TIMER, told, told_size);
     case MOVE_RELEASE:
-        return do_simple(world, c, QUORUM_EV_RELEASE, told, told_size);
     case MOVE_CANCEL:
-        return do_simple(world, c, QUORUM_EV_CANCEL, told, told_size);
+    case MOVE_EXTEND:
+        return do_simple(scenario, world, move, told, told_size);
     case MOVE_OBEY:
+    case MOVE_REFUSE:
     case MOVE_GHOST:
         return do_obey(scenario, world, move, told, told_size);
     case MOVE_HEAR:
-        return hear(world, c, m, told, told_size);
+        return hear(scenario, world, c, m, told, told_size);
+    case MOVE_CUT_COMMANDS:
+    case MOVE_CUT_ANSWERS:
+    case MOVE_HEAL:
+        change_cut(world, move, told, told_size);
+        return NULL;
     case MOVE_BREAK:
-        world->breaks--;
-        return change_link(world, c, m, false, told, told_size);
+        world->left[RARE_BREAK]--;
+        return change_link(scenario, world, c, m, false, told, told_size);
     case MOVE_CONNECT:
-        return change_link(world, c, m, true, told, told_size);
+        return change_link(scenario, world, c, m, true, told, told_size);
     case MOVE_FORGET:
-        world->forgets--;
-        free_key(&world->keys[m]);
-        if (told != NULL)
-            (void)snprintf(told, told_size, "   (m%u loses its memory)", m + 1);
+        forget(world, m, told, told_size);
         return NULL;
     case MOVE_PASS:
+        wrong = check_told(scenario, world);
         do_pass(scenario, world, told, told_size);
-        return NULL;
+        return wrong;
     }
     return NULL;
 }
@@ -559,7 +748,8 @@ const char *model_do(const struct scenario *scenario, struct world *world, struc
 
     if (told != NULL)
         told[0] = '\0';
-    world->moved |= move.kind == MOVE_OBEY || move.kind == MOVE_HEAR || move.kind == MOVE_TIMER;
+    world->moved |= move.kind == MOVE_OBEY || move.kind == MOVE_REFUSE || move.kind == MOVE_HEAR ||
+                    move.kind == MOVE_TIMER;
     wrong = do_move(scenario, world, move, told, told_size);
     if (wrong == NULL)
         wrong = check_beliefs(world);

@@ -1,25 +1,44 @@
 /*
  * model.h - a small world around the real machine: clients, masters, links, time.
  *
+ * What is tried is everything that can happen within these bounds, and nothing
+ * beyond them:
+ *
  * Time goes in ticks, which all share: it is the true time, and the clients'
  * clocks are right.  The masters' are as wrong as the allowance permits, all of
  * them, always: they let a key live so much less than they were told, or so much
- * more, whichever is worse.
- *
- * A master obeys what is on a link in order, at any time; a client hears what a
- * master answered in order, at any later time.  When a link breaks, answers on
- * it are gone; commands on it may still be obeyed (a master that hangs reads
- * them when it wakes up), later and behind the back of the next link.
+ * more, whichever is worse in a scenario; and a key lives from the end of the
+ * tick before the one in which it was set.  A world ends after so many ticks.
  *
  * In each tick the masters have their turn, one after the other, and then the
- * clients.  As masters do not talk to each other, and clients do not either, that
- * leaves out no order of things but those where a command is sent, obeyed and
- * answered in no time at all.
+ * clients, A (who begins first) before B.  As masters do not talk to each other,
+ * and clients do not either, that leaves out no order of things but these: that a
+ * command is sent, obeyed and answered in no time at all, and that B wins a lock
+ * in the same tick as A gives it up and before (but A may give it up later).
  *
  * In its turn everybody does all that there is to do - obey commands, hear answers,
  * ring the alarm - in any order; but for those who hang, which do nothing for as
  * many turns as they like, and those who dawdle, which do some and leave some for
- * their next turn.  Only so often does anybody begin to hang, or dawdle.
+ * their next turn.  Clients begin, give back, extend and cancel in any of their
+ * turns, or never; all pauses between two rounds are one tick.
+ *
+ * A link is a stream each way.  A master obeys what is on it in order; a client
+ * hears the answers in order; with three unanswered it takes no more.  It may be
+ * cut in one direction, and be as it was when that heals: commands that do not
+ * arrive, or answers that do not.  It may break: then answers on it are gone, and
+ * commands on it that were not obeyed yet may be obeyed later (by a master that
+ * hung), behind the back of the next link, the first so many of them, or never.
+ * Until they are, that link does not break again.
+ *
+ * A master may answer with an error what it does not do.  It may lose all that it
+ * stores, without breaking its links.
+ *
+ * All these - hangs, turns dawdled, cuts, breaks, errors, memories lost, extensions
+ * by the owner - happen at most so often in a world, which the scenario says.
+ *
+ * Not tried here, but by the fuzzer and the simulator: adopted and detached leases,
+ * links that are still coming up, more than one lease or of other lengths, limits of
+ * how long a lock is held, extensions that are done and answered with an error.
  */
 #ifndef TEST_EXPLORE_MODEL_H
 #define TEST_EXPLORE_MODEL_H
@@ -37,37 +56,50 @@
 #define TICK (10 * DRIFT_MS)
 #define START (1000 * DRIFT_MS)
 
-/* What may happen, and how often. */
+/* What happens at most so often. */
+enum rare {
+    RARE_HANG, /* Somebody begins to hang. */
+    RARE_DAWDLE,
+    RARE_CUT,
+    RARE_BREAK,
+    RARE_ERROR,
+    RARE_FORGET,
+    RARE_EXTEND, /* By the owner. */
+    RARE_LEN
+};
+
 struct scenario {
     const char *name;
     const char *about;
+    const char *expected; /* What is known to go wrong; NULL: nothing may. */
     unsigned clients;
     unsigned ticks; /* The world ends then. */
-    unsigned lease;
-    unsigned allowance;   /* Of it. */
-    bool slow;            /* Masters' clocks: whether keys live longer than told, or shorter. */
-    unsigned timeout;     /* Ticks. */
-    unsigned wait;        /* Ticks that a client keeps trying. */
+    unsigned lease, extension;
+    unsigned allowance; /* Of it. */
+    bool slow;          /* Masters' clocks: whether keys live longer than told, or shorter. */
+    unsigned timeout;
+    unsigned wait; /* A client keeps trying for so long. */
+    unsigned margin;
     bool renew, releases; /* Whether clients renew, and whether they give back. */
     bool cancels;
-    unsigned hangs;   /* Times that a client or a master begins to hang, */
-    unsigned dawdles; /* and turns in which one dawdles. */
-    unsigned breaks;  /* Links that break. */
-    unsigned forgets; /* Masters that lose their memory. */
+    uint8_t at_most[RARE_LEN];
 };
 
 /* A command, and once it is obeyed its answer. */
 struct item {
     uint8_t command, vote;
     uint8_t ask, round;
-    uint8_t lease, sent; /* Ticks. */
+    uint8_t lease, sent; /* Ticks; of a SET or an extension. */
 };
+
+enum { CUT_COMMANDS = 1, CUT_ANSWERS = 2 };
 
 struct link {
     struct item items[ITEMS_MAX]; /* The first so many are obeyed, and to be heard. */
     uint8_t items_len, obeyed;
     struct item ghosts[ITEMS_MAX]; /* Of a link that broke: not obeyed yet. */
     uint8_t ghosts_len;
+    uint8_t cut;
     bool up;
 };
 
@@ -80,21 +112,27 @@ struct key {
 };
 
 struct client {
-    drift_time wake_at;
     struct quorum q; /* The real one. */
-    bool begun, told, held, over;
-    uint8_t gone; /* Masters that were heard to say that they have lost the key. */
+    drift_time wake_at;
+    bool begun;
+    bool busy;          /* Something was asked for that has not ended. */
+    bool told;          /* Of the loss. */
+    bool held, over;    /* Now; and once, but no more. */
+    uint8_t given_back; /* The round that is being so. */
+    uint8_t gone;       /* Masters that were heard to say that they do not have the key, */
+    uint8_t robbed;     /* and those that have lost it with their memory. */
 };
 
-/* Plain bytes, padding included, so that it can be hashed and compared. */
+/* Plain bytes, padding included, so that it can be copied and put away. */
 struct world {
     struct client clients[CLIENTS];
     struct link links[CLIENTS][MASTERS];
     struct key keys[MASTERS];
-    uint8_t tick, hangs, dawdles, breaks, forgets;
+    uint8_t tick;
     uint8_t turn;    /* Whose it is: the masters', then the clients'. */
     uint8_t hanging; /* A bit for each of these. */
     bool moved;      /* Something was done in this turn. */
+    uint8_t left[RARE_LEN];
 };
 
 enum move_kind {
@@ -102,8 +140,13 @@ enum move_kind {
     MOVE_TIMER,
     MOVE_RELEASE,
     MOVE_CANCEL,
+    MOVE_EXTEND,
     MOVE_OBEY,
+    MOVE_REFUSE,
     MOVE_HEAR,
+    MOVE_CUT_COMMANDS,
+    MOVE_CUT_ANSWERS,
+    MOVE_HEAL,
     MOVE_BREAK,
     MOVE_CONNECT,
     MOVE_GHOST,
@@ -118,7 +161,7 @@ struct move {
 void model_begin(const struct scenario *scenario, struct world *world);
 
 /* All that can happen next; returns how many. */
-#define MOVES_MAX (4 + 5 * MASTERS)
+#define MOVES_MAX (5 + 4 * MASTERS + 1)
 size_t model_moves(const struct scenario *scenario, const struct world *world,
                    struct move moves[MOVES_MAX]);
 
@@ -126,7 +169,8 @@ size_t model_moves(const struct scenario *scenario, const struct world *world,
 const char *model_do(const struct scenario *scenario, struct world *world, struct move move,
                      char *told, size_t told_size);
 
-/* The same for worlds that differ in the numbering of the masters alone. */
+/* The same for worlds that will do alike: that differ in the past alone, or in the
+ * numbering of the masters. */
 uint64_t model_hash(const struct world *world);
 
 #endif /* TEST_EXPLORE_MODEL_H */

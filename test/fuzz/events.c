@@ -399,6 +399,16 @@ static void tell(const struct world *w, const struct quorum *before,
             story_tell(before, &w->q, &w->act, wake_before, START, did, sizeof did));
 }
 
+/* The same command, with the same token and lease. */
+static void check_alike(const struct world *w, const struct quorum_send *a,
+                        const struct quorum_send *b)
+{
+    MUST(a->command == b->command && a->to == b->to && a->ask == b->ask);
+    MUST(a->command == QUORUM_CMD_RELEASE || w->twin.lease == w->q.lease);
+    for (unsigned m = 0; m < w->config.masters; m++)
+        MUST(!(a->to & 1u << m) || w->twin.round_of[m] == w->q.round_of[m]);
+}
+
 static void step_twin(struct world *w, const struct quorum_event *event)
 {
     struct quorum_actions act;
@@ -407,12 +417,14 @@ static void step_twin(struct world *w, const struct quorum_event *event)
     quorum_step(&w->twin, event, &act);
     MUST(act.send_len == w->act.send_len);
     for (unsigned i = 0; i < act.send_len; i++)
-        MUST(act.send[i].command == w->act.send[i].command && act.send[i].to == w->act.send[i].to &&
-             act.send[i].ask == w->act.send[i].ask);
+        check_alike(w, &act.send[i], &w->act.send[i]);
     MUST(act.lost == w->act.lost && act.ended == w->act.ended && act.status == w->act.status);
     MUST(act.wake_at == w->act.wake_at || (act.wake_at <= w->now && w->act.wake_at <= w->now));
     MUST(quorum_remaining(&w->twin, w->now) == quorum_remaining(&w->q, w->now));
-    MUST(w->twin.lease == w->q.lease);
+    MUST(quorum_may_extend(&w->twin) == quorum_may_extend(&w->q));
+    for (unsigned m = 0; m < w->config.masters; m++)
+        MUST(quorum_cares(&w->twin, m) == quorum_cares(&w->q, m) &&
+             quorum_must_release(&w->twin, m) == quorum_must_release(&w->q, m));
 }
 
 static void check_settled(const struct world *w)

@@ -1,0 +1,651 @@
+"""The history of a partition run, read and put in order: who claimed which lock from when to when.
+
+A history is a file of JSON lines, one event each, of which every one has "t" (CLOCK_MONOTONIC, in
+nanoseconds), "who" and "event"; scripts/partition tells which events there are.  They are sorted
+by "t" here.  What does not fit together (an ok that nobody asked for, an id used twice, a line that
+is no JSON) is noted as a problem and left out.
+
+Judges nothing: whether what is told here may be so is for judge.py to say.
+"""
+
+import bisect
+import dataclasses
+import itertools
+import json
+import re
+
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+FOR_EVER = 1 << 62  # Later than any time.
+
+# A process that is killed may write its last lines after the nemesis has noted its death.  What
+# comes later than this is of another process under the same name.
+KILL_LAG_NS = 1_000 * NS_PER_MS
+
+CHUNK = 1000  # Lines that are parsed at once.
+GARBAGE_LISTED_MAX = 10
+
+# Over at once; all others last until they are healed.
+MOMENTARY = {"kill-client", "script-flush", "flushall", "clock-back", "clock-forward"}
+
+# What an event must have, and of which type.
+FIELDS = {name: tuple(fields.items()) for name, fields in {
+    "invoke": {"id": str, "lock": str, "kind": str, "ttl_ms": int},
+    "ok": {"id": str},
+    "extend": {"id": str, "deadline": int},
+    "fail": {"id": str, "why": str},
+    "release": {"id": str},
+    "released": {"id": str, "result": str},
+    "lost": {"id": str},
+    "bye": {},
+    "write": {"id": str, "lock": str, "by": str, "seq": int},
+    "refused": {"id": str, "lock": str},
+    "fault": {"kind": str},
+    "healed": {"id": int},
+    "quiet": {},
+    "keys": {"lock": str, "tokens": dict},
+}.items()}
+
+
+class Unreadable(Exception):
+    """There is no history in this file."""
+
+
+@dataclasses.dataclass
+class Problem:
+    """Something in the history itself is wrong, so that nothing can be concluded from it."""
+    kind: str
+    text: str
+    events: list = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Segment:
+    """A time in which an operation says that it has the lock; `until` is not part of it."""
+    op: "Op"
+    since: int
+    until: int
+    why: str  # What ended it.
+    events: list  # Those that say when it began and ended.
+
+
+class Op:
+    """One attempt to lock, from invoke to whatever ended it."""
+
+    __slots__ = ("id", "who", "lock", "kind", "ttl_ns", "invoke", "ok", "fail", "release",
+                 "released", "lost", "killed", "claims", "writes", "refused", "last", "_segments",
+                 "late")
+
+    def __init__(self, invoke):
+        self.id = invoke["id"]
+        self.who = invoke["who"]
+        self.lock = invoke["lock"]
+        self.kind = invoke["kind"]
+        self.ttl_ns = invoke["ttl_ms"] * NS_PER_MS
+        self.invoke = self.last = invoke
+        self.ok = self.fail = self.release = self.released = self.lost = None
+        self.killed = None  # The fault that killed its client, if it was open then.
+        self.claims = []  # ok, extend and write events that say "I have it until ...", in order.
+        self.writes = []  # Accepted by the store.
+        self.refused = []
+        self._segments = None
+        self.late = []  # Claims that began a segment although the one before had run out.
+
+    def stopped(self):
+        """When it said itself that the hold is over, and the event; (FOR_EVER, None) if never."""
+        ends = [event for event in (self.release, self.lost) if event]
+        first = min(ends, key=lambda event: event["t"], default=None)
+        return (first["t"], first) if first else (FOR_EVER, None)
+
+    def ended(self):
+        """When the attempt was over, got or not; None if it never was."""
+        event = self.ok or self.fail or self.killed
+        return event["t"] if event else None
+
+    def segments(self):
+        """The times it was held by its own account: one, unless it claimed again when it was over.
+
+        A later claim makes the hold longer if the lease can have been renewed in time.  That is
+        so also when it is claimed after the deadline known before (the client may have been
+        stopped between the renewal and its own look), as long as it ends no later than a renewal
+        begun before that deadline makes possible: one ttl after it.
+
+        A command that `redlock run` runs knows no deadline: it holds the lock until it says
+        otherwise, and if it is killed, as long as it is known to have run.
+        """
+        if self._segments is None:
+            self._segments = self._find_segments() if self.ok else []
+        return self._segments
+
+    def _find_segments(self):
+        found, stopped = [], self.stopped()
+        since, event = self.ok["t"], self.ok
+        until, until_event = self._deadline(self.ok), self.ok
+        for claim in self.claims[1:]:
+            deadline = self._deadline(claim)
+            dead = claim["t"] > stopped[0]
+            if deadline <= claim["t"] or deadline <= until and not dead:
+                continue
+            if dead or claim["t"] >= until and deadline > until + self.ttl_ns:
+                if not dead:
+                    self.late.append(claim)
+                found.append(self._segment(since, event, until, until_event, stopped))
+                since, event = claim["t"], claim
+                stopped = (FOR_EVER, None)
+            until, until_event = deadline, claim
+        found.append(self._segment(since, event, until, until_event, stopped))
+        return [segment for segment in found if segment.since < segment.until]
+
+    def _segment(self, since, event, until, until_event, stopped):
+        if stopped[1] and stopped[0] <= until:
+            return Segment(self, since, stopped[0], stopped[1]["event"], [event, stopped[1]])
+        if until == FOR_EVER:  # A command that `redlock run` ran, which knows no deadline.
+            return Segment(self, since, self.last["t"], self.last["event"], [event, self.last])
+        events = [event] if until_event is event else [event, until_event]
+        return Segment(self, since, until, "deadline", events)
+
+    @staticmethod
+    def _deadline(event):
+        deadline = event.get("deadline")
+        return FOR_EVER if deadline is None else deadline
+
+    def end(self):
+        """When the hold was over for good; None if there was none."""
+        segments = self.segments()
+        return segments[-1].until if segments else None
+
+
+class Timetable:
+    """Things that last, each as (since, until, thing), by when they begin."""
+
+    def __init__(self, entries):
+        self.entries = list(entries)
+        self.begins = [since for since, _, _ in self.entries]
+        self.ends = list(itertools.accumulate((until for _, until, _ in self.entries), max))
+
+    def during(self, since, until):
+        """Those that are there at some time from since to before until."""
+        first = bisect.bisect_right(self.ends, since)
+        behind = bisect.bisect_left(self.begins, until)
+        return [entry for entry in self.entries[first:behind] if entry[1] > since]
+
+    def busy_until(self, t):
+        """When the last of those that begin before t ends; 0 if there is none."""
+        before = bisect.bisect_left(self.begins, t)
+        return self.ends[before - 1] if before else 0
+
+
+@dataclasses.dataclass
+class Fault:
+    id: int
+    kind: str
+    on: list
+    source: list
+    about: str
+    since: int
+    until: int
+    event: dict
+    healed: dict = None
+
+
+@dataclasses.dataclass
+class Client:
+    name: str
+    first: dict = None
+    last: dict = None
+    bye: dict = None
+    kills: list = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Quiet:
+    """All faults healed, from here to the next one."""
+    since: int
+    until: int
+    event: dict
+
+
+def names(value, prefix):
+    """What may be told as a count, a name, or a list of names."""
+    if isinstance(value, bool) or value is None:
+        return []
+    if isinstance(value, int):
+        return [f"{prefix}{number}" for number in range(1, value + 1)]
+    return [value] if isinstance(value, str) else [str(name) for name in value]
+
+
+class History:
+    """All of a history.  Times are as recorded; ms() tells them as people want to see them."""
+
+    def __init__(self, events, problems):
+        self.events = events
+        self.problems = problems
+        self.begin = self.end = None
+        self.ops = {}
+        self.locks = {}  # The operations by lock, as they were invoked.
+        self.faults = []
+        self.quiets = []
+        self.clients = {}
+        self.masters = []
+        self.writes = {}  # By lock, in the store's own order.
+        self.keys = []
+        self.notices = []
+        self._timetables = {}
+        Sorter(self).sort()
+
+    def ms(self, t):
+        """Milliseconds since the run began, to the nanosecond where it matters."""
+        return span_ms(t - self.begin["t"])
+
+    def held(self):
+        """The operations that got their lock."""
+        return [op for op in self.ops.values() if op.ok]
+
+    def segments(self, lock):
+        """All holds of a lock, by when they began."""
+        return sorted((segment for op in self.locks[lock] for segment in op.segments()),
+                      key=lambda segment: segment.since)
+
+    def under_fault(self):
+        """The times with some fault, as [since, until]: apart from each other, in order."""
+        times = []
+        for fault in self.faults:
+            if times and fault.since <= times[-1][1]:
+                times[-1][1] = max(times[-1][1], fault.until)
+            else:
+                times.append([fault.since, fault.until])
+        return times
+
+    def timetable(self, lock):
+        """The same, to be searched."""
+        if lock not in self._timetables:
+            self._timetables[lock] = Timetable(
+                (segment.since, segment.until, segment) for segment in self.segments(lock))
+        return self._timetables[lock]
+
+    def last_t(self):
+        return self.end["t"] if self.end else self.events[-1]["t"]
+
+
+def span_ms(ns):
+    sign, ns = ("-", -ns) if ns < 0 else ("", ns)
+    whole, rest = divmod(ns, NS_PER_MS)
+    digits = f"{rest:06d}"
+    return f"{sign}{whole}.{digits[:3]}" + (digits[3:] if digits[3:] != "000" else "")
+
+
+class Sorter:
+    """Takes the events of a history one by one, and puts each where it belongs."""
+
+    def __init__(self, history):
+        self.history = history
+        self.by_id = {}  # Faults.
+        self.gone = {}  # Clients that said bye.
+
+    def problem(self, kind, text, *events):
+        self.history.problems.append(Problem(kind, text, list(events)))
+
+    def sort(self):
+        history = self.history
+        self.find_ends()
+        self.prepare()
+        unknown = {}
+        takers = {name: (fields, getattr(self, "on_" + name)) for name, fields in FIELDS.items()}
+        for event in history.events:
+            name = event["event"]
+            if name in takers:
+                fields, taker = takers[name]
+                if self.complete(event, fields):
+                    taker(event)
+            elif name not in ("begin", "end"):
+                unknown[name] = unknown.get(name, 0) + 1
+        history.notices += [f"{count} events \"{name}\", which are not known here"
+                            for name, count in sorted(unknown.items())]
+        self.finish()
+
+    def find_ends(self):
+        history = self.history
+        begins = [event for event in history.events
+                  if event["event"] == "begin" and event["who"] == "run"]
+        ends = [event for event in history.events
+                if event["event"] == "end" and event["who"] == "run"]
+        if not begins:
+            raise Unreadable("there is no begin")
+        history.begin = begins[0]
+        if len(begins) > 1:
+            self.problem("ends", f"{len(begins)} begins: more than one run", *begins[:2])
+        if history.events[0] is not begins[0]:
+            self.problem("ends", "something happened before the begin", history.events[0])
+        if not ends:
+            self.problem("ends", "there is no end: the run was cut off", history.events[-1])
+            return
+        history.end = ends[-1]
+        if len(ends) > 1:
+            self.problem("ends", f"{len(ends)} ends", *ends[:2])
+        if history.events[-1] is not ends[-1]:
+            self.problem("ends", "something happened after the end", history.events[-1])
+
+    def prepare(self):
+        history, begin = self.history, self.history.begin
+        for key, kind in (("seconds", (int, float)), ("ttl_ms", int)):
+            if isinstance(begin.get(key), bool) or not isinstance(begin.get(key), kind):
+                raise Unreadable(f"the begin has no {key}")
+        for key in ("clients", "masters"):
+            if not isinstance(begin.get(key), (int, list)):
+                raise Unreadable(f"the begin has no {key}")
+        for name in names(begin["clients"], "c"):
+            history.clients[name] = Client(name)
+        history.masters = names(begin["masters"], "n")
+
+    def complete(self, event, fields):
+        for key, kind in fields:
+            if type(event.get(key)) is not kind:  # True is an int, but not for us.
+                self.problem("fields", f"{event['event']} without a proper {key}", event)
+                return False
+        if type(event.get("deadline")) not in (int, type(None)):
+            self.problem("fields", f"{event['event']} with a deadline that is no time", event)
+            return False
+        return True
+
+    # ---- Clients ----
+
+    def client(self, event):
+        name = event["who"]
+        client = self.history.clients.setdefault(name, Client(name))
+        client.first = client.first or event
+        client.last = event
+        if client.bye:
+            self.problem("order", f"{name} goes on after its bye", client.bye, event)
+        return client
+
+    def op_of(self, event):
+        """The operation that a client's event belongs to; None, and noted, if there is none."""
+        self.client(event)
+        op = self.history.ops.get(event["id"])
+        if op is None:
+            self.problem("no-invoke", f"{event['event']} of {event['id']}, which nobody invoked",
+                         event)
+        elif op.who != event["who"]:
+            self.problem("identity", f"{event['id']} of {op.who} is told of by {event['who']}",
+                         op.invoke, event)
+            op = None
+        else:
+            op.last = event
+        return op
+
+    def once(self, op, event, slot):
+        """Note an event that an operation has once at most."""
+        if getattr(op, slot):
+            self.problem("order", f"{op.id}: {slot} twice", getattr(op, slot), event)
+            return False
+        setattr(op, slot, event)
+        return True
+
+    def on_invoke(self, event):
+        self.client(event)
+        if event["id"] in self.history.ops:
+            self.problem("reused-id", f"{event['id']} is used again",
+                         self.history.ops[event["id"]].invoke, event)
+        else:
+            op = Op(event)
+            self.history.ops[op.id] = op
+            self.history.locks.setdefault(op.lock, []).append(op)
+
+    def on_ok(self, event):
+        op = self.op_of(event)
+        if op is None:
+            return
+        if op.fail:
+            self.problem("order", f"{op.id}: ok after fail", op.fail, event)
+        elif event.get("deadline") is None and op.kind != "run":
+            self.problem("fields", "ok without a proper deadline", event)
+        elif self.once(op, event, "ok"):
+            op.claims.append(event)
+
+    def on_fail(self, event):
+        op = self.op_of(event)
+        if op is None:
+            return
+        if op.ok:
+            self.problem("order", f"{op.id}: fail after ok", op.ok, event)
+        else:
+            self.once(op, event, "fail")
+
+    def holding(self, event):
+        """The operation, which must have got its lock before."""
+        op = self.op_of(event)
+        if op and not op.ok:
+            self.problem("order", f"{op.id}: {event['event']} before ok", op.invoke, event)
+            return None
+        return op
+
+    def on_extend(self, event):
+        op = self.holding(event)
+        if op:
+            op.claims.append(event)
+            if isinstance(event.get("ttl_ms"), int):
+                op.ttl_ns = max(op.ttl_ns, event["ttl_ms"] * NS_PER_MS)
+
+    def on_release(self, event):
+        op = self.holding(event)
+        if op:
+            self.once(op, event, "release")
+
+    def on_released(self, event):
+        op = self.holding(event)
+        if op and not op.release:
+            self.problem("order", f"{op.id}: released before release", event)
+        elif op:
+            self.once(op, event, "released")
+
+    def on_lost(self, event):
+        op = self.holding(event)
+        if op:
+            self.once(op, event, "lost")
+
+    def on_bye(self, event):
+        self.client(event).bye = event
+
+    # ---- The store ----
+
+    def on_write(self, event):
+        op = self.of_store(event)
+        if op:
+            self.history.writes.setdefault(event["lock"], []).append(event)
+            op.writes.append(event)
+            op.last = event
+            if event.get("deadline") is not None:
+                op.claims.append(event)
+
+    def on_refused(self, event):
+        op = self.of_store(event)
+        if op:
+            op.refused.append(event)
+
+    def of_store(self, event):
+        op = self.history.ops.get(event["id"])
+        if op is None:
+            self.problem("no-invoke", f"{event['event']} for {event['id']}, which nobody invoked",
+                         event)
+            return None
+        if op.lock != event["lock"] or op.who != event.get("by", op.who):
+            self.problem("identity", f"{op.id} of {op.who} is for {op.lock}, but writes "
+                         f"{event['lock']} as {event.get('by')}", op.invoke, event)
+            return None
+        return op
+
+    # ---- The run ----
+
+    def on_fault(self, event):
+        fault = Fault(event.get("id"), event["kind"], names(event.get("on"), "n"),
+                      names(event.get("from"), "c"), str(event.get("about", "")), event["t"],
+                      event["t"], event)
+        if fault.id is not None and fault.id in self.by_id:
+            self.problem("reused-id", f"fault {fault.id} is used again",
+                         self.by_id[fault.id].event, event)
+        self.by_id[fault.id] = fault
+        self.history.faults.append(fault)
+        if fault.kind == "kill-client":
+            for name in fault.on:
+                self.history.clients.setdefault(name, Client(name)).kills.append(event)
+
+    def on_healed(self, event):
+        fault = self.by_id.get(event["id"])
+        if fault is None or fault.healed:
+            self.problem("order", f"fault {event['id']} is healed, but was not there", event)
+        else:
+            fault.healed, fault.until = event, event["t"]
+
+    def on_quiet(self, event):
+        self.history.quiets.append(Quiet(event["t"], event["t"], event))
+
+    def on_keys(self, event):
+        self.history.keys.append(event)
+
+    # ---- What can be told only when all is known ----
+
+    def finish(self):
+        history = self.history
+        self.end_faults()
+        begins = [fault.since for fault in history.faults]
+        for quiet in history.quiets:
+            following = bisect.bisect_left(begins, quiet.since)
+            quiet.until = begins[following] if following < len(begins) else history.last_t()
+        for writes in history.writes.values():
+            writes.sort(key=lambda event: event["seq"])
+            self.check_store(writes)
+        for op in history.ops.values():
+            self.close(op)
+
+    def end_faults(self):
+        """A fault that nobody healed lasts until all is said to be well, or to the end."""
+        history = self.history
+        quiets = [quiet.since for quiet in history.quiets]
+        for fault in history.faults:
+            following = bisect.bisect_left(quiets, fault.since)
+            quiet = quiets[following] if following < len(quiets) else history.last_t()
+            if fault.healed and fault.until > quiet:
+                self.problem("open-fault", f"all is said to be well while fault {fault.id} "
+                             f"({fault.kind}) is not healed", fault.event,
+                             history.quiets[following].event, fault.healed)
+            elif not fault.healed and fault.kind not in MOMENTARY:
+                fault.until = quiet
+
+    def check_store(self, writes):
+        for before, after in zip(writes, writes[1:]):
+            if before["seq"] == after["seq"]:
+                self.problem("store", f"two writes of {after['lock']} have the number "
+                             f"{after['seq']}", before, after)
+            elif before["t"] > after["t"]:
+                self.problem("store", f"the store's order of {after['lock']} contradicts its clock",
+                             before, after)
+
+    def close(self, op):
+        """A client that was killed does not end what it was doing."""
+        if op.fail or op.released or op.ok and op.lost and not op.release:
+            return
+        last = max(event["t"] for event in (op.invoke, op.ok, op.release) if event)
+        for kill in self.history.clients[op.who].kills:
+            if last <= kill["t"] + KILL_LAG_NS:
+                op.killed = kill
+                return
+
+
+# ---- Reading ----
+
+
+def read(path):
+    """The history in a file.  Raises Unreadable if there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return read_lines(file)
+    except OSError as error:
+        raise Unreadable(error.strerror) from error
+
+
+def numbered(lines):
+    """(number, line, what it says as JSON) of each; None if it is no JSON."""
+    number = 0
+    while chunk := list(itertools.islice(lines, CHUNK)):
+        for line, value in zip(chunk, parse(chunk)):
+            number += 1
+            yield number, line, value
+
+
+def parse(chunk):
+    """Many lines at once, which is quicker by far; if one of them is bad, one by one."""
+    try:
+        values = json.loads(f"[{','.join(chunk)}]")
+        if len(values) == len(chunk):
+            return values
+    except (ValueError, RecursionError):
+        pass
+    return [parse_one(line) for line in chunk]
+
+
+def parse_one(line):
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_event(value):
+    return (type(value) is dict and type(value.get("t")) is int and
+            type(value.get("event")) is str and type(value.get("who")) is str)
+
+
+def read_lines(lines):
+    events, torn, problems, garbage = [], [], [], 0
+    for number, line, event in numbered(lines):
+        if is_event(event):
+            event["line"] = number
+            events.append(event)
+        elif looks_torn(line):
+            torn.append((number, line))
+        elif line.strip():
+            garbage += 1
+            if garbage <= GARBAGE_LISTED_MAX:
+                problems.append(Problem("garbage", f"line {number} is no event: "
+                                        f"{line.strip()[:60]!r}"))
+    if garbage > GARBAGE_LISTED_MAX:
+        problems.append(Problem("garbage", f"{garbage} lines in all are no events"))
+    if not events:
+        raise Unreadable("there is no event in it")
+    last_lines = {}
+    for event in events:
+        last_lines[event["who"]] = event["line"]
+    events.sort(key=lambda event: event["t"])
+    history = History(events, problems)
+    forgive_torn(history, torn, last_lines)
+    return history
+
+
+def looks_torn(line):
+    """The beginning of an event: its writer was killed while it wrote."""
+    line, start = line.strip(), '{"t":'
+    return (line.startswith(start) or start.startswith(line)) and not line.endswith("}")
+
+
+def forgive_torn(history, torn, last_lines):
+    """One line torn for each killing of a client, as the last that it wrote, is as it must be."""
+    may_tear = {name: len(client.kills) for name, client in history.clients.items()
+                if client.kills}
+    for number, line in torn:
+        said = re.search(r'"who": *"([^"]*)"', line)
+        if said:
+            # With as many lives as kills, only the end of the last life is where it can be told.
+            name = said[1]
+            allowed = may_tear.get(name, 0) > 0 and (
+                may_tear[name] > 1 or history.clients[name].bye or
+                last_lines.get(name, 0) < number)
+        else:
+            name = next((name for name, left in may_tear.items() if left > 0), None)
+            allowed = name is not None
+        if allowed:
+            may_tear[name] -= 1
+            history.notices.append(f"line {number} is torn: its writer was killed")
+        else:
+            history.problems.append(Problem("torn", f"line {number} is torn, but "
+                                            f"{said[1] if said else 'its writer'} was not killed "
+                                            f"then: {line.strip()[:60]!r}"))

@@ -1,0 +1,486 @@
+"""What a history of a partition run must not contain, and when nothing can be concluded from it.
+
+Each rule is a function from a history to the violations that it finds, each with its evidence.
+Each check is a function that says why a history proves nothing, even if no rule is violated: an
+empty one violates none.  Both are in tables, so that a test can switch off one at a time and see
+that then somebody gets away with it.
+
+Knows nothing of which faults there were to be, or of what is expected to break.
+"""
+
+import bisect
+import collections
+import dataclasses
+
+from history import FOR_EVER, KILL_LAG_NS, NS_PER_MS, NS_PER_S, Problem, Timetable, span_ms
+
+# What a lock needs, besides a lease that runs out, until somebody has it when all is well again:
+# reconnecting (the library waits 2 s at most) and some attempts.
+PROGRESS_SLACK_MS = 2000
+
+# The library tells that a lease is lost a tenth of its ttl before the deadline, or at once when a
+# majority says that the key is gone.  What is told sooner than twice that is the latter.
+LOST_EARLY_PART = 5
+
+LISTED_MAX = 1000  # Violations of one rule that are listed; all are counted.
+
+
+@dataclasses.dataclass
+class Options:
+    bound_ms: int = None  # Until somebody must have a free lock; None: ttl and slack.
+    holds_min: int = None  # None: one for every second of the run.
+    off: frozenset = frozenset()  # Rules and checks that are left out: for tests of the judge.
+
+    def bound_ns(self, history):
+        bound_ms = self.bound_ms
+        if bound_ms is None:
+            bound_ms = history.begin["ttl_ms"] + PROGRESS_SLACK_MS
+        return bound_ms * NS_PER_MS
+
+    def least_holds(self, history):
+        if self.holds_min is None:
+            return max(2, int(history.begin["seconds"]))
+        return self.holds_min
+
+
+@dataclasses.dataclass
+class Violation:
+    rule: str
+    text: str
+    since: int  # When it happened; the two are the same if it was at one time.
+    until: int
+    events: list
+    ops: list = dataclasses.field(default_factory=list)
+    lock: str = ""
+
+
+@dataclasses.dataclass
+class Verdict:
+    violations: list
+    counts: collections.Counter
+    invalid: list  # Problems.
+    bound_ms: int
+
+    @property
+    def word(self):
+        if self.counts.total():
+            return "violated"
+        return "invalid" if self.invalid else "clean"
+
+
+def length(ns):
+    return f"{span_ms(ns)} ms"
+
+
+# ---- 1: nobody has a lock while another has it ----
+
+
+def overlap(history, _):
+    """A hold that begins while the lock is held; named is the hold that would last longest."""
+    for lock in history.locks:
+        first = None
+        for second in history.segments(lock):
+            if first and first.until > second.since and first.op is not second.op:
+                yield two_holds(history, lock, first, second)
+            if first is None or second.until > first.until:
+                first = second
+
+
+def two_holds(history, lock, first, second):
+    until = min(first.until, second.until)
+    text = (f"{lock}: {second.op.id} had it from {history.ms(second.since)} ms, and {first.op.id} "
+            f"until {history.ms(first.until)} ms (its {first.why}): both for "
+            f"{length(until - second.since)}")
+    releases = released_between(history, lock, first.since, second.since, (first.op, second.op))
+    text += meanwhile(releases)
+    return Violation("overlap", text, second.since, until,
+                     in_order(first.events + second.events + releases), [first.op, second.op],
+                     lock)
+
+
+def released_between(history, lock, since, until, but):
+    """The last few releases of others: one of them may have removed a key that was not its own."""
+    return sorted((op.release for op in history.locks[lock] if op.release and op not in but and
+                   since <= op.release["t"] <= until), key=lambda event: event["t"])[-3:]
+
+
+def meanwhile(releases):
+    if not releases:
+        return ""
+    return "; released meanwhile: " + ", ".join(event["id"] for event in releases)
+
+
+def in_order(events):
+    return sorted({id(event): event for event in events}.values(), key=lambda event: event["t"])
+
+
+# ---- 2: at the store the writes of a hold stand together ----
+
+
+def store_order(history, _):
+    for lock, writes in history.writes.items():
+        last_of, previous = {}, None
+        for write in writes:
+            own = last_of.get(write["id"])
+            if own and previous is not own:
+                yield Violation(
+                    "store-order", f"{lock}: {write['id']} wrote again (number {write['seq']}) "
+                    f"after {previous['id']} (number {previous['seq']}) had written since",
+                    own["t"], write["t"], [own, previous, write],
+                    [history.ops[write["id"]], history.ops[previous["id"]]], lock)
+            last_of[write["id"]] = previous = write
+
+
+# ---- 3: nobody claims what has run out ----
+
+
+def past_deadline(history, _):
+    for op in history.held():
+        deadline = op.ok.get("deadline")
+        if deadline is not None and deadline <= op.ok["t"]:
+            yield broken(history, op, "past-deadline", op.ok,
+                         f"got it {length(op.ok['t'] - deadline)} after its deadline")
+        op.segments()  # Finds the late ones.
+        for claim in op.late:
+            known = last_deadline(op, claim)
+            yield broken(history, op, "past-deadline", claim, f"claimed again "
+                         f"{length(claim['t'] - known)} after its deadline, until "
+                         f"{history.ms(claim['deadline'])} ms, which no renewal begun before it gives")
+        for claim in op.claims:
+            if claim.get("unfounded"):
+                yield broken(history, op, "past-deadline", claim, "has a later deadline, though "
+                             "nothing has made its lease longer")
+            most = claim["t"] + op.ttl_ns
+            if claim["deadline"] is not None and claim["deadline"] > most:
+                yield broken(history, op, "past-deadline", claim, "claims "
+                             f"{length(claim['deadline'] - most)} more than its ttl from then on")
+        for write in op.writes:
+            deadline = write.get("deadline")
+            if deadline is None:
+                deadline = last_deadline(op, write)
+            if write["t"] > deadline:
+                yield broken(history, op, "past-deadline", write, "writes, and the store takes "
+                             f"it {length(write['t'] - deadline)} after its deadline")
+
+
+def last_deadline(op, event):
+    """The latest deadline that it had claimed before an event."""
+    known = [claim["deadline"] for claim in op.claims if claim["t"] < event["t"]]
+    return FOR_EVER if None in known else max(known, default=op.ok["t"])
+
+
+def broken(history, op, rule, event, text):
+    events = [op.invoke] + [claim for claim in op.claims if claim["t"] < event["t"]][-2:]
+    ends = [end for end in (op.release, op.lost) if end and end["t"] <= event["t"]]
+    return Violation(rule, f"{op.lock}: {op.id} {text}", event["t"], event["t"],
+                     in_order(events + ends + [event]), [op], op.lock)
+
+
+# ---- 4: nobody claims what it has given up, or never had ----
+
+
+def back_from_dead(history, _):
+    for op in history.ops.values():
+        if op.ok is None:
+            for write in op.writes[:1]:
+                yield broken(history, op, "back-from-dead", write,
+                             "writes without having got the lock")
+            continue
+        stopped, end = op.stopped()
+        for claim in {id(claim): claim for claim in op.claims + op.writes}.values():
+            if claim["t"] > stopped:
+                yield broken(history, op, "back-from-dead", claim, f"{verb(claim)} "
+                             f"{length(claim['t'] - stopped)} after its {end['event']}")
+            elif claim["t"] < op.ok["t"]:
+                yield broken(history, op, "back-from-dead", claim, f"{verb(claim)} "
+                             f"{length(op.ok['t'] - claim['t'])} before it got the lock")
+
+
+def verb(claim):
+    return "writes" if claim["event"] == "write" else "claims it"
+
+
+# ---- 5: nobody's release removes another's key ----
+
+
+def foreign_release(history, _):
+    """The key of a hold is gone from a majority before its deadline.
+
+    A deadline is backed by keys on a majority that last longer, so at any time before it a
+    majority of masters without the key is impossible, unless somebody removed it (or a master
+    lost its memory, or its clock).  Told by: the holder itself, when it is told so in a renewal
+    or by its own release; and samples of what masters store.
+    """
+    for op in history.held():
+        if gone_early(op):
+            left = last_deadline(op, op.lost) - op.lost["t"]
+            yield removed(history, op, op.lost, f"was told that it is lost {length(left)} before "
+                          "its deadline: its key is gone")
+        elif op.released and not op.lost and op.released["result"] in ("LOST", "NOT_HELD"):
+            left = last_deadline(op, op.released) - op.released["t"]
+            if 0 < left < FOR_EVER // 2:
+                yield removed(history, op, op.released, "found its key gone when it released it "
+                              f"{length(left)} before its deadline")
+    yield from sampled(history)
+
+
+def gone_early(op):
+    if not op.lost or op.release and op.release["t"] < op.lost["t"]:
+        return False
+    deadline = last_deadline(op, op.lost)
+    return deadline != FOR_EVER and op.lost["t"] < deadline - op.ttl_ns // LOST_EARLY_PART
+
+
+def sampled(history):
+    """A sample began at "since" and ended at "t"; masters that did not answer have null in it."""
+    majority = len(history.masters) // 2 + 1
+    for sample in history.keys:
+        if sample["lock"] not in history.locks:
+            continue
+        began = sample.get("since", sample["t"])
+        for since, until, segment in history.timetable(sample["lock"]).during(began, began + 1):
+            token = segment.op.ok.get("token")
+            without = sorted(name for name, found in sample["tokens"].items()
+                             if found is not None and found != token)
+            if token and since <= began and sample["t"] < until and len(without) >= majority:
+                yield removed(history, segment.op, sample,
+                              f"holds it, but its key is not on {', '.join(without)}")
+
+
+def removed(history, op, event, text):
+    found = broken(history, op, "foreign-release", event, text)
+    releases = released_between(history, op.lock, op.ok["t"], event["t"], (op,))
+    found.text += meanwhile(releases)
+    found.events = in_order(found.events + releases)
+    return found
+
+
+# ---- 6: whatever was begun came to an end ----
+
+
+def no_end(history, _):
+    if history.end is None:
+        return  # The run was cut off, and everything with it; see Sorter.find_ends.
+    for op in history.ops.values():
+        if op.lost and op.lost.get("told") is False:
+            yield unended(op, "ran out, and lost was never called", [op.invoke, op.ok, op.lost])
+        if op.killed:
+            continue
+        if not op.ok and not op.fail:
+            yield unended(op, "was never answered", [op.invoke])
+        elif op.ok and not op.release and not op.lost:
+            yield unended(op, "was neither released nor lost", [op.invoke, op.ok])
+        elif op.release and not op.released:
+            yield unended(op, "was released, and that never ended", [op.invoke, op.ok, op.release])
+    for client in history.clients.values():
+        if client.last is None:
+            if not client.kills:
+                yield Violation("no-end", f"{client.name} was never heard of",
+                                history.begin["t"], history.begin["t"], [history.begin])
+        elif not client.bye and not any(client.last["t"] <= kill["t"] + KILL_LAG_NS
+                                        for kill in client.kills):
+            yield Violation("no-end", f"{client.name} fell silent: neither bye nor killed",
+                            client.last["t"], client.last["t"], [client.last])
+
+
+def unended(op, text, events):
+    return Violation("no-end", f"{op.lock}: {op.id} {text}", events[-1]["t"], events[-1]["t"],
+                     events, [op], op.lock)
+
+
+# ---- 7: when all is well, somebody gets what is free ----
+
+
+@dataclasses.dataclass
+class Wait:
+    """In a quiet phase: nobody has the lock, and somebody wants it, from `since` to `until`."""
+    lock: str
+    quiet: object
+    since: int
+    until: int
+    ended_by: object  # The operation that got it, None if none did.
+    late: list  # Attempts that were still without it when the bound had passed.
+
+    @property
+    def length(self):
+        return self.until - self.since
+
+
+def waits(history, bound_ns):
+    """Of each lock those that exceed the bound, and the longest."""
+    for lock, ops in history.locks.items():
+        longest = 0
+        tries = Timetable((op.invoke["t"], FOR_EVER if op.ended() is None else op.ended(), op)
+                          for op in ops)
+        gaps = sorted(free_times(history, lock), key=lambda gap: gap[0] - gap[1])
+        for since, until, quiet, ended_by in gaps:
+            if until - since <= min(longest, bound_ns):
+                break
+            wait = one_wait(lock, quiet, tries, since, until, ended_by, bound_ns)
+            if wait:
+                longest = max(longest, wait.length)
+                yield wait
+
+
+def free_times(history, lock):
+    """The parts of quiet phases in which nobody has the lock: (since, until, phase, who had it
+    then)."""
+    table = history.timetable(lock)
+    for quiet in history.quiets:
+        free = max(quiet.since, table.busy_until(quiet.since))
+        for since, until, segment in table.during(quiet.since, quiet.until):
+            if since > free:
+                yield free, since, quiet, segment.op
+            free = max(free, until)
+        if free < quiet.until:
+            yield free, quiet.until, quiet, None
+
+
+def one_wait(lock, quiet, tries, since, until, ended_by, bound_ns):
+    """None if nobody wanted it."""
+    there = tries.during(since, until)
+    if not there:
+        return None
+    wanted = max(since, min(begun for begun, _, _ in there))
+    bound = wanted + bound_ns
+    late = [op for begun, over, op in there if over > bound and until > bound and
+            (begun <= bound or op.fail and over <= until)]
+    return Wait(lock, quiet, wanted, until, ended_by, late)
+
+
+def no_progress(history, options):
+    bound_ns = options.bound_ns(history)
+    for wait in waits(history, bound_ns):
+        if wait.late:
+            op = wait.late[0]
+            events = [wait.quiet.event, op.invoke] + [event for event in (op.fail, op.ok) if event]
+            yield Violation(
+                "no-progress", f"{wait.lock}: all is well and nobody has it, but for "
+                f"{length(wait.length)} nobody gets it; {op.id} wants it "
+                f"(bound: {length(bound_ns)})",
+                wait.since, wait.until, in_order(events), [op], wait.lock)
+
+
+# ---- 8: a token names one hold ----
+
+
+def token_reused(history, _):
+    seen = {}
+    for op in sorted(history.held(), key=lambda op: op.ok["t"]):
+        token = op.ok.get("token")
+        if not token:
+            continue
+        if token in seen:
+            other = seen[token]
+            yield Violation("token-reused", f"{op.lock}: {op.id} has the token of {other.id}",
+                            other.ok["t"], op.ok["t"], [other.ok, op.ok], [other, op], op.lock)
+        seen[token] = op
+
+
+RULES = {
+    "overlap": overlap,
+    "store-order": store_order,
+    "past-deadline": past_deadline,
+    "back-from-dead": back_from_dead,
+    "foreign-release": foreign_release,
+    "no-end": no_end,
+    "no-progress": no_progress,
+    "token-reused": token_reused,
+}
+
+
+# ---- What makes a history worthless as a proof ----
+
+
+def few_holds(history, options):
+    least, holds = options.least_holds(history), len(history.held())
+    if holds < least:
+        yield f"{holds} holds, at least {least} are needed"
+
+
+def uncontended(history, options):
+    """Exclusion is not tested where nobody has what another had before."""
+    count, least = hand_overs(history), max(1, options.least_holds(history) // 10)
+    if count < least:
+        yield f"a lock went from one client to another {count} times, at least {least} are needed"
+
+
+def hand_overs(history):
+    count = 0
+    for lock in history.locks:
+        segments = history.segments(lock)
+        count += sum(one.op.who != other.op.who for one, other in zip(segments, segments[1:]))
+    return count
+
+
+def few_writes(history, options):
+    """Nor is it at the resource, where hardly anybody used it."""
+    count = sum(bool(op.writes) for op in history.ops.values())
+    least = max(1, options.least_holds(history) // 10)
+    if count < least:
+        yield f"{count} holds wrote to the store, at least {least} are needed"
+
+
+def wrong_clock(history, _):
+    """Times that are no nanoseconds make the run too short, or too long."""
+    span_s = (history.last_t() - history.begin["t"]) / 1e9
+    seconds = history.begin["seconds"]
+    if history.end and not 0.9 * seconds <= span_s <= 20 * seconds + 600:
+        yield f"it was to last {seconds} s, and lasted {span_s:g} s by its own clock"
+
+
+def no_quiet(history, options):
+    """Progress is to be shown after faults, too."""
+    oks = sorted(op.ok["t"] for op in history.held())
+    first_fault = min((fault.since for fault in history.faults), default=0)
+    shown = [quiet for quiet in history.quiets if quiet.since > first_fault and
+             bisect.bisect_left(oks, quiet.until) > bisect.bisect_left(oks, quiet.since)]
+    if not history.quiets:
+        yield "there was no quiet phase, so progress was not demanded"
+    elif not shown:
+        yield "in no quiet phase after a fault anybody got a lock"
+    for quiet in history.quiets:
+        if quiet.until - quiet.since > options.bound_ns(history) and \
+                not any(history.timetable(lock).during(quiet.since, quiet.until)
+                        for lock in history.locks):
+            yield (f"in the quiet phase at {history.ms(quiet.since)} ms nobody had a lock, though "
+                   "it lasted longer than the bound")
+
+
+def no_faults(history, _):
+    if history.begin.get("nemesis") and not history.faults:
+        yield "there were to be faults, and there was none"
+    faulty = history.under_fault()
+    tries = sorted(op.invoke["t"] for op in history.ops.values())
+    tried = any(bisect.bisect_left(tries, until) > bisect.bisect_left(tries, since)
+                for since, until in faulty)
+    if not tried and sum(until - since for since, until in faulty) > NS_PER_S:
+        yield "while something was wrong, nobody tried to lock"
+
+
+CHECKS = {
+    "few-holds": few_holds,
+    "uncontended": uncontended,
+    "few-writes": few_writes,
+    "wrong-clock": wrong_clock,
+    "no-quiet": no_quiet,
+    "no-faults": no_faults,
+}
+
+
+def judge(history, options=None):
+    options = options or Options()
+    violations, counts = [], collections.Counter()
+    for name, rule in RULES.items():
+        if name in options.off:
+            continue
+        for violation in rule(history, options):
+            counts[name] += 1
+            if counts[name] <= LISTED_MAX:
+                violations.append(violation)
+    invalid = [problem for problem in history.problems if problem.kind not in options.off]
+    for name, check in CHECKS.items():
+        if name not in options.off:
+            invalid += [Problem(name, text) for text in check(history, options)]
+    violations.sort(key=lambda violation: violation.since)
+    return Verdict(violations, counts, invalid, options.bound_ns(history) // NS_PER_MS)

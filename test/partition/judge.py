@@ -145,7 +145,7 @@ def past_deadline(history, _):
             known = last_deadline(op, claim)
             yield broken(history, op, "past-deadline", claim, f"claimed again "
                          f"{length(claim['t'] - known)} after its deadline, until "
-                         f"{history.ms(claim['deadline'])} ms, which no renewal begun before it gives")
+                         f"{history.ms(claim['deadline'])} ms, which no renewal before it gives")
         for claim in op.claims:
             if claim.get("unfounded"):
                 yield broken(history, op, "past-deadline", claim, "has a later deadline, though "

@@ -67,7 +67,7 @@ static uint32_t attempt(struct worker *worker)
     status = redlock_lock(holder->rl, hold.lock, &opts, &lease);
     if (status != REDLOCK_OK) {
         hold_failed(&hold, status);
-        return dice_range(&worker->dice, 10, 100);
+        return dice_range(&worker->dice, HOLD_AFTER_FAIL_MIN_MS, HOLD_AFTER_FAIL_MAX_MS);
     }
     if (hold_begin(&hold, lease))
         end(&hold, work_until_it_ends(&hold));

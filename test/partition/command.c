@@ -15,6 +15,8 @@
 
 #include "partition/holder.h"
 
+#define WRITES_PERMILLE 250 /* Of steps, which take 10 ms or so. */
+
 struct command {
     int fd, ttl_ms, hold_ms, stubborn;
     struct dice dice;
@@ -90,7 +92,8 @@ static void work(struct command *command)
             say(command, COMMAND_ENDS, now);
             return;
         }
-        say(command, dice_chance(&command->dice, 400) ? COMMAND_WRITES : COMMAND_STEPS, now);
+        say(command, dice_chance(&command->dice, WRITES_PERMILLE) ? COMMAND_WRITES : COMMAND_STEPS,
+            now);
         tool_nap_ms(dice_range(&command->dice, 1, nap_max_ms));
     }
 }

@@ -224,10 +224,15 @@ void hold_releases(struct hold *hold)
                 hold->id);
 }
 
-void hold_released(struct hold *hold, int status)
+void hold_released_as(struct hold *hold, const char *result)
 {
     record_line(&hold->worker->holder->record, tool_now_ns(), "released",
-                ",\"id\":\"%s\",\"result\":\"%s\"", hold->id, hold_word(status));
+                ",\"id\":\"%s\",\"result\":\"%s\"", hold->id, result);
+}
+
+void hold_released(struct hold *hold, int status)
+{
+    hold_released_as(hold, hold_word(status));
 }
 
 bool hold_was_told(struct hold *hold)

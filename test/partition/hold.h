@@ -19,6 +19,11 @@
 #include "partition/holder.h"
 #include "redlock/redlock.h"
 
+/* Before the next attempt when one has failed.  Histories consist of failures
+ * otherwise; who waits within the library tries more often. */
+#define HOLD_AFTER_FAIL_MIN_MS 20
+#define HOLD_AFTER_FAIL_MAX_MS 400
+
 struct hold {
     struct worker *worker;
     struct redlock *rl;
@@ -69,6 +74,7 @@ uint32_t hold_nap_ms(struct hold *hold);
 /* Before unlock is called, and after. */
 void hold_releases(struct hold *hold);
 void hold_released(struct hold *hold, int status);
+void hold_released_as(struct hold *hold, const char *result);
 
 bool hold_was_told(struct hold *hold);
 void hold_lost(struct hold *hold);

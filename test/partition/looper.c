@@ -62,6 +62,11 @@ static void idle(struct slot *slot, uint32_t for_ms)
     set_timer(slot, for_ms);
 }
 
+static void idle_after_fail(struct slot *slot)
+{
+    idle(slot, dice_range(&slot->worker->dice, HOLD_AFTER_FAIL_MIN_MS, HOLD_AFTER_FAIL_MAX_MS));
+}
+
 /* ---- Ending ---- */
 
 static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
@@ -147,7 +152,7 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
     slot->extending = false;
     if (status != REDLOCK_OK) {
         hold_failed(&slot->hold, status);
-        idle(slot, dice_range(&slot->worker->dice, 10, 100));
+        idle_after_fail(slot);
     } else if (hold_begin(&slot->hold, lease)) {
         slot->state = SLOT_HOLDING;
         work(slot);
@@ -168,7 +173,7 @@ static void attempt(struct slot *slot)
                                 &slot->hold.lease);
     if (status != REDLOCK_OK) {
         hold_failed(&slot->hold, status);
-        idle(slot, 100);
+        idle_after_fail(slot);
         return;
     }
     slot->state = SLOT_LOCKING;
@@ -181,7 +186,7 @@ static void call_off(struct slot *slot)
 {
     redlock_cancel(slot->hold.lease);
     hold_failed_as(&slot->hold, "CANCELLED");
-    idle(slot, dice_range(&slot->worker->dice, 10, 100));
+    idle_after_fail(slot);
 }
 
 /* ---- The loop ---- */

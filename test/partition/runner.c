@@ -239,14 +239,19 @@ static void tell_failed(struct run *run, int code, const char *said)
     }
 }
 
+/* A stubborn command may end by itself after `redlock` has told it to: then the
+ * lock is lost to `redlock`, whatever masters say. */
 static void tell_released(struct run *run, int code, const char *said)
 {
     bool unconfirmed = strstr(said, "may be held for") != NULL;
+    bool not_held = strstr(said, "was lost while the command ran") != NULL;
 
     if (code == 0)
         hold_released(&run->hold, unconfirmed ? REDLOCK_UNREACHABLE : REDLOCK_OK);
+    else if (code == EXIT_LOST)
+        hold_released_as(&run->hold, not_held ? hold_word(REDLOCK_LOST) : "TOLD");
     else
-        hold_released(&run->hold, code == EXIT_LOST ? REDLOCK_LOST : REDLOCK_E_SYSTEM);
+        hold_released_as(&run->hold, "E_COMMAND");
 }
 
 static void conclude(struct run *run, int code)

@@ -12,6 +12,7 @@ import unittest
 
 BOUND_S = 60  # For anything that takes a moment; a hang, and nothing else, takes longer.
 SKIPPED = 77
+NEVER_NS = 1 << 62
 
 programs = {}  # By name: those that the command line gave.
 

@@ -54,6 +54,7 @@ static const char usage_text[] =
     "  redlock extend [--ttl 10s] NAME TOKEN\n"
     "  redlock unlock NAME TOKEN\n"
     "  redlock status [NAME]\n"
+    "  redlock doctor [NAME]\n"
     "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n";
 
 static const char shared_text[] =

@@ -26,6 +26,7 @@ enum cli_exit {
     CLI_INTERNAL = 70,    /* EX_SOFTWARE: memory, fork, output. */
     CLI_HELD = 75,        /* EX_TEMPFAIL: another owner has the lock. */
     CLI_LOST = 76,        /* The lock is not held (any more). */
+    CLI_CHANGE = 78,      /* EX_CONFIG: the masters are not set up as they should be. */
     CLI_NOT_EXECUTABLE = 126,
     CLI_NOT_FOUND = 127,
     CLI_SIGNAL = 128, /* Plus the number of the signal. */
@@ -50,7 +51,8 @@ struct cli_command {
     const char *help;                                   /* Lines about its own options. */
 };
 
-extern const struct cli_command cli_bench, cli_extend, cli_lock, cli_run, cli_status, cli_unlock;
+extern const struct cli_command cli_bench, cli_doctor, cli_extend, cli_lock, cli_run, cli_status,
+    cli_unlock;
 
 /* ---- The command line ---- */
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct cli_command *const commands[] = {&cli_bench, &cli_extend, &cli_lock,
-                                                     &cli_run,   &cli_status, &cli_unlock};
+static const struct cli_command *const commands[] = {
+    &cli_bench, &cli_doctor, &cli_extend, &cli_lock, &cli_run, &cli_status, &cli_unlock};
 
 /* A program may be started without them, and the next socket would then be,
  * say, standard error.  Closed again in what `run` starts. */
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 
     (void)cli_getopt(&cli, argc, argv, true, NULL);
     if (optind >= argc)
-        cli_usage_error(&cli, "no command: bench, extend, lock, run, status, or unlock");
+        cli_usage_error(&cli, "no command: bench, doctor, extend, lock, run, status, or unlock");
     cli.command = find_command(argv[optind]);
     if (cli.command == NULL)
         cli_usage_error(&cli, "no such command: %s", cli_show_argument(argv[optind], shown));

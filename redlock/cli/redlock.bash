@@ -4,7 +4,7 @@
 # when it is needed, and sourced by hand.  It completes no names of locks: those
 # are only known to masters, and a key pressed must not talk to them.
 
-_redlock_commands="bench extend lock run status unlock"
+_redlock_commands="bench doctor extend lock run status unlock"
 _redlock_options="--connect-timeout --help --json --masters --masters-file --max-ttl
     --reply-timeout --verbose --version"
 

@@ -1,0 +1,356 @@
+/*
+ * doctor.c - `redlock doctor`: what to change about the masters.
+ *
+ * Each master is examined in a thread of its own, so that those that hang take
+ * no longer together than one; then they are compared with each other.
+ */
+#include "redlock/cli/cli.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ev.h>
+#include <sodium.h>
+
+#include "redlock/cli/exam.h"
+#include "redlock/client.h"
+#include "redlock/error.h"
+#include "redlock/uri.h"
+
+#define CLOCK_MAX_US 500000 /* NTP keeps clocks far closer; no other source. */
+#define KEY_MAX (REDLOCK_NAME_MAX + 40)
+#define QUOTED_MAX (4 * EXAM_TEXT_MAX + 1)
+
+struct doctor {
+    struct cli *cli;
+    struct redlock *rl; /* For its list of masters; it is never connected. */
+    unsigned masters, answering, voting, changes;
+    struct exam all; /* For what is found about all of them together. */
+    struct exam exams[REDLOCK_MASTERS_MAX];
+};
+
+static unsigned majority(const struct doctor *doctor)
+{
+    return doctor->masters / 2 + 1;
+}
+
+/* ---- Examining ---- */
+
+static void *run_exam(void *arg)
+{
+    exam_master(arg);
+    return NULL;
+}
+
+static void examine_all(struct doctor *doctor, const char *key)
+{
+    pthread_t threads[REDLOCK_MASTERS_MAX];
+    bool started[REDLOCK_MASTERS_MAX];
+
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        struct exam *exam = &doctor->exams[m];
+
+        exam->uri = &doctor->rl->options.masters[m];
+        exam->connect_timeout_ms = doctor->cli->connect_timeout_ms;
+        exam->reply_timeout_ms = doctor->cli->reply_timeout_ms;
+        exam->key = key;
+        started[m] = pthread_create(&threads[m], NULL, run_exam, exam) == 0;
+        if (!started[m])
+            exam_master(exam); /* Then one after the other. */
+    }
+    for (unsigned m = 0; m < doctor->masters; m++)
+        if (started[m])
+            (void)pthread_join(threads[m], NULL);
+}
+
+/* A name that is nobody's, and begins as the names of the locks that are to be. */
+static const char *make_key(const char *name, char key[KEY_MAX])
+{
+    unsigned char random[8];
+    char hex[2 * sizeof random + 1];
+
+    randombytes_buf(random, sizeof random);
+    (void)sodium_bin2hex(hex, sizeof hex, random, sizeof random);
+    (void)snprintf(key, KEY_MAX, "%sredlock-doctor:%s", name, hex);
+    return key;
+}
+
+/* ---- Comparing ---- */
+
+static void look_at_number(struct doctor *doctor)
+{
+    unsigned n = doctor->masters;
+
+    if (n < 3)
+        exam_find(&doctor->all, "number", "use 3, or better 5",
+                  "%u of them, so that no lock survives the loss of one", n);
+    else if (n % 2 == 0)
+        exam_find(&doctor->all, "number", "take one away, or add one",
+                  "%u, an even number, survive the loss of no more than %u do", n, n - 1);
+}
+
+/* The first of those that are one server has the vote. */
+static void look_for_twins(struct doctor *doctor)
+{
+    for (unsigned m = 1; m < doctor->masters; m++) {
+        struct exam *exam = &doctor->exams[m];
+
+        for (unsigned k = 0; k < m; k++) {
+            if (!handshake_is_same(&exam->info, &doctor->exams[k].info))
+                continue;
+            exam->votes = false;
+            exam_find(exam, "same_server",
+                      "give the address of another server, or take it off the list",
+                      "is the same server as master %u (%s)", k + 1, doctor->exams[k].uri->name);
+            break;
+        }
+    }
+}
+
+/* How far a clock is from ours, at the least; > 0: it is ahead. */
+static int64_t least_offset_us(const struct exam *exam)
+{
+    int64_t size_us = llabs(exam->offset_us) - exam->error_us;
+
+    if (!exam->has_clock || size_us <= 0)
+        return 0;
+    return exam->offset_us > 0 ? size_us : -size_us;
+}
+
+static void look_at_clock(struct exam *exam)
+{
+    if (llabs(least_offset_us(exam)) > CLOCK_MAX_US)
+        exam_find(exam, "clock", "set its clock, and keep it set (chronyd, ntpd)",
+                  "its clock is %.3f s %s ours, give or take %.1f ms",
+                  (double)llabs(exam->offset_us) / 1e6, exam->offset_us > 0 ? "ahead of" : "behind",
+                  (double)exam->error_us / 1e3);
+}
+
+/* Where most are ahead of ours, or behind it, it is ours that is wrong. */
+static void look_at_clocks(struct doctor *doctor)
+{
+    unsigned ahead = 0, behind = 0, off;
+
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        ahead += least_offset_us(&doctor->exams[m]) > CLOCK_MAX_US;
+        behind += least_offset_us(&doctor->exams[m]) < -CLOCK_MAX_US;
+    }
+    off = ahead > behind ? ahead : behind;
+    if (off >= majority(doctor) && off > 1) {
+        exam_find(
+            &doctor->all, "clock",
+            "set the clock of this machine, or all of theirs, and keep them set (chronyd, ntpd)",
+            "the clocks of %u are %s ours by more than %d ms", off,
+            ahead > behind ? "ahead of" : "behind", CLOCK_MAX_US / 1000);
+        return;
+    }
+    for (unsigned m = 0; m < doctor->masters; m++)
+        look_at_clock(&doctor->exams[m]);
+}
+
+static void compare(struct doctor *doctor)
+{
+    look_at_number(doctor);
+    look_for_twins(doctor);
+    look_at_clocks(doctor);
+    doctor->changes = exam_changes(&doctor->all);
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        doctor->answering += doctor->exams[m].answers;
+        doctor->voting += doctor->exams[m].answers && doctor->exams[m].votes;
+        doctor->changes += exam_changes(&doctor->exams[m]);
+    }
+}
+
+/* ---- Printing, for people ---- */
+
+static void print_quoted(const char *text)
+{
+    char quoted[QUOTED_MAX];
+
+    (void)printf("%s", error_quote(text, strlen(text), quoted, sizeof quoted));
+}
+
+static void print_findings(const struct exam *exam, const char *who)
+{
+    for (unsigned i = 0; i < exam->findings_len; i++) {
+        const struct exam_finding *finding = &exam->findings[i];
+
+        (void)printf("%s: ", who);
+        print_quoted(finding->text);
+        (void)printf("%s", finding->change[0] != 0 ? ": " : " (nothing to change)");
+        print_quoted(finding->change);
+        (void)printf("\n");
+    }
+}
+
+static void print_good(const struct exam *exam, const char *who)
+{
+    (void)printf("%s: good: version %s, appendfsync ", who, exam->info.version);
+    print_quoted(exam->fsync);
+    (void)printf(", clock %+.1f ms from ours give or take %.1f ms, up %.1f h\n",
+                 (double)exam->offset_us / 1e3, (double)exam->error_us / 1e3,
+                 (double)exam->info.uptime_s / 3600);
+}
+
+static void print_text(const struct doctor *doctor)
+{
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        const struct exam *exam = &doctor->exams[m];
+        char who[URI_HOST_MAX + 64];
+
+        (void)snprintf(who, sizeof who, "master %u (%s)", m + 1, exam->uri->name);
+        if (exam_changes(exam) == 0)
+            print_good(exam, who);
+        print_findings(exam, who);
+    }
+    print_findings(&doctor->all, "masters");
+    (void)printf("%u of %u masters answer, %u may vote, %s: ", doctor->answering, doctor->masters,
+                 doctor->voting, doctor->voting >= majority(doctor) ? "a majority" : "NO MAJORITY");
+    if (doctor->changes == 0)
+        (void)printf("all is well\n");
+    else
+        (void)printf("%u %s to change\n", doctor->changes,
+                     doctor->changes == 1 ? "thing" : "things");
+}
+
+/* ---- Printing, for programs ---- */
+
+static void print_json_text(const char *key, const char *text)
+{
+    (void)printf("\"%s\":", key);
+    if (text != NULL)
+        cli_json_string(stdout, text);
+    else
+        (void)printf("null");
+}
+
+static const char *known(const char *text)
+{
+    return text[0] != 0 && strcmp(text, "?") != 0 ? text : NULL;
+}
+
+static void print_json_findings(const struct exam *exam)
+{
+    (void)printf("\"findings\":[");
+    for (unsigned i = 0; i < exam->findings_len; i++) {
+        const struct exam_finding *finding = &exam->findings[i];
+
+        (void)printf("%s{", i > 0 ? "," : "");
+        print_json_text("name", finding->name);
+        (void)printf(",");
+        print_json_text("text", finding->text);
+        (void)printf(",");
+        print_json_text("change", finding->change[0] != 0 ? finding->change : NULL);
+        (void)printf("}");
+    }
+    (void)printf("]");
+}
+
+static void print_json_master(const struct exam *exam, unsigned number)
+{
+    (void)printf("{\"number\":%u,", number);
+    print_json_text("endpoint", exam->uri->name);
+    (void)printf(",\"answers\":%s,\"votes\":%s,\"good\":%s,", exam->answers ? "true" : "false",
+                 exam->answers && exam->votes ? "true" : "false",
+                 exam_changes(exam) == 0 ? "true" : "false");
+    if (exam->answers) {
+        print_json_text("version", known(exam->info.version));
+        (void)printf(",");
+        print_json_text("role", known(exam->info.role));
+        (void)printf(",");
+        print_json_text("appendfsync", known(exam->fsync));
+        (void)printf(",");
+    }
+    if (exam->answers && handshake_is_informed(&exam->info))
+        (void)printf("\"uptime_s\":%llu,", (unsigned long long)exam->info.uptime_s);
+    if (exam->has_clock)
+        (void)printf("\"clock_offset_us\":%lld,\"clock_error_us\":%lld,",
+                     (long long)exam->offset_us, (long long)exam->error_us);
+    print_json_findings(exam);
+    (void)printf("}");
+}
+
+static void print_json(const struct doctor *doctor)
+{
+    (void)printf("{\"masters\":[");
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        (void)printf("%s", m > 0 ? "," : "");
+        print_json_master(&doctor->exams[m], m + 1);
+    }
+    (void)printf("],");
+    print_json_findings(&doctor->all);
+    (void)printf(",\"masters_answering\":%u,\"masters_voting\":%u,\"majority\":%s,\"changes\":%u,"
+                 "\"good\":%s}\n",
+                 doctor->answering, doctor->voting,
+                 doctor->voting >= majority(doctor) ? "true" : "false", doctor->changes,
+                 doctor->changes == 0 ? "true" : "false");
+}
+
+/* ---- The command ---- */
+
+static int exit_code(const struct doctor *doctor)
+{
+    if (doctor->answering < majority(doctor))
+        return CLI_UNREACHABLE;
+    return doctor->changes > 0 ? CLI_CHANGE : CLI_OK;
+}
+
+static int look_and_print(struct doctor *doctor, const char *name)
+{
+    char key[KEY_MAX];
+    int code;
+
+    doctor->masters = doctor->rl->options.masters_len;
+    examine_all(doctor, make_key(name, key));
+    compare(doctor);
+    if (doctor->cli->json)
+        print_json(doctor);
+    else
+        print_text(doctor);
+    code = cli_flush_output();
+    return code != CLI_OK ? code : exit_code(doctor);
+}
+
+static int doctor_main(struct cli *cli, int argc, char **argv)
+{
+    struct doctor *doctor = calloc(1, sizeof *doctor); /* 300 KB, for long texts. */
+    const char *name = "";
+    struct ev_loop *loop;
+    int code;
+
+    (void)cli_getopt(cli, argc, argv, false, NULL);
+    if (optind < argc) {
+        cli_need_arguments(cli, argc, argv, 1, "[NAME]");
+        name = argv[optind];
+        if (options_check_name(name) != REDLOCK_OK)
+            cli_usage_error(cli, "%s", redlock_errmsg(NULL));
+    }
+    loop = ev_loop_new(EVFLAG_AUTO);
+    if (doctor == NULL || loop == NULL) {
+        cli_say("out of memory");
+        return CLI_INTERNAL;
+    }
+    doctor->cli = cli;
+    code = cli_open(cli, loop, &doctor->rl);
+    if (code == CLI_OK)
+        code = look_and_print(doctor, name);
+    (void)redlock_close(doctor->rl);
+    ev_loop_destroy(loop);
+    free(doctor);
+    return code;
+}
+
+const struct cli_command cli_doctor = {
+    .name = "doctor",
+    .run = doctor_main,
+    .usage = "doctor [NAME]",
+    .help = "Look for all that is wrong with the masters, or risky, and print what to change,\n"
+            "one line each: whether they answer, are masters, and are not the same server\n"
+            "twice; whether they keep what they store, their eviction policy, version and\n"
+            "clock; whether each command that a lock needs is allowed, which is tried on a\n"
+            "name of its own that begins with NAME.\n"
+            "\n"
+            "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something is to be\n"
+            "changed.\n",
+};

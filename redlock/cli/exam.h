@@ -1,0 +1,57 @@
+/*
+ * exam.h - one master looked at closely, for `redlock doctor`.
+ *
+ * The library's links tell whether a master may vote, and drop it at the first
+ * reason why not.  Here it is asked for everything, by a connection of its own,
+ * one question after the other, so that one look finds all there is to change.
+ */
+#ifndef REDLOCK_EXAM_H
+#define REDLOCK_EXAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redlock/handshake.h"
+
+struct uri;
+
+enum {
+    EXAM_FINDINGS_MAX = 40, /* More than there are questions. */
+    EXAM_TEXT_MAX = 240
+};
+
+struct exam_finding {
+    const char *name;           /* Constant; for programs. */
+    char text[EXAM_TEXT_MAX];   /* What is the matter. */
+    char change[EXAM_TEXT_MAX]; /* What to do about it; "": it is worth knowing, no more. */
+};
+
+struct exam {
+    const struct uri *uri;
+    uint32_t connect_timeout_ms; /* To resolve, connect and greet; likewise for each answer. */
+    uint32_t reply_timeout_ms;   /* Of the locks that are to be. */
+    const char *key;             /* What is locked to try it; no lock of anybody's. */
+
+    bool answers; /* It let us in, and greeted; what follows is known only then. */
+    bool votes;   /* It may vote, as far as can be seen from it alone. */
+    struct master_info info;
+    char fsync[16]; /* appendfsync; "?": not known. */
+    bool has_clock;
+    int64_t offset_us; /* Its wall clock less ours, */
+    int64_t error_us;  /* give or take so much: half of the way there and back. */
+    struct exam_finding findings[EXAM_FINDINGS_MAX];
+    unsigned findings_len;
+};
+
+/* Look at the master: fill in all but the first four.  Takes a connect timeout
+ * for each answer at the most.  Any thread. */
+void exam_master(struct exam *exam);
+
+/* Note a finding; change is NULL where there is nothing to be done. */
+void exam_find(struct exam *exam, const char *name, const char *change, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* How many of the findings ask for a change. */
+unsigned exam_changes(const struct exam *exam);
+
+#endif /* REDLOCK_EXAM_H */

@@ -4,6 +4,7 @@ Its methods are the verbs of nemesis.py.  What is wrong with links is kept by fa
 hosts as a union, so faults may overlap in any way.
 """
 
+import fcntl
 import os
 import pathlib
 import shutil
@@ -52,14 +53,17 @@ def socket_folder(pid):
 
 
 def remove_leftovers():
-    """Of runs that are gone; returns what was found."""
-    left = hosts.remove_leftovers()
-    for folder in SOCKETS.glob("redlock-partition-*"):
-        pid = folder.name.rpartition("-")[2]
-        if pid.isdigit() and not hosts.exists(int(pid)):
-            shutil.rmtree(folder)
-            left.append(str(folder))
-    return left
+    """Of runs that are gone.  One at a time, or two that begin together trip over each other."""
+    lock = os.open(SOCKETS, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        hosts.remove_leftovers()
+        for folder in SOCKETS.glob("redlock-partition-*"):
+            pid = folder.name.rpartition("-")[2]
+            if pid.isdigit() and not hosts.exists(int(pid)):
+                shutil.rmtree(folder)
+    finally:
+        os.close(lock)
 
 
 class Ensemble:
@@ -143,7 +147,10 @@ class Ensemble:
 
 
 class Cluster:
-    """A context.  Within it all of it runs; after it nothing is left but files."""
+    """A context.  Within it all of it is there; after it nothing is left but files.
+
+    The ensemble is started by whoever has begun a history.
+    """
 
     def __init__(self, programs, names_of_masters, names_of_clients, folder):
         self.programs = programs
@@ -183,7 +190,6 @@ class Cluster:
         endpoints = [f"{master.address}:{masters.PORT}" for master in self.masters]
         self.ensemble = Ensemble(self.programs, self.names_of_clients, endpoints, self.folder,
                                  self.sockets, self.command)
-        self.ensemble.start()
 
     def command(self, host, argv):
         return self.hosts.command(host or "hub", argv)

@@ -43,7 +43,7 @@ FIELDS = {name: tuple(fields.items()) for name, fields in {
     "fault": {"kind": str},
     "healed": {"id": int},
     "quiet": {},
-    "keys": {"lock": str, "tokens": dict},
+    "keys": {"lock": str, "since": int, "tokens": dict},
 }.items()}
 
 
@@ -231,6 +231,7 @@ class History:
         self.keys = []
         self.notices = []
         self._timetables = {}
+        self._releases = {}
         Sorter(self).sort()
 
     def ms(self, t):
@@ -262,6 +263,13 @@ class History:
             self._timetables[lock] = Timetable(
                 (segment.since, segment.until, segment) for segment in self.segments(lock))
         return self._timetables[lock]
+
+    def releases(self, lock):
+        """The release events of a lock, by time."""
+        if lock not in self._releases:
+            self._releases[lock] = sorted((op.release for op in self.locks[lock] if op.release),
+                                          key=lambda event: event["t"])
+        return self._releases[lock]
 
     def last_t(self):
         return self.end["t"] if self.end else self.events[-1]["t"]

@@ -22,7 +22,11 @@ PROGRESS_SLACK_MS = 2000
 # majority says that the key is gone.  What is told sooner than twice that is the latter.
 LOST_EARLY_PART = 5
 
-LISTED_MAX = 1000  # Violations of one rule that are listed; all are counted.
+# A master's clock may be too fast by one part in so many: as the library allows for (drift_ppm).
+CLOCK_PART = 100
+
+SUSPECTS_MAX = 3  # Releases that are told of as what may have removed a key.
+LISTED_MAX = 100  # Violations of one rule that are listed; all are counted.
 
 
 @dataclasses.dataclass
@@ -100,8 +104,14 @@ def two_holds(history, lock, first, second):
 
 def released_between(history, lock, since, until, but):
     """The last few releases of others: one of them may have removed a key that was not its own."""
-    return sorted((op.release for op in history.locks[lock] if op.release and op not in but and
-                   since <= op.release["t"] <= until), key=lambda event: event["t"])[-3:]
+    releases = history.releases(lock)
+    found, names = [], [op.id for op in but]
+    i = bisect.bisect_right(releases, until, key=lambda event: event["t"])
+    while i and releases[i - 1]["t"] >= since and len(found) < SUSPECTS_MAX:
+        i -= 1
+        if releases[i]["id"] not in names:
+            found.append(releases[i])
+    return found[::-1]
 
 
 def meanwhile(releases):
@@ -118,11 +128,13 @@ def in_order(events):
 
 
 def store_order(history, _):
+    """Told once for every two that come between each other, however often they do."""
     for lock, writes in history.writes.items():
-        last_of, previous = {}, None
+        last_of, previous, told = {}, None, set()
         for write in writes:
             own = last_of.get(write["id"])
-            if own and previous is not own:
+            if own and previous is not own and (write["id"], previous["id"]) not in told:
+                told.add((write["id"], previous["id"]))
                 yield Violation(
                     "store-order", f"{lock}: {write['id']} wrote again (number {write['seq']}) "
                     f"after {previous['id']} (number {previous['seq']}) had written since",
@@ -161,6 +173,49 @@ def past_deadline(history, _):
             if write["t"] > deadline:
                 yield broken(history, op, "past-deadline", write, "writes, and the store takes "
                              f"it {length(write['t'] - deadline)} after its deadline")
+    yield from unbacked(history, _)
+
+
+def unbacked(history, _):
+    """A deadline is claimed that a majority of masters does not keep the key for.
+
+    From samples that also tell how long each master will keep it, by its own clock ("left_ms");
+    that clock may be too fast by CLOCK_PART.
+    """
+    told = set()
+    for sample, op in holds_sampled(history):
+        claims = [claim["deadline"] for claim in op.claims if claim["t"] <= sample["since"]]
+        if None in claims or op.id in told or not isinstance(sample.get("left_ms"), dict):
+            continue
+        short = sorted(name for name, left_ms in sample["left_ms"].items() if left_ms is not None
+                       and sample["t"] + kept_at_most(left_ms) < max(claims))
+        if len(short) >= majority(history):
+            told.add(op.id)
+            yield broken(history, op, "past-deadline", sample,
+                         f"claims it until {history.ms(max(claims))} ms, but {', '.join(short)} "
+                         "will not keep its key so long")
+
+
+def kept_at_most(left_ms):
+    return (left_ms + 1) * NS_PER_MS * (CLOCK_PART + 1) // CLOCK_PART
+
+
+def majority(history):
+    return len(history.masters) // 2 + 1
+
+
+def holds_sampled(history):
+    """Each sample of a lock with the operation that had it for all of the time it took, if any.
+
+    A sample began at "since" and ended at "t".
+    """
+    for sample in history.keys:
+        if sample["lock"] not in history.locks:
+            continue
+        since, until = sample["since"], sample["t"]
+        for begun, over, segment in history.timetable(sample["lock"]).during(since, since + 1):
+            if begun <= since and until < over:
+                yield sample, segment.op
 
 
 def last_deadline(op, event):
@@ -170,10 +225,11 @@ def last_deadline(op, event):
 
 
 def broken(history, op, rule, event, text):
-    events = [op.invoke] + [claim for claim in op.claims if claim["t"] < event["t"]][-2:]
-    ends = [end for end in (op.release, op.lost) if end and end["t"] <= event["t"]]
+    told = [op.invoke, op.ok, op.release, op.lost]
+    told = [other for other in told if other and other["t"] <= event["t"]]
+    claims = [claim for claim in op.claims if claim["t"] < event["t"]][-2:]
     return Violation(rule, f"{op.lock}: {op.id} {text}", event["t"], event["t"],
-                     in_order(events + ends + [event]), [op], op.lock)
+                     in_order(told + claims + [event]), [op], op.lock)
 
 
 # ---- 4: nobody claims what it has given up, or never had ----
@@ -232,19 +288,19 @@ def gone_early(op):
 
 
 def sampled(history):
-    """A sample began at "since" and ended at "t"; masters that did not answer have null in it."""
-    majority = len(history.masters) // 2 + 1
-    for sample in history.keys:
-        if sample["lock"] not in history.locks:
-            continue
-        began = sample.get("since", sample["t"])
-        for since, until, segment in history.timetable(sample["lock"]).during(began, began + 1):
-            token = segment.op.ok.get("token")
-            without = sorted(name for name, found in sample["tokens"].items()
-                             if found is not None and found != token)
-            if token and since <= began and sample["t"] < until and len(without) >= majority:
-                yield removed(history, segment.op, sample,
-                              f"holds it, but its key is not on {', '.join(without)}")
+    """Masters that did not answer have null in a sample.
+
+    Told once for each hold, by the first sample that shows it.
+    """
+    told = set()
+    for sample, op in holds_sampled(history):
+        token = op.ok.get("token")
+        without = sorted(name for name, found in sample["tokens"].items()
+                         if found is not None and found != token)
+        if token and len(without) >= majority(history) and op.id not in told:
+            told.add(op.id)
+            yield removed(history, op, sample,
+                          f"holds it, but its key is not on {', '.join(without)}")
 
 
 def removed(history, op, event, text):

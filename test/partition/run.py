@@ -50,14 +50,11 @@ def lines_of(path):
             yield last, line.rstrip(b"\n") + b"\n"
 
 
-def merge(paths, output, until=None):
-    """One file by time; lines of one writer and one time stay in their order.
-
-    While writers are at work, only what happened before some time is all there.
-    """
+def merge(paths, output):
+    """One file by time; lines of one writer and one time stay in their order."""
     lines = []
     for path in paths:
-        lines += (pair for pair in lines_of(path) if until is None or pair[0] <= until)
+        lines += lines_of(path)
     lines.sort(key=lambda pair: pair[0])
     with open(output, "wb") as file:
         file.writelines(line for _, line in lines)
@@ -76,8 +73,8 @@ class Run:
         self.say = say
         self.began = time.monotonic()
 
-    def perform(self, storms, locks, enough):
-        """All but the history's begin and end.  enough() after a storm: there need be no more.
+    def perform(self, storms, locks):
+        """All but the history's begin and end.
 
         Returns what clients did not do as they should; the history is whole nevertheless.
         """
@@ -85,18 +82,16 @@ class Run:
         self.world.ensemble.start()
         with sampler.Sampler(self.world.masters, locks, self.history):
             try:
-                self.weather(storms, enough)
+                self.weather(storms)
             except clients.ClientError as error:
                 wrong.append(str(error))
             wrong += self.world.ensemble.end()
         return wrong
 
-    def weather(self, storms, enough):
+    def weather(self, storms):
         self.be_quiet()
         for storm in storms:
             self.take_steps(storm)
-            if enough():
-                return
             self.be_quiet()
 
     def take_steps(self, storm):

@@ -100,13 +100,22 @@ static void drop_extend(struct redlock_lease *lease)
     lease->ready_done = false;
 }
 
-/* The caller may free lost_arg when the call returns: wait for a lost that
- * runs.  The lease stays, as it is neither owned nor settled. */
-static void leave_lost(struct redlock_lease *lease)
+/*
+ * The caller may free lost_arg when the call returns: wait for a lost that
+ * runs.  The lease stays, as it is neither owned nor settled.  OK; or, if the
+ * client is closed meanwhile, E_STATE, and the call has been left.
+ */
+static int leave_lost(struct redlock_lease *lease)
 {
+    struct redlock *rl = lease->rl;
+
     lease->lost = NULL;
     while (lease->in_lost)
-        blocking_wait_change(lease->rl->blocking);
+        blocking_wait_change(rl->blocking);
+    if (rl->blocking == NULL || !rl->closing)
+        return REDLOCK_OK;
+    blocking_unlock(rl->blocking);
+    return error_set(REDLOCK_E_STATE, "the client was closed meanwhile");
 }
 
 /* ---- On the caller's loop ---- */
@@ -270,7 +279,9 @@ int redlock_unlock(struct redlock_lease *lease)
         return error_wrap(status, "release");
     drop_extend(lease);
     lease->owned = false;
-    leave_lost(lease);
+    status = leave_lost(lease);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "release");
     begin_wait(lease, &waiter);
     start(lease, LEASE_OP_UNLOCK, QUORUM_EV_RELEASE, 0);
     lease_reap(lease);
@@ -318,7 +329,9 @@ int redlock_detach(struct redlock_lease *lease)
         return error_set(REDLOCK_E_STATE, "detach: a call with the lease is under way");
     }
     lease->owned = false;
-    leave_lost(lease);
+    status = leave_lost(lease);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "detach");
     give_up(lease, &event);
     client_leave(rl);
     return REDLOCK_OK;

@@ -34,8 +34,10 @@ struct blocking {
     ev_async kick;
     pthread_mutex_t mutex;
     int cancel_state;               /* To go back to, of the thread that has the mutex. */
-    uint64_t calls;                 /* That had to wait, ever. */
-    unsigned waiting;               /* Calls under way. */
+    uint64_t calls;                 /* That had to wait, ever; others are no reason to
+                                     * leave the loop to callers. */
+    unsigned waiting;               /* Calls under way; */
+    unsigned watching;              /* and those that wait for a callback to return. */
     struct waiter *oldest, *newest; /* Of these. */
     struct waiter *woken;           /* To be let run when the mutex is given up. */
     bool served;                    /* Somebody runs the loop, or is about to; */
@@ -65,6 +67,10 @@ static void before_sleep(struct ev_loop *ev)
     struct blocking *blocking = ev_userdata(ev);
 
     blocking->asleep = true;
+    /* What is written last may break a link, and that end the call that waits. */
+    if (blocking->server != NULL ? blocking->server->is_done
+                                 : blocking->stopping || blocking->rl->ready != NULL)
+        blocking_kick(blocking);
     blocking_unlock(blocking);
 }
 
@@ -114,11 +120,15 @@ static bool wait_for(struct blocking *blocking, pthread_cond_t *cond, drift_span
 /* ---- Who runs the loop ---- */
 
 /* Whoever ran the loop stops.  The call that has waited longest goes on with it;
- * if there is none, the thread will, after a lull. */
+ * if there is none, the thread will, after a lull.  Nothing stays unwritten until
+ * then: a call that fails has sent its releases when it returns. */
 static void hand_over(struct blocking *blocking)
 {
-    struct waiter *next = blocking->oldest;
+    struct waiter *next;
 
+    client_flush(blocking->rl);
+    client_arm(blocking->rl);
+    next = blocking->oldest; /* A link that broke over it may have ended some. */
     blocking->server = next;
     blocking->served = next != NULL;
     if (next != NULL) {
@@ -272,8 +282,9 @@ void blocking_stop(struct blocking *blocking)
     blocking_lock(blocking);
     blocking->stopping = true;
     blocking_call_thread(blocking);
-    while (blocking->server != NULL) /* A call that has ended, but has not left the loop. */
-        blocking_wait_change(blocking);
+    /* Calls that have ended, but have not left the loop, or not heard of it. */
+    while (blocking->server != NULL || blocking->watching > 0)
+        (void)wait_for(blocking, &blocking->idle, DRIFT_NEVER);
     blocking_unlock(blocking);
     (void)pthread_join(blocking->thread, NULL);
     blocking->started = false;
@@ -334,7 +345,11 @@ void blocking_unlock(struct blocking *blocking)
 
 void blocking_wait_change(struct blocking *blocking)
 {
+    blocking->watching++;
     (void)wait_for(blocking, &blocking->idle, DRIFT_NEVER);
+    blocking->watching--;
+    if (blocking->stopping)
+        blocking_idle(blocking);
 }
 
 bool blocking_is_self(const struct blocking *blocking)
@@ -357,7 +372,6 @@ void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter)
         blocking->oldest = waiter;
     blocking->newest = waiter;
     blocking->waiting++;
-    blocking->calls++;
 }
 
 static void unlist(struct blocking *blocking, struct waiter *waiter)
@@ -389,6 +403,7 @@ int blocking_wait(struct blocking *blocking, struct waiter *waiter)
 {
     int before = blocking->cancel_state;
 
+    blocking->calls += !waiter->is_done;
     if (waiter->is_done) {
         blocking_unlock(blocking);
     } else if (!blocking->served) {

@@ -218,7 +218,9 @@ static void cancel_all(struct redlock *rl)
 static void close_blocking(struct redlock *rl)
 {
     struct blocking *blocking = rl->blocking;
+    int before;
 
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* Half closed is no state. */
     blocking_lock(blocking);
     rl->closing = true;
     cancel_all(rl);
@@ -228,6 +230,7 @@ static void close_blocking(struct redlock *rl)
     blocking_stop(blocking);
     free_client(rl);
     blocking_free(blocking);
+    (void)pthread_setcancelstate(before, NULL);
 }
 
 /*

@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -33,6 +35,7 @@ struct blocking {
     struct ev_loop *ev;
     ev_async kick;
     pthread_mutex_t mutex;
+    atomic_uint entering;           /* Threads that are about to have it. */
     int cancel_state;               /* To go back to, of the thread that has the mutex. */
     uint64_t calls;                 /* That had to wait, ever; others are no reason to
                                      * leave the loop to callers. */
@@ -275,6 +278,19 @@ int blocking_start(struct blocking *blocking)
     return REDLOCK_OK;
 }
 
+/* Calls that began before the client closed, and find out when they have the mutex. */
+static void await_entering(struct blocking *blocking)
+{
+    bool some = true;
+
+    while (some) {
+        (void)sched_yield();
+        blocking_lock(blocking);
+        some = atomic_load(&blocking->entering) > 0;
+        blocking_unlock(blocking);
+    }
+}
+
 void blocking_stop(struct blocking *blocking)
 {
     if (!blocking->started)
@@ -288,6 +304,7 @@ void blocking_stop(struct blocking *blocking)
     blocking_unlock(blocking);
     (void)pthread_join(blocking->thread, NULL);
     blocking->started = false;
+    await_entering(blocking);
 }
 
 void blocking_free(struct blocking *blocking)
@@ -323,7 +340,9 @@ void blocking_lock(struct blocking *blocking)
     int before;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    atomic_fetch_add(&blocking->entering, 1);
     (void)pthread_mutex_lock(&blocking->mutex);
+    atomic_fetch_sub(&blocking->entering, 1);
     blocking->cancel_state = before;
 }
 

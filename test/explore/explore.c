@@ -93,27 +93,72 @@ struct row {
     uint32_t worlds;
 };
 
-static void *grow(void *p, size_t size)
+static void *check_memory(void *p)
 {
-    p = realloc(p, size);
-    if (p == NULL) {
-        fprintf(stderr, "explore: out of memory\n");
-        exit(2);
-    }
-    return p;
+    if (p != NULL)
+        return p;
+    fprintf(stderr, "explore: out of memory\n");
+    exit(2);
 }
 
 static void put(struct row *row, const struct world *world)
 {
     if (row->room - row->len < PACKED_MAX + sizeof(uint64_t)) {
-        row->room = row->room * 2 + 2 * PACKED_MAX;
-        row->bytes = grow(row->bytes, row->room);
+        row->room += row->room / 2 + 64 * PACKED_MAX;
+        row->bytes = check_memory(realloc(row->bytes, row->room));
     }
     row->len += pack(world, row->bytes + row->len);
     row->worlds++;
 }
 
 /* ---- Worlds, known again ---- */
+
+/* Hashes, at hash % room or after; 0: free. */
+struct set {
+    uint64_t *hashes;
+    size_t room, len;
+};
+
+static bool find(const struct set *set, uint64_t hash, size_t *ret_at)
+{
+    size_t at = hash & (set->room - 1);
+
+    while (set->hashes[at] != 0 && set->hashes[at] != hash)
+        at = (at + 1) & (set->room - 1);
+    *ret_at = at;
+    return set->hashes[at] == hash;
+}
+
+/* For so many more. */
+static void make_room(struct set *set, size_t more)
+{
+    struct set larger = {.room = set->room > 0 ? set->room * 2 : 1 << 16, .len = set->len};
+    size_t at;
+
+    if (set->len + more < set->room / 8 * 5)
+        return;
+    larger.hashes = check_memory(calloc(larger.room, sizeof(uint64_t)));
+    for (size_t i = 0; i < set->room; i++) {
+        if (set->hashes[i] == 0)
+            continue;
+        (void)find(&larger, set->hashes[i], &at); /* It is not there yet. */
+        larger.hashes[at] = set->hashes[i];
+    }
+    free(set->hashes);
+    *set = larger;
+}
+
+/* False: it is there already.  There must be room. */
+static bool set_add(struct set *set, uint64_t hash)
+{
+    size_t at;
+
+    if (find(set, hash, &at))
+        return false;
+    set->hashes[at] = hash;
+    set->len++;
+    return true;
+}
 
 /* How a world was first reached. */
 struct origin {
@@ -125,62 +170,44 @@ struct search {
     const struct scenario *scenario;
     const struct sought *sought;
     struct world first;
-    uint64_t *seen; /* Hashes, at hash % seen_room or after; 0: free. */
-    size_t seen_room;
-    struct origin *origins; /* By number. */
-    uint32_t worlds, worlds_room;
+    struct row here, next; /* Worlds after so many moves, and after one more. */
+    struct set seen;
+    struct set starts;      /* If they are counted. */
+    struct origin *origins; /* Of what was seen, by number. */
+    uint32_t origins_room;
     uint64_t moves;
     uint32_t parent; /* Of the move that is being tried, */
     struct move move;
     unsigned depth;
 };
 
-static bool see(uint64_t *seen, size_t room, uint64_t hash)
+/* For all that can come of one world. */
+static void make_all_room(struct search *search)
 {
-    size_t i = hash & (room - 1);
-
-    while (seen[i] != 0 && seen[i] != hash)
-        i = (i + 1) & (room - 1);
-    if (seen[i] == hash)
-        return false;
-    seen[i] = hash;
-    return true;
-}
-
-static void grow_seen(struct search *search)
-{
-    size_t room = search->seen_room ? search->seen_room * 2 : 1 << 16;
-    uint64_t *seen = calloc(room, sizeof *seen);
-
-    if (seen == NULL) {
-        fprintf(stderr, "explore: out of memory\n");
-        exit(2);
-    }
-    for (size_t i = 0; i < search->seen_room; i++)
-        if (search->seen[i] != 0)
-            (void)see(seen, room, search->seen[i]);
-    free(search->seen);
-    search->seen = seen;
-    search->seen_room = room;
-}
-
-static void grow_all(struct search *search)
-{
-    if (search->worlds + MOVES_MAX >= search->seen_room / 8 * 5)
-        grow_seen(search);
-    if (search->worlds + MOVES_MAX < search->worlds_room)
+    make_room(&search->seen, MOVES_MAX);
+    make_room(&search->starts, MOVES_MAX);
+    if (search->seen.len + MOVES_MAX < search->origins_room)
         return;
-    search->worlds_room = search->worlds_room * 2 + 1024;
-    search->origins = grow(search->origins, search->worlds_room * sizeof(struct origin));
+    search->origins_room += search->origins_room / 2 + 1024;
+    search->origins =
+        check_memory(realloc(search->origins, search->origins_room * sizeof(struct origin)));
 }
 
-/* False: it is known already. */
-static bool is_new(struct search *search, uint64_t hash)
+static size_t memory_of(const struct search *search)
 {
-    if (!see(search->seen, search->seen_room, hash))
-        return false;
-    search->origins[search->worlds++] = (struct origin){search->parent, search->move};
-    return true;
+    return (search->seen.room + search->starts.room) * sizeof(uint64_t) +
+           search->origins_room * sizeof(struct origin) + search->here.room + search->next.room;
+}
+
+/* Put it away, if it is new. */
+static void keep(struct search *search, const struct world *world, uint64_t hash)
+{
+    uint32_t number = (uint32_t)search->seen.len;
+
+    if (!set_add(&search->seen, hash))
+        return;
+    search->origins[number] = (struct origin){search->parent, search->move};
+    put(&search->next, world);
 }
 
 /* ---- A story ---- */
@@ -206,7 +233,7 @@ static void tell_story(const struct search *search)
     memcpy(&world, &search->first, sizeof world);
     for (uint32_t i = search->parent; i != 0; i = search->origins[i].parent)
         len++;
-    path = grow(NULL, (len + 1) * sizeof *path);
+    path = check_memory(malloc((len + 1) * sizeof *path));
     for (uint32_t i = search->parent, j = len; i != 0; i = search->origins[i].parent)
         path[--j] = i;
     for (unsigned i = 0; i < len; i++)
@@ -248,19 +275,27 @@ static int judge(struct search *search, const char *wrong)
     return is_expected ? EXPLORE_EXPECTED : EXPLORE_WRONG;
 }
 
+static uint64_t hash_of(struct search *search, const struct world *world)
+{
+    uint64_t hash = search->sought->plain ? model_hash_all(world) : model_hash(world);
+
+    __builtin_prefetch(&search->seen.hashes[hash & (search->seen.room - 1)]);
+    return hash;
+}
+
 /* All that comes of one world.  First of all the hashes, so that the memory where
  * they may be found is on its way when they are looked for. */
-static int explore_one(struct search *search, const struct world *world, struct row *next)
+static int explore_one(struct search *search, const struct world *world)
 {
     struct world after[MOVES_MAX];
     uint64_t hashes[MOVES_MAX];
     struct move moves[MOVES_MAX];
     size_t moves_len = model_moves(search->scenario, world, moves);
-    int status;
 
-    grow_all(search);
+    make_all_room(search);
     for (size_t i = 0; i < moves_len; i++) {
         const char *wrong;
+        int status;
 
         memcpy(&after[i], world, sizeof after[i]); /* Padding too. */
         search->move = moves[i];
@@ -269,45 +304,49 @@ static int explore_one(struct search *search, const struct world *world, struct 
         status = wrong != NULL ? judge(search, wrong) : EXPLORE_FINE;
         if (status != EXPLORE_FINE)
             return status;
-        hashes[i] = model_hash(&after[i]);
-        __builtin_prefetch(&search->seen[hashes[i] & (search->seen_room - 1)]);
+        hashes[i] = hash_of(search, &after[i]);
+        if (search->sought->starts && after[i].tick > world->tick)
+            (void)set_add(&search->starts, model_hash(&after[i]));
     }
     for (size_t i = 0; i < moves_len; i++) {
         search->move = moves[i];
-        if (is_new(search, hashes[i]))
-            put(next, &after[i]);
+        keep(search, &after[i], hashes[i]);
     }
-    return search->worlds > search->sought->worlds_max ? EXPLORE_CUT_SHORT : EXPLORE_FINE;
+    return memory_of(search) > search->sought->memory_max ? EXPLORE_CUT_SHORT : EXPLORE_FINE;
+}
+
+/* All that comes of the worlds that are here. */
+static int explore_row(struct search *search)
+{
+    int status = EXPLORE_FINE;
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < search->here.worlds && status == EXPLORE_FINE; i++) {
+        struct world world;
+
+        at += unpack(search->here.bytes + at, &search->first, &world);
+        status = explore_one(search, &world);
+        search->parent++;
+    }
+    return status;
 }
 
 static int search_all(struct search *search)
 {
-    struct row here = {.bytes = NULL}, next = {.bytes = NULL};
-    uint32_t number = 0;
     int status = EXPLORE_FINE;
 
     model_begin(search->scenario, &search->first);
-    grow_all(search);
-    (void)is_new(search, model_hash(&search->first));
-    put(&here, &search->first);
-    while (here.worlds > 0 && status == EXPLORE_FINE) {
-        size_t at = 0;
+    make_all_room(search);
+    keep(search, &search->first, hash_of(search, &search->first));
+    while (search->next.worlds > 0 && status == EXPLORE_FINE) {
+        struct row done = search->here;
 
+        search->here = search->next;
+        search->next = done;
+        search->next.len = search->next.worlds = 0;
         search->depth++;
-        for (uint32_t i = 0; i < here.worlds && status == EXPLORE_FINE; i++) {
-            struct world world;
-
-            at += unpack(here.bytes + at, &search->first, &world);
-            search->parent = number++;
-            status = explore_one(search, &world, &next);
-        }
-        struct row swap = here;
-        here = next;
-        next = swap;
-        next.len = next.worlds = 0;
+        status = explore_row(search);
     }
-    free(here.bytes);
-    free(next.bytes);
     return status;
 }
 
@@ -320,8 +359,11 @@ int explore(const struct scenario *scenario, const struct sought *sought, struct
     signal(SIGABRT, on_abort);
     status = search_all(&search);
     asserted = NULL;
-    *ret = (struct explored){search.worlds, search.moves, search.depth};
-    free(search.seen);
+    *ret = (struct explored){search.seen.len, search.starts.len, search.moves, search.depth};
+    free(search.here.bytes);
+    free(search.next.bytes);
+    free(search.seen.hashes);
+    free(search.starts.hashes);
     free(search.origins);
     return status;
 }

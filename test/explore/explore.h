@@ -14,7 +14,7 @@
 #include "explore/model.h"
 
 struct explored {
-    uint32_t worlds;
+    size_t worlds, starts;
     uint64_t moves;
     unsigned depth;
 };
@@ -23,13 +23,15 @@ enum {
     EXPLORE_FINE,
     EXPLORE_WRONG,     /* Something is, and was told. */
     EXPLORE_EXPECTED,  /* Likewise, but it is what was expected. */
-    EXPLORE_CUT_SHORT, /* There were more than worlds_max worlds: nothing is known. */
+    EXPLORE_CUT_SHORT, /* It would have taken more memory: nothing is known. */
 };
 
 struct sought {
-    uint32_t worlds_max;
-    bool tell;        /* The story of what is expected as well. */
-    const char *only; /* What else is wrong is passed by; NULL: everything is looked for. */
+    size_t memory_max; /* Bytes, or so. */
+    bool tell;         /* The story of what is expected as well. */
+    const char *only;  /* What else is wrong is passed by; NULL: everything is looked for. */
+    bool plain;        /* Worlds are known by all their bytes. */
+    bool starts;       /* Count worlds, by model_hash(), at the starts of ticks. */
 };
 
 int explore(const struct scenario *scenario, const struct sought *sought, struct explored *ret);

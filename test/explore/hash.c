@@ -152,3 +152,15 @@ uint64_t model_hash(const struct world *world)
                       (uint64_t)(world->hanging >> MASTERS) << 16 | (uint64_t)world->moved << 24);
     return hash != 0 ? hash : 1;
 }
+
+uint64_t model_hash_all(const struct world *world)
+{
+    const unsigned char *bytes = (const unsigned char *)world;
+    uint64_t word, hash = SALT;
+
+    for (size_t i = 0; i < sizeof *world; i += sizeof word) {
+        memcpy(&word, bytes + i, sizeof word);
+        hash = mix(hash, word);
+    }
+    return hash != 0 ? hash : 1;
+}

@@ -1,24 +1,32 @@
 /*
  * main.c - every order of everything, in small worlds, with the real machine.
  *
- *   test-explore [--list] [--tell] [--only WORDS] [--worlds N] [SCENARIO...]
+ *   test-explore [OPTION...] [SCENARIO...]
  *
- * --list: the scenarios; --tell: how what is expected to go wrong does so; --only:
- * look for that wrong alone, and pass by others that are met before (of a mutant).
+ *   --list           what there is to explore
+ *   --tell           also how what is expected to go wrong does so
+ *   --only WORDS     look for that wrong alone, and pass by others (of a mutant)
+ *   --ticks N        end all worlds after N ticks, if not sooner
+ *   --twice          explore once more without taking worlds for the same that differ;
+ *                    then as many that differ by model_hash() must start a tick.  (In
+ *                    between masters have their turn in some order.)
+ *   --megabytes N    give up when it takes more (1000)
+ *
  * What a world is, and what is not tried, is in model.h.  Exit status 0: nothing is
- * wrong but what is expected; 1: something is; 2: there were more than N worlds (20
- * million, which takes less than a gigabyte), so that nothing is known.
+ * wrong but what is expected; 1: something is; 2: it was given up, so that nothing
+ * is known.
  */
 #include "explore/explore.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#define WORLDS_MAX 20000000
+#define MEGABYTES 1000
 
 /* As much as fits into a minute together; test/mutants.txt says what each is good
  * for. */
@@ -170,6 +178,12 @@ static double seconds(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+struct options {
+    bool list, twice;
+    unsigned ticks;
+    struct sought sought;
+};
+
 struct total {
     uint64_t worlds, moves;
     double seconds;
@@ -184,23 +198,50 @@ static const char *verdict(const struct scenario *scenario, int status)
     return status == EXPLORE_FINE ? "nothing wrong" : "WRONG";
 }
 
-/* Exit status. */
+/* Returns the exit status. */
 static int explore_scenario(const struct scenario *scenario, const struct sought *sought,
-                            struct total *total)
+                            struct total *total, struct explored *ret)
 {
     double since = seconds(), took;
-    struct explored all;
-    int status = explore(scenario, sought, &all);
+    int status = explore(scenario, sought, ret);
 
     took = seconds() - since;
-    printf("%-12s %9" PRIu32 " worlds, %10" PRIu64 " moves, %3u deep, %5.1f s: %s\n",
-           scenario->name, all.worlds, all.moves, all.depth, took, verdict(scenario, status));
-    total->worlds += all.worlds;
-    total->moves += all.moves;
+    printf("%-12s %9zu worlds, %10" PRIu64 " moves, %3u deep, %5.1f s: %s\n", scenario->name,
+           ret->worlds, ret->moves, ret->depth, took, verdict(scenario, status));
+    total->worlds += ret->worlds;
+    total->moves += ret->moves;
     total->seconds += took;
     if (status == EXPLORE_CUT_SHORT)
         return 2;
     return status == (scenario->expected != NULL ? EXPLORE_EXPECTED : EXPLORE_FINE) ? 0 : 1;
+}
+
+static int explore_twice(const struct scenario *scenario, struct sought sought, struct total *total)
+{
+    struct explored all[2];
+
+    sought.starts = true;
+    for (unsigned i = 0; i < 2; i++) {
+        int status;
+
+        sought.plain = i == 1;
+        status = explore_scenario(scenario, &sought, total, &all[i]);
+        if (status != 0)
+            return status;
+    }
+    printf("%-12s %9zu and %zu start a tick\n", "", all[0].starts, all[1].starts);
+    return all[0].starts == all[1].starts || scenario->expected != NULL ? 0 : 1;
+}
+
+/* As the options have it. */
+static int explore_so(struct scenario scenario, const struct options *options, struct total *total)
+{
+    struct explored all;
+
+    if (options->ticks < scenario.ticks)
+        scenario.ticks = options->ticks;
+    return options->twice ? explore_twice(&scenario, options->sought, total)
+                          : explore_scenario(&scenario, &options->sought, total, &all);
 }
 
 static void list_scenario(const struct scenario *scenario)
@@ -243,23 +284,43 @@ static bool is_known(char *name)
     return false;
 }
 
+/* An option with a value; *at moves on. */
+static const char *value(int argc, char **argv, int *at, const char *name)
+{
+    if (strcmp(argv[*at], name) != 0 || *at + 1 >= argc)
+        return NULL;
+    return argv[++*at];
+}
+
+static bool parse_option(int argc, char **argv, int *at, struct options *options)
+{
+    const char *text;
+
+    if (strcmp(argv[*at], "--list") == 0)
+        options->list = true;
+    else if (strcmp(argv[*at], "--tell") == 0)
+        options->sought.tell = true;
+    else if (strcmp(argv[*at], "--twice") == 0)
+        options->twice = true;
+    else if ((text = value(argc, argv, at, "--only")) != NULL)
+        options->sought.only = text;
+    else if ((text = value(argc, argv, at, "--ticks")) != NULL)
+        options->ticks = (unsigned)strtoul(text, NULL, 10);
+    else if ((text = value(argc, argv, at, "--megabytes")) != NULL)
+        options->sought.memory_max = strtoul(text, NULL, 10) << 20;
+    else
+        return false;
+    return true;
+}
+
 /* The names are from *ret_at on; false: nonsense. */
-static bool parse(int argc, char **argv, bool *ret_list, struct sought *sought, int *ret_at)
+static bool parse(int argc, char **argv, struct options *options, int *ret_at)
 {
     int at = 1;
 
-    for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
-        if (strcmp(argv[at], "--list") == 0)
-            *ret_list = true;
-        else if (strcmp(argv[at], "--tell") == 0)
-            sought->tell = true;
-        else if (strcmp(argv[at], "--only") == 0 && at + 1 < argc)
-            sought->only = argv[++at];
-        else if (strcmp(argv[at], "--worlds") == 0 && at + 1 < argc)
-            sought->worlds_max = (uint32_t)strtoul(argv[++at], NULL, 10);
-        else
+    for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++)
+        if (!parse_option(argc, argv, &at, options))
             return false;
-    }
     *ret_at = at;
     for (; at < argc; at++)
         if (!is_known(argv[at]))
@@ -278,26 +339,25 @@ static void tell_total(const struct total *total)
 
 int main(int argc, char **argv)
 {
-    struct sought sought = {.worlds_max = WORLDS_MAX};
+    struct options options = {.ticks = UINT_MAX, .sought = {.memory_max = (size_t)MEGABYTES << 20}};
     struct total total = {0};
-    bool list = false;
     int status = 0, at = 0;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (!parse(argc, argv, &list, &sought, &at)) {
-        fprintf(stderr, "usage: test-explore [--list] [--tell] [--only WORDS] [--worlds N] "
-                        "[SCENARIO...]\n");
+    if (!parse(argc, argv, &options, &at)) {
+        fprintf(stderr, "usage: test-explore [--list] [--tell] [--only WORDS] [--ticks N] "
+                        "[--twice] [--megabytes N] [SCENARIO...]\n");
         return 64;
     }
     for (size_t i = 0; i < SCENARIOS_LEN && status == 0; i++) {
         if (!is_picked(&scenarios[i], argc - at, argv + at))
             continue;
-        if (list)
+        if (options.list)
             list_scenario(&scenarios[i]);
         else
-            status = explore_scenario(&scenarios[i], &sought, &total);
+            status = explore_so(scenarios[i], &options, &total);
     }
-    if (!list)
+    if (!options.list)
         tell_total(&total);
     return status;
 }

@@ -248,7 +248,7 @@ static void list_scenario(const struct scenario *scenario)
 {
     static const char *const names[RARE_LEN] = {
         [RARE_HANG] = "hangs",        [RARE_DAWDLE] = "turns dawdled",
-        [RARE_CUT] = "links cut",     [RARE_BREAK] = "broken",
+        [RARE_CUT] = "links cut",     [RARE_BREAK] = "links broken",
         [RARE_ERROR] = "errors",      [RARE_FORGET] = "memories lost",
         [RARE_EXTEND] = "extensions",
     };
@@ -261,7 +261,7 @@ static void list_scenario(const struct scenario *scenario)
     printf("    at most:");
     for (unsigned i = 0; i < RARE_LEN; i++)
         if (scenario->at_most[i] > 0)
-            printf(" %u %s", scenario->at_most[i], names[i]);
+            printf(" %s: %u;", names[i], scenario->at_most[i]);
     printf("\n    at any time: acquire%s%s; renewal: %s\n", scenario->releases ? ", release" : "",
            scenario->cancels ? ", cancel" : "", scenario->renew ? "yes" : "no");
     if (scenario->expected != NULL)

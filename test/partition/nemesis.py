@@ -152,9 +152,11 @@ def cut_majority(weather):
 
 
 def isolate_client(weather):
+    """From all, or from so many that what is left is no majority."""
     clients = weather.some(weather.clients, 1, max(1, len(weather.clients) // 4))
-    weather.cut("isolate-client", clients, weather.masters,
-                f"{names(clients)} cut from all masters", both_ways(clients, weather.masters))
+    masters = weather.some(weather.masters, weather.majority, len(weather.masters))
+    weather.cut("isolate-client", clients, masters,
+                f"{names(clients)} cut from {names(masters)}", both_ways(clients, masters))
 
 
 def bridge(weather):
@@ -423,7 +425,7 @@ WHAT = {
     "ring": "every client sees a majority, each another one",
     "one-way": "requests get through and answers do not, or the reverse",
     "flap": "links that go down and up, for 30 to 500 ms",
-    "isolate-client": "a client or two cut from all masters",
+    "isolate-client": "a client or two cut from all masters, or from more than half of them",
     "slow-link": "a relay holds back what passes, for 5 to 200 ms",
     "reset": "connections reset by the kernel of either end",
     "pause-master": "SIGSTOP to masters, also for longer than a lease",

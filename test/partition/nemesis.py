@@ -152,9 +152,10 @@ def cut_majority(weather):
 
 
 def isolate_client(weather):
-    """From all, or from so many that what is left is no majority."""
-    clients = weather.some(weather.clients, 1, max(1, len(weather.clients) // 4))
-    masters = weather.some(weather.masters, weather.majority, len(weather.masters))
+    """From all masters, or from just so many that what is left is no majority."""
+    clients = weather.some(weather.clients, 1, len(weather.clients) // 2)
+    count = weather.dice.choice([weather.majority, len(weather.masters)])
+    masters = weather.some(weather.masters, count, count)
     weather.cut("isolate-client", clients, masters,
                 f"{names(clients)} cut from {names(masters)}", both_ways(clients, masters))
 
@@ -425,7 +426,7 @@ WHAT = {
     "ring": "every client sees a majority, each another one",
     "one-way": "requests get through and answers do not, or the reverse",
     "flap": "links that go down and up, for 30 to 500 ms",
-    "isolate-client": "a client or two cut from all masters, or from more than half of them",
+    "isolate-client": "some clients cut from all masters, or from more than half of them",
     "slow-link": "a relay holds back what passes, for 5 to 200 ms",
     "reset": "connections reset by the kernel of either end",
     "pause-master": "SIGSTOP to masters, also for longer than a lease",

@@ -12,6 +12,7 @@ Knows nothing of masters, clients or locks.
 """
 
 import collections
+import fcntl
 import os
 import pathlib
 import re
@@ -68,15 +69,18 @@ def run_tool(*argv, text=None):
 
 
 def pids_in(namespace):
-    """The processes that are in this namespace now."""
+    """The processes that are in this namespace now, or about to enter it."""
     try:
         wanted = os.stat(NAMESPACES / namespace).st_ino
     except OSError:
-        return []
+        wanted = None  # It is not finished, or gone already.
+    entering = f"ip\0netns\0exec\0{namespace}\0".encode()
     found = []
     for name in os.listdir("/proc"):
         try:
-            if name.isdigit() and os.stat(f"/proc/{name}/ns/net").st_ino == wanted:
+            if name.isdigit() and (
+                    os.stat(f"/proc/{name}/ns/net").st_ino == wanted or
+                    pathlib.Path(f"/proc/{name}/cmdline").read_bytes().startswith(entering)):
                 found.append(int(name))
         except OSError:
             continue  # It has just ended.
@@ -84,7 +88,7 @@ def pids_in(namespace):
 
 
 def end_processes_in(namespace):
-    """Kill what runs there.  A name that was never finished has no namespace, nor processes."""
+    """Kill what runs there, zombies aside: those are for whoever has started them."""
     give_up = time.monotonic() + END_MAX_S
     while pids := [pid for pid in pids_in(namespace) if not is_zombie(pid)]:
         for pid in pids:
@@ -126,18 +130,22 @@ def remove_namespaces(names):
         run_tool("ip", "netns", "delete", name)
 
 
+def is_leftover(name):
+    found = re.fullmatch(r"redlock-(\d+)-\w+", name)
+    return found is not None and not exists(int(found[1]))
+
+
 def remove_leftovers():
-    """Remove what runs have left behind that are gone; returns the namespaces' names."""
-    left = []
-    for name in namespace_names():
-        found = re.fullmatch(r"redlock-(\d+)-\w+", name)
-        if found and not exists(int(found[1])):
-            left.append(name)
-    remove_namespaces(left)
-    return left
+    """Of runs that are gone.  One at a time, or two that begin together trip over each other."""
+    lock = os.open(NAMESPACES.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        remove_namespaces([name for name in namespace_names() if is_leftover(name)])
+    finally:
+        os.close(lock)
 
 
-def end_sources(pairs):
+def sources_by_target(pairs):
     """{target: {source, ...}} of pairs (source, target)."""
     sources = collections.defaultdict(set)
     for source, target in pairs:
@@ -197,7 +205,7 @@ class Hosts:
 
     def apply(self, kind, pairs):
         """From now on exactly these pairs are dropped, refused, or slow: kind says which."""
-        wanted = end_sources(pairs)
+        wanted = sources_by_target(pairs)
         before = self.applied[kind]
         changed = [target for target in self.addresses
                    if wanted.get(target, set()) != before.get(target, set())]

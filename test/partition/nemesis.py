@@ -71,7 +71,12 @@ def others(hosts, some):
 
 
 def names(hosts):
-    return ", ".join(hosts)
+    return ", ".join(by_number(hosts))
+
+
+def by_number(hosts):
+    """n2 before n10."""
+    return sorted(hosts, key=lambda host: (len(host), host))
 
 
 class Weather:
@@ -96,7 +101,8 @@ class Weather:
 
     def add(self, kind, on, source, about, steps):
         steps = sorted(steps, key=lambda step: step.at_s)
-        self.faults.append(Fault(self.next_id, kind, list(on), list(source), about, steps))
+        self.faults.append(
+            Fault(self.next_id, kind, by_number(on), by_number(source), about, steps))
 
     def uniform(self, low, high):
         return round(self.dice.uniform(low, max(low, high)), 3)

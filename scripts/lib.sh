@@ -39,7 +39,7 @@ alive() {
 # The name before it, in parentheses, may hold anything, so it is cut off first.
 process_state() {
     local line
-    line=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
+    { read -r -d '' line <"/proc/$1/stat" || [ -n "$line" ]; } 2>/dev/null || return 0
     line=${line##*) }
     printf '%s' "${line%% *}"
 }

@@ -72,7 +72,8 @@ class Client:
                 return
             if time.monotonic() > give_up:
                 raise ClientError(f"{self.who}: {waiting} do not heed signal {number}")
-            for pid in waiting:
+            # The leader first, or it would be told how its children fare.
+            for pid in sorted(waiting, key=lambda pid: pid != self.process.pid):
                 send(pid, number)
             time.sleep(0.002)
 

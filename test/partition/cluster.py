@@ -15,6 +15,7 @@ import clients
 import hosts
 import masters
 
+REPLY_TIMEOUT_MS = 50  # As by default; what is slow is slow by so much.
 SOCKETS = pathlib.Path("/run")  # A short name: a Unix socket's has 107 bytes at most.
 STORE_MAX_S = 10
 
@@ -22,18 +23,19 @@ STORE_MAX_S = 10
 class Programs:
     """Where the programs are, and what they are called with."""
 
-    def __init__(self, build, seed, ttl_ms, locks):
+    def __init__(self, build, seed, ttl_ms, reply_timeout_ms, locks):
         self.folder = build / "test/partition"
         self.redlock = build / "redlock"
         self.seed = seed
         self.ttl_ms = ttl_ms
+        self.reply_timeout_ms = reply_timeout_ms
         self.locks = locks
 
     def holder(self, who, number, endpoints, socket, history):
         return [self.folder / "holder", "--who", who, "--masters", ",".join(endpoints),
                 "--store", socket, "--history", history, "--locks", ",".join(self.locks),
-                "--ttl-ms", self.ttl_ms, "--seed", self.seed * 1000 + number,
-                "--redlock", self.redlock]
+                "--ttl-ms", self.ttl_ms, "--reply-timeout-ms", self.reply_timeout_ms,
+                "--seed", self.seed * 1000 + number, "--redlock", self.redlock]
 
     def store(self, socket, history):
         return [self.folder / "store", "--socket", socket, "--history", history]

@@ -339,19 +339,42 @@ static void judge_extension(struct step *s, quorum_mask waiting)
     }
 }
 
+static void ask_to_extend(struct step *s, uint32_t ask)
+{
+    struct quorum *q = s->q;
+    quorum_mask to = s->ev->up & holders(q) & (quorum_mask)~q->asked;
+
+    if (to == 0)
+        return;
+    q->asked |= to;
+    asked_until(s);
+    send(s, QUORUM_CMD_EXTEND, to, ask);
+}
+
+/*
+ * Masters from which a yes to an extension may still come.  Who stores an
+ * adopted token is not known, and it may be just the masters whose first link
+ * is still coming up: as in a round, they are asked when it stands (judge).
+ */
+static quorum_mask awaited_proofs(const struct step *s)
+{
+    const struct quorum *q = s->q;
+    quorum_mask answering = q->asked & q->owing & (quorum_mask)~q->none;
+    quorum_mask coming = holders(q) & (quorum_mask)~q->asked & s->ev->coming;
+
+    return answering | (q->state == QUORUM_PROVING ? coming : 0);
+}
+
 static void begin_extension(struct step *s, enum quorum_state state)
 {
     struct quorum *q = s->q;
-    quorum_mask to = s->ev->up & holders(q);
 
     forget_ask(q);
     q->state = state;
     q->sent = s->ev->now;
     q->timeout = drift_add(q->sent, q->config.reply_timeout);
-    q->asked = to;
-    asked_until(s);
-    send(s, QUORUM_CMD_EXTEND, to, ++q->ask);
-    judge_extension(s, to);
+    ask_to_extend(s, ++q->ask);
+    judge_extension(s, awaited_proofs(s));
 }
 
 static void on_held_timer(struct step *s)
@@ -523,9 +546,12 @@ static void judge(struct step *s)
         ask_for_lock(s);
         judge_round(s, awaited(s));
         break;
-    case QUORUM_EXTENDING:
     case QUORUM_PROVING:
-        judge_extension(s, q->asked & q->owing & (quorum_mask)~q->none);
+        ask_to_extend(s, q->ask); /* Nothing else is sent meanwhile. */
+        judge_extension(s, awaited_proofs(s));
+        break;
+    case QUORUM_EXTENDING:
+        judge_extension(s, awaited_proofs(s));
         break;
     case QUORUM_HELD:
         if (count(holders(q)) < majority(q))

@@ -516,6 +516,41 @@ TEST(adopted_tokens_wait_for_first_links_too)
     }
 }
 
+/* m1 and m2 store it, and m5, the last whose link comes up; m3 and m4 never did. */
+TEST(a_proof_awaits_masters_that_are_coming)
+{
+    enum { COMES, REFUSES, HANGS, KINDS };
+
+    for (unsigned kind = COMES; kind < KINDS; kind++) {
+        begin_with(5);
+        story.up = 15;
+        story.coming = 16;
+        story_step(&story, QUORUM_EV_ADOPT);
+        story_extend(&story, 0);
+        check_sent(0, 15, 0);
+        answer(3, YES);
+        answer(12, NO);
+        check_not_ended();
+        story.now += DRIFT_MS;
+        if (kind == COMES) {
+            link_up(4);
+            check_sent(0, 16, 0);
+            check_not_ended();
+            answer(16, YES);
+            check_ended(REDLOCK_OK);
+            CHECK_UINT(story.q.deadline, DEADLINE); /* Of when the first were asked. */
+        } else if (kind == REFUSES) {
+            link_down(4);
+            check_ended(REDLOCK_UNREACHABLE);
+        } else {
+            timer_at(STORY_START + TIMEOUT);
+            check_ended(REDLOCK_UNREACHABLE);
+            link_up(4);
+            check_sent(0, 0, 0);
+        }
+    }
+}
+
 /* It is m3's first attempt to connect that may decide. */
 TEST(a_release_awaits_masters_that_are_coming)
 {
@@ -588,5 +623,6 @@ CHECK_MAIN({"renewal_begins_when_a_third_is_spent", renewal_begins_when_a_third_
            {"an_adopted_token_may_turn_out_to_be_lost", an_adopted_token_may_turn_out_to_be_lost},
            {"an_adopted_token_can_be_released_at_once", an_adopted_token_can_be_released_at_once},
            {"adopted_tokens_wait_for_first_links_too", adopted_tokens_wait_for_first_links_too},
+           {"a_proof_awaits_masters_that_are_coming", a_proof_awaits_masters_that_are_coming},
            {"a_release_awaits_masters_that_are_coming", a_release_awaits_masters_that_are_coming},
            {"the_limit_of_a_hold_counts_from_its_proof", the_limit_of_a_hold_counts_from_its_proof})

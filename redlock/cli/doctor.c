@@ -314,7 +314,7 @@ static int look_and_print(struct doctor *doctor, const char *name)
 
 static int doctor_main(struct cli *cli, int argc, char **argv)
 {
-    struct doctor *doctor = calloc(1, sizeof *doctor); /* 300 KB, for long texts. */
+    struct doctor *doctor; /* 300 KB, for long texts. */
     const char *name = "";
     struct ev_loop *loop;
     int code;
@@ -326,6 +326,7 @@ static int doctor_main(struct cli *cli, int argc, char **argv)
         if (options_check_name(name) != REDLOCK_OK)
             cli_usage_error(cli, "%s", redlock_errmsg(NULL));
     }
+    doctor = calloc(1, sizeof *doctor);
     loop = ev_loop_new(EVFLAG_AUTO);
     if (doctor == NULL || loop == NULL) {
         cli_say("out of memory");

@@ -49,6 +49,18 @@ static void watch_signals(struct session *session)
     (void)signal(SIGPIPE, SIG_IGN);
 }
 
+/* For good: all is done but to end, and a signal that comes now is too late.
+ * Nobody watches it any more, and it would end us with a status of its own. */
+static void hold_back_signals(void)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++)
+        (void)sigaddset(&set, ending_signals[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 int session_signal_exit(const struct session *session)
 {
     return session->signal != 0 ? CLI_SIGNAL + session->signal : CLI_OK;
@@ -191,6 +203,7 @@ void session_close(struct session *session)
         linger_while(session, leases_are_left);
         session->rl = redlock_close(session->rl);
     }
+    hold_back_signals();
     for (unsigned i = 0; i < session->signals_len; i++)
         ev_signal_stop(session->loop, &session->signals[i]);
     ev_loop_destroy(session->loop);

@@ -306,7 +306,8 @@ TEST(close_in_lost)
     pilot_close(&pilot);
 }
 
-/* Each callback locks again, and so on: the loop must have its turns all the same. */
+/* Each callback locks again, and so on: the loop must have its turns all the same, if
+ * not always one for each: two of them may find something to do in one turn. */
 static void lock_again(struct call *call)
 {
     char name[16];
@@ -351,7 +352,7 @@ TEST(lock_in_done)
         CHECK(pilot_until(&pilot, has_run_often, &call));
         CHECK_INT(call.status, open ? REDLOCK_OK : REDLOCK_UNREACHABLE);
         CHECK(pilot_until_leases(&pilot, 0));
-        CHECK(turns >= 200);
+        CHECK(turns >= 100);
         ev_prepare_stop(pilot.ev, &prepare);
         pilot_close(&pilot);
     }

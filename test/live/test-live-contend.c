@@ -99,6 +99,7 @@ TEST(sixteen_threads_while_masters_restart)
         .rounds = 10,
         .disturb = restart_in_turn,
         .disturb_arg = &turn,
+        .unlock_may_be_unheard = true,
     };
 
     for (unsigned i = 0; i < five.len; i++)

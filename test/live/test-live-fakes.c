@@ -57,7 +57,7 @@ static const struct fault faults[] = {
      true},
     {"LOADING",
      {.way = FAKE_SAYS, .says = "-LOADING Redis is loading the dataset in memory\r\n"},
-     "LOADING Redis is loading the dataset in memory",
+     "is still loading its data",
      true},
     {"LOADING later",
      {.way = FAKE_SAYS, .greets = true, .says = "-LOADING Redis is loading\r\n"},

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,16 +73,39 @@ static const char shared_text[] =
 
 /* ---- Words ---- */
 
+#define LINE_MAX_LEN 2048 /* Three times a message of the library, whose names are quoted. */
+
+static bool never_waits;
+
+void cli_never_wait(void)
+{
+    never_waits = true;
+}
+
+/* A pipe that says so takes a page, and a line of ours is shorter. */
+static bool takes_a_line(int fd)
+{
+    struct pollfd writable = {.fd = fd, .events = POLLOUT};
+
+    return poll(&writable, 1, 0) == 1 && (writable.revents & POLLOUT) != 0;
+}
+
 void cli_say(const char *format, ...)
 {
+    char line[LINE_MAX_LEN];
     va_list args;
+    int len;
 
-    (void)fflush(stdout);
+    if (never_waits && !takes_a_line(STDERR_FILENO))
+        return;
+    if (!never_waits)
+        (void)fflush(stdout);
     va_start(args, format);
-    (void)fputs("redlock: ", stderr);
-    (void)vfprintf(stderr, format, args);
-    (void)fputc('\n', stderr);
+    len = vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    if (len < 0)
+        return;
+    (void)fprintf(stderr, "redlock: %s\n", line); /* One write, of unbuffered output. */
 }
 
 void cli_usage_error(const struct cli *cli, const char *format, ...)

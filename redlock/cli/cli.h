@@ -96,7 +96,11 @@ void cli_usage_error(const struct cli *cli, const char *format, ...)
 
 /* ---- Words ---- */
 
+/* A line on standard error. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* From now on drop what cannot be written at once: somebody who has stopped reading
+ * must not keep us from renewing a lease, or from killing a command in time. */
+void cli_never_wait(void);
 
 /* Printable, and short enough for a message; buf has CLI_NAMES_SHOWN_MAX.
  * An argument that may hold a password is not repeated at all. */

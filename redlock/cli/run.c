@@ -48,11 +48,13 @@ struct run {
 
 /* ---- The end of the lease ---- */
 
+/* Act first and speak then, here and below. */
 static void kill_command(struct run *run)
 {
-    cli_say("killing the command, %u ms before the lock runs out",
-            redlock_remaining_ms(run->lease));
+    uint32_t left_ms = redlock_remaining_ms(run->lease);
+
     child_signal(&run->child, SIGKILL);
+    cli_say("killed the command, %u ms before the lock runs out", left_ms);
 }
 
 static void on_kill_timer(struct ev_loop *loop, ev_timer *timer, int events)
@@ -61,30 +63,35 @@ static void on_kill_timer(struct ev_loop *loop, ev_timer *timer, int events)
     kill_command(timer->data);
 }
 
-static void on_lost(struct redlock_lease *lease, void *arg)
+/* Let it end by itself, if there is time for that. */
+static void end_command(struct run *run, uint32_t left_ms)
 {
-    struct run *run = arg;
-    struct ev_loop *loop = run->session.loop;
-    uint32_t left_ms = redlock_remaining_ms(lease);
     uint32_t margin_ms = left_ms / KILL_MARGIN_SHARE;
-    char name[CLI_NAMES_SHOWN_MAX];
 
-    run->lost = true;
-    cli_say("lost the lock %s: %s, %u ms left", cli_show_name(run->name, name),
-            left_ms > 0 ? "it could not be renewed" : "it is not held any more", left_ms);
-    if (run->child.pid == 0 || run->ended)
-        return;
-    child_signal(&run->child, SIGTERM);
     if (left_ms == 0) {
         kill_command(run);
         return;
     }
+    child_signal(&run->child, SIGTERM);
     child_signal(&run->child, SIGCONT); /* Or a stopped one would not hear of it. */
     if (margin_ms > KILL_MARGIN_MAX_MS)
         margin_ms = KILL_MARGIN_MAX_MS;
-    ev_now_update(loop);
+    ev_now_update(run->session.loop);
     ev_timer_set(&run->kill_timer, (left_ms - margin_ms) / 1e3, 0);
-    ev_timer_start(loop, &run->kill_timer);
+    ev_timer_start(run->session.loop, &run->kill_timer);
+}
+
+static void on_lost(struct redlock_lease *lease, void *arg)
+{
+    struct run *run = arg;
+    uint32_t left_ms = redlock_remaining_ms(lease);
+    char name[CLI_NAMES_SHOWN_MAX];
+
+    run->lost = true;
+    if (run->child.pid != 0 && !run->ended)
+        end_command(run, left_ms);
+    cli_say("lost the lock %s: %s, %u ms left", cli_show_name(run->name, name),
+            left_ms > 0 ? "it could not be renewed" : "it is not held any more", left_ms);
 }
 
 /* ---- Signals ---- */
@@ -108,8 +115,8 @@ static void on_ending_signal(struct session *session, int signal)
     if (run->ended)
         return;
     if (asks_to_end(signal) && run->asked_at != 0 && now > run->asked_at + IMPATIENT_AFTER_S) {
-        cli_say("second signal: killing the command");
         child_signal(&run->child, SIGKILL);
+        cli_say("second signal: killed the command");
         return;
     }
     if (asks_to_end(signal) && run->asked_at == 0)
@@ -271,6 +278,7 @@ static int run_command(struct run *run)
         unwatch(run);
         return CLI_INTERNAL;
     }
+    cli_never_wait();
     while (!run->ended)
         ev_run(run->session.loop, EVRUN_ONCE);
     child_take_tty(&run->child);

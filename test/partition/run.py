@@ -13,10 +13,6 @@ import nemesis
 import sampler
 
 
-class RunError(Exception):
-    """Clients did not do what they should.  That is for the checker, too."""
-
-
 class History:
     """What the run itself has to tell, from any thread.  A context."""
 

@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECONDS = 16  # One storm, of 7.5 s,
 SECONDS_LONG = 30  # or two, of 8.75 s: for what takes luck.
 RUN_MAX_S = 240
+END_MAX_S = 120
 ATTEMPTS_MAX = 3
 EXIT_CLEAN, EXIT_VIOLATED = 0, 1
 NO_BUG = ""
@@ -53,12 +54,27 @@ def run(tooth, seed, folder):
             str(seed), "--seconds", str(tooth.seconds), "--report", folder]
     if tooth.mutant != NO_BUG:
         argv += ["--mutant", tooth.mutant]
+    process = subprocess.Popen([str(word) for word in argv], stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
     try:
-        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=RUN_MAX_S, check=False)
+        said, _ = process.communicate(timeout=RUN_MAX_S)
     except subprocess.TimeoutExpired:
+        end(process)
         return None, f"still running after {RUN_MAX_S} s"
-    return done.returncode, done.stdout
+    except BaseException:
+        end(process)
+        raise
+    return process.returncode, said
+
+
+def end(process):
+    """It has to clean up; so it is asked to, and given time."""
+    process.terminate()
+    try:
+        process.communicate(timeout=END_MAX_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
 
 
 def first_violation(folder):

@@ -287,6 +287,7 @@ class Cluster:
 
     def settle(self):
         """All faults are undone: see that it is so, and wait until every master answers."""
+        self.clock_work.check()
         left = [kind for kind, pairs in self.hosts.applied.items() if pairs]
         if left:
             raise hosts.HostError(f"links are still {', '.join(left)}")

@@ -17,6 +17,8 @@ import subprocess
 import threading
 import time
 
+import background
+
 PORT = 6379
 SLOW_PORT = 6380  # Where the relay listens; see cluster.py.
 ANSWER_MAX_S = 2
@@ -85,19 +87,14 @@ class WallClock:
                 self.number.set(self.number.value + step)
 
 
-class ClockWork(threading.Thread):
+class ClockWork(background.Background):
     """Makes the clocks go as wrong as they are to, from start() to stop()."""
 
     def __init__(self, clocks):
-        super().__init__(daemon=True)
+        super().__init__()
         self.clocks = clocks
-        self.over = threading.Event()
 
-    def stop(self):
-        self.over.set()
-        self.join()
-
-    def run(self):
+    def work(self):
         while not self.over.wait(WallClock.STEP_EVERY_S):
             for clock in self.clocks:
                 clock.go_on()
@@ -136,12 +133,20 @@ class Conversation:
         self.socket.close()
 
     def ask(self, *words):
+        return self.ask_all(words)[0]
+
+    def ask_all(self, *commands):
+        """Several commands, sent at once: the answer to each."""
+        self.socket.sendall(b"".join(map(self.packed, commands)))
+        return [self.read() for _ in commands]
+
+    @staticmethod
+    def packed(words):
         parts = [b"*%d\r\n" % len(words)]
         for word in words:
             word = str(word).encode()
             parts.append(b"$%d\r\n%s\r\n" % (len(word), word))
-        self.socket.sendall(b"".join(parts))
-        return self.read()
+        return b"".join(parts)
 
     def read(self):
         line = self.file.readline()

@@ -67,6 +67,7 @@ class Run:
         self.world = world
         self.history = history
         self.say = say
+        self.sampler = None
         self.began = time.monotonic()
 
     def perform(self, storms, locks):
@@ -76,7 +77,8 @@ class Run:
         """
         wrong = []
         self.world.ensemble.start()
-        with sampler.Sampler(self.world.masters, locks, self.history):
+        self.sampler = sampler.Sampler(self.world.masters, locks, self.history)
+        with self.sampler:
             try:
                 self.weather(storms)
             except clients.ClientError as error:
@@ -100,15 +102,18 @@ class Run:
             if number == 0:
                 self.tell_of(fault)
             getattr(self.world, step.verb)(*step.args)
+            if step.verb == "replace":
+                self.history.tell("client", name=self.world.name_now(*step.args))
             if number == len(fault.steps) - 1:
                 self.history.tell("healed", id=fault.id)
         sleep_until(began + storm.length_s)
 
     def tell_of(self, fault):
         """A client that has taken the place of another has a name of its own."""
-        on = [self.world.name_now(host) for host in fault.on]
+        on, source = ([self.world.name_now(host) for host in hosts]
+                      for hosts in (fault.on, fault.source))
         self.history.tell("fault", id=fault.id, kind=fault.kind, on=on, about=fault.about,
-                          **{"from": fault.source})
+                          **{"from": source})
         self.announce(f"{fault.kind:14} {fault.about}")
 
     def be_quiet(self):
@@ -118,6 +123,7 @@ class Run:
         self.announce("quiet")
         time.sleep(nemesis.QUIET_S)
         self.world.settle()
+        self.sampler.check()
 
     def announce(self, text):
         self.say(f"{time.monotonic() - self.began:6.1f} s  {text}")

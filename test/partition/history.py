@@ -14,6 +14,8 @@ import itertools
 import json
 import re
 
+from words import FIELDS, MOMENTARY, WORDS
+
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 FOR_EVER = 1 << 62  # Later than any time.
@@ -24,27 +26,6 @@ KILL_LAG_NS = 1_000 * NS_PER_MS
 
 CHUNK = 1000  # Lines that are parsed at once.
 GARBAGE_LISTED_MAX = 10
-
-# Over at once; all others last until they are healed.
-MOMENTARY = {"kill-client", "script-flush", "flushall", "clock-back", "clock-forward"}
-
-# What an event must have, and of which type.
-FIELDS = {name: tuple(fields.items()) for name, fields in {
-    "invoke": {"id": str, "lock": str, "kind": str, "ttl_ms": int},
-    "ok": {"id": str},
-    "extend": {"id": str, "deadline": int},
-    "fail": {"id": str, "why": str},
-    "release": {"id": str},
-    "released": {"id": str, "result": str},
-    "lost": {"id": str},
-    "bye": {},
-    "write": {"id": str, "lock": str, "by": str, "seq": int},
-    "refused": {"id": str, "lock": str},
-    "fault": {"kind": str},
-    "healed": {"id": int},
-    "quiet": {},
-    "keys": {"lock": str, "since": int, "tokens": dict},
-}.items()}
 
 
 class Unreadable(Exception):
@@ -288,7 +269,7 @@ class Sorter:
     def __init__(self, history):
         self.history = history
         self.by_id = {}  # Faults.
-        self.gone = {}  # Clients that said bye.
+        self.told_of = set()  # Clients, by the run.
 
     def problem(self, kind, text, *events):
         self.history.problems.append(Problem(kind, text, list(events)))
@@ -306,9 +287,10 @@ class Sorter:
                 if self.complete(event, fields):
                     taker(event)
             elif name not in ("begin", "end"):
-                unknown[name] = unknown.get(name, 0) + 1
-        history.notices += [f"{count} events \"{name}\", which are not known here"
-                            for name, count in sorted(unknown.items())]
+                unknown.setdefault(name, []).append(event)
+        for name, events in sorted(unknown.items()):
+            self.problem("unknown", f"there is no event \"{name}\" ({len(events)} of them)",
+                         events[0])
         self.finish()
 
     def find_ends(self):
@@ -343,6 +325,7 @@ class Sorter:
                 raise Unreadable(f"the begin has no {key}")
         for name in names(begin["clients"], "c"):
             history.clients[name] = Client(name)
+        self.told_of.update(history.clients)
         history.masters = names(begin["masters"], "n")
 
     def complete(self, event, fields):
@@ -353,6 +336,10 @@ class Sorter:
         if type(event.get("deadline")) not in (int, type(None)):
             self.problem("fields", f"{event['event']} with a deadline that is no time", event)
             return False
+        for key, words in WORDS.get(event["event"], {}).items():
+            if event.get(key, "") not in words:
+                self.problem("unknown", f"{event['event']} with a {key} that nobody knows: "
+                             f"{event.get(key)!r}", event)
         return True
 
     # ---- Clients ----
@@ -409,6 +396,9 @@ class Sorter:
             self.problem("fields", "ok without a proper deadline", event)
         elif self.once(op, event, "ok"):
             op.claims.append(event)
+            if type(event.get("token")) is not str or not event["token"]:
+                self.problem("fields", "ok without a proper token", event)
+                event["token"] = None  # It is a hold nevertheless.
 
     def on_fail(self, event):
         op = self.op_of(event)
@@ -507,14 +497,28 @@ class Sorter:
     def on_quiet(self, event):
         self.history.quiets.append(Quiet(event["t"], event["t"], event))
 
+    def on_client(self, event):
+        """One that has taken the place of another."""
+        self.told_of.add(event["name"])
+        self.history.clients.setdefault(event["name"], Client(event["name"]))
+
     def on_keys(self, event):
-        self.history.keys.append(event)
+        """A token, "" or null of each master; and how long it keeps it, null where there is none,
+        less than 0 if for ever."""
+        masters, tokens, left_ms = set(self.history.masters), event["tokens"], event["left_ms"]
+        if masters != set(tokens) or masters != set(left_ms) or \
+                not all(token is None or type(token) is str for token in tokens.values()) or \
+                not all(left is None or type(left) is int for left in left_ms.values()):
+            self.problem("fields", "keys that are not those of all masters", event)
+        else:
+            self.history.keys.append(event)
 
     # ---- What can be told only when all is known ----
 
     def finish(self):
         history = self.history
         self.end_faults()
+        self.check_places()
         begins = [fault.since for fault in history.faults]
         for quiet in history.quiets:
             following = bisect.bisect_left(begins, quiet.since)
@@ -526,18 +530,34 @@ class Sorter:
             self.close(op)
 
     def end_faults(self):
-        """A fault that nobody healed lasts until all is said to be well, or to the end."""
+        """All are to be healed before all is said to be well, or by the end.
+
+        What is not is taken to last until then.  Where there is no end, the run was cut off.
+        """
         history = self.history
-        quiets = [quiet.since for quiet in history.quiets]
+        quiets = [quiet.event for quiet in history.quiets]
+        times = [event["t"] for event in quiets]
         for fault in history.faults:
-            following = bisect.bisect_left(quiets, fault.since)
-            quiet = quiets[following] if following < len(quiets) else history.last_t()
-            if fault.healed and fault.until > quiet:
-                self.problem("open-fault", f"all is said to be well while fault {fault.id} "
-                             f"({fault.kind}) is not healed", fault.event,
-                             history.quiets[following].event, fault.healed)
-            elif not fault.healed and fault.kind not in MOMENTARY:
-                fault.until = quiet
+            following = bisect.bisect_left(times, fault.since)
+            well = quiets[following] if following < len(quiets) else history.end
+            lasts = not fault.healed and fault.kind not in MOMENTARY
+            if well and (lasts or fault.until > well["t"]):
+                events = [fault.event, well] + ([fault.healed] if fault.healed else [])
+                when = "the run ends" if well is history.end else "all is said to be well"
+                self.problem("open-fault", f"{when} while fault {fault.id} ({fault.kind}) is not "
+                             "healed", *events)
+            if lasts:
+                fault.until = well["t"] if well else history.last_t()
+
+    def check_places(self):
+        """Faults are on masters and clients that are there, clients that were told of included."""
+        known = self.told_of | set(self.history.masters)
+        known |= {client.name for client in self.history.clients.values() if client.first}
+        for fault in self.history.faults:
+            strange = [name for name in fault.on + fault.source if name not in known]
+            if strange:
+                self.problem("unknown", f"fault {fault.id} ({fault.kind}) is on "
+                             f"{', '.join(strange)}, and there is no such host", fault.event)
 
     def check_store(self, writes):
         for before, after in zip(writes, writes[1:]):

@@ -15,13 +15,13 @@ const char *hold_word(int status)
     case REDLOCK_OK:
         return "ok";
     case REDLOCK_CONTENDED:
-        return "HELD";
+        return "CONTENDED";
     case REDLOCK_UNREACHABLE:
         return "UNREACHABLE";
     case REDLOCK_TOO_LATE:
         return "TOO_LATE";
     case REDLOCK_LOST:
-        return "NOT_HELD";
+        return "LOST";
     case REDLOCK_E_INVAL:
         return "E_INVAL";
     case REDLOCK_E_NOMEM:

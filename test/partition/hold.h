@@ -79,7 +79,7 @@ void hold_released_as(struct hold *hold, const char *result);
 bool hold_was_told(struct hold *hold);
 void hold_lost(struct hold *hold);
 
-/* What a history calls them: "HELD" is CONTENDED, "NOT_HELD" a release that gave LOST. */
+/* What a history calls them: as redlock.h does, and "ok". */
 const char *hold_word(int status);
 const char *hold_kind_word(enum holder_kind kind);
 

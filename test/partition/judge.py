@@ -13,6 +13,7 @@ import collections
 import dataclasses
 
 from history import FOR_EVER, KILL_LAG_NS, NS_PER_MS, NS_PER_S, Problem, Timetable, span_ms
+from words import FAILURES
 
 # What a lock needs, besides a lease that runs out, until somebody has it when all is well again:
 # reconnecting (the library waits 2 s at most) and some attempts.
@@ -22,7 +23,7 @@ PROGRESS_SLACK_MS = 2000
 # majority says that the key is gone.  What is told sooner than twice that is the latter.
 LOST_EARLY_PART = 5
 
-# A master's clock may be too fast by one part in so many: as the library allows for (drift_ppm).
+# A master's clock may be too slow by one part in so many: as the library allows for (drift_ppm).
 CLOCK_PART = 100
 
 SUSPECTS_MAX = 3  # Releases that are told of as what may have removed a key.
@@ -173,31 +174,6 @@ def past_deadline(history, _):
             if write["t"] > deadline:
                 yield broken(history, op, "past-deadline", write, "writes, and the store takes "
                              f"it {length(write['t'] - deadline)} after its deadline")
-    yield from unbacked(history, _)
-
-
-def unbacked(history, _):
-    """A deadline is claimed that a majority of masters does not keep the key for.
-
-    From samples that also tell how long each master will keep it, by its own clock ("left_ms");
-    that clock may be too fast by CLOCK_PART.
-    """
-    told = set()
-    for sample, op in holds_sampled(history):
-        claims = [claim["deadline"] for claim in op.claims if claim["t"] <= sample["since"]]
-        if None in claims or op.id in told or not isinstance(sample.get("left_ms"), dict):
-            continue
-        short = sorted(name for name, left_ms in sample["left_ms"].items() if left_ms is not None
-                       and sample["t"] + kept_at_most(left_ms) < max(claims))
-        if len(short) >= majority(history):
-            told.add(op.id)
-            yield broken(history, op, "past-deadline", sample,
-                         f"claims it until {history.ms(max(claims))} ms, but {', '.join(short)} "
-                         "will not keep its key so long")
-
-
-def kept_at_most(left_ms):
-    return (left_ms + 1) * NS_PER_MS * (CLOCK_PART + 1) // CLOCK_PART
 
 
 def majority(history):
@@ -214,7 +190,7 @@ def holds_sampled(history):
             continue
         since, until = sample["since"], sample["t"]
         for begun, over, segment in history.timetable(sample["lock"]).during(since, since + 1):
-            if begun <= since and until < over:
+            if begun <= since and until < over and segment.op.ok["token"] is not None:
                 yield sample, segment.op
 
 
@@ -232,7 +208,49 @@ def broken(history, op, rule, event, text):
                      in_order(told + claims + [event]), [op], op.lock)
 
 
-# ---- 4: nobody claims what it has given up, or never had ----
+# ---- 4: what is claimed is backed by a majority, for as long as it is claimed ----
+
+
+def unbacked(history, _):
+    """A deadline is claimed that a majority of masters will not keep the key until.
+
+    From samples of how long each will keep it.  Told once for each hold, by the first that shows
+    it.  A clock that steps forward makes a key shorter, and this is how that is seen; one that
+    steps back makes it longer.  Where it is gone from a majority, foreign_release tells.
+    """
+    told = set()
+    for sample, op in holds_sampled(history):
+        claims = [claim["deadline"] for claim in op.claims if claim["t"] <= sample["since"]]
+        if None in claims or op.id in told:
+            continue
+        until, gone = max(claims), without_key(sample, op)
+        short = [name for name in keeping(sample, op) if not keeps_until(sample, name, until)]
+        if len(gone) < majority(history) <= len(gone) + len(short):
+            told.add(op.id)
+            yield broken(history, op, "unbacked", sample, f"claims it until {history.ms(until)} "
+                         f"ms, but {', '.join(sorted(short + gone))} will not keep its key so long")
+
+
+def keeps_until(sample, master, until):
+    """Whether it may: asked before the sample's end, by a clock that may be slow by CLOCK_PART."""
+    left_ms = sample["left_ms"][master]
+    if left_ms is None or left_ms < 0:
+        return True  # It has run out between two questions, or never does.
+    return sample["t"] + (left_ms + 1) * NS_PER_MS * (CLOCK_PART + 1) // CLOCK_PART >= until
+
+
+def keeping(sample, op):
+    """The masters that store the operation's key."""
+    return [name for name, token in sample["tokens"].items() if token == op.ok["token"]]
+
+
+def without_key(sample, op):
+    """Those that do not; masters that did not answer have null in a sample."""
+    return [name for name, token in sample["tokens"].items()
+            if token is not None and token != op.ok["token"]]
+
+
+# ---- 5: nobody claims what it has given up, or never had ----
 
 
 def back_from_dead(history, _):
@@ -256,7 +274,7 @@ def verb(claim):
     return "writes" if claim["event"] == "write" else "claims it"
 
 
-# ---- 5: nobody's release removes another's key ----
+# ---- 6: nobody's release removes another's key ----
 
 
 def foreign_release(history, _):
@@ -272,7 +290,7 @@ def foreign_release(history, _):
             left = last_deadline(op, op.lost) - op.lost["t"]
             yield removed(history, op, op.lost, f"was told that it is lost {length(left)} before "
                           "its deadline: its key is gone")
-        elif op.released and not op.lost and op.released["result"] in ("LOST", "NOT_HELD"):
+        elif op.released and not op.lost and op.released["result"] == "LOST":
             left = last_deadline(op, op.released) - op.released["t"]
             if 0 < left < FOR_EVER // 2:
                 yield removed(history, op, op.released, "found its key gone when it released it "
@@ -288,19 +306,14 @@ def gone_early(op):
 
 
 def sampled(history):
-    """Masters that did not answer have null in a sample.
-
-    Told once for each hold, by the first sample that shows it.
-    """
+    """Told once for each hold, by the first sample that shows it."""
     told = set()
     for sample, op in holds_sampled(history):
-        token = op.ok.get("token")
-        without = sorted(name for name, found in sample["tokens"].items()
-                         if found is not None and found != token)
-        if token and len(without) >= majority(history) and op.id not in told:
+        without = without_key(sample, op)
+        if len(without) >= majority(history) and op.id not in told:
             told.add(op.id)
             yield removed(history, op, sample,
-                          f"holds it, but its key is not on {', '.join(without)}")
+                          f"holds it, but its key is not on {', '.join(sorted(without))}")
 
 
 def removed(history, op, event, text):
@@ -311,7 +324,7 @@ def removed(history, op, event, text):
     return found
 
 
-# ---- 6: whatever was begun came to an end ----
+# ---- 7: whatever was begun came to an end ----
 
 
 def no_end(history, _):
@@ -339,12 +352,29 @@ def no_end(history, _):
                             client.last["t"], client.last["t"], [client.last])
 
 
-def unended(op, text, events):
-    return Violation("no-end", f"{op.lock}: {op.id} {text}", events[-1]["t"], events[-1]["t"],
+def unended(op, text, events, rule="no-end"):
+    return Violation(rule, f"{op.lock}: {op.id} {text}", events[-1]["t"], events[-1]["t"],
                      events, [op], op.lock)
 
 
-# ---- 7: when all is well, somebody gets what is free ----
+# ---- 8: nothing fails that no fault explains ----
+
+
+def failure(history, _):
+    """Clients that a fault has killed may see their own commands die before them."""
+    for op in history.ops.values():
+        for event in (op.fail, op.released):
+            word = event and event.get("why", event.get("result"))
+            if word in FAILURES and not killed_by_then(history, op.who, event["t"]):
+                yield unended(op, f"failed with {word}, which nothing that was done to it explains",
+                              in_order([op.invoke, event]), "failure")
+
+
+def killed_by_then(history, who, t):
+    return any(kill["t"] <= t for kill in history.clients[who].kills)
+
+
+# ---- 9: when all is well, somebody gets what is free ----
 
 
 @dataclasses.dataclass
@@ -417,14 +447,14 @@ def no_progress(history, options):
                 wait.since, wait.until, in_order(events), [op], wait.lock)
 
 
-# ---- 8: a token names one hold ----
+# ---- 10: a token names one hold ----
 
 
 def token_reused(history, _):
     seen = {}
     for op in sorted(history.held(), key=lambda op: op.ok["t"]):
-        token = op.ok.get("token")
-        if not token:
+        token = op.ok["token"]
+        if token is None:
             continue
         if token in seen:
             other = seen[token]
@@ -437,9 +467,11 @@ RULES = {
     "overlap": overlap,
     "store-order": store_order,
     "past-deadline": past_deadline,
+    "unbacked": unbacked,
     "back-from-dead": back_from_dead,
     "foreign-release": foreign_release,
     "no-end": no_end,
+    "failure": failure,
     "no-progress": no_progress,
     "token-reused": token_reused,
 }
@@ -514,6 +546,23 @@ def no_faults(history, _):
         yield "while something was wrong, nobody tried to lock"
 
 
+def no_keys(history, options):
+    """That a key was removed under its holder, or is kept too short, only masters can tell."""
+    asked = sorted(sample["t"] for sample in history.keys if answered(sample) >= majority(history))
+    if not asked:
+        yield "there is no sample of what masters store that a majority of them has answered"
+        return
+    for quiet in history.quiets:
+        if quiet.until - quiet.since > options.bound_ns(history) and \
+                bisect.bisect_left(asked, quiet.since) == bisect.bisect_left(asked, quiet.until):
+            yield (f"in the quiet phase at {history.ms(quiet.since)} ms masters were not asked "
+                   "what they store, though it lasted longer than the bound")
+
+
+def answered(sample):
+    return sum(token is not None for token in sample["tokens"].values())
+
+
 CHECKS = {
     "few-holds": few_holds,
     "uncontended": uncontended,
@@ -521,6 +570,7 @@ CHECKS = {
     "wrong-clock": wrong_clock,
     "no-quiet": no_quiet,
     "no-faults": no_faults,
+    "no-keys": no_keys,
 }
 
 

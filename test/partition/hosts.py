@@ -130,6 +130,17 @@ def remove_namespaces(names):
         run_tool("ip", "netns", "delete", name)
 
 
+def probe():
+    """That hosts can be made on this machine, with packet filters.  Raises HostError if not."""
+    name = f"redlock-{os.getpid()}-probe"
+    try:
+        run_tool("ip", "netns", "add", name)
+        run_tool("ip", "netns", "exec", name, "nft", "-f", "-",
+                 text=RULES % {"port": 1, "slow_port": 2})
+    finally:
+        remove_namespaces([name] if name in namespace_names() else [])
+
+
 def is_leftover(name):
     found = re.fullmatch(r"redlock-(\d+)-\w+", name)
     return found is not None and not exists(int(found[1]))

@@ -40,6 +40,7 @@ TEETH = [
     Tooth("no-allowance", "clock-rate,kill-client,pause-client", EXCLUSION),
     Tooth("clock-stops", "pause-client", EXCLUSION + ("past-deadline",)),
     Tooth("deadline-ignored", "pause-client", EXCLUSION + ("past-deadline",)),
+    Tooth("t0-at-reply", "slow-link", EXCLUSION, SECONDS_LONG),
     Tooth("no-cleanup", "bridge,slow-link", ("no-progress",)),
     Tooth("seconds", "kill-client", ("no-progress",)),
 ]

@@ -106,17 +106,17 @@ static int64_t as_signed(drift_span span)
     return span > INT64_MAX ? INT64_MAX : (int64_t)span;
 }
 
-/* What the rate makes of a time, rounded up; and down. */
-static int64_t share_up(const struct drift_guard *guard, drift_span time)
-{
-    struct drift_bound rate = {.ppm = guard->rate_ppm};
-
-    return as_signed(drift_allowance(time, &rate));
-}
-
+/* What the rate makes of a time, rounded down; and up.  Half of any time, at the most.
+ * (drift_allowance() is for any rate, and divides by it; this is done for every vote.) */
 static int64_t share_down(const struct drift_guard *guard, drift_span time)
 {
-    return (int64_t)(time / PPM_ONE * guard->rate_ppm + time % PPM_ONE * guard->rate_ppm / PPM_ONE);
+    return as_signed(time / PPM_ONE * guard->rate_ppm + time % PPM_ONE * guard->rate_ppm / PPM_ONE);
+}
+
+static int64_t share_up(const struct drift_guard *guard, drift_span time)
+{
+    return as_signed(time / PPM_ONE * guard->rate_ppm +
+                     (time % PPM_ONE * guard->rate_ppm + PPM_ONE - 1) / PPM_ONE);
 }
 
 void drift_sample_offset(const struct drift_sample *sample, struct drift_range *ret_offset)
@@ -231,22 +231,18 @@ static void forget_peak(struct drift_node *node)
 }
 
 /* Any sample tells where the clock has been. */
-static void note(struct drift_node *node, const struct drift_guard *guard,
+static void note(struct drift_node *node, struct drift_part *part,
                  const struct drift_sample *sample, const struct view *view)
 {
-    struct drift_part *part = part_at(node, guard, sample->received);
-
     part->ceiling = smaller(part->ceiling, view->fast.hi);
     part->slow_peak = larger(part->slow_peak, view->slow.lo);
     node->last = *sample;
 }
 
 /* A useful one also where it has not been, and is what the next one is compared with. */
-static void keep(struct drift_node *node, const struct drift_guard *guard,
+static void keep(struct drift_node *node, const struct drift_guard *guard, struct drift_part *part,
                  const struct drift_sample *sample, const struct view *view)
 {
-    struct drift_part *part = part_at(node, guard, sample->received);
-
     if (node->is_anchored)
         part->floor = smaller(part->floor, floor_of_pair(node, guard, sample));
     node->is_anchored = true;
@@ -357,6 +353,7 @@ static void act(struct drift_node *node, const struct drift_guard *guard,
 enum drift_verdict drift_node_sample(struct drift_node *node, const struct drift_guard *guard,
                                      const struct drift_sample *sample)
 {
+    struct drift_part *part;
     struct view view;
 
     assert(guard->rate_ppm <= PPM_ONE / 2);
@@ -367,9 +364,10 @@ enum drift_verdict drift_node_sample(struct drift_node *node, const struct drift
     view = look(guard, sample);
     node->verdict = judge(node, guard, sample, &view);
     act(node, guard, sample);
-    note(node, guard, sample, &view);
+    part = part_at(node, guard, sample->received);
+    note(node, part, sample, &view);
     if (is_useful(guard, sample))
-        keep(node, guard, sample, &view);
+        keep(node, guard, part, sample, &view);
     return node->verdict;
 }
 

@@ -270,6 +270,7 @@ class Sorter:
         self.history = history
         self.by_id = {}  # Faults.
         self.told_of = set()  # Clients, by the run.
+        self.numbers = set()  # Of all writes.
 
     def problem(self, kind, text, *events):
         self.history.problems.append(Problem(kind, text, list(events)))
@@ -447,6 +448,7 @@ class Sorter:
     # ---- The store ----
 
     def on_write(self, event):
+        self.numbers.add(event["seq"])
         op = self.of_store(event)
         if op:
             self.history.writes.setdefault(event["lock"], []).append(event)
@@ -519,6 +521,7 @@ class Sorter:
         history = self.history
         self.end_faults()
         self.check_places()
+        self.check_numbers()
         begins = [fault.since for fault in history.faults]
         for quiet in history.quiets:
             following = bisect.bisect_left(begins, quiet.since)
@@ -558,6 +561,12 @@ class Sorter:
             if strange:
                 self.problem("unknown", f"fault {fault.id} ({fault.kind}) is on "
                              f"{', '.join(strange)}, and there is no such host", fault.event)
+
+    def check_numbers(self):
+        """The store counts what it accepts, of all locks together: a line that is lost is missed."""
+        missing = set(range(1, len(self.numbers) + 1)) - self.numbers
+        if missing:
+            self.problem("store", f"there is no write with the number {min(missing)}")
 
     def check_store(self, writes):
         for before, after in zip(writes, writes[1:]):

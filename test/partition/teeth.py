@@ -76,7 +76,7 @@ def end(process):
         process.communicate(timeout=END_MAX_S)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.communicate()
+        process.wait()  # What it has started may hold the pipe open.
 
 
 def first_violation(folder):

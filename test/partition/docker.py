@@ -10,7 +10,6 @@ import pathlib
 import shutil
 import subprocess
 
-import clients
 import cluster
 import masters
 

@@ -563,7 +563,7 @@ class Sorter:
                              f"{', '.join(strange)}, and there is no such host", fault.event)
 
     def check_numbers(self):
-        """The store counts what it accepts, of all locks together: a line that is lost is missed."""
+        """The store counts what it accepts, of all locks together: what is not told is missed."""
         missing = set(range(1, len(self.numbers) + 1)) - self.numbers
         if missing:
             self.problem("store", f"there is no write with the number {min(missing)}")

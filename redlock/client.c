@@ -122,6 +122,8 @@ static int make_parts(struct redlock *rl)
     rl->loop = loop_new(rl, ev);
     if (rl->loop == NULL)
         return error_set(REDLOCK_E_NOMEM, "open: %s", redlock_strerror(REDLOCK_E_NOMEM));
+    if (standing_init(rl) != 0)
+        return error_set(REDLOCK_E_NOMEM, "open: %s", redlock_strerror(REDLOCK_E_NOMEM));
     if (loop_now(rl->loop) == DRIFT_NEVER)
         return error_set(REDLOCK_E_SYSTEM, "open: this system has no CLOCK_BOOTTIME");
     for (unsigned m = 0; m < rl->options.masters_len; m++) {
@@ -172,7 +174,6 @@ int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
     if (status != REDLOCK_OK)
         goto fail_parts;
     warn_of_number(rl);
-    rl->coming = (quorum_mask)((1u << rl->options.masters_len) - 1);
     for (unsigned m = 0; m < rl->options.masters_len; m++)
         master_start(rl->masters[m]);
     if (rl->blocking != NULL) {
@@ -353,6 +354,10 @@ void client_on_reply(struct redlock *rl, unsigned master, const struct master_as
             rl->on_query(rl, master, ask->ask, reply);
         return;
     }
+    if (ask->command == MASTER_LOOK) {
+        standing_on_look(rl, master, reply);
+        return;
+    }
     if (lease != NULL && (uint32_t)lease->serial == ask->serial)
         lease_on_reply(lease, master, ask->ask, (enum quorum_command)ask->command, ask->in_full,
                        reply);
@@ -360,18 +365,17 @@ void client_on_reply(struct redlock *rl, unsigned master, const struct master_as
 
 void client_set_up(struct redlock *rl, unsigned master, bool up)
 {
-    if (up)
-        rl->up |= (quorum_mask)(1u << master);
-    else
-        rl->up &= (quorum_mask) ~(1u << master);
+    standing_on_room(rl, master, up);
 }
 
-void client_on_link(struct redlock *rl, unsigned master, bool up, bool coming)
+void client_on_link(struct redlock *rl, unsigned master, bool up)
 {
-    client_set_up(rl, master, up);
-    if (!coming)
-        rl->coming &= (quorum_mask) ~(1u << master);
     rl->stats.connects += up;
+    standing_on_link(rl, master, up);
+}
+
+void client_tell_leases(struct redlock *rl, unsigned master)
+{
     for (uint32_t i = 0; i < rl->slots_len; i++) {
         struct redlock_lease *lease = rl->slots[i];
         struct quorum_event event = {.type = QUORUM_EV_LINK, .master = master};
@@ -412,8 +416,12 @@ void client_on_timer(struct redlock *rl)
     struct alarm *alarm;
 
     rl->armed = DRIFT_NEVER;
-    while ((alarm = alarm_ring(&rl->alarms, now)) != NULL)
-        lease_on_alarm(lease_of(alarm), now);
+    while ((alarm = alarm_ring(&rl->alarms, now)) != NULL) {
+        if (alarm == &rl->standing.alarm)
+            standing_on_alarm(rl);
+        else
+            lease_on_alarm(lease_of(alarm), now);
+    }
     client_deliver(rl);
 }
 

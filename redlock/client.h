@@ -16,6 +16,7 @@
 #include "redlock/options.h"
 #include "redlock/redlock.h"
 #include "redlock/reply.h"
+#include "redlock/standing.h"
 #include "redlock/token.h"
 #include "redlock/wire.h"
 
@@ -29,8 +30,9 @@ struct redlock {
     struct loop *loop;
     struct blocking *blocking; /* NULL: a client on the caller's loop. */
     struct master *masters[REDLOCK_MASTERS_MAX];
-    quorum_mask up;     /* Masters that take a command now. */
-    quorum_mask coming; /* Masters whose first attempt to connect goes on. */
+    struct standing standing;
+    quorum_mask up;     /* Masters that may vote and take a command now. */
+    quorum_mask coming; /* Masters that may soon, for the first time. */
     quorum_mask dirty;  /* Masters with something to write, or to close. */
 
     struct redlock_lease **slots; /* By slot; NULL: free. */
@@ -61,9 +63,11 @@ struct redlock {
 void client_on_reply(struct redlock *rl, unsigned master, const struct master_ask *ask,
                      const struct reply *reply);
 
-/* A link came up (or may take commands), or is gone: sets the masks, and
- * tells the leases that care.  coming: the first attempt goes on. */
-void client_on_link(struct redlock *rl, unsigned master, bool up, bool coming);
+/* A link came up or is gone, or did not come up at the first attempt. */
+void client_on_link(struct redlock *rl, unsigned master, bool up);
+
+/* What a lease may ask of this master has changed: for those that care. */
+void client_tell_leases(struct redlock *rl, unsigned master);
 
 /* The queue of an up link is full, or not any more: no event, only the mask. */
 void client_set_up(struct redlock *rl, unsigned master, bool up);

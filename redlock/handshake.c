@@ -1,5 +1,5 @@
 /*
- * handshake.c - five commands, and the five answers that let a master vote.
+ * handshake.c - a few commands, and the answers that let a master vote.
  */
 #include "redlock/handshake.h"
 
@@ -18,7 +18,7 @@
 /* ---- Asking ---- */
 
 /* Longer than user, password and scripts together, each at its longest. */
-#define BYTES_MAX 4096
+#define BYTES_MAX 8192
 
 /* The commands as they are written one behind the other. */
 struct writer {
@@ -69,10 +69,23 @@ static void say_select(struct writer *writer, const struct uri *uri)
     say(writer, HANDSHAKE_SELECT, 2, select);
 }
 
-size_t handshake_begin(struct handshake *handshake, const struct uri *uri, char **ret_bytes)
+static void say_load(struct writer *writer, enum handshake_step step, enum script_id script)
 {
-    const char *release[] = {"SCRIPT", "LOAD", script_all[SCRIPT_RELEASE].text};
-    const char *extend[] = {"SCRIPT", "LOAD", script_all[SCRIPT_EXTEND].text};
+    const char *load[] = {"SCRIPT", "LOAD", script_all[script].text};
+
+    say(writer, step, 3, load);
+}
+
+static void say_config(struct writer *writer, enum handshake_step step, const char *setting)
+{
+    const char *get[] = {"CONFIG", "GET", setting};
+
+    say(writer, step, 3, get);
+}
+
+size_t handshake_begin(struct handshake *handshake, const struct uri *uri, bool guarded,
+                       char **ret_bytes)
+{
     const char *info[] = {"INFO"};
     struct writer writer = {.handshake = handshake, .bytes = malloc(BYTES_MAX)};
 
@@ -81,9 +94,15 @@ size_t handshake_begin(struct handshake *handshake, const struct uri *uri, char 
         return 0;
     say_auth(&writer, uri);
     say_select(&writer, uri);
-    say(&writer, HANDSHAKE_RELEASE, 3, release);
-    say(&writer, HANDSHAKE_EXTEND, 3, extend);
+    say_load(&writer, HANDSHAKE_RELEASE, SCRIPT_RELEASE);
+    say_load(&writer, HANDSHAKE_EXTEND, SCRIPT_EXTEND);
+    if (guarded)
+        say_load(&writer, HANDSHAKE_ACQUIRE, SCRIPT_ACQUIRE);
     say(&writer, HANDSHAKE_INFO, 1, info);
+    if (guarded) {
+        say_config(&writer, HANDSHAKE_FSYNC, "appendfsync");
+        say_config(&writer, HANDSHAKE_REWRITE, "no-appendfsync-on-rewrite");
+    }
     if (writer.failed) {
         sodium_memzero(writer.bytes, writer.len);
         free(writer.bytes);
@@ -133,12 +152,15 @@ static char read_flag(const char *info, const char *key)
 static void read_info(const struct reply *reply, struct master_info *info)
 {
     const char *text = reply->type == REPLY_TEXT ? reply->text : ""; /* May be forbidden. */
+    char replid_before[48]; /* Of the master that it was a replica of; zeroes: of none. */
 
     read_field(text, "\nredis_version:", info->version, sizeof info->version);
     read_field(text, "\nrole:", info->role, sizeof info->role);
     read_field(text, "\nredis_mode:", info->mode, sizeof info->mode);
     read_field(text, "\nmaxmemory_policy:", info->policy, sizeof info->policy);
     read_field(text, "\nrun_id:", info->run_id, sizeof info->run_id);
+    read_field(text, "\nmaster_replid2:", replid_before, sizeof replid_before);
+    info->promoted = strspn(replid_before, "0?") != strlen(replid_before);
     info->loading = read_flag(text, "\nloading:");
     info->keeps = read_flag(text, "\naof_enabled:");
     info->maxmemory = read_number(text, "\nmaxmemory:");
@@ -166,9 +188,13 @@ static const char *step_name(enum handshake_step step)
         return "SELECT";
     case HANDSHAKE_RELEASE:
     case HANDSHAKE_EXTEND:
+    case HANDSHAKE_ACQUIRE:
         return "SCRIPT LOAD";
     case HANDSHAKE_INFO:
         return "INFO";
+    case HANDSHAKE_FSYNC:
+    case HANDSHAKE_REWRITE:
+        return "CONFIG GET";
     case HANDSHAKE_STEPS:
         break;
     }
@@ -190,13 +216,33 @@ static const char *judge(enum handshake_step step, const struct reply *reply)
     case HANDSHAKE_EXTEND:
         sha1 = script_all[SCRIPT_EXTEND].sha1;
         break;
-    case HANDSHAKE_INFO:
+    case HANDSHAKE_ACQUIRE:
+        sha1 = script_all[SCRIPT_ACQUIRE].sha1;
+        break;
+    case HANDSHAKE_INFO: /* These may be forbidden. */
+    case HANDSHAKE_FSYNC:
+    case HANDSHAKE_REWRITE:
     case HANDSHAKE_STEPS:
         return NULL;
     }
     if (reply->type != REPLY_TEXT || strcmp(reply->text, sha1) != 0)
         return "gave another digest than ours: not a Redis?";
     return NULL;
+}
+
+/* What it tells of itself, as far as that is allowed. */
+static void learn(enum handshake_step step, const struct reply *reply, struct master_info *info)
+{
+    bool told = reply->type == REPLY_ARRAY;
+
+    if (step == HANDSHAKE_INFO) {
+        info->syncs = false;
+        read_info(reply, info);
+    } else if (step == HANDSHAKE_FSYNC) {
+        info->syncs = told && strcmp(reply->text, "always") == 0;
+    } else if (step == HANDSHAKE_REWRITE) {
+        info->syncs = info->syncs && told && strcmp(reply->text, "no") == 0;
+    }
 }
 
 enum handshake_result handshake_on_reply(struct handshake *handshake, const struct reply *reply,
@@ -210,7 +256,8 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
         (void)snprintf(error, error_size, "is still loading its data");
         return HANDSHAKE_FAILED;
     }
-    if (reply->type == REPLY_ERROR && step != HANDSHAKE_INFO)
+    if (reply->type == REPLY_ERROR && step != HANDSHAKE_INFO && step != HANDSHAKE_FSYNC &&
+        step != HANDSHAKE_REWRITE)
         trouble = reply->text;
     if (trouble != NULL && step == HANDSHAKE_AUTH) {
         /* "unknown command 'AUTH', with args beginning with: 'user' 'password'" */
@@ -221,8 +268,7 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
         (void)snprintf(error, error_size, "%s: %s", step_name(step), trouble);
         return HANDSHAKE_FAILED;
     }
-    if (step == HANDSHAKE_INFO)
-        read_info(reply, info);
+    learn(step, reply, info);
     if (handshake->steps_done < handshake->steps_len)
         return HANDSHAKE_GOES_ON;
     trouble = refusal_of(info);
@@ -249,6 +295,16 @@ static bool is_run_id(const char *text)
 bool handshake_is_same(const struct master_info *a, const struct master_info *b)
 {
     return is_run_id(a->run_id) && strcmp(a->run_id, b->run_id) == 0;
+}
+
+bool handshake_is_known(const struct master_info *info)
+{
+    return is_run_id(info->run_id);
+}
+
+bool handshake_keeps(const struct master_info *info)
+{
+    return info->keeps == '1' && info->syncs && !info->promoted;
 }
 
 bool handshake_evicts(const struct master_info *info)

@@ -1,8 +1,9 @@
 /*
  * handshake.h - what is said on a new connection, and what the answers mean.
  *
- *   AUTH (with a password), SELECT (another db than 0), SCRIPT LOAD of both
- *   scripts, INFO - all at once, so that it costs one round trip.
+ *   AUTH (with a password), SELECT (another db than 0), SCRIPT LOAD of the
+ *   scripts, INFO, and with the restart guard CONFIG GET of what it keeps - all
+ *   at once, so that it costs one round trip.
  *
  * No I/O: master.c carries the bytes.
  */
@@ -25,6 +26,8 @@ struct master_info {
     char run_id[48];
     char loading;       /* '1' yes, '0' no, '?'; likewise the next. */
     char keeps;         /* Whether it writes what it stores to an append-only file. */
+    bool promoted;      /* It was a replica, and not started again since. */
+    bool syncs;         /* appendfsync is always, and that at all times; false: not, or not told. */
     uint64_t maxmemory; /* Bytes; 0: no limit, or not told. */
     uint64_t uptime_s;
 };
@@ -34,7 +37,10 @@ enum handshake_step {
     HANDSHAKE_SELECT,
     HANDSHAKE_RELEASE, /* SCRIPT LOAD of this one, and of the next. */
     HANDSHAKE_EXTEND,
+    HANDSHAKE_ACQUIRE,
     HANDSHAKE_INFO,
+    HANDSHAKE_FSYNC, /* CONFIG GET appendfsync, and no-appendfsync-on-rewrite. */
+    HANDSHAKE_REWRITE,
     HANDSHAKE_STEPS
 };
 
@@ -47,7 +53,8 @@ struct handshake {
  * Begin: *ret_bytes is what to send, for the caller to wipe (it may hold a
  * password) and to free().  Its length, or 0 without memory.
  */
-size_t handshake_begin(struct handshake *handshake, const struct uri *uri, char **ret_bytes);
+size_t handshake_begin(struct handshake *handshake, const struct uri *uri, bool guarded,
+                       char **ret_bytes);
 
 enum handshake_result { HANDSHAKE_GOES_ON, HANDSHAKE_DONE, HANDSHAKE_FAILED };
 
@@ -67,6 +74,14 @@ bool handshake_is_informed(const struct master_info *info);
  * told.  One server listed twice must not have two votes.
  */
 bool handshake_is_same(const struct master_info *a, const struct master_info *b);
+
+/* Whether the id that a server draws when it starts is known, by which the
+ * restart guard knows it again. */
+bool handshake_is_known(const struct master_info *info);
+
+/* Whether what it has once said is stored survives a restart, as far as it says.  Not
+ * if it was a replica: then it was another server that said so. */
+bool handshake_keeps(const struct master_info *info);
 
 /* What is no reason to refuse a master, but a risk: that it drops locks when
  * its memory is full, and that it forgets them when it is restarted. */

@@ -29,7 +29,7 @@ static int grow_slots(struct redlock *rl)
     struct redlock_lease **slots;
     uint32_t *slots_free;
 
-    if (rl->slots_room > UINT32_MAX / 4 || alarm_reserve(&rl->alarms, room) != 0)
+    if (rl->slots_room > UINT32_MAX / 4 || alarm_reserve(&rl->alarms, room + 1) != 0)
         return -1;
     slots = realloc(rl->slots, room * sizeof(struct redlock_lease *));
     if (slots == NULL)
@@ -170,15 +170,18 @@ static struct wire_args args_of(struct redlock_lease *lease, uint32_t round,
     return args;
 }
 
-static size_t encode(struct redlock_lease *lease, enum quorum_command command, uint32_t round,
+static size_t encode(struct redlock_lease *lease, enum quorum_command command, unsigned master,
                      bool in_full, char *buf)
 {
     char spare[TOKEN_LEN + 1];
-    struct wire_args args = args_of(lease, round, spare);
+    struct wire_args args = args_of(lease, lease->q.round_of[master], spare);
 
     switch (command) {
     case QUORUM_CMD_SET:
-        return wire_set(buf, &args);
+        if (!lease->rl->options.restart_guard)
+            return wire_set(buf, &args);
+        args.epoch = lease->rl->standing.epochs[master];
+        return wire_script(buf, SCRIPT_ACQUIRE, in_full, &args);
     case QUORUM_CMD_EXTEND:
         return wire_script(buf, SCRIPT_EXTEND, in_full, &args);
     case QUORUM_CMD_RELEASE:
@@ -187,12 +190,14 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
     return 0;
 }
 
-/* The bytes are the same for all masters but those with an older round. */
+/* The bytes are the same for all masters but those with an older round, and
+ * but for the epoch. */
 static void carry_out(struct redlock_lease *lease, const struct quorum_send *send)
 {
     struct redlock *rl = lease->rl;
     struct master_ask ask = {lease->slot, (uint32_t)lease->serial, send->ask,
                              (uint8_t)send->command, false};
+    bool has_epoch = send->command == QUORUM_CMD_SET && rl->options.restart_guard;
     uint32_t encoded = 0; /* No round has this number. */
     size_t len = 0;
 
@@ -203,8 +208,10 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
             continue;
         if (lease->q.round_of[m] != encoded) {
             encoded = lease->q.round_of[m];
-            len = encode(lease, send->command, encoded, false, rl->scratch);
+            len = encode(lease, send->command, m, false, rl->scratch);
         }
+        if (has_epoch)
+            wire_set_epoch(rl->scratch, len, rl->standing.epochs[m]);
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;
     }
@@ -308,16 +315,25 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
 
     if (!(rl->up & 1u << master) || lease->q.ask_of[master] != ask)
         return false;
-    len = encode(lease, command, lease->q.round_of[master], true, rl->scratch);
+    len = encode(lease, command, master, true, rl->scratch);
     master_send(rl->masters[master], &again, rl->scratch, len);
     rl->stats.commands++;
     return true;
 }
 
+static const char *why_relink(const struct reply *reply)
+{
+    if (reply->type == REPLY_ERROR)
+        return reply->text;
+    if (reply->type == REPLY_INTEGER && reply->integer == -1)
+        return "has lost its memory"; /* See SCRIPT_ACQUIRE. */
+    return "answered with garbage";
+}
+
 void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
                     enum quorum_command command, bool in_full, const struct reply *reply)
 {
-    struct vote vote = vote_count(command, reply);
+    struct vote vote = vote_count(command, lease->rl->options.restart_guard, reply);
     struct quorum_event event = {
         .type = QUORUM_EV_REPLY,
         .master = master,
@@ -327,8 +343,7 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
     };
 
     if (vote.relink)
-        master_relink(lease->rl->masters[master],
-                      reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+        master_relink(lease->rl->masters[master], why_relink(reply));
     else if (!vote.noscript || in_full)
         master_note(lease->rl->masters[master], reply->type == REPLY_ERROR ? reply->text : "");
     if (vote.noscript && !in_full && send_in_full(lease, master, ask, command))

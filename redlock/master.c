@@ -174,7 +174,7 @@ static void go_down(struct master *master)
     master->refused = !was_up && (master->refused || greeted);
     master->attempts++;
     close_link(master);
-    client_on_link(master->rl, master->number, false, false);
+    client_on_link(master->rl, master->number, false);
     drop_asks(master);
     start_timer(master, seconds);
 }
@@ -219,7 +219,8 @@ static void append(struct master *master, const char *bytes, size_t len)
 static void greet(struct master *master)
 {
     char *bytes;
-    size_t len = handshake_begin(&master->handshake, master->uri, &bytes);
+    size_t len =
+        handshake_begin(&master->handshake, master->uri, master->rl->options.restart_guard, &bytes);
 
     master->link = LINK_GREETING;
     master->answers = master->answers_seen = 0;
@@ -305,7 +306,7 @@ static void on_greeting(struct master *master)
     client_log(master->rl, REDLOCK_LOG_INFO, "master %u (%s): up, version %s", master->number + 1,
                master->uri->name, master->info.version);
     warn(master);
-    client_on_link(master->rl, master->number, true, false);
+    client_on_link(master->rl, master->number, true);
 }
 
 /* ---- Sending ---- */
@@ -436,7 +437,7 @@ static void on_answer(struct master *master)
     ask = master->asks[master->asks_first];
     master->asks_first = (master->asks_first + 1) & (master->asks_room - 1);
     master->asks_len--;
-    master->answers++;
+    master->answers += ask.command != MASTER_LOOK; /* Which may be all that fails. */
     client_on_reply(master->rl, master->number, &ask, &master->reply);
 }
 

@@ -40,9 +40,10 @@ struct master_ask {
     uint32_t slot;   /* Of the lease in the client's table. */
     uint32_t serial; /* Low bits of the lease's serial number. */
     uint32_t ask;    /* The machine's number of it. */
-    uint8_t command; /* enum quorum_command, or MASTER_QUERY. */
+    uint8_t command; /* enum quorum_command, or one of the below. */
     bool in_full;    /* The script's text went along. */
 };
+#define MASTER_LOOK 0xfe  /* At its marker: see standing.h. */
 #define MASTER_QUERY 0xff /* Not the machine's: answers go to the client's query hook. */
 
 /* Make a master that is down and tries nothing yet.  uri lives as long as

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "redlock/error.h"
+#include "redlock/wire.h"
 
 #define SIZE_MAX_SENSE 4096 /* Bytes: a page, which no struct of options will reach. */
 
@@ -25,6 +26,7 @@ static const struct redlock_options default_options = {
     .drift_ppm = 10000,
     .drift_fixed_ms = 2,
     .max_ttl_ms = 60000,
+    .restart_guard = true,
 };
 
 static const struct redlock_lock_options default_lock_options = {
@@ -182,6 +184,7 @@ int options_copy(const struct redlock_options *opts, struct options *ret_options
     options.max_ttl_ms = full.max_ttl_ms;
     options.drift.ppm = full.drift_ppm;
     options.drift.fixed = full.drift_fixed_ms * DRIFT_MS;
+    options.restart_guard = full.restart_guard;
     options.log = full.log;
     options.log_arg = full.log_arg;
     *ret_options = options;
@@ -276,5 +279,7 @@ int options_check_name(const char *name)
     if (strnlen(name, REDLOCK_NAME_MAX + 1) > REDLOCK_NAME_MAX)
         return error_set(REDLOCK_E_INVAL, "the resource name is longer than %d bytes",
                          REDLOCK_NAME_MAX);
+    if (strcmp(name, WIRE_MARKER) == 0)
+        return error_set(REDLOCK_E_INVAL, "the resource name is that of the masters' markers");
     return REDLOCK_OK;
 }

@@ -27,6 +27,7 @@ struct options {
     drift_span connect_timeout, reply_timeout;
     uint32_t max_ttl_ms;
     struct drift_bound drift;
+    bool restart_guard;
     void (*log)(void *log_arg, enum redlock_level level, const char *message);
     void *log_arg;
 };

@@ -95,6 +95,12 @@ struct redlock_options {
                                   * 0 to 500000, default 10000 (1 %). */
     uint32_t drift_fixed_ms;     /* Added to the above.  0 to 60000, default 2. */
     uint32_t max_ttl_ms;         /* Longest lease accepted.  1 to 86400000, default 60000. */
+    /* Keep a master that was restarted, or flushed, without what it knew from
+     * voting until all that it may have granted is over: some time more than
+     * max_ttl_ms, which should be the same for all clients.  Masters that are new and volatile wait
+     * likewise; see redlock(3).  All clients of these masters must use it.
+     * Default true. */
+    bool restart_guard;
     /* Called with one line, without a newline, from whichever thread the
      * library runs in; it must not call the library.  NULL: no log. */
     void (*log)(void *log_arg, enum redlock_level level, const char *message);

@@ -4,7 +4,8 @@
  * The reader calls one of them for every element, containers before what they
  * contain.  What it gets back it only tells from NULL (no memory) and hands
  * over when the outermost element is complete, so all of them give the one
- * reply, and only the outermost, the one without a parent, is written to it.
+ * reply.  The outermost, the one without a parent, gives it its type; a text
+ * within it only leaves its bytes.
  */
 #include "redlock/reply.h"
 
@@ -39,8 +40,11 @@ static void *take_string(const redisReadTask *task, char *text, size_t text_len)
 {
     struct reply *reply = task->privdata;
 
-    if (text_len > REPLY_TEXT_MAX)
+    if (text_len > REPLY_TEXT_MAX || !make_room(reply, text_len))
         return NULL;
+    memcpy(reply->text, text, text_len);
+    reply->text[text_len] = '\0';
+    reply->text_len = text_len;
     if (task->parent != NULL)
         return reply;
     if (task->type == REDIS_REPLY_STATUS)
@@ -51,11 +55,6 @@ static void *take_string(const redisReadTask *task, char *text, size_t text_len)
         reply->type = REPLY_TEXT;
     else
         reply->type = REPLY_OTHER;
-    if (!make_room(reply, text_len))
-        return NULL;
-    memcpy(reply->text, text, text_len);
-    reply->text[text_len] = '\0';
-    reply->text_len = text_len;
     return reply;
 }
 
@@ -95,8 +94,14 @@ static bool is_too_deep(const redisReadTask *task)
 
 static void *take_container(const redisReadTask *task, size_t elements)
 {
-    if (elements > REPLY_ELEMENTS_MAX || is_too_deep(task))
+    struct reply *reply = task->privdata;
+
+    if (elements > REPLY_ELEMENTS_MAX || is_too_deep(task) || !make_room(reply, 0))
         return NULL;
+    if (task->parent == NULL) {
+        reply->text[0] = '\0';
+        reply->text_len = 0;
+    }
     return take_plain(task, task->type == REDIS_REPLY_ARRAY ? REPLY_ARRAY : REPLY_OTHER, 0);
 }
 

@@ -25,14 +25,14 @@ enum reply_type {
     REPLY_TEXT,
     REPLY_INTEGER,
     REPLY_NIL,
-    REPLY_ARRAY, /* Elements are skipped. */
+    REPLY_ARRAY, /* Only the last of its elements that is a text is kept. */
     REPLY_OTHER, /* What RESP3 adds: maps, doubles, ...; not kept, for we never ask for RESP3. */
 };
 
 struct reply {
     enum reply_type type;
     long long integer;
-    char *text; /* NUL-terminated; of STATUS, ERROR and TEXT. */
+    char *text; /* NUL-terminated; of STATUS, ERROR, TEXT and ARRAY. */
     size_t text_len;
     size_t text_room;
 };

@@ -23,6 +23,48 @@
     "redis.call('pexpire',KEYS[1],ARGV[2]) end "               \
     "return 1"
 
+/* SET NX PX, by a master that still has the epoch which we know: see guard.h. */
+#define TEXT_ACQUIRE                                                            \
+    "if redis.call('hget',KEYS[2],'epoch')~=ARGV[3] then return -1 end "        \
+    "if redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return 1 end " \
+    "return 0"
+
+/*
+ * One look at the marker, which at the same time keeps it up to date: one
+ * script, so that nobody sees it half done.  In this order: an epoch or a nonce
+ * that a server has not kept for certain, since it was started again and does
+ * not store all it is told, is void; the nonce that the watcher has seen long
+ * enough becomes an epoch; where there is neither, a new nonce begins.
+ */
+#define TEXT_LOOK                                                                                \
+    "local k,keeps,of=KEYS[1],ARGV[2]~='0',ARGV[6] "                                             \
+    "local m=redis.call('hmget',k,'id','epoch','nonce','max','fresh','since','of') "             \
+    "if of~='' and m[7] and m[7]~=of then return 'other '..m[7] end "                            \
+    "local t=redis.call('time') "                                                                \
+    "local now=t[1]*1000+math.floor(t[2]/1000) "                                                 \
+    "local epoch,nonce,fresh,since=m[2],m[3],m[5],m[6] or string.format('%.0f',now) "            \
+    "if m[1] and m[1]~=ARGV[1] and not keeps then epoch,nonce=false,false end "                  \
+    "if not epoch and nonce and nonce==ARGV[5] then epoch=ARGV[4] end "                          \
+    "if epoch then nonce=false "                                                                 \
+    "elseif not nonce then "                                                                     \
+    "nonce,since=ARGV[4],string.format('%.0f',now) "                                             \
+    "fresh=m[1] and '0' or '1' end "                                                             \
+    "if not epoch and ARGV[2]~='2' then fresh='0' end "                                          \
+    "local max=math.max(tonumber(m[4]) or 0,tonumber(ARGV[3])) "                                 \
+    "max=string.format('%.0f',math.min(max,86400000)) "                                          \
+    "if m[1]~=ARGV[1] or epoch~=m[2] or nonce~=m[3] or max~=m[4] "                               \
+    "or (nonce and fresh~=m[5]) or (of~='' and not m[7]) then "                                  \
+    "if epoch then "                                                                             \
+    "redis.call('hdel',k,'nonce','fresh','since') "                                              \
+    "redis.call('hset',k,'id',ARGV[1],'max',max,'epoch',epoch) "                                 \
+    "else "                                                                                      \
+    "redis.call('hdel',k,'epoch') "                                                              \
+    "redis.call('hset',k,'id',ARGV[1],'max',max,'nonce',nonce,'fresh',fresh,'since',since) end " \
+    "if of~='' then redis.call('hset',k,'of',of) end end "                                       \
+    "if epoch then return 'ready '..epoch..' '..max end "                                        \
+    "return 'warming '..nonce..' '..max..' '..fresh..' "                                         \
+    "'..string.format('%.0f',math.max(0,now-since))"
+
 const struct script script_all[SCRIPT_LEN] = {
     [SCRIPT_RELEASE] =
         {
@@ -35,5 +77,17 @@ const struct script script_all[SCRIPT_LEN] = {
             .text = TEXT_EXTEND,
             .text_len = sizeof TEXT_EXTEND - 1,
             .sha1 = "fad456264071373a49423a0503fce02a428cad4d",
+        },
+    [SCRIPT_ACQUIRE] =
+        {
+            .text = TEXT_ACQUIRE,
+            .text_len = sizeof TEXT_ACQUIRE - 1,
+            .sha1 = "bca97ebced3a8f651c76fedf59b8217e2e49a6f5",
+        },
+    [SCRIPT_LOOK] =
+        {
+            .text = TEXT_LOOK,
+            .text_len = sizeof TEXT_LOOK - 1,
+            .sha1 = "08538185712ba7bea2b502d182c5a10079f8f420",
         },
 };

@@ -50,12 +50,10 @@ static char *put_number(char *p, uint32_t number)
     return put_bulk(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
 }
 
-static char *put_name_and_token(char *p, const struct wire_args *args)
+static void check(const struct wire_args *args)
 {
     assert(args->name_len >= 1 && args->name_len <= REDLOCK_NAME_MAX);
     assert(args->token_len >= 1 && args->token_len <= REDLOCK_TOKEN_MAX);
-    p = put_bulk(p, args->name, args->name_len);
-    return put_bulk(p, args->token, args->token_len);
 }
 
 size_t wire_set(char *buf, const struct wire_args *args)
@@ -64,34 +62,73 @@ size_t wire_set(char *buf, const struct wire_args *args)
 
     assert(args->ttl_ms > 0);
     p = PUT_CONSTANT(p, "*6\r\n$3\r\nSET\r\n");
-    p = put_name_and_token(p, args);
+    check(args);
+    p = put_bulk(p, args->name, args->name_len);
+    p = put_bulk(p, args->token, args->token_len);
     p = PUT_CONSTANT(p, "$2\r\nNX\r\n$2\r\nPX\r\n");
     p = put_number(p, args->ttl_ms);
     return (size_t)(p - buf);
 }
 
-size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
+/* "*N EVALSHA sha1", or "*N EVAL text"; count: of all that there is. */
+static char *put_script(char *p, uint32_t count, enum script_id script, bool in_full)
 {
     const struct script *s = &script_all[script];
-    bool has_ttl = script == SCRIPT_EXTEND;
-    char *p = buf;
+    char buf[DECIMAL_MAX];
+    const char *digits = decimal(count, buf);
 
     assert(script < SCRIPT_LEN);
-    p = has_ttl ? PUT_CONSTANT(p, "*6\r\n") : PUT_CONSTANT(p, "*5\r\n");
+    *p++ = '*';
+    p = put_bytes(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
     if (in_full) {
-        p = PUT_CONSTANT(p, "$4\r\nEVAL\r\n");
-        p = put_bulk(p, s->text, s->text_len);
-    } else {
-        p = PUT_CONSTANT(p, "$7\r\nEVALSHA\r\n$40\r\n");
-        p = put_bytes(p, s->sha1, 40);
-        p = PUT_CONSTANT(p, "\r\n");
+        p = PUT_CONSTANT(p, "\r\n$4\r\nEVAL\r\n");
+        return put_bulk(p, s->text, s->text_len);
     }
-    p = PUT_CONSTANT(p, "$1\r\n1\r\n"); /* One key: the name. */
-    p = put_name_and_token(p, args);
+    p = PUT_CONSTANT(p, "\r\n$7\r\nEVALSHA\r\n$40\r\n");
+    p = put_bytes(p, s->sha1, 40);
+    return PUT_CONSTANT(p, "\r\n");
+}
+
+size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
+{
+    bool is_guarded = script == SCRIPT_ACQUIRE, has_ttl = script != SCRIPT_RELEASE;
+    uint32_t count = 5u + has_ttl + 2u * is_guarded;
+    char *p = put_script(buf, count, script, in_full);
+
+    assert(script != SCRIPT_LOOK);
+    check(args);
+    p = put_number(p, 1u + is_guarded); /* Keys: the name, and the marker. */
+    p = put_bulk(p, args->name, args->name_len);
+    if (is_guarded)
+        p = PUT_CONSTANT(p, "$14\r\n" WIRE_MARKER "\r\n");
+    p = put_bulk(p, args->token, args->token_len);
     if (has_ttl) {
         assert(args->ttl_ms > 0);
         p = put_number(p, args->ttl_ms);
     }
+    if (is_guarded)
+        p = put_bulk(p, args->epoch, WIRE_NUMBER);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+/* It is the last argument: 16 digits, and the end of the line. */
+void wire_set_epoch(char *buf, size_t len, const char *epoch)
+{
+    memcpy(buf + len - 2 - WIRE_NUMBER, epoch, WIRE_NUMBER);
+}
+
+size_t wire_look(char *buf, const struct wire_look *look)
+{
+    char *p = put_script(buf, 10, SCRIPT_LOOK, true);
+
+    p = PUT_CONSTANT(p, "$1\r\n1\r\n$14\r\n" WIRE_MARKER "\r\n");
+    p = put_bulk(p, look->id, strlen(look->id));
+    p = put_number(p, !look->keeps ? 0 : look->is_known ? 1 : 2);
+    p = put_number(p, look->max_ttl_ms);
+    p = put_bulk(p, look->random, WIRE_NUMBER);
+    p = put_bulk(p, look->nonce, strlen(look->nonce));
+    p = look->masters > 0 ? put_number(p, look->masters) : put_bulk(p, "", 0);
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
 }

@@ -332,8 +332,10 @@ static void fail_each(enum pilot_kind kind, const char *masters)
     do {
         double begun_s = cluster_now_s();
 
-        for (unsigned i = 0; i < five.len; i++) /* What a broken link could not release. */
+        for (unsigned i = 0; i < five.len; i++) { /* What a broken link could not release. */
             (void)server_int(&five.server[i], "FLUSHALL");
+            server_season(&five.server[i]);
+        }
         (void)snprintf(row, sizeof row, "%s, allocation %u", pilot_kind_name(kind), number);
         check_row = row;
         fail_at(number++);

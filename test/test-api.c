@@ -186,7 +186,7 @@ static bool has_one_key_each(void *arg)
 {
     (void)arg;
     for (unsigned i = 0; i < five.len; i++) {
-        if (server_int(&five.server[i], "DBSIZE") != 1)
+        if (server_locks(&five.server[i]) != 1)
             return false;
     }
     return true;
@@ -237,6 +237,10 @@ static const struct bad_lock bad_locks[] = {
     {"no name", NULL, "acquire: the resource name is NULL", {0}},
     {"empty name", "", "acquire: the resource name is empty", {0}},
     {"long name", long_name, "acquire: the resource name is longer than 512 bytes", {0}},
+    {"name of the marker",
+     "redlock:master",
+     "acquire: the resource name is that of the masters' markers",
+     {0}},
     {"tiny size", "x", "acquire: size is 8: the options were not initialized", {.size = 8}},
     {"ttl 0", "x", "acquire: ttl_ms is 0", {.size = ALL_OF}},
     {"ttl within its allowance",

@@ -11,8 +11,12 @@
 #include "redlock/uri.h"
 #include "test/check.h"
 
+#define RUN_ID "0123456789abcdef0123456789abcdef01234567"
+
 static char ok_text[] = "OK";
 static const struct reply ok = {.type = REPLY_STATUS, .text = ok_text, .text_len = 2};
+
+static bool guarded; /* By the restart guard. */
 
 static struct handshake begin(const char *text, char **ret_bytes, size_t *ret_len)
 {
@@ -20,7 +24,7 @@ static struct handshake begin(const char *text, char **ret_bytes, size_t *ret_le
     struct uri uri;
 
     CHECK_INT(uri_parse(text, strlen(text), &uri), 0);
-    *ret_len = handshake_begin(&handshake, &uri, ret_bytes);
+    *ret_len = handshake_begin(&handshake, &uri, guarded, ret_bytes);
     CHECK(*ret_len > 0);
     uri_done(&uri);
     return handshake;
@@ -54,6 +58,76 @@ TEST(says_only_what_is_needed)
     CHECK(has_bytes(bytes, len, script_all[SCRIPT_EXTEND].text));
     CHECK(has_bytes(bytes, len, "*1\r\n$4\r\nINFO\r\n"));
     free(bytes);
+}
+
+/* What CONFIG GET says, of which the last text is kept. */
+static struct reply setting(const char *value)
+{
+    return text_reply(REPLY_ARRAY, value);
+}
+
+/* A whole handshake with the guard; these two answers last. */
+static struct master_info guarded_info(const char *info_text, struct reply fsync,
+                                       struct reply rewrite)
+{
+    struct reply answers[] = {digest(SCRIPT_RELEASE),
+                              digest(SCRIPT_EXTEND),
+                              digest(SCRIPT_ACQUIRE),
+                              text_reply(REPLY_TEXT, info_text),
+                              fsync,
+                              rewrite};
+    struct handshake handshake;
+    struct master_info info;
+    char error[80], *bytes;
+    size_t len, last = sizeof answers / sizeof answers[0] - 1;
+
+    memset(&info, 0x5a, sizeof info); /* As a link that has been up before leaves it. */
+    guarded = true;
+    handshake = begin("h", &bytes, &len);
+    guarded = false;
+    CHECK_UINT(handshake.steps_len, last + 1);
+    CHECK(has_bytes(bytes, len, script_all[SCRIPT_ACQUIRE].text));
+    free(bytes);
+    for (size_t i = 0; i < last; i++)
+        CHECK_INT(handshake_on_reply(&handshake, &answers[i], &info, error, sizeof error),
+                  HANDSHAKE_GOES_ON);
+    CHECK_INT(handshake_on_reply(&handshake, &answers[last], &info, error, sizeof error),
+              HANDSHAKE_DONE);
+    return info;
+}
+
+TEST(knows_who_keeps_what_he_is_told)
+{
+    const struct reply forbidden = text_reply(REPLY_ERROR, "NOPERM no config"),
+                       always = setting("always"), no = setting("no");
+    static const char stores[] = "\naof_enabled:1\r\n", forgets[] = "\naof_enabled:0\r\n";
+    const struct {
+        const char *name, *info;
+        struct reply fsync, rewrite;
+        bool keeps;
+    } rows[] = {
+        {"always", stores, always, no, true},
+        {"no file", forgets, always, no, false},
+        {"not told", "", always, no, false},
+        {"every second", stores, setting("everysec"), no, false},
+        {"not on rewrite", stores, always, setting("yes"), false},
+        {"CONFIG forbidden", stores, forbidden, no, false},
+        {"the other one forbidden", stores, always, forbidden, false},
+        {"a text", stores, text_reply(REPLY_TEXT, "always"), no, false},
+        {"no such setting", stores, setting(""), no, false},
+        {"never a replica",
+         "\nmaster_replid2:0000000000000000000000000000000000000000\r\n"
+         "aof_enabled:1\r\n",
+         always, no, true},
+        {"a replica before", "\nmaster_replid2:" RUN_ID "\r\naof_enabled:1\r\n", always, no, false},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct master_info info = guarded_info(rows[i].info, rows[i].fsync, rows[i].rewrite);
+
+        check_row = rows[i].name;
+        CHECK(handshake_keeps(&info) == rows[i].keeps);
+    }
 }
 
 TEST(logs_in_before_all_else)
@@ -139,7 +213,6 @@ TEST(keeps_terminals_safe)
 }
 
 #define SERVER "# Server\r\nredis_version:7.0.15\r\n"
-#define RUN_ID "0123456789abcdef0123456789abcdef01234567"
 
 TEST(refuses_what_is_no_master)
 {
@@ -331,6 +404,7 @@ TEST(keeps_a_password_that_is_echoed)
 }
 
 CHECK_MAIN({"says_only_what_is_needed", says_only_what_is_needed},
+           {"knows_who_keeps_what_he_is_told", knows_who_keeps_what_he_is_told},
            {"logs_in_before_all_else", logs_in_before_all_else},
            {"learns_from_info", learns_from_info}, {"does_without_info", does_without_info},
            {"cuts_what_is_too_long", cuts_what_is_too_long},

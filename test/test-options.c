@@ -81,6 +81,7 @@ TEST(defaults_are_those_of_the_header)
     CHECK_UINT(opts.drift_ppm, 10000);
     CHECK_UINT(opts.drift_fixed_ms, 2);
     CHECK_UINT(opts.max_ttl_ms, 60000);
+    CHECK(opts.restart_guard);
     CHECK_UINT(lock.size, sizeof lock);
     CHECK_UINT(lock.ttl_ms, 10000);
     CHECK_UINT(lock.wait_ms, 0);

@@ -46,7 +46,7 @@ static void sha1_block(uint32_t h[5], const unsigned char *block)
 static void sha1(const char *text, size_t len, char ret_digits[41])
 {
     uint32_t h[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
-    unsigned char padded[1024] = {0};
+    unsigned char padded[2048] = {0};
     size_t padded_len = (len + 8) / 64 * 64 + 64;
 
     CHECK(padded_len <= sizeof padded);

@@ -28,6 +28,7 @@ enum {
     OPTION_MASTERS_FILE,
     OPTION_MAX_TTL,
     OPTION_REPLY_TIMEOUT,
+    OPTION_RESTART_GUARD,
     OPTION_VERBOSE,
     OPTION_VERSION
 };
@@ -40,6 +41,7 @@ static const struct option shared_options[] = {
     {"masters-file", required_argument, NULL, OPTION_MASTERS_FILE},
     {"max-ttl", required_argument, NULL, OPTION_MAX_TTL},
     {"reply-timeout", required_argument, NULL, OPTION_REPLY_TIMEOUT},
+    {"restart-guard", required_argument, NULL, OPTION_RESTART_GUARD},
     {"verbose", no_argument, NULL, OPTION_VERBOSE},
     {"version", no_argument, NULL, OPTION_VERSION},
 };
@@ -56,6 +58,7 @@ static const char usage_text[] =
     "  redlock unlock NAME TOKEN\n"
     "  redlock status [NAME]\n"
     "  redlock doctor [NAME]\n"
+    "  redlock init [--new]\n"
     "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n";
 
 static const char shared_text[] =
@@ -66,6 +69,9 @@ static const char shared_text[] =
     "  --connect-timeout DUR  for resolving, connecting and greeting (1s)\n"
     "  --reply-timeout DUR    for the answers of one round (50ms)\n"
     "  --max-ttl DUR          the longest lease that is accepted (60s)\n"
+    "  --restart-guard on|off keep masters that have lost their memory from voting for\n"
+    "                         some time more than the longest lease; otherwise the\n"
+    "                         environment's REDLOCK_RESTART_GUARD (on)\n"
     "  --json                 print data as JSON\n"
     "  --verbose              tell of links that come up and go down\n"
     "  --help, --version\n"
@@ -418,6 +424,28 @@ static void find_masters(struct cli *cli)
         take_masters_file(cli, list + 1);
 }
 
+/* ---- The client ---- */
+
+/* The value, if it is one; constant, so that it may be kept. */
+static const char *take_guard(const struct cli *cli, const char *what, const char *value)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+        cli_usage_error(cli, "%s is '%s', but must be on or off", what,
+                        cli_show_argument(value, shown));
+    return strcmp(value, "on") == 0 ? "on" : "off";
+}
+
+bool cli_is_guarded(const struct cli *cli)
+{
+    const char *value = cli->restart_guard;
+
+    if (value == NULL)
+        value = getenv("REDLOCK_RESTART_GUARD");
+    return value == NULL || strcmp(take_guard(cli, "REDLOCK_RESTART_GUARD", value), "on") == 0;
+}
+
 static void on_log(void *arg, enum redlock_level level, const char *message)
 {
     (void)arg, (void)level;
@@ -437,6 +465,7 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     opts.connect_timeout_ms = cli->connect_timeout_ms;
     opts.reply_timeout_ms = cli->reply_timeout_ms;
     opts.max_ttl_ms = cli->max_ttl_ms;
+    opts.restart_guard = cli_is_guarded(cli);
     opts.log = cli->verbose ? on_log : NULL;
     status = redlock_open(&opts, ret_rl);
     if (status != REDLOCK_OK && cli->masters_from != NULL)
@@ -501,6 +530,9 @@ static bool take_shared(struct cli *cli, int option)
         return true;
     case OPTION_REPLY_TIMEOUT:
         cli->reply_timeout_ms = cli_duration_ms(cli, "--reply-timeout", optarg, 1, 3600000);
+        return true;
+    case OPTION_RESTART_GUARD:
+        cli->restart_guard = take_guard(cli, "--restart-guard", optarg);
         return true;
     case OPTION_VERBOSE:
         cli->verbose = true;

@@ -40,6 +40,7 @@ struct cli {
     uint32_t connect_timeout_ms;
     uint32_t reply_timeout_ms;
     uint32_t max_ttl_ms;
+    const char *restart_guard; /* "on" or "off", or NULL: that of REDLOCK_RESTART_GUARD. */
     bool json;
     bool verbose;
 };
@@ -51,8 +52,8 @@ struct cli_command {
     const char *help;                                   /* Lines about its own options. */
 };
 
-extern const struct cli_command cli_bench, cli_doctor, cli_extend, cli_lock, cli_run, cli_status,
-    cli_unlock;
+extern const struct cli_command cli_bench, cli_doctor, cli_extend, cli_init, cli_lock, cli_run,
+    cli_status, cli_unlock;
 
 /* ---- The command line ---- */
 
@@ -126,6 +127,10 @@ int cli_exit_of(int status);
 /* ---- The client ---- */
 
 struct ev_loop;
+
+/* Whether the restart guard is on: by the option, or else by REDLOCK_RESTART_GUARD,
+ * which ends the program if it is neither on nor off. */
+bool cli_is_guarded(const struct cli *cli);
 
 /*
  * redlock_open() with what the command line says.  loop: NULL for a blocking

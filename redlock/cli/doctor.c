@@ -14,6 +14,7 @@
 #include <sodium.h>
 
 #include "redlock/cli/exam.h"
+#include "redlock/cli/marker.h"
 #include "redlock/client.h"
 #include "redlock/error.h"
 #include "redlock/uri.h"
@@ -55,6 +56,7 @@ static void examine_all(struct doctor *doctor, const char *key)
         exam->connect_timeout_ms = doctor->cli->connect_timeout_ms;
         exam->reply_timeout_ms = doctor->cli->reply_timeout_ms;
         exam->key = key;
+        exam->guarded = doctor->rl->options.restart_guard;
         started[m] = pthread_create(&threads[m], NULL, run_exam, exam) == 0;
         if (!started[m])
             exam_master(exam); /* Then one after the other. */
@@ -149,11 +151,87 @@ static void look_at_clocks(struct doctor *doctor)
         look_at_clock(&doctor->exams[m]);
 }
 
+/* The guard lets masters vote at once that are all new, and keep what they are told. */
+static bool are_all_new(const struct doctor *doctor)
+{
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        const struct exam_marker *marker = &doctor->exams[m].marker;
+
+        if (!marker->known || marker->ready || !marker->fresh)
+            return false;
+    }
+    return true;
+}
+
+static uint32_t longest_lease_ms(const struct doctor *doctor)
+{
+    uint32_t max_ttl_ms = doctor->cli->max_ttl_ms;
+
+    for (unsigned m = 0; m < doctor->masters; m++)
+        if (doctor->exams[m].marker.max_ttl_ms > max_ttl_ms)
+            max_ttl_ms = doctor->exams[m].marker.max_ttl_ms;
+    return max_ttl_ms;
+}
+
+static void find_warming(const struct doctor *doctor, struct exam *exam, bool has_epochs)
+{
+    drift_span whole = marker_quarantine(doctor->rl, longest_lease_ms(doctor));
+    bool keeps = handshake_keeps(&exam->info);
+    char change[EXAM_TEXT_MAX];
+
+    (void)snprintf(change, sizeof change, "let redlock init watch it%s%s",
+                   has_epochs ? "" : ", or --new before the very first lock",
+                   keeps ? "" : "; with appendonly yes and appendfsync always it has a memory");
+    exam->votes = false;
+    exam_find(exam, "warming", change, "is warming up, and may vote when watched for %.1f s: %s",
+              (double)marker_left(whole, exam->marker.age_ms) / (double)DRIFT_S,
+              keeps ? "it was emptied, or is new" : "it is volatile, and was restarted or is new");
+}
+
+/* Copies of data are no memory of one's own. */
+static void look_for_copy(struct doctor *doctor, unsigned m)
+{
+    struct exam *exam = &doctor->exams[m];
+
+    for (unsigned k = 0; k < m; k++) {
+        if (!doctor->exams[k].marker.ready ||
+            handshake_is_same(&exam->info, &doctor->exams[k].info) ||
+            strcmp(exam->marker.epoch, doctor->exams[k].marker.epoch) != 0)
+            continue;
+        exam_find(exam, "same_epoch", "empty it (FLUSHALL), and let redlock init watch it",
+                  "has the same epoch as master %u (%s): its data are a copy", k + 1,
+                  doctor->exams[k].uri->name);
+        return;
+    }
+}
+
+static void look_at_markers(struct doctor *doctor)
+{
+    bool all_new = are_all_new(doctor), has_epochs = false;
+
+    for (unsigned m = 0; m < doctor->masters; m++)
+        has_epochs = has_epochs || doctor->exams[m].marker.ready;
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        struct exam *exam = &doctor->exams[m];
+
+        if (exam->marker.ready)
+            look_for_copy(doctor, m);
+        else if (exam->marker.known && !all_new)
+            find_warming(doctor, exam, has_epochs);
+    }
+    if (longest_lease_ms(doctor) > doctor->cli->max_ttl_ms)
+        exam_find(&doctor->all, "max_ttl", NULL,
+                  "some client takes leases of up to %u ms, longer than --max-ttl, which is %u ms: "
+                  "a master that has lost its memory is watched for so long",
+                  longest_lease_ms(doctor), doctor->cli->max_ttl_ms);
+}
+
 static void compare(struct doctor *doctor)
 {
     look_at_number(doctor);
     look_for_twins(doctor);
     look_at_clocks(doctor);
+    look_at_markers(doctor);
     doctor->changes = exam_changes(&doctor->all);
     for (unsigned m = 0; m < doctor->masters; m++) {
         doctor->answering += doctor->exams[m].answers;
@@ -350,7 +428,8 @@ const struct cli_command cli_doctor = {
             "one line each: whether they answer, are masters, and are not the same server\n"
             "twice; whether they keep what they store, their eviction policy, version and\n"
             "clock; whether each command that a lock needs is allowed, which is tried on a\n"
-            "name of its own that begins with NAME.\n"
+            "name of its own that begins with NAME; and whether the restart guard lets them\n"
+            "vote.\n"
             "\n"
             "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something is to be\n"
             "changed.\n",

@@ -12,6 +12,7 @@
 #include <hiredis/hiredis.h>
 #include <sodium.h>
 
+#include "redlock/cli/marker.h"
 #include "redlock/cli/talk.h"
 #include "redlock/reply.h"
 #include "redlock/uri.h"
@@ -133,6 +134,7 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
         return;
     case HANDSHAKE_RELEASE:
     case HANDSHAKE_EXTEND:
+    case HANDSHAKE_ACQUIRE:
         if (reply->type == REPLY_ERROR && !has_code(reply->text, "LOADING"))
             find_error(exam, "SCRIPT LOAD", "+script|load", reply->text);
         else if (reply->type == REPLY_ERROR)
@@ -141,6 +143,8 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
             exam_find(exam, "script", "give the address of a Redis master", "%s", error);
         return;
     case HANDSHAKE_INFO:
+    case HANDSHAKE_FSYNC:
+    case HANDSHAKE_REWRITE:
     case HANDSHAKE_STEPS:
         break;
     }
@@ -180,7 +184,7 @@ static void greet(struct exam *exam, struct talk *talk)
     struct reply reply = {.text = NULL};
     struct handshake handshake;
     char *bytes;
-    size_t len = handshake_begin(&handshake, exam->uri, &bytes);
+    size_t len = handshake_begin(&handshake, exam->uri, exam->guarded, &bytes);
 
     talk->reader = reply_reader(&reply);
     if (len > 0 && talk->reader != NULL) {
@@ -223,7 +227,9 @@ static void look_at_info(struct exam *exam)
         exam_find(
             exam, "info", change,
             "INFO is forbidden: whether it is a master, the same as another, and keeps what it "
-            "stores is not known");
+            "stores is not known%s",
+            exam->guarded ? ", and with the restart guard it may not vote" : "");
+        exam->votes = exam->votes && !exam->guarded;
         return;
     }
     look_at_version(exam);
@@ -262,12 +268,14 @@ static void look_at_settings(struct exam *exam, struct talk *talk)
     if (!read_setting(talk, "appendfsync", exam->fsync, sizeof exam->fsync)) {
         if (talk->broken[0] != 0)
             return;
-        (void)snprintf(
-            change, sizeof change,
-            "allow CONFIG GET for this look (ACL SETUSER %s +config|get), or see yourself "
-            "that it is always",
-            user_of(exam));
-        exam_find(exam, "config", change, "appendfsync is not known, CONFIG GET is forbidden");
+        (void)snprintf(change, sizeof change,
+                       exam->guarded
+                           ? "allow CONFIG GET (ACL SETUSER %s +config|get)"
+                           : "allow CONFIG GET for this look (ACL SETUSER %s +config|get), or see "
+                             "yourself that it is always",
+                       user_of(exam));
+        exam_find(exam, "config", change, "appendfsync is not known, CONFIG GET is forbidden%s",
+                  exam->guarded ? ", so that it warms up after each restart" : "");
         return;
     }
     if (strcmp(exam->fsync, "always") != 0)
@@ -341,6 +349,61 @@ static void look_at_clock(struct exam *exam, struct talk *talk)
                   2 * (double)exam->error_us / 1e3, exam->reply_timeout_ms);
 }
 
+/* ---- Its marker ---- */
+
+static bool is_number(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_STRING && reply->len == WIRE_NUMBER &&
+           strspn(reply->str, "0123456789abcdef") == WIRE_NUMBER &&
+           strspn(reply->str, "0") < WIRE_NUMBER;
+}
+
+static bool is_text(const redisReply *reply, const char *text)
+{
+    return reply->type == REDIS_REPLY_STRING && strcmp(reply->str, text) == 0;
+}
+
+/* As the script of a look has it (script.c), which would change the marker. */
+static void read_marker(struct exam *exam, redisReply *const *fields)
+{
+    const redisReply *id = fields[0], *epoch = fields[1], *nonce = fields[2];
+    struct exam_marker *marker = &exam->marker;
+    bool keeps = handshake_keeps(&exam->info), is_void;
+    int64_t max_ttl_ms = 0, since_ms, now_ms;
+
+    now_ms = (read_wall_clock_us() + (exam->has_clock ? exam->offset_us : 0)) / 1000;
+    is_void = id->type == REDIS_REPLY_STRING && !keeps && !is_text(id, exam->info.run_id);
+    marker->known = true;
+    marker->ready = is_number(epoch) && !is_void;
+    if (marker->ready)
+        (void)snprintf(marker->epoch, sizeof marker->epoch, "%s", epoch->str);
+    else if (is_number(nonce) && !is_void)
+        marker->fresh = is_text(fields[4], "1");
+    else
+        marker->fresh = keeps && id->type == REDIS_REPLY_NIL;
+    if (!marker->ready && is_number(nonce) && !is_void && fields[5]->type == REDIS_REPLY_STRING) {
+        since_ms = strtoll(fields[5]->str, NULL, 10);
+        if (since_ms > 0 && since_ms < now_ms)
+            marker->age_ms = (uint64_t)(now_ms - since_ms);
+    }
+    if (read_count(fields[3], &max_ttl_ms) && max_ttl_ms <= UINT32_MAX)
+        marker->max_ttl_ms = (uint32_t)max_ttl_ms;
+}
+
+static void look_at_marker(struct exam *exam, struct talk *talk)
+{
+    const char *const words[TALK_WORDS_MAX] = {"HMGET", WIRE_MARKER, "id",    "epoch",
+                                               "nonce", "max",       "fresh", "since"};
+    redisReply *reply = talk_ask(talk, words);
+    bool is_marker = reply != NULL && reply->type == REDIS_REPLY_ARRAY &&
+                     reply->elements == 6; /* Or forbidden. */
+
+    if (is_marker && handshake_is_known(&exam->info))
+        read_marker(exam, reply->element);
+    if (reply != NULL)
+        freeReplyObject(reply);
+}
+
 /* ---- What it allows ---- */
 
 #define KEY "<key>" /* In place of the name to try it with. */
@@ -381,6 +444,53 @@ static void try_command(struct exam *exam, struct talk *talk, const struct probe
         freeReplyObject(reply);
 }
 
+/* What the guard's scripts do with the marker, in ways that change nothing: HSET's
+ * number of arguments is wrong, which comes after the question of rights. */
+static const struct probe guard_probes[] = {
+    {"HGET", "+hget", {"HGET", WIRE_MARKER, "epoch"}},
+    {"HMGET", "+hmget", {"HMGET", WIRE_MARKER, "epoch", "nonce"}},
+    {"HSET", "+hset", {"HSET", WIRE_MARKER, "epoch", "nonce", "max"}},
+    {"HDEL", "+hdel", {"HDEL", WIRE_MARKER, "redlock-doctor"}},
+};
+
+/* What keeps the guard from its marker; not what SET has met as well. */
+static void find_guard_error(struct exam *exam, const struct probe *probe, const char *error)
+{
+    char change[EXAM_TEXT_MAX];
+
+    if (has_code(error, "WRONGTYPE")) {
+        exam_find(exam, "marker", "delete this key, which is not of redlock's making",
+                  "the key " WIRE_MARKER ", its marker, is no hash: WRONGTYPE");
+    } else if (has_code(error, "NOPERM") && strstr(error, " key") != NULL) {
+        (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s ~" WIRE_MARKER ")",
+                       user_of(exam));
+        exam_find(exam, "acl_marker", change,
+                  "the key " WIRE_MARKER ", its marker, is forbidden by its ACL");
+    } else if (has_code(error, "NOPERM") || strstr(error, "unknown command") != NULL) {
+        find_error(exam, probe->command, probe->rule, error);
+    } else {
+        return;
+    }
+    exam->votes = false;
+}
+
+static void try_guard_command(struct exam *exam, struct talk *talk, const struct probe *probe)
+{
+    redisReply *reply = talk_ask(talk, probe->words);
+
+    if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
+        find_guard_error(exam, probe, reply->str);
+    if (reply != NULL)
+        freeReplyObject(reply);
+}
+
+static void look_at_guard(struct exam *exam, struct talk *talk)
+{
+    for (size_t i = 0; i < sizeof guard_probes / sizeof guard_probes[0]; i++)
+        try_guard_command(exam, talk, &guard_probes[i]);
+    look_at_marker(exam, talk);
+}
+
 /* ---- All of it ---- */
 
 static void examine(struct exam *exam, struct talk *talk)
@@ -396,6 +506,8 @@ static void examine(struct exam *exam, struct talk *talk)
     look_at_clock(exam, talk);
     for (size_t i = 0; i < sizeof probes / sizeof probes[0] && stores; i++)
         try_command(exam, talk, &probes[i]);
+    if (stores && exam->guarded)
+        look_at_guard(exam, talk);
     redisReaderFree(talk->reader);
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "redlock/handshake.h"
+#include "redlock/wire.h"
 
 struct uri;
 
@@ -26,15 +27,27 @@ struct exam_finding {
     char change[EXAM_TEXT_MAX]; /* What to do about it; "": it is worth knowing, no more. */
 };
 
+/* Its marker, as the restart guard will see it; it is only read. */
+struct exam_marker {
+    bool known;
+    bool ready;                  /* It has an epoch, and may vote; else it is warming. */
+    bool fresh;                  /* Warming: it never had one, and keeps what it is told. */
+    char epoch[WIRE_NUMBER + 1]; /* Ready. */
+    uint64_t age_ms;             /* Warming: since when, by its own clock; 0: from now on. */
+    uint32_t max_ttl_ms;         /* The longest lease that it was told of; 0: none. */
+};
+
 struct exam {
     const struct uri *uri;
     uint32_t connect_timeout_ms; /* To resolve, connect and greet; likewise for each answer. */
     uint32_t reply_timeout_ms;   /* Of the locks that are to be. */
     const char *key;             /* What is locked to try it; no lock of anybody's. */
+    bool guarded;                /* With the restart guard. */
 
     bool answers; /* It let us in, and greeted; what follows is known only then. */
     bool votes;   /* It may vote, as far as can be seen from it alone. */
     struct master_info info;
+    struct exam_marker marker;
     char fsync[16]; /* appendfsync; "?": not known. */
     bool has_clock;
     int64_t offset_us; /* Its wall clock less ours, */
@@ -43,7 +56,7 @@ struct exam {
     unsigned findings_len;
 };
 
-/* Look at the master: fill in all but the first four.  Takes a connect timeout
+/* Look at the master: fill in all but the first five.  Takes a connect timeout
  * for each answer at the most.  Any thread. */
 void exam_master(struct exam *exam);
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static const struct cli_command *const commands[] = {
-    &cli_bench, &cli_doctor, &cli_extend, &cli_lock, &cli_run, &cli_status, &cli_unlock};
+    &cli_bench, &cli_doctor, &cli_extend, &cli_init, &cli_lock, &cli_run, &cli_status, &cli_unlock};
 
 /* A program may be started without them, and the next socket would then be,
  * say, standard error.  Closed again in what `run` starts. */
@@ -46,7 +46,8 @@ int main(int argc, char **argv)
 
     (void)cli_getopt(&cli, argc, argv, true, NULL);
     if (optind >= argc)
-        cli_usage_error(&cli, "no command: bench, doctor, extend, lock, run, status, or unlock");
+        cli_usage_error(&cli,
+                        "no command: bench, doctor, extend, init, lock, run, status, or unlock");
     cli.command = find_command(argv[optind]);
     if (cli.command == NULL)
         cli_usage_error(&cli, "no such command: %s", cli_show_argument(argv[optind], shown));

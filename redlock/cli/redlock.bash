@@ -4,15 +4,16 @@
 # when it is needed, and sourced by hand.  It completes no names of locks: those
 # are only known to masters, and a key pressed must not talk to them.
 
-_redlock_commands="bench doctor extend lock run status unlock"
+_redlock_commands="bench doctor extend init lock run status unlock"
 _redlock_options="--connect-timeout --help --json --masters --masters-file --max-ttl
-    --reply-timeout --verbose --version"
+    --reply-timeout --restart-guard --verbose --version"
 
 # Print the options of a command besides those that all have.
 _redlock_own_options() {
     case $1 in
     bench) echo --cycles --in-flight --mode --threads ;;
     extend) echo --ttl ;;
+    init) echo --new ;;
     lock | run) echo --ttl --wait ;;
     esac
 }
@@ -21,7 +22,7 @@ _redlock_own_options() {
 _redlock_takes_value() {
     case $1 in
     --connect-timeout | --cycles | --in-flight | --masters | --masters-file | --max-ttl | --mode | \
-        --reply-timeout | --threads | --ttl | --wait) return 0 ;;
+        --reply-timeout | --restart-guard | --threads | --ttl | --wait) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -30,6 +31,7 @@ _redlock_complete_value() {
     case $1 in
     --masters-file) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "loop blocking" -- "$2") ;;
+    --restart-guard) mapfile -t COMPREPLY < <(compgen -W "on off" -- "$2") ;;
     --ttl | --max-ttl) mapfile -t COMPREPLY < <(compgen -W "5s 10s 30s 60s" -- "$2") ;;
     --wait) mapfile -t COMPREPLY < <(compgen -W "0 10s 1m forever" -- "$2") ;;
     esac

@@ -2,7 +2,8 @@
  * status.c - `redlock status`: how the masters are, and who holds a lock.
  *
  * All masters are asked at once, each as soon as its link is up, and one
- * timeout bounds the whole.
+ * timeout bounds the whole.  Masters that the restart guard keeps from voting are
+ * asked like all others, and shown as what they are.
  */
 #include "redlock/cli/cli.h"
 
@@ -12,20 +13,25 @@
 #include <ev.h>
 
 #include "drift/drift.h"
+#include "redlock/cli/marker.h"
 #include "redlock/client.h"
 #include "redlock/error.h"
 
 #define COMMAND_MAX (REDLOCK_NAME_MAX + 64) /* "GET name" with its lengths. */
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 
-enum query { QUERY_PING, QUERY_GET, QUERY_PTTL, QUERIES };
+enum query { QUERY_PING, QUERY_LOOK, QUERY_GET, QUERY_PTTL, QUERIES };
 
 /* What one master said. */
 struct report {
     bool asked;
-    unsigned answers; /* To how many of the queries. */
-    bool over;        /* Nothing more is to be expected. */
-    bool up;
+    unsigned questions, answers; /* How many of the queries. */
+    bool over;                   /* Nothing more is to be expected. */
+    bool up;                     /* It may vote, */
+    bool warming;                /* or it may not yet. */
+    bool fresh;                  /* It says that it is new. */
+    uint64_t age_ms;             /* How long it has been warming, by its clock; */
+    uint64_t warming_ms;         /* and how long it will, if somebody watches it. */
     drift_time asked_at;
     double round_trip_us;
     char error[160];   /* Why it is down, or cannot tell who holds the lock. */
@@ -48,7 +54,7 @@ struct status {
     struct cli *cli;
     const char *name; /* NULL: only the masters. */
     struct redlock *rl;
-    unsigned masters, up, over;
+    unsigned masters, up, warming, over;
     struct report reports[REDLOCK_MASTERS_MAX];
 };
 
@@ -79,23 +85,35 @@ static void finish(struct status *status, struct report *report, bool up, const 
         (void)snprintf(report->error, sizeof report->error, "%s", error);
 }
 
+static void ask_one(struct status *status, unsigned master, enum query query, const char *command,
+                    size_t len)
+{
+    status->reports[master].questions++;
+    client_query(status->rl, master, query, command, len);
+}
+
 static void ask_name(struct status *status, unsigned master, enum query query, const char *word)
 {
     char command[COMMAND_MAX];
     int len = snprintf(command, sizeof command, "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(word),
                        word, strlen(status->name), status->name);
 
-    client_query(status->rl, master, query, command, (size_t)len);
+    ask_one(status, master, query, command, (size_t)len);
 }
 
 static void ask(struct status *status, unsigned master)
 {
     static const char ping[] = "*1\r\n$4\r\nPING\r\n";
     struct report *report = &status->reports[master];
+    char look[WIRE_MAX];
 
     report->asked = true;
     report->asked_at = read_clock();
-    client_query(status->rl, master, QUERY_PING, ping, sizeof ping - 1);
+    ask_one(status, master, QUERY_PING, ping, sizeof ping - 1);
+    if (status->rl->options.restart_guard)
+        ask_one(status, master, QUERY_LOOK, look,
+                marker_look(look, master_info(status->rl->masters[master]),
+                            status->rl->options.max_ttl_ms, 0, 0));
     if (status->name != NULL) {
         ask_name(status, master, QUERY_GET, "GET");
         ask_name(status, master, QUERY_PTTL, "PTTL");
@@ -120,6 +138,16 @@ static void take_token(struct report *report, const struct reply *reply)
     report->token_len = reply->text_len;
 }
 
+static void take_look(struct report *report, const struct reply *reply)
+{
+    struct marker marker;
+
+    if (!marker_parse(reply, &marker))
+        return; /* The guard has found that too. */
+    report->age_ms = marker.age_ms;
+    report->fresh = marker.look.fresh;
+}
+
 static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
                       const struct reply *reply)
 {
@@ -136,6 +164,9 @@ static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
     case QUERY_PING: /* Even a refusal makes the round trip. */
         report->round_trip_us = (double)(read_clock() - report->asked_at) / 1e3;
         break;
+    case QUERY_LOOK:
+        take_look(report, reply);
+        break;
     case QUERY_GET:
         take_token(report, reply);
         break;
@@ -145,8 +176,29 @@ static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
     case QUERIES:
         break;
     }
-    if (++report->answers == (status->name != NULL ? QUERIES : 1))
+    report->answers++;
+}
+
+/* All is answered: tell whether it may vote, unless it is too early for that. */
+static void settle(struct status *status, unsigned m)
+{
+    struct report *report = &status->reports[m];
+    const struct guard *guard = &status->rl->standing.guard;
+    const struct guard_look *look = &guard->masters[m].look;
+    bool is_asked = guard->masters[m].asked; /* Its answer may be that it has an epoch now. */
+    drift_span left;
+
+    if (!status->rl->options.restart_guard || (look->number != 0 && look->ready)) {
         finish(status, report, true, NULL);
+        return;
+    }
+    if (look->number == 0 || is_asked || (status->rl->coming & 1u << m) != 0)
+        return; /* All of them are new, and will soon have their epochs. */
+    left = marker_left(guard_quarantine(guard), report->age_ms);
+    report->warming = true;
+    report->warming_ms = drift_to_ms(left);
+    status->warming++;
+    finish(status, report, false, "is warming up");
 }
 
 /* Ask the masters that have come up, and give up those that have not. */
@@ -154,12 +206,15 @@ static void look_at_links(struct status *status)
 {
     for (unsigned m = 0; m < status->masters; m++) {
         struct report *report = &status->reports[m];
+        bool linked = (status->rl->standing.linked & 1u << m) != 0;
 
-        if (report->asked || report->over)
+        if (report->over)
             continue;
-        if (status->rl->up & 1u << m)
+        if (linked && !report->asked)
             ask(status, m);
-        else if (!(status->rl->coming & 1u << m))
+        else if (linked && report->answers == report->questions)
+            settle(status, m);
+        else if (!linked && (report->asked || !(status->rl->standing.connecting & 1u << m)))
             finish(status, report, false, master_error(status->rl->masters[m]));
     }
 }
@@ -170,7 +225,7 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
 
     (void)loop, (void)events;
     for (unsigned m = 0; m < status->masters; m++)
-        finish(status, &status->reports[m], false, "does not answer in time");
+        finish(status, &status->reports[m], false, "does not answer in time"); /* Or not all. */
 }
 
 static void ask_all(struct status *status, struct ev_loop *loop)
@@ -200,6 +255,12 @@ static bool same_token(const struct report *a, const struct report *b)
     return a->token_len == b->token_len && memcmp(a->token, b->token, a->token_len) == 0;
 }
 
+/* Of masters that may not vote it does not matter what they store. */
+static bool counts(const struct report *report)
+{
+    return report->up && report->token != NULL;
+}
+
 /* Until when at least count of those with this token store it: the count-th
  * largest of their times. */
 static long long ttl_of_majority(const struct status *status, const struct report *holder,
@@ -211,12 +272,12 @@ static long long ttl_of_majority(const struct status *status, const struct repor
         const struct report *one = &status->reports[i];
         unsigned longer = 0;
 
-        if (one->token == NULL || !same_token(one, holder))
+        if (!counts(one) || !same_token(one, holder))
             continue;
         for (unsigned k = 0; k < status->masters; k++) {
             const struct report *other = &status->reports[k];
 
-            longer += other->token != NULL && same_token(other, holder) &&
+            longer += counts(other) && same_token(other, holder) &&
                       (other->ttl_ms == -1 || (one->ttl_ms != -1 && other->ttl_ms >= one->ttl_ms));
         }
         if (longer >= count && (one->ttl_ms == -1 || (best != -1 && one->ttl_ms > best)))
@@ -233,14 +294,14 @@ static struct verdict judge(const struct status *status)
         const struct report *one = &status->reports[i];
         unsigned same = 0;
 
-        if (!one->knows_holder)
+        if (!one->knows_holder || !one->up) /* What it has forgotten is not free. */
             continue;
         verdict.known++;
         verdict.free += one->token == NULL;
         if (one->token == NULL)
             continue;
         for (unsigned k = 0; k < status->masters; k++)
-            same += status->reports[k].token != NULL && same_token(&status->reports[k], one);
+            same += counts(&status->reports[k]) && same_token(&status->reports[k], one);
         if (same > verdict.holders) {
             verdict.holders = same;
             verdict.holder = one;
@@ -309,11 +370,15 @@ static void print_master(const struct status *status, unsigned m, int width)
     char quoted[QUOTED_MAX], uptime[32];
 
     (void)printf("master %-2u  %-*s  ", m + 1, width, master_name(status->rl->masters[m]));
-    if (!report->up) {
+    if (!report->up && !report->warming) {
         (void)printf("down  %s\n", quote(report->error, strlen(report->error), quoted));
         return;
     }
-    (void)printf("up    version %s  role %s  round trip %.3f ms  uptime %s",
+    if (report->warming)
+        (void)printf("warming %.1f s  ", (double)report->warming_ms / 1e3);
+    else
+        (void)printf("up    ");
+    (void)printf("version %s  role %s  round trip %.3f ms  uptime %s",
                  quote(info->version, strlen(info->version), quoted), info->role,
                  report->round_trip_us / 1e3,
                  is_informed(info) ? show_uptime(info->uptime_s, uptime, sizeof uptime) : "?");
@@ -356,6 +421,9 @@ static void print_text(const struct status *status)
         print_master(status, m, (int)width);
     (void)printf("%u of %u masters are up, %s\n", status->up, status->masters,
                  status->up >= majority(status) ? "a majority" : "NO MAJORITY");
+    if (status->warming > 0)
+        (void)printf("%u %s no memory, and may vote when watched for so long (redlock init)\n",
+                     status->warming, status->warming == 1 ? "has" : "have");
     if (status->name != NULL)
         print_verdict(status);
 }
@@ -380,7 +448,9 @@ static void print_json_master(const struct status *status, unsigned m)
     print_json_text("endpoint", master_name(status->rl->masters[m]));
     (void)printf(",\"up\":%s,", report->up ? "true" : "false");
     print_json_text("error", report->error[0] != 0 ? report->error : NULL);
-    if (report->up) {
+    if (report->warming)
+        (void)printf(",\"warming_ms\":%llu", (unsigned long long)report->warming_ms);
+    if (report->up || report->warming) {
         (void)printf(",");
         print_json_text("version", is_informed(info) ? info->version : NULL);
         (void)printf(",");
@@ -389,7 +459,7 @@ static void print_json_master(const struct status *status, unsigned m)
         if (is_informed(info))
             (void)printf(",\"uptime_s\":%llu", (unsigned long long)info->uptime_s);
     }
-    if (report->up && report->knows_holder) {
+    if ((report->up || report->warming) && report->knows_holder) {
         (void)printf(",");
         print_json_text("holder", report->token);
         if (report->token != NULL)
@@ -432,12 +502,28 @@ static void print_json(const struct status *status)
 
 /* ---- The command ---- */
 
+/* If all are new, whoever wants a lock from them gets it at once. */
+static void welcome_the_new(struct status *status)
+{
+    for (unsigned m = 0; m < status->masters; m++)
+        if (!status->reports[m].warming || !status->reports[m].fresh)
+            return;
+    for (unsigned m = 0; m < status->masters; m++) {
+        status->reports[m].warming = false;
+        status->reports[m].up = true;
+        status->reports[m].error[0] = 0;
+    }
+    status->up = status->masters;
+    status->warming = 0;
+}
+
 static int ask_and_print(struct status *status, struct ev_loop *loop)
 {
     int code;
 
     status->masters = status->rl->options.masters_len;
     ask_all(status, loop);
+    welcome_the_new(status);
     if (status->cli->json)
         print_json(status);
     else
@@ -467,8 +553,11 @@ static int status_main(struct cli *cli, int argc, char **argv)
         return CLI_INTERNAL;
     }
     code = cli_open(cli, loop, &status.rl);
-    if (code == CLI_OK)
+    if (code == CLI_OK) {
+        status.rl->standing.guard.passive =
+            true; /* It may be asked about some of the masters only. */
         code = ask_and_print(&status, loop);
+    }
     (void)redlock_close(status.rl);
     for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++)
         free(status.reports[m].token);
@@ -482,7 +571,8 @@ const struct cli_command cli_status = {
     .usage = "status [NAME]",
     .help = "Print one line for each master: where it is, whether it is up, or else why not,\n"
             "its version, role, round trip, and uptime; with NAME also who holds this lock\n"
-            "there, and for how long, and whether a majority agrees.\n"
+            "there, and for how long, and whether a majority agrees.  A master without a\n"
+            "memory is warming, and counts as if it were down: see `redlock init`.\n"
             "\n"
             "Exit: 0 a majority is up, 64 usage, 69 no majority is up.\n",
 };

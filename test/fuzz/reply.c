@@ -2,11 +2,13 @@
  * reply.c - fuzz target: any bytes from a master, in pieces of any size.
  *
  * The first byte seeds the sizes of the pieces, the rest is fed to the reader.
- * Every reply is counted as a vote on every command.  Beyond not crashing: the
+ * Every reply is counted as a vote on every command, with the restart guard and
+ * without, and taken for an answer to its look.  Beyond not crashing: the
  * text stays within its limit, and so does what waits in the reader's buffer,
  * provided that one stops where reply_overflows() says so.  Only what comes out
- * whole is a yes.
+ * whole is a yes, or a look.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include <hiredis/hiredis.h>
 
 #include "redlock/reply.h"
+#include "redlock/standing.h"
 #include "redlock/vote.h"
 
 /* Not assert(): it must hold in every build. */
@@ -45,17 +48,35 @@ static void check_text(const struct reply *reply)
     }
 }
 
-static void check_vote(enum quorum_command command, const struct reply *reply)
+static void check_vote(enum quorum_command command, bool guarded, const struct reply *reply)
 {
-    struct vote vote = vote_count(command, reply);
+    struct vote vote = vote_count(command, guarded, reply);
+    bool is_script = guarded || command != QUORUM_CMD_SET;
     bool is_ok = reply->type == REPLY_STATUS && strcmp(reply->text, "OK") == 0;
     bool is_one = reply->type == REPLY_INTEGER && reply->integer == 1;
 
-    MUST((vote.vote == QUORUM_VOTE_YES) == (command == QUORUM_CMD_SET ? is_ok : is_one));
+    MUST((vote.vote == QUORUM_VOTE_YES) == (is_script ? is_one : is_ok));
     if (vote.noscript || vote.relink)
         MUST(vote.vote != QUORUM_VOTE_YES);
     if (vote.noscript)
-        MUST(vote.vote == QUORUM_VOTE_NONE && command != QUORUM_CMD_SET);
+        MUST(vote.vote == QUORUM_VOTE_NONE && is_script);
+}
+
+/* Written anew, what was understood is how the text begins. */
+static void check_look(const struct reply *reply)
+{
+    struct guard_look look;
+    const char *p;
+    char text[32];
+
+    if (!standing_parse(reply, &look))
+        return;
+    MUST(reply->type == REPLY_TEXT && look.number != 0 && !(look.ready && look.fresh));
+    (void)snprintf(text, sizeof text, "%s %016" PRIx64 " ", look.ready ? "ready" : "warming",
+                   look.number);
+    MUST(strncmp(reply->text, text, strlen(text)) == 0);
+    p = reply->text + strlen(text);
+    MUST(p[0] >= '0' && p[0] <= '9' && strtoull(p, NULL, 10) == look.max_ttl_ms);
 }
 
 /* Take all whole replies; false if the reader gave up. */
@@ -70,9 +91,12 @@ static bool take_all(redisReader *reader, struct reply *reply)
             return true;
         MUST(got == reply);
         check_text(reply);
-        check_vote(QUORUM_CMD_SET, reply);
-        check_vote(QUORUM_CMD_EXTEND, reply);
-        check_vote(QUORUM_CMD_RELEASE, reply);
+        for (unsigned guarded = 0; guarded < 2; guarded++) {
+            check_vote(QUORUM_CMD_SET, guarded, reply);
+            check_vote(QUORUM_CMD_EXTEND, guarded, reply);
+            check_vote(QUORUM_CMD_RELEASE, guarded, reply);
+        }
+        check_look(reply);
     }
 }
 

@@ -29,6 +29,7 @@
 
 #define CHILDREN_MAX 64
 #define SERVERS_MAX 64
+#define DATABASES 4  /* That tests use. */
 #define TRIES_MAX 50 /* To start a server: another one may take our port first. */
 
 static pid_t owner; /* The process that has the children; its forks have none. */
@@ -312,6 +313,35 @@ long long server_pttl(struct server *server, const char *name)
     return server_int(server, "PTTL %s", name);
 }
 
+void server_forget_locks(struct server *server)
+{
+    (void)server_int(server, "EVAL %s 0",
+                     "for _,key in ipairs(redis.call('keys','*')) do "
+                     "if key~='redlock:master' then redis.call('del',key) end end return 0");
+}
+
+unsigned server_locks(struct server *server)
+{
+    long long keys = server_int(server, "DBSIZE");
+
+    return (unsigned)(keys - server_int(server, "EXISTS redlock:master"));
+}
+
+void server_season(struct server *server)
+{
+    char run_id[48] = "";
+    const char *run_id_at = strstr(server_text(server, "INFO server"), "run_id:");
+
+    if (run_id_at == NULL || sscanf(run_id_at, "run_id:%47[0-9a-f]", run_id) != 1)
+        cluster_die("port %u: INFO tells no run_id", server->port);
+    for (int db = DATABASES - 1; db >= 0; db--) { /* The last one is where our connection stays. */
+        (void)server_int(server, "SELECT %d", db);
+        (void)server_int(server, "DEL redlock:master");
+        (void)server_int(server, "HSET redlock:master id %s epoch %016x max 1", run_id,
+                         server->port);
+    }
+}
+
 unsigned server_clients(struct server *server)
 {
     const char *list = server_text(server, "CLIENT LIST TYPE normal");
@@ -480,10 +510,12 @@ static void renew_server(struct server *server)
     (void)server_int(server, "CLIENT UNPAUSE");
     (void)server_int(server, "REPLICAOF NO ONE");
     (void)server_int(server, "CONFIG SET requirepass %s", "");
+    (void)server_int(server, "CONFIG SET maxmemory 0");
     (void)server_int(server, "ACL DELUSER tester");
     (void)server_int(server, "CLIENT KILL TYPE normal");
     (void)server_int(server, "FLUSHALL");
     (void)server_int(server, "SCRIPT FLUSH");
+    server_season(server);
 }
 
 static void make_ready(struct cluster *cluster, unsigned len, bool durable)

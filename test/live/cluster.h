@@ -40,10 +40,10 @@ struct cluster {
 };
 
 /*
- * Make len servers run, empty, as if new: starts what does not run, resumes
- * what is paused, and undoes passwords, roles and users.  For the beginning
- * of a test, whatever the one before has left.  A zeroed cluster is one
- * without servers.
+ * Make len servers run, without locks: starts what does not run, resumes what
+ * is paused, and undoes passwords, roles and users.  For the beginning of a
+ * test, whatever the one before has left.  A zeroed cluster is one without
+ * servers.  They are seasoned (see below).
  */
 void cluster_ready(struct cluster *cluster, unsigned len);
 
@@ -56,6 +56,13 @@ const char *cluster_masters(const struct cluster *cluster);
 /* SIGKILL, and start it again on the same port (empty, unless durable). */
 void server_kill(struct server *server);
 void server_restart(struct server *server);
+/*
+ * Give it the marker of the restart guard (redlock/guard.h) that it would have
+ * if clients had watched it for long enough, in databases 0 to 3.  One that
+ * forgets what it knew - killed, flushed, made a replica and a master again -
+ * has none: it does not vote for a minute, unless it is seasoned again.
+ */
+void server_season(struct server *server);
 /* SIGSTOP and SIGCONT; paused when it returns. */
 void server_pause(struct server *server);
 void server_resume(struct server *server);
@@ -71,6 +78,12 @@ const char *server_text(struct server *server, const char *format, ...);
 /* What is stored under name, NULL if nothing; and for how long yet, ms. */
 const char *server_get(struct server *server, const char *name);
 long long server_pttl(struct server *server, const char *name);
+
+/* How many locks are stored in database 0, by whatever names: all keys but the marker. */
+unsigned server_locks(struct server *server);
+
+/* Drop them all at once. */
+void server_forget_locks(struct server *server);
 
 /* Connections of clients, but for our own. */
 unsigned server_clients(struct server *server);

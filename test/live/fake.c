@@ -45,6 +45,7 @@ struct fake_server {
     const struct fake_plan *plan;
     struct fake_seen *seen;
     int listener;
+    unsigned port;
     struct connection *connections;
 };
 
@@ -130,13 +131,37 @@ static void say_digest(struct connection *connection, const struct command *comm
     say(connection, "-ERR unknown script\r\n");
 }
 
-static void answer_well(struct connection *connection, const struct command *command)
+/* The restart guard's look at the marker. */
+static bool is_look(const struct command *command)
+{
+    const struct script *look = &script_all[SCRIPT_LOOK];
+
+    return is_command(command, "EVAL") && command->argc > 1 && command->len[1] == look->text_len &&
+           memcmp(command->argv[1], look->text, look->text_len) == 0;
+}
+
+static void say_info(const struct fake_server *server, struct connection *connection)
+{
+    char info[200];
+
+    (void)snprintf(info, sizeof info,
+                   "# Server\r\nredis_version:7.0.0\r\nrun_id:%040x\r\n"
+                   "uptime_in_seconds:100\r\nrole:master\r\n",
+                   server->port); /* One that no other fake has. */
+    say_bulk(connection, info);
+}
+
+static void answer_well(const struct fake_server *server, struct connection *connection,
+                        const struct command *command)
 {
     if (is_command(command, "SCRIPT"))
         say_digest(connection, command);
     else if (is_command(command, "INFO"))
-        say_bulk(connection, "# Server\r\nredis_version:7.0.0\r\nrun_id:0123\r\n"
-                             "uptime_in_seconds:100\r\nrole:master\r\n");
+        say_info(server, connection);
+    else if (is_look(command) && server->plan->look != NULL)
+        say(connection, server->plan->look);
+    else if (is_look(command))
+        say_bulk(connection, "ready 0123456789abcdef 60000");
     else if (is_command(command, "EVALSHA") || is_command(command, "EVAL"))
         say(connection, ":1\r\n");
     else
@@ -146,7 +171,7 @@ static void answer_well(struct connection *connection, const struct command *com
 static bool is_of_a_lock(const struct command *command)
 {
     return is_command(command, "SET") || is_command(command, "EVALSHA") ||
-           is_command(command, "EVAL");
+           (is_command(command, "EVAL") && !is_look(command));
 }
 
 static void delay(struct connection *connection, size_t len, unsigned delay_ms)
@@ -181,7 +206,7 @@ static bool answer(struct fake_server *server, struct connection *connection,
         connection->bad = true;
     switch (connection->bad ? plan->way : FAKE_GOOD) {
     case FAKE_GOOD:
-        answer_well(connection, command);
+        answer_well(server, connection, command);
         break;
     case FAKE_ENDLESS:
         if (!connection->endless)
@@ -367,6 +392,7 @@ void fake_start(struct fake *fake, const struct fake_plan *plan)
     fake->filler = -1;
     server.seen = fake->seen;
     server.listener = listen_somewhere(&fake->port, plan->way == FAKE_DEAF ? 0 : 64);
+    server.port = fake->port;
     if (plan->way == FAKE_DEAF)
         fake->filler = fill_backlog(fake->port);
     fake->pid = cluster_spawn(plan->way == FAKE_DEAF ? stand_still : run, &server);

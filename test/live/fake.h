@@ -3,7 +3,8 @@
  *
  * A process of its own that listens on the loopback and speaks just enough of
  * Redis to be taken for one.  It stores nothing: answered well, a lock is
- * always granted and a release always confirmed.
+ * always granted and a release always confirmed, and the restart guard finds
+ * that it may vote.
  */
 #ifndef TEST_LIVE_FAKE_H
 #define TEST_LIVE_FAKE_H
@@ -23,15 +24,21 @@ enum fake_way {
 
 struct fake_plan {
     enum fake_way way;
-    bool greets;       /* Good until the first SET or EVALSHA of a connection. */
+    bool greets;       /* Good until a connection is first asked for a lock, or about one. */
     unsigned delay_ms; /* Of all answers but, if it greets, those. */
     const char *says;
+    const char *look; /* What it answers to the restart guard's look; NULL: that it may vote. */
 };
 
 /* What it has seen, in memory shared with it. */
 struct fake_seen {
     atomic_uint connections, commands;
 };
+
+/* What a client asks on each connection before it asks for locks: two scripts;
+ * with the restart guard a third one, two settings, and the marker; and INFO. */
+#define FAKE_GREETING 3
+#define FAKE_GREETING_GUARDED 7
 
 struct fake {
     pid_t pid;

@@ -19,6 +19,8 @@ struct outcome {
     int status;
 };
 
+bool pilot_guarded = true;
+
 const char *pilot_kind_name(enum pilot_kind kind)
 {
     return kind == PILOT_LOOP ? "loop" : "blocking";
@@ -42,6 +44,7 @@ int pilot_try_open(struct pilot *pilot, enum pilot_kind kind, const char *master
     opts.masters = masters;
     opts.reply_timeout_ms = PILOT_REPLY_TIMEOUT_MS;
     opts.connect_timeout_ms = PILOT_REPLY_TIMEOUT_MS;
+    opts.restart_guard = pilot_guarded;
     if (kind == PILOT_LOOP) {
         pilot->ev = ev_loop_new(EVFLAG_AUTO);
         if (pilot->ev == NULL)

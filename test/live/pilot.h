@@ -30,6 +30,10 @@ struct pilot {
     char message[1024]; /* redlock_errmsg() of the latest call. */
 };
 
+/* The option restart_guard of clients that are opened from now on; true unless a
+ * test is about what a master without a memory, or an imitation of one, does. */
+extern bool pilot_guarded;
+
 const char *pilot_kind_name(enum pilot_kind kind);
 
 /* Open a client on these masters.  tune, which may be NULL, changes its options. */

@@ -40,26 +40,35 @@ static void open_alone(struct pilot *pilot, enum pilot_kind kind, const char *be
 
 /* ---- Unasked ---- */
 
-/* A whole handshake's answers for each of its three commands: what is more than
- * was asked for ends in "+OK", which would be a yes to the SET that is sent when
- * the link is up. */
-static const char *more_than_asked(void)
+/* A whole handshake's answers for each of its commands, and more: a yes to the
+ * first thing that is sent when the link is up, which is a SET, or with the
+ * restart guard a look at the marker. */
+static const char *more_than_asked(bool guarded)
 {
-    static char says[512];
+    static char says[1024];
+    int len = snprintf(says, sizeof says, "$40\r\n%s\r\n$40\r\n%s\r\n",
+                       script_all[SCRIPT_RELEASE].sha1, script_all[SCRIPT_EXTEND].sha1);
 
-    (void)snprintf(says, sizeof says, "$40\r\n%s\r\n$40\r\n%s\r\n$13\r\n# role:master\r\n+OK\r\n",
-                   script_all[SCRIPT_RELEASE].sha1, script_all[SCRIPT_EXTEND].sha1);
+    if (guarded)
+        (void)snprintf(says + len, sizeof says - (size_t)len,
+                       "$40\r\n%s\r\n$62\r\n# role:master\nrun_id:%040x\n\r\n"
+                       "*0\r\n*0\r\n$28\r\nready 0123456789abcdef 60000\r\n",
+                       script_all[SCRIPT_ACQUIRE].sha1, 1);
+    else
+        (void)snprintf(says + len, sizeof says - (size_t)len, "$13\r\n# role:master\r\n+OK\r\n");
     return says;
 }
 
 /* What comes with the end of the handshake was said before anything was asked. */
-TEST(an_answer_before_the_question_is_no_vote)
+static void check_unasked(bool guarded)
 {
-    const struct fake_plan plan = {.way = FAKE_SAYS, .says = more_than_asked()};
+    const struct fake_plan plan = {.way = FAKE_SAYS, .says = more_than_asked(guarded)};
     struct redlock_lease *lease;
     struct fake fake;
     struct pilot pilot;
 
+    check_row = guarded ? "guarded" : "unguarded";
+    pilot_guarded = guarded;
     fake_start(&fake, &plan);
     open_alone(&pilot, PILOT_LOOP, "", &fake);
     for (unsigned i = 0; i < 3; i++) {
@@ -69,6 +78,13 @@ TEST(an_answer_before_the_question_is_no_vote)
     CHECK_UINT(pilot_stats(&pilot).connects, 0);
     pilot_close(&pilot);
     fake_stop(&fake);
+    pilot_guarded = true;
+}
+
+TEST(an_answer_before_the_question_is_no_vote)
+{
+    check_unasked(false);
+    check_unasked(true);
 }
 
 /* ---- Betraying ---- */
@@ -154,7 +170,7 @@ static bool has_no_answer_due(void *arg)
 {
     const struct fake *fake = arg;
 
-    return atomic_load(&fake->seen->commands) >= 3 + 2; /* The handshake's, and ours. */
+    return atomic_load(&fake->seen->commands) >= FAKE_GREETING_GUARDED + 4;
 }
 
 /*
@@ -186,7 +202,7 @@ TEST(a_script_is_sent_in_full_once)
 
         CHECK(pilot_until_leases(&pilot, 0));
         CHECK(pilot_until(&pilot, has_no_answer_due, &fake));
-        CHECK_UINT(atomic_load(&fake.seen->commands), 3 + 4);
+        CHECK_UINT(atomic_load(&fake.seen->commands), FAKE_GREETING_GUARDED + 4);
         CHECK_UINT(pilot_stats(&pilot).connects, 1);
         pilot_close(&pilot);
         fake_stop(&fake);

@@ -36,7 +36,7 @@ static bool has_no_keys(void *arg)
 {
     (void)arg;
     for (unsigned i = 0; i < five.len; i++) {
-        if (server_int(&five.server[i], "DBSIZE") != 0)
+        if (server_locks(&five.server[i]) != 0)
             return false;
     }
     return true;

@@ -257,7 +257,7 @@ static void add_user(const char *rights)
         char command[256];
 
         (void)snprintf(command, sizeof command,
-                       "ACL SETUSER tester reset on >geheim@:/%%%% ~* &* %s", rights);
+                       "ACL SETUSER tester reset on >geheim@:/%%%% ~x ~redlock:master %s", rights);
         (void)server_int(&five.server[i], command);
     }
 }
@@ -265,7 +265,7 @@ static void add_user(const char *rights)
 TEST(user_and_password)
 {
     cluster_ready(&five, 5);
-    add_user("+@all");
+    add_user("allkeys +@all");
     check_works(written("redis://tester:geheim%40%3A%2F%25@127.0.0.1:", ""));
     check_works(written("tester:geheim%40:/%25@127.0.0.1:", "/2"));
 }
@@ -278,12 +278,61 @@ TEST(password_alone)
     check_works(written(":geheim@127.0.0.1:", ""));
 }
 
-/* What a user needs at the least. */
+/* What a user needs at the least, in database 0: of the locks, and of the restart guard. */
+static const char *const needs[] = {
+    "+script|load", "+evalsha", "+eval", "+set",  "+get",   "+del",  "+pttl",
+    "+pexpire",     "+info",    "+time", "+hget", "+hmget", "+hset", "+hdel",
+};
+
+#define NEEDS_LEN (sizeof needs / sizeof *needs)
+#define FEW_RIGHTS "tester:geheim%40:/%25@127.0.0.1:"
+
+/* All of these, but one; NEEDS_LEN: but none. */
+static void add_needy_user(size_t but)
+{
+    char rights[256] = "-@all";
+
+    for (size_t i = 0; i < NEEDS_LEN; i++) {
+        if (i != but)
+            (void)snprintf(rights + strlen(rights), sizeof rights - strlen(rights), " %s",
+                           needs[i]);
+    }
+    add_user(rights);
+}
+
 TEST(user_of_few_rights)
 {
     cluster_ready(&five, 5);
-    add_user("-@all +set +get +del +pttl +pexpire +evalsha +eval +script|load");
-    check_works(written("tester:geheim%40:/%25@127.0.0.1:", ""));
+    add_needy_user(NEEDS_LEN);
+    check_works(written(FEW_RIGHTS, ""));
+}
+
+/* Whether a lock can be had, made longer, and given back. */
+static bool works_once(void)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    bool works;
+
+    pilot_open(&pilot, PILOT_LOOP, written(FEW_RIGHTS, ""), 0);
+    works = pilot_lock(&pilot, "x", NULL, &lease) == REDLOCK_OK;
+    if (works)
+        works = pilot_extend(&pilot, lease, 20000) == REDLOCK_OK;
+    if (works)
+        works = pilot_unlock(&pilot, lease) == REDLOCK_OK;
+    pilot_close(&pilot);
+    return works;
+}
+
+/* Or the list would say too much. */
+TEST(user_of_too_few_rights)
+{
+    for (size_t i = 0; i <= NEEDS_LEN; i++) {
+        check_row = i < NEEDS_LEN ? needs[i] : "none is missing";
+        cluster_ready(&five, 5);
+        add_needy_user(i);
+        CHECK(works_once() == (i == NEEDS_LEN));
+    }
 }
 
 static char spoken[64 * 1024]; /* All that was logged, and all messages. */
@@ -347,10 +396,11 @@ TEST(refused_without_betraying)
     }
 }
 
+/* And the marker, which does not expire. */
 static bool has_a_key_in_db_3(void *arg)
 {
     (void)arg;
-    return strstr(server_text(&five.server[0], "INFO keyspace"), "db3:keys=1") != NULL;
+    return strstr(server_text(&five.server[0], "INFO keyspace"), "db3:keys=2,expires=1") != NULL;
 }
 
 TEST(databases)
@@ -505,6 +555,7 @@ CHECK_MAIN({"unix_sockets", unix_sockets}, {"no_unix_socket", no_unix_socket}, {
            {"host_of_two_addresses", host_of_two_addresses}, {"slow_resolver", slow_resolver},
            {"user_and_password", user_and_password}, {"password_alone", password_alone},
            {"user_of_few_rights", user_of_few_rights},
+           {"user_of_too_few_rights", user_of_too_few_rights},
            {"refused_without_betraying", refused_without_betraying}, {"databases", databases},
            {"a_thousand_reconnects", a_thousand_reconnects},
            {"a_hundred_clients", a_hundred_clients}, {"no_storm", no_storm})

@@ -90,7 +90,7 @@ static bool has_no_keys(void *arg)
 {
     (void)arg;
     for (unsigned i = 0; i < three.len; i++) {
-        if (server_int(&three.server[i], "DBSIZE") != 0)
+        if (server_locks(&three.server[i]) != 0)
             return false;
     }
     return true;

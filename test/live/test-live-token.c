@@ -105,8 +105,8 @@ TEST(the_token_of_an_old_round_is_not_shown)
     for (unsigned i = 0; i < LEASES; i++)
         lock_in_the_second_round(&pilot, &reader, i);
     CHECK(reader.undone > 0);
-    /* Three of the handshake; a SET, and where that was undone, twice the script. */
-    answers = (struct answers){&fake, 3 + LEASES + 2 * reader.undone};
+    /* Of each lease the lock, and where that was undone, twice the script. */
+    answers = (struct answers){&fake, FAKE_GREETING_GUARDED + LEASES + 2 * reader.undone};
 
     CHECK_INT(pthread_create(&thread, NULL, read_tokens, &reader), 0);
     ok = pilot_until(&pilot, has_all_answers, &answers);

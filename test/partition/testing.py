@@ -75,7 +75,7 @@ class Case(unittest.TestCase):
         self.addCleanup(log.close)
         try:
             server = self.start(["redis-server", "--port", "0", "--unixsocket", path, "--save", "",
-                                 "--appendonly", "no", "--dir", self.folder],
+                                 "--appendonly", "yes", "--appendfsync", "always", "--dir", self.folder],
                                 stdout=log, stderr=log, env=dict(os.environ, **(env or {})))
         except FileNotFoundError:
             self.skipTest("there is no redis-server")

@@ -193,7 +193,8 @@ void calls_open(struct ev_loop *process)
     opts.reply_timeout_ms = plan->reply_timeout_ms;
     opts.drift_ppm = plan->drift_ppm;
     opts.drift_fixed_ms = plan->drift_fixed_ms;
-    opts.max_ttl_ms = plan->ttl_max_ms;
+    opts.max_ttl_ms = process->max_ttl_ms;
+    opts.restart_guard = plan->guarded;
     opts.log = world.verbose ? on_log : NULL;
     is_short = begin_shortage();
     status = redlock_open(&opts, &rl);
@@ -229,9 +230,15 @@ void calls_close(struct ev_loop *process)
 
 static const char *const names[SIM_RESOURCES_MAX] = {"r0", "r1", "r2"};
 
-static uint32_t draw_ttl(void)
+/* As long as its client may ask for. */
+static uint32_t cut_ttl(const struct ev_loop *process, uint32_t ttl_ms)
 {
-    return world.plan.ttls_ms[dice_below(SIM_TTLS_MAX)];
+    return ttl_ms < process->max_ttl_ms ? ttl_ms : process->max_ttl_ms;
+}
+
+static uint32_t draw_ttl(const struct ev_loop *process)
+{
+    return cut_ttl(process, world.plan.ttls_ms[dice_below(SIM_TTLS_MAX)]);
 }
 
 static drift_span validity(uint32_t ttl_ms)
@@ -246,7 +253,7 @@ static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opt
     drift_span whole;
 
     redlock_lock_options_init(opts);
-    opts->ttl_ms = draw_ttl();
+    opts->ttl_ms = draw_ttl(rec->process);
     whole = validity(opts->ttl_ms);
     opts->no_renew = dice_chance(300);
     if (dice_chance(200))
@@ -278,9 +285,9 @@ static void draw_wait(struct redlock_lock_options *opts)
     opts->retry_delay_min_ms = (uint32_t)dice_range(0, opts->retry_delay_max_ms);
 }
 
-static void set_probe(struct redlock_lock_options *opts)
+static void set_probe(const struct lease_rec *rec, struct redlock_lock_options *opts)
 {
-    opts->ttl_ms = world.plan.ttl_max_ms;
+    opts->ttl_ms = rec->process->max_ttl_ms;
     opts->lost_margin_ms = 0;
     opts->wait_ms = UINT32_MAX;
     opts->retry_delay_max_ms = run_probe_retry_ms();
@@ -319,7 +326,7 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
     draw_wait(&opts);
     rec->is_probe = is_probe;
     if (is_probe)
-        set_probe(&opts);
+        set_probe(rec, &opts);
     note_options(rec, &opts);
     op->span += (opts.wait_ms + world.plan.reply_timeout_ms) * DRIFT_MS;
     if (opts.wait_ms == UINT32_MAX)
@@ -344,6 +351,7 @@ void calls_extend(struct lease_rec *rec, uint32_t ttl_ms)
     struct op *op;
     int status;
 
+    ttl_ms = cut_ttl(rec->process, ttl_ms);
     if (rec->op != NULL || rec->state == REC_LOCKING) {
         expect("redlock_extend_async", redlock_extend_async(rec->lease, ttl_ms, on_done, NULL),
                REDLOCK_E_STATE);

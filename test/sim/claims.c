@@ -79,10 +79,11 @@ static uint64_t number_of(const struct command *command, unsigned i)
 static void on_set(struct ev_loop *process, unsigned master, const struct master_ask *ask,
                    const struct command *command)
 {
-    int token = oracle_token(command->argv[2], command->lens[2]);
+    const struct parts at = store_parts(command);
+    int token = oracle_token(command->argv[at.token], command->lens[at.token]);
     struct claim *claim = find_round(process, ask->serial, ask->ask);
 
-    oracle_on_set(process, ask, (unsigned)(command->argv[1][1] - '0'), token);
+    oracle_on_set(process, ask, (unsigned)(command->argv[at.name][1] - '0'), token);
     if (claim == NULL) {
         claim = memory_take(sizeof *claim);
         claim->slot = ask->slot;
@@ -97,7 +98,8 @@ static void on_set(struct ev_loop *process, unsigned master, const struct master
     judge_on_set(process, ask->serial, ask->ask);
     claim->may_store |= (quorum_mask)(1u << master);
     claim->told[master] = NULL;
-    lasts(process, claim, number_of(command, 5));
+    if (!ask->in_full) /* Not sent again, since the script was gone. */
+        lasts(process, claim, number_of(command, at.ttl));
 }
 
 void oracle_on_send(struct ev_loop *process, unsigned master, const struct master_ask *ask,
@@ -105,12 +107,15 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct maste
 {
     struct command command;
     struct claim *claim;
+    struct parts at;
 
     store_parse(bytes, len, &command);
+    at = store_parts(&command);
+    if (at.is_look)
+        return;
     world_say("    client %u asks master %u: %s %u, lease %u, token %d", process->number, master,
               names[ask->command], ask->ask, ask->serial,
-              oracle_token(command.argv[ask->command == QUORUM_CMD_SET ? 2 : 4],
-                           command.lens[ask->command == QUORUM_CMD_SET ? 2 : 4]));
+              oracle_token(command.argv[at.token], command.lens[at.token]));
     if (command.len != len)
         world_fail("wire", "more than one command");
     if (ask->command == QUORUM_CMD_SET) {
@@ -148,7 +153,13 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
                       const struct answer *answer)
 {
     struct claim *claim;
+    bool yes =
+        answer->type == REPLY_STATUS || (answer->type == REPLY_INTEGER && answer->integer == 1);
 
+    if (ask->command == MASTER_LOOK) {
+        world_say("    client %u looks at master %u: %s", process->number, master, answer->text);
+        return;
+    }
     world_say("    client %u hears of master %u: %s %u, lease %u: %s %lld", process->number, master,
               names[ask->command], ask->ask, ask->serial, answer->text, answer->integer);
     if (ask->command != QUORUM_CMD_SET) {
@@ -158,9 +169,9 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
         return;
     }
     claim = find_round(process, ask->serial, ask->ask);
-    if (answer->type == REPLY_NIL)
+    if (answer->type == REPLY_NIL || (answer->type == REPLY_INTEGER && answer->integer == 0))
         judge_on_no(process, ask->serial, ask->ask);
-    if (claim != NULL && answer->type != REPLY_STATUS)
+    if (claim != NULL && !yes)
         claim->may_store &= (quorum_mask) ~(1u << master);
 }
 
@@ -182,6 +193,8 @@ static void check_told(const struct ev_loop *process, const struct claim *claim)
 
         if (!(claim->may_store & 1u << m) || !link_is_up(link) || link_is_full(link))
             continue;
+        if (!(process->rl->up & 1u << m))
+            continue; /* It is warming: until it may vote, all that it stores has run out. */
         if (claim->told[m] != link_conn(link))
             world_fail("cleanup",
                        "master %u may store the token of the dead round %u of lease %u of client "

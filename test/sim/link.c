@@ -116,7 +116,7 @@ static void go_down(struct master *link)
     link->attempts++;
     process_sicken(link->process, process_now(link->process));
     close_link(link);
-    client_on_link(link->rl, link->number, false, false);
+    client_on_link(link->rl, link->number, false);
     link->asks_first = link->asks_len = 0;
     start_timer(link, span);
 }
@@ -257,12 +257,14 @@ static void on_answer(struct master *link, const struct answer *answer)
     ask = link->asks[link->asks_first];
     link->asks_first = (link->asks_first + 1) % link->asks_room;
     link->asks_len--;
-    link->answers++;
+    link->answers += ask.command != MASTER_LOOK;
     link->reply.type = answer->type;
     link->reply.integer = answer->integer;
     (void)snprintf(link->text, sizeof link->text, "%s", answer->text);
     link->reply.text = link->text;
     link->reply.text_len = strlen(link->text);
+    if (ask.command == MASTER_LOOK)
+        process_sicken(link->process, process_now(link->process));
     if (answer->type == REPLY_ERROR && strncmp(answer->text, "NOSCRIPT", 8) != 0)
         process_sicken(link->process, process_now(link->process));
     oracle_on_answer(link->process, link->number, &ask, answer);
@@ -275,12 +277,16 @@ static void on_welcome(struct master *link, const struct answer *answer)
         doom(link, answer->text);
         return;
     }
+    (void)snprintf(link->info.run_id, sizeof link->info.run_id, "%020x%020llx", link->number + 1,
+                   (unsigned long long)answer->integer);
+    link->info.keeps = '1';
+    link->info.syncs = world.servers[link->number].keeps;
     link->link = LINK_UP;
     link->error[0] = '\0';
     link->timer = DRIFT_NEVER;
     process_sicken(link->process, process_now(link->process));
     world_note("link up: client, master", link->process->number, link->number, 0);
-    client_on_link(link->rl, link->number, true, false);
+    client_on_link(link->rl, link->number, true);
 }
 
 static void on_connected(struct master *link)

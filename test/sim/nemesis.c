@@ -152,7 +152,7 @@ static void strike(enum fault fault)
     } else if (fault == FAULT_FOREIGN || fault == FAULT_WRONG_TYPE) {
         server_plant(server, resource, fault == FAULT_WRONG_TYPE, duration() / DRIFT_MS + 1);
     } else if (fault == FAULT_SCRIPT_FLUSH) {
-        server->has_script[0] = server->has_script[1] = false;
+        server_set_scripts(server, false);
     } else if (fault == FAULT_FLUSHALL) {
         if (server_flushall(any_forgetful()))
             world_fault(FAULT_FLUSHALL);

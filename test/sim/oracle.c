@@ -285,10 +285,9 @@ void oracle_look(struct ev_loop *process)
 
 void oracle_before(struct server *server, const struct command *command)
 {
-    const unsigned name_at = command->argc > 1 && command->argv[0][0] == 'S' ? 1 : 3;
     const struct key *key;
 
-    resource_before = (unsigned)(command->argv[name_at][1] - '0');
+    resource_before = (unsigned)(command->argv[store_parts(command).name][1] - '0');
     key = store_key(server, resource_before);
     key_before = key != NULL ? *key : (struct key){.exists = false};
 }
@@ -319,9 +318,9 @@ void oracle_after(struct conn *conn, const struct command *command, const struct
 {
     const struct server *server = conn->server;
     const struct key *key = store_key(conn->server, resource_before);
-    bool is_set = command->argv[0][0] == 'S';
-    int named = is_set ? oracle_token(command->argv[2], command->lens[2])
-                       : oracle_token(command->argv[4], command->lens[4]);
+    const struct parts at = store_parts(command);
+    bool is_set = at.command == QUORUM_CMD_SET;
+    int named = oracle_token(command->argv[at.token], command->lens[at.token]);
     bool is_same = key != NULL && key->token == key_before.token;
 
     world_note(is_set ? "set: master, token, answer" : "script: master, token, answer",

@@ -9,6 +9,10 @@
  * where n is odd no master may lose its keys, and where it is even, one.  All
  * other faults are within the promise, at any number of masters.  Runs in
  * which more masters forget are made too, for all that is promised besides.
+ *
+ * With the restart guard exclusion is promised whoever forgets, but for one thing
+ * that cannot be told apart: masters that keep all they are told, and all of
+ * which forget, look like new ones.
  */
 #include "sim.h"
 
@@ -77,6 +81,37 @@ static void draw_promise(struct plan *plan)
     }
 }
 
+/* By other dice, so that seeds without a guard stay what they were. */
+static void draw_guard(struct plan *plan)
+{
+    uint64_t dice = (world.seed + 1) * UINT64_C(0xd1342543de82ef95);
+    quorum_mask all = (quorum_mask)((1u << plan->servers) - 1), keep;
+
+    dice ^= dice >> 32;
+    plan->guarded = dice % 2 == 0;
+    if (!plan->guarded)
+        return;
+    keep = (quorum_mask)(dice >> 8 & 1 ? all : dice >> 16 & all);
+    if (dice >> 24 & 1)
+        plan->may_forget = (quorum_mask)(dice >> 32 & all);
+    plan->exclusive = keep != all || plan->may_forget != all;
+    plan->keep = keep;
+    plan->seasoned = (dice >> 25 & 3) != 0;
+    plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
+}
+
+static void draw_markers(const struct plan *plan)
+{
+    for (unsigned i = 0; i < plan->processes; i++)
+        world.processes[i].max_ttl_ms =
+            plan->guarded && (plan->modest >> i & 1) ? plan->ttls_ms[2] : plan->ttl_max_ms;
+    for (unsigned i = 0; i < plan->servers; i++) {
+        world.servers[i].keeps = plan->keep >> i & 1;
+        if (plan->seasoned)
+            world.servers[i].marker = (struct marker){.exists = true, .epoch = i + 1};
+    }
+}
+
 static void draw_faults(struct plan *plan)
 {
     static const unsigned slow_permille[] = {2, 5, 20, 60};
@@ -133,11 +168,13 @@ void plan_draw(void)
     draw_spans(plan);
     draw_ttls(plan);
     draw_promise(plan);
+    draw_guard(plan);
     draw_faults(plan);
     for (unsigned i = 0; i < plan->processes; i++)
         process_init(&world.processes[i], i);
     for (unsigned i = 0; i < plan->servers; i++)
         server_init(&world.servers[i], i);
+    draw_markers(plan);
     draw_clocks(plan);
     world_say("%u clients, %u masters, %u resources; reply timeout %u ms, drift %u ppm + %u ms; "
               "ttl %u %u %u %u ms%s",

@@ -31,6 +31,7 @@ void process_init(struct ev_loop *process, unsigned number)
     memset(process, 0, sizeof *process);
     process->number = number;
     process->clock = clock;
+    loops[number].process = process; /* It has a clock before it has a client. */
     process->wake_at = process->turn_at = SIM_NEVER;
     process->act_at = world.now + dice_below(world.plan.think_max + 1);
     process_poke(process, process->act_at);
@@ -63,7 +64,8 @@ bool process_is_linked(const struct ev_loop *process)
         const struct master *link = process->rl->masters[m];
         const struct server *server = &world.servers[m];
 
-        if (!link_is_up(link) || link_is_full(link) || link_conn(link)->mute)
+        if (!link_is_up(link) || !(process->rl->up & 1u << m) || link_is_full(link) ||
+            link_conn(link)->mute)
             return false;
         if (!server->alive || server->hung || server->mood != MOOD_FINE)
             return false;

@@ -41,6 +41,8 @@ static void heal(void)
     sim_time ops = (plan->wait_max_ms + plan->retry_max_ms + 2 * plan->reply_timeout_ms) * DRIFT_MS;
     sim_time links = RETRY_LAST + 2 * plan->connect_timeout_ms * DRIFT_MS;
 
+    if (plan->guarded) /* What has lost its memory is watched, by whatever clock. */
+        links += 4 * plan->ttl_max_ms * DRIFT_MS + 2 * DRIFT_S;
     world.phase = PHASE_HEAL; /* Nothing new goes wrong from here on. */
     nemesis_end();
     enter(PHASE_HEAL, longest_stop() + ops + links + DRIFT_S);
@@ -76,9 +78,16 @@ void run_on_probe(void)
 
 static void quieten(void)
 {
+    const struct plan *plan = &world.plan;
+    sim_time span = 4 * plan->reply_timeout_ms * DRIFT_MS;
+
     if (probes_won == 0)
         world_fail("liveness", "nobody acquires although all is well");
-    enter(PHASE_QUIET, 4 * world.plan.reply_timeout_ms * DRIFT_MS);
+    /* That a master has lost its memory may be found out by a probe: then its link is made
+     * anew, and what is to be released there waits for it. */
+    if (plan->guarded)
+        span += RETRY_LAST + 2 * (plan->connect_timeout_ms + plan->ttl_max_ms) * DRIFT_MS;
+    enter(PHASE_QUIET, span);
 }
 
 static void finish(void)

@@ -19,17 +19,23 @@ void server_init(struct server *server, unsigned number)
     server->old_style = dice_chance(300);
 }
 
+void server_set_scripts(struct server *server, bool there)
+{
+    for (unsigned i = 0; i < SCRIPT_LEN; i++)
+        server->has_script[i] = there;
+}
+
 static void welcome(struct conn *conn)
 {
-    static const struct answer fine = {REPLY_STATUS, 0, "OK"};
     static const struct answer loading = {REPLY_ERROR, 0, "LOADING Redis is loading the dataset"};
     struct message *reply = net_message(MESSAGE_WELCOME, sizeof(struct answer));
     struct server *server = conn->server;
+    const struct answer fine = {REPLY_STATUS, (long long)server->runs, "OK"};
 
     if (server->mood == MOOD_LOADING)
         world_fault(FAULT_LOADING);
     else
-        server->has_script[0] = server->has_script[1] = true;
+        server_set_scripts(server, true);
     reply->answers[0] = server->mood == MOOD_LOADING ? loading : fine;
     net_to_client(conn, reply);
 }
@@ -44,6 +50,10 @@ static void obey(struct conn *conn, struct message *message, unsigned commands,
         struct command command;
 
         store_parse(p, message->len - (size_t)(p - message->bytes), &command);
+        if (store_parts(&command).is_look) {
+            p += store_execute(conn->server, &command, &answers[i]);
+            continue;
+        }
         oracle_before(conn->server, &command);
         p += store_execute(conn->server, &command, &answers[i]);
         oracle_after(conn, &command, &answers[i]);
@@ -71,13 +81,28 @@ void server_take_some(struct conn *conn, struct message *message, unsigned comma
     obey(conn, message, commands, answers);
 }
 
+/* It says that it does not keep all that it is told: its marker may survive what its
+ * locks do not. */
+static void forget_some(struct server *server)
+{
+    if (!world.plan.guarded || server->keeps || !(world.plan.may_forget & 1u << server->number))
+        return;
+    for (unsigned r = 0; r < world.plan.resources; r++)
+        if (dice_chance(500))
+            server->keys[r].exists = false;
+}
+
 /* What is in its sockets is lost. */
 void server_crash(struct server *server, bool forget)
 {
     server->alive = false;
     server->hung = false;
     server->mood = MOOD_FINE;
-    server->has_script[0] = server->has_script[1] = false;
+    server->runs++;
+    server_set_scripts(server, false);
+    forget_some(server);
+    if (forget)
+        server->marker.exists = false;
     for (struct conn *conn = server->conns; conn != NULL; conn = conn->next)
         net_reset(conn);
     for (unsigned r = 0; forget && r < world.plan.resources; r++) {
@@ -91,6 +116,7 @@ bool server_flushall(struct server *server)
 {
     bool any = false;
 
+    server->marker.exists = false;
     for (unsigned r = 0; r < world.plan.resources; r++) {
         if (store_key(server, r) == NULL)
             continue;

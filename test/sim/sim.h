@@ -27,6 +27,7 @@
 #include "redlock/quorum.h"
 #include "redlock/redlock.h"
 #include "redlock/reply.h"
+#include "redlock/script.h"
 
 #define SIM_PROCESSES_MAX 5
 #define SIM_SERVERS_MAX 7
@@ -77,6 +78,8 @@ bool memory_has_failed(void);
     X(CRASH, "master crashed, and came back with its data")                       \
     X(CRASH_EMPTY, "master crashed, and came back without")                       \
     X(FLUSHALL, "FLUSHALL that deleted a key")                                    \
+    X(AMNESIA, "memory that was lost, and found out by its marker")               \
+    X(EPOCH, "lock refused for want of its epoch")                                \
     X(SCRIPT_FLUSH, "script that was gone when it was asked for")                 \
     X(REFUSED, "connection refused")                                              \
     X(CONNECT_TIMEOUT, "timeout while connecting")                                \
@@ -147,6 +150,13 @@ struct key {
     uint64_t end_ms; /* On the server's clock. */
 };
 
+/* Of a master, for the restart guard: see redlock/guard.h. */
+struct marker {
+    bool exists, fresh;
+    unsigned run;                                /* Of the server that wrote it. */
+    uint64_t epoch, nonce, max_ttl_ms, since_ms; /* 0: none. */
+};
+
 enum server_mood { MOOD_FINE, MOOD_OOM, MOOD_MISCONF, MOOD_READONLY, MOOD_LOADING };
 
 struct server {
@@ -156,8 +166,11 @@ struct server {
     bool ends_early; /* A key is gone when its time has come, not one millisecond later. */
     bool old_style;  /* Words errors in scripts as redis 6 did. */
     enum server_mood mood;
-    bool has_script[2]; /* By enum script_id. */
+    bool has_script[SCRIPT_LEN];
     struct key keys[SIM_RESOURCES_MAX];
+    struct marker marker;
+    bool keeps;    /* Whatever it has answered for survives a crash, and it says so. */
+    unsigned runs; /* How often it was started. */
     struct conn *conns;
     uint64_t fault; /* Number of the latest fault, which alone may end it. */
 };
@@ -172,8 +185,9 @@ struct answer {
 struct ev_loop {
     unsigned number;
     struct sim_clock clock;
-    struct redlock *rl; /* NULL: none open. */
-    unsigned client;    /* Number of the client: raised at every open and close. */
+    uint32_t max_ttl_ms; /* Of its clients. */
+    struct redlock *rl;  /* NULL: none open. */
+    unsigned client;     /* Number of the client: raised at every open and close. */
 
     sim_time wake_at; /* When client_on_timer() is due. */
     sim_time act_at;  /* When its program does something. */
@@ -207,6 +221,10 @@ struct plan {
     sim_time quick; /* What takes longer may make an operation fail. */
     unsigned slow_permille;
     bool enabled[FAULT_LEN];
+    bool guarded;           /* All clients use the restart guard: */
+    bool seasoned;          /* the masters have been there for long, */
+    quorum_mask keep;       /* and these keep all that they are told; */
+    unsigned modest;        /* these processes ask for no long leases. */
     bool exclusive;         /* Mutual exclusion is promised. */
     quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
     sim_time calm_max;      /* Longest time between two faults. */
@@ -356,6 +374,7 @@ void net_hurry(struct conn *conn);
 /* ---- Servers (server.c, store.c) ---- */
 
 void server_init(struct server *server, unsigned number);
+void server_set_scripts(struct server *server, bool there);
 /* Execute all that came, and answer; or the first commands only, without an answer. */
 void server_take(struct conn *conn, struct message *message);
 void server_take_some(struct conn *conn, struct message *message, unsigned commands);
@@ -372,13 +391,20 @@ sim_time store_key_end(const struct server *server, const struct key *key);
 void store_check_scripts(void);
 
 /* One command, parsed. */
-#define COMMAND_ARGS_MAX 8
+#define COMMAND_ARGS_MAX 10
 struct command {
     unsigned argc;
     const char *argv[COMMAND_ARGS_MAX];
     size_t lens[COMMAND_ARGS_MAX];
     size_t len;
 };
+/* What it is about, by the numbers of its arguments. */
+struct parts {
+    bool is_look; /* At the marker; else: */
+    enum quorum_command command;
+    unsigned name, token, ttl;
+};
+struct parts store_parts(const struct command *command);
 void store_parse(const char *bytes, size_t len, struct command *ret_command);
 /* Execute it; returns its length in bytes. */
 size_t store_execute(struct server *server, const struct command *command,

@@ -10,7 +10,10 @@
 #include "sim.h"
 
 #include "redlock/script.h"
+#include "redlock/wire.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MS_MAX_DIGITS 10
@@ -36,10 +39,19 @@ static const char *const extend_model = "if redis.call('get',KEYS[1])~=ARGV[1] t
                                         "redis.call('pexpire',KEYS[1],ARGV[2]) end "
                                         "return 1";
 
+static const char *const acquire_model =
+    "if redis.call('hget',KEYS[2],'epoch')~=ARGV[3] then return -1 end "
+    "if redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return 1 end "
+    "return 0";
+/* It is long; so by its SHA-1, which test-script checks. */
+static const char *const look_model = "08538185712ba7bea2b502d182c5a10079f8f420";
+
 void store_check_scripts(void)
 {
     if (strcmp(script_all[SCRIPT_RELEASE].text, release_model) != 0 ||
-        strcmp(script_all[SCRIPT_EXTEND].text, extend_model) != 0)
+        strcmp(script_all[SCRIPT_EXTEND].text, extend_model) != 0 ||
+        strcmp(script_all[SCRIPT_ACQUIRE].text, acquire_model) != 0 ||
+        strcmp(script_all[SCRIPT_LOOK].sha1, look_model) != 0)
         world_fail("simulator", "a script has changed: change its model in store.c as well");
 }
 
@@ -79,6 +91,24 @@ void store_parse(const char *bytes, size_t len, struct command *ret_command)
     }
     ret_command->argc = (unsigned)argc;
     ret_command->len = (size_t)(p - bytes);
+}
+
+struct parts store_parts(const struct command *command)
+{
+    switch (command->argc) {
+    case 5:
+        return (struct parts){false, QUORUM_CMD_RELEASE, 3, 4, 0};
+    case 6:
+        if (command->argv[0][0] == 'S')
+            return (struct parts){false, QUORUM_CMD_SET, 1, 2, 5};
+        return (struct parts){false, QUORUM_CMD_EXTEND, 3, 4, 5};
+    case 8:
+        return (struct parts){false, QUORUM_CMD_SET, 3, 5, 6};
+    case 10:
+        return (struct parts){.is_look = true};
+    default:
+        world_fail("wire", "a command of %u arguments", command->argc);
+    }
 }
 
 static bool is_arg(const struct command *command, unsigned i, const char *text)
@@ -147,7 +177,7 @@ sim_time store_key_end(const struct server *server, const struct key *key)
 
 /* ---- Commands ---- */
 
-static const struct answer *mood_answer(const struct server *server, bool in_script)
+static const struct answer *mood_answer(const struct server *server, bool in_script, bool grows)
 {
     static const struct answer oom = {REPLY_ERROR, 0,
                                       "OOM command not allowed when used memory > 'maxmemory'."};
@@ -165,7 +195,7 @@ static const struct answer *mood_answer(const struct server *server, bool in_scr
     case MOOD_LOADING:
         return NULL;
     case MOOD_OOM: /* DEL and PEXPIRE need no memory. */
-        if (in_script)
+        if (!grows)
             return NULL;
         world_fault(FAULT_OOM);
         return &oom;
@@ -182,20 +212,120 @@ static const struct answer *mood_answer(const struct server *server, bool in_scr
     return NULL;
 }
 
-/* SET name token NX PX ttl */
-static struct answer do_set(struct server *server, const struct command *command)
+/* SET name token NX PX ttl, whoever says it. */
+static struct answer do_set(struct server *server, const struct command *command, bool in_script)
 {
-    unsigned resource = resource_arg(command, 1);
-    int token = token_arg(command, 2);
-    uint64_t ttl_ms = ms_arg(command, 5);
-    const struct answer *refusal = mood_answer(server, false);
+    const struct parts at = store_parts(command);
+    unsigned resource = resource_arg(command, at.name);
+    int token = token_arg(command, at.token);
+    uint64_t ttl_ms = ms_arg(command, at.ttl);
+    const struct answer *refusal = mood_answer(server, in_script, true);
 
     if (refusal != NULL)
         return *refusal;
     if (store_key(server, resource) != NULL)
-        return nil;
+        return in_script ? zero : nil;
     server->keys[resource] = (struct key){true, false, token, wall_ms(server) + ttl_ms};
-    return ok;
+    return in_script ? one : ok;
+}
+
+/* ---- The marker ---- */
+
+static uint64_t hex_arg(const struct command *command, unsigned i)
+{
+    uint64_t number = 0;
+
+    if (command->lens[i] != 16)
+        world_fail("wire", "a number of %zu digits", command->lens[i]);
+    for (size_t at = 0; at < 16; at++) {
+        char c = command->argv[i][at];
+
+        number = number << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return number;
+}
+
+static bool is_marker(const struct command *command, unsigned i)
+{
+    return is_arg(command, i, WIRE_MARKER);
+}
+
+/* EVALSHA or EVAL, script, 2, name, marker, token, ttl, epoch */
+static struct answer do_acquire(struct server *server, const struct command *command)
+{
+    static const struct answer no_epoch = {REPLY_INTEGER, -1, ""};
+    const struct marker *marker = &server->marker;
+
+    if (command->argc != 8 || !is_arg(command, 2, "2") || !is_marker(command, 4))
+        world_fail("wire", "a script with other arguments");
+    server->has_script[SCRIPT_ACQUIRE] = true;
+    if (marker->exists && marker->epoch == hex_arg(command, 7))
+        return do_set(server, command, true);
+    world_fault(FAULT_EPOCH);
+    return no_epoch;
+}
+
+static struct answer describe(const struct server *server, const struct marker *marker)
+{
+    const size_t room = 96;
+    char *text = memory_take(room);
+    unsigned long long age_ms = wall_ms(server) - marker->since_ms;
+
+    if (marker->epoch != 0)
+        (void)snprintf(text, room, "ready %016llx %llu", (unsigned long long)marker->epoch,
+                       (unsigned long long)marker->max_ttl_ms);
+    else
+        (void)snprintf(text, room, "warming %016llx %llu %d %llu",
+                       (unsigned long long)marker->nonce, (unsigned long long)marker->max_ttl_ms,
+                       marker->fresh, age_ms);
+    return (struct answer){REPLY_TEXT, 0, text};
+}
+
+/* The number of the run in an id, as link.c makes them up. */
+static unsigned run_arg(const struct command *command, unsigned i)
+{
+    char digits[21] = "";
+
+    if (command->lens[i] != 40)
+        world_fail("wire", "an id of %zu digits", command->lens[i]);
+    memcpy(digits, command->argv[i] + 20, 20);
+    return (unsigned)strtoul(digits, NULL, 16);
+}
+
+/* EVAL, script, 1, marker, id, keeps, max ttl, random, nonce or "", masters */
+static struct answer do_look(struct server *server, const struct command *command)
+{
+    const struct marker before = server->marker;
+    struct marker after = before.exists ? before : (struct marker){.exists = true};
+    bool keeps = !is_arg(command, 5, "0");
+    uint64_t max_ttl_ms = ms_arg(command, 6), random = hex_arg(command, 7);
+    const struct answer *refusal;
+
+    if (!is_arg(command, 2, "1") || !is_marker(command, 3))
+        world_fail("wire", "a look with other arguments");
+    after.run = run_arg(command, 4);
+    if (before.exists && before.run != after.run && !keeps)
+        after.epoch = after.nonce = 0;
+    if (after.epoch == 0 && after.nonce != 0 && command->lens[8] > 0 &&
+        hex_arg(command, 8) == after.nonce) {
+        after.epoch = random;
+    } else if (after.epoch == 0 && after.nonce == 0) {
+        after.nonce = random;
+        after.since_ms = wall_ms(server);
+        after.fresh = !before.exists;
+        world_fault(FAULT_AMNESIA);
+    }
+    if (!is_arg(command, 5, "2"))
+        after.fresh = false;
+    if (after.epoch != 0)
+        after.nonce = 0;
+    if (after.max_ttl_ms < max_ttl_ms)
+        after.max_ttl_ms = max_ttl_ms;
+    refusal = memcmp(&before, &after, sizeof before) != 0 ? mood_answer(server, true, true) : NULL;
+    if (refusal != NULL)
+        return *refusal;
+    server->marker = after;
+    return describe(server, &after);
 }
 
 static struct answer do_release(struct server *server, struct key *key, int token)
@@ -204,7 +334,7 @@ static struct answer do_release(struct server *server, struct key *key, int toke
 
     if (key == NULL || key->token != token)
         return zero;
-    refusal = mood_answer(server, true);
+    refusal = mood_answer(server, true, false);
     if (refusal != NULL)
         return *refusal;
     key->exists = false;
@@ -220,7 +350,7 @@ static struct answer do_extend(struct server *server, struct key *key, int token
         return zero;
     if (key->end_ms >= end_ms)
         return one;
-    refusal = mood_answer(server, true);
+    refusal = mood_answer(server, true, false);
     if (refusal != NULL)
         return *refusal;
     key->end_ms = end_ms;
@@ -262,7 +392,7 @@ static struct answer execute(struct server *server, const struct command *comman
     if (is_arg(command, 0, "SET")) {
         if (command->argc != 6 || !is_arg(command, 3, "NX") || !is_arg(command, 4, "PX"))
             world_fail("wire", "a SET that is not NX PX");
-        return do_set(server, command);
+        return do_set(server, command, false);
     }
     for (int i = 0; i < SCRIPT_LEN; i++) {
         bool by_name = is_arg(command, 0, "EVALSHA") && is_arg(command, 1, script_all[i].sha1);
@@ -272,6 +402,10 @@ static struct answer execute(struct server *server, const struct command *comman
             world_fault(FAULT_SCRIPT_FLUSH);
             return noscript;
         }
+        if ((by_name || by_text) && i == SCRIPT_ACQUIRE)
+            return do_acquire(server, command);
+        if ((by_name || by_text) && i == SCRIPT_LOOK)
+            return do_look(server, command);
         if (by_name || by_text)
             return do_script(server, command, (enum script_id)i);
     }

@@ -34,7 +34,7 @@ static char dir[] = "/tmp/redlock-store-XXXXXX";
 static char home[sizeof dir + 16]; /* The server's, which goes away. */
 static pid_t pid;
 static struct server model;
-static bool has_script[2]; /* The model's, after the command. */
+static bool has_script[SCRIPT_LEN]; /* The model's, after the command. */
 static uint64_t compared, uncertain, errors, yes;
 
 static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
@@ -186,8 +186,9 @@ static const char *token_text(unsigned i)
 static size_t draw_command(char *buf)
 {
     const char *token = token_text((unsigned)dice_below(TOKENS));
-    struct wire_args args = {"r0", 2, token, strlen(token),
-                             (uint32_t)(dice_chance(950) ? dice_range(1, 3) : 60000)};
+    struct wire_args args = {
+        "r0", 2, token, strlen(token), (uint32_t)(dice_chance(950) ? dice_range(1, 3) : 60000),
+        NULL};
     unsigned dice = (unsigned)dice_below(100);
 
     if (dice < 40)
@@ -369,7 +370,7 @@ static void disturb(void)
 
     if (dice < 30) {
         run("SCRIPT FLUSH");
-        model.has_script[0] = model.has_script[1] = false;
+        server_set_scripts(&model, false);
     } else if (model.mood != MOOD_FINE) {
         cheer_up();
     } else if (dice < 60) {

@@ -1,0 +1,381 @@
+/*
+ * init.c - `redlock init`: see to it that every master may vote.
+ *
+ * A master without an epoch gets one when somebody has watched it for long enough
+ * (guard.h), and that needs somebody who stays.  With --new, nobody can hold any
+ * lock, and there is nothing to wait for.
+ */
+#include "redlock/cli/cli.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <ev.h>
+
+#include "redlock/cli/marker.h"
+#include "redlock/cli/session.h"
+#include "redlock/client.h"
+#include "redlock/loop.h"
+
+#define TICK_S 0.2 /* Between two looks at how far it is; as smooth as it need be. */
+#define LINE_MAX_LEN 160
+
+enum query { QUERY_EPOCH, QUERY_LOOK, QUERY_GIVE };
+
+/* What a master said to --new. */
+struct said {
+    bool answered;
+    bool has_epoch;
+    uint64_t nonce;
+    char error[160]; /* "": none. */
+};
+
+struct init {
+    struct session session;
+    struct redlock *rl;
+    unsigned masters;
+    quorum_mask told; /* Masters that people have been told to be warming. */
+    drift_time stuck; /* Since when nothing has been left to wait for; 0: there is. */
+    bool shows_progress;
+    struct said said[REDLOCK_MASTERS_MAX];
+};
+
+static bool is_linked(const struct init *init, unsigned m)
+{
+    return (init->rl->standing.linked & 1u << m) != 0;
+}
+
+static const struct guard_master *guarded(const struct init *init, unsigned m)
+{
+    return &init->rl->standing.guard.masters[m];
+}
+
+static bool may_vote(const struct init *init, unsigned m)
+{
+    return is_linked(init, m) && guarded(init, m)->look.number != 0 && guarded(init, m)->look.ready;
+}
+
+static bool is_warming(const struct init *init, unsigned m)
+{
+    return is_linked(init, m) && guarded(init, m)->look.number != 0 &&
+           !guarded(init, m)->look.ready;
+}
+
+static unsigned count_linked(const struct init *init)
+{
+    return (unsigned)__builtin_popcount(init->rl->standing.linked);
+}
+
+static double seconds_left(const struct init *init, unsigned m)
+{
+    drift_time now = loop_now(init->rl->loop);
+
+    return (double)guard_left(&init->rl->standing.guard, m, now) / (double)DRIFT_S;
+}
+
+static void say_who_is_down(const struct init *init)
+{
+    for (unsigned m = 0; m < init->masters; m++)
+        if (!is_linked(init, m))
+            cli_say("master %u (%s): %s", m + 1, master_name(init->rl->masters[m]),
+                    master_error(init->rl->masters[m]));
+}
+
+static int tell_end(const struct init *init, unsigned voters)
+{
+    (void)printf("%u of %u masters may vote\n", voters, init->masters);
+    return cli_flush_output();
+}
+
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)timer, (void)events;
+}
+
+/* ---- Waiting ---- */
+
+static unsigned count_voters(const struct init *init)
+{
+    unsigned voters = 0;
+
+    for (unsigned m = 0; m < init->masters; m++)
+        voters += may_vote(init, m);
+    return voters;
+}
+
+static void show_progress(const struct init *init)
+{
+    char line[LINE_MAX_LEN];
+    size_t len = (size_t)snprintf(line, sizeof line, "%u of %u masters may vote",
+                                  count_voters(init), init->masters);
+
+    for (unsigned m = 0; m < init->masters && len < sizeof line; m++)
+        if (is_warming(init, m))
+            len += (size_t)snprintf(line + len, sizeof line - len, ", master %u in %.0f s", m + 1,
+                                    seconds_left(init, m));
+    (void)fprintf(stderr, "\r\033[K%s", line); /* Wipe the line: ECMA-48, EL. */
+}
+
+static void clear_progress(const struct init *init)
+{
+    if (init->shows_progress)
+        (void)fputs("\r\033[K", stderr);
+}
+
+/* Once for each; not those that are about to get an epoch at once. */
+static void tell_of_warming(struct init *init)
+{
+    for (unsigned m = 0; m < init->masters; m++) {
+        bool may_have_one = guarded(init, m)->asked || init->rl->coming != 0;
+
+        if (!is_warming(init, m) || (init->told & 1u << m) != 0 || may_have_one)
+            continue;
+        init->told |= (quorum_mask)(1u << m);
+        cli_say("master %u (%s) is warming up, and may vote in %.1f s", m + 1,
+                master_name(init->rl->masters[m]), seconds_left(init, m));
+    }
+}
+
+/* Whether all that answer have an epoch. */
+static bool is_done(const struct init *init)
+{
+    if (init->rl->standing.connecting != 0)
+        return false;
+    for (unsigned m = 0; m < init->masters; m++)
+        if (is_linked(init, m) && !may_vote(init, m))
+            return false;
+    return true;
+}
+
+/*
+ * Whether those that were watched for long enough cannot be given an epoch, since
+ * masters that do not answer may know of a longer lease.  Only when it has been so
+ * for as long as a connection may take: those may be on their way.
+ */
+static bool is_stuck(struct init *init)
+{
+    drift_time now = loop_now(init->rl->loop);
+    bool waits = count_linked(init) == init->masters || init->rl->standing.connecting != 0;
+
+    for (unsigned m = 0; m < init->masters && !waits; m++)
+        waits =
+            is_linked(init, m) && (guarded(init, m)->look.number == 0 || seconds_left(init, m) > 0);
+    if (waits)
+        init->stuck = 0;
+    else if (init->stuck == 0)
+        init->stuck = now;
+    return !waits && now >= drift_add(init->stuck, init->rl->options.connect_timeout);
+}
+
+static int wait_for_all(struct init *init)
+{
+    struct session *session = &init->session;
+    bool all;
+
+    while (session->signal == 0 && !is_done(init) && !is_stuck(init)) {
+        if (init->shows_progress)
+            show_progress(init);
+        else
+            tell_of_warming(init);
+        ev_run(session->loop, EVRUN_ONCE);
+    }
+    clear_progress(init);
+    if (session->signal != 0)
+        return session_signal_exit(session);
+    all = count_voters(init) == init->masters;
+    if (!all)
+        say_who_is_down(init);
+    if (tell_end(init, count_voters(init)) != CLI_OK)
+        return CLI_INTERNAL;
+    return all ? CLI_OK : CLI_UNREACHABLE;
+}
+
+/* ---- At once ---- */
+
+static void take_error(struct said *said, const char *error)
+{
+    (void)snprintf(said->error, sizeof said->error, "%s", error[0] != 0 ? error : "is down");
+}
+
+static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
+                      const struct reply *reply)
+{
+    struct init *init = rl->query_arg;
+    struct said *said = &init->said[master];
+    struct marker marker;
+
+    said->answered = true;
+    if (reply == NULL)
+        take_error(said, master_error(rl->masters[master]));
+    else if (reply->type == REPLY_ERROR)
+        take_error(said, reply->text);
+    else if ((enum query)query == QUERY_EPOCH)
+        said->has_epoch = reply->type != REPLY_NIL;
+    else if (!marker_parse(reply, &marker))
+        take_error(said, "answered with garbage");
+    else if (marker.look.ready)
+        said->has_epoch = true;
+    else
+        said->nonce = marker.look.number;
+}
+
+static void ask(struct init *init, unsigned m, enum query query)
+{
+    static const char get[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n";
+    const struct master_info *info = master_info(init->rl->masters[m]);
+    uint64_t nonce = query == QUERY_GIVE ? init->said[m].nonce : 0;
+    char look[WIRE_MAX];
+
+    init->said[m].answered = !is_linked(init, m);
+    if (!is_linked(init, m))
+        take_error(&init->said[m], master_error(init->rl->masters[m]));
+    else if (query == QUERY_EPOCH)
+        client_query(init->rl, m, query, get, sizeof get - 1);
+    else
+        client_query(init->rl, m, query, look,
+                     marker_look(look, info, init->rl->options.max_ttl_ms, nonce, init->masters));
+}
+
+static bool all_answered(const struct init *init)
+{
+    for (unsigned m = 0; m < init->masters; m++)
+        if (!init->said[m].answered)
+            return false;
+    return true;
+}
+
+/* Ask all, and wait for the answers: CLI_OK if all answered; else why not, told. */
+static int ask_all(struct init *init, enum query query)
+{
+    drift_time until =
+        drift_add(loop_now(init->rl->loop), init->session.cli->connect_timeout_ms * DRIFT_MS);
+    int code = CLI_OK;
+
+    for (unsigned m = 0; m < init->masters; m++)
+        ask(init, m, query);
+    while (!all_answered(init) && init->session.signal == 0 && loop_now(init->rl->loop) < until)
+        ev_run(init->session.loop, EVRUN_ONCE);
+    if (init->session.signal != 0)
+        return session_signal_exit(&init->session);
+    for (unsigned m = 0; m < init->masters; m++) {
+        const struct said *said = &init->said[m];
+
+        if (said->answered && said->error[0] == 0)
+            continue;
+        cli_say("master %u (%s): %s", m + 1, master_name(init->rl->masters[m]),
+                said->answered ? said->error : "does not answer in time");
+        code = CLI_UNREACHABLE;
+    }
+    return code;
+}
+
+/* Those that have an epoch are not new: CLI_CHANGE, after having told which. */
+static int refuse_old(const struct init *init)
+{
+    int code = CLI_OK;
+
+    for (unsigned m = 0; m < init->masters; m++) {
+        if (!init->said[m].has_epoch)
+            continue;
+        cli_say("master %u (%s) is not new: it has an epoch", m + 1,
+                master_name(init->rl->masters[m]));
+        code = CLI_CHANGE;
+    }
+    if (code != CLI_OK)
+        cli_say("give no epoch at once where locks may be held; see `redlock init` without --new");
+    return code;
+}
+
+static int connect_all(struct init *init)
+{
+    while (init->rl->standing.connecting != 0 && init->session.signal == 0)
+        ev_run(init->session.loop, EVRUN_ONCE);
+    if (init->session.signal != 0)
+        return session_signal_exit(&init->session);
+    for (unsigned m = 0; m < init->masters; m++)
+        if (is_linked(init, m) && !handshake_is_known(master_info(init->rl->masters[m]))) {
+            cli_say("master %u (%s): INFO tells no run_id, which the restart guard needs", m + 1,
+                    master_name(init->rl->masters[m]));
+            return CLI_UNREACHABLE;
+        }
+    say_who_is_down(init);
+    return count_linked(init) == init->masters ? CLI_OK : CLI_UNREACHABLE;
+}
+
+/* The first question changes nothing, and the others only where there is no epoch. */
+static int give_at_once(struct init *init)
+{
+    int code = connect_all(init);
+
+    init->rl->on_query = on_answer;
+    init->rl->query_arg = init;
+    if (code == CLI_OK)
+        code = ask_all(init, QUERY_EPOCH);
+    if (code == CLI_OK)
+        code = refuse_old(init);
+    if (code == CLI_OK)
+        code = ask_all(init, QUERY_LOOK);
+    if (code == CLI_OK)
+        code = refuse_old(init);
+    if (code == CLI_OK)
+        code = ask_all(init, QUERY_GIVE);
+    init->rl->on_query = NULL;
+    for (unsigned m = 0; m < init->masters && code == CLI_OK; m++) {
+        if (init->said[m].has_epoch)
+            continue;
+        cli_say("master %u (%s) has lost its memory meanwhile", m + 1,
+                master_name(init->rl->masters[m]));
+        code = CLI_UNREACHABLE;
+    }
+    return code == CLI_OK ? tell_end(init, init->masters) : code;
+}
+
+/* ---- The command ---- */
+
+static int init_main(struct cli *cli, int argc, char **argv)
+{
+    static const struct option own[] = {
+        {"new", no_argument, NULL, CLI_OPTION_FIRST},
+        {NULL, 0, NULL, 0},
+    };
+    struct init init = {.told = 0};
+    bool at_once = false;
+    ev_timer tick;
+    int code;
+
+    while (cli_getopt(cli, argc, argv, false, own) != -1)
+        at_once = true;
+    cli_need_arguments(cli, argc, argv, 0, "none");
+    if (!cli_is_guarded(cli))
+        cli_usage_error(cli, "the restart guard is off, and without it every master may vote");
+    if (at_once)
+        cli->restart_guard = "off"; /* It would give epochs itself, before we have looked. */
+    code = session_open(&init.session, cli);
+    if (code != CLI_OK)
+        return code;
+    init.rl = init.session.rl;
+    init.masters = init.rl->options.masters_len;
+    init.shows_progress = isatty(STDERR_FILENO) != 0 && !cli->verbose;
+    ev_timer_init(&tick, on_tick, TICK_S, TICK_S);
+    ev_timer_start(init.session.loop, &tick);
+    code = at_once ? give_at_once(&init) : wait_for_all(&init);
+    ev_timer_stop(init.session.loop, &tick);
+    session_close(&init.session);
+    return code;
+}
+
+const struct cli_command cli_init = {
+    .name = "init",
+    .run = init_main,
+    .usage = "init [--new]",
+    .help = "Wait until every master may vote, and watch those that may not yet: one that\n"
+            "was restarted without its memory, or flushed, must have been watched for some\n"
+            "time more than the longest lease (--max-ttl).\n"
+            "\n"
+            "  --new                  at once, for masters that have never been used: all must\n"
+            "                         answer, and none have an epoch; never while a lock may\n"
+            "                         be held\n"
+            "\n"
+            "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 with --new: they are not\n"
+            "new.\n",
+};

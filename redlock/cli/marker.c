@@ -1,0 +1,75 @@
+/*
+ * marker.c - looks written, answers read, times reckoned.
+ */
+#include "redlock/cli/marker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "redlock/client.h"
+#include "redlock/handshake.h"
+#include "redlock/reply.h"
+#include "redlock/standing.h"
+
+static void write_number(uint64_t number, char digits[WIRE_NUMBER + 1])
+{
+    (void)snprintf(digits, WIRE_NUMBER + 1, "%016" PRIx64, number);
+}
+
+size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
+                   uint64_t nonce, unsigned masters)
+{
+    char random[WIRE_NUMBER + 1], seen[WIRE_NUMBER + 1] = "";
+    struct wire_look look = {
+        .id = info->run_id,
+        .keeps = handshake_keeps(info),
+        .max_ttl_ms = max_ttl_ms,
+        .random = random,
+        .nonce = seen,
+        .masters = masters,
+    };
+    uint64_t number;
+
+    randombytes_buf(&number, sizeof number);
+    write_number(number == 0 ? 1 : number, random);
+    if (nonce != 0)
+        write_number(nonce, seen);
+    return wire_look(buf, &look);
+}
+
+bool marker_parse(const struct reply *reply, struct marker *ret_marker)
+{
+    struct marker marker = {.age_ms = 0};
+
+    if (!standing_parse(reply, &marker.look))
+        return false;
+    if (!marker.look.ready)
+        marker.age_ms = strtoull(strrchr(reply->text, ' '), NULL, 10);
+    *ret_marker = marker;
+    return true;
+}
+
+drift_span marker_quarantine(const struct redlock *rl, uint32_t max_ttl_ms)
+{
+    const struct guard_config config = {
+        .masters = rl->options.masters_len,
+        .max_ttl_ms = max_ttl_ms > rl->options.max_ttl_ms ? max_ttl_ms : rl->options.max_ttl_ms,
+        .drift = rl->options.drift,
+    };
+    struct guard guard;
+
+    guard_init(&guard, &config);
+    return guard_quarantine(&guard);
+}
+
+drift_span marker_left(drift_span quarantine, uint64_t age_ms)
+{
+    /* Compared as milliseconds: what a master says may be any number. */
+    if (age_ms >= quarantine / DRIFT_MS)
+        return quarantine;
+    return quarantine - age_ms * DRIFT_MS;
+}

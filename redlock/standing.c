@@ -1,0 +1,254 @@
+/*
+ * standing.c - looks sent, markers read, masks kept.
+ */
+#include "redlock/standing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/client.h"
+#include "redlock/handshake.h"
+#include "redlock/loop.h"
+
+static quorum_mask bit(unsigned master)
+{
+    return (quorum_mask)(1u << master);
+}
+
+int standing_init(struct redlock *rl)
+{
+    const struct guard_config config = {
+        .masters = rl->options.masters_len,
+        .max_ttl_ms = rl->options.max_ttl_ms,
+        .drift = rl->options.drift,
+    };
+
+    guard_init(&rl->standing.guard, &config);
+    rl->standing.alarm.pos = ALARM_OFF;
+    rl->standing.hope_until = drift_add(loop_now(rl->loop), rl->options.connect_timeout);
+    rl->standing.connecting = rl->coming = (quorum_mask)((1u << config.masters) - 1);
+    return alarm_reserve(&rl->alarms, 1);
+}
+
+/* ---- Looks ---- */
+
+/* Two draws: nobody else ever draws the same. */
+static void write_random(struct redlock *rl, char digits[WIRE_NUMBER + 1])
+{
+    uint64_t number = (uint64_t)client_random(rl) << 32 | client_random(rl);
+
+    (void)snprintf(digits, WIRE_NUMBER + 1, "%016" PRIx64, number == 0 ? 1 : number);
+}
+
+static void send_look(struct redlock *rl, unsigned master, bool install)
+{
+    const struct standing *standing = &rl->standing;
+    const struct master_info *info = master_info(rl->masters[master]);
+    const struct master_ask ask = {.command = MASTER_LOOK};
+    char random[WIRE_NUMBER + 1], nonce[WIRE_NUMBER + 1] = "";
+    struct wire_look look = {
+        .id = info->run_id, /* Not its replid, which a first replica changes. */
+        .keeps = handshake_keeps(info),
+        .is_known = standing->guard.seen_epoch && !standing->guard.passive,
+        .max_ttl_ms = rl->options.max_ttl_ms,
+        .random = random,
+        .nonce = nonce,
+        .masters = standing->guard.passive ? 0 : rl->options.masters_len,
+    };
+
+    write_random(rl, random);
+    if (install)
+        (void)snprintf(nonce, sizeof nonce, "%016" PRIx64,
+                       standing->guard.masters[master].look.number);
+    master_send(rl->masters[master], &ask, rl->scratch, wire_look(rl->scratch, &look));
+}
+
+/* A number of 16 digits, and what comes behind it. */
+static const char *parse_number(const char *p, uint64_t *ret_number)
+{
+    if (strspn(p, "0123456789abcdef") != WIRE_NUMBER)
+        return NULL;
+    (void)sscanf(p, "%16" SCNx64, ret_number);
+    return *ret_number != 0 ? p + WIRE_NUMBER : NULL;
+}
+
+bool standing_parse(const struct reply *reply, struct guard_look *ret_look)
+{
+    struct guard_look look = {.ready = false};
+    unsigned fresh = 0;
+    const char *p;
+    int end = -1;
+
+    if (reply->type != REPLY_TEXT)
+        return false;
+    look.ready = strncmp(reply->text, "ready ", 6) == 0;
+    if (!look.ready && strncmp(reply->text, "warming ", 8) != 0)
+        return false;
+    p = parse_number(reply->text + (look.ready ? 6 : 8), &look.number);
+    if (p == NULL || p[0] != ' ' || strspn(p + 1, "0123456789") == 0)
+        return false; /* sscanf() takes signs, too. */
+    if (look.ready)
+        (void)sscanf(p, " %9" SCNu32 "%n", &look.max_ttl_ms, &end);
+    else
+        (void)sscanf(p, " %9" SCNu32 " %1u %*19[0-9]%n", &look.max_ttl_ms, &fresh, &end);
+    if (end < 0 || p[end] != '\0')
+        return false;
+    look.fresh = fresh == 1;
+    *ret_look = look;
+    return true;
+}
+
+/* ---- Telling ---- */
+
+static void tell_of_warming(struct redlock *rl, unsigned master, bool is_news, drift_time now)
+{
+    struct standing *standing = &rl->standing;
+    const struct master *link = rl->masters[master];
+    drift_span left = guard_left(&standing->guard, master, now);
+    char text[128];
+
+    if (left > 0)
+        (void)snprintf(text, sizeof text, "is warming up: it has no memory, and may vote in %.1f s",
+                       (double)left / (double)DRIFT_S);
+    else
+        (void)snprintf(text, sizeof text,
+                       "is warming up: it has no memory, and too few of the "
+                       "others can be asked whether it may vote");
+    master_note(rl->masters[master], text);
+    if (is_news)
+        client_log(rl, REDLOCK_LOG_WARNING, "master %u (%s): %s", master + 1, master_name(link),
+                   text);
+}
+
+/* Masters that can be asked for locks, and those that may soon be. */
+static void find_masks(const struct redlock *rl, drift_time now, quorum_mask *ret_up,
+                       quorum_mask *ret_coming)
+{
+    const struct standing *standing = &rl->standing;
+
+    *ret_up = standing->linked;
+    *ret_coming = standing->connecting;
+    if (rl->options.restart_guard)
+        *ret_up &= guard_voters(&standing->guard);
+    if (rl->options.restart_guard && now < standing->hope_until)
+        *ret_coming |= guard_hopefuls(&standing->guard, standing->connecting);
+    *ret_coming &= rl->coming; /* Only of the first attempt, which never comes again. */
+}
+
+/*
+ * The masks that the leases go by, who are told of what changed.  anew: masters
+ * of which they must hear even if their bits are what they were.  One after the
+ * other: to a lease it means that what it has asked of this master is void, so
+ * none may be asked before it is told of.
+ */
+static void update(struct redlock *rl, quorum_mask anew)
+{
+    drift_time now = loop_now(rl->loop);
+    quorum_mask up, coming;
+
+    for (unsigned m = 0; m < rl->options.masters_len; m++) {
+        find_masks(rl, now, &up, &coming); /* Whoever was told may have filled a queue. */
+        if (!(((up ^ rl->up) | (coming ^ rl->coming) | anew) & bit(m)))
+            continue;
+        rl->up = (quorum_mask)((rl->up & ~bit(m)) | (up & bit(m)));
+        rl->coming = (quorum_mask)((rl->coming & ~bit(m)) | (coming & bit(m)));
+        client_tell_leases(rl, m);
+    }
+}
+
+/* Do what the guard says. */
+static void carry_out(struct redlock *rl)
+{
+    struct standing *standing = &rl->standing;
+    drift_time now = loop_now(rl->loop);
+    struct guard_actions actions;
+
+    if (!rl->options.restart_guard || now == DRIFT_NEVER)
+        return; /* Without a clock nobody has been watched long enough. */
+    if (rl->closing && rl->blocking == NULL)
+        return; /* A blocking client may still wait for a master to take a release. */
+    guard_next(&standing->guard, now, &actions);
+    for (unsigned m = 0; m < rl->options.masters_len; m++)
+        if (actions.look & bit(m))
+            send_look(rl, m, (actions.install & bit(m)) != 0);
+    if (now < standing->hope_until && standing->hope_until < actions.wake_at)
+        actions.wake_at = standing->hope_until;
+    alarm_set(&rl->alarms, &standing->alarm, actions.wake_at);
+}
+
+/* ---- Events ---- */
+
+void standing_on_link(struct redlock *rl, unsigned master, bool up)
+{
+    struct standing *standing = &rl->standing;
+    bool guarded = rl->options.restart_guard;
+
+    standing_on_room(rl, master, up);
+    standing->connecting &= (quorum_mask)~bit(master);
+    if (guarded && up && !handshake_is_known(master_info(rl->masters[master]))) {
+        master_relink(rl->masters[master], "INFO tells no run_id, which the restart guard needs");
+        up = false;
+    }
+    guard_on_link(&standing->guard, master, up);
+    carry_out(rl);
+    update(rl, guarded && up ? 0 : bit(master));
+}
+
+void standing_on_room(struct redlock *rl, unsigned master, bool room)
+{
+    struct standing *standing = &rl->standing;
+
+    if (!room) {
+        standing->linked &= (quorum_mask)~bit(master);
+        rl->up &= (quorum_mask)~bit(master);
+        return;
+    }
+    standing->linked |= bit(master);
+    if (!rl->options.restart_guard || (guard_voters(&standing->guard) & bit(master)) != 0)
+        rl->up |= bit(master);
+}
+
+/* Why an answer to a look is no look. */
+static void explain(const struct redlock *rl, const struct reply *reply, char *text, size_t size)
+{
+    bool is_other = reply->type == REPLY_TEXT && strncmp(reply->text, "other ", 6) == 0;
+
+    if (is_other)
+        (void)snprintf(text, size, "is one of %.2s masters to other clients, and one of %u here",
+                       reply->text + 6, rl->options.masters_len);
+    else
+        (void)snprintf(text, size, "restart guard: %s",
+                       reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+}
+
+void standing_on_look(struct redlock *rl, unsigned master, const struct reply *reply)
+{
+    struct standing *standing = &rl->standing;
+    const struct guard_look before = standing->guard.masters[master].look;
+    drift_time now = loop_now(rl->loop);
+    struct guard_look look;
+    char text[128];
+
+    if (!standing_parse(reply, &look)) {
+        explain(rl, reply, text, sizeof text);
+        master_relink(rl->masters[master], text);
+        return;
+    }
+    guard_on_look(&standing->guard, master, &look, now);
+    if (look.ready) {
+        (void)snprintf(standing->epochs[master], sizeof standing->epochs[master], "%016" PRIx64,
+                       look.number);
+        master_note(rl->masters[master], "");
+    }
+    carry_out(rl);
+    if (!look.ready)
+        tell_of_warming(rl, master, look.number != before.number, now);
+    update(rl, look.number != before.number ? bit(master) : 0);
+}
+
+void standing_on_alarm(struct redlock *rl)
+{
+    carry_out(rl);
+    update(rl, 0);
+}

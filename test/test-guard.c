@@ -1,0 +1,352 @@
+/*
+ * test-guard.c - the rules of the restart guard, one by one, on five masters.
+ *
+ * The machine is fed by hand: a link comes up, a look is answered, time goes
+ * by.  That the rules suffice is for the simulator to show.
+ */
+#include "redlock/guard.h"
+
+#include "check.h"
+
+#define LEN 5
+#define ALL 0x1f
+#define MAX_TTL_MS 1000
+#define ONE_MS DRIFT_MS
+/* With 1 % of drift and 2 ms: the lease, and twice its allowance. */
+#define WATCH (1024 * ONE_MS)
+
+static struct guard g;
+static struct guard_actions act;
+static drift_time now;
+
+static void next(void)
+{
+    guard_next(&g, now, &act);
+}
+
+static void begin(unsigned masters)
+{
+    const struct guard_config config = {masters, MAX_TTL_MS, {10000, 2 * ONE_MS}};
+
+    guard_init(&g, &config);
+    now = 77 * DRIFT_S;
+    next();
+    CHECK_UINT(act.look, 0);
+    for (unsigned m = 0; m < masters; m++)
+        guard_on_link(&g, m, true);
+    next();
+    CHECK_UINT(act.look, (1u << masters) - 1); /* Each is looked at before it counts. */
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_voters(&g), 0);
+}
+
+static void answer_ready(unsigned master, uint64_t epoch, uint32_t max_ttl_ms)
+{
+    const struct guard_look look = {true, false, epoch, max_ttl_ms};
+
+    guard_on_look(&g, master, &look, now);
+}
+
+static void answer_warming(unsigned master, uint64_t nonce, bool fresh)
+{
+    const struct guard_look look = {false, fresh, nonce, MAX_TTL_MS};
+
+    guard_on_look(&g, master, &look, now);
+}
+
+/* Answer all looks that are out: those of masters in warming tell a nonce of 9. */
+static void answer_all(quorum_mask warming)
+{
+    for (unsigned m = 0; m < g.config.masters; m++) {
+        if (!g.masters[m].asked)
+            continue;
+        if (warming & 1u << m)
+            answer_warming(m, 9, false);
+        else
+            answer_ready(m, m + 1, MAX_TTL_MS);
+    }
+}
+
+/* Go on to this instant, waking as the machine wants, until it installs. */
+static void run_until(drift_time end, quorum_mask warming)
+{
+    while (next(), act.install == 0 && now < end) {
+        answer_all(warming);
+        next();
+        if (act.install != 0)
+            break;
+        now = act.wake_at < end ? act.wake_at : end;
+    }
+}
+
+TEST(votes_when_a_majority_is_ready)
+{
+    begin(LEN);
+    answer_ready(0, 1, MAX_TTL_MS);
+    answer_ready(1, 2, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0); /* Rule 3. */
+    CHECK_UINT(guard_hopefuls(&g, 0), ALL);
+    answer_ready(3, 4, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0x0b);
+    CHECK_UINT(guard_hopefuls(&g, 0), 0x14);
+    guard_on_link(&g, 0, false);
+    guard_on_link(&g, 1, false);
+    CHECK_UINT(guard_voters(&g), 0x08); /* A majority was told once: that suffices. */
+}
+
+TEST(a_new_link_is_looked_at)
+{
+    begin(LEN);
+    answer_all(0);
+    CHECK_UINT(guard_voters(&g), ALL);
+    guard_on_link(&g, 2, false);
+    guard_on_link(&g, 2, true);
+    CHECK_UINT(guard_voters(&g), ALL & ~4u);
+    next();
+    CHECK_UINT(act.look, 4);
+    answer_all(0);
+    CHECK_UINT(guard_voters(&g), ALL);
+    next();
+    CHECK_UINT(act.look, 0);
+    CHECK_UINT(act.wake_at, DRIFT_NEVER); /* Nothing to do, and nothing costs. */
+}
+
+TEST(who_forgot_is_watched_for_the_longest_lease)
+{
+    drift_time since;
+
+    begin(LEN);
+    answer_all(0x10);
+    since = now;
+    CHECK_UINT(guard_voters(&g), 0x0f);
+    CHECK_UINT(guard_left(&g, 4, now), WATCH);
+    CHECK_UINT(guard_left(&g, 0, now), 0);
+    run_until(since + WATCH - 1, 0x10);
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_left(&g, 4, now), 1);
+    run_until(since + 2 * WATCH, 0x10);
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(now, since + WATCH);
+    answer_ready(4, 5, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), ALL);
+}
+
+TEST(a_new_nonce_begins_anew)
+{
+    drift_time since;
+
+    begin(LEN);
+    answer_all(0x10);
+    run_until(now + WATCH / 2, 0x10);
+    g.masters[4].look_at = 0; /* Now. */
+    next();
+    answer_warming(4, 10, false);
+    since = now;
+    CHECK_UINT(guard_left(&g, 4, now), WATCH);
+    while (now < since + WATCH - 1) {
+        next();
+        CHECK_UINT(act.install, 0);
+        for (unsigned m = 0; m < LEN; m++)
+            if (g.masters[m].asked)
+                m == 4 ? answer_warming(m, 10, false) : answer_ready(m, m + 1, MAX_TTL_MS);
+        now += WATCH / 10 < since + WATCH - 1 - now ? WATCH / 10 : since + WATCH - 1 - now;
+    }
+}
+
+TEST(a_watch_survives_its_link)
+{
+    drift_time since;
+
+    begin(LEN);
+    answer_all(0x10);
+    since = now;
+    guard_on_link(&g, 4, false);
+    now += WATCH / 2;
+    CHECK_UINT(guard_left(&g, 4, now), WATCH / 2);
+    guard_on_link(&g, 4, true);
+    run_until(since + 2 * WATCH, 0x10);
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(now, since + WATCH);
+}
+
+/* Rule 2: what the others say before it is due does not count. */
+TEST(others_are_read_after_it_was_due)
+{
+    begin(LEN);
+    answer_all(0x10);
+    now += WATCH;
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(act.look, 0x1f);
+    answer_ready(0, 1, MAX_TTL_MS);
+    answer_ready(1, 2, MAX_TTL_MS);
+    answer_warming(4, 9, false);
+    next();
+    CHECK_UINT(act.install, 0); /* Two, and three share one with every majority. */
+    answer_ready(2, 3, MAX_TTL_MS);
+    next();
+    CHECK_UINT(act.install, 0x10);
+}
+
+TEST(a_longer_lease_is_waited_for)
+{
+    drift_time since;
+
+    begin(LEN);
+    answer_all(0x10);
+    since = now;
+    now += WATCH;
+    next();
+    answer_ready(0, 1, MAX_TTL_MS);
+    answer_ready(1, 2, 3 * MAX_TTL_MS); /* Somebody has come who locks for longer. */
+    answer_ready(2, 3, MAX_TTL_MS);
+    answer_warming(4, 9, false);
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_max_ttl_ms(&g), 3 * MAX_TTL_MS);
+    CHECK_UINT(guard_left(&g, 4, since), 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
+    run_until(since + 10 * WATCH, 0x10);
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(now, since + 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
+}
+
+/* With two ready, one down and two that forgot nobody can know the longest lease. */
+TEST(too_few_others_are_no_proof)
+{
+    begin(LEN);
+    guard_on_link(&g, 0, false);
+    answer_all(0x18);
+    run_until(now + 10 * WATCH, 0x18);
+    CHECK_UINT(act.install, 0);
+    guard_on_link(&g, 0, true);
+    run_until(now + 10 * WATCH, 0x18);
+    CHECK_UINT(act.install & 0x18, act.install);
+    CHECK(act.install != 0);
+}
+
+TEST(all_that_forgot_together_warm_together)
+{
+    drift_time since;
+
+    begin(LEN);
+    answer_all(ALL);
+    since = now;
+    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+    run_until(since + 2 * WATCH, ALL);
+    CHECK_UINT(now, since + WATCH);
+    CHECK_UINT(act.install, ALL);
+    for (unsigned m = 0; m < LEN; m++)
+        answer_ready(m, 5, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), ALL);
+}
+
+/* Rule 4. */
+TEST(new_masters_vote_at_once)
+{
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++) {
+        next();
+        CHECK_UINT(act.install, 0); /* All have to say so. */
+        CHECK_UINT(guard_hopefuls(&g, 0), ALL);
+        answer_warming(m, m + 1, true);
+    }
+    next();
+    CHECK_UINT(act.install, ALL);
+    for (unsigned m = 0; m < LEN; m++)
+        answer_ready(m, 5, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), ALL);
+}
+
+TEST(some_new_masters_do_not)
+{
+    begin(LEN);
+    answer_ready(0, 1, MAX_TTL_MS);
+    for (unsigned m = 1; m < LEN; m++)
+        answer_warming(m, m + 1, true);
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_hopefuls(&g, 0), 1);
+}
+
+TEST(one_that_does_not_keep_makes_none_new)
+{
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++)
+        answer_warming(m, m + 1, m != 2);
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+}
+
+TEST(masters_once_seen_are_not_new)
+{
+    begin(LEN);
+    answer_all(0);
+    for (unsigned m = 0; m < LEN; m++) {
+        guard_on_link(&g, m, false);
+        guard_on_link(&g, m, true);
+    }
+    next();
+    for (unsigned m = 0; m < LEN; m++)
+        answer_warming(m, m + 1, true);
+    next();
+    CHECK_UINT(act.install, 0);
+}
+
+TEST(one_master_is_a_cluster_too)
+{
+    drift_time since;
+
+    begin(1);
+    answer_warming(0, 9, false);
+    since = now;
+    run_until(since + 2 * WATCH, 1);
+    CHECK_UINT(act.install, 1);
+    CHECK_UINT(now, since + WATCH);
+    answer_ready(0, 5, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 1);
+}
+
+/* `redlock status` may know only some of the masters. */
+TEST(who_looks_on_gives_no_epochs)
+{
+    begin(LEN);
+    g.passive = true;
+    for (unsigned m = 0; m < LEN; m++)
+        answer_warming(m, m + 1, true);
+    next();
+    CHECK_UINT(act.look, 0);
+    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+    run_until(now + 3 * WATCH, ALL);
+    CHECK_UINT(act.install, 0);
+}
+
+/* What nobody asked, or an old link said, is no look. */
+TEST(answers_must_be_asked_for)
+{
+    begin(LEN);
+    answer_all(0);
+    answer_warming(1, 9, false);
+    CHECK_UINT(guard_voters(&g), ALL);
+    guard_on_link(&g, 1, false);
+    answer_ready(1, 2, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), ALL & ~2u);
+}
+
+CHECK_MAIN({"votes_when_a_majority_is_ready", votes_when_a_majority_is_ready},
+           {"a_new_link_is_looked_at", a_new_link_is_looked_at},
+           {"who_forgot_is_watched_for_the_longest_lease",
+            who_forgot_is_watched_for_the_longest_lease},
+           {"a_new_nonce_begins_anew", a_new_nonce_begins_anew},
+           {"a_watch_survives_its_link", a_watch_survives_its_link},
+           {"others_are_read_after_it_was_due", others_are_read_after_it_was_due},
+           {"a_longer_lease_is_waited_for", a_longer_lease_is_waited_for},
+           {"too_few_others_are_no_proof", too_few_others_are_no_proof},
+           {"all_that_forgot_together_warm_together", all_that_forgot_together_warm_together},
+           {"new_masters_vote_at_once", new_masters_vote_at_once},
+           {"some_new_masters_do_not", some_new_masters_do_not},
+           {"one_that_does_not_keep_makes_none_new", one_that_does_not_keep_makes_none_new},
+           {"masters_once_seen_are_not_new", masters_once_seen_are_not_new},
+           {"one_master_is_a_cluster_too", one_master_is_a_cluster_too},
+           {"who_looks_on_gives_no_epochs", who_looks_on_gives_no_epochs},
+           {"answers_must_be_asked_for", answers_must_be_asked_for})

@@ -23,19 +23,20 @@ STORE_MAX_S = 10
 class Programs:
     """Where the programs are, and what they are called with."""
 
-    def __init__(self, build, seed, ttl_ms, reply_timeout_ms, locks):
+    def __init__(self, build, seed, ttl_ms, reply_timeout_ms, locks, restart_guard="on"):
         self.folder = build / "test/partition"
         self.redlock = build / "redlock"
         self.seed = seed
         self.ttl_ms = ttl_ms
         self.reply_timeout_ms = reply_timeout_ms
         self.locks = locks
+        self.restart_guard = restart_guard
 
     def holder(self, who, number, endpoints, socket, history):
         return [self.folder / "holder", "--who", who, "--masters", ",".join(endpoints),
                 "--store", socket, "--history", history, "--locks", ",".join(self.locks),
                 "--ttl-ms", self.ttl_ms, "--reply-timeout-ms", self.reply_timeout_ms,
-                "--seed", self.seed * 1000 + number, "--redlock", self.redlock]
+                "--restart-guard", self.restart_guard, "--seed", self.seed * 1000 + number, "--redlock", self.redlock]
 
     def store(self, socket, history):
         return [self.folder / "store", "--socket", socket, "--history", history]

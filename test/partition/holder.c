@@ -117,6 +117,7 @@ enum {
     OPTION_TTL,
     OPTION_LONG,
     OPTION_REPLY_TIMEOUT,
+    OPTION_GUARD,
     OPTION_SEED,
     OPTION_SECONDS,
     OPTION_COMMAND,
@@ -133,6 +134,7 @@ static const struct option options[] = {
     {"ttl-ms", required_argument, NULL, OPTION_TTL},
     {"long", required_argument, NULL, OPTION_LONG},
     {"reply-timeout-ms", required_argument, NULL, OPTION_REPLY_TIMEOUT},
+    {"restart-guard", required_argument, NULL, OPTION_GUARD},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"seconds", required_argument, NULL, OPTION_SECONDS},
     {COMMAND_OPTION, required_argument, NULL, OPTION_COMMAND},
@@ -172,6 +174,9 @@ static void take_option(struct holder *holder, int option, const char **who)
     case OPTION_REPLY_TIMEOUT:
         holder->reply_timeout_ms = (uint32_t)tool_number("--reply-timeout-ms", optarg, 1, 3600000);
         break;
+    case OPTION_GUARD:
+        holder->restart_guard = optarg;
+        break;
     case OPTION_SEED:
         holder->seed = tool_number("--seed", optarg, 0, UINT64_MAX);
         break;
@@ -203,6 +208,7 @@ static void parse_options(struct holder *holder, int argc, char **argv)
     holder->ttl_ms = 2000;
     holder->long_percent = 5;
     holder->reply_timeout_ms = 50;
+    holder->restart_guard = "on";
     holder->seconds = 86400;
     take_locks(holder, locks);
     take_workers(holder, workers);
@@ -226,6 +232,8 @@ static void open_client(struct holder *holder)
     redlock_options_init(&opts);
     opts.masters = holder->masters;
     opts.reply_timeout_ms = holder->reply_timeout_ms;
+    opts.max_ttl_ms = holder->ttl_ms; /* As long is a master without memory kept from voting. */
+    opts.restart_guard = strcmp(holder->restart_guard, "on") == 0;
     if (redlock_open(&opts, &holder->rl) != REDLOCK_OK)
         tool_die("%s", redlock_errmsg(NULL));
 }

@@ -27,7 +27,8 @@ struct holder {
     unsigned locks_len;
     unsigned workers[KINDS_LEN]; /* How many of each kind. */
     uint32_t ttl_ms, reply_timeout_ms;
-    unsigned long_percent; /* Of all holds, those that last. */
+    const char *restart_guard; /* "on" or "off". */
+    unsigned long_percent;     /* Of all holds, those that last. */
     uint64_t seed, seconds;
     struct record record;
     struct redlock *rl;   /* The blocking client that all threads share. */

@@ -13,7 +13,7 @@ import collections
 import dataclasses
 
 from history import FOR_EVER, KILL_LAG_NS, NS_PER_MS, NS_PER_S, Problem, Timetable, span_ms
-from words import FAILURES
+from words import FAILURES, FORGETTING
 
 # What a lock needs, besides a lease that runs out, until somebody has it when all is well again:
 # reconnecting (the library waits 2 s at most) and some attempts.
@@ -22,6 +22,9 @@ PROGRESS_SLACK_MS = 2000
 # The library tells that a lease is lost a tenth of its ttl before the deadline, or at once when a
 # majority says that the key is gone.  What is told sooner than twice that is the latter.
 LOST_EARLY_PART = 5
+
+# A FLUSHALL is told of just before it is sent.
+FORGET_LAG_NS = 1000 * NS_PER_MS
 
 # A master's clock may be too slow by one part in so many: as the library allows for (drift_ppm).
 CLOCK_PART = 100
@@ -223,7 +226,7 @@ def unbacked(history, _):
         claims = [claim["deadline"] for claim in op.claims if claim["t"] <= sample["since"]]
         if None in claims or op.id in told:
             continue
-        until, gone = max(claims), without_key(sample, op)
+        until, gone = max(claims), without_key(history, sample, op)
         short = [name for name in keeping(sample, op) if not keeps_until(sample, name, until)]
         if len(gone) < majority(history) <= len(gone) + len(short):
             told.add(op.id)
@@ -244,10 +247,17 @@ def keeping(sample, op):
     return [name for name, token in sample["tokens"].items() if token == op.ok["token"]]
 
 
-def without_key(sample, op):
-    """Those that do not; masters that did not answer have null in a sample."""
+def without_key(history, sample, op):
+    """Those that do not, for no reason that is known; masters that did not answer have null."""
+    forgot = forgetful(history, op, sample["t"])
     return [name for name, token in sample["tokens"].items()
-            if token is not None and token != op.ok["token"]]
+            if token is not None and token != op.ok["token"] and name not in forgot]
+
+
+def forgetful(history, op, t):
+    """The masters that a fault has taken the keys from, since the operation asked for its own."""
+    return {name for fault in history.faults if fault.kind in FORGETTING and fault.since <= t and
+            fault.until + FORGET_LAG_NS >= op.invoke["t"] for name in fault.on}
 
 
 # ---- 5: nobody claims what it has given up, or never had ----
@@ -286,6 +296,9 @@ def foreign_release(history, _):
     or by its own release; and samples of what masters store.
     """
     for op in history.held():
+        end = op.lost or op.released
+        if end and forgetful(history, op, end["t"]):
+            continue  # The holder does not tell which masters have lost its key.
         if gone_early(op):
             left = last_deadline(op, op.lost) - op.lost["t"]
             yield removed(history, op, op.lost, f"was told that it is lost {length(left)} before "
@@ -309,7 +322,7 @@ def sampled(history):
     """Told once for each hold, by the first sample that shows it."""
     told = set()
     for sample, op in holds_sampled(history):
-        without = without_key(sample, op)
+        without = without_key(history, sample, op)
         if len(without) >= majority(history) and op.id not in told:
             told.add(op.id)
             yield removed(history, op, sample,

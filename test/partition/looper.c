@@ -6,6 +6,7 @@
  * programs on loops do now and then; to the library that is a short pause.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include <ev.h>
 
@@ -243,6 +244,8 @@ static void open_client(struct looper *looper)
     redlock_options_init(&opts);
     opts.masters = looper->holder->masters;
     opts.reply_timeout_ms = looper->holder->reply_timeout_ms;
+    opts.max_ttl_ms = looper->holder->ttl_ms;
+    opts.restart_guard = strcmp(looper->holder->restart_guard, "on") == 0;
     opts.loop = looper->loop;
     if (redlock_open(&opts, &looper->rl) != REDLOCK_OK)
         tool_die("%s", redlock_errmsg(NULL));

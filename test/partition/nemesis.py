@@ -172,18 +172,24 @@ def bridge(weather):
                 reshapes=True)
 
 
-def bridge_pairs(weather):
-    """Two halves of the clients, a majority for each: what is in both, and what is cut."""
+def bridge_pairs(weather, open_side=False):
+    """Two halves of the clients, a majority for each: what is in both, and what is cut.
+
+    With an open side the second half sees all masters.
+    """
     clients = weather.dice.sample(weather.clients, len(weather.clients))
     masters = weather.dice.sample(weather.masters, len(weather.masters))
     half = len(clients) // 2
     left, right = masters[:weather.majority], masters[-weather.majority:]
     pairs = both_ways(clients[:half], others(masters, left))
-    pairs += both_ways(clients[half:], others(masters, right))
+    if not open_side:
+        pairs += both_ways(clients[half:], others(masters, right))
     return [name for name in left if name in right], pairs
 
 
-def about_bridge(middle):
+def about_bridge(middle, open_side=False):
+    if open_side:
+        return f"two sides, a bare majority for one, with {names(middle)}, and all for the other"
     return f"two sides, a majority for each; only {names(middle)} in both"
 
 
@@ -356,22 +362,24 @@ def clock_rate(weather):
                     [Step(end, "rate_clock", (master, 0)) for master in masters])
 
 
-# Known to break the algorithm as published.  Each befalls the only masters that both sides of a
+# What breaks the algorithm as published.  Each befalls the only masters that both sides of a
 # bridge see, several times: whatever either side holds, it holds with their votes, and the other
 # side waits.
 
 
-def on_the_bridge(weather, kind, about, every_s, loss):
-    """loss(at, master) gives the steps of one loss; the first is every_s after the last, or more.
+def on_the_bridge(weather, kind, about, pauses_s, loss):
+    """loss(at, master) gives the steps of one loss; the next is one of pauses_s later, or more.
 
-    The masters in the middle stay claimed between the losses: none is down when one comes.
+    The masters in the middle stay claimed between the losses: none is down when one comes.  Half
+    of the time one side sees all masters, and so can tell that those in the middle are harmless.
     """
     begin, end = round(0.05 * weather.length_s, 3), weather.length_s
-    middle, pairs = bridge_pairs(weather)
+    open_side, every_s = weather.dice.random() < 0.5, weather.dice.choice(pauses_s)
+    middle, pairs = bridge_pairs(weather, open_side)
     if weather.idle(middle, 0, end) != middle or not weather.reshape(begin, end):
         return
     weather.busy += [(master, 0, end) for master in middle]
-    weather.add("bridge", weather.masters, weather.clients, about_bridge(middle),
+    weather.add("bridge", weather.masters, weather.clients, about_bridge(middle, open_side),
                 [Step(begin, "drop", (weather.next_id, pairs)),
                  Step(end, "drop", (weather.next_id, []))])
     at = begin + weather.uniform(0.5, 1)
@@ -382,19 +390,19 @@ def on_the_bridge(weather, kind, about, every_s, loss):
 
 
 def restart_empty(weather):
-    on_the_bridge(weather, "restart-empty", "killed, and started empty", 0.8, lambda at, master: [
+    on_the_bridge(weather, "restart-empty", "killed, and started empty", [0.8, 2.5], lambda at, master: [
         Step(at, "kill", (master,)), Step(at, "empty", (master,)),
         Step(at, "start_again", (master,))])
 
 
 def flushall(weather):
-    on_the_bridge(weather, "flushall", "forgets all: FLUSHALL", 0.4, lambda at, master: [
+    on_the_bridge(weather, "flushall", "forgets all: FLUSHALL", [0.4, 2.5], lambda at, master: [
         Step(at, "flush", (master,))])
 
 
 def clock_forward(weather):
     step_ms = weather.ttl_ms * weather.dice.choice([1, 2, 10])
-    on_the_bridge(weather, "clock-forward", f"steps forward by {step_ms} ms", 0.4,
+    on_the_bridge(weather, "clock-forward", f"steps forward by {step_ms} ms", [0.4],
                   lambda at, master: [Step(at, "step_clock", (master, step_ms))])
 
 
@@ -417,12 +425,14 @@ SAFE = {
     "clock-back": clock_back,
     "clock-rate": clock_rate,
 }
-BREAKING = {
+FORGETTING = {  # These do no harm with the restart guard.
     "restart-empty": restart_empty,
     "flushall": flushall,
+}
+STEPPING = {
     "clock-forward": clock_forward,
 }
-KINDS = {**SAFE, **BREAKING}
+KINDS = {**SAFE, **FORGETTING, **STEPPING}
 
 # For people who ask for a list.
 WHAT = {
@@ -447,6 +457,15 @@ WHAT = {
     "flushall": "a master with a decisive vote forgets all its keys",
     "clock-forward": "the wall clock of a master with a decisive vote steps forward",
 }
+
+
+def harmless(guarded):
+    """The kinds that must not break anything."""
+    return list(SAFE) + (list(FORGETTING) if guarded else [])
+
+
+def breaking(guarded):
+    return [kind for kind in KINDS if kind not in harmless(guarded)]
 
 
 # ---- The schedule ----

@@ -140,7 +140,7 @@ static bool receive(struct run *run)
 
 /* The words that differ from one attempt to the next. */
 struct words {
-    char ttl[TEXT_MAX], wait[TEXT_MAX], timeout[TEXT_MAX], plan[PLAN_MAX];
+    char ttl[TEXT_MAX], max_ttl[TEXT_MAX], wait[TEXT_MAX], timeout[TEXT_MAX], plan[PLAN_MAX];
 };
 
 /* Between fork and exec: only what is safe in a signal handler. */
@@ -156,6 +156,7 @@ static void become(const struct run *run, const struct words *words, int command
         fcntl(command_end, F_SETFD, 0) != 0)
         _exit(126);
     (void)execl(holder->redlock, "redlock", "run", "--ttl", words->ttl, "--wait", words->wait,
+                "--max-ttl", words->max_ttl, "--restart-guard", holder->restart_guard,
                 "--reply-timeout", words->timeout, run->hold.lock, "--", holder->program,
                 "--" COMMAND_OPTION, words->plan, (char *)NULL);
     _exit(127);
@@ -173,6 +174,7 @@ static void start(struct run *run)
         tool_die("no socket: %s", strerror(errno));
     run->socket = pair[0];
     (void)snprintf(words.ttl, TEXT_MAX, "%" PRIu32 "ms", hold->ttl_ms);
+    (void)snprintf(words.max_ttl, TEXT_MAX, "%" PRIu32 "ms", run->hold.worker->holder->ttl_ms);
     (void)snprintf(words.wait, TEXT_MAX, "%" PRIu32 "ms", hold->wait_ms);
     (void)snprintf(words.timeout, TEXT_MAX, "%" PRIu32 "ms",
                    hold->worker->holder->reply_timeout_ms);

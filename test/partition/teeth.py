@@ -43,6 +43,8 @@ TEETH = [
     Tooth("t0-at-reply", "slow-link", EXCLUSION, SECONDS_LONG),
     Tooth("no-cleanup", "bridge,slow-link", ("no-progress",)),
     Tooth("seconds", "kill-client", ("no-progress",)),
+    Tooth("guard-at-once", "restart-empty", EXCLUSION, SECONDS_LONG),
+    Tooth("guard-half", "flushall", EXCLUSION, SECONDS_LONG),
 ]
 
 

@@ -10,6 +10,9 @@ LASTING = ["cut-minority", "cut-majority", "bridge", "ring", "one-way", "flap", 
            "slow-link", "reset", "pause-master", "pause-client", "kill-master", "swizzle",
            "clock-rate", "restart-empty"]
 
+# What takes its keys from a master: that they are gone is then no wonder.
+FORGETTING = ["flushall", "restart-empty"]
+
 # How an operation may end that fails: by the names of redlock.h, and two of the clients' own, who
 # may find nothing left of a lease, or call off what they have asked for.
 OUTCOMES = ["CONTENDED", "UNREACHABLE", "TOO_LATE", "RAN_OUT", "CANCELLED"]

@@ -5,11 +5,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "redlock/client.h"
 #include "redlock/handshake.h"
 #include "redlock/loop.h"
+
+#define TTL_MS_MAX 86400000 /* No client may have a longer lease (redlock.h). */
 
 static quorum_mask bit(unsigned master)
 {
@@ -64,21 +67,36 @@ static void send_look(struct redlock *rl, unsigned master, bool install)
     master_send(rl->masters[master], &ask, rl->scratch, wire_look(rl->scratch, &look));
 }
 
-/* A number of 16 digits, and what comes behind it. */
+/* A number of 16 digits, but 0; what comes behind it, or NULL. */
 static const char *parse_number(const char *p, uint64_t *ret_number)
 {
     if (strspn(p, "0123456789abcdef") != WIRE_NUMBER)
         return NULL;
-    (void)sscanf(p, "%16" SCNx64, ret_number);
+    *ret_number = strtoull(p, NULL, 16);
     return *ret_number != 0 ? p + WIRE_NUMBER : NULL;
+}
+
+#define COUNT_DIGITS_MAX 19 /* Of any: what strtoull() can take. */
+
+/* A space and a decimal number; what comes behind them, or NULL.  p: likewise. */
+static const char *parse_count(const char *p, uint64_t max, uint64_t *ret_count)
+{
+    size_t digits;
+
+    if (p == NULL || p[0] != ' ')
+        return NULL;
+    digits = strspn(p + 1, "0123456789");
+    if (digits == 0 || digits > COUNT_DIGITS_MAX)
+        return NULL;
+    *ret_count = strtoull(p + 1, NULL, 10);
+    return *ret_count <= max ? p + 1 + digits : NULL;
 }
 
 bool standing_parse(const struct reply *reply, struct guard_look *ret_look)
 {
     struct guard_look look = {.ready = false};
-    unsigned fresh = 0;
+    uint64_t max_ttl_ms = 0, fresh = 0, age_ms;
     const char *p;
-    int end = -1;
 
     if (reply->type != REPLY_TEXT)
         return false;
@@ -86,14 +104,12 @@ bool standing_parse(const struct reply *reply, struct guard_look *ret_look)
     if (!look.ready && strncmp(reply->text, "warming ", 8) != 0)
         return false;
     p = parse_number(reply->text + (look.ready ? 6 : 8), &look.number);
-    if (p == NULL || p[0] != ' ' || strspn(p + 1, "0123456789") == 0)
-        return false; /* sscanf() takes signs, too. */
-    if (look.ready)
-        (void)sscanf(p, " %9" SCNu32 "%n", &look.max_ttl_ms, &end);
-    else
-        (void)sscanf(p, " %9" SCNu32 " %1u %*19[0-9]%n", &look.max_ttl_ms, &fresh, &end);
-    if (end < 0 || p[end] != '\0')
+    p = parse_count(p, TTL_MS_MAX, &max_ttl_ms);
+    if (!look.ready)
+        p = parse_count(parse_count(p, 1, &fresh), UINT64_MAX, &age_ms);
+    if (p == NULL || *p != '\0')
         return false;
+    look.max_ttl_ms = (uint32_t)max_ttl_ms;
     look.fresh = fresh == 1;
     *ret_look = look;
     return true;

@@ -123,7 +123,7 @@ bool pilot_until(struct pilot *pilot, bool (*is_so)(void *arg), void *arg)
 
 struct level {
     struct pilot *pilot;
-    unsigned wanted;
+    uint64_t wanted;
 };
 
 static bool has_masters_up(void *arg)
@@ -138,6 +138,20 @@ bool pilot_until_up(struct pilot *pilot, unsigned masters)
     struct level level = {pilot, masters};
 
     return pilot_until(pilot, has_masters_up, &level);
+}
+
+static bool has_connects(void *arg)
+{
+    struct level *level = arg;
+
+    return pilot_stats(level->pilot).connects >= level->wanted;
+}
+
+bool pilot_until_connects(struct pilot *pilot, uint64_t connects)
+{
+    struct level level = {pilot, connects};
+
+    return pilot_until(pilot, has_connects, &level);
 }
 
 static bool has_leases(void *arg)

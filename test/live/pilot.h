@@ -56,8 +56,10 @@ int pilot_lock_for(struct pilot *pilot, const char *resource, uint32_t ttl_ms, b
 
 /* Let the client work until this is so; false if it does not become so in time. */
 bool pilot_until(struct pilot *pilot, bool (*is_so)(void *arg), void *arg);
-/* Until so many masters are up, or so few leases are left. */
+/* Until so many masters are up, so many links have come up in all, or so few leases are
+ * left. */
 bool pilot_until_up(struct pilot *pilot, unsigned masters);
+bool pilot_until_connects(struct pilot *pilot, uint64_t connects);
 bool pilot_until_leases(struct pilot *pilot, unsigned leases);
 /* One turn of the loop that waits a little; a nap for the blocking kind. */
 void pilot_turn(struct pilot *pilot);

@@ -38,26 +38,6 @@ static void make_new(struct cluster *cluster)
         (void)server_int(&cluster->server[i], "FLUSHALL");
 }
 
-struct connects {
-    struct pilot *pilot;
-    uint64_t wanted;
-};
-
-static bool has_connects(void *arg)
-{
-    const struct connects *connects = arg;
-
-    return pilot_stats(connects->pilot).connects >= connects->wanted;
-}
-
-/* So many links came up, all in all. */
-static bool until_connects(struct pilot *pilot, uint64_t wanted)
-{
-    struct connects connects = {pilot, wanted};
-
-    return pilot_until(pilot, has_connects, &connects);
-}
-
 /* ---- New masters ---- */
 
 /* They keep what they are told, so that they have granted nothing: the default
@@ -262,7 +242,7 @@ TEST(a_durable_master_votes_when_it_is_back)
         CHECK_INT(pilot_lock(&rival, "y", NULL, &lease), REDLOCK_OK);
         CHECK(pilot_until_up(&rival, 5));
         CHECK_INT(pilot_lock(&rival, "x", NULL, &lease), REDLOCK_CONTENDED);
-        CHECK(until_connects(&holder, 10));
+        CHECK(pilot_until_connects(&holder, 10));
         CHECK(pilot_until_up(&holder, 5));
         CHECK_INT(pilot_unlock(&holder, held), REDLOCK_OK);
         CHECK_INT(pilot_lock(&rival, "x", NULL, &lease), REDLOCK_OK);
@@ -350,7 +330,7 @@ TEST(a_watch_outlives_its_connection)
                        server_text(&volatile_five.server[0], "HGET redlock:master nonce"));
         for (unsigned i = 0; i < 5; i++)
             (void)server_int(&volatile_five.server[i], "CLIENT KILL TYPE normal");
-        CHECK(until_connects(&pilot, 10));
+        CHECK(pilot_until_connects(&pilot, 10));
         CHECK(ask_left_s(&pilot, &volatile_five) < countdown.below_s);
         CHECK_STR(server_text(&volatile_five.server[0], "HGET redlock:master nonce"), nonce);
         CHECK_UINT(pilot_stats(&pilot).masters_up, 0);

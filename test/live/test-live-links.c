@@ -442,28 +442,15 @@ static long heap(void)
     return (long)mallinfo2().uordblks;
 }
 
-struct connects {
-    struct pilot *pilot;
-    uint64_t wanted;
-};
-
-static bool has_connects(void *arg)
-{
-    const struct connects *connects = arg;
-
-    return pilot_stats(connects->pilot).connects >= connects->wanted &&
-           pilot_stats(connects->pilot).masters_up == five.len;
-}
-
 static void reconnect(struct pilot *pilot, unsigned rounds)
 {
     for (unsigned i = 0; i < rounds; i++) {
-        struct connects connects = {pilot, pilot_stats(pilot).connects + five.len};
+        uint64_t wanted = pilot_stats(pilot).connects + five.len;
         struct redlock_lease *lease;
 
         for (unsigned m = 0; m < five.len; m++)
             (void)server_int(&five.server[m], "CLIENT KILL TYPE normal");
-        CHECK(pilot_until(pilot, has_connects, &connects));
+        CHECK(pilot_until_connects(pilot, wanted));
         CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_OK);
         CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
     }

@@ -305,18 +305,6 @@ static void *lock_until_stopped(void *arg)
     return NULL;
 }
 
-struct connects {
-    struct pilot *pilot;
-    uint64_t wanted;
-};
-
-static bool has_connects(void *arg)
-{
-    const struct connects *connects = arg;
-
-    return pilot_stats(connects->pilot).connects >= connects->wanted;
-}
-
 TEST(links_break_while_threads_lock)
 {
     struct worker workers[8];
@@ -329,10 +317,10 @@ TEST(links_break_while_threads_lock)
     model.rl = pilot.rl;
     start(workers, 8, lock_until_stopped, &model);
     for (unsigned i = 0; i < 40 && ok; i++) {
-        struct connects wanted = {&pilot, pilot_stats(&pilot).connects + 1};
+        uint64_t wanted = pilot_stats(&pilot).connects + 1;
 
         (void)server_int(&five.server[i % 5], "CLIENT KILL TYPE normal");
-        ok = pilot_until(&pilot, has_connects, &wanted);
+        ok = pilot_until_connects(&pilot, wanted);
     }
     atomic_store(&stop, true);
     CHECK_UINT(join(workers, 8), 0);

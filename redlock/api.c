@@ -352,6 +352,13 @@ const char *redlock_resource(const struct redlock_lease *lease)
     return lease != NULL ? lease->name : "";
 }
 
+uint64_t redlock_fence(const struct redlock_lease *lease)
+{
+    const struct quorum_fence *fence = lease != NULL ? lease_fence(lease) : NULL;
+
+    return fence != NULL ? fence->token : 0;
+}
+
 const char *redlock_token(const struct redlock_lease *lease)
 {
     return lease != NULL ? lease_token(lease) : "";

@@ -15,6 +15,9 @@
  *     longer, the wait goes on.
  *  3. No master is asked for a lock before a majority with epochs was told our
  *     own longest lease (guard_voters), or rule 2 could read before it is written.
+ *     The same others tell the greatest numbers that were drawn as fencing tokens by
+ *     then: a new epoch begins with the greatest of all, or, where more have forgotten,
+ *     with the time if that is greater (guard_floor).
  *  4. Masters that are all new, and all keep what they are told, need not wait:
  *     no lease can be alive (is_new_cluster).  All of N have to say so: a few that
  *     lost their memory look the same.
@@ -27,6 +30,10 @@
 /* A master that is warming is looked at so often, to see whether another
  * client has given it an epoch.  No source: it is one small command. */
 #define LOOK_EVERY (500 * DRIFT_MS)
+
+/* Fencing counters begin with the time in microseconds and go up by one for each lock:
+ * those that are so far ahead of the time, 12 days, were not counted to.  As in script.c. */
+#define FLOOR_AHEAD_US (UINT64_C(1) << 40)
 
 static quorum_mask bit(unsigned master)
 {
@@ -198,12 +205,61 @@ static void look_at_all(struct guard *g, quorum_mask masters, drift_time now,
             look_at(g, i, now, act);
 }
 
+/* ---- Floors ---- */
+
+/* Of the clocks, as they were when they were looked at, the one in the middle; of an even
+ * number, the later of the two. */
+static uint64_t median_us(const struct guard *g)
+{
+    uint64_t times[QUORUM_MASTERS_MAX];
+    unsigned len = 0;
+
+    for (unsigned i = 0; i < g->config.masters; i++) {
+        const struct guard_look *look = &g->masters[i].look;
+        unsigned at = len;
+
+        if (!g->masters[i].linked || !is_seen(&g->masters[i]))
+            continue;
+        for (; at > 0 && times[at - 1] > look->time_us; at--)
+            times[at] = times[at - 1];
+        times[at] = look->time_us;
+        len++;
+    }
+    return len > 0 ? times[len / 2] : 0;
+}
+
+/*
+ * Rule 2.  The clocks are only asked where the others cannot tell, and all of them at
+ * once: the middle of all never goes back unless they do, the middle of some may.
+ */
+uint64_t guard_floor(const struct guard *g)
+{
+    uint64_t median = median_us(g), floor = 0;
+    unsigned ready = 0;
+
+    for (unsigned i = 0; i < g->config.masters; i++) {
+        const struct guard_master *m = &g->masters[i];
+
+        ready += m->linked && is_ready(m);
+        if (is_seen(m) && m->look.high > floor)
+            floor = m->look.high;
+    }
+    if (ready < g->config.masters - majority(g) + 1 && median > floor)
+        floor = median;
+    return floor <= median + FLOOR_AHEAD_US && floor < QUORUM_FENCE_MAX ? floor : 0;
+}
+
 static void end_watch(struct guard *g, unsigned master, drift_time now, struct guard_actions *act)
 {
     quorum_mask missing;
 
     if (!is_known(g, master, &missing)) {
         look_at_all(g, missing, now, act);
+        return;
+    }
+    if (act->floor == 0) { /* Now and then, whether one of them has been put right. */
+        if (now >= g->masters[master].look_at)
+            look_at_all(g, (quorum_mask)((1u << g->config.masters) - 1), now, act);
         return;
     }
     look_at(g, master, now, act);
@@ -232,13 +288,13 @@ void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actio
 {
     bool is_new = is_new_cluster(g);
 
-    *ret_actions = (struct guard_actions){.look = 0};
+    *ret_actions = (struct guard_actions){.floor = guard_floor(g)};
     for (unsigned i = 0; i < g->config.masters; i++) {
         struct guard_master *m = &g->masters[i];
 
         if (!m->linked)
             continue;
-        if (is_new) {
+        if (is_new && ret_actions->floor != 0) {
             look_at(g, i, now, ret_actions);
             ret_actions->install |= ret_actions->look & bit(i);
         } else if (is_due(g, m, now) && !g->passive) {

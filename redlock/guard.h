@@ -35,6 +35,8 @@ struct guard_look {
     bool fresh;          /* Warming: it never had an epoch, and keeps what it is told. */
     uint64_t number;     /* The epoch, or the nonce. */
     uint32_t max_ttl_ms; /* The longest lease that any client has told it of. */
+    uint64_t high;       /* The greatest number that its fencing counters ever reached; 0: none. */
+    uint64_t time_us;    /* What its clock shows. */
 };
 
 struct guard_config {
@@ -68,6 +70,7 @@ struct guard_actions {
     quorum_mask look; /* Masters to be looked at, */
     quorum_mask
         install;        /* and of these the ones to be given a new epoch if they have that nonce. */
+    uint64_t floor;     /* What their fencing counters begin with. */
     drift_time wake_at; /* DRIFT_NEVER: no timer. */
 };
 
@@ -89,6 +92,13 @@ quorum_mask guard_voters(const struct guard *g);
  * them is out, or all of them are new.  coming: masters that are being
  * connected to. */
 quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming);
+
+/*
+ * What fencing counters must begin with on a master that has lost them, by what is
+ * known of the others, or 0: what they tell of theirs is days ahead of the clocks, and
+ * wrong.
+ */
+uint64_t guard_floor(const struct guard *g);
 
 /* The longest lease that may be alive anywhere, as far as is known. */
 uint32_t guard_max_ttl_ms(const struct guard *g);

@@ -69,17 +69,38 @@ static void take_slot(struct redlock *rl, struct redlock_lease *lease)
     lease->serial = ++rl->serial;
 }
 
+/* Where a struct quorum_fence is, behind all else. */
+static size_t fence_offset(size_t name_len, size_t token_len)
+{
+    size_t end = offsetof(struct redlock_lease, name) + name_len + 1 + token_len + 1;
+    size_t align = _Alignof(struct quorum_fence);
+
+    return (end + align - 1) / align * align; /* At most one alignment behind the end. */
+}
+
+struct quorum_fence *lease_fence(const struct redlock_lease *lease)
+{
+    void *start = (void *)(uintptr_t)lease;
+
+    if (!lease->q.config.fence)
+        return NULL;
+    return (void *)((char *)start + fence_offset(lease->name_len, lease->adopted_len));
+}
+
 struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char *token,
                                 const struct redlock_lock_options *opts,
                                 const struct quorum_config *config)
 {
     size_t name_len = strlen(name);
     size_t token_len = token != NULL ? strlen(token) : 0;
+    size_t size = sizeof(struct redlock_lease) + name_len + 1 + token_len + 1;
     struct redlock_lease *lease;
 
     if (rl->slots_free_len == 0 && rl->slots_len == rl->slots_room && grow_slots(rl) != 0)
         return NULL;
-    lease = malloc(sizeof *lease + name_len + 1 + token_len + 1);
+    if (config->fence)
+        size += _Alignof(struct quorum_fence) + sizeof(struct quorum_fence);
+    lease = malloc(size);
     if (lease == NULL)
         return NULL;
     *lease = (struct redlock_lease){.rl = rl, .owned = true, .alive = true};
@@ -92,6 +113,8 @@ struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char
     lease->alarm.pos = ALARM_OFF;
     lease->wake_at = DRIFT_NEVER;
     quorum_init(&lease->q, config);
+    if (config->fence)
+        memset(lease_fence(lease), 0, sizeof(struct quorum_fence));
     take_slot(rl, lease);
     rl->stats.leases++;
     return lease;
@@ -186,6 +209,12 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
         return wire_script(buf, SCRIPT_EXTEND, in_full, &args);
     case QUORUM_CMD_RELEASE:
         return wire_script(buf, SCRIPT_RELEASE, in_full, &args);
+    case QUORUM_CMD_FENCE:
+    case QUORUM_CMD_RAISE:
+        args.epoch = lease->rl->standing.epochs[master];
+        args.counter = lease_fence(lease)->counter;
+        return wire_script(buf, command == QUORUM_CMD_FENCE ? SCRIPT_FENCE : SCRIPT_RAISE, in_full,
+                           &args);
     }
     return 0;
 }
@@ -197,11 +226,13 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
     struct redlock *rl = lease->rl;
     struct master_ask ask = {lease->slot, (uint32_t)lease->serial, send->ask,
                              (uint8_t)send->command, false};
-    bool has_epoch = send->command == QUORUM_CMD_SET && rl->options.restart_guard;
+    bool counts = send->command == QUORUM_CMD_FENCE || send->command == QUORUM_CMD_RAISE;
+    bool begins = send->command == QUORUM_CMD_FENCE || send->command == QUORUM_CMD_SET;
+    bool has_epoch = counts || (send->command == QUORUM_CMD_SET && rl->options.restart_guard);
     uint32_t encoded = 0; /* No round has this number. */
     size_t len = 0;
 
-    if (send->command == QUORUM_CMD_SET && lease->token_round != lease->q.round)
+    if (begins && lease->token_round != lease->q.round)
         rl->stats.rounds++;
     for (unsigned m = 0; m < lease->q.config.masters; m++) {
         if (!(send->to & 1u << m))
@@ -217,10 +248,14 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
     }
 }
 
-static void count_end(struct redlock *rl, enum lease_op op, int status)
+static void count_end(struct redlock_lease *lease, int status)
 {
-    switch (op) {
+    struct redlock *rl = lease->rl;
+    bool fenced = status == REDLOCK_OK && lease->q.config.fence;
+
+    switch ((enum lease_op)lease->op) {
     case LEASE_OP_LOCK:
+        rl->stats.fenced += fenced;
         rl->stats.acquired += status == REDLOCK_OK;
         rl->stats.contended += status == REDLOCK_CONTENDED;
         rl->stats.unreachable += status == REDLOCK_UNREACHABLE;
@@ -238,7 +273,7 @@ static void count_end(struct redlock *rl, enum lease_op op, int status)
 /* The operation is over: wake who waits for it, or line up its callback. */
 static void end_op(struct redlock_lease *lease, int status)
 {
-    count_end(lease->rl, lease->op, status);
+    count_end(lease, status);
     if (lease->waiter != NULL) {
         struct waiter *waiter = lease->waiter;
 
@@ -286,6 +321,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     event->up = rl->up;
     event->coming = rl->coming;
     event->random = client_random(rl);
+    event->fence = lease_fence(lease);
     event->now = loop_now(rl->loop);
     quorum_step(&lease->q, event, &actions);
     for (unsigned i = 0; i < actions.send_len; i++)
@@ -302,6 +338,8 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     if (!actions.ended)
         return;
     lease->silent = event->type == QUORUM_EV_TIMER ? owing : 0;
+    rl->stats.raised += lease->op == LEASE_OP_LOCK && actions.status == REDLOCK_OK &&
+                        event->type == QUORUM_EV_REPLY && event->command == QUORUM_CMD_RAISE;
     end_op(lease, actions.status);
 }
 
@@ -340,6 +378,7 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
         .ask = ask,
         .command = command,
         .vote = vote.vote,
+        .counter = vote.counter,
     };
 
     if (vote.relink)
@@ -348,7 +387,8 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
         master_note(lease->rl->masters[master], reply->type == REPLY_ERROR ? reply->text : "");
     if (vote.noscript && !in_full && send_in_full(lease, master, ask, command))
         return;
-    if (command == QUORUM_CMD_SET && vote.vote == QUORUM_VOTE_YES && ask != lease->q.round)
+    if ((command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE) &&
+        vote.vote == QUORUM_VOTE_YES && ask != lease->q.round)
         lease->rl->stats.late_yes++;
     lease_step(lease, &event);
     lease_reap(lease);

@@ -54,13 +54,17 @@ struct redlock_lease {
     struct waiter *waiter;      /* Of the blocking call under way. */
     struct redlock_lease *next; /* In the ready list, or among the spent ones. */
     char token[TOKEN_LEN + 1];
-    char name[]; /* And after its NUL the adopted token, with another one. */
+    char name[]; /* And after its NUL the adopted token, with another one; and behind that,
+                  * aligned, a struct quorum_fence if there is to be a fencing token. */
 };
 
 /* A new lease in a slot of its own, owned.  NULL without memory. */
 struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char *token,
                                 const struct redlock_lock_options *opts,
                                 const struct quorum_config *config);
+
+/* What it knows of its fencing token; NULL if there is to be none. */
+struct quorum_fence *lease_fence(const struct redlock_lease *lease);
 
 /* The token that masters store for it, or will. */
 const char *lease_token(const struct redlock_lease *lease);

@@ -253,6 +253,10 @@ int options_lock(const struct options *options, const struct redlock_lock_option
         return error_set(REDLOCK_E_INVAL,
                          "lost_margin_ms is %u, not less than the validity of a ttl_ms of %u",
                          full.lost_margin_ms, full.ttl_ms);
+    if (full.fence && !options->restart_guard)
+        return error_set(REDLOCK_E_INVAL,
+                         "fence is set, and restart_guard is not: nobody would notice that a "
+                         "master lost its counters");
     full.lost_margin_ms = drift_to_ms(lost_margin);
     *ret_config = (struct quorum_config){
         .masters = options->masters_len,
@@ -265,6 +269,7 @@ int options_lock(const struct options *options, const struct redlock_lock_option
         .hold_max = full.max_hold_ms == 0 ? DRIFT_NEVER : full.max_hold_ms * DRIFT_MS,
         .drift = options->drift,
         .renew = !full.no_renew,
+        .fence = full.fence,
     };
     *ret_opts = full;
     return REDLOCK_OK;

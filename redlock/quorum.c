@@ -16,6 +16,10 @@
  *  6. An extension never shortens: the script does not, and so neither may
  *     the deadline (judge_extension).
  *  7. After lost was said nothing makes the lease longer (tell_lost).
+ *  8. A fencing token is a number that a majority counted to for this round
+ *     (agreed).  No master counts to one twice, and two majorities share a
+ *     master, so nobody else has it, whatever clocks do; and who had the lock
+ *     before had that master count to less.
  */
 #include "redlock/quorum.h"
 
@@ -163,15 +167,15 @@ static void ask_for_lock(struct step *s)
     quorum_mask busy = q->asked | q->owing | q->may_hold;
     quorum_mask to = s->ev->up & everyone(q) & (quorum_mask)~busy;
 
-    if (to == 0)
-        return;
+    if (to == 0 || (q->config.fence && count(q->yes) >= majority(q)))
+        return; /* The counters of those that said yes come next. */
     for (unsigned m = 0; m < q->config.masters; m++)
         if (to & bit(m))
             q->round_of[m] = q->round;
     q->live |= to;
     q->may_hold |= to;
     q->asked |= to;
-    send(s, QUORUM_CMD_SET, to, q->round);
+    send(s, q->config.fence ? QUORUM_CMD_FENCE : QUORUM_CMD_SET, to, q->round);
     asked_until(s);
 }
 
@@ -229,6 +233,20 @@ static void hold(struct step *s)
     forget_ask(q);
 }
 
+/* token: for fencing; 0: none is wanted. */
+static void win_round(struct step *s, uint64_t token)
+{
+    struct quorum *q = s->q;
+
+    if (token != 0)
+        s->ev->fence->token = token;
+    q->give_up = drift_add(s->ev->now, q->config.hold_max);
+    hold(s);
+    end(s, QUORUM_HELD, REDLOCK_OK);
+}
+
+static void draw_fence(struct step *s);
+
 /* Rule 3.  waiting: masters whose yes may still come. */
 static void judge_round(struct step *s, quorum_mask waiting)
 {
@@ -240,9 +258,10 @@ static void judge_round(struct step *s, quorum_mask waiting)
             lose_round(s, REDLOCK_TOO_LATE);
             return;
         }
-        q->give_up = drift_add(s->ev->now, q->config.hold_max);
-        hold(s);
-        end(s, QUORUM_HELD, REDLOCK_OK);
+        if (q->config.fence)
+            draw_fence(s);
+        else
+            win_round(s, 0);
     } else if (count(q->yes | waiting) < majority(q)) {
         /* Where enough answered, or would have, it is others that hold it. */
         bool answered = count(q->yes | no | waiting) >= majority(q);
@@ -264,11 +283,125 @@ static void begin_round(struct step *s)
     q->round = ++q->ask;
     q->sent = s->ev->now;
     q->lease = q->config.lease;
+    if (q->config.fence)
+        s->ev->fence->counter = 0;
     q->deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
     q->timeout = drift_add(q->sent, q->config.reply_timeout);
     q->state = QUORUM_ACQUIRING;
     ask_for_lock(s);
     judge_round(s, awaited(s));
+}
+
+/* ---- Fencing tokens ---- */
+
+#define FAR_BEHIND UINT8_MAX /* So far, or farther: it is in step with nobody. */
+
+/* Bytes, not numbers: a majority that is in step is so near the greatest, or is
+ * brought there. */
+static void note_counter(struct step *s, unsigned master, uint64_t counter)
+{
+    struct quorum_fence *fence = s->ev->fence;
+    uint64_t gap = counter > fence->counter ? counter - fence->counter : 0;
+
+    for (unsigned m = 0; m < s->q->config.masters && gap > 0; m++)
+        fence->behind[m] = gap < (uint64_t)(FAR_BEHIND - fence->behind[m])
+                               ? (uint8_t)(fence->behind[m] + gap)
+                               : FAR_BEHIND;
+    fence->counter += gap;
+    gap = fence->counter - counter;
+    fence->behind[master] = gap < FAR_BEHIND ? (uint8_t)gap : FAR_BEHIND;
+}
+
+/* Masters that said yes and counted to the same as this one did. */
+static quorum_mask in_step(const struct step *s, unsigned master)
+{
+    const uint8_t *behind = s->ev->fence->behind;
+    quorum_mask same = 0;
+
+    for (unsigned m = 0; m < s->q->config.masters; m++)
+        if ((s->q->yes & bit(m)) && behind[m] == behind[master])
+            same |= bit(m);
+    return behind[master] < FAR_BEHIND ? same : 0;
+}
+
+/* Rule 8: what a majority counted to, or 0. */
+static uint64_t agreed(const struct step *s)
+{
+    const struct quorum_fence *fence = s->ev->fence;
+
+    for (unsigned m = 0; m < s->q->config.masters; m++)
+        if ((s->q->yes & bit(m)) && count(in_step(s, m)) >= majority(s->q))
+            return fence->counter - fence->behind[m];
+    return 0;
+}
+
+/*
+ * All that store our token, or may, count on from the same number, that none of
+ * them has reached: then they are in step.  That they store it is part of the
+ * proof: one that has granted the next owner's round, and counts for us after
+ * that, would leave him with the smaller number, although he comes later.
+ */
+static void raise_counters(struct step *s)
+{
+    struct quorum *q = s->q;
+    struct quorum_fence *fence = s->ev->fence;
+    quorum_mask to = s->ev->up & holders(q);
+
+    if (fence->counter >= QUORUM_FENCE_MAX || count(to) < majority(q)) {
+        lose_round(s, REDLOCK_UNREACHABLE);
+        return;
+    }
+    fence->counter++;
+    memset(fence->behind, 0, sizeof fence->behind);
+    forget_ask(q);
+    q->asked = to;
+    send(s, QUORUM_CMD_RAISE, to, ++q->ask);
+}
+
+/* A majority has granted the lock. */
+static void draw_fence(struct step *s)
+{
+    struct quorum *q = s->q;
+    uint64_t token = agreed(s);
+
+    if (token != 0) {
+        win_round(s, token);
+        return;
+    }
+    q->timeout = drift_add(s->ev->now, q->config.reply_timeout);
+    q->state = QUORUM_RAISING;
+    raise_counters(s);
+}
+
+static quorum_mask awaited_raises(const struct quorum *q)
+{
+    return q->asked & q->owing & (quorum_mask)~q->none;
+}
+
+/* Whether those that are waited for may yet make a majority with some that are in step. */
+static bool may_agree(const struct step *s, quorum_mask waiting)
+{
+    for (unsigned m = 0; m < s->q->config.masters; m++)
+        if ((s->q->yes & bit(m)) && count(in_step(s, m) | waiting) >= majority(s->q))
+            return true;
+    return count(waiting) >= majority(s->q);
+}
+
+/* They are out of step again only where another lock, that shares the counter, was
+ * granted or raised in between. */
+static void judge_raise(struct step *s, quorum_mask waiting)
+{
+    struct quorum *q = s->q;
+    uint64_t token = agreed(s);
+
+    if (s->ev->now >= q->deadline)
+        lose_round(s, REDLOCK_TOO_LATE);
+    else if (token != 0)
+        win_round(s, token);
+    else if (count(q->yes | waiting) < majority(q))
+        lose_round(s, REDLOCK_UNREACHABLE);
+    else if (!may_agree(s, waiting))
+        raise_counters(s);
 }
 
 /* ---- Holding ---- */
@@ -520,6 +653,7 @@ static void on_release(struct step *s)
         break;
     case QUORUM_IDLE:
     case QUORUM_ACQUIRING:
+    case QUORUM_RAISING:
     case QUORUM_PAUSING:
     case QUORUM_RELEASING:
         assert(!"a release of what is not held");
@@ -545,6 +679,9 @@ static void judge(struct step *s)
     case QUORUM_ACQUIRING:
         ask_for_lock(s);
         judge_round(s, awaited(s));
+        break;
+    case QUORUM_RAISING:
+        judge_raise(s, awaited_raises(q));
         break;
     case QUORUM_PROVING:
         ask_to_extend(s, q->ask); /* Nothing else is sent meanwhile. */
@@ -585,10 +722,12 @@ static void on_reply(struct step *s)
     q->owing &= (quorum_mask)~from;
     switch (s->ev->command) {
     case QUORUM_CMD_SET: /* A master that answers with an error has not set. */
+    case QUORUM_CMD_FENCE:
         if (!yes)
             q->may_hold &= (quorum_mask)~from;
         break;
     case QUORUM_CMD_EXTEND:
+    case QUORUM_CMD_RAISE:
         if (s->ev->vote == QUORUM_VOTE_NO)
             q->may_hold &= (quorum_mask)~from;
         break;
@@ -603,6 +742,8 @@ static void on_reply(struct step *s)
         from = 0;
     if (q->asked & from) {
         q->yes |= yes ? from : 0;
+        if (yes && s->ev->counter != 0)
+            note_counter(s, s->ev->master, s->ev->counter);
         q->none |= s->ev->vote == QUORUM_VOTE_NONE ? from : 0;
     }
     judge(s);
@@ -634,6 +775,10 @@ static void on_timer(struct step *s)
     case QUORUM_ACQUIRING:
         if (due)
             judge_round(s, 0);
+        break;
+    case QUORUM_RAISING:
+        if (due)
+            lose_round(s, s->ev->now >= q->deadline ? REDLOCK_TOO_LATE : REDLOCK_UNREACHABLE);
         break;
     case QUORUM_PAUSING:
         if (due)
@@ -676,6 +821,7 @@ static drift_time wake_at(const struct quorum *q)
 {
     switch (q->state) {
     case QUORUM_ACQUIRING:
+    case QUORUM_RAISING:
     case QUORUM_PAUSING:
     case QUORUM_PROVING:
     case QUORUM_RELEASING:
@@ -711,6 +857,7 @@ void quorum_step(struct quorum *q, const struct quorum_event *event,
     ret_actions->send_len = 0;
     ret_actions->lost = ret_actions->ended = false;
     ret_actions->status = REDLOCK_OK;
+    assert(event->fence != NULL || !q->config.fence);
 
     if (is_held(q) && event->now >= q->deadline)
         lose_hold(&s); /* Rule 2. */

@@ -28,6 +28,7 @@ enum quorum_state {
     QUORUM_IDLE,       /* Nothing is held and nothing wanted. */
     QUORUM_CONNECTING, /* Something is wanted; first links are still coming up. */
     QUORUM_ACQUIRING,  /* A round is out. */
+    QUORUM_RAISING,    /* A majority said yes; their counters are brought in step. */
     QUORUM_PAUSING,    /* Between two rounds. */
     QUORUM_HELD,       /* Held until the deadline. */
     QUORUM_EXTENDING,  /* Held, with an extension out. */
@@ -55,7 +56,24 @@ enum quorum_vote {
     QUORUM_VOTE_NONE, /* An error: it may or may not have been done. */
 };
 
-enum quorum_command { QUORUM_CMD_SET, QUORUM_CMD_EXTEND, QUORUM_CMD_RELEASE };
+enum quorum_command {
+    QUORUM_CMD_SET,
+    QUORUM_CMD_EXTEND,
+    QUORUM_CMD_RELEASE,
+    QUORUM_CMD_FENCE, /* SET, and count: a yes tells the number. */
+    QUORUM_CMD_RAISE, /* Count on to fence->counter where our token is stored. */
+};
+
+/* Of a fencing token, exact in a double, which is what Lua counts in. */
+#define QUORUM_FENCE_MAX ((UINT64_C(1) << 53) - 1)
+
+/* What is known of counters, for those alone who want a fencing token: zeroes at first,
+ * and written by quorum.c only. */
+struct quorum_fence {
+    uint64_t token;   /* Once it is drawn; 0: not yet. */
+    uint64_t counter; /* The greatest that was told in this round, or is to be counted to; */
+    uint8_t behind[QUORUM_MASTERS_MAX]; /* and how far each that said yes is behind it. */
+};
 
 struct quorum_event {
     enum quorum_event_type type;
@@ -68,6 +86,8 @@ struct quorum_event {
     uint32_t ask;       /* REPLY: of the command that it answers; likewise the next. */
     enum quorum_command command;
     enum quorum_vote vote;
+    struct quorum_fence *fence; /* NULL, unless one is wanted; the same at each event. */
+    uint64_t counter;           /* REPLY: with a yes to FENCE or RAISE, 1 to QUORUM_FENCE_MAX. */
 };
 
 #define QUORUM_SENDS_MAX 2 /* A release of what is past, and a round or an extension. */
@@ -90,6 +110,7 @@ struct quorum_actions {
 struct quorum_config {
     unsigned masters; /* 1 to QUORUM_MASTERS_MAX */
     bool renew;
+    bool fence; /* A fencing token is wanted: there is a struct quorum_fence. */
     drift_span lease, reply_timeout;
     drift_span wait; /* DRIFT_NEVER: for ever. */
     drift_span pause_min, pause_max;

@@ -120,10 +120,11 @@ struct redlock_lock_options {
     uint32_t retry_delay_min_ms; /* Random pause between two rounds.  Default 50. */
     uint32_t retry_delay_max_ms; /* At least the above.  Default 200. */
     bool no_renew;               /* Let the lease run out instead of renewing it. */
-    uint32_t max_hold_ms;        /* Stop renewing after this long.  0: no limit (default). */
-    uint32_t lost_margin_ms;     /* How long before the deadline lost is called, less than the
-                                  * validity; half of that counts at most.
-                                  * 0: a tenth of ttl_ms (default). */
+    bool fence;              /* Draw a fencing token, see redlock_fence(); needs restart_guard. */
+    uint32_t max_hold_ms;    /* Stop renewing after this long.  0: no limit (default). */
+    uint32_t lost_margin_ms; /* How long before the deadline lost is called, less than the
+                              * validity; half of that counts at most.
+                              * 0: a tenth of ttl_ms (default). */
     /*
      * Called once, lost_margin_ms before the deadline, when the lease could
      * not be renewed, or at once when a majority says that it is gone.  Until
@@ -245,6 +246,15 @@ REDLOCK_API const char *redlock_resource(const struct redlock_lease *lease);
 /* The random token that the masters store, 40 hexadecimal digits; see redlock_adopt(). */
 REDLOCK_API const char *redlock_token(const struct redlock_lease *lease);
 
+/*
+ * The fencing token of this hold, 1 to 2^53 - 1: never that of another lock of this
+ * resource, and greater than that of any that had been granted when this one was asked
+ * for, whatever clocks and pauses do.  What remembers the greatest that it was shown,
+ * and refuses smaller ones, is safe from past holders.  0: none was asked for, none is
+ * there yet, or the lease was adopted.
+ */
+REDLOCK_API uint64_t redlock_fence(const struct redlock_lease *lease);
+
 /* What a client has done so far; same growth rule as the options. */
 struct redlock_stats {
     size_t size;        /* Set by the caller to sizeof(struct redlock_stats). */
@@ -262,6 +272,8 @@ struct redlock_stats {
     uint32_t leases;     /* Leases in memory now, those being cleaned up included. */
     uint32_t masters;    /* Masters configured. */
     uint32_t masters_up; /* Masters that can be asked now. */
+    uint64_t fenced;     /* Locks that were granted with a fencing token; */
+    uint64_t raised;     /* and those of them whose token took a second round trip. */
 };
 /* Gives OK, E_INVAL, E_STATE. */
 REDLOCK_API int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats);

@@ -30,21 +30,68 @@
     "return 0"
 
 /*
+ * Fencing counters are fields of the marker, so that they are lost with it or
+ * not at all: who has the epoch has the counters.  One that is not there yet
+ * begins with what was written as the floor when the epoch was.  What is far
+ * ahead of the clock (12 days: 2^40 us) was not counted to, and would be handed
+ * on to all masters.  Numbers are doubles here, exact up to 2^53, and the
+ * default format of Lua is not; so %.0f.
+ */
+#define TEXT_COUNTER                                                      \
+    "local m=redis.call('hmget',KEYS[2],'epoch','floor','high',ARGV[3]) " \
+    "if m[1]~=ARGV[4] or not (m[2] and m[3]) then return -1 end "         \
+    "local f=tonumber(m[4] or m[2])+1 "
+
+#define TEXT_COUNT                               \
+    "local t=redis.call('time') "                \
+    "if f>t[1]*1000000+t[2]+1099511627776 then " \
+    "return redis.error_reply('ERR the fencing counter is days ahead of the clock') end "
+
+#define TEXT_COUNTED                                                              \
+    "local s=string.format('%.0f',f) "                                            \
+    "redis.call('hset',KEYS[2],ARGV[3],s,'high',f>tonumber(m[3]) and s or m[3]) " \
+    "return f"
+
+#define TEXT_FENCE                                                                             \
+    TEXT_COUNTER TEXT_COUNT "if not redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then " \
+                            "return 0 end " TEXT_COUNTED
+
+/* The number that this asks for may be counted to by us alone: not less than one
+ * more than what was counted to before, by whomever. */
+#define TEXT_RAISE                     \
+    TEXT_COUNTER                       \
+    "f=math.max(f,tonumber(ARGV[2])) " \
+    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end " TEXT_COUNT TEXT_COUNTED
+
+/*
  * One look at the marker, which at the same time keeps it up to date: one
  * script, so that nobody sees it half done.  In this order: an epoch or a nonce
  * that a server has not kept for certain, since it was started again and does
  * not store all it is told, is void; the nonce that the watcher has seen long
- * enough becomes an epoch; where there is neither, a new nonce begins.
+ * enough becomes an epoch; where there is neither, a new nonce begins.  With a
+ * new epoch all counters begin anew, from a floor that none was above.  (It is
+ * written before the others are deleted, so that what may not be written, or not
+ * now, deletes nothing: a master without a marker is taken for a new one.)
  */
 #define TEXT_LOOK                                                                                \
     "local k,keeps,of=KEYS[1],ARGV[2]~='0',ARGV[6] "                                             \
-    "local m=redis.call('hmget',k,'id','epoch','nonce','max','fresh','since','of') "             \
+    "local "                                                                                     \
+    "m=redis.call('hmget',k,'id','epoch','nonce','max','fresh','since','of','floor','high') "    \
     "if of~='' and m[7] and m[7]~=of then return 'other '..m[7] end "                            \
     "local t=redis.call('time') "                                                                \
     "local now=t[1]*1000+math.floor(t[2]/1000) "                                                 \
+    "local high,floor=tonumber(m[9]) or 0,m[8] "                                                 \
     "local epoch,nonce,fresh,since=m[2],m[3],m[5],m[6] or string.format('%.0f',now) "            \
     "if m[1] and m[1]~=ARGV[1] and not keeps then epoch,nonce=false,false end "                  \
-    "if not epoch and nonce and nonce==ARGV[5] then epoch=ARGV[4] end "                          \
+    "if not (floor and m[9]) then epoch=false end "                                              \
+    "if not epoch and nonce and nonce==ARGV[5] then "                                            \
+    "epoch,floor=ARGV[4],string.format('%.0f',math.max(high,tonumber(ARGV[7]))) "                \
+    "high=floor "                                                                                \
+    "if of=='' then of=m[7] or of end "                                                          \
+    "m[7]=false "                                                                                \
+    "redis.call('hset',k,'floor',floor,'high',floor) "                                           \
+    "redis.call('del',k) "                                                                       \
+    "redis.call('hset',k,'floor',floor,'high',floor) end "                                       \
     "if epoch then nonce=false "                                                                 \
     "elseif not nonce then "                                                                     \
     "nonce,since=ARGV[4],string.format('%.0f',now) "                                             \
@@ -61,9 +108,10 @@
     "redis.call('hdel',k,'epoch') "                                                              \
     "redis.call('hset',k,'id',ARGV[1],'max',max,'nonce',nonce,'fresh',fresh,'since',since) end " \
     "if of~='' then redis.call('hset',k,'of',of) end end "                                       \
-    "if epoch then return 'ready '..epoch..' '..max end "                                        \
+    "local s=string.format(' %.0f %.0f',high,t[1]*1000000+t[2]) "                                \
+    "if epoch then return 'ready '..epoch..' '..max..s end "                                     \
     "return 'warming '..nonce..' '..max..' '..fresh..' "                                         \
-    "'..string.format('%.0f',math.max(0,now-since))"
+    "'..string.format('%.0f',math.max(0,now-since))..s"
 
 const struct script script_all[SCRIPT_LEN] = {
     [SCRIPT_RELEASE] =
@@ -84,10 +132,22 @@ const struct script script_all[SCRIPT_LEN] = {
             .text_len = sizeof TEXT_ACQUIRE - 1,
             .sha1 = "bca97ebced3a8f651c76fedf59b8217e2e49a6f5",
         },
+    [SCRIPT_FENCE] =
+        {
+            .text = TEXT_FENCE,
+            .text_len = sizeof TEXT_FENCE - 1,
+            .sha1 = "efb3d50e7a77ac2dba94be9e97373e70f9e02d9d",
+        },
+    [SCRIPT_RAISE] =
+        {
+            .text = TEXT_RAISE,
+            .text_len = sizeof TEXT_RAISE - 1,
+            .sha1 = "05b30719eac7456ca73afed6346dadce724dc17b",
+        },
     [SCRIPT_LOOK] =
         {
             .text = TEXT_LOOK,
             .text_len = sizeof TEXT_LOOK - 1,
-            .sha1 = "08538185712ba7bea2b502d182c5a10079f8f420",
+            .sha1 = "f2a52eb0dbabdc4433d1605de503a4825784fb59",
         },
 };

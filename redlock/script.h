@@ -12,12 +12,17 @@ enum script_id {
                      * now, unless it lasts longer; 1 or 0. */
     SCRIPT_ACQUIRE, /* and KEYS[2] marker, ARGV[3] epoch: SET NX PX if the marker has that epoch; 1,
                      * 0 if the key was there, -1 without the epoch. */
+    SCRIPT_FENCE,   /* KEYS[1] name, [2] marker, ARGV[1] token, [2] ttl in ms, [3] counter, [4]
+                     * epoch: the same, and count; the number, 0 or -1. */
+    SCRIPT_RAISE,   /* Likewise, but ARGV[2] is a number: where the token is stored, count on from
+                     * there, or from where the counter is if that is farther. */
     SCRIPT_LOOK,    /* KEYS[1] marker, ARGV[1] id of the server, [2] "2" if it keeps all that it is
                      * told, "1" if besides it is known not to be new, else "0", [3] longest lease
                      * in ms, [4] a new random number, [5] the nonce to be replaced by it as an
-                     * epoch, or "", [6] how many masters there are, or "" to leave that alone;
-                     * "ready EPOCH MAX"; "warming NONCE MAX FRESH AGE", AGE in ms; or "other N":
-                     * it is one of so many. */
+                     * epoch, or "", [6] how many masters there are, or "" to leave that alone,
+                     * [7] what its counters begin with then; "ready EPOCH MAX HIGH TIME";
+                     * "warming NONCE MAX FRESH AGE HIGH TIME", AGE in ms, HIGH the greatest that
+                     * a counter has reached, TIME in us; or "other N": it is one of so many. */
     SCRIPT_LEN
 };
 

@@ -44,7 +44,8 @@ static void write_random(struct redlock *rl, char digits[WIRE_NUMBER + 1])
     (void)snprintf(digits, WIRE_NUMBER + 1, "%016" PRIx64, number == 0 ? 1 : number);
 }
 
-static void send_look(struct redlock *rl, unsigned master, bool install)
+/* floor: 0, or to give it an epoch, if it still has the nonce that was seen. */
+static void send_look(struct redlock *rl, unsigned master, uint64_t floor)
 {
     const struct standing *standing = &rl->standing;
     const struct master_info *info = master_info(rl->masters[master]);
@@ -58,10 +59,11 @@ static void send_look(struct redlock *rl, unsigned master, bool install)
         .random = random,
         .nonce = nonce,
         .masters = standing->guard.passive ? 0 : rl->options.masters_len,
+        .floor = floor,
     };
 
     write_random(rl, random);
-    if (install)
+    if (floor != 0)
         (void)snprintf(nonce, sizeof nonce, "%016" PRIx64,
                        standing->guard.masters[master].look.number);
     master_send(rl->masters[master], &ask, rl->scratch, wire_look(rl->scratch, &look));
@@ -107,6 +109,8 @@ bool standing_parse(const struct reply *reply, struct guard_look *ret_look)
     p = parse_count(p, TTL_MS_MAX, &max_ttl_ms);
     if (!look.ready)
         p = parse_count(parse_count(p, 1, &fresh), UINT64_MAX, &age_ms);
+    p = parse_count(p, UINT64_MAX, &look.high);
+    p = parse_count(p, QUORUM_FENCE_MAX, &look.time_us);
     if (p == NULL || *p != '\0')
         return false;
     look.max_ttl_ms = (uint32_t)max_ttl_ms;
@@ -127,6 +131,10 @@ static void tell_of_warming(struct redlock *rl, unsigned master, bool is_news, d
     if (left > 0)
         (void)snprintf(text, sizeof text, "is warming up: it has no memory, and may vote in %.1f s",
                        (double)left / (double)DRIFT_S);
+    else if (guard_floor(&standing->guard) == 0)
+        (void)snprintf(text, sizeof text,
+                       "is warming up: it has no memory, and the fencing counters of "
+                       "the others are days ahead of the clocks");
     else
         (void)snprintf(text, sizeof text,
                        "is warming up: it has no memory, and too few of the "
@@ -187,7 +195,7 @@ static void carry_out(struct redlock *rl)
     guard_next(&standing->guard, now, &actions);
     for (unsigned m = 0; m < rl->options.masters_len; m++)
         if (actions.look & bit(m))
-            send_look(rl, m, (actions.install & bit(m)) != 0);
+            send_look(rl, m, actions.install & bit(m) ? actions.floor : 0);
     if (now < standing->hope_until && standing->hope_until < actions.wake_at)
         actions.wake_at = standing->hope_until;
     alarm_set(&rl->alarms, &standing->alarm, actions.wake_at);

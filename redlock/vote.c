@@ -36,7 +36,8 @@ static struct vote count_error(enum quorum_command command, bool guarded, const 
     struct vote vote = {.vote = QUORUM_VOTE_NONE};
 
     /* SET itself overwrites any type: it is the marker that is none any more. */
-    if (has_code(reply, "WRONGTYPE") && guarded && command == QUORUM_CMD_SET)
+    if (has_code(reply, "WRONGTYPE") &&
+        (command == QUORUM_CMD_FENCE || (guarded && command == QUORUM_CMD_SET)))
         vote.relink = true;
     else if (has_code(reply, "WRONGTYPE"))
         vote.vote = QUORUM_VOTE_NO;
@@ -68,6 +69,17 @@ static struct vote count_script(const struct reply *reply)
     return (struct vote){.vote = QUORUM_VOTE_NONE, .relink = true};
 }
 
+static struct vote count_number(const struct reply *reply)
+{
+    if (reply->type == REPLY_INTEGER && reply->integer >= 0 &&
+        reply->integer <= (long long)QUORUM_FENCE_MAX)
+        return (struct vote){
+            .vote = reply->integer > 0 ? QUORUM_VOTE_YES : QUORUM_VOTE_NO,
+            .counter = (uint64_t)reply->integer,
+        };
+    return (struct vote){.vote = QUORUM_VOTE_NONE, .relink = true};
+}
+
 struct vote vote_count(enum quorum_command command, bool guarded, const struct reply *reply)
 {
     if (reply->type == REPLY_ERROR)
@@ -78,6 +90,9 @@ struct vote vote_count(enum quorum_command command, bool guarded, const struct r
     case QUORUM_CMD_EXTEND:
     case QUORUM_CMD_RELEASE:
         return count_script(reply);
+    case QUORUM_CMD_FENCE:
+    case QUORUM_CMD_RAISE:
+        return count_number(reply);
     }
     assert(!"a command");
     return (struct vote){.vote = QUORUM_VOTE_NONE};

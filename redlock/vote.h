@@ -11,14 +11,16 @@
 
 struct vote {
     enum quorum_vote vote;
-    bool noscript; /* Ask again with the script in full; vote is NONE. */
-    bool relink;   /* The master is not what the handshake saw: link anew. */
+    bool noscript;    /* Ask again with the script in full; vote is NONE. */
+    bool relink;      /* The master is not what the handshake saw: link anew. */
+    uint64_t counter; /* Of a yes to FENCE or RAISE; else 0. */
 };
 
 /*
  * SET: +OK is yes, nil is no; with a guard it is a script, and -1 is no vote
- * and sets relink: its epoch is gone.  Scripts: 1 is yes, 0 is no.  -WRONGTYPE is no
- * (the key is there and is not ours).  Every other error is no vote; -NOSCRIPT
+ * and sets relink: its epoch is gone.  Scripts: 1 is yes, 0 is no; those that
+ * count, any number up to QUORUM_FENCE_MAX is yes, 0 is no, and -1 as above.
+ * -WRONGTYPE is no (the key is there and is not ours).  Every other error is no vote; -NOSCRIPT
  * sets noscript; -READONLY, -NOAUTH, -LOADING and -MASTERDOWN set relink; so
  * does a reply of a type that the command cannot have.
  */

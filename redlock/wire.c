@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define DECIMAL_MAX 10 /* Digits of UINT32_MAX. */
+#define DECIMAL_MAX 20 /* Digits of UINT64_MAX. */
 
 /* A constant piece of a command. */
 #define PUT_CONSTANT(p, text) put_bytes((p), (text), sizeof(text) - 1)
@@ -18,7 +18,7 @@ static char *put_bytes(char *p, const char *bytes, size_t len)
 }
 
 /* Write the digits of number at the end of buf; returns the first. */
-static const char *decimal(uint32_t number, char buf[DECIMAL_MAX])
+static const char *decimal(uint64_t number, char buf[DECIMAL_MAX])
 {
     char *p = buf + DECIMAL_MAX;
 
@@ -42,12 +42,21 @@ static char *put_bulk(char *p, const char *bytes, size_t len)
     return PUT_CONSTANT(p, "\r\n");
 }
 
-static char *put_number(char *p, uint32_t number)
+static char *put_number(char *p, uint64_t number)
 {
     char buf[DECIMAL_MAX];
     const char *digits = decimal(number, buf);
 
     return put_bulk(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
+}
+
+uint16_t wire_counter(const char *name, size_t name_len)
+{
+    uint32_t hash = UINT32_C(2166136261);
+
+    for (size_t i = 0; i < name_len; i++)
+        hash = (hash ^ (unsigned char)name[i]) * UINT32_C(16777619);
+    return (uint16_t)(hash ^ hash >> 16);
 }
 
 static void check(const struct wire_args *args)
@@ -91,8 +100,9 @@ static char *put_script(char *p, uint32_t count, enum script_id script, bool in_
 
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
 {
-    bool is_guarded = script == SCRIPT_ACQUIRE, has_ttl = script != SCRIPT_RELEASE;
-    uint32_t count = 5u + has_ttl + 2u * is_guarded;
+    bool counts = script == SCRIPT_FENCE || script == SCRIPT_RAISE;
+    bool is_guarded = counts || script == SCRIPT_ACQUIRE, has_ttl = script != SCRIPT_RELEASE;
+    uint32_t count = 5u + has_ttl + counts + 2u * is_guarded;
     char *p = put_script(buf, count, script, in_full);
 
     assert(script != SCRIPT_LOOK);
@@ -104,8 +114,10 @@ size_t wire_script(char *buf, enum script_id script, bool in_full, const struct 
     p = put_bulk(p, args->token, args->token_len);
     if (has_ttl) {
         assert(args->ttl_ms > 0);
-        p = put_number(p, args->ttl_ms);
+        p = put_number(p, script == SCRIPT_RAISE ? args->counter : args->ttl_ms);
     }
+    if (counts)
+        p = put_number(p, wire_counter(args->name, args->name_len));
     if (is_guarded)
         p = put_bulk(p, args->epoch, WIRE_NUMBER);
     assert((size_t)(p - buf) <= WIRE_MAX);
@@ -120,7 +132,7 @@ void wire_set_epoch(char *buf, size_t len, const char *epoch)
 
 size_t wire_look(char *buf, const struct wire_look *look)
 {
-    char *p = put_script(buf, 10, SCRIPT_LOOK, true);
+    char *p = put_script(buf, 11, SCRIPT_LOOK, true);
 
     p = PUT_CONSTANT(p, "$1\r\n1\r\n$14\r\n" WIRE_MARKER "\r\n");
     p = put_bulk(p, look->id, strlen(look->id));
@@ -129,6 +141,7 @@ size_t wire_look(char *buf, const struct wire_look *look)
     p = put_bulk(p, look->random, WIRE_NUMBER);
     p = put_bulk(p, look->nonce, strlen(look->nonce));
     p = look->masters > 0 ? put_number(p, look->masters) : put_bulk(p, "", 0);
+    p = put_number(p, look->floor);
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
 }

@@ -24,7 +24,8 @@ struct wire_args {
     const char *token;
     size_t token_len;  /* 1 to REDLOCK_TOKEN_MAX */
     uint32_t ttl_ms;   /* Not for a release. */
-    const char *epoch; /* WIRE_NUMBER digits: for SCRIPT_ACQUIRE only. */
+    const char *epoch; /* WIRE_NUMBER digits: for SCRIPT_ACQUIRE, SCRIPT_FENCE and SCRIPT_RAISE. */
+    uint64_t counter;  /* What to count to: for SCRIPT_RAISE only. */
 };
 
 /* Digits of an epoch or a nonce, hexadecimal. */
@@ -42,14 +43,23 @@ struct wire_look {
     const char *random; /* WIRE_NUMBER digits; */
     const char *nonce;  /* likewise, or "". */
     unsigned masters;   /* Of which it is one; 0: that is not to be said. */
+    uint64_t floor;     /* With a nonce: what its fencing counters begin with. */
 };
+
+/*
+ * Fencing counters: a master has so many, and a name has the one of this number.
+ * All clients of all times must agree on that: FNV-1a of 32 bits, its halves
+ * combined (Fowler, Noll, Vo; "xor-folding").
+ */
+#define WIRE_COUNTERS 65536
+uint16_t wire_counter(const char *name, size_t name_len);
 
 /* SET name token NX PX ttl_ms.  Returns the bytes written to buf[WIRE_MAX]. */
 size_t wire_set(char *buf, const struct wire_args *args);
 
 /* EVALSHA of a script on name and token (and ttl_ms, for all but SCRIPT_RELEASE;
- * and the epoch, for SCRIPT_ACQUIRE), or EVAL with its text in full, for a master
- * that has lost its scripts.  Not for SCRIPT_LOOK. */
+ * and the epoch, for SCRIPT_ACQUIRE, SCRIPT_FENCE and SCRIPT_RAISE), or EVAL with
+ * its text in full, for a master that has lost its scripts.  Not for SCRIPT_LOOK. */
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
 
 /* Change the epoch of an acquisition that is written already, for another master. */

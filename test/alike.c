@@ -35,6 +35,7 @@ static void forget_by_state(struct quorum *q)
         q->wanted = QUORUM_EV_ACQUIRE;
     switch (q->state) {
     case QUORUM_ACQUIRING:
+    case QUORUM_RAISING:
     case QUORUM_PROVING:
         break;
     case QUORUM_EXTENDING:
@@ -59,6 +60,19 @@ static void forget_by_state(struct quorum *q)
             q->settle_by = 0;
         break;
     }
+}
+
+/* A token that is drawn is for others to keep. */
+void alike_forget_fence(const struct quorum *q, struct quorum_fence *fence)
+{
+    bool counts = q->state == QUORUM_ACQUIRING || q->state == QUORUM_RAISING;
+
+    fence->token = 0;
+    if (!counts)
+        fence->counter = 0;
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
+        if (!counts || !(q->yes & 1u << m))
+            fence->behind[m] = 0;
 }
 
 void alike_forget(struct quorum *q, drift_time now)

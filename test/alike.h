@@ -16,5 +16,6 @@
  * checks it: there a twin that forgets has to do what the machine does.
  */
 void alike_forget(struct quorum *q, drift_time now);
+void alike_forget_fence(const struct quorum *q, struct quorum_fence *fence);
 
 #endif /* TEST_ALIKE_H */

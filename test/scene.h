@@ -70,6 +70,14 @@ __attribute__((unused)) static void timer_at(drift_time now)
     story_step(&story, QUORUM_EV_TIMER);
 }
 
+/* Likewise, with a yes and this number. */
+__attribute__((unused)) static void count_to(quorum_mask mask, uint64_t counter)
+{
+    for (unsigned m = 0; m < config.masters; m++)
+        if (mask & bit(m))
+            story_count(&story, m, counter);
+}
+
 /* The masters of mask answer their oldest command, in turn. */
 __attribute__((unused)) static void answer(quorum_mask mask, enum quorum_vote vote)
 {

@@ -71,6 +71,7 @@ static void step(struct story *story, struct quorum_event *event)
     event->up = story->up;
     event->coming = story->coming;
     event->random = story->random;
+    event->fence = story->q.config.fence ? &story->fence : NULL;
     story->before = story->q;
     story->wake_before = story->act.wake_at;
     quorum_step(&story->q, event, &story->act);
@@ -91,10 +92,11 @@ void story_extend(struct story *story, drift_span lease)
     step(story, &event);
 }
 
-void story_reply(struct story *story, unsigned m, enum quorum_vote vote)
+static void reply(struct story *story, unsigned m, enum quorum_vote vote, uint64_t counter)
 {
     struct story_link *link = &story->links[m];
-    struct quorum_event event = {.type = QUORUM_EV_REPLY, .master = m, .vote = vote};
+    struct quorum_event event = {
+        .type = QUORUM_EV_REPLY, .master = m, .vote = vote, .counter = counter};
 
     must(link->asks_len > 0, "an answer that nobody waits for");
     event.ask = link->asks[0].ask;
@@ -102,6 +104,16 @@ void story_reply(struct story *story, unsigned m, enum quorum_vote vote)
     link->asks_len--;
     memmove(link->asks, link->asks + 1, link->asks_len * sizeof link->asks[0]);
     step(story, &event);
+}
+
+void story_reply(struct story *story, unsigned m, enum quorum_vote vote)
+{
+    reply(story, m, vote, 0);
+}
+
+void story_count(struct story *story, unsigned m, uint64_t counter)
+{
+    reply(story, m, QUORUM_VOTE_YES, counter);
 }
 
 void story_link(struct story *story, unsigned m, bool up)
@@ -177,6 +189,10 @@ static const char *command_name(enum quorum_command command)
         return "extend";
     case QUORUM_CMD_RELEASE:
         return "release";
+    case QUORUM_CMD_FENCE:
+        return "fence";
+    case QUORUM_CMD_RAISE:
+        return "raise";
     }
     return "?";
 }

@@ -30,7 +30,8 @@ struct story_link {
 
 struct story {
     struct quorum q;
-    struct quorum before;      /* As it was before the latest step. */
+    struct quorum before; /* As it was before the latest step. */
+    struct quorum_fence fence;
     struct quorum_actions act; /* Of the latest step. */
     drift_time wake_before;    /* wake_at of the step before. */
     drift_time now;
@@ -52,6 +53,9 @@ void story_extend(struct story *story, drift_span lease);
 
 /* Master m (from 0) answers its oldest unanswered command, of which there must be one. */
 void story_reply(struct story *story, unsigned m, enum quorum_vote vote);
+
+/* The same, with a yes and the number that the master counted to. */
+void story_count(struct story *story, unsigned m, uint64_t counter);
 
 /* The link of master m goes down, or comes up: its first attempt to connect is over. */
 void story_link(struct story *story, unsigned m, bool up);

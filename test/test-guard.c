@@ -18,6 +18,7 @@
 static struct guard g;
 static struct guard_actions act;
 static drift_time now;
+static uint64_t high, time_us; /* That the next look tells. */
 
 static void next(void)
 {
@@ -30,6 +31,8 @@ static void begin(unsigned masters)
 
     guard_init(&g, &config);
     now = 77 * DRIFT_S;
+    high = 1000;
+    time_us = 5000;
     next();
     CHECK_UINT(act.look, 0);
     for (unsigned m = 0; m < masters; m++)
@@ -42,16 +45,24 @@ static void begin(unsigned masters)
 
 static void answer_ready(unsigned master, uint64_t epoch, uint32_t max_ttl_ms)
 {
-    const struct guard_look look = {true, false, epoch, max_ttl_ms};
+    const struct guard_look look = {true, false, epoch, max_ttl_ms, high, time_us};
 
     guard_on_look(&g, master, &look, now);
 }
 
 static void answer_warming(unsigned master, uint64_t nonce, bool fresh)
 {
-    const struct guard_look look = {false, fresh, nonce, MAX_TTL_MS};
+    const struct guard_look look = {false, fresh, nonce, MAX_TTL_MS, 0, time_us};
 
     guard_on_look(&g, master, &look, now);
+}
+
+/* Its link is new: the next look may say something else. */
+static void look_again(unsigned master)
+{
+    guard_on_link(&g, master, false);
+    guard_on_link(&g, master, true);
+    next();
 }
 
 /* Answer all looks that are out: those of masters in warming tell a nonce of 9. */
@@ -333,7 +344,123 @@ TEST(answers_must_be_asked_for)
     CHECK_UINT(guard_voters(&g), ALL & ~2u);
 }
 
-CHECK_MAIN({"votes_when_a_majority_is_ready", votes_when_a_majority_is_ready},
+/* Rule 2: the greatest of all, which the clocks have no say in. */
+TEST(counters_begin_with_the_greatest_of_others)
+{
+    begin(LEN);
+    for (unsigned m = 0; m < 4; m++) {
+        high = 1000 + 10 * (m % 3);
+        answer_ready(m, m + 1, MAX_TTL_MS);
+    }
+    time_us = 9000;
+    answer_warming(4, 9, false);
+    CHECK_UINT(guard_floor(&g), 1020);
+    high = 1030; /* They go on meanwhile. */
+    run_until(now + 2 * WATCH, 0x10);
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(act.floor, 1030);
+}
+
+/* What they say before it is due is too early: a token may be drawn after that with
+ * the help of the vote that was forgotten. */
+TEST(counters_are_read_after_it_was_due)
+{
+    begin(LEN);
+    answer_all(0x10);
+    now += WATCH;
+    next();
+    CHECK_UINT(act.install, 0);
+    high = 1001;
+    answer_ready(0, 1, MAX_TTL_MS);
+    high = 1000;
+    answer_ready(1, 2, MAX_TTL_MS);
+    answer_warming(4, 9, false);
+    next();
+    CHECK_UINT(act.install, 0);
+    high = 1002;
+    answer_ready(2, 3, MAX_TTL_MS);
+    next();
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(act.floor, 1002);
+}
+
+/* Three forgot: two others share no master with some majorities. */
+TEST(where_counters_were_lost_they_begin_with_the_time)
+{
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++) {
+        time_us = 5000 + 100 * m;
+        if (m < 2)
+            answer_ready(m, m + 1, MAX_TTL_MS);
+        else
+            answer_warming(m, 9, false);
+    }
+    CHECK_UINT(guard_floor(&g), 5200);
+    high = 5300; /* Or with what is greater. */
+    look_again(0);
+    answer_ready(0, 1, MAX_TTL_MS);
+    CHECK_UINT(guard_floor(&g), 5300);
+}
+
+/* Also what a master that has forgotten its epoch kept of its counters. */
+TEST(a_number_that_was_kept_counts)
+{
+    const struct guard_look look = {false, false, 9, MAX_TTL_MS, 7777, 5000};
+
+    begin(LEN);
+    for (unsigned m = 0; m < 4; m++)
+        answer_ready(m, m + 1, MAX_TTL_MS);
+    guard_on_look(&g, 4, &look, now);
+    CHECK_UINT(guard_floor(&g), 7777);
+}
+
+/* All who are new agree on the time, be some of their clocks as wrong as they may. */
+TEST(new_masters_begin_with_the_middle_of_the_clocks)
+{
+    static const uint64_t times[LEN] = {9, 5003, UINT64_C(1) << 52, 5001, 5002};
+
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++) {
+        time_us = times[m];
+        answer_warming(m, m + 1, true);
+    }
+    next();
+    CHECK_UINT(act.install, ALL);
+    CHECK_UINT(act.floor, 5002);
+}
+
+/* A number that was not counted to would be handed on to all. */
+TEST(a_number_far_ahead_of_the_clocks_is_not_handed_on)
+{
+    begin(LEN);
+    high = time_us + (UINT64_C(1) << 40);
+    answer_all(0x10);
+    CHECK_UINT(guard_floor(&g), high);
+    high++;
+    look_again(2);
+    answer_ready(2, 3, MAX_TTL_MS);
+    CHECK_UINT(guard_floor(&g), 0);
+    run_until(now + 3 * WATCH, 0x10);
+    CHECK_UINT(act.install, 0);
+    next();
+    CHECK(act.wake_at > now); /* And it does not ask all the time. */
+    high = 1000;              /* It was put right. */
+    run_until(now + WATCH, 0x10);
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(act.floor, 1000);
+}
+
+CHECK_MAIN({"counters_begin_with_the_greatest_of_others",
+            counters_begin_with_the_greatest_of_others},
+           {"counters_are_read_after_it_was_due", counters_are_read_after_it_was_due},
+           {"where_counters_were_lost_they_begin_with_the_time",
+            where_counters_were_lost_they_begin_with_the_time},
+           {"a_number_that_was_kept_counts", a_number_that_was_kept_counts},
+           {"new_masters_begin_with_the_middle_of_the_clocks",
+            new_masters_begin_with_the_middle_of_the_clocks},
+           {"a_number_far_ahead_of_the_clocks_is_not_handed_on",
+            a_number_far_ahead_of_the_clocks_is_not_handed_on},
+           {"votes_when_a_majority_is_ready", votes_when_a_majority_is_ready},
            {"a_new_link_is_looked_at", a_new_link_is_looked_at},
            {"who_forgot_is_watched_for_the_longest_lease",
             who_forgot_is_watched_for_the_longest_lease},

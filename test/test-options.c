@@ -370,6 +370,7 @@ TEST(a_lock_becomes_a_configuration)
     lock.retry_delay_min_ms = 4;
     lock.retry_delay_max_ms = 5;
     lock.no_renew = true;
+    lock.fence = true;
     lock.max_hold_ms = 6;
     lock.lost_margin_ms = 7;
     lock.lost = lose_nothing;
@@ -386,6 +387,7 @@ TEST(a_lock_becomes_a_configuration)
     CHECK_UINT(config.drift.ppm, 10000);
     CHECK_UINT(config.drift.fixed, 2 * DRIFT_MS);
     CHECK(!config.renew);
+    CHECK(config.fence);
     CHECK(full.lost == lose_nothing && full.lost_arg == &lock);
     CHECK_UINT(full.lost_margin_ms, 7);
     CHECK_UINT(full.ttl_ms, 20000);
@@ -433,6 +435,20 @@ static void check_lock_refused(const struct options *options,
     CHECK_HAS(error_message(), message);
     CHECK(memcmp(&full, &full_before, sizeof full) == 0);
     CHECK(memcmp(&config, &config_before, sizeof config) == 0);
+}
+
+/* Without it nobody would notice that counters were lost. */
+TEST(a_fencing_token_needs_the_restart_guard)
+{
+    struct redlock_options opts = default_opts("h");
+    struct redlock_lock_options lock = default_lock();
+    struct options options;
+
+    opts.restart_guard = false;
+    options = copied(&opts);
+    lock.fence = true;
+    check_lock_refused(&options, &lock, "fence is set, and restart_guard is not");
+    options_done(&options);
 }
 
 TEST(ttls_have_limits)
@@ -592,6 +608,7 @@ CHECK_MAIN({"defaults_are_those_of_the_header", defaults_are_those_of_the_header
            {"what_is_no_size_is_refused", what_is_no_size_is_refused},
            {"init_writes_no_more_than_the_size", init_writes_no_more_than_the_size},
            {"a_lock_becomes_a_configuration", a_lock_becomes_a_configuration},
+           {"a_fencing_token_needs_the_restart_guard", a_fencing_token_needs_the_restart_guard},
            {"a_lock_has_defaults", a_lock_has_defaults}, {"ttls_have_limits", ttls_have_limits},
            {"delays_are_in_order", delays_are_in_order},
            {"the_margin_leaves_something_of_the_lease", the_margin_leaves_something_of_the_lease},

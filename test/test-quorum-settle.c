@@ -469,6 +469,13 @@ static quorum_mask reach(enum quorum_state state)
     case QUORUM_ACQUIRING:
         acquire();
         return 7;
+    case QUORUM_RAISING:
+        config.fence = true;
+        begin_again();
+        acquire();
+        count_to(1, 7);
+        count_to(2, 8);
+        return 7;
     case QUORUM_PAUSING:
         acquire();
         answer(7, NO);
@@ -609,6 +616,7 @@ TEST(a_machine_wakes_in_these_states)
         [QUORUM_IDLE] = DRIFT_NEVER,
         [QUORUM_CONNECTING] = DRIFT_NEVER, /* The links have timeouts of their own. */
         [QUORUM_ACQUIRING] = STORY_START + TIMEOUT,
+        [QUORUM_RAISING] = STORY_START + TIMEOUT,
         [QUORUM_PAUSING] = STORY_START + PAUSE_MIN,
         [QUORUM_HELD] = RENEW_AT,
         [QUORUM_EXTENDING] = RENEW_AT + TIMEOUT,

@@ -139,6 +139,8 @@ static void set(struct play *play, const char *text)
         config->lost_margin = take_span(play, &text);
     else if (take(&text, "hold"))
         config->hold_max = take_span(play, &text);
+    else if (take(&text, "fence"))
+        config->fence = true;
     else if (take(&text, "no renewal"))
         config->renew = false;
     else if (text[0] == 'm')
@@ -187,7 +189,9 @@ static void check_answered(const struct play *play, unsigned m, const char *text
         return;
     if ((take(&text, "to set") && command == QUORUM_CMD_SET) ||
         (take(&text, "to extend") && command == QUORUM_CMD_EXTEND) ||
-        (take(&text, "to release") && command == QUORUM_CMD_RELEASE))
+        (take(&text, "to release") && command == QUORUM_CMD_RELEASE) ||
+        (take(&text, "to fence") && command == QUORUM_CMD_FENCE) ||
+        (take(&text, "to raise") && command == QUORUM_CMD_RAISE))
         return;
     stop(play, "not what is to be answered next", text);
 }
@@ -196,6 +200,18 @@ static void answer(struct play *play, unsigned m, enum quorum_vote vote, const c
 {
     check_answered(play, m, text);
     story_reply(&play->story, m, vote);
+}
+
+/* "m1 counts 7" */
+static void count(struct play *play, unsigned m, const char *text)
+{
+    char *end;
+    uint64_t counter = strtoull(text, &end, 10);
+
+    if (end == text || counter == 0)
+        stop(play, "not a number to count to", text);
+    check_answered(play, m, end + strspn(end, " "));
+    story_count(&play->story, m, counter);
 }
 
 /* False: it was no event for the machine, which has not been stepped. */
@@ -209,6 +225,8 @@ static bool do_master(struct play *play, unsigned m, const char *text)
         answer(play, m, QUORUM_VOTE_NO, text);
     } else if (take(&text, "error")) {
         answer(play, m, QUORUM_VOTE_NONE, text);
+    } else if (take(&text, "counts")) {
+        count(play, m, text);
     } else if (take(&text, "up")) {
         story_link(&play->story, m, true);
     } else if (take(&text, "down")) {

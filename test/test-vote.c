@@ -111,6 +111,7 @@ static void check_vote(struct vote got, struct vote want)
     CHECK_INT(got.vote, want.vote);
     CHECK_INT(got.noscript, want.noscript);
     CHECK_INT(got.relink, want.relink);
+    CHECK_UINT(got.counter, want.counter);
 }
 
 TEST(replies_are_counted)
@@ -154,6 +155,56 @@ TEST(a_marker_of_another_type_is_no_no)
     check_vote(vote_count(QUORUM_CMD_RELEASE, true, &reply), (struct vote){.vote = NO});
 }
 
-CHECK_MAIN({"a_marker_of_another_type_is_no_no", a_marker_of_another_type_is_no_no},
+/* Of those that count: any number that fits into a double is a yes. */
+TEST(numbers_are_counted)
+{
+    static const struct {
+        long long integer;
+        struct vote vote;
+    } numbers[] = {
+        {0, {.vote = NO}},
+        {1, {.vote = YES, .counter = 1}},
+        {2, {.vote = YES, .counter = 2}},
+        {1795240480123456, {.vote = YES, .counter = 1795240480123456}},
+        {(1LL << 53) - 1, {.vote = YES, .counter = (UINT64_C(1) << 53) - 1}},
+        {1LL << 53, {.vote = NONE, .relink = true}},
+        {-1, {.vote = NONE, .relink = true}}, /* The epoch is gone. */
+        {-2, {.vote = NONE, .relink = true}},
+        {INT64_MIN, {.vote = NONE, .relink = true}},
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct reply reply = {.type = REPLY_INTEGER, .integer = numbers[i].integer};
+
+        check_vote(vote_count(QUORUM_CMD_FENCE, true, &reply), numbers[i].vote);
+        check_vote(vote_count(QUORUM_CMD_RAISE, true, &reply), numbers[i].vote);
+    }
+}
+
+TEST(what_counts_and_fails_counts_nothing)
+{
+    char ok[] = "OK", wrong[] = "WRONGTYPE " WRONG_KIND, noscript[] = "NOSCRIPT No matching",
+         ahead[] = "ERR the fencing counter is days ahead of the clock";
+    struct reply reply = {.type = REPLY_STATUS, .text = ok, .text_len = 2, .integer = 7};
+
+    check_vote(vote_count(QUORUM_CMD_FENCE, true, &reply),
+               (struct vote){.vote = NONE, .relink = true});
+    reply.type = REPLY_ERROR;
+    reply.text = ahead;
+    check_vote(vote_count(QUORUM_CMD_FENCE, true, &reply), (struct vote){.vote = NONE});
+    reply.text = noscript;
+    check_vote(vote_count(QUORUM_CMD_FENCE, true, &reply),
+               (struct vote){.vote = NONE, .noscript = true});
+    check_vote(vote_count(QUORUM_CMD_RAISE, true, &reply),
+               (struct vote){.vote = NONE, .noscript = true});
+    reply.text = wrong; /* SET NX says no to a key of any type: it is the marker's. */
+    check_vote(vote_count(QUORUM_CMD_FENCE, true, &reply),
+               (struct vote){.vote = NONE, .relink = true});
+    check_vote(vote_count(QUORUM_CMD_RAISE, true, &reply), (struct vote){.vote = NO});
+}
+
+CHECK_MAIN({"numbers_are_counted", numbers_are_counted},
+           {"what_counts_and_fails_counts_nothing", what_counts_and_fails_counts_nothing},
+           {"a_marker_of_another_type_is_no_no", a_marker_of_another_type_is_no_no},
            {"replies_are_counted", replies_are_counted},
            {"a_text_may_be_missing", a_text_may_be_missing})

@@ -113,6 +113,51 @@ static void check_acquire(const struct row *row, bool in_full)
     check_same(buf, wire_script(buf, SCRIPT_ACQUIRE, in_full, &args), 8, argv, lens);
 }
 
+/* Both that count: name and marker, token, ttl or number, counter, epoch. */
+static void check_count(const struct row *row, enum script_id script, bool in_full)
+{
+    struct wire_args args = args_of(row);
+    const struct script *s = &script_all[script];
+    char counter[8];
+    const char *number = script == SCRIPT_RAISE ? "9007199254740991" : row->ttl_text;
+    const char *argv[] = {in_full ? "EVAL" : "EVALSHA",
+                          in_full ? s->text : s->sha1,
+                          "2",
+                          args.name,
+                          "redlock:master",
+                          args.token,
+                          number,
+                          counter,
+                          EPOCH};
+    size_t lens[] = {strlen(argv[0]),
+                     strlen(argv[1]),
+                     1,
+                     args.name_len,
+                     14,
+                     args.token_len,
+                     strlen(number),
+                     0,
+                     16};
+    char buf[WIRE_MAX + 1];
+
+    lens[7] =
+        (size_t)snprintf(counter, sizeof counter, "%u", wire_counter(args.name, args.name_len));
+    args.epoch = EPOCH;
+    args.counter = UINT64_C(9007199254740991);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_script(buf, script, in_full, &args), 9, argv, lens);
+}
+
+/* FNV-1a, by the test vectors of its authors (RFC 9923 has them too), and folded; a
+ * name must have its counter for ever. */
+TEST(a_name_has_its_counter)
+{
+    CHECK_UINT(wire_counter("", 0), 0x811c ^ 0x9dc5);
+    CHECK_UINT(wire_counter("a", 1), 0xe40c ^ 0x292c);
+    CHECK_UINT(wire_counter("foobar", 6), 0xbf9c ^ 0xf968);
+    CHECK_UINT(wire_counter("foobarx", 6), 0xbf9c ^ 0xf968);
+}
+
 TEST(scripts_are_formatted)
 {
     for (size_t i = 0; i < ROWS_LEN; i++) {
@@ -122,6 +167,10 @@ TEST(scripts_are_formatted)
         check_script(&rows[i], SCRIPT_EXTEND, true);
         check_acquire(&rows[i], false);
         check_acquire(&rows[i], true);
+        check_count(&rows[i], SCRIPT_FENCE, false);
+        check_count(&rows[i], SCRIPT_FENCE, true);
+        check_count(&rows[i], SCRIPT_RAISE, false);
+        check_count(&rows[i], SCRIPT_RAISE, true);
     }
 }
 
@@ -142,24 +191,26 @@ TEST(an_epoch_can_be_changed)
 TEST(looks_are_formatted)
 {
     const char *text = script_all[SCRIPT_LOOK].text;
-    const char *argv[] = {"EVAL", text,  "1", "redlock:master", ID, "1", "60000",
-                          EPOCH,  EPOCH, "15"};
-    struct wire_look look = {ID, true, true, 60000, EPOCH, EPOCH, 15};
+    const char *argv[] = {"EVAL", text,  "1",  "redlock:master",  ID, "1", "60000",
+                          EPOCH,  EPOCH, "15", "1795240480123456"};
+    struct wire_look look = {ID, true, true, 60000, EPOCH, EPOCH, 15, 1795240480123456};
     char buf[WIRE_MAX + 1];
 
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_look(buf, &look), 10, argv, NULL);
+    check_same(buf, wire_look(buf, &look), 11, argv, NULL);
     look.is_known = false;
     argv[5] = "2";
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_look(buf, &look), 10, argv, NULL);
+    check_same(buf, wire_look(buf, &look), 11, argv, NULL);
     look.keeps = false;
     look.nonce = "";
     look.masters = 0;
     argv[5] = "0";
     argv[8] = argv[9] = "";
+    look.floor = 0;
+    argv[10] = "0";
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_look(buf, &look), 10, argv, NULL);
+    check_same(buf, wire_look(buf, &look), 11, argv, NULL);
 }
 
 /* All lengths of the numbers: one below and at every power of ten. */
@@ -184,5 +235,6 @@ TEST(every_length_of_a_ttl)
 
 CHECK_MAIN({"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scripts_are_formatted},
            {"an_epoch_can_be_changed", an_epoch_can_be_changed},
+           {"a_name_has_its_counter", a_name_has_its_counter},
            {"looks_are_formatted", looks_are_formatted},
            {"every_length_of_a_ttl", every_length_of_a_ttl})

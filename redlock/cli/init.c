@@ -26,8 +26,8 @@ enum query { QUERY_EPOCH, QUERY_LOOK, QUERY_GIVE };
 struct said {
     bool answered;
     bool has_epoch;
-    uint64_t nonce;
-    char error[160]; /* "": none. */
+    struct guard_look look; /* Without one. */
+    char error[160];        /* "": none. */
 };
 
 struct init {
@@ -216,14 +216,32 @@ static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
     else if (marker.look.ready)
         said->has_epoch = true;
     else
-        said->nonce = marker.look.number;
+        said->look = marker.look;
+}
+
+/* What the guard would find, had it looked. */
+static uint64_t find_floor(const struct init *init)
+{
+    const struct guard_config config = {.masters = init->masters};
+    drift_time now = loop_now(init->rl->loop);
+    struct guard_actions actions;
+    struct guard guard;
+
+    guard_init(&guard, &config);
+    for (unsigned m = 0; m < init->masters; m++)
+        guard_on_link(&guard, m, true);
+    guard_next(&guard, now, &actions);
+    for (unsigned m = 0; m < init->masters; m++)
+        guard_on_look(&guard, m, &init->said[m].look, now);
+    return guard_floor(&guard);
 }
 
 static void ask(struct init *init, unsigned m, enum query query)
 {
     static const char get[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n";
     const struct master_info *info = master_info(init->rl->masters[m]);
-    uint64_t nonce = query == QUERY_GIVE ? init->said[m].nonce : 0;
+    uint64_t nonce = query == QUERY_GIVE ? init->said[m].look.number : 0;
+    uint64_t floor = query == QUERY_GIVE ? find_floor(init) : 0;
     char look[WIRE_MAX];
 
     init->said[m].answered = !is_linked(init, m);
@@ -232,8 +250,9 @@ static void ask(struct init *init, unsigned m, enum query query)
     else if (query == QUERY_EPOCH)
         client_query(init->rl, m, query, get, sizeof get - 1);
     else
-        client_query(init->rl, m, query, look,
-                     marker_look(look, info, init->rl->options.max_ttl_ms, nonce, init->masters));
+        client_query(
+            init->rl, m, query, look,
+            marker_look(look, info, init->rl->options.max_ttl_ms, nonce, floor, init->masters));
 }
 
 static bool all_answered(const struct init *init)
@@ -267,6 +286,16 @@ static int ask_all(struct init *init, enum query query)
         code = CLI_UNREACHABLE;
     }
     return code;
+}
+
+/* Fencing counters that were kept by masters that are said to be new. */
+static int check_floor(const struct init *init)
+{
+    if (find_floor(init) != 0)
+        return CLI_OK;
+    cli_say("the fencing counters of these masters are days ahead of their clocks: put the clocks "
+            "right, or delete the key " WIRE_MARKER " on those that are not");
+    return CLI_CHANGE;
 }
 
 /* Those that have an epoch are not new: CLI_CHANGE, after having told which. */
@@ -317,6 +346,8 @@ static int give_at_once(struct init *init)
         code = ask_all(init, QUERY_LOOK);
     if (code == CLI_OK)
         code = refuse_old(init);
+    if (code == CLI_OK)
+        code = check_floor(init);
     if (code == CLI_OK)
         code = ask_all(init, QUERY_GIVE);
     init->rl->on_query = NULL;

@@ -21,7 +21,7 @@ static void write_number(uint64_t number, char digits[WIRE_NUMBER + 1])
 }
 
 size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
-                   uint64_t nonce, unsigned masters)
+                   uint64_t nonce, uint64_t floor, unsigned masters)
 {
     char random[WIRE_NUMBER + 1], seen[WIRE_NUMBER + 1] = "";
     struct wire_look look = {
@@ -31,6 +31,7 @@ size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t 
         .random = random,
         .nonce = seen,
         .masters = masters,
+        .floor = floor,
     };
     uint64_t number;
 
@@ -41,6 +42,14 @@ size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t 
     return wire_look(buf, &look);
 }
 
+/* "warming NONCE MAX FRESH AGE ..." */
+static uint64_t read_age(const char *text)
+{
+    for (unsigned i = 0; i < 4; i++)
+        text = strchr(text, ' ') + 1; /* It has been parsed. */
+    return strtoull(text, NULL, 10);
+}
+
 bool marker_parse(const struct reply *reply, struct marker *ret_marker)
 {
     struct marker marker = {.age_ms = 0};
@@ -48,7 +57,7 @@ bool marker_parse(const struct reply *reply, struct marker *ret_marker)
     if (!standing_parse(reply, &marker.look))
         return false;
     if (!marker.look.ready)
-        marker.age_ms = strtoull(strrchr(reply->text, ' '), NULL, 10);
+        marker.age_ms = read_age(reply->text);
     *ret_marker = marker;
     return true;
 }

@@ -23,13 +23,14 @@ struct marker {
 };
 
 /*
- * Write a look; nonce: to be replaced by an epoch, or 0; masters: how many there are, 0
+ * Write a look; nonce: to be replaced by an epoch, or 0, and floor, what the fencing
+ * counters begin with then; masters: how many there are, 0
  * to leave open how many.  Returns its length.
  * Where the greeting was without the guard it is not known what the master keeps,
  * and a look may void an epoch that it has.
  */
 size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
-                   uint64_t nonce, unsigned masters);
+                   uint64_t nonce, uint64_t floor, unsigned masters);
 
 /* The answer; false: it is none. */
 bool marker_parse(const struct reply *reply, struct marker *ret_marker);

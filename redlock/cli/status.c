@@ -113,7 +113,7 @@ static void ask(struct status *status, unsigned master)
     if (status->rl->options.restart_guard)
         ask_one(status, master, QUERY_LOOK, look,
                 marker_look(look, master_info(status->rl->masters[master]),
-                            status->rl->options.max_ttl_ms, 0, 0));
+                            status->rl->options.max_ttl_ms, 0, 0, 0));
     if (status->name != NULL) {
         ask_name(status, master, QUERY_GET, "GET");
         ask_name(status, master, QUERY_PTTL, "PTTL");

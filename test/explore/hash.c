@@ -58,6 +58,7 @@ static uint64_t mix_client(uint64_t hash, const struct client *client, drift_tim
     hash = mix(hash, instants(q->deadline, q->give_up));
     hash = mix(hash, instants(q->renew_at, q->lost_at));
     hash = mix(hash, instants(q->settle_by, q->lease));
+    hash = mix(hash, client->fence.counter | (uint64_t)client->fence_after << 32);
     return mix(hash, wake_at);
 }
 
@@ -67,7 +68,8 @@ static uint64_t mix_items(uint64_t hash, const struct quorum *q, const struct it
     for (size_t i = 0; i < items_len; i++)
         hash = mix(hash, items[i].command | (uint64_t)items[i].vote << 8 |
                              (uint64_t)items[i].lease << 16 | (uint64_t)items[i].sent << 24 |
-                             since(q, items[i].round) << 32 | since(q, items[i].ask) << 48);
+                             since(q, items[i].round) << 32 | since(q, items[i].ask) << 48 |
+                             (uint64_t)items[i].counter << 56);
     return hash;
 }
 
@@ -82,13 +84,14 @@ static uint64_t mix_link(uint64_t hash, const struct client *client, const struc
 {
     const struct quorum *q = &client->q;
 
-    hash = mix(hash, since(q, q->round_of[m]) | since(q, q->ask_of[m]) << 16 |
-                         bit(q->asked, m, 32) | bit(q->yes, m, 33) | bit(q->none, m, 34) |
-                         bit(q->may_hold, m, 35) | bit(q->live, m, 36) | bit(q->owing, m, 37) |
-                         bit(q->releasing, m, 38) | bit(client->gone, m, 39) |
-                         bit(client->robbed, m, 40) | (uint64_t)link->up << 41 |
-                         (uint64_t)link->cut << 42 | (uint64_t)link->obeyed << 44 |
-                         (uint64_t)link->items_len << 48 | (uint64_t)link->ghosts_len << 52);
+    hash =
+        mix(hash, since(q, q->round_of[m]) | since(q, q->ask_of[m]) << 16 | bit(q->asked, m, 32) |
+                      bit(q->yes, m, 33) | bit(q->none, m, 34) | bit(q->may_hold, m, 35) |
+                      bit(q->live, m, 36) | bit(q->owing, m, 37) | bit(q->releasing, m, 38) |
+                      bit(client->gone, m, 39) | bit(client->robbed, m, 40) |
+                      (uint64_t)link->up << 41 | (uint64_t)link->cut << 42 |
+                      (uint64_t)link->obeyed << 44 | (uint64_t)link->items_len << 48 |
+                      (uint64_t)link->ghosts_len << 52 | (uint64_t)client->fence.behind[m] << 56);
     hash = mix_items(hash, q, link->items, link->items_len);
     return mix_items(hash, q, link->ghosts, link->ghosts_len);
 }
@@ -98,10 +101,10 @@ static uint64_t mix_master(const struct client *clients, const struct world *wor
     const struct key *key = &world->keys[m];
     uint64_t round = key->owner != 0 ? since(&clients[key->owner - 1].q, key->round) : 0;
     bool in_turn = m == world->turn && world->moved;
-    uint64_t hash =
-        mix(SALT, key->owner | (uint64_t)key->until << 8 | (uint64_t)key->late << 16 |
-                      (uint64_t)key->excused << 17 | bit(world->hanging, m, 18) |
-                      (uint64_t)(m < world->turn) << 19 | (uint64_t)in_turn << 20 | round << 32);
+    uint64_t hash = mix(SALT, key->owner | (uint64_t)key->until << 8 | (uint64_t)key->late << 16 |
+                                  (uint64_t)key->excused << 17 | bit(world->hanging, m, 18) |
+                                  (uint64_t)(m < world->turn) << 19 | (uint64_t)in_turn << 20 |
+                                  (uint64_t)world->counters[m] << 24 | round << 32);
 
     for (unsigned c = 0; c < CLIENTS; c++)
         hash = mix_link(hash, &clients[c], &world->links[c][m], m);
@@ -114,6 +117,9 @@ static void forget(struct client *client, drift_time now)
     uint32_t ask = client->q.ask;
 
     alike_forget(&client->q, now);
+    alike_forget_fence(&client->q, &client->fence);
+    if (client->q.state != QUORUM_ACQUIRING && client->q.state != QUORUM_RAISING)
+        client->fence_after = 0; /* Of the next round it will be another. */
     if (!client->begun || !quorum_is_settled(&client->q))
         return;
     memset(client, 0, sizeof *client);
@@ -147,6 +153,7 @@ uint64_t model_hash(const struct world *world)
         hash = mix(hash, masters[m]);
     memcpy(&left, world->left, sizeof world->left);
     hash = mix(hash, left);
+    hash = mix(hash, world->drawn);
     hash =
         mix(hash, world->tick | (uint64_t)world->turn << 8 |
                       (uint64_t)(world->hanging >> MASTERS) << 16 | (uint64_t)world->moved << 24);

@@ -43,6 +43,7 @@ void model_begin(const struct scenario *scenario, struct world *world)
     memset(&config, 0, sizeof config);
     config.masters = MASTERS;
     config.renew = scenario->renew;
+    config.fence = scenario->fence;
     config.lease = scenario->lease * TICK;
     config.reply_timeout = scenario->timeout * TICK;
     config.wait = scenario->wait * TICK;
@@ -57,6 +58,7 @@ void model_begin(const struct scenario *scenario, struct world *world)
             world->links[c][m].up = true;
     }
     memcpy(world->left, scenario->at_most, sizeof world->left);
+    memcpy(world->counters, scenario->counters, sizeof world->counters);
 }
 
 /* ---- Masters ---- */
@@ -101,6 +103,32 @@ static const char *obey_set(const struct scenario *scenario, struct world *world
     key->until = expiry(scenario, world, item);
     key->late = is_late(scenario, key, item);
     key->excused = false;
+    return NULL;
+}
+
+/* Grant it, and count. */
+static const char *obey_fence(const struct scenario *scenario, struct world *world, unsigned c,
+                              unsigned m, struct item *item)
+{
+    const char *wrong = obey_set(scenario, world, c, m, item);
+
+    if (item->vote == QUORUM_VOTE_YES)
+        item->counter = ++world->counters[m];
+    return wrong;
+}
+
+static const char *obey_raise(struct world *world, unsigned c, unsigned m, struct item *item)
+{
+    uint8_t *counter = &world->counters[m];
+
+    if (!is_token(&world->keys[m], c, item)) {
+        item->vote = QUORUM_VOTE_NO;
+        item->counter = 0;
+        return NULL;
+    }
+    item->vote = QUORUM_VOTE_YES;
+    *counter = item->counter > *counter ? item->counter : (uint8_t)(*counter + 1);
+    item->counter = *counter;
     return NULL;
 }
 
@@ -152,6 +180,10 @@ static const char *obey(const struct scenario *scenario, struct world *world, un
         return obey_extend(scenario, world, c, m, item);
     case QUORUM_CMD_RELEASE:
         return obey_release(scenario, world, c, m, item);
+    case QUORUM_CMD_FENCE:
+        return obey_fence(scenario, world, c, m, item);
+    case QUORUM_CMD_RAISE:
+        return obey_raise(world, c, m, item);
     }
     return NULL;
 }
@@ -171,16 +203,20 @@ static quorum_mask up_of(const struct world *world, unsigned c)
     return up;
 }
 
-static struct item item_of(const struct world *world, const struct quorum *q,
+static struct item item_of(const struct world *world, const struct client *client,
                            const struct quorum_send *send, unsigned m)
 {
+    const struct quorum *q = &client->q;
     struct item item = {
         .command = (uint8_t)send->command,
         .ask = (uint8_t)send->ask,
         .round = (uint8_t)q->round_of[m],
     };
 
-    if (send->command != QUORUM_CMD_RELEASE) {
+    if (send->command == QUORUM_CMD_RAISE) {
+        must(client->fence.counter < 32, "too much to count in this world");
+        item.counter = (uint8_t)client->fence.counter;
+    } else if (send->command != QUORUM_CMD_RELEASE) {
         item.lease = (uint8_t)(q->lease / TICK);
         item.sent = world->tick;
     }
@@ -198,7 +234,7 @@ static void note_sends(struct world *world, unsigned c, const struct quorum_acti
             if (!(act->send[i].to & 1u << m))
                 continue;
             must(link->items_len < ITEMS_MAX && q->ask < 256, "too much for this world");
-            link->items[link->items_len++] = item_of(world, q, &act->send[i], m);
+            link->items[link->items_len++] = item_of(world, &world->clients[c], &act->send[i], m);
         }
     }
 }
@@ -276,6 +312,39 @@ static const char *check_outcome(const struct scenario *scenario, const struct w
     return NULL;
 }
 
+/* The greatest token that was drawn, or 0. */
+static uint8_t latest_fence(const struct world *world)
+{
+    return world->drawn != 0 ? (uint8_t)(31 - __builtin_clz(world->drawn)) : 0;
+}
+
+static const char *check_fence(const struct scenario *scenario, struct world *world, unsigned c,
+                               const struct quorum *before)
+{
+    struct client *client = &world->clients[c];
+    bool was_asked = before->state == QUORUM_ACQUIRING || before->state == QUORUM_RAISING;
+    uint64_t token = client->fence.token;
+    uint8_t latest = latest_fence(world);
+
+    if (!scenario->fence)
+        return NULL;
+    if (client->q.round != before->round && client->q.round != 0)
+        client->fence_after = latest;
+    if (!was_asked || client->q.state != QUORUM_HELD)
+        return NULL;
+    must(token < 32, "too much to count in this world");
+    if (token == 0)
+        return "held without a fencing token";
+    if (world->drawn >> token & 1)
+        return "two holds have one fencing token";
+    if (token < client->fence_after)
+        return "a fencing token is smaller than one drawn before the lock was asked for";
+    if (!scenario->stepped && token < latest)
+        return "a fencing token is smaller than that of an earlier hold";
+    world->drawn |= UINT32_C(1) << token;
+    return NULL;
+}
+
 static const char *step(const struct scenario *scenario, struct world *world, unsigned c,
                         struct quorum_event *event, char *told, size_t told_size)
 {
@@ -289,6 +358,7 @@ static const char *step(const struct scenario *scenario, struct world *world, un
     memcpy(&before, &client->q, sizeof before); /* Padding too. */
     event->now = now_of(world);
     event->up = up_of(world, c);
+    event->fence = scenario->fence ? &client->fence : NULL;
     quorum_step(&client->q, event, &act);
     client->wake_at = act.wake_at;
     note_sends(world, c, &act);
@@ -301,6 +371,8 @@ static const char *step(const struct scenario *scenario, struct world *world, un
     wrong = check_step(client, &before, event, &act);
     if (wrong == NULL)
         wrong = check_outcome(scenario, world, c, &act);
+    if (wrong == NULL)
+        wrong = check_fence(scenario, world, c, &before);
     if (act.ended)
         client->given_back = 0;
     return wrong != NULL ? wrong : check_sends(world, c, &act);
@@ -325,6 +397,7 @@ static const char *hear(const struct scenario *scenario, struct world *world, un
         .ask = item.ask,
         .command = (enum quorum_command)item.command,
         .vote = (enum quorum_vote)item.vote,
+        .counter = item.counter,
     };
 
     link->obeyed--;
@@ -361,7 +434,7 @@ static const char *change_link(const struct scenario *scenario, struct world *wo
 
 /* ---- What must never be ---- */
 
-static const char *check_beliefs(struct world *world)
+static const char *check_beliefs(const struct scenario *scenario, struct world *world)
 {
     unsigned holders = 0;
 
@@ -377,6 +450,8 @@ static const char *check_beliefs(struct world *world)
         if (held && MASTERS - count(client->gone) < MAJORITY)
             return "held although a majority says that it is gone";
     }
+    if (scenario->stepped)
+        return NULL;
     if (holders > 1)
         return "two clients hold the lock";
     for (unsigned c = 0; c < CLIENTS; c++)
@@ -752,7 +827,7 @@ const char *model_do(const struct scenario *scenario, struct world *world, struc
                     move.kind == MOVE_TIMER;
     wrong = do_move(scenario, world, move, told, told_size);
     if (wrong == NULL)
-        wrong = check_beliefs(world);
+        wrong = check_beliefs(scenario, world);
     if (wrong == NULL)
         wrong = check_leaks(world);
     return wrong;

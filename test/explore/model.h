@@ -33,6 +33,9 @@
  * A master may answer with an error what it does not do.  It may lose all that it
  * stores, without breaking its links.
  *
+ * Where fencing tokens are drawn, each master counts the locks that it grants, from a
+ * number that the scenario says; that it does not lose.
+ *
  * All these - hangs, turns dawdled, cuts, breaks, errors, memories lost, extensions
  * by the owner - happen at most so often in a world, which the scenario says.
  *
@@ -82,6 +85,10 @@ struct scenario {
     unsigned margin;
     bool renew, releases; /* Whether clients renew, and whether they give back. */
     bool cancels;
+    bool fence;                /* A fencing token is drawn with each lock; */
+    uint8_t counters[MASTERS]; /* what the masters have counted to before. */
+    bool stepped;              /* Who loses a key has had its clock stepped: of exclusion nothing is
+                                * promised, but of fencing tokens all the same. */
     uint8_t at_most[RARE_LEN];
 };
 
@@ -90,6 +97,7 @@ struct item {
     uint8_t command, vote;
     uint8_t ask, round;
     uint8_t lease, sent; /* Ticks; of a SET or an extension. */
+    uint8_t counter;     /* What was counted to, or is to be. */
 };
 
 enum { CUT_COMMANDS = 1, CUT_ANSWERS = 2 };
@@ -113,6 +121,8 @@ struct key {
 
 struct client {
     struct quorum q; /* The real one. */
+    struct quorum_fence fence;
+    uint8_t fence_after; /* The greatest token that was drawn when the round began. */
     drift_time wake_at;
     bool begun;
     bool busy;          /* Something was asked for that has not ended. */
@@ -128,6 +138,8 @@ struct world {
     struct client clients[CLIENTS];
     struct link links[CLIENTS][MASTERS];
     struct key keys[MASTERS];
+    uint8_t counters[MASTERS];
+    uint32_t drawn; /* A bit for each fencing token. */
     uint8_t tick;
     uint8_t turn;    /* Whose it is: the masters', then the clients'. */
     uint8_t hanging; /* A bit for each of these. */

@@ -198,6 +198,9 @@ static void do_item(const struct world *w, struct master *master, struct item *i
         if (master->stored == item->token)
             master->stored = 0;
         break;
+    case QUORUM_CMD_FENCE: /* None is wanted here: see the explorer and the simulator. */
+    case QUORUM_CMD_RAISE:
+        MUST(false);
     }
 }
 
@@ -291,6 +294,9 @@ static void book_send(struct world *w, const struct quorum_send *send)
         case QUORUM_CMD_RELEASE:
             MUST(master->in_doubt);
             break;
+        case QUORUM_CMD_FENCE:
+        case QUORUM_CMD_RAISE:
+            MUST(false);
         }
         master->queue[master->queue_len++] =
             (struct item){send->ask, token, send->command, QUORUM_VOTE_NONE, w->q.lease, w->now};

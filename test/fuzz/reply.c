@@ -56,10 +56,24 @@ static void check_vote(enum quorum_command command, bool guarded, const struct r
     bool is_one = reply->type == REPLY_INTEGER && reply->integer == 1;
 
     MUST((vote.vote == QUORUM_VOTE_YES) == (is_script ? is_one : is_ok));
+    MUST(vote.counter == 0);
     if (vote.noscript || vote.relink)
         MUST(vote.vote != QUORUM_VOTE_YES);
     if (vote.noscript)
         MUST(vote.vote == QUORUM_VOTE_NONE && is_script);
+}
+
+/* Of those that count. */
+static void check_number(enum quorum_command command, const struct reply *reply)
+{
+    struct vote vote = vote_count(command, true, reply);
+    bool is_number = reply->type == REPLY_INTEGER && reply->integer > 0 &&
+                     reply->integer <= (long long)QUORUM_FENCE_MAX;
+
+    MUST((vote.vote == QUORUM_VOTE_YES) == is_number);
+    MUST(vote.counter == (is_number ? (uint64_t)reply->integer : 0));
+    if (vote.noscript || vote.relink)
+        MUST(vote.vote == QUORUM_VOTE_NONE);
 }
 
 /* Written anew, what was understood is how the text begins. */
@@ -77,6 +91,7 @@ static void check_look(const struct reply *reply)
     MUST(strncmp(reply->text, text, strlen(text)) == 0);
     p = reply->text + strlen(text);
     MUST(p[0] >= '0' && p[0] <= '9' && strtoull(p, NULL, 10) == look.max_ttl_ms);
+    MUST(look.time_us <= QUORUM_FENCE_MAX && strtoull(strrchr(p, ' '), NULL, 10) == look.time_us);
 }
 
 /* Take all whole replies; false if the reader gave up. */
@@ -96,6 +111,8 @@ static bool take_all(redisReader *reader, struct reply *reply)
             check_vote(QUORUM_CMD_EXTEND, guarded, reply);
             check_vote(QUORUM_CMD_RELEASE, guarded, reply);
         }
+        check_number(QUORUM_CMD_FENCE, reply);
+        check_number(QUORUM_CMD_RAISE, reply);
         check_look(reply);
     }
 }

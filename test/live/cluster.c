@@ -337,8 +337,8 @@ void server_season(struct server *server)
     for (int db = DATABASES - 1; db >= 0; db--) { /* The last one is where our connection stays. */
         (void)server_int(server, "SELECT %d", db);
         (void)server_int(server, "DEL redlock:master");
-        (void)server_int(server, "HSET redlock:master id %s epoch %016x max 1", run_id,
-                         server->port);
+        (void)server_int(server, "HSET redlock:master id %s epoch %016x max 1 floor 1 high 1",
+                         run_id, server->port);
     }
 }
 

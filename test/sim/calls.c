@@ -248,6 +248,14 @@ static drift_span validity(uint32_t ttl_ms)
     return drift_deadline(0, ttl_ms * DRIFT_MS, &bound);
 }
 
+/* By other dice, so that what else happens does not depend on it. */
+static bool draw_fence(const struct lease_rec *rec)
+{
+    uint64_t dice = (world.seed + rec->number + 1) * UINT64_C(0x9fb21c651e98df25);
+
+    return (dice >> 40 & 15) < world.plan.fenced;
+}
+
 static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opts)
 {
     drift_span whole;
@@ -260,6 +268,7 @@ static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opt
         opts->max_hold_ms = (uint32_t)dice_magnitude(1, 3 * world.plan.ttl_max_ms);
     if (dice_chance(300) && whole > 2 * DRIFT_MS)
         opts->lost_margin_ms = (uint32_t)dice_range(1, (whole - 1) / DRIFT_MS);
+    opts->fence = rec->is_fenced = draw_fence(rec);
     if (dice_chance(850)) {
         opts->lost = on_lost;
         opts->lost_arg = rec;
@@ -329,6 +338,8 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
         set_probe(rec, &opts);
     note_options(rec, &opts);
     op->span += (opts.wait_ms + world.plan.reply_timeout_ms) * DRIFT_MS;
+    if (rec->is_fenced)
+        op->span += world.plan.reply_timeout_ms * DRIFT_MS; /* The second round trip. */
     if (opts.wait_ms == UINT32_MAX)
         op->span = SIM_NEVER;
     world_note("lock: client, lease, ttl", process->number, rec->number, opts.ttl_ms);

@@ -30,11 +30,11 @@ struct claim {
     quorum_mask may_store;
     quorum_mask errors; /* Answered the release with one. */
     struct conn *told[SIM_SERVERS_MAX];
-    uint32_t release_ask[SIM_SERVERS_MAX], extend_ask[SIM_SERVERS_MAX];
+    uint32_t release_ask[SIM_SERVERS_MAX], extend_ask[SIM_SERVERS_MAX], raise_ask[SIM_SERVERS_MAX];
     uint64_t runs_out; /* On the client's clock. */
 };
 
-static const char *const names[] = {"SET", "EXTEND", "RELEASE"};
+static const char *const names[] = {"SET", "EXTEND", "RELEASE", "FENCE", "RAISE"};
 
 /* ---- Commands ---- */
 
@@ -118,16 +118,19 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct maste
               oracle_token(command.argv[at.token], command.lens[at.token]));
     if (command.len != len)
         world_fail("wire", "more than one command");
-    if (ask->command == QUORUM_CMD_SET) {
+    if (ask->command == QUORUM_CMD_SET || ask->command == QUORUM_CMD_FENCE) {
         on_set(process, master, ask, &command);
         return;
     }
-    claim = find_token(process, ask->serial, oracle_token(command.argv[4], command.lens[4]));
+    claim = find_token(process, ask->serial,
+                       oracle_token(command.argv[at.token], command.lens[at.token]));
     if (claim == NULL)
         return; /* Adopted, or over. */
     if (ask->command == QUORUM_CMD_RELEASE) {
         claim->told[master] = link_conn(process->rl->masters[master]);
         claim->release_ask[master] = ask->ask;
+    } else if (ask->command == QUORUM_CMD_RAISE) {
+        claim->raise_ask[master] = ask->ask;
     } else if (claim->extend_ask[master] != ask->ask) { /* Not sent again, in full. */
         claim->extend_ask[master] = ask->ask;
         lasts(process, claim, number_of(&command, 5));
@@ -146,6 +149,8 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
         claim->errors |= answer->type == REPLY_ERROR ? bit : 0;
     } else if (ask->command == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->ask && no) {
         claim->may_store &= (quorum_mask)~bit;
+    } else if (ask->command == QUORUM_CMD_RAISE && claim->raise_ask[master] == ask->ask && no) {
+        claim->may_store &= (quorum_mask)~bit;
     }
 }
 
@@ -154,7 +159,7 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
 {
     struct claim *claim;
     bool yes =
-        answer->type == REPLY_STATUS || (answer->type == REPLY_INTEGER && answer->integer == 1);
+        answer->type == REPLY_STATUS || (answer->type == REPLY_INTEGER && answer->integer > 0);
 
     if (ask->command == MASTER_LOOK) {
         world_say("    client %u looks at master %u: %s", process->number, master, answer->text);
@@ -162,7 +167,7 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
     }
     world_say("    client %u hears of master %u: %s %u, lease %u: %s %lld", process->number, master,
               names[ask->command], ask->ask, ask->serial, answer->text, answer->integer);
-    if (ask->command != QUORUM_CMD_SET) {
+    if (ask->command != QUORUM_CMD_SET && ask->command != QUORUM_CMD_FENCE) {
         for (claim = process->claims; claim != NULL; claim = claim->next)
             if (claim->serial == ask->serial)
                 on_script_answer(claim, master, ask, answer);

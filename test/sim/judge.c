@@ -65,6 +65,7 @@ void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round)
         world_fail("pace", "client %u begins a round %.3f ms after the one before", process->number,
                    (double)(now - rec->round_at) / 1e6);
     rec->round = round;
+    rec->round_sent = process_now(process);
     rec->round_at = clock_at(&process->clock, world.now);
     rec->heard_no = false;
 }

@@ -13,7 +13,10 @@
  *              when it has lasted for as long as it may;
  *  release     a command deletes no key but the one whose token it names, and
  *              none that is believed in;
- *  token       no token belongs to two rounds.
+ *  token       no token belongs to two rounds;
+ *  fencing     no two holds of a resource have one fencing token, and it is greater
+ *              than those of all locks that were granted before its round began, and
+ *              of all earlier holds.
  *
  * Who adopts a token that its owner has given up may believe what he likes:
  * the owner goes on releasing it.
@@ -39,6 +42,16 @@ static uint32_t table_run[TABLE_LEN]; /* The run that an entry is of. */
 static uint32_t run;
 static unsigned strangers;
 
+/* Fencing tokens of this run. */
+struct drawn {
+    uint64_t fence;
+    sim_time at;
+    unsigned resource, process;
+};
+#define FENCES_MAX 4096
+static struct drawn fences[FENCES_MAX];
+static unsigned fences_len;
+
 /* Of the command that is being executed. */
 static struct key key_before;
 static unsigned resource_before;
@@ -48,6 +61,7 @@ void oracle_reset(void)
     run++;
     tokens_len = 0;
     strangers = 0;
+    fences_len = 0;
 }
 
 /* ---- Tokens ---- */
@@ -237,6 +251,37 @@ static void check_growth(const struct lease_rec *rec, uint64_t deadline)
                    (double)rec->hold_max / 1e6);
 }
 
+static void check_fence(const struct lease_rec *rec)
+{
+    uint64_t fence = redlock_fence(rec->lease);
+    sim_time now = process_now(rec->process);
+
+    if (!rec->is_fenced || rec->state == REC_ADOPTED) {
+        if (fence != 0)
+            world_fail("fencing", "a fencing token that nobody asked for");
+        return;
+    }
+    tally.checks++;
+    if (fence == 0)
+        world_fail("fencing", "client %u holds resource %u without a fencing token",
+                   rec->process->number, rec->resource);
+    for (unsigned i = 0; i < fences_len; i++) {
+        if (fences[i].resource != rec->resource)
+            continue;
+        if (fences[i].fence == fence)
+            world_fail("fencing", "client %u has the fencing token %llu, which client %u had",
+                       rec->process->number, (unsigned long long)fence, fences[i].process);
+        if (fences[i].fence > fence &&
+            (fences[i].at < rec->round_sent || (world.plan.exclusive && fences[i].at < now)))
+            world_fail("fencing",
+                       "client %u has the fencing token %llu, and before it client %u had %llu",
+                       rec->process->number, (unsigned long long)fence, fences[i].process,
+                       (unsigned long long)fences[i].fence);
+    }
+    if (fences_len < FENCES_MAX)
+        fences[fences_len++] = (struct drawn){fence, now, rec->resource, rec->process->number};
+}
+
 static void on_belief(struct lease_rec *rec, uint64_t deadline)
 {
     const char *token = redlock_token(rec->lease);
@@ -246,6 +291,8 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
     check_growth(rec, deadline);
     if (rec->deadline == 0) {
         tally.grants++;
+        if (!rec->is_stale)
+            check_fence(rec);
         world_note("believes: client, resource, lease", rec->process->number, rec->resource,
                    rec->number);
     } else {
@@ -319,7 +366,7 @@ void oracle_after(struct conn *conn, const struct command *command, const struct
     const struct server *server = conn->server;
     const struct key *key = store_key(conn->server, resource_before);
     const struct parts at = store_parts(command);
-    bool is_set = at.command == QUORUM_CMD_SET;
+    bool is_set = at.command == QUORUM_CMD_SET || at.command == QUORUM_CMD_FENCE;
     int named = oracle_token(command->argv[at.token], command->lens[at.token]);
     bool is_same = key != NULL && key->token == key_before.token;
 

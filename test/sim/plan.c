@@ -97,7 +97,17 @@ static void draw_guard(struct plan *plan)
     plan->exclusive = keep != all || plan->may_forget != all;
     plan->keep = keep;
     plan->seasoned = (dice >> 25 & 3) != 0;
+    plan->fenced = (unsigned)(dice >> 50 & 1) * (unsigned)(dice >> 51 & 15);
+    plan->one_counter = (dice >> 55 & 3) == 0;
     plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
+}
+
+/* In step, or near it, or one that was repaired lately. */
+static uint64_t floor_of(const struct plan *plan, unsigned server)
+{
+    static const uint64_t steps[] = {0, 0, 1, UINT64_C(1000000000)};
+
+    return 1000 + server * steps[plan->modest & 3];
 }
 
 static void draw_markers(const struct plan *plan)
@@ -108,7 +118,11 @@ static void draw_markers(const struct plan *plan)
     for (unsigned i = 0; i < plan->servers; i++) {
         world.servers[i].keeps = plan->keep >> i & 1;
         if (plan->seasoned)
-            world.servers[i].marker = (struct marker){.exists = true, .epoch = i + 1};
+            world.servers[i].marker = (struct marker){.exists = true,
+                                                      .epoch = i + 1,
+                                                      .floor = floor_of(plan, i),
+                                                      .high = floor_of(plan, i)};
+        world.servers[i].saved = world.servers[i].marker;
     }
 }
 

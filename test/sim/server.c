@@ -90,6 +90,10 @@ static void forget_some(struct server *server)
     for (unsigned r = 0; r < world.plan.resources; r++)
         if (dice_chance(500))
             server->keys[r].exists = false;
+    if (server->marker.exists && server->saved.exists && world.plan.fenced > 0) {
+        world_fault(FAULT_OLD_COUNTERS);
+        server->marker = server->saved;
+    }
 }
 
 /* What is in its sockets is lost. */

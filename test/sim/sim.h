@@ -80,6 +80,8 @@ bool memory_has_failed(void);
     X(FLUSHALL, "FLUSHALL that deleted a key")                                    \
     X(AMNESIA, "memory that was lost, and found out by its marker")               \
     X(EPOCH, "lock refused for want of its epoch")                                \
+    X(OLD_COUNTERS, "counters that went back, in a crash")                        \
+    X(RAISED, "counters that were out of step")                                   \
     X(SCRIPT_FLUSH, "script that was gone when it was asked for")                 \
     X(REFUSED, "connection refused")                                              \
     X(CONNECT_TIMEOUT, "timeout while connecting")                                \
@@ -153,8 +155,9 @@ struct key {
 /* Of a master, for the restart guard: see redlock/guard.h. */
 struct marker {
     bool exists, fresh;
-    unsigned run;                                /* Of the server that wrote it. */
-    uint64_t epoch, nonce, max_ttl_ms, since_ms; /* 0: none. */
+    unsigned run;                                      /* Of the server that wrote it. */
+    uint64_t epoch, nonce, max_ttl_ms, since_ms;       /* 0: none. */
+    uint64_t floor, high, counters[SIM_RESOURCES_MAX]; /* Of fencing; 0: none. */
 };
 
 enum server_mood { MOOD_FINE, MOOD_OOM, MOOD_MISCONF, MOOD_READONLY, MOOD_LOADING };
@@ -168,7 +171,7 @@ struct server {
     enum server_mood mood;
     bool has_script[SCRIPT_LEN];
     struct key keys[SIM_RESOURCES_MAX];
-    struct marker marker;
+    struct marker marker, saved; /* saved: as it was some time ago. */
     bool keeps;    /* Whatever it has answered for survives a crash, and it says so. */
     unsigned runs; /* How often it was started. */
     struct conn *conns;
@@ -223,6 +226,8 @@ struct plan {
     bool enabled[FAULT_LEN];
     bool guarded;           /* All clients use the restart guard: */
     bool seasoned;          /* the masters have been there for long, */
+    unsigned fenced;        /* so many of 16 locks draw a fencing token, */
+    bool one_counter;       /* and all resources have the same counter; */
     quorum_mask keep;       /* and these keep all that they are told; */
     unsigned modest;        /* these processes ask for no long leases. */
     bool exclusive;         /* Mutual exclusion is promised. */
@@ -391,7 +396,7 @@ sim_time store_key_end(const struct server *server, const struct key *key);
 void store_check_scripts(void);
 
 /* One command, parsed. */
-#define COMMAND_ARGS_MAX 10
+#define COMMAND_ARGS_MAX 11
 struct command {
     unsigned argc;
     const char *argv[COMMAND_ARGS_MAX];
@@ -475,15 +480,17 @@ struct lease_rec {
     bool lost_told;
     unsigned silent_turns; /* Since it was lost, and nobody said so. */
     /* The oracle's: */
-    int token;          /* Of the latest belief; -1: none. */
-    uint64_t deadline;  /* On the client's clock: of the belief; 0: none. */
-    uint64_t over;      /* The deadline of a belief that ended unasked. */
-    sim_time published; /* When it began, or grew. */
-    uint64_t asked;     /* On the client's clock: when the lock was asked for. */
-    uint64_t granted;   /* Likewise, when it was seen to be held first. */
-    uint32_t round;     /* The latest, */
-    uint64_t round_at;  /* when it began, */
-    bool heard_no;      /* and a master has said no in it. */
+    int token;           /* Of the latest belief; -1: none. */
+    uint64_t deadline;   /* On the client's clock: of the belief; 0: none. */
+    uint64_t over;       /* The deadline of a belief that ended unasked. */
+    sim_time published;  /* When it began, or grew. */
+    uint64_t asked;      /* On the client's clock: when the lock was asked for. */
+    uint64_t granted;    /* Likewise, when it was seen to be held first. */
+    bool is_fenced;      /* It is to have a fencing token. */
+    sim_time round_sent; /* When the latest round was asked for. */
+    uint32_t round;      /* The latest, */
+    uint64_t round_at;   /* when it began, */
+    bool heard_no;       /* and a master has said no in it. */
 };
 
 enum op_kind { OP_LOCK, OP_EXTEND, OP_UNLOCK };

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS_MAX_DIGITS 10
+#define MAX_DIGITS 16 /* 2^53 has so many. */
 
 static const struct answer ok = {REPLY_STATUS, 0, "OK"};
 static const struct answer nil = {REPLY_NIL, 0, ""};
@@ -43,14 +43,18 @@ static const char *const acquire_model =
     "if redis.call('hget',KEYS[2],'epoch')~=ARGV[3] then return -1 end "
     "if redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return 1 end "
     "return 0";
-/* It is long; so by its SHA-1, which test-script checks. */
-static const char *const look_model = "08538185712ba7bea2b502d182c5a10079f8f420";
+/* These are long; so by their SHA-1s, which test-script checks. */
+static const char *const fence_model = "efb3d50e7a77ac2dba94be9e97373e70f9e02d9d";
+static const char *const raise_model = "05b30719eac7456ca73afed6346dadce724dc17b";
+static const char *const look_model = "f2a52eb0dbabdc4433d1605de503a4825784fb59";
 
 void store_check_scripts(void)
 {
     if (strcmp(script_all[SCRIPT_RELEASE].text, release_model) != 0 ||
         strcmp(script_all[SCRIPT_EXTEND].text, extend_model) != 0 ||
         strcmp(script_all[SCRIPT_ACQUIRE].text, acquire_model) != 0 ||
+        strcmp(script_all[SCRIPT_FENCE].sha1, fence_model) != 0 ||
+        strcmp(script_all[SCRIPT_RAISE].sha1, raise_model) != 0 ||
         strcmp(script_all[SCRIPT_LOOK].sha1, look_model) != 0)
         world_fail("simulator", "a script has changed: change its model in store.c as well");
 }
@@ -93,6 +97,18 @@ void store_parse(const char *bytes, size_t len, struct command *ret_command)
     ret_command->len = (size_t)(p - bytes);
 }
 
+static bool is_arg(const struct command *command, unsigned i, const char *text)
+{
+    return i < command->argc && command->lens[i] == strlen(text) &&
+           memcmp(command->argv[i], text, command->lens[i]) == 0;
+}
+
+static bool is_script(const struct command *command, enum script_id script)
+{
+    return is_arg(command, 1, script_all[script].sha1) ||
+           is_arg(command, 1, script_all[script].text);
+}
+
 struct parts store_parts(const struct command *command)
 {
     switch (command->argc) {
@@ -104,17 +120,15 @@ struct parts store_parts(const struct command *command)
         return (struct parts){false, QUORUM_CMD_EXTEND, 3, 4, 5};
     case 8:
         return (struct parts){false, QUORUM_CMD_SET, 3, 5, 6};
-    case 10:
+    case 9:
+        if (is_script(command, SCRIPT_RAISE))
+            return (struct parts){false, QUORUM_CMD_RAISE, 3, 5, 0};
+        return (struct parts){false, QUORUM_CMD_FENCE, 3, 5, 6};
+    case 11:
         return (struct parts){.is_look = true};
     default:
         world_fail("wire", "a command of %u arguments", command->argc);
     }
-}
-
-static bool is_arg(const struct command *command, unsigned i, const char *text)
-{
-    return i < command->argc && command->lens[i] == strlen(text) &&
-           memcmp(command->argv[i], text, command->lens[i]) == 0;
 }
 
 /* Resources are named "r0", "r1", ... */
@@ -132,17 +146,24 @@ static int token_arg(const struct command *command, unsigned i)
     return oracle_token(command->argv[i], command->lens[i]);
 }
 
-static uint64_t ms_arg(const struct command *command, unsigned i)
+static uint64_t number_arg(const struct command *command, unsigned i)
 {
-    uint64_t ms = 0;
+    uint64_t number = 0;
 
-    if (command->lens[i] == 0 || command->lens[i] > MS_MAX_DIGITS)
-        world_fail("wire", "a ttl of %zu digits", command->lens[i]);
+    if (command->lens[i] == 0 || command->lens[i] > MAX_DIGITS)
+        world_fail("wire", "a number of %zu digits", command->lens[i]);
     for (size_t at = 0; at < command->lens[i]; at++) {
         if (command->argv[i][at] < '0' || command->argv[i][at] > '9')
-            world_fail("wire", "a ttl that is no number");
-        ms = ms * 10 + (uint64_t)(command->argv[i][at] - '0');
+            world_fail("wire", "a number that is none");
+        number = number * 10 + (uint64_t)(command->argv[i][at] - '0');
     }
+    return number;
+}
+
+static uint64_t ms_arg(const struct command *command, unsigned i)
+{
+    uint64_t ms = number_arg(command, i);
+
     if (ms == 0)
         world_fail("wire", "a ttl of 0");
     return ms;
@@ -265,19 +286,84 @@ static struct answer do_acquire(struct server *server, const struct command *com
     return no_epoch;
 }
 
+/* The counter of a name. */
+static uint64_t *counter_arg(struct server *server, const struct command *command)
+{
+    unsigned resource = resource_arg(command, 3);
+    char digits[8];
+
+    (void)snprintf(digits, sizeof digits, "%u", wire_counter(command->argv[3], command->lens[3]));
+    if (!is_arg(command, 7, digits))
+        world_fail("wire", "the counter of another name");
+    return &server->marker.counters[world.plan.one_counter ? 0 : resource];
+}
+
+#define AHEAD_US (UINT64_C(1) << 40)
+
+/* EVALSHA or EVAL, script, 2, name, marker, token, ttl or number, counter, epoch */
+static struct answer do_count(struct server *server, const struct command *command,
+                              enum script_id script)
+{
+    static const struct answer no_epoch = {REPLY_INTEGER, -1, ""};
+    static const struct answer ahead = {REPLY_ERROR, 0,
+                                        "ERR the fencing counter is days ahead of the clock"};
+    struct marker *marker = &server->marker;
+    uint64_t *counter = counter_arg(server, command);
+    uint64_t number = (*counter != 0 ? *counter : marker->floor) + 1;
+    const struct key *key = store_key(server, resource_arg(command, 3));
+    const struct answer *refusal;
+
+    if (command->argc != 9 || !is_arg(command, 2, "2") || !is_marker(command, 4))
+        world_fail("wire", "a script with other arguments");
+    server->has_script[script] = true;
+    if (!marker->exists || marker->epoch != hex_arg(command, 8) || marker->floor == 0) {
+        world_fault(FAULT_EPOCH);
+        return no_epoch;
+    }
+    if (script == SCRIPT_RAISE) {
+        uint64_t wanted = number_arg(command, 6);
+
+        if (key != NULL && key->wrong_type)
+            return wrong_type;
+        if (key == NULL || key->token != token_arg(command, 5))
+            return zero;
+        number = number > wanted ? number : wanted;
+    }
+    if (number > wall_ms(server) * 1000 + AHEAD_US)
+        return ahead;
+    if (script == SCRIPT_FENCE) {
+        const struct answer set = do_set(server, command, true);
+
+        if (set.type != REPLY_INTEGER || set.integer != 1)
+            return set;
+    } else {
+        refusal = mood_answer(server, true, true);
+        if (refusal != NULL)
+            return *refusal;
+        world_fault(FAULT_RAISED);
+    }
+    *counter = number;
+    marker->high = number > marker->high ? number : marker->high;
+    if (number % 16 == 0)
+        server->saved = *marker;
+    return (struct answer){REPLY_INTEGER, (long long)number, ""};
+}
+
 static struct answer describe(const struct server *server, const struct marker *marker)
 {
-    const size_t room = 96;
+    const size_t room = 160;
     char *text = memory_take(room);
     unsigned long long age_ms = wall_ms(server) - marker->since_ms;
+    unsigned long long high = marker->high, now_us = wall_ms(server) * 1000;
 
     if (marker->epoch != 0)
-        (void)snprintf(text, room, "ready %016llx %llu", (unsigned long long)marker->epoch,
-                       (unsigned long long)marker->max_ttl_ms);
+        (void)snprintf(text, room, "ready %016llx %llu %llu %llu",
+                       (unsigned long long)marker->epoch, (unsigned long long)marker->max_ttl_ms,
+                       high, now_us);
     else
-        (void)snprintf(text, room, "warming %016llx %llu %d %llu",
+        (void)snprintf(text, room, "warming %016llx %llu %d %llu %llu %llu",
                        (unsigned long long)marker->nonce, (unsigned long long)marker->max_ttl_ms,
-                       marker->fresh, age_ms);
+                       marker->fresh, age_ms, high, now_us);
     return (struct answer){REPLY_TEXT, 0, text};
 }
 
@@ -292,13 +378,14 @@ static unsigned run_arg(const struct command *command, unsigned i)
     return (unsigned)strtoul(digits, NULL, 16);
 }
 
-/* EVAL, script, 1, marker, id, keeps, max ttl, random, nonce or "", masters */
+/* EVAL, script, 1, marker, id, keeps, max ttl, random, nonce or "", masters, floor */
 static struct answer do_look(struct server *server, const struct command *command)
 {
     const struct marker before = server->marker;
     struct marker after = before.exists ? before : (struct marker){.exists = true};
     bool keeps = !is_arg(command, 5, "0");
     uint64_t max_ttl_ms = ms_arg(command, 6), random = hex_arg(command, 7);
+    uint64_t floor = number_arg(command, 10);
     const struct answer *refusal;
 
     if (!is_arg(command, 2, "1") || !is_marker(command, 3))
@@ -306,9 +393,13 @@ static struct answer do_look(struct server *server, const struct command *comman
     after.run = run_arg(command, 4);
     if (before.exists && before.run != after.run && !keeps)
         after.epoch = after.nonce = 0;
+    if (after.floor == 0)
+        after.epoch = 0;
     if (after.epoch == 0 && after.nonce != 0 && command->lens[8] > 0 &&
         hex_arg(command, 8) == after.nonce) {
         after.epoch = random;
+        memset(after.counters, 0, sizeof after.counters);
+        after.floor = after.high = floor > after.high ? floor : after.high;
     } else if (after.epoch == 0 && after.nonce == 0) {
         after.nonce = random;
         after.since_ms = wall_ms(server);
@@ -404,6 +495,8 @@ static struct answer execute(struct server *server, const struct command *comman
         }
         if ((by_name || by_text) && i == SCRIPT_ACQUIRE)
             return do_acquire(server, command);
+        if ((by_name || by_text) && (i == SCRIPT_FENCE || i == SCRIPT_RAISE))
+            return do_count(server, command, (enum script_id)i);
         if ((by_name || by_text) && i == SCRIPT_LOOK)
             return do_look(server, command);
         if (by_name || by_text)

@@ -35,7 +35,9 @@ static char home[sizeof dir + 16]; /* The server's, which goes away. */
 static pid_t pid;
 static struct server model;
 static bool has_script[SCRIPT_LEN]; /* The model's, after the command. */
-static uint64_t compared, uncertain, errors, yes;
+static uint64_t compared, uncertain, errors, yes, raised;
+
+#define EPOCH "0123456789abcdef"
 
 static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
@@ -137,7 +139,8 @@ static uint64_t time_us(void)
 
 /* ---- The model ---- */
 
-static struct key execute(const char *bytes, size_t len, uint64_t now_us, struct answer *ret_answer)
+static struct key execute(const char *bytes, size_t len, uint64_t now_us, struct answer *ret_answer,
+                          struct marker *ret_marker)
 {
     struct server copy = model;
     struct command command;
@@ -151,6 +154,7 @@ static struct key execute(const char *bytes, size_t len, uint64_t now_us, struct
         die("the model takes %zu bytes of %zu", taken, len);
     (void)store_key(&copy, 0);
     memcpy(has_script, copy.has_script, sizeof has_script);
+    *ret_marker = copy.marker;
     return copy.keys[0];
 }
 
@@ -187,13 +191,30 @@ static size_t draw_command(char *buf)
 {
     const char *token = token_text((unsigned)dice_below(TOKENS));
     struct wire_args args = {
-        "r0", 2, token, strlen(token), (uint32_t)(dice_chance(950) ? dice_range(1, 3) : 60000),
-        NULL};
+        .name = "r0",
+        .name_len = 2,
+        .token = token,
+        .token_len = strlen(token),
+        .ttl_ms = (uint32_t)(dice_chance(950) ? dice_range(1, 3) : 60000),
+        .epoch = dice_chance(950) ? EPOCH : "000000000000000a",
+        .counter = model.marker.high + dice_below(5) - dice_below(2),
+    };
     unsigned dice = (unsigned)dice_below(100);
 
-    if (dice < 40)
+    if (dice < 20)
         return wire_set(buf, &args);
-    return wire_script(buf, dice < 70 ? SCRIPT_RELEASE : SCRIPT_EXTEND, dice_chance(300), &args);
+    if (dice < 60)
+        return wire_script(buf, dice < 40 ? SCRIPT_FENCE : SCRIPT_RAISE, dice_chance(300), &args);
+    return wire_script(buf, dice < 80 ? SCRIPT_RELEASE : SCRIPT_EXTEND, dice_chance(300), &args);
+}
+
+/* Its fencing counter and the greatest of all. */
+static bool is_same_marker(const struct marker *marker, const redisReply *counts)
+{
+    const char *counter = counts->element[0]->str, *high = counts->element[1]->str;
+
+    return strtoull(counter != NULL ? counter : "0", NULL, 10) == marker->counters[0] &&
+           strtoull(high, NULL, 10) == marker->high;
 }
 
 /* The key as it is: text NULL, none; "" it is no string. */
@@ -221,9 +242,13 @@ static bool is_same_key(const struct key *a, const struct key *b)
 }
 
 /* Adopt what the server has, so that both go on from the same. */
-static void follow(const redisReply *get, const redisReply *end)
+static void follow(const redisReply *get, const redisReply *end, const redisReply *counts)
 {
     struct key *key = &model.keys[0];
+
+    if (counts->element[0]->str != NULL)
+        model.marker.counters[0] = strtoull(counts->element[0]->str, NULL, 10);
+    model.marker.high = strtoull(counts->element[1]->str, NULL, 10);
 
     key->exists = get->type != REDIS_REPLY_NIL;
     key->wrong_type = get->type == REDIS_REPLY_ERROR;
@@ -237,13 +262,14 @@ static void follow(const redisReply *get, const redisReply *end)
 /* One command, what is there after it, and the time on both sides. */
 struct exchange {
     uint64_t before_us, after_us;
-    redisReply *answer, *get, *end;
+    redisReply *answer, *get, *end, *counts;
 };
 
 static void append_questions(void)
 {
     (void)redisAppendCommand(redis, "GET r0");
     (void)redisAppendCommand(redis, "PEXPIRETIME r0");
+    (void)redisAppendCommand(redis, "HMGET " WIRE_MARKER " %u high", wire_counter("r0", 2));
 }
 
 static struct exchange ask(const char *bytes, size_t len)
@@ -258,6 +284,7 @@ static struct exchange ask(const char *bytes, size_t len)
     exchange.answer = reply();
     exchange.get = reply();
     exchange.end = reply();
+    exchange.counts = reply();
     exchange.after_us = time_us();
     return exchange;
 }
@@ -285,22 +312,28 @@ static void compare(void)
     size_t len = draw_command(buf);
     struct exchange x = ask(buf, len);
     struct answer early_answer, late_answer;
-    struct key early = execute(buf, len, x.before_us, &early_answer);
-    struct key late = execute(buf, len, x.after_us, &late_answer);
+    struct marker early_marker, late_marker;
+    struct key early = execute(buf, len, x.before_us, &early_answer, &early_marker);
+    struct key late = execute(buf, len, x.after_us, &late_answer, &late_marker);
 
     if (!is_same_answer(x.answer, &early_answer) && !is_same_answer(x.answer, &late_answer))
         die("%.*s: the server says %d %s %lld, the model %d %s %lld", (int)len, buf, x.answer->type,
             x.answer->str != NULL ? x.answer->str : "", x.answer->integer, (int)early_answer.type,
             early_answer.text, early_answer.integer);
+    if (!is_same_marker(&early_marker, x.counts) && !is_same_marker(&late_marker, x.counts))
+        die("%.*s: the server has counted to %s, the model to %llu", (int)len, buf,
+            x.counts->element[0]->str, (unsigned long long)early_marker.counters[0]);
     if (is_certain(&x, &early, &late))
         compare_key(&early, text_of(x.get), (uint64_t)x.end->integer, early.end_ms, late.end_ms);
     else
         uncertain++;
     compared++;
     errors += x.answer->type == REDIS_REPLY_ERROR;
-    yes += x.answer->type == REDIS_REPLY_STATUS || x.answer->integer == 1;
+    yes += x.answer->type == REDIS_REPLY_STATUS || x.answer->integer >= 1;
+    raised += strstr(buf, script_all[SCRIPT_RAISE].sha1) != NULL && x.answer->integer >= 1;
     memcpy(model.has_script, has_script, sizeof has_script);
-    follow(x.get, x.end);
+    follow(x.get, x.end, x.counts);
+    freeReplyObject(x.counts);
     freeReplyObject(x.answer);
     freeReplyObject(x.get);
     freeReplyObject(x.end);
@@ -331,14 +364,16 @@ static void spoil_save(void)
 /* A list where a lock should be, for a while. */
 static void plant_list(void)
 {
-    redisReply *get, *end;
+    redisReply *get, *end, *counts;
 
     run("EVAL %s 0",
         "redis.call('del','r0') redis.call('rpush','r0','x') redis.call('pexpire','r0',2)");
     append_questions();
     get = reply();
     end = reply();
-    follow(get, end);
+    counts = reply();
+    follow(get, end, counts);
+    freeReplyObject(counts);
     freeReplyObject(get);
     freeReplyObject(end);
 }
@@ -391,6 +426,13 @@ int main(int argc, char **argv)
     start();
     spoil_save();
     cheer_up();
+    /* A number of as many digits as they have, which Lua would round if it could. */
+    run("HSET " WIRE_MARKER " epoch " EPOCH " floor %s high %s", "1750000000123456",
+        "1750000000123456");
+    model.marker = (struct marker){.exists = true,
+                                   .epoch = UINT64_C(0x0123456789abcdef),
+                                   .floor = UINT64_C(1750000000123456),
+                                   .high = UINT64_C(1750000000123456)};
     for (unsigned long i = 0; i < count; i++) {
         if (dice_chance(model.mood == MOOD_FINE ? 20 : 100))
             disturb();
@@ -399,7 +441,8 @@ int main(int argc, char **argv)
     printf("%llu commands, %llu yes, %llu errors; %llu keys ended meanwhile\n",
            (unsigned long long)compared, (unsigned long long)yes, (unsigned long long)errors,
            (unsigned long long)uncertain);
-    if (count >= COUNT_DEFAULT && (yes < count / 10 || errors < count / 100))
+    if (count >= COUNT_DEFAULT &&
+        (yes < count / 10 || errors < count / 100 || raised < count / 100))
         die("too little has happened");
     printf("1 passed, 0 failed\n");
     return 0;

@@ -1,0 +1,444 @@
+/*
+ * test-live-fence.c - fencing tokens from real masters: in step, out of step, and
+ * when counters were lost.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+#include "redlock/script.h"
+#include "redlock/wire.h"
+
+#define SHORT_MS 800 /* Longest leases, which are waited for. */
+#define NAME "x"
+
+static struct cluster three, five, durable_three;
+
+static void set_max_ttl(struct redlock_options *opts)
+{
+    opts->max_ttl_ms = SHORT_MS;
+}
+
+static void open_short(struct pilot *pilot, enum pilot_kind kind, const struct cluster *cluster)
+{
+    CHECK_INT(pilot_try_open(pilot, kind, cluster_masters(cluster), set_max_ttl), REDLOCK_OK);
+}
+
+static int lock_for(struct pilot *pilot, const char *name, uint32_t wait_ms,
+                    struct redlock_lease **ret_lease)
+{
+    struct redlock_lock_options opts;
+
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = SHORT_MS;
+    opts.wait_ms = wait_ms;
+    opts.fence = true;
+    return pilot_lock(pilot, name, &opts, ret_lease);
+}
+
+/* Let it have the scripts: the first who asks for a token has to send them in full, and
+ * whoever is slow to say so has no part in that lock. */
+static void load(struct cluster *cluster)
+{
+    for (unsigned i = 0; i < cluster->len; i++) {
+        (void)server_text(&cluster->server[i], "SCRIPT LOAD %s", script_all[SCRIPT_FENCE].text);
+        (void)server_text(&cluster->server[i], "SCRIPT LOAD %s", script_all[SCRIPT_RAISE].text);
+    }
+}
+
+/* Lock, note the token, unlock. */
+static uint64_t draw(struct pilot *pilot, const char *name)
+{
+    struct redlock_lease *lease;
+    uint64_t token;
+
+    CHECK_INT(lock_for(pilot, name, 60000, &lease), REDLOCK_OK);
+    token = redlock_fence(lease);
+    CHECK(token > 0 && token < UINT64_C(1) << 53);
+    CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
+    return token;
+}
+
+static uint64_t number_of(struct server *server, const char *field)
+{
+    const char *text = server_text(server, "HGET redlock:master %s", field);
+
+    return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
+static const char *counter_of(const char *name)
+{
+    static char field[8];
+
+    (void)snprintf(field, sizeof field, "%u", wire_counter(name, strlen(name)));
+    return field;
+}
+
+static uint64_t counted(struct server *server)
+{
+    return number_of(server, counter_of(NAME));
+}
+
+static void set_counter(struct server *server, uint64_t number)
+{
+    (void)server_int(server, "HSET redlock:master %s %llu", counter_of(NAME),
+                     (unsigned long long)number);
+}
+
+static bool are_unlocked(void *arg)
+{
+    return cluster_count(arg, NAME, NULL) == 0;
+}
+
+/* Releases have arrived everywhere: the next lock finds all in step. */
+static void settle(struct pilot *pilot, struct cluster *cluster)
+{
+    CHECK(pilot_until(pilot, are_unlocked, cluster));
+    CHECK(pilot_until_leases(pilot, 0));
+}
+
+/* ---- In step, and not ---- */
+
+TEST(one_round_trip_and_one_more_each_time)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_stats stats;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&five, 5);
+        load(&five);
+        pilot_open(&pilot, kind, cluster_masters(&five), 0);
+        CHECK(pilot_until_up(&pilot, 5));
+        for (uint64_t i = 0; i < 20; i++) {
+            CHECK_UINT(draw(&pilot, NAME), 2 + i); /* They are seasoned with a floor of 1. */
+            settle(&pilot, &five);
+        }
+        CHECK_UINT(draw(&pilot, "another"), 2);
+        settle(&pilot, &five);
+        stats = pilot_stats(&pilot);
+        CHECK_UINT(stats.fenced, 21);
+        CHECK_UINT(stats.raised, 0);
+        CHECK_UINT(stats.commands, 21 * 10); /* One that counts and one that releases, on each. */
+        for (unsigned i = 0; i < 5; i++) {
+            CHECK_UINT(counted(&five.server[i]), 21);
+            CHECK_UINT(number_of(&five.server[i], "high"), 21);
+            CHECK_INT(server_pttl(&five.server[i], "redlock:master"), -1);
+        }
+        pilot_close(&pilot);
+    }
+}
+
+/* Of 16 digits, as they are; and not a thing that Lua rounds. */
+TEST(two_round_trips_bring_them_in_step)
+{
+    static const uint64_t base = UINT64_C(1795240480123456);
+
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+        uint64_t token;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&three, 3);
+        load(&three);
+        for (unsigned i = 0; i < 3; i++) {
+            set_counter(&three.server[i], base + i);
+            (void)server_int(&three.server[i], "HSET redlock:master high %llu",
+                             (unsigned long long)base);
+        }
+        pilot_open(&pilot, kind, cluster_masters(&three), 0);
+        CHECK(pilot_until_up(&pilot, 3));
+        CHECK(draw(&pilot, NAME) >= base + 3);
+        settle(&pilot, &three);
+        CHECK_UINT(pilot_stats(&pilot).raised, 1);
+        for (unsigned i = 0; i < 3; i++) {
+            CHECK_UINT(counted(&three.server[i]), counted(&three.server[0]));
+            CHECK_UINT(number_of(&three.server[i], "high"), counted(&three.server[0]));
+        }
+        token = counted(&three.server[0]);
+        CHECK_UINT(draw(&pilot, NAME), token + 1);
+        CHECK_UINT(pilot_stats(&pilot).raised, 1);
+        pilot_close(&pilot);
+    }
+}
+
+TEST(scripts_that_are_gone_are_sent_again)
+{
+    struct pilot pilot;
+
+    cluster_ready(&three, 3);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&three), 0);
+    CHECK(pilot_until_up(&pilot, 3));
+    for (unsigned i = 0; i < 3; i++) {
+        set_counter(&three.server[i], 10 * (i + 1));
+        (void)server_text(&three.server[i], "SCRIPT FLUSH");
+    }
+    CHECK(draw(&pilot, NAME) >= 22);
+    CHECK_UINT(pilot_stats(&pilot).raised, 1);
+    pilot_close(&pilot);
+}
+
+TEST(only_who_wants_one_pays)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    cluster_ready(&three, 3);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&three), 0);
+    CHECK_INT(pilot_lock(&pilot, NAME, NULL, &lease), REDLOCK_OK);
+    CHECK_UINT(redlock_fence(lease), 0);
+    CHECK_UINT(redlock_fence(NULL), 0);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    settle(&pilot, &three);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_UINT(counted(&three.server[i]), 0);
+    CHECK_UINT(pilot_stats(&pilot).fenced, 0);
+    CHECK_INT(redlock_adopt(pilot.rl, NAME, "t", NULL, &lease), REDLOCK_OK);
+    CHECK_UINT(redlock_fence(lease), 0);
+    CHECK_INT(redlock_detach(lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+TEST(a_token_lasts_as_long_as_its_lease)
+{
+    struct redlock_lease *lease, *other;
+    uint64_t token;
+    struct pilot pilot;
+
+    cluster_ready(&three, 3);
+    pilot_open(&pilot, PILOT_LOOP, cluster_masters(&three), 0);
+    CHECK_INT(lock_for(&pilot, NAME, 0, &lease), REDLOCK_OK);
+    token = redlock_fence(lease);
+    CHECK_INT(lock_for(&pilot, NAME, 0, &other), REDLOCK_CONTENDED);
+    CHECK_INT(pilot_extend(&pilot, lease, 0), REDLOCK_OK);
+    CHECK_UINT(redlock_fence(lease), token);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    CHECK(draw(&pilot, NAME) > token);
+    pilot_close(&pilot);
+}
+
+TEST(without_the_guard_there_are_none)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    cluster_ready(&three, 3);
+    pilot_guarded = false;
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&three), 0);
+    pilot_guarded = true;
+    CHECK_INT(lock_for(&pilot, NAME, 0, &lease), REDLOCK_E_INVAL);
+    CHECK_HAS(pilot.message, "fence is set, and restart_guard is not");
+    pilot_close(&pilot);
+}
+
+/* ---- Counters that were lost ---- */
+
+static void flush(struct server *server)
+{
+    (void)server_text(server, "FLUSHALL");
+}
+
+static void evict(struct server *server)
+{
+    (void)server_int(server, "DEL redlock:master");
+}
+
+static void restart_empty(struct server *server)
+{
+    server_kill(server);
+    server_restart(server);
+}
+
+static void lose_epoch(struct server *server)
+{
+    (void)server_int(server, "HDEL redlock:master epoch");
+}
+
+static void lose_floor(struct server *server)
+{
+    (void)server_int(server, "HDEL redlock:master floor");
+}
+
+/* As a snapshot has it that was taken by another run of this server. */
+static void restore(struct server *server)
+{
+    (void)server_int(server, "HSET redlock:master id 0123456789012345678901234567890123456789");
+    set_counter(server, 1);
+    (void)server_int(server, "HSET redlock:master high 1");
+    (void)server_int(server, "CLIENT KILL TYPE normal");
+}
+
+static const struct loss {
+    const char *row;
+    void (*lose)(struct server *server);
+} losses[] = {
+    {"FLUSHALL", flush},        {"evicted", evict},         {"restarted empty", restart_empty},
+    {"epoch gone", lose_epoch}, {"floor gone", lose_floor}, {"snapshot", restore},
+};
+
+/* It begins anew from where the others are, and with no counter that is older. */
+static void check_loss(const struct loss *loss, enum pilot_kind kind)
+{
+    struct pilot pilot;
+    uint64_t token;
+
+    cluster_ready(&three, 3);
+    open_short(&pilot, kind, &three);
+    CHECK(pilot_until_up(&pilot, 3));
+    for (unsigned i = 0; i < 30; i++)
+        token = draw(&pilot, NAME);
+    CHECK(token > 30);
+    settle(&pilot, &three);
+    loss->lose(&three.server[0]);
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t next = draw(&pilot, NAME);
+
+        CHECK(next > token);
+        token = next;
+    }
+    CHECK(pilot_until_up(&pilot, 3));
+    settle(&pilot, &three);
+    CHECK(number_of(&three.server[0], "floor") >= 31);
+    CHECK(number_of(&three.server[0], "high") >= number_of(&three.server[0], "floor"));
+    CHECK(counted(&three.server[0]) == 0 || counted(&three.server[0]) > 31);
+    server_kill(&three.server[1]); /* Its vote counts now. */
+    CHECK(draw(&pilot, NAME) > token);
+    pilot_close(&pilot);
+}
+
+TEST(a_master_that_forgot_counts_on)
+{
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        check_row = losses[i].row;
+        check_loss(&losses[i], i % 2 == 0 ? PILOT_LOOP : PILOT_BLOCKING);
+    }
+}
+
+TEST(where_all_forgot_the_clocks_count_on)
+{
+    struct pilot pilot;
+    uint64_t token, time_us;
+
+    cluster_ready(&three, 3);
+    open_short(&pilot, PILOT_BLOCKING, &three);
+    token = draw(&pilot, NAME);
+    settle(&pilot, &three);
+    time_us = (uint64_t)server_int(&three.server[0], "EVAL %s 0",
+                                   "local t=redis.call('time') return t[1]*1000000+t[2]");
+    for (unsigned i = 0; i < 3; i++)
+        flush(&three.server[i]);
+    CHECK(draw(&pilot, NAME) > time_us && time_us > token);
+    pilot_close(&pilot);
+}
+
+/* New ones that keep what they are told: at once. */
+TEST(new_masters_begin_with_the_time)
+{
+    struct pilot pilot;
+    uint64_t time_us;
+
+    cluster_ready_durable(&durable_three, 3);
+    for (unsigned i = 0; i < 3; i++)
+        flush(&durable_three.server[i]);
+    load(&durable_three);
+    time_us = (uint64_t)server_int(&durable_three.server[0], "EVAL %s 0",
+                                   "local t=redis.call('time') return t[1]*1000000+t[2]");
+    pilot_open(&pilot, PILOT_LOOP, cluster_masters(&durable_three), 0);
+    CHECK(draw(&pilot, NAME) > time_us);
+    CHECK(draw(&pilot, NAME) < time_us + UINT64_C(60000000));
+    CHECK_UINT(pilot_stats(&pilot).raised, 0); /* All had the same floor. */
+    pilot_close(&pilot);
+}
+
+/* And they know it again when they are back. */
+TEST(who_keeps_what_it_is_told_keeps_its_counters)
+{
+    struct pilot pilot;
+    uint64_t token;
+
+    cluster_ready_durable(&durable_three, 3);
+    load(&durable_three);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&durable_three), 0);
+    token = draw(&pilot, NAME);
+    settle(&pilot, &durable_three);
+    for (unsigned i = 0; i < 3; i++)
+        restart_empty(&durable_three.server[i]); /* It is not empty. */
+    CHECK(pilot_until_up(&pilot, 3));
+    load(&durable_three);
+    CHECK_UINT(draw(&pilot, NAME), token + 1);
+    CHECK_UINT(pilot_stats(&pilot).raised, 0);
+    pilot_close(&pilot);
+}
+
+/* ---- Counters that are wrong ---- */
+
+static void set_wrong(struct server *server)
+{
+    set_counter(server, UINT64_C(9007199254740000));
+}
+
+TEST(a_number_far_ahead_of_the_clock_is_not_handed_on)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    uint64_t token;
+
+    cluster_ready(&three, 3);
+    load(&three);
+    pilot_open(&pilot, PILOT_LOOP, cluster_masters(&three), 0);
+    CHECK(pilot_until_up(&pilot, 3));
+    token = draw(&pilot, NAME);
+    settle(&pilot, &three);
+    set_wrong(&three.server[1]);
+    CHECK_UINT(draw(&pilot, NAME), token + 1); /* By the two others. */
+    settle(&pilot, &three);
+    set_wrong(&three.server[2]);
+    CHECK_INT(lock_for(&pilot, NAME, 0, &lease), REDLOCK_UNREACHABLE);
+    CHECK_HAS(pilot.message, "the fencing counter is days ahead of the clock");
+    settle(&pilot, &three);
+    CHECK_UINT(draw(&pilot, "another"), 2);                        /* That is about this name. */
+    CHECK_INT(pilot_lock(&pilot, NAME, NULL, &lease), REDLOCK_OK); /* And about tokens. */
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* Those that store nothing any more count for nobody. */
+TEST(who_lost_the_key_does_not_help)
+{
+    struct redlock_lease *lease, *other;
+    struct pilot pilot;
+    uint64_t token;
+
+    cluster_ready(&three, 3);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&three), 0);
+    CHECK(pilot_until_up(&pilot, 3));
+    CHECK_INT(lock_for(&pilot, NAME, 0, &lease), REDLOCK_OK);
+    token = redlock_fence(lease);
+    /* Whatever happens to the keys: nobody else gets this token. */
+    for (unsigned i = 0; i < 3; i++)
+        server_forget_locks(&three.server[i]);
+    CHECK_INT(lock_for(&pilot, NAME, 0, &other), REDLOCK_OK);
+    CHECK(redlock_fence(other) > token);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
+    CHECK_INT(pilot_unlock(&pilot, other), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+CHECK_MAIN({"one_round_trip_and_one_more_each_time", one_round_trip_and_one_more_each_time},
+           {"two_round_trips_bring_them_in_step", two_round_trips_bring_them_in_step},
+           {"scripts_that_are_gone_are_sent_again", scripts_that_are_gone_are_sent_again},
+           {"only_who_wants_one_pays", only_who_wants_one_pays},
+           {"a_token_lasts_as_long_as_its_lease", a_token_lasts_as_long_as_its_lease},
+           {"without_the_guard_there_are_none", without_the_guard_there_are_none},
+           {"a_master_that_forgot_counts_on", a_master_that_forgot_counts_on},
+           {"where_all_forgot_the_clocks_count_on", where_all_forgot_the_clocks_count_on},
+           {"new_masters_begin_with_the_time", new_masters_begin_with_the_time},
+           {"who_keeps_what_it_is_told_keeps_its_counters",
+            who_keeps_what_it_is_told_keeps_its_counters},
+           {"a_number_far_ahead_of_the_clock_is_not_handed_on",
+            a_number_far_ahead_of_the_clock_is_not_handed_on},
+           {"who_lost_the_key_does_not_help", who_lost_the_key_does_not_help})

@@ -450,7 +450,9 @@ static void reconnect(struct pilot *pilot, unsigned rounds)
 
         for (unsigned m = 0; m < five.len; m++)
             (void)server_int(&five.server[m], "CLIENT KILL TYPE normal");
+        /* Each link has come up anew; and then its master is looked at before it votes. */
         CHECK(pilot_until_connects(pilot, wanted));
+        CHECK(pilot_until_up(pilot, five.len));
         CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_OK);
         CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
     }

@@ -100,6 +100,7 @@ static void free_client(struct redlock *rl)
     free_masters(rl);
     free_leases(rl);
     proof_done(rl);
+    owner_done(&rl->owners);
     if (rl->loop != NULL)
         loop_free(rl->loop);
     options_done(&rl->options);
@@ -212,7 +213,7 @@ static void cancel_all(struct redlock *rl)
         lease->lost = NULL;
         lease_step(lease, &cancel);
         lease->ready_done = lease->ready_lost = false;
-        lease->owned = false;
+        lease_disown(lease);
         lease_reap(lease);
     }
 }
@@ -508,7 +509,7 @@ static bool run_done(struct redlock *rl, struct redlock_lease *lease)
     lease->done = NULL;
     lease->op = LEASE_OP_NONE;
     if (op == LEASE_OP_LOCK && lease->status != REDLOCK_OK)
-        lease->owned = false;
+        lease_disown(lease);
     if (done == NULL)
         return true;
     lease_explain(lease, op, lease->status);

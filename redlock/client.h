@@ -14,6 +14,7 @@
 #include "redlock/lease.h"
 #include "redlock/master.h"
 #include "redlock/options.h"
+#include "redlock/owner.h"
 #include "redlock/proof.h"
 #include "redlock/redlock.h"
 #include "redlock/reply.h"
@@ -33,6 +34,7 @@ struct redlock {
     struct master *masters[REDLOCK_MASTERS_MAX];
     struct standing standing;
     struct proof proof;
+    struct owners owners;
     quorum_mask up;     /* Masters that may vote and take a command now. */
     quorum_mask coming; /* Masters that may soon, for the first time. */
     quorum_mask dirty;  /* Masters with something to write, or to close. */

@@ -109,7 +109,8 @@ void lease_free(struct redlock_lease *lease)
     alarm_set(&rl->alarms, &lease->alarm, DRIFT_NEVER);
     rl->slots[lease->slot] = NULL;
     rl->slots_free[rl->slots_free_len++] = lease->slot;
-    lease->owned = lease->alive = false;
+    lease_disown(lease);
+    lease->alive = false;
     atomic_store_explicit(&lease->deadline, 0, memory_order_relaxed);
     bury(rl, lease);
     rl->stats.leases--;
@@ -126,9 +127,15 @@ void lease_reap(struct redlock_lease *lease)
         blocking_idle(rl->blocking);
 }
 
+void lease_disown(struct redlock_lease *lease)
+{
+    owner_drop(&lease->rl->owners, lease);
+    lease->owned = lease->has_owner = false;
+}
+
 void lease_let_go(struct redlock_lease *lease)
 {
-    lease->owned = false;
+    lease_disown(lease);
     lease->lost = NULL;
     lease_reap(lease);
 }
@@ -234,12 +241,14 @@ static void count_end(struct redlock *rl, enum lease_op op, int status)
 static void end_op(struct redlock_lease *lease, int status)
 {
     count_end(lease->rl, lease->op, status);
+    if (lease->has_owner && lease->op == LEASE_OP_LOCK && status == REDLOCK_OK)
+        owner_of(&lease->rl->owners, lease)->count = 1;
     if (lease->waiter != NULL) {
         struct waiter *waiter = lease->waiter;
 
         lease->waiter = NULL;
         if (lease->op == LEASE_OP_LOCK && status != REDLOCK_OK)
-            lease->owned = false;
+            lease_disown(lease);
         lease_explain(lease, lease->op, status);
         lease->op = LEASE_OP_NONE;
         blocking_wake(lease->rl->blocking, waiter, status);

@@ -215,8 +215,9 @@ static bool has_no_keys(void *arg)
     return true;
 }
 
-/* All three calls wait for masters that stand still.  When these go on, they
- * find the releases of the closed client. */
+/* All three calls wait for masters that stand still, and to close waits for them as
+ * well: for as long as for any answer, which must be longer than it takes to begin
+ * all this.  When the masters go on, they find the releases of the closed client. */
 TEST(close_ends_calls_of_all_kinds)
 {
     struct pilot pilot;
@@ -225,7 +226,7 @@ TEST(close_ends_calls_of_all_kinds)
     struct count all = {.pilot = &pilot, .leases = 3};
 
     cluster_ready(&five, 5);
-    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 2000);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 5000);
     CHECK(pilot_until_up(&pilot, 5));
     CHECK_INT(pilot_lock_for(&pilot, "a", 50000, false, 0, &leases[0]), REDLOCK_OK);
     CHECK_INT(pilot_lock_for(&pilot, "b", 50000, false, 0, &leases[1]), REDLOCK_OK);

@@ -178,10 +178,7 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
 
     switch (command) {
     case QUORUM_CMD_SET:
-        if (!lease->rl->options.restart_guard)
-            return wire_set(buf, &args);
-        args.epoch = lease->rl->standing.epochs[master];
-        return wire_script(buf, SCRIPT_ACQUIRE, in_full, &args);
+        return wire_set(buf, &args);
     case QUORUM_CMD_EXTEND:
         return wire_script(buf, SCRIPT_EXTEND, in_full, &args);
     case QUORUM_CMD_RELEASE:
@@ -190,14 +187,12 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
     return 0;
 }
 
-/* The bytes are the same for all masters but those with an older round, and
- * but for the epoch. */
+/* The bytes are the same for all masters but those with an older round. */
 static void carry_out(struct redlock_lease *lease, const struct quorum_send *send)
 {
     struct redlock *rl = lease->rl;
     struct master_ask ask = {lease->slot, (uint32_t)lease->serial, send->ask,
                              (uint8_t)send->command, false};
-    bool has_epoch = send->command == QUORUM_CMD_SET && rl->options.restart_guard;
     uint32_t encoded = 0; /* No round has this number. */
     size_t len = 0;
 
@@ -210,11 +205,11 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
             encoded = lease->q.round_of[m];
             len = encode(lease, send->command, m, false, rl->scratch);
         }
-        if (has_epoch)
-            wire_set_epoch(rl->scratch, len, rl->standing.epochs[m]);
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;
     }
+    if (send->command == QUORUM_CMD_SET)
+        proof_want(rl, send->to);
 }
 
 static void count_end(struct redlock *rl, enum lease_op op, int status)
@@ -321,19 +316,10 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
     return true;
 }
 
-static const char *why_relink(const struct reply *reply)
-{
-    if (reply->type == REPLY_ERROR)
-        return reply->text;
-    if (reply->type == REPLY_INTEGER && reply->integer == -1)
-        return "has lost its memory"; /* See SCRIPT_ACQUIRE. */
-    return "answered with garbage";
-}
-
 void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
                     enum quorum_command command, bool in_full, const struct reply *reply)
 {
-    struct vote vote = vote_count(command, lease->rl->options.restart_guard, reply);
+    struct vote vote = vote_count(command, reply);
     struct quorum_event event = {
         .type = QUORUM_EV_REPLY,
         .master = master,
@@ -343,7 +329,8 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
     };
 
     if (vote.relink)
-        master_relink(lease->rl->masters[master], why_relink(reply));
+        master_relink(lease->rl->masters[master],
+                      reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
     else if (!vote.noscript || in_full)
         master_note(lease->rl->masters[master], reply->type == REPLY_ERROR ? reply->text : "");
     if (vote.noscript && !in_full && send_in_full(lease, master, ask, command))

@@ -23,12 +23,6 @@
     "redis.call('pexpire',KEYS[1],ARGV[2]) end "               \
     "return 1"
 
-/* SET NX PX, by a master that still has the epoch which we know: see guard.h. */
-#define TEXT_ACQUIRE                                                            \
-    "if redis.call('hget',KEYS[2],'epoch')~=ARGV[3] then return -1 end "        \
-    "if redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return 1 end " \
-    "return 0"
-
 /*
  * One look at the marker, which at the same time keeps it up to date: one
  * script, so that nobody sees it half done.  In this order: an epoch or a nonce
@@ -77,12 +71,6 @@ const struct script script_all[SCRIPT_LEN] = {
             .text = TEXT_EXTEND,
             .text_len = sizeof TEXT_EXTEND - 1,
             .sha1 = "fad456264071373a49423a0503fce02a428cad4d",
-        },
-    [SCRIPT_ACQUIRE] =
-        {
-            .text = TEXT_ACQUIRE,
-            .text_len = sizeof TEXT_ACQUIRE - 1,
-            .sha1 = "bca97ebced3a8f651c76fedf59b8217e2e49a6f5",
         },
     [SCRIPT_LOOK] =
         {

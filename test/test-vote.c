@@ -123,11 +123,9 @@ TEST(replies_are_counted)
             snprintf(text, sizeof text, "%s", rows[i].text);
         reply.text_len = strlen(text);
         check_row = rows[i].text;
-        check_vote(vote_count(QUORUM_CMD_SET, false, &reply), rows[i].set);
-        if (reply.type != REPLY_ERROR || strstr(reply.text, "WRONGTYPE") == NULL)
-            check_vote(vote_count(QUORUM_CMD_SET, true, &reply), rows[i].script);
-        check_vote(vote_count(QUORUM_CMD_EXTEND, false, &reply), rows[i].script);
-        check_vote(vote_count(QUORUM_CMD_RELEASE, false, &reply), rows[i].script);
+        check_vote(vote_count(QUORUM_CMD_SET, &reply), rows[i].set);
+        check_vote(vote_count(QUORUM_CMD_EXTEND, &reply), rows[i].script);
+        check_vote(vote_count(QUORUM_CMD_RELEASE, &reply), rows[i].script);
     }
 }
 
@@ -137,23 +135,11 @@ TEST(a_text_may_be_missing)
     struct reply nil = {.type = REPLY_NIL};
     struct reply one = {.type = REPLY_INTEGER, .integer = 1};
 
-    CHECK_INT(vote_count(QUORUM_CMD_SET, false, &nil).vote, NO);
-    CHECK_INT(vote_count(QUORUM_CMD_RELEASE, false, &nil).vote, NONE);
-    CHECK_INT(vote_count(QUORUM_CMD_SET, false, &one).vote, NONE);
-    CHECK_INT(vote_count(QUORUM_CMD_EXTEND, false, &one).vote, YES);
+    CHECK_INT(vote_count(QUORUM_CMD_SET, &nil).vote, NO);
+    CHECK_INT(vote_count(QUORUM_CMD_RELEASE, &nil).vote, NONE);
+    CHECK_INT(vote_count(QUORUM_CMD_SET, &one).vote, NONE);
+    CHECK_INT(vote_count(QUORUM_CMD_EXTEND, &one).vote, YES);
 }
 
-/* A lock of another type does not keep SET NX from saying no; its marker does. */
-TEST(a_marker_of_another_type_is_no_no)
-{
-    char text[] = "WRONGTYPE " WRONG_KIND;
-    struct reply reply = {.type = REPLY_ERROR, .text = text, .text_len = strlen(text)};
-
-    check_vote(vote_count(QUORUM_CMD_SET, true, &reply),
-               (struct vote){.vote = NONE, .relink = true});
-    check_vote(vote_count(QUORUM_CMD_RELEASE, true, &reply), (struct vote){.vote = NO});
-}
-
-CHECK_MAIN({"a_marker_of_another_type_is_no_no", a_marker_of_another_type_is_no_no},
-           {"replies_are_counted", replies_are_counted},
+CHECK_MAIN({"replies_are_counted", replies_are_counted},
            {"a_text_may_be_missing", a_text_may_be_missing})

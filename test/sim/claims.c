@@ -111,7 +111,7 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct maste
 
     store_parse(bytes, len, &command);
     at = store_parts(&command);
-    if (at.is_look)
+    if (at.of_marker)
         return;
     world_say("    client %u asks master %u: %s %u, lease %u, token %d", process->number, master,
               names[ask->command], ask->ask, ask->serial,
@@ -153,10 +153,9 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
                       const struct answer *answer)
 {
     struct claim *claim;
-    bool yes =
-        answer->type == REPLY_STATUS || (answer->type == REPLY_INTEGER && answer->integer == 1);
+    bool yes = answer->type == REPLY_STATUS;
 
-    if (ask->command == MASTER_LOOK) {
+    if (ask->command == MASTER_LOOK || ask->command == MASTER_PROOF) {
         world_say("    client %u looks at master %u: %s", process->number, master, answer->text);
         return;
     }
@@ -169,7 +168,7 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
         return;
     }
     claim = find_round(process, ask->serial, ask->ask);
-    if (answer->type == REPLY_NIL || (answer->type == REPLY_INTEGER && answer->integer == 0))
+    if (answer->type == REPLY_NIL)
         judge_on_no(process, ask->serial, ask->ask);
     if (claim != NULL && !yes)
         claim->may_store &= (quorum_mask) ~(1u << master);

@@ -225,6 +225,7 @@ struct plan {
     bool seasoned;          /* the masters have been there for long, */
     quorum_mask keep;       /* and these keep all that they are told; */
     unsigned modest;        /* these processes ask for no long leases. */
+    bool lasting;           /* Leases are long, and little happens: what a guard is for. */
     bool exclusive;         /* Mutual exclusion is promised. */
     quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
     sim_time calm_max;      /* Longest time between two faults. */
@@ -400,7 +401,7 @@ struct command {
 };
 /* What it is about, by the numbers of its arguments. */
 struct parts {
-    bool is_look; /* At the marker; else: */
+    bool of_marker; /* And of no lock; else: */
     enum quorum_command command;
     unsigned name, token, ttl;
 };

@@ -186,9 +186,8 @@ static const char *token_text(unsigned i)
 static size_t draw_command(char *buf)
 {
     const char *token = token_text((unsigned)dice_below(TOKENS));
-    struct wire_args args = {
-        "r0", 2, token, strlen(token), (uint32_t)(dice_chance(950) ? dice_range(1, 3) : 60000),
-        NULL};
+    struct wire_args args = {"r0", 2, token, strlen(token),
+                             (uint32_t)(dice_chance(950) ? dice_range(1, 3) : 60000)};
     unsigned dice = (unsigned)dice_below(100);
 
     if (dice < 40)

@@ -132,6 +132,7 @@ TEST(the_token_of_an_old_round_is_not_shown)
     char masters[128];
     bool ok;
 
+    pilot_guarded = false; /* Or the proof of the lock would be answered in this way, too. */
     cluster_ready(&two, 2);
     fake_start(&fake, &plan);
     (void)snprintf(masters, sizeof masters, "127.0.0.1:%u,%s", fake.port, cluster_masters(&two));
@@ -141,7 +142,7 @@ TEST(the_token_of_an_old_round_is_not_shown)
         lock_in_a_later_round(&pilot, &reader, i);
     CHECK(reader.undone > 0);
     /* Of each lease the lock, and where that was undone, twice the script. */
-    answers = (struct answers){&fake, FAKE_GREETING_GUARDED + LEASES + 2 * reader.undone, &reader};
+    answers = (struct answers){&fake, FAKE_GREETING + LEASES + 2 * reader.undone, &reader};
 
     CHECK_INT(pthread_create(&thread, NULL, read_tokens, &reader), 0);
     ok = pilot_until(&pilot, has_all_answers, &answers);

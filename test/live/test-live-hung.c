@@ -181,6 +181,7 @@ TEST(a_link_that_stays_silent_is_given_up)
             server_pause(&five.server[i]);
         CHECK_INT(pilot_until_told(&pilot, "x", why), REDLOCK_UNREACHABLE);
         CHECK_HAS(pilot.message, why);
+        CHECK(pilot_until_up(&pilot, 1)); /* Not one of the two alone. */
         for (unsigned i = 0; i < 2; i++)
             server_resume(&five.server[i]);
         CHECK(pilot_until_connects(&pilot, 5));

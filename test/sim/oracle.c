@@ -13,7 +13,8 @@
  *              when it has lasted for as long as it may;
  *  release     a command deletes no key but the one whose token it names, and
  *              none that is believed in;
- *  token       no token belongs to two rounds.
+ *  token       no token belongs to two rounds;
+ *  reentry     who locks what he has asks nobody (calls.c).
  *
  * Who adopts a token that its owner has given up may believe what he likes:
  * the owner goes on releasing it.

@@ -99,6 +99,7 @@ static void draw_guard(struct plan *plan)
     plan->seasoned = (dice >> 25 & 3) != 0;
     plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
     plan->lasting = (dice >> 56 & 1) != 0;
+    plan->reentrant = (dice >> 57 & 1) != 0;
     if (plan->lasting)
         plan->ttls_ms[0] = plan->ttls_ms[1] = plan->ttls_ms[3] = plan->ttl_max_ms;
 }

@@ -15,25 +15,63 @@
 
 /* ---- What both kinds share ---- */
 
-/* Check everything that can be checked, and make the lease. */
+/* Its owner may lock it again. */
+static int give_owner(struct redlock_lease *lease, const struct owner *owner)
+{
+    if (owner_add(&lease->rl->owners, owner, lease) == 0)
+        return REDLOCK_OK;
+    lease_let_go(lease);
+    return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
+}
+
+/* What its owner has, once more: is_inner() from now on. */
+static int take_again(struct owned *owned)
+{
+    const struct redlock_lease *lease = owned->lease;
+
+    if (owned->count == 0 || (lease->rl->blocking == NULL && lease->op != LEASE_OP_NONE))
+        return error_set(REDLOCK_E_STATE, "its owner is busy with it already");
+    if (owned->count == UINT32_MAX)
+        return error_set(REDLOCK_E_STATE, "its owner has it too many times");
+    if (redlock_remaining_ms(lease) == 0)
+        return error_set(REDLOCK_LOST, "its owner has lost it, and has to unlock it first");
+    owned->count++;
+    return REDLOCK_OK;
+}
+
+/* Check everything that can be checked, and make the lease; or take the one
+ * that its owner has already. */
 static int make_lease(struct redlock *rl, const char *resource, const char *token,
                       const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
     struct redlock_lock_options all;
     struct quorum_config config;
     struct redlock_lease *lease;
+    struct owned *owned = NULL;
+    struct owner owner;
     int status = options_check_name(resource);
 
+    if (status == REDLOCK_OK)
+        status = options_lock(&rl->options, opts, &all, &config);
+    if (status == REDLOCK_OK && token != NULL && all.reentrant)
+        status = error_set(REDLOCK_E_INVAL, "reentrant is for locks of one's own");
     if (status != REDLOCK_OK)
         return status;
-    status = options_lock(&rl->options, opts, &all, &config);
-    if (status != REDLOCK_OK)
-        return status;
+    if (all.reentrant) {
+        owner = owner_make(all.owner);
+        owned = owner_find(&rl->owners, &owner, resource);
+    }
+    if (owned != NULL) {
+        *ret_lease = owned->lease;
+        if (all.fence && !owned->lease->q.config.fence)
+            return error_set(REDLOCK_E_STATE, "its owner has it without a fencing token");
+        return take_again(owned);
+    }
     lease = lease_new(rl, resource, token, &all, &config);
     if (lease == NULL)
         return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
     *ret_lease = lease;
-    return REDLOCK_OK;
+    return all.reentrant ? give_owner(lease, &owner) : REDLOCK_OK;
 }
 
 static int need_kind(const struct redlock *rl, bool blocking)
@@ -118,7 +156,56 @@ static int leave_lost(struct redlock_lease *lease)
     return error_set(REDLOCK_E_STATE, "the client was closed meanwhile");
 }
 
+/* Whether this thread may end it. */
+static int check_owner(const struct redlock_lease *lease)
+{
+    const struct owned *owned = owner_of(&lease->rl->owners, lease);
+    const struct owner self = owner_make(NULL);
+
+    if (owned == NULL || owned->owner.pointer != NULL || owner_is_same(&owned->owner, &self))
+        return REDLOCK_OK;
+    return error_set(REDLOCK_E_STATE, "it is another thread's");
+}
+
+/* Whether its owner has it still when it is unlocked once. */
+static bool is_inner(const struct redlock_lease *lease)
+{
+    const struct owned *owned = owner_of(&lease->rl->owners, lease);
+
+    return owned != NULL && owned->count > 1;
+}
+
+/* No master is told: OK or LOST, whichever the lease is. */
+static int unlock_inner(struct redlock_lease *lease)
+{
+    owner_of(&lease->rl->owners, lease)->count--;
+    return redlock_remaining_ms(lease) > 0 ? REDLOCK_OK : REDLOCK_LOST;
+}
+
 /* ---- On the caller's loop ---- */
+
+/* Call done soon, for what was done without the masters. */
+static void end_soon(struct redlock_lease *lease, enum lease_op op, int status,
+                     redlock_done_fn *done, void *arg)
+{
+    if (done == NULL)
+        return;
+    lease->op = (uint8_t)op;
+    lease->status = (int8_t)status;
+    lease->done = done;
+    lease->arg = arg;
+    lease->ready_done = true;
+    client_make_ready(lease->rl, lease);
+}
+
+/* An extend that is under way stays so: its done is to come. */
+static int unlock_inner_async(struct redlock_lease *lease, redlock_done_fn *done, void *arg)
+{
+    if (lease->op == LEASE_OP_EXTEND)
+        return error_set(REDLOCK_E_STATE, "release: an extend is under way");
+    end_soon(lease, LEASE_OP_UNLOCK, unlock_inner(lease), done, arg);
+    return REDLOCK_OK;
+}
 
 int redlock_lock_async(struct redlock *rl, const char *resource,
                        const struct redlock_lock_options *opts, redlock_done_fn *done, void *arg,
@@ -138,10 +225,15 @@ int redlock_lock_async(struct redlock *rl, const char *resource,
         client_leave(rl);
         return error_wrap(status, "acquire");
     }
-    lease->done = done;
-    lease->arg = arg;
     if (ret_lease != NULL)
         *ret_lease = lease;
+    if (is_inner(lease)) {
+        end_soon(lease, LEASE_OP_LOCK, REDLOCK_OK, done, arg);
+        client_leave(rl);
+        return REDLOCK_OK;
+    }
+    lease->done = done;
+    lease->arg = arg;
     start(lease, LEASE_OP_LOCK, QUORUM_EV_ACQUIRE, 0);
     client_leave(rl);
     return REDLOCK_OK;
@@ -180,8 +272,13 @@ int redlock_unlock_async(struct redlock_lease *lease, redlock_done_fn *done, voi
         client_leave(rl);
         return error_set(REDLOCK_E_STATE, "release: not held yet; cancel it instead");
     }
+    if (is_inner(lease)) {
+        status = unlock_inner_async(lease, done, arg);
+        client_leave(rl);
+        return status;
+    }
     drop_extend(lease);
-    lease->owned = false;
+    lease_disown(lease);
     lease->lost = NULL;
     lease->done = done;
     lease->arg = arg;
@@ -215,6 +312,14 @@ void redlock_cancel(struct redlock_lease *lease)
 
 /* ---- Blocking ---- */
 
+static int unlock_inner_now(struct redlock_lease *lease)
+{
+    int status = unlock_inner(lease);
+
+    lease_explain(lease, LEASE_OP_UNLOCK, status);
+    return status;
+}
+
 static void begin_wait(struct redlock_lease *lease, struct waiter *waiter)
 {
     blocking_begin_wait(lease->rl->blocking, waiter);
@@ -238,6 +343,11 @@ int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_
     if (status != REDLOCK_OK) {
         client_leave(rl);
         return error_wrap(status, "acquire");
+    }
+    if (is_inner(lease)) {
+        *ret_lease = lease;
+        client_leave(rl);
+        return REDLOCK_OK;
     }
     begin_wait(lease, &waiter);
     start(lease, LEASE_OP_LOCK, QUORUM_EV_ACQUIRE, 0);
@@ -277,8 +387,14 @@ int redlock_unlock(struct redlock_lease *lease)
     status = enter_lease(lease, true);
     if (status != REDLOCK_OK)
         return error_wrap(status, "release");
+    status = check_owner(lease);
+    if (status != REDLOCK_OK || is_inner(lease)) {
+        status = status != REDLOCK_OK ? error_wrap(status, "release") : unlock_inner_now(lease);
+        client_leave(rl);
+        return status;
+    }
     drop_extend(lease);
-    lease->owned = false;
+    lease_disown(lease);
     status = leave_lost(lease);
     if (status != REDLOCK_OK)
         return error_wrap(status, "release");
@@ -328,13 +444,34 @@ int redlock_detach(struct redlock_lease *lease)
         client_leave(rl);
         return error_set(REDLOCK_E_STATE, "detach: a call with the lease is under way");
     }
-    lease->owned = false;
+    status = check_owner(lease);
+    if (status != REDLOCK_OK) {
+        client_leave(rl);
+        return error_wrap(status, "detach");
+    }
+    lease_disown(lease);
     status = leave_lost(lease);
     if (status != REDLOCK_OK)
         return error_wrap(status, "detach");
     give_up(lease, &event);
     client_leave(rl);
     return REDLOCK_OK;
+}
+
+uint32_t redlock_holds(const struct redlock_lease *lease)
+{
+    const struct owned *owned;
+    uint32_t holds = 0;
+
+    if (lease == NULL || client_enter(lease->rl) != REDLOCK_OK)
+        return 0;
+    owned = owner_of(&lease->rl->owners, lease);
+    if (owned != NULL)
+        holds = owned->count;
+    else
+        holds = lease->owned && redlock_remaining_ms(lease) > 0;
+    client_leave(lease->rl);
+    return holds;
 }
 
 uint32_t redlock_remaining_ms(const struct redlock_lease *lease)

@@ -99,6 +99,8 @@ static void free_client(struct redlock *rl)
 {
     free_masters(rl);
     free_leases(rl);
+    proof_done(rl);
+    owner_done(&rl->owners);
     if (rl->loop != NULL)
         loop_free(rl->loop);
     options_done(&rl->options);
@@ -211,7 +213,7 @@ static void cancel_all(struct redlock *rl)
         lease->lost = NULL;
         lease_step(lease, &cancel);
         lease->ready_done = lease->ready_lost = false;
-        lease->owned = false;
+        lease_disown(lease);
         lease_reap(lease);
     }
 }
@@ -347,17 +349,23 @@ int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
 void client_on_reply(struct redlock *rl, unsigned master, const struct master_ask *ask,
                      const struct reply *reply)
 {
-    struct redlock_lease *lease = ask->slot < rl->slots_len ? rl->slots[ask->slot] : NULL;
-
     if (ask->command == MASTER_QUERY) {
         if (rl->on_query != NULL)
             rl->on_query(rl, master, ask->ask, reply);
-        return;
-    }
-    if (ask->command == MASTER_LOOK) {
+    } else if (ask->command == MASTER_LOOK) {
         standing_on_look(rl, master, reply);
-        return;
+    } else if (ask->command == MASTER_PROOF) {
+        proof_on_answer(rl, master, reply);
+    } else if (ask->command != QUORUM_CMD_SET || !proof_hold(rl, master, ask, reply)) {
+        client_count_vote(rl, master, ask, reply);
     }
+}
+
+void client_count_vote(struct redlock *rl, unsigned master, const struct master_ask *ask,
+                       const struct reply *reply)
+{
+    struct redlock_lease *lease = ask->slot < rl->slots_len ? rl->slots[ask->slot] : NULL;
+
     if (lease != NULL && (uint32_t)lease->serial == ask->serial)
         lease_on_reply(lease, master, ask->ask, (enum quorum_command)ask->command, ask->in_full,
                        reply);
@@ -446,6 +454,7 @@ void client_flush(struct redlock *rl)
     while (rl->dirty != 0) {
         unsigned m = (unsigned)__builtin_ctz(rl->dirty);
 
+        proof_ask(rl, m);
         rl->dirty &= (quorum_mask) ~(1u << m);
         master_flush(rl->masters[m]);
     }
@@ -500,7 +509,7 @@ static bool run_done(struct redlock *rl, struct redlock_lease *lease)
     lease->done = NULL;
     lease->op = LEASE_OP_NONE;
     if (op == LEASE_OP_LOCK && lease->status != REDLOCK_OK)
-        lease->owned = false;
+        lease_disown(lease);
     if (done == NULL)
         return true;
     lease_explain(lease, op, lease->status);

@@ -14,6 +14,8 @@
 #include "redlock/lease.h"
 #include "redlock/master.h"
 #include "redlock/options.h"
+#include "redlock/owner.h"
+#include "redlock/proof.h"
 #include "redlock/redlock.h"
 #include "redlock/reply.h"
 #include "redlock/standing.h"
@@ -31,6 +33,8 @@ struct redlock {
     struct blocking *blocking; /* NULL: a client on the caller's loop. */
     struct master *masters[REDLOCK_MASTERS_MAX];
     struct standing standing;
+    struct proof proof;
+    struct owners owners;
     quorum_mask up;     /* Masters that may vote and take a command now. */
     quorum_mask coming; /* Masters that may soon, for the first time. */
     quorum_mask dirty;  /* Masters with something to write, or to close. */
@@ -62,6 +66,10 @@ struct redlock {
 /* A master answered one of its asks, in order. */
 void client_on_reply(struct redlock *rl, unsigned master, const struct master_ask *ask,
                      const struct reply *reply);
+
+/* The answer to a command of a lease counts; it may be gone by then. */
+void client_count_vote(struct redlock *rl, unsigned master, const struct master_ask *ask,
+                       const struct reply *reply);
 
 /* A link came up or is gone, or did not come up at the first attempt. */
 void client_on_link(struct redlock *rl, unsigned master, bool up);

@@ -9,9 +9,9 @@
  *
  * How a loss of memory is seen.  Each master stores a *marker*, a key like any
  * other, that is lost with the locks.  It holds the id of the server that wrote
- * it, and an *epoch*, a random number; every SET names the epoch, and is
- * refused without it (script.c).  No epoch, or one that was written by another
- * run of the server which did not keep all it was told: it has forgotten.
+ * it, and an *epoch*, a random number, without which no vote counts (proof.h).
+ * No epoch, or one that was written by another run of the server which did not
+ * keep all it was told: it has forgotten.
  *
  * How long it warms.  Whoever finds a master without an epoch leaves a *nonce*
  * there, and may write a new epoch when it has seen the same nonce for as long

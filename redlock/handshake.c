@@ -96,8 +96,6 @@ size_t handshake_begin(struct handshake *handshake, const struct uri *uri, bool 
     say_select(&writer, uri);
     say_load(&writer, HANDSHAKE_RELEASE, SCRIPT_RELEASE);
     say_load(&writer, HANDSHAKE_EXTEND, SCRIPT_EXTEND);
-    if (guarded)
-        say_load(&writer, HANDSHAKE_ACQUIRE, SCRIPT_ACQUIRE);
     say(&writer, HANDSHAKE_INFO, 1, info);
     if (guarded) {
         say_config(&writer, HANDSHAKE_FSYNC, "appendfsync");
@@ -188,7 +186,6 @@ static const char *step_name(enum handshake_step step)
         return "SELECT";
     case HANDSHAKE_RELEASE:
     case HANDSHAKE_EXTEND:
-    case HANDSHAKE_ACQUIRE:
         return "SCRIPT LOAD";
     case HANDSHAKE_INFO:
         return "INFO";
@@ -215,9 +212,6 @@ static const char *judge(enum handshake_step step, const struct reply *reply)
         break;
     case HANDSHAKE_EXTEND:
         sha1 = script_all[SCRIPT_EXTEND].sha1;
-        break;
-    case HANDSHAKE_ACQUIRE:
-        sha1 = script_all[SCRIPT_ACQUIRE].sha1;
         break;
     case HANDSHAKE_INFO: /* These may be forbidden. */
     case HANDSHAKE_FSYNC:

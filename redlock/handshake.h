@@ -37,7 +37,6 @@ enum handshake_step {
     HANDSHAKE_SELECT,
     HANDSHAKE_RELEASE, /* SCRIPT LOAD of this one, and of the next. */
     HANDSHAKE_EXTEND,
-    HANDSHAKE_ACQUIRE,
     HANDSHAKE_INFO,
     HANDSHAKE_FSYNC, /* CONFIG GET appendfsync, and no-appendfsync-on-rewrite. */
     HANDSHAKE_REWRITE,

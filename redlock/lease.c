@@ -132,7 +132,8 @@ void lease_free(struct redlock_lease *lease)
     alarm_set(&rl->alarms, &lease->alarm, DRIFT_NEVER);
     rl->slots[lease->slot] = NULL;
     rl->slots_free[rl->slots_free_len++] = lease->slot;
-    lease->owned = lease->alive = false;
+    lease_disown(lease);
+    lease->alive = false;
     atomic_store_explicit(&lease->deadline, 0, memory_order_relaxed);
     bury(rl, lease);
     rl->stats.leases--;
@@ -149,9 +150,15 @@ void lease_reap(struct redlock_lease *lease)
         blocking_idle(rl->blocking);
 }
 
+void lease_disown(struct redlock_lease *lease)
+{
+    owner_drop(&lease->rl->owners, lease);
+    lease->owned = lease->has_owner = false;
+}
+
 void lease_let_go(struct redlock_lease *lease)
 {
-    lease->owned = false;
+    lease_disown(lease);
     lease->lost = NULL;
     lease_reap(lease);
 }
@@ -201,10 +208,7 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
 
     switch (command) {
     case QUORUM_CMD_SET:
-        if (!lease->rl->options.restart_guard)
-            return wire_set(buf, &args);
-        args.epoch = lease->rl->standing.epochs[master];
-        return wire_script(buf, SCRIPT_ACQUIRE, in_full, &args);
+        return wire_set(buf, &args);
     case QUORUM_CMD_EXTEND:
         return wire_script(buf, SCRIPT_EXTEND, in_full, &args);
     case QUORUM_CMD_RELEASE:
@@ -219,8 +223,8 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
     return 0;
 }
 
-/* The bytes are the same for all masters but those with an older round, and
- * but for the epoch. */
+/* The bytes are the same for all masters but those with an older round, and where they
+ * tell an epoch. */
 static void carry_out(struct redlock_lease *lease, const struct quorum_send *send)
 {
     struct redlock *rl = lease->rl;
@@ -228,7 +232,6 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
                              (uint8_t)send->command, false};
     bool counts = send->command == QUORUM_CMD_FENCE || send->command == QUORUM_CMD_RAISE;
     bool begins = send->command == QUORUM_CMD_FENCE || send->command == QUORUM_CMD_SET;
-    bool has_epoch = counts || (send->command == QUORUM_CMD_SET && rl->options.restart_guard);
     uint32_t encoded = 0; /* No round has this number. */
     size_t len = 0;
 
@@ -237,15 +240,15 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
     for (unsigned m = 0; m < lease->q.config.masters; m++) {
         if (!(send->to & 1u << m))
             continue;
-        if (lease->q.round_of[m] != encoded) {
+        if (lease->q.round_of[m] != encoded || counts) {
             encoded = lease->q.round_of[m];
             len = encode(lease, send->command, m, false, rl->scratch);
         }
-        if (has_epoch)
-            wire_set_epoch(rl->scratch, len, rl->standing.epochs[m]);
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;
     }
+    if (send->command == QUORUM_CMD_SET)
+        proof_want(rl, send->to);
 }
 
 static void count_end(struct redlock_lease *lease, int status)
@@ -274,12 +277,14 @@ static void count_end(struct redlock_lease *lease, int status)
 static void end_op(struct redlock_lease *lease, int status)
 {
     count_end(lease, status);
+    if (lease->has_owner && lease->op == LEASE_OP_LOCK && status == REDLOCK_OK)
+        owner_of(&lease->rl->owners, lease)->count = 1;
     if (lease->waiter != NULL) {
         struct waiter *waiter = lease->waiter;
 
         lease->waiter = NULL;
         if (lease->op == LEASE_OP_LOCK && status != REDLOCK_OK)
-            lease->owned = false;
+            lease_disown(lease);
         lease_explain(lease, lease->op, status);
         lease->op = LEASE_OP_NONE;
         blocking_wake(lease->rl->blocking, waiter, status);
@@ -359,19 +364,10 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
     return true;
 }
 
-static const char *why_relink(const struct reply *reply)
-{
-    if (reply->type == REPLY_ERROR)
-        return reply->text;
-    if (reply->type == REPLY_INTEGER && reply->integer == -1)
-        return "has lost its memory"; /* See SCRIPT_ACQUIRE. */
-    return "answered with garbage";
-}
-
 void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
                     enum quorum_command command, bool in_full, const struct reply *reply)
 {
-    struct vote vote = vote_count(command, lease->rl->options.restart_guard, reply);
+    struct vote vote = vote_count(command, reply);
     struct quorum_event event = {
         .type = QUORUM_EV_REPLY,
         .master = master,
@@ -382,7 +378,8 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
     };
 
     if (vote.relink)
-        master_relink(lease->rl->masters[master], why_relink(reply));
+        master_relink(lease->rl->masters[master],
+                      reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
     else if (!vote.noscript || in_full)
         master_note(lease->rl->masters[master], reply->type == REPLY_ERROR ? reply->text : "");
     if (vote.noscript && !in_full && send_in_full(lease, master, ask, command))

@@ -41,6 +41,7 @@ struct redlock_lease {
     bool ready_lost : 1;  /* which ones. */
     bool ready_done : 1;
     bool pinned : 1;     /* A callback runs with it. */
+    bool has_owner : 1;  /* Who may lock it again: see owner.h. */
     bool in_lost : 1;    /* In the thread of a blocking client, without the mutex. */
     uint8_t op;          /* enum lease_op: what done is about. */
     int8_t status;       /* For done. */
@@ -80,8 +81,11 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
 /* The alarm rang. */
 void lease_on_alarm(struct redlock_lease *lease, drift_time now);
 
-/* The caller's no more: free it now, or when all masters have been told. */
+/* Likewise, and without a lost: free it now, or when all masters have been told. */
 void lease_let_go(struct redlock_lease *lease);
+
+/* The caller's no more. */
+void lease_disown(struct redlock_lease *lease);
 
 /* Free it if nobody needs it. */
 void lease_reap(struct redlock_lease *lease);

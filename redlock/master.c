@@ -313,7 +313,7 @@ static void on_greeting(struct master *master)
 
 static bool has_room(const struct master *master)
 {
-    return master->asks_len < MASTER_ASKS_MAX &&
+    return master->asks_len < MASTER_ASKS_MAX - 1 && /* One for a proof. */
            master->out_len - master->out_sent < MASTER_UNSENT_MAX;
 }
 

@@ -43,6 +43,7 @@ struct master_ask {
     uint8_t command; /* enum quorum_command, or one of the below. */
     bool in_full;    /* The script's text went along. */
 };
+#define MASTER_PROOF 0xfd /* That it has its memory: see proof.h. */
 #define MASTER_LOOK 0xfe  /* At its marker: see standing.h. */
 #define MASTER_QUERY 0xff /* Not the machine's: answers go to the client's query hook. */
 

@@ -15,9 +15,9 @@
 /* What was in the first version: up to and with its last field. */
 #define OPTIONS_SIZE_1 \
     (offsetof(struct redlock_options, log_arg) + sizeof(((struct redlock_options *)0)->log_arg))
-#define LOCK_OPTIONS_SIZE_1                            \
-    (offsetof(struct redlock_lock_options, lost_arg) + \
-     sizeof(((struct redlock_lock_options *)0)->lost_arg))
+#define LOCK_OPTIONS_SIZE_1                         \
+    (offsetof(struct redlock_lock_options, owner) + \
+     sizeof(((struct redlock_lock_options *)0)->owner))
 
 static const struct redlock_options default_options = {
     .size = sizeof(struct redlock_options),

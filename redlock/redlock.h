@@ -136,6 +136,15 @@ struct redlock_lock_options {
      */
     void (*lost)(struct redlock_lease *lease, void *lost_arg);
     void *lost_arg;
+    /*
+     * Its owner may lock it again (default false): gets the same lease then, at
+     * once and without asking a master, if it is held still (else LOST), and
+     * with the options of the first time; it is released by the last unlock.
+     * For others, and for locks that are not reentrant, it is held.
+     */
+    bool reentrant;
+    const void *owner; /* Any pointer, compared only; NULL: the calling thread (default), and
+                        * no other thread may unlock or detach it. */
 };
 REDLOCK_API void redlock_lock_options_init_sized(struct redlock_lock_options *opts, size_t size);
 #define redlock_lock_options_init(opts) redlock_lock_options_init_sized((opts), sizeof *(opts))
@@ -170,9 +179,9 @@ REDLOCK_API const char *redlock_errmsg(const struct redlock *rl);
 /*
  * Blocking calls: from any thread, clients without a loop (else E_STATE).
  *
- * lock: OK, CONTENDED, UNREACHABLE, TOO_LATE.  A resource is named by any 1 to
- *     512 bytes but NUL.  Unless OK, every master that may have taken the
- *     lock has been sent a release.
+ * lock: OK, CONTENDED, UNREACHABLE, TOO_LATE, LOST (only with reentrant).  A
+ *     resource is named by any 1 to 512 bytes but NUL.  Unless OK, every
+ *     master that may have taken the lock has been sent a release.
  * extend: make it last ttl_ms from now, 0: as long as before; it never gets
  *     shorter.  OK; UNREACHABLE or TOO_LATE: the old lease still counts down;
  *     LOST.
@@ -238,6 +247,13 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_adopt(struct redlock *rl, const char 
  * client; E_STATE while a call with this lease is under way.
  */
 REDLOCK_API int redlock_detach(struct redlock_lease *lease);
+
+/*
+ * How often the owner of a reentrant lease has locked it, and not unlocked it
+ * again, whether or not it is held still; 0 while it is being acquired.  Of
+ * another lease: 1 if it is held, else 0.  Both kinds of client.
+ */
+REDLOCK_API uint32_t redlock_holds(const struct redlock_lease *lease);
 
 /* Validity left, from a clock read now, rounded down; 0 when not held.  Any thread. */
 REDLOCK_API uint32_t redlock_remaining_ms(const struct redlock_lease *lease);

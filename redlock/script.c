@@ -23,12 +23,6 @@
     "redis.call('pexpire',KEYS[1],ARGV[2]) end "               \
     "return 1"
 
-/* SET NX PX, by a master that still has the epoch which we know: see guard.h. */
-#define TEXT_ACQUIRE                                                            \
-    "if redis.call('hget',KEYS[2],'epoch')~=ARGV[3] then return -1 end "        \
-    "if redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return 1 end " \
-    "return 0"
-
 /*
  * Fencing counters are fields of the marker, so that they are lost with it or
  * not at all: who has the epoch has the counters.  One that is not there yet
@@ -125,12 +119,6 @@ const struct script script_all[SCRIPT_LEN] = {
             .text = TEXT_EXTEND,
             .text_len = sizeof TEXT_EXTEND - 1,
             .sha1 = "fad456264071373a49423a0503fce02a428cad4d",
-        },
-    [SCRIPT_ACQUIRE] =
-        {
-            .text = TEXT_ACQUIRE,
-            .text_len = sizeof TEXT_ACQUIRE - 1,
-            .sha1 = "bca97ebced3a8f651c76fedf59b8217e2e49a6f5",
         },
     [SCRIPT_FENCE] =
         {

@@ -10,12 +10,11 @@ enum script_id {
     SCRIPT_RELEASE, /* KEYS[1] name, ARGV[1] token: delete the key if it holds the token; 1 or 0. */
     SCRIPT_EXTEND,  /* and ARGV[2] ttl in ms: if it holds the token, make it last so long from
                      * now, unless it lasts longer; 1 or 0. */
-    SCRIPT_ACQUIRE, /* and KEYS[2] marker, ARGV[3] epoch: SET NX PX if the marker has that epoch; 1,
-                     * 0 if the key was there, -1 without the epoch. */
     SCRIPT_FENCE,   /* KEYS[1] name, [2] marker, ARGV[1] token, [2] ttl in ms, [3] counter, [4]
-                     * epoch: the same, and count; the number, 0 or -1. */
+                     * epoch: SET NX PX, and count; the number, 0 if the key was there, -1 if the
+                     * marker has not that epoch. */
     SCRIPT_RAISE,   /* Likewise, but ARGV[2] is a number: where the token is stored, count on from
-                     * there, or from where the counter is if that is farther. */
+                     * there, or from where the counter is if that is farther; 0 if it is not. */
     SCRIPT_LOOK,    /* KEYS[1] marker, ARGV[1] id of the server, [2] "2" if it keeps all that it is
                      * told, "1" if besides it is known not to be new, else "0", [3] longest lease
                      * in ms, [4] a new random number, [5] the nonce to be replaced by it as an

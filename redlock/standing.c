@@ -208,6 +208,7 @@ void standing_on_link(struct redlock *rl, unsigned master, bool up)
     struct standing *standing = &rl->standing;
     bool guarded = rl->options.restart_guard;
 
+    proof_forget(rl, master);
     standing_on_room(rl, master, up);
     standing->connecting &= (quorum_mask)~bit(master);
     if (guarded && up && !handshake_is_known(master_info(rl->masters[master]))) {
@@ -259,6 +260,8 @@ void standing_on_look(struct redlock *rl, unsigned master, const struct reply *r
         master_relink(rl->masters[master], text);
         return;
     }
+    if (look.number != before.number)
+        proof_forget(rl, master); /* What it voted for had another epoch. */
     guard_on_look(&standing->guard, master, &look, now);
     if (look.ready) {
         (void)snprintf(standing->epochs[master], sizeof standing->epochs[master], "%016" PRIx64,

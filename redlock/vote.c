@@ -30,19 +30,17 @@ static bool has_code(const struct reply *reply, const char *code)
            (reply->text[code_len] == ' ' || reply->text[code_len] == '\0');
 }
 
-static struct vote count_error(enum quorum_command command, bool guarded, const struct reply *reply)
+static struct vote count_error(enum quorum_command command, const struct reply *reply)
 {
-    bool is_script = guarded || command != QUORUM_CMD_SET;
     struct vote vote = {.vote = QUORUM_VOTE_NONE};
 
-    /* SET itself overwrites any type: it is the marker that is none any more. */
-    if (has_code(reply, "WRONGTYPE") &&
-        (command == QUORUM_CMD_FENCE || (guarded && command == QUORUM_CMD_SET)))
+    /* SET NX says no to a key of any type: it is the marker that is none any more. */
+    if (has_code(reply, "WRONGTYPE") && command == QUORUM_CMD_FENCE)
         vote.relink = true;
     else if (has_code(reply, "WRONGTYPE"))
         vote.vote = QUORUM_VOTE_NO;
     /* Only what runs a script can be asked again with its text. */
-    if (is_script && has_code(reply, "NOSCRIPT"))
+    if (command != QUORUM_CMD_SET && has_code(reply, "NOSCRIPT"))
         vote.noscript = true;
     for (size_t i = 0; i < sizeof relink_codes / sizeof relink_codes[0]; i++) {
         if (has_code(reply, relink_codes[i]))
@@ -80,13 +78,13 @@ static struct vote count_number(const struct reply *reply)
     return (struct vote){.vote = QUORUM_VOTE_NONE, .relink = true};
 }
 
-struct vote vote_count(enum quorum_command command, bool guarded, const struct reply *reply)
+struct vote vote_count(enum quorum_command command, const struct reply *reply)
 {
     if (reply->type == REPLY_ERROR)
-        return count_error(command, guarded, reply);
+        return count_error(command, reply);
     switch (command) {
     case QUORUM_CMD_SET:
-        return guarded ? count_script(reply) : count_set(reply);
+        return count_set(reply);
     case QUORUM_CMD_EXTEND:
     case QUORUM_CMD_RELEASE:
         return count_script(reply);

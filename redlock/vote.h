@@ -17,13 +17,13 @@ struct vote {
 };
 
 /*
- * SET: +OK is yes, nil is no; with a guard it is a script, and -1 is no vote
- * and sets relink: its epoch is gone.  Scripts: 1 is yes, 0 is no; those that
- * count, any number up to QUORUM_FENCE_MAX is yes, 0 is no, and -1 as above.
- * -WRONGTYPE is no (the key is there and is not ours).  Every other error is no vote; -NOSCRIPT
+ * SET: +OK is yes, nil is no.  Scripts: 1 is yes, 0 is no.  Those that count: any
+ * number up to QUORUM_FENCE_MAX is yes, 0 is no, and -1 is no vote and sets relink:
+ * the epoch is gone.  -WRONGTYPE is no (the key is there and is not ours), but to
+ * FENCE, of whose marker it tells.  Every other error is no vote; -NOSCRIPT
  * sets noscript; -READONLY, -NOAUTH, -LOADING and -MASTERDOWN set relink; so
  * does a reply of a type that the command cannot have.
  */
-struct vote vote_count(enum quorum_command command, bool guarded, const struct reply *reply);
+struct vote vote_count(enum quorum_command command, const struct reply *reply);
 
 #endif /* REDLOCK_VOTE_H */

@@ -101,33 +101,26 @@ static char *put_script(char *p, uint32_t count, enum script_id script, bool in_
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
 {
     bool counts = script == SCRIPT_FENCE || script == SCRIPT_RAISE;
-    bool is_guarded = counts || script == SCRIPT_ACQUIRE, has_ttl = script != SCRIPT_RELEASE;
-    uint32_t count = 5u + has_ttl + counts + 2u * is_guarded;
-    char *p = put_script(buf, count, script, in_full);
+    bool has_ttl = script != SCRIPT_RELEASE;
+    char *p = put_script(buf, 5u + has_ttl + 3u * counts, script, in_full);
 
     assert(script != SCRIPT_LOOK);
     check(args);
-    p = put_number(p, 1u + is_guarded); /* Keys: the name, and the marker. */
+    p = put_number(p, 1u + counts); /* Keys: the name, and the marker. */
     p = put_bulk(p, args->name, args->name_len);
-    if (is_guarded)
+    if (counts)
         p = PUT_CONSTANT(p, "$14\r\n" WIRE_MARKER "\r\n");
     p = put_bulk(p, args->token, args->token_len);
     if (has_ttl) {
         assert(args->ttl_ms > 0);
         p = put_number(p, script == SCRIPT_RAISE ? args->counter : args->ttl_ms);
     }
-    if (counts)
+    if (counts) {
         p = put_number(p, wire_counter(args->name, args->name_len));
-    if (is_guarded)
         p = put_bulk(p, args->epoch, WIRE_NUMBER);
+    }
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
-}
-
-/* It is the last argument: 16 digits, and the end of the line. */
-void wire_set_epoch(char *buf, size_t len, const char *epoch)
-{
-    memcpy(buf + len - 2 - WIRE_NUMBER, epoch, WIRE_NUMBER);
 }
 
 size_t wire_look(char *buf, const struct wire_look *look)

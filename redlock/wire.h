@@ -24,7 +24,7 @@ struct wire_args {
     const char *token;
     size_t token_len;  /* 1 to REDLOCK_TOKEN_MAX */
     uint32_t ttl_ms;   /* Not for a release. */
-    const char *epoch; /* WIRE_NUMBER digits: for SCRIPT_ACQUIRE, SCRIPT_FENCE and SCRIPT_RAISE. */
+    const char *epoch; /* WIRE_NUMBER digits: for SCRIPT_FENCE and SCRIPT_RAISE. */
     uint64_t counter;  /* What to count to: for SCRIPT_RAISE only. */
 };
 
@@ -33,6 +33,9 @@ struct wire_args {
 
 /* The key in which a master stores what guard.h calls its marker; no lock may have this name. */
 #define WIRE_MARKER "redlock:master"
+
+/* The whole command that reads the epoch in it. */
+#define WIRE_PROOF "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n"
 
 /* What a look at the marker is about. */
 struct wire_look {
@@ -57,13 +60,10 @@ uint16_t wire_counter(const char *name, size_t name_len);
 /* SET name token NX PX ttl_ms.  Returns the bytes written to buf[WIRE_MAX]. */
 size_t wire_set(char *buf, const struct wire_args *args);
 
-/* EVALSHA of a script on name and token (and ttl_ms, for all but SCRIPT_RELEASE;
- * and the epoch, for SCRIPT_ACQUIRE, SCRIPT_FENCE and SCRIPT_RAISE), or EVAL with
- * its text in full, for a master that has lost its scripts.  Not for SCRIPT_LOOK. */
+/* EVALSHA of a script on name and token (and ttl_ms, for SCRIPT_EXTEND; and the
+ * epoch, for SCRIPT_FENCE and SCRIPT_RAISE), or EVAL with its text in full, for a
+ * master that has lost its scripts.  Not for SCRIPT_LOOK. */
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
-
-/* Change the epoch of an acquisition that is written already, for another master. */
-void wire_set_epoch(char *buf, size_t len, const char *epoch);
 
 /* EVAL of SCRIPT_LOOK. */
 size_t wire_look(char *buf, const struct wire_look *look);

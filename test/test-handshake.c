@@ -70,12 +70,8 @@ static struct reply setting(const char *value)
 static struct master_info guarded_info(const char *info_text, struct reply fsync,
                                        struct reply rewrite)
 {
-    struct reply answers[] = {digest(SCRIPT_RELEASE),
-                              digest(SCRIPT_EXTEND),
-                              digest(SCRIPT_ACQUIRE),
-                              text_reply(REPLY_TEXT, info_text),
-                              fsync,
-                              rewrite};
+    struct reply answers[] = {digest(SCRIPT_RELEASE), digest(SCRIPT_EXTEND),
+                              text_reply(REPLY_TEXT, info_text), fsync, rewrite};
     struct handshake handshake;
     struct master_info info;
     char error[80], *bytes;
@@ -86,7 +82,6 @@ static struct master_info guarded_info(const char *info_text, struct reply fsync
     handshake = begin("h", &bytes, &len);
     guarded = false;
     CHECK_UINT(handshake.steps_len, last + 1);
-    CHECK(has_bytes(bytes, len, script_all[SCRIPT_ACQUIRE].text));
     free(bytes);
     for (size_t i = 0; i < last; i++)
         CHECK_INT(handshake_on_reply(&handshake, &answers[i], &info, error, sizeof error),

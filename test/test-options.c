@@ -17,7 +17,7 @@ static const struct {
     size_t options, lock_options;
 } shipped[] = {
     {"0.1.0", offsetof(struct redlock_options, log_arg) + sizeof(void *),
-     offsetof(struct redlock_lock_options, lost_arg) + sizeof(void *)},
+     offsetof(struct redlock_lock_options, owner) + sizeof(void *)},
 };
 
 static struct redlock_options default_opts(const char *masters)
@@ -91,6 +91,7 @@ TEST(defaults_are_those_of_the_header)
     CHECK_UINT(lock.max_hold_ms, 0);
     CHECK_UINT(lock.lost_margin_ms, 0);
     CHECK(lock.lost == NULL && lock.lost_arg == NULL);
+    CHECK(!lock.reentrant && lock.owner == NULL);
 }
 
 static void log_nothing(void *log_arg, enum redlock_level level, const char *message)

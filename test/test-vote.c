@@ -124,11 +124,9 @@ TEST(replies_are_counted)
             snprintf(text, sizeof text, "%s", rows[i].text);
         reply.text_len = strlen(text);
         check_row = rows[i].text;
-        check_vote(vote_count(QUORUM_CMD_SET, false, &reply), rows[i].set);
-        if (reply.type != REPLY_ERROR || strstr(reply.text, "WRONGTYPE") == NULL)
-            check_vote(vote_count(QUORUM_CMD_SET, true, &reply), rows[i].script);
-        check_vote(vote_count(QUORUM_CMD_EXTEND, false, &reply), rows[i].script);
-        check_vote(vote_count(QUORUM_CMD_RELEASE, false, &reply), rows[i].script);
+        check_vote(vote_count(QUORUM_CMD_SET, &reply), rows[i].set);
+        check_vote(vote_count(QUORUM_CMD_EXTEND, &reply), rows[i].script);
+        check_vote(vote_count(QUORUM_CMD_RELEASE, &reply), rows[i].script);
     }
 }
 
@@ -138,21 +136,10 @@ TEST(a_text_may_be_missing)
     struct reply nil = {.type = REPLY_NIL};
     struct reply one = {.type = REPLY_INTEGER, .integer = 1};
 
-    CHECK_INT(vote_count(QUORUM_CMD_SET, false, &nil).vote, NO);
-    CHECK_INT(vote_count(QUORUM_CMD_RELEASE, false, &nil).vote, NONE);
-    CHECK_INT(vote_count(QUORUM_CMD_SET, false, &one).vote, NONE);
-    CHECK_INT(vote_count(QUORUM_CMD_EXTEND, false, &one).vote, YES);
-}
-
-/* A lock of another type does not keep SET NX from saying no; its marker does. */
-TEST(a_marker_of_another_type_is_no_no)
-{
-    char text[] = "WRONGTYPE " WRONG_KIND;
-    struct reply reply = {.type = REPLY_ERROR, .text = text, .text_len = strlen(text)};
-
-    check_vote(vote_count(QUORUM_CMD_SET, true, &reply),
-               (struct vote){.vote = NONE, .relink = true});
-    check_vote(vote_count(QUORUM_CMD_RELEASE, true, &reply), (struct vote){.vote = NO});
+    CHECK_INT(vote_count(QUORUM_CMD_SET, &nil).vote, NO);
+    CHECK_INT(vote_count(QUORUM_CMD_RELEASE, &nil).vote, NONE);
+    CHECK_INT(vote_count(QUORUM_CMD_SET, &one).vote, NONE);
+    CHECK_INT(vote_count(QUORUM_CMD_EXTEND, &one).vote, YES);
 }
 
 /* Of those that count: any number that fits into a double is a yes. */
@@ -176,8 +163,8 @@ TEST(numbers_are_counted)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         struct reply reply = {.type = REPLY_INTEGER, .integer = numbers[i].integer};
 
-        check_vote(vote_count(QUORUM_CMD_FENCE, true, &reply), numbers[i].vote);
-        check_vote(vote_count(QUORUM_CMD_RAISE, true, &reply), numbers[i].vote);
+        check_vote(vote_count(QUORUM_CMD_FENCE, &reply), numbers[i].vote);
+        check_vote(vote_count(QUORUM_CMD_RAISE, &reply), numbers[i].vote);
     }
 }
 
@@ -187,24 +174,19 @@ TEST(what_counts_and_fails_counts_nothing)
          ahead[] = "ERR the fencing counter is days ahead of the clock";
     struct reply reply = {.type = REPLY_STATUS, .text = ok, .text_len = 2, .integer = 7};
 
-    check_vote(vote_count(QUORUM_CMD_FENCE, true, &reply),
-               (struct vote){.vote = NONE, .relink = true});
+    check_vote(vote_count(QUORUM_CMD_FENCE, &reply), (struct vote){.vote = NONE, .relink = true});
     reply.type = REPLY_ERROR;
     reply.text = ahead;
-    check_vote(vote_count(QUORUM_CMD_FENCE, true, &reply), (struct vote){.vote = NONE});
+    check_vote(vote_count(QUORUM_CMD_FENCE, &reply), (struct vote){.vote = NONE});
     reply.text = noscript;
-    check_vote(vote_count(QUORUM_CMD_FENCE, true, &reply),
-               (struct vote){.vote = NONE, .noscript = true});
-    check_vote(vote_count(QUORUM_CMD_RAISE, true, &reply),
-               (struct vote){.vote = NONE, .noscript = true});
+    check_vote(vote_count(QUORUM_CMD_FENCE, &reply), (struct vote){.vote = NONE, .noscript = true});
+    check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE, .noscript = true});
     reply.text = wrong; /* SET NX says no to a key of any type: it is the marker's. */
-    check_vote(vote_count(QUORUM_CMD_FENCE, true, &reply),
-               (struct vote){.vote = NONE, .relink = true});
-    check_vote(vote_count(QUORUM_CMD_RAISE, true, &reply), (struct vote){.vote = NO});
+    check_vote(vote_count(QUORUM_CMD_FENCE, &reply), (struct vote){.vote = NONE, .relink = true});
+    check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NO});
 }
 
 CHECK_MAIN({"numbers_are_counted", numbers_are_counted},
            {"what_counts_and_fails_counts_nothing", what_counts_and_fails_counts_nothing},
-           {"a_marker_of_another_type_is_no_no", a_marker_of_another_type_is_no_no},
            {"replies_are_counted", replies_are_counted},
            {"a_text_may_be_missing", a_text_may_be_missing})

@@ -92,27 +92,6 @@ static void check_script(const struct row *row, enum script_id script, bool in_f
                lens);
 }
 
-static void check_acquire(const struct row *row, bool in_full)
-{
-    struct wire_args args = args_of(row);
-    const struct script *s = &script_all[SCRIPT_ACQUIRE];
-    const char *argv[] = {in_full ? "EVAL" : "EVALSHA",
-                          in_full ? s->text : s->sha1,
-                          "2",
-                          args.name,
-                          "redlock:master",
-                          args.token,
-                          row->ttl_text,
-                          EPOCH};
-    size_t lens[] = {strlen(argv[0]), strlen(argv[1]),       1, args.name_len, 14,
-                     args.token_len,  strlen(row->ttl_text), 16};
-    char buf[WIRE_MAX + 1];
-
-    args.epoch = EPOCH;
-    memset(buf, '#', sizeof buf);
-    check_same(buf, wire_script(buf, SCRIPT_ACQUIRE, in_full, &args), 8, argv, lens);
-}
-
 /* Both that count: name and marker, token, ttl or number, counter, epoch. */
 static void check_count(const struct row *row, enum script_id script, bool in_full)
 {
@@ -165,8 +144,6 @@ TEST(scripts_are_formatted)
         check_script(&rows[i], SCRIPT_RELEASE, true);
         check_script(&rows[i], SCRIPT_EXTEND, false);
         check_script(&rows[i], SCRIPT_EXTEND, true);
-        check_acquire(&rows[i], false);
-        check_acquire(&rows[i], true);
         check_count(&rows[i], SCRIPT_FENCE, false);
         check_count(&rows[i], SCRIPT_FENCE, true);
         check_count(&rows[i], SCRIPT_RAISE, false);
@@ -174,18 +151,15 @@ TEST(scripts_are_formatted)
     }
 }
 
-TEST(an_epoch_can_be_changed)
+TEST(proofs_are_formatted)
 {
-    struct wire_args args = args_of(&rows[1]);
-    char one[WIRE_MAX], two[WIRE_MAX];
-    size_t len;
+    const char *argv[] = {"HGET", "redlock:master", "epoch"};
+    size_t lens[] = {4, 14, 5};
+    char buf[WIRE_MAX + 1];
 
-    args.epoch = EPOCH;
-    len = wire_script(one, SCRIPT_ACQUIRE, false, &args);
-    wire_set_epoch(one, len, "fedcba9876543210");
-    args.epoch = "fedcba9876543210";
-    CHECK_UINT(wire_script(two, SCRIPT_ACQUIRE, false, &args), len);
-    CHECK(memcmp(one, two, len) == 0);
+    memset(buf, '#', sizeof buf);
+    memcpy(buf, WIRE_PROOF, sizeof WIRE_PROOF - 1);
+    check_same(buf, sizeof WIRE_PROOF - 1, 3, argv, lens);
 }
 
 TEST(looks_are_formatted)
@@ -234,7 +208,7 @@ TEST(every_length_of_a_ttl)
 }
 
 CHECK_MAIN({"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scripts_are_formatted},
-           {"an_epoch_can_be_changed", an_epoch_can_be_changed},
            {"a_name_has_its_counter", a_name_has_its_counter},
+           {"proofs_are_formatted", proofs_are_formatted},
            {"looks_are_formatted", looks_are_formatted},
            {"every_length_of_a_ttl", every_length_of_a_ttl})

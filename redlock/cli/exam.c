@@ -134,7 +134,6 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
         return;
     case HANDSHAKE_RELEASE:
     case HANDSHAKE_EXTEND:
-    case HANDSHAKE_ACQUIRE:
         if (reply->type == REPLY_ERROR && !has_code(reply->text, "LOADING"))
             find_error(exam, "SCRIPT LOAD", "+script|load", reply->text);
         else if (reply->type == REPLY_ERROR)

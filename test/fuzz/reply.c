@@ -48,10 +48,10 @@ static void check_text(const struct reply *reply)
     }
 }
 
-static void check_vote(enum quorum_command command, bool guarded, const struct reply *reply)
+static void check_vote(enum quorum_command command, const struct reply *reply)
 {
-    struct vote vote = vote_count(command, guarded, reply);
-    bool is_script = guarded || command != QUORUM_CMD_SET;
+    struct vote vote = vote_count(command, reply);
+    bool is_script = command != QUORUM_CMD_SET;
     bool is_ok = reply->type == REPLY_STATUS && strcmp(reply->text, "OK") == 0;
     bool is_one = reply->type == REPLY_INTEGER && reply->integer == 1;
 
@@ -106,11 +106,9 @@ static bool take_all(redisReader *reader, struct reply *reply)
             return true;
         MUST(got == reply);
         check_text(reply);
-        for (unsigned guarded = 0; guarded < 2; guarded++) {
-            check_vote(QUORUM_CMD_SET, guarded, reply);
-            check_vote(QUORUM_CMD_EXTEND, guarded, reply);
-            check_vote(QUORUM_CMD_RELEASE, guarded, reply);
-        }
+        check_vote(QUORUM_CMD_SET, reply);
+        check_vote(QUORUM_CMD_EXTEND, reply);
+        check_vote(QUORUM_CMD_RELEASE, reply);
         check_number(QUORUM_CMD_FENCE, reply);
         check_number(QUORUM_CMD_RAISE, reply);
         check_look(reply);

@@ -26,6 +26,7 @@
 struct arena {
     unsigned counter; /* Plain on purpose: the lock alone protects it. */
     atomic_uint inside, overlaps, failures, done;
+    atomic_uint met;   /* Holds that have begun; see meet(). */
     char failure[600]; /* Written by whoever fails first. */
     char resource[64];
     int log;
@@ -65,6 +66,17 @@ static void linger(unsigned linger_us)
         (void)nanosleep(&span, NULL);
 }
 
+/* Where exclusion is broken, the first to come in stays until one of the others has
+ * come in as well: processes may begin one after the other has ended. */
+static void meet(struct arena *arena)
+{
+    double end_s = cluster_now_s() + CLUSTER_WAIT_S / 2.0;
+
+    atomic_fetch_add(&arena->met, 1);
+    while (atomic_load(&arena->met) < 2 && cluster_now_s() < end_s)
+        cluster_nap();
+}
+
 static void be_inside(struct arena *arena, unsigned id)
 {
     unsigned counter;
@@ -73,6 +85,8 @@ static void be_inside(struct arena *arena, unsigned id)
         atomic_fetch_add(&arena->overlaps, 1);
     log_line(arena, '+', id);
     counter = arena->counter;
+    if (arena->plan->wrong_masters != NULL)
+        meet(arena);
     linger(arena->plan->linger_us); /* An invitation to whoever should not come in. */
     arena->counter = counter + 1;
     log_line(arena, '-', id);

@@ -22,6 +22,8 @@ enum fake_way {
     FAKE_DEAF,    /* Does not even take connections: the kernel drops the attempts. */
 };
 
+#define FAKE_EPOCH "0123456789abcdef" /* That a fake has which answers well. */
+
 struct fake_plan {
     enum fake_way way;
     bool greets;       /* Good until a connection is first asked for a lock, or about one. */
@@ -36,9 +38,9 @@ struct fake_seen {
 };
 
 /* What a client asks on each connection before it asks for locks: two scripts;
- * with the restart guard a third one, two settings, and the marker; and INFO. */
+ * with the restart guard two settings and the marker; and INFO. */
 #define FAKE_GREETING 3
-#define FAKE_GREETING_GUARDED 7
+#define FAKE_GREETING_GUARDED 6
 
 struct fake {
     pid_t pid;

@@ -266,6 +266,29 @@ int pilot_lock_for(struct pilot *pilot, const char *resource, uint32_t ttl_ms, b
     return pilot_lock(pilot, resource, &opts, ret_lease);
 }
 
+struct question {
+    struct pilot *pilot;
+    const char *resource, *why;
+    int status;
+};
+
+static bool is_told(void *arg)
+{
+    struct question *question = arg;
+    struct redlock_lease *lease;
+
+    question->status = pilot_lock(question->pilot, question->resource, NULL, &lease);
+    return question->status != REDLOCK_UNREACHABLE ||
+           strstr(question->pilot->message, question->why) != NULL;
+}
+
+int pilot_until_told(struct pilot *pilot, const char *resource, const char *why)
+{
+    struct question question = {.pilot = pilot, .resource = resource, .why = why};
+
+    return pilot_until(pilot, is_told, &question) ? question.status : PILOT_NEVER;
+}
+
 struct redlock_stats pilot_stats(struct pilot *pilot)
 {
     struct redlock_stats stats = {.size = sizeof stats};

@@ -61,6 +61,10 @@ bool pilot_until(struct pilot *pilot, bool (*is_so)(void *arg), void *arg);
 bool pilot_until_up(struct pilot *pilot, unsigned masters);
 bool pilot_until_connects(struct pilot *pilot, uint64_t connects);
 bool pilot_until_leases(struct pilot *pilot, unsigned leases);
+/* Ask for a lock that too few masters can grant, until it is said why: what is
+ * known of a master changes while it is connected to and looked at.  The status of
+ * the last attempt, or PILOT_NEVER. */
+int pilot_until_told(struct pilot *pilot, const char *resource, const char *why);
 /* One turn of the loop that waits a little; a nap for the blocking kind. */
 void pilot_turn(struct pilot *pilot);
 

@@ -51,9 +51,9 @@ static const char *more_than_asked(bool guarded)
 
     if (guarded)
         (void)snprintf(says + len, sizeof says - (size_t)len,
-                       "$40\r\n%s\r\n$62\r\n# role:master\nrun_id:%040x\n\r\n"
+                       "$62\r\n# role:master\nrun_id:%040x\n\r\n"
                        "*0\r\n*0\r\n$28\r\nready 0123456789abcdef 60000\r\n",
-                       script_all[SCRIPT_ACQUIRE].sha1, 1);
+                       1);
     else
         (void)snprintf(says + len, sizeof says - (size_t)len, "$13\r\n# role:master\r\n+OK\r\n");
     return says;

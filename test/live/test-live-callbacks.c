@@ -17,7 +17,7 @@ static struct cluster five;
 struct call {
     struct pilot *pilot;
     struct redlock_lease *lease;
-    unsigned runs;
+    unsigned runs, runs_wanted;
     int status;
     char message[512];
     void (*act)(struct call *call); /* In the callback; may be NULL. */
@@ -48,6 +48,22 @@ static void turn_some_more(struct pilot *pilot)
 {
     for (unsigned i = 0; i < 10; i++)
         pilot_turn(pilot);
+}
+
+static bool has_run_enough(void *arg)
+{
+    const struct call *call = arg;
+
+    return call->runs >= call->runs_wanted;
+}
+
+/* Its callback runs so often in all, however long that takes, and then no more. */
+static void check_runs(struct call *call, unsigned runs)
+{
+    call->runs_wanted = runs;
+    CHECK(pilot_until(call->pilot, has_run_enough, call));
+    turn_some_more(call->pilot);
+    CHECK_UINT(call->runs, runs);
 }
 
 static void open_five(struct pilot *pilot)
@@ -81,22 +97,18 @@ TEST(run_once_and_later)
     open_five(&pilot);
     CHECK_INT(start_lock(&call, "x"), REDLOCK_OK);
     CHECK_UINT(call.runs, 0);
-    CHECK(pilot_until(&pilot, has_run, &call));
+    check_runs(&call, 1);
     CHECK_INT(call.status, REDLOCK_OK);
     CHECK_STR(call.message, "");
-    turn_some_more(&pilot);
-    CHECK_UINT(call.runs, 1);
 
     CHECK_INT(redlock_extend_async(call.lease, 5000, on_done, &call), REDLOCK_OK);
     CHECK_UINT(call.runs, 1);
-    turn_some_more(&pilot);
-    CHECK_UINT(call.runs, 2);
+    check_runs(&call, 2);
     CHECK_INT(call.status, REDLOCK_OK);
 
     CHECK_INT(redlock_unlock_async(call.lease, on_done, &call), REDLOCK_OK);
     CHECK_UINT(call.runs, 2);
-    turn_some_more(&pilot);
-    CHECK_UINT(call.runs, 3);
+    check_runs(&call, 3);
     CHECK_INT(call.status, REDLOCK_OK);
     pilot_close(&pilot);
 }
@@ -110,8 +122,7 @@ TEST(run_once_and_later_even_if_all_is_known_at_once)
     for (unsigned i = 1; i <= 3; i++) {
         CHECK_INT(start_lock(&call, "x"), REDLOCK_OK);
         CHECK_UINT(call.runs, i - 1);
-        turn_some_more(&pilot);
-        CHECK_UINT(call.runs, i);
+        check_runs(&call, i);
         CHECK_INT(call.status, REDLOCK_UNREACHABLE);
         CHECK_HAS(call.message, "acquire x: too few masters answered: master 1 (127.0.0.1:");
         CHECK_HAS(call.message, "Connection refused");
@@ -169,10 +180,8 @@ TEST(never_run_for_an_extension_after_unlock)
     CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
     CHECK_INT(redlock_extend_async(lease, 0, on_done, &extend), REDLOCK_OK);
     CHECK_INT(redlock_unlock_async(lease, on_done, &unlock), REDLOCK_OK);
-    CHECK(pilot_until(&pilot, has_run, &unlock));
+    check_runs(&unlock, 1);
     CHECK_INT(unlock.status, REDLOCK_OK);
-    turn_some_more(&pilot);
-    CHECK_UINT(unlock.runs, 1);
     CHECK_UINT(extend.runs, 0);
     pilot_close(&pilot);
 }
@@ -193,7 +202,7 @@ TEST(never_say_lost_after_the_lease_was_given_up)
 
     open_five(&pilot);
     redlock_lock_options_init(&opts);
-    opts.ttl_ms = 1000;
+    opts.ttl_ms = 4000; /* Far longer than it takes to lock three and to give them up. */
     opts.no_renew = true;
     opts.lost = count_lost;
     opts.lost_arg = &losses;
@@ -232,9 +241,7 @@ TEST(never_run_after_cancel_by_another_callback)
     second.runs = 0;
     CHECK_INT(start_lock(&first, "x"), REDLOCK_OK);
     CHECK_INT(start_lock(&second, "y"), REDLOCK_OK);
-    CHECK(pilot_until(&pilot, has_run, &first));
-    turn_some_more(&pilot);
-    CHECK_UINT(first.runs, 1);
+    check_runs(&first, 1);
     CHECK_UINT(second.runs, 0);
     pilot_close(&pilot);
 }
@@ -266,13 +273,26 @@ TEST(close_in_done)
             (void)snprintf(name, sizeof name, "other %u", i);
             CHECK_INT(start_lock(&others[i], name), REDLOCK_OK);
         }
-        CHECK(pilot_until(&pilot, has_run, &closing));
-        turn_some_more(&pilot);
-        CHECK_UINT(closing.runs, 1);
+        check_runs(&closing, 1);
         for (unsigned i = 0; i < 5; i++)
             CHECK_UINT(others[i].runs, 0);
         pilot_close(&pilot);
     }
+}
+
+static bool is_released(void *arg)
+{
+    const char **name = arg;
+
+    return cluster_count(&five, *name, NULL) == 0;
+}
+
+/* A client that is closed waits for no master: what it has sent may be on its way. */
+static void check_released(const char *name)
+{
+    struct pilot none = {.kind = PILOT_BLOCKING};
+
+    CHECK(pilot_until(&none, is_released, &name));
 }
 
 static void close_on_lost(struct redlock_lease *lease, void *arg)
@@ -294,15 +314,13 @@ TEST(close_in_lost)
     open_five(&pilot);
     redlock_lock_options_init(&opts);
     CHECK_INT(pilot_lock(&pilot, "other", &opts, &other), REDLOCK_OK);
-    opts.ttl_ms = 500;
+    opts.ttl_ms = 2000;
     opts.no_renew = true;
     opts.lost = close_on_lost;
     opts.lost_arg = &call;
     CHECK_INT(pilot_lock(&pilot, "x", &opts, &lease), REDLOCK_OK);
-    CHECK(pilot_until(&pilot, has_run, &call));
-    turn_some_more(&pilot);
-    CHECK_UINT(call.runs, 1);
-    CHECK_UINT(cluster_count(&five, "other", NULL), 0);
+    check_runs(&call, 1);
+    check_released("other");
     pilot_close(&pilot);
 }
 
@@ -374,12 +392,6 @@ static void extend_self(struct call *call)
         call->status = redlock_extend_async(call->lease, 0, on_done, call);
 }
 
-static bool is_released(void *arg)
-{
-    (void)arg;
-    return cluster_count(&five, "extended", NULL) == 0;
-}
-
 TEST(give_up_in_done)
 {
     struct pilot pilot;
@@ -391,19 +403,17 @@ TEST(give_up_in_done)
     CHECK_INT(start_lock(&cancel, "cancelled"), REDLOCK_OK);
     CHECK_INT(start_lock(&detach, "detached"), REDLOCK_OK);
     CHECK_INT(start_lock(&extend, "extended"), REDLOCK_OK);
-    CHECK(pilot_until(&pilot, has_run, &extend));
-    CHECK(pilot_until_leases(&pilot, 1));
-    turn_some_more(&pilot);
-    CHECK_UINT(cancel.runs, 1);
-    CHECK_UINT(detach.runs, 1);
+    check_runs(&cancel, 1);
+    check_runs(&detach, 1);
     CHECK_INT(detach.status, REDLOCK_OK);
-    CHECK_UINT(extend.runs, 2);
+    check_runs(&extend, 2);
     CHECK_INT(extend.status, REDLOCK_OK);
+    CHECK(pilot_until_leases(&pilot, 1));
     CHECK_UINT(cluster_count(&five, "cancelled", NULL), 0);
     CHECK(cluster_count(&five, "detached", NULL) >= 3);
     CHECK(cluster_count(&five, "extended", NULL) >= 3);
-    pilot_close(&pilot); /* Which waits for no master: what it has sent may be on its way. */
-    CHECK(pilot_until(&(struct pilot){.kind = PILOT_BLOCKING}, is_released, NULL));
+    pilot_close(&pilot);
+    check_released("extended");
     CHECK(cluster_count(&five, "detached", NULL) >= 3);
 }
 
@@ -449,8 +459,7 @@ TEST(calls_out_of_turn)
     CHECK_INT(redlock_extend_async(lock.lease, 0, on_done, &lock), REDLOCK_OK);
     CHECK_INT(redlock_extend_async(lock.lease, 0, on_done, &call), REDLOCK_E_STATE);
     CHECK_STR(redlock_errmsg(NULL), "extend: the lease is not held yet, or is busy");
-    turn_some_more(&pilot);
-    CHECK_UINT(lock.runs, 2);
+    check_runs(&lock, 2);
     CHECK_INT(lock.status, REDLOCK_OK);
     CHECK_UINT(call.runs, 0);
     CHECK_INT(pilot_unlock(&pilot, lock.lease), REDLOCK_OK);

@@ -184,6 +184,17 @@ static bool has_leases_and_commands(void *arg)
     return stats.leases >= count->leases && stats.commands >= count->commands;
 }
 
+/* Let it ask all masters, which is when it is under way.  Nothing else may be asked for
+ * meanwhile. */
+static void begin_caller(struct caller *caller, struct pilot *pilot, enum what what,
+                         struct redlock_lease *lease)
+{
+    struct count asked = {.pilot = pilot, .commands = pilot_stats(pilot).commands + five.len};
+
+    start_caller(caller, pilot->rl, what, lease);
+    CHECK(pilot_until(pilot, has_leases_and_commands, &asked));
+}
+
 TEST(close_ends_eight_threads_that_wait)
 {
     struct pilot holder, pilot;
@@ -215,27 +226,25 @@ static bool has_no_keys(void *arg)
     return true;
 }
 
-/* All three calls wait for masters that stand still.  When these go on, they
- * find the releases of the closed client. */
+/* All three calls wait for masters that stand still, and to close waits for them as
+ * well: for as long as for any answer, which must be longer than it takes to begin
+ * all this.  When the masters go on, they find the releases of the closed client. */
 TEST(close_ends_calls_of_all_kinds)
 {
     struct pilot pilot;
     struct redlock_lease *leases[2];
     struct caller lock, extend, unlock;
-    struct count all = {.pilot = &pilot, .leases = 3};
 
     cluster_ready(&five, 5);
-    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 2000);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 5000);
     CHECK(pilot_until_up(&pilot, 5));
     CHECK_INT(pilot_lock_for(&pilot, "a", 50000, false, 0, &leases[0]), REDLOCK_OK);
     CHECK_INT(pilot_lock_for(&pilot, "b", 50000, false, 0, &leases[1]), REDLOCK_OK);
     for (unsigned i = 0; i < 3; i++)
         server_pause(&five.server[i]);
-    all.commands = pilot_stats(&pilot).commands + 15;
-    start_caller(&lock, pilot.rl, WHAT_LOCK, NULL);
-    start_caller(&extend, pilot.rl, WHAT_EXTEND, leases[0]);
-    start_caller(&unlock, pilot.rl, WHAT_UNLOCK, leases[1]);
-    CHECK(pilot_until(&pilot, has_leases_and_commands, &all));
+    begin_caller(&extend, &pilot, WHAT_EXTEND, leases[0]);
+    begin_caller(&unlock, &pilot, WHAT_UNLOCK, leases[1]);
+    begin_caller(&lock, &pilot, WHAT_LOCK, NULL);
     pilot_close(&pilot);
     check_ended(&lock, REDLOCK_E_STATE, "acquire held: the client was closed meanwhile");
     check_ended(&extend, REDLOCK_E_STATE, "extend a: the client was closed meanwhile");
@@ -250,15 +259,12 @@ TEST(unlock_ends_an_extension)
     struct pilot pilot;
     struct redlock_lease *lease;
     struct caller extend, unlock;
-    struct count asked = {.pilot = &pilot};
 
     open_five(&pilot, PILOT_BLOCKING);
     CHECK_INT(pilot_lock_for(&pilot, "x", 50000, false, 0, &lease), REDLOCK_OK);
     for (unsigned i = 0; i < 3; i++)
         server_pause(&five.server[i]);
-    asked.commands = pilot_stats(&pilot).commands + 5;
-    start_caller(&extend, pilot.rl, WHAT_EXTEND, lease);
-    CHECK(pilot_until(&pilot, has_leases_and_commands, &asked));
+    begin_caller(&extend, &pilot, WHAT_EXTEND, lease);
     CHECK_INT(redlock_detach(lease), REDLOCK_E_STATE);
     CHECK_STR(redlock_errmsg(NULL), "detach: a call with the lease is under way");
     CHECK_INT(redlock_extend(lease, 0), REDLOCK_E_STATE);

@@ -13,12 +13,19 @@
 
 static struct cluster four;
 
+/* What becomes of the connection to a master with a fault, and how that is noticed. */
+enum effect {
+    STAYS = 0,
+    BREAKS = 1,  /* It is given up because of it, and made anew; */
+    IN_VAIN = 2, /* and something is waited for until a timeout. */
+};
+
 /* A wrong way to be a master, and what is said of it when it is the only one. */
 struct fault {
     const char *row;
     struct fake_plan plan;
     const char *message;
-    bool reconnects; /* The connection is given up because of it. */
+    unsigned effects;
 };
 
 #define HTTP "HTTP/1.1 400 Bad Request\r\n\r\n"
@@ -26,91 +33,97 @@ struct fault {
 #define DEEP "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"
 
 static const struct fault faults[] = {
-    {"deaf", {.way = FAKE_DEAF}, "timeout while connecting", false},
-    {"silent", {.way = FAKE_SILENT}, "connected, but does not answer", true},
-    {"silent later", {.way = FAKE_SILENT, .greets = true}, "no answer within 300 ms", false},
+    {"deaf", {.way = FAKE_DEAF}, "timeout while connecting", IN_VAIN},
+    {"silent", {.way = FAKE_SILENT}, "connected, but does not answer", BREAKS | IN_VAIN},
+    {"silent later", {.way = FAKE_SILENT, .greets = true}, "no answer within 300 ms", IN_VAIN},
     {"slow",
      {.way = FAKE_GOOD, .greets = true, .delay_ms = 30000},
      "no answer within 300 ms",
-     false},
+     IN_VAIN},
     {"too slow to greet",
      {.way = FAKE_GOOD, .delay_ms = 30000},
      "connected, but does not answer",
-     true},
-    {"garbage", {.way = FAKE_SAYS, .says = HTTP}, "answered with garbage", true},
+     BREAKS | IN_VAIN},
+    {"garbage", {.way = FAKE_SAYS, .says = HTTP}, "answered with garbage", BREAKS},
     {"garbage later",
      {.way = FAKE_SAYS, .greets = true, .says = HTTP},
      "answered with garbage",
-     true},
-    {"half a reply", {.way = FAKE_SAYS, .says = "$400\r\nhalf"}, "does not answer", true},
+     BREAKS},
+    {"half a reply",
+     {.way = FAKE_SAYS, .says = "$400\r\nhalf"},
+     "does not answer",
+     BREAKS | IN_VAIN},
     {"half a reply later",
      {.way = FAKE_SAYS, .greets = true, .says = "$400\r\nhalf"},
      "no answer within 300 ms",
-     false},
+     IN_VAIN},
     {"NOAUTH",
      {.way = FAKE_SAYS, .says = "-NOAUTH Authentication required.\r\n"},
      "NOAUTH Authentication required.",
-     true},
+     BREAKS},
     {"NOAUTH later",
      {.way = FAKE_SAYS, .greets = true, .says = "-NOAUTH Authentication required.\r\n"},
      "NOAUTH Authentication required.",
-     true},
+     BREAKS},
     {"LOADING",
      {.way = FAKE_SAYS, .says = "-LOADING Redis is loading the dataset in memory\r\n"},
      "is still loading its data",
-     true},
+     BREAKS},
     {"LOADING later",
      {.way = FAKE_SAYS, .greets = true, .says = "-LOADING Redis is loading\r\n"},
      "LOADING Redis is loading",
-     true},
+     BREAKS},
     {"READONLY later",
      {.way = FAKE_SAYS, .greets = true, .says = "-READONLY You can't write\r\n"},
      "READONLY You can't write",
-     true},
+     BREAKS},
     {"out of memory later",
      {.way = FAKE_SAYS, .greets = true, .says = "-OOM command not allowed\r\n"},
      "OOM command not allowed",
-     false},
+     STAYS},
     {"another error later",
      {.way = FAKE_SAYS, .greets = true, .says = "-ERR unheard of\r\n"},
      "ERR unheard of",
-     false},
+     STAYS},
     {"wrong digest",
      {.way = FAKE_SAYS, .says = DIGEST},
      "another digest than ours: not a Redis?",
-     true},
+     BREAKS},
     {"a text for an answer",
      {.way = FAKE_SAYS, .greets = true, .says = "$2\r\nOK\r\n"},
      "answered with garbage",
-     true},
+     BREAKS},
     {"numbers",
      {.way = FAKE_SAYS, .greets = true, .says = ":2\r\n"},
      "answered with garbage",
-     true},
+     BREAKS},
     {"no epoch",
-     {.way = FAKE_SAYS, .greets = true, .says = ":-1\r\n"},
+     {.way = FAKE_SAYS, .greets = true, .says = "+OK\r\n"},
      "has lost its memory",
-     true},
-    {"two answers for one",
-     {.way = FAKE_SAYS, .greets = true, .says = "-ERR one\r\n-ERR two\r\n"},
+     BREAKS},
+    {"two answers for one", /* No, and the epoch: what is asked next is answered before. */
+     {.way = FAKE_SAYS, .greets = true, .says = "-ERR one\r\n$16\r\n" FAKE_EPOCH "\r\n"},
      "said something that nobody asked",
-     true},
-    {"deep", {.way = FAKE_SAYS, .greets = true, .says = DEEP}, "answered with garbage", true},
-    {"endless bulk", {.way = FAKE_ENDLESS, .says = "$536870912\r\n"}, "answers without end", true},
+     BREAKS},
+    {"deep", {.way = FAKE_SAYS, .greets = true, .says = DEEP}, "answered with garbage", BREAKS},
+    {"endless bulk",
+     {.way = FAKE_ENDLESS, .says = "$536870912\r\n"},
+     "answers without end",
+     BREAKS},
     {"endless bulk later",
      {.way = FAKE_ENDLESS, .greets = true, .says = "$536870912\r\n"},
      "answers without end",
-     true},
+     BREAKS},
     {"endless line later",
      {.way = FAKE_ENDLESS, .greets = true, .says = "+"},
      "answers without end",
-     true},
+     BREAKS},
     {"endless array later",
      {.way = FAKE_ENDLESS, .greets = true, .says = "*2147483647\r\n"},
      "answered with garbage",
-     true},
-    {"closes", {.way = FAKE_CLOSES}, "Server closed the connection", true},
-    {"closes later", {.way = FAKE_CLOSES, .greets = true}, "Server closed the connection", true},
+     BREAKS},
+    {"closes", {.way = FAKE_CLOSES}, "Server closed the connection", BREAKS},
+    {"closes later", {.way = FAKE_CLOSES, .greets = true}, "Server closed the connection", BREAKS},
 };
 
 /* ---- One of five ---- */
@@ -124,13 +137,14 @@ static const char *with_four(const struct fake *fake)
     return masters;
 }
 
-static void set_timeouts(struct redlock_options *opts)
+/* Time for the others to answer, on a busy machine; to close waits as long for one
+ * that does not. */
+static void set_patience(struct redlock_options *opts)
 {
-    opts->reply_timeout_ms = 300;
-    opts->connect_timeout_ms = 1000;
+    opts->reply_timeout_ms = 2000;
 }
 
-/* Each call may need a second try on a busy machine; none may fail. */
+/* A lock may need a second try on a busy machine; no call may fail. */
 static void work(struct pilot *pilot)
 {
     for (unsigned i = 0; i < 10; i++) {
@@ -164,7 +178,7 @@ static void check_one_of_five(const struct fault *fault, enum pilot_kind kind)
 
     fake_start(&fake, &fault->plan);
     cluster_ready(&four, 4);
-    CHECK_INT(pilot_try_open(&pilot, kind, with_four(&fake), set_timeouts), REDLOCK_OK);
+    CHECK_INT(pilot_try_open(&pilot, kind, with_four(&fake), set_patience), REDLOCK_OK);
     work(&pilot);
     CHECK(pilot_until(&pilot, has_no_keys, NULL));
     CHECK(pilot_until(&pilot, was_asked, &fake));
@@ -191,7 +205,7 @@ TEST(one_of_five_where_calls_block)
 /* Its answers come when nobody waits for them any more, but they do come. */
 TEST(one_of_five_is_late)
 {
-    const struct fault late = {"late", {.way = FAKE_GOOD, .delay_ms = 30}, NULL, false};
+    const struct fault late = {"late", {.way = FAKE_GOOD, .delay_ms = 30}, NULL, STAYS};
 
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         check_row = pilot_kind_name(kind);
@@ -230,6 +244,19 @@ static bool is_connected_again(void *arg)
     return atomic_load(&fake->seen->connections) > 1;
 }
 
+static const struct fault *opened_for;
+
+/* Short where the fault shows in a timeout, and there alone. */
+static void set_timeouts(struct redlock_options *opts)
+{
+    if (!(opened_for->effects & IN_VAIN))
+        return;
+    if (opened_for->plan.greets)
+        opts->reply_timeout_ms = 300;
+    else
+        opts->connect_timeout_ms = 1000;
+}
+
 /* What is tried again and again must not add up. */
 static void check_alone(const struct fault *fault)
 {
@@ -238,6 +265,7 @@ static void check_alone(const struct fault *fault)
     struct redlock_lease *lease;
     size_t heap_before;
 
+    opened_for = fault;
     fake_start(&fake, &fault->plan);
     heap_before = mallinfo2().uordblks;
     CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, alone(&fake), set_timeouts), REDLOCK_OK);
@@ -247,7 +275,7 @@ static void check_alone(const struct fault *fault)
         CHECK_HAS(pilot.message, fault->message);
     }
     CHECK(mallinfo2().uordblks - heap_before < 1u << 20);
-    if (fault->reconnects)
+    if (fault->effects & BREAKS)
         CHECK(pilot_until(&pilot, is_connected_again, &fake));
     pilot_close(&pilot);
     fake_stop(&fake);
@@ -262,6 +290,11 @@ TEST(alone_it_is_told_why)
 }
 
 /* ---- A majority ---- */
+
+static void set_impatience(struct redlock_options *opts)
+{
+    opts->reply_timeout_ms = 300;
+}
 
 /* Three of five, each wrong in a way of its own: no lock, and no hang. */
 TEST(three_of_five)
@@ -284,7 +317,7 @@ TEST(three_of_five)
         fakes[0].port, four.server[0].port, fakes[1].port, four.server[1].port, fakes[2].port);
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         check_row = pilot_kind_name(kind);
-        CHECK_INT(pilot_try_open(&pilot, kind, masters, set_timeouts), REDLOCK_OK);
+        CHECK_INT(pilot_try_open(&pilot, kind, masters, set_impatience), REDLOCK_OK);
         for (unsigned i = 0; i < 5; i++) {
             CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
             CHECK_HAS(pilot.message, "acquire x: too few masters answered: master 1 (127.0.0.1:");

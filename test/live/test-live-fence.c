@@ -140,6 +140,7 @@ TEST(two_round_trips_bring_them_in_step)
 
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         struct pilot pilot;
+        unsigned agree = 0;
         uint64_t token;
 
         check_row = pilot_kind_name(kind);
@@ -152,16 +153,16 @@ TEST(two_round_trips_bring_them_in_step)
         }
         pilot_open(&pilot, kind, cluster_masters(&three), 0);
         CHECK(pilot_until_up(&pilot, 3));
-        CHECK(draw(&pilot, NAME) >= base + 3);
+        token = draw(&pilot, NAME);
+        CHECK(token >= base + 3);
         settle(&pilot, &three);
         CHECK_UINT(pilot_stats(&pilot).raised, 1);
         for (unsigned i = 0; i < 3; i++) {
-            CHECK_UINT(counted(&three.server[i]), counted(&three.server[0]));
-            CHECK_UINT(number_of(&three.server[i], "high"), counted(&three.server[0]));
+            agree += counted(&three.server[i]) == token;
+            CHECK_UINT(number_of(&three.server[i], "high"), counted(&three.server[i]));
         }
-        token = counted(&three.server[0]);
-        CHECK_UINT(draw(&pilot, NAME), token + 1);
-        CHECK_UINT(pilot_stats(&pilot).raised, 1);
+        CHECK(agree >= 2); /* The third may have been ahead of what it was asked for. */
+        CHECK(draw(&pilot, NAME) > token);
         pilot_close(&pilot);
     }
 }
@@ -348,6 +349,7 @@ TEST(new_masters_begin_with_the_time)
     time_us = (uint64_t)server_int(&durable_three.server[0], "EVAL %s 0",
                                    "local t=redis.call('time') return t[1]*1000000+t[2]");
     pilot_open(&pilot, PILOT_LOOP, cluster_masters(&durable_three), 0);
+    CHECK(pilot_until_up(&pilot, 3));
     CHECK(draw(&pilot, NAME) > time_us);
     CHECK(draw(&pilot, NAME) < time_us + UINT64_C(60000000));
     CHECK_UINT(pilot_stats(&pilot).raised, 0); /* All had the same floor. */

@@ -12,8 +12,10 @@
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 
-#define SHORT_MS 1500 /* Longest leases, which are waited for. */
-#define LONG_MS 6000
+/* Longest leases, which are waited for; and in which something must be done: it must
+ * be seen that masters are watched, or some of them must be started. */
+#define SHORT_MS 3000
+#define LONG_MS 10000
 
 static struct cluster volatile_five, durable_five, three;
 
@@ -120,7 +122,7 @@ TEST(new_volatile_masters_are_watched_first)
         make_new(&volatile_five);
         begun_s = cluster_now_s();
         open_for(&pilot, kind, &volatile_five, SHORT_MS);
-        CHECK(ask_left_s(&pilot, &volatile_five) <= 1.6);
+        CHECK(ask_left_s(&pilot, &volatile_five) <= SHORT_MS / 1e3 + 0.2);
         CHECK_INT(pilot_lock_for(&pilot, "x", 1000, false, 30000, &lease), REDLOCK_OK);
         CHECK(cluster_now_s() - begun_s >= SHORT_MS / 1e3);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
@@ -323,6 +325,7 @@ TEST(a_watch_outlives_its_connection)
         cluster_ready(&volatile_five, 5);
         make_new(&volatile_five);
         pilot_open(&pilot, kind, cluster_masters(&volatile_five), 0);
+        CHECK(pilot_until_connects(&pilot, 5));
         countdown.below_s = ask_left_s(&pilot, &volatile_five) - 2;
         CHECK(countdown.below_s < 60 * 1.02 + 0.1 - 2);
         CHECK(pilot_until(&pilot, has_come_down, &countdown));
@@ -350,13 +353,13 @@ TEST(a_client_of_longer_leases_is_respected)
         open_for(&patient, kind, &volatile_five, LONG_MS);
         CHECK(pilot_until_up(&patient, 5));
         pilot_close(&patient);
-        CHECK_STR(server_text(&volatile_five.server[0], "HGET redlock:master max"), "6000");
+        CHECK_STR(server_text(&volatile_five.server[0], "HGET redlock:master max"), "10000");
         begun_s = cluster_now_s();
         server_restart(&volatile_five.server[2]);
         open_for(&hasty, kind, &volatile_five, SHORT_MS);
         CHECK(pilot_until_up(&hasty, 5));
         CHECK(cluster_now_s() - begun_s >= LONG_MS / 1e3);
-        CHECK_STR(server_text(&volatile_five.server[0], "HGET redlock:master max"), "6000");
+        CHECK_STR(server_text(&volatile_five.server[0], "HGET redlock:master max"), "10000");
         pilot_close(&hasty);
     }
 }
@@ -430,7 +433,7 @@ static void check_obstacle(const struct obstacle *obstacle, enum pilot_kind kind
     CHECK(pilot_until_up(&pilot, 2 + obstacle->votes));
     server_kill(&three.server[2]);
     CHECK(pilot_until_up(&pilot, 1 + obstacle->votes));
-    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+    CHECK_INT(pilot_until_told(&pilot, "x", obstacle->message), REDLOCK_UNREACHABLE);
     CHECK_HAS(pilot.message, obstacle->message);
     obstacle->remove(&three.server[0]);
     CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 60000, &lease), REDLOCK_OK);

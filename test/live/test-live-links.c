@@ -124,25 +124,20 @@ static void check_works(const char *masters)
     }
 }
 
-static void set_timeouts(struct redlock_options *opts)
-{
-    opts->connect_timeout_ms = 1000;
-}
-
 /* They work with four of five; and asked why not all, say this. */
 static void check_works_but_one(const char *masters, const char *message)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
-        struct redlock_lease *lease;
         struct pilot pilot;
 
-        CHECK_INT(pilot_try_open(&pilot, kind, masters, set_timeouts), REDLOCK_OK);
+        check_row = message;
+        pilot_open(&pilot, kind, masters, 0);
         work(&pilot);
         CHECK(pilot_until_up(&pilot, 4));
         for (unsigned i = 1; i < 4; i++)
             server_kill(&five.server[i]);
         CHECK(pilot_until_up(&pilot, 1));
-        CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+        CHECK_INT(pilot_until_told(&pilot, "x", message), REDLOCK_UNREACHABLE);
         CHECK_HAS(pilot.message, message);
         pilot_close(&pilot);
         cluster_ready(&five, 5);
@@ -226,6 +221,11 @@ TEST(host_of_two_addresses)
     }
 }
 
+static void set_timeout(struct redlock_options *opts)
+{
+    opts->connect_timeout_ms = 1000;
+}
+
 /* The client may be gone when the resolver comes back, or time out before. */
 TEST(slow_resolver)
 {
@@ -239,8 +239,7 @@ TEST(slow_resolver)
         pilot_open(&pilot, kind, written("slow.test:", ""), 0);
         pilot_turn(&pilot);
         pilot_close(&pilot);
-        CHECK_INT(pilot_try_open(&pilot, kind, written("slow.test:", ""), set_timeouts),
-                  REDLOCK_OK);
+        CHECK_INT(pilot_try_open(&pilot, kind, written("slow.test:", ""), set_timeout), REDLOCK_OK);
         CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
         CHECK_HAS(pilot.message, "timeout while resolving the name");
         atomic_store(&resolver_hangs, false);
@@ -411,6 +410,7 @@ TEST(databases)
     cluster_ready(&five, 5);
     pilot_open(&zero, PILOT_LOOP, cluster_masters(&five), 0);
     pilot_open(&three, PILOT_LOOP, written("127.0.0.1:", "/3"), 0);
+    CHECK(pilot_until_up(&zero, 5));
     CHECK(pilot_until_up(&three, 5));
     CHECK_INT(pilot_lock(&three, "x", NULL, &lease), REDLOCK_OK);
     CHECK_UINT(cluster_count(&five, "x", NULL), 0);
@@ -450,7 +450,9 @@ static void reconnect(struct pilot *pilot, unsigned rounds)
 
         for (unsigned m = 0; m < five.len; m++)
             (void)server_int(&five.server[m], "CLIENT KILL TYPE normal");
+        /* Each link has come up anew; and then its master is looked at before it votes. */
         CHECK(pilot_until_connects(pilot, wanted));
+        CHECK(pilot_until_up(pilot, five.len));
         CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_OK);
         CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
     }

@@ -15,6 +15,9 @@
 /* Far longer than a call takes that does not wait, so that it would be seen. */
 #define LINGER_MS 300
 
+/* Of leases that are waited for to run out: longer than a lock takes. */
+#define TTL_MS 2000
+
 static struct cluster three;
 static struct pilot nobody = {.kind = PILOT_BLOCKING}; /* Waits without a client. */
 
@@ -83,7 +86,7 @@ TEST(detach_waits_for_lost)
     struct pilot pilot;
 
     open_three(&pilot);
-    lock_to_lose(&pilot, &scene, 1000, lose_slowly);
+    lock_to_lose(&pilot, &scene, TTL_MS, lose_slowly);
     CHECK(pilot_until(&nobody, is_set, &scene.began));
     scene.status = redlock_detach(scene.lease);
     scene.in_time = atomic_load(&scene.ended);
@@ -112,7 +115,7 @@ TEST(unlock_waits_for_lost)
     struct pilot pilot;
 
     open_three(&pilot);
-    lock_to_lose(&pilot, &scene, 500, lose_past_the_end);
+    lock_to_lose(&pilot, &scene, TTL_MS, lose_past_the_end);
     CHECK(pilot_until(&nobody, is_set, &scene.began));
     while (redlock_remaining_ms(scene.lease) > 0)
         cluster_nap();
@@ -159,7 +162,7 @@ TEST(an_extension_returns_while_lost_runs)
     pthread_t thread;
 
     open_three(&pilot);
-    lock_to_lose(&pilot, &scene, 2000, lose_when_returned);
+    lock_to_lose(&pilot, &scene, TTL_MS, lose_when_returned);
     for (unsigned i = 0; i < 3; i++)
         server_pause(&three.server[i]);
     CHECK_INT(pthread_create(&thread, NULL, extend, &scene), 0);
@@ -183,7 +186,7 @@ TEST(a_call_neither_runs_lost_nor_waits_for_it)
 
     open_three(&pilot);
     CHECK_INT(pilot_lock_for(&pilot, "y", 30000, true, 0, &lease), REDLOCK_OK);
-    lock_to_lose(&pilot, &scene, 1000, lose_when_returned);
+    lock_to_lose(&pilot, &scene, TTL_MS, lose_when_returned);
     while (!atomic_load(&scene.began)) /* One of these is under way when it begins. */
         CHECK_INT(pilot_lock_for(&pilot, "y", 1000, false, 100, &none), REDLOCK_CONTENDED);
     CHECK_INT(pilot_lock_for(&pilot, "y", 1000, false, 100, &none), REDLOCK_CONTENDED);
@@ -215,7 +218,7 @@ TEST(close_from_lost_is_told)
     struct pilot pilot;
 
     open_three(&pilot);
-    lock_to_lose(&pilot, &scene, 4000, close_on_lost);
+    lock_to_lose(&pilot, &scene, 8000, close_on_lost); /* Half of it is left then. */
     CHECK(pilot_until(&nobody, is_set, &scene.ended));
     CHECK(scene.closed == scene.rl);
     CHECK_STR(scene.message, "close: from a callback of a blocking client");

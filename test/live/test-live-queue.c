@@ -15,9 +15,11 @@
 
 static struct cluster three;
 
-static void set_ttl(struct redlock_options *opts)
+/* A link is given up after some reply timeouts of silence: not in this test. */
+static void set_times(struct redlock_options *opts)
 {
     opts->max_ttl_ms = TTL_MS;
+    opts->reply_timeout_ms = CLUSTER_WAIT_S * 1000;
 }
 
 /* ---- Locks in flight ---- */
@@ -107,7 +109,7 @@ TEST(what_found_no_room_is_released_when_there_is_some)
     struct pilot pilot;
 
     cluster_ready(&three, 3);
-    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, cluster_masters(&three), set_ttl), REDLOCK_OK);
+    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, cluster_masters(&three), set_times), REDLOCK_OK);
     CHECK(pilot_until_up(&pilot, 3));
     server_pause(&three.server[0]);
 
@@ -120,7 +122,8 @@ TEST(what_found_no_room_is_released_when_there_is_some)
     CHECK(pilot_until(&pilot, is_over, &flights));
     CHECK_UINT(flights.failed, 0);
     CHECK_UINT(pilot_stats(&pilot).masters_up, 2);
-    CHECK(flights.begun > MASTER_ASKS_MAX / 2 - HELD);
+    /* Each asks for three things at the most: a lock, a proof, and a release. */
+    CHECK(flights.begun > MASTER_ASKS_MAX / 3 - HELD);
     for (unsigned i = 0; i < HELD; i++)
         CHECK_INT(redlock_unlock_async(flights.leases[i], NULL, NULL), REDLOCK_OK);
 

@@ -10,7 +10,7 @@
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 
-#define TTL_MS 2500
+#define TTL_MS 4000
 
 static struct cluster five;
 
@@ -39,7 +39,7 @@ static void lock_both(struct pair *pair, const struct redlock_lock_options *mode
         opts.ttl_ms = TTL_MS;
         opts.lost = on_lost;
         opts.lost_arg = &pair->losses[kind];
-        pilot_open(&pair->pilots[kind], kind, cluster_masters(&five), 500);
+        pilot_open(&pair->pilots[kind], kind, cluster_masters(&five), 3000);
         CHECK(pilot_until_up(&pair->pilots[kind], 5));
         CHECK_INT(
             pilot_lock(&pair->pilots[kind], pilot_kind_name(kind), &opts, &pair->leases[kind]),
@@ -141,7 +141,7 @@ TEST(renewed_for_so_long_only)
     struct pair pair;
 
     redlock_lock_options_init(&opts);
-    opts.max_hold_ms = 2000; /* The first renewal comes after 833 ms, the second after 1666. */
+    opts.max_hold_ms = 3500; /* The first renewal comes after 1.3 s, the second after 2.7 s. */
     lock_both(&pair, &opts);
     check_run_out(&pair, true);
 }

@@ -180,7 +180,7 @@ TEST(lost_is_called_while_threads_look)
     struct pilot pilot;
 
     cluster_ready(&five, 5);
-    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 1000);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 3000);
     CHECK(pilot_until_up(&pilot, 5));
     model.rl = pilot.rl;
     start(workers, THREADS, hold_until_lost, &model);

@@ -40,42 +40,77 @@ static void *read_tokens(void *arg)
     return NULL;
 }
 
-/* The real masters refuse it in the first round, and grant it in a later one: but
- * for the time that passes before they are asked. */
-static void lock_in_the_second_round(struct pilot *pilot, struct reader *reader, unsigned i)
-{
-    uint64_t rounds_before = pilot_stats(pilot).rounds;
-    double begin_s = cluster_now_s();
-    struct redlock_lock_options opts;
-    char name[32];
+/* A thread that waits for a lock. */
+struct locker {
+    pthread_t thread;
+    struct pilot *pilot;
+    const char *name;
+    struct redlock_lease *lease;
+    int status;
+    uint64_t rounds_wanted;
+};
 
-    (void)snprintf(name, sizeof name, "x%u", i);
-    for (unsigned m = 0; m < two.len; m++)
-        (void)server_text(&two.server[m], "SET %s foreign PX 15", name);
+static void *lock(void *arg)
+{
+    struct locker *locker = arg;
+    struct redlock_lock_options opts;
+
     redlock_lock_options_init(&opts);
     opts.ttl_ms = 50000;
     opts.no_renew = true;
     opts.wait_ms = 30000;
-    opts.retry_delay_min_ms = opts.retry_delay_max_ms = 30; /* Then foreign ones are gone. */
-    CHECK_INT(pilot_lock(pilot, name, &opts, &reader->leases[i]), REDLOCK_OK);
+    opts.retry_delay_min_ms = opts.retry_delay_max_ms = 50; /* Both masters are free again. */
+    locker->status = redlock_lock(locker->pilot->rl, locker->name, &opts, &locker->lease);
+    return NULL;
+}
+
+static bool has_rounds(void *arg)
+{
+    const struct locker *locker = arg;
+
+    return pilot_stats(locker->pilot).rounds >= locker->rounds_wanted;
+}
+
+/* The real masters refuse it in the first round, and grant it in a later one. */
+static void lock_in_a_later_round(struct pilot *pilot, struct reader *reader, unsigned i)
+{
+    uint64_t rounds_before = pilot_stats(pilot).rounds;
+    double begin_s = cluster_now_s();
+    char name[32];
+    struct locker locker = {.pilot = pilot, .name = name, .rounds_wanted = rounds_before + 2};
+    bool refused;
+
+    (void)snprintf(name, sizeof name, "x%u", i);
+    for (unsigned m = 0; m < two.len; m++)
+        (void)server_text(&two.server[m], "SET %s foreign", name);
+    CHECK_INT(pthread_create(&locker.thread, NULL, lock, &locker), 0);
+    refused = pilot_until(pilot, has_rounds, &locker);
+    for (unsigned m = 0; m < two.len; m++)
+        (void)server_int(&two.server[m], "DEL %s", name);
+    (void)pthread_join(locker.thread, NULL);
+    CHECK(refused);
+    CHECK_INT(locker.status, REDLOCK_OK);
+    reader->leases[i] = locker.lease;
     (void)snprintf(reader->tokens[i], sizeof reader->tokens[i], "%s",
                    redlock_token(reader->leases[i]));
-    /* On a slow machine the real ones may disagree; then the fake's answer, an
-     * error, is waited for, and there is nothing to undo. */
-    reader->undone += pilot_stats(pilot).rounds > rounds_before + 1 &&
-                      cluster_now_s() - begin_s < FAKE_DELAY_MS / 1e3;
+    /* On a slow machine the real ones may disagree in a round; then the fake's answer, an
+     * error, is waited for, and there may be nothing to undo. */
+    reader->undone += cluster_now_s() - begin_s < FAKE_DELAY_MS / 1e3;
 }
 
 struct answers {
     const struct fake *fake;
     unsigned wanted;
+    const struct reader *reader;
 };
 
+/* And has looked at least once. */
 static bool has_all_answers(void *arg)
 {
     const struct answers *answers = arg;
 
-    return atomic_load(&answers->fake->seen->commands) >= answers->wanted;
+    return atomic_load(&answers->fake->seen->commands) >= answers->wanted &&
+           atomic_load(&answers->reader->sweeps) > 0;
 }
 
 /*
@@ -97,23 +132,23 @@ TEST(the_token_of_an_old_round_is_not_shown)
     char masters[128];
     bool ok;
 
+    pilot_guarded = false; /* Or the proof of the lock would be answered in this way, too. */
     cluster_ready(&two, 2);
     fake_start(&fake, &plan);
     (void)snprintf(masters, sizeof masters, "127.0.0.1:%u,%s", fake.port, cluster_masters(&two));
     pilot_open(&pilot, PILOT_BLOCKING, masters, 0);
     CHECK(pilot_until_up(&pilot, 3));
     for (unsigned i = 0; i < LEASES; i++)
-        lock_in_the_second_round(&pilot, &reader, i);
+        lock_in_a_later_round(&pilot, &reader, i);
     CHECK(reader.undone > 0);
     /* Of each lease the lock, and where that was undone, twice the script. */
-    answers = (struct answers){&fake, FAKE_GREETING_GUARDED + LEASES + 2 * reader.undone};
+    answers = (struct answers){&fake, FAKE_GREETING + LEASES + 2 * reader.undone, &reader};
 
     CHECK_INT(pthread_create(&thread, NULL, read_tokens, &reader), 0);
     ok = pilot_until(&pilot, has_all_answers, &answers);
     atomic_store(&reader.stop, true);
     (void)pthread_join(thread, NULL);
     CHECK(ok);
-    CHECK(atomic_load(&reader.sweeps) > 0);
     CHECK_UINT(atomic_load(&reader.wrong), 0);
     for (unsigned i = 0; i < LEASES; i++) {
         CHECK_STR(redlock_token(reader.leases[i]), reader.tokens[i]);

@@ -43,14 +43,15 @@ def send(pid, number):
 
 
 class Client:
-    """who is its name in the history, host where it runs."""
+    """who is its name in the history, host where it runs, preexec_fn as of Popen."""
 
-    def __init__(self, who, host, argv, log):
+    def __init__(self, who, host, argv, log, preexec_fn=None):
         self.who = who
         self.host = host
         with open(log, "ab") as output:
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output,
-                                            stderr=output, start_new_session=True)
+                                            stderr=output, start_new_session=True,
+                                            preexec_fn=preexec_fn)
 
     def stop(self):
         self.settle(signal.SIGSTOP, lambda state: state == "T")

@@ -1,5 +1,6 @@
 """What the tests of the programs of a partition run share: starting them, and waiting."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -13,6 +14,9 @@ import unittest
 BOUND_S = 60  # For anything that takes a moment; a hang, and nothing else, takes longer.
 SKIPPED = 77
 NEVER_NS = 1 << 62
+
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 programs = {}  # By name: those that the command line gave.
 
@@ -38,6 +42,18 @@ def events(path, partial=False):
     return [json.loads(line) for line in lines]
 
 
+def ending_with_us():
+    """What a child does between fork and exec so that it is killed when this process ends, however
+    it does: no clean-up runs in a test that is killed for the time it takes."""
+    parent = os.getpid()
+
+    def prepare():
+        if LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
+            os._exit(1)  # We have ended already, and nobody will tell it.
+
+    return prepare
+
+
 class Case(unittest.TestCase):
     """A test with a folder of its own, and processes that end with it."""
 
@@ -48,7 +64,7 @@ class Case(unittest.TestCase):
 
     def start(self, argv, **options):
         process = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL,
-                                   **options)
+                                   preexec_fn=ending_with_us(), **options)
         self.addCleanup(self.finish, process)
         return process
 

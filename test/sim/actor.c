@@ -69,6 +69,10 @@ static void work_with(struct lease_rec *rec)
 {
     unsigned dice = (unsigned)dice_below(100);
 
+    if (calls_may_lock_again(rec) && dice % 2 == 0) {
+        calls_lock_again(rec);
+        return;
+    }
     if (rec->state == REC_LOCKING)
         dice /= 8; /* What is not allowed is tried, but most of the time it waits. */
     if (dice < 7)
@@ -114,6 +118,8 @@ static void tidy(struct ev_loop *process)
 
         if (rec == NULL)
             continue;
+        if (rec->is_again)
+            continue; /* It is unlocked when done is called. */
         if (rec->state == REC_HELD)
             calls_unlock(rec);
         else if (world.phase != PHASE_HEAL || rec->state == REC_ADOPTED)

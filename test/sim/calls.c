@@ -81,11 +81,18 @@ static void drop_op(struct lease_rec *rec)
     world_outcome(OUTCOME_CANCELLED);
 }
 
+/* A call with it is under way. */
+static bool is_busy(const struct lease_rec *rec)
+{
+    return rec->state == REC_LOCKING || rec->is_again;
+}
+
 /* The program has no lease there any more. */
 static void end_rec(struct lease_rec *rec)
 {
     drop_op(rec);
     rec->state = REC_GONE;
+    rec->is_again = false;
     rec->deadline = 0;
     rec->process->recs[rec->place] = NULL;
 }
@@ -116,6 +123,7 @@ static void after_lock(struct lease_rec *rec, int status)
 {
     if (status == REDLOCK_OK) {
         rec->state = REC_HELD;
+        rec->holds = 1;
         return;
     }
     rec->state = REC_GONE;
@@ -336,6 +344,9 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
     rec->is_probe = is_probe;
     if (is_probe)
         set_probe(rec, &opts);
+    rec->is_reentrant = world.plan.reentrant && !is_probe && rec->number % 2 == 0;
+    opts.reentrant = rec->is_reentrant;
+    opts.owner = rec;
     note_options(rec, &opts);
     op->span += (opts.wait_ms + world.plan.reply_timeout_ms) * DRIFT_MS;
     if (rec->is_fenced)
@@ -363,7 +374,7 @@ void calls_extend(struct lease_rec *rec, uint32_t ttl_ms)
     int status;
 
     ttl_ms = cut_ttl(rec->process, ttl_ms);
-    if (rec->op != NULL || rec->state == REC_LOCKING) {
+    if (rec->op != NULL || is_busy(rec)) {
         expect("redlock_extend_async", redlock_extend_async(rec->lease, ttl_ms, on_done, NULL),
                REDLOCK_E_STATE);
         world_fault(FAULT_MISUSE);
@@ -383,17 +394,92 @@ void calls_extend(struct lease_rec *rec, uint32_t ttl_ms)
     rec->op = op;
 }
 
+/* ---- Locks of what one has ---- */
+
+/* Nobody was asked, and it is locked so many times. */
+static void check_inner(const struct lease_rec *rec, uint64_t commands)
+{
+    uint32_t holds = redlock_holds(rec->lease);
+
+    tally.checks++;
+    if (rec->process->rl->stats.commands != commands)
+        world_fail("reentry", "client %u asks masters for a lock that it has",
+                   rec->process->number);
+    if (holds != rec->holds)
+        world_fail("reentry", "client %u holds resource %u %u times, not %u times",
+                   rec->process->number, rec->resource, holds, rec->holds);
+}
+
+static void on_again(struct redlock_lease *lease, int status, void *arg)
+{
+    struct lease_rec *rec = arg;
+
+    if (!rec->is_again || lease != rec->lease)
+        world_fail("callback", "done is called of an inner lock that was dropped");
+    expect("done of an inner lock", status, REDLOCK_OK);
+    rec->is_again = false;
+    if (world.phase != PHASE_CHAOS)
+        calls_unlock(rec);
+}
+
+bool calls_may_lock_again(const struct lease_rec *rec)
+{
+    return rec->is_reentrant && rec->state == REC_HELD && rec->op == NULL && !rec->is_again &&
+           rec->holds < 4;
+}
+
+void calls_lock_again(struct lease_rec *rec)
+{
+    uint64_t commands = rec->process->rl->stats.commands;
+    bool is_over = oracle_remaining_ms(rec, process_now(rec->process)) == 0;
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+    int status;
+
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = rec->process->max_ttl_ms;
+    opts.reentrant = true;
+    opts.owner = rec;
+    world_note("lock again: client, lease", rec->process->number, rec->number, 0);
+    status =
+        redlock_lock_async(rec->process->rl, names[rec->resource], &opts, on_again, rec, &lease);
+    is_over = is_over || (status == REDLOCK_LOST && /* In the call. */
+                          oracle_remaining_ms(rec, process_now(rec->process)) == 0);
+    expect("redlock_lock_async of an owner", status, is_over ? REDLOCK_LOST : REDLOCK_OK);
+    rec->is_again = !is_over;
+    rec->holds += !is_over;
+    if (!is_over && lease != rec->lease)
+        world_fail("reentry", "client %u has two leases of what it owns", rec->process->number);
+    check_inner(rec, commands);
+}
+
+/* False: it may not be unlocked now. */
+static bool unlock_inner(struct lease_rec *rec)
+{
+    uint64_t commands = rec->process->rl->stats.commands;
+    bool busy = rec->op != NULL;
+
+    expect("redlock_unlock_async of an inner lock", redlock_unlock_async(rec->lease, NULL, NULL),
+           busy ? REDLOCK_E_STATE : REDLOCK_OK);
+    rec->holds -= !busy;
+    check_inner(rec, commands);
+    return !busy;
+}
+
 void calls_unlock(struct lease_rec *rec)
 {
     bool wants_done = !dice_chance(200);
     struct op *op;
 
-    if (rec->state == REC_LOCKING) {
+    if (is_busy(rec)) {
         expect("redlock_unlock_async", redlock_unlock_async(rec->lease, on_done, NULL),
                REDLOCK_E_STATE);
         world_fault(FAULT_MISUSE);
         return;
     }
+    while (rec->holds > 1)
+        if (!unlock_inner(rec))
+            return;
     op = new_op(OP_UNLOCK, rec);
     op->remaining_ms = oracle_remaining_ms(rec, process_now(rec->process));
     if (rec->state == REC_ADOPTED) {
@@ -425,7 +511,7 @@ void calls_detach(struct lease_rec *rec, struct ev_loop *to)
     bool is_stale = rec->is_stale || rec->lease->q.state == QUORUM_LOST;
     char token[REDLOCK_TOKEN_MAX + 1];
 
-    if (rec->state == REC_LOCKING) {
+    if (is_busy(rec)) {
         expect("redlock_detach", redlock_detach(rec->lease), REDLOCK_E_STATE);
         world_fault(FAULT_MISUSE);
         return;

@@ -17,6 +17,7 @@
  *  fencing     no two holds of a resource have one fencing token, and it is greater
  *              than those of all locks that were granted before its round began, and
  *              of all earlier holds.
+ *  reentry     who locks what he has asks nobody (calls.c).
  *
  * Who adopts a token that its owner has given up may believe what he likes:
  * the owner goes on releasing it.

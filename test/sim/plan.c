@@ -100,6 +100,10 @@ static void draw_guard(struct plan *plan)
     plan->fenced = (unsigned)(dice >> 50 & 1) * (unsigned)(dice >> 51 & 15);
     plan->one_counter = (dice >> 55 & 3) == 0;
     plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
+    plan->lasting = (dice >> 56 & 1) != 0;
+    plan->reentrant = (dice >> 57 & 1) != 0;
+    if (plan->lasting)
+        plan->ttls_ms[0] = plan->ttls_ms[1] = plan->ttls_ms[3] = plan->ttl_max_ms;
 }
 
 /* In step, or near it, or one that was repaired lately. */
@@ -143,6 +147,10 @@ static void draw_faults(struct plan *plan)
         plan->window = dice_range(100, 2000);
     plan->calm_max = dice_magnitude(plan->hop * 4, plan->ttl_max_ms * DRIFT_MS);
     plan->think_max = dice_magnitude(plan->hop * 8, plan->ttl_max_ms * DRIFT_MS);
+    if (plan->lasting) {
+        plan->calm_max = plan->ttl_max_ms * DRIFT_MS / 4;
+        plan->think_max = plan->ttl_max_ms * DRIFT_MS;
+    }
     plan->events = dice_range(300, 4000);
     plan->ends_at = world.now + 60 * DRIFT_S;
 }

@@ -50,7 +50,7 @@ static void obey(struct conn *conn, struct message *message, unsigned commands,
         struct command command;
 
         store_parse(p, message->len - (size_t)(p - message->bytes), &command);
-        if (store_parts(&command).is_look) {
+        if (store_parts(&command).of_marker) {
             p += store_execute(conn->server, &command, &answers[i]);
             continue;
         }

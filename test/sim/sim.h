@@ -230,6 +230,8 @@ struct plan {
     bool one_counter;       /* and all resources have the same counter; */
     quorum_mask keep;       /* and these keep all that they are told; */
     unsigned modest;        /* these processes ask for no long leases. */
+    bool reentrant;         /* Some leases are locked again by their owners. */
+    bool lasting;           /* Leases are long, and little happens: what a guard is for. */
     bool exclusive;         /* Mutual exclusion is promised. */
     quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
     sim_time calm_max;      /* Longest time between two faults. */
@@ -405,7 +407,7 @@ struct command {
 };
 /* What it is about, by the numbers of its arguments. */
 struct parts {
-    bool is_look; /* At the marker; else: */
+    bool of_marker; /* And of no lock; else: */
     enum quorum_command command;
     unsigned name, token, ttl;
 };
@@ -475,6 +477,9 @@ struct lease_rec {
     bool renews;         /* For as long as it can. */
     bool is_extended;    /* By the program. */
     bool hears_lost;     /* Has a callback. */
+    bool is_reentrant;   /* Its owner, which is this record, may lock it again. */
+    bool is_again;       /* He has just done so, and done is to come. */
+    unsigned holds;      /* Locks of it that were not unlocked. */
     bool is_probe;
     bool is_stale; /* Its token is one that was given up: nothing is promised of it. */
     bool lost_told;
@@ -524,6 +529,8 @@ void calls_close(struct ev_loop *process);
 void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe);
 void calls_extend(struct lease_rec *rec, uint32_t ttl_ms);
 void calls_unlock(struct lease_rec *rec);
+bool calls_may_lock_again(const struct lease_rec *rec);
+void calls_lock_again(struct lease_rec *rec);
 void calls_cancel(struct lease_rec *rec);
 /* Hand it on to another process; NULL: to nobody. */
 void calls_detach(struct lease_rec *rec, struct ev_loop *to);

@@ -39,10 +39,6 @@ static const char *const extend_model = "if redis.call('get',KEYS[1])~=ARGV[1] t
                                         "redis.call('pexpire',KEYS[1],ARGV[2]) end "
                                         "return 1";
 
-static const char *const acquire_model =
-    "if redis.call('hget',KEYS[2],'epoch')~=ARGV[3] then return -1 end "
-    "if redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return 1 end "
-    "return 0";
 /* These are long; so by their SHA-1s, which test-script checks. */
 static const char *const fence_model = "efb3d50e7a77ac2dba94be9e97373e70f9e02d9d";
 static const char *const raise_model = "05b30719eac7456ca73afed6346dadce724dc17b";
@@ -52,7 +48,6 @@ void store_check_scripts(void)
 {
     if (strcmp(script_all[SCRIPT_RELEASE].text, release_model) != 0 ||
         strcmp(script_all[SCRIPT_EXTEND].text, extend_model) != 0 ||
-        strcmp(script_all[SCRIPT_ACQUIRE].text, acquire_model) != 0 ||
         strcmp(script_all[SCRIPT_FENCE].sha1, fence_model) != 0 ||
         strcmp(script_all[SCRIPT_RAISE].sha1, raise_model) != 0 ||
         strcmp(script_all[SCRIPT_LOOK].sha1, look_model) != 0)
@@ -112,20 +107,20 @@ static bool is_script(const struct command *command, enum script_id script)
 struct parts store_parts(const struct command *command)
 {
     switch (command->argc) {
+    case 3:
+        return (struct parts){.of_marker = true};
     case 5:
         return (struct parts){false, QUORUM_CMD_RELEASE, 3, 4, 0};
     case 6:
         if (command->argv[0][0] == 'S')
             return (struct parts){false, QUORUM_CMD_SET, 1, 2, 5};
         return (struct parts){false, QUORUM_CMD_EXTEND, 3, 4, 5};
-    case 8:
-        return (struct parts){false, QUORUM_CMD_SET, 3, 5, 6};
     case 9:
         if (is_script(command, SCRIPT_RAISE))
             return (struct parts){false, QUORUM_CMD_RAISE, 3, 5, 0};
         return (struct parts){false, QUORUM_CMD_FENCE, 3, 5, 6};
     case 11:
-        return (struct parts){.is_look = true};
+        return (struct parts){.of_marker = true};
     default:
         world_fail("wire", "a command of %u arguments", command->argc);
     }
@@ -233,21 +228,21 @@ static const struct answer *mood_answer(const struct server *server, bool in_scr
     return NULL;
 }
 
-/* SET name token NX PX ttl, whoever says it. */
-static struct answer do_set(struct server *server, const struct command *command, bool in_script)
+/* SET name token NX PX ttl */
+static struct answer do_set(struct server *server, const struct command *command)
 {
     const struct parts at = store_parts(command);
     unsigned resource = resource_arg(command, at.name);
     int token = token_arg(command, at.token);
     uint64_t ttl_ms = ms_arg(command, at.ttl);
-    const struct answer *refusal = mood_answer(server, in_script, true);
+    const struct answer *refusal = mood_answer(server, false, true);
 
     if (refusal != NULL)
         return *refusal;
     if (store_key(server, resource) != NULL)
-        return in_script ? zero : nil;
+        return nil;
     server->keys[resource] = (struct key){true, false, token, wall_ms(server) + ttl_ms};
-    return in_script ? one : ok;
+    return ok;
 }
 
 /* ---- The marker ---- */
@@ -271,19 +266,20 @@ static bool is_marker(const struct command *command, unsigned i)
     return is_arg(command, i, WIRE_MARKER);
 }
 
-/* EVALSHA or EVAL, script, 2, name, marker, token, ttl, epoch */
-static struct answer do_acquire(struct server *server, const struct command *command)
+/* HGET, marker, "epoch" */
+static struct answer do_proof(const struct server *server, const struct command *command)
 {
-    static const struct answer no_epoch = {REPLY_INTEGER, -1, ""};
-    const struct marker *marker = &server->marker;
+    const size_t room = 17;
+    char *text = memory_take(room);
 
-    if (command->argc != 8 || !is_arg(command, 2, "2") || !is_marker(command, 4))
-        world_fail("wire", "a script with other arguments");
-    server->has_script[SCRIPT_ACQUIRE] = true;
-    if (marker->exists && marker->epoch == hex_arg(command, 7))
-        return do_set(server, command, true);
-    world_fault(FAULT_EPOCH);
-    return no_epoch;
+    if (command->argc != 3 || !is_marker(command, 1) || !is_arg(command, 2, "epoch"))
+        world_fail("wire", "a read of something else");
+    if (!server->marker.exists || server->marker.epoch == 0) {
+        world_fault(FAULT_EPOCH);
+        return nil;
+    }
+    (void)snprintf(text, room, "%016llx", (unsigned long long)server->marker.epoch);
+    return (struct answer){REPLY_TEXT, 0, text};
 }
 
 /* The counter of a name. */
@@ -310,7 +306,8 @@ static struct answer do_count(struct server *server, const struct command *comma
     struct marker *marker = &server->marker;
     uint64_t *counter = counter_arg(server, command);
     uint64_t number = (*counter != 0 ? *counter : marker->floor) + 1;
-    const struct key *key = store_key(server, resource_arg(command, 3));
+    unsigned resource = resource_arg(command, 3);
+    const struct key *key = store_key(server, resource);
     const struct answer *refusal;
 
     if (command->argc != 9 || !is_arg(command, 2, "2") || !is_marker(command, 4))
@@ -331,17 +328,16 @@ static struct answer do_count(struct server *server, const struct command *comma
     }
     if (number > wall_ms(server) * 1000 + AHEAD_US)
         return ahead;
-    if (script == SCRIPT_FENCE) {
-        const struct answer set = do_set(server, command, true);
-
-        if (set.type != REPLY_INTEGER || set.integer != 1)
-            return set;
-    } else {
-        refusal = mood_answer(server, true, true);
-        if (refusal != NULL)
-            return *refusal;
+    refusal = mood_answer(server, true, true);
+    if (refusal != NULL)
+        return *refusal;
+    if (script == SCRIPT_FENCE && key != NULL)
+        return zero;
+    if (script == SCRIPT_FENCE)
+        server->keys[resource] =
+            (struct key){true, false, token_arg(command, 5), wall_ms(server) + ms_arg(command, 6)};
+    else
         world_fault(FAULT_RAISED);
-    }
     *counter = number;
     marker->high = number > marker->high ? number : marker->high;
     if (number % 16 == 0)
@@ -483,8 +479,10 @@ static struct answer execute(struct server *server, const struct command *comman
     if (is_arg(command, 0, "SET")) {
         if (command->argc != 6 || !is_arg(command, 3, "NX") || !is_arg(command, 4, "PX"))
             world_fail("wire", "a SET that is not NX PX");
-        return do_set(server, command, false);
+        return do_set(server, command);
     }
+    if (is_arg(command, 0, "HGET"))
+        return do_proof(server, command);
     for (int i = 0; i < SCRIPT_LEN; i++) {
         bool by_name = is_arg(command, 0, "EVALSHA") && is_arg(command, 1, script_all[i].sha1);
         bool by_text = is_arg(command, 0, "EVAL") && is_arg(command, 1, script_all[i].text);
@@ -493,8 +491,6 @@ static struct answer execute(struct server *server, const struct command *comman
             world_fault(FAULT_SCRIPT_FLUSH);
             return noscript;
         }
-        if ((by_name || by_text) && i == SCRIPT_ACQUIRE)
-            return do_acquire(server, command);
         if ((by_name || by_text) && (i == SCRIPT_FENCE || i == SCRIPT_RAISE))
             return do_count(server, command, (enum script_id)i);
         if ((by_name || by_text) && i == SCRIPT_LOOK)

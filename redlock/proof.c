@@ -1,0 +1,97 @@
+/*
+ * proof.c - one read behind the SETs of a write, and what it proves.
+ */
+#include "redlock/proof.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/client.h"
+
+static quorum_mask bit(unsigned master)
+{
+    return (quorum_mask)(1u << master);
+}
+
+void proof_done(struct redlock *rl)
+{
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
+        free(rl->proof.held[m].asks);
+}
+
+void proof_want(struct redlock *rl, quorum_mask masters)
+{
+    if (rl->options.restart_guard)
+        rl->proof.wanted |= masters;
+}
+
+void proof_ask(struct redlock *rl, unsigned master)
+{
+    static const struct master_ask ask = {.command = MASTER_PROOF};
+
+    if (!(rl->proof.wanted & bit(master)))
+        return;
+    rl->proof.wanted &= (quorum_mask)~bit(master);
+    master_send(rl->masters[master], &ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
+    rl->stats.commands++;
+}
+
+/* What is held back is void with the connection that it came by: the leases
+ * are told of that, and do not wait for it. */
+void proof_forget(struct redlock *rl, unsigned master)
+{
+    rl->proof.wanted &= (quorum_mask)~bit(master);
+    rl->proof.held[master].len = 0;
+}
+
+static bool grow(struct held *held)
+{
+    uint32_t room = held->room > 0 ? held->room * 2 : 64;
+    struct master_ask *asks = realloc(held->asks, room * sizeof *asks);
+
+    if (asks == NULL)
+        return false;
+    held->asks = asks;
+    held->room = room;
+    return true;
+}
+
+bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *ask,
+                const struct reply *reply)
+{
+    struct held *held = &rl->proof.held[master];
+
+    if (!rl->options.restart_guard || reply->type != REPLY_STATUS)
+        return false;
+    if (held->len == held->room && !grow(held))
+        master_relink(rl->masters[master], "out of memory");
+    else
+        held->asks[held->len++] = *ask;
+    return true;
+}
+
+static bool is_proof(const struct redlock *rl, unsigned master, const struct reply *reply)
+{
+    const char *epoch = rl->standing.epochs[master];
+
+    return reply->type == REPLY_TEXT && reply->text_len == WIRE_NUMBER &&
+           memcmp(reply->text, epoch, WIRE_NUMBER) == 0;
+}
+
+/* A lease that hears of its vote may have its callback ask for the next lock,
+ * but nothing is answered, and so nothing added here, before this returns. */
+void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply)
+{
+    static char ok_text[] = "OK";
+    static const struct reply ok = {.type = REPLY_STATUS, .text = ok_text, .text_len = 2};
+    struct held *held = &rl->proof.held[master];
+
+    if (!is_proof(rl, master, reply)) {
+        master_relink(rl->masters[master],
+                      reply->type == REPLY_ERROR ? reply->text : "has lost its memory");
+        return;
+    }
+    for (uint32_t i = 0; i < held->len; i++)
+        client_count_vote(rl, master, &held->asks[i], &ok);
+    held->len = 0;
+}

@@ -1,0 +1,52 @@
+/*
+ * proof.h - a yes counts when the master has shown that it still has its
+ * memory: holds it back until then.
+ *
+ * A master that has forgotten its locks says yes to anybody.  So behind the
+ * SETs that go to it in one write goes one read of the epoch in its marker
+ * (guard.h).  A connection answers in order: the epoch that we know, read after
+ * a SET, was there when that was done.  One small read for all the locks of a
+ * turn of the loop costs less than a script around each SET, which would have
+ * to name the epoch.
+ *
+ * Only a yes waits.  A no can do no harm, and extending or releasing what a
+ * master has forgotten fails by itself.
+ */
+#ifndef REDLOCK_PROOF_H
+#define REDLOCK_PROOF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redlock/master.h"
+
+struct redlock;
+struct reply;
+
+/* What a master said yes to, and has not proved. */
+struct held {
+    struct master_ask *asks;
+    uint32_t len, room;
+};
+
+struct proof {
+    quorum_mask wanted; /* Masters that were sent a SET, and no read after it. */
+    struct held held[QUORUM_MASTERS_MAX];
+};
+
+void proof_done(struct redlock *rl);
+
+/* These were sent a SET; before what was sent to master is written; its link
+ * came up or went down, or it has another epoch. */
+void proof_want(struct redlock *rl, quorum_mask masters);
+void proof_ask(struct redlock *rl, unsigned master);
+void proof_forget(struct redlock *rl, unsigned master);
+
+/* The answer to a SET; true: it is a yes, and comes again when it is proved. */
+bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *ask,
+                const struct reply *reply);
+
+/* The answer to a read. */
+void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply);
+
+#endif /* REDLOCK_PROOF_H */

@@ -224,7 +224,8 @@ static void follow(const redisReply *get, const redisReply *end)
 {
     struct key *key = &model.keys[0];
 
-    key->exists = get->type != REDIS_REPLY_NIL;
+    /* It may have ended between the two questions. */
+    key->exists = get->type != REDIS_REPLY_NIL && end->integer != -2;
     key->wrong_type = get->type == REDIS_REPLY_ERROR;
     if (key->exists && !key->wrong_type)
         key->token = oracle_token(get->str, get->len);

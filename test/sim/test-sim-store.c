@@ -34,6 +34,7 @@ static char dir[] = "/tmp/redlock-store-XXXXXX";
 static char home[sizeof dir + 16]; /* The server's, which goes away. */
 static pid_t pid;
 static struct server model;
+static bool may_end_early;
 static bool has_script[SCRIPT_LEN]; /* The model's, after the command. */
 static uint64_t compared, uncertain, errors, yes;
 
@@ -99,6 +100,20 @@ static void start(void)
     die("redis-server does not start");
 }
 
+/* Redis 8.0 was seen to take away a key in the very millisecond in which it ends,
+ * once in some thousand times; Redis 7.0 does so in the next one. */
+static void ask_version(void)
+{
+    const char *version;
+    redisReply *info = redisCommand(redis, "INFO server");
+
+    version = info != NULL && info->str != NULL ? strstr(info->str, "redis_version:") : NULL;
+    if (version == NULL)
+        die("a server without a version");
+    may_end_early = atoi(strchr(version, ':') + 1) >= 8;
+    freeReplyObject(info);
+}
+
 static redisReply *reply(void)
 {
     void *got;
@@ -137,13 +152,15 @@ static uint64_t time_us(void)
 
 /* ---- The model ---- */
 
-static struct key execute(const char *bytes, size_t len, uint64_t now_us, struct answer *ret_answer)
+static struct key execute(const char *bytes, size_t len, uint64_t now_us, bool ends_early,
+                          struct answer *ret_answer)
 {
     struct server copy = model;
     struct command command;
     size_t taken;
 
     copy.clock.origin = now_us * 1000;
+    copy.ends_early = ends_early;
     world.began = world.now = 1;
     store_parse(bytes, len, &command);
     taken = store_execute(&copy, &command, ret_answer);
@@ -268,7 +285,7 @@ static bool is_certain(const struct exchange *x, const struct key *early, const 
     if (x->get->type != REDIS_REPLY_NIL && x->end->integer == -2)
         return false; /* It ended between the two questions. */
     if (x->before_us / 1000 == x->after_us / 1000)
-        return true;
+        return is_same_key(early, late);
     return is_same_key(early, late) && early->exists && x->get->type != REDIS_REPLY_NIL;
 }
 
@@ -285,8 +302,8 @@ static void compare(void)
     size_t len = draw_command(buf);
     struct exchange x = ask(buf, len);
     struct answer early_answer, late_answer;
-    struct key early = execute(buf, len, x.before_us, &early_answer);
-    struct key late = execute(buf, len, x.after_us, &late_answer);
+    struct key early = execute(buf, len, x.before_us, false, &early_answer);
+    struct key late = execute(buf, len, x.after_us, may_end_early, &late_answer);
 
     if (!is_same_answer(x.answer, &early_answer) && !is_same_answer(x.answer, &late_answer))
         die("%.*s: the server says %d %s %lld, the model %d %s %lld", (int)len, buf, x.answer->type,
@@ -389,6 +406,7 @@ int main(int argc, char **argv)
     store_check_scripts();
     model.alive = true;
     start();
+    ask_version();
     spoil_save();
     cheer_up();
     for (unsigned long i = 0; i < count; i++) {

@@ -26,32 +26,35 @@
 /*
  * Fencing counters are fields of the marker, so that they are lost with it or
  * not at all: who has the epoch has the counters.  One that is not there yet
- * begins with what was written as the floor when the epoch was.  What is far
- * ahead of the clock (12 days: 2^40 us) was not counted to, and would be handed
- * on to all masters.  Numbers are doubles here, exact up to 2^53, and the
- * default format of Lua is not; so %.0f.
+ * begins with what was written as the floor when the epoch was.  No counter is
+ * above the high-water mark, which goes up in steps, so that few locks write it.
+ * They alone look at the clock: what is far ahead of it (12 days: 2^40 us) was
+ * not counted to, and would be handed on to all masters.  Numbers are doubles
+ * here, exact up to 2^53, but neither Lua nor every Redis writes them so: "1.8e+15".
  */
-#define TEXT_COUNTER                                                      \
-    "local m=redis.call('hmget',KEYS[2],'epoch','floor','high',ARGV[3]) " \
-    "if m[1]~=ARGV[4] or not (m[2] and m[3]) then return -1 end "         \
-    "local f=tonumber(m[4] or m[2])+1 "
+#define TEXT_COUNTER                                              \
+    "local m=redis.call('hmget',KEYS[2],'epoch','high',ARGV[3]) " \
+    "local f=m[3] or redis.call('hget',KEYS[2],'floor') "         \
+    "if m[1]~=ARGV[4] or not (m[2] and f) then return -1 end "    \
+    "f=f+1 "
 
-#define TEXT_COUNT                               \
-    "local t=redis.call('time') "                \
-    "if f>t[1]*1000000+t[2]+1099511627776 then " \
+#define TEXT_COUNT                                     \
+    "local t=f>tonumber(m[2]) and redis.call('time') " \
+    "if t and f>t[1]*1000000+t[2]+1099511627776 then " \
     "return redis.error_reply('ERR the fencing counter is days ahead of the clock') end "
 
-#define TEXT_COUNTED                                                              \
-    "local s=string.format('%.0f',f) "                                            \
-    "redis.call('hset',KEYS[2],ARGV[3],s,'high',f>tonumber(m[3]) and s or m[3]) " \
+#define TEXT_COUNTED                                                            \
+    "local s=string.format('%.0f',f) "                                          \
+    "if t then "                                                                \
+    "redis.call('hset',KEYS[2],ARGV[3],s,'high',string.format('%.0f',f+1024)) " \
+    "else redis.call('hset',KEYS[2],ARGV[3],s) end "                            \
     "return f"
 
 #define TEXT_FENCE                                                                             \
     TEXT_COUNTER TEXT_COUNT "if not redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then " \
                             "return 0 end " TEXT_COUNTED
 
-/* The number that this asks for may be counted to by us alone: not less than one
- * more than what was counted to before, by whomever. */
+/* Who asks for a number gets that, or the next if it was counted to before. */
 #define TEXT_RAISE                     \
     TEXT_COUNTER                       \
     "f=math.max(f,tonumber(ARGV[2])) " \
@@ -124,13 +127,13 @@ const struct script script_all[SCRIPT_LEN] = {
         {
             .text = TEXT_FENCE,
             .text_len = sizeof TEXT_FENCE - 1,
-            .sha1 = "efb3d50e7a77ac2dba94be9e97373e70f9e02d9d",
+            .sha1 = "2a0cb641900adfd1bf9c049ce9a4aa9de8c51490",
         },
     [SCRIPT_RAISE] =
         {
             .text = TEXT_RAISE,
             .text_len = sizeof TEXT_RAISE - 1,
-            .sha1 = "05b30719eac7456ca73afed6346dadce724dc17b",
+            .sha1 = "9325566936d61aefa1be753c2f6a8dd0b1fdfe50",
         },
     [SCRIPT_LOOK] =
         {

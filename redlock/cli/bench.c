@@ -58,6 +58,7 @@ struct bench {
     uint64_t errors;
     uint64_t elapsed_ns, cpu_ns;
     struct redlock *rl;
+    struct redlock_lock_options opts;
     struct ev_loop *loop;
     uint32_t active; /* Slots that have not finished. */
     atomic_bool has_error;
@@ -167,7 +168,8 @@ static void start_cycle(struct worker *slot, uint64_t now)
 
     while (has_cycles_left(slot)) {
         slot->began_ns = now;
-        if (redlock_lock_async(bench->rl, slot->name, NULL, on_locked, slot, NULL) == REDLOCK_OK)
+        if (redlock_lock_async(bench->rl, slot->name, &bench->opts, on_locked, slot, NULL) ==
+            REDLOCK_OK)
             return;
         count_cycle(slot, false);
     }
@@ -266,7 +268,8 @@ static void *run_thread(void *arg)
     bool success;
 
     while (has_cycles_left(worker)) {
-        success = redlock_lock(worker->bench->rl, worker->name, NULL, &lease) == REDLOCK_OK;
+        success = redlock_lock(worker->bench->rl, worker->name, &worker->bench->opts, &lease) ==
+                  REDLOCK_OK;
         now = now_ns();
         if (success) {
             worker->acquire_ns[worker->samples_len] = sample(now - began);
@@ -538,13 +541,11 @@ static bool parse_mode(const struct cli *cli, const char *text)
 
 static void parse(struct bench *bench, struct cli *cli, int argc, char **argv)
 {
-    enum { CYCLES = CLI_OPTION_FIRST, IN_FLIGHT, MODE, THREADS };
+    enum { CYCLES = CLI_OPTION_FIRST, FENCE, IN_FLIGHT, MODE, THREADS };
     static const struct option own[] = {
-        {"cycles", required_argument, NULL, CYCLES},
-        {"in-flight", required_argument, NULL, IN_FLIGHT},
-        {"mode", required_argument, NULL, MODE},
-        {"threads", required_argument, NULL, THREADS},
-        {NULL, 0, NULL, 0},
+        {"cycles", required_argument, NULL, CYCLES},       {"fence", no_argument, NULL, FENCE},
+        {"in-flight", required_argument, NULL, IN_FLIGHT}, {"mode", required_argument, NULL, MODE},
+        {"threads", required_argument, NULL, THREADS},     {NULL, 0, NULL, 0},
     };
     uint32_t in_flight = 0, threads = 0;
     int option;
@@ -552,6 +553,8 @@ static void parse(struct bench *bench, struct cli *cli, int argc, char **argv)
     while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
         if (option == CYCLES)
             bench->cycles = cli_number(cli, "--cycles", optarg, 1, CYCLES_MAX);
+        else if (option == FENCE)
+            bench->opts.fence = true;
         else if (option == IN_FLIGHT)
             in_flight = cli_number(cli, "--in-flight", optarg, 1, IN_FLIGHT_MAX);
         else if (option == MODE)
@@ -573,6 +576,7 @@ static int bench_main(struct cli *cli, int argc, char **argv)
 {
     struct bench bench = {.cli = cli, .cycles = CYCLES_DEFAULT};
 
+    redlock_lock_options_init(&bench.opts);
     parse(&bench, cli, argc, argv);
     return run_bench(&bench);
 }
@@ -580,10 +584,11 @@ static int bench_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_bench = {
     .name = "bench",
     .run = bench_main,
-    .usage = "bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]",
+    .usage = "bench [--in-flight K] [--cycles N] [--fence] [--mode loop|blocking] [--threads T]",
     .help = "Lock and unlock distinct names, bench/PID/SLOT, and print one line of figures.\n"
             "\n"
             "  --cycles N             lock + unlock so many times in all (20000)\n"
+            "  --fence                draw a fencing token with each lock\n"
             "  --mode loop|blocking   the asynchronous calls, or the blocking ones (loop)\n"
             "  --in-flight K          so many at once, with --mode loop (1)\n"
             "  --threads T            so many at once, with --mode blocking (1)\n"

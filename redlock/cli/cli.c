@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -192,6 +193,8 @@ void cli_print_lease_json(const struct redlock_lease *lease, uint32_t ttl_ms)
     cli_json_string(stdout, redlock_resource(lease));
     (void)fputs(",\"token\":", stdout);
     cli_json_string(stdout, redlock_token(lease));
+    if (redlock_fence(lease) != 0)
+        (void)printf(",\"fence\":%" PRIu64, redlock_fence(lease));
     (void)printf(",\"ttl_ms\":%u,\"validity_ms\":%u}\n", ttl_ms, redlock_remaining_ms(lease));
 }
 

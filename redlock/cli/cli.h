@@ -115,7 +115,8 @@ const char *cli_show_argument(const char *argument, char *buf);
  */
 void cli_json_string(FILE *file, const char *text);
 
-/* {"resource","token","ttl_ms","validity_ms"} of a lease, as a line. */
+/* {"resource","token","ttl_ms","validity_ms"} of a lease, and "fence" if it has one, as a
+ * line. */
 void cli_print_lease_json(const struct redlock_lease *lease, uint32_t ttl_ms);
 
 /* Have all output written: CLI_OK, or CLI_INTERNAL with a message. */

@@ -4,17 +4,21 @@
  */
 #include "redlock/cli/cli.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "redlock/cli/session.h"
 
 static void print_lease(const struct cli *cli, const struct redlock_lease *lease, uint32_t ttl_ms)
 {
-    if (!cli->json) {
+    uint64_t fence = redlock_fence(lease);
+
+    if (cli->json)
+        cli_print_lease_json(lease, ttl_ms);
+    else if (fence != 0)
+        (void)printf("%s %" PRIu64 "\n", redlock_token(lease), fence);
+    else
         (void)printf("%s\n", redlock_token(lease));
-        return;
-    }
-    cli_print_lease_json(lease, ttl_ms);
 }
 
 /* Told, and then let go; a token that nobody was told of is no good to anyone. */
@@ -36,6 +40,7 @@ static int lock_main(struct cli *cli, int argc, char **argv)
     static const struct option own[] = {
         {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
         {"wait", required_argument, NULL, CLI_OPTION_FIRST + 1},
+        {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
         {NULL, 0, NULL, 0},
     };
     struct redlock_lock_options opts;
@@ -48,6 +53,8 @@ static int lock_main(struct cli *cli, int argc, char **argv)
     while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
         if (option == CLI_OPTION_FIRST)
             opts.ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
+        else if (option == CLI_OPTION_FIRST + 2)
+            opts.fence = true;
         else
             opts.wait_ms = cli_wait_ms(cli, optarg);
     }
@@ -66,10 +73,11 @@ static int lock_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_lock = {
     .name = "lock",
     .run = lock_main,
-    .usage = "lock [--ttl 10s] [--wait 0|DURATION|forever] NAME",
+    .usage = "lock [--fence] [--ttl 10s] [--wait 0|DURATION|forever] NAME",
     .help = "Take the lock NAME, print its token, and leave it held.  Nobody renews it: use\n"
             "`redlock extend` in time, and `redlock unlock` in the end.\n"
             "\n"
+            "  --fence                draw a fencing token, and print it behind the token\n"
             "  --ttl DUR              how long the lock lasts (10s)\n"
             "  --wait DUR|forever     how long to try, if another has it (0)\n"
             "\n"

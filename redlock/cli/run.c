@@ -7,6 +7,7 @@
 #include "redlock/cli/cli.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ struct run {
     struct child child;
     const char *name;
     uint32_t ttl_ms, wait_ms;
+    bool fence;
     struct redlock_lease *lease;
     ev_signal signals[MORE_SIGNALS_LEN];
     ev_signal child_signals;
@@ -240,7 +242,17 @@ static char *make_variable(const char *name, const char *value)
 static bool is_ours(const char *variable)
 {
     return strncmp(variable, "REDLOCK_RESOURCE=", 17) == 0 ||
-           strncmp(variable, "REDLOCK_TOKEN=", 14) == 0;
+           strncmp(variable, "REDLOCK_TOKEN=", 14) == 0 ||
+           strncmp(variable, "REDLOCK_FENCE=", 14) == 0;
+}
+
+/* "REDLOCK_FENCE=N"; NULL without memory. */
+static char *make_fence(const struct run *run)
+{
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "%" PRIu64, redlock_fence(run->lease));
+    return make_variable("REDLOCK_FENCE", digits);
 }
 
 /* Not setenv(): a thread that looks up a name may be in getenv(). */
@@ -251,7 +263,7 @@ static char **make_environment(const struct run *run)
 
     while (environ[len] != NULL)
         len++;
-    envp = calloc(len + 3, sizeof *envp);
+    envp = calloc(len + 4, sizeof *envp);
     if (envp == NULL)
         return NULL;
     for (size_t i = 0; i < len; i++)
@@ -259,7 +271,11 @@ static char **make_environment(const struct run *run)
             envp[kept++] = environ[i];
     envp[kept] = make_variable("REDLOCK_RESOURCE", run->name);
     envp[kept + 1] = make_variable("REDLOCK_TOKEN", redlock_token(run->lease));
-    return envp[kept] != NULL && envp[kept + 1] != NULL ? envp : NULL;
+    if (run->fence)
+        envp[kept + 2] = make_fence(run);
+    if (envp[kept] == NULL || envp[kept + 1] == NULL || (run->fence && envp[kept + 2] == NULL))
+        return NULL;
+    return envp;
 }
 
 /* With the lock: CLI_OK when the command has ended, however. */
@@ -314,6 +330,7 @@ static int run_locked(struct run *run)
     redlock_lock_options_init(&opts);
     opts.ttl_ms = run->ttl_ms;
     opts.wait_ms = run->wait_ms;
+    opts.fence = run->fence;
     opts.lost_margin_ms = run->ttl_ms / LOST_MARGIN_SHARE;
     opts.lost = on_lost;
     opts.lost_arg = run;
@@ -353,6 +370,7 @@ static void take_options(struct run *run, struct cli *cli, int argc, char **argv
     static const struct option own[] = {
         {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
         {"wait", required_argument, NULL, CLI_OPTION_FIRST + 1},
+        {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
         {NULL, 0, NULL, 0},
     };
     int option;
@@ -360,6 +378,8 @@ static void take_options(struct run *run, struct cli *cli, int argc, char **argv
     while ((option = cli_getopt(cli, argc, argv, true, own)) != -1) {
         if (option == CLI_OPTION_FIRST)
             run->ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
+        else if (option == CLI_OPTION_FIRST + 2)
+            run->fence = true;
         else
             run->wait_ms = cli_wait_ms(cli, optarg);
     }
@@ -399,11 +419,12 @@ static int run_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_run = {
     .name = "run",
     .run = run_main,
-    .usage = "run [--ttl 10s] [--wait 0|DURATION|forever] NAME -- CMD [ARG...]",
+    .usage = "run [--fence] [--ttl 10s] [--wait 0|DURATION|forever] NAME -- CMD [ARG...]",
     .help = "Hold the lock NAME while CMD runs, renewing it.  If the lock is lost, CMD gets\n"
             "SIGTERM, and SIGKILL before the lock runs out.  CMD finds the name and the token\n"
             "in REDLOCK_RESOURCE and REDLOCK_TOKEN.\n"
             "\n"
+            "  --fence                draw a fencing token, for CMD in REDLOCK_FENCE\n"
             "  --ttl DUR              how long the lock outlives a crash (10s)\n"
             "  --wait DUR|forever     how long to try, if another has it (0)\n"
             "\n"

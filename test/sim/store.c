@@ -40,8 +40,8 @@ static const char *const extend_model = "if redis.call('get',KEYS[1])~=ARGV[1] t
                                         "return 1";
 
 /* These are long; so by their SHA-1s, which test-script checks. */
-static const char *const fence_model = "efb3d50e7a77ac2dba94be9e97373e70f9e02d9d";
-static const char *const raise_model = "05b30719eac7456ca73afed6346dadce724dc17b";
+static const char *const fence_model = "2a0cb641900adfd1bf9c049ce9a4aa9de8c51490";
+static const char *const raise_model = "9325566936d61aefa1be753c2f6a8dd0b1fdfe50";
 static const char *const look_model = "f2a52eb0dbabdc4433d1605de503a4825784fb59";
 
 void store_check_scripts(void)
@@ -326,7 +326,7 @@ static struct answer do_count(struct server *server, const struct command *comma
             return zero;
         number = number > wanted ? number : wanted;
     }
-    if (number > wall_ms(server) * 1000 + AHEAD_US)
+    if (number > marker->high && number > wall_ms(server) * 1000 + AHEAD_US)
         return ahead;
     refusal = mood_answer(server, true, true);
     if (refusal != NULL)
@@ -339,7 +339,8 @@ static struct answer do_count(struct server *server, const struct command *comma
     else
         world_fault(FAULT_RAISED);
     *counter = number;
-    marker->high = number > marker->high ? number : marker->high;
+    if (number > marker->high)
+        marker->high = number + 1024;
     if (number % 16 == 0)
         server->saved = *marker;
     return (struct answer){REPLY_INTEGER, (long long)number, ""};

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include <hiredis/hiredis.h>
+
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
@@ -376,6 +378,65 @@ TEST(who_keeps_what_it_is_told_keeps_its_counters)
     pilot_close(&pilot);
 }
 
+/* ---- Repairs ---- */
+
+#define OLD "1111111111111111"
+#define NEW "2222222222222222"
+#define FLOOR "1800000000000000" /* Some write it 1.8e+15. */
+
+/* A look, with a number for what is new, and the nonce that its sender has seen. */
+static const char *look(struct server *server, const char *number, const char *nonce)
+{
+    const char *text = server_text(server, "EVAL %s 1 redlock:master run 0 1000 %s %s 3 " FLOOR,
+                                   script_all[SCRIPT_LOOK].text, number, nonce);
+
+    return text != NULL ? text : "";
+}
+
+/* He read the others, was stopped, and goes on when the master has been repaired by somebody
+ * else, and has forgotten once more. */
+TEST(an_old_repairer_installs_nothing)
+{
+    struct server *server = &three.server[0];
+
+    cluster_ready(&three, 3);
+    evict(server);
+    CHECK_HAS(look(server, OLD, ""), "warming " OLD " ");
+    evict(server);
+    CHECK_HAS(look(server, NEW, ""), "warming " NEW " ");
+    CHECK_HAS(look(server, "3333333333333333", OLD), "warming " NEW " ");
+    CHECK_UINT(number_of(server, "floor"), 0);
+    set_counter(server, 7); /* Of a snapshot. */
+    CHECK_HAS(look(server, "3333333333333333", NEW), "ready 3333333333333333 1000 " FLOOR " ");
+    CHECK_STR(server_text(server, "HGET redlock:master floor"), FLOOR);
+    CHECK_STR(server_text(server, "HGET redlock:master high"), FLOOR);
+    CHECK_STR(server_text(server, "HGET redlock:master of"), "3");
+    CHECK(server_text(server, "HGET redlock:master nonce") == NULL);
+    CHECK_UINT(counted(server), 0);
+    server_season(server);
+}
+
+/* Who has no room for the floor has not lost its marker: without one it would be new. */
+TEST(a_repair_that_fails_deletes_nothing)
+{
+    struct server *server = &three.server[0];
+    redisReply *reply;
+
+    cluster_ready(&three, 3);
+    evict(server);
+    CHECK_HAS(look(server, OLD, ""), "warming " OLD " ");
+    (void)server_text(server, "CONFIG SET maxmemory 1");
+    reply = redisCommand(server->control,
+                         "EVAL %s 1 redlock:master run 0 1000 " NEW " " OLD " 3 " FLOOR,
+                         script_all[SCRIPT_LOOK].text);
+    CHECK(reply != NULL && reply->type == REDIS_REPLY_ERROR);
+    CHECK_HAS(reply->str, "OOM");
+    freeReplyObject(reply);
+    (void)server_text(server, "CONFIG SET maxmemory 0");
+    CHECK_STR(server_text(server, "HGET redlock:master nonce"), OLD);
+    server_season(server);
+}
+
 /* ---- Counters that are wrong ---- */
 
 static void set_wrong(struct server *server)
@@ -441,6 +502,8 @@ CHECK_MAIN({"one_round_trip_and_one_more_each_time", one_round_trip_and_one_more
            {"new_masters_begin_with_the_time", new_masters_begin_with_the_time},
            {"who_keeps_what_it_is_told_keeps_its_counters",
             who_keeps_what_it_is_told_keeps_its_counters},
+           {"an_old_repairer_installs_nothing", an_old_repairer_installs_nothing},
+           {"a_repair_that_fails_deletes_nothing", a_repair_that_fails_deletes_nothing},
            {"a_number_far_ahead_of_the_clock_is_not_handed_on",
             a_number_far_ahead_of_the_clock_is_not_handed_on},
            {"who_lost_the_key_does_not_help", who_lost_the_key_does_not_help})

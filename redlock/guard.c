@@ -13,11 +13,11 @@
  *     more have forgotten, from all there are (is_known), which is as good as
  *     proof only if all clients have the same longest lease.  If it proves to be
  *     longer, the wait goes on.
- *  3. No master is asked for a lock before a majority with epochs was told our
- *     own longest lease (guard_voters), or rule 2 could read before it is written.
  *     The same others tell the greatest numbers that were drawn as fencing tokens by
  *     then: a new epoch begins with the greatest of all, or, where more have forgotten,
  *     with the time if that is greater (guard_floor).
+ *  3. No master is asked for a lock before a majority with epochs was told our
+ *     own longest lease (guard_voters), or rule 2 could read before it is written.
  *  4. Masters that are all new, and all keep what they are told, need not wait:
  *     no lease can be alive (is_new_cluster).  All of N have to say so: a few that
  *     lost their memory look the same.

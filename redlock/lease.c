@@ -364,6 +364,15 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
     return true;
 }
 
+static const char *why_relink(const struct reply *reply)
+{
+    if (reply->type == REPLY_ERROR)
+        return reply->text;
+    if (reply->type == REPLY_INTEGER && reply->integer == -1)
+        return "has lost its memory"; /* See SCRIPT_FENCE. */
+    return "answered with garbage";
+}
+
 void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
                     enum quorum_command command, bool in_full, const struct reply *reply)
 {
@@ -378,8 +387,7 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
     };
 
     if (vote.relink)
-        master_relink(lease->rl->masters[master],
-                      reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+        master_relink(lease->rl->masters[master], why_relink(reply));
     else if (!vote.noscript || in_full)
         master_note(lease->rl->masters[master], reply->type == REPLY_ERROR ? reply->text : "");
     if (vote.noscript && !in_full && send_in_full(lease, master, ask, command))

@@ -10,9 +10,10 @@
  * other faults are within the promise, at any number of masters.  Runs in
  * which more masters forget are made too, for all that is promised besides.
  *
- * With the restart guard exclusion is promised whoever forgets, but for one thing
- * that cannot be told apart: masters that keep all they are told, and all of
- * which forget, look like new ones.
+ * With the restart guard exclusion is promised whoever forgets, but for two things
+ * that cannot be told: masters that keep all they are told, and all of which
+ * forget, look like new ones; and where clients differ in their longest lease,
+ * masters that forget with it what they were told of the longest.
  */
 #include "sim.h"
 
@@ -97,7 +98,8 @@ static void draw_guard(struct plan *plan)
     plan->exclusive = keep != all || plan->may_forget != all;
     plan->keep = keep;
     plan->seasoned = (dice >> 25 & 3) != 0;
-    plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
+    if (plan->servers > 1 && (plan->may_forget & (plan->may_forget - 1)) == 0) /* One of some. */
+        plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
     plan->lasting = (dice >> 56 & 1) != 0;
     plan->reentrant = (dice >> 57 & 1) != 0;
     if (plan->lasting)

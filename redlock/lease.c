@@ -397,6 +397,8 @@ static void list_troubles(const struct redlock_lease *lease, char *buf, size_t s
 
         if ((rl->up & lease->silent & 1u << m) != 0)
             error = silence;
+        if (!(rl->up & 1u << m) && error[0] == 0)
+            error = "has too much to do"; /* Its queue is full: see MASTER_ASKS_MAX. */
         if (error[0] != 0)
             len += (size_t)snprintf(buf + len, size - len, "%smaster %u (%s): %s",
                                     len > 0 ? "; " : "", m + 1, master_name(master), error);

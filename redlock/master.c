@@ -301,7 +301,9 @@ static void on_greeting(struct master *master)
     if (is_twin(master))
         return;
     master->link = LINK_UP;
-    master->error[0] = 0;
+    /* Until its look is answered (standing.c). */
+    set_error(master, "",
+              master->rl->options.restart_guard ? "has not told yet whether it may vote" : "");
     ev_timer_stop(master->ev, &master->timer);
     client_log(master->rl, REDLOCK_LOG_INFO, "master %u (%s): up, version %s", master->number + 1,
                master->uri->name, master->info.version);

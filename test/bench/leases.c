@@ -1,11 +1,13 @@
 /*
- * leases.c - what a held lease costs in memory.
+ * leases.c - what a held lease costs in memory, and to be renewed.
  *
  * One client on the caller's loop takes many locks, holds them all, and mallinfo2() says what the
  * heap has grown by; then they are all given back.  Names are set aside: they are as long as the
  * caller likes.  Everything of this program's own is allocated before the first look.
  *
- *   leases [--masters LIST] [--leases N] [--limit BYTES]
+ *   leases [--masters LIST] [--leases N] [--limit BYTES] [--ttl MS] [--hold SECONDS]
+ *
+ * With --hold they are held, and renewed, for so long, and it is told what CPU time that took.
  *
  * Prints one line of key=value.  Ends with 1 if a lock or unlock fails, or if a lease takes more
  * than the limit; with 77 under a malloc that mallinfo2() knows nothing of, such as a sanitizer's.
@@ -17,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <ev.h>
 
@@ -27,10 +30,11 @@ enum {
     EXIT_SKIPPED = 77, /* As meson takes it. */
     LEASES_DEFAULT = 100000,
     LEASES_MAX = 10000000,
-    IN_FLIGHT = 256,  /* As the throughput is measured with. */
-    WARM_UP = 1,      /* Locks before the first look, so that the links are up; no more, for the
-                       * client keeps the memory of a lease, and would count too few. */
-    TTL_MS = 60000,   /* The longest there is by default: renewal shall not disturb. */
+    IN_FLIGHT = 256, /* As the throughput is measured with. */
+    WARM_UP = 1,     /* Locks before the first look, so that the links are up; no more, for the
+                      * client keeps the memory of a lease, and would count too few. */
+    TTL_MS = 60000,  /* The longest there is by default: renewal shall not disturb. */
+    HOLD_MAX_S = 3600,
     REPLY_MS = 5000,  /* A busy machine shall not fail what is no measurement of time. */
     NAME_MAX_LEN = 32 /* Of "leases/<number>". */
 };
@@ -43,7 +47,9 @@ static struct {
     const char *masters;
     unsigned leases_len;
     unsigned limit_bytes; /* 0: none. */
-} options = {.leases_len = LEASES_DEFAULT};
+    unsigned ttl_ms;
+    unsigned hold_s;
+} options = {.leases_len = LEASES_DEFAULT, .ttl_ms = TTL_MS};
 
 static struct ev_loop *loop;
 static struct redlock *client;
@@ -81,10 +87,9 @@ static unsigned parse_count(const char *text, unsigned max)
 static void parse_options(int argc, char **argv)
 {
     static const struct option longs[] = {
-        {"masters", required_argument, NULL, 'm'},
-        {"leases", required_argument, NULL, 'n'},
-        {"limit", required_argument, NULL, 'l'},
-        {NULL, 0, NULL, 0},
+        {"masters", required_argument, NULL, 'm'}, {"leases", required_argument, NULL, 'n'},
+        {"limit", required_argument, NULL, 'l'},   {"ttl", required_argument, NULL, 't'},
+        {"hold", required_argument, NULL, 'h'},    {NULL, 0, NULL, 0},
     };
     int option;
 
@@ -95,6 +100,10 @@ static void parse_options(int argc, char **argv)
             options.leases_len = parse_count(optarg, LEASES_MAX);
         else if (option == 'l')
             options.limit_bytes = parse_count(optarg, INT32_MAX);
+        else if (option == 't')
+            options.ttl_ms = parse_count(optarg, TTL_MS);
+        else if (option == 'h')
+            options.hold_s = parse_count(optarg, HOLD_MAX_S);
         else
             exit(EXIT_USAGE); /* getopt_long() has said why. */
     }
@@ -171,14 +180,53 @@ static void on_settled(struct ev_loop *settled_loop, ev_timer *timer, int events
     ev_break(settled_loop, EVBREAK_ALL);
 }
 
-static void settle(void)
+static void run_for(double seconds)
 {
     ev_timer timer;
 
-    ev_timer_init(&timer, on_settled, settle_s, 0);
+    ev_timer_init(&timer, on_settled, seconds, 0);
     ev_now_update(loop);
     ev_timer_start(loop, &timer);
     ev_run(loop, 0);
+}
+
+static void settle(void)
+{
+    run_for(settle_s);
+}
+
+static double cpu_s(void)
+{
+    struct rusage usage;
+
+    (void)getrusage(RUSAGE_SELF, &usage); /* Cannot fail with these arguments. */
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static struct redlock_stats stats(void)
+{
+    struct redlock_stats now = {.size = sizeof now};
+
+    if (redlock_stats(client, &now) != REDLOCK_OK)
+        die("stats", REDLOCK_E_STATE);
+    return now;
+}
+
+/* Hold them all, and say what that took. */
+static void hold(void)
+{
+    struct redlock_stats before = stats(), after;
+    double cpu_before_s = cpu_s();
+
+    if (options.hold_s == 0)
+        return;
+    run_for(options.hold_s);
+    after = stats();
+    (void)printf("held_s=%u renewed=%llu lost=%llu cpu_percent=%.2f ", options.hold_s,
+                 (unsigned long long)(after.extended - before.extended),
+                 (unsigned long long)(after.lost - before.lost),
+                 100 * (cpu_s() - cpu_before_s) / options.hold_s);
 }
 
 /* Bytes handed out by malloc, its own overhead included, big blocks too. */
@@ -187,6 +235,13 @@ static size_t heap_bytes(void)
     struct mallinfo2 info = mallinfo2();
 
     return info.uordblks + info.hblkhd;
+}
+
+static void on_log(void *arg, enum redlock_level level, const char *message)
+{
+    (void)arg;
+    if (level <= REDLOCK_LOG_WARNING)
+        (void)fprintf(stderr, "leases: %s\n", message);
 }
 
 static void open_client(void)
@@ -198,11 +253,12 @@ static void open_client(void)
     client_options.masters = options.masters;
     client_options.loop = loop;
     client_options.reply_timeout_ms = REPLY_MS;
+    client_options.log = on_log;
     status = redlock_open(&client_options, &client);
     if (status != REDLOCK_OK)
         die("open", status);
     redlock_lock_options_init(&lock_options);
-    lock_options.ttl_ms = TTL_MS;
+    lock_options.ttl_ms = options.ttl_ms;
 }
 
 /* The exit status. */
@@ -247,6 +303,7 @@ int main(int argc, char **argv)
     before = heap_bytes();
     run_all(options.leases_len, lock_next);
     settle();
+    hold();
     held = heap_bytes();
     run_all(options.leases_len, unlock_next);
     settle();

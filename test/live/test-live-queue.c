@@ -135,5 +135,33 @@ TEST(what_found_no_room_is_released_when_there_is_some)
     pilot_close(&pilot);
 }
 
-CHECK_MAIN({"what_found_no_room_is_released_when_there_is_some",
+static bool is_full(void *arg)
+{
+    return pilot_stats(arg).masters_up == 0;
+}
+
+/* Who asks meanwhile is told what the matter is. */
+TEST(a_full_queue_is_told_of)
+{
+    static struct flights flights;
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    char master[32];
+
+    cluster_ready(&three, 3);
+    (void)snprintf(master, sizeof master, "127.0.0.1:%u", three.server[0].port);
+    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, master, set_times), REDLOCK_OK);
+    CHECK(pilot_until_up(&pilot, 1));
+    server_pause(&three.server[0]);
+    flights = (struct flights){.pilot = &pilot, .keep = true};
+    begin(&flights, MASTER_ASKS_MAX);
+    CHECK(pilot_until(&pilot, is_full, &pilot));
+    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+    CHECK_HAS(pilot.message, "has too much to do");
+    pilot_close(&pilot);
+    server_resume(&three.server[0]);
+}
+
+CHECK_MAIN({"a_full_queue_is_told_of", a_full_queue_is_told_of},
+           {"what_found_no_room_is_released_when_there_is_some",
             what_found_no_room_is_released_when_there_is_some})

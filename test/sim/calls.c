@@ -423,15 +423,18 @@ void calls_lock_again(struct lease_rec *rec)
     bool is_over = oracle_remaining_ms(rec, process_now(rec->process)) == 0;
     struct redlock_lock_options opts;
     struct redlock_lease *lease;
+    int status;
 
     redlock_lock_options_init(&opts);
     opts.ttl_ms = rec->process->max_ttl_ms;
     opts.reentrant = true;
     opts.owner = rec;
     world_note("lock again: client, lease", rec->process->number, rec->number, 0);
-    expect("redlock_lock_async of an owner",
-           redlock_lock_async(rec->process->rl, names[rec->resource], &opts, on_again, rec, &lease),
-           is_over ? REDLOCK_LOST : REDLOCK_OK);
+    status =
+        redlock_lock_async(rec->process->rl, names[rec->resource], &opts, on_again, rec, &lease);
+    if (status == REDLOCK_LOST) /* The process may have been stopped in the call. */
+        is_over = oracle_remaining_ms(rec, process_now(rec->process)) == 0;
+    expect("redlock_lock_async of an owner", status, is_over ? REDLOCK_LOST : REDLOCK_OK);
     rec->is_again = !is_over;
     rec->holds += !is_over;
     if (!is_over && lease != rec->lease)

@@ -126,6 +126,8 @@ static void draw_faults(struct plan *plan)
     for (unsigned i = 0; i < FAULT_LEN; i++)
         plan->enabled[i] = !calm && dice_chance(350);
     plan->enabled[FAULT_CRASH_EMPTY] = plan->enabled[FAULT_FLUSHALL] = plan->may_forget != 0;
+    if (plan->lasting && plan->may_forget != 0)
+        plan->enabled[FAULT_CRASH] = true; /* Which keeps the marker, and not all else. */
     plan->slow_permille = plan->enabled[FAULT_SLOW] ? PICK(slow_permille) : 0;
     plan->asks_max = PLAN_ASKS_MAX;
     if (plan->enabled[FAULT_QUEUE_FULL] && dice_chance(700))

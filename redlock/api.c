@@ -184,27 +184,31 @@ static int unlock_inner(struct redlock_lease *lease)
 
 /* ---- On the caller's loop ---- */
 
-/* Call done soon, for what was done without the masters. */
+/* Call done soon, for what was done without the masters; and that of an unlock before
+ * it no more. */
 static void end_soon(struct redlock_lease *lease, enum lease_op op, int status,
                      redlock_done_fn *done, void *arg)
 {
-    if (done == NULL)
-        return;
-    lease->op = (uint8_t)op;
+    lease->op = (uint8_t)(done != NULL ? op : LEASE_OP_NONE);
     lease->status = (int8_t)status;
     lease->done = done;
     lease->arg = arg;
-    lease->ready_done = true;
-    client_make_ready(lease->rl, lease);
+    lease->ready_done = done != NULL;
+    if (done != NULL)
+        client_make_ready(lease->rl, lease);
 }
 
-/* An extend that is under way stays so: its done is to come. */
-static int unlock_inner_async(struct redlock_lease *lease, redlock_done_fn *done, void *arg)
+/* To cancel what is locked once more would end all of it.  An extend that is under
+ * way when an inner lock is unlocked stays so: its done is to come. */
+static int check_unlock_async(const struct redlock_lease *lease)
 {
-    if (lease->op == LEASE_OP_EXTEND)
-        return error_set(REDLOCK_E_STATE, "release: an extend is under way");
-    end_soon(lease, LEASE_OP_UNLOCK, unlock_inner(lease), done, arg);
-    return REDLOCK_OK;
+    if (lease->op == LEASE_OP_LOCK && !is_inner(lease))
+        return error_set(REDLOCK_E_STATE, "not held yet; cancel it instead");
+    if (lease->op == LEASE_OP_LOCK)
+        return error_set(REDLOCK_E_STATE, "its owner is locking it again");
+    if (lease->op == LEASE_OP_EXTEND && is_inner(lease))
+        return error_set(REDLOCK_E_STATE, "an extend is under way");
+    return check_owner(lease);
 }
 
 int redlock_lock_async(struct redlock *rl, const char *resource,
@@ -268,14 +272,12 @@ int redlock_unlock_async(struct redlock_lease *lease, redlock_done_fn *done, voi
     status = enter_lease(lease, false);
     if (status != REDLOCK_OK)
         return error_wrap(status, "release");
-    if (lease->op == LEASE_OP_LOCK) {
+    status = check_unlock_async(lease);
+    if (status != REDLOCK_OK || is_inner(lease)) {
+        if (status == REDLOCK_OK)
+            end_soon(lease, LEASE_OP_UNLOCK, unlock_inner(lease), done, arg);
         client_leave(rl);
-        return error_set(REDLOCK_E_STATE, "release: not held yet; cancel it instead");
-    }
-    if (is_inner(lease)) {
-        status = unlock_inner_async(lease, done, arg);
-        client_leave(rl);
-        return status;
+        return status == REDLOCK_OK ? status : error_wrap(status, "release");
     }
     drop_extend(lease);
     lease_disown(lease);

@@ -356,7 +356,7 @@ void client_on_reply(struct redlock *rl, unsigned master, const struct master_as
         standing_on_look(rl, master, reply);
     } else if (ask->command == MASTER_PROOF) {
         proof_on_answer(rl, master, reply);
-    } else if (ask->command != QUORUM_CMD_SET || !proof_hold(rl, master, ask, reply)) {
+    } else if (!proof_hold(rl, master, ask, reply)) {
         client_count_vote(rl, master, ask, reply);
     }
 }

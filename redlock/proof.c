@@ -1,5 +1,5 @@
 /*
- * proof.c - one read behind the SETs of a write, and what it proves.
+ * proof.c - one read behind the SETs and extensions of a write, and what it proves.
  */
 #include "redlock/proof.h"
 
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "redlock/client.h"
+#include "redlock/vote.h"
 
 static quorum_mask bit(unsigned master)
 {
@@ -61,7 +62,9 @@ bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *as
 {
     struct held *held = &rl->proof.held[master];
 
-    if (!rl->options.restart_guard || reply->type != REPLY_STATUS)
+    if (!rl->options.restart_guard || ask->command == QUORUM_CMD_RELEASE)
+        return false;
+    if (vote_count((enum quorum_command)ask->command, reply).vote != QUORUM_VOTE_YES)
         return false;
     if (held->len == held->room && !grow(held))
         master_relink(rl->masters[master], "out of memory");
@@ -78,12 +81,20 @@ static bool is_proof(const struct redlock *rl, unsigned master, const struct rep
            memcmp(reply->text, epoch, WIRE_NUMBER) == 0;
 }
 
+/* What has been held back, said once more. */
+static const struct reply *yes_to(const struct master_ask *ask)
+{
+    static char ok_text[] = "OK";
+    static const struct reply ok = {.type = REPLY_STATUS, .text = ok_text, .text_len = 2};
+    static const struct reply one = {.type = REPLY_INTEGER, .integer = 1};
+
+    return ask->command == QUORUM_CMD_SET ? &ok : &one;
+}
+
 /* A lease that hears of its vote may have its callback ask for the next lock,
  * but nothing is answered, and so nothing added here, before this returns. */
 void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply)
 {
-    static char ok_text[] = "OK";
-    static const struct reply ok = {.type = REPLY_STATUS, .text = ok_text, .text_len = 2};
     struct held *held = &rl->proof.held[master];
 
     if (!is_proof(rl, master, reply)) {
@@ -92,6 +103,6 @@ void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *re
         return;
     }
     for (uint32_t i = 0; i < held->len; i++)
-        client_count_vote(rl, master, &held->asks[i], &ok);
+        client_count_vote(rl, master, &held->asks[i], yes_to(&held->asks[i]));
     held->len = 0;
 }

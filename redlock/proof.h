@@ -3,14 +3,17 @@
  * memory: holds it back until then.
  *
  * A master that has forgotten its locks says yes to anybody.  So behind the
- * SETs that go to it in one write goes one read of the epoch in its marker
- * (guard.h).  A connection answers in order: the epoch that we know, read after
- * a SET, was there when that was done.  One small read for all the locks of a
- * turn of the loop costs less than a script around each SET, which would have
- * to name the epoch.
+ * SETs and extensions that go to it in one write goes one read of the epoch in
+ * its marker (guard.h).  A connection answers in order: the epoch that we know,
+ * read after a SET, was there when that was done.  One small read for all the
+ * locks of a turn of the loop costs less than a script around each SET, which
+ * would have to name the epoch.
  *
- * Only a yes waits.  A no can do no harm, and extending or releasing what a
- * master has forgotten fails by itself.
+ * An extension has to be proved as well: the key that it finds may have been
+ * set after the loss, by a SET whose own proof was lost with its connection, or
+ * with the process that has handed on the token.
+ *
+ * Only a yes waits.  A no can do no harm, and nor can a release.
  */
 #ifndef REDLOCK_PROOF_H
 #define REDLOCK_PROOF_H
@@ -30,19 +33,19 @@ struct held {
 };
 
 struct proof {
-    quorum_mask wanted; /* Masters that were sent a SET, and no read after it. */
+    quorum_mask wanted; /* Masters that were sent such a command, and no read after it. */
     struct held held[QUORUM_MASTERS_MAX];
 };
 
 void proof_done(struct redlock *rl);
 
-/* These were sent a SET; before what was sent to master is written; its link
+/* These were sent one; before what was sent to master is written; its link
  * came up or went down, or it has another epoch. */
 void proof_want(struct redlock *rl, quorum_mask masters);
 void proof_ask(struct redlock *rl, unsigned master);
 void proof_forget(struct redlock *rl, unsigned master);
 
-/* The answer to a SET; true: it is a yes, and comes again when it is proved. */
+/* The answer to a lease's command; true: it is a yes that comes again when it is proved. */
 bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *ask,
                 const struct reply *reply);
 

@@ -186,8 +186,9 @@ REDLOCK_API const char *redlock_errmsg(const struct redlock *rl);
  *     shorter.  OK; UNREACHABLE or TOO_LATE: the old lease still counts down;
  *     LOST.
  * unlock: OK (a majority confirmed), UNREACHABLE (what is left runs out by
- *     itself), LOST (it was not held any more).  Always frees the lease; NULL
- *     is fine.
+ *     itself), LOST (it was not held any more).  Always frees the lease, but
+ *     with reentrant an inner one (OK, LOST) or another thread's (E_STATE);
+ *     NULL is fine.
  * All: E_INVAL, E_NOMEM, E_STATE.
  */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_lock(struct redlock *rl, const char *resource,
@@ -206,8 +207,8 @@ REDLOCK_API int redlock_unlock(struct redlock_lease *lease);
  * lock: the lease in *ret_lease (may be NULL) is for redlock_cancel(); if
  *     status is not OK, the library frees it when done returns.
  * extend: E_STATE while another extend is under way, or before the lock is held.
- * unlock: done may be NULL.  The lease may not be used after the call.  In
- *     done it is only good to tell one lease from another.
+ * unlock: done may be NULL.  The lease may not be used after the call that
+ *     frees it.  In done it is only good to tell one lease from another.
  */
 typedef void redlock_done_fn(struct redlock_lease *lease, int status, void *arg);
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_lock_async(struct redlock *rl, const char *resource,

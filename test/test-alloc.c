@@ -25,6 +25,7 @@
 #include "redlock/redlock.h"
 
 #define LEASES 70      /* More than the tables and queues are made for at first. */
+#define OWNED 18       /* Likewise, of what its owner may lock again. */
 #define BLOCKS_MAX 512 /* More than are ever in use. */
 
 /* ---- What fails ---- */
@@ -212,7 +213,7 @@ static void check_status(int status, const char *message)
 }
 
 struct crowd {
-    unsigned under_way;
+    unsigned under_way, held;
     int worst;
 };
 
@@ -222,6 +223,7 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
 
     (void)lease;
     crowd->under_way--;
+    crowd->held += status == REDLOCK_OK;
     if (status != REDLOCK_OK && status != REDLOCK_UNREACHABLE)
         crowd->worst = status;
 }
@@ -233,25 +235,30 @@ static bool is_empty(void *arg)
     return crowd->under_way == 0;
 }
 
-/* So many locks at once that everything has to grow. */
-static void lock_many(struct pilot *pilot)
+/* So many locks at once that everything has to grow.  Returns how many it has. */
+static unsigned lock_many(struct pilot *pilot)
 {
-    struct crowd crowd = {0, REDLOCK_OK};
+    struct crowd crowd = {0, 0, REDLOCK_OK};
+    struct redlock_lock_options opts;
     char name[16];
 
+    redlock_lock_options_init(&opts);
     for (unsigned i = 0; i < LEASES; i++) {
         int status;
 
+        opts.reentrant = i < OWNED; /* Which is an allocation each. */
         (void)snprintf(name, sizeof name, "many %u", i);
-        status = redlock_lock_async(pilot->rl, name, NULL, on_done, &crowd, NULL);
+        status = redlock_lock_async(pilot->rl, name, &opts, on_done, &crowd, NULL);
         crowd.under_way += status == REDLOCK_OK;
         check_status(status, redlock_errmsg(pilot->rl));
     }
     CHECK(pilot_until(pilot, is_empty, &crowd));
     CHECK_INT(crowd.worst, REDLOCK_OK);
+    return crowd.held;
 }
 
-static void use_client(struct pilot *pilot)
+/* Returns how many leases it has left. */
+static unsigned use_client(struct pilot *pilot)
 {
     struct redlock_lease *lease, *adopted;
     int status = pilot_lock(pilot, "x", NULL, &lease);
@@ -265,8 +272,7 @@ static void use_client(struct pilot *pilot)
     check_status(status, redlock_errmsg(pilot->rl));
     if (status == REDLOCK_OK)
         CHECK_INT(redlock_detach(adopted), REDLOCK_OK);
-    if (pilot->kind == PILOT_LOOP)
-        lock_many(pilot);
+    return pilot->kind == PILOT_LOOP ? lock_many(pilot) : 0;
 }
 
 /* With memory again, it works again. */
@@ -284,9 +290,11 @@ static void live(enum pilot_kind kind, const char *masters)
     int status = open_client(&pilot, kind, masters);
 
     if (status == REDLOCK_OK) {
-        use_client(&pilot);
+        unsigned leases = use_client(&pilot);
+
         fail_no_more();
         check_recovered(&pilot);
+        CHECK(pilot_until_leases(&pilot, leases));
         pilot_close(&pilot);
         return;
     }

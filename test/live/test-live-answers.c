@@ -89,6 +89,29 @@ TEST(an_answer_before_the_question_is_no_vote)
     check_unasked(true);
 }
 
+/* ---- Nearly a yes ---- */
+
+/* It has its memory, and says something to a SET that no SET is answered by. */
+TEST(a_status_that_is_not_ok_is_no_yes)
+{
+    const struct fake_plan plan = {
+        .way = FAKE_SAYS, .greets = true, .says = "+QUEUED\r\n$16\r\n" FAKE_EPOCH "\r\n"};
+
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct fake fake;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        fake_start(&fake, &plan);
+        open_alone(&pilot, kind, "", &fake);
+        CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+        CHECK_HAS(pilot.message, "answered with garbage");
+        pilot_close(&pilot);
+        fake_stop(&fake);
+    }
+}
+
 /* ---- Betraying ---- */
 
 /* What servers without AUTH (rename-command AUTH "") say of it, old and new. */
@@ -180,12 +203,13 @@ static bool has_no_answer_due(void *arg)
 {
     const struct fake *fake = arg;
 
-    return atomic_load(&fake->seen->commands) >= FAKE_GREETING_GUARDED + 4;
+    return atomic_load(&fake->seen->commands) >= FAKE_GREETING + 4;
 }
 
 /*
  * A master that never knows a script is sent its text once for each question,
- * and then it has said no.  Tokens are adopted, so that no lock is needed first.
+ * and then it has said no.  Tokens are adopted, so that no lock is needed first; and
+ * it would not know of its epoch either.
  */
 TEST(a_script_is_sent_in_full_once)
 {
@@ -198,6 +222,7 @@ TEST(a_script_is_sent_in_full_once)
         struct pilot pilot;
 
         check_row = pilot_kind_name(kind);
+        pilot_guarded = false;
         fake_start(&fake, &plan);
         open_alone(&pilot, kind, "", &fake);
         CHECK(pilot_until_up(&pilot, 1));
@@ -212,14 +237,16 @@ TEST(a_script_is_sent_in_full_once)
 
         CHECK(pilot_until_leases(&pilot, 0));
         CHECK(pilot_until(&pilot, has_no_answer_due, &fake));
-        CHECK_UINT(atomic_load(&fake.seen->commands), FAKE_GREETING_GUARDED + 4);
+        CHECK_UINT(atomic_load(&fake.seen->commands), FAKE_GREETING + 4);
         CHECK_UINT(pilot_stats(&pilot).connects, 1);
         pilot_close(&pilot);
         fake_stop(&fake);
+        pilot_guarded = true;
     }
 }
 
 CHECK_MAIN({"an_answer_before_the_question_is_no_vote", an_answer_before_the_question_is_no_vote},
+           {"a_status_that_is_not_ok_is_no_yes", a_status_that_is_not_ok_is_no_yes},
            {"a_password_that_is_echoed_goes_no_further", a_password_that_is_echoed_goes_no_further},
            {"what_a_master_says_is_one_printable_line", what_a_master_says_is_one_printable_line},
            {"a_script_is_sent_in_full_once", a_script_is_sent_in_full_once})

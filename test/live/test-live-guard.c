@@ -224,6 +224,37 @@ TEST(without_the_guard_it_does)
     }
 }
 
+/*
+ * Somebody asked for a lock that another holds, and died before it heard that one of its
+ * grants is void: that master had forgotten a lock, and not said so to those who were
+ * connected before.  Whoever has been given the token finds it on a majority.
+ */
+TEST(nor_does_it_help_to_extend)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *held, *adopted;
+        struct pilot holder, heir;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&volatile_five, 5);
+        (void)server_int(&volatile_five.server[0], "SET x token PX 60000");
+        (void)server_int(&volatile_five.server[1], "SET x token PX 60000");
+        pilot_open(&holder, kind, cluster_masters(&volatile_five), 0);
+        pilot_open(&heir, kind, cluster_masters(&volatile_five), 0);
+        CHECK(pilot_until_up(&holder, 5));
+        CHECK(pilot_until_up(&heir, 5));
+        CHECK_INT(pilot_lock_for(&holder, "x", 60000, false, 0, &held), REDLOCK_OK);
+        flush(&volatile_five.server[2]);
+        (void)server_int(&volatile_five.server[2], "SET x token PX 60000");
+        CHECK_INT(redlock_adopt(heir.rl, "x", "token", NULL, &adopted), REDLOCK_OK);
+        CHECK_INT(pilot_extend(&heir, adopted, 0), REDLOCK_UNREACHABLE);
+        CHECK_UINT(redlock_remaining_ms(adopted), 0);
+        CHECK(redlock_remaining_ms(held) > 0); /* Or nothing was shown by that. */
+        pilot_close(&heir);
+        pilot_close(&holder);
+    }
+}
+
 /* ---- Voting at once ---- */
 
 /* What it granted it has not forgotten. */
@@ -507,6 +538,7 @@ CHECK_MAIN({"new_durable_masters_vote_at_once", new_durable_masters_vote_at_once
            {"a_master_that_forgot_does_not_help_a_second_owner",
             a_master_that_forgot_does_not_help_a_second_owner},
            {"without_the_guard_it_does", without_the_guard_it_does},
+           {"nor_does_it_help_to_extend", nor_does_it_help_to_extend},
            {"a_durable_master_votes_when_it_is_back", a_durable_master_votes_when_it_is_back},
            {"the_first_lock_needs_a_majority_and_no_more",
             the_first_lock_needs_a_majority_and_no_more},

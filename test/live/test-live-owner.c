@@ -252,6 +252,32 @@ TEST(another_thread_may_not)
     pilot_close(&pilot);
 }
 
+static void *unlock_soon(void *arg)
+{
+    struct stranger *stranger = arg;
+
+    stranger->unlock = redlock_unlock_async(stranger->lease, NULL, NULL);
+    stranger->detach = redlock_detach(stranger->lease);
+    return NULL;
+}
+
+/* A loop may go from one thread to the next; the locks that a thread has do not. */
+TEST(nor_may_another_thread_of_a_loop)
+{
+    struct stranger stranger = {.lease = NULL};
+    struct pilot pilot;
+    pthread_t thread;
+
+    open_three(&pilot, PILOT_LOOP);
+    CHECK_INT(lock_as(&pilot, "x", NULL, &stranger.lease), REDLOCK_OK);
+    CHECK_INT(pthread_create(&thread, NULL, unlock_soon, &stranger), 0);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    CHECK_INT(stranger.unlock, REDLOCK_E_STATE);
+    CHECK_INT(stranger.detach, REDLOCK_E_STATE);
+    CHECK_INT(pilot_unlock(&pilot, stranger.lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
 static void *lock_and_go(void *arg)
 {
     struct stranger *stranger = arg;
@@ -347,13 +373,22 @@ TEST(on_a_loop_one_thing_at_a_time)
     CHECK(other == lease);
     CHECK_UINT(again, 0); /* Never before the call returns. */
     CHECK_INT(redlock_unlock_async(lease, count_done, &never), REDLOCK_E_STATE);
+    CHECK_STR(redlock_errmsg(NULL), "release: its owner is locking it again");
     CHECK(pilot_until(&pilot, is_one, &again));
     CHECK_INT(redlock_extend_async(lease, 0, count_done, &locked), REDLOCK_OK);
     CHECK_INT(redlock_unlock_async(lease, count_done, &never), REDLOCK_E_STATE);
+    CHECK_STR(redlock_errmsg(NULL), "release: an extend is under way");
     CHECK_UINT(redlock_holds(lease), 2);
     locked = 0;
     CHECK(pilot_until(&pilot, is_one, &locked));
-    /* The inner unlock, overtaken by the outer one. */
+    CHECK_INT(lock_as(&pilot, "x", me, &other), REDLOCK_OK);
+    /* An inner unlock, overtaken by the next one, and that by the outer one. */
+    CHECK_INT(redlock_unlock_async(lease, count_done, &never), REDLOCK_OK);
+    CHECK_INT(redlock_unlock_async(lease, NULL, NULL), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++)
+        pilot_turn(&pilot);
+    CHECK_UINT(never, 0);
+    CHECK_INT(lock_as(&pilot, "x", me, &other), REDLOCK_OK);
     CHECK_INT(redlock_unlock_async(lease, count_done, &never), REDLOCK_OK);
     CHECK_UINT(redlock_holds(lease), 1);
     CHECK_INT(redlock_unlock_async(lease, count_done, &unlocked), REDLOCK_OK);
@@ -384,6 +419,7 @@ CHECK_MAIN({"the_same_lease_and_no_command", the_same_lease_and_no_command},
            {"what_is_lost_is_not_locked_again", what_is_lost_is_not_locked_again}, {"many", many},
            {"detached_adopted_and_closed", detached_adopted_and_closed},
            {"another_thread_may_not", another_thread_may_not},
+           {"nor_may_another_thread_of_a_loop", nor_may_another_thread_of_a_loop},
            {"a_thread_that_is_gone_leaves_no_heir", a_thread_that_is_gone_leaves_no_heir},
            {"eight_threads", eight_threads},
            {"on_a_loop_one_thing_at_a_time", on_a_loop_one_thing_at_a_time},

@@ -443,8 +443,8 @@ void calls_lock_again(struct lease_rec *rec)
     world_note("lock again: client, lease", rec->process->number, rec->number, 0);
     status =
         redlock_lock_async(rec->process->rl, names[rec->resource], &opts, on_again, rec, &lease);
-    is_over = is_over || (status == REDLOCK_LOST && /* In the call. */
-                          oracle_remaining_ms(rec, process_now(rec->process)) == 0);
+    if (status == REDLOCK_LOST) /* The process may have been stopped in the call. */
+        is_over = oracle_remaining_ms(rec, process_now(rec->process)) == 0;
     expect("redlock_lock_async of an owner", status, is_over ? REDLOCK_LOST : REDLOCK_OK);
     rec->is_again = !is_over;
     rec->holds += !is_over;

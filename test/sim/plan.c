@@ -10,9 +10,10 @@
  * other faults are within the promise, at any number of masters.  Runs in
  * which more masters forget are made too, for all that is promised besides.
  *
- * With the restart guard exclusion is promised whoever forgets, but for one thing
- * that cannot be told apart: masters that keep all they are told, and all of
- * which forget, look like new ones.
+ * With the restart guard exclusion is promised whoever forgets, but for two things
+ * that cannot be told: masters that keep all they are told, and all of which
+ * forget, look like new ones; and where clients differ in their longest lease,
+ * masters that forget with it what they were told of the longest.
  */
 #include "sim.h"
 
@@ -99,7 +100,9 @@ static void draw_guard(struct plan *plan)
     plan->seasoned = (dice >> 25 & 3) != 0;
     plan->fenced = (unsigned)(dice >> 50 & 1) * (unsigned)(dice >> 51 & 15);
     plan->one_counter = (dice >> 55 & 3) == 0;
-    plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
+    plan->floors = (unsigned)(dice >> 58 & 3);
+    if (plan->servers > 1 && (plan->may_forget & (plan->may_forget - 1)) == 0) /* One of some. */
+        plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
     plan->lasting = (dice >> 56 & 1) != 0;
     plan->reentrant = (dice >> 57 & 1) != 0;
     if (plan->lasting)
@@ -111,7 +114,7 @@ static uint64_t floor_of(const struct plan *plan, unsigned server)
 {
     static const uint64_t steps[] = {0, 0, 1, UINT64_C(1000000000)};
 
-    return 1000 + server * steps[plan->modest & 3];
+    return 1000 + server * steps[plan->floors];
 }
 
 static void draw_markers(const struct plan *plan)
@@ -138,6 +141,8 @@ static void draw_faults(struct plan *plan)
     for (unsigned i = 0; i < FAULT_LEN; i++)
         plan->enabled[i] = !calm && dice_chance(350);
     plan->enabled[FAULT_CRASH_EMPTY] = plan->enabled[FAULT_FLUSHALL] = plan->may_forget != 0;
+    if (plan->lasting && plan->may_forget != 0)
+        plan->enabled[FAULT_CRASH] = true; /* Which keeps the marker, and not all else. */
     plan->slow_permille = plan->enabled[FAULT_SLOW] ? PICK(slow_permille) : 0;
     plan->asks_max = PLAN_ASKS_MAX;
     if (plan->enabled[FAULT_QUEUE_FULL] && dice_chance(700))

@@ -228,6 +228,7 @@ struct plan {
     bool seasoned;          /* the masters have been there for long, */
     unsigned fenced;        /* so many of 16 locks draw a fencing token, */
     bool one_counter;       /* and all resources have the same counter; */
+    unsigned floors;        /* how far apart the counters of seasoned masters are; */
     quorum_mask keep;       /* and these keep all that they are told; */
     unsigned modest;        /* these processes ask for no long leases. */
     bool reentrant;         /* Some leases are locked again by their owners. */

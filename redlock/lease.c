@@ -247,7 +247,7 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;
     }
-    if (send->command != QUORUM_CMD_RELEASE)
+    if (proof_needs(send->command))
         proof_want(rl, send->to);
 }
 
@@ -361,7 +361,7 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
     len = encode(lease, command, master, true, rl->scratch);
     master_send(rl->masters[master], &again, rl->scratch, len);
     rl->stats.commands++;
-    if (command != QUORUM_CMD_RELEASE)
+    if (proof_needs(command))
         proof_want(rl, (quorum_mask)(1u << master));
     return true;
 }

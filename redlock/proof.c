@@ -57,12 +57,17 @@ static bool grow(struct held *held)
     return true;
 }
 
+bool proof_needs(enum quorum_command command)
+{
+    return command == QUORUM_CMD_SET || command == QUORUM_CMD_EXTEND;
+}
+
 bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *ask,
                 const struct reply *reply)
 {
     struct held *held = &rl->proof.held[master];
 
-    if (!rl->options.restart_guard || ask->command == QUORUM_CMD_RELEASE)
+    if (!rl->options.restart_guard || !proof_needs((enum quorum_command)ask->command))
         return false;
     if (vote_count((enum quorum_command)ask->command, reply).vote != QUORUM_VOTE_YES)
         return false;

@@ -37,6 +37,10 @@ struct proof {
     struct held held[QUORUM_MASTERS_MAX];
 };
 
+/* Whether a yes to it has to be proved.  What counts names the epoch itself, and a release
+ * that finds the token was no loss. */
+bool proof_needs(enum quorum_command command);
+
 void proof_done(struct redlock *rl);
 
 /* These were sent one; before what was sent to master is written; its link

@@ -371,6 +371,7 @@ TEST(who_keeps_what_it_is_told_keeps_its_counters)
     settle(&pilot, &durable_three);
     for (unsigned i = 0; i < 3; i++)
         restart_empty(&durable_three.server[i]); /* It is not empty. */
+    CHECK(pilot_until_connects(&pilot, 6));
     CHECK(pilot_until_up(&pilot, 3));
     load(&durable_three);
     CHECK_UINT(draw(&pilot, NAME), token + 1);

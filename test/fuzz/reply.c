@@ -66,7 +66,7 @@ static void check_vote(enum quorum_command command, const struct reply *reply)
 /* Of those that count. */
 static void check_number(enum quorum_command command, const struct reply *reply)
 {
-    struct vote vote = vote_count(command, true, reply);
+    struct vote vote = vote_count(command, reply);
     bool is_number = reply->type == REPLY_INTEGER && reply->integer > 0 &&
                      reply->integer <= (long long)QUORUM_FENCE_MAX;
 

@@ -7,7 +7,8 @@
 #include <stddef.h>
 
 enum script_id {
-    SCRIPT_RELEASE, /* KEYS[1] name, ARGV[1] token: delete the key if it holds the token; 1 or 0. */
+    SCRIPT_RELEASE, /* KEYS[1] name, ARGV[1] token: delete the key if it holds the token, and tell
+                     * those who wait for it; 1 or 0. */
     SCRIPT_EXTEND,  /* and ARGV[2] ttl in ms: if it holds the token, make it last so long from
                      * now, unless it lasts longer; 1 or 0. */
     SCRIPT_LOOK,    /* KEYS[1] marker, ARGV[1] id of the server, [2] "2" if it keeps all that it is
@@ -16,6 +17,8 @@ enum script_id {
                      * epoch, or "", [6] how many masters there are, or "" to leave that alone;
                      * "ready EPOCH MAX"; "warming NONCE MAX FRESH AGE", AGE in ms; or "other N":
                      * it is one of so many. */
+    SCRIPT_WAIT, /* KEYS[1] name, KEYS[2] WIRE_MARK and the name, ARGV[1] ttl of a mark in ms: PTTL
+                  * of the key; see wait.h. */
     SCRIPT_LEN
 };
 

@@ -94,7 +94,7 @@ size_t wire_script(char *buf, enum script_id script, bool in_full, const struct 
     bool has_ttl = script != SCRIPT_RELEASE;
     char *p = put_script(buf, 5u + has_ttl, script, in_full);
 
-    assert(script != SCRIPT_LOOK);
+    assert(script != SCRIPT_LOOK && script != SCRIPT_WAIT);
     check(args);
     p = PUT_CONSTANT(p, "$1\r\n1\r\n"); /* Keys: the name. */
     p = put_bulk(p, args->name, args->name_len);
@@ -104,6 +104,29 @@ size_t wire_script(char *buf, enum script_id script, bool in_full, const struct 
         p = put_number(p, args->ttl_ms);
     }
     assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_wait(char *buf, const char *mark, size_t mark_len)
+{
+    char *p = put_script(buf, 6, SCRIPT_WAIT, true);
+
+    assert(mark_len > WIRE_MARK_LEN && mark_len <= WIRE_MARK_LEN + REDLOCK_NAME_MAX);
+    p = PUT_CONSTANT(p, "$1\r\n2\r\n");
+    p = put_bulk(p, mark + WIRE_MARK_LEN, mark_len - WIRE_MARK_LEN);
+    p = put_bulk(p, mark, mark_len);
+    p = put_number(p, WIRE_MARK_MS);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_len)
+{
+    char *p = buf;
+
+    p = on ? PUT_CONSTANT(p, "*2\r\n$9\r\nSUBSCRIBE\r\n")
+           : PUT_CONSTANT(p, "*2\r\n$11\r\nUNSUBSCRIBE\r\n");
+    p = put_bulk(p, channel, channel_len);
     return (size_t)(p - buf);
 }
 

@@ -85,6 +85,7 @@ static void free_leases(struct redlock *rl)
     for (uint32_t i = 0; i < rl->slots_len; i++)
         if (rl->slots[i] != NULL)
             lease_free(rl->slots[i]);
+    listen_done(rl);
     for (struct redlock_lease *lease = rl->spent_first; lease != NULL; lease = next) {
         next = lease->next;
         free(lease);
@@ -124,7 +125,7 @@ static int make_parts(struct redlock *rl)
     rl->loop = loop_new(rl, ev);
     if (rl->loop == NULL)
         return error_set(REDLOCK_E_NOMEM, "open: %s", redlock_strerror(REDLOCK_E_NOMEM));
-    if (standing_init(rl) != 0)
+    if (standing_init(rl) != 0 || listen_init(rl, ev) != 0)
         return error_set(REDLOCK_E_NOMEM, "open: %s", redlock_strerror(REDLOCK_E_NOMEM));
     if (loop_now(rl->loop) == DRIFT_NEVER)
         return error_set(REDLOCK_E_SYSTEM, "open: this system has no CLOCK_BOOTTIME");
@@ -352,6 +353,8 @@ void client_on_reply(struct redlock *rl, unsigned master, const struct master_as
     if (ask->command == MASTER_QUERY) {
         if (rl->on_query != NULL)
             rl->on_query(rl, master, ask->ask, reply);
+    } else if (ask->command == MASTER_WAIT) {
+        listen_on_look(rl, master, ask->slot, ask->serial, reply);
     } else if (ask->command == MASTER_LOOK) {
         standing_on_look(rl, master, reply);
     } else if (ask->command == MASTER_PROOF) {
@@ -379,6 +382,8 @@ void client_set_up(struct redlock *rl, unsigned master, bool up)
 void client_on_link(struct redlock *rl, unsigned master, bool up)
 {
     rl->stats.connects += up;
+    if (!up)
+        listen_on_break(rl, master);
     standing_on_link(rl, master, up);
 }
 
@@ -427,6 +432,8 @@ void client_on_timer(struct redlock *rl)
     while ((alarm = alarm_ring(&rl->alarms, now)) != NULL) {
         if (alarm == &rl->standing.alarm)
             standing_on_alarm(rl);
+        else if (alarm == &rl->listen.alarm)
+            listen_on_alarm(rl);
         else
             lease_on_alarm(lease_of(alarm), now);
     }
@@ -458,6 +465,7 @@ void client_flush(struct redlock *rl)
         rl->dirty &= (quorum_mask) ~(1u << m);
         master_flush(rl->masters[m]);
     }
+    listen_flush(rl);
 }
 
 /* ---- Callbacks ---- */

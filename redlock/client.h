@@ -12,6 +12,7 @@
 
 #include "redlock/alarm.h"
 #include "redlock/lease.h"
+#include "redlock/listen.h"
 #include "redlock/master.h"
 #include "redlock/options.h"
 #include "redlock/owner.h"
@@ -33,6 +34,7 @@ struct redlock {
     struct blocking *blocking; /* NULL: a client on the caller's loop. */
     struct master *masters[REDLOCK_MASTERS_MAX];
     struct standing standing;
+    struct listen listen;
     struct proof proof;
     struct owners owners;
     quorum_mask up;     /* Masters that may vote and take a command now. */

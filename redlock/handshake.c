@@ -83,6 +83,17 @@ static void say_config(struct writer *writer, enum handshake_step step, const ch
     say(writer, step, 3, get);
 }
 
+static size_t finish(struct writer *writer, char **ret_bytes)
+{
+    if (writer->failed) {
+        sodium_memzero(writer->bytes, writer->len);
+        free(writer->bytes);
+        return 0;
+    }
+    *ret_bytes = writer->bytes;
+    return writer->len;
+}
+
 size_t handshake_begin(struct handshake *handshake, const struct uri *uri, bool guarded,
                        char **ret_bytes)
 {
@@ -101,13 +112,20 @@ size_t handshake_begin(struct handshake *handshake, const struct uri *uri, bool 
         say_config(&writer, HANDSHAKE_FSYNC, "appendfsync");
         say_config(&writer, HANDSHAKE_REWRITE, "no-appendfsync-on-rewrite");
     }
-    if (writer.failed) {
-        sodium_memzero(writer.bytes, writer.len);
-        free(writer.bytes);
+    return finish(&writer, ret_bytes);
+}
+
+size_t handshake_begin_listening(struct handshake *handshake, const struct uri *uri,
+                                 char **ret_bytes)
+{
+    struct writer writer = {.handshake = handshake, .bytes = malloc(BYTES_MAX)};
+
+    assert(uri->password != NULL);
+    *handshake = (struct handshake){.steps_len = 0};
+    if (writer.bytes == NULL)
         return 0;
-    }
-    *ret_bytes = writer.bytes;
-    return writer.len;
+    say_auth(&writer, uri);
+    return finish(&writer, ret_bytes);
 }
 
 /* ---- Understanding ---- */

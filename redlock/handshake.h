@@ -55,6 +55,10 @@ struct handshake {
 size_t handshake_begin(struct handshake *handshake, const struct uri *uri, bool guarded,
                        char **ret_bytes);
 
+/* For a link that only listens: AUTH, and nothing else; not without a password. */
+size_t handshake_begin_listening(struct handshake *handshake, const struct uri *uri,
+                                 char **ret_bytes);
+
 enum handshake_result { HANDSHAKE_GOES_ON, HANDSHAKE_DONE, HANDSHAKE_FAILED };
 
 /*

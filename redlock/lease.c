@@ -29,7 +29,7 @@ static int grow_slots(struct redlock *rl)
     struct redlock_lease **slots;
     uint32_t *slots_free;
 
-    if (rl->slots_room > UINT32_MAX / 4 || alarm_reserve(&rl->alarms, room + 1) != 0)
+    if (rl->slots_room > UINT32_MAX / 4 || alarm_reserve(&rl->alarms, room + 2) != 0)
         return -1;
     slots = realloc(rl->slots, room * sizeof(struct redlock_lease *));
     if (slots == NULL)
@@ -129,6 +129,7 @@ void lease_free(struct redlock_lease *lease)
 {
     struct redlock *rl = lease->rl;
 
+    listen_forget(lease);
     alarm_set(&rl->alarms, &lease->alarm, DRIFT_NEVER);
     rl->slots[lease->slot] = NULL;
     rl->slots_free[rl->slots_free_len++] = lease->slot;
@@ -321,6 +322,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
 {
     struct redlock *rl = lease->rl;
     quorum_mask owing = lease->q.owing; /* Before the releases of what failed. */
+    enum quorum_state before = lease->q.state;
     struct quorum_actions actions;
 
     event->up = rl->up;
@@ -333,6 +335,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
         carry_out(lease, &actions.send[i]);
     set_alarm(lease, actions.wake_at);
     publish_deadline(lease);
+    listen_on_step(lease, before);
     if (actions.lost) {
         rl->stats.lost++;
         if (lease->lost != NULL) {

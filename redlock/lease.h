@@ -43,7 +43,8 @@ struct redlock_lease {
     bool pinned : 1;     /* A callback runs with it. */
     bool has_owner : 1;  /* Who may lock it again: see owner.h. */
     bool in_lost : 1;    /* In the thread of a blocking client, without the mutex. */
-    uint8_t op;          /* enum lease_op: what done is about. */
+    bool waits : 1;      /* In line for its turn: see listen.h. */
+    uint8_t op : 7;      /* enum lease_op: what done is about. */
     int8_t status;       /* For done. */
     uint8_t adopted_len; /* Of the token of an adopted lease; 0: a lease of our own. */
     quorum_mask silent;  /* Masters that gave no answer in time, when the operation ended. */
@@ -53,7 +54,7 @@ struct redlock_lease {
     void (*lost)(struct redlock_lease *lease, void *lost_arg);
     void *lost_arg;
     struct waiter *waiter;      /* Of the blocking call under way. */
-    struct redlock_lease *next; /* In the ready list, or among the spent ones. */
+    struct redlock_lease *next; /* In the ready list, in a line, or among the spent ones. */
     char token[TOKEN_LEN + 1];
     char name[]; /* And after its NUL the adopted token, with another one; and behind that,
                   * aligned, a struct quorum_fence if there is to be a fencing token. */

@@ -71,6 +71,7 @@ struct master {
     bool doomed;      /* Goes down at the next flush, because of error. */
     bool refused;     /* That it did not pass the handshake has been told. */
     bool served;      /* It is up, or was, and what it was then is in info. */
+    bool listens;     /* Only: see master_new_listener(). */
     uint64_t answers; /* On this connection; and when last looked. */
     uint64_t answers_seen;
     unsigned silent_looks;
@@ -87,11 +88,20 @@ static void set_error(struct master *master, const char *what, const char *why)
             *p = '?'; /* What a master says goes into logs, one line each. */
 }
 
+/* It has something to write, or to close. */
+static void mark_dirty(struct master *master)
+{
+    struct redlock *rl = master->rl;
+    quorum_mask *dirty = master->listens ? &rl->listen.dirty : &rl->dirty;
+
+    *dirty |= (quorum_mask)(1u << master->number);
+}
+
 static void doom(struct master *master, const char *what, const char *why)
 {
     set_error(master, what, why);
     master->doomed = true;
-    master->rl->dirty |= (quorum_mask)(1u << master->number);
+    mark_dirty(master);
 }
 
 /* ---- Down ---- */
@@ -167,6 +177,13 @@ static void go_down(struct master *master)
         master->attempts = 0;
     master->answers = 0;
     seconds = retry_in(master);
+    if (master->listens) { /* The other link tells what is wrong with the master. */
+        master->attempts++;
+        close_link(master);
+        listen_on_link(master->rl, master->number, false);
+        start_timer(master, seconds);
+        return;
+    }
     /* What comes back as a replica, say, is told once more: it is not only gone. */
     if (was_up || master->attempts == 0 || (greeted && !master->refused))
         client_log(master->rl, REDLOCK_LOG_WARNING, "master %u (%s): %s; next attempt in %d ms",
@@ -213,25 +230,7 @@ static void append(struct master *master, const char *bytes, size_t len)
         return;
     memcpy(master->out + master->out_len, bytes, len);
     master->out_len += len;
-    master->rl->dirty |= (quorum_mask)(1u << master->number);
-}
-
-static void greet(struct master *master)
-{
-    char *bytes;
-    size_t len =
-        handshake_begin(&master->handshake, master->uri, master->rl->options.restart_guard, &bytes);
-
-    master->link = LINK_GREETING;
-    master->answers = master->answers_seen = 0;
-    master->silent_looks = 0;
-    if (len == 0) {
-        doom(master, "out of memory", "");
-        return;
-    }
-    append(master, bytes, len);
-    sodium_memzero(bytes, len);
-    free(bytes);
+    mark_dirty(master);
 }
 
 /* Another link that leads to the same server, and is up, or will soon be again;
@@ -280,6 +279,48 @@ static void warn(const struct master *master)
                    master->number + 1, master->uri->name);
 }
 
+static void come_up(struct master *master)
+{
+    bool guarded = !master->listens && master->rl->options.restart_guard;
+
+    master->link = LINK_UP;
+    /* Until its look is answered (standing.c). */
+    set_error(master, "", guarded ? "has not told yet whether it may vote" : "");
+    ev_timer_stop(master->ev, &master->timer);
+    if (master->listens) {
+        listen_on_link(master->rl, master->number, true);
+        return;
+    }
+    client_log(master->rl, REDLOCK_LOG_INFO, "master %u (%s): up, version %s", master->number + 1,
+               master->uri->name, master->info.version);
+    warn(master);
+    client_on_link(master->rl, master->number, true);
+}
+
+static void greet(struct master *master)
+{
+    bool guarded = master->rl->options.restart_guard;
+    char *bytes;
+    size_t len;
+
+    master->link = LINK_GREETING;
+    master->answers = master->answers_seen = 0;
+    master->silent_looks = 0;
+    if (master->listens && master->uri->password == NULL) {
+        come_up(master);
+        return;
+    }
+    len = master->listens ? handshake_begin_listening(&master->handshake, master->uri, &bytes)
+                          : handshake_begin(&master->handshake, master->uri, guarded, &bytes);
+    if (len == 0) {
+        doom(master, "out of memory", "");
+        return;
+    }
+    append(master, bytes, len);
+    sodium_memzero(bytes, len);
+    free(bytes);
+}
+
 static void on_greeting(struct master *master)
 {
     char error[ERROR_MAX];
@@ -298,17 +339,8 @@ static void on_greeting(struct master *master)
         doom(master, "said something that nobody asked", "");
         return;
     }
-    if (is_twin(master))
-        return;
-    master->link = LINK_UP;
-    /* Until its look is answered (standing.c). */
-    set_error(master, "",
-              master->rl->options.restart_guard ? "has not told yet whether it may vote" : "");
-    ev_timer_stop(master->ev, &master->timer);
-    client_log(master->rl, REDLOCK_LOG_INFO, "master %u (%s): up, version %s", master->number + 1,
-               master->uri->name, master->info.version);
-    warn(master);
-    client_on_link(master->rl, master->number, true);
+    if (master->listens || !is_twin(master))
+        come_up(master);
 }
 
 /* ---- Sending ---- */
@@ -364,6 +396,16 @@ void master_send(struct master *master, const struct master_ask *ask, const char
     if (!ev_is_active(&master->timer)) {
         look_again(master);
     }
+}
+
+void master_say(struct master *master, const char *command, size_t command_len)
+{
+    if (master->link != LINK_UP || master->doomed)
+        return; /* When it comes up, all is said anew. */
+    if (has_room(master))
+        append(master, command, command_len);
+    else
+        doom(master, "takes no commands", "");
 }
 
 static void look_if_full(struct master *master)
@@ -432,6 +474,11 @@ static void on_answer(struct master *master)
 {
     struct master_ask ask;
 
+    if (master->listens) {
+        master->answers += master->reply.type != REPLY_ERROR;
+        listen_on_push(master->rl, master->number, &master->reply);
+        return;
+    }
     if (master->asks_len == 0) {
         doom(master, "said something that nobody asked", "");
         return;
@@ -694,6 +741,16 @@ struct master *master_new(struct redlock *rl, unsigned number, const struct uri 
     /* Answers before timeouts, as in loop_ev.c. */
     ev_set_priority(&master->timer, EV_MINPRI);
     master->reader.data = master->writer.data = master->timer.data = master;
+    return master;
+}
+
+struct master *master_new_listener(struct redlock *rl, unsigned number, const struct uri *uri,
+                                   struct ev_loop *ev)
+{
+    struct master *master = master_new(rl, number, uri, ev);
+
+    if (master != NULL)
+        master->listens = true;
     return master;
 }
 

@@ -43,6 +43,7 @@ struct master_ask {
     uint8_t command; /* enum quorum_command, or one of the below. */
     bool in_full;    /* The script's text went along. */
 };
+#define MASTER_WAIT 0xfc  /* A look at a key that is waited for: see listen.h. */
 #define MASTER_PROOF 0xfd /* That it has its memory: see proof.h. */
 #define MASTER_LOOK 0xfe  /* At its marker: see standing.h. */
 #define MASTER_QUERY 0xff /* Not the machine's: answers go to the client's query hook. */
@@ -51,6 +52,10 @@ struct master_ask {
  * rl; number counts from 0 and is shown from 1.  NULL without memory. */
 struct master *master_new(struct redlock *rl, unsigned number, const struct uri *uri,
                           struct ev_loop *loop);
+/* Make a link of another kind to the same master, which asks nothing: it is up when it is
+ * connected, and what it is told goes to listen_on_push() (listen.h). */
+struct master *master_new_listener(struct redlock *rl, unsigned number, const struct uri *uri,
+                                   struct ev_loop *loop);
 /* Close and free, without any call of the client. */
 void master_free(struct master *master);
 
@@ -64,6 +69,9 @@ void master_start(struct master *master);
  */
 void master_send(struct master *master, const struct master_ask *ask, const char *command,
                  size_t command_len);
+
+/* Append one command that is not answered, or so that nobody waits for it: of a listener. */
+void master_say(struct master *master, const char *command, size_t command_len);
 
 /* Write what there is.  Calls client_on_link() if the link breaks over it. */
 void master_flush(struct master *master);

@@ -286,5 +286,8 @@ int options_check_name(const char *name)
                          REDLOCK_NAME_MAX);
     if (strcmp(name, WIRE_MARKER) == 0)
         return error_set(REDLOCK_E_INVAL, "the resource name is that of the masters' markers");
+    if (strncmp(name, WIRE_MARK, WIRE_MARK_LEN) == 0)
+        return error_set(REDLOCK_E_INVAL, "the resource name begins with " WIRE_MARK
+                                          ", as the marks of those who wait do");
     return REDLOCK_OK;
 }

@@ -194,6 +194,7 @@ static void lose_round(struct step *s, int status)
 {
     struct quorum *q = s->q;
 
+    q->contended = status == REDLOCK_CONTENDED;
     bury_round(q);
     forget_ask(q);
     if (s->ev->now >= q->give_up) {
@@ -817,6 +818,18 @@ static void on_timer(struct step *s)
     }
 }
 
+/* Who knows when the lock is free tells when the next round is to begin; but the
+ * last one begins when there is no more time to wait. */
+static void on_wake(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    if (q->state != QUORUM_PAUSING)
+        return;
+    q->timeout = earlier(s->ev->until, q->give_up);
+    on_timer(s);
+}
+
 static drift_time wake_at(const struct quorum *q)
 {
     switch (q->state) {
@@ -889,6 +902,9 @@ void quorum_step(struct quorum *q, const struct quorum_event *event,
         break;
     case QUORUM_EV_TIMER:
         on_timer(&s);
+        break;
+    case QUORUM_EV_WAKE:
+        on_wake(&s);
         break;
     }
     settle(&s);

@@ -48,6 +48,7 @@ enum quorum_event_type {
     QUORUM_EV_REPLY,   /* A master answered. */
     QUORUM_EV_LINK,    /* A link came up or went down: what was asked on it stays unanswered. */
     QUORUM_EV_TIMER,   /* wake_at has come (being early does no harm). */
+    QUORUM_EV_WAKE,    /* Between two rounds: begin the next one at until.  Else ignored. */
 };
 
 enum quorum_vote {
@@ -82,6 +83,7 @@ struct quorum_event {
     quorum_mask up;     /* Masters that take a command now: linked, their queue not full. */
     quorum_mask coming; /* Masters whose very first attempt to connect goes on. */
     drift_span lease;   /* EXTEND: the new lease; 0: as long as before. */
+    drift_time until;   /* WAKE: sooner or later than planned; DRIFT_NEVER: as late as may be. */
     unsigned master;    /* REPLY, LINK. */
     uint32_t ask;       /* REPLY: of the command that it answers; likewise the next. */
     enum quorum_command command;
@@ -125,8 +127,9 @@ struct quorum {
     struct quorum_config config;
     enum quorum_state state;
     enum quorum_event_type wanted; /* CONNECTING: what to begin when links are up. */
-    bool asked_extend;             /* EXTENDING: by the owner, not by the renewal. */
-    bool told;                     /* lost was said: no more extensions. */
+    bool asked_extend : 1;         /* EXTENDING: by the owner, not by the renewal. */
+    bool told : 1;                 /* lost was said: no more extensions. */
+    bool contended : 1;            /* PAUSING: others had it in the round before. */
     quorum_mask asked, yes, none;  /* Of the ask under way: sent, granted, error or silence. */
     quorum_mask may_hold;          /* Masters that may store the token of their round_of. */
     quorum_mask live;              /* Masters whose round_of is the live round. */

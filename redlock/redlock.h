@@ -117,7 +117,9 @@ struct redlock_lock_options {
     uint32_t ttl_ms;  /* Lease asked of the masters.  Up to max_ttl_ms, and longer than
                        * its drift allowance.  Default 10000. */
     uint32_t wait_ms; /* Keep trying this long.  0: one round (default).  UINT32_MAX: for ever. */
-    uint32_t retry_delay_min_ms; /* Random pause between two rounds.  Default 50. */
+    uint32_t retry_delay_min_ms; /* Random pause between two rounds, or a fourth of that
+                                  * between two looks where masters tell of releases;
+                                  * see redlock(3).  Default 50. */
     uint32_t retry_delay_max_ms; /* At least the above.  Default 200. */
     bool no_renew;               /* Let the lease run out instead of renewing it. */
     bool fence;              /* Draw a fencing token, see redlock_fence(); needs restart_guard. */

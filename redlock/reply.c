@@ -36,10 +36,25 @@ static bool make_room(struct reply *reply, size_t text_len)
     return true;
 }
 
+/* What was the last text is the one before it now. */
+static void keep_before(struct reply *reply)
+{
+    char *text = reply->before;
+    size_t text_room = reply->before_room;
+
+    reply->before = reply->text;
+    reply->before_len = reply->text_len;
+    reply->before_room = reply->text_room;
+    reply->text = text;
+    reply->text_room = text_room;
+}
+
 static void *take_string(const redisReadTask *task, char *text, size_t text_len)
 {
     struct reply *reply = task->privdata;
 
+    if (task->parent != NULL)
+        keep_before(reply);
     if (text_len > REPLY_TEXT_MAX || !make_room(reply, text_len))
         return NULL;
     memcpy(reply->text, text, text_len);
@@ -100,7 +115,9 @@ static void *take_container(const redisReadTask *task, size_t elements)
         return NULL;
     if (task->parent == NULL) {
         reply->text[0] = '\0';
-        reply->text_len = 0;
+        reply->text_len = reply->before_len = 0;
+        if (reply->before != NULL)
+            reply->before[0] = '\0';
     }
     return take_plain(task, task->type == REDIS_REPLY_ARRAY ? REPLY_ARRAY : REPLY_OTHER, 0);
 }
@@ -172,5 +189,6 @@ bool reply_overflows(const struct redisReader *reader)
 void reply_done(struct reply *reply)
 {
     free(reply->text);
+    free(reply->before);
     *reply = (struct reply){.text = NULL};
 }

@@ -25,7 +25,7 @@ enum reply_type {
     REPLY_TEXT,
     REPLY_INTEGER,
     REPLY_NIL,
-    REPLY_ARRAY, /* Only the last of its elements that is a text is kept. */
+    REPLY_ARRAY, /* Only the last two of its elements that are texts are kept. */
     REPLY_OTHER, /* What RESP3 adds: maps, doubles, ...; not kept, for we never ask for RESP3. */
 };
 
@@ -35,6 +35,9 @@ struct reply {
     char *text; /* NUL-terminated; of STATUS, ERROR, TEXT and ARRAY. */
     size_t text_len;
     size_t text_room;
+    char *before; /* Of ARRAY: the text before text; NULL or "" if there is none. */
+    size_t before_len;
+    size_t before_room;
 };
 
 /* A reader that decodes into *reply, which is zeroes and outlives it; NULL
@@ -51,7 +54,7 @@ void reply_attach(struct reply *reply, struct redisReader *reader);
  */
 bool reply_overflows(const struct redisReader *reader);
 
-/* Free the text. */
+/* Free the texts. */
 void reply_done(struct reply *reply);
 
 #endif /* REDLOCK_REPLY_H */

@@ -6,12 +6,22 @@
  */
 #include "redlock/script.h"
 
+#include "redlock/wire.h"
+
 /* "Deleting the key only if it holds our value" is what keeps a late release
- * from ending somebody else's lock. */
-#define TEXT_RELEASE                              \
-    "if redis.call('get',KEYS[1])==ARGV[1] then " \
-    "return redis.call('del',KEYS[1]) "           \
-    "else return 0 end"
+ * from ending somebody else's lock.  The mark of those who wait (wait.h) goes with
+ * it, for they have to be told then; in the same DEL, since another call would cost
+ * all releases half a microsecond.  Nothing of this is a reason not to release, in
+ * particular no right that is missing. */
+#define TEXT_RELEASE                                                          \
+    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "                \
+    "local mark='" WIRE_MARK "'..KEYS[1] "                                    \
+    "local n=redis.pcall('del',KEYS[1],mark) "                                \
+    "if n==2 then "                                                           \
+    "local heard=redis.pcall('pubsub','numsub',mark) "                        \
+    "redis.pcall('publish',mark,'free '..string.format('%d',heard[2] or 0)) " \
+    "elseif n~=1 then redis.call('del',KEYS[1]) end "                         \
+    "return 1"
 
 /* Only ever to a later end.  If an extension could shorten, one that failed -
  * asked for less than what was left, and done on masters whose answers were
@@ -110,12 +120,20 @@
     "return 'warming '..nonce..' '..max..' '..fresh..' "                                         \
     "'..string.format('%.0f',math.max(0,now-since))..s"
 
+/* What is left of the key.  Who finds it there and without a mark marks it, and tells the
+ * others who wait; where it is not there, the next one will. */
+#define TEXT_WAIT                                                                      \
+    "local left=redis.call('pttl',KEYS[1]) "                                           \
+    "if left~=-2 and redis.call('set',KEYS[2],'1','NX','PX',ARGV[1]) and left>0 then " \
+    "redis.pcall('publish',KEYS[2],'held '..string.format('%d',left)) end "            \
+    "return left"
+
 const struct script script_all[SCRIPT_LEN] = {
     [SCRIPT_RELEASE] =
         {
             .text = TEXT_RELEASE,
             .text_len = sizeof TEXT_RELEASE - 1,
-            .sha1 = "b998f9dfb154cdbea8cda65ad5177aadf0e945a2",
+            .sha1 = "e3dcfc24cc82333f82a77311868eac55fe37a039",
         },
     [SCRIPT_EXTEND] =
         {
@@ -140,5 +158,11 @@ const struct script script_all[SCRIPT_LEN] = {
             .text = TEXT_LOOK,
             .text_len = sizeof TEXT_LOOK - 1,
             .sha1 = "f2a52eb0dbabdc4433d1605de503a4825784fb59",
+        },
+    [SCRIPT_WAIT] =
+        {
+            .text = TEXT_WAIT,
+            .text_len = sizeof TEXT_WAIT - 1,
+            .sha1 = "5592490f94efb991c6ade9197078e57b1b830a10",
         },
 };

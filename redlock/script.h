@@ -7,7 +7,8 @@
 #include <stddef.h>
 
 enum script_id {
-    SCRIPT_RELEASE, /* KEYS[1] name, ARGV[1] token: delete the key if it holds the token; 1 or 0. */
+    SCRIPT_RELEASE, /* KEYS[1] name, ARGV[1] token: delete the key if it holds the token, and tell
+                     * those who wait for it; 1 or 0. */
     SCRIPT_EXTEND,  /* and ARGV[2] ttl in ms: if it holds the token, make it last so long from
                      * now, unless it lasts longer; 1 or 0. */
     SCRIPT_FENCE,   /* KEYS[1] name, [2] marker, ARGV[1] token, [2] ttl in ms, [3] counter, [4]
@@ -22,6 +23,8 @@ enum script_id {
                      * [7] what its counters begin with then; "ready EPOCH MAX HIGH TIME";
                      * "warming NONCE MAX FRESH AGE HIGH TIME", AGE in ms, HIGH the greatest that
                      * a counter has reached, TIME in us; or "other N": it is one of so many. */
+    SCRIPT_WAIT, /* KEYS[1] name, KEYS[2] WIRE_MARK and the name, ARGV[1] ttl of a mark in ms: PTTL
+                  * of the key; see wait.h. */
     SCRIPT_LEN
 };
 

@@ -104,7 +104,7 @@ size_t wire_script(char *buf, enum script_id script, bool in_full, const struct 
     bool has_ttl = script != SCRIPT_RELEASE;
     char *p = put_script(buf, 5u + has_ttl + 3u * counts, script, in_full);
 
-    assert(script != SCRIPT_LOOK);
+    assert(script != SCRIPT_LOOK && script != SCRIPT_WAIT);
     check(args);
     p = put_number(p, 1u + counts); /* Keys: the name, and the marker. */
     p = put_bulk(p, args->name, args->name_len);
@@ -120,6 +120,29 @@ size_t wire_script(char *buf, enum script_id script, bool in_full, const struct 
         p = put_bulk(p, args->epoch, WIRE_NUMBER);
     }
     assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_wait(char *buf, const char *mark, size_t mark_len)
+{
+    char *p = put_script(buf, 6, SCRIPT_WAIT, true);
+
+    assert(mark_len > WIRE_MARK_LEN && mark_len <= WIRE_MARK_LEN + REDLOCK_NAME_MAX);
+    p = PUT_CONSTANT(p, "$1\r\n2\r\n");
+    p = put_bulk(p, mark + WIRE_MARK_LEN, mark_len - WIRE_MARK_LEN);
+    p = put_bulk(p, mark, mark_len);
+    p = put_number(p, WIRE_MARK_MS);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_len)
+{
+    char *p = buf;
+
+    p = on ? PUT_CONSTANT(p, "*2\r\n$9\r\nSUBSCRIBE\r\n")
+           : PUT_CONSTANT(p, "*2\r\n$11\r\nUNSUBSCRIBE\r\n");
+    p = put_bulk(p, channel, channel_len);
     return (size_t)(p - buf);
 }
 

@@ -37,6 +37,14 @@ struct wire_args {
 /* The whole command that reads the epoch in it. */
 #define WIRE_PROOF "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n"
 
+/* What comes before the name in the key by which those who wait mark a lock, which is also
+ * the channel on which they are told (wait.h); no lock may have a name that begins so. */
+#define WIRE_MARK "redlock:wait:"
+#define WIRE_MARK_LEN (sizeof WIRE_MARK - 1)
+
+/* A mark that was forgotten costs the next release a message.  No source: rarely renewed. */
+#define WIRE_MARK_MS 60000
+
 /* What a look at the marker is about. */
 struct wire_look {
     const char *id; /* Of the server's run. */
@@ -64,6 +72,12 @@ size_t wire_set(char *buf, const struct wire_args *args);
  * epoch, for SCRIPT_FENCE and SCRIPT_RAISE), or EVAL with its text in full, for a
  * master that has lost its scripts.  Not for SCRIPT_LOOK. */
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
+
+/* EVAL of SCRIPT_WAIT.  mark: WIRE_MARK and a name. */
+size_t wire_wait(char *buf, const char *mark, size_t mark_len);
+
+/* SUBSCRIBE to a channel, or UNSUBSCRIBE. */
+size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_len);
 
 /* EVAL of SCRIPT_LOOK. */
 size_t wire_look(char *buf, const struct wire_look *look);

@@ -217,7 +217,7 @@ const char *story_event(const struct quorum_event *event, bool is_up, char *buf,
         [QUORUM_EV_EXTEND] = "extend",   [QUORUM_EV_RELEASE] = "release",
         [QUORUM_EV_CANCEL] = "cancel",   [QUORUM_EV_DETACH] = "detach",
         [QUORUM_EV_REPLY] = "reply",     [QUORUM_EV_LINK] = "link",
-        [QUORUM_EV_TIMER] = "timer",
+        [QUORUM_EV_TIMER] = "timer",     [QUORUM_EV_WAKE] = "wake",
     };
 
     if (event->type == QUORUM_EV_REPLY)

@@ -8,6 +8,7 @@
  * that do without a library (test/bench).
  */
 #include "redlock/cli/cli.h"
+#include "redlock/cli/contend.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -539,19 +540,29 @@ static bool parse_mode(const struct cli *cli, const char *text)
     return strcmp(text, "blocking") == 0;
 }
 
-static void parse(struct bench *bench, struct cli *cli, int argc, char **argv)
+static void parse(struct bench *bench, struct contend *contend, struct cli *cli, int argc,
+                  char **argv)
 {
-    enum { CYCLES = CLI_OPTION_FIRST, FENCE, IN_FLIGHT, MODE, THREADS };
+    enum { CONTEND = CLI_OPTION_FIRST, CYCLES, FENCE, HOLD, IN_FLIGHT, MODE, THREADS };
     static const struct option own[] = {
-        {"cycles", required_argument, NULL, CYCLES},       {"fence", no_argument, NULL, FENCE},
-        {"in-flight", required_argument, NULL, IN_FLIGHT}, {"mode", required_argument, NULL, MODE},
-        {"threads", required_argument, NULL, THREADS},     {NULL, 0, NULL, 0},
+        {"contend", required_argument, NULL, CONTEND},
+        {"hold-ms", required_argument, NULL, HOLD},
+        {"cycles", required_argument, NULL, CYCLES},
+        {"fence", no_argument, NULL, FENCE},
+        {"in-flight", required_argument, NULL, IN_FLIGHT},
+        {"mode", required_argument, NULL, MODE},
+        {"threads", required_argument, NULL, THREADS},
+        {NULL, 0, NULL, 0},
     };
     uint32_t in_flight = 0, threads = 0;
     int option;
 
     while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
-        if (option == CYCLES)
+        if (option == CONTEND)
+            contend->clients = cli_number(cli, "--contend", optarg, 1, CONTEND_CLIENTS_MAX);
+        else if (option == HOLD)
+            contend->hold_ms = cli_number(cli, "--hold-ms", optarg, 0, 10000);
+        else if (option == CYCLES)
             bench->cycles = cli_number(cli, "--cycles", optarg, 1, CYCLES_MAX);
         else if (option == FENCE)
             bench->opts.fence = true;
@@ -568,23 +579,32 @@ static void parse(struct bench *bench, struct cli *cli, int argc, char **argv)
     if (!bench->blocking && threads != 0)
         cli_usage_error(cli, "--threads is for --mode blocking; say --in-flight");
     bench->workers_len = bench->blocking ? threads : in_flight;
+    if (contend->clients != 0 && (bench->workers_len != 0 || bench->blocking))
+        cli_usage_error(cli, "--contend is neither for --in-flight nor for --mode blocking");
+    if (contend->clients == 0 && contend->hold_ms != CONTEND_HOLD_DEFAULT_MS)
+        cli_usage_error(cli, "--hold-ms is for --contend");
+    contend->cycles = bench->cycles != 0 ? bench->cycles : CONTEND_CYCLES_DEFAULT;
+    if (bench->cycles == 0)
+        bench->cycles = CYCLES_DEFAULT;
     if (bench->workers_len == 0)
         bench->workers_len = 1;
 }
 
 static int bench_main(struct cli *cli, int argc, char **argv)
 {
-    struct bench bench = {.cli = cli, .cycles = CYCLES_DEFAULT};
+    struct contend contend = {.hold_ms = CONTEND_HOLD_DEFAULT_MS};
+    struct bench bench = {.cli = cli};
 
     redlock_lock_options_init(&bench.opts);
-    parse(&bench, cli, argc, argv);
-    return run_bench(&bench);
+    parse(&bench, &contend, cli, argc, argv);
+    return contend.clients != 0 ? contend_run(cli, &contend) : run_bench(&bench);
 }
 
 const struct cli_command cli_bench = {
     .name = "bench",
     .run = bench_main,
-    .usage = "bench [--in-flight K] [--cycles N] [--fence] [--mode loop|blocking] [--threads T]",
+    .usage = "bench [--in-flight K] [--cycles N] [--fence] [--mode loop|blocking] [--threads T]\n"
+             "       redlock bench --contend N [--hold-ms MS] [--cycles N]",
     .help = "Lock and unlock distinct names, bench/PID/SLOT, and print one line of figures.\n"
             "\n"
             "  --cycles N             lock + unlock so many times in all (20000)\n"
@@ -592,6 +612,9 @@ const struct cli_command cli_bench = {
             "  --mode loop|blocking   the asynchronous calls, or the blocking ones (loop)\n"
             "  --in-flight K          so many at once, with --mode loop (1)\n"
             "  --threads T            so many at once, with --mode blocking (1)\n"
+            "  --contend N            instead: N clients take turns with one lock (1000 times in\n"
+            "                         all), and wait for it meanwhile\n"
+            "  --hold-ms MS           and hold it for so long each (5)\n"
             "\n"
             "Masters that keep nothing may not vote at first: see `redlock init`, or measure\n"
             "with --restart-guard off, which takes another path to the same decision.\n"

@@ -490,6 +490,56 @@ static void look_at_guard(struct exam *exam, struct talk *talk)
     look_at_marker(exam, talk);
 }
 
+/* ---- What those who wait need ---- */
+
+#define MARK "<mark>" /* In place of the mark beside that name. */
+
+/* What SCRIPT_RELEASE and SCRIPT_WAIT do besides, and SUBSCRIBE, after which nothing else
+ * can be asked.  Without them locks are had, but who waits has to ask again and again. */
+static const struct probe wait_probes[] = {
+    {"SET", "+set", {"SET", MARK, "1", "NX", "PX", "1000"}},
+    {"DEL", "+del", {"DEL", MARK}},
+    {"PUBLISH", "+publish", {"PUBLISH", MARK, "redlock-doctor"}},
+    {"PUBSUB NUMSUB", "+pubsub|numsub", {"PUBSUB", "NUMSUB", MARK}},
+    {"SUBSCRIBE", "+subscribe", {"SUBSCRIBE", MARK}},
+};
+
+static void find_wait_error(struct exam *exam, const struct probe *probe, const char *error)
+{
+    bool is_key = strstr(error, " key") != NULL;
+    char change[EXAM_TEXT_MAX];
+
+    if (has_finding(exam, "acl_keys") ||
+        (!has_code(error, "NOPERM") && strstr(error, "unknown command") == NULL))
+        return; /* SET has met it. */
+    if (!is_key && strstr(error, " channel") == NULL) {
+        find_error(exam, probe->command, probe->rule, error);
+        return;
+    }
+    (void)snprintf(change, sizeof change, "allow them (ACL SETUSER %s %s" WIRE_MARK "*)",
+                   user_of(exam), is_key ? "~" : "&");
+    exam_find(exam, "acl_wait", change,
+              "%s " WIRE_MARK "*, by which those who wait are told, are forbidden by its ACL: "
+              "they have to ask again and again",
+              is_key ? "keys" : "channels");
+}
+
+static void try_waiting(struct exam *exam, struct talk *talk, const struct probe *probe)
+{
+    const char *words[TALK_WORDS_MAX] = {NULL};
+    char mark[sizeof exam->key + WIRE_MARK_LEN];
+    redisReply *reply;
+
+    (void)snprintf(mark, sizeof mark, WIRE_MARK "%s", exam->key);
+    for (unsigned i = 0; i < TALK_WORDS_MAX && probe->words[i] != NULL; i++)
+        words[i] = strcmp(probe->words[i], MARK) == 0 ? mark : probe->words[i];
+    reply = talk_ask(talk, words);
+    if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
+        find_wait_error(exam, probe, reply->str);
+    if (reply != NULL)
+        freeReplyObject(reply);
+}
+
 /* ---- All of it ---- */
 
 static void examine(struct exam *exam, struct talk *talk)
@@ -507,6 +557,8 @@ static void examine(struct exam *exam, struct talk *talk)
         try_command(exam, talk, &probes[i]);
     if (stores && exam->guarded)
         look_at_guard(exam, talk);
+    for (size_t i = 0; i < sizeof wait_probes / sizeof wait_probes[0] && stores; i++)
+        try_waiting(exam, talk, &wait_probes[i]);
     redisReaderFree(talk->reader);
 }
 

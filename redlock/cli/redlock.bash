@@ -11,7 +11,7 @@ _redlock_options="--connect-timeout --help --json --masters --masters-file --max
 # Print the options of a command besides those that all have.
 _redlock_own_options() {
     case $1 in
-    bench) echo --cycles --fence --in-flight --mode --threads ;;
+    bench) echo --contend --cycles --fence --hold-ms --in-flight --mode --threads ;;
     extend) echo --ttl ;;
     init) echo --new ;;
     lock | run) echo --fence --ttl --wait ;;

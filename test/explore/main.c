@@ -55,6 +55,18 @@ static const struct scenario scenarios[] = {
         .at_most = {[RARE_HANG] = 1, [RARE_DAWDLE] = 1},
     },
     {
+        .name = "wake",
+        .about = "two clients, which are woken at any time between two rounds",
+        .clients = 2,
+        .ticks = 6,
+        .lease = 5,
+        .allowance = 2,
+        .timeout = 1,
+        .wait = 3,
+        .releases = true,
+        .at_most = {[RARE_HANG] = 1, [RARE_WAKE] = 2},
+    },
+    {
         .name = "renew",
         .about = "two clients, and who has the lock renews it",
         .clients = 2,
@@ -291,7 +303,7 @@ static void list_scenario(const struct scenario *scenario)
         [RARE_HANG] = "hangs",        [RARE_DAWDLE] = "turns dawdled",
         [RARE_CUT] = "links cut",     [RARE_BREAK] = "links broken",
         [RARE_ERROR] = "errors",      [RARE_FORGET] = "memories lost",
-        [RARE_EXTEND] = "extensions",
+        [RARE_EXTEND] = "extensions", [RARE_WAKE] = "wake-ups",
     };
 
     printf("%s: %s\n", scenario->name, scenario->about);

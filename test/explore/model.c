@@ -543,6 +543,8 @@ static void add_client(const struct scenario *scenario, const struct world *worl
         add(moves, len, MOVE_CANCEL, c, 0);
     if (world->left[RARE_EXTEND] > 0 && !client->busy && has_won(world, c))
         add(moves, len, MOVE_EXTEND, c, 0);
+    if (world->left[RARE_WAKE] > 0 && client->q.state == QUORUM_PAUSING)
+        add(moves, len, MOVE_WAKE, c, 0);
     for (unsigned m = 0; m < MASTERS; m++)
         add_link(world, c, m, moves, len);
 }
@@ -759,7 +761,7 @@ static const char *do_simple(const struct scenario *scenario, struct world *worl
     static const enum quorum_event_type types[] = {
         [MOVE_ACQUIRE] = QUORUM_EV_ACQUIRE, [MOVE_TIMER] = QUORUM_EV_TIMER,
         [MOVE_RELEASE] = QUORUM_EV_RELEASE, [MOVE_CANCEL] = QUORUM_EV_CANCEL,
-        [MOVE_EXTEND] = QUORUM_EV_EXTEND,
+        [MOVE_EXTEND] = QUORUM_EV_EXTEND,   [MOVE_WAKE] = QUORUM_EV_WAKE,
     };
     struct quorum_event event = {.type = types[move.kind]};
     struct client *client = &world->clients[move.client];
@@ -769,7 +771,9 @@ static const char *do_simple(const struct scenario *scenario, struct world *worl
         world->left[RARE_EXTEND]--;
         event.lease = scenario->extension * TICK;
     }
-    if (move.kind != MOVE_TIMER)
+    if (move.kind == MOVE_WAKE)
+        world->left[RARE_WAKE]--; /* At once: until is 0. */
+    if (move.kind != MOVE_TIMER && move.kind != MOVE_WAKE)
         client->busy = move.kind != MOVE_CANCEL;
     if (move.kind == MOVE_RELEASE)
         client->given_back = (uint8_t)client->q.round;
@@ -788,6 +792,7 @@ static const char *do_move(const struct scenario *scenario, struct world *world,
     case MOVE_RELEASE:
     case MOVE_CANCEL:
     case MOVE_EXTEND:
+    case MOVE_WAKE:
         return do_simple(scenario, world, move, told, told_size);
     case MOVE_OBEY:
     case MOVE_REFUSE:

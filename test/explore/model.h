@@ -37,7 +37,8 @@
  * number that the scenario says; that it does not lose.
  *
  * All these - hangs, turns dawdled, cuts, breaks, errors, memories lost, extensions
- * by the owner - happen at most so often in a world, which the scenario says.
+ * by the owner, rounds that begin at once since it is heard that the lock is free - happen at most
+ * so often in a world, which the scenario says.
  *
  * Not tried here, but by the fuzzer and the simulator: adopted and detached leases,
  * links that are still coming up, more than one lease or of other lengths, limits of
@@ -68,6 +69,7 @@ enum rare {
     RARE_ERROR,
     RARE_FORGET,
     RARE_EXTEND, /* By the owner. */
+    RARE_WAKE,   /* A round begins before its pause is over. */
     RARE_LEN
 };
 
@@ -153,6 +155,7 @@ enum move_kind {
     MOVE_RELEASE,
     MOVE_CANCEL,
     MOVE_EXTEND,
+    MOVE_WAKE,
     MOVE_OBEY,
     MOVE_REFUSE,
     MOVE_HEAR,
@@ -173,7 +176,7 @@ struct move {
 void model_begin(const struct scenario *scenario, struct world *world);
 
 /* All that can happen next; returns how many. */
-#define MOVES_MAX (5 + 4 * MASTERS + 1)
+#define MOVES_MAX (6 + 4 * MASTERS + 1)
 size_t model_moves(const struct scenario *scenario, const struct world *world,
                    struct move moves[MOVES_MAX]);
 

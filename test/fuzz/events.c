@@ -485,6 +485,21 @@ static void step_type(struct world *w, enum quorum_event_type type)
     step(w, &event);
 }
 
+/* Sooner or later than planned, or as late as may be. */
+static void do_wake(struct world *w)
+{
+    unsigned byte = next_byte(w);
+    struct quorum_event event = {
+        .type = QUORUM_EV_WAKE,
+        .random = byte * UINT32_C(16777259),
+        .until = byte < 128   ? w->now + byte * DRIFT_MS / 4
+                 : byte < 192 ? 0
+                              : DRIFT_NEVER,
+    };
+
+    step(w, &event);
+}
+
 static void ring(struct world *w)
 {
     if (w->act.wake_at > w->now)
@@ -638,7 +653,10 @@ static void do_next(struct world *w)
         ring(w);
         break;
     case 12:
-        step_type(w, QUORUM_EV_TIMER);
+        if (byte >= 200)
+            do_wake(w);
+        else
+            step_type(w, QUORUM_EV_TIMER);
         break;
     case 13:
         do_extend_event(w);

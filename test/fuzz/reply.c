@@ -73,7 +73,7 @@ static void check_number(enum quorum_command command, const struct reply *reply)
     MUST((vote.vote == QUORUM_VOTE_YES) == is_number);
     MUST(vote.counter == (is_number ? (uint64_t)reply->integer : 0));
     if (vote.noscript || vote.relink)
-        MUST(vote.vote == QUORUM_VOTE_NONE);
+        MUST(vote.vote != QUORUM_VOTE_YES);
 }
 
 /* Written anew, what was understood is how the text begins. */

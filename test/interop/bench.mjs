@@ -1,13 +1,19 @@
-// bench.mjs [--in-flight K] [--cycles N] - lock + unlock cycles of npm's redlock.
+// bench.mjs [--in-flight K | --contend K [--hold-ms MS]] [--cycles N] - lock + unlock cycles of
+// npm's redlock; with --contend, K clients take turns with one lock.
 //
 // Prints the line that `redlock bench` prints.  The masters are those of REDLOCK_MASTERS.
 
 import Redlock from 'redlock';
 import { exit } from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { connect } from './clients.mjs';
 
 const TTL_MS = 10000;
+const QUIET_CYCLES = 200; // As in `redlock bench --contend`.
+// Its defaults.  We try again ourselves, for the reason that contend.mjs tells.
+const RETRY_DELAY_MS = 200;
+const RETRY_JITTER_MS = 100;
 
 function count(text, option) {
   const value = Number(text);
@@ -42,6 +48,58 @@ async function slot(redlock, i, figures) {
   }
 }
 
+// ---- Contending ----
+
+async function acquire(redlock, resource) {
+  for (;;) {
+    try {
+      return await redlock.acquire([resource], TTL_MS);
+    } catch (error) {
+      if (error.name !== 'ExecutionError') throw error;
+    }
+    await sleep(RETRY_DELAY_MS + (2 * Math.random() - 1) * RETRY_JITTER_MS);
+  }
+}
+
+// One of those who take turns.  shared.released: when the latest holder began to unlock.
+async function party(redlock, holdMs, shared) {
+  while (shared.left-- > 0) {
+    const began = performance.now();
+    const lock = await acquire(redlock, 'bench/contend');
+    if (began < shared.released) shared.handovers.push(performance.now() - shared.released);
+    await sleep(holdMs);
+    shared.released = performance.now();
+    await lock.release().catch(() => shared.errors++);
+    await sleep(holdMs);
+  }
+}
+
+async function contend(parties, cycles, holdMs) {
+  const sets = await Promise.all(Array.from({ length: parties }, () => connect()));
+  const locks = sets.map((clients) => new Redlock(clients, { retryCount: 0 }));
+  const quiet = [];
+  for (let i = 0; i < QUIET_CYCLES; i++) {
+    const began = performance.now();
+    const lock = await acquire(locks[0], 'bench/quiet');
+    quiet.push(performance.now() - began);
+    await lock.release();
+    await sleep(holdMs);
+  }
+  const shared = { left: cycles, handovers: [], errors: 0, released: 0 };
+  const began = performance.now();
+  await Promise.all(locks.map((redlock) => party(redlock, holdMs, shared)));
+  const seconds = (performance.now() - began) / 1000;
+  const sorted = Float64Array.from(shared.handovers).sort();
+  console.log([
+    `handovers_per_s=${(sorted.length / seconds).toFixed(0)}`,
+    `handover_p50_us=${percentileUs(sorted, 50)}`,
+    `handover_p99_us=${percentileUs(sorted, 99)}`,
+    `quiet_acquire_p50_us=${percentileUs(Float64Array.from(quiet).sort(), 50)}`,
+    `errors=${shared.errors}`,
+  ].join(' '));
+  await Promise.all(locks.map((redlock) => redlock.quit()));
+}
+
 function print(figures, elapsedMs, cpuUs) {
   const acquire = Float64Array.from(figures.acquire).sort();
   const unlock = Float64Array.from(figures.unlock).sort();
@@ -61,8 +119,15 @@ const { values } = parseArgs({
   options: {
     'in-flight': { type: 'string', default: '1' },
     cycles: { type: 'string', default: '5000' },
+    contend: { type: 'string' },
+    'hold-ms': { type: 'string', default: '5' },
   },
 });
+if (values.contend !== undefined) {
+  await contend(count(values.contend, '--contend'), count(values.cycles, '--cycles'),
+    count(values['hold-ms'], '--hold-ms'));
+  exit(0);
+}
 const inFlight = count(values['in-flight'], '--in-flight');
 const figures = { left: count(values.cycles, '--cycles'), errors: 0, acquire: [], unlock: [] };
 const clients = await connect();

@@ -140,7 +140,7 @@ void actor_act(struct ev_loop *process)
         return;
     }
     tidy(process);
-    if (world.phase == PHASE_PROBE)
+    if (world.phase == PHASE_PROBE && !process->has_probed)
         calls_lock(process, process->number % plan->resources, true);
 }
 
@@ -155,10 +155,24 @@ static bool may_close(struct ev_loop *process)
     return true;
 }
 
+/* So that the others who want it wait, and have to be told. */
+static bool hold_a_while(struct ev_loop *process)
+{
+    if (world.phase != PHASE_PROBE || dice_chance(300))
+        return false;
+    process->act_at = process_now(process) + dice_below(run_probe_retry_ms() * DRIFT_MS);
+    process_poke(process, process->act_at);
+    return true;
+}
+
 void actor_on_done(struct ev_loop *process, struct lease_rec *rec, enum op_kind kind, int status)
 {
-    if (rec->is_probe && kind == OP_LOCK && status == REDLOCK_OK)
+    if (rec->is_probe && kind == OP_LOCK && status == REDLOCK_OK && !process->has_probed) {
         run_on_probe();
+        process->has_probed = true;
+        if (hold_a_while(process))
+            return;
+    }
     if (may_close(process))
         return;
     if (world.phase != PHASE_CHAOS) {

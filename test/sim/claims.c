@@ -111,7 +111,7 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct maste
 
     store_parse(bytes, len, &command);
     at = store_parts(&command);
-    if (at.of_marker)
+    if (at.is_other)
         return;
     world_say("    client %u asks master %u: %s %u, lease %u, token %d", process->number, master,
               names[ask->command], ask->ask, ask->serial,
@@ -161,6 +161,12 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
     bool yes =
         answer->type == REPLY_STATUS || (answer->type == REPLY_INTEGER && answer->integer > 0);
 
+    if (ask->command == MASTER_WAIT) {
+        world_say("    client %u, who waits, looks at master %u: %lld %s", process->number, master,
+                  answer->integer, answer->text);
+        waits_on_heard(process);
+        return;
+    }
     if (ask->command == MASTER_LOOK || ask->command == MASTER_PROOF) {
         world_say("    client %u looks at master %u: %s", process->number, master, answer->text);
         return;

@@ -7,7 +7,7 @@
  *  ends      an operation ends in the time that its options allow, the time
  *            not counted that its process was not given;
  *  pace      between the beginnings of two rounds is the pause that was asked
- *            for, but before the last one;
+ *            for, but before the last one, or if it was heard that the lock is free;
  *  lost      lost is called, and before the deadline unless the process was
  *            stopped meanwhile; not without a reason;
  *  truth     CONTENDED: some master said so in the last round.  A lock that is
@@ -61,7 +61,8 @@ void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round)
 
     if (rec == NULL || rec->round == round)
         return;
-    if (rec->round != 0 && now < rec->round_at + rec->pause && now < rec->asked + rec->wait)
+    if (rec->round != 0 && now < rec->round_at + rec->pause && now < rec->asked + rec->wait &&
+        !waits_may_hurry(process, rec->resource))
         world_fail("pace", "client %u begins a round %.3f ms after the one before", process->number,
                    (double)(now - rec->round_at) / 1e6);
     rec->round = round;

@@ -43,10 +43,11 @@ struct master {
     uint32_t asks_first, asks_len, asks_room;
     struct out *out, **out_end;
     bool full, doomed;
+    bool listens;
     uint64_t answers, answers_seen;
     unsigned silent_looks;
     struct reply reply;
-    char text[256];
+    char text[256], before[64];
     struct master_info info;
     char error[ERROR_MAX];
 };
@@ -58,7 +59,9 @@ static void set_error(struct master *link, const char *why)
 
 static void mark_dirty(struct master *link)
 {
-    link->rl->dirty |= (quorum_mask)(1u << link->number);
+    quorum_mask *dirty = link->listens ? &link->rl->listen.dirty : &link->rl->dirty;
+
+    *dirty |= (quorum_mask)(1u << link->number);
 }
 
 static void doom(struct master *link, const char *why)
@@ -114,6 +117,13 @@ static void go_down(struct master *link)
     world_note("link down: client, master", link->process->number, link->number, 0);
     world_say("    because: %s", link->error);
     link->attempts++;
+    if (link->listens) {
+        waits_on_trouble(link->process);
+        close_link(link);
+        listen_on_link(link->rl, link->number, false);
+        start_timer(link, span);
+        return;
+    }
     process_sicken(link->process, process_now(link->process));
     close_link(link);
     client_on_link(link->rl, link->number, false);
@@ -153,21 +163,31 @@ static void grow_asks(struct master *link)
     link->asks_room = room;
 }
 
-void master_send(struct master *link, const struct master_ask *ask, const char *command,
-                 size_t command_len)
+static void append(struct master *link, const char *command, size_t command_len)
 {
-    struct out *out;
+    struct out *out = memory_take(sizeof *out + command_len);
 
-    assert(link->link == LINK_UP);
-    if (link->doomed)
-        return;
-    oracle_on_send(link->process, link->number, ask, command, command_len);
-    out = memory_take(sizeof *out + command_len);
     out->len = command_len;
     memcpy(out->bytes, command, command_len);
     *link->out_end = out;
     link->out_end = &out->next;
     mark_dirty(link);
+}
+
+void master_say(struct master *link, const char *command, size_t command_len)
+{
+    if (link->link == LINK_UP && !link->doomed)
+        append(link, command, command_len);
+}
+
+void master_send(struct master *link, const struct master_ask *ask, const char *command,
+                 size_t command_len)
+{
+    assert(link->link == LINK_UP);
+    if (link->doomed)
+        return;
+    oracle_on_send(link->process, link->number, ask, command, command_len);
+    append(link, command, command_len);
     if (link->asks_len == link->asks_room)
         grow_asks(link);
     link->asks[(link->asks_first + link->asks_len++) % link->asks_room] = *ask;
@@ -246,10 +266,40 @@ void link_on_window(struct master *link)
 
 /* ---- Receiving ---- */
 
+static void decode(struct master *link, const struct answer *answer)
+{
+    const char *text = answer->text;
+    size_t before_len = answer->type == REPLY_ARRAY ? strcspn(text, " ") : 0;
+
+    link->reply.type = answer->type;
+    link->reply.integer = answer->integer;
+    (void)snprintf(link->before, sizeof link->before, "%.*s", (int)before_len, text);
+    text += before_len > 0 ? before_len + 1 : 0;
+    (void)snprintf(link->text, sizeof link->text, "%s", text);
+    link->reply.text = link->text;
+    link->reply.text_len = strlen(link->text);
+    link->reply.before = link->before;
+    link->reply.before_len = strlen(link->before);
+}
+
+static void on_push(struct master *link, const struct answer *answer)
+{
+    link->answers += answer->type != REPLY_ERROR;
+    decode(link, answer);
+    world_say("    client %u is told by master %u: %s %s", link->process->number, link->number,
+              link->before, link->text);
+    waits_on_heard(link->process);
+    listen_on_push(link->rl, link->number, &link->reply);
+}
+
 static void on_answer(struct master *link, const struct answer *answer)
 {
     struct master_ask ask;
 
+    if (link->listens) {
+        on_push(link, answer);
+        return;
+    }
     if (link->asks_len == 0) {
         doom(link, "said something that nobody asked");
         return;
@@ -258,11 +308,7 @@ static void on_answer(struct master *link, const struct answer *answer)
     link->asks_first = (link->asks_first + 1) % link->asks_room;
     link->asks_len--;
     link->answers += ask.command != MASTER_LOOK;
-    link->reply.type = answer->type;
-    link->reply.integer = answer->integer;
-    (void)snprintf(link->text, sizeof link->text, "%s", answer->text);
-    link->reply.text = link->text;
-    link->reply.text_len = strlen(link->text);
+    decode(link, answer);
     if (ask.command == MASTER_LOOK)
         process_sicken(link->process, process_now(link->process));
     if (answer->type == REPLY_ERROR && strncmp(answer->text, "NOSCRIPT", 8) != 0)
@@ -294,7 +340,14 @@ static void on_connected(struct master *link)
     link->link = LINK_GREETING;
     link->answers = link->answers_seen = 0;
     link->silent_looks = 0;
-    net_to_server(link->conn, net_message(MESSAGE_GREETING, 0));
+    if (!link->listens) {
+        net_to_server(link->conn, net_message(MESSAGE_GREETING, 0));
+        return;
+    }
+    link->link = LINK_UP;
+    link->timer = DRIFT_NEVER;
+    waits_on_trouble(link->process);
+    listen_on_link(link->rl, link->number, true);
 }
 
 /* False: the link is down. */
@@ -423,6 +476,15 @@ struct master *master_new(struct redlock *rl, unsigned number, const struct uri 
     link->timer = DRIFT_NEVER;
     drop_out(link);
     set_error(link, "not connected yet");
+    return link;
+}
+
+struct master *master_new_listener(struct redlock *rl, unsigned number, const struct uri *uri,
+                                   struct ev_loop *process)
+{
+    struct master *link = master_new(rl, number, uri, process);
+
+    link->listens = true;
     return link;
 }
 

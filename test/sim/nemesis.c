@@ -56,10 +56,18 @@ static struct ev_loop *any_process(void)
 static struct conn *any_conn(void)
 {
     struct ev_loop *process = any_process();
+    const struct master *link;
+    unsigned m;
 
     if (process->rl == NULL)
         return NULL;
-    return link_conn(process->rl->masters[dice_below(world.plan.servers)]);
+    m = (unsigned)dice_below(world.plan.servers);
+    link = process->rl->masters[m];
+    if (process->rl->listen.links[m] != NULL && dice_chance(400)) {
+        waits_on_trouble(process);
+        link = process->rl->listen.links[m];
+    }
+    return link_conn(link);
 }
 
 static void cut(struct ev_loop *process, unsigned number)

@@ -195,17 +195,25 @@ void process_poke(struct ev_loop *process, sim_time at)
     world_post(at, EVENT_TURN, process, ++process->turn_tag);
 }
 
+/* Those by which it asks, and then those by which it listens, which may be NULL. */
+static struct master *link_of(const struct ev_loop *process, unsigned i)
+{
+    const struct redlock *rl = process->rl;
+
+    return i < world.plan.servers ? rl->masters[i] : rl->listen.links[i - world.plan.servers];
+}
+
 static void do_io(struct ev_loop *process)
 {
-    unsigned client = process->client, first = (unsigned)dice_below(world.plan.servers);
+    unsigned client = process->client, first = (unsigned)dice_below(2 * world.plan.servers);
 
-    for (unsigned i = 0; i < world.plan.servers; i++) {
+    for (unsigned i = 0; i < 2 * world.plan.servers; i++) {
         struct master *link;
 
         if (process->rl == NULL || process->client != client)
             return;
-        link = process->rl->masters[(first + i) % world.plan.servers];
-        if (link_has_io(link))
+        link = link_of(process, (first + i) % (2 * world.plan.servers));
+        if (link != NULL && link_has_io(link))
             link_on_io(link);
     }
 }
@@ -225,11 +233,14 @@ static void do_timers(struct ev_loop *process)
 
     if (wake_first)
         do_wake(process);
-    for (unsigned m = 0; m < world.plan.servers; m++) {
+    for (unsigned i = 0; i < 2 * world.plan.servers; i++) {
+        struct master *link;
+
         if (process->rl == NULL || process->client != client)
             return;
-        if (link_timer(process->rl->masters[m]) <= clock_at(&process->clock, world.now))
-            link_on_timer(process->rl->masters[m]);
+        link = link_of(process, i);
+        if (link != NULL && link_timer(link) <= clock_at(&process->clock, world.now))
+            link_on_timer(link);
     }
     if (!wake_first && process->client == client)
         do_wake(process);
@@ -252,9 +263,11 @@ static void plan_next(struct ev_loop *process)
     if (process->rl != NULL) {
         uint64_t timer = DRIFT_NEVER;
 
-        for (unsigned m = 0; m < world.plan.servers; m++) {
-            const struct master *link = process->rl->masters[m];
+        for (unsigned i = 0; i < 2 * world.plan.servers; i++) {
+            const struct master *link = link_of(process, i);
 
+            if (link == NULL)
+                continue;
             timer = link_timer(link) < timer ? link_timer(link) : timer;
             has_io = has_io || link_has_io(link);
         }
@@ -290,6 +303,7 @@ void process_turn(struct ev_loop *process, uint64_t tag)
     oracle_look(process);
     claims_on_turn(process);
     judge_on_turn(process);
+    waits_on_turn(process);
     process->in_turn = false;
     end_stall(process);
     plan_next(process);

@@ -149,6 +149,7 @@ uint64_t run_seed(uint64_t seed, bool verbose)
     net_begin();
     oracle_reset();
     calls_reset();
+    waits_begin();
     store_check_scripts();
     plan_draw();
     nemesis_begin();

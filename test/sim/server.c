@@ -50,12 +50,12 @@ static void obey(struct conn *conn, struct message *message, unsigned commands,
         struct command command;
 
         store_parse(p, message->len - (size_t)(p - message->bytes), &command);
-        if (store_parts(&command).of_marker) {
-            p += store_execute(conn->server, &command, &answers[i]);
+        if (store_parts(&command).is_other) {
+            p += store_execute(conn, &command, &answers[i]);
             continue;
         }
         oracle_before(conn->server, &command);
-        p += store_execute(conn->server, &command, &answers[i]);
+        p += store_execute(conn, &command, &answers[i]);
         oracle_after(conn, &command, &answers[i]);
     }
 }
@@ -104,6 +104,7 @@ void server_crash(struct server *server, bool forget)
     server->mood = MOOD_FINE;
     server->runs++;
     server_set_scripts(server, false);
+    memset(server->marks_end_ms, 0, sizeof server->marks_end_ms);
     forget_some(server);
     if (forget)
         server->marker.exists = false;
@@ -121,6 +122,7 @@ bool server_flushall(struct server *server)
     bool any = false;
 
     server->marker.exists = false;
+    memset(server->marks_end_ms, 0, sizeof server->marks_end_ms);
     for (unsigned r = 0; r < world.plan.resources; r++) {
         if (store_key(server, r) == NULL)
             continue;

@@ -103,6 +103,8 @@ bool memory_has_failed(void);
     X(CLOSE, "client closed with leases")                                         \
     X(CLOSE_IN_CALLBACK, "client closed in a callback")                           \
     X(NO_MEMORY, "allocation that failed")                                        \
+    X(WAKE_LOST, "message to those who wait that got lost")                       \
+    X(WAKE_TWICE, "message to those who wait that came twice")                    \
     X(ADOPTED, "lease handed on to another client")                               \
     X(ADOPTED_STALE, "token adopted of a lease that was over")                    \
     X(MISUSE, "call that is not allowed")
@@ -112,24 +114,27 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
 #undef SIM_FAULT_NAME
 
 /* How operations ended: these too must all have been seen. */
-#define SIM_OUTCOMES(X)                          \
-    X(LOCK_OK, "lock: OK")                       \
-    X(LOCK_CONTENDED, "lock: CONTENDED")         \
-    X(LOCK_UNREACHABLE, "lock: UNREACHABLE")     \
-    X(LOCK_TOO_LATE, "lock: TOO_LATE")           \
-    X(EXTEND_OK, "extend: OK")                   \
-    X(EXTEND_UNREACHABLE, "extend: UNREACHABLE") \
-    X(EXTEND_TOO_LATE, "extend: TOO_LATE")       \
-    X(EXTEND_LOST, "extend: LOST")               \
-    X(UNLOCK_OK, "unlock: OK")                   \
-    X(UNLOCK_UNREACHABLE, "unlock: UNREACHABLE") \
-    X(UNLOCK_LOST, "unlock: LOST")               \
-    X(CANCELLED, "operation cancelled")          \
-    X(DETACHED, "lease detached")                \
-    X(LOST_TOLD, "lost told")                    \
-    X(RENEWED, "lease renewed")                  \
-    X(LATE_YES, "grant that came too late")      \
-    X(HEALTHY, "operation in good health, and judged by that")
+#define SIM_OUTCOMES(X)                                        \
+    X(LOCK_OK, "lock: OK")                                     \
+    X(LOCK_CONTENDED, "lock: CONTENDED")                       \
+    X(LOCK_UNREACHABLE, "lock: UNREACHABLE")                   \
+    X(LOCK_TOO_LATE, "lock: TOO_LATE")                         \
+    X(EXTEND_OK, "extend: OK")                                 \
+    X(EXTEND_UNREACHABLE, "extend: UNREACHABLE")               \
+    X(EXTEND_TOO_LATE, "extend: TOO_LATE")                     \
+    X(EXTEND_LOST, "extend: LOST")                             \
+    X(UNLOCK_OK, "unlock: OK")                                 \
+    X(UNLOCK_UNREACHABLE, "unlock: UNREACHABLE")               \
+    X(UNLOCK_LOST, "unlock: LOST")                             \
+    X(CANCELLED, "operation cancelled")                        \
+    X(DETACHED, "lease detached")                              \
+    X(LOST_TOLD, "lost told")                                  \
+    X(RENEWED, "lease renewed")                                \
+    X(LATE_YES, "grant that came too late")                    \
+    X(HEALTHY, "operation in good health, and judged by that") \
+    X(TOLD_FREE, "release that those who wait were told of")   \
+    X(TOLD_HELD, "holder that those who wait were told of")    \
+    X(AWAKE, "lock that was free in good health, and soon taken by who waited")
 
 #define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
 enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };
@@ -171,7 +176,8 @@ struct server {
     enum server_mood mood;
     bool has_script[SCRIPT_LEN];
     struct key keys[SIM_RESOURCES_MAX];
-    struct marker marker, saved; /* saved: as it was some time ago. */
+    struct marker marker, saved;              /* saved: as it was some time ago. */
+    uint64_t marks_end_ms[SIM_RESOURCES_MAX]; /* Of those who wait; 0: none. */
     bool keeps;    /* Whatever it has answered for survives a crash, and it says so. */
     unsigned runs; /* How often it was started. */
     struct conn *conns;
@@ -181,7 +187,7 @@ struct server {
 struct answer {
     enum reply_type type;
     long long integer;
-    const char *text; /* Constant. */
+    const char *text; /* Constant.  Of an array: its last two texts, and a space between. */
 };
 
 /* The process that a client lives in, and the loop that it runs on. */
@@ -210,6 +216,14 @@ struct ev_loop {
     unsigned handed_resource;
     sim_time handed_at; /* When it comes. */
     bool handed_stale;
+    struct sleep {
+        unsigned heard;     /* Things told or seen that may make rounds begin early. */
+        uint32_t rounds;    /* Of all that wait, summed up: */
+        sim_time since;     /* none has begun since; SIM_NEVER: nobody waits. */
+        drift_span longest; /* Between two looks, if nothing is heard. */
+    } sleeps[SIM_RESOURCES_MAX];
+    bool has_probed;     /* It has got the lock that it was to get in the end. */
+    sim_time deaf_until; /* Up to when something was wrong with what it is told. */
 };
 
 /* ---- The plan of one run (plan.c), drawn before anything happens ---- */
@@ -355,6 +369,7 @@ struct conn {
     bool mute;           /* Its answers do not come. */
     enum fault doom;     /* The next commands bring it about; FAULT_LEN: nothing. */
     size_t unread;       /* Bytes on their way to the server, or in its socket. */
+    unsigned hears;      /* Resources of which it is told: a mask. */
     struct queue to_server, to_client;
     struct conn *next; /* Of the same server. */
 };
@@ -408,15 +423,14 @@ struct command {
 };
 /* What it is about, by the numbers of its arguments. */
 struct parts {
-    bool of_marker; /* And of no lock; else: */
+    bool is_other; /* None of the machine's commands; else: */
     enum quorum_command command;
     unsigned name, token, ttl;
 };
 struct parts store_parts(const struct command *command);
 void store_parse(const char *bytes, size_t len, struct command *ret_command);
 /* Execute it; returns its length in bytes. */
-size_t store_execute(struct server *server, const struct command *command,
-                     struct answer *ret_answer);
+size_t store_execute(struct conn *conn, const struct command *command, struct answer *ret_answer);
 
 /* ---- Processes (process.c) ---- */
 
@@ -450,6 +464,19 @@ bool link_is_full(const struct master *link);
 struct conn *link_conn(const struct master *link);
 /* The socket takes bytes again. */
 void link_on_window(struct master *link);
+
+/* ---- Who waits (waits.c) ---- */
+
+void waits_begin(void);
+void waits_on_turn(struct ev_loop *process);
+/* Something is wrong with what it is told. */
+void waits_on_trouble(struct ev_loop *process);
+/* It was told something, or has looked; so may begin a round early, which uses that up. */
+void waits_on_heard(struct ev_loop *process);
+bool waits_may_hurry(struct ev_loop *process, unsigned resource);
+/* A server tells all who listen; returns how many do. */
+unsigned waits_count(const struct server *server, unsigned resource);
+void waits_publish(struct server *server, unsigned resource, const char *text);
 
 /* ---- Programs (actor.c), and the calls that they make (calls.c) ---- */
 

@@ -28,17 +28,28 @@ static const struct answer wrong_type = {
     REPLY_ERROR, 0, "WRONGTYPE Operation against a key holding the wrong kind of value"};
 static const struct answer wrong_type_in_script = {
     REPLY_ERROR, 0,
-    "ERR Error running script (call to f_b998f9dfb154cdbea8cda65ad5177aadf0e945a2): "
+    "ERR Error running script (call to f_e3dcfc24cc82333f82a77311868eac55fe37a039): "
     "@user_script:1: WRONGTYPE Operation against a key holding the wrong kind of value"};
 
-static const char *const release_model = "if redis.call('get',KEYS[1])==ARGV[1] then "
-                                         "return redis.call('del',KEYS[1]) "
-                                         "else return 0 end";
+static const char *const release_model =
+    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "
+    "local mark='redlock:wait:'..KEYS[1] "
+    "local n=redis.pcall('del',KEYS[1],mark) "
+    "if n==2 then "
+    "local heard=redis.pcall('pubsub','numsub',mark) "
+    "redis.pcall('publish',mark,'free '..string.format('%d',heard[2] or 0)) "
+    "elseif n~=1 then redis.call('del',KEYS[1]) end "
+    "return 1";
 static const char *const extend_model = "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "
                                         "if redis.call('pttl',KEYS[1])<tonumber(ARGV[2]) then "
                                         "redis.call('pexpire',KEYS[1],ARGV[2]) end "
                                         "return 1";
 
+static const char *const wait_model =
+    "local left=redis.call('pttl',KEYS[1]) "
+    "if left~=-2 and redis.call('set',KEYS[2],'1','NX','PX',ARGV[1]) and left>0 then "
+    "redis.pcall('publish',KEYS[2],'held '..string.format('%d',left)) end "
+    "return left";
 /* These are long; so by their SHA-1s, which test-script checks. */
 static const char *const fence_model = "2a0cb641900adfd1bf9c049ce9a4aa9de8c51490";
 static const char *const raise_model = "9325566936d61aefa1be753c2f6a8dd0b1fdfe50";
@@ -50,6 +61,7 @@ void store_check_scripts(void)
         strcmp(script_all[SCRIPT_EXTEND].text, extend_model) != 0 ||
         strcmp(script_all[SCRIPT_FENCE].sha1, fence_model) != 0 ||
         strcmp(script_all[SCRIPT_RAISE].sha1, raise_model) != 0 ||
+        strcmp(script_all[SCRIPT_WAIT].text, wait_model) != 0 ||
         strcmp(script_all[SCRIPT_LOOK].sha1, look_model) != 0)
         world_fail("simulator", "a script has changed: change its model in store.c as well");
 }
@@ -107,20 +119,23 @@ static bool is_script(const struct command *command, enum script_id script)
 struct parts store_parts(const struct command *command)
 {
     switch (command->argc) {
-    case 3:
-        return (struct parts){.of_marker = true};
+    case 2: /* SUBSCRIBE, UNSUBSCRIBE */
+    case 3: /* HGET of the marker */
+        return (struct parts){.is_other = true};
     case 5:
         return (struct parts){false, QUORUM_CMD_RELEASE, 3, 4, 0};
     case 6:
         if (command->argv[0][0] == 'S')
             return (struct parts){false, QUORUM_CMD_SET, 1, 2, 5};
+        if (command->argv[2][0] == '2') /* A look by who waits. */
+            return (struct parts){.is_other = true};
         return (struct parts){false, QUORUM_CMD_EXTEND, 3, 4, 5};
     case 9:
         if (is_script(command, SCRIPT_RAISE))
             return (struct parts){false, QUORUM_CMD_RAISE, 3, 5, 0};
         return (struct parts){false, QUORUM_CMD_FENCE, 3, 5, 6};
     case 11:
-        return (struct parts){.of_marker = true};
+        return (struct parts){.is_other = true};
     default:
         world_fail("wire", "a command of %u arguments", command->argc);
     }
@@ -203,7 +218,7 @@ static const struct answer *mood_answer(const struct server *server, bool in_scr
                                            "READONLY You can't write against a read only replica."};
     static const struct answer old_readonly = {
         REPLY_ERROR, 0,
-        "ERR Error running script (call to f_b998f9dfb154cdbea8cda65ad5177aadf0e945a2): "
+        "ERR Error running script (call to f_e3dcfc24cc82333f82a77311868eac55fe37a039): "
         "@user_script:1: @user_script: 1: -READONLY You can't write against a read only slave."};
 
     switch (server->mood) {
@@ -416,7 +431,71 @@ static struct answer do_look(struct server *server, const struct command *comman
     return describe(server, &after);
 }
 
-static struct answer do_release(struct server *server, struct key *key, int token)
+/* ---- Marks ---- */
+
+static bool has_mark(const struct server *server, unsigned resource)
+{
+    return server->marks_end_ms[resource] > wall_ms(server);
+}
+
+/* The number of the resource in a mark, which is the channel, too. */
+static unsigned mark_arg(const struct command *command, unsigned i)
+{
+    if (command->lens[i] != WIRE_MARK_LEN + 2 ||
+        memcmp(command->argv[i], WIRE_MARK "r", WIRE_MARK_LEN + 1) != 0)
+        world_fail("wire", "a mark that nobody knows");
+    return (unsigned)(command->argv[i][WIRE_MARK_LEN + 1] - '0') % SIM_RESOURCES_MAX;
+}
+
+static const char *make_text(const char *word, unsigned long long number)
+{
+    const size_t room = 32;
+    char *text = memory_take(room);
+
+    (void)snprintf(text, room, "%s %llu", word, number);
+    return text;
+}
+
+/* EVAL, script, 2, name, mark, ttl */
+static struct answer do_wait(struct server *server, const struct command *command)
+{
+    unsigned resource = resource_arg(command, 3);
+    const struct key *key = store_key(server, resource);
+    const struct answer *refusal;
+    uint64_t left_ms;
+
+    if (command->argc != 6 || !is_arg(command, 2, "2") || mark_arg(command, 4) != resource)
+        world_fail("wire", "a look of who waits with other arguments");
+    if (key == NULL)
+        return (struct answer){REPLY_INTEGER, -2, ""};
+    refusal = mood_answer(server, true, true);
+    if (refusal != NULL)
+        return *refusal;
+    left_ms = key->end_ms > wall_ms(server) ? key->end_ms - wall_ms(server) : 0;
+    if (!has_mark(server, resource)) {
+        server->marks_end_ms[resource] = wall_ms(server) + ms_arg(command, 5);
+        if (left_ms > 0)
+            waits_publish(server, resource, make_text("held", left_ms));
+        world_outcome(OUTCOME_TOLD_HELD);
+    }
+    return (struct answer){REPLY_INTEGER, (long long)left_ms, ""};
+}
+
+/* SUBSCRIBE or UNSUBSCRIBE, channel */
+static struct answer do_subscribe(struct conn *conn, const struct command *command, bool on)
+{
+    unsigned resource = mark_arg(command, 1);
+    const size_t room = sizeof "unsubscribe" + sizeof WIRE_MARK + 2;
+    char *text = memory_take(room);
+
+    (void)snprintf(text, room, "%s " WIRE_MARK "r%u", on ? "subscribe" : "unsubscribe", resource);
+    conn->hears &= ~(1u << resource);
+    conn->hears |= (unsigned)on << resource;
+    return (struct answer){REPLY_ARRAY, 0, text};
+}
+
+static struct answer do_release(struct server *server, unsigned resource, struct key *key,
+                                int token)
 {
     const struct answer *refusal;
 
@@ -426,6 +505,11 @@ static struct answer do_release(struct server *server, struct key *key, int toke
     if (refusal != NULL)
         return *refusal;
     key->exists = false;
+    if (has_mark(server, resource)) {
+        server->marks_end_ms[resource] = 0;
+        waits_publish(server, resource, make_text("free", waits_count(server, resource)));
+        world_outcome(OUTCOME_TOLD_FREE);
+    }
     return one;
 }
 
@@ -465,11 +549,12 @@ static struct answer do_script(struct server *server, const struct command *comm
     }
     if (script == SCRIPT_EXTEND)
         return do_extend(server, key, token, ms_arg(command, 5));
-    return do_release(server, key, token);
+    return do_release(server, resource, key, token);
 }
 
-static struct answer execute(struct server *server, const struct command *command)
+static struct answer execute(struct conn *conn, const struct command *command)
 {
+    struct server *server = conn->server;
     static const struct answer loading = {REPLY_ERROR, 0,
                                           "LOADING Redis is loading the dataset in memory"};
 
@@ -477,6 +562,8 @@ static struct answer execute(struct server *server, const struct command *comman
         world_fault(FAULT_LOADING);
         return loading;
     }
+    if (is_arg(command, 0, "SUBSCRIBE") || is_arg(command, 0, "UNSUBSCRIBE"))
+        return do_subscribe(conn, command, is_arg(command, 0, "SUBSCRIBE"));
     if (is_arg(command, 0, "SET")) {
         if (command->argc != 6 || !is_arg(command, 3, "NX") || !is_arg(command, 4, "PX"))
             world_fail("wire", "a SET that is not NX PX");
@@ -494,6 +581,8 @@ static struct answer execute(struct server *server, const struct command *comman
         }
         if ((by_name || by_text) && (i == SCRIPT_FENCE || i == SCRIPT_RAISE))
             return do_count(server, command, (enum script_id)i);
+        if ((by_name || by_text) && i == SCRIPT_WAIT)
+            return do_wait(server, command);
         if ((by_name || by_text) && i == SCRIPT_LOOK)
             return do_look(server, command);
         if (by_name || by_text)
@@ -503,9 +592,8 @@ static struct answer execute(struct server *server, const struct command *comman
                command->argv[0]);
 }
 
-size_t store_execute(struct server *server, const struct command *command,
-                     struct answer *ret_answer)
+size_t store_execute(struct conn *conn, const struct command *command, struct answer *ret_answer)
 {
-    *ret_answer = execute(server, command);
+    *ret_answer = execute(conn, command);
     return command->len;
 }

@@ -35,8 +35,9 @@ static char home[sizeof dir + 16]; /* The server's, which goes away. */
 static pid_t pid;
 static struct server model;
 static bool may_end_early;
-static bool has_script[SCRIPT_LEN]; /* The model's, after the command. */
-static uint64_t compared, uncertain, errors, yes, raised;
+static bool has_script[SCRIPT_LEN]; /* The model's, after the command; */
+static bool has_mark;               /* likewise. */
+static uint64_t compared, uncertain, errors, yes, raised, marks;
 
 #define EPOCH "0123456789abcdef"
 
@@ -158,6 +159,7 @@ static struct key execute(const char *bytes, size_t len, uint64_t now_us, bool e
                           struct answer *ret_answer, struct marker *ret_marker)
 {
     struct server copy = model;
+    struct conn conn = {.server = &copy};
     struct command command;
     size_t taken;
 
@@ -165,12 +167,13 @@ static struct key execute(const char *bytes, size_t len, uint64_t now_us, bool e
     copy.ends_early = ends_early;
     world.began = world.now = 1;
     store_parse(bytes, len, &command);
-    taken = store_execute(&copy, &command, ret_answer);
+    taken = store_execute(&conn, &command, ret_answer);
     if (taken != len)
         die("the model takes %zu bytes of %zu", taken, len);
     (void)store_key(&copy, 0);
     memcpy(has_script, copy.has_script, sizeof has_script);
     *ret_marker = copy.marker;
+    has_mark = copy.marks_end_ms[0] > now_us / 1000;
     return copy.keys[0];
 }
 
@@ -192,6 +195,15 @@ static bool is_same_answer(const redisReply *real, const struct answer *answer)
         break;
     }
     return false;
+}
+
+/* What is left of a key, when it is not certain when that was asked. */
+static bool is_between(const redisReply *real, const struct answer *early,
+                       const struct answer *late)
+{
+    return real->type == REDIS_REPLY_INTEGER && early->type == REPLY_INTEGER &&
+           late->type == REPLY_INTEGER && real->integer > 1 && real->integer <= early->integer &&
+           real->integer >= late->integer;
 }
 
 /* ---- One command ---- */
@@ -219,6 +231,8 @@ static size_t draw_command(char *buf)
 
     if (dice < 20)
         return wire_set(buf, &args);
+    if (dice < 26)
+        return wire_wait(buf, WIRE_MARK "r0", WIRE_MARK_LEN + 2);
     if (dice < 60)
         return wire_script(buf, dice < 40 ? SCRIPT_FENCE : SCRIPT_RAISE, dice_chance(300), &args);
     return wire_script(buf, dice < 80 ? SCRIPT_RELEASE : SCRIPT_EXTEND, dice_chance(300), &args);
@@ -278,13 +292,14 @@ static void follow(const redisReply *get, const redisReply *end, const redisRepl
 /* One command, what is there after it, and the time on both sides. */
 struct exchange {
     uint64_t before_us, after_us;
-    redisReply *answer, *get, *end, *counts;
+    redisReply *answer, *get, *end, *mark, *counts;
 };
 
 static void append_questions(void)
 {
     (void)redisAppendCommand(redis, "GET r0");
     (void)redisAppendCommand(redis, "PEXPIRETIME r0");
+    (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_MARK "r0");
     (void)redisAppendCommand(redis, "HMGET " WIRE_MARKER " %u high", wire_counter("r0", 2));
 }
 
@@ -300,6 +315,7 @@ static struct exchange ask(const char *bytes, size_t len)
     exchange.answer = reply();
     exchange.get = reply();
     exchange.end = reply();
+    exchange.mark = reply();
     exchange.counts = reply();
     exchange.after_us = time_us();
     return exchange;
@@ -332,7 +348,8 @@ static void compare(void)
     struct key early = execute(buf, len, x.before_us, false, &early_answer, &early_marker);
     struct key late = execute(buf, len, x.after_us, may_end_early, &late_answer, &late_marker);
 
-    if (!is_same_answer(x.answer, &early_answer) && !is_same_answer(x.answer, &late_answer))
+    if (!is_same_answer(x.answer, &early_answer) && !is_same_answer(x.answer, &late_answer) &&
+        !is_between(x.answer, &early_answer, &late_answer))
         die("%.*s: the server says %d %s %lld, the model %d %s %lld", (int)len, buf, x.answer->type,
             x.answer->str != NULL ? x.answer->str : "", x.answer->integer, (int)early_answer.type,
             early_answer.text, early_answer.integer);
@@ -348,8 +365,14 @@ static void compare(void)
     yes += x.answer->type == REDIS_REPLY_STATUS || x.answer->integer >= 1;
     raised += strstr(buf, script_all[SCRIPT_RAISE].sha1) != NULL && x.answer->integer >= 1;
     memcpy(model.has_script, has_script, sizeof has_script);
+    if (is_certain(&x, &early, &late) && has_mark != (x.mark->integer > 0))
+        die("%.*s: the mark %s, and the model says otherwise", (int)len, buf,
+            x.mark->integer > 0 ? "exists" : "is gone");
+    marks += has_mark;
     follow(x.get, x.end, x.counts);
     freeReplyObject(x.counts);
+    model.marks_end_ms[0] = x.mark->integer > 0 ? (uint64_t)x.mark->integer : 0;
+    freeReplyObject(x.mark);
     freeReplyObject(x.answer);
     freeReplyObject(x.get);
     freeReplyObject(x.end);
@@ -380,13 +403,15 @@ static void spoil_save(void)
 /* A list where a lock should be, for a while. */
 static void plant_list(void)
 {
-    redisReply *get, *end, *counts;
+    redisReply *get, *end, *mark, *counts;
 
     run("EVAL %s 0",
         "redis.call('del','r0') redis.call('rpush','r0','x') redis.call('pexpire','r0',2)");
     append_questions();
     get = reply();
     end = reply();
+    mark = reply();
+    freeReplyObject(mark);
     counts = reply();
     follow(get, end, counts);
     freeReplyObject(counts);
@@ -459,7 +484,7 @@ int main(int argc, char **argv)
            (unsigned long long)compared, (unsigned long long)yes, (unsigned long long)errors,
            (unsigned long long)uncertain);
     if (count >= COUNT_DEFAULT &&
-        (yes < count / 10 || errors < count / 100 || raised < count / 100))
+        (yes < count / 10 || errors < count / 100 || raised < count / 100 || marks < count / 100))
         die("too little has happened");
     printf("1 passed, 0 failed\n");
     return 0;

@@ -1,0 +1,291 @@
+/*
+ * contend.c - so many clients, each with links of its own as on so many hosts, take
+ * turns with one lock, and hold it for a while each.
+ *
+ * What is measured is the hand-over: from the call that unlocks to the one in which
+ * the next owner, who has waited for it, hears that it has the lock.  Before that the
+ * first client takes and gives back a lock that nobody else wants, for comparison: with
+ * all clients up, and pauses as long as the others', in which processors go to sleep.
+ */
+#include "redlock/cli/contend.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ev.h>
+
+#include "redlock/client.h"
+
+#define QUIET_CYCLES 200 /* Of the lock that nobody else wants: a median needs no more. */
+
+struct run;
+
+struct party {
+    struct run *run;
+    struct redlock *rl;
+    struct redlock_lease *lease;
+    double began_us; /* When it asked. */
+    ev_timer hold, rest;
+};
+
+struct run {
+    struct cli *cli;
+    const struct contend *contend;
+    struct ev_loop *loop;
+    struct party *parties;
+    struct redlock_lock_options opts;
+    char name[40];
+    double *samples_us; /* Hand-overs; and before that, what nobody else wanted. */
+    uint32_t samples_len, locks, left, errors;
+    double released_us, quiet_p50_us;
+    uint64_t commands;
+    uint32_t active;
+    bool quiet;
+    char error[256];
+};
+
+static double now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* Cannot fail with this clock. */
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+static void count_error(struct run *run)
+{
+    if (run->errors++ == 0)
+        (void)snprintf(run->error, sizeof run->error, "%s", redlock_errmsg(NULL));
+}
+
+/* ---- A party ---- */
+
+static void on_locked(struct redlock_lease *lease, int status, void *arg);
+
+static void begin(struct party *party)
+{
+    struct run *run = party->run;
+
+    while (run->left > 0) {
+        run->left--;
+        party->began_us = now_us();
+        if (redlock_lock_async(party->rl, run->name, &run->opts, on_locked, party, NULL) ==
+            REDLOCK_OK)
+            return;
+        count_error(run);
+    }
+    if (--run->active == 0)
+        ev_break(run->loop, EVBREAK_ALL);
+}
+
+static void on_rest(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)events;
+    begin(timer->data);
+}
+
+static void start_timer(struct party *party, ev_timer *timer)
+{
+    ev_now_update(party->run->loop);
+    ev_timer_set(timer, party->run->contend->hold_ms / 1e3, 0);
+    ev_timer_start(party->run->loop, timer);
+}
+
+static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
+{
+    struct party *party = arg;
+
+    (void)lease;
+    if (status != REDLOCK_OK)
+        count_error(party->run);
+    if (party->run->quiet)
+        start_timer(party, &party->rest);
+}
+
+/* It wants the lock again when it has done something else for as long. */
+static void unlock(struct party *party)
+{
+    struct run *run = party->run;
+
+    run->released_us = now_us();
+    (void)redlock_unlock_async(party->lease, on_unlocked, party); /* Cannot fail: it is held. */
+    if (!run->quiet)
+        start_timer(party, &party->rest);
+}
+
+static void on_hold(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)events;
+    unlock(timer->data);
+}
+
+static void on_locked(struct redlock_lease *lease, int status, void *arg)
+{
+    struct party *party = arg;
+    struct run *run = party->run;
+    double since_us = run->quiet ? party->began_us : run->released_us;
+
+    if (status != REDLOCK_OK) {
+        count_error(run);
+        begin(party);
+        return;
+    }
+    run->locks++;
+    if (run->quiet || party->began_us < since_us) /* Else it did not wait. */
+        run->samples_us[run->samples_len++] = now_us() - since_us;
+    party->lease = lease;
+    if (run->quiet) {
+        unlock(party);
+        return;
+    }
+    start_timer(party, &party->hold);
+}
+
+/* ---- Figures ---- */
+
+static int compare(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* The nearest-rank percentile; sorts. */
+static double percentile_us(struct run *run, unsigned percent)
+{
+    uint32_t len = run->samples_len;
+
+    qsort(run->samples_us, len, sizeof *run->samples_us, compare);
+    return len == 0 ? 0 : run->samples_us[(len * (uint64_t)percent + 99) / 100 - 1];
+}
+
+static uint64_t count_commands(const struct run *run)
+{
+    uint64_t commands = 0;
+
+    for (uint32_t i = 0; i < run->contend->clients; i++)
+        commands += run->parties[i].rl->stats.commands;
+    return commands;
+}
+
+static void print_figures(struct run *run, double took_us)
+{
+    const char *format = run->cli->json
+                             ? "{\"handovers_per_s\":%.0f,\"handover_p50_us\":%.1f,"
+                               "\"handover_p99_us\":%.1f,\"quiet_acquire_p50_us\":%.1f,"
+                               "\"commands_per_lock\":%.1f,\"errors\":%u}\n"
+                             : "handovers_per_s=%.0f handover_p50_us=%.1f handover_p99_us=%.1f "
+                               "quiet_acquire_p50_us=%.1f commands_per_lock=%.1f errors=%u\n";
+    double p50_us = percentile_us(run, 50), p99_us = percentile_us(run, 99);
+    unsigned masters = run->parties[0].rl->options.masters_len;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    (void)printf(format, run->samples_len / (took_us / 1e6), p50_us, p99_us, run->quiet_p50_us,
+                 run->locks > 0 ? (double)run->commands / masters / run->locks : 0.0, run->errors);
+#pragma GCC diagnostic pop
+}
+
+/* ---- The whole ---- */
+
+static bool is_coming(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->contend->clients; i++)
+        if (run->parties[i].rl->coming != 0)
+            return true;
+    return false;
+}
+
+static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)timer, (void)events;
+}
+
+static void await_links(struct run *run)
+{
+    ev_timer limit;
+
+    ev_timer_init(&limit, on_limit, run->cli->connect_timeout_ms / 1e3, 0);
+    ev_timer_start(run->loop, &limit);
+    while (is_coming(run) && ev_is_active(&limit))
+        ev_run(run->loop, EVRUN_ONCE);
+    ev_timer_stop(run->loop, &limit);
+}
+
+static void measure_quiet(struct run *run)
+{
+    run->quiet = true;
+    run->left = QUIET_CYCLES;
+    run->active = 1;
+    begin(&run->parties[0]);
+    if (run->active > 0)
+        ev_run(run->loop, 0);
+    run->quiet_p50_us = percentile_us(run, 50);
+    run->samples_len = run->locks = 0;
+    run->released_us = 0;
+    run->quiet = false;
+}
+
+static int measure(struct run *run)
+{
+    double began_us;
+
+    await_links(run);
+    measure_quiet(run);
+    run->commands = count_commands(run);
+    run->left = run->contend->cycles;
+    run->active = run->contend->clients;
+    began_us = now_us();
+    for (uint32_t i = 0; i < run->contend->clients; i++)
+        begin(&run->parties[i]);
+    if (run->active > 0)
+        ev_run(run->loop, 0);
+    run->commands = count_commands(run) - run->commands;
+    if (run->errors > 0)
+        cli_say("the first of %u errors: %s", run->errors, run->error);
+    print_figures(run, now_us() - began_us);
+    return run->locks > 0 ? cli_flush_output() : CLI_UNREACHABLE;
+}
+
+static int open_all(struct run *run)
+{
+    int code = CLI_OK;
+
+    for (uint32_t i = 0; i < run->contend->clients && code == CLI_OK; i++) {
+        struct party *party = &run->parties[i];
+
+        party->run = run;
+        ev_timer_init(&party->hold, on_hold, 0, 0);
+        ev_timer_init(&party->rest, on_rest, 0, 0);
+        party->hold.data = party->rest.data = party;
+        code = cli_open(run->cli, run->loop, &party->rl);
+    }
+    return code;
+}
+
+int contend_run(struct cli *cli, const struct contend *contend)
+{
+    uint32_t samples_max = contend->cycles > QUIET_CYCLES ? contend->cycles : QUIET_CYCLES;
+    struct run run = {.cli = cli, .contend = contend, .loop = ev_loop_new(EVFLAG_AUTO)};
+    int code = CLI_INTERNAL;
+
+    run.parties = calloc(contend->clients, sizeof *run.parties);
+    run.samples_us = calloc(samples_max, sizeof *run.samples_us);
+    (void)snprintf(run.name, sizeof run.name, "bench/%d", (int)getpid());
+    redlock_lock_options_init(&run.opts);
+    run.opts.wait_ms = 60000;
+    if (run.loop == NULL || run.parties == NULL || run.samples_us == NULL)
+        cli_say("out of memory");
+    else
+        code = open_all(&run);
+    if (code == CLI_OK)
+        code = measure(&run);
+    for (uint32_t i = 0; run.parties != NULL && i < contend->clients; i++)
+        (void)redlock_close(run.parties[i].rl);
+    if (run.loop != NULL)
+        ev_loop_destroy(run.loop);
+    free(run.parties);
+    free(run.samples_us);
+    return code;
+}

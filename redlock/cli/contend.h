@@ -1,0 +1,20 @@
+/*
+ * contend.h - `redlock bench --contend N`: many want one lock.
+ */
+#ifndef REDLOCK_CONTEND_H
+#define REDLOCK_CONTEND_H
+
+#include <stdint.h>
+
+#include "redlock/cli/cli.h"
+
+enum { CONTEND_CLIENTS_MAX = 256, CONTEND_HOLD_DEFAULT_MS = 5, CONTEND_CYCLES_DEFAULT = 1000 };
+
+struct contend {
+    uint32_t clients, cycles, hold_ms;
+};
+
+/* Measure, print one line of figures, and return an exit code. */
+int contend_run(struct cli *cli, const struct contend *contend);
+
+#endif /* REDLOCK_CONTEND_H */

@@ -1,0 +1,526 @@
+/*
+ * listen.c - links that listen, channels, lines.
+ *
+ * A lease is stepped only from the outermost events - something was told, a look was
+ * answered, the alarm rang (run) - and never while another one is: what a step changes
+ * is noted, and the alarm of its channel is set to ring at once (soon).
+ */
+#include "redlock/listen.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/client.h"
+#include "redlock/loop.h"
+#include "redlock/wait.h"
+
+/* One name that leases wait for, or did a moment ago. */
+struct channel {
+    struct redlock *rl;
+    struct channel *next; /* In the table. */
+    struct alarm alarm;
+    struct wait wait;
+    uint32_t slot, serial;       /* Where in the table; never the same twice. */
+    struct redlock_lease *first; /* In line, in the order in which they came, by next. */
+    bool relies;                 /* Those in line sleep until they are woken; */
+    bool stirred;                /* but some who do not yet are to. */
+    drift_time over_at;          /* Nobody waits: then it goes. */
+    size_t mark_len;
+    char mark[]; /* WIRE_MARK and the name. */
+};
+
+static quorum_mask bit(unsigned master)
+{
+    return (quorum_mask)(1u << master);
+}
+
+int listen_init(struct redlock *rl, struct ev_loop *ev)
+{
+    rl->listen.ev = ev;
+    rl->listen.alarm.pos = ALARM_OFF;
+    return alarm_reserve(&rl->alarms, 2); /* The guard's, and this one. */
+}
+
+/* ---- Alarms ---- */
+
+static struct channel *channel_of(struct alarm *alarm)
+{
+    void *channel = (char *)alarm - offsetof(struct channel, alarm);
+
+    return channel;
+}
+
+static void ring_at(struct channel *channel, drift_time at)
+{
+    struct listen *listen = &channel->rl->listen;
+
+    alarm_set(&listen->alarms, &channel->alarm, at);
+    alarm_set(&channel->rl->alarms, &listen->alarm, alarm_next(&listen->alarms));
+}
+
+static void soon(struct channel *channel)
+{
+    ring_at(channel, 0);
+}
+
+/* ---- Links ---- */
+
+static void start_links(struct redlock *rl)
+{
+    for (unsigned m = 0; m < rl->options.masters_len; m++) {
+        struct master **link = &rl->listen.links[m];
+
+        if (*link != NULL)
+            continue;
+        *link = master_new_listener(rl, m, &rl->options.masters[m], rl->listen.ev);
+        if (*link != NULL) /* Else this master is not listened to. */
+            master_start(*link);
+    }
+}
+
+static void stop_links(struct redlock *rl)
+{
+    for (unsigned m = 0; m < rl->options.masters_len; m++) {
+        if (rl->listen.links[m] != NULL)
+            master_free(rl->listen.links[m]);
+        rl->listen.links[m] = NULL;
+    }
+    rl->listen.linked = rl->listen.dirty = 0;
+}
+
+static void subscribe(const struct channel *channel, unsigned master, bool on)
+{
+    struct redlock *rl = channel->rl;
+    size_t len = wire_subscribe(rl->scratch, on, channel->mark, channel->mark_len);
+
+    if (!(rl->listen.linked & bit(master)))
+        return;
+    master_say(rl->listen.links[master], rl->scratch, len);
+    rl->stats.commands++;
+}
+
+/* ---- Channels ---- */
+
+/* FNV-1a. */
+static uint32_t slot_of(const char *name, size_t name_len)
+{
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < name_len; i++)
+        hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+    return hash % LISTEN_TABLE;
+}
+
+static struct channel *find(const struct redlock *rl, const char *name, size_t name_len)
+{
+    struct channel *channel = rl->listen.table[slot_of(name, name_len)];
+
+    while (channel != NULL && (channel->mark_len != WIRE_MARK_LEN + name_len ||
+                               memcmp(channel->mark + WIRE_MARK_LEN, name, name_len) != 0))
+        channel = channel->next;
+    return channel;
+}
+
+static struct channel *find_of(const struct redlock_lease *lease)
+{
+    return find(lease->rl, lease->name, lease->name_len);
+}
+
+static struct channel *make(struct redlock *rl, const char *name, size_t name_len)
+{
+    struct listen *listen = &rl->listen;
+    struct channel *channel;
+
+    if (alarm_reserve(&listen->alarms, listen->channels_len + 1) != 0)
+        return NULL;
+    channel = calloc(1, sizeof *channel + WIRE_MARK_LEN + name_len);
+    if (channel == NULL)
+        return NULL;
+    channel->rl = rl;
+    channel->alarm.pos = ALARM_OFF;
+    channel->slot = slot_of(name, name_len);
+    channel->serial = ++listen->serial;
+    channel->over_at = DRIFT_NEVER;
+    channel->mark_len = WIRE_MARK_LEN + name_len;
+    memcpy(channel->mark, WIRE_MARK, WIRE_MARK_LEN);
+    memcpy(channel->mark + WIRE_MARK_LEN, name, name_len);
+    wait_init(&channel->wait, rl->options.masters_len);
+    channel->next = listen->table[channel->slot];
+    listen->table[channel->slot] = channel;
+    listen->channels_len++;
+    start_links(rl);
+    for (unsigned m = 0; m < rl->options.masters_len; m++)
+        subscribe(channel, m, true);
+    return channel;
+}
+
+static void take_out(struct channel *channel)
+{
+    struct listen *listen = &channel->rl->listen;
+    struct channel **at = &listen->table[channel->slot];
+
+    while (*at != channel)
+        at = &(*at)->next;
+    *at = channel->next;
+    ring_at(channel, DRIFT_NEVER);
+    listen->channels_len--;
+    free(channel);
+}
+
+/* Not from within an event of a link that listens: the last channel takes the links along. */
+static void end(struct channel *channel)
+{
+    struct redlock *rl = channel->rl;
+
+    for (unsigned m = 0; m < rl->options.masters_len; m++)
+        subscribe(channel, m, false);
+    take_out(channel);
+    if (rl->listen.channels_len == 0)
+        stop_links(rl);
+}
+
+void listen_done(struct redlock *rl)
+{
+    for (unsigned slot = 0; slot < LISTEN_TABLE; slot++)
+        while (rl->listen.table[slot] != NULL)
+            take_out(rl->listen.table[slot]);
+    stop_links(rl);
+    alarm_done(&rl->listen.alarms);
+}
+
+/* ---- Lines ---- */
+
+static struct wait_now now_for(const struct channel *channel)
+{
+    struct redlock *rl = channel->rl;
+    struct wait_now now = {.now = loop_now(rl->loop), .random = client_random(rl), .up = rl->up};
+
+    if (channel->first != NULL) {
+        now.pause_min = channel->first->q.config.pause_min;
+        now.pause_max = channel->first->q.config.pause_max;
+    }
+    return now;
+}
+
+static void on_lost(struct channel *channel, const struct redlock_lease *lease)
+{
+    const struct wait_now now = now_for(channel);
+
+    wait_on_lost(&channel->wait, drift_until(lease->q.sent, now.now), &now);
+    channel->stirred = true;
+    soon(channel);
+}
+
+static void join(struct redlock_lease *lease)
+{
+    struct redlock *rl = lease->rl;
+    struct channel *channel = find_of(lease);
+    struct redlock_lease **at;
+
+    if (channel == NULL)
+        channel = make(rl, lease->name, lease->name_len);
+    if (channel == NULL)
+        return; /* It tries now and then. */
+    for (at = &channel->first; *at != NULL; at = &(*at)->next)
+        continue;
+    *at = lease;
+    lease->next = NULL;
+    lease->waits = true;
+    channel->stirred = true;
+    channel->over_at = DRIFT_NEVER;
+    if (channel->first == lease) { /* What was known before its round is used up. */
+        wait_on_try(&channel->wait, loop_now(rl->loop));
+        on_lost(channel, lease);
+    }
+    soon(channel);
+}
+
+static void leave(struct redlock_lease *lease)
+{
+    struct channel *channel = find_of(lease);
+    struct redlock_lease **at = &channel->first;
+    bool was_first = channel->first == lease;
+
+    while (*at != lease)
+        at = &(*at)->next;
+    *at = lease->next;
+    lease->next = NULL;
+    lease->waits = false;
+    if (lease->q.state == QUORUM_HELD)
+        wait_on_won(&channel->wait,
+                    lease->q.may_hold & lease->q.live & (quorum_mask)~lease->q.owing);
+    if (was_first && channel->first != NULL)
+        wait_on_turn(&channel->wait);
+    if (channel->first == NULL)
+        channel->over_at = drift_add(loop_now(channel->rl->loop), LISTEN_LINGER);
+    soon(channel);
+}
+
+void listen_forget(struct redlock_lease *lease)
+{
+    if (lease->waits)
+        leave(lease);
+}
+
+void listen_on_step(struct redlock_lease *lease, enum quorum_state before)
+{
+    enum quorum_state state = lease->q.state;
+    bool is_waiting =
+        state == QUORUM_PAUSING || state == QUORUM_ACQUIRING || state == QUORUM_CONNECTING;
+    struct channel *channel;
+
+    if (!lease->waits) {
+        if (state == QUORUM_PAUSING && lease->q.contended && !lease->rl->closing)
+            join(lease);
+        return;
+    }
+    if (!is_waiting) {
+        leave(lease);
+        return;
+    }
+    if (state == before)
+        return;
+    channel = find_of(lease);
+    if (state == QUORUM_PAUSING && channel->first == lease) {
+        on_lost(channel, lease);
+    } else if (state == QUORUM_PAUSING) {
+        channel->stirred = true;
+        soon(channel);
+    } else if (before == QUORUM_PAUSING && channel->first == lease) {
+        wait_on_try(&channel->wait, loop_now(lease->rl->loop));
+    }
+}
+
+/* ---- What to do ---- */
+
+static void wake(struct redlock_lease *lease, drift_time until)
+{
+    struct quorum_event event = {.type = QUORUM_EV_WAKE, .until = until};
+
+    lease_step(lease, &event);
+    lease_reap(lease);
+}
+
+/* Those in line sleep until they are woken, or try as often as they like: all, if that has
+ * changed, or who has come, or tried. */
+static void settle_line(struct channel *channel, bool relies)
+{
+    struct redlock_lease *lease = channel->first, *next;
+    drift_time now = loop_now(channel->rl->loop);
+
+    if (relies == channel->relies && !channel->stirred)
+        return;
+    if (!relies && !channel->relies) { /* They do. */
+        channel->stirred = false;
+        return;
+    }
+    channel->relies = relies;
+    channel->stirred = false;
+    for (; lease != NULL; lease = next) {
+        const struct quorum_config *config = &lease->q.config;
+        drift_span range = config->pause_max - config->pause_min;
+        drift_span pause =
+            config->pause_min + client_random(channel->rl) * UINT64_C(1000) % (range + 1);
+
+        next = lease->next; /* No step takes another one out of line. */
+        if (lease->q.state == QUORUM_PAUSING && (!relies || lease->q.timeout < lease->q.give_up))
+            wake(lease, relies ? DRIFT_NEVER : drift_add(now, pause));
+    }
+}
+
+static void look(struct channel *channel, quorum_mask masters)
+{
+    struct redlock *rl = channel->rl;
+    struct master_ask ask = {
+        .slot = channel->slot, .serial = channel->serial, .command = MASTER_WAIT};
+    size_t len = masters != 0 ? wire_wait(rl->scratch, channel->mark, channel->mark_len) : 0;
+
+    for (unsigned m = 0; m < rl->options.masters_len; m++) {
+        if (!(masters & bit(m)))
+            continue;
+        master_send(rl->masters[m], &ask, rl->scratch, len);
+        rl->stats.commands++;
+    }
+}
+
+static void try(struct channel *channel)
+{
+    struct redlock_lease *lease = channel->first;
+
+    wake(lease, 0);
+    client_flush(channel->rl); /* It is a race: not after all else that came in this turn. */
+    if (channel->first != lease || lease->q.state != QUORUM_PAUSING)
+        return;
+    wait_on_try(&channel->wait, loop_now(channel->rl->loop)); /* There was nobody to ask. */
+    on_lost(channel, lease);
+}
+
+/* From an outermost event only. */
+static void run(struct channel *channel)
+{
+    struct wait_now now = now_for(channel);
+    struct wait_actions actions;
+
+    if (now.now == DRIFT_NEVER)
+        return; /* Without a clock nothing ends. */
+    ring_at(channel, DRIFT_NEVER);
+    if (channel->first != NULL && channel->first->q.state != QUORUM_PAUSING)
+        return; /* Until its round is over. */
+    wait_next(&channel->wait, &now, &actions);
+    look(channel, actions.look);
+    if (channel->first == NULL) {
+        ring_at(channel, channel->over_at);
+        return;
+    }
+    settle_line(channel, actions.relies);
+    if (channel->alarm.pos != ALARM_OFF)
+        return; /* Somebody has left the line meanwhile: see soon(). */
+    if (actions.try_at <= now.now)
+        try(channel);
+    else
+        ring_at(channel, actions.wake_at);
+}
+
+void listen_on_alarm(struct redlock *rl)
+{
+    drift_time now = loop_now(rl->loop);
+    uint32_t turns = rl->listen.channels_len; /* What is due again at once is for the next turn. */
+    struct alarm *alarm;
+
+    while (turns-- > 0 && (alarm = alarm_ring(&rl->listen.alarms, now)) != NULL) {
+        struct channel *channel = channel_of(alarm);
+
+        if (channel->first == NULL && now >= channel->over_at)
+            end(channel);
+        else
+            run(channel);
+    }
+    alarm_set(&rl->alarms, &rl->listen.alarm, alarm_next(&rl->listen.alarms));
+}
+
+/* ---- Events ---- */
+
+static void hears(struct channel *channel, unsigned master, bool on)
+{
+    wait_on_hears(&channel->wait, master, on);
+    soon(channel);
+}
+
+void listen_on_link(struct redlock *rl, unsigned master, bool up)
+{
+    rl->listen.linked &= (quorum_mask)~bit(master);
+    rl->listen.linked |= up ? bit(master) : 0;
+    for (unsigned slot = 0; slot < LISTEN_TABLE; slot++) {
+        struct channel *channel = rl->listen.table[slot];
+
+        for (; channel != NULL; channel = channel->next) {
+            if (up)
+                subscribe(channel, master, true);
+            else
+                hears(channel, master, false);
+        }
+    }
+}
+
+void listen_on_break(struct redlock *rl, unsigned master)
+{
+    for (unsigned slot = 0; slot < LISTEN_TABLE && rl->listen.channels_len > 0; slot++)
+        for (struct channel *channel = rl->listen.table[slot]; channel != NULL;
+             channel = channel->next) {
+            wait_on_link(&channel->wait, master);
+            soon(channel);
+        }
+}
+
+/* A word, a space, and a number, and nothing else. */
+static bool parse(const char *text, const char *word, uint64_t max, uint64_t *ret_number)
+{
+    size_t len = strlen(word), digits;
+
+    if (strncmp(text, word, len) != 0)
+        return false;
+    digits = strspn(text + len, "0123456789");
+    if (digits == 0 || digits > 10 || text[len + digits] != '\0')
+        return false;
+    *ret_number = strtoull(text + len, NULL, 10);
+    return *ret_number <= max;
+}
+
+/* What is told by whoever may publish: the worst that it can do is a round in vain. */
+static void on_message(struct channel *channel, unsigned master, const char *text)
+{
+    drift_time now = loop_now(channel->rl->loop);
+    uint64_t number;
+
+    if (parse(text, "free ", UINT32_MAX, &number))
+        wait_on_free(&channel->wait, master, (unsigned)number, now);
+    else if (parse(text, "held ", UINT32_MAX, &number))
+        wait_on_held(&channel->wait, master, (uint32_t)number, now);
+    else
+        return;
+    run(channel);
+}
+
+/* It does not let us listen to one name or to all; so for that it is not heard. */
+static void on_refusal(struct redlock *rl, unsigned master, const char *text)
+{
+    if (!(rl->listen.refused & bit(master)))
+        client_log(rl, REDLOCK_LOG_WARNING,
+                   "master %u (%s): does not let us listen for locks that are released: %s",
+                   master + 1, master_name(rl->listen.links[master]), text);
+    rl->listen.refused |= bit(master);
+}
+
+void listen_on_push(struct redlock *rl, unsigned master, const struct reply *reply)
+{
+    bool confirms, ends;
+    const char *name;
+    size_t name_len;
+    struct channel *channel;
+
+    if (reply->type == REPLY_ERROR) {
+        on_refusal(rl, master, reply->text);
+        return;
+    }
+    if (reply->type != REPLY_ARRAY || reply->before == NULL)
+        return;
+    confirms = strcmp(reply->before, "subscribe") == 0;
+    ends = strcmp(reply->before, "unsubscribe") == 0;
+    name = confirms || ends ? reply->text : reply->before;
+    name_len = confirms || ends ? reply->text_len : reply->before_len;
+    if (name_len <= WIRE_MARK_LEN || memcmp(name, WIRE_MARK, WIRE_MARK_LEN) != 0)
+        return;
+    channel = find(rl, name + WIRE_MARK_LEN, name_len - WIRE_MARK_LEN);
+    if (channel == NULL || ends)
+        return;
+    if (confirms)
+        hears(channel, master, true);
+    else
+        on_message(channel, master, reply->text);
+}
+
+void listen_flush(struct redlock *rl)
+{
+    while (rl->listen.dirty != 0) {
+        unsigned m = (unsigned)__builtin_ctz(rl->listen.dirty);
+
+        rl->listen.dirty &= (quorum_mask)~bit(m);
+        master_flush(rl->listen.links[m]);
+    }
+}
+
+void listen_on_look(struct redlock *rl, unsigned master, uint32_t slot, uint32_t serial,
+                    const struct reply *reply)
+{
+    struct channel *channel = slot < LISTEN_TABLE ? rl->listen.table[slot] : NULL;
+    int64_t pttl_ms = reply->type == REPLY_INTEGER ? reply->integer : WAIT_NO_ANSWER;
+
+    while (channel != NULL && channel->serial != serial)
+        channel = channel->next;
+    if (channel == NULL)
+        return;
+    wait_on_look(&channel->wait, master, pttl_ms, loop_now(rl->loop));
+    run(channel);
+}

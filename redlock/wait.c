@@ -1,0 +1,314 @@
+/*
+ * wait.c - when to look, and when to try.
+ *
+ * Rules:
+ *
+ *  1. A round begins when a majority is free: as heard, seen, or reckoned from the
+ *     time that the key had left (find_free).
+ *  2. What made a round begin is used up by it: only what is heard from then on
+ *     makes the next one begin (wait_on_try).
+ *  3. What is known of a master is known as long as it is heard: from then on a
+ *     release may have gone by (wait_on_hears).
+ *  4. In time somebody looks, whatever was heard (plan_look): a message that was
+ *     lost costs so much.  If that comes to nothing, each tries for itself (deaf).
+ *  5. Who loses rounds in a row becomes slower and slower (patience).
+ */
+#include "redlock/wait.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Between two who were drawn to look one after the other: time for one to win, and
+ * for the others to hear of it.  In round trips; and whatever these are. */
+#define TURN_TRIPS 4
+#define TURN_MIN DRIFT_MS
+#define TURN_MAX (50 * DRIFT_MS)
+
+/* Rounds lost in a row that still cost no patience: as many are lost by chance. */
+#define LOSSES_FREE 2
+#define LOSSES_MAX 32 /* Beyond it the doubling has reached every limit. */
+
+/* A key that lasts longer than ten years is none of ours: so long it may stay unknown. */
+#define WAIT_LEFT_MAX_MS (INT64_C(315360000) * 1000)
+
+static quorum_mask bit(unsigned master)
+{
+    return (quorum_mask)(1u << master);
+}
+
+static unsigned count(quorum_mask mask)
+{
+    return (unsigned)__builtin_popcount(mask);
+}
+
+static unsigned majority(const struct wait *w)
+{
+    return w->masters / 2 + 1;
+}
+
+static drift_span between(drift_span low, drift_span high, uint32_t random)
+{
+    /* The dice have 32 bits: in microseconds they cover 71 minutes. */
+    return low + (high > low ? (drift_span)random * 1000 % (high - low + 1) : 0);
+}
+
+static drift_span turn(const struct wait *w)
+{
+    drift_span span = w->trip * TURN_TRIPS;
+
+    return span < TURN_MIN ? TURN_MIN : span > TURN_MAX ? TURN_MAX : span;
+}
+
+/* Until the next look, if nothing is heard. */
+static drift_span fallback(const struct wait_now *now)
+{
+    drift_span span =
+        between(WAIT_PATIENCE * now->pause_min, WAIT_PATIENCE * now->pause_max, now->random);
+
+    return span > DRIFT_MS ? span : DRIFT_MS;
+}
+
+/* Rule 5. */
+static drift_span patience(const struct wait *w, const struct wait_now *now)
+{
+    drift_span span = turn(w), longest = fallback(now);
+
+    for (unsigned i = LOSSES_FREE; i < w->losses && span < longest; i++)
+        span *= 2;
+    return span < longest ? span : longest;
+}
+
+void wait_init(struct wait *w, unsigned masters)
+{
+    assert(masters >= 1 && masters <= QUORUM_MASTERS_MAX);
+    memset(w, 0, sizeof *w);
+    w->masters = masters;
+    w->expected = w->try_at = w->look_at = DRIFT_NEVER;
+}
+
+/* ---- What happened ---- */
+
+static void learn(struct wait *w, unsigned master, drift_time free_at)
+{
+    if (!(w->hears & bit(master)))
+        return;
+    w->known |= bit(master);
+    w->seen &= (quorum_mask)~bit(master);
+    w->free_at[master] = free_at;
+}
+
+static void forget(struct wait *w, quorum_mask masters)
+{
+    w->known &= (quorum_mask)~masters;
+    w->seen &= (quorum_mask)~masters;
+}
+
+void wait_on_hears(struct wait *w, unsigned master, bool hears)
+{
+    assert(master < w->masters);
+    forget(w, bit(master)); /* Rule 3. */
+    w->hears &= (quorum_mask)~bit(master);
+    w->to_look &= (quorum_mask)~bit(master);
+    if (!hears)
+        return;
+    w->hears |= bit(master);
+    w->to_look |= bit(master);
+}
+
+void wait_on_link(struct wait *w, unsigned master)
+{
+    assert(master < w->masters);
+    w->looking &= (quorum_mask)~bit(master);
+    w->doubted &= (quorum_mask)~bit(master);
+}
+
+void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time now)
+{
+    assert(master < w->masters);
+    w->rivals = rivals;
+    w->doubted |= w->looking & bit(master);
+    learn(w, master, now);
+}
+
+/* The master has cut off what is less than a millisecond. */
+static drift_time end_of(uint64_t left_ms, drift_time now)
+{
+    return drift_add(now, drift_add(left_ms * DRIFT_MS, DRIFT_MS));
+}
+
+void wait_on_held(struct wait *w, unsigned master, uint32_t left_ms, drift_time now)
+{
+    assert(master < w->masters);
+    w->losses = 0;
+    learn(w, master, end_of(left_ms, now));
+}
+
+/* Answers come on another connection than what is told, so that a key that was there when
+ * we looked may have been released since, and we have heard so already. */
+void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time now)
+{
+    bool doubted = (w->doubted & bit(master)) != 0;
+
+    assert(master < w->masters);
+    w->looking &= (quorum_mask)~bit(master);
+    w->doubted &= (quorum_mask)~bit(master);
+    if (pttl_ms == -2) {
+        learn(w, master, now);
+        w->seen |= bit(master) & w->known;
+    } else if (pttl_ms < -1 || pttl_ms > WAIT_LEFT_MAX_MS) {
+        forget(w, bit(master));
+    } else if (!doubted) {
+        learn(w, master, pttl_ms == -1 ? DRIFT_NEVER : end_of((uint64_t)pttl_ms, now));
+    }
+}
+
+/* Rule 2. */
+void wait_on_try(struct wait *w, drift_time now)
+{
+    for (unsigned m = 0; m < w->masters; m++)
+        if (w->free_at[m] <= now)
+            forget(w, bit(m));
+    w->asked = w->drawn = false;
+    w->try_at = w->expected = DRIFT_NEVER;
+}
+
+void wait_on_lost(struct wait *w, drift_span trip, const struct wait_now *now)
+{
+    drift_span span, longest = fallback(now);
+
+    w->trip = trip;
+    w->lost_at = now->now;
+    w->losses += w->losses < LOSSES_MAX;
+    span = patience(w, now);
+    /* Nearly always somebody has won, and tells: not before that. */
+    span = between(2 * span, 4 * span, now->random);
+    w->look_at = drift_add(now->now, span < longest ? span : longest);
+}
+
+/* The others wait for ours now: they are told by a look. */
+void wait_on_won(struct wait *w, quorum_mask granted)
+{
+    w->losses = 0;
+    w->drawn = false;
+    w->try_at = w->expected = DRIFT_NEVER;
+    w->to_tell = w->rivals != 1 ? granted : 0;
+}
+
+void wait_on_turn(struct wait *w)
+{
+    w->to_look |= w->hears & (quorum_mask)~w->known;
+}
+
+/* ---- What to do ---- */
+
+/* The instant from which a majority is free, as far as is known.  Rule 1. */
+static drift_time find_free(const struct wait *w, quorum_mask usable)
+{
+    drift_time found = DRIFT_NEVER;
+
+    for (unsigned m = 0; m < w->masters; m++) {
+        unsigned sooner = 0;
+
+        if (!(usable & bit(m)))
+            continue;
+        for (unsigned other = 0; other < w->masters; other++)
+            sooner += (usable & bit(other)) != 0 && w->free_at[other] <= w->free_at[m];
+        if (sooner >= majority(w) && w->free_at[m] < found)
+            found = w->free_at[m];
+    }
+    return found;
+}
+
+/* It is free.  Try at once, or leave it to others and look later whether they did. */
+static void draw(struct wait *w, const struct wait_now *now)
+{
+    unsigned rivals = w->rivals > WAIT_TRIERS ? w->rivals : WAIT_TRIERS;
+    uint64_t lot = (uint64_t)now->random * rivals; /* In units of 2^-32 rivals. */
+    uint64_t turns_1000 = (lot >> 16) * 1000 / WAIT_TRIERS >> 16;
+
+    w->drawn = true;
+    if (turns_1000 < 1000) {
+        drift_time soonest = drift_add(w->lost_at, patience(w, now));
+
+        w->try_at = w->losses > LOSSES_FREE && soonest > now->now ? soonest : now->now;
+        return;
+    }
+    w->try_at = DRIFT_NEVER;
+    w->look_at = drift_add(now->now, turn(w) * turns_1000 / 1000);
+}
+
+static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usable)
+{
+    drift_time expected = find_free(w, usable);
+
+    if (expected > now->now) {
+        w->drawn = false;
+        if (expected == w->expected)
+            return;
+        w->expected = expected;
+        w->try_at = DRIFT_NEVER;
+        if (count(usable) >= majority(w)) { /* Somebody has it: there is no hurry to look. */
+            w->losses = 0;
+            w->look_at = DRIFT_NEVER;
+        }
+        if (expected != DRIFT_NEVER)
+            w->try_at = drift_add(expected, between(WAIT_EXPIRY_MIN, WAIT_EXPIRY_MAX, now->random));
+        return;
+    }
+    if (w->expected <= now->now && w->try_at != DRIFT_NEVER)
+        return; /* As was planned. */
+    w->expected = expected;
+    if (count(w->seen & usable) >= majority(w))
+        w->try_at = now->now; /* It has been so for a while, and nobody else came. */
+    else if (!w->drawn)
+        draw(w, now);
+}
+
+/* Rule 4. */
+static void plan_look(struct wait *w, const struct wait_now *now, quorum_mask usable)
+{
+    bool knows = count(usable) >= majority(w);
+
+    if (knows)
+        w->sure = true;
+    if (w->look_at == DRIFT_NEVER)
+        w->look_at = drift_add(now->now, fallback(now));
+    if (now->now < w->look_at)
+        return;
+    if (w->asked && !knows)
+        w->sure = false;
+    w->asked = true;
+    w->to_look |= w->hears;
+    w->look_at = drift_add(now->now, fallback(now));
+}
+
+/* A majority of those that granted it, can be asked and owe nothing: that these tell of
+ * the release is enough, and what is not marked costs no messages. */
+static quorum_mask choose_tellers(const struct wait *w, quorum_mask up)
+{
+    quorum_mask from = w->to_tell & w->hears & up & (quorum_mask)~w->looking, chosen = 0;
+
+    for (unsigned m = 0; m < w->masters && count(chosen) < majority(w); m++)
+        chosen |= from & bit(m);
+    return w->to_tell == 0 || count(chosen) == majority(w) ? chosen : w->hears;
+}
+
+void wait_next(struct wait *w, const struct wait_now *now, struct wait_actions *ret_actions)
+{
+    quorum_mask usable = w->known & w->hears & now->up;
+    struct wait_actions actions = {.look = 0};
+
+    plan_try(w, now, usable);
+    plan_look(w, now, usable);
+    w->to_look |= choose_tellers(w, now->up);
+    w->to_tell = 0;
+    actions.look = w->to_look & now->up & (quorum_mask)~w->looking;
+    w->to_look &= (quorum_mask)~actions.look;
+    w->looking |= actions.look;
+    if (count(w->hears & now->up) < majority(w))
+        w->sure = false;
+    actions.relies = w->sure;
+    actions.try_at = w->try_at;
+    actions.wake_at = w->look_at < w->try_at ? w->look_at : w->try_at;
+    *ret_actions = actions;
+}

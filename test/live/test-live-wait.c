@@ -1,0 +1,475 @@
+/*
+ * test-live-wait.c - who waits is woken: by a release, by the end of a lease, by a link
+ * that came back; and listens only as long as somebody waits.
+ *
+ * Where it matters, the pause between two rounds is set so long that nothing but a
+ * wake-up can explain that the lock was taken in time.
+ */
+#include <stdlib.h>
+
+#include <ev.h>
+
+#include "check.h"
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/lease.h"
+
+#define NEVER_MS 600000 /* Longer than any test. */
+#define PARTIES_MAX 17
+#define NAME "jobs/wait"
+
+static struct cluster five;
+static struct ev_loop *loop;
+
+/* Somebody who wants the lock: on a client of its own, or on that of another. */
+struct party {
+    struct redlock *rl;
+    struct redlock_lease *lease;
+    int status; /* PILOT_NEVER: not yet. */
+    double at_s;
+    unsigned place; /* In the order of those who got it. */
+};
+
+static struct party parties[PARTIES_MAX];
+static unsigned places;
+
+static void open_party(struct party *party, const char *masters)
+{
+    struct redlock_options opts;
+
+    if (loop == NULL)
+        loop = ev_loop_new(EVFLAG_AUTO);
+    redlock_options_init(&opts);
+    opts.masters = masters;
+    opts.loop = loop;
+    opts.reply_timeout_ms = PILOT_REPLY_TIMEOUT_MS;
+    memset(party, 0, sizeof *party);
+    party->status = PILOT_NEVER;
+    if (redlock_open(&opts, &party->rl) != REDLOCK_OK)
+        cluster_die("open: %s", redlock_errmsg(NULL));
+}
+
+static void on_locked(struct redlock_lease *lease, int status, void *arg)
+{
+    struct party *party = arg;
+
+    party->status = status;
+    party->lease = status == REDLOCK_OK ? lease : NULL;
+    party->at_s = cluster_now_s();
+    party->place = ++places;
+}
+
+static void begin(struct party *party, uint32_t ttl_ms, uint32_t pause_ms)
+{
+    struct redlock_lock_options opts;
+
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = ttl_ms;
+    opts.wait_ms = UINT32_MAX;
+    opts.retry_delay_min_ms = opts.retry_delay_max_ms = pause_ms;
+    party->status = PILOT_NEVER;
+    CHECK_INT(redlock_lock_async(party->rl, NAME, &opts, on_locked, party, &party->lease),
+              REDLOCK_OK);
+}
+
+static void on_turn(struct ev_loop *ev, ev_timer *timer, int events)
+{
+    (void)ev, (void)timer, (void)events;
+}
+
+/* Run the loop until it is so; false: it does not become so. */
+static bool until(bool (*is_so)(void *arg), void *arg)
+{
+    double end_s = cluster_now_s() + CLUSTER_WAIT_S;
+    ev_timer tick;
+    bool so;
+
+    ev_timer_init(&tick, on_turn, 0.005, 0.005);
+    ev_timer_start(loop, &tick);
+    while (!(so = is_so(arg)) && cluster_now_s() < end_s)
+        ev_run(loop, EVRUN_ONCE);
+    ev_timer_stop(loop, &tick);
+    return so;
+}
+
+static bool is_told(void *arg)
+{
+    const struct party *party = arg;
+
+    return party->status != PILOT_NEVER;
+}
+
+static bool is_in_line(void *arg)
+{
+    const struct party *party = arg;
+
+    return party->lease->waits;
+}
+
+/* Connections that listen. */
+static unsigned listeners_of(struct server *server)
+{
+    const char *list = server_text(server, "CLIENT LIST TYPE pubsub");
+    unsigned lines = 0;
+
+    for (const char *p = list; *p != 0; p++)
+        lines += *p == '\n';
+    return lines;
+}
+
+static unsigned listeners(void)
+{
+    unsigned count = 0;
+
+    for (unsigned m = 0; m < five.len; m++)
+        count += listeners_of(&five.server[m]);
+    return count;
+}
+
+static bool all_listen(void *arg)
+{
+    (void)arg;
+    for (unsigned m = 0; m < five.len; m++)
+        if (server_int(&five.server[m], "EVAL %s 0",
+                       "return redis.call('pubsub','numsub','redlock:wait:" NAME "')[2]") == 0)
+            return false;
+    return true;
+}
+
+/* All that were asked for the lock in time, at least a majority. */
+static bool all_marked(void *arg)
+{
+    unsigned locked = 0, marked = 0;
+
+    (void)arg;
+    for (unsigned m = 0; m < five.len; m++) {
+        locked += server_get(&five.server[m], NAME) != NULL;
+        marked += server_get(&five.server[m], "redlock:wait:" NAME) != NULL;
+    }
+    return marked >= 3 && marked == locked;
+}
+
+/* Two clients, one of which waits. */
+static bool one_listens(void *arg)
+{
+    (void)arg;
+    for (unsigned m = 0; m < five.len; m++)
+        if (server_clients(&five.server[m]) != 2 || listeners_of(&five.server[m]) != 1)
+            return false;
+    return true;
+}
+
+static bool nobody_listens(void *arg)
+{
+    (void)arg;
+    return listeners() == 0;
+}
+
+static void close_all(void)
+{
+    for (unsigned i = 0; i < PARTIES_MAX; i++) {
+        struct redlock *rl = parties[i].rl;
+
+        for (unsigned j = 0; j < PARTIES_MAX; j++)
+            if (parties[j].rl == rl)
+                parties[j].rl = NULL;
+        (void)redlock_close(rl);
+    }
+}
+
+/* Five masters, and the first party has the lock. */
+static void set_up(unsigned others, uint32_t ttl_ms)
+{
+    close_all();
+    places = 0;
+    cluster_ready(&five, 5);
+    for (unsigned i = 0; i <= others; i++)
+        open_party(&parties[i], cluster_masters(&five));
+    begin(&parties[0], ttl_ms, NEVER_MS);
+    CHECK(until(is_told, &parties[0]));
+    CHECK_INT(parties[0].status, REDLOCK_OK);
+}
+
+static void release(struct party *party)
+{
+    CHECK_INT(redlock_unlock_async(party->lease, NULL, NULL), REDLOCK_OK);
+}
+
+/* ---- Woken ---- */
+
+TEST(a_release_wakes)
+{
+    set_up(1, 60000);
+    begin(&parties[1], 60000, NEVER_MS);
+    CHECK(until(all_marked, NULL));
+    release(&parties[0]);
+    CHECK(until(is_told, &parties[1]));
+    CHECK_INT(parties[1].status, REDLOCK_OK);
+}
+
+/* Released before it was listened to: who begins to listen looks. */
+TEST(a_release_that_was_missed_is_seen)
+{
+    set_up(1, 60000);
+    begin(&parties[1], 60000, NEVER_MS);
+    CHECK(until(all_marked, NULL));
+    for (unsigned m = 0; m < five.len; m++)
+        (void)server_int(&five.server[m], "CLIENT KILL TYPE pubsub");
+    release(&parties[0]);
+    CHECK(until(is_told, &parties[1]));
+    CHECK_INT(parties[1].status, REDLOCK_OK);
+}
+
+TEST(who_was_cut_off_listens_again)
+{
+    set_up(1, 60000);
+    begin(&parties[1], 60000, NEVER_MS);
+    CHECK(until(all_marked, NULL));
+    for (unsigned m = 0; m < five.len; m++)
+        (void)server_int(&five.server[m], "CLIENT KILL TYPE pubsub");
+    CHECK(until(nobody_listens, NULL));
+    CHECK(until(all_listen, NULL));
+    CHECK_INT(parties[1].status, PILOT_NEVER);
+    release(&parties[0]);
+    CHECK(until(is_told, &parties[1]));
+    CHECK_INT(parties[1].status, REDLOCK_OK);
+}
+
+/* It tells nobody; but for how long its lock lasts is known. */
+TEST(the_end_of_a_killed_holder_wakes)
+{
+    long long left_ms;
+    double end_s;
+
+    set_up(1, 3000);
+    begin(&parties[1], 60000, NEVER_MS);
+    CHECK(until(all_marked, NULL));
+    CHECK_INT(redlock_detach(parties[0].lease), REDLOCK_OK); /* Nobody releases, or renews. */
+    left_ms = server_pttl(&five.server[4], NAME);
+    end_s = cluster_now_s() + (double)left_ms / 1000;
+    CHECK(until(is_told, &parties[1]));
+    CHECK_INT(parties[1].status, REDLOCK_OK);
+    printf("taken %.1f ms after its end\n", (parties[1].at_s - end_s) * 1000);
+    CHECK(parties[1].at_s > end_s - 0.1);
+}
+
+/* By somebody who does not know of marks, say. */
+TEST(a_release_that_nobody_tells_costs_the_time_between_two_looks)
+{
+    set_up(1, 60000);
+    begin(&parties[1], 60000, 50);
+    CHECK(until(all_marked, NULL));
+    for (unsigned m = 0; m < five.len; m++)
+        (void)server_int(&five.server[m], "DEL %s", NAME);
+    CHECK(until(is_told, &parties[1]));
+    CHECK_INT(parties[1].status, REDLOCK_OK);
+}
+
+TEST(those_of_one_client_have_their_turns_in_order)
+{
+    set_up(1, 60000);
+    for (unsigned i = 2; i < 8; i++) {
+        parties[i] = parties[1];
+    }
+    for (unsigned i = 1; i < 8; i++) {
+        begin(&parties[i], 60000, NEVER_MS);
+        CHECK(until(is_in_line, &parties[i]));
+    }
+    for (unsigned i = 1; i < 8; i++) {
+        release(&parties[i - 1]);
+        CHECK(until(is_told, &parties[i]));
+        CHECK_INT(parties[i].status, REDLOCK_OK);
+        CHECK_UINT(parties[i].place, i + 1);
+    }
+}
+
+TEST(who_gives_up_takes_no_turn_along)
+{
+    set_up(1, 60000);
+    parties[2] = parties[1];
+    begin(&parties[1], 60000, NEVER_MS);
+    begin(&parties[2], 60000, NEVER_MS);
+    CHECK(until(all_marked, NULL));
+    release(&parties[0]);
+    redlock_cancel(parties[1].lease);
+    CHECK(until(is_told, &parties[2]));
+    CHECK_INT(parties[2].status, REDLOCK_OK);
+}
+
+/* ---- What it costs ---- */
+
+TEST(who_does_not_wait_does_not_listen)
+{
+    set_up(0, 60000);
+    release(&parties[0]);
+    for (unsigned i = 0; i < 20; i++) {
+        begin(&parties[0], 60000, NEVER_MS);
+        CHECK(until(is_told, &parties[0]));
+        release(&parties[0]);
+    }
+    CHECK_UINT(listeners(), 0);
+    for (unsigned m = 0; m < five.len; m++)
+        CHECK(server_clients(&five.server[m]) <= 1);
+}
+
+TEST(one_more_connection_as_long_as_somebody_waits)
+{
+    set_up(1, 60000);
+    parties[2] = parties[3] = parties[1];
+    for (unsigned i = 1; i < 4; i++)
+        begin(&parties[i], 60000, NEVER_MS);
+    CHECK(until(all_marked, NULL));
+    CHECK(until(one_listens, NULL));
+    for (unsigned i = 0; i < 200; i++) /* And it stays so. */
+        ev_run(loop, EVRUN_NOWAIT);
+    CHECK(one_listens(NULL));
+    for (unsigned i = 1; i < 4; i++)
+        redlock_cancel(parties[i].lease);
+    CHECK(until(nobody_listens, NULL));
+}
+
+static long long calls(struct server *server, const char *command)
+{
+    const char *info = server_text(server, "INFO commandstats");
+    char field[64];
+    const char *at;
+
+    (void)snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
+    at = strstr(info, field);
+    return at != NULL ? atoll(at + strlen(field)) : 0;
+}
+
+/* What clients have sent: what is set within scripts is told of, but for the few times
+ * that it was set already. */
+static long long commands_sent(struct server *server)
+{
+    return calls(server, "set") + calls(server, "eval") + calls(server, "evalsha") +
+           calls(server, "hget") + calls(server, "subscribe") + calls(server, "unsubscribe") -
+           (calls(server, "publish") - calls(server, "pubsub|numsub"));
+}
+
+static bool somebody_is_told(void *arg)
+{
+    unsigned *which = arg;
+
+    for (*which = 0; *which < PARTIES_MAX; ++*which)
+        if (parties[*which].status != PILOT_NEVER)
+            return true;
+    return false;
+}
+
+static bool has_released(void *arg)
+{
+    struct party *party = arg;
+
+    return redlock_remaining_ms(party->lease) == 0;
+}
+
+TEST(sixteen_who_wait_ask_for_little)
+{
+    const unsigned locks = 300;
+    long long before = 0, after = 0;
+
+    set_up(16, 60000);
+    for (unsigned i = 1; i <= 16; i++)
+        begin(&parties[i], 60000, 50);
+    parties[0].status = PILOT_NEVER;
+    CHECK(until(all_marked, NULL));
+    for (unsigned m = 0; m < five.len; m++)
+        before += commands_sent(&five.server[m]);
+    for (unsigned n = 0, holder = 0; n < locks; n++) {
+        double now_s = cluster_now_s();
+
+        while (cluster_now_s() < now_s + 0.002)
+            ev_run(loop, EVRUN_NOWAIT);
+        release(&parties[holder]);
+        begin(&parties[holder], 60000, 50);
+        CHECK(until(somebody_is_told, &holder));
+        CHECK_INT(parties[holder].status, REDLOCK_OK);
+        parties[holder].status = PILOT_NEVER;
+    }
+    for (unsigned m = 0; m < five.len; m++)
+        after += commands_sent(&five.server[m]);
+    printf("%.1f commands a lock and master\n", (double)(after - before) / 5 / locks);
+    CHECK(after - before <= 12LL * 5 * locks);
+}
+
+/* ---- What is not allowed ---- */
+
+static const char *limited_masters(void)
+{
+    static char masters[512];
+    size_t len = 0;
+
+    masters[0] = '\0';
+    for (unsigned m = 0; m < five.len; m++)
+        len +=
+            (size_t)snprintf(masters + len, sizeof masters - len, "%sredis://few:pw@127.0.0.1:%u",
+                             m > 0 ? "," : "", five.server[m].port);
+    return masters;
+}
+
+static void check_polling(const char *rights)
+{
+    close_all();
+    cluster_ready(&five, 5);
+    for (unsigned m = 0; m < five.len; m++)
+        (void)server_int(&five.server[m], rights);
+    for (unsigned i = 0; i < 2; i++)
+        open_party(&parties[i], limited_masters());
+    for (unsigned round = 0; round < 3; round++) {
+        begin(&parties[0], 60000, 20);
+        CHECK(until(is_told, &parties[0]));
+        CHECK_INT(parties[0].status, REDLOCK_OK);
+        begin(&parties[1], 60000, 20);
+        for (unsigned i = 0; i < 20; i++) /* Until it waits. */
+            ev_run(loop, EVRUN_NOWAIT);
+        CHECK_INT(parties[1].status, PILOT_NEVER);
+        release(&parties[0]);
+        CHECK(until(is_told, &parties[1]));
+        CHECK_INT(parties[1].status, REDLOCK_OK);
+        release(&parties[1]);
+        CHECK(until(has_released, &parties[1]));
+    }
+}
+
+TEST(without_channels_it_polls)
+{
+    check_polling("ACL SETUSER few on >pw resetkeys ~* +@all resetchannels");
+}
+
+TEST(without_publish_and_subscribe_it_polls)
+{
+    check_polling("ACL SETUSER few on >pw resetkeys ~* &* +@all -publish -subscribe");
+}
+
+TEST(without_the_right_to_marks_it_polls)
+{
+    check_polling("ACL SETUSER few on >pw resetkeys ~jobs/* ~redlock:master &* +@all");
+}
+
+TEST(all_is_closed)
+{
+    close_all();
+    CHECK(nobody_listens(NULL));
+    ev_loop_destroy(loop);
+    loop = NULL;
+}
+
+CHECK_MAIN({"a_release_wakes", a_release_wakes},
+           {"a_release_that_was_missed_is_seen", a_release_that_was_missed_is_seen},
+           {"who_was_cut_off_listens_again", who_was_cut_off_listens_again},
+           {"the_end_of_a_killed_holder_wakes", the_end_of_a_killed_holder_wakes},
+           {"a_release_that_nobody_tells_costs_the_time_between_two_looks",
+            a_release_that_nobody_tells_costs_the_time_between_two_looks},
+           {"those_of_one_client_have_their_turns_in_order",
+            those_of_one_client_have_their_turns_in_order},
+           {"who_gives_up_takes_no_turn_along", who_gives_up_takes_no_turn_along},
+           {"who_does_not_wait_does_not_listen", who_does_not_wait_does_not_listen},
+           {"one_more_connection_as_long_as_somebody_waits",
+            one_more_connection_as_long_as_somebody_waits},
+           {"sixteen_who_wait_ask_for_little", sixteen_who_wait_ask_for_little},
+           {"without_channels_it_polls", without_channels_it_polls},
+           {"without_publish_and_subscribe_it_polls", without_publish_and_subscribe_it_polls},
+           {"without_the_right_to_marks_it_polls", without_the_right_to_marks_it_polls},
+           {"all_is_closed", all_is_closed})

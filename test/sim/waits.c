@@ -1,0 +1,225 @@
+/*
+ * waits.c - what is told to those who wait, and whether they wake.
+ *
+ *  waits   who waits in good health for a lock that is free does not sleep for
+ *          longer than the time between two looks, whatever messages were lost;
+ *  wakes   and if none was, and masters knew that somebody waits, hardly at all.
+ *
+ * That it is free is seen at the end of turns: a majority of masters have no key.
+ */
+#include "sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/client.h"
+#include "redlock/wait.h"
+
+/* Time for a look, for a round, and for all that is drawn in between. */
+static sim_time slack(void)
+{
+    return 8 * world.plan.quick + 2 * world.plan.reply_timeout_ms * DRIFT_MS + 100 * DRIFT_MS;
+}
+
+/* From a release until somebody tries: all turns that there may be to look, and the way. */
+static sim_time nap(void)
+{
+    return 350 * DRIFT_MS + 8 * world.plan.quick;
+}
+
+static struct {
+    sim_time since;  /* A majority has had no key; SIM_NEVER: it has. */
+    bool was_marked; /* Before that a majority had one key, and marks. */
+} frees[SIM_RESOURCES_MAX];
+
+void waits_begin(void)
+{
+    for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++) {
+        frees[r].since = SIM_NEVER;
+        frees[r].was_marked = false;
+    }
+}
+
+void waits_on_trouble(struct ev_loop *process)
+{
+    if (process_now(process) > process->deaf_until)
+        process->deaf_until = process_now(process);
+}
+
+/* ---- What is told ---- */
+
+static bool is_told(const struct conn *conn, unsigned resource)
+{
+    return !conn->reset && conn->link != NULL && (conn->hears & 1u << resource) != 0;
+}
+
+unsigned waits_count(const struct server *server, unsigned resource)
+{
+    unsigned count = 0;
+
+    for (const struct conn *conn = server->conns; conn != NULL; conn = conn->next)
+        count += is_told(conn, resource);
+    return count;
+}
+
+static void tell(struct conn *conn, unsigned resource, const char *text)
+{
+    const size_t room = sizeof WIRE_MARK + 2 + strlen(text) + 1;
+    struct message *message = net_message(MESSAGE_ANSWERS, sizeof(struct answer));
+    char *all = memory_take(room);
+
+    (void)snprintf(all, room, WIRE_MARK "r%u %s", resource, text);
+    message->commands = 1;
+    message->answers[0] = (struct answer){REPLY_ARRAY, 0, all};
+    net_to_client(conn, message);
+}
+
+static bool goes_wrong(struct conn *conn, enum fault fault)
+{
+    if (world.phase != PHASE_CHAOS || !world.plan.enabled[fault] || !dice_chance(200))
+        return false;
+    world_fault(fault);
+    waits_on_trouble(conn->process);
+    return true;
+}
+
+void waits_publish(struct server *server, unsigned resource, const char *text)
+{
+    for (struct conn *conn = server->conns; conn != NULL; conn = conn->next) {
+        if (!is_told(conn, resource) || goes_wrong(conn, FAULT_WAKE_LOST))
+            continue;
+        tell(conn, resource, text);
+        if (goes_wrong(conn, FAULT_WAKE_TWICE))
+            tell(conn, resource, text);
+    }
+}
+
+void waits_on_heard(struct ev_loop *process)
+{
+    for (unsigned r = 0; r < world.plan.resources; r++)
+        if (process->sleeps[r].heard < 2 * world.plan.servers)
+            process->sleeps[r].heard++;
+}
+
+bool waits_may_hurry(struct ev_loop *process, unsigned resource)
+{
+    struct sleep *sleep = &process->sleeps[resource];
+
+    if (sleep->heard == 0)
+        return false;
+    sleep->heard--;
+    return true;
+}
+
+/* ---- Whether they wake ---- */
+
+/* That a master will tell of its release: so many have this key. */
+static unsigned count_marked(unsigned resource, int token)
+{
+    unsigned marked = 0;
+
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        struct server *server = &world.servers[m];
+        uint64_t now_ms = clock_at(&server->clock, world.now) / DRIFT_MS;
+        const struct key *key = store_key(server, resource);
+
+        marked += key != NULL && key->token == token && server->marks_end_ms[resource] > now_ms;
+    }
+    return marked;
+}
+
+static void look_at(unsigned resource)
+{
+    unsigned without = 0, marked = 0;
+
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        const struct key *key = store_key(&world.servers[m], resource);
+        unsigned so_many = key != NULL ? count_marked(resource, key->token) : 0;
+
+        without += key == NULL;
+        marked = so_many > marked ? so_many : marked;
+    }
+    if (without < world.plan.servers / 2 + 1) {
+        frees[resource].since = SIM_NEVER;
+        frees[resource].was_marked = marked >= world.plan.servers / 2 + 1;
+    } else if (frees[resource].since == SIM_NEVER) {
+        frees[resource].since = world.now;
+    }
+}
+
+static bool hears_all(const struct ev_loop *process, unsigned resource)
+{
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        const struct master *link = process->rl->listen.links[m];
+        const struct conn *conn = link != NULL && link_is_up(link) ? link_conn(link) : NULL;
+
+        if (conn == NULL || conn->mute || !(conn->hears & 1u << resource))
+            return false;
+    }
+    return true;
+}
+
+/* Those in line sleep: since when, and for how long they may. */
+static void note_sleep(struct ev_loop *process, unsigned resource)
+{
+    struct sleep *sleep = &process->sleeps[resource];
+    const struct sleep before = *sleep;
+    bool is_waiting = false, is_awake = false;
+
+    *sleep = (struct sleep){.since = before.since, .heard = before.heard};
+    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        const struct lease_rec *rec = process->recs[place];
+        const struct quorum *q = rec != NULL ? &rec->lease->q : NULL;
+
+        if (rec == NULL || rec->resource != resource || rec->state != REC_LOCKING)
+            continue;
+        is_awake = is_awake || q->state != QUORUM_PAUSING;
+        sleep->rounds += rec->round + rec->number;
+        if (WAIT_PATIENCE * q->config.pause_max > sleep->longest)
+            sleep->longest = WAIT_PATIENCE * q->config.pause_max;
+        is_waiting = true;
+    }
+    if (!is_waiting)
+        sleep->since = SIM_NEVER;
+    else if (is_awake || sleep->rounds != before.rounds || sleep->since == SIM_NEVER)
+        sleep->since = world.now;
+}
+
+static void check_sleep(const struct ev_loop *process, unsigned resource)
+{
+    const struct sleep *sleep = &process->sleeps[resource];
+    sim_time free_since = frees[resource].since, since;
+
+    if (sleep->since == SIM_NEVER || free_since == SIM_NEVER)
+        return;
+    since = sleep->since > free_since ? sleep->since : free_since;
+    if (!process_is_healthy(process, since))
+        return;
+    tally.checks++;
+    if (world.now - since > 2 * sleep->longest + slack())
+        world_fail("waits",
+                   "resource %u has been free for %.3f ms, and client %u, who waits for it "
+                   "and looks every %.3f ms, sleeps",
+                   resource, (double)(world.now - since) / 1e6, process->number,
+                   (double)sleep->longest / 1e6);
+    if (!frees[resource].was_marked || sleep->since + nap() > free_since ||
+        process->deaf_until > free_since - nap() ||
+        !process_is_healthy(process, free_since - nap()) || !hears_all(process, resource))
+        return;
+    world_outcome(OUTCOME_AWAKE);
+    if (world.now - since > nap())
+        world_fail("wakes",
+                   "resource %u has been free for %.3f ms, which masters have told, and client "
+                   "%u, who waits for it, sleeps",
+                   resource, (double)(world.now - since) / 1e6, process->number);
+}
+
+void waits_on_turn(struct ev_loop *process)
+{
+    for (unsigned r = 0; r < world.plan.resources; r++) {
+        look_at(r);
+        note_sleep(process, r);
+        if (process->rl != NULL)
+            check_sleep(process, r);
+    }
+}

@@ -1,0 +1,382 @@
+/*
+ * test-wait.c - who waits: when it looks, and when it tries.
+ */
+#include "redlock/wait.h"
+
+#include "check.h"
+
+#define START (1000 * DRIFT_S)
+#define PAUSE_MIN (50 * DRIFT_MS)
+#define PAUSE_MAX (200 * DRIFT_MS)
+
+static struct wait w;
+static struct wait_actions act;
+static struct wait_now now;
+
+static void begin(unsigned masters)
+{
+    wait_init(&w, masters);
+    now = (struct wait_now){.now = START,
+                            .up = (quorum_mask)((1u << masters) - 1),
+                            .pause_min = PAUSE_MIN,
+                            .pause_max = PAUSE_MAX};
+}
+
+static void next(void)
+{
+    wait_next(&w, &now, &act);
+}
+
+/* All are heard, and were looked at: the key lasts for so long. */
+static void begin_held(unsigned masters, int64_t pttl_ms)
+{
+    begin(masters);
+    for (unsigned m = 0; m < masters; m++)
+        wait_on_hears(&w, m, true);
+    next();
+    CHECK_UINT(act.look, now.up);
+    for (unsigned m = 0; m < masters; m++)
+        wait_on_look(&w, m, pttl_ms, now.now);
+    next();
+}
+
+static void hear_free(unsigned low, unsigned high, unsigned rivals)
+{
+    for (unsigned m = low; m < high; m++)
+        wait_on_free(&w, m, rivals, now.now);
+    next();
+}
+
+TEST(who_begins_to_listen_looks)
+{
+    begin(3);
+    next();
+    CHECK_UINT(act.look, 0);
+    CHECK(!act.relies);
+    wait_on_hears(&w, 1, true);
+    next();
+    CHECK_UINT(act.look, 2);
+    next();
+    CHECK_UINT(act.look, 0); /* It owes an answer. */
+    wait_on_link(&w, 1);
+    wait_on_hears(&w, 1, true);
+    next();
+    CHECK_UINT(act.look, 2);
+}
+
+TEST(a_master_that_cannot_be_asked_is_looked_at_later)
+{
+    begin(3);
+    now.up = 5;
+    wait_on_hears(&w, 1, true);
+    next();
+    CHECK_UINT(act.look, 0);
+    now.up = 7;
+    next();
+    CHECK_UINT(act.look, 2);
+}
+
+TEST(it_relies_on_a_majority_that_is_heard_and_known)
+{
+    begin(5);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_hears(&w, m, true);
+    next();
+    for (unsigned m = 0; m < 2; m++)
+        wait_on_look(&w, m, 5000, now.now);
+    next();
+    CHECK(!act.relies);
+    wait_on_look(&w, 2, 5000, now.now);
+    next();
+    CHECK(act.relies);
+    wait_on_hears(&w, 2, false);
+    next();
+    CHECK(!act.relies);
+}
+
+TEST(a_majority_that_is_free_is_tried_at_once)
+{
+    begin_held(5, 5000);
+    hear_free(0, 2, 1);
+    CHECK(act.try_at > now.now);
+    hear_free(2, 3, 1);
+    CHECK_UINT(act.try_at, now.now);
+}
+
+TEST(of_many_few_try_at_once)
+{
+    unsigned tried = 0;
+
+    for (unsigned i = 0; i < 1600; i++) {
+        begin_held(5, 5000);
+        now.random = i * UINT32_C(2684354);
+        hear_free(0, 5, 16);
+        tried += act.try_at == now.now;
+        if (act.try_at != now.now) {
+            CHECK_UINT(act.try_at, DRIFT_NEVER);
+            CHECK(act.wake_at <= now.now + 16 * 50 * DRIFT_MS / WAIT_TRIERS);
+        }
+    }
+    CHECK(tried >= 1600 / 16 * WAIT_TRIERS - 2 && tried <= 1600 / 16 * WAIT_TRIERS + 2);
+}
+
+/* Two cannot split an odd number of masters. */
+TEST(of_two_both_try_whatever_the_lots)
+{
+    begin_held(5, 5000);
+    now.random = UINT32_MAX;
+    hear_free(0, 3, 2);
+    CHECK_UINT(act.try_at, now.now);
+}
+
+TEST(who_does_not_try_looks_and_tries_if_nobody_did)
+{
+    begin_held(5, 5000);
+    now.random = UINT32_MAX;
+    hear_free(0, 5, 16);
+    CHECK_UINT(act.try_at, DRIFT_NEVER);
+    now.now = act.wake_at;
+    next();
+    CHECK_UINT(act.look, 31);
+    wait_on_look(&w, 0, -2, now.now);
+    wait_on_look(&w, 1, -2, now.now);
+    next();
+    CHECK_UINT(act.try_at, DRIFT_NEVER);
+    wait_on_look(&w, 2, -2, now.now);
+    next();
+    CHECK_UINT(act.try_at, now.now);
+}
+
+TEST(who_does_not_try_sleeps_on_if_somebody_did)
+{
+    begin_held(5, 5000);
+    now.random = UINT32_MAX;
+    hear_free(0, 5, 16);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_held(&w, m, 9000, now.now);
+    next();
+    CHECK(act.try_at >= now.now + 9000 * DRIFT_MS);
+}
+
+TEST(a_lock_that_runs_out_is_tried_for_soon_after)
+{
+    const drift_time end = START + 5001 * DRIFT_MS; /* Rounded up. */
+
+    begin_held(3, 5000);
+    CHECK_UINT(act.try_at, end + WAIT_EXPIRY_MIN);
+    now.random = UINT32_MAX;
+    begin_held(3, 5000);
+    for (unsigned i = 0; i < 100; i++) {
+        begin(3);
+        now.random = i * UINT32_C(42949672);
+        for (unsigned m = 0; m < 3; m++)
+            wait_on_hears(&w, m, true);
+        next();
+        for (unsigned m = 0; m < 3; m++)
+            wait_on_look(&w, m, 5000, now.now);
+        next();
+        CHECK(act.try_at >= end + WAIT_EXPIRY_MIN && act.try_at <= end + WAIT_EXPIRY_MAX);
+    }
+}
+
+/* The second of three: then a majority is without the key. */
+TEST(it_runs_out_when_a_majority_has_dropped_it)
+{
+    begin_held(3, 5000);
+    wait_on_look(&w, 0, 1000, now.now);
+    wait_on_look(&w, 1, 2000, now.now);
+    next();
+    CHECK_UINT(act.try_at, START + 2001 * DRIFT_MS + WAIT_EXPIRY_MIN);
+}
+
+/* By lot it was to be later, and so an older plan is void. */
+TEST(an_older_plan_does_not_outlive_a_release)
+{
+    begin_held(5, 5000);
+    CHECK(act.try_at != DRIFT_NEVER);
+    now.random = UINT32_MAX;
+    hear_free(0, 3, 16);
+    CHECK_UINT(act.try_at, DRIFT_NEVER);
+}
+
+TEST(a_key_without_an_end_is_not_waited_out)
+{
+    begin_held(3, -1);
+    CHECK(act.relies);
+    CHECK_UINT(act.try_at, DRIFT_NEVER);
+    CHECK(act.wake_at <= now.now + WAIT_PATIENCE * PAUSE_MAX);
+}
+
+TEST(in_time_it_looks_whatever_was_heard)
+{
+    begin_held(3, 60000);
+    CHECK(act.wake_at >= now.now + WAIT_PATIENCE * PAUSE_MIN);
+    CHECK(act.wake_at <= now.now + WAIT_PATIENCE * PAUSE_MAX);
+    now.now = act.wake_at - 1;
+    next();
+    CHECK_UINT(act.look, 0);
+    now.now++;
+    next();
+    CHECK_UINT(act.look, 7);
+}
+
+TEST(looks_that_come_to_nothing_are_not_relied_on)
+{
+    begin_held(3, 60000);
+    for (unsigned i = 0; i < 2; i++) {
+        now.now = act.wake_at;
+        next();
+        CHECK(act.relies);
+        for (unsigned m = 0; m < 3; m++)
+            wait_on_look(&w, m, WAIT_NO_ANSWER, now.now);
+        next();
+        now.now = act.wake_at;
+        next();
+        CHECK(!act.relies);
+        for (unsigned m = 0; m < 3; m++)
+            wait_on_look(&w, m, 60000, now.now);
+        next();
+        CHECK(act.relies);
+    }
+}
+
+TEST(what_made_a_round_begin_is_used_up)
+{
+    begin_held(5, 5000);
+    hear_free(0, 5, 1);
+    CHECK_UINT(act.try_at, now.now);
+    wait_on_try(&w, now.now);
+    wait_on_lost(&w, DRIFT_MS, &now);
+    next();
+    CHECK(act.try_at > now.now);
+    hear_free(0, 3, 1); /* But not what is heard since. */
+    CHECK_UINT(act.try_at, now.now);
+}
+
+TEST(who_lost_looks_soon_and_less_soon_each_time)
+{
+    drift_span before = 0;
+
+    begin_held(5, 5000);
+    for (unsigned i = 0; i < 12; i++) {
+        drift_span span;
+
+        hear_free(0, 5, 1);
+        wait_on_try(&w, now.now);
+        wait_on_lost(&w, DRIFT_MS, &now);
+        next();
+        span = act.wake_at - now.now;
+        CHECK(span >= before && span <= WAIT_PATIENCE * PAUSE_MAX);
+        CHECK(i >= 2 || span <= 20 * DRIFT_MS);
+        CHECK(i != 11 || span >= WAIT_PATIENCE * PAUSE_MIN);
+        before = span;
+    }
+}
+
+/* Answers come on another connection than what is told. */
+TEST(an_old_look_does_not_overrule_a_release)
+{
+    begin_held(3, 60000);
+    now.now = act.wake_at;
+    next();
+    CHECK_UINT(act.look, 7);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_free(&w, m, 1, now.now);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_look(&w, m, 60000, now.now);
+    next();
+    CHECK_UINT(act.try_at, now.now);
+}
+
+TEST(who_won_tells_the_others)
+{
+    begin_held(3, 5000);
+    hear_free(0, 3, 4);
+    wait_on_try(&w, now.now);
+    wait_on_won(&w, 6); /* A majority of those that have it. */
+    next();
+    CHECK_UINT(act.look, 6);
+    wait_on_won(&w, 7); /* Two owe an answer: all that can be asked. */
+    next();
+    CHECK_UINT(act.look, 1);
+}
+
+TEST(who_won_and_was_alone_tells_nobody)
+{
+    begin_held(3, 5000);
+    hear_free(0, 3, 1);
+    wait_on_try(&w, now.now);
+    wait_on_won(&w, 7);
+    next();
+    CHECK_UINT(act.look, 0);
+}
+
+TEST(the_next_in_line_looks_at_what_is_not_known)
+{
+    begin_held(3, 5000);
+    hear_free(0, 2, 1);
+    wait_on_try(&w, now.now);
+    wait_on_turn(&w);
+    next();
+    CHECK_UINT(act.look, 3);
+}
+
+TEST(who_is_not_heard_tells_nothing)
+{
+    begin_held(3, 60000);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_hears(&w, m, false);
+    hear_free(0, 3, 1);
+    CHECK(!act.relies);
+    CHECK_UINT(act.try_at, DRIFT_NEVER);
+}
+
+TEST(nonsense_is_no_answer)
+{
+    begin_held(3, 60000);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_look(&w, m, INT64_MAX, now.now);
+    next();
+    CHECK_UINT(act.try_at, DRIFT_NEVER);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_look(&w, m, -4, now.now);
+    next();
+    CHECK_UINT(act.try_at, DRIFT_NEVER);
+}
+
+TEST(pauses_of_nothing_do_not_spin)
+{
+    begin_held(3, 60000);
+    now.pause_min = now.pause_max = 0;
+    now.now = act.wake_at;
+    next();
+    CHECK(act.wake_at >= now.now + DRIFT_MS);
+}
+
+CHECK_MAIN(
+    {"who_begins_to_listen_looks", who_begins_to_listen_looks},
+    {"a_master_that_cannot_be_asked_is_looked_at_later",
+     a_master_that_cannot_be_asked_is_looked_at_later},
+    {"it_relies_on_a_majority_that_is_heard_and_known",
+     it_relies_on_a_majority_that_is_heard_and_known},
+    {"a_majority_that_is_free_is_tried_at_once", a_majority_that_is_free_is_tried_at_once},
+    {"of_many_few_try_at_once", of_many_few_try_at_once},
+    {"of_two_both_try_whatever_the_lots", of_two_both_try_whatever_the_lots},
+    {"who_does_not_try_looks_and_tries_if_nobody_did",
+     who_does_not_try_looks_and_tries_if_nobody_did},
+    {"who_does_not_try_sleeps_on_if_somebody_did", who_does_not_try_sleeps_on_if_somebody_did},
+    {"a_lock_that_runs_out_is_tried_for_soon_after", a_lock_that_runs_out_is_tried_for_soon_after},
+    {"it_runs_out_when_a_majority_has_dropped_it", it_runs_out_when_a_majority_has_dropped_it},
+    {"an_older_plan_does_not_outlive_a_release", an_older_plan_does_not_outlive_a_release},
+    {"a_key_without_an_end_is_not_waited_out", a_key_without_an_end_is_not_waited_out},
+    {"in_time_it_looks_whatever_was_heard", in_time_it_looks_whatever_was_heard},
+    {"looks_that_come_to_nothing_are_not_relied_on", looks_that_come_to_nothing_are_not_relied_on},
+    {"what_made_a_round_begin_is_used_up", what_made_a_round_begin_is_used_up},
+    {"who_lost_looks_soon_and_less_soon_each_time", who_lost_looks_soon_and_less_soon_each_time},
+    {"an_old_look_does_not_overrule_a_release", an_old_look_does_not_overrule_a_release},
+    {"who_won_tells_the_others", who_won_tells_the_others},
+    {"who_won_and_was_alone_tells_nobody", who_won_and_was_alone_tells_nobody},
+    {"the_next_in_line_looks_at_what_is_not_known", the_next_in_line_looks_at_what_is_not_known},
+    {"who_is_not_heard_tells_nothing", who_is_not_heard_tells_nothing},
+    {"nonsense_is_no_answer", nonsense_is_no_answer},
+    {"pauses_of_nothing_do_not_spin", pauses_of_nothing_do_not_spin})

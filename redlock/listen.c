@@ -267,8 +267,8 @@ void listen_forget(struct redlock_lease *lease)
 void listen_on_step(struct redlock_lease *lease, enum quorum_state before)
 {
     enum quorum_state state = lease->q.state;
-    bool is_waiting =
-        state == QUORUM_PAUSING || state == QUORUM_ACQUIRING || state == QUORUM_CONNECTING;
+    bool is_waiting = state == QUORUM_PAUSING || state == QUORUM_ACQUIRING ||
+                      state == QUORUM_RAISING || state == QUORUM_CONNECTING;
     struct channel *channel;
 
     if (!lease->waits) {

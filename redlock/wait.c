@@ -152,9 +152,12 @@ void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time n
     assert(master < w->masters);
     w->looking &= (quorum_mask)~bit(master);
     w->doubted &= (quorum_mask)~bit(master);
-    if (pttl_ms == -2) {
-        learn(w, master, now);
-        w->seen |= bit(master) & w->known;
+    if (pttl_ms == -2) { /* Even if it is not heard: at worst it is tried in vain. */
+        w->known |= bit(master);
+        w->seen |= bit(master);
+        w->free_at[master] = now;
+    } else if (!(w->hears & bit(master))) {
+        forget(w, bit(master));
     } else if (pttl_ms < -1 || pttl_ms > WAIT_LEFT_MAX_MS) {
         forget(w, bit(master));
     } else if (!doubted) {
@@ -278,7 +281,7 @@ static void plan_look(struct wait *w, const struct wait_now *now, quorum_mask us
     if (w->asked && !knows)
         w->sure = false;
     w->asked = true;
-    w->to_look |= w->hears;
+    w->to_look |= now->up; /* What is not heard may be what makes it a majority. */
     w->look_at = drift_add(now->now, fallback(now));
 }
 
@@ -295,7 +298,7 @@ static quorum_mask choose_tellers(const struct wait *w, quorum_mask up)
 
 void wait_next(struct wait *w, const struct wait_now *now, struct wait_actions *ret_actions)
 {
-    quorum_mask usable = w->known & w->hears & now->up;
+    quorum_mask usable = w->known & now->up;
     struct wait_actions actions = {.look = 0};
 
     plan_try(w, now, usable);

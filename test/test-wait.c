@@ -331,6 +331,30 @@ TEST(who_is_not_heard_tells_nothing)
     CHECK_UINT(act.try_at, DRIFT_NEVER);
 }
 
+/* A key of somebody's on one of those that are heard must not hide that most have none. */
+TEST(a_majority_may_be_free_where_it_is_not_heard)
+{
+    begin(5);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_hears(&w, m, true);
+    next();
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_look(&w, m, 60000, now.now);
+    next();
+    now.now = act.wake_at;
+    next();
+    CHECK_UINT(act.look, 31);
+    wait_on_look(&w, 0, 60000, now.now);
+    for (unsigned m = 1; m < 4; m++)
+        wait_on_look(&w, m, -2, now.now);
+    next();
+    CHECK_UINT(act.try_at, now.now);
+    wait_on_try(&w, now.now);
+    wait_on_look(&w, 4, 60000, now.now); /* But what it will be is not known. */
+    next();
+    CHECK_UINT(act.try_at, DRIFT_NEVER);
+}
+
 TEST(nonsense_is_no_answer)
 {
     begin_held(3, 60000);
@@ -378,5 +402,6 @@ CHECK_MAIN(
     {"who_won_and_was_alone_tells_nobody", who_won_and_was_alone_tells_nobody},
     {"the_next_in_line_looks_at_what_is_not_known", the_next_in_line_looks_at_what_is_not_known},
     {"who_is_not_heard_tells_nothing", who_is_not_heard_tells_nothing},
+    {"a_majority_may_be_free_where_it_is_not_heard", a_majority_may_be_free_where_it_is_not_heard},
     {"nonsense_is_no_answer", nonsense_is_no_answer},
     {"pauses_of_nothing_do_not_spin", pauses_of_nothing_do_not_spin})

@@ -29,7 +29,7 @@ static int grow_slots(struct redlock *rl)
     struct redlock_lease **slots;
     uint32_t *slots_free;
 
-    if (rl->slots_room > UINT32_MAX / 4 || alarm_reserve(&rl->alarms, room + 2) != 0)
+    if (rl->slots_room > UINT32_MAX / 4 || alarm_reserve(&rl->alarms, room + 3) != 0)
         return -1;
     slots = realloc(rl->slots, room * sizeof(struct redlock_lease *));
     if (slots == NULL)
@@ -347,6 +347,8 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
                       reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
     else if (!vote.noscript || in_full)
         master_note(lease->rl->masters[master], reply->type == REPLY_ERROR ? reply->text : "");
+    if (vote.vote == QUORUM_VOTE_YES && !clocks_count(lease->rl, master, command, lease->q.sent))
+        event.vote = command == QUORUM_CMD_SET ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE;
     if (vote.noscript && !in_full && send_in_full(lease, master, ask, command))
         return;
     if (command == QUORUM_CMD_SET && vote.vote == QUORUM_VOTE_YES && ask != lease->q.round)

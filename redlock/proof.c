@@ -1,5 +1,6 @@
 /*
- * proof.c - one read behind the SETs and extensions of a write, and what it proves.
+ * proof.c - one read or two behind the SETs and extensions of a write, and what they
+ * prove.
  */
 #include "redlock/proof.h"
 
@@ -20,9 +21,20 @@ void proof_done(struct redlock *rl)
         free(rl->proof.held[m].asks);
 }
 
+/* Of the master's clock. */
+static bool needs_time(const struct redlock *rl)
+{
+    return rl->options.clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
+}
+
+static bool needs_proof(const struct redlock *rl)
+{
+    return rl->options.restart_guard || needs_time(rl);
+}
+
 void proof_want(struct redlock *rl, quorum_mask masters)
 {
-    if (rl->options.restart_guard)
+    if (needs_proof(rl))
         rl->proof.wanted |= masters;
 }
 
@@ -33,8 +45,14 @@ void proof_ask(struct redlock *rl, unsigned master)
     if (!(rl->proof.wanted & bit(master)))
         return;
     rl->proof.wanted &= (quorum_mask)~bit(master);
-    master_send(rl->masters[master], &ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
-    rl->stats.commands++;
+    if (rl->options.restart_guard) {
+        master_send(rl->masters[master], &ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
+        rl->stats.commands++;
+    }
+    if (needs_time(rl)) { /* Last: see proof_on_answer(). */
+        clocks_ask(rl, master);
+        rl->stats.commands++;
+    }
 }
 
 /* What is held back is void with the connection that it came by: the leases
@@ -62,7 +80,7 @@ bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *as
 {
     struct held *held = &rl->proof.held[master];
 
-    if (!rl->options.restart_guard || ask->command == QUORUM_CMD_RELEASE)
+    if (!needs_proof(rl) || ask->command == QUORUM_CMD_RELEASE)
         return false;
     if (vote_count((enum quorum_command)ask->command, reply).vote != QUORUM_VOTE_YES)
         return false;
@@ -93,16 +111,27 @@ static const struct reply *yes_to(const struct master_ask *ask)
 
 /* A lease that hears of its vote may have its callback ask for the next lock,
  * but nothing is answered, and so nothing added here, before this returns. */
-void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply)
+static void let_go(struct redlock *rl, unsigned master)
 {
     struct held *held = &rl->proof.held[master];
 
+    for (uint32_t i = 0; i < held->len; i++)
+        client_count_vote(rl, master, &held->asks[i], yes_to(&held->asks[i]));
+    held->len = 0;
+}
+
+void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply)
+{
     if (!is_proof(rl, master, reply)) {
         master_relink(rl->masters[master],
                       reply->type == REPLY_ERROR ? reply->text : "has lost its memory");
         return;
     }
-    for (uint32_t i = 0; i < held->len; i++)
-        client_count_vote(rl, master, &held->asks[i], yes_to(&held->asks[i]));
-    held->len = 0;
+    if (!needs_time(rl)) /* Or that was asked for behind it. */
+        let_go(rl, master);
+}
+
+void proof_on_time(struct redlock *rl, unsigned master)
+{
+    let_go(rl, master);
 }

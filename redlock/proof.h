@@ -14,6 +14,10 @@
  * with the process that has handed on the token.
  *
  * Only a yes waits.  A no can do no harm, and nor can a release.
+ *
+ * With the clock guard for every vote a second read goes behind that one, TIME, and
+ * a yes waits for it as well.  An extension, too: what is extended by a clock that is
+ * back for a while ends when it is put right (clocks.h).
  */
 #ifndef REDLOCK_PROOF_H
 #define REDLOCK_PROOF_H
@@ -49,7 +53,8 @@ void proof_forget(struct redlock *rl, unsigned master);
 bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *ask,
                 const struct reply *reply);
 
-/* The answer to a read. */
+/* The answer to a read of the epoch; a TIME was answered, and learned from. */
 void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply);
+void proof_on_time(struct redlock *rl, unsigned master);
 
 #endif /* REDLOCK_PROOF_H */

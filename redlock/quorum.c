@@ -579,6 +579,7 @@ static void on_reply(struct step *s)
     struct quorum *q = s->q;
     quorum_mask from = bit(s->ev->master);
     bool yes = s->ev->vote == QUORUM_VOTE_YES;
+    bool is_void = s->ev->vote == QUORUM_VOTE_VOID;
 
     assert(s->ev->master < q->config.masters);
     if (s->ev->ask != q->ask_of[s->ev->master] || !(q->owing & from))
@@ -586,7 +587,7 @@ static void on_reply(struct step *s)
     q->owing &= (quorum_mask)~from;
     switch (s->ev->command) {
     case QUORUM_CMD_SET: /* A master that answers with an error has not set. */
-        if (!yes)
+        if (!yes && !is_void)
             q->may_hold &= (quorum_mask)~from;
         break;
     case QUORUM_CMD_EXTEND:
@@ -604,7 +605,7 @@ static void on_reply(struct step *s)
         from = 0;
     if (q->asked & from) {
         q->yes |= yes ? from : 0;
-        q->none |= s->ev->vote == QUORUM_VOTE_NONE ? from : 0;
+        q->none |= s->ev->vote == QUORUM_VOTE_NONE || is_void ? from : 0;
     }
     judge(s);
 }

@@ -125,7 +125,7 @@ static int make_parts(struct redlock *rl)
     rl->loop = loop_new(rl, ev);
     if (rl->loop == NULL)
         return error_set(REDLOCK_E_NOMEM, "open: %s", redlock_strerror(REDLOCK_E_NOMEM));
-    if (standing_init(rl) != 0 || listen_init(rl, ev) != 0)
+    if (standing_init(rl) != 0 || listen_init(rl, ev) != 0 || clocks_init(rl) != 0)
         return error_set(REDLOCK_E_NOMEM, "open: %s", redlock_strerror(REDLOCK_E_NOMEM));
     if (loop_now(rl->loop) == DRIFT_NEVER)
         return error_set(REDLOCK_E_SYSTEM, "open: this system has no CLOCK_BOOTTIME");
@@ -359,6 +359,8 @@ void client_on_reply(struct redlock *rl, unsigned master, const struct master_as
         standing_on_look(rl, master, reply);
     } else if (ask->command == MASTER_PROOF) {
         proof_on_answer(rl, master, reply);
+    } else if (ask->command == MASTER_TIME) {
+        clocks_on_time(rl, master, ask, reply);
     } else if (!proof_hold(rl, master, ask, reply)) {
         client_count_vote(rl, master, ask, reply);
     }
@@ -384,6 +386,7 @@ void client_on_link(struct redlock *rl, unsigned master, bool up)
     rl->stats.connects += up;
     if (!up)
         listen_on_break(rl, master);
+    clocks_on_link(rl, master, up);
     standing_on_link(rl, master, up);
 }
 
@@ -432,6 +435,8 @@ void client_on_timer(struct redlock *rl)
     while ((alarm = alarm_ring(&rl->alarms, now)) != NULL) {
         if (alarm == &rl->standing.alarm)
             standing_on_alarm(rl);
+        else if (alarm == &rl->clocks.alarm)
+            clocks_on_alarm(rl);
         else if (alarm == &rl->listen.alarm)
             listen_on_alarm(rl);
         else

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "redlock/alarm.h"
+#include "redlock/clocks.h"
 #include "redlock/lease.h"
 #include "redlock/listen.h"
 #include "redlock/master.h"
@@ -34,6 +35,7 @@ struct redlock {
     struct blocking *blocking; /* NULL: a client on the caller's loop. */
     struct master *masters[REDLOCK_MASTERS_MAX];
     struct standing standing;
+    struct clocks clocks;
     struct listen listen;
     struct proof proof;
     struct owners owners;

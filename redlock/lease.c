@@ -29,7 +29,7 @@ static int grow_slots(struct redlock *rl)
     struct redlock_lease **slots;
     uint32_t *slots_free;
 
-    if (rl->slots_room > UINT32_MAX / 4 || alarm_reserve(&rl->alarms, room + 2) != 0)
+    if (rl->slots_room > UINT32_MAX / 4 || alarm_reserve(&rl->alarms, room + 3) != 0)
         return -1;
     slots = realloc(rl->slots, room * sizeof(struct redlock_lease *));
     if (slots == NULL)
@@ -248,7 +248,7 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;
     }
-    if (proof_needs(send->command))
+    if (proof_needs(rl, send->command))
         proof_want(rl, send->to);
 }
 
@@ -364,7 +364,7 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
     len = encode(lease, command, master, true, rl->scratch);
     master_send(rl->masters[master], &again, rl->scratch, len);
     rl->stats.commands++;
-    if (proof_needs(command))
+    if (proof_needs(rl, command))
         proof_want(rl, (quorum_mask)(1u << master));
     return true;
 }
@@ -395,6 +395,9 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
         master_relink(lease->rl->masters[master], why_relink(reply));
     else if (!vote.noscript || in_full)
         master_note(lease->rl->masters[master], reply->type == REPLY_ERROR ? reply->text : "");
+    if (vote.vote == QUORUM_VOTE_YES && !clocks_count(lease->rl, master, command, lease->q.sent))
+        event.vote = command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE ? QUORUM_VOTE_VOID
+                                                                              : QUORUM_VOTE_NONE;
     if (vote.noscript && !in_full && send_in_full(lease, master, ask, command))
         return;
     if ((command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE) &&

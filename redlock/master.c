@@ -74,6 +74,7 @@ struct master {
     bool listens;     /* Only: see master_new_listener(). */
     uint64_t answers; /* On this connection; and when last looked. */
     uint64_t answers_seen;
+    bool works; /* It has answered more on it than how it is. */
     unsigned silent_looks;
 
     struct master_info info;
@@ -173,9 +174,9 @@ static void go_down(struct master *master)
     bool was_up = master->link == LINK_UP, greeted = master->link == LINK_GREETING;
     double seconds;
 
-    if (master->answers > 0) /* It served; what it did not since counts anew. */
+    if (master->works) /* It served; what it did not since counts anew. */
         master->attempts = 0;
-    master->answers = 0;
+    master->works = false;
     seconds = retry_in(master);
     if (master->listens) { /* The other link tells what is wrong with the master. */
         master->attempts++;
@@ -347,7 +348,7 @@ static void on_greeting(struct master *master)
 
 static bool has_room(const struct master *master)
 {
-    return master->asks_len < MASTER_ASKS_MAX - 1 && /* One for a proof. */
+    return master->asks_len < MASTER_ASKS_MAX - 2 && /* Two for a proof. */
            master->out_len - master->out_sent < MASTER_UNSENT_MAX;
 }
 
@@ -487,6 +488,7 @@ static void on_answer(struct master *master)
     master->asks_first = (master->asks_first + 1) & (master->asks_room - 1);
     master->asks_len--;
     master->answers += ask.command != MASTER_LOOK; /* Which may be all that fails. */
+    master->works |= ask.command != MASTER_LOOK && ask.command != MASTER_TIME;
     client_on_reply(master->rl, master->number, &ask, &master->reply);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drift/node.h"
 #include "redlock/error.h"
 #include "redlock/wire.h"
 
@@ -27,6 +28,7 @@ static const struct redlock_options default_options = {
     .drift_fixed_ms = 2,
     .max_ttl_ms = 60000,
     .restart_guard = true,
+    .clock_guard = REDLOCK_CLOCK_GUARD_PERIODIC,
 };
 
 static const struct redlock_lock_options default_lock_options = {
@@ -94,6 +96,9 @@ static int check_numbers(const struct redlock_options *opts)
         r = check_range("drift_fixed_ms", opts->drift_fixed_ms, 0, 60000);
     if (r == REDLOCK_OK)
         r = check_range("max_ttl_ms", opts->max_ttl_ms, 1, 86400000);
+    if (r == REDLOCK_OK)
+        r = check_range("clock_guard", (uint32_t)opts->clock_guard, REDLOCK_CLOCK_GUARD_OFF,
+                        REDLOCK_CLOCK_GUARD_PER_VOTE);
     return r;
 }
 
@@ -185,6 +190,7 @@ int options_copy(const struct redlock_options *opts, struct options *ret_options
     options.drift.ppm = full.drift_ppm;
     options.drift.fixed = full.drift_fixed_ms * DRIFT_MS;
     options.restart_guard = full.restart_guard;
+    options.clock_guard = full.clock_guard;
     options.log = full.log;
     options.log_arg = full.log_arg;
     *ret_options = options;
@@ -198,14 +204,36 @@ void options_done(struct options *options)
     *options = (struct options){.masters_len = 0};
 }
 
+/*
+ * What is left off the end of a lease.  Who asks next compares the master's clock
+ * with its own, to within the drift, and its own may differ from the holder's by the
+ * drift as well; and steps that are below the tolerance in sum it does not see.  All
+ * of that is covered where each vote is checked.  Elsewhere it would be a comfort that
+ * nothing is built on, and cost leases that are shorter than the tolerance.
+ */
+static struct drift_bound allowance_of(const struct options *options)
+{
+    struct drift_bound allowance = options->drift;
+
+    if (options->clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
+        return allowance;
+    allowance.ppm *= 2;
+    allowance.fixed += DRIFT_TOLERANCE;
+    return allowance;
+}
+
 /* How long a lease can be relied on; 0 if it is swallowed by its allowance. */
 static drift_span validity_of(const struct options *options, uint32_t ttl_ms)
 {
-    return drift_deadline(0, ttl_ms * DRIFT_MS, &options->drift);
+    const struct drift_bound allowance = allowance_of(options);
+
+    return drift_deadline(0, ttl_ms * DRIFT_MS, &allowance);
 }
 
 int options_check_ttl(const struct options *options, uint32_t ttl_ms)
 {
+    const struct drift_bound allowance = allowance_of(options);
+
     if (ttl_ms == 0)
         return error_set(REDLOCK_E_INVAL, "ttl_ms is 0");
     if (ttl_ms > options->max_ttl_ms)
@@ -214,7 +242,7 @@ int options_check_ttl(const struct options *options, uint32_t ttl_ms)
     if (validity_of(options, ttl_ms) == 0)
         return error_set(REDLOCK_E_INVAL,
                          "ttl_ms is %u, not longer than its drift allowance (%u ppm and %u ms)",
-                         ttl_ms, options->drift.ppm, drift_to_ms(options->drift.fixed));
+                         ttl_ms, allowance.ppm, drift_to_ms(allowance.fixed));
     return REDLOCK_OK;
 }
 
@@ -267,7 +295,7 @@ int options_lock(const struct options *options, const struct redlock_lock_option
         .pause_max = full.retry_delay_max_ms * DRIFT_MS,
         .lost_margin = lost_margin,
         .hold_max = full.max_hold_ms == 0 ? DRIFT_NEVER : full.max_hold_ms * DRIFT_MS,
-        .drift = options->drift,
+        .drift = allowance_of(options),
         .renew = !full.no_renew,
         .fence = full.fence,
     };

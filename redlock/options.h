@@ -28,6 +28,7 @@ struct options {
     uint32_t max_ttl_ms;
     struct drift_bound drift;
     bool restart_guard;
+    enum redlock_clock_guard clock_guard;
     void (*log)(void *log_arg, enum redlock_level level, const char *message);
     void *log_arg;
 };

@@ -1,5 +1,6 @@
 /*
- * proof.c - one read behind the SETs and extensions of a write, and what it proves.
+ * proof.c - one read or two behind the SETs and extensions of a write, and what they
+ * prove.
  */
 #include "redlock/proof.h"
 
@@ -17,12 +18,23 @@ static quorum_mask bit(unsigned master)
 void proof_done(struct redlock *rl)
 {
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
-        free(rl->proof.held[m].asks);
+        free(rl->proof.held[m].yes);
+}
+
+/* Of the master's clock. */
+static bool needs_time(const struct redlock *rl)
+{
+    return rl->options.clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
+}
+
+static bool needs_proof(const struct redlock *rl)
+{
+    return rl->options.restart_guard || needs_time(rl);
 }
 
 void proof_want(struct redlock *rl, quorum_mask masters)
 {
-    if (rl->options.restart_guard)
+    if (needs_proof(rl))
         rl->proof.wanted |= masters;
 }
 
@@ -33,8 +45,14 @@ void proof_ask(struct redlock *rl, unsigned master)
     if (!(rl->proof.wanted & bit(master)))
         return;
     rl->proof.wanted &= (quorum_mask)~bit(master);
-    master_send(rl->masters[master], &ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
-    rl->stats.commands++;
+    if (rl->options.restart_guard) {
+        master_send(rl->masters[master], &ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
+        rl->stats.commands++;
+    }
+    if (needs_time(rl)) { /* Last: see proof_on_answer(). */
+        clocks_ask(rl, master);
+        rl->stats.commands++;
+    }
 }
 
 /* What is held back is void with the connection that it came by: the leases
@@ -48,18 +66,28 @@ void proof_forget(struct redlock *rl, unsigned master)
 static bool grow(struct held *held)
 {
     uint32_t room = held->room > 0 ? held->room * 2 : 64;
-    struct master_ask *asks = realloc(held->asks, room * sizeof *asks);
+    struct yes *yes = realloc(held->yes, room * sizeof *yes);
 
-    if (asks == NULL)
+    if (yes == NULL)
         return false;
-    held->asks = asks;
+    held->yes = yes;
     held->room = room;
     return true;
 }
 
-bool proof_needs(enum quorum_command command)
+bool proof_needs(const struct redlock *rl, enum quorum_command command)
 {
-    return command == QUORUM_CMD_SET || command == QUORUM_CMD_EXTEND;
+    switch (command) {
+    case QUORUM_CMD_SET:
+    case QUORUM_CMD_EXTEND:
+        return needs_proof(rl);
+    case QUORUM_CMD_FENCE:
+    case QUORUM_CMD_RAISE:
+        return needs_time(rl);
+    case QUORUM_CMD_RELEASE:
+        break;
+    }
+    return false;
 }
 
 bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *ask,
@@ -67,14 +95,14 @@ bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *as
 {
     struct held *held = &rl->proof.held[master];
 
-    if (!rl->options.restart_guard || !proof_needs((enum quorum_command)ask->command))
+    if (!proof_needs(rl, (enum quorum_command)ask->command))
         return false;
     if (vote_count((enum quorum_command)ask->command, reply).vote != QUORUM_VOTE_YES)
         return false;
     if (held->len == held->room && !grow(held))
         master_relink(rl->masters[master], "out of memory");
     else
-        held->asks[held->len++] = *ask;
+        held->yes[held->len++] = (struct yes){*ask, reply->integer};
     return true;
 }
 
@@ -86,28 +114,36 @@ static bool is_proof(const struct redlock *rl, unsigned master, const struct rep
            memcmp(reply->text, epoch, WIRE_NUMBER) == 0;
 }
 
-/* What has been held back, said once more. */
-static const struct reply *yes_to(const struct master_ask *ask)
-{
-    static char ok_text[] = "OK";
-    static const struct reply ok = {.type = REPLY_STATUS, .text = ok_text, .text_len = 2};
-    static const struct reply one = {.type = REPLY_INTEGER, .integer = 1};
-
-    return ask->command == QUORUM_CMD_SET ? &ok : &one;
-}
-
 /* A lease that hears of its vote may have its callback ask for the next lock,
  * but nothing is answered, and so nothing added here, before this returns. */
-void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply)
+static void let_go(struct redlock *rl, unsigned master)
 {
     struct held *held = &rl->proof.held[master];
+    char ok[] = "OK";
 
+    for (uint32_t i = 0; i < held->len; i++) {
+        const struct yes *yes = &held->yes[i];
+        const struct reply status = {.type = REPLY_STATUS, .text = ok, .text_len = 2};
+        const struct reply number = {.type = REPLY_INTEGER, .integer = yes->integer};
+
+        client_count_vote(rl, master, &yes->ask,
+                          yes->ask.command == QUORUM_CMD_SET ? &status : &number);
+    }
+    held->len = 0;
+}
+
+void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply)
+{
     if (!is_proof(rl, master, reply)) {
         master_relink(rl->masters[master],
                       reply->type == REPLY_ERROR ? reply->text : "has lost its memory");
         return;
     }
-    for (uint32_t i = 0; i < held->len; i++)
-        client_count_vote(rl, master, &held->asks[i], yes_to(&held->asks[i]));
-    held->len = 0;
+    if (!needs_time(rl)) /* Or that was asked for behind it. */
+        let_go(rl, master);
+}
+
+void proof_on_time(struct redlock *rl, unsigned master)
+{
+    let_go(rl, master);
 }

@@ -14,6 +14,10 @@
  * with the process that has handed on the token.
  *
  * Only a yes waits.  A no can do no harm, and nor can a release.
+ *
+ * With the clock guard for every vote a second read goes behind that one, TIME, and
+ * a yes waits for it as well.  An extension, too: what is extended by a clock that is
+ * back for a while ends when it is put right (clocks.h).
  */
 #ifndef REDLOCK_PROOF_H
 #define REDLOCK_PROOF_H
@@ -27,8 +31,12 @@ struct redlock;
 struct reply;
 
 /* What a master said yes to, and has not proved. */
+struct yes {
+    struct master_ask ask;
+    long long integer; /* Of the answer. */
+};
 struct held {
-    struct master_ask *asks;
+    struct yes *yes;
     uint32_t len, room;
 };
 
@@ -37,9 +45,9 @@ struct proof {
     struct held held[QUORUM_MASTERS_MAX];
 };
 
-/* Whether a yes to it has to be proved.  What counts names the epoch itself, and a release
- * that finds the token was no loss. */
-bool proof_needs(enum quorum_command command);
+/* Whether a yes to it has to be proved.  What counts names the epoch itself, so that only
+ * the clock is left; and a release that finds the token was no loss. */
+bool proof_needs(const struct redlock *rl, enum quorum_command command);
 
 void proof_done(struct redlock *rl);
 
@@ -53,7 +61,8 @@ void proof_forget(struct redlock *rl, unsigned master);
 bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *ask,
                 const struct reply *reply);
 
-/* The answer to a read. */
+/* The answer to a read of the epoch; a TIME was answered, and learned from. */
 void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply);
+void proof_on_time(struct redlock *rl, unsigned master);
 
 #endif /* REDLOCK_PROOF_H */

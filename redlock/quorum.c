@@ -716,6 +716,7 @@ static void on_reply(struct step *s)
     struct quorum *q = s->q;
     quorum_mask from = bit(s->ev->master);
     bool yes = s->ev->vote == QUORUM_VOTE_YES;
+    bool is_void = s->ev->vote == QUORUM_VOTE_VOID;
 
     assert(s->ev->master < q->config.masters);
     if (s->ev->ask != q->ask_of[s->ev->master] || !(q->owing & from))
@@ -724,7 +725,7 @@ static void on_reply(struct step *s)
     switch (s->ev->command) {
     case QUORUM_CMD_SET: /* A master that answers with an error has not set. */
     case QUORUM_CMD_FENCE:
-        if (!yes)
+        if (!yes && !is_void)
             q->may_hold &= (quorum_mask)~from;
         break;
     case QUORUM_CMD_EXTEND:
@@ -745,7 +746,7 @@ static void on_reply(struct step *s)
         q->yes |= yes ? from : 0;
         if (yes && s->ev->counter != 0)
             note_counter(s, s->ev->master, s->ev->counter);
-        q->none |= s->ev->vote == QUORUM_VOTE_NONE ? from : 0;
+        q->none |= s->ev->vote == QUORUM_VOTE_NONE || is_void ? from : 0;
     }
     judge(s);
 }

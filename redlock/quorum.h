@@ -55,6 +55,7 @@ enum quorum_vote {
     QUORUM_VOTE_YES,  /* Set, extended, deleted. */
     QUORUM_VOTE_NO,   /* Not: the key is not, or not any more, ours there. */
     QUORUM_VOTE_NONE, /* An error: it may or may not have been done. */
+    QUORUM_VOTE_VOID, /* Of SET: set, but that does not count: see clocks.h. */
 };
 
 enum quorum_command {

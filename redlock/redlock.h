@@ -77,6 +77,16 @@ REDLOCK_API const char *redlock_version(void);
 enum redlock_level { REDLOCK_LOG_ERROR, REDLOCK_LOG_WARNING, REDLOCK_LOG_INFO, REDLOCK_LOG_DEBUG };
 
 /*
+ * What keeps masters from voting whose wall clock was stepped, and may have dropped
+ * locks that are held; see redlock(3).
+ */
+enum redlock_clock_guard {
+    REDLOCK_CLOCK_GUARD_OFF,
+    REDLOCK_CLOCK_GUARD_PERIODIC, /* Each clock is looked at once a second. */
+    REDLOCK_CLOCK_GUARD_PER_VOTE, /* And behind every vote, which counts if it is steady. */
+};
+
+/*
  * Options of a client.  Start from redlock_options_init(); fields are only
  * ever appended, and a field past the recorded size takes its default.
  */
@@ -101,6 +111,8 @@ struct redlock_options {
      * likewise; see redlock(3).  All clients of these masters must use it.
      * Default true. */
     bool restart_guard;
+    /* All clients of these masters must use the same.  Default PERIODIC. */
+    enum redlock_clock_guard clock_guard;
     /* Called with one line, without a newline, from whichever thread the
      * library runs in; it must not call the library.  NULL: no log. */
     void (*log)(void *log_arg, enum redlock_level level, const char *message);

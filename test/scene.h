@@ -15,6 +15,7 @@
 #define YES QUORUM_VOTE_YES
 #define NO QUORUM_VOTE_NO
 #define NONE QUORUM_VOTE_NONE
+#define VOID QUORUM_VOTE_VOID
 
 /* Of story_config(). */
 #define LEASE (9000 * DRIFT_MS)

@@ -204,6 +204,8 @@ static const char *vote_name(enum quorum_vote vote)
         return "yes";
     case QUORUM_VOTE_NO:
         return "no";
+    case QUORUM_VOTE_VOID:
+        return "void";
     case QUORUM_VOTE_NONE:
         return "error";
     }

@@ -82,6 +82,7 @@ TEST(defaults_are_those_of_the_header)
     CHECK_UINT(opts.drift_fixed_ms, 2);
     CHECK_UINT(opts.max_ttl_ms, 60000);
     CHECK(opts.restart_guard);
+    CHECK_INT(opts.clock_guard, REDLOCK_CLOCK_GUARD_PERIODIC);
     CHECK_UINT(lock.size, sizeof lock);
     CHECK_UINT(lock.ttl_ms, 10000);
     CHECK_UINT(lock.wait_ms, 0);
@@ -231,6 +232,7 @@ TEST(numbers_have_limits)
         {"drift_ppm", offsetof(struct redlock_options, drift_ppm), 0, 500000},
         {"drift_fixed_ms", offsetof(struct redlock_options, drift_fixed_ms), 0, 60000},
         {"max_ttl_ms", offsetof(struct redlock_options, max_ttl_ms), 1, 86400000},
+        {"clock_guard", offsetof(struct redlock_options, clock_guard), 0, 2},
     };
 
     for (size_t i = 0; i < ELEMENTS(fields); i++) {
@@ -452,6 +454,42 @@ TEST(a_fencing_token_needs_the_restart_guard)
     options_done(&options);
 }
 
+/* What the clock guard cannot see is left off, too, where every vote is checked. */
+TEST(an_allowance_has_what_the_clock_guard_needs)
+{
+    static const struct {
+        enum redlock_clock_guard guard;
+        uint32_t ppm;
+        drift_span fixed;
+    } modes[] = {
+        {REDLOCK_CLOCK_GUARD_OFF, 10000, 2 * DRIFT_MS},
+        {REDLOCK_CLOCK_GUARD_PERIODIC, 10000, 2 * DRIFT_MS},
+        {REDLOCK_CLOCK_GUARD_PER_VOTE, 20000, 102 * DRIFT_MS},
+    };
+
+    for (size_t i = 0; i < ELEMENTS(modes); i++) {
+        struct redlock_options opts = default_opts("h");
+        struct redlock_lock_options lock = default_lock(), full;
+        struct quorum_config config;
+        struct options options;
+
+        opts.clock_guard = modes[i].guard;
+        options = copied(&opts);
+        CHECK_INT(options.clock_guard, modes[i].guard);
+        CHECK_UINT(options.drift.ppm, 10000);
+        CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+        CHECK_UINT(config.drift.ppm, modes[i].ppm);
+        CHECK_UINT(config.drift.fixed, modes[i].fixed);
+        lock.ttl_ms = 104;
+        if (modes[i].fixed < 100 * DRIFT_MS)
+            CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+        else
+            check_lock_refused(&options, &lock,
+                               "not longer than its drift allowance (20000 ppm and 102 ms)");
+        options_done(&options);
+    }
+}
+
 TEST(ttls_have_limits)
 {
     struct options options = some_options();
@@ -610,6 +648,8 @@ CHECK_MAIN({"defaults_are_those_of_the_header", defaults_are_those_of_the_header
            {"init_writes_no_more_than_the_size", init_writes_no_more_than_the_size},
            {"a_lock_becomes_a_configuration", a_lock_becomes_a_configuration},
            {"a_fencing_token_needs_the_restart_guard", a_fencing_token_needs_the_restart_guard},
+           {"an_allowance_has_what_the_clock_guard_needs",
+            an_allowance_has_what_the_clock_guard_needs},
            {"a_lock_has_defaults", a_lock_has_defaults}, {"ttls_have_limits", ttls_have_limits},
            {"delays_are_in_order", delays_are_in_order},
            {"the_margin_leaves_something_of_the_lease", the_margin_leaves_something_of_the_lease},

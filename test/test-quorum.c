@@ -290,6 +290,37 @@ TEST(a_silent_majority_is_unreachable_and_an_answering_one_contended)
     }
 }
 
+/* As few as an error wins; but the key is there. */
+TEST(a_void_yes_wins_nothing_and_is_released)
+{
+    begin_with(5);
+    acquire();
+    answer(3, YES);
+    answer(12, VOID);
+    check_not_ended();
+    answer(16, VOID);
+    check_ended(REDLOCK_UNREACHABLE);
+    check_sent(0, 0, 31);
+    answer_everything(YES);
+    CHECK(quorum_is_settled(&story.q));
+}
+
+/* It stores the key like the others: renewed, and released. */
+TEST(a_void_yes_is_of_a_hold_that_others_won)
+{
+    begin_with(5);
+    acquire();
+    answer(1, VOID);
+    answer(2, NO);
+    answer(28, YES);
+    check_ended(REDLOCK_OK);
+    timer_at(RENEW_AT);
+    check_sent(0, 29, 0);
+    answer(29, YES);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 29);
+}
+
 TEST(a_round_ends_at_its_timeout_and_not_before)
 {
     begin_with(3);
@@ -627,6 +658,8 @@ CHECK_MAIN(
     {"a_split_vote_of_an_even_set_ends_the_round", a_split_vote_of_an_even_set_ends_the_round},
     {"a_silent_majority_is_unreachable_and_an_answering_one_contended",
      a_silent_majority_is_unreachable_and_an_answering_one_contended},
+    {"a_void_yes_wins_nothing_and_is_released", a_void_yes_wins_nothing_and_is_released},
+    {"a_void_yes_is_of_a_hold_that_others_won", a_void_yes_is_of_a_hold_that_others_won},
     {"a_round_ends_at_its_timeout_and_not_before", a_round_ends_at_its_timeout_and_not_before},
     {"an_answer_counts_after_the_timeout_if_the_timer_has_not_run",
      an_answer_counts_after_the_timeout_if_the_timer_has_not_run},

@@ -215,6 +215,8 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
     (void)loop, (void)timer, (void)events;
 }
 
+#define AWAIT_CLOCKS_MS 3000 /* For links, and until a clock is looked at once more. */
+
 static bool links_are_coming(const struct bench *bench)
 {
     return bench->rl->coming != 0 && !stopped;
@@ -470,6 +472,38 @@ static int check_links(const struct bench *bench)
     return CLI_UNREACHABLE;
 }
 
+/* Per vote, a clock is watched for as long as the longest lease before it counts. */
+static bool clocks_are_watched(const struct bench *bench)
+{
+    const struct redlock *rl = bench->rl;
+    drift_time now = 0;
+    char text[128];
+
+    if (drift_now(&now) != 0)
+        return false;
+    for (unsigned m = 0; m < rl->options.masters_len && !stopped; m++)
+        if ((rl->standing.linked & 1u << m) != 0 && clocks_explain(rl, m, now, text, sizeof text))
+            return true;
+    return false;
+}
+
+static void await_clocks(struct bench *bench)
+{
+    uint32_t at_most_ms = drift_to_ms(bench->rl->clocks.guard.window) + AWAIT_CLOCKS_MS;
+    uint64_t until_ns = now_ns() + at_most_ms * UINT64_C(1000000);
+    bool is_over = false;
+
+    if (bench->rl->options.clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
+        return;
+    if (!bench->blocking)
+        linger_while(bench, clocks_are_watched, at_most_ms);
+    while (bench->blocking && !is_over && client_enter(bench->rl) == REDLOCK_OK) {
+        is_over = !clocks_are_watched(bench) || now_ns() >= until_ns;
+        client_leave(bench->rl);
+        sleep_a_little(1);
+    }
+}
+
 static int measure(struct bench *bench)
 {
     int code = CLI_OK;
@@ -482,6 +516,7 @@ static int measure(struct bench *bench)
     code = check_links(bench);
     if (code != CLI_OK)
         return code;
+    await_clocks(bench);
     bench->cpu_ns = cpu_now_ns();
     bench->elapsed_ns = now_ns();
     if (bench->blocking)
@@ -617,7 +652,8 @@ const struct cli_command cli_bench = {
             "  --hold-ms MS           and hold it for so long each (5)\n"
             "\n"
             "Masters that keep nothing may not vote at first: see `redlock init`, or measure\n"
-            "with --restart-guard off, which takes another path to the same decision.\n"
+            "with --restart-guard off, which takes another path to the same decision.  With\n"
+            "--clock-guard per_vote their clocks are watched first.\n"
             "\n"
             "Exit: 64 usage, 69 too few masters.\n",
 };

@@ -22,7 +22,8 @@
 #define WAIT_MAX_MS (1000u * 3600000) /* 1000 hours: the last whole one below 2^32 ms is 1193. */
 
 enum {
-    OPTION_CONNECT_TIMEOUT = 256,
+    OPTION_CLOCK_GUARD = 256,
+    OPTION_CONNECT_TIMEOUT,
     OPTION_HELP,
     OPTION_JSON,
     OPTION_MASTERS,
@@ -35,6 +36,7 @@ enum {
 };
 
 static const struct option shared_options[] = {
+    {"clock-guard", required_argument, NULL, OPTION_CLOCK_GUARD},
     {"connect-timeout", required_argument, NULL, OPTION_CONNECT_TIMEOUT},
     {"help", no_argument, NULL, OPTION_HELP},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -57,7 +59,7 @@ static const char usage_text[] =
     "  redlock lock [--ttl 10s] [--wait 0|DURATION|forever] NAME\n"
     "  redlock extend [--ttl 10s] NAME TOKEN\n"
     "  redlock unlock NAME TOKEN\n"
-    "  redlock status [NAME]\n"
+    "  redlock status [--clocks] [NAME]\n"
     "  redlock doctor [NAME]\n"
     "  redlock init [--new]\n"
     "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n";
@@ -73,6 +75,9 @@ static const char shared_text[] =
     "  --restart-guard on|off keep masters that have lost their memory from voting for\n"
     "                         some time more than the longest lease; otherwise the\n"
     "                         environment's REDLOCK_RESTART_GUARD (on)\n"
+    "  --clock-guard MODE     keep masters whose wall clock was stepped from voting: off,\n"
+    "                         periodic, or per_vote, which all clients must use then;\n"
+    "                         otherwise the environment's REDLOCK_CLOCK_GUARD (periodic)\n"
     "  --json                 print data as JSON\n"
     "  --verbose              tell of links that come up and go down\n"
     "  --help, --version\n"
@@ -449,6 +454,35 @@ bool cli_is_guarded(const struct cli *cli)
     return value == NULL || strcmp(take_guard(cli, "REDLOCK_RESTART_GUARD", value), "on") == 0;
 }
 
+static const char *const clock_guards[] = {
+    [REDLOCK_CLOCK_GUARD_OFF] = "off",
+    [REDLOCK_CLOCK_GUARD_PERIODIC] = "periodic",
+    [REDLOCK_CLOCK_GUARD_PER_VOTE] = "per_vote",
+};
+
+static enum redlock_clock_guard take_clock_guard(const struct cli *cli, const char *what,
+                                                 const char *value)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+    unsigned guard = 0;
+
+    while (strcmp(value, clock_guards[guard]) != 0)
+        if (++guard == sizeof clock_guards / sizeof *clock_guards)
+            cli_usage_error(cli, "%s is '%s', but must be off, periodic or per_vote", what,
+                            cli_show_argument(value, shown));
+    return (enum redlock_clock_guard)guard;
+}
+
+static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
+{
+    const char *value = cli->clock_guard;
+
+    if (value == NULL)
+        value = getenv("REDLOCK_CLOCK_GUARD");
+    return value == NULL ? REDLOCK_CLOCK_GUARD_PERIODIC
+                         : take_clock_guard(cli, "REDLOCK_CLOCK_GUARD", value);
+}
+
 static void on_log(void *arg, enum redlock_level level, const char *message)
 {
     (void)arg, (void)level;
@@ -469,6 +503,7 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     opts.reply_timeout_ms = cli->reply_timeout_ms;
     opts.max_ttl_ms = cli->max_ttl_ms;
     opts.restart_guard = cli_is_guarded(cli);
+    opts.clock_guard = find_clock_guard(cli);
     opts.log = cli->verbose ? on_log : NULL;
     status = redlock_open(&opts, ret_rl);
     if (status != REDLOCK_OK && cli->masters_from != NULL)
@@ -513,6 +548,9 @@ static void refuse_option(const struct cli *cli, const char *problem, const char
 static bool take_shared(struct cli *cli, int option)
 {
     switch (option) {
+    case OPTION_CLOCK_GUARD:
+        cli->clock_guard = clock_guards[take_clock_guard(cli, "--clock-guard", optarg)];
+        return true;
     case OPTION_CONNECT_TIMEOUT:
         cli->connect_timeout_ms = cli_duration_ms(cli, "--connect-timeout", optarg, 1, 3600000);
         return true;
@@ -565,7 +603,7 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
         option = getopt_long(argc, argv, stop ? "+:" : ":", all, NULL);
         if (option == ':')
             refuse_option(cli, "no value for", argv[optind - 1]);
-        if (option == '?' && optopt >= OPTION_CONNECT_TIMEOUT)
+        if (option == '?' && optopt >= OPTION_CLOCK_GUARD)
             refuse_option(cli, "no value is allowed for", argv[optind - 1]);
         if (option == '?' && optopt != 0)
             cli_usage_error(cli, "unknown option -%c", optopt > ' ' && optopt < 127 ? optopt : '?');

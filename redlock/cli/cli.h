@@ -41,6 +41,7 @@ struct cli {
     uint32_t reply_timeout_ms;
     uint32_t max_ttl_ms;
     const char *restart_guard; /* "on" or "off", or NULL: that of REDLOCK_RESTART_GUARD. */
+    const char *clock_guard;   /* Likewise, of REDLOCK_CLOCK_GUARD. */
     bool json;
     bool verbose;
 };

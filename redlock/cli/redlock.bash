@@ -5,7 +5,7 @@
 # are only known to masters, and a key pressed must not talk to them.
 
 _redlock_commands="bench doctor extend init lock run status unlock"
-_redlock_options="--connect-timeout --help --json --masters --masters-file --max-ttl
+_redlock_options="--clock-guard --connect-timeout --help --json --masters --masters-file --max-ttl
     --reply-timeout --restart-guard --verbose --version"
 
 # Print the options of a command besides those that all have.
@@ -15,14 +15,15 @@ _redlock_own_options() {
     extend) echo --ttl ;;
     init) echo --new ;;
     lock | run) echo --fence --ttl --wait ;;
+    status) echo --clocks ;;
     esac
 }
 
 # Whether an option's value is the next word.
 _redlock_takes_value() {
     case $1 in
-    --connect-timeout | --cycles | --in-flight | --masters | --masters-file | --max-ttl | --mode | \
-        --reply-timeout | --restart-guard | --threads | --ttl | --wait) return 0 ;;
+    --clock-guard | --connect-timeout | --cycles | --in-flight | --masters | --masters-file | \
+        --max-ttl | --mode | --reply-timeout | --restart-guard | --threads | --ttl | --wait) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -31,6 +32,7 @@ _redlock_complete_value() {
     case $1 in
     --masters-file) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "loop blocking" -- "$2") ;;
+    --clock-guard) mapfile -t COMPREPLY < <(compgen -W "off periodic per_vote" -- "$2") ;;
     --restart-guard) mapfile -t COMPREPLY < <(compgen -W "on off" -- "$2") ;;
     --ttl | --max-ttl) mapfile -t COMPREPLY < <(compgen -W "5s 10s 30s 60s" -- "$2") ;;
     --wait) mapfile -t COMPREPLY < <(compgen -W "0 10s 1m forever" -- "$2") ;;

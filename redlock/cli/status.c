@@ -2,8 +2,8 @@
  * status.c - `redlock status`: how the masters are, and who holds a lock.
  *
  * All masters are asked at once, each as soon as its link is up, and one
- * timeout bounds the whole.  Masters that the restart guard keeps from voting are
- * asked like all others, and shown as what they are.
+ * timeout bounds the whole.  Masters that the restart guard or the clock guard keep
+ * from voting are asked like all others, and shown as what they are.
  */
 #include "redlock/cli/cli.h"
 
@@ -29,6 +29,10 @@ struct report {
     bool over;                   /* Nothing more is to be expected. */
     bool up;                     /* It may vote, */
     bool warming;                /* or it may not yet. */
+    bool barred;                 /* Its clock is not to be trusted. */
+    bool has_offset, has_rate;   /* Of its clock: */
+    struct drift_range offset;   /* against the median of all, ns, */
+    struct drift_range rate_ppm; /* and how much faster than ours it runs. */
     bool fresh;                  /* It says that it is new. */
     uint64_t age_ms;             /* How long it has been warming, by its clock; */
     uint64_t warming_ms;         /* and how long it will, if somebody watches it. */
@@ -53,6 +57,7 @@ struct verdict {
 struct status {
     struct cli *cli;
     const char *name; /* NULL: only the masters. */
+    bool rates;       /* Those of clocks are wanted, which takes a while. */
     struct redlock *rl;
     unsigned masters, up, warming, over;
     struct report reports[REDLOCK_MASTERS_MAX];
@@ -248,6 +253,74 @@ static void ask_all(struct status *status, struct ev_loop *loop)
     status->rl->on_query = NULL;
 }
 
+/* ---- Clocks ---- */
+
+/* A rate takes samples that are a second apart, and they come once a second. */
+#define RATES_MAX_S 4.0
+
+static void on_rates_limit(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    bool *is_over = timer->data;
+
+    (void)loop, (void)events;
+    *is_over = true;
+}
+
+static bool has_rates(const struct status *status)
+{
+    struct drift_range rate_ppm;
+
+    for (unsigned m = 0; m < status->masters; m++)
+        if ((status->rl->standing.linked & 1u << m) != 0 &&
+            drift_node_rate(&status->rl->clocks.nodes[m].node, &rate_ppm) != 0)
+            return false;
+    return true;
+}
+
+static void wait_for_rates(struct status *status, struct ev_loop *loop)
+{
+    bool is_over = false;
+    ev_timer limit;
+
+    ev_now_update(loop);
+    ev_timer_init(&limit, on_rates_limit, RATES_MAX_S, 0);
+    limit.data = &is_over;
+    ev_timer_start(loop, &limit);
+    while (!is_over && !has_rates(status))
+        ev_run(loop, EVRUN_ONCE);
+    ev_timer_stop(loop, &limit);
+}
+
+/* What a client that has just begun cannot know does not speak against a master. */
+static void look_at_clock(struct status *status, unsigned m, drift_time now)
+{
+    const struct clocks_node *clock = &status->rl->clocks.nodes[m];
+    struct report *report = &status->reports[m];
+    char text[sizeof report->error];
+
+    if (!report->up && !report->warming)
+        return;
+    report->has_offset = clocks_offset(status->rl, m, now, &report->offset) == 0;
+    report->has_rate = status->rates && drift_node_rate(&clock->node, &report->rate_ppm) == 0;
+    if (!report->up || clock->reason == CLOCKS_NOTHING || clock->reason == CLOCKS_NOT_KNOWN ||
+        !clocks_explain(status->rl, m, now, text, sizeof text))
+        return;
+    report->up = false;
+    report->barred = true;
+    status->up--;
+    (void)snprintf(report->error, sizeof report->error, "%s", text);
+}
+
+static void look_at_clocks(struct status *status, struct ev_loop *loop)
+{
+    if (status->rl->options.clock_guard == REDLOCK_CLOCK_GUARD_OFF)
+        return;
+    if (status->rates)
+        wait_for_rates(status, loop);
+    for (unsigned m = 0; m < status->masters; m++)
+        look_at_clock(status, m, read_clock());
+}
+
 /* ---- Judging ---- */
 
 static bool same_token(const struct report *a, const struct report *b)
@@ -363,6 +436,23 @@ static bool is_informed(const struct master_info *info)
     return strcmp(info->version, "?") != 0;
 }
 
+/* "+0.12 ms (-0.01 to 0.25)": the middle, and what it is in for certain. */
+static void print_range(const char *what, const struct drift_range *range, double unit,
+                        const char *unit_name)
+{
+    double lo = (double)range->lo / unit, hi = (double)range->hi / unit;
+
+    (void)printf("  %s %+.3g %s (%.3g to %.3g)", what, (lo + hi) / 2, unit_name, lo, hi);
+}
+
+static void print_clock(const struct report *report)
+{
+    if (report->has_offset)
+        print_range("clock", &report->offset, (double)DRIFT_MS, "ms");
+    if (report->has_rate)
+        print_range("rate", &report->rate_ppm, 1, "ppm");
+}
+
 static void print_master(const struct status *status, unsigned m, int width)
 {
     const struct report *report = &status->reports[m];
@@ -371,7 +461,8 @@ static void print_master(const struct status *status, unsigned m, int width)
 
     (void)printf("master %-2u  %-*s  ", m + 1, width, master_name(status->rl->masters[m]));
     if (!report->up && !report->warming) {
-        (void)printf("down  %s\n", quote(report->error, strlen(report->error), quoted));
+        (void)printf("%s  %s\n", report->barred ? "barred" : "down",
+                     quote(report->error, strlen(report->error), quoted));
         return;
     }
     if (report->warming)
@@ -382,6 +473,7 @@ static void print_master(const struct status *status, unsigned m, int width)
                  quote(info->version, strlen(info->version), quoted), info->role,
                  report->round_trip_us / 1e3,
                  is_informed(info) ? show_uptime(info->uptime_s, uptime, sizeof uptime) : "?");
+    print_clock(report);
     if (status->name != NULL)
         print_holder(report);
     (void)printf("\n");
@@ -439,6 +531,12 @@ static void print_json_text(const char *key, const char *text)
         (void)printf("null");
 }
 
+static void print_json_range(const char *key, const struct drift_range *range, double unit)
+{
+    (void)printf(",\"%s\":{\"min\":%.3f,\"max\":%.3f}", key, (double)range->lo / unit,
+                 (double)range->hi / unit);
+}
+
 static void print_json_master(const struct status *status, unsigned m)
 {
     const struct report *report = &status->reports[m];
@@ -459,6 +557,10 @@ static void print_json_master(const struct status *status, unsigned m)
         if (is_informed(info))
             (void)printf(",\"uptime_s\":%llu", (unsigned long long)info->uptime_s);
     }
+    if (report->has_offset)
+        print_json_range("clock_offset_us", &report->offset, 1e3);
+    if (report->has_rate)
+        print_json_range("clock_rate_ppm", &report->rate_ppm, 1);
     if ((report->up || report->warming) && report->knows_holder) {
         (void)printf(",");
         print_json_text("holder", report->token);
@@ -524,6 +626,7 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
     status->masters = status->rl->options.masters_len;
     ask_all(status, loop);
     welcome_the_new(status);
+    look_at_clocks(status, loop);
     if (status->cli->json)
         print_json(status);
     else
@@ -536,11 +639,16 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
 
 static int status_main(struct cli *cli, int argc, char **argv)
 {
+    static const struct option own[] = {
+        {"clocks", no_argument, NULL, CLI_OPTION_FIRST},
+        {NULL, 0, NULL, 0},
+    };
     struct status status = {.cli = cli};
     struct ev_loop *loop;
     int code;
 
-    (void)cli_getopt(cli, argc, argv, false, NULL);
+    while (cli_getopt(cli, argc, argv, false, own) != -1)
+        status.rates = true;
     if (optind < argc) {
         cli_need_arguments(cli, argc, argv, 1, "[NAME]");
         status.name = argv[optind];
@@ -568,11 +676,15 @@ static int status_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_status = {
     .name = "status",
     .run = status_main,
-    .usage = "status [NAME]",
+    .usage = "status [--clocks] [NAME]",
     .help = "Print one line for each master: where it is, whether it is up, or else why not,\n"
-            "its version, role, round trip, and uptime; with NAME also who holds this lock\n"
-            "there, and for how long, and whether a majority agrees.  A master without a\n"
-            "memory is warming, and counts as if it were down: see `redlock init`.\n"
+            "its version, role, round trip, uptime, and how far its wall clock is off the\n"
+            "median of all; with NAME also who holds this lock there, and for how long, and\n"
+            "whether a majority agrees.  A master without a memory is warming, and counts as\n"
+            "if it were down: see `redlock init`; one whose clock is far off is barred.\n"
+            "\n"
+            "  --clocks               also watch the clocks for two seconds, and print how much\n"
+            "                         faster than the clock here they run\n"
             "\n"
             "Exit: 0 a majority is up, 64 usage, 69 no majority is up.\n",
 };

@@ -14,6 +14,7 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "live/cluster.h"
@@ -151,6 +152,19 @@ static void say_info(const struct fake_server *server, struct connection *connec
     say_bulk(connection, info);
 }
 
+static void say_time(struct connection *connection)
+{
+    struct timespec now;
+    char seconds[24], micros[8];
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)snprintf(seconds, sizeof seconds, "%lld", (long long)now.tv_sec);
+    (void)snprintf(micros, sizeof micros, "%u", (unsigned)now.tv_nsec / 1000);
+    say(connection, "*2\r\n");
+    say_bulk(connection, seconds);
+    say_bulk(connection, micros);
+}
+
 static void answer_well(const struct fake_server *server, struct connection *connection,
                         const struct command *command)
 {
@@ -164,6 +178,8 @@ static void answer_well(const struct fake_server *server, struct connection *con
         say_bulk(connection, "ready " FAKE_EPOCH " 60000 1 1");
     else if (is_command(command, "HGET"))
         say_bulk(connection, FAKE_EPOCH);
+    else if (is_command(command, "TIME"))
+        say_time(connection);
     else if (is_command(command, "EVALSHA") || is_command(command, "EVAL"))
         say(connection, ":1\r\n");
     else
@@ -203,7 +219,8 @@ static bool answer(struct fake_server *server, struct connection *connection,
     const struct fake_plan *plan = server->plan;
     size_t len_before = connection->out_len;
 
-    atomic_fetch_add(&server->seen->commands, 1);
+    if (!is_command(command, "TIME")) /* Which comes when a second is over. */
+        atomic_fetch_add(&server->seen->commands, 1);
     if (!plan->greets || is_of_a_lock(command))
         connection->bad = true;
     switch (connection->bad ? plan->way : FAKE_GOOD) {

@@ -23,7 +23,8 @@ STORE_MAX_S = 10
 class Programs:
     """Where the programs are, and what they are called with."""
 
-    def __init__(self, build, seed, ttl_ms, reply_timeout_ms, locks, restart_guard="on"):
+    def __init__(self, build, seed, ttl_ms, reply_timeout_ms, locks, restart_guard="on",
+                 clock_guard="periodic"):
         self.folder = build / "test/partition"
         self.redlock = build / "redlock"
         self.seed = seed
@@ -31,12 +32,14 @@ class Programs:
         self.reply_timeout_ms = reply_timeout_ms
         self.locks = locks
         self.restart_guard = restart_guard
+        self.clock_guard = clock_guard
 
     def holder(self, who, number, endpoints, socket, history):
         return [self.folder / "holder", "--who", who, "--masters", ",".join(endpoints),
                 "--store", socket, "--history", history, "--locks", ",".join(self.locks),
                 "--ttl-ms", self.ttl_ms, "--reply-timeout-ms", self.reply_timeout_ms,
-                "--restart-guard", self.restart_guard, "--seed", self.seed * 1000 + number, "--redlock", self.redlock]
+                "--restart-guard", self.restart_guard, "--clock-guard", self.clock_guard,
+                "--seed", self.seed * 1000 + number, "--redlock", self.redlock]
 
     def store(self, socket, history):
         return [self.folder / "store", "--socket", socket, "--history", history]

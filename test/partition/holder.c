@@ -118,6 +118,7 @@ enum {
     OPTION_LONG,
     OPTION_REPLY_TIMEOUT,
     OPTION_GUARD,
+    OPTION_CLOCK_GUARD,
     OPTION_SEED,
     OPTION_SECONDS,
     OPTION_COMMAND,
@@ -135,6 +136,7 @@ static const struct option options[] = {
     {"long", required_argument, NULL, OPTION_LONG},
     {"reply-timeout-ms", required_argument, NULL, OPTION_REPLY_TIMEOUT},
     {"restart-guard", required_argument, NULL, OPTION_GUARD},
+    {"clock-guard", required_argument, NULL, OPTION_CLOCK_GUARD},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"seconds", required_argument, NULL, OPTION_SECONDS},
     {COMMAND_OPTION, required_argument, NULL, OPTION_COMMAND},
@@ -177,6 +179,9 @@ static void take_option(struct holder *holder, int option, const char **who)
     case OPTION_GUARD:
         holder->restart_guard = optarg;
         break;
+    case OPTION_CLOCK_GUARD:
+        holder->clock_guard = optarg;
+        break;
     case OPTION_SEED:
         holder->seed = tool_number("--seed", optarg, 0, UINT64_MAX);
         break;
@@ -209,6 +214,7 @@ static void parse_options(struct holder *holder, int argc, char **argv)
     holder->long_percent = 5;
     holder->reply_timeout_ms = 50;
     holder->restart_guard = "on";
+    holder->clock_guard = "periodic";
     holder->seconds = 86400;
     take_locks(holder, locks);
     take_workers(holder, workers);
@@ -225,6 +231,14 @@ static void parse_options(struct holder *holder, int argc, char **argv)
 
 /* ---- Work ---- */
 
+enum redlock_clock_guard holder_clock_guard(const struct holder *holder)
+{
+    if (strcmp(holder->clock_guard, "per_vote") == 0)
+        return REDLOCK_CLOCK_GUARD_PER_VOTE;
+    return strcmp(holder->clock_guard, "off") == 0 ? REDLOCK_CLOCK_GUARD_OFF
+                                                   : REDLOCK_CLOCK_GUARD_PERIODIC;
+}
+
 static void open_client(struct holder *holder)
 {
     struct redlock_options opts;
@@ -234,6 +248,7 @@ static void open_client(struct holder *holder)
     opts.reply_timeout_ms = holder->reply_timeout_ms;
     opts.max_ttl_ms = holder->ttl_ms; /* As long is a master without memory kept from voting. */
     opts.restart_guard = strcmp(holder->restart_guard, "on") == 0;
+    opts.clock_guard = holder_clock_guard(holder);
     if (redlock_open(&opts, &holder->rl) != REDLOCK_OK)
         tool_die("%s", redlock_errmsg(NULL));
 }

@@ -12,6 +12,7 @@
 #include "partition/record.h"
 #include "partition/storelink.h"
 #include "partition/tool.h"
+#include "redlock/redlock.h"
 
 #define HOLDER_LOCKS_MAX 64
 #define HOLDER_WORKERS_MAX 64
@@ -28,6 +29,7 @@ struct holder {
     unsigned workers[KINDS_LEN]; /* How many of each kind. */
     uint32_t ttl_ms, reply_timeout_ms;
     const char *restart_guard; /* "on" or "off". */
+    const char *clock_guard;   /* As the command has it. */
     unsigned long_percent;     /* Of all holds, those that last. */
     uint64_t seed, seconds;
     struct record record;
@@ -52,6 +54,9 @@ void holder_nap(const struct holder *holder, uint32_t nap_ms);
 void *blocker_thread(void *worker);
 void *runner_thread(void *worker);
 void *looper_thread(void *workers); /* The first of holder->workers[KIND_LOOP] in a row. */
+
+/* The option clock_guard of all clients. */
+enum redlock_clock_guard holder_clock_guard(const struct holder *holder);
 
 /* The command that `redlock run` runs for a runner; plan: see command.h. */
 int command_main(const char *plan);

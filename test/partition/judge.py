@@ -13,7 +13,7 @@ import collections
 import dataclasses
 
 from history import FOR_EVER, KILL_LAG_NS, NS_PER_MS, NS_PER_S, Problem, Timetable, span_ms
-from words import FAILURES, FORGETTING
+from words import FAILURES, FORGETTING, STEPPING
 
 # What a lock needs, besides a lease that runs out, until somebody has it when all is well again:
 # reconnecting (the library waits 2 s at most) and some attempts.
@@ -227,7 +227,9 @@ def unbacked(history, _):
         if None in claims or op.id in told:
             continue
         until, gone = max(claims), without_key(history, sample, op)
-        short = [name for name in keeping(sample, op) if not keeps_until(sample, name, until)]
+        forgot = forgetful(history, op, sample["t"])
+        short = [name for name in keeping(sample, op)
+                 if name not in forgot and not keeps_until(sample, name, until)]
         if len(gone) < majority(history) <= len(gone) + len(short):
             told.add(op.id)
             yield broken(history, op, "unbacked", sample, f"claims it until {history.ms(until)} "
@@ -255,8 +257,13 @@ def without_key(history, sample, op):
 
 
 def forgetful(history, op, t):
-    """The masters that a fault has taken the keys from, since the operation asked for its own."""
-    return {name for fault in history.faults if fault.kind in FORGETTING and fault.since <= t and
+    """The masters that a fault has taken the keys from, since the operation asked for its own.
+
+    Clocks that are stepped forward do so as well.  Where no guard makes up for that, it is told."""
+    kinds = FORGETTING
+    if history.begin.get("clock_guard") == "per_vote":
+        kinds = FORGETTING + STEPPING
+    return {name for fault in history.faults if fault.kind in kinds and fault.since <= t and
             fault.until + FORGET_LAG_NS >= op.invoke["t"] for name in fault.on}
 
 

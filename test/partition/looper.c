@@ -246,6 +246,7 @@ static void open_client(struct looper *looper)
     opts.reply_timeout_ms = looper->holder->reply_timeout_ms;
     opts.max_ttl_ms = looper->holder->ttl_ms;
     opts.restart_guard = strcmp(looper->holder->restart_guard, "on") == 0;
+    opts.clock_guard = holder_clock_guard(looper->holder);
     opts.loop = looper->loop;
     if (redlock_open(&opts, &looper->rl) != REDLOCK_OK)
         tool_die("%s", redlock_errmsg(NULL));

@@ -10,7 +10,7 @@ The steps are verbs of a world (cluster.py, docker.py) with their arguments:
     kill, start_again WHO        SIGKILL, and start with the data that are left
     empty WHO                    forget the data of a master that is down
     replace WHO                  SIGKILL to a client; another begins on the same host
-    step_clock WHO STEP_MS       a master's wall clock, which then stays there
+    step_clock WHO STEP_MS       a master's wall clock
     rate_clock WHO PPM           so much too fast from now on; 0: right again
     forget_scripts, flush WHO    SCRIPT FLUSH, FLUSHALL
 
@@ -21,6 +21,7 @@ ends would undo the second.  Links may be cut by several at a time.
 import dataclasses
 import random
 
+FAR_MS = 4000  # Below DRIFT_OUTLIER of drift/node.h, with what rates make of it.
 QUIET_S = 4  # Between two storms, before the first, and after the last.
 STORM_MIN_S, STORM_MAX_S = 6, 12
 HEAL_S = 0.5  # What healing takes, about: for planning only.
@@ -82,7 +83,7 @@ def by_number(hosts):
 class Weather:
     """One storm in the making: its dice, its faults, and who is stopped or dead, and when."""
 
-    def __init__(self, dice, masters, clients, ttl_ms, length_s, first_id):
+    def __init__(self, dice, masters, clients, ttl_ms, length_s, first_id, clocks):
         self.dice = dice
         self.masters = masters
         self.clients = clients
@@ -91,7 +92,8 @@ class Weather:
         self.first_id = first_id
         self.faults = []
         self.busy = []
-        self.stepped = set()  # Whose clock has been stepped back.
+        self.clocks = clocks  # How far off they are since other storms, by master; milliseconds.
+        self.stepped = set()  # Whose clock has been stepped.
         self.majority = len(masters) // 2 + 1
         self.minority = max(1, len(masters) - self.majority)
 
@@ -335,12 +337,18 @@ def script_flush(weather):
 
 
 def clock_back(weather):
-    """In one storm a minority at most: keys that are there live longer by the step."""
+    """In one storm a minority at most: keys that are there live longer by the step.
+
+    No clock gets further off any other than FAR_MS: it would not be counted any more."""
     at = weather.uniform(0, weather.length_s)
-    masters = weather.some(others(weather.masters, weather.stepped), 1,
-                           weather.minority - len(weather.stepped))
     step_ms = -weather.dice.choice([100, 500, 1000, 3000])
+    highest = max(weather.clocks.values())
+    near = [master for master in others(weather.masters, weather.stepped)
+            if highest - weather.clocks[master] - step_ms <= FAR_MS]
+    masters = weather.some(near, 1, max(0, weather.minority - len(weather.stepped)))
     weather.stepped.update(masters)
+    for master in masters:
+        weather.clocks[master] += step_ms
     if masters:
         weather.add("clock-back", masters, [],
                     f"wall clock of {names(masters)} steps by {step_ms} ms",
@@ -367,8 +375,9 @@ def clock_rate(weather):
 # side waits.
 
 
-def on_the_bridge(weather, kind, about, pauses_s, loss):
+def on_the_bridge(weather, kind, about, pauses_s, loss, most=None, undo=None, rest_s=0):
     """loss(at, master) gives the steps of one loss; the next is one of pauses_s later, or more.
+    There are so many at most, none in the last rest_s; undo(at, master, count) takes them back.
 
     The masters in the middle stay claimed between the losses: none is down when one comes.  Half
     of the time one side sees all masters, and so can tell that those in the middle are harmless.
@@ -382,11 +391,14 @@ def on_the_bridge(weather, kind, about, pauses_s, loss):
     weather.add("bridge", weather.masters, weather.clients, about_bridge(middle, open_side),
                 [Step(begin, "drop", (weather.next_id, pairs)),
                  Step(end, "drop", (weather.next_id, []))])
-    at = begin + weather.uniform(0.5, 1)
-    while at + every_s < end:
+    at, count = begin + weather.uniform(0.5, 1), 0
+    while at + max(every_s, rest_s) < end and (most is None or count < most):
         weather.add(kind, middle, [], f"{names(middle)} {about}",
                     [step for master in middle for step in loss(round(at, 3), master)])
-        at += every_s + weather.uniform(0, 0.5)
+        at, count = at + every_s + weather.uniform(0, 0.5), count + 1
+    if undo and count > 0:
+        weather.add(kind, middle, [], f"{names(middle)} put right",
+                    [step for master in middle for step in undo(end, master, count)])
 
 
 def restart_empty(weather):
@@ -401,9 +413,22 @@ def flushall(weather):
 
 
 def clock_forward(weather):
-    step_ms = weather.ttl_ms * weather.dice.choice([1, 2, 10])
-    on_the_bridge(weather, "clock-forward", f"steps forward by {step_ms} ms", [0.4],
-                  lambda at, master: [Step(at, "step_clock", (master, step_ms))])
+    """Put right in the end, when everybody has had a lease's time, and more than that, to look;
+    else it would stay far off all others.  Not by much: what was stored there meanwhile, and is
+    not released, then stays as long."""
+    leases = weather.dice.choice([1, 2, 10])
+    step_ms = weather.ttl_ms * leases
+    if weather.stepped:
+        return
+    before = len(weather.faults)
+    on_the_bridge(weather, "clock-forward", f"steps forward by {step_ms} ms", [0.4, 2.5],
+                  lambda at, master: [Step(at, "step_clock", (master, step_ms))],
+                  most=max(1, 5 // leases), rest_s=1.2 * weather.ttl_ms / 1000,
+                  undo=lambda at, master, count: [
+                      Step(at, "step_clock", (master, -count * step_ms))])
+    for fault in weather.faults[before:]:
+        if fault.kind == "clock-forward":
+            weather.stepped.update(fault.on)
 
 
 SAFE = {
@@ -425,11 +450,11 @@ SAFE = {
     "clock-back": clock_back,
     "clock-rate": clock_rate,
 }
-FORGETTING = {  # These do no harm with the restart guard.
+FORGETTING = {  # These do no harm with the restart guard,
     "restart-empty": restart_empty,
     "flushall": flushall,
 }
-STEPPING = {
+STEPPING = {  # and this one with the clock guard for every vote.
     "clock-forward": clock_forward,
 }
 KINDS = {**SAFE, **FORGETTING, **STEPPING}
@@ -459,13 +484,13 @@ WHAT = {
 }
 
 
-def harmless(guarded):
-    """The kinds that must not break anything."""
-    return list(SAFE) + (list(FORGETTING) if guarded else [])
+def harmless(guarded, clocked=False):
+    """The kinds that must not break anything, with the restart guard, and per vote."""
+    return list(SAFE) + (list(FORGETTING) if guarded else []) + (list(STEPPING) if clocked else [])
 
 
-def breaking(guarded):
-    return [kind for kind in KINDS if kind not in harmless(guarded)]
+def breaking(guarded, clocked=False):
+    return [kind for kind in KINDS if kind not in harmless(guarded, clocked)]
 
 
 # ---- The schedule ----
@@ -491,8 +516,9 @@ def schedule(seed, seconds, kinds, masters, clients, ttl_ms):
     dice = random.Random(seed)
     dealer = deal(dice, sorted(kinds))
     storms, next_id = [], 1
+    clocks = {master: 0 for master in masters}
     for length_s in storm_lengths(dice, seconds):
-        weather = Weather(dice, masters, clients, ttl_ms, length_s, next_id)
+        weather = Weather(dice, masters, clients, ttl_ms, length_s, next_id, clocks)
         for _ in range(dice.randint(4, 5)):
             KINDS[next(dealer)](weather)
         storms.append(Storm(length_s, weather.faults))

@@ -157,8 +157,9 @@ static void become(const struct run *run, const struct words *words, int command
         _exit(126);
     (void)execl(holder->redlock, "redlock", "run", "--ttl", words->ttl, "--wait", words->wait,
                 "--max-ttl", words->max_ttl, "--restart-guard", holder->restart_guard,
-                "--reply-timeout", words->timeout, run->hold.lock, "--", holder->program,
-                "--" COMMAND_OPTION, words->plan, (char *)NULL);
+                "--clock-guard", holder->clock_guard, "--reply-timeout", words->timeout,
+                run->hold.lock, "--", holder->program, "--" COMMAND_OPTION, words->plan,
+                (char *)NULL);
     _exit(127);
 }
 

@@ -12,6 +12,7 @@ LASTING = ["cut-minority", "cut-majority", "bridge", "ring", "one-way", "flap", 
 
 # What takes its keys from a master: that they are gone is then no wonder.
 FORGETTING = ["flushall", "restart-empty"]
+STEPPING = ["clock-forward"]
 
 # How an operation may end that fails: by the names of redlock.h, and two of the clients' own, who
 # may find nothing left of a lease, or call off what they have asked for.

@@ -203,6 +203,7 @@ void calls_open(struct ev_loop *process)
     opts.drift_fixed_ms = plan->drift_fixed_ms;
     opts.max_ttl_ms = process->max_ttl_ms;
     opts.restart_guard = plan->guarded;
+    opts.clock_guard = plan->clock_guard;
     opts.log = world.verbose ? on_log : NULL;
     is_short = begin_shortage();
     status = redlock_open(&opts, &rl);
@@ -251,9 +252,7 @@ static uint32_t draw_ttl(const struct ev_loop *process)
 
 static drift_span validity(uint32_t ttl_ms)
 {
-    const struct drift_bound bound = {world.plan.drift_ppm, world.plan.drift_fixed_ms * DRIFT_MS};
-
-    return drift_deadline(0, ttl_ms * DRIFT_MS, &bound);
+    return drift_deadline(0, ttl_ms * DRIFT_MS, &world.plan.allowance);
 }
 
 /* By other dice, so that what else happens does not depend on it. */

@@ -161,6 +161,8 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
     bool yes =
         answer->type == REPLY_STATUS || (answer->type == REPLY_INTEGER && answer->integer > 0);
 
+    if (ask->command == MASTER_TIME)
+        return;
     if (ask->command == MASTER_WAIT) {
         world_say("    client %u, who waits, looks at master %u: %lld %s", process->number, master,
                   answer->integer, answer->text);
@@ -277,6 +279,8 @@ static void check_key(struct server *server, unsigned resource)
     const struct token *token = key != NULL ? oracle_token_of(key->token) : NULL;
     sim_time longest = world.now + world.plan.ttl_max_ms * DRIFT_MS + 2 * DRIFT_MS;
 
+    if (world.plan.may_step & 1u << server->number)
+        longest += 2 * PLAN_STEP_MAX; /* Put back, it keeps keys longer. */
     if (key == NULL || !token->is_ours)
         return;
     if (store_key_end(server, key) > longest)

@@ -29,9 +29,7 @@ static sim_time reply_timeout(void)
 
 static drift_span validity(uint32_t ttl_ms)
 {
-    const struct drift_bound bound = {world.plan.drift_ppm, world.plan.drift_fixed_ms * DRIFT_MS};
-
-    return drift_deadline(0, ttl_ms * DRIFT_MS, &bound);
+    return drift_deadline(0, ttl_ms * DRIFT_MS, &world.plan.allowance);
 }
 
 static const char *name_of(enum op_kind kind)
@@ -144,7 +142,8 @@ static void check_extend(const struct op *op, int status)
 {
     const struct lease_rec *rec = op->rec;
     sim_time now = process_now(op->process);
-    bool safe = op->was_held && rec->hears_lost && !op->lost_told && world.plan.may_forget == 0 &&
+    bool safe = op->was_held && rec->hears_lost && !op->lost_told &&
+                (world.plan.may_forget | world.plan.may_step) == 0 &&
                 op->remaining_ms * DRIFT_MS > rec->margin + reply_timeout() &&
                 validity(rec->ttl_ms) > 4 * world.plan.quick;
 
@@ -174,8 +173,8 @@ static void check_extend(const struct op *op, int status)
 static void check_unlock(const struct op *op, int status)
 {
     quorum_mask deleted = op->token >= 0 ? oracle_token_of(op->token)->deleted : 0;
-    bool safe =
-        op->was_held && world.plan.may_forget == 0 && op->remaining_ms * DRIFT_MS > reply_timeout();
+    bool safe = op->was_held && (world.plan.may_forget | world.plan.may_step) == 0 &&
+                op->remaining_ms * DRIFT_MS > reply_timeout();
 
     switch (status) {
     case REDLOCK_OK:
@@ -240,8 +239,8 @@ static bool is_needless(const struct lease_rec *rec)
     drift_span third = rec->ttl_ms * DRIFT_MS / 3;
     drift_span renew_at = third < lost_at / 2 ? third : lost_at / 2;
 
-    return rec->renews && world.plan.may_forget == 0 && rec->ttl_ms == rec->ttl_low_ms &&
-           lost_at > renew_at + 4 * world.plan.quick + SLACK &&
+    return rec->renews && (world.plan.may_forget | world.plan.may_step) == 0 &&
+           rec->ttl_ms == rec->ttl_low_ms && lost_at > renew_at + 4 * world.plan.quick + SLACK &&
            process_is_healthy(rec->process, rec->published - reply_timeout()) &&
            rec->process->ahead <= world.plan.quick;
 }
@@ -264,8 +263,8 @@ void judge_on_lost(struct lease_rec *rec)
         rec->published < stop_matters)
         world_fail("lost", "client %u is told %.3f ms after the deadline, and was not stopped",
                    process->number, (double)(now - deadline) / 1e6);
-    if (world.plan.exclusive && world.plan.may_forget == 0 && deadline > now &&
-        deadline - now > rec->margin + SLACK && oracle_has_keys(rec))
+    if (world.plan.exclusive && (world.plan.may_forget | world.plan.may_step) == 0 &&
+        deadline > now && deadline - now > rec->margin + SLACK && oracle_has_keys(rec))
         world_fail("lost", "client %u is told %.3f ms before the deadline, for no reason",
                    process->number, (double)(deadline - now) / 1e6);
     if (is_needless(rec))

@@ -42,7 +42,7 @@ struct master {
     struct master_ask *asks;
     uint32_t asks_first, asks_len, asks_room;
     struct out *out, **out_end;
-    bool full, doomed;
+    bool full, doomed, works;
     bool listens;
     uint64_t answers, answers_seen;
     unsigned silent_looks;
@@ -110,9 +110,9 @@ static void go_down(struct master *link)
 {
     drift_span span;
 
-    if (link->answers > 0)
+    if (link->works)
         link->attempts = 0;
-    link->answers = 0;
+    link->works = false;
     span = retry_in(link);
     world_note("link down: client, master", link->process->number, link->number, 0);
     world_say("    because: %s", link->error);
@@ -308,6 +308,7 @@ static void on_answer(struct master *link, const struct answer *answer)
     link->asks_first = (link->asks_first + 1) % link->asks_room;
     link->asks_len--;
     link->answers += ask.command != MASTER_LOOK;
+    link->works |= ask.command != MASTER_LOOK && ask.command != MASTER_TIME;
     decode(link, answer);
     if (ask.command == MASTER_LOOK)
         process_sicken(link->process, process_now(link->process));

@@ -16,7 +16,7 @@ static const enum fault strikes[] = {
     FAULT_RESET_BEFORE, FAULT_RESET_AFTER, FAULT_RESET_MIDDLE, FAULT_SILENCE,  FAULT_CUT,
     FAULT_HANG,         FAULT_CRASH,       FAULT_CRASH_EMPTY,  FAULT_FLUSHALL, FAULT_SCRIPT_FLUSH,
     FAULT_OOM,          FAULT_MISCONF,     FAULT_READONLY,     FAULT_LOADING,  FAULT_PAUSE,
-    FAULT_FOREIGN,      FAULT_WRONG_TYPE,
+    FAULT_FOREIGN,      FAULT_WRONG_TYPE,  FAULT_STEP,
 };
 
 #define STRIKES_LEN (sizeof strikes / sizeof strikes[0])
@@ -141,6 +141,69 @@ static void pause_process(struct ev_loop *process)
     process_pause(process, span);
 }
 
+/* Forward, and back before all leases of before have ended, may go unnoticed. */
+static bool may_go_back(const struct server *server)
+{
+    sim_time leases = world.plan.ttl_max_ms * DRIFT_MS;
+
+    return server->forward_at == 0 || world.now >= server->forward_at + leases + leases / 10;
+}
+
+/* In the tag of an event: not the end of a fault, but a clock to be put forward by the rest. */
+#define PUT_RIGHT (UINT64_C(1) << 63)
+#define PUT_RIGHT_MAX (2 * DRIFT_S)
+
+static bool step_by(struct server *server, int64_t by)
+{
+    if (server->clock.step + by > (int64_t)PLAN_STEP_MAX ||
+        server->clock.step + by < -(int64_t)PLAN_STEP_MAX)
+        return false;
+    server->clock.step += by;
+    if (by > 0)
+        server->forward_at = world.now;
+    world_fault(FAULT_STEP);
+    world_note(by < 0 ? "step back: master, us" : "step forward: master, us", server->number,
+               (uint64_t)(by < 0 ? -by : by) / SIM_US, 0);
+    for (unsigned i = 0; i < world.plan.processes; i++)
+        process_sicken(&world.processes[i],
+                       world.now + 2 * world.plan.ttl_max_ms * DRIFT_MS + 2 * CLOCKS_GAP);
+    return true;
+}
+
+/* Back, and perhaps put right again before long. */
+static void step_back(struct server *server, uint64_t by, sim_time right_at)
+{
+    if (may_go_back(server) && step_by(server, -(int64_t)by) && right_at != SIM_NEVER)
+        world_post(right_at, EVENT_MEND, server, PUT_RIGHT | by);
+}
+
+/* One of them, or all that may: clocks that are set by the same server. */
+static void step(struct server *only)
+{
+    uint64_t by = dice_magnitude(DRIFT_MS, 2 * PLAN_STEP_MAX);
+    sim_time right_at = world.now + dice_range(world.plan.hop, PUT_RIGHT_MAX);
+    bool all = dice_chance(300), back = dice_chance(500);
+
+    if (world.plan.dips) {
+        by = dice_range(2 * DRIFT_TOLERANCE, PLAN_STEP_MAX);
+        right_at = world.now + dice_range(world.plan.hop, PUT_RIGHT_MAX / 4);
+        all = dice_chance(700);
+        back = true;
+    } else if (dice_chance(400)) {
+        right_at = SIM_NEVER;
+    }
+    for (unsigned i = 0; i < world.plan.servers; i++) {
+        struct server *server = &world.servers[i];
+
+        if (!(world.plan.may_step & 1u << i) || (!all && server != only))
+            continue;
+        if (back)
+            step_back(server, by, right_at);
+        else
+            (void)step_by(server, (int64_t)by);
+    }
+}
+
 static void strike(enum fault fault)
 {
     struct server *server = &world.servers[dice_below(world.plan.servers)];
@@ -155,6 +218,8 @@ static void strike(enum fault fault)
         silence(conn);
     } else if (fault == FAULT_CUT) {
         cut(any_process(), server->number);
+    } else if (fault == FAULT_STEP) {
+        step(server);
     } else if (fault == FAULT_PAUSE) {
         pause_process(any_process());
     } else if (fault == FAULT_FOREIGN || fault == FAULT_WRONG_TYPE) {
@@ -181,6 +246,8 @@ void nemesis_mend(void *what, uint64_t tag)
 {
     struct server *server = what;
 
+    if (world.phase == PHASE_CHAOS && (tag & PUT_RIGHT) != 0)
+        (void)step_by(server, (int64_t)(tag & ~PUT_RIGHT));
     if (server->fault != tag || world.phase != PHASE_CHAOS)
         return;
     world_note("mend: master", server->number, 0, 0);

@@ -193,18 +193,19 @@ static void check_exclusion(const struct lease_rec *rec)
 }
 
 /* How many masters store its token until then, and whose keys may have been
- * forgotten. */
+ * forgotten, or dropped by a clock that was stepped. */
 static unsigned count_keys(const struct lease_rec *rec, sim_time until)
 {
+    const quorum_mask may_lose = world.plan.may_forget | world.plan.may_step;
     unsigned count = 0;
 
     for (unsigned m = 0; m < world.plan.servers; m++) {
         const struct key *key = store_key(&world.servers[m], rec->resource);
 
         if (key != NULL && !key->wrong_type && key->token == rec->token)
-            count += store_key_end(&world.servers[m], key) >= until;
+            count += store_key_end(&world.servers[m], key) >= until || (may_lose >> m & 1);
         else
-            count += (world.plan.may_forget >> m) & 1;
+            count += may_lose >> m & 1;
     }
     return count;
 }

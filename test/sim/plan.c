@@ -10,6 +10,11 @@
  * other faults are within the promise, at any number of masters.  Runs in
  * which more masters forget are made too, for all that is promised besides.
  *
+ * Masters whose clocks are stepped come with the clock guard, for every vote or
+ * periodic.  For every vote, exclusion is promised whatever steps there are, but for
+ * one kind: a clock that is put forward, and back within the longest lease.  So it is
+ * not put back for so long then.  Periodic, it is not promised where clocks step.
+ *
  * With the restart guard exclusion is promised whoever forgets, but for two things
  * that cannot be told: masters that keep all they are told, and all of which
  * forget, look like new ones; and where clients differ in their longest lease,
@@ -18,6 +23,8 @@
 #include "sim.h"
 
 #include <string.h>
+
+#include "drift/node.h"
 
 #define PICK(array) ((array)[dice_below(sizeof(array) / sizeof((array)[0]))])
 
@@ -52,12 +59,50 @@ static void draw_spans(struct plan *plan)
     plan->quick = reply_timeout / 8;
 }
 
+static uint32_t min32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* By other dice, so that seeds without a guard stay what they were. */
+static uint64_t other_dice(uint64_t factor)
+{
+    uint64_t dice = (world.seed + 1) * factor;
+
+    return dice ^ dice >> 32;
+}
+
+/* Of the clock guard: answers that come soon enough to tell, and clocks that run evenly
+ * enough. */
+static void draw_clock_guard(struct plan *plan)
+{
+    uint64_t dice = other_dice(UINT64_C(0x9fb21c651e98df25));
+    quorum_mask all = (quorum_mask)((1u << plan->servers) - 1);
+    bool steps = (dice >> 8 & 3) != 0;
+
+    plan->allowance = (struct drift_bound){plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};
+    if (dice % 4 > 1)
+        return;
+    plan->clock_guard = dice % 4 == 0 ? REDLOCK_CLOCK_GUARD_PER_VOTE : REDLOCK_CLOCK_GUARD_PERIODIC;
+    plan->drift_ppm = min32(plan->drift_ppm, 20000);
+    plan->reply_timeout_ms = min32(plan->reply_timeout_ms, 50);
+    plan->connect_timeout_ms = max32(plan->connect_timeout_ms, 100);
+    plan->hop = plan->hop < 2 * DRIFT_MS ? plan->hop : 2 * DRIFT_MS;
+    plan->quick = plan->reply_timeout_ms * DRIFT_MS / 8;
+    plan->may_step = steps ? (quorum_mask)(dice >> 9 & 1 ? all : dice >> 16 & all) : 0;
+    plan->dips = (dice >> 24 & 3) == 0;
+    plan->allowance = (struct drift_bound){plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};
+    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
+        return;
+    plan->allowance.ppm *= 2;
+    plan->allowance.fixed += DRIFT_TOLERANCE;
+}
+
 static void draw_ttls(struct plan *plan)
 {
-    const struct drift_bound bound = {plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};
     uint32_t low = 1, reply_timeout_ms = plan->reply_timeout_ms;
 
-    while (drift_allowance(low * DRIFT_MS, &bound) >= low * DRIFT_MS)
+    while (drift_allowance(low * DRIFT_MS, &plan->allowance) >= low * DRIFT_MS)
         low++;
     plan->ttl_min_ms = low;
     plan->ttls_ms[0] = (uint32_t)dice_range(low, 3 * low);
@@ -65,6 +110,10 @@ static void draw_ttls(struct plan *plan)
     plan->ttls_ms[2] =
         max32(low, (uint32_t)dice_magnitude(4 * reply_timeout_ms, 30 * reply_timeout_ms));
     plan->ttls_ms[3] = max32(low, (uint32_t)dice_magnitude(reply_timeout_ms, 10000));
+    for (unsigned i = 0; i < SIM_TTLS_MAX && plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF; i++)
+        plan->ttls_ms[i] = min32(plan->ttls_ms[i], max32(3000, 2 * low)); /* Or all wait. */
+    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* The longest of some; see draw_guard(). */
+        plan->ttls_ms[2] = max32(plan->ttls_ms[2], low + 4 * reply_timeout_ms);
     for (unsigned i = 0; i < SIM_TTLS_MAX; i++)
         plan->ttl_max_ms = max32(plan->ttl_max_ms, plan->ttls_ms[i]);
     plan->wait_max_ms = (uint32_t)dice_magnitude(reply_timeout_ms, 20 * reply_timeout_ms);
@@ -82,13 +131,11 @@ static void draw_promise(struct plan *plan)
     }
 }
 
-/* By other dice, so that seeds without a guard stay what they were. */
 static void draw_guard(struct plan *plan)
 {
-    uint64_t dice = (world.seed + 1) * UINT64_C(0xd1342543de82ef95);
+    uint64_t dice = other_dice(UINT64_C(0xd1342543de82ef95));
     quorum_mask all = (quorum_mask)((1u << plan->servers) - 1), keep;
 
-    dice ^= dice >> 32;
     plan->guarded = dice % 2 == 0;
     if (!plan->guarded)
         return;
@@ -138,9 +185,10 @@ static void draw_faults(struct plan *plan)
     static const unsigned slow_permille[] = {2, 5, 20, 60};
     bool calm = dice_chance(80);
 
-    for (unsigned i = 0; i < FAULT_LEN; i++)
+    for (unsigned i = 0; i < FAULT_STEP; i++) /* That one is drawn with its guard. */
         plan->enabled[i] = !calm && dice_chance(350);
     plan->enabled[FAULT_CRASH_EMPTY] = plan->enabled[FAULT_FLUSHALL] = plan->may_forget != 0;
+    plan->enabled[FAULT_STEP] = plan->may_step != 0;
     if (plan->lasting && plan->may_forget != 0)
         plan->enabled[FAULT_CRASH] = true; /* Which keeps the marker, and not all else. */
     plan->slow_permille = plan->enabled[FAULT_SLOW] ? PICK(slow_permille) : 0;
@@ -157,6 +205,8 @@ static void draw_faults(struct plan *plan)
         plan->think_max = plan->ttl_max_ms * DRIFT_MS;
     }
     plan->events = dice_range(300, 4000);
+    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF)
+        plan->events *= 4; /* Most of them are of the guard. */
     plan->ends_at = world.now + 60 * DRIFT_S;
 }
 
@@ -193,9 +243,12 @@ void plan_draw(void)
     memset(plan, 0, sizeof *plan);
     draw_sizes(plan);
     draw_spans(plan);
+    draw_clock_guard(plan);
     draw_ttls(plan);
     draw_promise(plan);
     draw_guard(plan);
+    if (plan->clock_guard == REDLOCK_CLOCK_GUARD_PERIODIC && plan->may_step != 0)
+        plan->exclusive = false;
     draw_faults(plan);
     for (unsigned i = 0; i < plan->processes; i++)
         process_init(&world.processes[i], i);

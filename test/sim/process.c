@@ -58,6 +58,8 @@ void process_sicken(struct ev_loop *process, sim_time until)
 /* All links are up, to servers that do what they are told. */
 bool process_is_linked(const struct ev_loop *process)
 {
+    char text[128];
+
     if (process->rl == NULL)
         return false;
     for (unsigned m = 0; m < world.plan.servers; m++) {
@@ -69,8 +71,27 @@ bool process_is_linked(const struct ev_loop *process)
             return false;
         if (!server->alive || server->hung || server->mood != MOOD_FINE)
             return false;
+        if (clocks_explain(process->rl, m, process_clock(process), text, sizeof text))
+            return false;
     }
     return true;
+}
+
+/* Masters that the clock guard keeps from voting. */
+static void look_at_clocks(struct ev_loop *process)
+{
+    uint64_t now = process_clock(process);
+
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        const struct clocks_node *node = &process->rl->clocks.nodes[m];
+
+        if (node->node.counts_from <= now)
+            continue;
+        process_sicken(process,
+                       clock_when(&process->clock, node->node.counts_from) + 2 * world.plan.quick);
+        if (node->reason == CLOCKS_FORWARD || node->reason == CLOCKS_BACKWARD)
+            world_fault(FAULT_STEP_SEEN);
+    }
 }
 
 bool process_is_healthy(const struct ev_loop *process, sim_time since)
@@ -299,6 +320,7 @@ void process_turn(struct ev_loop *process, uint64_t tag)
     if (process->rl != NULL) {
         client_flush(process->rl);
         client_arm(process->rl);
+        look_at_clocks(process);
     }
     oracle_look(process);
     claims_on_turn(process);

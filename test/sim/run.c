@@ -43,6 +43,8 @@ static void heal(void)
 
     if (plan->guarded) /* What has lost its memory is watched, by whatever clock. */
         links += 4 * plan->ttl_max_ms * DRIFT_MS + 2 * DRIFT_S;
+    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* And so are clocks, and longer. */
+        links += 3 * plan->ttl_max_ms * DRIFT_MS + 2 * CLOCKS_GAP;
     world.phase = PHASE_HEAL; /* Nothing new goes wrong from here on. */
     nemesis_end();
     enter(PHASE_HEAL, longest_stop() + ops + links + DRIFT_S);

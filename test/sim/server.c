@@ -14,6 +14,8 @@ void server_init(struct server *server, unsigned number)
 
     *server = (struct server){.number = number, .alive = true};
     server->clock.origin = WALL_ORIGIN + dice_below(1000 * DRIFT_S);
+    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* Nobody is far off the others. */
+        server->clock.origin = WALL_ORIGIN + server->clock.origin % (100 * DRIFT_MS);
     /* Without an allowance for it, keys must not end early. */
     server->ends_early = plan->drift_fixed_ms > 0 && dice_chance(300);
     server->old_style = dice_chance(300);

@@ -107,7 +107,9 @@ bool memory_has_failed(void);
     X(WAKE_TWICE, "message to those who wait that came twice")                    \
     X(ADOPTED, "lease handed on to another client")                               \
     X(ADOPTED_STALE, "token adopted of a lease that was over")                    \
-    X(MISUSE, "call that is not allowed")
+    X(MISUSE, "call that is not allowed")                                         \
+    X(STEP, "wall clock of a master stepped")                                     \
+    X(STEP_SEEN, "turn with a master that did not count since its clock was stepped")
 
 #define SIM_FAULT_NAME(name, text) FAULT_##name,
 enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
@@ -145,6 +147,7 @@ enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };
 struct sim_clock {
     uint64_t origin; /* What it showed when the world began. */
     uint32_t fast_ppm;
+    int64_t step; /* By how much it was stepped since. */
 };
 
 uint64_t clock_at(const struct sim_clock *clock, sim_time t);
@@ -181,7 +184,8 @@ struct server {
     bool keeps;    /* Whatever it has answered for survives a crash, and it says so. */
     unsigned runs; /* How often it was started. */
     struct conn *conns;
-    uint64_t fault; /* Number of the latest fault, which alone may end it. */
+    uint64_t fault;      /* Number of the latest fault, which alone may end it. */
+    sim_time forward_at; /* When its clock was put forward last; 0: never. */
 };
 
 struct answer {
@@ -231,6 +235,7 @@ struct ev_loop {
 struct plan {
     unsigned processes, servers, resources;
     uint32_t drift_ppm, drift_fixed_ms, reply_timeout_ms, connect_timeout_ms;
+    struct drift_bound allowance;
     uint32_t ttl_min_ms; /* The shortest that is legal. */
     uint32_t ttls_ms[SIM_TTLS_MAX], ttl_max_ms;
     uint32_t wait_max_ms, retry_max_ms;
@@ -249,13 +254,20 @@ struct plan {
     bool lasting;           /* Leases are long, and little happens: what a guard is for. */
     bool exclusive;         /* Mutual exclusion is promised. */
     quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
-    sim_time calm_max;      /* Longest time between two faults. */
-    sim_time think_max;     /* Longest time between two calls of a program. */
-    uint32_t asks_max;      /* A link with so many unanswered commands is full. */
-    size_t window;          /* Bytes that a socket takes. */
-    uint64_t events;        /* Faults stop after so many, */
-    sim_time ends_at;       /* and then at the latest. */
+    quorum_mask may_step;   /* Masters whose clocks may be stepped; likewise. */
+    enum redlock_clock_guard clock_guard;
+    bool dips;          /* Clocks are put back for a moment only, and never forward. */
+    sim_time calm_max;  /* Longest time between two faults. */
+    sim_time think_max; /* Longest time between two calls of a program. */
+    uint32_t asks_max;  /* A link with so many unanswered commands is full. */
+    size_t window;      /* Bytes that a socket takes. */
+    uint64_t events;    /* Faults stop after so many, */
+    sim_time ends_at;   /* and then at the latest. */
 };
+
+/* A wall clock is never further off what it would show without steps, so that with its
+ * rate it is not far off the others either (drift/node.h). */
+#define PLAN_STEP_MAX (1000 * DRIFT_MS)
 
 /* So many commands and bytes are never waiting in a run. */
 #define PLAN_ASKS_MAX 32768

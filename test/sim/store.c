@@ -119,6 +119,7 @@ static bool is_script(const struct command *command, enum script_id script)
 struct parts store_parts(const struct command *command)
 {
     switch (command->argc) {
+    case 1: /* TIME */
     case 2: /* SUBSCRIBE, UNSUBSCRIBE */
     case 3: /* HGET of the marker */
         return (struct parts){.is_other = true};
@@ -552,6 +553,16 @@ static struct answer do_script(struct server *server, const struct command *comm
     return do_release(server, resource, key, token);
 }
 
+static struct answer do_time(const struct server *server)
+{
+    const size_t room = 32;
+    char *text = memory_take(room);
+    unsigned long long us = clock_at(&server->clock, world.now) / SIM_US;
+
+    (void)snprintf(text, room, "%llu %llu", us / 1000000, us % 1000000);
+    return (struct answer){REPLY_ARRAY, 0, text};
+}
+
 static struct answer execute(struct conn *conn, const struct command *command)
 {
     struct server *server = conn->server;
@@ -562,6 +573,8 @@ static struct answer execute(struct conn *conn, const struct command *command)
         world_fault(FAULT_LOADING);
         return loading;
     }
+    if (command->argc == 1 && is_arg(command, 0, "TIME"))
+        return do_time(server);
     if (is_arg(command, 0, "SUBSCRIBE") || is_arg(command, 0, "UNSUBSCRIBE"))
         return do_subscribe(conn, command, is_arg(command, 0, "SUBSCRIBE"));
     if (is_arg(command, 0, "SET")) {

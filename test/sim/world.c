@@ -29,20 +29,21 @@ static uint64_t stretch(sim_time span, uint32_t fast_ppm)
 
 uint64_t clock_at(const struct sim_clock *clock, sim_time t)
 {
-    return clock->origin + stretch(t - world.began, clock->fast_ppm);
+    return clock->origin + stretch(t - world.began, clock->fast_ppm) + (uint64_t)clock->step;
 }
 
 sim_time clock_when(const struct sim_clock *clock, uint64_t reading)
 {
     uint64_t per_million = PPM_ONE + clock->fast_ppm;
+    uint64_t origin = clock->origin + (uint64_t)clock->step;
     uint64_t span;
     sim_time t;
 
     if (reading == UINT64_MAX)
         return SIM_NEVER;
-    if (reading <= clock->origin)
+    if (reading <= origin)
         return world.began;
-    span = reading - clock->origin;
+    span = reading - origin;
     /* Near it, and then as exact as need be. */
     t = world.began + span / per_million * PPM_ONE + span % per_million * PPM_ONE / per_million;
     while (clock_at(clock, t) < reading)

@@ -173,7 +173,9 @@ static void note_sleep(struct ev_loop *process, unsigned resource)
 
         if (rec == NULL || rec->resource != resource || rec->state != REC_LOCKING)
             continue;
-        is_awake = is_awake || q->state != QUORUM_PAUSING;
+        /* Who asks for less than a round takes loses them all, and becomes slow. */
+        is_awake =
+            is_awake || q->state != QUORUM_PAUSING || rec->ttl_ms <= world.plan.reply_timeout_ms;
         sleep->rounds += rec->round + rec->number;
         if (WAIT_PATIENCE * q->config.pause_max > sleep->longest)
             sleep->longest = WAIT_PATIENCE * q->config.pause_max;

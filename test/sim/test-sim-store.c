@@ -202,8 +202,8 @@ static bool is_between(const redisReply *real, const struct answer *early,
                        const struct answer *late)
 {
     return real->type == REDIS_REPLY_INTEGER && early->type == REPLY_INTEGER &&
-           late->type == REPLY_INTEGER && real->integer > 1 && real->integer <= early->integer &&
-           real->integer >= late->integer;
+           late->type == REPLY_INTEGER && (early->integer > 1 || late->integer < 0) &&
+           real->integer <= early->integer && real->integer >= late->integer;
 }
 
 /* ---- One command ---- */

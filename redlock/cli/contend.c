@@ -10,10 +10,12 @@
 #include "redlock/cli/contend.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <ev.h>
+#include <sodium.h>
 
 #include "redlock/client.h"
 
@@ -248,19 +250,26 @@ static int measure(struct run *run)
     return run->locks > 0 ? cli_flush_output() : CLI_UNREACHABLE;
 }
 
+/* cli_open() forgets the list of masters, each time. */
 static int open_all(struct run *run)
 {
+    char *masters = run->cli->masters != NULL ? strdup(run->cli->masters) : NULL;
     int code = CLI_OK;
 
     for (uint32_t i = 0; i < run->contend->clients && code == CLI_OK; i++) {
         struct party *party = &run->parties[i];
 
+        if (masters != NULL && run->cli->masters == NULL)
+            run->cli->masters = strdup(masters); /* NULL, without memory: it says so. */
         party->run = run;
         ev_timer_init(&party->hold, on_hold, 0, 0);
         ev_timer_init(&party->rest, on_rest, 0, 0);
         party->hold.data = party->rest.data = party;
         code = cli_open(run->cli, run->loop, &party->rl);
     }
+    if (masters != NULL)
+        sodium_memzero(masters, strlen(masters));
+    free(masters);
     return code;
 }
 

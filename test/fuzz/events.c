@@ -385,12 +385,15 @@ static void check_end(struct world *w)
     w->op = OP_NONE;
 }
 
-/* Who waits for nothing waits for ever. */
+/* Who waits for nothing waits for ever: for a link, or, having been told to and as
+ * it has all the time there is, to be woken (listen.c, which has an alarm of its own). */
 static void check_alarm(const struct world *w)
 {
+    bool sleeps = w->q.state == QUORUM_PAUSING && w->config.wait == DRIFT_NEVER;
+
     if (w->act.wake_at != DRIFT_NEVER || w->op == OP_NONE)
         return;
-    MUST(w->q.state == QUORUM_CONNECTING);
+    MUST(w->q.state == QUORUM_CONNECTING || sleeps);
 }
 
 static void tell(const struct world *w, const struct quorum *before,

@@ -142,7 +142,7 @@ static void check_extend(const struct op *op, int status)
 {
     const struct lease_rec *rec = op->rec;
     sim_time now = process_now(op->process);
-    bool safe = op->was_held && rec->hears_lost && !op->lost_told &&
+    bool safe = op->was_held && !rec->is_stale && rec->hears_lost && !op->lost_told &&
                 (world.plan.may_forget | world.plan.may_step) == 0 &&
                 op->remaining_ms * DRIFT_MS > rec->margin + reply_timeout() &&
                 validity(rec->ttl_ms) > 4 * world.plan.quick;
@@ -173,7 +173,9 @@ static void check_extend(const struct op *op, int status)
 static void check_unlock(const struct op *op, int status)
 {
     quorum_mask deleted = op->token >= 0 ? oracle_token_of(op->token)->deleted : 0;
-    bool safe = op->was_held && (world.plan.may_forget | world.plan.may_step) == 0 &&
+    /* Who gave up a token that is adopted goes on releasing it. */
+    bool safe = op->was_held && !op->rec->is_stale &&
+                (world.plan.may_forget | world.plan.may_step) == 0 &&
                 op->remaining_ms * DRIFT_MS > reply_timeout();
 
     switch (status) {

@@ -35,7 +35,7 @@ async function main(log, who, rounds, resource) {
     const lock = await acquire(redlock, resource);
     await hold(log, `${who}.${round}`);
     await lock.release();
-    await sleep(50 + Math.random() * 100); // As run's own contenders do; see there.
+    await sleep(50 + Math.random() * 100); // Less than run's own contenders; see there.
   }
   await redlock.quit();
 }

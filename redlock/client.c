@@ -376,11 +376,6 @@ void client_count_vote(struct redlock *rl, unsigned master, const struct master_
                        reply);
 }
 
-void client_set_up(struct redlock *rl, unsigned master, bool up)
-{
-    standing_on_room(rl, master, up);
-}
-
 void client_on_link(struct redlock *rl, unsigned master, bool up)
 {
     rl->stats.connects += up;
@@ -407,7 +402,7 @@ void client_on_room(struct redlock *rl, unsigned master)
 {
     quorum_mask bit = (quorum_mask)(1u << master);
 
-    client_set_up(rl, master, true);
+    standing_on_room(rl, master, true);
     for (uint32_t i = 0; i < rl->slots_len && (rl->up & bit); i++) {
         struct redlock_lease *lease = rl->slots[i];
         struct quorum_event event = {.type = QUORUM_EV_TIMER}; /* Early does no harm. */

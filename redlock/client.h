@@ -81,9 +81,6 @@ void client_on_link(struct redlock *rl, unsigned master, bool up);
 /* What a lease may ask of this master has changed: for those that care. */
 void client_tell_leases(struct redlock *rl, unsigned master);
 
-/* The queue of an up link is full, or not any more: no event, only the mask. */
-void client_set_up(struct redlock *rl, unsigned master, bool up);
-
 /* A full queue has room again: what could not be released there is. */
 void client_on_room(struct redlock *rl, unsigned master);
 

@@ -392,7 +392,7 @@ void master_send(struct master *master, const struct master_ask *ask, const char
     master->asks[(master->asks_first + master->asks_len++) & (master->asks_room - 1)] = *ask;
     if (!has_room(master)) {
         master->full = true;
-        client_set_up(master->rl, master->number, false);
+        standing_on_room(master->rl, master->number, false);
     }
     if (!ev_is_active(&master->timer)) {
         look_again(master);

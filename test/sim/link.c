@@ -195,7 +195,7 @@ void master_send(struct master *link, const struct master_ask *ask, const char *
         world_fault(FAULT_QUEUE_FULL);
         process_sicken(link->process, process_now(link->process));
         link->full = true;
-        client_set_up(link->rl, link->number, false);
+        standing_on_room(link->rl, link->number, false);
     }
     if (link->timer == DRIFT_NEVER)
         look_again(link);

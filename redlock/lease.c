@@ -248,8 +248,7 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;
     }
-    if (proof_needs(rl, send->command))
-        proof_want(rl, send->to);
+    proof_want(rl, send->command, send->to);
 }
 
 static void count_end(struct redlock_lease *lease, int status)
@@ -364,8 +363,7 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
     len = encode(lease, command, master, true, rl->scratch);
     master_send(rl->masters[master], &again, rl->scratch, len);
     rl->stats.commands++;
-    if (proof_needs(rl, command))
-        proof_want(rl, (quorum_mask)(1u << master));
+    proof_want(rl, command, (quorum_mask)(1u << master));
     return true;
 }
 

@@ -27,14 +27,26 @@ static bool needs_time(const struct redlock *rl)
     return rl->options.clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
 }
 
-static bool needs_proof(const struct redlock *rl)
+/* Whether a yes to it has to be proved.  What counts names the epoch itself, so that only
+ * the clock is left; and a release that finds the token was no loss. */
+static bool is_to_be_proved(const struct redlock *rl, enum quorum_command command)
 {
-    return rl->options.restart_guard || needs_time(rl);
+    switch (command) {
+    case QUORUM_CMD_SET:
+    case QUORUM_CMD_EXTEND:
+        return rl->options.restart_guard || needs_time(rl);
+    case QUORUM_CMD_FENCE:
+    case QUORUM_CMD_RAISE:
+        return needs_time(rl);
+    case QUORUM_CMD_RELEASE:
+        break;
+    }
+    return false;
 }
 
-void proof_want(struct redlock *rl, quorum_mask masters)
+void proof_want(struct redlock *rl, enum quorum_command command, quorum_mask masters)
 {
-    if (needs_proof(rl))
+    if (is_to_be_proved(rl, command))
         rl->proof.wanted |= masters;
 }
 
@@ -75,27 +87,12 @@ static bool grow(struct held *held)
     return true;
 }
 
-bool proof_needs(const struct redlock *rl, enum quorum_command command)
-{
-    switch (command) {
-    case QUORUM_CMD_SET:
-    case QUORUM_CMD_EXTEND:
-        return needs_proof(rl);
-    case QUORUM_CMD_FENCE:
-    case QUORUM_CMD_RAISE:
-        return needs_time(rl);
-    case QUORUM_CMD_RELEASE:
-        break;
-    }
-    return false;
-}
-
 bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *ask,
                 const struct reply *reply)
 {
     struct held *held = &rl->proof.held[master];
 
-    if (!proof_needs(rl, (enum quorum_command)ask->command))
+    if (!is_to_be_proved(rl, (enum quorum_command)ask->command))
         return false;
     if (vote_count((enum quorum_command)ask->command, reply).vote != QUORUM_VOTE_YES)
         return false;

@@ -45,15 +45,11 @@ struct proof {
     struct held held[QUORUM_MASTERS_MAX];
 };
 
-/* Whether a yes to it has to be proved.  What counts names the epoch itself, so that only
- * the clock is left; and a release that finds the token was no loss. */
-bool proof_needs(const struct redlock *rl, enum quorum_command command);
-
 void proof_done(struct redlock *rl);
 
-/* These were sent one; before what was sent to master is written; its link
+/* These were sent a command; before what was sent to master is written; its link
  * came up or went down, or it has another epoch. */
-void proof_want(struct redlock *rl, quorum_mask masters);
+void proof_want(struct redlock *rl, enum quorum_command command, quorum_mask masters);
 void proof_ask(struct redlock *rl, unsigned master);
 void proof_forget(struct redlock *rl, unsigned master);
 

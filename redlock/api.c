@@ -67,7 +67,7 @@ static int make_lease(struct redlock *rl, const char *resource, const char *toke
             return error_set(REDLOCK_E_STATE, "its owner has it without a fencing token");
         return take_again(owned);
     }
-    lease = lease_new(rl, resource, token, &all, &config);
+    lease = lease_new(rl, LEASE_PLAIN, resource, token, &all, &config);
     if (lease == NULL)
         return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
     *ret_lease = lease;

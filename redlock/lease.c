@@ -87,8 +87,8 @@ struct quorum_fence *lease_fence(const struct redlock_lease *lease)
     return (void *)((char *)start + fence_offset(lease->name_len, lease->adopted_len));
 }
 
-struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char *token,
-                                const struct redlock_lock_options *opts,
+struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const char *name,
+                                const char *token, const struct redlock_lock_options *opts,
                                 const struct quorum_config *config)
 {
     size_t name_len = strlen(name);
@@ -103,7 +103,7 @@ struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char
     lease = malloc(size);
     if (lease == NULL)
         return NULL;
-    *lease = (struct redlock_lease){.rl = rl, .owned = true, .alive = true};
+    *lease = (struct redlock_lease){.rl = rl, .kind = kind, .owned = true, .alive = true};
     memcpy(lease->name, name, name_len + 1);
     lease->name_len = (uint16_t)name_len;
     memcpy(lease->name + name_len + 1, token != NULL ? token : "", token_len + 1);
@@ -207,21 +207,11 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
     char spare[TOKEN_LEN + 1];
     struct wire_args args = args_of(lease, lease->q.round_of[master], spare);
 
-    switch (command) {
-    case QUORUM_CMD_SET:
-        return wire_set(buf, &args);
-    case QUORUM_CMD_EXTEND:
-        return wire_script(buf, SCRIPT_EXTEND, in_full, &args);
-    case QUORUM_CMD_RELEASE:
-        return wire_script(buf, SCRIPT_RELEASE, in_full, &args);
-    case QUORUM_CMD_FENCE:
-    case QUORUM_CMD_RAISE:
+    if (command == QUORUM_CMD_FENCE || command == QUORUM_CMD_RAISE) {
         args.epoch = lease->rl->standing.epochs[master];
         args.counter = lease_fence(lease)->counter;
-        return wire_script(buf, command == QUORUM_CMD_FENCE ? SCRIPT_FENCE : SCRIPT_RAISE, in_full,
-                           &args);
     }
-    return 0;
+    return kind_write(buf, lease->kind, command, in_full, &args);
 }
 
 /* The bytes are the same for all masters but those with an older round, and where they
@@ -380,6 +370,7 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
                     enum quorum_command command, bool in_full, const struct reply *reply)
 {
     struct vote vote = vote_count(command, reply);
+    bool lacks_script = vote.noscript && kind_is_script(lease->kind, command) && !in_full;
     struct quorum_event event = {
         .type = QUORUM_EV_REPLY,
         .master = master,
@@ -391,12 +382,12 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
 
     if (vote.relink)
         master_relink(lease->rl->masters[master], why_relink(reply));
-    else if (!vote.noscript || in_full)
+    else if (!lacks_script)
         master_note(lease->rl->masters[master], reply->type == REPLY_ERROR ? reply->text : "");
     if (vote.vote == QUORUM_VOTE_YES && !clocks_count(lease->rl, master, command, lease->q.sent))
         event.vote = command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE ? QUORUM_VOTE_VOID
                                                                               : QUORUM_VOTE_NONE;
-    if (vote.noscript && !in_full && send_in_full(lease, master, ask, command))
+    if (lacks_script && send_in_full(lease, master, ask, command))
         return;
     if ((command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE) &&
         vote.vote == QUORUM_VOTE_YES && ask != lease->q.round)

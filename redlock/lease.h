@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "redlock/alarm.h"
+#include "redlock/kind.h"
 #include "redlock/quorum.h"
 #include "redlock/redlock.h"
 #include "redlock/token.h"
@@ -55,14 +56,15 @@ struct redlock_lease {
     void *lost_arg;
     struct waiter *waiter;      /* Of the blocking call under way. */
     struct redlock_lease *next; /* In the ready list, in a line, or among the spent ones. */
+    uint8_t kind;               /* enum lease_kind */
     char token[TOKEN_LEN + 1];
     char name[]; /* And after its NUL the adopted token, with another one; and behind that,
                   * aligned, a struct quorum_fence if there is to be a fencing token. */
 };
 
 /* A new lease in a slot of its own, owned.  NULL without memory. */
-struct redlock_lease *lease_new(struct redlock *rl, const char *name, const char *token,
-                                const struct redlock_lock_options *opts,
+struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const char *name,
+                                const char *token, const struct redlock_lock_options *opts,
                                 const struct quorum_config *config);
 
 /* What it knows of its fencing token; NULL if there is to be none. */

@@ -39,8 +39,7 @@ static struct vote count_error(enum quorum_command command, const struct reply *
         vote.relink = true;
     else if (has_code(reply, "WRONGTYPE"))
         vote.vote = QUORUM_VOTE_NO;
-    /* Only what runs a script can be asked again with its text. */
-    if (command != QUORUM_CMD_SET && has_code(reply, "NOSCRIPT"))
+    if (has_code(reply, "NOSCRIPT"))
         vote.noscript = true;
     for (size_t i = 0; i < sizeof relink_codes / sizeof relink_codes[0]; i++) {
         if (has_code(reply, relink_codes[i]))

@@ -11,18 +11,17 @@
 
 struct vote {
     enum quorum_vote vote;
-    bool noscript;    /* Ask again with the script in full; vote is NONE. */
+    bool noscript;    /* If it was a script: ask again with it in full; vote is NONE. */
     bool relink;      /* The master is not what the handshake saw: link anew. */
     uint64_t counter; /* Of a yes to FENCE or RAISE; else 0. */
 };
 
 /*
- * SET: +OK is yes, nil is no.  Scripts: 1 is yes, 0 is no.  Those that count: any
- * number up to QUORUM_FENCE_MAX is yes, 0 is no, and -1 is no vote and sets relink:
- * the epoch is gone.  -WRONGTYPE is no (the key is there and is not ours), but to
- * FENCE, of whose marker it tells.  Every other error is no vote; -NOSCRIPT
- * sets noscript; -READONLY, -NOAUTH, -LOADING and -MASTERDOWN set relink; so
- * does a reply of a type that the command cannot have.
+ * SET, or a script in its place: +OK is yes, nil is no.  Scripts: 1 is yes, 0 is no.  Those that
+ * count: any number up to QUORUM_FENCE_MAX is yes, 0 is no, and -1 is no vote and sets relink: the
+ * epoch is gone.  -WRONGTYPE is no (the key is there and is not ours), but to FENCE, of whose
+ * marker it tells.  Every other error is no vote; -NOSCRIPT sets noscript; -READONLY, -NOAUTH,
+ * -LOADING and -MASTERDOWN set relink; so does a reply of a type that the command cannot have.
  */
 struct vote vote_count(enum quorum_command command, const struct reply *reply);
 

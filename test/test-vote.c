@@ -52,7 +52,7 @@ static const struct {
     {REPLY_ERROR,
      "NOSCRIPT No matching script. Please use EVAL.",
      1,
-     {.vote = NONE},
+     {.vote = NONE, .noscript = true},
      {.vote = NONE, .noscript = true}},
     {REPLY_ERROR,
      "READONLY You can't write against a read only replica.",

@@ -60,7 +60,7 @@ static void check_vote(enum quorum_command command, const struct reply *reply)
     if (vote.noscript || vote.relink)
         MUST(vote.vote != QUORUM_VOTE_YES);
     if (vote.noscript)
-        MUST(vote.vote == QUORUM_VOTE_NONE && is_script);
+        MUST(vote.vote == QUORUM_VOTE_NONE);
 }
 
 /* Of those that count. */

@@ -39,9 +39,80 @@ static int take_again(struct owned *owned)
     return REDLOCK_OK;
 }
 
+/* What is to be locked. */
+struct wanted {
+    const char *const *resources;
+    size_t len;
+    bool many; /* Whether a list was asked for, which may be of one. */
+};
+
+static struct wanted one(const char *const *resource)
+{
+    return (struct wanted){.resources = resource, .len = 1};
+}
+
+static struct wanted several(const char *const *resources, size_t len)
+{
+    return (struct wanted){.resources = resources, .len = len, .many = true};
+}
+
+static int check_names(const struct wanted *wanted)
+{
+    if (!wanted->many)
+        return options_check_name(wanted->resources[0]);
+    if (wanted->resources == NULL || wanted->len < 1 || wanted->len > REDLOCK_NAMES_MAX)
+        return error_set(REDLOCK_E_INVAL, "%zu resources, must be 1 to %d",
+                         wanted->resources == NULL ? 0 : wanted->len, REDLOCK_NAMES_MAX);
+    for (size_t i = 0; i < wanted->len; i++) {
+        int status = options_check_name(wanted->resources[i]);
+
+        if (status != REDLOCK_OK)
+            return error_wrap(status, "resource %zu", i + 1);
+        for (size_t before = 0; before < i; before++)
+            if (strcmp(wanted->resources[before], wanted->resources[i]) == 0)
+                return error_set(REDLOCK_E_INVAL, "resource %zu and resource %zu are the same",
+                                 before + 1, i + 1);
+    }
+    return REDLOCK_OK;
+}
+
+static int check_kind(const struct wanted *wanted, const struct redlock_lock_options *opts)
+{
+    if (wanted->many && (opts->fence || opts->reentrant))
+        return error_set(REDLOCK_E_INVAL, "%s is for locks of one resource",
+                         opts->fence ? "fence" : "reentrant");
+    return REDLOCK_OK;
+}
+
+/* All names, with a NUL between each two; returns the length. */
+static size_t join_names(const struct wanted *wanted, char *buf)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < wanted->len; i++) {
+        size_t name_len = strlen(wanted->resources[i]);
+
+        memcpy(buf + len, wanted->resources[i], name_len + 1);
+        len += name_len + 1;
+    }
+    return len - 1;
+}
+
+static struct redlock_lease *new_lease(struct redlock *rl, const struct wanted *wanted,
+                                       const char *token, const struct redlock_lock_options *opts,
+                                       const struct quorum_config *config)
+{
+    char names[WIRE_NAMES_MAX + 1];
+
+    if (wanted->len == 1)
+        return lease_new(rl, LEASE_PLAIN, wanted->resources[0], strlen(wanted->resources[0]), token,
+                         opts, config);
+    return lease_new(rl, LEASE_MANY, names, join_names(wanted, names), token, opts, config);
+}
+
 /* Check everything that can be checked, and make the lease; or take the one
  * that its owner has already. */
-static int make_lease(struct redlock *rl, const char *resource, const char *token,
+static int make_lease(struct redlock *rl, const struct wanted *wanted, const char *token,
                       const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
     struct redlock_lock_options all;
@@ -49,17 +120,19 @@ static int make_lease(struct redlock *rl, const char *resource, const char *toke
     struct redlock_lease *lease;
     struct owned *owned = NULL;
     struct owner owner;
-    int status = options_check_name(resource);
+    int status = check_names(wanted);
 
     if (status == REDLOCK_OK)
         status = options_lock(&rl->options, opts, &all, &config);
+    if (status == REDLOCK_OK)
+        status = check_kind(wanted, &all);
     if (status == REDLOCK_OK && token != NULL && all.reentrant)
         status = error_set(REDLOCK_E_INVAL, "reentrant is for locks of one's own");
     if (status != REDLOCK_OK)
         return status;
     if (all.reentrant) {
         owner = owner_make(all.owner);
-        owned = owner_find(&rl->owners, &owner, resource);
+        owned = owner_find(&rl->owners, &owner, wanted->resources[0]);
     }
     if (owned != NULL) {
         *ret_lease = owned->lease;
@@ -67,7 +140,7 @@ static int make_lease(struct redlock *rl, const char *resource, const char *toke
             return error_set(REDLOCK_E_STATE, "its owner has it without a fencing token");
         return take_again(owned);
     }
-    lease = lease_new(rl, LEASE_PLAIN, resource, token, &all, &config);
+    lease = new_lease(rl, wanted, token, &all, &config);
     if (lease == NULL)
         return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
     *ret_lease = lease;
@@ -211,9 +284,9 @@ static int check_unlock_async(const struct redlock_lease *lease)
     return check_owner(lease);
 }
 
-int redlock_lock_async(struct redlock *rl, const char *resource,
-                       const struct redlock_lock_options *opts, redlock_done_fn *done, void *arg,
-                       struct redlock_lease **ret_lease)
+static int lock_async(struct redlock *rl, const struct wanted *wanted,
+                      const struct redlock_lock_options *opts, redlock_done_fn *done, void *arg,
+                      struct redlock_lease **ret_lease)
 {
     struct redlock_lease *lease = NULL;
     int status = client_enter(rl);
@@ -224,7 +297,7 @@ int redlock_lock_async(struct redlock *rl, const char *resource,
     if (status == REDLOCK_OK && done == NULL)
         status = error_set(REDLOCK_E_INVAL, "done is NULL");
     if (status == REDLOCK_OK)
-        status = make_lease(rl, resource, NULL, opts, &lease);
+        status = make_lease(rl, wanted, NULL, opts, &lease);
     if (status != REDLOCK_OK) {
         client_leave(rl);
         return error_wrap(status, "acquire");
@@ -241,6 +314,24 @@ int redlock_lock_async(struct redlock *rl, const char *resource,
     start(lease, LEASE_OP_LOCK, QUORUM_EV_ACQUIRE, 0);
     client_leave(rl);
     return REDLOCK_OK;
+}
+
+int redlock_lock_async(struct redlock *rl, const char *resource,
+                       const struct redlock_lock_options *opts, redlock_done_fn *done, void *arg,
+                       struct redlock_lease **ret_lease)
+{
+    const struct wanted wanted = one(&resource);
+
+    return lock_async(rl, &wanted, opts, done, arg, ret_lease);
+}
+
+int redlock_lock_many_async(struct redlock *rl, const char *const *resources, size_t resources_len,
+                            const struct redlock_lock_options *opts, redlock_done_fn *done,
+                            void *arg, struct redlock_lease **ret_lease)
+{
+    const struct wanted wanted = several(resources, resources_len);
+
+    return lock_async(rl, &wanted, opts, done, arg, ret_lease);
 }
 
 int redlock_extend_async(struct redlock_lease *lease, uint32_t ttl_ms, redlock_done_fn *done,
@@ -328,8 +419,8 @@ static void begin_wait(struct redlock_lease *lease, struct waiter *waiter)
     lease->waiter = waiter;
 }
 
-int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_lock_options *opts,
-                 struct redlock_lease **ret_lease)
+static int lock(struct redlock *rl, const struct wanted *wanted,
+                const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
     struct redlock_lease *lease = NULL;
     struct waiter waiter;
@@ -341,7 +432,7 @@ int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_
     if (status == REDLOCK_OK && ret_lease == NULL)
         status = error_set(REDLOCK_E_INVAL, "ret_lease is NULL");
     if (status == REDLOCK_OK)
-        status = make_lease(rl, resource, NULL, opts, &lease);
+        status = make_lease(rl, wanted, NULL, opts, &lease);
     if (status != REDLOCK_OK) {
         client_leave(rl);
         return error_wrap(status, "acquire");
@@ -358,6 +449,22 @@ int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_
     if (status == REDLOCK_OK)
         *ret_lease = lease;
     return status;
+}
+
+int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_lock_options *opts,
+                 struct redlock_lease **ret_lease)
+{
+    const struct wanted wanted = one(&resource);
+
+    return lock(rl, &wanted, opts, ret_lease);
+}
+
+int redlock_lock_many(struct redlock *rl, const char *const *resources, size_t resources_len,
+                      const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+{
+    const struct wanted wanted = several(resources, resources_len);
+
+    return lock(rl, &wanted, opts, ret_lease);
 }
 
 int redlock_extend(struct redlock_lease *lease, uint32_t ttl_ms)
@@ -408,8 +515,8 @@ int redlock_unlock(struct redlock_lease *lease)
 
 /* ---- Either kind ---- */
 
-int redlock_adopt(struct redlock *rl, const char *resource, const char *token,
-                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+static int adopt(struct redlock *rl, const struct wanted *wanted, const char *token,
+                 const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
     struct redlock_lease *lease = NULL;
     int status = client_enter(rl);
@@ -421,13 +528,30 @@ int redlock_adopt(struct redlock *rl, const char *resource, const char *token,
     else if (token[0] == 0 || strlen(token) > REDLOCK_TOKEN_MAX)
         status = error_set(REDLOCK_E_INVAL, "a token has 1 to %d bytes", REDLOCK_TOKEN_MAX);
     if (status == REDLOCK_OK)
-        status = make_lease(rl, resource, token, opts, &lease);
+        status = make_lease(rl, wanted, token, opts, &lease);
     if (status == REDLOCK_OK) {
         start(lease, LEASE_OP_NONE, QUORUM_EV_ADOPT, 0);
         *ret_lease = lease;
     }
     client_leave(rl);
     return status == REDLOCK_OK ? status : error_wrap(status, "adopt");
+}
+
+int redlock_adopt(struct redlock *rl, const char *resource, const char *token,
+                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+{
+    const struct wanted wanted = one(&resource);
+
+    return adopt(rl, &wanted, token, opts, ret_lease);
+}
+
+int redlock_adopt_many(struct redlock *rl, const char *const *resources, size_t resources_len,
+                       const char *token, const struct redlock_lock_options *opts,
+                       struct redlock_lease **ret_lease)
+{
+    const struct wanted wanted = several(resources, resources_len);
+
+    return adopt(rl, &wanted, token, opts, ret_lease);
 }
 
 int redlock_detach(struct redlock_lease *lease)

@@ -17,6 +17,14 @@ static const enum script_id scripts[LEASE_KINDS][COMMANDS] = {
             [QUORUM_CMD_FENCE] = SCRIPT_FENCE,
             [QUORUM_CMD_RAISE] = SCRIPT_RAISE,
         },
+    [LEASE_MANY] =
+        {
+            [QUORUM_CMD_SET] = SCRIPT_ACQUIRE_MANY,
+            [QUORUM_CMD_EXTEND] = SCRIPT_EXTEND_MANY,
+            [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_MANY,
+            [QUORUM_CMD_FENCE] = NO_SCRIPT, /* Neither is asked for. */
+            [QUORUM_CMD_RAISE] = NO_SCRIPT,
+        },
 };
 
 bool kind_is_script(enum lease_kind kind, enum quorum_command command)
@@ -30,5 +38,15 @@ size_t kind_write(char *buf, enum lease_kind kind, enum quorum_command command, 
 {
     if (!kind_is_script(kind, command))
         return wire_set(buf, args);
+    if (kind == LEASE_MANY)
+        return wire_many(buf, scripts[kind][command], in_full, args);
     return wire_script(buf, scripts[kind][command], in_full, args);
+}
+
+struct vote kind_count(enum lease_kind kind, enum quorum_command command, const struct reply *reply)
+{
+    if (kind == LEASE_MANY && command == QUORUM_CMD_SET && reply->type == REPLY_INTEGER &&
+        reply->integer >= 1 && reply->integer <= REDLOCK_NAMES_MAX)
+        return (struct vote){.vote = QUORUM_VOTE_NO, .taken = (unsigned)reply->integer};
+    return vote_count(command, reply);
 }

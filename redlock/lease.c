@@ -88,10 +88,10 @@ struct quorum_fence *lease_fence(const struct redlock_lease *lease)
 }
 
 struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const char *name,
-                                const char *token, const struct redlock_lock_options *opts,
+                                size_t name_len, const char *token,
+                                const struct redlock_lock_options *opts,
                                 const struct quorum_config *config)
 {
-    size_t name_len = strlen(name);
     size_t token_len = token != NULL ? strlen(token) : 0;
     size_t size = sizeof(struct redlock_lease) + name_len + 1 + token_len + 1;
     struct redlock_lease *lease;
@@ -104,7 +104,8 @@ struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const 
     if (lease == NULL)
         return NULL;
     *lease = (struct redlock_lease){.rl = rl, .kind = kind, .owned = true, .alive = true};
-    memcpy(lease->name, name, name_len + 1);
+    memcpy(lease->name, name, name_len);
+    lease->name[name_len] = '\0';
     lease->name_len = (uint16_t)name_len;
     memcpy(lease->name + name_len + 1, token != NULL ? token : "", token_len + 1);
     lease->adopted_len = (uint8_t)token_len;
@@ -118,6 +119,20 @@ struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const 
     take_slot(rl, lease);
     rl->stats.leases++;
     return lease;
+}
+
+const char *lease_awaited(const struct redlock_lease *lease, size_t *ret_len)
+{
+    const char *name = lease->name;
+
+    if (lease->kind != LEASE_MANY) {
+        *ret_len = lease->name_len;
+        return name;
+    }
+    for (unsigned i = 0; i < lease->line; i++)
+        name += strlen(name) + 1;
+    *ret_len = strlen(name);
+    return name;
 }
 
 const char *lease_token(const struct redlock_lease *lease)
@@ -366,10 +381,17 @@ static const char *why_relink(const struct reply *reply)
     return "answered with garbage";
 }
 
+/* That is what it waits for from now on. */
+static void note_taken(struct redlock_lease *lease, unsigned number)
+{
+    if (number <= wire_count_names(lease->name, lease->name_len))
+        lease->taken = (uint8_t)(number - 1);
+}
+
 void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
                     enum quorum_command command, bool in_full, const struct reply *reply)
 {
-    struct vote vote = vote_count(command, reply);
+    struct vote vote = kind_count(lease->kind, command, reply);
     bool lacks_script = vote.noscript && kind_is_script(lease->kind, command) && !in_full;
     struct quorum_event event = {
         .type = QUORUM_EV_REPLY,
@@ -389,6 +411,8 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
                                                                               : QUORUM_VOTE_NONE;
     if (lacks_script && send_in_full(lease, master, ask, command))
         return;
+    if (vote.taken != 0 && ask == lease->q.round)
+        note_taken(lease, vote.taken);
     if ((command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE) &&
         vote.vote == QUORUM_VOTE_YES && ask != lease->q.round)
         lease->rl->stats.late_yes++;
@@ -449,6 +473,17 @@ static void list_troubles(const struct redlock_lease *lease, char *buf, size_t s
     }
 }
 
+/* Several as a list. */
+static void quote_names(const struct redlock_lease *lease, char *buf, size_t size)
+{
+    char names[QUOTED_MAX];
+    size_t len = lease->name_len < sizeof names ? lease->name_len : sizeof names;
+
+    for (size_t i = 0; i < len; i++)
+        names[i] = (char)(lease->name[i] != '\0' ? lease->name[i] : ',');
+    (void)error_quote(names, len, buf, size);
+}
+
 void lease_explain(const struct redlock_lease *lease, enum lease_op op, int status)
 {
     char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
@@ -458,7 +493,7 @@ void lease_explain(const struct redlock_lease *lease, enum lease_op op, int stat
         error_clear();
         return;
     }
-    error_quote(lease->name, lease->name_len, name, sizeof name);
+    quote_names(lease, name, sizeof name);
     troubles[0] = 0;
     if (status == REDLOCK_UNREACHABLE || status == REDLOCK_TOO_LATE)
         list_troubles(lease, troubles, sizeof troubles);

@@ -57,18 +57,25 @@ struct redlock_lease {
     struct waiter *waiter;      /* Of the blocking call under way. */
     struct redlock_lease *next; /* In the ready list, in a line, or among the spent ones. */
     uint8_t kind;               /* enum lease_kind */
+    uint8_t taken;              /* Of several names: the one that was found taken last; */
+    uint8_t line;               /* and the one it is in line for. */
     char token[TOKEN_LEN + 1];
-    char name[]; /* And after its NUL the adopted token, with another one; and behind that,
-                  * aligned, a struct quorum_fence if there is to be a fencing token. */
+    char name[]; /* Or several, see kind.h.  And after the NUL the adopted token, with another one;
+                  * and behind that, aligned, a struct quorum_fence if there is to be a fencing
+                  * token. */
 };
 
 /* A new lease in a slot of its own, owned.  NULL without memory. */
 struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const char *name,
-                                const char *token, const struct redlock_lock_options *opts,
+                                size_t name_len, const char *token,
+                                const struct redlock_lock_options *opts,
                                 const struct quorum_config *config);
 
 /* What it knows of its fencing token; NULL if there is to be none. */
 struct quorum_fence *lease_fence(const struct redlock_lease *lease);
+
+/* The name for which it waits, or would; of several, one that was taken. */
+const char *lease_awaited(const struct redlock_lease *lease, size_t *ret_len);
 
 /* The token that masters store for it, or will. */
 const char *lease_token(const struct redlock_lease *lease);

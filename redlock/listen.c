@@ -125,7 +125,10 @@ static struct channel *find(const struct redlock *rl, const char *name, size_t n
 
 static struct channel *find_of(const struct redlock_lease *lease)
 {
-    return find(lease->rl, lease->name, lease->name_len);
+    size_t name_len;
+    const char *name = lease_awaited(lease, &name_len);
+
+    return find(lease->rl, name, name_len);
 }
 
 static struct channel *make(struct redlock *rl, const char *name, size_t name_len)
@@ -154,6 +157,14 @@ static struct channel *make(struct redlock *rl, const char *name, size_t name_le
     for (unsigned m = 0; m < rl->options.masters_len; m++)
         subscribe(channel, m, true);
     return channel;
+}
+
+static struct channel *make_of(const struct redlock_lease *lease)
+{
+    size_t name_len;
+    const char *name = lease_awaited(lease, &name_len);
+
+    return make(lease->rl, name, name_len);
 }
 
 static void take_out(struct channel *channel)
@@ -215,12 +226,13 @@ static void on_lost(struct channel *channel, const struct redlock_lease *lease)
 
 static void join(struct redlock_lease *lease)
 {
-    struct redlock *rl = lease->rl;
-    struct channel *channel = find_of(lease);
+    struct channel *channel;
     struct redlock_lease **at;
 
+    lease->line = lease->taken;
+    channel = find_of(lease);
     if (channel == NULL)
-        channel = make(rl, lease->name, lease->name_len);
+        channel = make_of(lease);
     if (channel == NULL)
         return; /* It tries now and then. */
     for (at = &channel->first; *at != NULL; at = &(*at)->next)
@@ -231,7 +243,7 @@ static void join(struct redlock_lease *lease)
     channel->stirred = true;
     channel->over_at = DRIFT_NEVER;
     if (channel->first == lease) { /* What was known before its round is used up. */
-        wait_on_try(&channel->wait, loop_now(rl->loop));
+        wait_on_try(&channel->wait, loop_now(lease->rl->loop));
         on_lost(channel, lease);
     }
     soon(channel);
@@ -282,6 +294,11 @@ void listen_on_step(struct redlock_lease *lease, enum quorum_state before)
     }
     if (state == before)
         return;
+    if (state == QUORUM_PAUSING && lease->taken != lease->line) { /* It is another that it lacks. */
+        leave(lease);
+        join(lease);
+        return;
+    }
     channel = find_of(lease);
     if (state == QUORUM_PAUSING && channel->first == lease) {
         on_lost(channel, lease);

@@ -44,6 +44,7 @@ extern "C" {
 #define REDLOCK_MASTERS_MAX 15 /* Most masters one client accepts. */
 #define REDLOCK_NAME_MAX 512   /* Longest resource name, bytes, without the NUL. */
 #define REDLOCK_TOKEN_MAX 128  /* Longest foreign token redlock_adopt() takes, likewise. */
+#define REDLOCK_NAMES_MAX 16   /* Most resources of one lease: redlock_lock_many(). */
 
 struct ev_loop;       /* libev's; <ev.h> is not needed to include this file. */
 struct redlock;       /* A client: its options, masters, and links. */
@@ -235,6 +236,20 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_extend_async(struct redlock_lease *le
 REDLOCK_API int redlock_unlock_async(struct redlock_lease *lease, redlock_done_fn *done, void *arg);
 
 /*
+ * The same for several resources at once, in one lease: all of them or none, so that no
+ * two who ask for the same in another order wait for each other.  1 to 16 names, all
+ * different.  Whoever has one of them by itself excludes this lease, and the other way
+ * round.  Not with fence or reentrant.  Extend, unlock and cancel are those above.
+ */
+REDLOCK_API REDLOCK_MUST_CHECK int
+redlock_lock_many(struct redlock *rl, const char *const *resources, size_t resources_len,
+                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease);
+REDLOCK_API REDLOCK_MUST_CHECK int
+redlock_lock_many_async(struct redlock *rl, const char *const *resources, size_t resources_len,
+                        const struct redlock_lock_options *opts, redlock_done_fn *done, void *arg,
+                        struct redlock_lease **ret_lease);
+
+/*
  * Forget a lease, whatever it is doing: it is undone on every master in the
  * background, its callbacks never run, and it is freed.  NULL is fine.  Loop
  * clients only (no effect on others).
@@ -253,6 +268,12 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_adopt(struct redlock *rl, const char 
                                                  const char *token,
                                                  const struct redlock_lock_options *opts,
                                                  struct redlock_lease **ret_lease);
+/* One of several resources: the same names, in any order. */
+REDLOCK_API REDLOCK_MUST_CHECK int redlock_adopt_many(struct redlock *rl,
+                                                      const char *const *resources,
+                                                      size_t resources_len, const char *token,
+                                                      const struct redlock_lock_options *opts,
+                                                      struct redlock_lease **ret_lease);
 
 /*
  * Forget a lease without undoing it: nothing more is sent, its callbacks
@@ -272,7 +293,7 @@ REDLOCK_API uint32_t redlock_holds(const struct redlock_lease *lease);
 
 /* Validity left, from a clock read now, rounded down; 0 when not held.  Any thread. */
 REDLOCK_API uint32_t redlock_remaining_ms(const struct redlock_lease *lease);
-/* The name that was locked. */
+/* The name that was locked; of several, the first. */
 REDLOCK_API const char *redlock_resource(const struct redlock_lease *lease);
 /* The random token that the masters store, 40 hexadecimal digits; see redlock_adopt(). */
 REDLOCK_API const char *redlock_token(const struct redlock_lease *lease);

@@ -128,6 +128,36 @@
     "redis.pcall('publish',KEYS[2],'held '..string.format('%d',left)) end "            \
     "return left"
 
+/* Nothing else runs meanwhile, so that no two of these can wait for each other. */
+#define TEXT_ACQUIRE_MANY                                                       \
+    "for i=1,#KEYS do if redis.call('pttl',KEYS[i])~=-2 then return i end end " \
+    "for i=1,#KEYS do redis.call('set',KEYS[i],ARGV[1],'PX',ARGV[2]) end "      \
+    "return redis.status_reply('OK')"
+
+#define TEXT_EXTEND_MANY                                                            \
+    "for i=1,#KEYS do if redis.call('get',KEYS[i])~=ARGV[1] then return 0 end end " \
+    "for i=1,#KEYS do if redis.call('pttl',KEYS[i])<tonumber(ARGV[2]) then "        \
+    "redis.call('pexpire',KEYS[i],ARGV[2]) end end "                                \
+    "return 1"
+
+/* What goes wrong with one name is no reason not to release the others; it is done again
+ * in the end, to be told. */
+#define TEXT_RELEASE_MANY                                                     \
+    "local n,bad=0 "                                                          \
+    "for i=1,#KEYS do local k=KEYS[i] "                                       \
+    "local v=redis.pcall('get',k) "                                           \
+    "if v==ARGV[1] then "                                                     \
+    "local mark='" WIRE_MARK "'..k "                                          \
+    "local d=redis.pcall('del',k,mark) "                                      \
+    "if d==2 then "                                                           \
+    "local heard=redis.pcall('pubsub','numsub',mark) "                        \
+    "redis.pcall('publish',mark,'free '..string.format('%d',heard[2] or 0)) " \
+    "elseif d~=1 then d=redis.pcall('del',k) end "                            \
+    "if type(d)=='number' then n=n+1 else bad={'del',k} end "                 \
+    "elseif type(v)=='table' then bad={'get',k} end end "                     \
+    "if bad then redis.call(bad[1],bad[2]) end "                              \
+    "return n==#KEYS and 1 or 0"
+
 const struct script script_all[SCRIPT_LEN] = {
     [SCRIPT_RELEASE] =
         {
@@ -164,5 +194,23 @@ const struct script script_all[SCRIPT_LEN] = {
             .text = TEXT_WAIT,
             .text_len = sizeof TEXT_WAIT - 1,
             .sha1 = "5592490f94efb991c6ade9197078e57b1b830a10",
+        },
+    [SCRIPT_ACQUIRE_MANY] =
+        {
+            .text = TEXT_ACQUIRE_MANY,
+            .text_len = sizeof TEXT_ACQUIRE_MANY - 1,
+            .sha1 = "738ea265741b71342091be400597f64419ef35b6",
+        },
+    [SCRIPT_EXTEND_MANY] =
+        {
+            .text = TEXT_EXTEND_MANY,
+            .text_len = sizeof TEXT_EXTEND_MANY - 1,
+            .sha1 = "e3322986cc411d9f12b2cc1d6eb53927698cb977",
+        },
+    [SCRIPT_RELEASE_MANY] =
+        {
+            .text = TEXT_RELEASE_MANY,
+            .text_len = sizeof TEXT_RELEASE_MANY - 1,
+            .sha1 = "bb280a5c07fb9b0a68ff913822c0681efbe30196",
         },
 };

@@ -25,6 +25,10 @@ enum script_id {
                      * a counter has reached, TIME in us; or "other N": it is one of so many. */
     SCRIPT_WAIT, /* KEYS[1] name, KEYS[2] WIRE_MARK and the name, ARGV[1] ttl of a mark in ms: PTTL
                   * of the key; see wait.h. */
+    SCRIPT_ACQUIRE_MANY, /* KEYS names, ARGV[1] token, ARGV[2] ttl in ms: SET PX of all, if none is
+                          * there; OK, or the number of the first that is, from 1. */
+    SCRIPT_EXTEND_MANY,  /* Likewise: SCRIPT_EXTEND of all, if all hold the token; 1 or 0. */
+    SCRIPT_RELEASE_MANY, /* KEYS names, ARGV[1] token: SCRIPT_RELEASE of each; 1 if all held it. */
     SCRIPT_LEN
 };
 

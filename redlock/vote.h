@@ -14,6 +14,7 @@ struct vote {
     bool noscript;    /* If it was a script: ask again with it in full; vote is NONE. */
     bool relink;      /* The master is not what the handshake saw: link anew. */
     uint64_t counter; /* Of a yes to FENCE or RAISE; else 0. */
+    unsigned taken;   /* Of a no to several names: the number of one that is taken, from 1. */
 };
 
 /*

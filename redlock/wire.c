@@ -123,6 +123,35 @@ size_t wire_script(char *buf, enum script_id script, bool in_full, const struct 
     return (size_t)(p - buf);
 }
 
+unsigned wire_count_names(const char *names, size_t names_len)
+{
+    unsigned count = 1;
+
+    for (size_t i = 0; i < names_len; i++)
+        count += names[i] == '\0';
+    return count;
+}
+
+size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
+{
+    bool has_ttl = script != SCRIPT_RELEASE_MANY;
+    unsigned count = wire_count_names(args->name, args->name_len);
+    const char *name = args->name, *end = args->name + args->name_len;
+    char *p = put_script(buf, 4u + count + has_ttl, script, in_full);
+
+    assert(args->name_len <= WIRE_NAMES_MAX && count <= REDLOCK_NAMES_MAX);
+    p = put_number(p, count);
+    for (size_t len; name <= end; name += len + 1) {
+        len = strnlen(name, (size_t)(end - name));
+        p = put_bulk(p, name, len);
+    }
+    p = put_bulk(p, args->token, args->token_len);
+    if (has_ttl)
+        p = put_number(p, args->ttl_ms);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
 size_t wire_wait(char *buf, const char *mark, size_t mark_len)
 {
     char *p = put_script(buf, 6, SCRIPT_WAIT, true);

@@ -14,13 +14,16 @@
 #include "redlock/redlock.h"
 #include "redlock/script.h"
 
-/* Room for the longest command: the script in full, name, token, numbers. */
-#define WIRE_MAX 2048
+/* Several names are handed around as one text, with a NUL between each two. */
+#define WIRE_NAMES_MAX (REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 1) - 1)
+
+/* Room for the longest command: the script in full, names, token, numbers. */
+#define WIRE_MAX (2048 + REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 8))
 
 /* What a command is about. */
 struct wire_args {
     const char *name;
-    size_t name_len; /* 1 to REDLOCK_NAME_MAX */
+    size_t name_len; /* 1 to REDLOCK_NAME_MAX, or to WIRE_NAMES_MAX of several. */
     const char *token;
     size_t token_len;  /* 1 to REDLOCK_TOKEN_MAX */
     uint32_t ttl_ms;   /* Not for a release. */
@@ -72,6 +75,12 @@ size_t wire_set(char *buf, const struct wire_args *args);
  * epoch, for SCRIPT_FENCE and SCRIPT_RAISE), or EVAL with its text in full, for a
  * master that has lost its scripts.  Not for SCRIPT_LOOK. */
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
+
+/* The same of a script that takes several names. */
+size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
+
+/* The number of names in a text of several. */
+unsigned wire_count_names(const char *names, size_t names_len);
 
 /* EVAL of SCRIPT_WAIT.  mark: WIRE_MARK and a name. */
 size_t wire_wait(char *buf, const char *mark, size_t mark_len);

@@ -391,6 +391,83 @@ TEST(null_is_told_where_calls_block)
     tear_down(&bench);
 }
 
+/* ---- Lists ---- */
+
+static const char *const seventeen[17] = {"a", "b", "c", "d", "e", "f", "g", "h", "i",
+                                          "j", "k", "l", "m", "n", "o", "p", "q"};
+static const char *const bad_lists[][3] = {
+    {"a", "", "c"}, {"a", NULL, "c"}, {"a", "b", "a"}, {"a", "redlock:wait:x", "b"}};
+
+static const struct {
+    const char *row;
+    const char *const *resources;
+    size_t len;
+    bool fence, reentrant;
+    const char *message;
+} list_rows[] = {
+    {"none", seventeen, 0, false, false, "0 resources, must be 1 to 16"},
+    {"NULL", NULL, 3, false, false, "0 resources, must be 1 to 16"},
+    {"too many", seventeen, 17, false, false, "17 resources, must be 1 to 16"},
+    {"empty name", bad_lists[0], 3, false, false, "resource 2: the resource name is empty"},
+    {"no name", bad_lists[1], 3, false, false, "resource 2: the resource name is NULL"},
+    {"twice", bad_lists[2], 3, false, false, "resource 1 and resource 3 are the same"},
+    {"mark", bad_lists[3], 3, false, false,
+     "resource 2: the resource name begins with redlock:wait:, as the marks of those who wait do"},
+    {"fence", seventeen, 3, true, false, "fence is for locks of one resource"},
+    {"fence of one", seventeen, 1, true, false, "fence is for locks of one resource"},
+    {"reentrant", seventeen, 3, false, true, "reentrant is for locks of one resource"},
+};
+
+static void check_told(const char *what, const char *message)
+{
+    char want[256];
+
+    (void)snprintf(want, sizeof want, "%s: %s", what, message);
+    CHECK_STR(redlock_errmsg(NULL), want);
+}
+
+static void try_bad_list(struct bench *bench, size_t i)
+{
+    struct redlock_lease *lease = UNTOUCHED;
+    struct redlock_lock_options opts;
+
+    redlock_lock_options_init(&opts);
+    opts.fence = list_rows[i].fence;
+    opts.reentrant = list_rows[i].reentrant;
+    check_row = list_rows[i].row;
+    CHECK_INT(
+        redlock_lock_many(bench->pilot.rl, list_rows[i].resources, list_rows[i].len, &opts, &lease),
+        REDLOCK_E_INVAL);
+    check_told("acquire", list_rows[i].message);
+    if (!opts.reentrant) { /* That is for no adopted lease. */
+        CHECK_INT(redlock_adopt_many(bench->pilot.rl, list_rows[i].resources, list_rows[i].len, "t",
+                                     &opts, &lease),
+                  REDLOCK_E_INVAL);
+        check_told("adopt", list_rows[i].message);
+    }
+    CHECK(lease == UNTOUCHED);
+    check_row = NULL;
+}
+
+TEST(lists_are_checked)
+{
+    struct redlock_lease *lease = UNTOUCHED;
+    struct bench bench;
+    unsigned calls = 0;
+
+    set_up(&bench, PILOT_BLOCKING);
+    for (size_t i = 0; i < sizeof list_rows / sizeof list_rows[0]; i++)
+        try_bad_list(&bench, i);
+    CHECK_INT(redlock_lock_many(bench.pilot.rl, seventeen, 2, NULL, NULL), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: ret_lease is NULL");
+    CHECK_INT(redlock_lock_many_async(bench.pilot.rl, seventeen, 2, NULL, on_done, &calls, &lease),
+              REDLOCK_E_STATE);
+    CHECK_INT(redlock_lock_many(bench.pilot.rl, seventeen, 1, NULL, &lease), REDLOCK_OK);
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    tear_down(&bench);
+    CHECK_UINT(calls, 0);
+}
+
 TEST(null_is_told_by_all_else)
 {
     struct redlock_stats stats = {.size = sizeof stats};
@@ -511,6 +588,7 @@ CHECK_MAIN({"open_refuses_bad_masters", open_refuses_bad_masters},
            {"extend_refuses_bad_input", extend_refuses_bad_input},
            {"null_is_told_on_a_loop", null_is_told_on_a_loop},
            {"null_is_told_where_calls_block", null_is_told_where_calls_block},
+           {"lists_are_checked", lists_are_checked},
            {"null_is_told_by_all_else", null_is_told_by_all_else},
            {"blocking_calls_are_not_for_a_loop", blocking_calls_are_not_for_a_loop},
            {"asynchronous_calls_are_for_a_loop", asynchronous_calls_are_for_a_loop},

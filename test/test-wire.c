@@ -151,6 +151,47 @@ TEST(scripts_are_formatted)
     }
 }
 
+/* The longest: so many names, each as long as may be; and a short one, of two. */
+static void check_many(enum script_id script, bool in_full, unsigned names, size_t name_len)
+{
+    static char text[WIRE_NAMES_MAX];
+    const struct script *s = &script_all[script];
+    bool has_ttl = script != SCRIPT_RELEASE_MANY;
+    char count[4], buf[WIRE_MAX + 1];
+    const char *argv[5 + REDLOCK_NAMES_MAX] = {in_full ? "EVAL" : "EVALSHA",
+                                               in_full ? s->text : s->sha1, count};
+    size_t lens[5 + REDLOCK_NAMES_MAX] = {strlen(argv[0]), strlen(argv[1])};
+    struct wire_args args = args_of(&rows[ROWS_LEN - 1]);
+
+    lens[2] = (size_t)snprintf(count, sizeof count, "%u", names);
+    args.name = text;
+    args.name_len = names * (name_len + 1) - 1;
+    for (unsigned i = 0; i < names; i++) {
+        char *name = text + i * (name_len + 1);
+
+        memset(name, 'a' + (int)i, name_len);
+        if (i + 1 < names)
+            name[name_len] = '\0';
+        argv[3 + i] = name;
+        lens[3 + i] = name_len;
+    }
+    argv[3 + names] = args.token;
+    lens[3 + names] = args.token_len;
+    argv[4 + names] = TTL_MAX;
+    lens[4 + names] = strlen(TTL_MAX);
+    CHECK_UINT(wire_count_names(text, args.name_len), names);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_many(buf, script, in_full, &args), (int)(4 + names + has_ttl), argv, lens);
+}
+
+TEST(many_are_formatted)
+{
+    for (unsigned script = SCRIPT_ACQUIRE_MANY; script <= SCRIPT_RELEASE_MANY; script++) {
+        check_many((enum script_id)script, true, REDLOCK_NAMES_MAX, REDLOCK_NAME_MAX);
+        check_many((enum script_id)script, false, 2, 1);
+    }
+}
+
 TEST(proofs_are_formatted)
 {
     const char *argv[] = {"HGET", "redlock:master", "epoch"};
@@ -209,6 +250,7 @@ TEST(every_length_of_a_ttl)
 
 CHECK_MAIN({"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scripts_are_formatted},
            {"a_name_has_its_counter", a_name_has_its_counter},
+           {"many_are_formatted", many_are_formatted},
            {"proofs_are_formatted", proofs_are_formatted},
            {"looks_are_formatted", looks_are_formatted},
            {"every_length_of_a_ttl", every_length_of_a_ttl})

@@ -192,10 +192,15 @@ void cli_json_string(FILE *file, const char *text)
     (void)fputc('"', file);
 }
 
-void cli_print_lease_json(const struct redlock_lease *lease, uint32_t ttl_ms)
+void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
+                          uint32_t ttl_ms)
 {
-    (void)fputs("{\"resource\":", stdout);
-    cli_json_string(stdout, redlock_resource(lease));
+    (void)fputs(names->len == 1 ? "{\"resource\":" : "{\"resources\":[", stdout);
+    for (size_t i = 0; i < names->len; i++) {
+        (void)fputs(i > 0 ? "," : "", stdout);
+        cli_json_string(stdout, names->list[i]);
+    }
+    (void)fputs(names->len == 1 ? "" : "]", stdout);
     (void)fputs(",\"token\":", stdout);
     cli_json_string(stdout, redlock_token(lease));
     if (redlock_fence(lease) != 0)
@@ -228,6 +233,40 @@ int cli_exit_of(int status)
     default:
         return CLI_INTERNAL;
     }
+}
+
+/* ---- Names ---- */
+
+void cli_names(const struct cli *cli, const char *argument, struct cli_names *ret_names)
+{
+    struct cli_names names = {.text = malloc(strlen(argument) + 1)};
+    char *to = names.text;
+
+    if (to == NULL) {
+        cli_say("out of memory");
+        exit(CLI_INTERNAL);
+    }
+    names.list[names.len++] = to;
+    for (const char *at = argument; *at != '\0'; at++) {
+        if (*at == '\\' && (at[1] == ',' || at[1] == '\\')) {
+            *to++ = *++at;
+        } else if (*at != ',') {
+            *to++ = *at;
+        } else if (names.len == REDLOCK_NAMES_MAX) {
+            cli_usage_error(cli, "more than %d names", REDLOCK_NAMES_MAX);
+        } else {
+            *to++ = '\0';
+            names.list[names.len++] = to;
+        }
+    }
+    *to = '\0';
+    *ret_names = names;
+}
+
+void cli_names_done(struct cli_names *names)
+{
+    free(names->text);
+    *names = (struct cli_names){.len = 0};
 }
 
 /* ---- Numbers ---- */

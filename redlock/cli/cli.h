@@ -76,6 +76,17 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
 void cli_need_arguments(const struct cli *cli, int argc, char **argv, int wanted,
                         const char *names);
 
+/* What is to be locked: the names of one argument, parted by commas.  "\," is a comma of a
+ * name, and "\\" a backslash.  Too many end the program; whether they are good is for the
+ * library to say.  The text is freed by cli_names_done(). */
+struct cli_names {
+    const char *list[REDLOCK_NAMES_MAX];
+    size_t len;
+    char *text;
+};
+void cli_names(const struct cli *cli, const char *argument, struct cli_names *ret_names);
+void cli_names_done(struct cli_names *names);
+
 /* "500ms", "30s", "2m", "1h", or "0" if min_ms is 0.  what: for the message
  * with which a bad one ends the program. */
 uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *text, uint32_t min_ms,
@@ -117,8 +128,9 @@ const char *cli_show_argument(const char *argument, char *buf);
 void cli_json_string(FILE *file, const char *text);
 
 /* {"resource","token","ttl_ms","validity_ms"} of a lease, and "fence" if it has one, as a
- * line. */
-void cli_print_lease_json(const struct redlock_lease *lease, uint32_t ttl_ms);
+ * line; of several names "resources", a list. */
+void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
+                          uint32_t ttl_ms);
 
 /* Have all output written: CLI_OK, or CLI_INTERNAL with a message. */
 int cli_flush_output(void);

@@ -5,20 +5,17 @@
 
 #include "redlock/cli/session.h"
 
-static int extend(struct session *session, const char *name, const char *token,
+static int extend(struct session *session, const struct cli_names *names, const char *token,
                   const struct redlock_lock_options *opts)
 {
     struct redlock_lease *lease;
-    int status = redlock_adopt(session->rl, name, token, opts, &lease);
-    int code;
+    int code = session_adopt(session, names, token, opts, &lease);
 
-    if (status != REDLOCK_OK) {
-        cli_say("%s", redlock_errmsg(session->rl));
-        return cli_exit_of(status);
-    }
+    if (code != CLI_OK)
+        return code;
     code = session_extend(session, lease, opts->ttl_ms);
     if (code == CLI_OK && session->cli->json) {
-        cli_print_lease_json(lease, opts->ttl_ms);
+        cli_print_lease_json(names, lease, opts->ttl_ms);
         code = cli_flush_output();
     }
     (void)redlock_detach(lease); /* Whatever happened, nothing is to be undone. */
@@ -33,6 +30,7 @@ static int extend_main(struct cli *cli, int argc, char **argv)
     };
     struct redlock_lock_options opts;
     struct session session;
+    struct cli_names names;
     int code;
 
     redlock_lock_options_init(&opts);
@@ -44,7 +42,9 @@ static int extend_main(struct cli *cli, int argc, char **argv)
     code = session_open(&session, cli);
     if (code != CLI_OK)
         return code;
-    code = extend(&session, argv[optind], argv[optind + 1], &opts);
+    cli_names(cli, argv[optind], &names);
+    code = extend(&session, &names, argv[optind + 1], &opts);
+    cli_names_done(&names);
     session_close(&session);
     return code;
 }
@@ -52,7 +52,7 @@ static int extend_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_extend = {
     .name = "extend",
     .run = extend_main,
-    .usage = "extend [--ttl 10s] NAME TOKEN",
+    .usage = "extend [--ttl 10s] NAME[,NAME...] TOKEN",
     .help = "Make the lock NAME, which `redlock lock` gave the TOKEN for, last so long from\n"
             "now on.  It never gets shorter.\n"
             "\n"

@@ -9,12 +9,13 @@
 
 #include "redlock/cli/session.h"
 
-static void print_lease(const struct cli *cli, const struct redlock_lease *lease, uint32_t ttl_ms)
+static void print_lease(const struct cli *cli, const struct cli_names *names,
+                        const struct redlock_lease *lease, uint32_t ttl_ms)
 {
     uint64_t fence = redlock_fence(lease);
 
     if (cli->json)
-        cli_print_lease_json(lease, ttl_ms);
+        cli_print_lease_json(names, lease, ttl_ms);
     else if (fence != 0)
         (void)printf("%s %" PRIu64 "\n", redlock_token(lease), fence);
     else
@@ -22,11 +23,12 @@ static void print_lease(const struct cli *cli, const struct redlock_lease *lease
 }
 
 /* Told, and then let go; a token that nobody was told of is no good to anyone. */
-static int hand_over(struct session *session, struct redlock_lease *lease, uint32_t ttl_ms)
+static int hand_over(struct session *session, const struct cli_names *names,
+                     struct redlock_lease *lease, uint32_t ttl_ms)
 {
     int code;
 
-    print_lease(session->cli, lease, ttl_ms);
+    print_lease(session->cli, names, lease, ttl_ms);
     code = cli_flush_output();
     if (code == CLI_OK)
         (void)redlock_detach(lease); /* Cannot fail: it is held, and nothing is under way. */
@@ -46,6 +48,7 @@ static int lock_main(struct cli *cli, int argc, char **argv)
     struct redlock_lock_options opts;
     struct redlock_lease *lease;
     struct session session;
+    struct cli_names names;
     int option, code;
 
     redlock_lock_options_init(&opts);
@@ -63,9 +66,11 @@ static int lock_main(struct cli *cli, int argc, char **argv)
     code = session_open(&session, cli);
     if (code != CLI_OK)
         return code;
-    code = session_lock(&session, argv[optind], &opts, &lease);
+    cli_names(cli, argv[optind], &names);
+    code = session_lock(&session, &names, &opts, &lease);
     if (code == CLI_OK)
-        code = hand_over(&session, lease, opts.ttl_ms);
+        code = hand_over(&session, &names, lease, opts.ttl_ms);
+    cli_names_done(&names);
     session_close(&session);
     return code;
 }
@@ -73,9 +78,10 @@ static int lock_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_lock = {
     .name = "lock",
     .run = lock_main,
-    .usage = "lock [--fence] [--ttl 10s] [--wait 0|DURATION|forever] NAME",
+    .usage = "lock [--fence] [--ttl 10s] [--wait 0|DURATION|forever] NAME[,NAME...]",
     .help = "Take the lock NAME, print its token, and leave it held.  Nobody renews it: use\n"
-            "`redlock extend` in time, and `redlock unlock` in the end.\n"
+            "`redlock extend` in time, and `redlock unlock` in the end.  Of several names all\n"
+            "are taken, or none.\n"
             "\n"
             "  --fence                draw a fencing token, and print it behind the token\n"
             "  --ttl DUR              how long the lock lasts (10s)\n"

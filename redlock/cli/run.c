@@ -35,7 +35,8 @@ enum { MORE_SIGNALS_LEN = sizeof more_signals / sizeof *more_signals };
 struct run {
     struct session session;
     struct child child;
-    const char *name;
+    const char *name; /* As it was written: */
+    struct cli_names names;
     uint32_t ttl_ms, wait_ms;
     bool fence;
     struct redlock_lease *lease;
@@ -334,7 +335,7 @@ static int run_locked(struct run *run)
     opts.lost_margin_ms = run->ttl_ms / LOST_MARGIN_SHARE;
     opts.lost = on_lost;
     opts.lost_arg = run;
-    code = session_lock(&run->session, run->name, &opts, &run->lease);
+    code = session_lock(&run->session, &run->names, &opts, &run->lease);
     if (code != CLI_OK)
         return code;
     if (!run->lost)
@@ -400,6 +401,7 @@ static void parse(struct run *run, struct cli *cli, int argc, char **argv)
         take_options(run, cli, argc, argv);
     take_separator(run, cli, argc, argv);
     cli_check_ttl(cli, run->ttl_ms);
+    cli_names(cli, run->name, &run->names);
 }
 
 static int run_main(struct cli *cli, int argc, char **argv)
@@ -413,16 +415,18 @@ static int run_main(struct cli *cli, int argc, char **argv)
         return code;
     code = run_locked(&run);
     session_close(&run.session);
+    cli_names_done(&run.names);
     return code;
 }
 
 const struct cli_command cli_run = {
     .name = "run",
     .run = run_main,
-    .usage = "run [--fence] [--ttl 10s] [--wait 0|DURATION|forever] NAME -- CMD [ARG...]",
+    .usage = "run [--fence] [--ttl 10s] [--wait 0|DURATION|forever] NAME[,NAME...] -- CMD [ARG...]",
     .help = "Hold the lock NAME while CMD runs, renewing it.  If the lock is lost, CMD gets\n"
             "SIGTERM, and SIGKILL before the lock runs out.  CMD finds the name and the token\n"
-            "in REDLOCK_RESOURCE and REDLOCK_TOKEN.\n"
+            "in REDLOCK_RESOURCE and REDLOCK_TOKEN.  Of several names all are held, or none; a\n"
+            "name with a comma is written with \\, in its place.\n"
             "\n"
             "  --fence                draw a fencing token, for CMD in REDLOCK_FENCE\n"
             "  --ttl DUR              how long the lock outlives a crash (10s)\n"

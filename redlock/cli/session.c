@@ -127,14 +127,18 @@ static int refused(const struct session *session, int status)
 
 /* ---- Operations ---- */
 
-int session_lock(struct session *session, const char *name, const struct redlock_lock_options *opts,
-                 struct redlock_lease **ret_lease)
+int session_lock(struct session *session, const struct cli_names *names,
+                 const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
     struct redlock_lease *lease;
     int status;
 
     session->done = false;
-    status = redlock_lock_async(session->rl, name, opts, on_done, session, &lease);
+    if (names->len == 1)
+        status = redlock_lock_async(session->rl, names->list[0], opts, on_done, session, &lease);
+    else
+        status = redlock_lock_many_async(session->rl, names->list, names->len, opts, on_done,
+                                         session, &lease);
     if (status != REDLOCK_OK)
         return refused(session, status);
     (void)wait_until_done(session);
@@ -146,6 +150,18 @@ int session_lock(struct session *session, const char *name, const struct redlock
     }
     *ret_lease = lease;
     return CLI_OK;
+}
+
+int session_adopt(struct session *session, const struct cli_names *names, const char *token,
+                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+{
+    int status;
+
+    if (names->len == 1)
+        status = redlock_adopt(session->rl, names->list[0], token, opts, ret_lease);
+    else
+        status = redlock_adopt_many(session->rl, names->list, names->len, token, opts, ret_lease);
+    return status == REDLOCK_OK ? CLI_OK : refused(session, status);
 }
 
 int session_extend(struct session *session, struct redlock_lease *lease, uint32_t ttl_ms)

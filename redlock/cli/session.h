@@ -40,8 +40,10 @@ int session_open(struct session *session, struct cli *cli);
  * reply timeout; then close all. */
 void session_close(struct session *session);
 
-int session_lock(struct session *session, const char *name, const struct redlock_lock_options *opts,
-                 struct redlock_lease **ret_lease);
+int session_lock(struct session *session, const struct cli_names *names,
+                 const struct redlock_lock_options *opts, struct redlock_lease **ret_lease);
+int session_adopt(struct session *session, const struct cli_names *names, const char *token,
+                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease);
 int session_extend(struct session *session, struct redlock_lease *lease, uint32_t ttl_ms);
 int session_unlock(struct session *session, struct redlock_lease *lease);
 

@@ -5,25 +5,22 @@
 
 #include "redlock/cli/session.h"
 
-static int unlock(struct session *session, const char *name, const char *token)
+static int unlock(struct session *session, const struct cli_names *names, const char *token)
 {
     struct redlock_lock_options opts;
     struct redlock_lease *lease;
-    int status;
+    int code;
 
     redlock_lock_options_init(&opts);
     opts.ttl_ms = session->cli->max_ttl_ms; /* It was not taken for longer. */
-    status = redlock_adopt(session->rl, name, token, &opts, &lease);
-    if (status != REDLOCK_OK) {
-        cli_say("%s", redlock_errmsg(session->rl));
-        return cli_exit_of(status);
-    }
-    return session_unlock(session, lease);
+    code = session_adopt(session, names, token, &opts, &lease);
+    return code == CLI_OK ? session_unlock(session, lease) : code;
 }
 
 static int unlock_main(struct cli *cli, int argc, char **argv)
 {
     struct session session;
+    struct cli_names names;
     int code;
 
     (void)cli_getopt(cli, argc, argv, false, NULL);
@@ -31,7 +28,9 @@ static int unlock_main(struct cli *cli, int argc, char **argv)
     code = session_open(&session, cli);
     if (code != CLI_OK)
         return code;
-    code = unlock(&session, argv[optind], argv[optind + 1]);
+    cli_names(cli, argv[optind], &names);
+    code = unlock(&session, &names, argv[optind + 1]);
+    cli_names_done(&names);
     session_close(&session);
     return code;
 }
@@ -39,7 +38,7 @@ static int unlock_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_unlock = {
     .name = "unlock",
     .run = unlock_main,
-    .usage = "unlock NAME TOKEN",
+    .usage = "unlock NAME[,NAME...] TOKEN",
     .help = "Give back the lock NAME, which `redlock lock` gave the TOKEN for.\n"
             "\n"
             "Exit: 64 usage, 69 too few masters confirmed it, 76 it was not held.\n",

@@ -52,17 +52,17 @@ static void adopt_handed(struct ev_loop *process)
     memcpy(token, process->handed, sizeof token);
     process->handed[0] = '\0';
     world_fault(FAULT_ADOPTED);
-    calls_adopt(process, process->handed_resource, token, process->handed_stale);
+    calls_adopt(process, process->handed_set, token, process->handed_stale);
 }
 
 static void adopt_stale(struct ev_loop *process)
 {
-    unsigned resource = any_resource();
-    const char *token = oracle_old_token(resource);
+    unsigned set = 1u << any_resource();
+    const char *token = oracle_old_token(set);
 
     if (token != NULL)
         world_fault(FAULT_ADOPTED_STALE);
-    calls_adopt(process, resource, token != NULL ? token : "made-up", true);
+    calls_adopt(process, set, token != NULL ? token : "made-up", true);
 }
 
 static void work_with(struct lease_rec *rec)

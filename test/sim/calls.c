@@ -35,7 +35,7 @@ static void expect(const char *call, int got, int want)
 
 /* ---- Leases and operations ---- */
 
-static struct lease_rec *new_rec(struct ev_loop *process, unsigned resource)
+static struct lease_rec *new_rec(struct ev_loop *process, unsigned set)
 {
     struct lease_rec *rec = memory_take(sizeof *rec);
     unsigned place = 0;
@@ -45,7 +45,8 @@ static struct lease_rec *new_rec(struct ev_loop *process, unsigned resource)
     rec->number = recs_len++;
     rec->process = process;
     rec->place = place;
-    rec->resource = resource;
+    rec->set = set;
+    rec->resource = (unsigned)__builtin_ctz(set);
     rec->token = -1;
     process->recs[place] = rec;
     return rec;
@@ -69,6 +70,11 @@ static struct op *new_op(enum op_kind kind, struct lease_rec *rec)
     op->next = ops;
     ops = op;
     return op;
+}
+
+static bool is_many(const struct lease_rec *rec)
+{
+    return (rec->set & (rec->set - 1)) != 0;
 }
 
 /* Its callback must not run any more. */
@@ -122,6 +128,8 @@ static void on_lost(struct redlock_lease *lease, void *arg)
 static void after_lock(struct lease_rec *rec, int status)
 {
     if (status == REDLOCK_OK) {
+        if (is_many(rec))
+            world_outcome(OUTCOME_MANY_OK);
         rec->state = REC_HELD;
         rec->holds = 1;
         return;
@@ -239,6 +247,59 @@ void calls_close(struct ev_loop *process)
 
 static const char *const names[SIM_RESOURCES_MAX] = {"r0", "r1", "r2"};
 
+/* By other dice, so that what else happens does not depend on it. */
+static uint64_t other_dice(const struct lease_rec *rec, uint64_t factor)
+{
+    return (world.seed + rec->number + 1) * factor;
+}
+
+/* What it is for, or that and others. */
+static void draw_set(struct lease_rec *rec)
+{
+    uint64_t dice = other_dice(rec, UINT64_C(0xe7037ed1a0b428db));
+
+    if ((dice >> 40 & 15) >= world.plan.many)
+        return;
+    rec->set |= dice >> 45 & ((1u << world.plan.resources) - 1);
+    rec->resource = (unsigned)__builtin_ctz(rec->set);
+}
+
+/* In any order; returns how many. */
+static unsigned list_names(const struct lease_rec *rec, const char *list[SIM_RESOURCES_MAX])
+{
+    unsigned len = 0;
+
+    for (unsigned i = 0; i < SIM_RESOURCES_MAX; i++) {
+        unsigned r = rec->number % 2 == 0 ? i : SIM_RESOURCES_MAX - 1 - i;
+
+        if (rec->set & 1u << r)
+            list[len++] = names[r];
+    }
+    return len;
+}
+
+static int lock_async(struct lease_rec *rec, const struct redlock_lock_options *opts, struct op *op)
+{
+    const char *list[SIM_RESOURCES_MAX];
+    struct redlock *rl = rec->process->rl;
+    unsigned len = list_names(rec, list);
+
+    if (!is_many(rec))
+        return redlock_lock_async(rl, list[0], opts, on_done, op, &rec->lease);
+    return redlock_lock_many_async(rl, list, len, opts, on_done, op, &rec->lease);
+}
+
+static int adopt(struct lease_rec *rec, const char *token, const struct redlock_lock_options *opts)
+{
+    const char *list[SIM_RESOURCES_MAX];
+    struct redlock *rl = rec->process->rl;
+    unsigned len = list_names(rec, list);
+
+    if (!is_many(rec))
+        return redlock_adopt(rl, list[0], token, opts, &rec->lease);
+    return redlock_adopt_many(rl, list, len, token, opts, &rec->lease);
+}
+
 /* As long as its client may ask for. */
 static uint32_t cut_ttl(const struct ev_loop *process, uint32_t ttl_ms)
 {
@@ -255,12 +316,11 @@ static drift_span validity(uint32_t ttl_ms)
     return drift_deadline(0, ttl_ms * DRIFT_MS, &world.plan.allowance);
 }
 
-/* By other dice, so that what else happens does not depend on it. */
 static bool draw_fence(const struct lease_rec *rec)
 {
-    uint64_t dice = (world.seed + rec->number + 1) * UINT64_C(0x9fb21c651e98df25);
+    uint64_t dice = other_dice(rec, UINT64_C(0x9fb21c651e98df25));
 
-    return (dice >> 40 & 15) < world.plan.fenced;
+    return !is_many(rec) && (dice >> 40 & 15) < world.plan.fenced;
 }
 
 static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opts)
@@ -331,19 +391,20 @@ static void note_options(struct lease_rec *rec, const struct redlock_lock_option
 
 void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
 {
-    struct lease_rec *rec = new_rec(process, resource);
+    struct lease_rec *rec = new_rec(process, 1u << resource);
     struct op *op = new_op(OP_LOCK, rec);
     uint32_t leases = process->rl->stats.leases;
     struct redlock_lock_options opts;
     bool is_short;
     int status;
 
+    draw_set(rec);
     draw_options(rec, &opts);
     draw_wait(&opts);
     rec->is_probe = is_probe;
     if (is_probe)
         set_probe(rec, &opts);
-    rec->is_reentrant = world.plan.reentrant && !is_probe && rec->number % 2 == 0;
+    rec->is_reentrant = world.plan.reentrant && !is_probe && rec->number % 2 == 0 && !is_many(rec);
     opts.reentrant = rec->is_reentrant;
     opts.owner = rec;
     note_options(rec, &opts);
@@ -354,7 +415,7 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
         op->span = SIM_NEVER;
     world_note("lock: client, lease, ttl", process->number, rec->number, opts.ttl_ms);
     is_short = begin_shortage();
-    status = redlock_lock_async(process->rl, names[resource], &opts, on_done, op, &rec->lease);
+    status = lock_async(rec, &opts, op);
     if (end_shortage(is_short) && status == REDLOCK_E_NOMEM) {
         if (process->rl->stats.leases != leases)
             world_fail("api", "E_NOMEM, and something was changed");
@@ -526,25 +587,33 @@ void calls_detach(struct lease_rec *rec, struct ev_loop *to)
     if (to == NULL || to->handed[0] != '\0')
         return;
     (void)snprintf(to->handed, sizeof to->handed, "%s", token);
-    to->handed_resource = rec->resource;
+    to->handed_set = rec->set;
     to->handed_at = process_now(process);
     to->handed_stale = is_stale;
 }
 
-void calls_adopt(struct ev_loop *process, unsigned resource, const char *token, bool is_stale)
+/* Whoever adopts it for more than it was granted for must not believe that he has that. */
+static void widen(struct lease_rec *rec)
 {
-    struct lease_rec *rec = new_rec(process, resource);
+    if (other_dice(rec, UINT64_C(0x8ebc6af09c88c6e3)) >> 62 == 0)
+        draw_set(rec);
+}
+
+void calls_adopt(struct ev_loop *process, unsigned set, const char *token, bool is_stale)
+{
+    struct lease_rec *rec = new_rec(process, set);
     struct redlock_lock_options opts;
     bool is_short;
     int status;
 
+    widen(rec);
     draw_options(rec, &opts);
     note_options(rec, &opts);
     rec->is_stale = is_stale;
     rec->state = REC_ADOPTED;
     world_note("adopt: client, lease", process->number, rec->number, 0);
     is_short = begin_shortage();
-    status = redlock_adopt(process->rl, names[resource], token, &opts, &rec->lease);
+    status = adopt(rec, token, &opts);
     if (end_shortage(is_short) && status == REDLOCK_E_NOMEM) {
         process->recs[rec->place] = NULL;
         return;

@@ -83,7 +83,7 @@ static void on_set(struct ev_loop *process, unsigned master, const struct master
     int token = oracle_token(command->argv[at.token], command->lens[at.token]);
     struct claim *claim = find_round(process, ask->serial, ask->ask);
 
-    oracle_on_set(process, ask, (unsigned)(command->argv[at.name][1] - '0'), token);
+    oracle_on_set(process, ask, store_set(command), token);
     if (claim == NULL) {
         claim = memory_take(sizeof *claim);
         claim->slot = ask->slot;
@@ -133,7 +133,7 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct maste
         claim->raise_ask[master] = ask->ask;
     } else if (claim->extend_ask[master] != ask->ask) { /* Not sent again, in full. */
         claim->extend_ask[master] = ask->ask;
-        lasts(process, claim, number_of(&command, 5));
+        lasts(process, claim, number_of(&command, at.ttl));
     }
 }
 
@@ -158,8 +158,9 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
                       const struct answer *answer)
 {
     struct claim *claim;
-    bool yes =
-        answer->type == REPLY_STATUS || (answer->type == REPLY_INTEGER && answer->integer > 0);
+    bool is_fence = ask->command == QUORUM_CMD_FENCE;
+    bool yes = answer->type == REPLY_STATUS || (is_fence && answer->integer > 0);
+    bool taken = !is_fence && answer->type == REPLY_INTEGER; /* One of several. */
 
     if (ask->command == MASTER_TIME)
         return;
@@ -182,7 +183,10 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
         return;
     }
     claim = find_round(process, ask->serial, ask->ask);
-    if (answer->type == REPLY_NIL || (answer->type == REPLY_INTEGER && answer->integer == 0))
+    if (taken)
+        world_outcome(OUTCOME_MANY_TAKEN);
+    if (answer->type == REPLY_NIL || taken ||
+        (answer->type == REPLY_INTEGER && answer->integer == 0))
         judge_on_no(process, ask->serial, ask->ask);
     if (claim != NULL && !yes)
         claim->may_store &= (quorum_mask) ~(1u << master);

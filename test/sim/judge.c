@@ -60,7 +60,7 @@ void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round)
     if (rec == NULL || rec->round == round)
         return;
     if (rec->round != 0 && now < rec->round_at + rec->pause && now < rec->asked + rec->wait &&
-        !waits_may_hurry(process, rec->resource))
+        !waits_may_hurry(process, rec->set))
         world_fail("pace", "client %u begins a round %.3f ms after the one before", process->number,
                    (double)(now - rec->round_at) / 1e6);
     rec->round = round;

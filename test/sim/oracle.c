@@ -54,8 +54,7 @@ static struct drawn fences[FENCES_MAX];
 static unsigned fences_len;
 
 /* Of the command that is being executed. */
-static struct key key_before;
-static unsigned resource_before;
+static struct key keys_before[SIM_RESOURCES_MAX];
 
 void oracle_reset(void)
 {
@@ -111,20 +110,20 @@ int oracle_foreign_token(void)
     return oracle_token(text, strlen(text));
 }
 
-const char *oracle_old_token(unsigned resource)
+const char *oracle_old_token(unsigned set)
 {
     if (tokens_len == 0)
         return NULL;
     for (unsigned tries = 0; tries < 8; tries++) {
         const struct token *token = tokens[dice_below((uint64_t)tokens_len)];
 
-        if (token->is_over && token->resource == resource)
+        if (token->is_over && token->set == set)
             return token->text;
     }
     return NULL;
 }
 
-void oracle_on_set(const struct ev_loop *process, const struct master_ask *ask, unsigned resource,
+void oracle_on_set(const struct ev_loop *process, const struct master_ask *ask, unsigned set,
                    int number)
 {
     struct token *token = tokens[number];
@@ -135,7 +134,7 @@ void oracle_on_set(const struct ev_loop *process, const struct master_ask *ask, 
         token->client = process->client;
         token->serial = ask->serial;
         token->round = ask->ask;
-        token->resource = resource;
+        token->set = set;
         return;
     }
     if (token->process != process->number || token->client != process->client ||
@@ -182,31 +181,40 @@ static void check_exclusion(const struct lease_rec *rec)
         for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
             const struct lease_rec *other = world.processes[i].recs[place];
 
-            if (other == NULL || other == rec || other->resource != rec->resource ||
+            if (other == NULL || other == rec || !(other->set & rec->set) ||
                 other->state == REC_GONE || other->is_stale)
                 continue;
             if (oracle_remaining_ms(other, now) > 0 && oracle_remaining_ms(rec, now) > 0)
-                world_fail("exclusion", "clients %u and %u hold resource %u at once",
-                           rec->process->number, other->process->number, rec->resource);
+                world_fail("exclusion", "clients %u and %u hold resources at once (sets %x and %x)",
+                           rec->process->number, other->process->number, rec->set, other->set);
         }
     }
 }
 
-/* How many masters store its token until then, and whose keys may have been
- * forgotten, or dropped by a clock that was stepped. */
+/* Whether this master stores its token until then, for all of its resources. */
+static bool stores(struct server *server, const struct lease_rec *rec, sim_time until)
+{
+    for (unsigned r = 0; r < world.plan.resources; r++) {
+        const struct key *key = store_key(server, r);
+
+        if (!(rec->set & 1u << r))
+            continue;
+        if (key == NULL || key->wrong_type || key->token != rec->token ||
+            store_key_end(server, key) < until)
+            return false;
+    }
+    return true;
+}
+
+/* How many masters do, or may have forgotten its keys, or dropped them by a clock that was
+ * stepped. */
 static unsigned count_keys(const struct lease_rec *rec, sim_time until)
 {
     const quorum_mask may_lose = world.plan.may_forget | world.plan.may_step;
     unsigned count = 0;
 
-    for (unsigned m = 0; m < world.plan.servers; m++) {
-        const struct key *key = store_key(&world.servers[m], rec->resource);
-
-        if (key != NULL && !key->wrong_type && key->token == rec->token)
-            count += store_key_end(&world.servers[m], key) >= until || (may_lose >> m & 1);
-        else
-            count += may_lose >> m & 1;
-    }
+    for (unsigned m = 0; m < world.plan.servers; m++)
+        count += (may_lose >> m & 1) || stores(&world.servers[m], rec, until);
     return count;
 }
 
@@ -334,61 +342,84 @@ void oracle_look(struct ev_loop *process)
 
 void oracle_before(struct server *server, const struct command *command)
 {
-    const struct key *key;
+    unsigned set = store_set(command);
 
-    resource_before = (unsigned)(command->argv[store_parts(command).name][1] - '0');
-    key = store_key(server, resource_before);
-    key_before = key != NULL ? *key : (struct key){.exists = false};
+    for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++) {
+        const struct key *key = set & 1u << r ? store_key(server, r) : NULL;
+
+        keys_before[r] = key != NULL ? *key : (struct key){.exists = false};
+    }
 }
 
 /* Somebody believes in a key that has changed. */
-static void on_loss(const struct server *server, bool is_gone)
+static void on_loss(const struct server *server, unsigned resource, bool is_gone)
 {
     for (unsigned i = 0; i < world.plan.processes; i++) {
         for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
             const struct lease_rec *rec = world.processes[i].recs[place];
 
             if (rec == NULL || rec->deadline == 0 || rec->is_stale ||
-                rec->resource != resource_before || rec->token != key_before.token ||
+                !(rec->set & 1u << resource) || rec->token != keys_before[resource].token ||
                 oracle_remaining_ms(rec, world.now) == 0)
                 continue;
             if (is_gone)
                 world_fail("release",
                            "the key on master %u of resource %u is deleted while "
                            "client %u believes to hold it",
-                           server->number, rec->resource, i);
+                           server->number, resource, i);
             if (world.plan.exclusive)
                 check_deadline(rec);
         }
     }
 }
 
-void oracle_after(struct conn *conn, const struct command *command, const struct answer *answer)
+static bool has_token(struct server *server, int named)
 {
-    const struct server *server = conn->server;
-    const struct key *key = store_key(conn->server, resource_before);
-    const struct parts at = store_parts(command);
-    bool is_set = at.command == QUORUM_CMD_SET || at.command == QUORUM_CMD_FENCE;
-    int named = oracle_token(command->argv[at.token], command->lens[at.token]);
-    bool is_same = key != NULL && key->token == key_before.token;
+    for (unsigned r = 0; r < world.plan.resources; r++) {
+        const struct key *key = store_key(server, r);
 
-    world_note(is_set ? "set: master, token, answer" : "script: master, token, answer",
-               server->number, (uint64_t)named,
-               (uint64_t)answer->type * 10 + (uint64_t)answer->integer);
-    tally.checks++;
-    if (is_set && key != NULL && key->token == named && !key_before.exists)
+        if (key != NULL && key->token == named)
+            return true;
+    }
+    return false;
+}
+
+static void check_key(struct conn *conn, unsigned resource, int named, bool is_set)
+{
+    struct server *server = conn->server;
+    const struct key *key = store_key(server, resource), *before = &keys_before[resource];
+    bool is_same = key != NULL && key->token == before->token;
+
+    if (is_set && key != NULL && key->token == named && !before->exists)
         claims_on_stored(conn, named);
-    if (!key_before.exists)
+    if (!before->exists)
         return;
-    if (!is_same && (is_set || named != key_before.token))
+    if (!is_same && (is_set || named != before->token))
         world_fail("release",
                    "master %u loses a key of resource %u to a command that names "
                    "another token",
-                   server->number, resource_before);
+                   server->number, resource);
     if (!is_same) {
-        tokens[named]->deleted |= (quorum_mask)(1u << server->number);
-        on_loss(server, true);
-    } else if (key->end_ms < key_before.end_ms) {
-        on_loss(server, false);
+        if (!has_token(server, named))
+            tokens[named]->deleted |= (quorum_mask)(1u << server->number);
+        on_loss(server, resource, true);
+    } else if (key->end_ms < before->end_ms) {
+        on_loss(server, resource, false);
     }
+}
+
+void oracle_after(struct conn *conn, const struct command *command, const struct answer *answer)
+{
+    const struct parts at = store_parts(command);
+    bool is_set = at.command == QUORUM_CMD_SET || at.command == QUORUM_CMD_FENCE;
+    int named = oracle_token(command->argv[at.token], command->lens[at.token]);
+    unsigned set = store_set(command);
+
+    world_note(is_set ? "set: master, token, answer" : "script: master, token, answer",
+               conn->server->number, (uint64_t)named,
+               (uint64_t)answer->type * 10 + (uint64_t)answer->integer);
+    tally.checks++;
+    for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++)
+        if (set & 1u << r)
+            check_key(conn, r, named, is_set);
 }

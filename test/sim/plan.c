@@ -120,6 +120,15 @@ static void draw_ttls(struct plan *plan)
     plan->retry_max_ms = (uint32_t)dice_magnitude(1, 4 * reply_timeout_ms);
 }
 
+/* Locks of several resources, where there are some. */
+static void draw_many(struct plan *plan)
+{
+    uint64_t dice = other_dice(UINT64_C(0xa0761d6478bd642f));
+
+    if (plan->resources > 1 && (dice >> 8 & 1) != 0)
+        plan->many = 1 + (unsigned)(dice >> 16 & 15);
+}
+
 static void draw_promise(struct plan *plan)
 {
     plan->exclusive = true;
@@ -247,6 +256,7 @@ void plan_draw(void)
     draw_ttls(plan);
     draw_promise(plan);
     draw_guard(plan);
+    draw_many(plan);
     if (plan->clock_guard == REDLOCK_CLOCK_GUARD_PERIODIC && plan->may_step != 0)
         plan->exclusive = false;
     draw_faults(plan);

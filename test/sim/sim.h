@@ -32,8 +32,9 @@
 #define SIM_PROCESSES_MAX 5
 #define SIM_SERVERS_MAX 7
 #define SIM_RESOURCES_MAX 3
-#define SIM_LEASES_MAX 5 /* That one process works with at a time. */
-#define SIM_TTLS_MAX 4   /* Different leases asked for in one run. */
+#define SIM_SETS (1u << SIM_RESOURCES_MAX) /* Of resources, as masks. */
+#define SIM_LEASES_MAX 5                   /* That one process works with at a time. */
+#define SIM_TTLS_MAX 4                     /* Different leases asked for in one run. */
 #define SIM_NEVER UINT64_MAX
 #define SIM_US UINT64_C(1000)
 
@@ -116,27 +117,29 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
 #undef SIM_FAULT_NAME
 
 /* How operations ended: these too must all have been seen. */
-#define SIM_OUTCOMES(X)                                        \
-    X(LOCK_OK, "lock: OK")                                     \
-    X(LOCK_CONTENDED, "lock: CONTENDED")                       \
-    X(LOCK_UNREACHABLE, "lock: UNREACHABLE")                   \
-    X(LOCK_TOO_LATE, "lock: TOO_LATE")                         \
-    X(EXTEND_OK, "extend: OK")                                 \
-    X(EXTEND_UNREACHABLE, "extend: UNREACHABLE")               \
-    X(EXTEND_TOO_LATE, "extend: TOO_LATE")                     \
-    X(EXTEND_LOST, "extend: LOST")                             \
-    X(UNLOCK_OK, "unlock: OK")                                 \
-    X(UNLOCK_UNREACHABLE, "unlock: UNREACHABLE")               \
-    X(UNLOCK_LOST, "unlock: LOST")                             \
-    X(CANCELLED, "operation cancelled")                        \
-    X(DETACHED, "lease detached")                              \
-    X(LOST_TOLD, "lost told")                                  \
-    X(RENEWED, "lease renewed")                                \
-    X(LATE_YES, "grant that came too late")                    \
-    X(HEALTHY, "operation in good health, and judged by that") \
-    X(TOLD_FREE, "release that those who wait were told of")   \
-    X(TOLD_HELD, "holder that those who wait were told of")    \
-    X(AWAKE, "lock that was free in good health, and soon taken by who waited")
+#define SIM_OUTCOMES(X)                                                         \
+    X(LOCK_OK, "lock: OK")                                                      \
+    X(LOCK_CONTENDED, "lock: CONTENDED")                                        \
+    X(LOCK_UNREACHABLE, "lock: UNREACHABLE")                                    \
+    X(LOCK_TOO_LATE, "lock: TOO_LATE")                                          \
+    X(EXTEND_OK, "extend: OK")                                                  \
+    X(EXTEND_UNREACHABLE, "extend: UNREACHABLE")                                \
+    X(EXTEND_TOO_LATE, "extend: TOO_LATE")                                      \
+    X(EXTEND_LOST, "extend: LOST")                                              \
+    X(UNLOCK_OK, "unlock: OK")                                                  \
+    X(UNLOCK_UNREACHABLE, "unlock: UNREACHABLE")                                \
+    X(UNLOCK_LOST, "unlock: LOST")                                              \
+    X(CANCELLED, "operation cancelled")                                         \
+    X(DETACHED, "lease detached")                                               \
+    X(LOST_TOLD, "lost told")                                                   \
+    X(RENEWED, "lease renewed")                                                 \
+    X(LATE_YES, "grant that came too late")                                     \
+    X(HEALTHY, "operation in good health, and judged by that")                  \
+    X(TOLD_FREE, "release that those who wait were told of")                    \
+    X(TOLD_HELD, "holder that those who wait were told of")                     \
+    X(AWAKE, "lock that was free in good health, and soon taken by who waited") \
+    X(MANY_OK, "lock of several resources: OK")                                 \
+    X(MANY_TAKEN, "lock of several resources, one of which was taken")
 
 #define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
 enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };
@@ -217,7 +220,7 @@ struct ev_loop {
     struct claim *claims;          /* That may be stored somewhere. */
     struct lease_rec *recs[SIM_LEASES_MAX];
     char handed[REDLOCK_TOKEN_MAX + 1]; /* A token for it to adopt; "": none. */
-    unsigned handed_resource;
+    unsigned handed_set;
     sim_time handed_at; /* When it comes. */
     bool handed_stale;
     struct sleep {
@@ -225,9 +228,9 @@ struct ev_loop {
         uint32_t rounds;    /* Of all that wait, summed up: */
         sim_time since;     /* none has begun since; SIM_NEVER: nobody waits. */
         drift_span longest; /* Between two looks, if nothing is heard. */
-    } sleeps[SIM_RESOURCES_MAX];
-    bool has_probed;     /* It has got the lock that it was to get in the end. */
-    sim_time deaf_until; /* Up to when something was wrong with what it is told. */
+    } sleeps[SIM_SETS];     /* By what is waited for. */
+    bool has_probed;        /* It has got the lock that it was to get in the end. */
+    sim_time deaf_until;    /* Up to when something was wrong with what it is told. */
 };
 
 /* ---- The plan of one run (plan.c), drawn before anything happens ---- */
@@ -251,6 +254,7 @@ struct plan {
     quorum_mask keep;       /* and these keep all that they are told; */
     unsigned modest;        /* these processes ask for no long leases. */
     bool reentrant;         /* Some leases are locked again by their owners. */
+    unsigned many;          /* So many of 16 locks are of several resources. */
     bool lasting;           /* Leases are long, and little happens: what a guard is for. */
     bool exclusive;         /* Mutual exclusion is promised. */
     quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
@@ -438,8 +442,11 @@ struct parts {
     bool is_other; /* None of the machine's commands; else: */
     enum quorum_command command;
     unsigned name, token, ttl;
+    unsigned names; /* So many, from name on. */
 };
 struct parts store_parts(const struct command *command);
+/* The resources that it names. */
+unsigned store_set(const struct command *command);
 void store_parse(const char *bytes, size_t len, struct command *ret_command);
 /* Execute it; returns its length in bytes. */
 size_t store_execute(struct conn *conn, const struct command *command, struct answer *ret_answer);
@@ -485,7 +492,7 @@ void waits_on_turn(struct ev_loop *process);
 void waits_on_trouble(struct ev_loop *process);
 /* It was told something, or has looked; so may begin a round early, which uses that up. */
 void waits_on_heard(struct ev_loop *process);
-bool waits_may_hurry(struct ev_loop *process, unsigned resource);
+bool waits_may_hurry(struct ev_loop *process, unsigned set);
 /* A server tells all who listen; returns how many do. */
 unsigned waits_count(const struct server *server, unsigned resource);
 void waits_publish(struct server *server, unsigned resource, const char *text);
@@ -505,7 +512,8 @@ struct lease_rec {
     struct ev_loop *process;
     unsigned place; /* In process->recs. */
     struct redlock_lease *lease;
-    unsigned resource;
+    unsigned set;      /* Of resources; */
+    unsigned resource; /* one of them. */
     enum rec_state state;
     struct op *op;       /* Under way. */
     uint32_t ttl_ms;     /* The latest asked for, */
@@ -574,7 +582,7 @@ void calls_lock_again(struct lease_rec *rec);
 void calls_cancel(struct lease_rec *rec);
 /* Hand it on to another process; NULL: to nobody. */
 void calls_detach(struct lease_rec *rec, struct ev_loop *to);
-void calls_adopt(struct ev_loop *process, unsigned resource, const char *token, bool is_stale);
+void calls_adopt(struct ev_loop *process, unsigned set, const char *token, bool is_stale);
 void calls_misuse(struct ev_loop *process);
 /* No operation is late. */
 void calls_check_ends(void);
@@ -592,9 +600,9 @@ struct token {
     bool is_ours;
     bool is_over;    /* Its round is dead. */
     bool is_excused; /* May stay behind until it runs out. */
-    unsigned process, client, resource;
+    unsigned process, client, set;
     uint32_t serial, round;
-    quorum_mask deleted; /* Masters that have deleted it. */
+    quorum_mask deleted; /* Masters that have deleted it, from all resources. */
     char text[REDLOCK_TOKEN_MAX + 1];
 };
 
@@ -603,9 +611,9 @@ void oracle_reset(void);
 int oracle_token(const char *text, size_t len);
 int oracle_foreign_token(void);
 struct token *oracle_token_of(int number);
-/* A token of that resource whose round is dead; NULL: none. */
-const char *oracle_old_token(unsigned resource);
-void oracle_on_set(const struct ev_loop *process, const struct master_ask *ask, unsigned resource,
+/* A token of those resources whose round is dead; NULL: none. */
+const char *oracle_old_token(unsigned set);
+void oracle_on_set(const struct ev_loop *process, const struct master_ask *ask, unsigned set,
                    int number);
 
 /* A command begins on a server, and has been executed. */

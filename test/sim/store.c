@@ -53,6 +53,9 @@ static const char *const wait_model =
 /* These are long; so by their SHA-1s, which test-script checks. */
 static const char *const fence_model = "2a0cb641900adfd1bf9c049ce9a4aa9de8c51490";
 static const char *const raise_model = "9325566936d61aefa1be753c2f6a8dd0b1fdfe50";
+static const char *const acquire_many_model = "738ea265741b71342091be400597f64419ef35b6";
+static const char *const extend_many_model = "e3322986cc411d9f12b2cc1d6eb53927698cb977";
+static const char *const release_many_model = "bb280a5c07fb9b0a68ff913822c0681efbe30196";
 static const char *const look_model = "f2a52eb0dbabdc4433d1605de503a4825784fb59";
 
 void store_check_scripts(void)
@@ -62,6 +65,9 @@ void store_check_scripts(void)
         strcmp(script_all[SCRIPT_FENCE].sha1, fence_model) != 0 ||
         strcmp(script_all[SCRIPT_RAISE].sha1, raise_model) != 0 ||
         strcmp(script_all[SCRIPT_WAIT].text, wait_model) != 0 ||
+        strcmp(script_all[SCRIPT_ACQUIRE_MANY].sha1, acquire_many_model) != 0 ||
+        strcmp(script_all[SCRIPT_EXTEND_MANY].sha1, extend_many_model) != 0 ||
+        strcmp(script_all[SCRIPT_RELEASE_MANY].sha1, release_many_model) != 0 ||
         strcmp(script_all[SCRIPT_LOOK].sha1, look_model) != 0)
         world_fail("simulator", "a script has changed: change its model in store.c as well");
 }
@@ -112,29 +118,50 @@ static bool is_arg(const struct command *command, unsigned i, const char *text)
 
 static bool is_script(const struct command *command, enum script_id script)
 {
-    return is_arg(command, 1, script_all[script].sha1) ||
-           is_arg(command, 1, script_all[script].text);
+    const struct script *s = &script_all[script];
+
+    if (command->argc < 2)
+        return false;
+    return (command->lens[1] == 40 && memcmp(command->argv[1], s->sha1, 40) == 0) ||
+           (command->lens[1] == s->text_len && memcmp(command->argv[1], s->text, s->text_len) == 0);
+}
+
+/* EVALSHA or EVAL, script, n, n names, token [, ttl] */
+static struct parts parts_of_many(const struct command *command, enum quorum_command name)
+{
+    unsigned names = (unsigned)(command->argv[2][0] - '0');
+
+    if (command->lens[2] != 1 || command->argc != 4 + names + (name != QUORUM_CMD_RELEASE) ||
+        names < 2 || names > SIM_RESOURCES_MAX)
+        world_fail("wire", "a script of many names with other arguments");
+    return (struct parts){false, name, 3, 3 + names, 4 + names, names};
 }
 
 struct parts store_parts(const struct command *command)
 {
+    if (is_script(command, SCRIPT_ACQUIRE_MANY))
+        return parts_of_many(command, QUORUM_CMD_SET);
+    if (is_script(command, SCRIPT_EXTEND_MANY))
+        return parts_of_many(command, QUORUM_CMD_EXTEND);
+    if (is_script(command, SCRIPT_RELEASE_MANY))
+        return parts_of_many(command, QUORUM_CMD_RELEASE);
     switch (command->argc) {
     case 1: /* TIME */
     case 2: /* SUBSCRIBE, UNSUBSCRIBE */
     case 3: /* HGET of the marker */
         return (struct parts){.is_other = true};
     case 5:
-        return (struct parts){false, QUORUM_CMD_RELEASE, 3, 4, 0};
+        return (struct parts){false, QUORUM_CMD_RELEASE, 3, 4, 0, 1};
     case 6:
         if (command->argv[0][0] == 'S')
-            return (struct parts){false, QUORUM_CMD_SET, 1, 2, 5};
+            return (struct parts){false, QUORUM_CMD_SET, 1, 2, 5, 1};
         if (command->argv[2][0] == '2') /* A look by who waits. */
             return (struct parts){.is_other = true};
-        return (struct parts){false, QUORUM_CMD_EXTEND, 3, 4, 5};
+        return (struct parts){false, QUORUM_CMD_EXTEND, 3, 4, 5, 1};
     case 9:
         if (is_script(command, SCRIPT_RAISE))
-            return (struct parts){false, QUORUM_CMD_RAISE, 3, 5, 0};
-        return (struct parts){false, QUORUM_CMD_FENCE, 3, 5, 6};
+            return (struct parts){false, QUORUM_CMD_RAISE, 3, 5, 0, 1};
+        return (struct parts){false, QUORUM_CMD_FENCE, 3, 5, 6, 1};
     case 11:
         return (struct parts){.is_other = true};
     default:
@@ -150,6 +177,21 @@ static unsigned resource_arg(const struct command *command, unsigned i)
     if (command->lens[i] != 2 || command->argv[i][0] != 'r' || resource >= SIM_RESOURCES_MAX)
         world_fail("wire", "a resource that nobody knows");
     return resource;
+}
+
+unsigned store_set(const struct command *command)
+{
+    const struct parts at = store_parts(command);
+    unsigned set = 0;
+
+    for (unsigned i = 0; i < at.names; i++) {
+        unsigned resource = resource_arg(command, at.name + i);
+
+        if (set & 1u << resource)
+            world_fail("wire", "one resource twice");
+        set |= 1u << resource;
+    }
+    return set;
 }
 
 static int token_arg(const struct command *command, unsigned i)
@@ -495,6 +537,17 @@ static struct answer do_subscribe(struct conn *conn, const struct command *comma
     return (struct answer){REPLY_ARRAY, 0, text};
 }
 
+/* And tell those who wait. */
+static void drop_key(struct server *server, unsigned resource)
+{
+    server->keys[resource].exists = false;
+    if (!has_mark(server, resource))
+        return;
+    server->marks_end_ms[resource] = 0;
+    waits_publish(server, resource, make_text("free", waits_count(server, resource)));
+    world_outcome(OUTCOME_TOLD_FREE);
+}
+
 static struct answer do_release(struct server *server, unsigned resource, struct key *key,
                                 int token)
 {
@@ -505,12 +558,7 @@ static struct answer do_release(struct server *server, unsigned resource, struct
     refusal = mood_answer(server, true, false);
     if (refusal != NULL)
         return *refusal;
-    key->exists = false;
-    if (has_mark(server, resource)) {
-        server->marks_end_ms[resource] = 0;
-        waits_publish(server, resource, make_text("free", waits_count(server, resource)));
-        world_outcome(OUTCOME_TOLD_FREE);
-    }
+    drop_key(server, resource);
     return one;
 }
 
@@ -530,6 +578,93 @@ static struct answer do_extend(struct server *server, struct key *key, int token
     return one;
 }
 
+static struct answer type_error(const struct server *server)
+{
+    world_fault(FAULT_WRONG_TYPE);
+    if (!server->old_style)
+        return wrong_type;
+    world_fault(FAULT_OLD_STYLE);
+    return wrong_type_in_script;
+}
+
+static struct answer acquire_many(struct server *server, const struct command *command)
+{
+    const struct parts at = store_parts(command);
+    uint64_t end_ms = wall_ms(server) + ms_arg(command, at.ttl);
+    const struct answer *refusal;
+
+    for (unsigned i = 0; i < at.names; i++)
+        if (store_key(server, resource_arg(command, at.name + i)) != NULL)
+            return (struct answer){REPLY_INTEGER, i + 1, ""};
+    refusal = mood_answer(server, true, true);
+    if (refusal != NULL)
+        return *refusal;
+    for (unsigned i = 0; i < at.names; i++)
+        server->keys[resource_arg(command, at.name + i)] =
+            (struct key){true, false, token_arg(command, at.token), end_ms};
+    return ok;
+}
+
+static struct answer extend_many(struct server *server, const struct command *command)
+{
+    const struct parts at = store_parts(command);
+    int token = token_arg(command, at.token);
+
+    for (unsigned i = 0; i < at.names; i++) {
+        const struct key *key = store_key(server, resource_arg(command, at.name + i));
+
+        if (key != NULL && key->wrong_type)
+            return type_error(server);
+        if (key == NULL || key->token != token)
+            return zero;
+    }
+    for (unsigned i = 0; i < at.names; i++) {
+        struct key *key = store_key(server, resource_arg(command, at.name + i));
+        struct answer answer = do_extend(server, key, token, ms_arg(command, at.ttl));
+
+        if (answer.type == REPLY_ERROR)
+            return answer;
+    }
+    return one;
+}
+
+static struct answer release_many(struct server *server, const struct command *command)
+{
+    const struct parts at = store_parts(command);
+    int token = token_arg(command, at.token);
+    struct answer error = one;
+    unsigned released = 0;
+
+    for (unsigned i = 0; i < at.names; i++) {
+        unsigned resource = resource_arg(command, at.name + i);
+        struct key *key = store_key(server, resource);
+        struct answer answer;
+
+        if (key != NULL && key->wrong_type) {
+            error = type_error(server);
+            continue;
+        }
+        answer = do_release(server, resource, key, token);
+        if (answer.type == REPLY_ERROR)
+            error = answer;
+        released += answer.integer == 1;
+    }
+    if (error.type == REPLY_ERROR)
+        return error;
+    return released == at.names ? one : zero;
+}
+
+static struct answer do_many(struct server *server, const struct command *command,
+                             enum script_id script)
+{
+    server->has_script[script] = true;
+    if (script == SCRIPT_ACQUIRE_MANY)
+        return acquire_many(server, command);
+    if (script == SCRIPT_EXTEND_MANY)
+        return extend_many(server, command);
+    return release_many(server, command);
+}
+
 /* EVALSHA or EVAL, script, 1, name, token [, ttl] */
 static struct answer do_script(struct server *server, const struct command *command,
                                enum script_id script)
@@ -541,13 +676,8 @@ static struct answer do_script(struct server *server, const struct command *comm
     if (command->argc != (script == SCRIPT_EXTEND ? 6 : 5) || !is_arg(command, 2, "1"))
         world_fail("wire", "a script with other arguments");
     server->has_script[script] = true;
-    if (key != NULL && key->wrong_type) {
-        world_fault(FAULT_WRONG_TYPE);
-        if (!server->old_style)
-            return wrong_type;
-        world_fault(FAULT_OLD_STYLE);
-        return wrong_type_in_script;
-    }
+    if (key != NULL && key->wrong_type)
+        return type_error(server);
     if (script == SCRIPT_EXTEND)
         return do_extend(server, key, token, ms_arg(command, 5));
     return do_release(server, resource, key, token);
@@ -598,6 +728,8 @@ static struct answer execute(struct conn *conn, const struct command *command)
             return do_wait(server, command);
         if ((by_name || by_text) && i == SCRIPT_LOOK)
             return do_look(server, command);
+        if ((by_name || by_text) && i >= SCRIPT_ACQUIRE_MANY && i <= SCRIPT_RELEASE_MANY)
+            return do_many(server, command, (enum script_id)i);
         if (by_name || by_text)
             return do_script(server, command, (enum script_id)i);
     }

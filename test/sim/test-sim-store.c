@@ -27,6 +27,7 @@
 
 #define COUNT_DEFAULT 50000
 #define TOKENS 3
+#define KEYS 2         /* r0 and r1; most commands are about the first. */
 #define START_MAX_S 60 /* Until it answers; some 20 ms are usual. */
 
 static redisContext *redis;
@@ -36,8 +37,8 @@ static pid_t pid;
 static struct server model;
 static bool may_end_early;
 static bool has_script[SCRIPT_LEN]; /* The model's, after the command; */
-static bool has_mark;               /* likewise. */
-static uint64_t compared, uncertain, errors, yes, raised, marks;
+static bool has_mark[KEYS];         /* likewise. */
+static uint64_t compared, uncertain, errors, yes, raised, marks, many, second_taken;
 
 #define EPOCH "0123456789abcdef"
 
@@ -155,8 +156,8 @@ static uint64_t time_us(void)
 
 /* ---- The model ---- */
 
-static struct key execute(const char *bytes, size_t len, uint64_t now_us, bool ends_early,
-                          struct answer *ret_answer, struct marker *ret_marker)
+static void execute(const char *bytes, size_t len, uint64_t now_us, bool ends_early,
+                    struct answer *ret_answer, struct marker *ret_marker, struct key *ret_keys)
 {
     struct server copy = model;
     struct conn conn = {.server = &copy};
@@ -170,11 +171,13 @@ static struct key execute(const char *bytes, size_t len, uint64_t now_us, bool e
     taken = store_execute(&conn, &command, ret_answer);
     if (taken != len)
         die("the model takes %zu bytes of %zu", taken, len);
-    (void)store_key(&copy, 0);
     memcpy(has_script, copy.has_script, sizeof has_script);
     *ret_marker = copy.marker;
-    has_mark = copy.marks_end_ms[0] > now_us / 1000;
-    return copy.keys[0];
+    for (unsigned k = 0; k < KEYS; k++) {
+        (void)store_key(&copy, k);
+        has_mark[k] = copy.marks_end_ms[k] > now_us / 1000;
+        ret_keys[k] = copy.keys[k];
+    }
 }
 
 static bool is_same_answer(const redisReply *real, const struct answer *answer)
@@ -206,6 +209,14 @@ static bool is_between(const redisReply *real, const struct answer *early,
            real->integer <= early->integer && real->integer >= late->integer;
 }
 
+/* Both keys end in between, and at the server's instant the first has. */
+static bool is_half_way(const redisReply *real, const struct answer *early,
+                        const struct answer *late)
+{
+    return real->type == REDIS_REPLY_INTEGER && real->integer == 2 &&
+           early->type == REPLY_INTEGER && early->integer == 1 && late->type == REPLY_STATUS;
+}
+
 /* ---- One command ---- */
 
 static const char *token_text(unsigned i)
@@ -213,6 +224,21 @@ static const char *token_text(unsigned i)
     static const char *const texts[TOKENS] = {"one", "two", "three"};
 
     return texts[i];
+}
+
+/* Of one, or of two in either order. */
+static size_t draw_many(char *buf, struct wire_args *args)
+{
+    static const char *const lists[] = {"r0\0r1", "r1\0r0"};
+    unsigned dice = (unsigned)dice_below(3);
+
+    args->name = lists[dice_below(2)];
+    args->name_len = 5;
+    return wire_many(buf,
+                     dice == 0   ? SCRIPT_ACQUIRE_MANY
+                     : dice == 1 ? SCRIPT_EXTEND_MANY
+                                 : SCRIPT_RELEASE_MANY,
+                     dice_chance(300), args);
 }
 
 static size_t draw_command(char *buf)
@@ -229,10 +255,14 @@ static size_t draw_command(char *buf)
     };
     unsigned dice = (unsigned)dice_below(100);
 
+    if (dice_chance(300))
+        return draw_many(buf, &args);
+    if (dice < 20 && dice_chance(250))
+        args.name = "r1";
     if (dice < 20)
         return wire_set(buf, &args);
     if (dice < 26)
-        return wire_wait(buf, WIRE_MARK "r0", WIRE_MARK_LEN + 2);
+        return wire_wait(buf, dice < 24 ? WIRE_MARK "r0" : WIRE_MARK "r1", WIRE_MARK_LEN + 2);
     if (dice < 60)
         return wire_script(buf, dice < 40 ? SCRIPT_FENCE : SCRIPT_RAISE, dice_chance(300), &args);
     return wire_script(buf, dice < 80 ? SCRIPT_RELEASE : SCRIPT_EXTEND, dice_chance(300), &args);
@@ -272,13 +302,15 @@ static bool is_same_key(const struct key *a, const struct key *b)
 }
 
 /* Adopt what the server has, so that both go on from the same. */
-static void follow(const redisReply *get, const redisReply *end, const redisReply *counts)
+static void follow_counts(const redisReply *counts)
 {
-    struct key *key = &model.keys[0];
-
     if (counts->element[0]->str != NULL)
         model.marker.counters[0] = strtoull(counts->element[0]->str, NULL, 10);
     model.marker.high = strtoull(counts->element[1]->str, NULL, 10);
+}
+
+static void follow(struct key *key, const redisReply *get, const redisReply *end)
+{
     /* It may have ended between the two questions. */
     key->exists = get->type != REDIS_REPLY_NIL && end->integer != -2;
     key->wrong_type = get->type == REDIS_REPLY_ERROR;
@@ -292,15 +324,46 @@ static void follow(const redisReply *get, const redisReply *end, const redisRepl
 /* One command, what is there after it, and the time on both sides. */
 struct exchange {
     uint64_t before_us, after_us;
-    redisReply *answer, *get, *end, *mark, *counts;
+    redisReply *answer, *counts;
+    struct key_replies {
+        redisReply *get, *end, *mark;
+    } keys[KEYS];
 };
 
 static void append_questions(void)
 {
-    (void)redisAppendCommand(redis, "GET r0");
-    (void)redisAppendCommand(redis, "PEXPIRETIME r0");
-    (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_MARK "r0");
+    for (unsigned k = 0; k < KEYS; k++) {
+        (void)redisAppendCommand(redis, "GET r%u", k);
+        (void)redisAppendCommand(redis, "PEXPIRETIME r%u", k);
+        (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_MARK "r%u", k);
+    }
     (void)redisAppendCommand(redis, "HMGET " WIRE_MARKER " %u high", wire_counter("r0", 2));
+}
+
+static void take_replies(struct exchange *x)
+{
+    for (unsigned k = 0; k < KEYS; k++) {
+        x->keys[k].get = reply();
+        x->keys[k].end = reply();
+        x->keys[k].mark = reply();
+    }
+    x->counts = reply();
+}
+
+/* And free the replies. */
+static void follow_all(struct exchange *x)
+{
+    for (unsigned k = 0; k < KEYS; k++) {
+        const struct key_replies *replies = &x->keys[k];
+
+        follow(&model.keys[k], replies->get, replies->end);
+        model.marks_end_ms[k] = replies->mark->integer > 0 ? (uint64_t)replies->mark->integer : 0;
+        freeReplyObject(replies->get);
+        freeReplyObject(replies->end);
+        freeReplyObject(replies->mark);
+    }
+    follow_counts(x->counts);
+    freeReplyObject(x->counts);
 }
 
 static struct exchange ask(const char *bytes, size_t len)
@@ -313,22 +376,22 @@ static struct exchange ask(const char *bytes, size_t len)
     (void)redisAppendCommand(redis, "TIME");
     exchange.before_us = time_us();
     exchange.answer = reply();
-    exchange.get = reply();
-    exchange.end = reply();
-    exchange.mark = reply();
-    exchange.counts = reply();
+    take_replies(&exchange);
     exchange.after_us = time_us();
     return exchange;
 }
 
 /* Where a key ended meanwhile, nothing can be said of it. */
-static bool is_certain(const struct exchange *x, const struct key *early, const struct key *late)
+static bool is_certain(const struct exchange *x, unsigned k, const struct key *early,
+                       const struct key *late)
 {
-    if (x->get->type != REDIS_REPLY_NIL && x->end->integer == -2)
+    const redisReply *get = x->keys[k].get;
+
+    if (get->type != REDIS_REPLY_NIL && x->keys[k].end->integer == -2)
         return false; /* It ended between the two questions. */
     if (x->before_us / 1000 == x->after_us / 1000)
         return is_same_key(early, late);
-    return is_same_key(early, late) && early->exists && x->get->type != REDIS_REPLY_NIL;
+    return is_same_key(early, late) && early->exists && get->type != REDIS_REPLY_NIL;
 }
 
 static const char *text_of(const redisReply *get)
@@ -338,44 +401,75 @@ static const char *text_of(const redisReply *get)
     return get->type == REDIS_REPLY_STRING ? get->str : "";
 }
 
+/* Where one of two ended meanwhile, nothing can be said of the other. */
+static bool are_certain(const struct exchange *x, const struct key *early, const struct key *late)
+{
+    bool certain = true;
+
+    for (unsigned k = 0; k < KEYS; k++) {
+        bool never = !model.keys[k].exists && !early[k].exists && !late[k].exists;
+
+        certain = certain && (never || is_certain(x, k, &early[k], &late[k]));
+    }
+    return certain;
+}
+
+static void compare_keys(const struct exchange *x, const struct key *early, const struct key *late,
+                         const char *bytes, size_t len)
+{
+    for (unsigned k = 0; k < KEYS; k++) {
+        const struct key_replies *replies = &x->keys[k];
+
+        compare_key(&early[k], text_of(replies->get), (uint64_t)replies->end->integer,
+                    early[k].end_ms, late[k].end_ms);
+        if (has_mark[k] != (replies->mark->integer > 0))
+            die("%.*s: the mark %s, and the model says otherwise", (int)len, bytes,
+                replies->mark->integer > 0 ? "exists" : "is gone");
+        marks += has_mark[k];
+    }
+}
+
+static void count(const char *bytes, const struct exchange *x)
+{
+    bool acquires = strstr(bytes, script_all[SCRIPT_ACQUIRE_MANY].sha1) != NULL;
+
+    compared++;
+    errors += x->answer->type == REDIS_REPLY_ERROR;
+    yes += x->answer->type == REDIS_REPLY_STATUS || x->answer->integer >= 1;
+    raised += strstr(bytes, script_all[SCRIPT_RAISE].sha1) != NULL && x->answer->integer >= 1;
+    many += acquires && x->answer->type == REDIS_REPLY_STATUS;
+    second_taken += acquires && x->answer->integer == 2;
+}
+
 static void compare(void)
 {
-    char buf[WIRE_MAX];
+    char buf[WIRE_MAX + 1];
     size_t len = draw_command(buf);
     struct exchange x = ask(buf, len);
     struct answer early_answer, late_answer;
     struct marker early_marker, late_marker;
-    struct key early = execute(buf, len, x.before_us, false, &early_answer, &early_marker);
-    struct key late = execute(buf, len, x.after_us, may_end_early, &late_answer, &late_marker);
+    struct key early[KEYS], late[KEYS];
 
+    buf[len] = '\0';
+    execute(buf, len, x.before_us, false, &early_answer, &early_marker, early);
+    execute(buf, len, x.after_us, may_end_early, &late_answer, &late_marker, late);
     if (!is_same_answer(x.answer, &early_answer) && !is_same_answer(x.answer, &late_answer) &&
-        !is_between(x.answer, &early_answer, &late_answer))
+        !is_between(x.answer, &early_answer, &late_answer) &&
+        !is_half_way(x.answer, &early_answer, &late_answer))
         die("%.*s: the server says %d %s %lld, the model %d %s %lld", (int)len, buf, x.answer->type,
             x.answer->str != NULL ? x.answer->str : "", x.answer->integer, (int)early_answer.type,
             early_answer.text, early_answer.integer);
     if (!is_same_marker(&early_marker, x.counts) && !is_same_marker(&late_marker, x.counts))
         die("%.*s: the server has counted to %s, the model to %llu", (int)len, buf,
             x.counts->element[0]->str, (unsigned long long)early_marker.counters[0]);
-    if (is_certain(&x, &early, &late))
-        compare_key(&early, text_of(x.get), (uint64_t)x.end->integer, early.end_ms, late.end_ms);
+    if (are_certain(&x, early, late))
+        compare_keys(&x, early, late, buf, len);
     else
         uncertain++;
-    compared++;
-    errors += x.answer->type == REDIS_REPLY_ERROR;
-    yes += x.answer->type == REDIS_REPLY_STATUS || x.answer->integer >= 1;
-    raised += strstr(buf, script_all[SCRIPT_RAISE].sha1) != NULL && x.answer->integer >= 1;
+    count(buf, &x);
     memcpy(model.has_script, has_script, sizeof has_script);
-    if (is_certain(&x, &early, &late) && has_mark != (x.mark->integer > 0))
-        die("%.*s: the mark %s, and the model says otherwise", (int)len, buf,
-            x.mark->integer > 0 ? "exists" : "is gone");
-    marks += has_mark;
-    follow(x.get, x.end, x.counts);
-    freeReplyObject(x.counts);
-    model.marks_end_ms[0] = x.mark->integer > 0 ? (uint64_t)x.mark->integer : 0;
-    freeReplyObject(x.mark);
+    follow_all(&x);
     freeReplyObject(x.answer);
-    freeReplyObject(x.get);
-    freeReplyObject(x.end);
 }
 
 /* ---- What happens to a server ---- */
@@ -403,20 +497,14 @@ static void spoil_save(void)
 /* A list where a lock should be, for a while. */
 static void plant_list(void)
 {
-    redisReply *get, *end, *mark, *counts;
+    struct exchange x;
 
-    run("EVAL %s 0",
-        "redis.call('del','r0') redis.call('rpush','r0','x') redis.call('pexpire','r0',2)");
+    run("EVAL %s 1 r%u",
+        "redis.call('del',KEYS[1]) redis.call('rpush',KEYS[1],'x') redis.call('pexpire',KEYS[1],2)",
+        (unsigned)dice_below(KEYS));
     append_questions();
-    get = reply();
-    end = reply();
-    mark = reply();
-    freeReplyObject(mark);
-    counts = reply();
-    follow(get, end, counts);
-    freeReplyObject(counts);
-    freeReplyObject(get);
-    freeReplyObject(end);
+    take_replies(&x);
+    follow_all(&x);
 }
 
 static void cheer_up(void)
@@ -480,11 +568,12 @@ int main(int argc, char **argv)
             disturb();
         compare();
     }
-    printf("%llu commands, %llu yes, %llu errors; %llu keys ended meanwhile\n",
+    printf("%llu commands, %llu yes, %llu errors; %llu times keys ended meanwhile\n",
            (unsigned long long)compared, (unsigned long long)yes, (unsigned long long)errors,
            (unsigned long long)uncertain);
     if (count >= COUNT_DEFAULT &&
-        (yes < count / 10 || errors < count / 100 || raised < count / 100 || marks < count / 100))
+        (yes < count / 10 || errors < count / 100 || raised < count / 200 || marks < count / 100 ||
+         many < count / 200 || second_taken < count / 2000))
         die("too little has happened");
     printf("1 passed, 0 failed\n");
     return 0;

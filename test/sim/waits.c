@@ -30,13 +30,13 @@ static sim_time nap(void)
 static struct {
     sim_time since;  /* A majority has had no key; SIM_NEVER: it has. */
     bool was_marked; /* Before that a majority had one key, and marks. */
-} frees[SIM_RESOURCES_MAX];
+} frees[SIM_SETS];
 
 void waits_begin(void)
 {
-    for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++) {
-        frees[r].since = SIM_NEVER;
-        frees[r].was_marked = false;
+    for (unsigned set = 0; set < SIM_SETS; set++) {
+        frees[set].since = SIM_NEVER;
+        frees[set].was_marked = false;
     }
 }
 
@@ -96,14 +96,14 @@ void waits_publish(struct server *server, unsigned resource, const char *text)
 
 void waits_on_heard(struct ev_loop *process)
 {
-    for (unsigned r = 0; r < world.plan.resources; r++)
-        if (process->sleeps[r].heard < 2 * world.plan.servers)
-            process->sleeps[r].heard++;
+    for (unsigned set = 0; set < SIM_SETS; set++)
+        if (process->sleeps[set].heard < 2 * world.plan.servers)
+            process->sleeps[set].heard++;
 }
 
-bool waits_may_hurry(struct ev_loop *process, unsigned resource)
+bool waits_may_hurry(struct ev_loop *process, unsigned set)
 {
-    struct sleep *sleep = &process->sleeps[resource];
+    struct sleep *sleep = &process->sleeps[set];
 
     if (sleep->heard == 0)
         return false;
@@ -140,10 +140,24 @@ static void look_at(unsigned resource)
         marked = so_many > marked ? so_many : marked;
     }
     if (without < world.plan.servers / 2 + 1) {
-        frees[resource].since = SIM_NEVER;
-        frees[resource].was_marked = marked >= world.plan.servers / 2 + 1;
-    } else if (frees[resource].since == SIM_NEVER) {
-        frees[resource].since = world.now;
+        frees[1u << resource].since = SIM_NEVER;
+        frees[1u << resource].was_marked = marked >= world.plan.servers / 2 + 1;
+    } else if (frees[1u << resource].since == SIM_NEVER) {
+        frees[1u << resource].since = world.now;
+    }
+}
+
+/* Several are free from when the last of them is. */
+static void sum_up(void)
+{
+    for (unsigned set = 1; set < SIM_SETS; set++) {
+        unsigned first = set & (~set + 1), others = set & ~first;
+
+        if (others == 0)
+            continue;
+        frees[set] = frees[first];
+        if (frees[others].since > frees[first].since)
+            frees[set].since = frees[others].since;
     }
 }
 
@@ -159,10 +173,11 @@ static bool hears_all(const struct ev_loop *process, unsigned resource)
     return true;
 }
 
-/* Those in line sleep: since when, and for how long they may. */
-static void note_sleep(struct ev_loop *process, unsigned resource)
+/* Those in line sleep: since when, and for how long they may.  Who waits for one of these
+ * and for others, too, may be the first of a line. */
+static void note_sleep(struct ev_loop *process, unsigned set)
 {
-    struct sleep *sleep = &process->sleeps[resource];
+    struct sleep *sleep = &process->sleeps[set];
     const struct sleep before = *sleep;
     bool is_waiting = false, is_awake = false;
 
@@ -171,7 +186,7 @@ static void note_sleep(struct ev_loop *process, unsigned resource)
         const struct lease_rec *rec = process->recs[place];
         const struct quorum *q = rec != NULL ? &rec->lease->q : NULL;
 
-        if (rec == NULL || rec->resource != resource || rec->state != REC_LOCKING)
+        if (rec == NULL || !(rec->set & set) || rec->state != REC_LOCKING)
             continue;
         /* Who asks for less than a round takes loses them all, and becomes slow. */
         is_awake =
@@ -179,7 +194,7 @@ static void note_sleep(struct ev_loop *process, unsigned resource)
         sleep->rounds += rec->round + rec->number;
         if (WAIT_PATIENCE * q->config.pause_max > sleep->longest)
             sleep->longest = WAIT_PATIENCE * q->config.pause_max;
-        is_waiting = true;
+        is_waiting = is_waiting || rec->set == set;
     }
     if (!is_waiting)
         sleep->since = SIM_NEVER;
@@ -187,10 +202,10 @@ static void note_sleep(struct ev_loop *process, unsigned resource)
         sleep->since = world.now;
 }
 
-static void check_sleep(const struct ev_loop *process, unsigned resource)
+static void check_sleep(const struct ev_loop *process, unsigned set)
 {
-    const struct sleep *sleep = &process->sleeps[resource];
-    sim_time free_since = frees[resource].since, since;
+    const struct sleep *sleep = &process->sleeps[set];
+    sim_time free_since = frees[set].since, since;
 
     if (sleep->since == SIM_NEVER || free_since == SIM_NEVER)
         return;
@@ -200,28 +215,33 @@ static void check_sleep(const struct ev_loop *process, unsigned resource)
     tally.checks++;
     if (world.now - since > 2 * sleep->longest + slack())
         world_fail("waits",
-                   "resource %u has been free for %.3f ms, and client %u, who waits for it "
+                   "set %x has been free for %.3f ms, and client %u, who waits for it "
                    "and looks every %.3f ms, sleeps",
-                   resource, (double)(world.now - since) / 1e6, process->number,
+                   set, (double)(world.now - since) / 1e6, process->number,
                    (double)sleep->longest / 1e6);
-    if (!frees[resource].was_marked || sleep->since + nap() > free_since ||
+    if ((set & (set - 1)) != 0)
+        return; /* The last of them may be free when it waits for another. */
+    if (!frees[set].was_marked || sleep->since + nap() > free_since ||
         process->deaf_until > free_since - nap() ||
-        !process_is_healthy(process, free_since - nap()) || !hears_all(process, resource))
+        !process_is_healthy(process, free_since - nap()) ||
+        !hears_all(process, (unsigned)__builtin_ctz(set)))
         return;
     world_outcome(OUTCOME_AWAKE);
     if (world.now - since > nap())
         world_fail("wakes",
-                   "resource %u has been free for %.3f ms, which masters have told, and client "
+                   "set %x has been free for %.3f ms, which masters have told, and client "
                    "%u, who waits for it, sleeps",
-                   resource, (double)(world.now - since) / 1e6, process->number);
+                   set, (double)(world.now - since) / 1e6, process->number);
 }
 
 void waits_on_turn(struct ev_loop *process)
 {
-    for (unsigned r = 0; r < world.plan.resources; r++) {
+    for (unsigned r = 0; r < world.plan.resources; r++)
         look_at(r);
-        note_sleep(process, r);
+    sum_up();
+    for (unsigned set = 1; set < 1u << world.plan.resources; set++) {
+        note_sleep(process, set);
         if (process->rl != NULL)
-            check_sleep(process, r);
+            check_sleep(process, set);
     }
 }

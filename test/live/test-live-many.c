@@ -1,0 +1,361 @@
+/*
+ * test-live-many.c - several resources in one lease, on real masters.
+ */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+#define THREADS 8
+#define NAMES 5
+#define ROUNDS 30 /* Of each thread. */
+
+static struct cluster five;
+static const char *const names[NAMES] = {"disk", "tape", "printer", "modem", "plotter"};
+
+static void open_five(struct pilot *pilot, enum pilot_kind kind)
+{
+    cluster_ready(&five, 5);
+    pilot_open(pilot, kind, cluster_masters(&five), 0);
+    CHECK(pilot_until_up(pilot, 5));
+}
+
+static struct redlock_lock_options options(uint32_t wait_ms)
+{
+    struct redlock_lock_options opts;
+
+    redlock_lock_options_init(&opts);
+    opts.wait_ms = wait_ms;
+    return opts;
+}
+
+/* ---- One at a time ---- */
+
+TEST(all_or_nothing)
+{
+    struct redlock_lock_options opts = options(0);
+    struct redlock_lease *many, *one;
+    struct pilot pilot;
+
+    open_five(&pilot, PILOT_BLOCKING);
+    CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_UINT(cluster_count(&five, names[i], redlock_token(many)), 5);
+    CHECK_STR(redlock_resource(many), "disk");
+    CHECK_UINT(redlock_holds(many), 1);
+    CHECK_INT(redlock_lock(pilot.rl, "printer", &opts, &one), REDLOCK_CONTENDED);
+    CHECK_INT(redlock_unlock(many), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_UINT(cluster_count(&five, names[i], NULL), 0);
+
+    CHECK_INT(redlock_lock(pilot.rl, "printer", &opts, &one), REDLOCK_OK);
+    CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_CONTENDED);
+    CHECK_STR(redlock_errmsg(pilot.rl), "acquire disk,tape,printer: held by another owner");
+    for (unsigned i = 0; i < 2; i++)
+        CHECK_UINT(cluster_count(&five, names[i], NULL), 0);
+    CHECK_INT(redlock_lock_many(pilot.rl, names, 2, &opts, &many), REDLOCK_OK);
+    CHECK_INT(redlock_unlock(many), REDLOCK_OK);
+    CHECK_INT(redlock_unlock(one), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* Never shorter, and all of them. */
+TEST(an_extension_is_of_all)
+{
+    struct redlock_lock_options opts = options(0);
+    struct redlock_lease *many;
+    struct pilot pilot;
+
+    open_five(&pilot, PILOT_BLOCKING);
+    opts.no_renew = true;
+    CHECK_INT(redlock_lock_many(pilot.rl, names, 2, &opts, &many), REDLOCK_OK);
+    CHECK_INT(redlock_extend(many, 50000), REDLOCK_OK);
+    for (unsigned m = 0; m < 5; m++)
+        for (unsigned i = 0; i < 2; i++)
+            CHECK(server_pttl(&five.server[m], names[i]) > 30000);
+    CHECK_INT(redlock_extend(many, 1000), REDLOCK_OK);
+    for (unsigned m = 0; m < 5; m++)
+        CHECK(server_pttl(&five.server[m], "tape") > 20000);
+    for (unsigned m = 0; m < 3; m++)
+        (void)server_int(&five.server[m], "DEL tape");
+    CHECK_INT(redlock_extend(many, 0), REDLOCK_LOST);
+    CHECK_UINT(redlock_remaining_ms(many), 0);
+    (void)redlock_unlock(many);
+    pilot_close(&pilot);
+}
+
+/* A key that is no string is taken, whichever it is; and does not keep the others. */
+TEST(a_key_of_another_type_is_among_them)
+{
+    struct redlock_lock_options opts = options(0);
+    struct redlock_lease *many;
+    struct pilot pilot;
+
+    open_five(&pilot, PILOT_BLOCKING);
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_int(&five.server[m], "RPUSH tape x");
+    CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_CONTENDED);
+    CHECK_UINT(cluster_count(&five, "disk", NULL), 0);
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_int(&five.server[m], "DEL tape");
+    CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_OK);
+    for (unsigned m = 0; m < 5; m++) {
+        (void)server_int(&five.server[m], "DEL tape");
+        (void)server_int(&five.server[m], "RPUSH tape x");
+    }
+    CHECK_INT(redlock_unlock(many), REDLOCK_LOST);
+    for (unsigned m = 0; m < 5; m++) {
+        CHECK(server_get(&five.server[m], "disk") == NULL);
+        CHECK(server_get(&five.server[m], "printer") == NULL);
+        (void)server_int(&five.server[m], "DEL tape");
+    }
+    pilot_close(&pilot);
+}
+
+TEST(a_lease_of_many_changes_hands)
+{
+    static const char *const turned[] = {"printer", "tape", "disk"};
+    struct redlock_lock_options opts = options(0);
+    struct redlock_lease *many, *adopted;
+    struct pilot pilot;
+    char token[64];
+
+    open_five(&pilot, PILOT_BLOCKING);
+    CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_OK);
+    (void)snprintf(token, sizeof token, "%s", redlock_token(many));
+    CHECK_INT(redlock_detach(many), REDLOCK_OK);
+    CHECK_INT(redlock_adopt_many(pilot.rl, names, 4, token, &opts, &adopted), REDLOCK_OK);
+    CHECK_INT(redlock_extend(adopted, 0), REDLOCK_LOST); /* The fourth was never locked. */
+    CHECK_INT(redlock_detach(adopted), REDLOCK_OK);
+    CHECK_INT(redlock_adopt_many(pilot.rl, turned, 3, token, &opts, &adopted), REDLOCK_OK);
+    CHECK_INT(redlock_extend(adopted, 0), REDLOCK_OK);
+    CHECK_INT(redlock_unlock(adopted), REDLOCK_OK);
+    CHECK_UINT(cluster_count(&five, "tape", NULL), 0);
+    pilot_close(&pilot);
+}
+
+/* Sixteen of the longest names, by scripts that no master has yet. */
+TEST(the_longest_list)
+{
+    static char long_names[REDLOCK_NAMES_MAX][REDLOCK_NAME_MAX + 1];
+    const char *list[REDLOCK_NAMES_MAX];
+    struct redlock_lock_options opts = options(0);
+    struct redlock_lease *many;
+    struct pilot pilot;
+
+    for (unsigned i = 0; i < REDLOCK_NAMES_MAX; i++) {
+        memset(long_names[i], 'a' + (int)i, REDLOCK_NAME_MAX);
+        list[i] = long_names[i];
+    }
+    open_five(&pilot, PILOT_BLOCKING);
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_text(&five.server[m], "SCRIPT FLUSH");
+    CHECK_INT(redlock_lock_many(pilot.rl, list, REDLOCK_NAMES_MAX, &opts, &many), REDLOCK_OK);
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_text(&five.server[m], "SCRIPT FLUSH");
+    CHECK_INT(redlock_extend(many, 0), REDLOCK_OK);
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_text(&five.server[m], "SCRIPT FLUSH");
+    CHECK_INT(redlock_unlock(many), REDLOCK_OK);
+    CHECK_UINT(cluster_count(&five, long_names[15], NULL), 0);
+    pilot_close(&pilot);
+}
+
+/* ---- Waiting ---- */
+
+struct waiter {
+    pthread_t thread;
+    struct redlock *rl;
+    int status;
+};
+
+static void *wait_for_three(void *arg)
+{
+    struct waiter *waiter = arg;
+    struct redlock_lock_options opts = options(UINT32_MAX);
+    struct redlock_lease *many;
+
+    waiter->status = redlock_lock_many(waiter->rl, names, 3, &opts, &many);
+    if (waiter->status == REDLOCK_OK)
+        waiter->status = redlock_unlock(many);
+    return NULL;
+}
+
+static bool is_marked(const char *name)
+{
+    unsigned marked = 0;
+
+    for (unsigned m = 0; m < 5; m++)
+        marked += server_int(&five.server[m], "EXISTS redlock:wait:%s", name) == 1;
+    return marked == 5;
+}
+
+static void until_marked(const char *name)
+{
+    double began_s = cluster_now_s();
+
+    while (!is_marked(name) && cluster_now_s() < began_s + CLUSTER_WAIT_S)
+        cluster_nap();
+    CHECK(is_marked(name));
+}
+
+/* For the one that is taken, and when that is free, for the next one that is. */
+TEST(who_waits_waits_for_what_is_taken)
+{
+    struct redlock_lock_options opts = options(0);
+    struct redlock_lease *tape, *printer;
+    struct waiter waiter;
+    struct pilot pilot;
+
+    open_five(&pilot, PILOT_BLOCKING);
+    CHECK_INT(redlock_lock(pilot.rl, "tape", &opts, &tape), REDLOCK_OK);
+    CHECK_INT(redlock_lock(pilot.rl, "printer", &opts, &printer), REDLOCK_OK);
+    waiter.rl = pilot.rl;
+    if (pthread_create(&waiter.thread, NULL, wait_for_three, &waiter) != 0)
+        cluster_die("no thread");
+    until_marked("tape");
+    CHECK(!is_marked("printer"));
+    CHECK_INT(redlock_unlock(tape), REDLOCK_OK);
+    until_marked("printer");
+    CHECK_INT(redlock_unlock(printer), REDLOCK_OK);
+    (void)pthread_join(waiter.thread, NULL);
+    CHECK_INT(waiter.status, REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* ---- All at once ---- */
+
+static unsigned counters[NAMES]; /* Each raised by whoever holds its name, and not atomically. */
+static atomic_int inside[NAMES];
+static atomic_uint overlaps;
+
+struct worker {
+    pthread_t thread;
+    struct redlock *rl;
+    uint32_t dice;
+    unsigned raised[NAMES];
+    int status;
+};
+
+static unsigned roll(struct worker *worker, unsigned below)
+{
+    worker->dice = worker->dice * 1664525 + 1013904223;
+    return (worker->dice >> 16) % below;
+}
+
+/* One to five of them, in any order. */
+static unsigned pick(struct worker *worker, unsigned ret_picked[NAMES])
+{
+    unsigned len = 1 + roll(worker, NAMES), all[NAMES] = {0, 1, 2, 3, 4};
+
+    for (unsigned i = 0; i < len; i++) {
+        unsigned at = i + roll(worker, NAMES - i), one = all[at];
+
+        all[at] = all[i];
+        all[i] = ret_picked[i] = one;
+    }
+    return len;
+}
+
+static void raise_all(struct worker *worker, const unsigned *picked, unsigned len)
+{
+    unsigned before[NAMES];
+
+    for (unsigned i = 0; i < len; i++) {
+        if (atomic_fetch_add(&inside[picked[i]], 1) != 0)
+            atomic_fetch_add(&overlaps, 1);
+        before[i] = __atomic_load_n(&counters[picked[i]], __ATOMIC_RELAXED);
+    }
+    cluster_nap();
+    for (unsigned i = 0; i < len; i++) {
+        __atomic_store_n(&counters[picked[i]], before[i] + 1, __ATOMIC_RELAXED);
+        atomic_fetch_sub(&inside[picked[i]], 1);
+        worker->raised[picked[i]]++;
+    }
+}
+
+static void *work(void *arg)
+{
+    struct worker *worker = arg;
+    struct redlock_lock_options opts = options(UINT32_MAX);
+
+    for (unsigned round = 0; round < ROUNDS && worker->status == REDLOCK_OK; round++) {
+        unsigned picked[NAMES], len = pick(worker, picked);
+        const char *list[NAMES];
+        struct redlock_lease *lease;
+
+        for (unsigned i = 0; i < len; i++)
+            list[i] = names[picked[i]];
+        worker->status = len == 1 ? redlock_lock(worker->rl, list[0], &opts, &lease)
+                                  : redlock_lock_many(worker->rl, list, len, &opts, &lease);
+        if (worker->status != REDLOCK_OK)
+            break;
+        raise_all(worker, picked, len);
+        worker->status = redlock_unlock(lease);
+    }
+    return NULL;
+}
+
+static void check_counters(const struct worker *workers)
+{
+    for (unsigned i = 0; i < NAMES; i++) {
+        unsigned want = 0;
+
+        for (unsigned t = 0; t < THREADS; t++)
+            want += workers[t].raised[i];
+        check_row = names[i];
+        CHECK_UINT(counters[i], want);
+        CHECK(want > 0);
+    }
+    check_row = NULL;
+}
+
+/* Half of the threads with another client, as on another host. */
+static void contend(unsigned masters_down)
+{
+    struct worker workers[THREADS];
+    struct pilot pilots[2];
+
+    memset(counters, 0, sizeof counters);
+    atomic_store(&overlaps, 0);
+    open_five(&pilots[0], PILOT_BLOCKING);
+    pilot_open(&pilots[1], PILOT_BLOCKING, cluster_masters(&five), 0);
+    CHECK(pilot_until_up(&pilots[1], 5));
+    if (masters_down > 0)
+        server_kill(&five.server[2]);
+    for (unsigned t = 0; t < THREADS; t++) {
+        workers[t] = (struct worker){.rl = pilots[t % 2].rl, .dice = t + 1};
+        if (pthread_create(&workers[t].thread, NULL, work, &workers[t]) != 0)
+            cluster_die("no thread");
+    }
+    for (unsigned t = 0; t < THREADS; t++)
+        (void)pthread_join(workers[t].thread, NULL);
+    for (unsigned t = 0; t < THREADS; t++)
+        CHECK_INT(workers[t].status, REDLOCK_OK);
+    CHECK_UINT(atomic_load(&overlaps), 0);
+    check_counters(workers);
+    pilot_close(&pilots[0]);
+    pilot_close(&pilots[1]);
+}
+
+TEST(eight_threads_with_random_sets)
+{
+    contend(0);
+}
+
+TEST(eight_threads_with_one_master_down)
+{
+    contend(1);
+}
+
+CHECK_MAIN({"all_or_nothing", all_or_nothing}, {"an_extension_is_of_all", an_extension_is_of_all},
+           {"a_key_of_another_type_is_among_them", a_key_of_another_type_is_among_them},
+           {"a_lease_of_many_changes_hands", a_lease_of_many_changes_hands},
+           {"the_longest_list", the_longest_list},
+           {"who_waits_waits_for_what_is_taken", who_waits_waits_for_what_is_taken},
+           {"eight_threads_with_random_sets", eight_threads_with_random_sets},
+           {"eight_threads_with_one_master_down", eight_threads_with_one_master_down})

@@ -149,7 +149,7 @@ static void wait_for_expiry(struct pilot *pilot)
         (void)server_int(&five.server[i], "SET x other PX 3000");
     CHECK_INT(pilot_lock_for(pilot, "x", TTL_MS, true, 1, &lease), REDLOCK_CONTENDED);
     CHECK_INT(pilot_lock_for(pilot, "x", TTL_MS, true, UINT32_MAX, &lease), REDLOCK_OK);
-    CHECK(pilot_stats(pilot).rounds > 3);
+    CHECK(pilot_stats(pilot).rounds > 2); /* The second call had more than one. */
     CHECK_INT(pilot_lock_for(pilot, "x", TTL_MS, true, 500, &other), REDLOCK_CONTENDED);
     CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
 }

@@ -507,6 +507,17 @@ static void plant_list(void)
     follow_all(&x);
 }
 
+/* That both are free at once is rare, and the faster machines are the rarer it is. */
+static void free_all(void)
+{
+    struct exchange x;
+
+    run("DEL r0 r1");
+    append_questions();
+    take_replies(&x);
+    follow_all(&x);
+}
+
 static void cheer_up(void)
 {
     run("CONFIG SET maxmemory 0");
@@ -566,6 +577,8 @@ int main(int argc, char **argv)
     for (unsigned long i = 0; i < count; i++) {
         if (dice_chance(model.mood == MOOD_FINE ? 20 : 100))
             disturb();
+        if (model.mood == MOOD_FINE && dice_chance(50))
+            free_all();
         compare();
     }
     printf("%llu commands, %llu yes, %llu errors; %llu times keys ended meanwhile\n",

@@ -1,0 +1,125 @@
+# shellcheck shell=bash
+#
+# lanes.sh - how scripts/check runs its steps side by side, and tells of them.
+# Sourced by it, never run.
+#
+# Each step belongs to a lane: the steps of one lane run one after the other, and
+# beside those of the others.  A step is a process of its own, under a time limit
+# and with its output in its log; what it counts and what is worth telling it leaves
+# in two small files.  It is told of in one piece when it has ended, and not before
+# those that stand before it in the list, so that the output always looks the same.
+#
+# From whoever sources it: out, the folder for all that; step_s, the limit;
+# lane_of STEP, which prints the name of its lane; "last" is that of a step before
+# which all others must have ended.
+
+: "${out:?}" "${step_s:?}"
+
+declare -A running=() # The steps that run now, by the pid of who attends to each.
+declare -A busy=()    # The lanes that they are in.
+declare -A begun=()   # When steps have begun, by name,
+declare -A ended=()   # and of those that have ended: exit status, and seconds taken.
+total_passed=0 total_failed=0 total_skipped=0
+
+end_running() {
+    ((${#running[@]} > 0)) || return 0
+    { kill -TERM "${!running[@]}" && wait "${!running[@]}"; } 2>/dev/null || true
+}
+
+progress() {
+    [ ! -t 1 ] || printf '\r\033[K%s' "$*"
+}
+
+# Run these steps, and print a line of each.  The totals are counted.
+run_steps() {
+    local pid name status
+    local -a waiting=("$@") untold=("$@")
+    begin_what_can
+    while ((${#running[@]} > 0)); do
+        progress "running ${running[*]} ..."
+        status=0
+        wait -n -p pid "${!running[@]}" || status=$?
+        name=${running[$pid]}
+        unset "running[$pid]" "busy[$(lane_of "$name")]"
+        ended[$name]="$status $((SECONDS - begun[$name]))"
+        begin_what_can
+        tell_what_can
+    done
+}
+
+# Of those that wait, the first of each lane in which nothing runs.
+begin_what_can() {
+    local name lane
+    local -a rest=()
+    for name in "${waiting[@]}"; do
+        lane=$(lane_of "$name")
+        if [ -n "${busy[$lane]:-}" ] || { [ "$lane" = last ] && ((${#running[@]} > 0)); }; then
+            rest+=("$name")
+        else
+            busy[$lane]=$name
+            begin "$name"
+        fi
+    done
+    waiting=("${rest[@]}")
+}
+
+begin() {
+    local name=$1
+    rm -f "$out/$name".{count,note,log}
+    touch "$out/$name".{count,note}
+    begun[$name]=$SECONDS
+    attend "$name" >"$out/$name.log" 2>&1 </dev/null 9>&- &
+    running[$!]=$name
+}
+
+# A process of its own, which ends as the step does, but never by a signal: of one that
+# does so `wait -n` may not hear.
+attend() {
+    local child status=0
+    trap - EXIT
+    timeout --kill-after=20 "$step_s" "$0" --step "$1" &
+    child=$!
+    trap 'kill -TERM "$child"; wait "$child" || true' TERM
+    wait "$child" || status=$?
+    exit "$status"
+}
+
+# Of those that have ended, the ones that only follow such.
+tell_what_can() {
+    local name status took
+    while ((${#untold[@]} > 0)) && [ -n "${ended[${untold[0]}]:-}" ]; do
+        name=${untold[0]}
+        untold=("${untold[@]:1}")
+        read -r status took <<<"${ended[$name]}"
+        progress
+        tell "$name" "$status" "$took"
+    done
+}
+
+# tell STEP STATUS SECONDS: print the line of it, and count what it has counted.
+tell() {
+    local name=$1 status=$2 took=$3 passed=0 failed=0 skipped=0 p f s verdict
+    while read -r p f s; do
+        passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    done <"$out/$name.count"
+    if ((status != 0)); then
+        failed=$((failed + 1)) # The step itself, whatever it had counted before.
+        [ "$status" -ne 124 ] || echo "not done after $step_s s" >>"$out/$name.note"
+    elif ((passed + failed + skipped == 0)); then
+        echo "nothing was tested" >>"$out/$name.note"
+        failed=1
+    fi
+    verdict=ok
+    ((skipped == 0 || passed > 0)) || verdict=SKIP
+    ((failed == 0)) || verdict=FAIL
+    printf '%-4s  %-10s %4d s  %3d passed, %d failed, %d skipped%s\n' "$verdict" "$name" "$took" \
+        "$passed" "$failed" "$skipped" "$(sed 's/^/; /' "$out/$name.note" | tr -d '\n')"
+    if ((failed > 0)); then
+        echo "----- the end of $out/$name.log"
+        tail -n 40 "$out/$name.log" | cut -c 1-160
+        echo "-----"
+    fi
+    total_passed=$((total_passed + passed))
+    total_failed=$((total_failed + failed))
+    total_skipped=$((total_skipped + skipped))
+}

@@ -29,7 +29,7 @@
 #define COMMAND_TOKEN_MAX 127
 
 enum command_what {
-    COMMAND_BEGINS,  /* It runs, with this token. */
+    COMMAND_BEGINS,  /* It runs, with this token, and this fencing token. */
     COMMAND_LATE,    /* It runs, but began too long ago to claim anything. */
     COMMAND_STEPS,   /* It goes on. */
     COMMAND_WRITES,  /* It goes on, and writes. */
@@ -40,7 +40,8 @@ enum command_what {
 
 struct command_message {
     enum command_what what;
-    uint64_t t_ns; /* CLOCK_MONOTONIC, when it was so. */
+    uint64_t t_ns;  /* CLOCK_MONOTONIC, when it was so. */
+    uint64_t fence; /* 0: it has none. */
     char token[COMMAND_TOKEN_MAX + 1];
 };
 

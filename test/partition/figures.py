@@ -25,6 +25,7 @@ def figures(history, options):
         "attempts": len(ops),
         "holds": len(held),
         "hand_overs": judge.hand_overs(history),
+        "fenced": sum(op.invoke.get("fenced", False) for op in held),
         "lost": sum(op.lost is not None for op in held),
         "killed_holding": sum(op.killed is not None and op.release is None for op in held),
         "longest_hold_ms": ms(max((op.end() - op.ok["t"] for op in held if op.segments()),

@@ -263,6 +263,10 @@ def span_ms(ns):
     return f"{sign}{whole}.{digits[:3]}" + (digits[3:] if digits[3:] != "000" else "")
 
 
+def is_fence(value):
+    return type(value) is int and value > 0
+
+
 class Sorter:
     """Takes the events of a history one by one, and puts each where it belongs."""
 
@@ -400,6 +404,10 @@ class Sorter:
             if type(event.get("token")) is not str or not event["token"]:
                 self.problem("fields", "ok without a proper token", event)
                 event["token"] = None  # It is a hold nevertheless.
+            if op.invoke.get("fenced", False) is not is_fence(event.get("fence")):
+                self.problem("fields", "ok without the fencing token that was asked for, or with "
+                             "one that was not", op.invoke, event)
+                op.invoke["fenced"] = False
 
     def on_fail(self, event):
         op = self.op_of(event)

@@ -77,6 +77,7 @@ void hold_plan(struct hold *hold, struct worker *worker, struct redlock *rl)
     hold->extends = hold->kind == KIND_EXTENDED && (!hold->renew || dice_chance(dice, 500));
     if (hold->renew && hold->kind != KIND_RUN && dice_chance(dice, 250))
         hold->max_hold_ms = dice_range(dice, 1, hold->ttl_ms);
+    hold->fenced = holder_is_guarded(holder) && dice_chance(dice, 500);
 }
 
 /* In the library's thread, or on the loop. */
@@ -97,6 +98,7 @@ void hold_options(struct hold *hold, struct redlock_lock_options *ret_opts)
     ret_opts->retry_delay_max_ms = 100;
     ret_opts->no_renew = !hold->renew;
     ret_opts->max_hold_ms = hold->max_hold_ms;
+    ret_opts->fence = hold->fenced;
     ret_opts->lost = on_lost;
     ret_opts->lost_arg = hold;
 }
@@ -130,9 +132,10 @@ void hold_invoke(struct hold *hold)
 
     record_line(&hold->worker->holder->record, tool_now_ns(), "invoke",
                 ",\"id\":\"%s\",\"lock\":\"%s\",\"kind\":\"%s\",\"ttl_ms\":%" PRIu32
-                ",\"wait_ms\":%" PRIu32 ",\"renew\":%s,\"via\":\"%s\"",
+                ",\"wait_ms\":%" PRIu32 ",\"renew\":%s,\"fenced\":%s,\"via\":\"%s\"",
                 hold->id, hold->lock, hold_kind_word(hold->kind), hold->ttl_ms, hold->wait_ms,
-                hold->renew ? "true" : "false", hold->kind == KIND_RUN ? "command" : via);
+                hold->renew ? "true" : "false", hold->fenced ? "true" : "false",
+                hold->kind == KIND_RUN ? "command" : via);
 }
 
 void hold_failed_as(struct hold *hold, const char *why)
@@ -146,8 +149,17 @@ void hold_failed(struct hold *hold, int status)
     hold_failed_as(hold, hold_word(status));
 }
 
+const char *hold_fence(char text[HOLD_FENCE_MAX], uint64_t fence)
+{
+    text[0] = 0;
+    if (fence != 0)
+        (void)snprintf(text, HOLD_FENCE_MAX, ",\"fence\":%" PRIu64, fence);
+    return text;
+}
+
 bool hold_begin(struct hold *hold, struct redlock_lease *lease)
 {
+    char fence[HOLD_FENCE_MAX];
     struct look look;
 
     hold->lease = lease;
@@ -158,8 +170,9 @@ bool hold_begin(struct hold *hold, struct redlock_lease *lease)
     }
     claim_begin(&hold->claim, &look);
     record_line(&hold->worker->holder->record, look.before_ns, "ok",
-                ",\"id\":\"%s\",\"deadline\":%" PRIu64 ",\"token\":\"%s\"", hold->id,
-                hold->claim.deadline_ns, redlock_token(lease));
+                ",\"id\":\"%s\",\"deadline\":%" PRIu64 ",\"token\":\"%s\"%s", hold->id,
+                hold->claim.deadline_ns, redlock_token(lease),
+                hold_fence(fence, redlock_fence(lease)));
     hold->end_ns = look.before_ns + hold->hold_ms * NS_PER_MS;
     hold->write_ns = look.before_ns;
     hold->extend_ns = look.before_ns + hold->ttl_ms / 4 * NS_PER_MS;

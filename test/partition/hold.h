@@ -33,6 +33,7 @@ struct hold {
     const char *lock;
     uint32_t ttl_ms, wait_ms, hold_ms, max_hold_ms;
     bool renew;
+    bool fenced;                          /* Draws a fencing token. */
     bool extends;                         /* By asking for it. */
     bool stubborn;                        /* Goes on when it was told that it will be lost. */
     uint64_t end_ns, write_ns, extend_ns; /* When to release, to write, and to extend. */
@@ -54,6 +55,10 @@ void hold_invoke(struct hold *hold);
 /* The lock was not got: why is the status, or a word. */
 void hold_failed(struct hold *hold, int status);
 void hold_failed_as(struct hold *hold, const char *why);
+
+/* What an ok tells of a fencing token; nothing, if there is none. */
+#define HOLD_FENCE_MAX 32
+const char *hold_fence(char text[HOLD_FENCE_MAX], uint64_t fence);
 
 /* Lock gave OK.  False: of what it gave nothing is left by now, so that it has
  * been told as failed; the lease has to be unlocked nevertheless. */

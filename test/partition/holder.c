@@ -231,6 +231,11 @@ static void parse_options(struct holder *holder, int argc, char **argv)
 
 /* ---- Work ---- */
 
+bool holder_is_guarded(const struct holder *holder)
+{
+    return strcmp(holder->restart_guard, "on") == 0;
+}
+
 enum redlock_clock_guard holder_clock_guard(const struct holder *holder)
 {
     if (strcmp(holder->clock_guard, "per_vote") == 0)
@@ -247,7 +252,7 @@ static void open_client(struct holder *holder)
     opts.masters = holder->masters;
     opts.reply_timeout_ms = holder->reply_timeout_ms;
     opts.max_ttl_ms = holder->ttl_ms; /* As long is a master without memory kept from voting. */
-    opts.restart_guard = strcmp(holder->restart_guard, "on") == 0;
+    opts.restart_guard = holder_is_guarded(holder);
     opts.clock_guard = holder_clock_guard(holder);
     if (redlock_open(&opts, &holder->rl) != REDLOCK_OK)
         tool_die("%s", redlock_errmsg(NULL));

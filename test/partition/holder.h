@@ -55,7 +55,8 @@ void *blocker_thread(void *worker);
 void *runner_thread(void *worker);
 void *looper_thread(void *workers); /* The first of holder->workers[KIND_LOOP] in a row. */
 
-/* The option clock_guard of all clients. */
+/* The options restart_guard and clock_guard of all clients. */
+bool holder_is_guarded(const struct holder *holder);
 enum redlock_clock_guard holder_clock_guard(const struct holder *holder);
 
 /* The command that `redlock run` runs for a runner; plan: see command.h. */

@@ -483,6 +483,35 @@ def token_reused(history, _):
         seen[token] = op
 
 
+# ---- 11: fencing tokens grow ----
+
+
+def fence_order(history, _):
+    """From hold to hold, as they began; and from write to write, as the store took them: it must
+    be able to refuse what is older."""
+    for lock, ops in history.locks.items():
+        fenced = {op.id: op for op in ops if op.ok and op.invoke.get("fenced")}
+        holds = sorted(fenced.values(), key=lambda op: op.ok["t"])
+        yield from falling(lock, [(op, op.ok) for op in holds])
+        yield from falling(lock, [(fenced[write["id"]], write)
+                                  for write in history.writes.get(lock, [])
+                                  if write["id"] in fenced])
+
+
+def falling(lock, steps):
+    """Of (operation, event) those with a number that is not above all before, but for its own."""
+    greatest, since = None, None
+    for op, event in steps:
+        if greatest is None or op.ok["fence"] > greatest.ok["fence"]:
+            greatest, since = op, event
+        elif op is not greatest:
+            yield Violation("fence-order", f"{lock}: {op.id} has the fencing token "
+                            f"{op.ok['fence']}, after {greatest.id} with {greatest.ok['fence']}",
+                            since["t"], event["t"],
+                            in_order([greatest.ok, since, op.invoke, op.ok, event]),
+                            [greatest, op], lock)
+
+
 RULES = {
     "overlap": overlap,
     "store-order": store_order,
@@ -494,6 +523,7 @@ RULES = {
     "failure": failure,
     "no-progress": no_progress,
     "token-reused": token_reused,
+    "fence-order": fence_order,
 }
 
 

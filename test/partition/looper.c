@@ -245,7 +245,7 @@ static void open_client(struct looper *looper)
     opts.masters = looper->holder->masters;
     opts.reply_timeout_ms = looper->holder->reply_timeout_ms;
     opts.max_ttl_ms = looper->holder->ttl_ms;
-    opts.restart_guard = strcmp(looper->holder->restart_guard, "on") == 0;
+    opts.restart_guard = holder_is_guarded(looper->holder);
     opts.clock_guard = holder_clock_guard(looper->holder);
     opts.loop = looper->loop;
     if (redlock_open(&opts, &looper->rl) != REDLOCK_OK)

@@ -33,6 +33,7 @@
 #define SAID_MAX 1000 /* What `redlock` says on standard error, and we look at. */
 #define TEXT_MAX 32
 #define PLAN_MAX 96
+#define ARGS_MAX 24
 
 /* Exit codes of redlock(1). */
 enum { EXIT_UNREACHABLE = 69, EXIT_HELD = 75, EXIT_LOST = 76, EXIT_SIGNAL = 128 };
@@ -68,10 +69,12 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static void tell_begin(struct run *run, const struct command_message *message)
 {
+    char fence[HOLD_FENCE_MAX];
+
     run->begun = true;
     record_line(record_of(run), message->t_ns, "ok",
-                ",\"id\":\"%s\",\"deadline\":null,\"token\":\"%.*s\"", run->hold.id,
-                COMMAND_TOKEN_MAX, message->token);
+                ",\"id\":\"%s\",\"deadline\":null,\"token\":\"%.*s\"%s", run->hold.id,
+                COMMAND_TOKEN_MAX, message->token, hold_fence(fence, message->fence));
 }
 
 static void tell_lost(struct run *run, uint64_t t_ns, const char *why)
@@ -143,10 +146,35 @@ struct words {
     char ttl[TEXT_MAX], max_ttl[TEXT_MAX], wait[TEXT_MAX], timeout[TEXT_MAX], plan[PLAN_MAX];
 };
 
+/* `redlock run`, with its options and the command.  Its words are not const, but only
+ * because exec is older than that. */
+static void run_redlock(const struct run *run, const struct words *words)
+{
+    const struct holder *holder = run->hold.worker->holder;
+    const char *list[ARGS_MAX] = {"redlock",         "run",
+                                  "--ttl",           words->ttl,
+                                  "--wait",          words->wait,
+                                  "--max-ttl",       words->max_ttl,
+                                  "--restart-guard", holder->restart_guard,
+                                  "--clock-guard",   holder->clock_guard,
+                                  "--reply-timeout", words->timeout};
+    const char **next = &list[14];
+    char *args[ARGS_MAX];
+
+    if (run->hold.fenced)
+        *next++ = "--fence";
+    *next++ = run->hold.lock;
+    *next++ = "--";
+    *next++ = holder->program;
+    *next++ = "--" COMMAND_OPTION;
+    *next++ = words->plan;
+    memcpy(args, list, sizeof args);
+    (void)execv(holder->redlock, args);
+}
+
 /* Between fork and exec: only what is safe in a signal handler. */
 static void become(const struct run *run, const struct words *words, int command_end, pid_t parent)
 {
-    const struct holder *holder = run->hold.worker->holder;
     sigset_t none;
 
     (void)sigemptyset(&none);
@@ -155,11 +183,7 @@ static void become(const struct run *run, const struct words *words, int command
     if (getppid() != parent || dup2(run->said, STDERR_FILENO) < 0 ||
         fcntl(command_end, F_SETFD, 0) != 0)
         _exit(126);
-    (void)execl(holder->redlock, "redlock", "run", "--ttl", words->ttl, "--wait", words->wait,
-                "--max-ttl", words->max_ttl, "--restart-guard", holder->restart_guard,
-                "--clock-guard", holder->clock_guard, "--reply-timeout", words->timeout,
-                run->hold.lock, "--", holder->program, "--" COMMAND_OPTION, words->plan,
-                (char *)NULL);
+    run_redlock(run, words);
     _exit(127);
 }
 

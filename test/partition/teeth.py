@@ -30,7 +30,7 @@ class Tooth:
 
 
 # What lost memory, and a clock that was stepped forward, may violate, too.
-EXCLUSION = ("overlap", "store-order", "foreign-release", "unbacked")
+EXCLUSION = ("overlap", "store-order", "foreign-release", "unbacked", "fence-order")
 TEETH = [
     Tooth("majority", "cut-minority,ring", EXCLUSION),
     Tooth("no-compare", "pause-client", EXCLUSION),
@@ -45,6 +45,8 @@ TEETH = [
     Tooth("seconds", "kill-client", ("no-progress",)),
     Tooth("guard-at-once", "restart-empty", EXCLUSION, SECONDS_LONG),
     Tooth("guard-half", "flushall", EXCLUSION, SECONDS_LONG),
+    Tooth("fence-max", "cut-minority,ring,kill-client", ("fence-order",)),
+    Tooth("fence-few", "bridge,slow-link,kill-client", ("fence-order",)),
 ]
 
 

@@ -24,7 +24,7 @@ RELEASES = ["ok", "UNREACHABLE", "LOST", "TOLD"]
 
 # Where only these words are understood; "": nothing is said.
 WORDS = {
-    "invoke": {"kind": ["plain", "extended", "blocking", "run"]},
+    "invoke": {"kind": ["plain", "extended", "blocking", "run"], "fenced": ["", True, False]},
     "fail": {"why": OUTCOMES + FAILURES},
     "released": {"result": RELEASES + FAILURES},
     "lost": {"why": ["", "told", "stopped", "killed"]},

@@ -81,6 +81,9 @@ static int check_kind(const struct wanted *wanted, const struct redlock_lock_opt
     if (wanted->many && (opts->fence || opts->reentrant))
         return error_set(REDLOCK_E_INVAL, "%s is for locks of one resource",
                          opts->fence ? "fence" : "reentrant");
+    if (opts->permits > 0 && (wanted->many || opts->fence || opts->reentrant))
+        return error_set(REDLOCK_E_INVAL, "permits is for locks of one resource%s",
+                         wanted->many ? "" : ", without fence and reentrant");
     return REDLOCK_OK;
 }
 
@@ -98,12 +101,27 @@ static size_t join_names(const struct wanted *wanted, char *buf)
     return len - 1;
 }
 
+static int check_permit(const char *token, uint32_t permits)
+{
+    struct permit permit = {.slots = (uint16_t)permits};
+
+    if (!permit_adopt(&permit, token))
+        return error_set(REDLOCK_E_INVAL, "the token is of none of %u permits", permits);
+    return REDLOCK_OK;
+}
+
 static struct redlock_lease *new_lease(struct redlock *rl, const struct wanted *wanted,
                                        const char *token, const struct redlock_lock_options *opts,
                                        const struct quorum_config *config)
 {
     char names[WIRE_NAMES_MAX + 1];
 
+    if (opts->permits > 0) {
+        memcpy(names, WIRE_PERMIT, WIRE_PERMIT_LEN);
+        return lease_new(rl, LEASE_PERMIT, names,
+                         WIRE_PERMIT_LEN + join_names(wanted, names + WIRE_PERMIT_LEN), token, opts,
+                         config);
+    }
     if (wanted->len == 1)
         return lease_new(rl, LEASE_PLAIN, wanted->resources[0], strlen(wanted->resources[0]), token,
                          opts, config);
@@ -126,6 +144,8 @@ static int make_lease(struct redlock *rl, const struct wanted *wanted, const cha
         status = options_lock(&rl->options, opts, &all, &config);
     if (status == REDLOCK_OK)
         status = check_kind(wanted, &all);
+    if (status == REDLOCK_OK && token != NULL && all.permits > 0)
+        status = check_permit(token, all.permits);
     if (status == REDLOCK_OK && token != NULL && all.reentrant)
         status = error_set(REDLOCK_E_INVAL, "reentrant is for locks of one's own");
     if (status != REDLOCK_OK)
@@ -612,7 +632,14 @@ uint32_t redlock_remaining_ms(const struct redlock_lease *lease)
 
 const char *redlock_resource(const struct redlock_lease *lease)
 {
-    return lease != NULL ? lease->name : "";
+    return lease != NULL ? lease_name(lease) : "";
+}
+
+uint32_t redlock_permit(const struct redlock_lease *lease)
+{
+    const struct permit *permit = lease != NULL ? lease_permit(lease) : NULL;
+
+    return permit != NULL ? permit->slot + 1u : 0;
 }
 
 uint64_t redlock_fence(const struct redlock_lease *lease)

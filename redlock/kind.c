@@ -25,6 +25,14 @@ static const enum script_id scripts[LEASE_KINDS][COMMANDS] = {
             [QUORUM_CMD_FENCE] = NO_SCRIPT, /* Neither is asked for. */
             [QUORUM_CMD_RAISE] = NO_SCRIPT,
         },
+    [LEASE_PERMIT] =
+        {
+            [QUORUM_CMD_SET] = SCRIPT_ACQUIRE_PERMIT,
+            [QUORUM_CMD_EXTEND] = SCRIPT_EXTEND,
+            [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_PERMIT,
+            [QUORUM_CMD_FENCE] = NO_SCRIPT, /* Likewise. */
+            [QUORUM_CMD_RAISE] = NO_SCRIPT,
+        },
 };
 
 bool kind_is_script(enum lease_kind kind, enum quorum_command command)
@@ -40,6 +48,8 @@ size_t kind_write(char *buf, enum lease_kind kind, enum quorum_command command, 
         return wire_set(buf, args);
     if (kind == LEASE_MANY)
         return wire_many(buf, scripts[kind][command], in_full, args);
+    if (kind == LEASE_PERMIT && command == QUORUM_CMD_SET)
+        return wire_permit(buf, in_full, args);
     return wire_script(buf, scripts[kind][command], in_full, args);
 }
 
@@ -48,5 +58,9 @@ struct vote kind_count(enum lease_kind kind, enum quorum_command command, const 
     if (kind == LEASE_MANY && command == QUORUM_CMD_SET && reply->type == REPLY_INTEGER &&
         reply->integer >= 1 && reply->integer <= REDLOCK_NAMES_MAX)
         return (struct vote){.vote = QUORUM_VOTE_NO, .taken = (unsigned)reply->integer};
+    if (kind == LEASE_PERMIT && command == QUORUM_CMD_SET && reply->type == REPLY_INTEGER &&
+        reply->integer >= 0 && reply->integer <= REDLOCK_PERMITS_MAX)
+        return (struct vote){
+            .vote = QUORUM_VOTE_NO, .hints = true, .hint = (unsigned)reply->integer};
     return vote_count(command, reply);
 }

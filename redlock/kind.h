@@ -17,8 +17,10 @@
 #include "redlock/wire.h"
 
 enum lease_kind {
-    LEASE_PLAIN, /* One name, one owner. */
-    LEASE_MANY,  /* Several names, with a NUL between each two: all of them or none. */
+    LEASE_PLAIN,  /* One name, one owner. */
+    LEASE_MANY,   /* Several names, with a NUL between each two: all of them or none. */
+    LEASE_PERMIT, /* One of the permits of a semaphore, see permit.h; its name begins with
+                   * WIRE_PERMIT. */
     LEASE_KINDS
 };
 

@@ -69,11 +69,13 @@ static void take_slot(struct redlock *rl, struct redlock_lease *lease)
     lease->serial = ++rl->serial;
 }
 
-/* Where a struct quorum_fence is, behind all else. */
+/* Where a struct quorum_fence is, or a struct permit, behind all else. */
 static size_t fence_offset(size_t name_len, size_t token_len)
 {
     size_t end = offsetof(struct redlock_lease, name) + name_len + 1 + token_len + 1;
     size_t align = _Alignof(struct quorum_fence);
+
+    _Static_assert(_Alignof(struct permit) <= _Alignof(struct quorum_fence), "where one may be");
 
     return (end + align - 1) / align * align; /* At most one alignment behind the end. */
 }
@@ -83,6 +85,15 @@ struct quorum_fence *lease_fence(const struct redlock_lease *lease)
     void *start = (void *)(uintptr_t)lease;
 
     if (!lease->q.config.fence)
+        return NULL;
+    return (void *)((char *)start + fence_offset(lease->name_len, lease->adopted_len));
+}
+
+struct permit *lease_permit(const struct redlock_lease *lease)
+{
+    void *start = (void *)(uintptr_t)lease;
+
+    if (lease->kind != LEASE_PERMIT)
         return NULL;
     return (void *)((char *)start + fence_offset(lease->name_len, lease->adopted_len));
 }
@@ -100,6 +111,8 @@ struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const 
         return NULL;
     if (config->fence)
         size += _Alignof(struct quorum_fence) + sizeof(struct quorum_fence);
+    if (kind == LEASE_PERMIT)
+        size += _Alignof(struct quorum_fence) + sizeof(struct permit);
     lease = malloc(size);
     if (lease == NULL)
         return NULL;
@@ -116,9 +129,18 @@ struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const 
     quorum_init(&lease->q, config);
     if (config->fence)
         memset(lease_fence(lease), 0, sizeof(struct quorum_fence));
+    if (kind == LEASE_PERMIT)
+        *lease_permit(lease) = (struct permit){.slots = (uint16_t)opts->permits};
+    if (kind == LEASE_PERMIT && token != NULL)
+        (void)permit_adopt(lease_permit(lease), token); /* That was checked. */
     take_slot(rl, lease);
     rl->stats.leases++;
     return lease;
+}
+
+const char *lease_name(const struct redlock_lease *lease)
+{
+    return lease->name + (lease->kind == LEASE_PERMIT ? WIRE_PERMIT_LEN : 0);
 }
 
 const char *lease_awaited(const struct redlock_lease *lease, size_t *ret_len)
@@ -190,11 +212,23 @@ int lease_check(const struct redlock_lease *lease)
 
 /* ---- Actions ---- */
 
+/* That of a permit tells of its slot. */
+static void write_token(const struct redlock_lease *lease, uint32_t round, unsigned master,
+                        char *ret_token)
+{
+    const struct permit *permit = lease_permit(lease);
+
+    token_write(&lease->rl->tokens, lease->serial, round, ret_token);
+    if (permit != NULL)
+        permit_mark(ret_token, permit->slot_of[master]);
+}
+
 /* A token that is not the live one is written to spare: lease->token may be
  * being read by other threads (redlock_token). */
-static struct wire_args args_of(struct redlock_lease *lease, uint32_t round,
+static struct wire_args args_of(struct redlock_lease *lease, unsigned master,
                                 char spare[TOKEN_LEN + 1])
 {
+    uint32_t round = lease->q.round_of[master];
     struct wire_args args = {
         .name = lease->name,
         .name_len = lease->name_len,
@@ -207,10 +241,10 @@ static struct wire_args args_of(struct redlock_lease *lease, uint32_t round,
         args.token = lease_token(lease);
         args.token_len = lease->adopted_len;
     } else if (round == lease->q.round && lease->token_round != round) {
-        token_write(&lease->rl->tokens, lease->serial, round, lease->token);
+        write_token(lease, round, master, lease->token);
         lease->token_round = round;
     } else if (lease->token_round != round) {
-        token_write(&lease->rl->tokens, lease->serial, round, spare);
+        write_token(lease, round, master, spare);
         args.token = spare;
     }
     return args;
@@ -219,12 +253,19 @@ static struct wire_args args_of(struct redlock_lease *lease, uint32_t round,
 static size_t encode(struct redlock_lease *lease, enum quorum_command command, unsigned master,
                      bool in_full, char *buf)
 {
-    char spare[TOKEN_LEN + 1];
-    struct wire_args args = args_of(lease, lease->q.round_of[master], spare);
+    char spare[TOKEN_LEN + 1], key[WIRE_KEY_MAX];
+    struct wire_args args = args_of(lease, master, spare);
+    const struct permit *permit = lease_permit(lease);
 
     if (command == QUORUM_CMD_FENCE || command == QUORUM_CMD_RAISE) {
         args.epoch = lease->rl->standing.epochs[master];
         args.counter = lease_fence(lease)->counter;
+    }
+    if (permit != NULL) {
+        args.slot = permit->slot_of[master];
+        args.slots = permit->slots;
+        args.name_len = permit_key(key, lease->name, lease->name_len, args.slot);
+        args.name = key;
     }
     return kind_write(buf, lease->kind, command, in_full, &args);
 }
@@ -243,6 +284,8 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
 
     if (begins && lease->token_round != lease->q.round)
         rl->stats.rounds++;
+    if (lease->kind == LEASE_PERMIT && send->command == QUORUM_CMD_SET)
+        permit_ask(lease_permit(lease), send->ask, send->to, client_random(rl));
     for (unsigned m = 0; m < lease->q.config.masters; m++) {
         if (!(send->to & 1u << m))
             continue;
@@ -400,6 +443,7 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
         .command = command,
         .vote = vote.vote,
         .counter = vote.counter,
+        .elsewhere = vote.hint != 0,
     };
 
     if (vote.relink)
@@ -413,6 +457,8 @@ void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
         return;
     if (vote.taken != 0 && ask == lease->q.round)
         note_taken(lease, vote.taken);
+    if (vote.hints && ask == lease->q.round)
+        permit_hint(lease_permit(lease), master, vote.hint);
     if ((command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE) &&
         vote.vote == QUORUM_VOTE_YES && ask != lease->q.round)
         lease->rl->stats.late_yes++;
@@ -477,10 +523,13 @@ static void list_troubles(const struct redlock_lease *lease, char *buf, size_t s
 static void quote_names(const struct redlock_lease *lease, char *buf, size_t size)
 {
     char names[QUOTED_MAX];
-    size_t len = lease->name_len < sizeof names ? lease->name_len : sizeof names;
+    const char *name = lease_name(lease);
+    size_t len = lease->name_len - (size_t)(name - lease->name);
 
+    if (len > sizeof names)
+        len = sizeof names;
     for (size_t i = 0; i < len; i++)
-        names[i] = (char)(lease->name[i] != '\0' ? lease->name[i] : ',');
+        names[i] = (char)(name[i] != '\0' ? name[i] : ',');
     (void)error_quote(names, len, buf, size);
 }
 

@@ -16,6 +16,7 @@
 
 #include "redlock/alarm.h"
 #include "redlock/kind.h"
+#include "redlock/permit.h"
 #include "redlock/quorum.h"
 #include "redlock/redlock.h"
 #include "redlock/token.h"
@@ -62,7 +63,7 @@ struct redlock_lease {
     char token[TOKEN_LEN + 1];
     char name[]; /* Or several, see kind.h.  And after the NUL the adopted token, with another one;
                   * and behind that, aligned, a struct quorum_fence if there is to be a fencing
-                  * token. */
+                  * token, or the struct permit of a LEASE_PERMIT. */
 };
 
 /* A new lease in a slot of its own, owned.  NULL without memory. */
@@ -73,6 +74,12 @@ struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const 
 
 /* What it knows of its fencing token; NULL if there is to be none. */
 struct quorum_fence *lease_fence(const struct redlock_lease *lease);
+
+/* Its slot; NULL: it is no LEASE_PERMIT. */
+struct permit *lease_permit(const struct redlock_lease *lease);
+
+/* The name as the caller knows it; of several, the first. */
+const char *lease_name(const struct redlock_lease *lease);
 
 /* The name for which it waits, or would; of several, one that was taken. */
 const char *lease_awaited(const struct redlock_lease *lease, size_t *ret_len);

@@ -27,6 +27,7 @@ struct channel {
     bool relies;                 /* Those in line sleep until they are woken; */
     bool stirred;                /* but some who do not yet are to. */
     drift_time over_at;          /* Nobody waits: then it goes. */
+    unsigned slots;              /* Of a semaphore; 0: it is none. */
     size_t mark_len;
     char mark[]; /* WIRE_MARK and the name. */
 };
@@ -226,6 +227,7 @@ static void on_lost(struct channel *channel, const struct redlock_lease *lease)
 
 static void join(struct redlock_lease *lease)
 {
+    const struct permit *permit = lease_permit(lease);
     struct channel *channel;
     struct redlock_lease **at;
 
@@ -235,6 +237,8 @@ static void join(struct redlock_lease *lease)
         channel = make_of(lease);
     if (channel == NULL)
         return; /* It tries now and then. */
+    if (permit != NULL && permit->slots > channel->slots)
+        channel->slots = permit->slots;
     for (at = &channel->first; *at != NULL; at = &(*at)->next)
         continue;
     *at = lease;
@@ -352,7 +356,10 @@ static void look(struct channel *channel, quorum_mask masters)
     struct redlock *rl = channel->rl;
     struct master_ask ask = {
         .slot = channel->slot, .serial = channel->serial, .command = MASTER_WAIT};
-    size_t len = masters != 0 ? wire_wait(rl->scratch, channel->mark, channel->mark_len) : 0;
+    size_t len = 0;
+
+    if (masters != 0)
+        len = wire_wait(rl->scratch, channel->mark, channel->mark_len, channel->slots);
 
     for (unsigned m = 0; m < rl->options.masters_len; m++) {
         if (!(masters & bit(m)))

@@ -285,6 +285,9 @@ int options_lock(const struct options *options, const struct redlock_lock_option
         return error_set(REDLOCK_E_INVAL,
                          "fence is set, and restart_guard is not: nobody would notice that a "
                          "master lost its counters");
+    if (full.permits > REDLOCK_PERMITS_MAX)
+        return error_set(REDLOCK_E_INVAL, "permits is %u, must be 0 to %d", full.permits,
+                         REDLOCK_PERMITS_MAX);
     full.lost_margin_ms = drift_to_ms(lost_margin);
     *ret_config = (struct quorum_config){
         .masters = options->masters_len,
@@ -317,5 +320,8 @@ int options_check_name(const char *name)
     if (strncmp(name, WIRE_MARK, WIRE_MARK_LEN) == 0)
         return error_set(REDLOCK_E_INVAL, "the resource name begins with " WIRE_MARK
                                           ", as the marks of those who wait do");
+    if (strncmp(name, WIRE_PERMIT, WIRE_PERMIT_LEN) == 0)
+        return error_set(REDLOCK_E_INVAL,
+                         "the resource name begins with " WIRE_PERMIT ", as those of permits do");
     return REDLOCK_OK;
 }

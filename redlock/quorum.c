@@ -20,6 +20,8 @@
  *     (agreed).  No master counts to one twice, and two majorities share a
  *     master, so nobody else has it, whatever clocks do; and who had the lock
  *     before had that master count to less.
+ *  9. Who asked for one of several that were as good, and hears that another is
+ *     free, asks for that at once, a few times (is_elsewhere).
  */
 #include "redlock/quorum.h"
 
@@ -33,6 +35,7 @@ struct step {
     struct quorum *q;
     const struct quorum_event *ev;
     struct quorum_actions *act;
+    bool goes_on; /* The round was lost, and the next one begins at once. */
 };
 
 static unsigned count(quorum_mask mask)
@@ -131,6 +134,8 @@ static void settle(struct step *s)
 static void forget_ask(struct quorum *q)
 {
     q->asked = q->yes = q->none = 0;
+    q->elsewhere = 0;
+    q->decided = false;
 }
 
 /* From here on its token is only good for being released (settle). */
@@ -189,14 +194,28 @@ static quorum_mask awaited(const struct step *s)
     return answering | (unasked & (s->ev->coming | (s->ev->up & q->owing)));
 }
 
+/* Rule 9: whether most of those that say no know that another round may do better.  (Where a
+ * permit is held for long, a master that was away may lack it for as long, and know nothing.) */
+static bool is_elsewhere(const struct quorum *q)
+{
+    quorum_mask no = q->asked & (quorum_mask) ~(q->yes | q->none | q->owing);
+
+    return q->elsewhere != 0 && 2u * q->elsewhere >= count(no) && q->detours > 0;
+}
+
 /* The round is dead.  Try again while there is time, or end. */
 static void lose_round(struct step *s, int status)
 {
     struct quorum *q = s->q;
 
+    s->goes_on = status == REDLOCK_CONTENDED && is_elsewhere(q);
     q->contended = status == REDLOCK_CONTENDED;
     bury_round(q);
     forget_ask(q);
+    if (s->goes_on) { /* Until the step ends. */
+        q->state = QUORUM_PAUSING;
+        return;
+    }
     if (s->ev->now >= q->give_up) {
         end(s, QUORUM_IDLE, status);
         return;
@@ -246,6 +265,18 @@ static void win_round(struct step *s, uint64_t token)
     end(s, QUORUM_HELD, REDLOCK_OK);
 }
 
+/* Rule 9: the others may answer yet, for as long again as these took: who has not, is not
+ * asked in the next round, and what just a majority stores is easily lost. */
+static void await_rest(struct step *s)
+{
+    struct quorum *q = s->q;
+    drift_span took = drift_until(q->sent, s->ev->now);
+
+    if (!q->decided)
+        q->timeout = earlier(q->timeout, drift_add(s->ev->now, took));
+    q->decided = true;
+}
+
 static void draw_fence(struct step *s);
 
 /* Rule 3.  waiting: masters whose yes may still come. */
@@ -267,7 +298,10 @@ static void judge_round(struct step *s, quorum_mask waiting)
         /* Where enough answered, or would have, it is others that hold it. */
         bool answered = count(q->yes | no | waiting) >= majority(q);
 
-        lose_round(s, answered ? REDLOCK_CONTENDED : REDLOCK_UNREACHABLE);
+        if (answered && waiting != 0 && is_elsewhere(q))
+            await_rest(s);
+        else
+            lose_round(s, answered ? REDLOCK_CONTENDED : REDLOCK_UNREACHABLE);
     }
 }
 
@@ -291,6 +325,13 @@ static void begin_round(struct step *s)
     q->state = QUORUM_ACQUIRING;
     ask_for_lock(s);
     judge_round(s, awaited(s));
+}
+
+/* Rule 9. */
+static void go_on(struct step *s)
+{
+    s->q->detours--;
+    begin_round(s);
 }
 
 /* ---- Fencing tokens ---- */
@@ -585,6 +626,7 @@ static void begin(struct step *s, enum quorum_event_type wanted)
         q->wanted = wanted;
         q->state = QUORUM_CONNECTING;
     } else if (wanted == QUORUM_EV_ACQUIRE) {
+        q->detours = QUORUM_DETOURS;
         begin_round(s);
     } else if (wanted == QUORUM_EV_EXTEND) {
         begin_extension(s, QUORUM_PROVING);
@@ -747,6 +789,7 @@ static void on_reply(struct step *s)
         if (yes && s->ev->counter != 0)
             note_counter(s, s->ev->master, s->ev->counter);
         q->none |= s->ev->vote == QUORUM_VOTE_NONE || is_void ? from : 0;
+        q->elsewhere = (uint8_t)(q->elsewhere + s->ev->elsewhere) & 15u;
     }
     judge(s);
 }
@@ -775,7 +818,9 @@ static void on_timer(struct step *s)
 
     switch (q->state) {
     case QUORUM_ACQUIRING:
-        if (due)
+        if (due && q->decided)
+            lose_round(s, REDLOCK_CONTENDED);
+        else if (due)
             judge_round(s, 0);
         break;
     case QUORUM_RAISING:
@@ -866,7 +911,7 @@ void quorum_init(struct quorum *q, const struct quorum_config *config)
 void quorum_step(struct quorum *q, const struct quorum_event *event,
                  struct quorum_actions *ret_actions)
 {
-    struct step s = {q, event, ret_actions};
+    struct step s = {q, event, ret_actions, false};
 
     ret_actions->send_len = 0;
     ret_actions->lost = ret_actions->ended = false;
@@ -909,6 +954,8 @@ void quorum_step(struct quorum *q, const struct quorum_event *event,
         break;
     }
     settle(&s);
+    if (s.goes_on)
+        go_on(&s);
     ret_actions->wake_at = wake_at(q);
 }
 

@@ -91,9 +91,14 @@ struct quorum_event {
     enum quorum_vote vote;
     struct quorum_fence *fence; /* NULL, unless one is wanted; the same at each event. */
     uint64_t counter;           /* REPLY: with a yes to FENCE or RAISE, 1 to QUORUM_FENCE_MAX. */
+    bool elsewhere; /* REPLY: with a no to SET: what the next round will ask for may be had. */
 };
 
-#define QUORUM_SENDS_MAX 2 /* A release of what is past, and a round or an extension. */
+#define QUORUM_SENDS_MAX 3  /* A release of what is past, and a round, and the one after it. */
+#define QUORUM_SENDS_EACH 2 /* No master gets all of them. */
+
+/* Rounds that may follow a lost one at once; no source: after so many others are faster. */
+#define QUORUM_DETOURS 3
 
 struct quorum_send {
     enum quorum_command command;
@@ -131,6 +136,9 @@ struct quorum {
     bool asked_extend : 1;         /* EXTENDING: by the owner, not by the renewal. */
     bool told : 1;                 /* lost was said: no more extensions. */
     bool contended : 1;            /* PAUSING: others had it in the round before. */
+    uint8_t elsewhere : 4;         /* ACQUIRING: so many said no, and that it is elsewhere. */
+    bool decided : 1;              /* ACQUIRING: it is; a few may say where it can be had. */
+    uint8_t detours : 2;           /* That may be taken before the next pause. */
     quorum_mask asked, yes, none;  /* Of the ask under way: sent, granted, error or silence. */
     quorum_mask may_hold;          /* Masters that may store the token of their round_of. */
     quorum_mask live;              /* Masters whose round_of is the live round. */

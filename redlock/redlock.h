@@ -46,6 +46,8 @@ extern "C" {
 #define REDLOCK_TOKEN_MAX 128  /* Longest foreign token redlock_adopt() takes, likewise. */
 #define REDLOCK_NAMES_MAX 16   /* Most resources of one lease: redlock_lock_many(). */
 
+#define REDLOCK_PERMITS_MAX 256 /* Most permits of one semaphore. */
+
 struct ev_loop;       /* libev's; <ev.h> is not needed to include this file. */
 struct redlock;       /* A client: its options, masters, and links. */
 struct redlock_lease; /* One lock that is held or being acquired. */
@@ -140,6 +142,10 @@ struct redlock_lock_options {
     uint32_t lost_margin_ms; /* How long before the deadline lost is called, less than the
                               * validity; half of that counts at most.
                               * 0: a tenth of ttl_ms (default). */
+    uint32_t permits;        /* So many may hold it at once: up to 256, and the same for all who use
+                              * it, see redlock(3).  Not with fence, reentrant, or several resources.
+                              * 0: it is a lock (default), which has nothing to do with a semaphore of
+                              * the same name. */
     /*
      * Called once, lost_margin_ms before the deadline, when the lease could
      * not be renewed, or at once when a majority says that it is gone.  Until
@@ -297,6 +303,8 @@ REDLOCK_API uint32_t redlock_remaining_ms(const struct redlock_lease *lease);
 REDLOCK_API const char *redlock_resource(const struct redlock_lease *lease);
 /* The random token that the masters store, 40 hexadecimal digits; see redlock_adopt(). */
 REDLOCK_API const char *redlock_token(const struct redlock_lease *lease);
+/* Which of the permits it has, from 1, which nobody else has then; 0: it is no permit. */
+REDLOCK_API uint32_t redlock_permit(const struct redlock_lease *lease);
 
 /*
  * The fencing token of this hold, 1 to 2^53 - 1: never that of another lock of this

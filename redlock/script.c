@@ -158,6 +158,36 @@
     "if bad then redis.call(bad[1],bad[2]) end "                              \
     "return n==#KEYS and 1 or 0"
 
+/* One slot is asked for, the same on all masters: if each took one that is free there, a
+ * majority would agree on none.  Which others are free is told to those alone who need it. */
+#define TEXT_ACQUIRE_PERMIT                                                       \
+    "if redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then "                \
+    "return redis.status_reply('OK') end "                                        \
+    "local k=string.sub(KEYS[1],1,-#ARGV[3]-1) "                                  \
+    "for i=1,ARGV[4]-1 do local s=(ARGV[3]+i)%ARGV[4] "                           \
+    "if redis.call('pttl',k..string.format('%d',s))==-2 then return s+1 end end " \
+    "return 0"
+
+#define TEXT_RELEASE_PERMIT                                                   \
+    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "                \
+    "local mark='" WIRE_MARK "'..string.match(KEYS[1],'(.*):') "              \
+    "local n=redis.pcall('del',KEYS[1],mark) "                                \
+    "if n==2 then "                                                           \
+    "local heard=redis.pcall('pubsub','numsub',mark) "                        \
+    "redis.pcall('publish',mark,'free '..string.format('%d',heard[2] or 0)) " \
+    "elseif n~=1 then redis.call('del',KEYS[1]) end "                         \
+    "return 1"
+
+#define TEXT_WAIT_PERMIT                                                    \
+    "local left=-1 "                                                        \
+    "for i=0,ARGV[2]-1 do "                                                 \
+    "local p=redis.call('pttl',KEYS[1]..':'..string.format('%d',i)) "       \
+    "if p==-2 then return -2 end "                                          \
+    "if p>=0 and (left<0 or p<left) then left=p end end "                   \
+    "if redis.call('set',KEYS[2],'1','NX','PX',ARGV[1]) and left>0 then "   \
+    "redis.pcall('publish',KEYS[2],'held '..string.format('%d',left)) end " \
+    "return left"
+
 const struct script script_all[SCRIPT_LEN] = {
     [SCRIPT_RELEASE] =
         {
@@ -212,5 +242,23 @@ const struct script script_all[SCRIPT_LEN] = {
             .text = TEXT_RELEASE_MANY,
             .text_len = sizeof TEXT_RELEASE_MANY - 1,
             .sha1 = "bb280a5c07fb9b0a68ff913822c0681efbe30196",
+        },
+    [SCRIPT_ACQUIRE_PERMIT] =
+        {
+            .text = TEXT_ACQUIRE_PERMIT,
+            .text_len = sizeof TEXT_ACQUIRE_PERMIT - 1,
+            .sha1 = "b8096ae2b35e1a37e65e5b4ae37b7cbd4ea477b8",
+        },
+    [SCRIPT_RELEASE_PERMIT] =
+        {
+            .text = TEXT_RELEASE_PERMIT,
+            .text_len = sizeof TEXT_RELEASE_PERMIT - 1,
+            .sha1 = "2a8a8ffd4029685078aeaffd302f97bb0d203793",
+        },
+    [SCRIPT_WAIT_PERMIT] =
+        {
+            .text = TEXT_WAIT_PERMIT,
+            .text_len = sizeof TEXT_WAIT_PERMIT - 1,
+            .sha1 = "fb7ad5fac06474dd1dd7e97182eb3a794dd6eade",
         },
 };

@@ -29,6 +29,13 @@ enum script_id {
                           * there; OK, or the number of the first that is, from 1. */
     SCRIPT_EXTEND_MANY,  /* Likewise: SCRIPT_EXTEND of all, if all hold the token; 1 or 0. */
     SCRIPT_RELEASE_MANY, /* KEYS names, ARGV[1] token: SCRIPT_RELEASE of each; 1 if all held it. */
+    SCRIPT_ACQUIRE_PERMIT, /* KEYS[1] WIRE_PERMIT, a name, ":" and a slot, ARGV[1] token, [2] ttl in
+                            * ms, [3] that slot, [4] how many slots there are: SET NX PX; OK, or a
+                            * slot that is free, from 1, the next from there on, or 0: none is. */
+    SCRIPT_RELEASE_PERMIT, /* Likewise, ARGV[1] token: SCRIPT_RELEASE, but those are told who wait
+                            * for any of the slots; 1 or 0. */
+    SCRIPT_WAIT_PERMIT,    /* KEYS[1] WIRE_PERMIT and a name, and as SCRIPT_WAIT; ARGV[2] how many
+                            * slots there are: PTTL of the first to be free. */
     SCRIPT_LEN
 };
 

@@ -15,6 +15,8 @@ struct vote {
     bool relink;      /* The master is not what the handshake saw: link anew. */
     uint64_t counter; /* Of a yes to FENCE or RAISE; else 0. */
     unsigned taken;   /* Of a no to several names: the number of one that is taken, from 1. */
+    bool hints;       /* Of a no to a permit: it tells a slot that is free, */
+    unsigned hint;    /* from 1; 0: none is. */
 };
 
 /*

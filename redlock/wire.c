@@ -61,7 +61,7 @@ uint16_t wire_counter(const char *name, size_t name_len)
 
 static void check(const struct wire_args *args)
 {
-    assert(args->name_len >= 1 && args->name_len <= REDLOCK_NAME_MAX);
+    assert(args->name_len >= 1 && args->name_len <= WIRE_KEY_MAX);
     assert(args->token_len >= 1 && args->token_len <= REDLOCK_TOKEN_MAX);
 }
 
@@ -101,7 +101,7 @@ static char *put_script(char *p, uint32_t count, enum script_id script, bool in_
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
 {
     bool counts = script == SCRIPT_FENCE || script == SCRIPT_RAISE;
-    bool has_ttl = script != SCRIPT_RELEASE;
+    bool has_ttl = script != SCRIPT_RELEASE && script != SCRIPT_RELEASE_PERMIT;
     char *p = put_script(buf, 5u + has_ttl + 3u * counts, script, in_full);
 
     assert(script != SCRIPT_LOOK && script != SCRIPT_WAIT);
@@ -152,15 +152,33 @@ size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wi
     return (size_t)(p - buf);
 }
 
-size_t wire_wait(char *buf, const char *mark, size_t mark_len)
+size_t wire_permit(char *buf, bool in_full, const struct wire_args *args)
 {
-    char *p = put_script(buf, 6, SCRIPT_WAIT, true);
+    char *p = put_script(buf, 8, SCRIPT_ACQUIRE_PERMIT, in_full);
 
-    assert(mark_len > WIRE_MARK_LEN && mark_len <= WIRE_MARK_LEN + REDLOCK_NAME_MAX);
+    assert(args->ttl_ms > 0 && args->slot < args->slots);
+    check(args);
+    p = put_number(p, 1);
+    p = put_bulk(p, args->name, args->name_len);
+    p = put_bulk(p, args->token, args->token_len);
+    p = put_number(p, args->ttl_ms);
+    p = put_number(p, args->slot);
+    p = put_number(p, args->slots);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_wait(char *buf, const char *mark, size_t mark_len, unsigned slots)
+{
+    char *p = put_script(buf, 6u + (slots > 0), slots > 0 ? SCRIPT_WAIT_PERMIT : SCRIPT_WAIT, true);
+
+    assert(mark_len > WIRE_MARK_LEN && mark_len <= WIRE_MARK_LEN + WIRE_KEY_MAX);
     p = PUT_CONSTANT(p, "$1\r\n2\r\n");
     p = put_bulk(p, mark + WIRE_MARK_LEN, mark_len - WIRE_MARK_LEN);
     p = put_bulk(p, mark, mark_len);
     p = put_number(p, WIRE_MARK_MS);
+    if (slots > 0)
+        p = put_number(p, slots);
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
 }

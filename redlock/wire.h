@@ -23,12 +23,14 @@
 /* What a command is about. */
 struct wire_args {
     const char *name;
-    size_t name_len; /* 1 to REDLOCK_NAME_MAX, or to WIRE_NAMES_MAX of several. */
+    size_t name_len; /* 1 to WIRE_KEY_MAX, or to WIRE_NAMES_MAX of several. */
     const char *token;
     size_t token_len;  /* 1 to REDLOCK_TOKEN_MAX */
     uint32_t ttl_ms;   /* Not for a release. */
     const char *epoch; /* WIRE_NUMBER digits: for SCRIPT_FENCE and SCRIPT_RAISE. */
     uint64_t counter;  /* What to count to: for SCRIPT_RAISE only. */
+    unsigned slot;     /* For SCRIPT_ACQUIRE_PERMIT only: that of the name, from 0, */
+    unsigned slots;    /* of so many. */
 };
 
 /* Digits of an epoch or a nonce, hexadecimal. */
@@ -44,6 +46,12 @@ struct wire_args {
  * the channel on which they are told (wait.h); no lock may have a name that begins so. */
 #define WIRE_MARK "redlock:wait:"
 #define WIRE_MARK_LEN (sizeof WIRE_MARK - 1)
+
+/* What comes before the name of a semaphore in the keys of its slots, "redlock:permit:NAME:0"
+ * and on, and in the name for which its clients wait; no lock may have a name that begins so. */
+#define WIRE_PERMIT "redlock:permit:"
+#define WIRE_PERMIT_LEN (sizeof WIRE_PERMIT - 1)
+#define WIRE_KEY_MAX (WIRE_PERMIT_LEN + REDLOCK_NAME_MAX + 4) /* Of a slot. */
 
 /* A mark that was forgotten costs the next release a message.  No source: rarely renewed. */
 #define WIRE_MARK_MS 60000
@@ -79,11 +87,15 @@ size_t wire_script(char *buf, enum script_id script, bool in_full, const struct 
 /* The same of a script that takes several names. */
 size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
 
+/* The same of SCRIPT_ACQUIRE_PERMIT. */
+size_t wire_permit(char *buf, bool in_full, const struct wire_args *args);
+
 /* The number of names in a text of several. */
 unsigned wire_count_names(const char *names, size_t names_len);
 
-/* EVAL of SCRIPT_WAIT.  mark: WIRE_MARK and a name. */
-size_t wire_wait(char *buf, const char *mark, size_t mark_len);
+/* EVAL of SCRIPT_WAIT, or of SCRIPT_WAIT_PERMIT for so many slots, if not 0.  mark: WIRE_MARK
+ * and a name. */
+size_t wire_wait(char *buf, const char *mark, size_t mark_len, unsigned slots);
 
 /* SUBSCRIBE to a channel, or UNSUBSCRIBE. */
 size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_len);

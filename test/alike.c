@@ -31,6 +31,8 @@ static void forget_hold(struct quorum *q)
 
 static void forget_by_state(struct quorum *q)
 {
+    if (q->state != QUORUM_ACQUIRING)
+        q->detours = 0; /* As many as may be, when the next round begins. */
     if (q->state != QUORUM_CONNECTING)
         q->wanted = QUORUM_EV_ACQUIRE;
     switch (q->state) {

@@ -92,13 +92,13 @@ void story_extend(struct story *story, drift_span lease)
     step(story, &event);
 }
 
-static void reply(struct story *story, unsigned m, enum quorum_vote vote, uint64_t counter)
+static void reply(struct story *story, unsigned m, struct quorum_event event)
 {
     struct story_link *link = &story->links[m];
-    struct quorum_event event = {
-        .type = QUORUM_EV_REPLY, .master = m, .vote = vote, .counter = counter};
 
     must(link->asks_len > 0, "an answer that nobody waits for");
+    event.type = QUORUM_EV_REPLY;
+    event.master = m;
     event.ask = link->asks[0].ask;
     event.command = link->asks[0].command;
     link->asks_len--;
@@ -108,12 +108,17 @@ static void reply(struct story *story, unsigned m, enum quorum_vote vote, uint64
 
 void story_reply(struct story *story, unsigned m, enum quorum_vote vote)
 {
-    reply(story, m, vote, 0);
+    reply(story, m, (struct quorum_event){.vote = vote});
+}
+
+void story_elsewhere(struct story *story, unsigned m)
+{
+    reply(story, m, (struct quorum_event){.vote = QUORUM_VOTE_NO, .elsewhere = true});
 }
 
 void story_count(struct story *story, unsigned m, uint64_t counter)
 {
-    reply(story, m, QUORUM_VOTE_YES, counter);
+    reply(story, m, (struct quorum_event){.vote = QUORUM_VOTE_YES, .counter = counter});
 }
 
 void story_link(struct story *story, unsigned m, bool up)

@@ -54,6 +54,9 @@ void story_extend(struct story *story, drift_span lease);
 /* Master m (from 0) answers its oldest unanswered command, of which there must be one. */
 void story_reply(struct story *story, unsigned m, enum quorum_vote vote);
 
+/* The same, with a no, and that it may be had elsewhere. */
+void story_elsewhere(struct story *story, unsigned m);
+
 /* The same, with a yes and the number that the master counted to. */
 void story_count(struct story *story, unsigned m, uint64_t counter);
 

@@ -245,6 +245,22 @@ static const struct bad_lock bad_locks[] = {
      "redlock:wait:x",
      "acquire: the resource name begins with redlock:wait:, as the marks of those who wait do",
      {0}},
+    {"name of a permit",
+     "redlock:permit:x:0",
+     "acquire: the resource name begins with redlock:permit:, as those of permits do",
+     {0}},
+    {"too many permits",
+     "x",
+     "acquire: permits is 257, must be 0 to 256",
+     {.size = ALL_OF, .ttl_ms = 1000, .permits = 257}},
+    {"a permit with a fencing token",
+     "x",
+     "acquire: permits is for locks of one resource, without fence and reentrant",
+     {.size = ALL_OF, .ttl_ms = 1000, .permits = 2, .fence = true}},
+    {"a permit that is reentrant",
+     "x",
+     "acquire: permits is for locks of one resource, without fence and reentrant",
+     {.size = ALL_OF, .ttl_ms = 1000, .permits = 2, .reentrant = true}},
     {"tiny size", "x", "acquire: size is 8: the options were not initialized", {.size = 8}},
     {"ttl 0", "x", "acquire: ttl_ms is 0", {.size = ALL_OF}},
     {"ttl within its allowance",
@@ -296,13 +312,18 @@ static void try_bad_adoptions(struct bench *bench)
     struct redlock *rl = bench->pilot.rl;
     struct redlock_lease *lease = UNTOUCHED;
     char token[REDLOCK_TOKEN_MAX + 2] = "";
+    struct redlock_lock_options permits;
 
+    redlock_lock_options_init(&permits);
+    permits.permits = 2;
     check_row = pilot_kind_name(bench->pilot.kind);
     CHECK_INT(redlock_adopt(rl, "x", token, NULL, &lease), REDLOCK_E_INVAL);
     CHECK_STR(redlock_errmsg(rl), "adopt: a token has 1 to 128 bytes");
     memset(token, 't', REDLOCK_TOKEN_MAX + 1);
     CHECK_INT(redlock_adopt(rl, "x", token, NULL, &lease), REDLOCK_E_INVAL);
     CHECK_STR(redlock_errmsg(rl), "adopt: a token has 1 to 128 bytes");
+    CHECK_INT(redlock_adopt(rl, "x", "0g", &permits, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(rl), "adopt: the token is of none of 2 permits");
     CHECK_INT(redlock_adopt(rl, "x", NULL, NULL, &lease), REDLOCK_E_INVAL);
     CHECK_STR(redlock_errmsg(rl), "adopt: token is NULL");
     CHECK_INT(redlock_adopt(rl, "", "t", NULL, &lease), REDLOCK_E_INVAL);
@@ -451,6 +472,7 @@ static void try_bad_list(struct bench *bench, size_t i)
 
 TEST(lists_are_checked)
 {
+    struct redlock_lock_options opts;
     struct redlock_lease *lease = UNTOUCHED;
     struct bench bench;
     unsigned calls = 0;
@@ -460,6 +482,10 @@ TEST(lists_are_checked)
         try_bad_list(&bench, i);
     CHECK_INT(redlock_lock_many(bench.pilot.rl, seventeen, 2, NULL, NULL), REDLOCK_E_INVAL);
     CHECK_STR(redlock_errmsg(NULL), "acquire: ret_lease is NULL");
+    redlock_lock_options_init(&opts);
+    opts.permits = 2;
+    CHECK_INT(redlock_lock_many(bench.pilot.rl, seventeen, 2, &opts, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: permits is for locks of one resource");
     CHECK_INT(redlock_lock_many_async(bench.pilot.rl, seventeen, 2, NULL, on_done, &calls, &lease),
               REDLOCK_E_STATE);
     CHECK_INT(redlock_lock_many(bench.pilot.rl, seventeen, 1, NULL, &lease), REDLOCK_OK);

@@ -85,7 +85,7 @@ static void check_script(const struct row *row, enum script_id script, bool in_f
                      args.name_len,   args.token_len,  strlen(row->ttl_text)};
     char buf[WIRE_MAX + 1];
 
-    if (script == SCRIPT_RELEASE)
+    if (script != SCRIPT_EXTEND)
         args.ttl_ms = 0; /* Not for a release. */
     memset(buf, '#', sizeof buf);
     check_same(buf, wire_script(buf, script, in_full, &args), script == SCRIPT_EXTEND ? 6 : 5, argv,
@@ -192,6 +192,50 @@ TEST(many_are_formatted)
     }
 }
 
+/* The longest name, in the last slot. */
+static void check_permit(bool in_full)
+{
+    static char name[WIRE_KEY_MAX + 1];
+    const struct script *s = &script_all[SCRIPT_ACQUIRE_PERMIT];
+    struct wire_args args = args_of(&rows[ROWS_LEN - 1]);
+    const char *argv[] = {in_full ? "EVAL" : "EVALSHA",
+                          in_full ? s->text : s->sha1,
+                          "1",
+                          name,
+                          args.token,
+                          TTL_MAX,
+                          "255",
+                          "256"};
+    size_t lens[] = {strlen(argv[0]), strlen(argv[1]), 1, WIRE_KEY_MAX,
+                     args.token_len,  strlen(TTL_MAX), 3, 3};
+    char buf[WIRE_MAX + 1];
+
+    memset(name, 'n', WIRE_KEY_MAX);
+    args.name = name;
+    args.name_len = WIRE_KEY_MAX;
+    args.slot = REDLOCK_PERMITS_MAX - 1;
+    args.slots = REDLOCK_PERMITS_MAX;
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_permit(buf, in_full, &args), 8, argv, lens);
+}
+
+TEST(permits_are_formatted)
+{
+    const struct script *s = &script_all[SCRIPT_WAIT_PERMIT];
+    const char *argv[] = {
+        "EVAL", s->text, "2", "redlock:permit:s", "redlock:wait:redlock:permit:s", "60000", "3"};
+    char buf[WIRE_MAX + 1];
+
+    check_permit(true);
+    check_permit(false);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_wait(buf, argv[4], strlen(argv[4]), 3), 7, argv, NULL);
+    for (size_t i = 0; i < ROWS_LEN; i++) {
+        check_script(&rows[i], SCRIPT_RELEASE_PERMIT, false);
+        check_script(&rows[i], SCRIPT_RELEASE_PERMIT, true);
+    }
+}
+
 TEST(proofs_are_formatted)
 {
     const char *argv[] = {"HGET", "redlock:master", "epoch"};
@@ -251,6 +295,7 @@ TEST(every_length_of_a_ttl)
 CHECK_MAIN({"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scripts_are_formatted},
            {"a_name_has_its_counter", a_name_has_its_counter},
            {"many_are_formatted", many_are_formatted},
+           {"permits_are_formatted", permits_are_formatted},
            {"proofs_are_formatted", proofs_are_formatted},
            {"looks_are_formatted", looks_are_formatted},
            {"every_length_of_a_ttl", every_length_of_a_ttl})

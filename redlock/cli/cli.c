@@ -205,6 +205,8 @@ void cli_print_lease_json(const struct cli_names *names, const struct redlock_le
     cli_json_string(stdout, redlock_token(lease));
     if (redlock_fence(lease) != 0)
         (void)printf(",\"fence\":%" PRIu64, redlock_fence(lease));
+    if (redlock_permit(lease) != 0)
+        (void)printf(",\"permit\":%u", redlock_permit(lease));
     (void)printf(",\"ttl_ms\":%u,\"validity_ms\":%u}\n", ttl_ms, redlock_remaining_ms(lease));
 }
 
@@ -355,6 +357,11 @@ uint32_t cli_number(const struct cli *cli, const char *what, const char *text, u
         cli_usage_error(cli, "%s is '%s', but must be a whole number, %u to %u", what,
                         cli_show_argument(text, shown), min, max);
     return (uint32_t)value;
+}
+
+uint32_t cli_permits(const struct cli *cli, const char *text)
+{
+    return cli_number(cli, "--permits", text, 1, REDLOCK_PERMITS_MAX);
 }
 
 void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)

@@ -99,6 +99,9 @@ uint32_t cli_wait_ms(const struct cli *cli, const char *text);
 uint32_t cli_number(const struct cli *cli, const char *what, const char *text, uint32_t min,
                     uint32_t max);
 
+/* The value of --permits. */
+uint32_t cli_permits(const struct cli *cli, const char *text);
+
 /* The time a lease lasts: at most --max-ttl, which may follow on the command
  * line, and so is checked only here. */
 void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms);
@@ -127,8 +130,8 @@ const char *cli_show_argument(const char *argument, char *buf);
  */
 void cli_json_string(FILE *file, const char *text);
 
-/* {"resource","token","ttl_ms","validity_ms"} of a lease, and "fence" if it has one, as a
- * line; of several names "resources", a list. */
+/* {"resource","token","ttl_ms","validity_ms"} of a lease, and "fence" or "permit" if it has
+ * one, as a line; of several names "resources", a list. */
 void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
                           uint32_t ttl_ms);
 

@@ -43,6 +43,7 @@ static int lock_main(struct cli *cli, int argc, char **argv)
         {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
         {"wait", required_argument, NULL, CLI_OPTION_FIRST + 1},
         {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
+        {"permits", required_argument, NULL, CLI_OPTION_FIRST + 3},
         {NULL, 0, NULL, 0},
     };
     struct redlock_lock_options opts;
@@ -58,6 +59,8 @@ static int lock_main(struct cli *cli, int argc, char **argv)
             opts.ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
         else if (option == CLI_OPTION_FIRST + 2)
             opts.fence = true;
+        else if (option == CLI_OPTION_FIRST + 3)
+            opts.permits = cli_permits(cli, optarg);
         else
             opts.wait_ms = cli_wait_ms(cli, optarg);
     }
@@ -78,12 +81,13 @@ static int lock_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_lock = {
     .name = "lock",
     .run = lock_main,
-    .usage = "lock [--fence] [--ttl 10s] [--wait 0|DURATION|forever] NAME[,NAME...]",
+    .usage = "lock [--fence] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever] NAME[,NAME...]",
     .help = "Take the lock NAME, print its token, and leave it held.  Nobody renews it: use\n"
             "`redlock extend` in time, and `redlock unlock` in the end.  Of several names all\n"
             "are taken, or none.\n"
             "\n"
             "  --fence                draw a fencing token, and print it behind the token\n"
+            "  --permits K            take one of K permits, which as many may hold at once\n"
             "  --ttl DUR              how long the lock lasts (10s)\n"
             "  --wait DUR|forever     how long to try, if another has it (0)\n"
             "\n"

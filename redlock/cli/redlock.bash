@@ -12,10 +12,11 @@ _redlock_options="--clock-guard --connect-timeout --help --json --masters --mast
 _redlock_own_options() {
     case $1 in
     bench) echo --contend --cycles --fence --hold-ms --in-flight --mode --threads ;;
-    extend) echo --ttl ;;
+    extend) echo --permits --ttl ;;
     init) echo --new ;;
-    lock | run) echo --fence --ttl --wait ;;
+    lock | run) echo --fence --permits --ttl --wait ;;
     status) echo --clocks ;;
+    unlock) echo --permits ;;
     esac
 }
 
@@ -23,7 +24,7 @@ _redlock_own_options() {
 _redlock_takes_value() {
     case $1 in
     --clock-guard | --connect-timeout | --cycles | --in-flight | --masters | --masters-file | \
-        --max-ttl | --mode | --reply-timeout | --restart-guard | --threads | --ttl | --wait) return 0 ;;
+        --max-ttl | --mode | --permits | --reply-timeout | --restart-guard | --threads | --ttl | --wait) return 0 ;;
     *) return 1 ;;
     esac
 }

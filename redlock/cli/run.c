@@ -37,7 +37,7 @@ struct run {
     struct child child;
     const char *name; /* As it was written: */
     struct cli_names names;
-    uint32_t ttl_ms, wait_ms;
+    uint32_t ttl_ms, wait_ms, permits;
     bool fence;
     struct redlock_lease *lease;
     ev_signal signals[MORE_SIGNALS_LEN];
@@ -244,21 +244,26 @@ static bool is_ours(const char *variable)
 {
     return strncmp(variable, "REDLOCK_RESOURCE=", 17) == 0 ||
            strncmp(variable, "REDLOCK_TOKEN=", 14) == 0 ||
-           strncmp(variable, "REDLOCK_FENCE=", 14) == 0;
+           strncmp(variable, "REDLOCK_FENCE=", 14) == 0 ||
+           strncmp(variable, "REDLOCK_PERMIT=", 15) == 0;
 }
 
-/* "REDLOCK_FENCE=N"; NULL without memory. */
-static char *make_fence(const struct run *run)
+/* "REDLOCK_FENCE=N", or "REDLOCK_PERMIT=N"; NULL without memory. */
+static char *make_number(const struct run *run)
 {
     char digits[24];
 
-    (void)snprintf(digits, sizeof digits, "%" PRIu64, redlock_fence(run->lease));
-    return make_variable("REDLOCK_FENCE", digits);
+    if (run->fence)
+        (void)snprintf(digits, sizeof digits, "%" PRIu64, redlock_fence(run->lease));
+    else
+        (void)snprintf(digits, sizeof digits, "%u", redlock_permit(run->lease));
+    return make_variable(run->fence ? "REDLOCK_FENCE" : "REDLOCK_PERMIT", digits);
 }
 
 /* Not setenv(): a thread that looks up a name may be in getenv(). */
 static char **make_environment(const struct run *run)
 {
+    bool has_number = run->fence || run->permits > 0; /* Never both. */
     size_t len = 0, kept = 0;
     char **envp;
 
@@ -272,9 +277,9 @@ static char **make_environment(const struct run *run)
             envp[kept++] = environ[i];
     envp[kept] = make_variable("REDLOCK_RESOURCE", run->name);
     envp[kept + 1] = make_variable("REDLOCK_TOKEN", redlock_token(run->lease));
-    if (run->fence)
-        envp[kept + 2] = make_fence(run);
-    if (envp[kept] == NULL || envp[kept + 1] == NULL || (run->fence && envp[kept + 2] == NULL))
+    if (has_number)
+        envp[kept + 2] = make_number(run);
+    if (envp[kept] == NULL || envp[kept + 1] == NULL || (has_number && envp[kept + 2] == NULL))
         return NULL;
     return envp;
 }
@@ -332,6 +337,7 @@ static int run_locked(struct run *run)
     opts.ttl_ms = run->ttl_ms;
     opts.wait_ms = run->wait_ms;
     opts.fence = run->fence;
+    opts.permits = run->permits;
     opts.lost_margin_ms = run->ttl_ms / LOST_MARGIN_SHARE;
     opts.lost = on_lost;
     opts.lost_arg = run;
@@ -372,6 +378,7 @@ static void take_options(struct run *run, struct cli *cli, int argc, char **argv
         {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
         {"wait", required_argument, NULL, CLI_OPTION_FIRST + 1},
         {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
+        {"permits", required_argument, NULL, CLI_OPTION_FIRST + 3},
         {NULL, 0, NULL, 0},
     };
     int option;
@@ -381,6 +388,8 @@ static void take_options(struct run *run, struct cli *cli, int argc, char **argv
             run->ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
         else if (option == CLI_OPTION_FIRST + 2)
             run->fence = true;
+        else if (option == CLI_OPTION_FIRST + 3)
+            run->permits = cli_permits(cli, optarg);
         else
             run->wait_ms = cli_wait_ms(cli, optarg);
     }
@@ -422,13 +431,16 @@ static int run_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_run = {
     .name = "run",
     .run = run_main,
-    .usage = "run [--fence] [--ttl 10s] [--wait 0|DURATION|forever] NAME[,NAME...] -- CMD [ARG...]",
+    .usage = "run [--fence] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever] "
+             "NAME[,NAME...] -- CMD [ARG...]",
     .help = "Hold the lock NAME while CMD runs, renewing it.  If the lock is lost, CMD gets\n"
             "SIGTERM, and SIGKILL before the lock runs out.  CMD finds the name and the token\n"
             "in REDLOCK_RESOURCE and REDLOCK_TOKEN.  Of several names all are held, or none; a\n"
             "name with a comma is written with \\, in its place.\n"
             "\n"
             "  --fence                draw a fencing token, for CMD in REDLOCK_FENCE\n"
+            "  --permits K            hold one of K permits, which as many may hold at once;\n"
+            "                         for CMD its number, from 1, is in REDLOCK_PERMIT\n"
             "  --ttl DUR              how long the lock outlives a crash (10s)\n"
             "  --wait DUR|forever     how long to try, if another has it (0)\n"
             "\n"

@@ -637,6 +637,14 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
     return status->up >= majority(status) ? CLI_OK : CLI_UNREACHABLE;
 }
 
+/* Permits are locks with names that no other may have. */
+static int check_name(const char *name)
+{
+    bool is_permit = strncmp(name, WIRE_PERMIT, WIRE_PERMIT_LEN) == 0;
+
+    return options_check_name(is_permit ? name + WIRE_PERMIT_LEN : name);
+}
+
 static int status_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
@@ -652,7 +660,7 @@ static int status_main(struct cli *cli, int argc, char **argv)
     if (optind < argc) {
         cli_need_arguments(cli, argc, argv, 1, "[NAME]");
         status.name = argv[optind];
-        if (options_check_name(status.name) != REDLOCK_OK)
+        if (check_name(status.name) != REDLOCK_OK)
             cli_usage_error(cli, "%s", redlock_errmsg(NULL));
     }
     loop = ev_loop_new(EVFLAG_AUTO);

@@ -197,7 +197,7 @@ static quorum_mask up_of(const struct world *world, unsigned c)
     for (unsigned m = 0; m < MASTERS; m++) {
         const struct link *link = &world->links[c][m];
 
-        if (link->up && link->items_len + QUORUM_SENDS_MAX <= ITEMS_MAX)
+        if (link->up && link->items_len + QUORUM_SENDS_EACH <= ITEMS_MAX)
             up |= (quorum_mask)(1u << m);
     }
     return up;

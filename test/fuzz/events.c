@@ -148,7 +148,7 @@ static bool is_held(const struct quorum *q)
 
 static bool takes(const struct master *master)
 {
-    return master->up && !master->full && master->queue_len + QUORUM_SENDS_MAX <= QUEUE_MAX;
+    return master->up && !master->full && master->queue_len + QUORUM_SENDS_EACH <= QUEUE_MAX;
 }
 
 static void expire(const struct world *w, struct master *master)
@@ -282,7 +282,7 @@ static void book_send(struct world *w, const struct quorum_send *send)
 
         if (!(send->to & 1u << m))
             continue;
-        MUST(takes(master) || (w->act.send_len == 2 && master->queue_len < QUEUE_MAX));
+        MUST(takes(master) || (w->act.send_len >= 2 && master->queue_len < QUEUE_MAX));
         MUST(master->up && !master->full);
         switch (send->command) {
         case QUORUM_CMD_SET:
@@ -473,7 +473,7 @@ static void step(struct world *w, struct quorum_event *event)
     }
     if (w->act.ended)
         check_end(w);
-    if (w->q.round == 0)
+    if (w->q.round != w->live) /* Or it is of a round that nobody could be asked for yet. */
         w->live = 0;
     check_hold(w, &before);
     check_alarm(w);
@@ -532,6 +532,7 @@ static void hear(struct world *w, unsigned m)
     event.ask = item.ask;
     event.command = item.command;
     event.vote = item.vote;
+    event.elsewhere = item.vote == QUORUM_VOTE_NO && (item.ask & 1) != 0; /* Now and then. */
     step(w, &event);
     /* And nothing that was won is given away. */
     if (before.state == QUORUM_ACQUIRING && w->live != 0 && count(w->ask_yes) >= majority(w))

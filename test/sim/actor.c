@@ -62,7 +62,7 @@ static void adopt_stale(struct ev_loop *process)
 
     if (token != NULL)
         world_fault(FAULT_ADOPTED_STALE);
-    calls_adopt(process, set, token != NULL ? token : "made-up", true);
+    calls_adopt(process, set, token != NULL ? token : world.plan.permits ? "00" : "made-up", true);
 }
 
 static void work_with(struct lease_rec *rec)

@@ -74,7 +74,7 @@ static struct op *new_op(enum op_kind kind, struct lease_rec *rec)
 
 static bool is_many(const struct lease_rec *rec)
 {
-    return (rec->set & (rec->set - 1)) != 0;
+    return !world.plan.permits && (rec->set & (rec->set - 1)) != 0;
 }
 
 /* Its callback must not run any more. */
@@ -130,6 +130,8 @@ static void after_lock(struct lease_rec *rec, int status)
     if (status == REDLOCK_OK) {
         if (is_many(rec))
             world_outcome(OUTCOME_MANY_OK);
+        if (world.plan.permits)
+            world_outcome(OUTCOME_PERMIT_OK);
         rec->state = REC_HELD;
         rec->holds = 1;
         return;
@@ -284,6 +286,8 @@ static int lock_async(struct lease_rec *rec, const struct redlock_lock_options *
     struct redlock *rl = rec->process->rl;
     unsigned len = list_names(rec, list);
 
+    if (world.plan.permits)
+        return redlock_lock_async(rl, "s", opts, on_done, op, &rec->lease);
     if (!is_many(rec))
         return redlock_lock_async(rl, list[0], opts, on_done, op, &rec->lease);
     return redlock_lock_many_async(rl, list, len, opts, on_done, op, &rec->lease);
@@ -295,6 +299,8 @@ static int adopt(struct lease_rec *rec, const char *token, const struct redlock_
     struct redlock *rl = rec->process->rl;
     unsigned len = list_names(rec, list);
 
+    if (world.plan.permits)
+        return redlock_adopt(rl, "s", token, opts, &rec->lease);
     if (!is_many(rec))
         return redlock_adopt(rl, list[0], token, opts, &rec->lease);
     return redlock_adopt_many(rl, list, len, token, opts, &rec->lease);
@@ -336,6 +342,7 @@ static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opt
     if (dice_chance(300) && whole > 2 * DRIFT_MS)
         opts->lost_margin_ms = (uint32_t)dice_range(1, (whole - 1) / DRIFT_MS);
     opts->fence = rec->is_fenced = draw_fence(rec);
+    opts->permits = world.plan.permits ? world.plan.resources : 0;
     if (dice_chance(850)) {
         opts->lost = on_lost;
         opts->lost_arg = rec;
@@ -399,6 +406,8 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
     int status;
 
     draw_set(rec);
+    if (world.plan.permits)
+        rec->set = (1u << world.plan.resources) - 1; /* Any of them. */
     draw_options(rec, &opts);
     draw_wait(&opts);
     rec->is_probe = is_probe;
@@ -411,6 +420,8 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
     op->span += (opts.wait_ms + world.plan.reply_timeout_ms) * DRIFT_MS;
     if (rec->is_fenced)
         op->span += world.plan.reply_timeout_ms * DRIFT_MS; /* The second round trip. */
+    if (world.plan.permits)
+        op->span += QUORUM_DETOURS * world.plan.reply_timeout_ms * DRIFT_MS;
     if (opts.wait_ms == UINT32_MAX)
         op->span = SIM_NEVER;
     world_note("lock: client, lease, ttl", process->number, rec->number, opts.ttl_ms);
@@ -607,6 +618,8 @@ void calls_adopt(struct ev_loop *process, unsigned set, const char *token, bool 
     int status;
 
     widen(rec);
+    if (world.plan.permits) /* Its token tells which. */
+        rec->set = 1u << (rec->resource = (unsigned)(token[1] - '0'));
     draw_options(rec, &opts);
     note_options(rec, &opts);
     rec->is_stale = is_stale;

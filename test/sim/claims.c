@@ -160,7 +160,8 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
     struct claim *claim;
     bool is_fence = ask->command == QUORUM_CMD_FENCE;
     bool yes = answer->type == REPLY_STATUS || (is_fence && answer->integer > 0);
-    bool taken = !is_fence && answer->type == REPLY_INTEGER; /* One of several. */
+    bool taken = !is_fence && answer->type == REPLY_INTEGER; /* One of several, or a permit. */
+    bool hints = world.plan.permits && answer->integer > 0;
 
     if (ask->command == MASTER_TIME)
         return;
@@ -184,10 +185,12 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
     }
     claim = find_round(process, ask->serial, ask->ask);
     if (taken)
-        world_outcome(OUTCOME_MANY_TAKEN);
+        world_outcome(hints                ? OUTCOME_PERMIT_ELSEWHERE
+                      : world.plan.permits ? OUTCOME_PERMITS_GONE
+                                           : OUTCOME_MANY_TAKEN);
     if (answer->type == REPLY_NIL || taken ||
         (answer->type == REPLY_INTEGER && answer->integer == 0))
-        judge_on_no(process, ask->serial, ask->ask);
+        judge_on_no(process, ask->serial, ask->ask, hints);
     if (claim != NULL && !yes)
         claim->may_store &= (quorum_mask) ~(1u << master);
 }

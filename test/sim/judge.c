@@ -7,7 +7,8 @@
  *  ends      an operation ends in the time that its options allow, the time
  *            not counted that its process was not given;
  *  pace      between the beginnings of two rounds is the pause that was asked
- *            for, but before the last one, or if it was heard that the lock is free;
+ *            for, but before the last one, or if it was heard that the lock is free, or
+ *            another permit is, a few times;
  *  lost      lost is called, and before the deadline unless the process was
  *            stopped meanwhile; not without a reason;
  *  truth     CONTENDED: some master said so in the last round.  A lock that is
@@ -52,6 +53,20 @@ static struct lease_rec *find(struct ev_loop *process, uint32_t serial)
     return NULL;
 }
 
+/* Whether a round may begin now. */
+static bool keeps_pace(struct lease_rec *rec, uint64_t now)
+{
+    bool has_paused = now >= rec->round_at + rec->pause || now >= rec->asked + rec->wait;
+
+    if (rec->heard_hint && rec->detours < QUORUM_DETOURS && !has_paused) {
+        rec->detours++;
+        world_outcome(OUTCOME_DETOUR);
+        return true;
+    }
+    rec->detours = 0;
+    return has_paused || waits_may_hurry(rec->process, rec->set);
+}
+
 void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round)
 {
     struct lease_rec *rec = find(process, serial);
@@ -59,22 +74,23 @@ void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round)
 
     if (rec == NULL || rec->round == round)
         return;
-    if (rec->round != 0 && now < rec->round_at + rec->pause && now < rec->asked + rec->wait &&
-        !waits_may_hurry(process, rec->set))
+    if (rec->round != 0 && !keeps_pace(rec, now))
         world_fail("pace", "client %u begins a round %.3f ms after the one before", process->number,
                    (double)(now - rec->round_at) / 1e6);
     rec->round = round;
     rec->round_sent = process_now(process);
     rec->round_at = clock_at(&process->clock, world.now);
-    rec->heard_no = false;
+    rec->heard_no = rec->heard_hint = false;
 }
 
-void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round)
+void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round, bool hints)
 {
     struct lease_rec *rec = find(process, serial);
 
-    if (rec != NULL && rec->round == round)
-        rec->heard_no = true;
+    if (rec == NULL || rec->round != round)
+        return;
+    rec->heard_no = true;
+    rec->heard_hint = rec->heard_hint || hints;
 }
 
 /* ---- Time ---- */

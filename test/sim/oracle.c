@@ -17,6 +17,7 @@
  *  fencing     no two holds of a resource have one fencing token, and it is greater
  *              than those of all locks that were granted before its round began, and
  *              of all earlier holds.
+ *  permits     a semaphore has no more holders than permits.
  *  reentry     who locks what he has asks nobody (calls.c).
  *
  * Who adopts a token that its owner has given up may believe what he likes:
@@ -172,6 +173,28 @@ uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at)
     return remaining_ms;
 }
 
+/* What is held is one of the slots; before that it may be any. */
+static unsigned held_set(const struct lease_rec *rec)
+{
+    return world.plan.permits ? 1u << (redlock_permit(rec->lease) - 1) : rec->set;
+}
+
+static void check_permits(sim_time now)
+{
+    unsigned holders = 0;
+
+    for (unsigned i = 0; i < world.plan.processes; i++) {
+        for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+            const struct lease_rec *rec = world.processes[i].recs[place];
+
+            holders += rec != NULL && rec->state != REC_GONE && !rec->is_stale &&
+                       oracle_remaining_ms(rec, now) > 0;
+        }
+    }
+    if (holders > world.plan.resources)
+        world_fail("permits", "%u hold a semaphore of %u permits", holders, world.plan.resources);
+}
+
 static void check_exclusion(const struct lease_rec *rec)
 {
     sim_time now = process_now(rec->process);
@@ -181,7 +204,7 @@ static void check_exclusion(const struct lease_rec *rec)
         for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
             const struct lease_rec *other = world.processes[i].recs[place];
 
-            if (other == NULL || other == rec || !(other->set & rec->set) ||
+            if (other == NULL || other == rec || !(held_set(other) & rec->set) ||
                 other->state == REC_GONE || other->is_stale)
                 continue;
             if (oracle_remaining_ms(other, now) > 0 && oracle_remaining_ms(rec, now) > 0)
@@ -296,6 +319,8 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
 {
     const char *token = redlock_token(rec->lease);
 
+    if (world.plan.permits)
+        rec->set = 1u << (rec->resource = redlock_permit(rec->lease) - 1);
     if (rec->granted == 0)
         rec->granted = process_clock(rec->process);
     check_growth(rec, deadline);
@@ -315,6 +340,8 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
     rec->token = oracle_token(token, strlen(token));
     if (!world.plan.exclusive || rec->is_stale)
         return;
+    if (world.plan.permits)
+        check_permits(process_now(rec->process));
     check_exclusion(rec);
     check_deadline(rec);
 }

@@ -129,6 +129,20 @@ static void draw_many(struct plan *plan)
         plan->many = 1 + (unsigned)(dice >> 16 & 15);
 }
 
+/* A semaphore, of as many permits as there would be resources. */
+static void draw_permits(struct plan *plan)
+{
+    uint64_t dice = other_dice(UINT64_C(0x94d049bb133111eb));
+
+    plan->permits = (dice >> 39) % 6 == 0;
+    if (!plan->permits)
+        return;
+    plan->many = plan->fenced = 0;
+    plan->reentrant = false;
+    if ((dice >> 8 & 3) != 0 && plan->resources == 1)
+        plan->resources = 2;
+}
+
 static void draw_promise(struct plan *plan)
 {
     plan->exclusive = true;
@@ -257,6 +271,7 @@ void plan_draw(void)
     draw_promise(plan);
     draw_guard(plan);
     draw_many(plan);
+    draw_permits(plan);
     if (plan->clock_guard == REDLOCK_CLOCK_GUARD_PERIODIC && plan->may_step != 0)
         plan->exclusive = false;
     draw_faults(plan);
@@ -266,10 +281,11 @@ void plan_draw(void)
         server_init(&world.servers[i], i);
     draw_markers(plan);
     draw_clocks(plan);
-    world_say("%u clients, %u masters, %u resources; reply timeout %u ms, drift %u ppm + %u ms; "
+    world_say("%u clients, %u masters, %u %s; reply timeout %u ms, drift %u ppm + %u ms; "
               "ttl %u %u %u %u ms%s",
-              plan->processes, plan->servers, plan->resources, plan->reply_timeout_ms,
-              plan->drift_ppm, plan->drift_fixed_ms, plan->ttls_ms[0], plan->ttls_ms[1],
-              plan->ttls_ms[2], plan->ttls_ms[3],
+              plan->processes, plan->servers, plan->resources,
+              plan->permits ? "permits" : "resources", plan->reply_timeout_ms, plan->drift_ppm,
+              plan->drift_fixed_ms, plan->ttls_ms[0], plan->ttls_ms[1], plan->ttls_ms[2],
+              plan->ttls_ms[3],
               plan->exclusive ? "" : "; masters forget, exclusion is not promised");
 }

@@ -139,7 +139,11 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(TOLD_HELD, "holder that those who wait were told of")                     \
     X(AWAKE, "lock that was free in good health, and soon taken by who waited") \
     X(MANY_OK, "lock of several resources: OK")                                 \
-    X(MANY_TAKEN, "lock of several resources, one of which was taken")
+    X(MANY_TAKEN, "lock of several resources, one of which was taken")          \
+    X(PERMIT_OK, "permit: OK")                                                  \
+    X(PERMIT_ELSEWHERE, "permit that was taken, when another was free")         \
+    X(PERMITS_GONE, "permit that was taken, as all others were")                \
+    X(DETOUR, "round that began at once, for another permit")
 
 #define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
 enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };
@@ -255,6 +259,7 @@ struct plan {
     unsigned modest;        /* these processes ask for no long leases. */
     bool reentrant;         /* Some leases are locked again by their owners. */
     unsigned many;          /* So many of 16 locks are of several resources. */
+    bool permits;           /* All locks are of one semaphore: its slots are the resources. */
     bool lasting;           /* Leases are long, and little happens: what a guard is for. */
     bool exclusive;         /* Mutual exclusion is promised. */
     quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
@@ -445,6 +450,10 @@ struct parts {
     unsigned names; /* So many, from name on. */
 };
 struct parts store_parts(const struct command *command);
+/* The number by which those who wait for it know a resource: all slots have one. */
+unsigned store_mark(unsigned resource);
+/* What comes behind WIRE_MARK in its mark. */
+const char *store_mark_name(unsigned mark);
 /* The resources that it names. */
 unsigned store_set(const struct command *command);
 void store_parse(const char *bytes, size_t len, struct command *ret_command);
@@ -494,8 +503,8 @@ void waits_on_trouble(struct ev_loop *process);
 void waits_on_heard(struct ev_loop *process);
 bool waits_may_hurry(struct ev_loop *process, unsigned set);
 /* A server tells all who listen; returns how many do. */
-unsigned waits_count(const struct server *server, unsigned resource);
-void waits_publish(struct server *server, unsigned resource, const char *text);
+unsigned waits_count(const struct server *server, unsigned mark);
+void waits_publish(struct server *server, unsigned mark, const char *text);
 
 /* ---- Programs (actor.c), and the calls that they make (calls.c) ---- */
 
@@ -543,7 +552,9 @@ struct lease_rec {
     sim_time round_sent; /* When the latest round was asked for. */
     uint32_t round;      /* The latest, */
     uint64_t round_at;   /* when it began, */
-    bool heard_no;       /* and a master has said no in it. */
+    bool heard_no;       /* and a master has said no in it, */
+    bool heard_hint;     /* and that another permit is free; */
+    unsigned detours;    /* so many began at once for that. */
 };
 
 enum op_kind { OP_LOCK, OP_EXTEND, OP_UNLOCK };
@@ -650,6 +661,6 @@ void judge_on_turn(struct ev_loop *process);
 void judge_time(const struct op *op);
 /* A round, and a master that says no in it. */
 void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round);
-void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round);
+void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round, bool hints);
 
 #endif /* TEST_SIM_H */

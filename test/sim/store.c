@@ -56,6 +56,9 @@ static const char *const raise_model = "9325566936d61aefa1be753c2f6a8dd0b1fdfe50
 static const char *const acquire_many_model = "738ea265741b71342091be400597f64419ef35b6";
 static const char *const extend_many_model = "e3322986cc411d9f12b2cc1d6eb53927698cb977";
 static const char *const release_many_model = "bb280a5c07fb9b0a68ff913822c0681efbe30196";
+static const char *const acquire_permit_model = "b8096ae2b35e1a37e65e5b4ae37b7cbd4ea477b8";
+static const char *const release_permit_model = "2a8a8ffd4029685078aeaffd302f97bb0d203793";
+static const char *const wait_permit_model = "fb7ad5fac06474dd1dd7e97182eb3a794dd6eade";
 static const char *const look_model = "f2a52eb0dbabdc4433d1605de503a4825784fb59";
 
 void store_check_scripts(void)
@@ -68,6 +71,9 @@ void store_check_scripts(void)
         strcmp(script_all[SCRIPT_ACQUIRE_MANY].sha1, acquire_many_model) != 0 ||
         strcmp(script_all[SCRIPT_EXTEND_MANY].sha1, extend_many_model) != 0 ||
         strcmp(script_all[SCRIPT_RELEASE_MANY].sha1, release_many_model) != 0 ||
+        strcmp(script_all[SCRIPT_ACQUIRE_PERMIT].sha1, acquire_permit_model) != 0 ||
+        strcmp(script_all[SCRIPT_RELEASE_PERMIT].sha1, release_permit_model) != 0 ||
+        strcmp(script_all[SCRIPT_WAIT_PERMIT].sha1, wait_permit_model) != 0 ||
         strcmp(script_all[SCRIPT_LOOK].sha1, look_model) != 0)
         world_fail("simulator", "a script has changed: change its model in store.c as well");
 }
@@ -145,6 +151,10 @@ struct parts store_parts(const struct command *command)
         return parts_of_many(command, QUORUM_CMD_EXTEND);
     if (is_script(command, SCRIPT_RELEASE_MANY))
         return parts_of_many(command, QUORUM_CMD_RELEASE);
+    if (is_script(command, SCRIPT_ACQUIRE_PERMIT))
+        return (struct parts){false, QUORUM_CMD_SET, 3, 4, 5, 1};
+    if (is_script(command, SCRIPT_WAIT_PERMIT))
+        return (struct parts){.is_other = true};
     switch (command->argc) {
     case 1: /* TIME */
     case 2: /* SUBSCRIBE, UNSUBSCRIBE */
@@ -169,12 +179,17 @@ struct parts store_parts(const struct command *command)
     }
 }
 
-/* Resources are named "r0", "r1", ... */
+#define SEMAPHORE WIRE_PERMIT "s"
+
+/* Resources are named "r0", "r1", ..., or are the slots of a semaphore. */
 static unsigned resource_arg(const struct command *command, unsigned i)
 {
-    unsigned resource = (unsigned)(command->argv[i][1] - '0');
+    const char *prefix = world.plan.permits ? SEMAPHORE ":" : "r";
+    size_t len = strlen(prefix);
+    unsigned resource = (unsigned)(command->argv[i][len] - '0');
 
-    if (command->lens[i] != 2 || command->argv[i][0] != 'r' || resource >= SIM_RESOURCES_MAX)
+    if (command->lens[i] != len + 1 || memcmp(command->argv[i], prefix, len) != 0 ||
+        resource >= SIM_RESOURCES_MAX)
         world_fail("wire", "a resource that nobody knows");
     return resource;
 }
@@ -476,18 +491,35 @@ static struct answer do_look(struct server *server, const struct command *comman
 
 /* ---- Marks ---- */
 
-static bool has_mark(const struct server *server, unsigned resource)
+static bool has_mark(const struct server *server, unsigned mark)
 {
-    return server->marks_end_ms[resource] > wall_ms(server);
+    return server->marks_end_ms[mark] > wall_ms(server);
 }
 
-/* The number of the resource in a mark, which is the channel, too. */
+unsigned store_mark(unsigned resource)
+{
+    return world.plan.permits ? 0 : resource;
+}
+
+const char *store_mark_name(unsigned mark)
+{
+    static const char *const names[SIM_RESOURCES_MAX] = {"r0", "r1", "r2"};
+
+    return world.plan.permits ? SEMAPHORE : names[mark];
+}
+
+/* The number in a mark, which is the channel, too. */
 static unsigned mark_arg(const struct command *command, unsigned i)
 {
-    if (command->lens[i] != WIRE_MARK_LEN + 2 ||
-        memcmp(command->argv[i], WIRE_MARK "r", WIRE_MARK_LEN + 1) != 0)
-        world_fail("wire", "a mark that nobody knows");
-    return (unsigned)(command->argv[i][WIRE_MARK_LEN + 1] - '0') % SIM_RESOURCES_MAX;
+    for (unsigned mark = 0; mark < SIM_RESOURCES_MAX; mark++) {
+        const char *name = store_mark_name(mark);
+
+        if (command->lens[i] == WIRE_MARK_LEN + strlen(name) &&
+            memcmp(command->argv[i], WIRE_MARK, WIRE_MARK_LEN) == 0 &&
+            memcmp(command->argv[i] + WIRE_MARK_LEN, name, strlen(name)) == 0)
+            return mark;
+    }
+    world_fail("wire", "a mark that nobody knows");
 }
 
 static const char *make_text(const char *word, unsigned long long number)
@@ -499,52 +531,85 @@ static const char *make_text(const char *word, unsigned long long number)
     return text;
 }
 
-/* EVAL, script, 2, name, mark, ttl */
-static struct answer do_wait(struct server *server, const struct command *command)
+static uint64_t left_of(const struct server *server, const struct key *key)
 {
-    unsigned resource = resource_arg(command, 3);
-    const struct key *key = store_key(server, resource);
-    const struct answer *refusal;
-    uint64_t left_ms;
+    return key->end_ms > wall_ms(server) ? key->end_ms - wall_ms(server) : 0;
+}
 
-    if (command->argc != 6 || !is_arg(command, 2, "2") || mark_arg(command, 4) != resource)
-        world_fail("wire", "a look of who waits with other arguments");
-    if (key == NULL)
-        return (struct answer){REPLY_INTEGER, -2, ""};
-    refusal = mood_answer(server, true, true);
+/* Who waits is to be told, and the others that it is held for so long. */
+static struct answer leave_mark(struct server *server, const struct command *command,
+                                uint64_t left_ms)
+{
+    const struct answer *refusal = mood_answer(server, true, true);
+    unsigned mark = mark_arg(command, 4);
+
     if (refusal != NULL)
         return *refusal;
-    left_ms = key->end_ms > wall_ms(server) ? key->end_ms - wall_ms(server) : 0;
-    if (!has_mark(server, resource)) {
-        server->marks_end_ms[resource] = wall_ms(server) + ms_arg(command, 5);
+    if (!has_mark(server, mark)) {
+        server->marks_end_ms[mark] = wall_ms(server) + ms_arg(command, 5);
         if (left_ms > 0)
-            waits_publish(server, resource, make_text("held", left_ms));
+            waits_publish(server, mark, make_text("held", left_ms));
         world_outcome(OUTCOME_TOLD_HELD);
     }
     return (struct answer){REPLY_INTEGER, (long long)left_ms, ""};
 }
 
+/* EVAL, script, 2, name, mark, ttl */
+static struct answer do_wait(struct server *server, const struct command *command)
+{
+    unsigned resource = resource_arg(command, 3);
+    const struct key *key = store_key(server, resource);
+
+    if (command->argc != 6 || !is_arg(command, 2, "2") || mark_arg(command, 4) != resource)
+        world_fail("wire", "a look of who waits with other arguments");
+    if (key == NULL)
+        return (struct answer){REPLY_INTEGER, -2, ""};
+    return leave_mark(server, command, left_of(server, key));
+}
+
+/* EVAL, script, 2, semaphore, mark, ttl, slots */
+static struct answer do_wait_permit(struct server *server, const struct command *command)
+{
+    uint64_t left_ms = UINT64_MAX;
+
+    if (command->argc != 7 || !is_arg(command, 2, "2") || !is_arg(command, 3, SEMAPHORE) ||
+        number_arg(command, 6) > SIM_RESOURCES_MAX)
+        world_fail("wire", "a look of who waits with other arguments");
+    for (unsigned slot = 0; slot < number_arg(command, 6); slot++) {
+        const struct key *key = store_key(server, slot);
+
+        if (key == NULL)
+            return (struct answer){REPLY_INTEGER, -2, ""};
+        if (left_of(server, key) < left_ms)
+            left_ms = left_of(server, key);
+    }
+    return leave_mark(server, command, left_ms);
+}
+
 /* SUBSCRIBE or UNSUBSCRIBE, channel */
 static struct answer do_subscribe(struct conn *conn, const struct command *command, bool on)
 {
-    unsigned resource = mark_arg(command, 1);
-    const size_t room = sizeof "unsubscribe" + sizeof WIRE_MARK + 2;
+    unsigned mark = mark_arg(command, 1);
+    const size_t room = sizeof "unsubscribe " WIRE_MARK SEMAPHORE;
     char *text = memory_take(room);
 
-    (void)snprintf(text, room, "%s " WIRE_MARK "r%u", on ? "subscribe" : "unsubscribe", resource);
-    conn->hears &= ~(1u << resource);
-    conn->hears |= (unsigned)on << resource;
+    (void)snprintf(text, room, "%s " WIRE_MARK "%s", on ? "subscribe" : "unsubscribe",
+                   store_mark_name(mark));
+    conn->hears &= ~(1u << mark);
+    conn->hears |= (unsigned)on << mark;
     return (struct answer){REPLY_ARRAY, 0, text};
 }
 
 /* And tell those who wait. */
 static void drop_key(struct server *server, unsigned resource)
 {
+    unsigned mark = store_mark(resource);
+
     server->keys[resource].exists = false;
-    if (!has_mark(server, resource))
+    if (!has_mark(server, mark))
         return;
-    server->marks_end_ms[resource] = 0;
-    waits_publish(server, resource, make_text("free", waits_count(server, resource)));
+    server->marks_end_ms[mark] = 0;
+    waits_publish(server, mark, make_text("free", waits_count(server, mark)));
     world_outcome(OUTCOME_TOLD_FREE);
 }
 
@@ -665,6 +730,28 @@ static struct answer do_many(struct server *server, const struct command *comman
     return release_many(server, command);
 }
 
+/* EVALSHA or EVAL, script, 1, slot, token, ttl, its number, how many there are */
+static struct answer acquire_permit(struct server *server, const struct command *command)
+{
+    unsigned slot = resource_arg(command, 3), slots = (unsigned)number_arg(command, 7);
+    const struct answer *refusal = mood_answer(server, true, true);
+
+    if (command->argc != 8 || !is_arg(command, 2, "1") || number_arg(command, 6) != slot ||
+        slot >= slots || slots > SIM_RESOURCES_MAX)
+        world_fail("wire", "a script with other arguments");
+    server->has_script[SCRIPT_ACQUIRE_PERMIT] = true;
+    if (refusal != NULL)
+        return *refusal;
+    for (unsigned i = 1; store_key(server, slot) != NULL && i < slots; i++)
+        if (store_key(server, (slot + i) % slots) == NULL)
+            return (struct answer){REPLY_INTEGER, (slot + i) % slots + 1, ""};
+    if (store_key(server, slot) != NULL)
+        return zero;
+    server->keys[slot] =
+        (struct key){true, false, token_arg(command, 4), wall_ms(server) + ms_arg(command, 5)};
+    return ok;
+}
+
 /* EVALSHA or EVAL, script, 1, name, token [, ttl] */
 static struct answer do_script(struct server *server, const struct command *command,
                                enum script_id script)
@@ -730,6 +817,10 @@ static struct answer execute(struct conn *conn, const struct command *command)
             return do_look(server, command);
         if ((by_name || by_text) && i >= SCRIPT_ACQUIRE_MANY && i <= SCRIPT_RELEASE_MANY)
             return do_many(server, command, (enum script_id)i);
+        if ((by_name || by_text) && i == SCRIPT_ACQUIRE_PERMIT)
+            return acquire_permit(server, command);
+        if ((by_name || by_text) && i == SCRIPT_WAIT_PERMIT)
+            return do_wait_permit(server, command);
         if (by_name || by_text)
             return do_script(server, command, (enum script_id)i);
     }

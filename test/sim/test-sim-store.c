@@ -27,7 +27,7 @@
 
 #define COUNT_DEFAULT 50000
 #define TOKENS 3
-#define KEYS 2         /* r0 and r1; most commands are about the first. */
+#define KEYS 2         /* r0 and r1, of which most commands are about the first; or two slots. */
 #define START_MAX_S 60 /* Until it answers; some 20 ms are usual. */
 
 static redisContext *redis;
@@ -38,7 +38,8 @@ static struct server model;
 static bool may_end_early;
 static bool has_script[SCRIPT_LEN]; /* The model's, after the command; */
 static bool has_mark[KEYS];         /* likewise. */
-static uint64_t compared, uncertain, errors, yes, raised, marks, many, second_taken;
+static uint64_t compared, uncertain, errors, yes, raised, marks, many, second_taken, permits,
+    elsewhere;
 
 #define EPOCH "0123456789abcdef"
 
@@ -209,10 +210,14 @@ static bool is_between(const redisReply *real, const struct answer *early,
            real->integer <= early->integer && real->integer >= late->integer;
 }
 
-/* Both keys end in between, and at the server's instant the first has. */
+/* Both keys end in between, and at the server's instant one has: the first of two, or of
+ * permits that which was not asked for. */
 static bool is_half_way(const redisReply *real, const struct answer *early,
                         const struct answer *late)
 {
+    if (world.plan.permits)
+        return real->type == REDIS_REPLY_INTEGER && real->integer > 0 &&
+               early->type == REPLY_INTEGER && early->integer == 0 && late->type == REPLY_STATUS;
     return real->type == REDIS_REPLY_INTEGER && real->integer == 2 &&
            early->type == REPLY_INTEGER && early->integer == 1 && late->type == REPLY_STATUS;
 }
@@ -224,6 +229,32 @@ static const char *token_text(unsigned i)
     static const char *const texts[TOKENS] = {"one", "two", "three"};
 
     return texts[i];
+}
+
+static const char *const slot_names[KEYS] = {WIRE_PERMIT "s:0", WIRE_PERMIT "s:1"};
+
+static const char *key_name(unsigned k)
+{
+    static const char *const names[KEYS] = {"r0", "r1"};
+
+    return world.plan.permits ? slot_names[k] : names[k];
+}
+
+/* Of a semaphore of as many permits as there are keys. */
+static size_t draw_permit(char *buf, struct wire_args *args)
+{
+    unsigned dice = (unsigned)dice_below(100);
+
+    args->slot = (unsigned)dice_below(KEYS);
+    args->slots = KEYS;
+    args->name = slot_names[args->slot];
+    args->name_len = strlen(args->name);
+    if (dice < 40)
+        return wire_permit(buf, dice_chance(300), args);
+    if (dice < 60)
+        return wire_wait(buf, WIRE_MARK WIRE_PERMIT "s", WIRE_MARK_LEN + WIRE_PERMIT_LEN + 1, KEYS);
+    return wire_script(buf, dice < 80 ? SCRIPT_RELEASE_PERMIT : SCRIPT_EXTEND, dice_chance(300),
+                       args);
 }
 
 /* Of one, or of two in either order. */
@@ -255,6 +286,8 @@ static size_t draw_command(char *buf)
     };
     unsigned dice = (unsigned)dice_below(100);
 
+    if (world.plan.permits)
+        return draw_permit(buf, &args);
     if (dice_chance(300))
         return draw_many(buf, &args);
     if (dice < 20 && dice_chance(250))
@@ -262,7 +295,7 @@ static size_t draw_command(char *buf)
     if (dice < 20)
         return wire_set(buf, &args);
     if (dice < 26)
-        return wire_wait(buf, dice < 24 ? WIRE_MARK "r0" : WIRE_MARK "r1", WIRE_MARK_LEN + 2);
+        return wire_wait(buf, dice < 24 ? WIRE_MARK "r0" : WIRE_MARK "r1", WIRE_MARK_LEN + 2, 0);
     if (dice < 60)
         return wire_script(buf, dice < 40 ? SCRIPT_FENCE : SCRIPT_RAISE, dice_chance(300), &args);
     return wire_script(buf, dice < 80 ? SCRIPT_RELEASE : SCRIPT_EXTEND, dice_chance(300), &args);
@@ -333,9 +366,10 @@ struct exchange {
 static void append_questions(void)
 {
     for (unsigned k = 0; k < KEYS; k++) {
-        (void)redisAppendCommand(redis, "GET r%u", k);
-        (void)redisAppendCommand(redis, "PEXPIRETIME r%u", k);
-        (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_MARK "r%u", k);
+        (void)redisAppendCommand(redis, "GET %s", key_name(k));
+        (void)redisAppendCommand(redis, "PEXPIRETIME %s", key_name(k));
+        (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_MARK "%s",
+                                 world.plan.permits && k == 0 ? WIRE_PERMIT "s" : key_name(k));
     }
     (void)redisAppendCommand(redis, "HMGET " WIRE_MARKER " %u high", wire_counter("r0", 2));
 }
@@ -432,6 +466,7 @@ static void compare_keys(const struct exchange *x, const struct key *early, cons
 static void count(const char *bytes, const struct exchange *x)
 {
     bool acquires = strstr(bytes, script_all[SCRIPT_ACQUIRE_MANY].sha1) != NULL;
+    bool takes = strstr(bytes, script_all[SCRIPT_ACQUIRE_PERMIT].sha1) != NULL;
 
     compared++;
     errors += x->answer->type == REDIS_REPLY_ERROR;
@@ -439,6 +474,8 @@ static void count(const char *bytes, const struct exchange *x)
     raised += strstr(bytes, script_all[SCRIPT_RAISE].sha1) != NULL && x->answer->integer >= 1;
     many += acquires && x->answer->type == REDIS_REPLY_STATUS;
     second_taken += acquires && x->answer->integer == 2;
+    permits += takes && x->answer->type == REDIS_REPLY_STATUS;
+    elsewhere += takes && x->answer->integer >= 1;
 }
 
 static void compare(void)
@@ -494,28 +531,36 @@ static void spoil_save(void)
     die("a save does not fail");
 }
 
-/* A list where a lock should be, for a while. */
-static void plant_list(void)
+static void look_around(void)
 {
     struct exchange x;
 
-    run("EVAL %s 1 r%u",
-        "redis.call('del',KEYS[1]) redis.call('rpush',KEYS[1],'x') redis.call('pexpire',KEYS[1],2)",
-        (unsigned)dice_below(KEYS));
     append_questions();
     take_replies(&x);
     follow_all(&x);
 }
 
+/* A list where a lock should be, for a while. */
+static void plant_list(void)
+{
+    run("EVAL %s 1 %s",
+        "redis.call('del',KEYS[1]) redis.call('rpush',KEYS[1],'x') redis.call('pexpire',KEYS[1],2)",
+        key_name((unsigned)dice_below(KEYS)));
+    look_around();
+}
+
+/* From locks to permits, or back. */
+static void change_kind(void)
+{
+    world.plan.permits = dice_chance(350);
+    look_around();
+}
+
 /* That both are free at once is rare, and the faster machines are the rarer it is. */
 static void free_all(void)
 {
-    struct exchange x;
-
-    run("DEL r0 r1");
-    append_questions();
-    take_replies(&x);
-    follow_all(&x);
+    run("DEL %s %s", key_name(0), key_name(1));
+    look_around();
 }
 
 static void cheer_up(void)
@@ -548,8 +593,10 @@ static void disturb(void)
         server_set_scripts(&model, false);
     } else if (model.mood != MOOD_FINE) {
         cheer_up();
-    } else if (dice < 60) {
+    } else if (dice < 50) {
         spoil_mood();
+    } else if (dice < 70) {
+        change_kind();
     } else {
         plant_list();
     }
@@ -586,7 +633,8 @@ int main(int argc, char **argv)
            (unsigned long long)uncertain);
     if (count >= COUNT_DEFAULT &&
         (yes < count / 10 || errors < count / 100 || raised < count / 200 || marks < count / 100 ||
-         many < count / 200 || second_taken < count / 2000))
+         many < count / 200 || second_taken < count / 2000 || permits < count / 200 ||
+         elsewhere < count / 500))
         die("too little has happened");
     printf("1 passed, 0 failed\n");
     return 0;

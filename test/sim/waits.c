@@ -48,27 +48,27 @@ void waits_on_trouble(struct ev_loop *process)
 
 /* ---- What is told ---- */
 
-static bool is_told(const struct conn *conn, unsigned resource)
+static bool is_told(const struct conn *conn, unsigned mark)
 {
-    return !conn->reset && conn->link != NULL && (conn->hears & 1u << resource) != 0;
+    return !conn->reset && conn->link != NULL && (conn->hears & 1u << mark) != 0;
 }
 
-unsigned waits_count(const struct server *server, unsigned resource)
+unsigned waits_count(const struct server *server, unsigned mark)
 {
     unsigned count = 0;
 
     for (const struct conn *conn = server->conns; conn != NULL; conn = conn->next)
-        count += is_told(conn, resource);
+        count += is_told(conn, mark);
     return count;
 }
 
-static void tell(struct conn *conn, unsigned resource, const char *text)
+static void tell(struct conn *conn, unsigned mark, const char *text)
 {
-    const size_t room = sizeof WIRE_MARK + 2 + strlen(text) + 1;
+    const size_t room = sizeof WIRE_MARK + strlen(store_mark_name(mark)) + strlen(text) + 1;
     struct message *message = net_message(MESSAGE_ANSWERS, sizeof(struct answer));
     char *all = memory_take(room);
 
-    (void)snprintf(all, room, WIRE_MARK "r%u %s", resource, text);
+    (void)snprintf(all, room, WIRE_MARK "%s %s", store_mark_name(mark), text);
     message->commands = 1;
     message->answers[0] = (struct answer){REPLY_ARRAY, 0, all};
     net_to_client(conn, message);
@@ -83,14 +83,14 @@ static bool goes_wrong(struct conn *conn, enum fault fault)
     return true;
 }
 
-void waits_publish(struct server *server, unsigned resource, const char *text)
+void waits_publish(struct server *server, unsigned mark, const char *text)
 {
     for (struct conn *conn = server->conns; conn != NULL; conn = conn->next) {
-        if (!is_told(conn, resource) || goes_wrong(conn, FAULT_WAKE_LOST))
+        if (!is_told(conn, mark) || goes_wrong(conn, FAULT_WAKE_LOST))
             continue;
-        tell(conn, resource, text);
+        tell(conn, mark, text);
         if (goes_wrong(conn, FAULT_WAKE_TWICE))
-            tell(conn, resource, text);
+            tell(conn, mark, text);
     }
 }
 
@@ -128,6 +128,40 @@ static unsigned count_marked(unsigned resource, int token)
     return marked;
 }
 
+static bool is_full(struct server *server)
+{
+    for (unsigned slot = 0; slot < world.plan.resources; slot++)
+        if (store_key(server, slot) == NULL)
+            return false;
+    return true;
+}
+
+static void note_free(unsigned set, bool is_free, bool is_marked)
+{
+    if (!is_free) {
+        frees[set].since = SIM_NEVER;
+        frees[set].was_marked = is_marked;
+    } else if (frees[set].since == SIM_NEVER) {
+        frees[set].since = world.now;
+    }
+}
+
+/* A permit is free when a majority has any; which, each may see otherwise. */
+static void look_at_permits(void)
+{
+    unsigned majority = world.plan.servers / 2 + 1, full = 0, marked = 0;
+
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        struct server *server = &world.servers[m];
+
+        full += is_full(server);
+        marked += is_full(server) &&
+                  server->marks_end_ms[0] > clock_at(&server->clock, world.now) / DRIFT_MS;
+    }
+    note_free((1u << world.plan.resources) - 1, world.plan.servers - full >= majority,
+              marked >= majority);
+}
+
 static void look_at(unsigned resource)
 {
     unsigned without = 0, marked = 0;
@@ -139,12 +173,8 @@ static void look_at(unsigned resource)
         without += key == NULL;
         marked = so_many > marked ? so_many : marked;
     }
-    if (without < world.plan.servers / 2 + 1) {
-        frees[1u << resource].since = SIM_NEVER;
-        frees[1u << resource].was_marked = marked >= world.plan.servers / 2 + 1;
-    } else if (frees[1u << resource].since == SIM_NEVER) {
-        frees[1u << resource].since = world.now;
-    }
+    note_free(1u << resource, without >= world.plan.servers / 2 + 1,
+              marked >= world.plan.servers / 2 + 1);
 }
 
 /* Several are free from when the last of them is. */
@@ -219,12 +249,12 @@ static void check_sleep(const struct ev_loop *process, unsigned set)
                    "and looks every %.3f ms, sleeps",
                    set, (double)(world.now - since) / 1e6, process->number,
                    (double)sleep->longest / 1e6);
-    if ((set & (set - 1)) != 0)
+    if ((set & (set - 1)) != 0 && !world.plan.permits)
         return; /* The last of them may be free when it waits for another. */
     if (!frees[set].was_marked || sleep->since + nap() > free_since ||
         process->deaf_until > free_since - nap() ||
         !process_is_healthy(process, free_since - nap()) ||
-        !hears_all(process, (unsigned)__builtin_ctz(set)))
+        !hears_all(process, store_mark((unsigned)__builtin_ctz(set))))
         return;
     world_outcome(OUTCOME_AWAKE);
     if (world.now - since > nap())
@@ -236,9 +266,12 @@ static void check_sleep(const struct ev_loop *process, unsigned set)
 
 void waits_on_turn(struct ev_loop *process)
 {
-    for (unsigned r = 0; r < world.plan.resources; r++)
+    for (unsigned r = 0; r < world.plan.resources && !world.plan.permits; r++)
         look_at(r);
-    sum_up();
+    if (world.plan.permits)
+        look_at_permits();
+    else
+        sum_up();
     for (unsigned set = 1; set < 1u << world.plan.resources; set++) {
         note_sleep(process, set);
         if (process->rl != NULL)

@@ -347,6 +347,27 @@ int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
 
 /* ---- Events ---- */
 
+/* NULL: it is gone. */
+static struct redlock_lease *find_lease(const struct redlock *rl, const struct master_ask *ask)
+{
+    struct redlock_lease *lease = ask->slot < rl->slots_len ? rl->slots[ask->slot] : NULL;
+
+    return lease != NULL && (uint32_t)lease->serial == ask->serial ? lease : NULL;
+}
+
+static void on_answer(struct redlock *rl, unsigned master, const struct master_ask *ask,
+                      const struct reply *reply)
+{
+    const struct redlock_lease *lease = find_lease(rl, ask);
+    struct vote vote;
+
+    if (lease == NULL)
+        return;
+    vote = kind_count(lease->kind, (enum quorum_command)ask->command, reply);
+    if (!proof_hold(rl, master, ask, &vote))
+        client_count_vote(rl, master, ask, &vote, vote_error(&vote, reply));
+}
+
 void client_on_reply(struct redlock *rl, unsigned master, const struct master_ask *ask,
                      const struct reply *reply)
 {
@@ -361,19 +382,20 @@ void client_on_reply(struct redlock *rl, unsigned master, const struct master_as
         proof_on_answer(rl, master, reply);
     } else if (ask->command == MASTER_TIME) {
         clocks_on_time(rl, master, ask, reply);
-    } else if (!proof_hold(rl, master, ask, reply)) {
-        client_count_vote(rl, master, ask, reply);
+    } else if (ask->command == MASTER_COUNT) {
+        proof_on_count(rl, master, ask, reply);
+    } else {
+        on_answer(rl, master, ask, reply);
     }
 }
 
 void client_count_vote(struct redlock *rl, unsigned master, const struct master_ask *ask,
-                       const struct reply *reply)
+                       const struct vote *vote, const char *error)
 {
-    struct redlock_lease *lease = ask->slot < rl->slots_len ? rl->slots[ask->slot] : NULL;
+    struct redlock_lease *lease = find_lease(rl, ask);
 
-    if (lease != NULL && (uint32_t)lease->serial == ask->serial)
-        lease_on_reply(lease, master, ask->ask, (enum quorum_command)ask->command, ask->in_full,
-                       reply);
+    if (lease != NULL)
+        lease_on_vote(lease, master, ask, vote, error);
 }
 
 void client_on_link(struct redlock *rl, unsigned master, bool up)

@@ -71,9 +71,10 @@ struct redlock {
 void client_on_reply(struct redlock *rl, unsigned master, const struct master_ask *ask,
                      const struct reply *reply);
 
-/* The answer to a command of a lease counts; it may be gone by then. */
+/* What was answered to a command of a lease counts; it may be gone by then.  error: see
+ * lease_on_vote(). */
 void client_count_vote(struct redlock *rl, unsigned master, const struct master_ask *ask,
-                       const struct reply *reply);
+                       const struct vote *vote, const char *error);
 
 /* A link came up or is gone, or did not come up at the first attempt. */
 void client_on_link(struct redlock *rl, unsigned master, bool up);

@@ -31,9 +31,14 @@
  * client has given it an epoch.  No source: it is one small command. */
 #define LOOK_EVERY (500 * DRIFT_MS)
 
-/* Fencing counters begin with the time in microseconds and go up by one for each lock:
+/* Fencing counters begin with the time in microseconds and go up by one for each try:
  * those that are so far ahead of the time, 12 days, were not counted to.  As in script.c. */
 #define FLOOR_AHEAD_US (UINT64_C(1) << 40)
+
+/* The high-water mark of a master's counters is so far above their floor, or a multiple of
+ * that.  As in script.c.  Each repair takes counters ahead by no more; in microseconds it is
+ * far less than any repair takes, so that they do not run ahead of the clocks. */
+#define HIGH_STEP (UINT64_C(1) << 14)
 
 static quorum_mask bit(unsigned master)
 {
@@ -65,14 +70,10 @@ static bool is_ready(const struct guard_master *m)
     return is_seen(m) && m->look.ready;
 }
 
+/* What was told once stays: who told it may forget, and then all others. */
 uint32_t guard_max_ttl_ms(const struct guard *g)
 {
-    uint32_t max_ttl_ms = g->config.max_ttl_ms;
-
-    for (unsigned i = 0; i < g->config.masters; i++)
-        if (g->masters[i].look.max_ttl_ms > max_ttl_ms)
-            max_ttl_ms = g->masters[i].look.max_ttl_ms;
-    return max_ttl_ms;
+    return g->longest_ms;
 }
 
 /* The clocks of the holder and of ours may differ by what the drift allows;
@@ -144,6 +145,7 @@ void guard_init(struct guard *g, const struct guard_config *config)
     assert(config->masters >= 1 && config->masters <= QUORUM_MASTERS_MAX);
     memset(g, 0, sizeof *g);
     g->config = *config;
+    g->longest_ms = config->max_ttl_ms;
 }
 
 /* A new connection is looked at before it counts; what was seen of a nonce
@@ -172,6 +174,8 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
     m->asked = false;
     m->looked = m->asked_at;
     m->look = *look;
+    if (look->max_ttl_ms > g->longest_ms)
+        g->longest_ms = look->max_ttl_ms;
     if (!same)
         m->since = now;
     if (!look->ready) {
@@ -247,6 +251,36 @@ uint64_t guard_floor(const struct guard *g)
     if (ready < g->config.masters - majority(g) + 1 && median > floor)
         floor = median;
     return floor <= median + FLOOR_AHEAD_US && floor < QUORUM_FENCE_MAX ? floor : 0;
+}
+
+/* Above the mark, as far ahead as a script would not go either.  The time is that of the look,
+ * which was before the count. */
+uint64_t guard_number(const struct guard *g, unsigned master, uint64_t count, bool *ret_unkept)
+{
+    const struct guard_look *look = &g->masters[master].look;
+    uint64_t number = look->floor + count;
+
+    *ret_unkept = false;
+    if (!is_ready(&g->masters[master]) || count > QUORUM_FENCE_MAX - look->floor)
+        return 0;
+    if (number <= look->high)
+        return number;
+    *ret_unkept = true;
+    return number <= look->time_us + FLOOR_AHEAD_US ? number : 0;
+}
+
+/* The mark is where its script puts it: the first of its steps that is no less. */
+void guard_on_raised(struct guard *g, unsigned master, uint64_t number)
+{
+    struct guard_look *look = &g->masters[master].look;
+    uint64_t steps, high;
+
+    if (!is_ready(&g->masters[master]) || number <= look->floor)
+        return;
+    steps = (number - look->floor + HIGH_STEP - 1) / HIGH_STEP;
+    high = look->floor + steps * HIGH_STEP;
+    if (high > look->high)
+        look->high = high;
 }
 
 static void end_watch(struct guard *g, unsigned master, drift_time now, struct guard_actions *act)

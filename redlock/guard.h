@@ -35,7 +35,8 @@ struct guard_look {
     bool fresh;          /* Warming: it never had an epoch, and keeps what it is told. */
     uint64_t number;     /* The epoch, or the nonce. */
     uint32_t max_ttl_ms; /* The longest lease that any client has told it of. */
-    uint64_t high;       /* The greatest number that its fencing counters ever reached; 0: none. */
+    uint64_t floor;      /* With an epoch: what its fencing counters count from; */
+    uint64_t high;       /* and what no token has gone beyond; 0: it never had one. */
     uint64_t time_us;    /* What its clock shows. */
 };
 
@@ -59,10 +60,11 @@ struct guard_master {
 /* Visible so that it can be embedded and hashed; to be written by guard.c only. */
 struct guard {
     struct guard_config config;
-    bool passive;     /* Looks on, and gives nobody an epoch. */
-    quorum_mask told; /* Masters with an epoch that know our longest lease, */
-    bool open;        /* which have been a majority. */
-    bool seen_epoch;  /* These masters are not new: one of them had an epoch. */
+    bool passive;        /* Looks on, and gives nobody an epoch. */
+    uint32_t longest_ms; /* The longest lease that any master has ever told, or our own. */
+    quorum_mask told;    /* Masters with an epoch that know our longest lease, */
+    bool open;           /* which have been a majority. */
+    bool seen_epoch;     /* These masters are not new: one of them had an epoch. */
     struct guard_master masters[QUORUM_MASTERS_MAX];
 };
 
@@ -99,6 +101,16 @@ quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming);
  * wrong.
  */
 uint64_t guard_floor(const struct guard *g);
+
+/*
+ * Its counter has counted so far from the floor: what number that is.  0: none that a
+ * counter can have.  *ret_unkept: it is above the high-water mark, as far as we know that, and
+ * if this master forgets it, nobody might know how far its counters must begin.
+ */
+uint64_t guard_number(const struct guard *g, unsigned master, uint64_t count, bool *ret_unkept);
+
+/* It was told to count to this number, and has seen to its high-water mark. */
+void guard_on_raised(struct guard *g, unsigned master, uint64_t number);
 
 /* The longest lease that may be alive anywhere, as far as is known. */
 uint32_t guard_max_ttl_ms(const struct guard *g);

@@ -14,7 +14,7 @@ static const enum script_id scripts[LEASE_KINDS][COMMANDS] = {
             [QUORUM_CMD_SET] = NO_SCRIPT,
             [QUORUM_CMD_EXTEND] = SCRIPT_EXTEND,
             [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE,
-            [QUORUM_CMD_FENCE] = SCRIPT_FENCE,
+            [QUORUM_CMD_FENCE] = NO_SCRIPT, /* And behind it a count: see lease.c. */
             [QUORUM_CMD_RAISE] = SCRIPT_RAISE,
         },
     [LEASE_MANY] =

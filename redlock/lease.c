@@ -257,7 +257,7 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
     struct wire_args args = args_of(lease, master, spare);
     const struct permit *permit = lease_permit(lease);
 
-    if (command == QUORUM_CMD_FENCE || command == QUORUM_CMD_RAISE) {
+    if (command == QUORUM_CMD_RAISE) {
         args.epoch = lease->rl->standing.epochs[master];
         args.counter = lease_fence(lease)->counter;
     }
@@ -270,6 +270,26 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
     return kind_write(buf, lease->kind, command, in_full, &args);
 }
 
+/* For a fencing token: one on each, whether the SET before it is granted or not. */
+static void send_counts(struct redlock_lease *lease, const struct quorum_send *send)
+{
+    struct redlock *rl = lease->rl;
+    const struct master_ask ask = {lease->slot, (uint32_t)lease->serial, send->ask, MASTER_COUNT,
+                                   false};
+    const struct wire_args args = {
+        .name = lease->name,
+        .name_len = lease->name_len,
+    };
+    size_t len = wire_count(rl->scratch, &args);
+
+    for (unsigned m = 0; m < lease->q.config.masters; m++) {
+        if (!(send->to & 1u << m))
+            continue;
+        master_send(rl->masters[m], &ask, rl->scratch, len);
+        rl->stats.commands++;
+    }
+}
+
 /* The bytes are the same for all masters but those with an older round, and where they
  * tell an epoch. */
 static void carry_out(struct redlock_lease *lease, const struct quorum_send *send)
@@ -277,7 +297,7 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
     struct redlock *rl = lease->rl;
     struct master_ask ask = {lease->slot, (uint32_t)lease->serial, send->ask,
                              (uint8_t)send->command, false};
-    bool counts = send->command == QUORUM_CMD_FENCE || send->command == QUORUM_CMD_RAISE;
+    bool has_epoch = send->command == QUORUM_CMD_RAISE;
     bool begins = send->command == QUORUM_CMD_FENCE || send->command == QUORUM_CMD_SET;
     uint32_t encoded = 0; /* No round has this number. */
     size_t len = 0;
@@ -289,13 +309,15 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
     for (unsigned m = 0; m < lease->q.config.masters; m++) {
         if (!(send->to & 1u << m))
             continue;
-        if (lease->q.round_of[m] != encoded || counts) {
+        if (lease->q.round_of[m] != encoded || has_epoch) {
             encoded = lease->q.round_of[m];
             len = encode(lease, send->command, m, false, rl->scratch);
         }
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;
     }
+    if (send->command == QUORUM_CMD_FENCE)
+        send_counts(lease, send);
     proof_want(rl, send->command, send->to);
 }
 
@@ -415,15 +437,6 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
     return true;
 }
 
-static const char *why_relink(const struct reply *reply)
-{
-    if (reply->type == REPLY_ERROR)
-        return reply->text;
-    if (reply->type == REPLY_INTEGER && reply->integer == -1)
-        return "has lost its memory"; /* See SCRIPT_FENCE. */
-    return "answered with garbage";
-}
-
 /* That is what it waits for from now on. */
 static void note_taken(struct redlock_lease *lease, unsigned number)
 {
@@ -431,37 +444,40 @@ static void note_taken(struct redlock_lease *lease, unsigned number)
         lease->taken = (uint8_t)(number - 1);
 }
 
-void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
-                    enum quorum_command command, bool in_full, const struct reply *reply)
+void lease_on_vote(struct redlock_lease *lease, unsigned master, const struct master_ask *ask,
+                   const struct vote *vote, const char *error)
 {
-    struct vote vote = kind_count(lease->kind, command, reply);
-    bool lacks_script = vote.noscript && kind_is_script(lease->kind, command) && !in_full;
+    struct redlock *rl = lease->rl;
+    enum quorum_command command = (enum quorum_command)ask->command;
+    bool begins = command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE;
+    bool lacks_script = vote->noscript && kind_is_script(lease->kind, command) && !ask->in_full;
     struct quorum_event event = {
         .type = QUORUM_EV_REPLY,
         .master = master,
-        .ask = ask,
+        .ask = ask->ask,
         .command = command,
-        .vote = vote.vote,
-        .counter = vote.counter,
-        .elsewhere = vote.hint != 0,
+        .vote = vote->vote,
+        .counter = vote->counter,
+        .unkept = vote->unkept,
+        .elsewhere = vote->hint != 0,
     };
 
-    if (vote.relink)
-        master_relink(lease->rl->masters[master], why_relink(reply));
-    else if (!lacks_script)
-        master_note(lease->rl->masters[master], reply->type == REPLY_ERROR ? reply->text : "");
-    if (vote.vote == QUORUM_VOTE_YES && !clocks_count(lease->rl, master, command, lease->q.sent))
-        event.vote = command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE ? QUORUM_VOTE_VOID
-                                                                              : QUORUM_VOTE_NONE;
-    if (lacks_script && send_in_full(lease, master, ask, command))
+    if (vote->relink)
+        master_relink(rl->masters[master], error);
+    else if (!lacks_script && vote->vote != QUORUM_VOTE_VOID) /* Of which it knows already. */
+        master_note(rl->masters[master], error);
+    if (vote->vote == QUORUM_VOTE_YES && !clocks_count(rl, master, command, lease->q.sent))
+        event.vote = begins ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE;
+    if (vote->vote == QUORUM_VOTE_YES && command == QUORUM_CMD_RAISE)
+        guard_on_raised(&rl->standing.guard, master, vote->counter);
+    if (lacks_script && send_in_full(lease, master, ask->ask, command))
         return;
-    if (vote.taken != 0 && ask == lease->q.round)
-        note_taken(lease, vote.taken);
-    if (vote.hints && ask == lease->q.round)
-        permit_hint(lease_permit(lease), master, vote.hint);
-    if ((command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE) &&
-        vote.vote == QUORUM_VOTE_YES && ask != lease->q.round)
-        lease->rl->stats.late_yes++;
+    if (vote->taken != 0 && ask->ask == lease->q.round)
+        note_taken(lease, vote->taken);
+    if (vote->hints && ask->ask == lease->q.round)
+        permit_hint(lease_permit(lease), master, vote->hint);
+    if (begins && vote->vote == QUORUM_VOTE_YES && ask->ask != lease->q.round)
+        rl->stats.late_yes++;
     lease_step(lease, &event);
     lease_reap(lease);
 }

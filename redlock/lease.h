@@ -21,7 +21,7 @@
 #include "redlock/redlock.h"
 #include "redlock/token.h"
 
-struct reply;
+struct master_ask;
 struct waiter;
 
 #define LEASE_SPENT 256 /* No source: enough for a bug to show itself at once. */
@@ -91,9 +91,9 @@ const char *lease_token(const struct redlock_lease *lease);
  * in here), carry out its actions, and note what callbacks are due. */
 void lease_step(struct redlock_lease *lease, struct quorum_event *event);
 
-/* What a master answered. */
-void lease_on_reply(struct redlock_lease *lease, unsigned master, uint32_t ask,
-                    enum quorum_command command, bool in_full, const struct reply *reply);
+/* What a master answered, and what is wrong with that master, or "". */
+void lease_on_vote(struct redlock_lease *lease, unsigned master, const struct master_ask *ask,
+                   const struct vote *vote, const char *error);
 
 /* The alarm rang. */
 void lease_on_alarm(struct redlock_lease *lease, drift_time now);

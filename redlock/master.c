@@ -348,7 +348,7 @@ static void on_greeting(struct master *master)
 
 static bool has_room(const struct master *master)
 {
-    return master->asks_len < MASTER_ASKS_MAX - 2 && /* Two for a proof. */
+    return master->asks_len < MASTER_ASKS_MAX - 3 && /* For a count and a proof. */
            master->out_len - master->out_sent < MASTER_UNSENT_MAX;
 }
 

@@ -27,8 +27,8 @@ static bool needs_time(const struct redlock *rl)
     return rl->options.clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
 }
 
-/* Whether a yes to it has to be proved.  What counts names the epoch itself, so that only
- * the clock is left; and a release that finds the token was no loss. */
+/* Whether a yes to it has to be proved.  RAISE names the epoch itself, so that only the
+ * clock is left; and a release that finds the token was no loss. */
 static bool is_to_be_proved(const struct redlock *rl, enum quorum_command command)
 {
     switch (command) {
@@ -36,6 +36,7 @@ static bool is_to_be_proved(const struct redlock *rl, enum quorum_command comman
     case QUORUM_CMD_EXTEND:
         return rl->options.restart_guard || needs_time(rl);
     case QUORUM_CMD_FENCE:
+        return true;
     case QUORUM_CMD_RAISE:
         return needs_time(rl);
     case QUORUM_CMD_RELEASE:
@@ -88,18 +89,16 @@ static bool grow(struct held *held)
 }
 
 bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *ask,
-                const struct reply *reply)
+                const struct vote *vote)
 {
     struct held *held = &rl->proof.held[master];
 
-    if (!is_to_be_proved(rl, (enum quorum_command)ask->command))
-        return false;
-    if (vote_count((enum quorum_command)ask->command, reply).vote != QUORUM_VOTE_YES)
+    if (vote->vote != QUORUM_VOTE_YES || !is_to_be_proved(rl, (enum quorum_command)ask->command))
         return false;
     if (held->len == held->room && !grow(held))
         master_relink(rl->masters[master], "out of memory");
     else
-        held->yes[held->len++] = (struct yes){*ask, reply->integer};
+        held->yes[held->len++] = (struct yes){.ask = *ask, .counter = vote->counter};
     return true;
 }
 
@@ -116,17 +115,52 @@ static bool is_proof(const struct redlock *rl, unsigned master, const struct rep
 static void let_go(struct redlock *rl, unsigned master)
 {
     struct held *held = &rl->proof.held[master];
-    char ok[] = "OK";
 
     for (uint32_t i = 0; i < held->len; i++) {
         const struct yes *yes = &held->yes[i];
-        const struct reply status = {.type = REPLY_STATUS, .text = ok, .text_len = 2};
-        const struct reply number = {.type = REPLY_INTEGER, .integer = yes->integer};
+        bool counted = yes->ask.command != QUORUM_CMD_FENCE || yes->counter != 0;
+        const struct vote vote = {
+            .vote = counted ? QUORUM_VOTE_YES : QUORUM_VOTE_VOID,
+            .counter = yes->counter,
+            .unkept = yes->unkept,
+        };
 
-        client_count_vote(rl, master, &yes->ask,
-                          yes->ask.command == QUORUM_CMD_SET ? &status : &number);
+        client_count_vote(rl, master, &yes->ask, &vote, "");
     }
     held->len = 0;
+}
+
+/* Whether it belongs to the latest yes: nothing is answered between the two. */
+static bool is_of(const struct held *held, const struct master_ask *ask)
+{
+    const struct master_ask *last;
+
+    if (held->len == 0)
+        return false;
+    last = &held->yes[held->len - 1].ask;
+    return last->command == QUORUM_CMD_FENCE && last->slot == ask->slot &&
+           last->serial == ask->serial && last->ask == ask->ask;
+}
+
+void proof_on_count(struct redlock *rl, unsigned master, const struct master_ask *ask,
+                    const struct reply *reply)
+{
+    const struct vote vote = vote_number(reply);
+    struct held *held = &rl->proof.held[master];
+    struct master *link = rl->masters[master];
+    struct yes *yes;
+
+    if (vote.relink)
+        master_relink(link, reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+    else if (reply->type == REPLY_ERROR)
+        master_note(link, reply->text);
+    if (reply->type == REPLY_ERROR || vote.relink || !is_of(held, ask))
+        return;
+    yes = &held->yes[held->len - 1];
+    if (vote.counter != 0)
+        yes->counter = guard_number(&rl->standing.guard, master, vote.counter, &yes->unkept);
+    if (yes->counter == 0)
+        master_note(link, "the fencing counter is days ahead of the clock, or below zero");
 }
 
 void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply)

@@ -9,6 +9,10 @@
  * locks of a turn of the loop costs less than a script around each SET, which
  * would have to name the epoch.
  *
+ * Of a lock with a fencing token a second command goes behind the SET, which counts;
+ * both make one vote, and the read proves both.  The counter goes up where the key was
+ * there already, too: numbers are left out, and none is given twice.
+ *
  * An extension has to be proved as well: the key that it finds may have been
  * set after the loss, by a SET whose own proof was lost with its connection, or
  * with the process that has handed on the token.
@@ -29,11 +33,13 @@
 
 struct redlock;
 struct reply;
+struct vote;
 
 /* What a master said yes to, and has not proved. */
 struct yes {
     struct master_ask ask;
-    long long integer; /* Of the answer. */
+    uint64_t counter; /* Of FENCE: the number that was counted to, 0: none; of RAISE, likewise. */
+    bool unkept;
 };
 struct held {
     struct yes *yes;
@@ -55,7 +61,11 @@ void proof_forget(struct redlock *rl, unsigned master);
 
 /* The answer to a lease's command; true: it is a yes that comes again when it is proved. */
 bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *ask,
-                const struct reply *reply);
+                const struct vote *vote);
+
+/* The answer to the count that went behind the SET of this ask. */
+void proof_on_count(struct redlock *rl, unsigned master, const struct master_ask *ask,
+                    const struct reply *reply);
 
 /* The answer to a read of the epoch; a TIME was answered, and learned from. */
 void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply);

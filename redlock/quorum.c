@@ -318,8 +318,10 @@ static void begin_round(struct step *s)
     q->round = ++q->ask;
     q->sent = s->ev->now;
     q->lease = q->config.lease;
-    if (q->config.fence)
+    if (q->config.fence) {
         s->ev->fence->counter = 0;
+        s->ev->fence->raises = 0;
+    }
     q->deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
     q->timeout = drift_add(q->sent, q->config.reply_timeout);
     q->state = QUORUM_ACQUIRING;
@@ -336,10 +338,14 @@ static void go_on(struct step *s)
 
 /* ---- Fencing tokens ---- */
 
+/* Each time four times as much; from then on alike: rivals do not count to 1024 in a round
+ * trip, and numbers are not to run ahead of the clock. */
+#define RAISES_MAX 5
+
 #define FAR_BEHIND UINT8_MAX /* So far, or farther: it is in step with nobody. */
 
 /* Bytes, not numbers: a majority that is in step is so near the greatest, or is
- * brought there. */
+ * brought there.  So is one whose number is unkept, which agrees with nobody. */
 static void note_counter(struct step *s, unsigned master, uint64_t counter)
 {
     struct quorum_fence *fence = s->ev->fence;
@@ -351,7 +357,9 @@ static void note_counter(struct step *s, unsigned master, uint64_t counter)
                                : FAR_BEHIND;
     fence->counter += gap;
     gap = fence->counter - counter;
-    fence->behind[master] = gap < FAR_BEHIND ? (uint8_t)gap : FAR_BEHIND;
+    if (gap >= FAR_BEHIND || s->ev->unkept)
+        gap = FAR_BEHIND;
+    fence->behind[master] = (uint8_t)gap;
 }
 
 /* Masters that said yes and counted to the same as this one did. */
@@ -382,18 +390,24 @@ static uint64_t agreed(const struct step *s)
  * them has reached: then they are in step.  That they store it is part of the
  * proof: one that has granted the next owner's round, and counts for us after
  * that, would leave him with the smaller number, although he comes later.
+ *
+ * All the while rivals who are refused count on, too, and where one counter is ahead of
+ * what is asked for, and another is not, they stay apart; so each time more is asked for.
  */
 static void raise_counters(struct step *s)
 {
     struct quorum *q = s->q;
     struct quorum_fence *fence = s->ev->fence;
     quorum_mask to = s->ev->up & holders(q);
+    uint64_t step = UINT64_C(1) << 2 * fence->raises;
 
-    if (fence->counter >= QUORUM_FENCE_MAX || count(to) < majority(q)) {
+    if (fence->counter > QUORUM_FENCE_MAX - step || count(to) < majority(q)) {
         lose_round(s, REDLOCK_UNREACHABLE);
         return;
     }
-    fence->counter++;
+    fence->counter += step;
+    if (fence->raises < RAISES_MAX)
+        fence->raises++;
     memset(fence->behind, 0, sizeof fence->behind);
     forget_ask(q);
     q->asked = to;

@@ -55,7 +55,7 @@ enum quorum_vote {
     QUORUM_VOTE_YES,  /* Set, extended, deleted. */
     QUORUM_VOTE_NO,   /* Not: the key is not, or not any more, ours there. */
     QUORUM_VOTE_NONE, /* An error: it may or may not have been done. */
-    QUORUM_VOTE_VOID, /* Of SET: set, but that does not count: see clocks.h. */
+    QUORUM_VOTE_VOID, /* Of SET: set, but that does not count (clocks.h), or was not counted. */
 };
 
 enum quorum_command {
@@ -75,6 +75,7 @@ struct quorum_fence {
     uint64_t token;   /* Once it is drawn; 0: not yet. */
     uint64_t counter; /* The greatest that was told in this round, or is to be counted to; */
     uint8_t behind[QUORUM_MASTERS_MAX]; /* and how far each that said yes is behind it. */
+    uint8_t raises;                     /* In this round. */
 };
 
 struct quorum_event {
@@ -90,7 +91,8 @@ struct quorum_event {
     enum quorum_command command;
     enum quorum_vote vote;
     struct quorum_fence *fence; /* NULL, unless one is wanted; the same at each event. */
-    uint64_t counter;           /* REPLY: with a yes to FENCE or RAISE, 1 to QUORUM_FENCE_MAX. */
+    uint64_t counter;           /* REPLY: with a yes to FENCE or RAISE, 1 to QUORUM_FENCE_MAX; */
+    bool unkept;                /* to FENCE: which nobody may know of if the master forgets. */
     bool elsewhere; /* REPLY: with a no to SET: what the next round will ask for may be had. */
 };
 

@@ -35,40 +35,30 @@
 
 /*
  * Fencing counters are fields of the marker, so that they are lost with it or
- * not at all: who has the epoch has the counters.  One that is not there yet
- * begins with what was written as the floor when the epoch was.  No counter is
- * above the high-water mark, which goes up in steps, so that few locks write it.
- * They alone look at the clock: what is far ahead of it (12 days: 2^40 us) was
- * not counted to, and would be handed on to all masters.  Numbers are doubles
- * here, exact up to 2^53, but neither Lua nor every Redis writes them so: "1.8e+15".
+ * not at all: who has the epoch has the counters.  They count from a floor that was
+ * written with the epoch; the floor and a count make a number.  What a client counts by
+ * HINCRBY is kept by being no more than the high-water mark, and here that goes up, in
+ * steps, so that clients who know the floor know the mark, too.  A new mark alone needs
+ * the clock: what is far ahead of it (12 days: 2^40 us) was not counted to, and
+ * would be handed on to all masters.  Numbers are doubles here, exact up to 2^53, but
+ * neither Lua nor every Redis writes them so: "1.8e+15".
+ *
+ * Who asks for a number gets that, or the next if it was counted to before.
  */
-#define TEXT_COUNTER                                              \
-    "local m=redis.call('hmget',KEYS[2],'epoch','high',ARGV[3]) " \
-    "local f=m[3] or redis.call('hget',KEYS[2],'floor') "         \
-    "if m[1]~=ARGV[4] or not (m[2] and f) then return -1 end "    \
-    "f=f+1 "
-
-#define TEXT_COUNT                                     \
-    "local t=f>tonumber(m[2]) and redis.call('time') " \
-    "if t and f>t[1]*1000000+t[2]+1099511627776 then " \
-    "return redis.error_reply('ERR the fencing counter is days ahead of the clock') end "
-
-#define TEXT_COUNTED                                                            \
-    "local s=string.format('%.0f',f) "                                          \
-    "if t then "                                                                \
-    "redis.call('hset',KEYS[2],ARGV[3],s,'high',string.format('%.0f',f+1024)) " \
-    "else redis.call('hset',KEYS[2],ARGV[3],s) end "                            \
+#define TEXT_RAISE                                                                        \
+    "local m=redis.call('hmget',KEYS[2],'epoch','floor','high',ARGV[3]) "                 \
+    "if m[1]~=ARGV[4] or not (m[2] and m[3]) then return -1 end "                         \
+    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "                            \
+    "local n=math.max((m[4] or 0)+1,ARGV[2]-m[2]) "                                       \
+    "local s,f=string.format('%.0f',n),m[2]+n "                                           \
+    "if f>tonumber(m[3]) then "                                                           \
+    "local t=redis.call('time') "                                                         \
+    "if f>t[1]*1000000+t[2]+1099511627776 then "                                          \
+    "return redis.error_reply('ERR the fencing counter is days ahead of the clock') end " \
+    "redis.call('hset',KEYS[2],ARGV[3],s,"                                                \
+    "'high',string.format('%.0f',m[2]+math.ceil(n/16384)*16384)) "                        \
+    "else redis.call('hset',KEYS[2],ARGV[3],s) end "                                      \
     "return f"
-
-#define TEXT_FENCE                                                                             \
-    TEXT_COUNTER TEXT_COUNT "if not redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then " \
-                            "return 0 end " TEXT_COUNTED
-
-/* Who asks for a number gets that, or the next if it was counted to before. */
-#define TEXT_RAISE                     \
-    TEXT_COUNTER                       \
-    "f=math.max(f,tonumber(ARGV[2])) " \
-    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end " TEXT_COUNT TEXT_COUNTED
 
 /*
  * One look at the marker, which at the same time keeps it up to date: one
@@ -93,12 +83,12 @@
     "if not (floor and m[9]) then epoch=false end "                                              \
     "if not epoch and nonce and nonce==ARGV[5] then "                                            \
     "epoch,floor=ARGV[4],string.format('%.0f',math.max(high,tonumber(ARGV[7]))) "                \
-    "high=floor "                                                                                \
+    "high=string.format('%.0f',floor+16384) "                                                    \
     "if of=='' then of=m[7] or of end "                                                          \
     "m[7]=false "                                                                                \
-    "redis.call('hset',k,'floor',floor,'high',floor) "                                           \
+    "redis.call('hset',k,'floor',floor,'high',high) "                                            \
     "redis.call('del',k) "                                                                       \
-    "redis.call('hset',k,'floor',floor,'high',floor) end "                                       \
+    "redis.call('hset',k,'floor',floor,'high',high) end "                                        \
     "if epoch then nonce=false "                                                                 \
     "elseif not nonce then "                                                                     \
     "nonce,since=ARGV[4],string.format('%.0f',now) "                                             \
@@ -116,7 +106,7 @@
     "redis.call('hset',k,'id',ARGV[1],'max',max,'nonce',nonce,'fresh',fresh,'since',since) end " \
     "if of~='' then redis.call('hset',k,'of',of) end end "                                       \
     "local s=string.format(' %.0f %.0f',high,t[1]*1000000+t[2]) "                                \
-    "if epoch then return 'ready '..epoch..' '..max..s end "                                     \
+    "if epoch then return 'ready '..epoch..' '..max..' '..floor..s end "                         \
     "return 'warming '..nonce..' '..max..' '..fresh..' "                                         \
     "'..string.format('%.0f',math.max(0,now-since))..s"
 
@@ -201,23 +191,17 @@ const struct script script_all[SCRIPT_LEN] = {
             .text_len = sizeof TEXT_EXTEND - 1,
             .sha1 = "fad456264071373a49423a0503fce02a428cad4d",
         },
-    [SCRIPT_FENCE] =
-        {
-            .text = TEXT_FENCE,
-            .text_len = sizeof TEXT_FENCE - 1,
-            .sha1 = "2a0cb641900adfd1bf9c049ce9a4aa9de8c51490",
-        },
     [SCRIPT_RAISE] =
         {
             .text = TEXT_RAISE,
             .text_len = sizeof TEXT_RAISE - 1,
-            .sha1 = "9325566936d61aefa1be753c2f6a8dd0b1fdfe50",
+            .sha1 = "17f15ecd597c9e1b163c7a56bf85b92c4b4c0968",
         },
     [SCRIPT_LOOK] =
         {
             .text = TEXT_LOOK,
             .text_len = sizeof TEXT_LOOK - 1,
-            .sha1 = "f2a52eb0dbabdc4433d1605de503a4825784fb59",
+            .sha1 = "a204bc9617371cacfac2f2be30269e4497528f26",
         },
     [SCRIPT_WAIT] =
         {

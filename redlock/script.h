@@ -11,18 +11,17 @@ enum script_id {
                      * those who wait for it; 1 or 0. */
     SCRIPT_EXTEND,  /* and ARGV[2] ttl in ms: if it holds the token, make it last so long from
                      * now, unless it lasts longer; 1 or 0. */
-    SCRIPT_FENCE,   /* KEYS[1] name, [2] marker, ARGV[1] token, [2] ttl in ms, [3] counter, [4]
-                     * epoch: SET NX PX, and count; the number, 0 if the key was there, -1 if the
-                     * marker has not that epoch. */
-    SCRIPT_RAISE,   /* Likewise, but ARGV[2] is a number: where the token is stored, count on from
-                     * there, or from where the counter is if that is farther; 0 if it is not. */
+    SCRIPT_RAISE,   /* KEYS[1] name, [2] marker, ARGV[1] token, [2] number, [3] counter, [4]
+                     * epoch: where the token is stored, count to that number, or on from where the
+                     * counter is if that is farther; what it got to, 0 if the token is not there,
+                     * -1 if the marker has not that epoch. */
     SCRIPT_LOOK,    /* KEYS[1] marker, ARGV[1] id of the server, [2] "2" if it keeps all that it is
                      * told, "1" if besides it is known not to be new, else "0", [3] longest lease
                      * in ms, [4] a new random number, [5] the nonce to be replaced by it as an
                      * epoch, or "", [6] how many masters there are, or "" to leave that alone,
-                     * [7] what its counters begin with then; "ready EPOCH MAX HIGH TIME";
-                     * "warming NONCE MAX FRESH AGE HIGH TIME", AGE in ms, HIGH the greatest that
-                     * a counter has reached, TIME in us; or "other N": it is one of so many. */
+                     * [7] what its counters begin with then; "ready EPOCH MAX FLOOR HIGH TIME";
+                     * "warming NONCE MAX FRESH AGE HIGH TIME", AGE in ms, HIGH what no
+                     * token has gone beyond, TIME in us; or "other N": it is one of so many. */
     SCRIPT_WAIT, /* KEYS[1] name, KEYS[2] WIRE_MARK and the name, ARGV[1] ttl of a mark in ms: PTTL
                   * of the key; see wait.h. */
     SCRIPT_ACQUIRE_MANY, /* KEYS names, ARGV[1] token, ARGV[2] ttl in ms: SET PX of all, if none is

@@ -109,6 +109,8 @@ bool standing_parse(const struct reply *reply, struct guard_look *ret_look)
     p = parse_count(p, TTL_MS_MAX, &max_ttl_ms);
     if (!look.ready)
         p = parse_count(parse_count(p, 1, &fresh), UINT64_MAX, &age_ms);
+    else
+        p = parse_count(p, QUORUM_FENCE_MAX, &look.floor);
     p = parse_count(p, UINT64_MAX, &look.high);
     p = parse_count(p, QUORUM_FENCE_MAX, &look.time_us);
     if (p == NULL || *p != '\0')

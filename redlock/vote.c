@@ -30,14 +30,11 @@ static bool has_code(const struct reply *reply, const char *code)
            (reply->text[code_len] == ' ' || reply->text[code_len] == '\0');
 }
 
-static struct vote count_error(enum quorum_command command, const struct reply *reply)
+static struct vote count_error(const struct reply *reply)
 {
     struct vote vote = {.vote = QUORUM_VOTE_NONE};
 
-    /* SET NX says no to a key of any type: it is the marker that is none any more. */
-    if (has_code(reply, "WRONGTYPE") && command == QUORUM_CMD_FENCE)
-        vote.relink = true;
-    else if (has_code(reply, "WRONGTYPE"))
+    if (has_code(reply, "WRONGTYPE"))
         vote.vote = QUORUM_VOTE_NO;
     if (has_code(reply, "NOSCRIPT"))
         vote.noscript = true;
@@ -66,7 +63,7 @@ static struct vote count_script(const struct reply *reply)
     return (struct vote){.vote = QUORUM_VOTE_NONE, .relink = true};
 }
 
-static struct vote count_number(const struct reply *reply)
+static struct vote count_raise(const struct reply *reply)
 {
     if (reply->type == REPLY_INTEGER && reply->integer >= 0 &&
         reply->integer <= (long long)QUORUM_FENCE_MAX)
@@ -80,17 +77,42 @@ static struct vote count_number(const struct reply *reply)
 struct vote vote_count(enum quorum_command command, const struct reply *reply)
 {
     if (reply->type == REPLY_ERROR)
-        return count_error(command, reply);
+        return count_error(reply);
     switch (command) {
     case QUORUM_CMD_SET:
+    case QUORUM_CMD_FENCE:
         return count_set(reply);
     case QUORUM_CMD_EXTEND:
     case QUORUM_CMD_RELEASE:
         return count_script(reply);
-    case QUORUM_CMD_FENCE:
     case QUORUM_CMD_RAISE:
-        return count_number(reply);
+        return count_raise(reply);
     }
     assert(!"a command");
     return (struct vote){.vote = QUORUM_VOTE_NONE};
+}
+
+struct vote vote_number(const struct reply *reply)
+{
+    struct vote vote = reply->type == REPLY_ERROR ? count_error(reply) : count_raise(reply);
+
+    if (vote.vote == QUORUM_VOTE_YES)
+        return vote;
+    if (reply->type == REPLY_INTEGER)
+        vote.relink = false;
+    else if (vote.vote == QUORUM_VOTE_NO)
+        vote.relink = true;
+    vote.vote = QUORUM_VOTE_NONE;
+    return vote;
+}
+
+const char *vote_error(const struct vote *vote, const struct reply *reply)
+{
+    if (reply->type == REPLY_ERROR)
+        return reply->text;
+    if (!vote->relink)
+        return "";
+    if (reply->type == REPLY_INTEGER && reply->integer == -1)
+        return "has lost its memory"; /* See SCRIPT_RAISE. */
+    return "answered with garbage";
 }

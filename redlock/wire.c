@@ -79,6 +79,17 @@ size_t wire_set(char *buf, const struct wire_args *args)
     return (size_t)(p - buf);
 }
 
+size_t wire_count(char *buf, const struct wire_args *args)
+{
+    char *p = buf;
+
+    assert(args->name_len >= 1 && args->name_len <= REDLOCK_NAME_MAX);
+    p = PUT_CONSTANT(p, "*4\r\n$7\r\nHINCRBY\r\n$14\r\n" WIRE_MARKER "\r\n");
+    p = put_number(p, wire_counter(args->name, args->name_len));
+    p = PUT_CONSTANT(p, "$1\r\n1\r\n");
+    return (size_t)(p - buf);
+}
+
 /* "*N EVALSHA sha1", or "*N EVAL text"; count: of all that there is. */
 static char *put_script(char *p, uint32_t count, enum script_id script, bool in_full)
 {
@@ -100,9 +111,9 @@ static char *put_script(char *p, uint32_t count, enum script_id script, bool in_
 
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
 {
-    bool counts = script == SCRIPT_FENCE || script == SCRIPT_RAISE;
-    bool has_ttl = script != SCRIPT_RELEASE && script != SCRIPT_RELEASE_PERMIT;
-    char *p = put_script(buf, 5u + has_ttl + 3u * counts, script, in_full);
+    bool counts = script == SCRIPT_RAISE;
+    bool has_number = script != SCRIPT_RELEASE && script != SCRIPT_RELEASE_PERMIT;
+    char *p = put_script(buf, 5u + has_number + 3u * counts, script, in_full);
 
     assert(script != SCRIPT_LOOK && script != SCRIPT_WAIT);
     check(args);
@@ -111,10 +122,8 @@ size_t wire_script(char *buf, enum script_id script, bool in_full, const struct 
     if (counts)
         p = PUT_CONSTANT(p, "$14\r\n" WIRE_MARKER "\r\n");
     p = put_bulk(p, args->token, args->token_len);
-    if (has_ttl) {
-        assert(args->ttl_ms > 0);
-        p = put_number(p, script == SCRIPT_RAISE ? args->counter : args->ttl_ms);
-    }
+    if (has_number)
+        p = put_number(p, counts ? args->counter : args->ttl_ms);
     if (counts) {
         p = put_number(p, wire_counter(args->name, args->name_len));
         p = put_bulk(p, args->epoch, WIRE_NUMBER);

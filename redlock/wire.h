@@ -27,8 +27,8 @@ struct wire_args {
     const char *token;
     size_t token_len;  /* 1 to REDLOCK_TOKEN_MAX */
     uint32_t ttl_ms;   /* Not for a release. */
-    const char *epoch; /* WIRE_NUMBER digits: for SCRIPT_FENCE and SCRIPT_RAISE. */
-    uint64_t counter;  /* What to count to: for SCRIPT_RAISE only. */
+    const char *epoch; /* WIRE_NUMBER digits, and */
+    uint64_t counter;  /* what to count to: for SCRIPT_RAISE only. */
     unsigned slot;     /* For SCRIPT_ACQUIRE_PERMIT only: that of the name, from 0, */
     unsigned slots;    /* of so many. */
 };
@@ -79,9 +79,13 @@ uint16_t wire_counter(const char *name, size_t name_len);
 /* SET name token NX PX ttl_ms.  Returns the bytes written to buf[WIRE_MAX]. */
 size_t wire_set(char *buf, const struct wire_args *args);
 
-/* EVALSHA of a script on name and token (and ttl_ms, for SCRIPT_EXTEND; and the
- * epoch, for SCRIPT_FENCE and SCRIPT_RAISE), or EVAL with its text in full, for a
- * master that has lost its scripts.  Not for SCRIPT_LOOK. */
+/* HINCRBY of the counter that belongs to name (token and all else unused): what goes behind a SET
+ * for a fencing token. */
+size_t wire_count(char *buf, const struct wire_args *args);
+
+/* EVALSHA of a script on name and token (and ttl_ms, for SCRIPT_EXTEND; number and
+ * epoch, for SCRIPT_RAISE), or EVAL with its text in full, for a master that has
+ * lost its scripts.  Not for SCRIPT_LOOK and SCRIPT_WAIT. */
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
 
 /* The same of a script that takes several names. */

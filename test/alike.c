@@ -72,6 +72,8 @@ void alike_forget_fence(const struct quorum *q, struct quorum_fence *fence)
     fence->token = 0;
     if (!counts)
         fence->counter = 0;
+    if (q->state != QUORUM_RAISING)
+        fence->raises = 0;
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         if (!counts || !(q->yes & 1u << m))
             fence->behind[m] = 0;

@@ -79,6 +79,14 @@ __attribute__((unused)) static void count_to(quorum_mask mask, uint64_t counter)
             story_count(&story, m, counter);
 }
 
+/* Likewise, to one that they may forget. */
+__attribute__((unused)) static void count_unkept(quorum_mask mask, uint64_t counter)
+{
+    for (unsigned m = 0; m < config.masters; m++)
+        if (mask & bit(m))
+            story_count_unkept(&story, m, counter);
+}
+
 /* The masters of mask answer their oldest command, in turn. */
 __attribute__((unused)) static void answer(quorum_mask mask, enum quorum_vote vote)
 {

@@ -118,7 +118,12 @@ void story_elsewhere(struct story *story, unsigned m)
 
 void story_count(struct story *story, unsigned m, uint64_t counter)
 {
-    reply(story, m, (struct quorum_event){.vote = QUORUM_VOTE_YES, .counter = counter});
+    reply(story, m, (struct quorum_event){.counter = counter});
+}
+
+void story_count_unkept(struct story *story, unsigned m, uint64_t counter)
+{
+    reply(story, m, (struct quorum_event){.counter = counter, .unkept = true});
 }
 
 void story_link(struct story *story, unsigned m, bool up)

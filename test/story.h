@@ -59,6 +59,7 @@ void story_elsewhere(struct story *story, unsigned m);
 
 /* The same, with a yes and the number that the master counted to. */
 void story_count(struct story *story, unsigned m, uint64_t counter);
+void story_count_unkept(struct story *story, unsigned m, uint64_t counter);
 
 /* The link of master m goes down, or comes up: its first attempt to connect is over. */
 void story_link(struct story *story, unsigned m, bool up);

@@ -18,7 +18,7 @@
 static struct guard g;
 static struct guard_actions act;
 static drift_time now;
-static uint64_t high, time_us; /* That the next look tells. */
+static uint64_t floor_us, high, time_us; /* That the next look tells. */
 
 static void next(void)
 {
@@ -31,6 +31,7 @@ static void begin(unsigned masters)
 
     guard_init(&g, &config);
     now = 77 * DRIFT_S;
+    floor_us = 900;
     high = 1000;
     time_us = 5000;
     next();
@@ -45,14 +46,14 @@ static void begin(unsigned masters)
 
 static void answer_ready(unsigned master, uint64_t epoch, uint32_t max_ttl_ms)
 {
-    const struct guard_look look = {true, false, epoch, max_ttl_ms, high, time_us};
+    const struct guard_look look = {true, false, epoch, max_ttl_ms, floor_us, high, time_us};
 
     guard_on_look(&g, master, &look, now);
 }
 
 static void answer_warming(unsigned master, uint64_t nonce, bool fresh)
 {
-    const struct guard_look look = {false, fresh, nonce, MAX_TTL_MS, 0, time_us};
+    const struct guard_look look = {false, fresh, nonce, MAX_TTL_MS, 0, 0, time_us};
 
     guard_on_look(&g, master, &look, now);
 }
@@ -218,6 +219,23 @@ TEST(a_longer_lease_is_waited_for)
     CHECK_UINT(guard_left(&g, 4, since), 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
     run_until(since + 10 * WATCH, 0x10);
     CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(now, since + 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
+}
+
+/* Then there is nobody else to tell of it. */
+TEST(a_longer_lease_is_remembered_when_all_forget)
+{
+    drift_time since;
+
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++)
+        answer_ready(m, m + 1, 3 * MAX_TTL_MS);
+    for (unsigned m = 0; m < LEN; m++)
+        look_again(m);
+    since = now;
+    run_until(since + 10 * WATCH, ALL);
+    CHECK_UINT(act.install & ALL, act.install);
+    CHECK(act.install != 0);
     CHECK_UINT(now, since + 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
 }
 
@@ -405,7 +423,7 @@ TEST(where_counters_were_lost_they_begin_with_the_time)
 /* Also what a master that has forgotten its epoch kept of its counters. */
 TEST(a_number_that_was_kept_counts)
 {
-    const struct guard_look look = {false, false, 9, MAX_TTL_MS, 7777, 5000};
+    const struct guard_look look = {false, false, 9, MAX_TTL_MS, 0, 7777, 5000};
 
     begin(LEN);
     for (unsigned m = 0; m < 4; m++)
@@ -450,30 +468,83 @@ TEST(a_number_far_ahead_of_the_clocks_is_not_handed_on)
     CHECK_UINT(act.floor, 1000);
 }
 
-CHECK_MAIN({"counters_begin_with_the_greatest_of_others",
-            counters_begin_with_the_greatest_of_others},
-           {"counters_are_read_after_it_was_due", counters_are_read_after_it_was_due},
-           {"where_counters_were_lost_they_begin_with_the_time",
-            where_counters_were_lost_they_begin_with_the_time},
-           {"a_number_that_was_kept_counts", a_number_that_was_kept_counts},
-           {"new_masters_begin_with_the_middle_of_the_clocks",
-            new_masters_begin_with_the_middle_of_the_clocks},
-           {"a_number_far_ahead_of_the_clocks_is_not_handed_on",
-            a_number_far_ahead_of_the_clocks_is_not_handed_on},
-           {"votes_when_a_majority_is_ready", votes_when_a_majority_is_ready},
-           {"a_new_link_is_looked_at", a_new_link_is_looked_at},
-           {"who_forgot_is_watched_for_the_longest_lease",
-            who_forgot_is_watched_for_the_longest_lease},
-           {"a_new_nonce_begins_anew", a_new_nonce_begins_anew},
-           {"a_watch_survives_its_link", a_watch_survives_its_link},
-           {"others_are_read_after_it_was_due", others_are_read_after_it_was_due},
-           {"a_longer_lease_is_waited_for", a_longer_lease_is_waited_for},
-           {"too_few_others_are_no_proof", too_few_others_are_no_proof},
-           {"all_that_forgot_together_warm_together", all_that_forgot_together_warm_together},
-           {"new_masters_vote_at_once", new_masters_vote_at_once},
-           {"some_new_masters_do_not", some_new_masters_do_not},
-           {"one_that_does_not_keep_makes_none_new", one_that_does_not_keep_makes_none_new},
-           {"masters_once_seen_are_not_new", masters_once_seen_are_not_new},
-           {"one_master_is_a_cluster_too", one_master_is_a_cluster_too},
-           {"who_looks_on_gives_no_epochs", who_looks_on_gives_no_epochs},
-           {"answers_must_be_asked_for", answers_must_be_asked_for})
+static uint64_t unkept_from; /* The first number that is; 0: none was. */
+
+static uint64_t number_of(unsigned master, uint64_t count)
+{
+    bool unkept;
+    uint64_t number = guard_number(&g, master, count, &unkept);
+
+    if (unkept && unkept_from == 0)
+        unkept_from = number;
+    return number;
+}
+
+TEST(a_number_that_may_be_forgotten_is_raised)
+{
+    begin(LEN);
+    floor_us = 5000;
+    high = floor_us + (1 << 14);
+    answer_all(0);
+    unkept_from = 0;
+    CHECK_UINT(number_of(2, 1), 5001);
+    CHECK_UINT(number_of(2, 1 << 14), high);
+    CHECK_UINT(unkept_from, 0);
+    CHECK_UINT(number_of(2, (1 << 14) + 1), high + 1);
+    CHECK_UINT(unkept_from, high + 1);
+    guard_on_raised(&g, 2, high); /* Which is no news. */
+    guard_on_raised(&g, 3, high + 1);
+    unkept_from = 0;
+    CHECK_UINT(number_of(2, (1 << 14) + 1), high + 1);
+    CHECK_UINT(unkept_from, high + 1);
+    guard_on_raised(&g, 2, high + 1); /* The mark goes up by a whole step. */
+    unkept_from = 0;
+    CHECK_UINT(number_of(2, 2 << 14), high + (1 << 14));
+    CHECK_UINT(unkept_from, 0);
+    CHECK_UINT(number_of(2, (2 << 14) + 1), high + (1 << 14) + 1);
+    CHECK_UINT(unkept_from, high + (1 << 14) + 1);
+}
+
+TEST(a_number_that_no_counter_can_have_is_none)
+{
+    begin(LEN);
+    floor_us = 5000;
+    answer_all(0x10);
+    CHECK_UINT(number_of(0, UINT64_C(1) << 40), 5000 + (UINT64_C(1) << 40));
+    CHECK_UINT(number_of(0, (UINT64_C(1) << 40) + 1), 0);
+    CHECK_UINT(number_of(0, QUORUM_FENCE_MAX - 4999), 0);
+    CHECK_UINT(number_of(4, 1), 0); /* It has forgotten from where it counts. */
+    guard_on_raised(&g, 4, 7000);
+    guard_on_link(&g, 0, false);
+    CHECK_UINT(number_of(0, 1), 0);
+}
+
+CHECK_MAIN(
+    {"a_number_that_may_be_forgotten_is_raised", a_number_that_may_be_forgotten_is_raised},
+    {"a_number_that_no_counter_can_have_is_none", a_number_that_no_counter_can_have_is_none},
+    {"counters_begin_with_the_greatest_of_others", counters_begin_with_the_greatest_of_others},
+    {"counters_are_read_after_it_was_due", counters_are_read_after_it_was_due},
+    {"where_counters_were_lost_they_begin_with_the_time",
+     where_counters_were_lost_they_begin_with_the_time},
+    {"a_number_that_was_kept_counts", a_number_that_was_kept_counts},
+    {"new_masters_begin_with_the_middle_of_the_clocks",
+     new_masters_begin_with_the_middle_of_the_clocks},
+    {"a_number_far_ahead_of_the_clocks_is_not_handed_on",
+     a_number_far_ahead_of_the_clocks_is_not_handed_on},
+    {"votes_when_a_majority_is_ready", votes_when_a_majority_is_ready},
+    {"a_new_link_is_looked_at", a_new_link_is_looked_at},
+    {"who_forgot_is_watched_for_the_longest_lease", who_forgot_is_watched_for_the_longest_lease},
+    {"a_new_nonce_begins_anew", a_new_nonce_begins_anew},
+    {"a_watch_survives_its_link", a_watch_survives_its_link},
+    {"a_longer_lease_is_remembered_when_all_forget", a_longer_lease_is_remembered_when_all_forget},
+    {"others_are_read_after_it_was_due", others_are_read_after_it_was_due},
+    {"a_longer_lease_is_waited_for", a_longer_lease_is_waited_for},
+    {"too_few_others_are_no_proof", too_few_others_are_no_proof},
+    {"all_that_forgot_together_warm_together", all_that_forgot_together_warm_together},
+    {"new_masters_vote_at_once", new_masters_vote_at_once},
+    {"some_new_masters_do_not", some_new_masters_do_not},
+    {"one_that_does_not_keep_makes_none_new", one_that_does_not_keep_makes_none_new},
+    {"masters_once_seen_are_not_new", masters_once_seen_are_not_new},
+    {"one_master_is_a_cluster_too", one_master_is_a_cluster_too},
+    {"who_looks_on_gives_no_epochs", who_looks_on_gives_no_epochs},
+    {"answers_must_be_asked_for", answers_must_be_asked_for})

@@ -139,10 +139,34 @@ TEST(they_are_raised_again_if_need_be)
     CHECK_UINT(story.act.send_len, 0); /* m3 may agree with either. */
     count_to(4, COUNTER);
     count_to(4, COUNTER + 9);
-    check_raised(7, COUNTER + 10);
-    count_to(7, COUNTER + 10);
-    CHECK_UINT(token(), COUNTER + 10);
+    check_raised(7, COUNTER + 9 + 4);
+    count_to(7, COUNTER + 13);
+    CHECK_UINT(token(), COUNTER + 13);
     CHECK_INT(story.q.state, QUORUM_HELD);
+}
+
+/* Rivals who are refused count on meanwhile: one counter is always ahead of what is asked for,
+ * until far more is. */
+TEST(rivals_are_left_behind)
+{
+    static const uint64_t steps[] = {1, 4, 16, 64, 256, 1024, 1024, 1024};
+    uint64_t ahead = COUNTER + 3;
+
+    begin_fenced(2);
+    count_to(1, COUNTER);
+    count_to(2, ahead);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        check_raised(3, ahead + steps[i]);
+        count_to(1, ahead + steps[i]);
+        ahead += steps[i] + 3;
+        count_to(2, ahead);
+    }
+    story_step(&story, QUORUM_EV_CANCEL);
+    answer_everything(YES);
+    begin_fenced(2); /* The next round begins with one. */
+    count_to(1, COUNTER);
+    count_to(2, COUNTER + 3);
+    check_raised(3, COUNTER + 4);
 }
 
 /* What is kept of the numbers: how far they are behind, up to 254. */
@@ -162,7 +186,7 @@ TEST(numbers_far_apart_are_not_mixed_up)
         if (gaps[i] <= 254)
             check_won(COUNTER);
         else
-            check_raised(7, COUNTER + gaps[i] + 1); /* That costs a round trip, and no more. */
+            check_raised(7, COUNTER + gaps[i] + 4); /* That costs a round trip, and no more. */
     }
 }
 
@@ -181,7 +205,7 @@ TEST(those_far_behind_do_not_agree)
     count_to(0x02, COUNTER + 2000);
     count_to(0x04, COUNTER + 1002);
     count_to(0x08, COUNTER + 1001);
-    check_raised(0x1f, COUNTER + 5001);
+    check_raised(0x1f, COUNTER + 5004);
 }
 
 /* What a master said before its link broke is void: it may have forgotten it. */
@@ -320,6 +344,25 @@ TEST(a_cancelled_raise_is_undone)
     CHECK_UINT(token(), 0);
 }
 
+/* Its number may be given again if that master forgets: it is raised, which keeps it. */
+TEST(who_may_forget_its_number_does_not_agree)
+{
+    begin_fenced(3);
+    count_to(1, COUNTER);
+    count_unkept(2, COUNTER);
+    check_raised(7, COUNTER + 1);
+    begin_fenced(5);
+    count_unkept(0x01, COUNTER + 300);
+    count_to(0x06, COUNTER);
+    check_raised(0x1f, COUNTER + 301);
+    begin_fenced(5);
+    count_unkept(0x01, COUNTER); /* It is one of three, but three others agree. */
+    count_to(0x02, COUNTER);
+    link_down(0);
+    count_to(0x0c, COUNTER);
+    check_won(COUNTER);
+}
+
 /* Whatever becomes of the hold. */
 TEST(a_token_stays_what_it_is)
 {
@@ -343,6 +386,7 @@ CHECK_MAIN({"one_round_trip_where_masters_are_in_step", one_round_trip_where_mas
            {"who_comes_up_is_not_asked_then", who_comes_up_is_not_asked_then},
            {"any_number_of_a_majority_is_a_token", any_number_of_a_majority_is_a_token},
            {"they_are_raised_again_if_need_be", they_are_raised_again_if_need_be},
+           {"rivals_are_left_behind", rivals_are_left_behind},
            {"numbers_far_apart_are_not_mixed_up", numbers_far_apart_are_not_mixed_up},
            {"those_far_behind_do_not_agree", those_far_behind_do_not_agree},
            {"a_link_that_breaks_takes_its_number_with_it",
@@ -356,4 +400,5 @@ CHECK_MAIN({"one_round_trip_where_masters_are_in_step", one_round_trip_where_mas
             a_raise_needs_a_majority_that_can_be_asked},
            {"numbers_have_an_end", numbers_have_an_end},
            {"a_cancelled_raise_is_undone", a_cancelled_raise_is_undone},
+           {"who_may_forget_its_number_does_not_agree", who_may_forget_its_number_does_not_agree},
            {"a_token_stays_what_it_is", a_token_stays_what_it_is})

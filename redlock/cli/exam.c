@@ -483,10 +483,23 @@ static void try_guard_command(struct exam *exam, struct talk *talk, const struct
         freeReplyObject(reply);
 }
 
+/* Without it locks are had, but no fencing tokens.  The number is none, which comes after
+ * the question of rights as well. */
+static void look_at_fencing(struct exam *exam, struct talk *talk)
+{
+    static const struct probe probe = {
+        "HINCRBY", "+hincrby", {"HINCRBY", WIRE_MARKER, "redlock-doctor", "one"}};
+    bool votes = exam->votes;
+
+    try_guard_command(exam, talk, &probe);
+    exam->votes = votes;
+}
+
 static void look_at_guard(struct exam *exam, struct talk *talk)
 {
     for (size_t i = 0; i < sizeof guard_probes / sizeof guard_probes[0]; i++)
         try_guard_command(exam, talk, &guard_probes[i]);
+    look_at_fencing(exam, talk);
     look_at_marker(exam, talk);
 }
 

@@ -58,7 +58,8 @@ static uint64_t mix_client(uint64_t hash, const struct client *client, drift_tim
     hash = mix(hash, instants(q->deadline, q->give_up));
     hash = mix(hash, instants(q->renew_at, q->lost_at));
     hash = mix(hash, instants(q->settle_by, q->lease));
-    hash = mix(hash, client->fence.counter | (uint64_t)client->fence_after << 32);
+    hash = mix(hash, client->fence.counter | (uint64_t)client->fence_after << 32 |
+                         (uint64_t)client->fence.raises << 40);
     return mix(hash, wake_at);
 }
 
@@ -67,9 +68,9 @@ static uint64_t mix_items(uint64_t hash, const struct quorum *q, const struct it
 {
     for (size_t i = 0; i < items_len; i++)
         hash = mix(hash, items[i].command | (uint64_t)items[i].vote << 8 |
-                             (uint64_t)items[i].lease << 16 | (uint64_t)items[i].sent << 24 |
-                             since(q, items[i].round) << 32 | since(q, items[i].ask) << 48 |
-                             (uint64_t)items[i].counter << 56);
+                             (uint64_t)items[i].is_half << 15 | (uint64_t)items[i].lease << 16 |
+                             (uint64_t)items[i].sent << 24 | since(q, items[i].round) << 32 |
+                             since(q, items[i].ask) << 48 | (uint64_t)items[i].counter << 56);
     return hash;
 }
 

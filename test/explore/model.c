@@ -106,14 +106,18 @@ static const char *obey_set(const struct scenario *scenario, struct world *world
     return NULL;
 }
 
-/* Grant it, and count. */
+/* Grant it, and the next time, count; a no is counted at once. */
 static const char *obey_fence(const struct scenario *scenario, struct world *world, unsigned c,
                               unsigned m, struct item *item)
 {
-    const char *wrong = obey_set(scenario, world, c, m, item);
+    const char *wrong = item->is_half ? NULL : obey_set(scenario, world, c, m, item);
+    bool yes = item->vote == QUORUM_VOTE_YES;
 
-    if (item->vote == QUORUM_VOTE_YES)
-        item->counter = ++world->counters[m];
+    item->is_half = yes && !item->is_half;
+    if (!item->is_half)
+        world->counters[m]++;
+    if (!item->is_half && yes)
+        item->counter = world->counters[m];
     return wrong;
 }
 
@@ -214,7 +218,7 @@ static struct item item_of(const struct world *world, const struct client *clien
     };
 
     if (send->command == QUORUM_CMD_RAISE) {
-        must(client->fence.counter < 32, "too much to count in this world");
+        must(client->fence.counter < 64, "too much to count in this world");
         item.counter = (uint8_t)client->fence.counter;
     } else if (send->command != QUORUM_CMD_RELEASE) {
         item.lease = (uint8_t)(q->lease / TICK);
@@ -315,7 +319,7 @@ static const char *check_outcome(const struct scenario *scenario, const struct w
 /* The greatest token that was drawn, or 0. */
 static uint8_t latest_fence(const struct world *world)
 {
-    return world->drawn != 0 ? (uint8_t)(31 - __builtin_clz(world->drawn)) : 0;
+    return world->drawn != 0 ? (uint8_t)(63 - __builtin_clzll(world->drawn)) : 0;
 }
 
 static const char *check_fence(const struct scenario *scenario, struct world *world, unsigned c,
@@ -332,7 +336,7 @@ static const char *check_fence(const struct scenario *scenario, struct world *wo
         client->fence_after = latest;
     if (!was_asked || client->q.state != QUORUM_HELD)
         return NULL;
-    must(token < 32, "too much to count in this world");
+    must(token < 64, "too much to count in this world");
     if (token == 0)
         return "held without a fencing token";
     if (world->drawn >> token & 1)
@@ -341,7 +345,7 @@ static const char *check_fence(const struct scenario *scenario, struct world *wo
         return "a fencing token is smaller than one drawn before the lock was asked for";
     if (!scenario->stepped && token < latest)
         return "a fencing token is smaller than that of an earlier hold";
-    world->drawn |= UINT32_C(1) << token;
+    world->drawn |= UINT64_C(1) << token;
     return NULL;
 }
 
@@ -625,7 +629,8 @@ static const char *answer(const struct scenario *scenario, struct world *world, 
     if (move.kind != MOVE_REFUSE)
         return obey(scenario, world, move.client, move.master, item);
     world->left[RARE_ERROR]--;
-    item->vote = QUORUM_VOTE_NONE;
+    item->vote = item->is_half ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE; /* Set, not counted. */
+    item->is_half = false;
     if (item->command == QUORUM_CMD_RELEASE &&
         is_token(&world->keys[move.master], move.client, item))
         world->keys[move.master].excused = true; /* It is not asked again. */
@@ -637,8 +642,10 @@ static const char *do_obey(const struct scenario *scenario, struct world *world,
 {
     struct link *link = &world->links[move.client][move.master];
     bool is_ghost = move.kind == MOVE_GHOST;
-    struct item item = is_ghost ? link->ghosts[0] : link->items[link->obeyed];
+    struct item *at = is_ghost ? &link->ghosts[0] : &link->items[link->obeyed];
+    struct item item = *at;
     const char *wrong = answer(scenario, world, move, &item);
+    bool counts = at->is_half;
     struct quorum_event event = {
         .type = QUORUM_EV_REPLY,
         .master = move.master,
@@ -648,16 +655,19 @@ static const char *do_obey(const struct scenario *scenario, struct world *world,
     char what[32];
 
     if (told != NULL)
-        (void)snprintf(told, told_size, "   (%s, %c's%s)",
-                       story_event(&event, true, what, sizeof what), 'A' + move.client,
-                       is_ghost ? ", of the link that broke" : "");
+        (void)snprintf(told, told_size, "   (%s%s, %c's%s)",
+                       story_event(&event, true, what, sizeof what), counts ? ", counted" : "",
+                       'A' + move.client, is_ghost ? ", of the link that broke" : "");
+    if (is_ghost && item.vote == QUORUM_VOTE_YES && item.command != QUORUM_CMD_RELEASE && !counts)
+        world->keys[move.master].excused = true; /* Nobody can know. */
+    *at = item;
+    if (item.is_half)
+        return wrong;
     if (!is_ghost) {
         item.lease = item.sent = 0; /* All that is left of it is an answer. */
         link->items[link->obeyed++] = item;
         return wrong;
     }
-    if (item.vote == QUORUM_VOTE_YES && item.command != QUORUM_CMD_RELEASE)
-        world->keys[move.master].excused = true; /* Nobody can know. */
     drop_first(link->ghosts, &link->ghosts_len);
     return wrong;
 }

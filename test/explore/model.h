@@ -33,8 +33,10 @@
  * A master may answer with an error what it does not do.  It may lose all that it
  * stores, without breaking its links.
  *
- * Where fencing tokens are drawn, each master counts the locks that it grants, from a
- * number that the scenario says; that it does not lose.
+ * Where fencing tokens are drawn, each master counts what it is asked, from a number that
+ * the scenario says; that it does not lose.  To set the key and to count are two commands:
+ * anything may happen between them, and either may be answered with an error.  (Where the key
+ * is there already nobody looks at the count, so that it may as well come at once.)
  *
  * All these - hangs, turns dawdled, cuts, breaks, errors, memories lost, extensions
  * by the owner, rounds that begin at once since it is heard that the lock is free - happen at most
@@ -100,6 +102,7 @@ struct item {
     uint8_t ask, round;
     uint8_t lease, sent; /* Ticks; of a SET or an extension. */
     uint8_t counter;     /* What was counted to, or is to be. */
+    bool is_half;        /* Of a lock with a fencing token: done but for the count. */
 };
 
 enum { CUT_COMMANDS = 1, CUT_ANSWERS = 2 };
@@ -140,8 +143,8 @@ struct world {
     struct client clients[CLIENTS];
     struct link links[CLIENTS][MASTERS];
     struct key keys[MASTERS];
+    uint64_t drawn; /* A bit for each fencing token. */
     uint8_t counters[MASTERS];
-    uint32_t drawn; /* A bit for each fencing token. */
     uint8_t tick;
     uint8_t turn;    /* Whose it is: the masters', then the clients'. */
     uint8_t hanging; /* A bit for each of these. */

@@ -63,10 +63,9 @@ static void check_vote(enum quorum_command command, const struct reply *reply)
         MUST(vote.vote == QUORUM_VOTE_NONE);
 }
 
-/* Of those that count. */
-static void check_number(enum quorum_command command, const struct reply *reply)
+/* Of what counts. */
+static void check_number(struct vote vote, const struct reply *reply)
 {
-    struct vote vote = vote_count(command, reply);
     bool is_number = reply->type == REPLY_INTEGER && reply->integer > 0 &&
                      reply->integer <= (long long)QUORUM_FENCE_MAX;
 
@@ -91,6 +90,7 @@ static void check_look(const struct reply *reply)
     MUST(strncmp(reply->text, text, strlen(text)) == 0);
     p = reply->text + strlen(text);
     MUST(p[0] >= '0' && p[0] <= '9' && strtoull(p, NULL, 10) == look.max_ttl_ms);
+    MUST(look.floor <= QUORUM_FENCE_MAX && (look.ready || look.floor == 0));
     MUST(look.time_us <= QUORUM_FENCE_MAX && strtoull(strrchr(p, ' '), NULL, 10) == look.time_us);
 }
 
@@ -109,8 +109,9 @@ static bool take_all(redisReader *reader, struct reply *reply)
         check_vote(QUORUM_CMD_SET, reply);
         check_vote(QUORUM_CMD_EXTEND, reply);
         check_vote(QUORUM_CMD_RELEASE, reply);
-        check_number(QUORUM_CMD_FENCE, reply);
-        check_number(QUORUM_CMD_RAISE, reply);
+        check_vote(QUORUM_CMD_FENCE, reply);
+        check_number(vote_count(QUORUM_CMD_RAISE, reply), reply);
+        check_number(vote_number(reply), reply);
         check_look(reply);
     }
 }

@@ -356,7 +356,7 @@ void server_season(struct server *server)
     for (int db = DATABASES - 1; db >= 0; db--) { /* The last one is where our connection stays. */
         (void)server_int(server, "SELECT %d", db);
         (void)server_int(server, "DEL redlock:master");
-        (void)server_int(server, "HSET redlock:master id %s epoch %016x max 1 floor 1 high 1",
+        (void)server_int(server, "HSET redlock:master id %s epoch %016x max 1 floor 1 high 16385",
                          run_id, server->port);
     }
 }

@@ -175,7 +175,7 @@ static void answer_well(const struct fake_server *server, struct connection *con
     else if (is_look(command) && server->plan->look != NULL)
         say(connection, server->plan->look);
     else if (is_look(command))
-        say_bulk(connection, "ready " FAKE_EPOCH " 60000 1 1");
+        say_bulk(connection, "ready " FAKE_EPOCH " 60000 1 1 1");
     else if (is_command(command, "HGET"))
         say_bulk(connection, FAKE_EPOCH);
     else if (is_command(command, "TIME"))

@@ -54,7 +54,7 @@ static const char *more_than_asked(bool guarded)
     if (guarded)
         (void)snprintf(says + len, sizeof says - (size_t)len,
                        "$62\r\n# role:master\nrun_id:%040x\n\r\n"
-                       "*0\r\n*0\r\n$28\r\nready 0123456789abcdef 60000\r\n",
+                       "*0\r\n*0\r\n$34\r\nready 0123456789abcdef 60000 1 1 1\r\n",
                        1);
     else
         (void)snprintf(says + len, sizeof says - (size_t)len, "$13\r\n# role:master\r\n+OK\r\n");

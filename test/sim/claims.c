@@ -158,9 +158,8 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
                       const struct answer *answer)
 {
     struct claim *claim;
-    bool is_fence = ask->command == QUORUM_CMD_FENCE;
-    bool yes = answer->type == REPLY_STATUS || (is_fence && answer->integer > 0);
-    bool taken = !is_fence && answer->type == REPLY_INTEGER; /* One of several, or a permit. */
+    bool yes = answer->type == REPLY_STATUS;
+    bool taken = answer->type == REPLY_INTEGER; /* One of several, or a permit. */
     bool hints = world.plan.permits && answer->integer > 0;
 
     if (ask->command == MASTER_TIME)
@@ -171,8 +170,10 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
         waits_on_heard(process);
         return;
     }
-    if (ask->command == MASTER_LOOK || ask->command == MASTER_PROOF) {
-        world_say("    client %u looks at master %u: %s", process->number, master, answer->text);
+    if (ask->command == MASTER_LOOK || ask->command == MASTER_PROOF ||
+        ask->command == MASTER_COUNT) {
+        world_say("    client %u looks at master %u: %s %lld", process->number, master,
+                  answer->text, answer->integer);
         return;
     }
     world_say("    client %u hears of master %u: %s %u, lease %u: %s %lld", process->number, master,
@@ -188,8 +189,7 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
         world_outcome(hints                ? OUTCOME_PERMIT_ELSEWHERE
                       : world.plan.permits ? OUTCOME_PERMITS_GONE
                                            : OUTCOME_MANY_TAKEN);
-    if (answer->type == REPLY_NIL || taken ||
-        (answer->type == REPLY_INTEGER && answer->integer == 0))
+    if (answer->type == REPLY_NIL || taken)
         judge_on_no(process, ask->serial, ask->ask, hints);
     if (claim != NULL && !yes)
         claim->may_store &= (quorum_mask) ~(1u << master);

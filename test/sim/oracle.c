@@ -284,6 +284,23 @@ static void check_growth(const struct lease_rec *rec, uint64_t deadline)
                    (double)rec->hold_max / 1e6);
 }
 
+/* A master that forgets begins from the marks of others: no majority of them may be below a
+ * token.  A master that was started again may have an old one, until it is looked at. */
+static void check_marks(const struct lease_rec *rec, uint64_t fence)
+{
+    unsigned low = 0;
+
+    for (unsigned i = 0; i < world.plan.servers; i++) {
+        const struct server *server = &world.servers[i];
+
+        low += server->marker.epoch != 0 && server->marker.run == server->runs &&
+               server->marker.high < fence;
+    }
+    if (low > world.plan.servers - (world.plan.servers / 2 + 1))
+        world_fail("fencing", "client %u has the fencing token %llu, above most high-water marks",
+                   rec->process->number, (unsigned long long)fence);
+}
+
 static void check_fence(const struct lease_rec *rec)
 {
     uint64_t fence = redlock_fence(rec->lease);
@@ -298,6 +315,7 @@ static void check_fence(const struct lease_rec *rec)
     if (fence == 0)
         world_fail("fencing", "client %u holds resource %u without a fencing token",
                    rec->process->number, rec->resource);
+    check_marks(rec, fence);
     for (unsigned i = 0; i < fences_len; i++) {
         if (fences[i].resource != rec->resource)
             continue;

@@ -171,6 +171,7 @@ static void draw_guard(struct plan *plan)
     plan->fenced = (unsigned)(dice >> 50 & 1) * (unsigned)(dice >> 51 & 15);
     plan->one_counter = (dice >> 55 & 3) == 0;
     plan->floors = (unsigned)(dice >> 58 & 3);
+    plan->near_high = (dice >> 60 & 3) == 0;
     if (plan->servers > 1 && (plan->may_forget & (plan->may_forget - 1)) == 0) /* One of some. */
         plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
     plan->lasting = (dice >> 56 & 1) != 0;
@@ -178,6 +179,8 @@ static void draw_guard(struct plan *plan)
     if (plan->lasting)
         plan->ttls_ms[0] = plan->ttls_ms[1] = plan->ttls_ms[3] = plan->ttl_max_ms;
 }
+
+#define HIGH_STEP (UINT64_C(1) << 14) /* As in guard.c. */
 
 /* In step, or near it, or one that was repaired lately. */
 static uint64_t floor_of(const struct plan *plan, unsigned server)
@@ -198,7 +201,9 @@ static void draw_markers(const struct plan *plan)
             world.servers[i].marker = (struct marker){.exists = true,
                                                       .epoch = i + 1,
                                                       .floor = floor_of(plan, i),
-                                                      .high = floor_of(plan, i)};
+                                                      .high = floor_of(plan, i) + HIGH_STEP};
+        for (unsigned r = 0; plan->seasoned && plan->near_high && r < SIM_RESOURCES_MAX; r++)
+            world.servers[i].marker.counters[r] = HIGH_STEP - 3;
         world.servers[i].saved = world.servers[i].marker;
     }
 }

@@ -109,7 +109,7 @@ void server_crash(struct server *server, bool forget)
     memset(server->marks_end_ms, 0, sizeof server->marks_end_ms);
     forget_some(server);
     if (forget)
-        server->marker.exists = false;
+        server->marker = (struct marker){.exists = false};
     for (struct conn *conn = server->conns; conn != NULL; conn = conn->next)
         net_reset(conn);
     for (unsigned r = 0; forget && r < world.plan.resources; r++) {
@@ -123,7 +123,7 @@ bool server_flushall(struct server *server)
 {
     bool any = false;
 
-    server->marker.exists = false;
+    server->marker = (struct marker){.exists = false};
     memset(server->marks_end_ms, 0, sizeof server->marks_end_ms);
     for (unsigned r = 0; r < world.plan.resources; r++) {
         if (store_key(server, r) == NULL)

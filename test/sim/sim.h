@@ -172,7 +172,7 @@ struct marker {
     bool exists, fresh;
     unsigned run;                                      /* Of the server that wrote it. */
     uint64_t epoch, nonce, max_ttl_ms, since_ms;       /* 0: none. */
-    uint64_t floor, high, counters[SIM_RESOURCES_MAX]; /* Of fencing; 0: none. */
+    uint64_t floor, high, counters[SIM_RESOURCES_MAX]; /* Of fencing; counters from floor. */
 };
 
 enum server_mood { MOOD_FINE, MOOD_OOM, MOOD_MISCONF, MOOD_READONLY, MOOD_LOADING };
@@ -254,7 +254,8 @@ struct plan {
     bool seasoned;          /* the masters have been there for long, */
     unsigned fenced;        /* so many of 16 locks draw a fencing token, */
     bool one_counter;       /* and all resources have the same counter; */
-    unsigned floors;        /* how far apart the counters of seasoned masters are; */
+    unsigned floors;        /* how far apart the counters of seasoned masters are, */
+    bool near_high;         /* and whether they soon come to their high-water marks; */
     quorum_mask keep;       /* and these keep all that they are told; */
     unsigned modest;        /* these processes ask for no long leases. */
     bool reentrant;         /* Some leases are locked again by their owners. */

@@ -51,21 +51,19 @@ static const char *const wait_model =
     "redis.pcall('publish',KEYS[2],'held '..string.format('%d',left)) end "
     "return left";
 /* These are long; so by their SHA-1s, which test-script checks. */
-static const char *const fence_model = "2a0cb641900adfd1bf9c049ce9a4aa9de8c51490";
-static const char *const raise_model = "9325566936d61aefa1be753c2f6a8dd0b1fdfe50";
+static const char *const raise_model = "17f15ecd597c9e1b163c7a56bf85b92c4b4c0968";
 static const char *const acquire_many_model = "738ea265741b71342091be400597f64419ef35b6";
 static const char *const extend_many_model = "e3322986cc411d9f12b2cc1d6eb53927698cb977";
 static const char *const release_many_model = "bb280a5c07fb9b0a68ff913822c0681efbe30196";
 static const char *const acquire_permit_model = "b8096ae2b35e1a37e65e5b4ae37b7cbd4ea477b8";
 static const char *const release_permit_model = "2a8a8ffd4029685078aeaffd302f97bb0d203793";
 static const char *const wait_permit_model = "fb7ad5fac06474dd1dd7e97182eb3a794dd6eade";
-static const char *const look_model = "f2a52eb0dbabdc4433d1605de503a4825784fb59";
+static const char *const look_model = "a204bc9617371cacfac2f2be30269e4497528f26";
 
 void store_check_scripts(void)
 {
     if (strcmp(script_all[SCRIPT_RELEASE].text, release_model) != 0 ||
         strcmp(script_all[SCRIPT_EXTEND].text, extend_model) != 0 ||
-        strcmp(script_all[SCRIPT_FENCE].sha1, fence_model) != 0 ||
         strcmp(script_all[SCRIPT_RAISE].sha1, raise_model) != 0 ||
         strcmp(script_all[SCRIPT_WAIT].text, wait_model) != 0 ||
         strcmp(script_all[SCRIPT_ACQUIRE_MANY].sha1, acquire_many_model) != 0 ||
@@ -159,6 +157,7 @@ struct parts store_parts(const struct command *command)
     case 1: /* TIME */
     case 2: /* SUBSCRIBE, UNSUBSCRIBE */
     case 3: /* HGET of the marker */
+    case 4: /* HINCRBY of the same */
         return (struct parts){.is_other = true};
     case 5:
         return (struct parts){false, QUORUM_CMD_RELEASE, 3, 4, 0, 1};
@@ -169,9 +168,7 @@ struct parts store_parts(const struct command *command)
             return (struct parts){.is_other = true};
         return (struct parts){false, QUORUM_CMD_EXTEND, 3, 4, 5, 1};
     case 9:
-        if (is_script(command, SCRIPT_RAISE))
-            return (struct parts){false, QUORUM_CMD_RAISE, 3, 5, 0, 1};
-        return (struct parts){false, QUORUM_CMD_FENCE, 3, 5, 6, 1};
+        return (struct parts){false, QUORUM_CMD_RAISE, 3, 5, 0, 1};
     case 11:
         return (struct parts){.is_other = true};
     default:
@@ -355,68 +352,81 @@ static struct answer do_proof(const struct server *server, const struct command 
     return (struct answer){REPLY_TEXT, 0, text};
 }
 
-/* The counter of a name. */
-static uint64_t *counter_arg(struct server *server, const struct command *command)
+/* The counter of which the number is there. */
+static uint64_t *counter_arg(struct server *server, const struct command *command, unsigned i)
 {
-    unsigned resource = resource_arg(command, 3);
-    char digits[8];
+    for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++) {
+        char name[4], digits[8];
 
-    (void)snprintf(digits, sizeof digits, "%u", wire_counter(command->argv[3], command->lens[3]));
-    if (!is_arg(command, 7, digits))
-        world_fail("wire", "the counter of another name");
-    return &server->marker.counters[world.plan.one_counter ? 0 : resource];
+        (void)snprintf(name, sizeof name, "r%u", r);
+        (void)snprintf(digits, sizeof digits, "%u", wire_counter(name, 2));
+        if (is_arg(command, i, digits))
+            return &server->marker.counters[world.plan.one_counter ? 0 : r];
+    }
+    world_fail("wire", "a counter of no name");
+}
+
+/* Crashes that bring back what was saved are to bring back old counters. */
+static struct answer count_to(struct server *server, uint64_t *counter, uint64_t count)
+{
+    *counter = count;
+    if (count % 16 == 0)
+        server->saved = server->marker;
+    return (struct answer){REPLY_INTEGER, (long long)count, ""};
+}
+
+/* HINCRBY, marker, counter, 1 */
+static struct answer do_count(struct server *server, const struct command *command)
+{
+    const struct answer *refusal = mood_answer(server, false, true);
+    uint64_t *counter = counter_arg(server, command, 2);
+
+    if (command->argc != 4 || !is_marker(command, 1) || !is_arg(command, 3, "1"))
+        world_fail("wire", "a count with other arguments");
+    return refusal != NULL ? *refusal : count_to(server, counter, *counter + 1);
 }
 
 #define AHEAD_US (UINT64_C(1) << 40)
+#define HIGH_STEP (UINT64_C(1) << 14)
 
-/* EVALSHA or EVAL, script, 2, name, marker, token, ttl or number, counter, epoch */
-static struct answer do_count(struct server *server, const struct command *command,
-                              enum script_id script)
+/* EVALSHA or EVAL, script, 2, name, marker, token, number, counter, epoch */
+static struct answer do_raise(struct server *server, const struct command *command)
 {
     static const struct answer no_epoch = {REPLY_INTEGER, -1, ""};
     static const struct answer ahead = {REPLY_ERROR, 0,
                                         "ERR the fencing counter is days ahead of the clock"};
     struct marker *marker = &server->marker;
-    uint64_t *counter = counter_arg(server, command);
-    uint64_t number = (*counter != 0 ? *counter : marker->floor) + 1;
-    unsigned resource = resource_arg(command, 3);
-    const struct key *key = store_key(server, resource);
+    const struct key *key = store_key(server, resource_arg(command, 3));
+    uint64_t *counter = counter_arg(server, command, 7);
+    uint64_t wanted = number_arg(command, 6), count = *counter + 1;
+    struct answer answer;
     const struct answer *refusal;
 
     if (command->argc != 9 || !is_arg(command, 2, "2") || !is_marker(command, 4))
         world_fail("wire", "a script with other arguments");
-    server->has_script[script] = true;
+    server->has_script[SCRIPT_RAISE] = true;
     if (!marker->exists || marker->epoch != hex_arg(command, 8) || marker->floor == 0) {
         world_fault(FAULT_EPOCH);
         return no_epoch;
     }
-    if (script == SCRIPT_RAISE) {
-        uint64_t wanted = number_arg(command, 6);
-
-        if (key != NULL && key->wrong_type)
-            return wrong_type;
-        if (key == NULL || key->token != token_arg(command, 5))
-            return zero;
-        number = number > wanted ? number : wanted;
-    }
-    if (number > marker->high && number > wall_ms(server) * 1000 + AHEAD_US)
+    if (key != NULL && key->wrong_type)
+        return wrong_type;
+    if (key == NULL || key->token != token_arg(command, 5))
+        return zero;
+    if (wanted > marker->floor + count)
+        count = wanted - marker->floor;
+    if (marker->floor + count > marker->high &&
+        marker->floor + count > wall_ms(server) * 1000 + AHEAD_US)
         return ahead;
     refusal = mood_answer(server, true, true);
     if (refusal != NULL)
         return *refusal;
-    if (script == SCRIPT_FENCE && key != NULL)
-        return zero;
-    if (script == SCRIPT_FENCE)
-        server->keys[resource] =
-            (struct key){true, false, token_arg(command, 5), wall_ms(server) + ms_arg(command, 6)};
-    else
-        world_fault(FAULT_RAISED);
-    *counter = number;
-    if (number > marker->high)
-        marker->high = number + 1024;
-    if (number % 16 == 0)
-        server->saved = *marker;
-    return (struct answer){REPLY_INTEGER, (long long)number, ""};
+    world_fault(FAULT_RAISED);
+    if (marker->floor + count > marker->high)
+        marker->high = marker->floor + (count + HIGH_STEP - 1) / HIGH_STEP * HIGH_STEP;
+    answer = count_to(server, counter, count);
+    answer.integer += (long long)marker->floor;
+    return answer;
 }
 
 static struct answer describe(const struct server *server, const struct marker *marker)
@@ -427,9 +437,9 @@ static struct answer describe(const struct server *server, const struct marker *
     unsigned long long high = marker->high, now_us = wall_ms(server) * 1000;
 
     if (marker->epoch != 0)
-        (void)snprintf(text, room, "ready %016llx %llu %llu %llu",
+        (void)snprintf(text, room, "ready %016llx %llu %llu %llu %llu",
                        (unsigned long long)marker->epoch, (unsigned long long)marker->max_ttl_ms,
-                       high, now_us);
+                       (unsigned long long)marker->floor, high, now_us);
     else
         (void)snprintf(text, room, "warming %016llx %llu %d %llu %llu %llu",
                        (unsigned long long)marker->nonce, (unsigned long long)marker->max_ttl_ms,
@@ -452,7 +462,7 @@ static unsigned run_arg(const struct command *command, unsigned i)
 static struct answer do_look(struct server *server, const struct command *command)
 {
     const struct marker before = server->marker;
-    struct marker after = before.exists ? before : (struct marker){.exists = true};
+    struct marker after = before; /* Of one that is gone, nothing but what was counted since. */
     bool keeps = !is_arg(command, 5, "0");
     uint64_t max_ttl_ms = ms_arg(command, 6), random = hex_arg(command, 7);
     uint64_t floor = number_arg(command, 10);
@@ -460,6 +470,7 @@ static struct answer do_look(struct server *server, const struct command *comman
 
     if (!is_arg(command, 2, "1") || !is_marker(command, 3))
         world_fail("wire", "a look with other arguments");
+    after.exists = true;
     after.run = run_arg(command, 4);
     if (before.exists && before.run != after.run && !keeps)
         after.epoch = after.nonce = 0;
@@ -469,7 +480,8 @@ static struct answer do_look(struct server *server, const struct command *comman
         hex_arg(command, 8) == after.nonce) {
         after.epoch = random;
         memset(after.counters, 0, sizeof after.counters);
-        after.floor = after.high = floor > after.high ? floor : after.high;
+        after.floor = floor > after.high ? floor : after.high;
+        after.high = after.floor + HIGH_STEP;
     } else if (after.epoch == 0 && after.nonce == 0) {
         after.nonce = random;
         after.since_ms = wall_ms(server);
@@ -801,6 +813,8 @@ static struct answer execute(struct conn *conn, const struct command *command)
     }
     if (is_arg(command, 0, "HGET"))
         return do_proof(server, command);
+    if (is_arg(command, 0, "HINCRBY"))
+        return do_count(server, command);
     for (int i = 0; i < SCRIPT_LEN; i++) {
         bool by_name = is_arg(command, 0, "EVALSHA") && is_arg(command, 1, script_all[i].sha1);
         bool by_text = is_arg(command, 0, "EVAL") && is_arg(command, 1, script_all[i].text);
@@ -809,8 +823,8 @@ static struct answer execute(struct conn *conn, const struct command *command)
             world_fault(FAULT_SCRIPT_FLUSH);
             return noscript;
         }
-        if ((by_name || by_text) && (i == SCRIPT_FENCE || i == SCRIPT_RAISE))
-            return do_count(server, command, (enum script_id)i);
+        if ((by_name || by_text) && i == SCRIPT_RAISE)
+            return do_raise(server, command);
         if ((by_name || by_text) && i == SCRIPT_WAIT)
             return do_wait(server, command);
         if ((by_name || by_text) && i == SCRIPT_LOOK)

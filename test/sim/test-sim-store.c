@@ -282,7 +282,7 @@ static size_t draw_command(char *buf)
         .token_len = strlen(token),
         .ttl_ms = (uint32_t)(dice_chance(950) ? dice_range(1, 3) : 60000),
         .epoch = dice_chance(950) ? EPOCH : "000000000000000a",
-        .counter = model.marker.high + dice_below(5) - dice_below(2),
+        .counter = model.marker.floor + model.marker.counters[0] + dice_below(5) - dice_below(2),
     };
     unsigned dice = (unsigned)dice_below(100);
 
@@ -296,8 +296,10 @@ static size_t draw_command(char *buf)
         return wire_set(buf, &args);
     if (dice < 26)
         return wire_wait(buf, dice < 24 ? WIRE_MARK "r0" : WIRE_MARK "r1", WIRE_MARK_LEN + 2, 0);
+    if (dice < 40)
+        return wire_count(buf, &args);
     if (dice < 60)
-        return wire_script(buf, dice < 40 ? SCRIPT_FENCE : SCRIPT_RAISE, dice_chance(300), &args);
+        return wire_script(buf, SCRIPT_RAISE, dice_chance(300), &args);
     return wire_script(buf, dice < 80 ? SCRIPT_RELEASE : SCRIPT_EXTEND, dice_chance(300), &args);
 }
 
@@ -616,11 +618,11 @@ int main(int argc, char **argv)
     cheer_up();
     /* A number of as many digits as they have, which Lua would round if it could. */
     run("HSET " WIRE_MARKER " epoch " EPOCH " floor %s high %s", "1750000000123456",
-        "1750000000123456");
+        "1750000000139840");
     model.marker = (struct marker){.exists = true,
                                    .epoch = UINT64_C(0x0123456789abcdef),
                                    .floor = UINT64_C(1750000000123456),
-                                   .high = UINT64_C(1750000000123456)};
+                                   .high = UINT64_C(1750000000139840)};
     for (unsigned long i = 0; i < count; i++) {
         if (dice_chance(model.mood == MOOD_FINE ? 20 : 100))
             disturb();

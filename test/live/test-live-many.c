@@ -34,34 +34,24 @@ static struct redlock_lock_options options(uint32_t wait_ms)
 }
 
 /* A call ends when a majority has answered; the others obey when they get to it. */
-static bool comes_to_in(double wait_s, const char *name, const char *token, unsigned count)
+static bool comes_to(const char *name, const char *token, unsigned count)
 {
     double began_s = cluster_now_s();
 
-    while (cluster_count(&five, name, token) != count && cluster_now_s() < began_s + wait_s)
+    while (cluster_count(&five, name, token) != count && cluster_now_s() < began_s + CLUSTER_WAIT_S)
         cluster_nap();
     return cluster_count(&five, name, token) == count;
 }
 
-static bool comes_to(const char *name, const char *token, unsigned count)
-{
-    return comes_to_in(CLUSTER_WAIT_S, name, token, count);
-}
-
-/* On all masters, not on a majority.  Who lacks the script, and says so when the others have
- * decided, is not asked again for this lease; it is for the next. */
+/* On all masters, not on a majority.  What is asked next overtakes this: who lacks the
+ * script, and says so only then, is not sent it for a lock that is extended by now. */
 static struct redlock_lease *lock_on_all(struct pilot *pilot, unsigned len,
                                          const struct redlock_lock_options *opts)
 {
-    double began_s = cluster_now_s();
     struct redlock_lease *many;
 
     CHECK_INT(redlock_lock_many(pilot->rl, names, len, opts, &many), REDLOCK_OK);
-    while (!comes_to_in(1, names[len - 1], redlock_token(many), 5) &&
-           cluster_now_s() < began_s + CLUSTER_WAIT_S) {
-        CHECK_INT(redlock_unlock(many), REDLOCK_OK);
-        CHECK_INT(redlock_lock_many(pilot->rl, names, len, opts, &many), REDLOCK_OK);
-    }
+    CHECK(comes_to(names[len - 1], redlock_token(many), 5));
     return many;
 }
 

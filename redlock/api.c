@@ -84,6 +84,9 @@ static int check_kind(const struct wanted *wanted, const struct redlock_lock_opt
     if (opts->permits > 0 && (wanted->many || opts->fence || opts->reentrant))
         return error_set(REDLOCK_E_INVAL, "permits is for locks of one resource%s",
                          wanted->many ? "" : ", without fence and reentrant");
+    if (opts->fair && (wanted->many || opts->fence || opts->permits > 0))
+        return error_set(REDLOCK_E_INVAL,
+                         "fair is for locks of one resource, without fence and permits");
     return REDLOCK_OK;
 }
 
@@ -123,8 +126,8 @@ static struct redlock_lease *new_lease(struct redlock *rl, const struct wanted *
                          config);
     }
     if (wanted->len == 1)
-        return lease_new(rl, LEASE_PLAIN, wanted->resources[0], strlen(wanted->resources[0]), token,
-                         opts, config);
+        return lease_new(rl, opts->fair ? LEASE_FAIR : LEASE_PLAIN, wanted->resources[0],
+                         strlen(wanted->resources[0]), token, opts, config);
     return lease_new(rl, LEASE_MANY, names, join_names(wanted, names), token, opts, config);
 }
 
@@ -148,6 +151,8 @@ static int make_lease(struct redlock *rl, const struct wanted *wanted, const cha
         status = check_permit(token, all.permits);
     if (status == REDLOCK_OK && token != NULL && all.reentrant)
         status = error_set(REDLOCK_E_INVAL, "reentrant is for locks of one's own");
+    if (status == REDLOCK_OK && token != NULL && all.fair)
+        status = error_set(REDLOCK_E_INVAL, "fair is for locks of one's own");
     if (status != REDLOCK_OK)
         return status;
     if (all.reentrant) {

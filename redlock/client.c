@@ -376,6 +376,8 @@ void client_on_reply(struct redlock *rl, unsigned master, const struct master_as
             rl->on_query(rl, master, ask->ask, reply);
     } else if (ask->command == MASTER_WAIT) {
         listen_on_look(rl, master, ask->slot, ask->serial, reply);
+    } else if (ask->command == MASTER_LEAVE) {
+        return; /* If it was not done: in time they find out. */
     } else if (ask->command == MASTER_LOOK) {
         standing_on_look(rl, master, reply);
     } else if (ask->command == MASTER_PROOF) {

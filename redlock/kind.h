@@ -21,6 +21,7 @@ enum lease_kind {
     LEASE_MANY,   /* Several names, with a NUL between each two: all of them or none. */
     LEASE_PERMIT, /* One of the permits of a semaphore, see permit.h; its name begins with
                    * WIRE_PERMIT. */
+    LEASE_FAIR,   /* One name, in the order of a queue: see place.h. */
     LEASE_KINDS
 };
 

@@ -11,7 +11,9 @@
 #include "redlock/blocking.h"
 #include "redlock/client.h"
 #include "redlock/error.h"
+#include "redlock/fair.h"
 #include "redlock/loop.h"
+#include "redlock/place.h"
 #include "redlock/vote.h"
 
 #define QUOTED_MAX 80 /* Of a name in a message. */
@@ -69,13 +71,14 @@ static void take_slot(struct redlock *rl, struct redlock_lease *lease)
     lease->serial = ++rl->serial;
 }
 
-/* Where a struct quorum_fence is, or a struct permit, behind all else. */
+/* Where a struct quorum_fence is, or a struct permit, or a struct place, behind all else. */
 static size_t fence_offset(size_t name_len, size_t token_len)
 {
     size_t end = offsetof(struct redlock_lease, name) + name_len + 1 + token_len + 1;
     size_t align = _Alignof(struct quorum_fence);
 
     _Static_assert(_Alignof(struct permit) <= _Alignof(struct quorum_fence), "where one may be");
+    _Static_assert(_Alignof(struct place) <= _Alignof(struct quorum_fence), "where one may be");
 
     return (end + align - 1) / align * align; /* At most one alignment behind the end. */
 }
@@ -98,6 +101,15 @@ struct permit *lease_permit(const struct redlock_lease *lease)
     return (void *)((char *)start + fence_offset(lease->name_len, lease->adopted_len));
 }
 
+struct place *lease_place(const struct redlock_lease *lease)
+{
+    void *start = (void *)(uintptr_t)lease;
+
+    if (lease->kind != LEASE_FAIR)
+        return NULL;
+    return (void *)((char *)start + fence_offset(lease->name_len, lease->adopted_len));
+}
+
 struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const char *name,
                                 size_t name_len, const char *token,
                                 const struct redlock_lock_options *opts,
@@ -113,6 +125,8 @@ struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const 
         size += _Alignof(struct quorum_fence) + sizeof(struct quorum_fence);
     if (kind == LEASE_PERMIT)
         size += _Alignof(struct quorum_fence) + sizeof(struct permit);
+    if (kind == LEASE_FAIR)
+        size += _Alignof(struct quorum_fence) + sizeof(struct place);
     lease = malloc(size);
     if (lease == NULL)
         return NULL;
@@ -134,6 +148,7 @@ struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const 
     if (kind == LEASE_PERMIT && token != NULL)
         (void)permit_adopt(lease_permit(lease), token); /* That was checked. */
     take_slot(rl, lease);
+    fair_init(lease);
     rl->stats.leases++;
     return lease;
 }
@@ -210,6 +225,14 @@ int lease_check(const struct redlock_lease *lease)
     return REDLOCK_OK;
 }
 
+bool lease_is_waiting(const struct redlock_lease *lease)
+{
+    enum quorum_state state = lease->q.state;
+
+    return state == QUORUM_PAUSING || state == QUORUM_ACQUIRING || state == QUORUM_RAISING ||
+           state == QUORUM_CONNECTING;
+}
+
 /* ---- Actions ---- */
 
 /* That of a permit tells of its slot. */
@@ -257,6 +280,7 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
     struct wire_args args = args_of(lease, master, spare);
     const struct permit *permit = lease_permit(lease);
 
+    fair_fill(lease, &args);
     if (command == QUORUM_CMD_RAISE) {
         args.epoch = lease->rl->standing.epochs[master];
         args.counter = lease_fence(lease)->counter;
@@ -306,6 +330,8 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
         rl->stats.rounds++;
     if (lease->kind == LEASE_PERMIT && send->command == QUORUM_CMD_SET)
         permit_ask(lease_permit(lease), send->ask, send->to, client_random(rl));
+    if (begins)
+        fair_on_ask(lease, send->to);
     for (unsigned m = 0; m < lease->q.config.masters; m++) {
         if (!(send->to & 1u << m))
             continue;
@@ -400,6 +426,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     event->fence = lease_fence(lease);
     event->now = loop_now(rl->loop);
     quorum_step(&lease->q, event, &actions);
+    fair_on_step(lease);
     for (unsigned i = 0; i < actions.send_len; i++)
         carry_out(lease, &actions.send[i]);
     set_alarm(lease, actions.wake_at);
@@ -434,6 +461,8 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
     master_send(rl->masters[master], &again, rl->scratch, len);
     rl->stats.commands++;
     proof_want(rl, command, (quorum_mask)(1u << master));
+    if (command == QUORUM_CMD_SET)
+        fair_on_ask_again(lease, master);
     return true;
 }
 
@@ -476,6 +505,8 @@ void lease_on_vote(struct redlock_lease *lease, unsigned master, const struct ma
         note_taken(lease, vote->taken);
     if (vote->hints && ask->ask == lease->q.round)
         permit_hint(lease_permit(lease), master, vote->hint);
+    if (command == QUORUM_CMD_SET)
+        fair_on_vote(lease, master, vote);
     if (begins && vote->vote == QUORUM_VOTE_YES && ask->ask != lease->q.round)
         rl->stats.late_yes++;
     lease_step(lease, &event);
@@ -562,6 +593,10 @@ void lease_explain(const struct redlock_lease *lease, enum lease_op op, int stat
     troubles[0] = 0;
     if (status == REDLOCK_UNREACHABLE || status == REDLOCK_TOO_LATE)
         list_troubles(lease, troubles, sizeof troubles);
+    if (status == REDLOCK_CONTENDED && lease_place(lease) != NULL &&
+        place_is_full(lease_place(lease)))
+        (void)snprintf(troubles, sizeof troubles, "its queue is full, of %d who wait",
+                       WIRE_QUEUE_MAX);
     if (status == REDLOCK_E_STATE) /* The only way for it to befall a call under way. */
         why = "the client was closed meanwhile";
     (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",

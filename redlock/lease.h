@@ -22,6 +22,7 @@
 #include "redlock/token.h"
 
 struct master_ask;
+struct place;
 struct waiter;
 
 #define LEASE_SPENT 256 /* No source: enough for a bug to show itself at once. */
@@ -63,7 +64,8 @@ struct redlock_lease {
     char token[TOKEN_LEN + 1];
     char name[]; /* Or several, see kind.h.  And after the NUL the adopted token, with another one;
                   * and behind that, aligned, a struct quorum_fence if there is to be a fencing
-                  * token, or the struct permit of a LEASE_PERMIT. */
+                  * token, or the struct permit of a LEASE_PERMIT, or the struct place of a
+                  * LEASE_FAIR. */
 };
 
 /* A new lease in a slot of its own, owned.  NULL without memory. */
@@ -81,8 +83,14 @@ struct permit *lease_permit(const struct redlock_lease *lease);
 /* The name as the caller knows it; of several, the first. */
 const char *lease_name(const struct redlock_lease *lease);
 
+/* Its place in a queue; NULL if it is of another kind. */
+struct place *lease_place(const struct redlock_lease *lease);
+
 /* The name for which it waits, or would; of several, one that was taken. */
 const char *lease_awaited(const struct redlock_lease *lease, size_t *ret_len);
+
+/* Whether it is asking for the lock, or pauses in between. */
+bool lease_is_waiting(const struct redlock_lease *lease);
 
 /* The token that masters store for it, or will. */
 const char *lease_token(const struct redlock_lease *lease);

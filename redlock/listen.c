@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "redlock/client.h"
+#include "redlock/fair.h"
 #include "redlock/loop.h"
+#include "redlock/place.h"
 #include "redlock/wait.h"
 
 /* One name that leases wait for, or did a moment ago. */
@@ -24,6 +26,7 @@ struct channel {
     struct wait wait;
     uint32_t slot, serial;       /* Where in the table; never the same twice. */
     struct redlock_lease *first; /* In line, in the order in which they came, by next. */
+    struct redlock_lease *fair;  /* Those in the queue of the masters (place.h), in any order. */
     bool relies;                 /* Those in line sleep until they are woken; */
     bool stirred;                /* but some who do not yet are to. */
     drift_time over_at;          /* Nobody waits: then it goes. */
@@ -225,6 +228,17 @@ static void on_lost(struct channel *channel, const struct redlock_lease *lease)
     soon(channel);
 }
 
+/* It sends heartbeats by itself, and only listens for its turn. */
+static void join_fair(struct channel *channel, struct redlock_lease *lease)
+{
+    lease->next = channel->fair;
+    channel->fair = lease;
+    lease->waits = true;
+    channel->over_at = DRIFT_NEVER;
+    if (place_is_due(lease_place(lease)))
+        soon(channel);
+}
+
 static void join(struct redlock_lease *lease)
 {
     const struct permit *permit = lease_permit(lease);
@@ -239,6 +253,10 @@ static void join(struct redlock_lease *lease)
         return; /* It tries now and then. */
     if (permit != NULL && permit->slots > channel->slots)
         channel->slots = permit->slots;
+    if (lease->kind == LEASE_FAIR) {
+        join_fair(channel, lease);
+        return;
+    }
     for (at = &channel->first; *at != NULL; at = &(*at)->next)
         continue;
     *at = lease;
@@ -256,7 +274,7 @@ static void join(struct redlock_lease *lease)
 static void leave(struct redlock_lease *lease)
 {
     struct channel *channel = find_of(lease);
-    struct redlock_lease **at = &channel->first;
+    struct redlock_lease **at = lease->kind == LEASE_FAIR ? &channel->fair : &channel->first;
     bool was_first = channel->first == lease;
 
     while (*at != lease)
@@ -264,12 +282,12 @@ static void leave(struct redlock_lease *lease)
     *at = lease->next;
     lease->next = NULL;
     lease->waits = false;
-    if (lease->q.state == QUORUM_HELD)
+    if (lease->q.state == QUORUM_HELD && lease->kind != LEASE_FAIR)
         wait_on_won(&channel->wait,
                     lease->q.may_hold & lease->q.live & (quorum_mask)~lease->q.owing);
     if (was_first && channel->first != NULL)
         wait_on_turn(&channel->wait);
-    if (channel->first == NULL)
+    if (channel->first == NULL && channel->fair == NULL)
         channel->over_at = drift_add(loop_now(channel->rl->loop), LISTEN_LINGER);
     soon(channel);
 }
@@ -283,8 +301,6 @@ void listen_forget(struct redlock_lease *lease)
 void listen_on_step(struct redlock_lease *lease, enum quorum_state before)
 {
     enum quorum_state state = lease->q.state;
-    bool is_waiting = state == QUORUM_PAUSING || state == QUORUM_ACQUIRING ||
-                      state == QUORUM_RAISING || state == QUORUM_CONNECTING;
     struct channel *channel;
 
     if (!lease->waits) {
@@ -292,8 +308,15 @@ void listen_on_step(struct redlock_lease *lease, enum quorum_state before)
             join(lease);
         return;
     }
-    if (!is_waiting) {
+    if (!lease_is_waiting(lease)) {
         leave(lease);
+        return;
+    }
+    if (lease->kind == LEASE_FAIR) {
+        if (before == QUORUM_PAUSING && state != before)
+            place_on_round(lease_place(lease));
+        else if (state == QUORUM_PAUSING && place_is_due(lease_place(lease)))
+            soon(find_of(lease));
         return;
     }
     if (state == before)
@@ -381,6 +404,25 @@ static void try(struct channel *channel)
     on_lost(channel, lease);
 }
 
+/* Those whose turn it is begin their rounds, at once: others wait for that.  A link may break
+ * over it. */
+static void call(struct channel *channel)
+{
+    struct redlock_lease *lease = channel->fair, *next;
+    bool any = false;
+
+    for (; lease != NULL; lease = next) {
+        next = lease->next; /* As above. */
+        if (lease->q.state != QUORUM_PAUSING || !place_is_due(lease_place(lease)))
+            continue;
+        place_on_round(lease_place(lease));
+        wake(lease, 0);
+        any = true;
+    }
+    if (any)
+        client_flush(channel->rl);
+}
+
 /* From an outermost event only. */
 static void run(struct channel *channel)
 {
@@ -390,6 +432,10 @@ static void run(struct channel *channel)
     if (now.now == DRIFT_NEVER)
         return; /* Without a clock nothing ends. */
     ring_at(channel, DRIFT_NEVER);
+    call(channel);
+    now.up = channel->rl->up;
+    if (channel->first == NULL && channel->fair != NULL)
+        return; /* These look by themselves. */
     if (channel->first != NULL && channel->first->q.state != QUORUM_PAUSING)
         return; /* Until its round is over. */
     wait_next(&channel->wait, &now, &actions);
@@ -416,7 +462,7 @@ void listen_on_alarm(struct redlock *rl)
     while (turns-- > 0 && (alarm = alarm_ring(&rl->listen.alarms, now)) != NULL) {
         struct channel *channel = channel_of(alarm);
 
-        if (channel->first == NULL && now >= channel->over_at)
+        if (channel->first == NULL && channel->fair == NULL && now >= channel->over_at)
             end(channel);
         else
             run(channel);
@@ -478,12 +524,19 @@ static void on_message(struct channel *channel, unsigned master, const char *tex
     drift_time now = loop_now(channel->rl->loop);
     uint64_t number;
 
-    if (parse(text, "free ", UINT32_MAX, &number))
-        wait_on_free(&channel->wait, master, (unsigned)number, now);
-    else if (parse(text, "held ", UINT32_MAX, &number))
-        wait_on_held(&channel->wait, master, (uint32_t)number, now);
-    else
+    if (strncmp(text, "next ", 5) == 0) {
+        fair_on_next(channel->fair, master, text + 5);
+        call(channel);
         return;
+    }
+    if (parse(text, "free ", UINT32_MAX, &number)) {
+        fair_on_free(channel->fair, master);
+        wait_on_free(&channel->wait, master, (unsigned)number, now);
+    } else if (parse(text, "held ", UINT32_MAX, &number)) {
+        wait_on_held(&channel->wait, master, (uint32_t)number, now);
+    } else {
+        return;
+    }
     run(channel);
 }
 

@@ -5,7 +5,8 @@
  * one name, listens to the masters on links of their own as long as there are any,
  * looks at keys, and has the first in a line begin its round.  A lease that waits
  * gets into line when it has lost its first round, and stays there until it has the
- * lock or gives up.
+ * lock or gives up.  One that waits in the masters' queue (fair.h) has its turn there: it
+ * hears the same channel, and begins a round when masters say that it is its turn.
  */
 #ifndef REDLOCK_LISTEN_H
 #define REDLOCK_LISTEN_H

@@ -43,6 +43,7 @@ struct master_ask {
     uint8_t command; /* enum quorum_command, or one of the below. */
     bool in_full;    /* The script's text went along. */
 };
+#define MASTER_LEAVE 0xf9 /* It waits no more: nobody waits for the answer. */
 #define MASTER_COUNT 0xfa /* Behind a SET of the same ask: see proof.h. */
 #define MASTER_TIME 0xfb  /* What its clock says: see clocks.h. */
 #define MASTER_WAIT 0xfc  /* A look at a key that is waited for: see listen.h. */

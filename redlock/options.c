@@ -9,6 +9,7 @@
 
 #include "drift/node.h"
 #include "redlock/error.h"
+#include "redlock/wait.h"
 #include "redlock/wire.h"
 
 #define SIZE_MAX_SENSE 4096 /* Bytes: a page, which no struct of options will reach. */
@@ -263,6 +264,7 @@ int options_lock(const struct options *options, const struct redlock_lock_option
 {
     struct redlock_lock_options full = default_lock_options;
     drift_span lost_margin;
+    unsigned rarer;
     int r = REDLOCK_OK;
 
     assert(options->masters_len >= 1);
@@ -289,13 +291,14 @@ int options_lock(const struct options *options, const struct redlock_lock_option
         return error_set(REDLOCK_E_INVAL, "permits is %u, must be 0 to %d", full.permits,
                          REDLOCK_PERMITS_MAX);
     full.lost_margin_ms = drift_to_ms(lost_margin);
+    rarer = full.fair ? WAIT_PATIENCE : 1; /* Each of them sends heartbeats. */
     *ret_config = (struct quorum_config){
         .masters = options->masters_len,
         .lease = full.ttl_ms * DRIFT_MS,
         .reply_timeout = options->reply_timeout,
         .wait = full.wait_ms == UINT32_MAX ? DRIFT_NEVER : full.wait_ms * DRIFT_MS,
-        .pause_min = full.retry_delay_min_ms * DRIFT_MS,
-        .pause_max = full.retry_delay_max_ms * DRIFT_MS,
+        .pause_min = full.retry_delay_min_ms * DRIFT_MS * rarer,
+        .pause_max = full.retry_delay_max_ms * DRIFT_MS * rarer,
         .lost_margin = lost_margin,
         .hold_max = full.max_hold_ms == 0 ? DRIFT_NEVER : full.max_hold_ms * DRIFT_MS,
         .drift = allowance_of(options),
@@ -323,5 +326,8 @@ int options_check_name(const char *name)
     if (strncmp(name, WIRE_PERMIT, WIRE_PERMIT_LEN) == 0)
         return error_set(REDLOCK_E_INVAL,
                          "the resource name begins with " WIRE_PERMIT ", as those of permits do");
+    if (strncmp(name, WIRE_QUEUE, WIRE_QUEUE_LEN) == 0)
+        return error_set(REDLOCK_E_INVAL,
+                         "the resource name begins with " WIRE_QUEUE ", as the queues do");
     return REDLOCK_OK;
 }

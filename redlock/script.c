@@ -178,6 +178,52 @@
     "redis.pcall('publish',KEYS[2],'held '..string.format('%d',left)) end " \
     "return left"
 
+_Static_assert(WIRE_QUEUE_MAX == 1024 && WIRE_MARK_MS == 60000, "as written in the text below");
+
+/* The queue without those who were not heard of for longer than they said. */
+#define TEXT_QUEUE                                                               \
+    "local q,mark='" WIRE_QUEUE "'..KEYS[1],'" WIRE_MARK "'..KEYS[1] "           \
+    "local t=redis.call('time') "                                                \
+    "local now=t[1]*1000+math.floor(t[2]/1000) "                                 \
+    "local dead=redis.pcall('zrangebyscore',q,string.format('%.0f',-now),'(0') " \
+    "for i=1,#dead do redis.pcall('zrem',q,dead[i],string.sub(dead[i],2)) end "
+
+#define TEXT_FIRST "redis.pcall('zrangebyscore',q,'(0','inf','limit',0,1)[1] "
+
+/*
+ * Whoever is in the queue keeps his number until he has a ticket, and then has that, again
+ * and again: so masters that missed or dropped him agree with the others in time.  A join is
+ * granted as number 1 only, so that OK tells the number as well.  Who has to wait leaves a
+ * mark for those who release without a look at the queue.
+ */
+#define TEXT_ACQUIRE_FAIR                                                        \
+    TEXT_QUEUE                                                                   \
+    "local w,ticket,patience=ARGV[3],tonumber(ARGV[4]),tonumber(ARGV[5]) "       \
+    "local joins,mine=ticket==0,redis.call('zscore',q,w) "                       \
+    "if not mine and redis.call('zcard',q)>=2048 then return 0 end "             \
+    "if joins then "                                                             \
+    "local last=redis.call('zrevrange',q,0,0,'withscores')[2] "                  \
+    "ticket=tonumber(mine or (last or 0)+1) end "                                \
+    "redis.call('zadd',q,string.format('%.0f',ticket),w,"                        \
+    "string.format('%.0f',-now-patience),'-'..w) "                               \
+    "if redis.call('pttl',q)<patience then redis.call('pexpire',q,ARGV[5]) end " \
+    "if (ticket==1 or not joins) and w==" TEXT_FIRST                             \
+    "and redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then "              \
+    "return redis.status_reply('OK') end "                                       \
+    "redis.pcall('set',mark,'1','NX','PX',60000) "                               \
+    "return ticket"
+
+/* Who waits himself, and gives back what a minority granted, is told nothing by that. */
+#define TEXT_RELEASE_FAIR                                                     \
+    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "                \
+    "redis.call('del',KEYS[1]) " TEXT_QUEUE "local w=" TEXT_FIRST             \
+    "if w and w~=ARGV[2] then redis.pcall('publish',mark,'next '..w) "        \
+    "elseif not w and redis.pcall('del',mark)==1 then "                       \
+    "local heard=redis.pcall('pubsub','numsub',mark) "                        \
+    "redis.pcall('publish',mark,'free '..string.format('%d',heard[2] or 0)) " \
+    "end "                                                                    \
+    "return 1"
+
 const struct script script_all[SCRIPT_LEN] = {
     [SCRIPT_RELEASE] =
         {
@@ -244,5 +290,17 @@ const struct script script_all[SCRIPT_LEN] = {
             .text = TEXT_WAIT_PERMIT,
             .text_len = sizeof TEXT_WAIT_PERMIT - 1,
             .sha1 = "fb7ad5fac06474dd1dd7e97182eb3a794dd6eade",
+        },
+    [SCRIPT_ACQUIRE_FAIR] =
+        {
+            .text = TEXT_ACQUIRE_FAIR,
+            .text_len = sizeof TEXT_ACQUIRE_FAIR - 1,
+            .sha1 = "cec0206af1e84e969f520dae6d0c6a8f33fdbbc0",
+        },
+    [SCRIPT_RELEASE_FAIR] =
+        {
+            .text = TEXT_RELEASE_FAIR,
+            .text_len = sizeof TEXT_RELEASE_FAIR - 1,
+            .sha1 = "34b502b5b7eb823ac1313fed310af8363222226e",
         },
 };

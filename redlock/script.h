@@ -35,6 +35,11 @@ enum script_id {
                             * for any of the slots; 1 or 0. */
     SCRIPT_WAIT_PERMIT,    /* KEYS[1] WIRE_PERMIT and a name, and as SCRIPT_WAIT; ARGV[2] how many
                             * slots there are: PTTL of the first to be free. */
+    SCRIPT_ACQUIRE_FAIR,   /* KEYS[1] name, ARGV[1] token, [2] ttl in ms, [3] waiter, [4] ticket, 0:
+                            * none yet, [5] patience in ms: a heartbeat, see place.h; OK, or the
+                            * number of his place, or 0 if there is no room. */
+    SCRIPT_RELEASE_FAIR,   /* KEYS[1] name, ARGV[1] token, [2] waiter: SCRIPT_RELEASE, but if others
+                            * wait in a queue, the first of them alone is told. */
     SCRIPT_LEN
 };
 

@@ -18,6 +18,8 @@ struct vote {
     unsigned taken;   /* Of a no to several names: the number of one that is taken, from 1. */
     bool hints;       /* Of a no to a permit: it tells a slot that is free, */
     unsigned hint;    /* from 1; 0: none is. */
+    bool is_queued;   /* Of a no to who waits in a queue: */
+    uint64_t number;  /* where he was put; 0: there is no room. */
 };
 
 /*

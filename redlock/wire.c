@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "redlock/token.h"
+
 #define DECIMAL_MAX 20 /* Digits of UINT64_MAX. */
 
 /* A constant piece of a command. */
@@ -158,6 +160,41 @@ size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wi
     if (has_ttl)
         p = put_number(p, args->ttl_ms);
     assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_fair(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
+{
+    bool asks = script == SCRIPT_ACQUIRE_FAIR;
+    char *p = put_script(buf, asks ? 9 : 6, script, in_full);
+
+    check(args);
+    p = put_number(p, 1);
+    p = put_bulk(p, args->name, args->name_len);
+    p = put_bulk(p, args->token, args->token_len);
+    if (asks)
+        p = put_number(p, args->ttl_ms);
+    p = put_bulk(p, args->waiter, TOKEN_LEN);
+    if (asks) {
+        p = put_number(p, args->ticket);
+        p = put_number(p, args->patience_ms);
+    }
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_leave(char *buf, const struct wire_args *args)
+{
+    char queue[WIRE_QUEUE_LEN + REDLOCK_NAME_MAX], end[1 + TOKEN_LEN] = "-";
+    char *p = buf;
+
+    memcpy(queue, WIRE_QUEUE, WIRE_QUEUE_LEN);
+    memcpy(queue + WIRE_QUEUE_LEN, args->name, args->name_len);
+    memcpy(end + 1, args->waiter, TOKEN_LEN);
+    p = PUT_CONSTANT(p, "*4\r\n$4\r\nZREM\r\n");
+    p = put_bulk(p, queue, WIRE_QUEUE_LEN + args->name_len);
+    p = put_bulk(p, args->waiter, TOKEN_LEN);
+    p = put_bulk(p, end, sizeof end);
     return (size_t)(p - buf);
 }
 

@@ -25,12 +25,15 @@ struct wire_args {
     const char *name;
     size_t name_len; /* 1 to WIRE_KEY_MAX, or to WIRE_NAMES_MAX of several. */
     const char *token;
-    size_t token_len;  /* 1 to REDLOCK_TOKEN_MAX */
-    uint32_t ttl_ms;   /* Not for a release. */
-    const char *epoch; /* WIRE_NUMBER digits, and */
-    uint64_t counter;  /* what to count to: for SCRIPT_RAISE only. */
-    unsigned slot;     /* For SCRIPT_ACQUIRE_PERMIT only: that of the name, from 0, */
-    unsigned slots;    /* of so many. */
+    size_t token_len;     /* 1 to REDLOCK_TOKEN_MAX */
+    uint32_t ttl_ms;      /* Not for a release. */
+    const char *epoch;    /* WIRE_NUMBER digits, and */
+    uint64_t counter;     /* what to count to: for SCRIPT_RAISE only. */
+    unsigned slot;        /* For SCRIPT_ACQUIRE_PERMIT only: that of the name, from 0, */
+    unsigned slots;       /* of so many. */
+    const char *waiter;   /* TOKEN_LEN digits, for those who wait in a queue; and for */
+    uint64_t ticket;      /* SCRIPT_ACQUIRE_FAIR: of theirs, 0 if they have none yet, */
+    uint32_t patience_ms; /* and how long they count as alive. */
 };
 
 /* Digits of an epoch or a nonce, hexadecimal. */
@@ -52,6 +55,18 @@ struct wire_args {
 #define WIRE_PERMIT "redlock:permit:"
 #define WIRE_PERMIT_LEN (sizeof WIRE_PERMIT - 1)
 #define WIRE_KEY_MAX (WIRE_PERMIT_LEN + REDLOCK_NAME_MAX + 4) /* Of a slot. */
+
+/* What comes before the name in the key of a queue (place.h); likewise.  A sorted set of two
+ * entries for each who waits: his name with his ticket; and with a minus before it, the end
+ * of his patience, in ms and negative, so that the dead are a range and all is one key, which
+ * is there or is not. */
+#define WIRE_QUEUE "redlock:queue:"
+#define WIRE_QUEUE_LEN (sizeof WIRE_QUEUE - 1)
+
+/* So many may wait for one name at a master.  No source: a program that asks for more at once
+ * has a bug, or wants no lock. */
+#define WIRE_QUEUE_MAX 1024
+#define WIRE_TICKET_MAX ((INT64_C(1) << 53) - 1) /* What Lua counts exactly. */
 
 /* A mark that was forgotten costs the next release a message.  No source: rarely renewed. */
 #define WIRE_MARK_MS 60000
@@ -93,6 +108,12 @@ size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wi
 
 /* The same of SCRIPT_ACQUIRE_PERMIT. */
 size_t wire_permit(char *buf, bool in_full, const struct wire_args *args);
+
+/* The same of a script for those who wait in a queue. */
+size_t wire_fair(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
+
+/* ZREM of who waits no more. */
+size_t wire_leave(char *buf, const struct wire_args *args);
 
 /* The number of names in a text of several. */
 unsigned wire_count_names(const char *names, size_t names_len);

@@ -92,7 +92,7 @@ TEST(defaults_are_those_of_the_header)
     CHECK_UINT(lock.max_hold_ms, 0);
     CHECK_UINT(lock.lost_margin_ms, 0);
     CHECK(lock.lost == NULL && lock.lost_arg == NULL);
-    CHECK(!lock.reentrant && lock.owner == NULL);
+    CHECK(!lock.reentrant && lock.owner == NULL && !lock.fair);
 }
 
 static void log_nothing(void *log_arg, enum redlock_level level, const char *message)
@@ -385,6 +385,10 @@ TEST(a_lock_becomes_a_configuration)
     CHECK_UINT(config.wait, 3 * DRIFT_MS);
     CHECK_UINT(config.pause_min, 4 * DRIFT_MS);
     CHECK_UINT(config.pause_max, 5 * DRIFT_MS);
+    lock.fair = true; /* Then each of them sends heartbeats, which are rarer. */
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_UINT(config.pause_min, 16 * DRIFT_MS);
+    CHECK_UINT(config.pause_max, 20 * DRIFT_MS);
     CHECK_UINT(config.hold_max, 6 * DRIFT_MS);
     CHECK_UINT(config.lost_margin, 7 * DRIFT_MS);
     CHECK_UINT(config.drift.ppm, 10000);

@@ -9,6 +9,7 @@
 
 #define TTL_MAX "4294967295"
 #define EPOCH "0123456789abcdef"
+#define WAITER "0123456789abcdef0123456789abcdef01234567"
 #define ID EPOCH EPOCH "01234567"
 
 static char long_name[REDLOCK_NAME_MAX], long_token[REDLOCK_TOKEN_MAX];
@@ -249,6 +250,53 @@ TEST(permits_are_formatted)
     }
 }
 
+/* A heartbeat, a release, and a farewell. */
+static void check_fair(const struct row *row, bool in_full)
+{
+    const struct script *asks = &script_all[SCRIPT_ACQUIRE_FAIR];
+    const struct script *releases = &script_all[SCRIPT_RELEASE_FAIR];
+    struct wire_args args = args_of(row);
+    char buf[WIRE_MAX + 1], ttl[16], queue[WIRE_QUEUE_LEN + REDLOCK_NAME_MAX];
+    const char *argv[] = {in_full ? "EVAL" : "EVALSHA",
+                          in_full ? asks->text : asks->sha1,
+                          "1",
+                          args.name,
+                          args.token,
+                          ttl,
+                          WAITER,
+                          "9007199254740991",
+                          "86400000"};
+    size_t lens[] = {
+        strlen(argv[0]), strlen(argv[1]), 1, args.name_len, args.token_len, 0, 40, 16, 8};
+    const char *releasing[] = {
+        argv[0], in_full ? releases->text : releases->sha1, argv[2], argv[3], argv[4], WAITER};
+    const char *leaving[] = {"ZREM", queue, WAITER, "-" WAITER};
+    size_t releasing_lens[] = {lens[0], strlen(releasing[1]), 1, lens[3], lens[4], 40};
+    size_t leaving_lens[] = {4, WIRE_QUEUE_LEN + args.name_len, 40, 41};
+
+    lens[5] = (size_t)snprintf(ttl, sizeof ttl, "%u", args.ttl_ms);
+    args.waiter = WAITER;
+    args.ticket = WIRE_TICKET_MAX;
+    args.patience_ms = 86400000;
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_fair(buf, SCRIPT_ACQUIRE_FAIR, in_full, &args), 9, argv, lens);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_fair(buf, SCRIPT_RELEASE_FAIR, in_full, &args), 6, releasing,
+               releasing_lens);
+    memcpy(queue, WIRE_QUEUE, WIRE_QUEUE_LEN);
+    memcpy(queue + WIRE_QUEUE_LEN, args.name, args.name_len);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_leave(buf, &args), 4, leaving, leaving_lens);
+}
+
+TEST(fair_ones_are_formatted)
+{
+    for (size_t i = 0; i < ROWS_LEN; i++) {
+        check_fair(&rows[i], false);
+        check_fair(&rows[i], true);
+    }
+}
+
 TEST(proofs_are_formatted)
 {
     const char *argv[] = {"HGET", "redlock:master", "epoch"};
@@ -309,6 +357,7 @@ CHECK_MAIN({"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scr
            {"a_name_has_its_counter", a_name_has_its_counter},
            {"many_are_formatted", many_are_formatted},
            {"permits_are_formatted", permits_are_formatted},
+           {"fair_ones_are_formatted", fair_ones_are_formatted},
            {"proofs_are_formatted", proofs_are_formatted},
            {"looks_are_formatted", looks_are_formatted},
            {"every_length_of_a_ttl", every_length_of_a_ttl})

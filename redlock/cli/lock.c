@@ -44,6 +44,7 @@ static int lock_main(struct cli *cli, int argc, char **argv)
         {"wait", required_argument, NULL, CLI_OPTION_FIRST + 1},
         {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
         {"permits", required_argument, NULL, CLI_OPTION_FIRST + 3},
+        {"fair", no_argument, NULL, CLI_OPTION_FIRST + 4},
         {NULL, 0, NULL, 0},
     };
     struct redlock_lock_options opts;
@@ -61,6 +62,8 @@ static int lock_main(struct cli *cli, int argc, char **argv)
             opts.fence = true;
         else if (option == CLI_OPTION_FIRST + 3)
             opts.permits = cli_permits(cli, optarg);
+        else if (option == CLI_OPTION_FIRST + 4)
+            opts.fair = true;
         else
             opts.wait_ms = cli_wait_ms(cli, optarg);
     }
@@ -81,11 +84,13 @@ static int lock_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_lock = {
     .name = "lock",
     .run = lock_main,
-    .usage = "lock [--fence] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever] NAME[,NAME...]",
+    .usage = "lock [--fair|--fence] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever] "
+             "NAME[,NAME...]",
     .help = "Take the lock NAME, print its token, and leave it held.  Nobody renews it: use\n"
             "`redlock extend` in time, and `redlock unlock` in the end.  Of several names all\n"
             "are taken, or none.\n"
             "\n"
+            "  --fair                 wait in a queue: of those who do, first come, first served\n"
             "  --fence                draw a fencing token, and print it behind the token\n"
             "  --permits K            take one of K permits, which as many may hold at once\n"
             "  --ttl DUR              how long the lock lasts (10s)\n"

@@ -14,7 +14,7 @@ _redlock_own_options() {
     bench) echo --contend --cycles --fence --hold-ms --in-flight --mode --threads ;;
     extend) echo --permits --ttl ;;
     init) echo --new ;;
-    lock | run) echo --fence --permits --ttl --wait ;;
+    lock | run) echo --fair --fence --permits --ttl --wait ;;
     status) echo --clocks ;;
     unlock) echo --permits ;;
     esac

@@ -38,7 +38,7 @@ struct run {
     const char *name; /* As it was written: */
     struct cli_names names;
     uint32_t ttl_ms, wait_ms, permits;
-    bool fence;
+    bool fence, fair;
     struct redlock_lease *lease;
     ev_signal signals[MORE_SIGNALS_LEN];
     ev_signal child_signals;
@@ -338,6 +338,7 @@ static int run_locked(struct run *run)
     opts.wait_ms = run->wait_ms;
     opts.fence = run->fence;
     opts.permits = run->permits;
+    opts.fair = run->fair;
     opts.lost_margin_ms = run->ttl_ms / LOST_MARGIN_SHARE;
     opts.lost = on_lost;
     opts.lost_arg = run;
@@ -379,6 +380,7 @@ static void take_options(struct run *run, struct cli *cli, int argc, char **argv
         {"wait", required_argument, NULL, CLI_OPTION_FIRST + 1},
         {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
         {"permits", required_argument, NULL, CLI_OPTION_FIRST + 3},
+        {"fair", no_argument, NULL, CLI_OPTION_FIRST + 4},
         {NULL, 0, NULL, 0},
     };
     int option;
@@ -390,6 +392,8 @@ static void take_options(struct run *run, struct cli *cli, int argc, char **argv
             run->fence = true;
         else if (option == CLI_OPTION_FIRST + 3)
             run->permits = cli_permits(cli, optarg);
+        else if (option == CLI_OPTION_FIRST + 4)
+            run->fair = true;
         else
             run->wait_ms = cli_wait_ms(cli, optarg);
     }
@@ -431,13 +435,14 @@ static int run_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_run = {
     .name = "run",
     .run = run_main,
-    .usage = "run [--fence] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever] "
-             "NAME[,NAME...] -- CMD [ARG...]",
+    .usage = "run [--fair|--fence] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever]\n"
+             "           NAME[,NAME...] -- CMD [ARG...]",
     .help = "Hold the lock NAME while CMD runs, renewing it.  If the lock is lost, CMD gets\n"
             "SIGTERM, and SIGKILL before the lock runs out.  CMD finds the name and the token\n"
             "in REDLOCK_RESOURCE and REDLOCK_TOKEN.  Of several names all are held, or none; a\n"
             "name with a comma is written with \\, in its place.\n"
             "\n"
+            "  --fair                 wait in a queue: of those who do, first come, first served\n"
             "  --fence                draw a fencing token, for CMD in REDLOCK_FENCE\n"
             "  --permits K            hold one of K permits, which as many may hold at once;\n"
             "                         for CMD its number, from 1, is in REDLOCK_PERMIT\n"

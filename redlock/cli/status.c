@@ -17,10 +17,10 @@
 #include "redlock/client.h"
 #include "redlock/error.h"
 
-#define COMMAND_MAX (REDLOCK_NAME_MAX + 64) /* "GET name" with its lengths. */
+#define COMMAND_MAX (REDLOCK_NAME_MAX + 96) /* "GET name" with its lengths, or the like. */
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 
-enum query { QUERY_PING, QUERY_LOOK, QUERY_GET, QUERY_PTTL, QUERIES };
+enum query { QUERY_PING, QUERY_LOOK, QUERY_GET, QUERY_PTTL, QUERY_QUEUE, QUERIES };
 
 /* What one master said. */
 struct report {
@@ -43,6 +43,7 @@ struct report {
     size_t token_len;  /* It may hold NULs: other programs write what they like. */
     long long ttl_ms;  /* -1: for ever. */
     bool knows_holder; /* Token, or its absence, is what the master said. */
+    long long waiting; /* So many are in its queue (place.h). */
 };
 
 /* What all said of the lock. */
@@ -50,8 +51,9 @@ struct verdict {
     const struct report *holder; /* One of those with the token that leads; NULL: none. */
     unsigned holders;            /* Masters that store this token. */
     unsigned free;
-    unsigned known;   /* Masters that said either. */
-    long long ttl_ms; /* Until fewer than a majority store it; -1: for ever. */
+    unsigned known;    /* Masters that said either. */
+    long long ttl_ms;  /* Until fewer than a majority store it; -1: for ever. */
+    long long waiting; /* So many, at least, are in the queues of a majority. */
 };
 
 struct status {
@@ -106,6 +108,16 @@ static void ask_name(struct status *status, unsigned master, enum query query, c
     ask_one(status, master, query, command, (size_t)len);
 }
 
+static void ask_queue(struct status *status, unsigned master)
+{
+    char command[COMMAND_MAX];
+    int len = snprintf(command, sizeof command,
+                       "*4\r\n$6\r\nZCOUNT\r\n$%zu\r\n" WIRE_QUEUE "%s\r\n$1\r\n0\r\n$3\r\ninf\r\n",
+                       WIRE_QUEUE_LEN + strlen(status->name), status->name);
+
+    ask_one(status, master, QUERY_QUEUE, command, (size_t)len);
+}
+
 static void ask(struct status *status, unsigned master)
 {
     static const char ping[] = "*1\r\n$4\r\nPING\r\n";
@@ -122,6 +134,7 @@ static void ask(struct status *status, unsigned master)
     if (status->name != NULL) {
         ask_name(status, master, QUERY_GET, "GET");
         ask_name(status, master, QUERY_PTTL, "PTTL");
+        ask_queue(status, master);
     }
 }
 
@@ -177,6 +190,9 @@ static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
         break;
     case QUERY_PTTL:
         report->ttl_ms = reply->type == REPLY_INTEGER ? reply->integer : 0;
+        break;
+    case QUERY_QUEUE: /* Who may not ask sees nobody. */
+        report->waiting = reply->type == REPLY_INTEGER ? reply->integer : 0;
         break;
     case QUERIES:
         break;
@@ -359,9 +375,25 @@ static long long ttl_of_majority(const struct status *status, const struct repor
     return best;
 }
 
+static long long count_waiting(const struct status *status)
+{
+    long long best = 0;
+
+    for (unsigned i = 0; i < status->masters; i++) {
+        unsigned as_many = 0;
+
+        for (unsigned k = 0; k < status->masters; k++)
+            as_many +=
+                status->reports[k].up && status->reports[k].waiting >= status->reports[i].waiting;
+        if (as_many >= majority(status) && status->reports[i].waiting > best)
+            best = status->reports[i].waiting;
+    }
+    return best;
+}
+
 static struct verdict judge(const struct status *status)
 {
-    struct verdict verdict = {.holder = NULL};
+    struct verdict verdict = {.holder = NULL, .waiting = count_waiting(status)};
 
     for (unsigned i = 0; i < status->masters; i++) {
         const struct report *one = &status->reports[i];
@@ -428,6 +460,8 @@ static void print_holder(const struct report *report)
         (void)printf("  held by %s ", quote(report->token, report->token_len, quoted));
         print_time_left(report->ttl_ms);
     }
+    if (report->waiting > 0)
+        (void)printf(", %lld in its queue", report->waiting);
 }
 
 /* A user may be forbidden to ask for INFO. */
@@ -498,6 +532,10 @@ static void print_verdict(const struct status *status)
                      status->masters, verdict.free, verdict.holders,
                      status->masters - verdict.known);
     }
+    if (verdict.waiting > 0)
+        (void)printf("%s: %lld %s in its queue on a majority of the masters\n",
+                     quote(status->name, strlen(status->name), quoted), verdict.waiting,
+                     verdict.waiting == 1 ? "waits" : "wait");
 }
 
 static void print_text(const struct status *status)
@@ -566,6 +604,7 @@ static void print_json_master(const struct status *status, unsigned m)
         print_json_text("holder", report->token);
         if (report->token != NULL)
             (void)printf(",\"ttl_ms\":%lld", report->ttl_ms);
+        (void)printf(",\"waiting\":%lld", report->waiting);
     }
     (void)printf("}");
 }
@@ -586,6 +625,7 @@ static void print_json_verdict(const struct status *status)
     (void)printf(",\"agreeing\":%u", held ? verdict.holders : is_free ? verdict.free : 0);
     if (held)
         (void)printf(",\"ttl_ms\":%lld", verdict.ttl_ms);
+    (void)printf(",\"waiting\":%lld", verdict.waiting);
 }
 
 static void print_json(const struct status *status)
@@ -688,8 +728,9 @@ const struct cli_command cli_status = {
     .help = "Print one line for each master: where it is, whether it is up, or else why not,\n"
             "its version, role, round trip, uptime, and how far its wall clock is off the\n"
             "median of all; with NAME also who holds this lock there, and for how long, and\n"
-            "whether a majority agrees.  A master without a memory is warming, and counts as\n"
-            "if it were down: see `redlock init`; one whose clock is far off is barred.\n"
+            "whether a majority agrees, and how many wait for it in line (run --fair).  A\n"
+            "master without a memory is warming, and counts as if it were down: see\n"
+            "`redlock init`; one whose clock is far off is barred.\n"
             "\n"
             "  --clocks               also watch the clocks for two seconds, and print how much\n"
             "                         faster than the clock here they run\n"

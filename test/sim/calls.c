@@ -47,7 +47,8 @@ static struct lease_rec *new_rec(struct ev_loop *process, unsigned set)
     rec->place = place;
     rec->set = set;
     rec->resource = (unsigned)__builtin_ctz(set);
-    rec->token = -1;
+    rec->token = rec->waiter = -1;
+    rec->called = process_now(process);
     process->recs[place] = rec;
     return rec;
 }
@@ -132,6 +133,8 @@ static void after_lock(struct lease_rec *rec, int status)
             world_outcome(OUTCOME_MANY_OK);
         if (world.plan.permits)
             world_outcome(OUTCOME_PERMIT_OK);
+        if (rec->is_fair)
+            world_outcome(OUTCOME_FAIR_OK);
         rec->state = REC_HELD;
         rec->holds = 1;
         return;
@@ -326,7 +329,14 @@ static bool draw_fence(const struct lease_rec *rec)
 {
     uint64_t dice = other_dice(rec, UINT64_C(0x9fb21c651e98df25));
 
-    return !is_many(rec) && (dice >> 40 & 15) < world.plan.fenced;
+    return !is_many(rec) && !rec->is_fair && (dice >> 40 & 15) < world.plan.fenced;
+}
+
+static bool draw_fair(const struct lease_rec *rec)
+{
+    uint64_t dice = other_dice(rec, UINT64_C(0xc2b2ae3d27d4eb4f));
+
+    return !is_many(rec) && (dice >> 40 & 15) < world.plan.fair;
 }
 
 static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opts)
@@ -341,6 +351,7 @@ static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opt
         opts->max_hold_ms = (uint32_t)dice_magnitude(1, 3 * world.plan.ttl_max_ms);
     if (dice_chance(300) && whole > 2 * DRIFT_MS)
         opts->lost_margin_ms = (uint32_t)dice_range(1, (whole - 1) / DRIFT_MS);
+    opts->fair = rec->is_fair = draw_fair(rec);
     opts->fence = rec->is_fenced = draw_fence(rec);
     opts->permits = world.plan.permits ? world.plan.resources : 0;
     if (dice_chance(850)) {
@@ -621,6 +632,7 @@ void calls_adopt(struct ev_loop *process, unsigned set, const char *token, bool 
     if (world.plan.permits) /* Its token tells which. */
         rec->set = 1u << (rec->resource = (unsigned)(token[1] - '0'));
     draw_options(rec, &opts);
+    opts.fair = rec->is_fair = false;
     note_options(rec, &opts);
     rec->is_stale = is_stale;
     rec->state = REC_ADOPTED;

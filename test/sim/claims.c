@@ -96,6 +96,7 @@ static void on_set(struct ev_loop *process, unsigned master, const struct master
     if (claim->token != token)
         world_fail("token", "one round has two tokens");
     judge_on_set(process, ask->serial, ask->ask);
+    judge_on_waiter(process, ask->serial, command);
     claim->may_store |= (quorum_mask)(1u << master);
     claim->told[master] = NULL;
     if (!ask->in_full) /* Not sent again, since the script was gone. */
@@ -154,15 +155,20 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
     }
 }
 
+static bool is_many(unsigned set)
+{
+    return (set & (set - 1)) != 0;
+}
+
 void oracle_on_answer(struct ev_loop *process, unsigned master, const struct master_ask *ask,
                       const struct answer *answer)
 {
     struct claim *claim;
     bool yes = answer->type == REPLY_STATUS;
-    bool taken = answer->type == REPLY_INTEGER; /* One of several, or a permit. */
+    bool taken = answer->type == REPLY_INTEGER; /* One of several, a permit, a place. */
     bool hints = world.plan.permits && answer->integer > 0;
 
-    if (ask->command == MASTER_TIME)
+    if (ask->command == MASTER_TIME || ask->command == MASTER_LEAVE)
         return;
     if (ask->command == MASTER_WAIT) {
         world_say("    client %u, who waits, looks at master %u: %lld %s", process->number, master,
@@ -185,10 +191,10 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
         return;
     }
     claim = find_round(process, ask->serial, ask->ask);
-    if (taken)
-        world_outcome(hints                ? OUTCOME_PERMIT_ELSEWHERE
-                      : world.plan.permits ? OUTCOME_PERMITS_GONE
-                                           : OUTCOME_MANY_TAKEN);
+    if (taken && world.plan.permits)
+        world_outcome(hints ? OUTCOME_PERMIT_ELSEWHERE : OUTCOME_PERMITS_GONE);
+    else if (taken && claim != NULL && is_many(oracle_token_of(claim->token)->set))
+        world_outcome(OUTCOME_MANY_TAKEN);
     if (answer->type == REPLY_NIL || taken)
         judge_on_no(process, ask->serial, ask->ask, hints);
     if (claim != NULL && !yes)
@@ -312,4 +318,5 @@ void oracle_on_quiet(void)
     for (unsigned m = 0; m < world.plan.servers; m++)
         for (unsigned r = 0; r < world.plan.resources; r++)
             check_key(&world.servers[m], r);
+    line_on_quiet();
 }

@@ -53,6 +53,19 @@ static struct lease_rec *find(struct ev_loop *process, uint32_t serial)
     return NULL;
 }
 
+/* Because of what was heard; one that waits in a queue besides once, to tell its ticket. */
+static bool may_hurry(struct lease_rec *rec)
+{
+    if (!rec->is_fair)
+        return waits_may_hurry(rec->process, rec->set);
+    if (rec->process->heard_at >= rec->round_sent)
+        return true;
+    if (rec->has_hurried)
+        return false;
+    rec->has_hurried = true;
+    return true;
+}
+
 /* Whether a round may begin now. */
 static bool keeps_pace(struct lease_rec *rec, uint64_t now)
 {
@@ -64,7 +77,7 @@ static bool keeps_pace(struct lease_rec *rec, uint64_t now)
         return true;
     }
     rec->detours = 0;
-    return has_paused || waits_may_hurry(rec->process, rec->set);
+    return has_paused || may_hurry(rec);
 }
 
 void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round)
@@ -74,6 +87,7 @@ void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round)
 
     if (rec == NULL || rec->round == round)
         return;
+    line_on_round(rec);
     if (rec->round != 0 && !keeps_pace(rec, now))
         world_fail("pace", "client %u begins a round %.3f ms after the one before", process->number,
                    (double)(now - rec->round_at) / 1e6);
@@ -83,10 +97,26 @@ void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round)
     rec->heard_no = rec->heard_hint = false;
 }
 
+void judge_on_waiter(struct ev_loop *process, uint32_t serial, const struct command *command)
+{
+    struct lease_rec *rec = find(process, serial);
+    int waiter;
+
+    if (rec == NULL || !rec->is_fair)
+        return;
+    waiter = oracle_token(command->argv[6], command->lens[6]);
+    if (rec->waiter >= 0 && rec->waiter != waiter)
+        world_fail("wire", "who waits changes its name");
+    rec->waiter = waiter;
+    oracle_token_of(waiter)->is_probe = rec->is_probe;
+}
+
 void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round, bool hints)
 {
     struct lease_rec *rec = find(process, serial);
 
+    if (rec != NULL && rec->is_fair)
+        world_outcome(OUTCOME_FAIR_WAITS);
     if (rec == NULL || rec->round != round)
         return;
     rec->heard_no = true;

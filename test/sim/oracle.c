@@ -34,7 +34,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOKENS_MAX 8192 /* Of one run. */
+#define TOKENS_MAX 16384 /* Of one run. */
 #define TABLE_LEN (2 * TOKENS_MAX)
 
 static struct token *tokens[TOKENS_MAX];
@@ -344,6 +344,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
     check_growth(rec, deadline);
     if (rec->deadline == 0) {
         tally.grants++;
+        line_on_held(rec);
         if (!rec->is_stale)
             check_fence(rec);
         world_note("believes: client, resource, lease", rec->process->number, rec->resource,

@@ -143,6 +143,15 @@ static void draw_permits(struct plan *plan)
         plan->resources = 2;
 }
 
+/* All wait in turn, or some do and others do not care. */
+static void draw_fair(struct plan *plan)
+{
+    uint64_t dice = other_dice(UINT64_C(0xe4b06ce60741c7a9));
+
+    if (!plan->permits && (dice >> 8 & 3) == 0)
+        plan->fair = (dice >> 10 & 1) != 0 ? 16 : 1 + (unsigned)(dice >> 16 & 15);
+}
+
 static void draw_promise(struct plan *plan)
 {
     plan->exclusive = true;
@@ -277,6 +286,7 @@ void plan_draw(void)
     draw_guard(plan);
     draw_many(plan);
     draw_permits(plan);
+    draw_fair(plan);
     if (plan->clock_guard == REDLOCK_CLOCK_GUARD_PERIODIC && plan->may_step != 0)
         plan->exclusive = false;
     draw_faults(plan);

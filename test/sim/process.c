@@ -326,6 +326,7 @@ void process_turn(struct ev_loop *process, uint64_t tag)
     claims_on_turn(process);
     judge_on_turn(process);
     waits_on_turn(process);
+    line_on_turn(process);
     process->in_turn = false;
     end_stall(process);
     plan_next(process);

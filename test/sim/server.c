@@ -110,6 +110,8 @@ void server_crash(struct server *server, bool forget)
     forget_some(server);
     if (forget)
         server->marker = (struct marker){.exists = false};
+    if (forget)
+        line_forget(server);
     for (struct conn *conn = server->conns; conn != NULL; conn = conn->next)
         net_reset(conn);
     for (unsigned r = 0; forget && r < world.plan.resources; r++) {
@@ -125,6 +127,7 @@ bool server_flushall(struct server *server)
 
     server->marker = (struct marker){.exists = false};
     memset(server->marks_end_ms, 0, sizeof server->marks_end_ms);
+    line_forget(server);
     for (unsigned r = 0; r < world.plan.resources; r++) {
         if (store_key(server, r) == NULL)
             continue;

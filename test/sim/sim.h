@@ -143,7 +143,11 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(PERMIT_OK, "permit: OK")                                                  \
     X(PERMIT_ELSEWHERE, "permit that was taken, when another was free")         \
     X(PERMITS_GONE, "permit that was taken, as all others were")                \
-    X(DETOUR, "round that began at once, for another permit")
+    X(DETOUR, "round that began at once, for another permit")                   \
+    X(FAIR_OK, "fair lock: OK")                                                 \
+    X(FAIR_WAITS, "fair lock that has to wait")                                 \
+    X(IN_ORDER, "fair lock, for which somebody waits who came later")           \
+    X(CALLED, "fair lock, whose turn was told in good health")
 
 #define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
 enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };
@@ -175,6 +179,18 @@ struct marker {
     uint64_t floor, high, counters[SIM_RESOURCES_MAX]; /* Of fencing; counters from floor. */
 };
 
+/* Who waits for one resource (line.c); fewer than the script has room for, so that it is
+ * full now and then. */
+#define LINE_MAX 64
+struct line {
+    unsigned len;
+    uint64_t ends_ms; /* All of it. */
+    struct line_place {
+        int waiter; /* Number of its name, as of tokens. */
+        uint64_t ticket, end_ms;
+    } places[LINE_MAX];
+};
+
 enum server_mood { MOOD_FINE, MOOD_OOM, MOOD_MISCONF, MOOD_READONLY, MOOD_LOADING };
 
 struct server {
@@ -188,6 +204,7 @@ struct server {
     struct key keys[SIM_RESOURCES_MAX];
     struct marker marker, saved;              /* saved: as it was some time ago. */
     uint64_t marks_end_ms[SIM_RESOURCES_MAX]; /* Of those who wait; 0: none. */
+    struct line lines[SIM_RESOURCES_MAX];
     bool keeps;    /* Whatever it has answered for survives a crash, and it says so. */
     unsigned runs; /* How often it was started. */
     struct conn *conns;
@@ -234,6 +251,7 @@ struct ev_loop {
         drift_span longest; /* Between two looks, if nothing is heard. */
     } sleeps[SIM_SETS];     /* By what is waited for. */
     bool has_probed;        /* It has got the lock that it was to get in the end. */
+    sim_time heard_at;      /* When something was told or seen last. */
     sim_time deaf_until;    /* Up to when something was wrong with what it is told. */
 };
 
@@ -261,6 +279,7 @@ struct plan {
     bool reentrant;         /* Some leases are locked again by their owners. */
     unsigned many;          /* So many of 16 locks are of several resources. */
     bool permits;           /* All locks are of one semaphore: its slots are the resources. */
+    unsigned fair;          /* So many of 16 others are fair. */
     bool lasting;           /* Leases are long, and little happens: what a guard is for. */
     bool exclusive;         /* Mutual exclusion is promised. */
     quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
@@ -507,6 +526,27 @@ bool waits_may_hurry(struct ev_loop *process, unsigned set);
 unsigned waits_count(const struct server *server, unsigned mark);
 void waits_publish(struct server *server, unsigned mark, const char *text);
 
+/* ---- Queues (line.c) ---- */
+
+struct lease_rec;
+
+/* The dead leave; returns how many. */
+unsigned line_purge(struct line *line, uint64_t now_ms);
+struct line_place *line_find(struct line *line, int waiter);
+/* NULL: nobody waits. */
+const struct line_place *line_first(const struct line *line);
+uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms);
+bool line_remove(struct line *line, int waiter);
+/* A server's has changed; all of a server's are gone. */
+void line_on_change(struct server *server, unsigned resource);
+void line_forget(struct server *server);
+/* A server says whose turn it is; a round of it begins; it believes to have the lock. */
+void line_on_turn_of(const struct server *server, unsigned resource, int waiter);
+void line_on_round(struct lease_rec *rec);
+void line_on_held(const struct lease_rec *rec);
+void line_on_turn(struct ev_loop *process);
+void line_on_quiet(void);
+
 /* ---- Programs (actor.c), and the calls that they make (calls.c) ---- */
 
 enum rec_state {
@@ -556,6 +596,15 @@ struct lease_rec {
     bool heard_no;       /* and a master has said no in it, */
     bool heard_hint;     /* and that another permit is free; */
     unsigned detours;    /* so many began at once for that. */
+    /* Of a fair lock: */
+    bool is_fair, has_hurried; /* Once, to tell all masters its ticket. */
+    int waiter;                /* Its name in queues; -1: not known. */
+    sim_time called;           /* When it was asked for. */
+    quorum_mask in_line;       /* Masters that have it in line with one ticket since */
+    sim_time in_line_since;    /* then; 0: it is not. */
+    uint64_t ticket;
+    quorum_mask named; /* Masters that have said that it is its turn, */
+    sim_time named_at, hears_since;
 };
 
 enum op_kind { OP_LOCK, OP_EXTEND, OP_UNLOCK };
@@ -615,6 +664,7 @@ struct token {
     unsigned process, client, set;
     uint32_t serial, round;
     quorum_mask deleted; /* Masters that have deleted it, from all resources. */
+    bool is_probe;       /* The name in queues of one that asked when all was well. */
     char text[REDLOCK_TOKEN_MAX + 1];
 };
 
@@ -663,5 +713,7 @@ void judge_time(const struct op *op);
 /* A round, and a master that says no in it. */
 void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round);
 void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round, bool hints);
+/* It names who waits, if it is a heartbeat. */
+void judge_on_waiter(struct ev_loop *process, uint32_t serial, const struct command *command);
 
 #endif /* TEST_SIM_H */

@@ -58,6 +58,8 @@ static const char *const release_many_model = "bb280a5c07fb9b0a68ff913822c0681ef
 static const char *const acquire_permit_model = "b8096ae2b35e1a37e65e5b4ae37b7cbd4ea477b8";
 static const char *const release_permit_model = "2a8a8ffd4029685078aeaffd302f97bb0d203793";
 static const char *const wait_permit_model = "fb7ad5fac06474dd1dd7e97182eb3a794dd6eade";
+static const char *const acquire_fair_model = "cec0206af1e84e969f520dae6d0c6a8f33fdbbc0";
+static const char *const release_fair_model = "34b502b5b7eb823ac1313fed310af8363222226e";
 static const char *const look_model = "a204bc9617371cacfac2f2be30269e4497528f26";
 
 void store_check_scripts(void)
@@ -72,6 +74,8 @@ void store_check_scripts(void)
         strcmp(script_all[SCRIPT_ACQUIRE_PERMIT].sha1, acquire_permit_model) != 0 ||
         strcmp(script_all[SCRIPT_RELEASE_PERMIT].sha1, release_permit_model) != 0 ||
         strcmp(script_all[SCRIPT_WAIT_PERMIT].sha1, wait_permit_model) != 0 ||
+        strcmp(script_all[SCRIPT_ACQUIRE_FAIR].sha1, acquire_fair_model) != 0 ||
+        strcmp(script_all[SCRIPT_RELEASE_FAIR].sha1, release_fair_model) != 0 ||
         strcmp(script_all[SCRIPT_LOOK].sha1, look_model) != 0)
         world_fail("simulator", "a script has changed: change its model in store.c as well");
 }
@@ -153,11 +157,15 @@ struct parts store_parts(const struct command *command)
         return (struct parts){false, QUORUM_CMD_SET, 3, 4, 5, 1};
     if (is_script(command, SCRIPT_WAIT_PERMIT))
         return (struct parts){.is_other = true};
+    if (is_script(command, SCRIPT_ACQUIRE_FAIR))
+        return (struct parts){false, QUORUM_CMD_SET, 3, 4, 5, 1};
+    if (is_script(command, SCRIPT_RELEASE_FAIR))
+        return (struct parts){false, QUORUM_CMD_RELEASE, 3, 4, 0, 1};
     switch (command->argc) {
     case 1: /* TIME */
     case 2: /* SUBSCRIBE, UNSUBSCRIBE */
     case 3: /* HGET of the marker */
-    case 4: /* HINCRBY of the same */
+    case 4: /* HINCRBY of the same; ZREM of who waits no more */
         return (struct parts){.is_other = true};
     case 5:
         return (struct parts){false, QUORUM_CMD_RELEASE, 3, 4, 0, 1};
@@ -764,6 +772,122 @@ static struct answer acquire_permit(struct server *server, const struct command 
     return ok;
 }
 
+/* ---- Queues ---- */
+
+static struct line *line_of(struct server *server, unsigned resource)
+{
+    struct line *line = &server->lines[resource];
+
+    if (wall_ms(server) >= line->ends_ms + !server->ends_early)
+        line->len = 0;
+    return line;
+}
+
+/* If it may write. */
+static unsigned purge(const struct server *server, struct line *line)
+{
+    if (server->mood != MOOD_FINE && server->mood != MOOD_OOM)
+        return 0;
+    return line_purge(line, wall_ms(server));
+}
+
+/* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience */
+static struct answer acquire_fair(struct server *server, const struct command *command)
+{
+    const struct parts at = store_parts(command);
+    unsigned resource = resource_arg(command, at.name);
+    struct line *line = line_of(server, resource);
+    uint64_t ticket = number_arg(command, 7), now_ms = wall_ms(server), number;
+    int waiter = token_arg(command, 6);
+    /* A script that has written may grow whatever memory there is. */
+    bool has_written = purge(server, line) > 0;
+    const struct answer *refusal = mood_answer(server, true, !has_written);
+
+    if (refusal != NULL)
+        return *refusal;
+    number = line_put(line, waiter, ticket, now_ms + ms_arg(command, 8));
+    line_on_change(server, resource);
+    if (number == 0)
+        return zero;
+    if ((ticket != 0 || number == 1) && line_first(line)->waiter == waiter &&
+        store_key(server, resource) == NULL) {
+        server->keys[resource] = (struct key){true, false, token_arg(command, at.token),
+                                              now_ms + ms_arg(command, at.ttl)};
+        return ok;
+    }
+    if (!has_mark(server, resource))
+        server->marks_end_ms[resource] = now_ms + WIRE_MARK_MS;
+    return (struct answer){REPLY_INTEGER, (long long)number, ""};
+}
+
+static void tell_next(struct server *server, unsigned resource, const struct line_place *first)
+{
+    const size_t room = sizeof "next " + REDLOCK_TOKEN_MAX;
+    char *text = memory_take(room);
+
+    (void)snprintf(text, room, "next %s", oracle_token_of(first->waiter)->text);
+    line_on_turn_of(server, resource, first->waiter);
+    waits_publish(server, resource, text);
+}
+
+/* EVALSHA or EVAL, script, 1, name, token, waiter */
+static struct answer release_fair(struct server *server, const struct command *command)
+{
+    const struct parts at = store_parts(command);
+    unsigned resource = resource_arg(command, at.name);
+    const struct key *key = store_key(server, resource);
+    struct line *line = line_of(server, resource);
+    const struct line_place *first;
+    const struct answer *refusal;
+
+    if (key != NULL && key->wrong_type)
+        return type_error(server);
+    if (key == NULL || key->token != token_arg(command, at.token))
+        return zero;
+    refusal = mood_answer(server, true, false);
+    if (refusal != NULL)
+        return *refusal;
+    (void)purge(server, line);
+    line_on_change(server, resource);
+    first = line_first(line);
+    if (first == NULL)
+        drop_key(server, resource);
+    server->keys[resource].exists = false;
+    if (first != NULL && first->waiter != token_arg(command, 5))
+        tell_next(server, resource, first);
+    return one;
+}
+
+static struct answer do_fair(struct server *server, const struct command *command,
+                             enum script_id script)
+{
+    if (command->argc != (script == SCRIPT_ACQUIRE_FAIR ? 9 : 6) || !is_arg(command, 2, "1"))
+        world_fail("wire", "a script for those in line with other arguments");
+    server->has_script[script] = true;
+    return script == SCRIPT_ACQUIRE_FAIR ? acquire_fair(server, command)
+                                         : release_fair(server, command);
+}
+
+/* ZREM, queue, waiter, "-" and waiter */
+static struct answer do_leave(struct server *server, const struct command *command)
+{
+    const struct answer *refusal = mood_answer(server, false, false);
+    unsigned resource;
+    bool found;
+
+    if (command->argc != 4 || command->lens[1] != WIRE_QUEUE_LEN + 2 ||
+        memcmp(command->argv[1], WIRE_QUEUE "r", WIRE_QUEUE_LEN + 1) != 0 ||
+        command->lens[3] != command->lens[2] + 1 || command->argv[3][0] != '-' ||
+        memcmp(command->argv[3] + 1, command->argv[2], command->lens[2]) != 0)
+        world_fail("wire", "a ZREM of something else");
+    resource = (unsigned)(command->argv[1][WIRE_QUEUE_LEN + 1] - '0') % SIM_RESOURCES_MAX;
+    if (refusal != NULL)
+        return *refusal;
+    found = line_remove(line_of(server, resource), token_arg(command, 2));
+    line_on_change(server, resource);
+    return (struct answer){REPLY_INTEGER, found ? 2 : 0, ""};
+}
+
 /* EVALSHA or EVAL, script, 1, name, token [, ttl] */
 static struct answer do_script(struct server *server, const struct command *command,
                                enum script_id script)
@@ -811,6 +935,8 @@ static struct answer execute(struct conn *conn, const struct command *command)
             world_fail("wire", "a SET that is not NX PX");
         return do_set(server, command);
     }
+    if (is_arg(command, 0, "ZREM"))
+        return do_leave(server, command);
     if (is_arg(command, 0, "HGET"))
         return do_proof(server, command);
     if (is_arg(command, 0, "HINCRBY"))
@@ -835,6 +961,8 @@ static struct answer execute(struct conn *conn, const struct command *command)
             return acquire_permit(server, command);
         if ((by_name || by_text) && i == SCRIPT_WAIT_PERMIT)
             return do_wait_permit(server, command);
+        if ((by_name || by_text) && (i == SCRIPT_ACQUIRE_FAIR || i == SCRIPT_RELEASE_FAIR))
+            return do_fair(server, command, (enum script_id)i);
         if (by_name || by_text)
             return do_script(server, command, (enum script_id)i);
     }

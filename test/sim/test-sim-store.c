@@ -37,9 +37,11 @@ static pid_t pid;
 static struct server model;
 static bool may_end_early;
 static bool has_script[SCRIPT_LEN]; /* The model's, after the command; */
-static bool has_mark[KEYS];         /* likewise. */
+static bool has_mark[KEYS];         /* likewise, at the later instant; */
+static bool had_mark[KEYS];         /* and at the earlier one. */
 static uint64_t compared, uncertain, errors, yes, raised, marks, many, second_taken, permits,
     elsewhere;
+static uint64_t fair, queued, places; /* Granted, not granted, and seen in queues. */
 
 #define EPOCH "0123456789abcdef"
 
@@ -158,7 +160,8 @@ static uint64_t time_us(void)
 /* ---- The model ---- */
 
 static void execute(const char *bytes, size_t len, uint64_t now_us, bool ends_early,
-                    struct answer *ret_answer, struct marker *ret_marker, struct key *ret_keys)
+                    struct answer *ret_answer, struct marker *ret_marker, struct key *ret_keys,
+                    struct line *ret_lines)
 {
     struct server copy = model;
     struct conn conn = {.server = &copy};
@@ -173,6 +176,7 @@ static void execute(const char *bytes, size_t len, uint64_t now_us, bool ends_ea
     if (taken != len)
         die("the model takes %zu bytes of %zu", taken, len);
     memcpy(has_script, copy.has_script, sizeof has_script);
+    memcpy(ret_lines, copy.lines, KEYS * sizeof *ret_lines);
     *ret_marker = copy.marker;
     for (unsigned k = 0; k < KEYS; k++) {
         (void)store_key(&copy, k);
@@ -272,6 +276,25 @@ static size_t draw_many(char *buf, struct wire_args *args)
                      dice_chance(300), args);
 }
 
+/* Few tickets and short patience, so that they are passed, and die. */
+static size_t draw_fair(char *buf, struct wire_args *args)
+{
+    static const char *const waiters[] = {"1111111111111111111111111111111111111111",
+                                          "2222222222222222222222222222222222222222",
+                                          "3333333333333333333333333333333333333333"};
+    unsigned dice = (unsigned)dice_below(100);
+
+    args->waiter = waiters[dice_below(3)];
+    args->ticket = dice_chance(500) ? 0 : dice_range(1, 4);
+    args->patience_ms = (uint32_t)(dice_chance(700) ? dice_range(1, 6) : 60000);
+    if (dice_chance(200))
+        args->name = "r1";
+    if (dice < 20)
+        return wire_leave(buf, args);
+    return wire_fair(buf, dice < 70 ? SCRIPT_ACQUIRE_FAIR : SCRIPT_RELEASE_FAIR, dice_chance(300),
+                     args);
+}
+
 static size_t draw_command(char *buf)
 {
     const char *token = token_text((unsigned)dice_below(TOKENS));
@@ -288,8 +311,10 @@ static size_t draw_command(char *buf)
 
     if (world.plan.permits)
         return draw_permit(buf, &args);
-    if (dice_chance(300))
+    if (dice_chance(380))
         return draw_many(buf, &args);
+    if (dice_chance(220))
+        return draw_fair(buf, &args);
     if (dice < 20 && dice_chance(250))
         args.name = "r1";
     if (dice < 20)
@@ -361,7 +386,7 @@ struct exchange {
     uint64_t before_us, after_us;
     redisReply *answer, *counts;
     struct key_replies {
-        redisReply *get, *end, *mark;
+        redisReply *get, *end, *mark, *line, *line_end;
     } keys[KEYS];
 };
 
@@ -372,6 +397,8 @@ static void append_questions(void)
         (void)redisAppendCommand(redis, "PEXPIRETIME %s", key_name(k));
         (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_MARK "%s",
                                  world.plan.permits && k == 0 ? WIRE_PERMIT "s" : key_name(k));
+        (void)redisAppendCommand(redis, "ZRANGE " WIRE_QUEUE "r%u 0 -1 WITHSCORES", k);
+        (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_QUEUE "r%u", k);
     }
     (void)redisAppendCommand(redis, "HMGET " WIRE_MARKER " %u high", wire_counter("r0", 2));
 }
@@ -382,8 +409,33 @@ static void take_replies(struct exchange *x)
         x->keys[k].get = reply();
         x->keys[k].end = reply();
         x->keys[k].mark = reply();
+        x->keys[k].line = reply();
+        x->keys[k].line_end = reply();
     }
     x->counts = reply();
+}
+
+/* Two entries for each: his name and ticket, and "-" with it and when he dies, negative. */
+static void follow_line(struct line *line, const redisReply *real)
+{
+    line->len = 0;
+    for (size_t i = 0; i + 1 < real->elements; i += 2) {
+        const redisReply *name = real->element[i];
+        double score = strtod(real->element[i + 1]->str, NULL);
+        bool is_end = name->str[0] == '-';
+        int waiter = oracle_token(name->str + is_end, name->len - is_end);
+        struct line_place *place = line_find(line, waiter);
+
+        if (is_end == (score >= 0))
+            die("the queue has %s with %f", name->str, score);
+        if (place == NULL) /* The end comes first. */
+            line->places[line->len++] = (struct line_place){.waiter = waiter};
+        place = line_find(line, waiter);
+        if (is_end)
+            place->end_ms = (uint64_t)-score;
+        else
+            place->ticket = (uint64_t)score;
+    }
 }
 
 /* And free the replies. */
@@ -397,6 +449,11 @@ static void follow_all(struct exchange *x)
         freeReplyObject(replies->get);
         freeReplyObject(replies->end);
         freeReplyObject(replies->mark);
+        follow_line(&model.lines[k], replies->line);
+        model.lines[k].ends_ms =
+            (uint64_t)(replies->line_end->integer > 0 ? replies->line_end->integer : 0);
+        freeReplyObject(replies->line);
+        freeReplyObject(replies->line_end);
     }
     follow_counts(x->counts);
     freeReplyObject(x->counts);
@@ -458,11 +515,50 @@ static void compare_keys(const struct exchange *x, const struct key *early, cons
 
         compare_key(&early[k], text_of(replies->get), (uint64_t)replies->end->integer,
                     early[k].end_ms, late[k].end_ms);
-        if (has_mark[k] != (replies->mark->integer > 0))
+        if (has_mark[k] == had_mark[k] && has_mark[k] != (replies->mark->integer > 0))
             die("%.*s: the mark %s, and the model says otherwise", (int)len, bytes,
                 replies->mark->integer > 0 ? "exists" : "is gone");
         marks += has_mark[k];
     }
+}
+
+/* But for those who died meanwhile. */
+static void compare_lines(const struct exchange *x, unsigned k, struct line *early,
+                          struct line *late, const char *bytes, size_t len)
+{
+    uint64_t after_ms = x->after_us / 1000;
+    struct line real;
+
+    follow_line(&real, x->keys[k].line);
+    for (unsigned i = 0; i < late->len; i++) {
+        const struct line_place *b = &late->places[i], *a = line_find(early, b->waiter);
+        const struct line_place *there = line_find(&real, b->waiter);
+
+        if (a == NULL || a->end_ms <= after_ms)
+            continue;
+        if (there == NULL || there->ticket != b->ticket || a->ticket != b->ticket ||
+            there->end_ms < a->end_ms || there->end_ms > b->end_ms)
+            die("%.*s: somebody is in another place than the model says", (int)len, bytes);
+        places++;
+    }
+    for (unsigned i = 0; i < real.len; i++)
+        if (real.places[i].end_ms > after_ms && line_find(late, real.places[i].waiter) == NULL)
+            die("%.*s: somebody is in line whom the model does not know", (int)len, bytes);
+}
+
+/* Nobody's patience was over between the two instants, nor a whole queue. */
+static bool is_steady(const struct exchange *x)
+{
+    for (unsigned k = 0; k < KEYS; k++)
+        if (model.lines[k].ends_ms + 1 >= x->before_us / 1000 &&
+            model.lines[k].ends_ms <= x->after_us / 1000)
+            return false;
+    for (unsigned k = 0; k < KEYS; k++)
+        for (unsigned i = 0; i < model.lines[k].len; i++)
+            if (model.lines[k].places[i].end_ms > x->before_us / 1000 &&
+                model.lines[k].places[i].end_ms <= x->after_us / 1000)
+                return false;
+    return true;
 }
 
 static void count(const char *bytes, const struct exchange *x)
@@ -478,6 +574,9 @@ static void count(const char *bytes, const struct exchange *x)
     second_taken += acquires && x->answer->integer == 2;
     permits += takes && x->answer->type == REDIS_REPLY_STATUS;
     elsewhere += takes && x->answer->integer >= 1;
+    acquires = strstr(bytes, script_all[SCRIPT_ACQUIRE_FAIR].sha1) != NULL;
+    fair += acquires && x->answer->type == REDIS_REPLY_STATUS;
+    queued += acquires && x->answer->integer >= 1;
 }
 
 static void compare(void)
@@ -488,11 +587,15 @@ static void compare(void)
     struct answer early_answer, late_answer;
     struct marker early_marker, late_marker;
     struct key early[KEYS], late[KEYS];
+    struct line early_lines[KEYS], late_lines[KEYS];
+    bool steady = is_steady(&x);
 
     buf[len] = '\0';
-    execute(buf, len, x.before_us, false, &early_answer, &early_marker, early);
-    execute(buf, len, x.after_us, may_end_early, &late_answer, &late_marker, late);
-    if (!is_same_answer(x.answer, &early_answer) && !is_same_answer(x.answer, &late_answer) &&
+    execute(buf, len, x.before_us, false, &early_answer, &early_marker, early, early_lines);
+    memcpy(had_mark, has_mark, sizeof had_mark);
+    execute(buf, len, x.after_us, may_end_early, &late_answer, &late_marker, late, late_lines);
+    if (steady && !is_same_answer(x.answer, &early_answer) &&
+        !is_same_answer(x.answer, &late_answer) &&
         !is_between(x.answer, &early_answer, &late_answer) &&
         !is_half_way(x.answer, &early_answer, &late_answer))
         die("%.*s: the server says %d %s %lld, the model %d %s %lld", (int)len, buf, x.answer->type,
@@ -501,10 +604,12 @@ static void compare(void)
     if (!is_same_marker(&early_marker, x.counts) && !is_same_marker(&late_marker, x.counts))
         die("%.*s: the server has counted to %s, the model to %llu", (int)len, buf,
             x.counts->element[0]->str, (unsigned long long)early_marker.counters[0]);
-    if (are_certain(&x, early, late))
+    if (steady && are_certain(&x, early, late))
         compare_keys(&x, early, late, buf, len);
     else
         uncertain++;
+    for (unsigned k = 0; k < KEYS && steady; k++)
+        compare_lines(&x, k, &early_lines[k], &late_lines[k], buf, len);
     count(buf, &x);
     memcpy(model.has_script, has_script, sizeof has_script);
     follow_all(&x);
@@ -636,7 +741,8 @@ int main(int argc, char **argv)
     if (count >= COUNT_DEFAULT &&
         (yes < count / 10 || errors < count / 100 || raised < count / 200 || marks < count / 100 ||
          many < count / 200 || second_taken < count / 2000 || permits < count / 200 ||
-         elsewhere < count / 500))
+         elsewhere < count / 500 || fair < count / 1000 || queued < count / 100 ||
+         places < count / 20))
         die("too little has happened");
     printf("1 passed, 0 failed\n");
     return 0;

@@ -96,6 +96,7 @@ void waits_publish(struct server *server, unsigned mark, const char *text)
 
 void waits_on_heard(struct ev_loop *process)
 {
+    process->heard_at = process_now(process);
     for (unsigned set = 0; set < SIM_SETS; set++)
         if (process->sleeps[set].heard < 2 * world.plan.servers)
             process->sleeps[set].heard++;
@@ -219,8 +220,8 @@ static void note_sleep(struct ev_loop *process, unsigned set)
         if (rec == NULL || !(rec->set & set) || rec->state != REC_LOCKING)
             continue;
         /* Who asks for less than a round takes loses them all, and becomes slow. */
-        is_awake =
-            is_awake || q->state != QUORUM_PAUSING || rec->ttl_ms <= world.plan.reply_timeout_ms;
+        is_awake = is_awake || rec->is_fair || q->state != QUORUM_PAUSING ||
+                   rec->ttl_ms <= world.plan.reply_timeout_ms;
         sleep->rounds += rec->round + rec->number;
         if (WAIT_PATIENCE * q->config.pause_max > sleep->longest)
             sleep->longest = WAIT_PATIENCE * q->config.pause_max;
@@ -251,7 +252,7 @@ static void check_sleep(const struct ev_loop *process, unsigned set)
                    (double)sleep->longest / 1e6);
     if ((set & (set - 1)) != 0 && !world.plan.permits)
         return; /* The last of them may be free when it waits for another. */
-    if (!frees[set].was_marked || sleep->since + nap() > free_since ||
+    if (world.plan.fair > 0 || !frees[set].was_marked || sleep->since + nap() > free_since ||
         process->deaf_until > free_since - nap() ||
         !process_is_healthy(process, free_since - nap()) ||
         !hears_all(process, store_mark((unsigned)__builtin_ctz(set))))

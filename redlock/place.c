@@ -1,0 +1,107 @@
+/*
+ * place.c - which number is the ticket, and when to hurry.
+ */
+#include "redlock/place.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define PATIENCE_MAX_MS 86400000 /* A day: no lease is longer. */
+
+static quorum_mask bit(unsigned master)
+{
+    return (quorum_mask)(1u << master);
+}
+
+static bool is_majority(const struct place *p, quorum_mask mask)
+{
+    return (unsigned)__builtin_popcount(mask) >= p->masters / 2 + 1;
+}
+
+void place_init(struct place *p, unsigned masters, drift_span pause_max)
+{
+    uint64_t patience_ms = PLACE_BEATS * (pause_max / DRIFT_MS + 1);
+
+    assert(masters >= 1 && masters <= QUORUM_MASTERS_MAX);
+    memset(p, 0, sizeof *p);
+    p->masters = masters;
+    if (patience_ms < PLACE_PATIENCE_MIN_MS)
+        patience_ms = PLACE_PATIENCE_MIN_MS;
+    p->patience_ms = (uint32_t)(patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS);
+}
+
+void place_on_round(struct place *p)
+{
+    p->named = 0;
+    p->hurries = false;
+}
+
+void place_on_ask(struct place *p, quorum_mask masters)
+{
+    p->named &= (quorum_mask)~masters;
+}
+
+/* The greatest of a majority: with any other majority it shares a master, and so with that by
+ * which somebody was in line before this one joined. */
+static void draw(struct place *p, unsigned master, uint64_t number)
+{
+    p->told |= bit(master);
+    if (number > p->top) {
+        p->top = number;
+        p->stored = 0;
+    }
+    if (number == p->top)
+        p->stored |= bit(master);
+    if (!is_majority(p, p->told))
+        return;
+    p->ticket = p->top;
+    p->hurries = !is_majority(p, p->stored);
+}
+
+void place_on_number(struct place *p, unsigned master, uint64_t number)
+{
+    assert(master < p->masters);
+    p->stored &= (quorum_mask)~bit(master);
+    p->full &= (quorum_mask)~bit(master);
+    if (number == 0)
+        p->full |= bit(master);
+    else if (p->ticket == 0)
+        draw(p, master, number);
+    else if (number == p->ticket)
+        p->stored |= bit(master);
+}
+
+void place_on_grant(struct place *p, unsigned master)
+{
+    if (p->ticket == 0)
+        place_on_number(p, master, 1);
+}
+
+void place_on_named(struct place *p, unsigned master)
+{
+    assert(master < p->masters);
+    p->named |= bit(master);
+}
+
+bool place_is_due(const struct place *p)
+{
+    return p->hurries || is_majority(p, p->named);
+}
+
+bool place_is_taken(const struct place *p)
+{
+    return p->ticket != 0 && is_majority(p, p->stored);
+}
+
+/* As a sorted set has it: by number, and of equals by name.  Who has no ticket comes last. */
+bool place_is_before(const struct place *p, const struct place *other)
+{
+    if (p->ticket != other->ticket)
+        return p->ticket != 0 && (p->ticket < other->ticket || other->ticket == 0);
+    return strcmp(p->waiter, other->waiter) < 0;
+}
+
+bool place_is_full(const struct place *p)
+{
+    return is_majority(p, p->full);
+}

@@ -1,0 +1,412 @@
+/*
+ * test-live-fair.c - first come, first served, on real masters.
+ */
+#include "check.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+#define WAITERS 300
+#define PROCESSES 2
+#define NAME "line"
+#define QUEUE "redlock:queue:" NAME
+
+static struct cluster five;
+
+/* So slow that what is not told would not come in time: heartbeats are four times as rare. */
+static struct redlock_lock_options options(uint32_t wait_ms, uint32_t delay_ms)
+{
+    struct redlock_lock_options opts;
+
+    redlock_lock_options_init(&opts);
+    opts.fair = true;
+    opts.wait_ms = wait_ms;
+    opts.ttl_ms = 30000;
+    opts.retry_delay_min_ms = delay_ms / 2;
+    opts.retry_delay_max_ms = delay_ms;
+    return opts;
+}
+
+static void open_five(struct pilot *pilot, enum pilot_kind kind)
+{
+    cluster_ready(&five, 5);
+    pilot_open(pilot, kind, cluster_masters(&five), 0);
+    CHECK(pilot_until_up(pilot, 5));
+}
+
+static long long queue_len(unsigned master)
+{
+    return server_int(&five.server[master], "ZCOUNT " QUEUE " 0 inf");
+}
+
+/* Until so many wait at so many masters, at least. */
+static void until_queued(long long waiters, unsigned masters)
+{
+    double began_s = cluster_now_s();
+    unsigned found = 0;
+
+    while (found < masters && cluster_now_s() < began_s + CLUSTER_WAIT_S) {
+        found = 0;
+        for (unsigned m = 0; m < 5; m++)
+            found += five.server[m].pid != 0 && queue_len(m) == waiters;
+        if (found < masters)
+            cluster_nap();
+    }
+    CHECK(found >= masters);
+}
+
+/* ---- One at a time ---- */
+
+TEST(alone_it_is_a_lock)
+{
+    for (unsigned kind = 0; kind < PILOT_KINDS; kind++) {
+        struct redlock_lock_options opts = options(0, 50), plain = opts;
+        struct redlock_lease *lease, *other;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name((enum pilot_kind)kind);
+        plain.fair = false;
+        open_five(&pilot, (enum pilot_kind)kind);
+        for (unsigned m = 0; m < 5; m++)
+            (void)server_text(&five.server[m], "SCRIPT FLUSH");
+        CHECK_INT(pilot_lock(&pilot, NAME, &opts, &lease), REDLOCK_OK);
+        CHECK(cluster_count(&five, NAME, redlock_token(lease)) >= 3);
+        CHECK_INT(pilot_lock(&pilot, NAME, &plain, &other), REDLOCK_CONTENDED);
+        CHECK_INT(pilot_lock(&pilot, NAME, &opts, &other), REDLOCK_CONTENDED);
+        CHECK_STR(pilot.message, "acquire line: held by another owner");
+        CHECK_INT(pilot_extend(&pilot, lease, 0), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+        until_queued(0, 5); /* Neither has left anything behind. */
+        CHECK_INT(pilot_lock(&pilot, NAME, &plain, &lease), REDLOCK_OK);
+        CHECK_INT(pilot_lock(&pilot, NAME, &opts, &other), REDLOCK_CONTENDED);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+        pilot_close(&pilot);
+    }
+    check_row = NULL;
+}
+
+TEST(what_it_is_not_for)
+{
+    struct redlock_lock_options opts = options(0, 50);
+    const char *const names[] = {"a", "b"};
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    open_five(&pilot, PILOT_BLOCKING);
+    CHECK_INT(redlock_lock_many(pilot.rl, names, 2, &opts, &lease), REDLOCK_E_INVAL);
+    CHECK_INT(redlock_adopt(pilot.rl, "a", "token", &opts, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(pilot.rl), "adopt: fair is for locks of one's own");
+    CHECK_INT(redlock_lock(pilot.rl, QUEUE, &opts, &lease), REDLOCK_E_INVAL);
+    opts.fence = true;
+    CHECK_INT(redlock_lock(pilot.rl, "a", &opts, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(pilot.rl),
+              "acquire: fair is for locks of one resource, without fence and permits");
+    pilot_close(&pilot);
+}
+
+/* A queue that somebody fills up: who comes is told why he does not get in line. */
+TEST(a_full_queue_says_so)
+{
+    struct redlock_lock_options opts = options(0, 50);
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    open_five(&pilot, PILOT_BLOCKING);
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_int(&five.server[m], "EVAL %s 0",
+                         "for i=1,1024 do redis.call('zadd','" QUEUE
+                         "',i,i,-4e15,'-'..i) end return 1");
+    CHECK_INT(pilot_lock(&pilot, NAME, &opts, &lease), REDLOCK_CONTENDED);
+    CHECK_STR(pilot.message, "acquire line: held by another owner: its queue is full, of 1024 "
+                             "who wait");
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_int(&five.server[m], "DEL " QUEUE);
+    CHECK_INT(pilot_lock(&pilot, NAME, &opts, &lease), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* ---- Waiting ---- */
+
+struct waiter {
+    pthread_t thread;
+    struct redlock *rl;
+    struct redlock_lock_options opts;
+    int status;
+};
+
+static void *wait_for_it(void *arg)
+{
+    struct waiter *waiter = arg;
+    struct redlock_lease *lease;
+
+    waiter->status = redlock_lock(waiter->rl, NAME, &waiter->opts, &lease);
+    if (waiter->status == REDLOCK_OK)
+        waiter->status = redlock_unlock(lease);
+    return NULL;
+}
+
+static void begin_wait(struct waiter *waiter, const struct pilot *pilot,
+                       const struct redlock_lock_options *opts)
+{
+    *waiter = (struct waiter){.rl = pilot->rl, .opts = *opts};
+    if (pthread_create(&waiter->thread, NULL, wait_for_it, waiter) != 0)
+        cluster_die("no thread");
+}
+
+/* Until all masters are listened to. */
+static void until_heard(void)
+{
+    double began_s = cluster_now_s();
+    unsigned heard = 0;
+
+    while (heard < 5 && cluster_now_s() < began_s + CLUSTER_WAIT_S) {
+        heard = 0;
+        for (unsigned m = 0; m < 5; m++)
+            heard +=
+                server_int(&five.server[m], "EVAL %s 0",
+                           "return redis.call('pubsub','numsub','redlock:wait:" NAME "')[2]") == 1;
+        cluster_nap();
+    }
+    CHECK_UINT(heard, 5);
+}
+
+/* Whose release knows of no queue: those who wait in one are told all the same, and do not
+ * wait for their next heartbeat, which is in an hour. */
+TEST(a_plain_holder_lets_go)
+{
+    struct redlock_lock_options opts = options(UINT32_MAX, 3600000), plain = opts;
+    struct redlock_lease *lease;
+    struct waiter waiter;
+    struct pilot pilot;
+
+    open_five(&pilot, PILOT_BLOCKING);
+    plain.fair = false;
+    CHECK_INT(redlock_lock(pilot.rl, NAME, &plain, &lease), REDLOCK_OK);
+    begin_wait(&waiter, &pilot, &opts);
+    until_queued(1, 3);
+    until_heard();
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    (void)pthread_join(waiter.thread, NULL);
+    CHECK_INT(waiter.status, REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* Who gives up leaves, and who is behind him is the next. */
+TEST(who_gives_up_leaves)
+{
+    struct redlock_lock_options slow = options(UINT32_MAX, 3600000);
+    struct redlock_lock_options brief = options(300, 50);
+    struct redlock_lease *lease;
+    struct waiter first, second;
+    struct pilot pilot;
+
+    open_five(&pilot, PILOT_BLOCKING);
+    CHECK_INT(redlock_lock(pilot.rl, NAME, &slow, &lease), REDLOCK_OK);
+    begin_wait(&first, &pilot, &brief);
+    until_queued(1, 3);
+    begin_wait(&second, &pilot, &slow);
+    (void)pthread_join(first.thread, NULL);
+    CHECK_INT(first.status, REDLOCK_CONTENDED);
+    until_queued(1, 3);
+    until_heard();
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    (void)pthread_join(second.thread, NULL);
+    CHECK_INT(second.status, REDLOCK_OK);
+    until_queued(0, 5);
+    pilot_close(&pilot);
+}
+
+static int wait_for_ever(void *arg)
+{
+    const struct redlock_lock_options opts = options(UINT32_MAX, 50);
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    (void)arg;
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 0);
+    return redlock_lock(pilot.rl, NAME, &opts, &lease) == REDLOCK_OK ? 0 : 1;
+}
+
+/* A waiter that is killed is first in line until its patience is over, and then no more. */
+TEST(who_is_dead_is_passed)
+{
+    const struct redlock_lock_options opts = options(UINT32_MAX, 50);
+    struct redlock_lease *lease;
+    struct waiter second;
+    struct pilot pilot;
+    pid_t pid;
+
+    open_five(&pilot, PILOT_BLOCKING);
+    CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &lease), REDLOCK_OK);
+    pid = cluster_spawn(wait_for_ever, NULL);
+    until_queued(1, 5);
+    begin_wait(&second, &pilot, &opts);
+    until_queued(2, 5);
+    cluster_end(pid);
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    (void)pthread_join(second.thread, NULL);
+    CHECK_INT(second.status, REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* ---- Many ---- */
+
+/* In memory that all processes share. */
+struct arena {
+    atomic_uint may_join; /* Waiters below this number. */
+    atomic_uint granted, inside, overlaps, failures;
+    unsigned order[WAITERS];
+};
+
+struct one {
+    struct arena *arena;
+    unsigned number;
+};
+
+struct crowd {
+    struct arena *arena;
+    struct redlock_lock_options opts;
+    unsigned process;
+};
+
+static void on_granted(struct redlock_lease *lease, int status, void *arg)
+{
+    const struct one *one = arg;
+    struct arena *arena = one->arena;
+    unsigned place = atomic_fetch_add(&arena->granted, 1);
+
+    if (status != REDLOCK_OK) {
+        atomic_fetch_add(&arena->failures, 1);
+        return;
+    }
+    if (atomic_fetch_add(&arena->inside, 1) != 0)
+        atomic_fetch_add(&arena->overlaps, 1);
+    if (place < WAITERS)
+        arena->order[place] = one->number;
+    atomic_fetch_sub(&arena->inside, 1);
+    (void)redlock_unlock_async(lease, NULL, NULL);
+}
+
+/* Every second of them, each a lease of one client, as soon as it may join. */
+static int crowd_in(void *arg)
+{
+    struct crowd *crowd = arg;
+    struct arena *arena = crowd->arena;
+    static struct one all[WAITERS];
+    unsigned next = crowd->process;
+    double began_s = cluster_now_s();
+    struct pilot pilot;
+
+    pilot_open(&pilot, PILOT_LOOP, cluster_masters(&five), 0);
+    while (atomic_load(&arena->granted) < WAITERS || pilot_stats(&pilot).leases > 0) {
+        if (cluster_now_s() > began_s + 4 * CLUSTER_WAIT_S)
+            return 1;
+        if (next < WAITERS && next < atomic_load(&arena->may_join)) {
+            all[next] = (struct one){arena, next};
+            if (redlock_lock_async(pilot.rl, NAME, &crowd->opts, on_granted, &all[next], NULL) !=
+                REDLOCK_OK)
+                return 2;
+            next += PROCESSES;
+        }
+        pilot_turn(&pilot);
+    }
+    pilot_close(&pilot);
+    return 0;
+}
+
+static struct arena *make_arena(void)
+{
+    struct arena *arena =
+        mmap(NULL, sizeof *arena, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (arena == MAP_FAILED)
+        cluster_die("no memory");
+    return arena;
+}
+
+static void check_order(const struct arena *arena)
+{
+    CHECK_UINT(atomic_load(&arena->failures), 0);
+    CHECK_UINT(atomic_load(&arena->granted), WAITERS);
+    CHECK_UINT(atomic_load(&arena->overlaps), 0);
+    for (unsigned i = 0; i < WAITERS; i++)
+        CHECK_UINT(arena->order[i], i);
+}
+
+/* Of two processes by turns; each joins when the one before is in line at these masters. */
+static void join_all(struct arena *arena, unsigned upto, unsigned masters)
+{
+    for (unsigned i = atomic_load(&arena->may_join); i < upto; i++) {
+        atomic_store(&arena->may_join, i + 1);
+        until_queued(i + 1, masters);
+    }
+}
+
+/* delay_ms: of heartbeats, a fourth.  disturb: called when half of them are in line. */
+static void run_crowd(uint32_t delay_ms, void (*disturb)(struct arena *arena))
+{
+    const struct redlock_lock_options opts = options(UINT32_MAX, delay_ms);
+    struct arena *arena = make_arena();
+    struct crowd crowds[PROCESSES];
+    struct redlock_lease *lease;
+    pid_t pids[PROCESSES];
+    struct pilot pilot;
+
+    open_five(&pilot, PILOT_BLOCKING);
+    CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &lease), REDLOCK_OK);
+    for (unsigned p = 0; p < PROCESSES; p++) {
+        crowds[p] = (struct crowd){arena, opts, p};
+        pids[p] = cluster_spawn(crowd_in, &crowds[p]);
+    }
+    join_all(arena, WAITERS / 2, 5);
+    disturb(arena);
+    CHECK_UINT(atomic_load(&arena->granted), 0);
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    for (unsigned p = 0; p < PROCESSES; p++)
+        CHECK_INT(cluster_join(pids[p]), 0);
+    check_order(arena);
+    pilot_close(&pilot);
+    (void)munmap(arena, sizeof *arena);
+}
+
+static void join_the_rest(struct arena *arena)
+{
+    join_all(arena, WAITERS, 5);
+}
+
+TEST(three_hundred_in_order)
+{
+    run_crowd(4000, join_the_rest);
+}
+
+/* One master misses half of the queue, and comes back without the other half; then another
+ * one goes, so that it is needed. */
+static void lose_a_master(struct arena *arena)
+{
+    server_kill(&five.server[1]);
+    join_all(arena, WAITERS, 4);
+    server_restart(&five.server[1]);
+    server_season(&five.server[1]);
+    until_queued(WAITERS, 5);
+    server_kill(&five.server[3]);
+}
+
+TEST(three_hundred_in_order_while_masters_go)
+{
+    run_crowd(1500, lose_a_master);
+}
+
+CHECK_MAIN({"alone_it_is_a_lock", alone_it_is_a_lock}, {"what_it_is_not_for", what_it_is_not_for},
+           {"a_full_queue_says_so", a_full_queue_says_so},
+           {"a_plain_holder_lets_go", a_plain_holder_lets_go},
+           {"who_gives_up_leaves", who_gives_up_leaves},
+           {"who_is_dead_is_passed", who_is_dead_is_passed},
+           {"three_hundred_in_order", three_hundred_in_order},
+           {"three_hundred_in_order_while_masters_go", three_hundred_in_order_while_masters_go})

@@ -1,0 +1,267 @@
+/*
+ * line.c - queues of those who wait, as servers keep them, and what must be true of them.
+ *
+ *  order   a fair lock is not granted before one to whom it is due: who is in line at a
+ *          majority of masters with one ticket, and at all of these since before the other
+ *          one asked;
+ *  wakes   whose turn it is, as a majority of masters have told in good health, begins its
+ *          round soon.
+ *
+ * Order is judged by what servers store, not by what clients know: so it is promised only as
+ * long as a majority does not forget who waits, and does not take him for dead.
+ */
+#include "sim.h"
+
+#include "redlock/client.h"
+
+#include <string.h>
+
+/* ---- Of one server ---- */
+
+unsigned line_purge(struct line *line, uint64_t now_ms)
+{
+    unsigned kept = 0, dead;
+
+    for (unsigned i = 0; i < line->len; i++)
+        if (line->places[i].end_ms > now_ms)
+            line->places[kept++] = line->places[i];
+    dead = line->len - kept;
+    line->len = kept;
+    return dead;
+}
+
+struct line_place *line_find(struct line *line, int waiter)
+{
+    for (unsigned i = 0; i < line->len; i++)
+        if (line->places[i].waiter == waiter)
+            return &line->places[i];
+    return NULL;
+}
+
+/* A sorted set: by number, and of equals by name. */
+const struct line_place *line_first(const struct line *line)
+{
+    const struct line_place *first = NULL;
+
+    for (unsigned i = 0; i < line->len; i++) {
+        const struct line_place *one = &line->places[i];
+
+        if (first == NULL || one->ticket < first->ticket ||
+            (one->ticket == first->ticket &&
+             strcmp(oracle_token_of(one->waiter)->text, oracle_token_of(first->waiter)->text) < 0))
+            first = one;
+    }
+    return first;
+}
+
+static uint64_t next_ticket(const struct line *line)
+{
+    uint64_t last = 0;
+
+    for (unsigned i = 0; i < line->len; i++)
+        last = line->places[i].ticket > last ? line->places[i].ticket : last;
+    return last + 1;
+}
+
+/* ticket 0: a join.  Returns the number of the place; 0: there is no room. */
+uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms)
+{
+    struct line_place *place = line_find(line, waiter);
+
+    if (ticket == 0)
+        ticket = place != NULL ? place->ticket : next_ticket(line);
+    if (place == NULL && line->len == LINE_MAX)
+        return 0;
+    if (line->len == 0)
+        line->ends_ms = 0;
+    if (place == NULL)
+        place = &line->places[line->len++];
+    if (line->ends_ms < end_ms)
+        line->ends_ms = end_ms;
+    *place = (struct line_place){waiter, ticket, end_ms};
+    return ticket;
+}
+
+bool line_remove(struct line *line, int waiter)
+{
+    struct line_place *place = line_find(line, waiter);
+
+    if (place == NULL)
+        return false;
+    *place = line->places[--line->len];
+    return true;
+}
+
+/* ---- Of all of them ---- */
+
+static bool is_majority(quorum_mask mask)
+{
+    return (unsigned)__builtin_popcount(mask) >= world.plan.servers / 2 + 1;
+}
+
+/* Masters that have it there with this number. */
+static quorum_mask find_ticket(const struct lease_rec *rec, uint64_t ticket)
+{
+    quorum_mask found = 0;
+
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        const struct line_place *place =
+            line_find(&world.servers[m].lines[rec->resource], rec->waiter);
+
+        if (place != NULL && place->ticket == ticket)
+            found |= (quorum_mask)(1u << m);
+    }
+    return found;
+}
+
+/* It is in line from now on, or still, or not any more. */
+static void look_at(struct lease_rec *rec, struct server *server)
+{
+    const struct line_place *place = line_find(&server->lines[rec->resource], rec->waiter);
+
+    if (rec->in_line_since != 0) {
+        if (place == NULL || place->ticket != rec->ticket)
+            rec->in_line &= (quorum_mask) ~(1u << server->number);
+        if (!is_majority(rec->in_line))
+            rec->in_line_since = 0;
+    }
+    if (rec->in_line_since != 0 || place == NULL)
+        return;
+    rec->in_line = find_ticket(rec, place->ticket);
+    if (!is_majority(rec->in_line))
+        return;
+    rec->ticket = place->ticket;
+    rec->in_line_since = world.now;
+}
+
+static bool is_waiting(const struct lease_rec *rec, unsigned resource)
+{
+    return rec != NULL && rec->is_fair && rec->state == REC_LOCKING && rec->waiter >= 0 &&
+           rec->resource == resource;
+}
+
+void line_on_change(struct server *server, unsigned resource)
+{
+    for (unsigned i = 0; i < world.plan.processes; i++)
+        for (unsigned place = 0; place < SIM_LEASES_MAX; place++)
+            if (is_waiting(world.processes[i].recs[place], resource))
+                look_at(world.processes[i].recs[place], server);
+}
+
+void line_forget(struct server *server)
+{
+    for (unsigned r = 0; r < world.plan.resources; r++) {
+        server->lines[r].len = 0;
+        line_on_change(server, r);
+    }
+}
+
+void line_on_held(const struct lease_rec *rec)
+{
+    if (!rec->is_fair)
+        return;
+    for (unsigned i = 0; i < world.plan.processes; i++) {
+        for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+            const struct lease_rec *other = world.processes[i].recs[place];
+
+            if (other == rec || !is_waiting(other, rec->resource) || other->in_line_since == 0)
+                continue;
+            tally.checks++;
+            if (rec->in_line_since != 0 && rec->in_line_since < other->called)
+                world_outcome(OUTCOME_IN_ORDER);
+            if (other->in_line_since < rec->called)
+                world_fail("order",
+                           "client %u holds resource %u, and client %u was in line %.3f ms before "
+                           "it asked, with number %llu at masters %x",
+                           rec->process->number, rec->resource, i,
+                           (double)(rec->called - other->in_line_since) / 1e6,
+                           (unsigned long long)other->ticket, other->in_line);
+        }
+    }
+}
+
+/* ---- Whether they wake ---- */
+
+void line_on_round(struct lease_rec *rec)
+{
+    rec->named = 0;
+}
+
+void line_on_turn_of(const struct server *server, unsigned resource, int waiter)
+{
+    for (unsigned i = 0; i < world.plan.processes; i++) {
+        for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+            struct lease_rec *rec = world.processes[i].recs[place];
+
+            if (!is_waiting(rec, resource) || rec->waiter != waiter)
+                continue;
+            rec->named |= (quorum_mask)(1u << server->number);
+            rec->named_at = world.now;
+        }
+    }
+}
+
+/* Time for a round that is out, for all that it takes to hear, and to begin the next. */
+static sim_time nap(void)
+{
+    return 8 * world.plan.quick + 2 * world.plan.reply_timeout_ms * DRIFT_MS + 100 * DRIFT_MS;
+}
+
+static bool hears_all(const struct ev_loop *process, unsigned resource)
+{
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        const struct master *link = process->rl->listen.links[m];
+        const struct conn *conn = link != NULL && link_is_up(link) ? link_conn(link) : NULL;
+
+        if (conn == NULL || conn->mute || !(conn->hears & 1u << resource))
+            return false;
+    }
+    return true;
+}
+
+/* It has listened for long enough to hear what is told. */
+static void note_hearing(struct lease_rec *rec)
+{
+    if (!hears_all(rec->process, rec->resource))
+        rec->hears_since = 0;
+    else if (rec->hears_since == 0)
+        rec->hears_since = world.now;
+}
+
+void line_on_turn(struct ev_loop *process)
+{
+    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        struct lease_rec *rec = process->recs[place];
+
+        if (rec == NULL || process->rl == NULL || !is_waiting(rec, rec->resource))
+            continue;
+        note_hearing(rec);
+        if (!is_majority(rec->named) || rec->hears_since == 0 ||
+            rec->hears_since + nap() > rec->named_at ||
+            process->deaf_until + nap() > rec->named_at ||
+            !process_is_healthy(process, rec->named_at - nap()))
+            continue;
+        world_outcome(OUTCOME_CALLED);
+        if (world.now - rec->named_at > nap())
+            world_fail("wakes", "it has been the turn of client %u for %.3f ms, and it sleeps",
+                       process->number, (double)(world.now - rec->named_at) / 1e6);
+    }
+}
+
+/* ---- The end ---- */
+
+/* Who asked in good health, and holds nothing any more, is in no queue. */
+void line_on_quiet(void)
+{
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        struct server *server = &world.servers[m];
+        uint64_t now_ms = clock_at(&server->clock, world.now) / DRIFT_MS;
+
+        for (unsigned r = 0; r < world.plan.resources; r++) {
+            (void)line_purge(&server->lines[r], now_ms);
+            for (unsigned i = 0; i < server->lines[r].len; i++)
+                if (oracle_token_of(server->lines[r].places[i].waiter)->is_probe)
+                    world_fail("leak", "master %u still has a probe in line", m);
+        }
+    }
+}

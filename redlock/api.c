@@ -87,6 +87,14 @@ static int check_kind(const struct wanted *wanted, const struct redlock_lock_opt
     if (opts->fair && (wanted->many || opts->fence || opts->permits > 0))
         return error_set(REDLOCK_E_INVAL,
                          "fair is for locks of one resource, without fence and permits");
+    if (opts->shared && wanted->many)
+        return error_set(REDLOCK_E_INVAL, "shared is for locks of one resource");
+    if (opts->shared && (opts->fence || opts->reentrant || opts->permits > 0 || opts->fair))
+        return error_set(REDLOCK_E_INVAL, "%s is not for shared locks",
+                         opts->fence         ? "fence"
+                         : opts->reentrant   ? "reentrant"
+                         : opts->permits > 0 ? "permits"
+                                             : "fair");
     return REDLOCK_OK;
 }
 
@@ -118,6 +126,7 @@ static struct redlock_lease *new_lease(struct redlock *rl, const struct wanted *
                                        const struct quorum_config *config)
 {
     char names[WIRE_NAMES_MAX + 1];
+    enum lease_kind kind = opts->shared ? LEASE_SHARED : opts->fair ? LEASE_FAIR : LEASE_PLAIN;
 
     if (opts->permits > 0) {
         memcpy(names, WIRE_PERMIT, WIRE_PERMIT_LEN);
@@ -126,8 +135,8 @@ static struct redlock_lease *new_lease(struct redlock *rl, const struct wanted *
                          config);
     }
     if (wanted->len == 1)
-        return lease_new(rl, opts->fair ? LEASE_FAIR : LEASE_PLAIN, wanted->resources[0],
-                         strlen(wanted->resources[0]), token, opts, config);
+        return lease_new(rl, kind, wanted->resources[0], strlen(wanted->resources[0]), token, opts,
+                         config);
     return lease_new(rl, LEASE_MANY, names, join_names(wanted, names), token, opts, config);
 }
 

@@ -41,6 +41,14 @@ static const enum script_id scripts[LEASE_KINDS][COMMANDS] = {
             [QUORUM_CMD_FENCE] = NO_SCRIPT, /* Likewise. */
             [QUORUM_CMD_RAISE] = NO_SCRIPT,
         },
+    [LEASE_SHARED] =
+        {
+            [QUORUM_CMD_SET] = SCRIPT_ACQUIRE_SHARED,
+            [QUORUM_CMD_EXTEND] = SCRIPT_EXTEND_SHARED,
+            [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_SHARED,
+            [QUORUM_CMD_FENCE] = NO_SCRIPT, /* Likewise. */
+            [QUORUM_CMD_RAISE] = NO_SCRIPT,
+        },
 };
 
 bool kind_is_script(enum lease_kind kind, enum quorum_command command)

@@ -22,6 +22,7 @@ enum lease_kind {
     LEASE_PERMIT, /* One of the permits of a semaphore, see permit.h; its name begins with
                    * WIRE_PERMIT. */
     LEASE_FAIR,   /* One name, in the order of a queue: see place.h. */
+    LEASE_SHARED, /* One name, as one reader of it: others may be, and nobody has it alone. */
     LEASE_KINDS
 };
 

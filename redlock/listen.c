@@ -18,7 +18,7 @@
 #include "redlock/place.h"
 #include "redlock/wait.h"
 
-/* One name that leases wait for, or did a moment ago. */
+/* One name that leases wait for, or did a moment ago; readers by themselves. */
 struct channel {
     struct redlock *rl;
     struct channel *next; /* In the table. */
@@ -27,6 +27,7 @@ struct channel {
     uint32_t slot, serial;       /* Where in the table; never the same twice. */
     struct redlock_lease *first; /* In line, in the order in which they came, by next. */
     struct redlock_lease *fair;  /* Those in the queue of the masters (place.h), in any order. */
+    bool shared;                 /* Readers. */
     bool relies;                 /* Those in line sleep until they are woken; */
     bool stirred;                /* but some who do not yet are to. */
     drift_time over_at;          /* Nobody waits: then it goes. */
@@ -117,12 +118,14 @@ static uint32_t slot_of(const char *name, size_t name_len)
     return hash % LISTEN_TABLE;
 }
 
-static struct channel *find(const struct redlock *rl, const char *name, size_t name_len)
+static struct channel *find(const struct redlock *rl, const char *name, size_t name_len,
+                            bool shared)
 {
     struct channel *channel = rl->listen.table[slot_of(name, name_len)];
 
-    while (channel != NULL && (channel->mark_len != WIRE_MARK_LEN + name_len ||
-                               memcmp(channel->mark + WIRE_MARK_LEN, name, name_len) != 0))
+    while (channel != NULL &&
+           (channel->shared != shared || channel->mark_len != WIRE_MARK_LEN + name_len ||
+            memcmp(channel->mark + WIRE_MARK_LEN, name, name_len) != 0))
         channel = channel->next;
     return channel;
 }
@@ -132,10 +135,10 @@ static struct channel *find_of(const struct redlock_lease *lease)
     size_t name_len;
     const char *name = lease_awaited(lease, &name_len);
 
-    return find(lease->rl, name, name_len);
+    return find(lease->rl, name, name_len, lease->kind == LEASE_SHARED);
 }
 
-static struct channel *make(struct redlock *rl, const char *name, size_t name_len)
+static struct channel *make(struct redlock *rl, const char *name, size_t name_len, bool shared)
 {
     struct listen *listen = &rl->listen;
     struct channel *channel;
@@ -147,13 +150,14 @@ static struct channel *make(struct redlock *rl, const char *name, size_t name_le
         return NULL;
     channel->rl = rl;
     channel->alarm.pos = ALARM_OFF;
+    channel->shared = shared;
     channel->slot = slot_of(name, name_len);
     channel->serial = ++listen->serial;
     channel->over_at = DRIFT_NEVER;
     channel->mark_len = WIRE_MARK_LEN + name_len;
     memcpy(channel->mark, WIRE_MARK, WIRE_MARK_LEN);
     memcpy(channel->mark + WIRE_MARK_LEN, name, name_len);
-    wait_init(&channel->wait, rl->options.masters_len);
+    wait_init(&channel->wait, rl->options.masters_len, shared);
     channel->next = listen->table[channel->slot];
     listen->table[channel->slot] = channel;
     listen->channels_len++;
@@ -168,7 +172,7 @@ static struct channel *make_of(const struct redlock_lease *lease)
     size_t name_len;
     const char *name = lease_awaited(lease, &name_len);
 
-    return make(lease->rl, name, name_len);
+    return make(lease->rl, name, name_len, lease->kind == LEASE_SHARED);
 }
 
 static void take_out(struct channel *channel)
@@ -188,8 +192,10 @@ static void take_out(struct channel *channel)
 static void end(struct channel *channel)
 {
     struct redlock *rl = channel->rl;
+    const char *name = channel->mark + WIRE_MARK_LEN;
+    bool is_needed = find(rl, name, channel->mark_len - WIRE_MARK_LEN, !channel->shared) != NULL;
 
-    for (unsigned m = 0; m < rl->options.masters_len; m++)
+    for (unsigned m = 0; m < rl->options.masters_len && !is_needed; m++)
         subscribe(channel, m, false);
     take_out(channel);
     if (rl->listen.channels_len == 0)
@@ -374,6 +380,21 @@ static void settle_line(struct channel *channel, bool relies)
     }
 }
 
+/* Who waits to be alone holds new readers off until he looks again, twice over; who has
+ * given up does so no more. */
+static uint32_t hold_off_ms(const struct channel *channel)
+{
+    const struct redlock *rl = channel->rl;
+    drift_span span = 2 * rl->options.reply_timeout + DRIFT_MS;
+
+    if (channel->shared)
+        return WIRE_READER;
+    if (channel->first == NULL)
+        return 0;
+    span = drift_add(span, 2 * WAIT_PATIENCE * channel->first->q.config.pause_max);
+    return span < WIRE_MARK_MS * DRIFT_MS ? drift_to_ms(span) : WIRE_MARK_MS;
+}
+
 static void look(struct channel *channel, quorum_mask masters)
 {
     struct redlock *rl = channel->rl;
@@ -382,7 +403,8 @@ static void look(struct channel *channel, quorum_mask masters)
     size_t len = 0;
 
     if (masters != 0)
-        len = wire_wait(rl->scratch, channel->mark, channel->mark_len, channel->slots);
+        len = wire_wait(rl->scratch, channel->mark, channel->mark_len, channel->slots,
+                        hold_off_ms(channel));
 
     for (unsigned m = 0; m < rl->options.masters_len; m++) {
         if (!(masters & bit(m)))
@@ -555,7 +577,6 @@ void listen_on_push(struct redlock *rl, unsigned master, const struct reply *rep
     bool confirms, ends;
     const char *name;
     size_t name_len;
-    struct channel *channel;
 
     if (reply->type == REPLY_ERROR) {
         on_refusal(rl, master, reply->text);
@@ -569,13 +590,15 @@ void listen_on_push(struct redlock *rl, unsigned master, const struct reply *rep
     name_len = confirms || ends ? reply->text_len : reply->before_len;
     if (name_len <= WIRE_MARK_LEN || memcmp(name, WIRE_MARK, WIRE_MARK_LEN) != 0)
         return;
-    channel = find(rl, name + WIRE_MARK_LEN, name_len - WIRE_MARK_LEN);
-    if (channel == NULL || ends)
-        return;
-    if (confirms)
-        hears(channel, master, true);
-    else
-        on_message(channel, master, reply->text);
+    for (unsigned shared = 0; shared <= 1 && !ends; shared++) {
+        struct channel *channel =
+            find(rl, name + WIRE_MARK_LEN, name_len - WIRE_MARK_LEN, shared != 0);
+
+        if (channel != NULL && confirms)
+            hears(channel, master, true);
+        else if (channel != NULL)
+            on_message(channel, master, reply->text);
+    }
 }
 
 void listen_flush(struct redlock *rl)

@@ -137,8 +137,14 @@ struct redlock_lock_options {
                                   * see redlock(3).  Default 50. */
     uint32_t retry_delay_max_ms; /* At least the above.  Default 200. */
     bool no_renew;               /* Let the lease run out instead of renewing it. */
-    bool fence;              /* Draw a fencing token, see redlock_fence(); needs restart_guard. */
-    bool fair;               /* Wait in a queue, for one's turn; see redlock(3).  Not with fence. */
+    bool fence; /* Draw a fencing token, see redlock_fence(); needs restart_guard. */
+    bool fair;  /* Wait in a queue, for one's turn; see redlock(3).  Not with fence. */
+    /*
+     * Hold it together with others who do so, the readers, while nobody has it alone (default
+     * false).  Who waits to have it alone keeps new readers out; those who have it keep it.
+     * Not with fence, fair, reentrant, permits, or several resources.
+     */
+    bool shared;
     uint32_t max_hold_ms;    /* Stop renewing after this long.  0: no limit (default). */
     uint32_t lost_margin_ms; /* How long before the deadline lost is called, less than the
                               * validity; half of that counts at most.

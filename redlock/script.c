@@ -110,12 +110,32 @@
     "return 'warming '..nonce..' '..max..' '..fresh..' "                                         \
     "'..string.format('%.0f',math.max(0,now-since))..s"
 
+/* In ms, 13 digits: few enough for every Redis to write them as they are. */
+#define TEXT_NOW                  \
+    "local t=redis.call('time') " \
+    "local now=t[1]*1000+math.floor(t[2]/1000) "
+
+/* Until when readers are held off: that is what the mark tells, if it is not 1. */
+#define TEXT_OFF                       \
+    "local m=redis.pcall('get',mark) " \
+    "local off=type(m)=='string' and tonumber(m) or 0 "
+
 /* What is left of the key.  Who finds it there and without a mark marks it, and tells the
- * others who wait; where it is not there, the next one will. */
-#define TEXT_WAIT                                                                      \
-    "local left=redis.call('pttl',KEYS[1]) "                                           \
-    "if left~=-2 and redis.call('set',KEYS[2],'1','NX','PX',ARGV[1]) and left>0 then " \
-    "redis.pcall('publish',KEYS[2],'held '..string.format('%d',left)) end "            \
+ * others who wait; where it is not there, the next one will.  Where there are readers, the
+ * mark holds others off, for a while from now.  A reader can come in to others, and marks
+ * nothing then.  (No right is needed for this that is not needed by who shares.) */
+#define TEXT_WAIT                                                                       \
+    "local k,mark=KEYS[1],KEYS[2] "                                                     \
+    "local left=redis.call('pttl',k) "                                                  \
+    "local read=left>=0 and redis.pcall('type',k)['ok']=='zset' "                       \
+    "local value,more='1',false "                                                       \
+    "if read or ARGV[2]=='' then " TEXT_NOW TEXT_OFF                                    \
+    "if ARGV[2]=='' and (read or left==-2) then return off>now and off-now or -2 end "  \
+    "if read then value=now+ARGV[2] more=value>off end end "                            \
+    "if left==-2 then return left end "                                                 \
+    "if redis.call('set',mark,value,'NX','PX',ARGV[1]) then "                           \
+    "if left>0 then redis.pcall('publish',mark,'held '..string.format('%d',left)) end " \
+    "elseif more then redis.call('set',mark,value,'PX',ARGV[1]) end "                   \
     "return left"
 
 /* Nothing else runs meanwhile, so that no two of these can wait for each other. */
@@ -224,6 +244,53 @@ _Static_assert(WIRE_QUEUE_MAX == 1024 && WIRE_MARK_MS == 60000, "as written in t
     "end "                                                                    \
     "return 1"
 
+/*
+ * Readers are the members of a sorted set in the place of the token, each with its end as
+ * the score; so SET NX says no as long as there are any.  The key ends with the last of
+ * them.  A member whose time is up is none, though it stays there until somebody else
+ * comes or goes.  (It lasts a millisecond more, for what is cut off of now.)  A set
+ * without an end is none of ours.  PEXPIREAT comes first, too: without a right to it nothing
+ * is left behind that has no end.
+ */
+#define TEXT_ACQUIRE_SHARED                                                   \
+    "local k,mark=KEYS[1],'" WIRE_MARK "'..KEYS[1] "                          \
+    "local left=redis.call('pttl',k) "                                        \
+    "if left==-1 or left>=0 and redis.call('type',k)['ok']~='zset' then "     \
+    "return false end " TEXT_NOW TEXT_OFF "if off>now then return false end " \
+    "redis.call('zremrangebyscore',k,'-inf',now) "                            \
+    "local last=tonumber(redis.call('zrange',k,-1,-1,'withscores')[2]) or 0 " \
+    "local own=now+ARGV[2]+1 "                                                \
+    "redis.call('pexpireat',k,math.max(own,last)) "                           \
+    "redis.call('zadd',k,own,ARGV[1]) "                                       \
+    "redis.call('pexpireat',k,math.max(own,last)) "                           \
+    "return redis.status_reply('OK')"
+
+/* PEXPIREAT comes first here, too: with ZADD the master would refuse it for want of memory. */
+#define TEXT_EXTEND_SHARED                                                                  \
+    "local k=KEYS[1] " TEXT_NOW "local ends=tonumber(redis.call('zscore',k,ARGV[1]) or 0) " \
+    "if ends<=now then return 0 end "                                                       \
+    "local own=now+ARGV[2]+1 "                                                              \
+    "if ends<own then "                                                                     \
+    "local last=tonumber(redis.call('zrange',k,-1,-1,'withscores')[2]) "                    \
+    "redis.call('pexpireat',k,math.max(own,last)) "                                         \
+    "redis.call('zadd',k,own,ARGV[1]) end "                                                 \
+    "return 1"
+
+/* The last one tells those who wait, and takes the mark along, unless it holds readers off:
+ * it is who does so that is to come in now. */
+#define TEXT_RELEASE_SHARED                                                    \
+    "local k,mark=KEYS[1],'" WIRE_MARK "'..KEYS[1] " TEXT_NOW                  \
+    "if tonumber(redis.call('zscore',k,ARGV[1]) or 0)<=now then return 0 end " \
+    "redis.call('zrem',k,ARGV[1]) "                                            \
+    "redis.pcall('zremrangebyscore',k,'-inf',now) "                            \
+    "local last=redis.pcall('zrange',k,-1,-1,'withscores')[2] "                \
+    "if last then redis.pcall('pexpireat',k,last) return 1 end " TEXT_OFF      \
+    "if not m then return 1 end "                                              \
+    "if off<=now then redis.pcall('del',mark) end "                            \
+    "local heard=redis.pcall('pubsub','numsub',mark) "                         \
+    "redis.pcall('publish',mark,'free '..string.format('%d',heard[2] or 0)) "  \
+    "return 1"
+
 const struct script script_all[SCRIPT_LEN] = {
     [SCRIPT_RELEASE] =
         {
@@ -253,7 +320,7 @@ const struct script script_all[SCRIPT_LEN] = {
         {
             .text = TEXT_WAIT,
             .text_len = sizeof TEXT_WAIT - 1,
-            .sha1 = "5592490f94efb991c6ade9197078e57b1b830a10",
+            .sha1 = "14379a00684378fb4de8eeea9bb1f95d9f67aac0",
         },
     [SCRIPT_ACQUIRE_MANY] =
         {
@@ -302,5 +369,23 @@ const struct script script_all[SCRIPT_LEN] = {
             .text = TEXT_RELEASE_FAIR,
             .text_len = sizeof TEXT_RELEASE_FAIR - 1,
             .sha1 = "34b502b5b7eb823ac1313fed310af8363222226e",
+        },
+    [SCRIPT_ACQUIRE_SHARED] =
+        {
+            .text = TEXT_ACQUIRE_SHARED,
+            .text_len = sizeof TEXT_ACQUIRE_SHARED - 1,
+            .sha1 = "71da4aa56bb9b6a1937b9a6a16dcc27ad4a99aa5",
+        },
+    [SCRIPT_EXTEND_SHARED] =
+        {
+            .text = TEXT_EXTEND_SHARED,
+            .text_len = sizeof TEXT_EXTEND_SHARED - 1,
+            .sha1 = "2eca4138924f56046a88783ecbdfb8093e7b83a3",
+        },
+    [SCRIPT_RELEASE_SHARED] =
+        {
+            .text = TEXT_RELEASE_SHARED,
+            .text_len = sizeof TEXT_RELEASE_SHARED - 1,
+            .sha1 = "abe1dabc2ceb8c41bf73f60bd8f10133304e6c7a",
         },
 };

@@ -22,8 +22,9 @@ enum script_id {
                      * [7] what its counters begin with then; "ready EPOCH MAX FLOOR HIGH TIME";
                      * "warming NONCE MAX FRESH AGE HIGH TIME", AGE in ms, HIGH what no
                      * token has gone beyond, TIME in us; or "other N": it is one of so many. */
-    SCRIPT_WAIT, /* KEYS[1] name, KEYS[2] WIRE_MARK and the name, ARGV[1] ttl of a mark in ms: PTTL
-                  * of the key; see wait.h. */
+    SCRIPT_WAIT,    /* KEYS[1] name, KEYS[2] WIRE_MARK and the name, ARGV[1] ttl of a mark in ms,
+                     * ARGV[2] for how many ms readers are to be held off: PTTL of the key; or "",
+                     * a reader asks: -2 if he may come in, else for how long not; see wait.h. */
     SCRIPT_ACQUIRE_MANY, /* KEYS names, ARGV[1] token, ARGV[2] ttl in ms: SET PX of all, if none is
                           * there; OK, or the number of the first that is, from 1. */
     SCRIPT_EXTEND_MANY,  /* Likewise: SCRIPT_EXTEND of all, if all hold the token; 1 or 0. */
@@ -40,6 +41,10 @@ enum script_id {
                             * number of his place, or 0 if there is no room. */
     SCRIPT_RELEASE_FAIR,   /* KEYS[1] name, ARGV[1] token, [2] waiter: SCRIPT_RELEASE, but if others
                             * wait in a queue, the first of them alone is told. */
+    SCRIPT_ACQUIRE_SHARED, /* KEYS[1] name, ARGV[1] token, ARGV[2] ttl in ms: become a reader; OK,
+                            * or nil if the key is a lock, or readers are held off. */
+    SCRIPT_EXTEND_SHARED,  /* Likewise: SCRIPT_EXTEND, */
+    SCRIPT_RELEASE_SHARED, /* and SCRIPT_RELEASE, of a reader. */
     SCRIPT_LEN
 };
 

@@ -78,11 +78,12 @@ static drift_span patience(const struct wait *w, const struct wait_now *now)
     return span < longest ? span : longest;
 }
 
-void wait_init(struct wait *w, unsigned masters)
+void wait_init(struct wait *w, unsigned masters, bool shared)
 {
     assert(masters >= 1 && masters <= QUORUM_MASTERS_MAX);
     memset(w, 0, sizeof *w);
     w->masters = masters;
+    w->shared = shared;
     w->expected = w->try_at = w->look_at = DRIFT_NEVER;
 }
 
@@ -188,12 +189,20 @@ void wait_on_lost(struct wait *w, drift_span trip, const struct wait_now *now)
     w->look_at = drift_add(now->now, span < longest ? span : longest);
 }
 
-/* The others wait for ours now: they are told by a look. */
+/* The others wait for ours now: they are told by a look.  But who has let one reader in lets
+ * in the next. */
 void wait_on_won(struct wait *w, quorum_mask granted)
 {
     w->losses = 0;
     w->drawn = false;
     w->try_at = w->expected = DRIFT_NEVER;
+    if (w->shared) {
+        for (unsigned m = 0; m < w->masters; m++)
+            w->free_at[m] = granted & bit(m) ? 0 : w->free_at[m];
+        w->known |= granted;
+        w->seen |= granted;
+        return;
+    }
     w->to_tell = w->rivals != 1 ? granted : 0;
 }
 
@@ -225,7 +234,7 @@ static drift_time find_free(const struct wait *w, quorum_mask usable)
 /* It is free.  Try at once, or leave it to others and look later whether they did. */
 static void draw(struct wait *w, const struct wait_now *now)
 {
-    unsigned rivals = w->rivals > WAIT_TRIERS ? w->rivals : WAIT_TRIERS;
+    unsigned rivals = w->rivals > WAIT_TRIERS && !w->shared ? w->rivals : WAIT_TRIERS;
     uint64_t lot = (uint64_t)now->random * rivals; /* In units of 2^-32 rivals. */
     uint64_t turns_1000 = (lot >> 16) * 1000 / WAIT_TRIERS >> 16;
 

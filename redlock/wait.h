@@ -16,6 +16,9 @@
  * votes; so each draws lots: WAIT_TRIERS of them, on average, try at once, and the
  * others look one after the other whether somebody has it by then.
  *
+ * Readers are no rivals of each other: they wait by a machine of their own, to which
+ * *free* is what a reader may come in to, and all of them try at once.
+ *
  * Nothing depends on what is heard but how soon a round begins: a round decides by
  * votes, as always.  What is not heard costs the time up to the next look.
  */
@@ -43,6 +46,7 @@
 
 struct wait {
     unsigned masters;
+    bool shared;         /* Who waits wants to read. */
     quorum_mask hears;   /* Masters that we listen to. */
     quorum_mask known;   /* Of these: free_at tells; or of others, as long as they are */
     quorum_mask seen;    /* masters where we have looked, and the key was not there. */
@@ -78,7 +82,7 @@ struct wait_actions {
     drift_time wake_at;
 };
 
-void wait_init(struct wait *w, unsigned masters);
+void wait_init(struct wait *w, unsigned masters, bool shared);
 
 /* ---- What happened ---- */
 
@@ -94,8 +98,8 @@ void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time n
 /* It tells that the key lasts so much longer. */
 void wait_on_held(struct wait *w, unsigned master, uint32_t left_ms, drift_time now);
 
-/* The answer to a look: what PTTL says - ms that are left, -2 if there is no key, -1 if it has
- * no end - or WAIT_NO_ANSWER. */
+/* The answer to a look: what PTTL says - ms that are left, -2 if there is no key, or a reader
+ * may come in, -1 if it has no end - or WAIT_NO_ANSWER. */
 #define WAIT_NO_ANSWER (-3)
 void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time now);
 

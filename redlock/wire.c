@@ -114,7 +114,8 @@ static char *put_script(char *p, uint32_t count, enum script_id script, bool in_
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
 {
     bool counts = script == SCRIPT_RAISE;
-    bool has_number = script != SCRIPT_RELEASE && script != SCRIPT_RELEASE_PERMIT;
+    bool has_number = script != SCRIPT_RELEASE && script != SCRIPT_RELEASE_PERMIT &&
+                      script != SCRIPT_RELEASE_SHARED;
     char *p = put_script(buf, 5u + has_number + 3u * counts, script, in_full);
 
     assert(script != SCRIPT_LOOK && script != SCRIPT_WAIT);
@@ -214,9 +215,9 @@ size_t wire_permit(char *buf, bool in_full, const struct wire_args *args)
     return (size_t)(p - buf);
 }
 
-size_t wire_wait(char *buf, const char *mark, size_t mark_len, unsigned slots)
+size_t wire_wait(char *buf, const char *mark, size_t mark_len, unsigned slots, uint32_t off_ms)
 {
-    char *p = put_script(buf, 6u + (slots > 0), slots > 0 ? SCRIPT_WAIT_PERMIT : SCRIPT_WAIT, true);
+    char *p = put_script(buf, 7, slots > 0 ? SCRIPT_WAIT_PERMIT : SCRIPT_WAIT, true);
 
     assert(mark_len > WIRE_MARK_LEN && mark_len <= WIRE_MARK_LEN + WIRE_KEY_MAX);
     p = PUT_CONSTANT(p, "$1\r\n2\r\n");
@@ -225,6 +226,8 @@ size_t wire_wait(char *buf, const char *mark, size_t mark_len, unsigned slots)
     p = put_number(p, WIRE_MARK_MS);
     if (slots > 0)
         p = put_number(p, slots);
+    else
+        p = off_ms != WIRE_READER ? put_number(p, off_ms) : put_bulk(p, "", 0);
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
 }

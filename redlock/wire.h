@@ -119,8 +119,10 @@ size_t wire_leave(char *buf, const struct wire_args *args);
 unsigned wire_count_names(const char *names, size_t names_len);
 
 /* EVAL of SCRIPT_WAIT, or of SCRIPT_WAIT_PERMIT for so many slots, if not 0.  mark: WIRE_MARK
- * and a name. */
-size_t wire_wait(char *buf, const char *mark, size_t mark_len, unsigned slots);
+ * and a name.  off_ms, not for permits: for how long readers are to be held off, up to
+ * WIRE_MARK_MS; or WIRE_READER asks whether he may come in. */
+#define WIRE_READER UINT32_MAX
+size_t wire_wait(char *buf, const char *mark, size_t mark_len, unsigned slots, uint32_t off_ms);
 
 /* SUBSCRIBE to a channel, or UNSUBSCRIBE. */
 size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_len);

@@ -502,6 +502,47 @@ TEST(lists_are_checked)
     CHECK_UINT(calls, 0);
 }
 
+static const struct {
+    const char *row;
+    size_t len; /* 0: redlock_lock(). */
+    bool fence, reentrant;
+    uint32_t permits;
+    const char *message;
+} shared_rows[] = {
+    {"several", 2, false, false, 0, "acquire: shared is for locks of one resource"},
+    {"a list of one", 1, false, false, 0, "acquire: shared is for locks of one resource"},
+    {"fence", 0, true, false, 0, "acquire: fence is not for shared locks"},
+    {"reentrant", 0, false, true, 0, "acquire: reentrant is not for shared locks"},
+    {"permits", 0, false, false, 3, "acquire: permits is not for shared locks"},
+};
+
+TEST(what_is_shared_is_checked)
+{
+    struct bench bench;
+
+    set_up(&bench, PILOT_BLOCKING);
+    for (size_t i = 0; i < sizeof shared_rows / sizeof shared_rows[0]; i++) {
+        struct redlock_lease *lease = UNTOUCHED;
+        struct redlock_lock_options opts;
+        size_t len = shared_rows[i].len;
+
+        redlock_lock_options_init(&opts);
+        CHECK(!opts.shared);
+        opts.shared = true;
+        opts.fence = shared_rows[i].fence;
+        opts.reentrant = shared_rows[i].reentrant;
+        opts.permits = shared_rows[i].permits;
+        check_row = shared_rows[i].row;
+        CHECK_INT(len > 0 ? redlock_lock_many(bench.pilot.rl, seventeen, len, &opts, &lease)
+                          : redlock_lock(bench.pilot.rl, "a", &opts, &lease),
+                  REDLOCK_E_INVAL);
+        CHECK_STR(redlock_errmsg(NULL), shared_rows[i].message);
+        CHECK(lease == UNTOUCHED);
+    }
+    check_row = NULL;
+    tear_down(&bench);
+}
+
 TEST(null_is_told_by_all_else)
 {
     struct redlock_stats stats = {.size = sizeof stats};
@@ -623,6 +664,7 @@ CHECK_MAIN({"open_refuses_bad_masters", open_refuses_bad_masters},
            {"null_is_told_on_a_loop", null_is_told_on_a_loop},
            {"null_is_told_where_calls_block", null_is_told_where_calls_block},
            {"lists_are_checked", lists_are_checked},
+           {"what_is_shared_is_checked", what_is_shared_is_checked},
            {"null_is_told_by_all_else", null_is_told_by_all_else},
            {"blocking_calls_are_not_for_a_loop", blocking_calls_are_not_for_a_loop},
            {"asynchronous_calls_are_for_a_loop", asynchronous_calls_are_for_a_loop},

@@ -15,7 +15,7 @@ static struct wait_now now;
 
 static void begin(unsigned masters)
 {
-    wait_init(&w, masters);
+    wait_init(&w, masters, false);
     now = (struct wait_now){.now = START,
                             .up = (quorum_mask)((1u << masters) - 1),
                             .pause_min = PAUSE_MIN,
@@ -311,6 +311,34 @@ TEST(who_won_and_was_alone_tells_nobody)
     CHECK_UINT(act.look, 0);
 }
 
+TEST(readers_draw_no_lots)
+{
+    begin_held(5, 5000);
+    w.shared = true;
+    now.random = UINT32_MAX;
+    hear_free(0, 3, 16);
+    CHECK_UINT(act.try_at, now.now);
+}
+
+/* What has let one in lets in the next, who tries at once; and nobody is told. */
+TEST(a_reader_lets_in_the_next)
+{
+    begin_held(5, 5000);
+    w.shared = true;
+    hear_free(0, 3, 16);
+    wait_on_try(&w, now.now);
+    now.now += DRIFT_MS;
+    wait_on_won(&w, 0x0b);
+    wait_on_turn(&w);
+    next();
+    CHECK_UINT(act.try_at, now.now);
+    CHECK_UINT(act.look & 0x0b, 0);
+    wait_on_try(&w, now.now);
+    wait_on_lost(&w, DRIFT_MS, &now);
+    next();
+    CHECK(act.try_at > now.now);
+}
+
 TEST(the_next_in_line_looks_at_what_is_not_known)
 {
     begin_held(3, 5000);
@@ -400,6 +428,8 @@ CHECK_MAIN(
     {"an_old_look_does_not_overrule_a_release", an_old_look_does_not_overrule_a_release},
     {"who_won_tells_the_others", who_won_tells_the_others},
     {"who_won_and_was_alone_tells_nobody", who_won_and_was_alone_tells_nobody},
+    {"readers_draw_no_lots", readers_draw_no_lots},
+    {"a_reader_lets_in_the_next", a_reader_lets_in_the_next},
     {"the_next_in_line_looks_at_what_is_not_known", the_next_in_line_looks_at_what_is_not_known},
     {"who_is_not_heard_tells_nothing", who_is_not_heard_tells_nothing},
     {"a_majority_may_be_free_where_it_is_not_heard", a_majority_may_be_free_where_it_is_not_heard},

@@ -84,13 +84,14 @@ static void check_script(const struct row *row, enum script_id script, bool in_f
                           row->ttl_text};
     size_t lens[] = {strlen(argv[0]), strlen(argv[1]), 1,
                      args.name_len,   args.token_len,  strlen(row->ttl_text)};
+    bool releases = script == SCRIPT_RELEASE || script == SCRIPT_RELEASE_PERMIT ||
+                    script == SCRIPT_RELEASE_SHARED;
     char buf[WIRE_MAX + 1];
 
-    if (script != SCRIPT_EXTEND)
+    if (releases)
         args.ttl_ms = 0; /* Not for a release. */
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_script(buf, script, in_full, &args), script == SCRIPT_EXTEND ? 6 : 5, argv,
-               lens);
+    check_same(buf, wire_script(buf, script, in_full, &args), releases ? 5 : 6, argv, lens);
 }
 
 /* HINCRBY, the marker, the counter, 1. */
@@ -159,6 +160,9 @@ TEST(scripts_are_formatted)
         check_script(&rows[i], SCRIPT_RELEASE, true);
         check_script(&rows[i], SCRIPT_EXTEND, false);
         check_script(&rows[i], SCRIPT_EXTEND, true);
+        check_script(&rows[i], SCRIPT_ACQUIRE_SHARED, true);
+        check_script(&rows[i], SCRIPT_EXTEND_SHARED, false);
+        check_script(&rows[i], SCRIPT_RELEASE_SHARED, false);
         check_count(&rows[i]);
         check_raise(&rows[i], false);
         check_raise(&rows[i], true);
@@ -243,7 +247,7 @@ TEST(permits_are_formatted)
     check_permit(true);
     check_permit(false);
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_wait(buf, argv[4], strlen(argv[4]), 3), 7, argv, NULL);
+    check_same(buf, wire_wait(buf, argv[4], strlen(argv[4]), 3, 0), 7, argv, NULL);
     for (size_t i = 0; i < ROWS_LEN; i++) {
         check_script(&rows[i], SCRIPT_RELEASE_PERMIT, false);
         check_script(&rows[i], SCRIPT_RELEASE_PERMIT, true);
@@ -295,6 +299,23 @@ TEST(fair_ones_are_formatted)
         check_fair(&rows[i], false);
         check_fair(&rows[i], true);
     }
+}
+
+TEST(looks_of_who_waits_are_formatted)
+{
+    const char *argv[] = {
+        "EVAL", script_all[SCRIPT_WAIT].text, "2", "jobs/7", WIRE_MARK "jobs/7", "60000", "1700"};
+    size_t mark_len = WIRE_MARK_LEN + 6;
+    char buf[WIRE_MAX + 1];
+
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_wait(buf, argv[4], mark_len, 0, 1700), 7, argv, NULL);
+    argv[6] = "0";
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_wait(buf, argv[4], mark_len, 0, 0), 7, argv, NULL);
+    argv[6] = "";
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_wait(buf, argv[4], mark_len, 0, WIRE_READER), 7, argv, NULL);
 }
 
 TEST(proofs_are_formatted)
@@ -358,6 +379,7 @@ CHECK_MAIN({"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scr
            {"many_are_formatted", many_are_formatted},
            {"permits_are_formatted", permits_are_formatted},
            {"fair_ones_are_formatted", fair_ones_are_formatted},
+           {"looks_of_who_waits_are_formatted", looks_of_who_waits_are_formatted},
            {"proofs_are_formatted", proofs_are_formatted},
            {"looks_are_formatted", looks_are_formatted},
            {"every_length_of_a_ttl", every_length_of_a_ttl})

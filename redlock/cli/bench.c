@@ -578,7 +578,7 @@ static bool parse_mode(const struct cli *cli, const char *text)
 static void parse(struct bench *bench, struct contend *contend, struct cli *cli, int argc,
                   char **argv)
 {
-    enum { CONTEND = CLI_OPTION_FIRST, CYCLES, FENCE, HOLD, IN_FLIGHT, MODE, THREADS };
+    enum { CONTEND = CLI_OPTION_FIRST, CYCLES, FENCE, HOLD, IN_FLIGHT, MODE, SHARED, THREADS };
     static const struct option own[] = {
         {"contend", required_argument, NULL, CONTEND},
         {"hold-ms", required_argument, NULL, HOLD},
@@ -586,6 +586,7 @@ static void parse(struct bench *bench, struct contend *contend, struct cli *cli,
         {"fence", no_argument, NULL, FENCE},
         {"in-flight", required_argument, NULL, IN_FLIGHT},
         {"mode", required_argument, NULL, MODE},
+        {"shared", no_argument, NULL, SHARED},
         {"threads", required_argument, NULL, THREADS},
         {NULL, 0, NULL, 0},
     };
@@ -605,6 +606,8 @@ static void parse(struct bench *bench, struct contend *contend, struct cli *cli,
             in_flight = cli_number(cli, "--in-flight", optarg, 1, IN_FLIGHT_MAX);
         else if (option == MODE)
             bench->blocking = parse_mode(cli, optarg);
+        else if (option == SHARED)
+            bench->opts.shared = true;
         else
             threads = cli_number(cli, "--threads", optarg, 1, THREADS_MAX);
     }
@@ -638,13 +641,15 @@ static int bench_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_bench = {
     .name = "bench",
     .run = bench_main,
-    .usage = "bench [--in-flight K] [--cycles N] [--fence] [--mode loop|blocking] [--threads T]\n"
+    .usage = "bench [--in-flight K] [--cycles N] [--fence | --shared] [--mode loop|blocking] "
+             "[--threads T]\n"
              "       redlock bench --contend N [--hold-ms MS] [--cycles N]",
     .help = "Lock and unlock distinct names, bench/PID/SLOT, and print one line of figures.\n"
             "\n"
             "  --cycles N             lock + unlock so many times in all (20000)\n"
             "  --fence                draw a fencing token with each lock\n"
             "  --mode loop|blocking   the asynchronous calls, or the blocking ones (loop)\n"
+            "  --shared               as readers\n"
             "  --in-flight K          so many at once, with --mode loop (1)\n"
             "  --threads T            so many at once, with --mode blocking (1)\n"
             "  --contend N            instead: N clients take turns with one lock (1000 times in\n"

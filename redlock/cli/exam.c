@@ -514,6 +514,7 @@ static const struct probe wait_probes[] = {
     {"DEL", "+del", {"DEL", MARK}},
     {"PUBLISH", "+publish", {"PUBLISH", MARK, "redlock-doctor"}},
     {"PUBSUB NUMSUB", "+pubsub|numsub", {"PUBSUB", "NUMSUB", MARK}},
+    {"TYPE", "+type", {"TYPE", MARK}},
     {"SUBSCRIBE", "+subscribe", {"SUBSCRIBE", MARK}},
 };
 

@@ -27,6 +27,7 @@ static int extend_main(struct cli *cli, int argc, char **argv)
     static const struct option own[] = {
         {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
         {"permits", required_argument, NULL, CLI_OPTION_FIRST + 1},
+        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 2},
         {NULL, 0, NULL, 0},
     };
     struct redlock_lock_options opts;
@@ -39,8 +40,10 @@ static int extend_main(struct cli *cli, int argc, char **argv)
     while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
         if (option == CLI_OPTION_FIRST)
             opts.ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
-        else
+        else if (option == CLI_OPTION_FIRST + 1)
             opts.permits = cli_permits(cli, optarg);
+        else
+            opts.shared = true;
     }
     cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
     cli_check_ttl(cli, opts.ttl_ms);
@@ -57,11 +60,12 @@ static int extend_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_extend = {
     .name = "extend",
     .run = extend_main,
-    .usage = "extend [--permits K] [--ttl 10s] NAME[,NAME...] TOKEN",
+    .usage = "extend [--permits K | --shared] [--ttl 10s] NAME[,NAME...] TOKEN",
     .help = "Make the lock NAME, which `redlock lock` gave the TOKEN for, last so long from\n"
             "now on.  It never gets shorter.\n"
             "\n"
             "  --permits K            it is one of K permits\n"
+            "  --shared               it was taken so\n"
             "  --ttl DUR              how long the lock lasts from now on (10s)\n"
             "\n"
             "Exit: 64 usage, 69 too few masters, 76 not held (any more).\n",

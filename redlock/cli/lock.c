@@ -45,6 +45,7 @@ static int lock_main(struct cli *cli, int argc, char **argv)
         {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
         {"permits", required_argument, NULL, CLI_OPTION_FIRST + 3},
         {"fair", no_argument, NULL, CLI_OPTION_FIRST + 4},
+        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 5},
         {NULL, 0, NULL, 0},
     };
     struct redlock_lock_options opts;
@@ -64,6 +65,8 @@ static int lock_main(struct cli *cli, int argc, char **argv)
             opts.permits = cli_permits(cli, optarg);
         else if (option == CLI_OPTION_FIRST + 4)
             opts.fair = true;
+        else if (option == CLI_OPTION_FIRST + 5)
+            opts.shared = true;
         else
             opts.wait_ms = cli_wait_ms(cli, optarg);
     }
@@ -84,7 +87,7 @@ static int lock_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_lock = {
     .name = "lock",
     .run = lock_main,
-    .usage = "lock [--fair|--fence] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever] "
+    .usage = "lock [--fair|--fence|--shared] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever] "
              "NAME[,NAME...]",
     .help = "Take the lock NAME, print its token, and leave it held.  Nobody renews it: use\n"
             "`redlock extend` in time, and `redlock unlock` in the end.  Of several names all\n"
@@ -93,6 +96,7 @@ const struct cli_command cli_lock = {
             "  --fair                 wait in a queue: of those who do, first come, first served\n"
             "  --fence                draw a fencing token, and print it behind the token\n"
             "  --permits K            take one of K permits, which as many may hold at once\n"
+            "  --shared               hold it together with others who do so\n"
             "  --ttl DUR              how long the lock lasts (10s)\n"
             "  --wait DUR|forever     how long to try, if another has it (0)\n"
             "\n"

@@ -11,12 +11,12 @@ _redlock_options="--clock-guard --connect-timeout --help --json --masters --mast
 # Print the options of a command besides those that all have.
 _redlock_own_options() {
     case $1 in
-    bench) echo --contend --cycles --fence --hold-ms --in-flight --mode --threads ;;
-    extend) echo --permits --ttl ;;
+    bench) echo --contend --cycles --fence --hold-ms --in-flight --mode --shared --threads ;;
+    extend) echo --permits --shared --ttl ;;
     init) echo --new ;;
-    lock | run) echo --fair --fence --permits --ttl --wait ;;
+    lock | run) echo --fair --fence --permits --shared --ttl --wait ;;
     status) echo --clocks ;;
-    unlock) echo --permits ;;
+    unlock) echo --permits --shared ;;
     esac
 }
 

@@ -38,7 +38,7 @@ struct run {
     const char *name; /* As it was written: */
     struct cli_names names;
     uint32_t ttl_ms, wait_ms, permits;
-    bool fence, fair;
+    bool fence, fair, shared;
     struct redlock_lease *lease;
     ev_signal signals[MORE_SIGNALS_LEN];
     ev_signal child_signals;
@@ -339,6 +339,7 @@ static int run_locked(struct run *run)
     opts.fence = run->fence;
     opts.permits = run->permits;
     opts.fair = run->fair;
+    opts.shared = run->shared;
     opts.lost_margin_ms = run->ttl_ms / LOST_MARGIN_SHARE;
     opts.lost = on_lost;
     opts.lost_arg = run;
@@ -381,6 +382,7 @@ static void take_options(struct run *run, struct cli *cli, int argc, char **argv
         {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
         {"permits", required_argument, NULL, CLI_OPTION_FIRST + 3},
         {"fair", no_argument, NULL, CLI_OPTION_FIRST + 4},
+        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 5},
         {NULL, 0, NULL, 0},
     };
     int option;
@@ -394,6 +396,8 @@ static void take_options(struct run *run, struct cli *cli, int argc, char **argv
             run->permits = cli_permits(cli, optarg);
         else if (option == CLI_OPTION_FIRST + 4)
             run->fair = true;
+        else if (option == CLI_OPTION_FIRST + 5)
+            run->shared = true;
         else
             run->wait_ms = cli_wait_ms(cli, optarg);
     }
@@ -435,7 +439,7 @@ static int run_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_run = {
     .name = "run",
     .run = run_main,
-    .usage = "run [--fair|--fence] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever]\n"
+    .usage = "run [--fair|--fence|--shared] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever]\n"
              "           NAME[,NAME...] -- CMD [ARG...]",
     .help = "Hold the lock NAME while CMD runs, renewing it.  If the lock is lost, CMD gets\n"
             "SIGTERM, and SIGKILL before the lock runs out.  CMD finds the name and the token\n"
@@ -446,6 +450,7 @@ const struct cli_command cli_run = {
             "  --fence                draw a fencing token, for CMD in REDLOCK_FENCE\n"
             "  --permits K            hold one of K permits, which as many may hold at once;\n"
             "                         for CMD its number, from 1, is in REDLOCK_PERMIT\n"
+            "  --shared               hold it together with others who do so\n"
             "  --ttl DUR              how long the lock outlives a crash (10s)\n"
             "  --wait DUR|forever     how long to try, if another has it (0)\n"
             "\n"

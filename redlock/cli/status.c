@@ -18,9 +18,15 @@
 #include "redlock/error.h"
 
 #define COMMAND_MAX (REDLOCK_NAME_MAX + 96) /* "GET name" with its lengths, or the like. */
+/* How many readers there are: those whose time is up may be stored still. */
+#define COUNT_READERS                            \
+    "local t=redis.call('time') "                \
+    "local now=t[1]*1000+math.floor(t[2]/1000) " \
+    "return redis.call('zcount',KEYS[1],'('..now,'+inf')"
+
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 
-enum query { QUERY_PING, QUERY_LOOK, QUERY_GET, QUERY_PTTL, QUERY_QUEUE, QUERIES };
+enum query { QUERY_PING, QUERY_LOOK, QUERY_GET, QUERY_PTTL, QUERY_QUEUE, QUERY_READERS, QUERIES };
 
 /* What one master said. */
 struct report {
@@ -42,6 +48,7 @@ struct report {
     char *token;       /* That of the holder; NULL: free, or not known. */
     size_t token_len;  /* It may hold NULs: other programs write what they like. */
     long long ttl_ms;  /* -1: for ever. */
+    long long readers; /* If it is shared; then there is no token. */
     bool knows_holder; /* Token, or its absence, is what the master said. */
     long long waiting; /* So many are in its queue (place.h). */
 };
@@ -51,7 +58,8 @@ struct verdict {
     const struct report *holder; /* One of those with the token that leads; NULL: none. */
     unsigned holders;            /* Masters that store this token. */
     unsigned free;
-    unsigned known;    /* Masters that said either. */
+    unsigned shared;   /* Masters that have readers of it. */
+    unsigned known;    /* Masters that said any of these. */
     long long ttl_ms;  /* Until fewer than a majority store it; -1: for ever. */
     long long waiting; /* So many, at least, are in the queues of a majority. */
 };
@@ -118,6 +126,16 @@ static void ask_queue(struct status *status, unsigned master)
     ask_one(status, master, QUERY_QUEUE, command, (size_t)len);
 }
 
+static void ask_readers(struct status *status, unsigned master)
+{
+    char command[COMMAND_MAX + sizeof COUNT_READERS];
+    int len = snprintf(command, sizeof command,
+                       "*4\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n1\r\n$%zu\r\n%s\r\n",
+                       sizeof COUNT_READERS - 1, COUNT_READERS, strlen(status->name), status->name);
+
+    ask_one(status, master, QUERY_READERS, command, (size_t)len);
+}
+
 static void ask(struct status *status, unsigned master)
 {
     static const char ping[] = "*1\r\n$4\r\nPING\r\n";
@@ -135,6 +153,7 @@ static void ask(struct status *status, unsigned master)
         ask_name(status, master, QUERY_GET, "GET");
         ask_name(status, master, QUERY_PTTL, "PTTL");
         ask_queue(status, master);
+        ask_readers(status, master);
     }
 }
 
@@ -154,6 +173,16 @@ static void take_token(struct report *report, const struct reply *reply)
     }
     memcpy(report->token, reply->text, reply->text_len + 1);
     report->token_len = reply->text_len;
+}
+
+/* What GET could make nothing of. */
+static void take_readers(struct report *report, const struct reply *reply)
+{
+    if (reply->type != REPLY_INTEGER || reply->integer == 0)
+        return;
+    report->readers = reply->integer;
+    report->knows_holder = true;
+    report->error[0] = 0;
 }
 
 static void take_look(struct report *report, const struct reply *reply)
@@ -193,6 +222,9 @@ static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
         break;
     case QUERY_QUEUE: /* Who may not ask sees nobody. */
         report->waiting = reply->type == REPLY_INTEGER ? reply->integer : 0;
+        break;
+    case QUERY_READERS:
+        take_readers(report, reply);
         break;
     case QUERIES:
         break;
@@ -341,13 +373,15 @@ static void look_at_clocks(struct status *status, struct ev_loop *loop)
 
 static bool same_token(const struct report *a, const struct report *b)
 {
+    if (a->token == NULL || b->token == NULL) /* Readers are alike. */
+        return a->token == b->token;
     return a->token_len == b->token_len && memcmp(a->token, b->token, a->token_len) == 0;
 }
 
 /* Of masters that may not vote it does not matter what they store. */
 static bool counts(const struct report *report)
 {
-    return report->up && report->token != NULL;
+    return report->up && (report->token != NULL || report->readers > 0);
 }
 
 /* Until when at least count of those with this token store it: the count-th
@@ -402,8 +436,9 @@ static struct verdict judge(const struct status *status)
         if (!one->knows_holder || !one->up) /* What it has forgotten is not free. */
             continue;
         verdict.known++;
-        verdict.free += one->token == NULL;
-        if (one->token == NULL)
+        verdict.shared += one->readers > 0;
+        verdict.free += !counts(one);
+        if (!counts(one))
             continue;
         for (unsigned k = 0; k < status->masters; k++)
             same += counts(&status->reports[k]) && same_token(&status->reports[k], one);
@@ -454,6 +489,9 @@ static void print_holder(const struct report *report)
 
     if (!report->knows_holder) {
         (void)printf("  cannot tell: %s", quote(report->error, strlen(report->error), quoted));
+    } else if (report->readers > 0) {
+        (void)printf("  held by %lld reader%s ", report->readers, report->readers == 1 ? "" : "s");
+        print_time_left(report->ttl_ms);
     } else if (report->token == NULL) {
         (void)printf("  free");
     } else {
@@ -521,7 +559,9 @@ static void print_verdict(const struct status *status)
     (void)printf("%s: ", quote(status->name, strlen(status->name), quoted));
     if (verdict.holders >= majority(status)) {
         (void)printf("held by %s ",
-                     quote(verdict.holder->token, verdict.holder->token_len, quoted));
+                     verdict.holder->token == NULL
+                         ? "readers"
+                         : quote(verdict.holder->token, verdict.holder->token_len, quoted));
         print_time_left(verdict.ttl_ms);
         (void)printf(" on %u of %u masters, a majority\n", verdict.holders, status->masters);
     } else if (verdict.free >= majority(status)) {
@@ -602,24 +642,27 @@ static void print_json_master(const struct status *status, unsigned m)
     if ((report->up || report->warming) && report->knows_holder) {
         (void)printf(",");
         print_json_text("holder", report->token);
-        if (report->token != NULL)
+        if (report->readers > 0)
+            (void)printf(",\"readers\":%lld", report->readers);
+        if (report->token != NULL || report->readers > 0)
             (void)printf(",\"ttl_ms\":%lld", report->ttl_ms);
         (void)printf(",\"waiting\":%lld", report->waiting);
     }
     (void)printf("}");
 }
 
-/* state: "held", "free", or "unknown" where no majority agrees. */
+/* state: "held", "shared", "free", or "unknown" where no majority agrees. */
 static void print_json_verdict(const struct status *status)
 {
     struct verdict verdict = judge(status);
     bool held = verdict.holders >= majority(status);
     bool is_free = verdict.free >= majority(status);
+    bool is_shared = verdict.shared >= majority(status);
 
     (void)printf(",");
     print_json_text("resource", status->name);
     (void)printf(",");
-    print_json_text("state", held ? "held" : is_free ? "free" : "unknown");
+    print_json_text("state", is_shared ? "shared" : held ? "held" : is_free ? "free" : "unknown");
     (void)printf(",");
     print_json_text("holder", held ? verdict.holder->token : NULL);
     (void)printf(",\"agreeing\":%u", held ? verdict.holders : is_free ? verdict.free : 0);

@@ -6,14 +6,15 @@
 #include "redlock/cli/session.h"
 
 static int unlock(struct session *session, const struct cli_names *names, const char *token,
-                  uint32_t permits)
+                  const struct redlock_lock_options *how)
 {
     struct redlock_lock_options opts;
     struct redlock_lease *lease;
     int code;
 
     redlock_lock_options_init(&opts);
-    opts.permits = permits;
+    opts.permits = how->permits;
+    opts.shared = how->shared;
     opts.ttl_ms = session->cli->max_ttl_ms; /* It was not taken for longer. */
     code = session_adopt(session, names, token, &opts, &lease);
     return code == CLI_OK ? session_unlock(session, lease) : code;
@@ -23,21 +24,27 @@ static int unlock_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
         {"permits", required_argument, NULL, CLI_OPTION_FIRST},
+        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 1},
         {NULL, 0, NULL, 0},
     };
     struct session session;
     struct cli_names names;
-    uint32_t permits = 0;
-    int code;
+    struct redlock_lock_options how;
+    int option, code;
 
-    while (cli_getopt(cli, argc, argv, false, own) != -1)
-        permits = cli_permits(cli, optarg);
+    redlock_lock_options_init(&how);
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
+        if (option == CLI_OPTION_FIRST)
+            how.permits = cli_permits(cli, optarg);
+        else
+            how.shared = true;
+    }
     cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
     code = session_open(&session, cli);
     if (code != CLI_OK)
         return code;
     cli_names(cli, argv[optind], &names);
-    code = unlock(&session, &names, argv[optind + 1], permits);
+    code = unlock(&session, &names, argv[optind + 1], &how);
     cli_names_done(&names);
     session_close(&session);
     return code;
@@ -46,10 +53,11 @@ static int unlock_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_unlock = {
     .name = "unlock",
     .run = unlock_main,
-    .usage = "unlock [--permits K] NAME[,NAME...] TOKEN",
+    .usage = "unlock [--permits K | --shared] NAME[,NAME...] TOKEN",
     .help = "Give back the lock NAME, which `redlock lock` gave the TOKEN for.\n"
             "\n"
             "  --permits K            it is one of K permits\n"
+            "  --shared               it was taken so\n"
             "\n"
             "Exit: 64 usage, 69 too few masters confirmed it, 76 it was not held.\n",
 };

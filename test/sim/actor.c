@@ -52,7 +52,7 @@ static void adopt_handed(struct ev_loop *process)
     memcpy(token, process->handed, sizeof token);
     process->handed[0] = '\0';
     world_fault(FAULT_ADOPTED);
-    calls_adopt(process, process->handed_set, token, process->handed_stale);
+    calls_adopt(process, process->handed_set, process->handed_shared, token, process->handed_stale);
 }
 
 static void adopt_stale(struct ev_loop *process)
@@ -62,7 +62,11 @@ static void adopt_stale(struct ev_loop *process)
 
     if (token != NULL)
         world_fault(FAULT_ADOPTED_STALE);
-    calls_adopt(process, set, token != NULL ? token : world.plan.permits ? "00" : "made-up", true);
+    calls_adopt(process, set, false,
+                token != NULL        ? token
+                : world.plan.permits ? "00"
+                                     : "made-up",
+                true);
 }
 
 static void work_with(struct lease_rec *rec)

@@ -269,6 +269,14 @@ static void draw_set(struct lease_rec *rec)
     rec->resource = (unsigned)__builtin_ctz(rec->set);
 }
 
+/* One resource may be shared. */
+static void draw_shared(struct lease_rec *rec)
+{
+    uint64_t dice = other_dice(rec, UINT64_C(0x2545f4914f6cdd1d));
+
+    rec->is_shared = !is_many(rec) && (dice >> 40 & 15) < world.plan.shared;
+}
+
 /* In any order; returns how many. */
 static unsigned list_names(const struct lease_rec *rec, const char *list[SIM_RESOURCES_MAX])
 {
@@ -329,14 +337,15 @@ static bool draw_fence(const struct lease_rec *rec)
 {
     uint64_t dice = other_dice(rec, UINT64_C(0x9fb21c651e98df25));
 
-    return !is_many(rec) && !rec->is_fair && (dice >> 40 & 15) < world.plan.fenced;
+    return !is_many(rec) && !rec->is_fair && !rec->is_shared &&
+           (dice >> 40 & 15) < world.plan.fenced;
 }
 
 static bool draw_fair(const struct lease_rec *rec)
 {
     uint64_t dice = other_dice(rec, UINT64_C(0xc2b2ae3d27d4eb4f));
 
-    return !is_many(rec) && (dice >> 40 & 15) < world.plan.fair;
+    return !is_many(rec) && !rec->is_shared && (dice >> 40 & 15) < world.plan.fair;
 }
 
 static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opts)
@@ -354,6 +363,7 @@ static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opt
     opts->fair = rec->is_fair = draw_fair(rec);
     opts->fence = rec->is_fenced = draw_fence(rec);
     opts->permits = world.plan.permits ? world.plan.resources : 0;
+    opts->shared = rec->is_shared;
     if (dice_chance(850)) {
         opts->lost = on_lost;
         opts->lost_arg = rec;
@@ -419,12 +429,15 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
     draw_set(rec);
     if (world.plan.permits)
         rec->set = (1u << world.plan.resources) - 1; /* Any of them. */
+    else
+        draw_shared(rec);
     draw_options(rec, &opts);
     draw_wait(&opts);
     rec->is_probe = is_probe;
     if (is_probe)
         set_probe(rec, &opts);
-    rec->is_reentrant = world.plan.reentrant && !is_probe && rec->number % 2 == 0 && !is_many(rec);
+    rec->is_reentrant = world.plan.reentrant && !is_probe && rec->number % 2 == 0 &&
+                        !is_many(rec) && !rec->is_shared;
     opts.reentrant = rec->is_reentrant;
     opts.owner = rec;
     note_options(rec, &opts);
@@ -610,24 +623,31 @@ void calls_detach(struct lease_rec *rec, struct ev_loop *to)
         return;
     (void)snprintf(to->handed, sizeof to->handed, "%s", token);
     to->handed_set = rec->set;
+    to->handed_shared = rec->is_shared;
     to->handed_at = process_now(process);
     to->handed_stale = is_stale;
 }
 
-/* Whoever adopts it for more than it was granted for must not believe that he has that. */
+/* Whoever adopts it for more than it was granted for, or alone what was shared, must not
+ * believe that he has that. */
 static void widen(struct lease_rec *rec)
 {
     if (other_dice(rec, UINT64_C(0x8ebc6af09c88c6e3)) >> 62 == 0)
         draw_set(rec);
+    if (world.plan.shared > 0 && other_dice(rec, UINT64_C(0x5851f42d4c957f2d)) >> 62 == 0)
+        draw_shared(rec);
+    rec->is_shared = rec->is_shared && !is_many(rec);
 }
 
-void calls_adopt(struct ev_loop *process, unsigned set, const char *token, bool is_stale)
+void calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char *token,
+                 bool is_stale)
 {
     struct lease_rec *rec = new_rec(process, set);
     struct redlock_lock_options opts;
     bool is_short;
     int status;
 
+    rec->is_shared = shared;
     widen(rec);
     if (world.plan.permits) /* Its token tells which. */
         rec->set = 1u << (rec->resource = (unsigned)(token[1] - '0'));

@@ -170,6 +170,8 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
 
     if (ask->command == MASTER_TIME || ask->command == MASTER_LEAVE)
         return;
+    if (yes)
+        waits_on_heard(process); /* Who has let one reader in lets in the next. */
     if (ask->command == MASTER_WAIT) {
         world_say("    client %u, who waits, looks at master %u: %lld %s", process->number, master,
                   answer->integer, answer->text);
@@ -286,17 +288,16 @@ void claims_on_stored(const struct conn *conn, int token)
         oracle_token_of(token)->is_excused = true;
 }
 
-static void check_key(struct server *server, unsigned resource)
+static void check_token(struct server *server, int number, sim_time end)
 {
-    const struct key *key = store_key(server, resource);
-    const struct token *token = key != NULL ? oracle_token_of(key->token) : NULL;
+    const struct token *token = oracle_token_of(number);
     sim_time longest = world.now + world.plan.ttl_max_ms * DRIFT_MS + 2 * DRIFT_MS;
 
     if (world.plan.may_step & 1u << server->number)
         longest += 2 * PLAN_STEP_MAX; /* Put back, it keeps keys longer. */
-    if (key == NULL || !token->is_ours)
+    if (!token->is_ours)
         return;
-    if (store_key_end(server, key) > longest)
+    if (end > longest)
         world_fail("leak", "master %u stores a token of ours for longer than any lease",
                    server->number);
     if (!token->is_excused)
@@ -304,6 +305,16 @@ static void check_key(struct server *server, unsigned resource)
                    "master %u stores the token of round %u of lease %u of client %u, "
                    "which nobody needs",
                    server->number, token->round, token->serial, token->process);
+}
+
+static void check_key(struct server *server, unsigned resource)
+{
+    const struct key *key = store_key(server, resource);
+
+    if (key != NULL && key->readers == 0)
+        check_token(server, key->token, store_key_end(server, key));
+    for (unsigned i = 0; key != NULL && i < key->readers; i++)
+        check_token(server, key->reader[i].token, store_key_end(server, key));
 }
 
 void oracle_on_quiet(void)

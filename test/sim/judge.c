@@ -57,7 +57,7 @@ static struct lease_rec *find(struct ev_loop *process, uint32_t serial)
 static bool may_hurry(struct lease_rec *rec)
 {
     if (!rec->is_fair)
-        return waits_may_hurry(rec->process, rec->set);
+        return waits_may_hurry(rec->process, rec);
     if (rec->process->heard_at >= rec->round_sent)
         return true;
     if (rec->has_hurried)

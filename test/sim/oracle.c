@@ -6,7 +6,8 @@
  * longer in turns of their process only, and keys go only when a server
  * executes a command or forgets, so it is enough to look then:
  *
- *  exclusion   when a belief begins or grows, nobody else believes;
+ *  exclusion   when a belief begins or grows, nobody else believes, unless both are
+ *              readers;
  *  deadline    when one begins or grows, or a key of it changes: the keys of a
  *              majority last longer than it does, by the servers' clocks;
  *  growth      a belief only grows, never when it had ended, and not by itself
@@ -207,25 +208,38 @@ static void check_exclusion(const struct lease_rec *rec)
             if (other == NULL || other == rec || !(held_set(other) & rec->set) ||
                 other->state == REC_GONE || other->is_stale)
                 continue;
-            if (oracle_remaining_ms(other, now) > 0 && oracle_remaining_ms(rec, now) > 0)
+            if (oracle_remaining_ms(other, now) == 0 || oracle_remaining_ms(rec, now) == 0)
+                continue;
+            if (rec->is_shared && other->is_shared)
+                world_outcome(OUTCOME_SHARED);
+            else
                 world_fail("exclusion", "clients %u and %u hold resources at once (sets %x and %x)",
                            rec->process->number, other->process->number, rec->set, other->set);
         }
     }
 }
 
-/* Whether this master stores its token until then, for all of its resources. */
+/* Whether this master stores its token until then under that name. */
+static bool stores_one(struct server *server, const struct lease_rec *rec, unsigned resource,
+                       sim_time until)
+{
+    struct key *key = store_key(server, resource);
+    const struct reader *reader;
+
+    if (key == NULL || (!rec->is_shared && key->wrong_type) || store_key_end(server, key) < until)
+        return false;
+    if (!rec->is_shared)
+        return key->token == rec->token;
+    reader = store_reader(server, key, rec->token);
+    return reader != NULL && store_reader_end(server, reader) >= until;
+}
+
+/* And for all of its resources. */
 static bool stores(struct server *server, const struct lease_rec *rec, sim_time until)
 {
-    for (unsigned r = 0; r < world.plan.resources; r++) {
-        const struct key *key = store_key(server, r);
-
-        if (!(rec->set & 1u << r))
-            continue;
-        if (key == NULL || key->wrong_type || key->token != rec->token ||
-            store_key_end(server, key) < until)
+    for (unsigned r = 0; r < world.plan.resources; r++)
+        if ((rec->set & 1u << r) != 0 && !stores_one(server, rec, r, until))
             return false;
-    }
     return true;
 }
 
@@ -347,6 +361,8 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
         line_on_held(rec);
         if (!rec->is_stale)
             check_fence(rec);
+        if (rec->is_shared && rec->state == REC_LOCKING)
+            waits_on_reader(rec->resource, rec->round_sent);
         world_note("believes: client, resource, lease", rec->process->number, rec->resource,
                    rec->number);
     } else {
@@ -398,14 +414,14 @@ void oracle_before(struct server *server, const struct command *command)
 }
 
 /* Somebody believes in a key that has changed. */
-static void on_loss(const struct server *server, unsigned resource, bool is_gone)
+static void on_loss(const struct server *server, unsigned resource, int token, bool is_gone)
 {
     for (unsigned i = 0; i < world.plan.processes; i++) {
         for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
             const struct lease_rec *rec = world.processes[i].recs[place];
 
             if (rec == NULL || rec->deadline == 0 || rec->is_stale ||
-                !(rec->set & 1u << resource) || rec->token != keys_before[resource].token ||
+                !(rec->set & 1u << resource) || rec->token != token ||
                 oracle_remaining_ms(rec, world.now) == 0)
                 continue;
             if (is_gone)
@@ -422,36 +438,55 @@ static void on_loss(const struct server *server, unsigned resource, bool is_gone
 static bool has_token(struct server *server, int named)
 {
     for (unsigned r = 0; r < world.plan.resources; r++) {
-        const struct key *key = store_key(server, r);
+        struct key *key = store_key(server, r);
 
-        if (key != NULL && key->token == named)
+        if (key != NULL && (key->token == named || store_reader(server, key, named) != NULL))
             return true;
     }
     return false;
 }
 
-static void check_key(struct conn *conn, unsigned resource, int named, bool is_set)
+/* What has become of a token that was stored there before. */
+static void check_token(struct server *server, unsigned resource, int token, uint64_t before_ms,
+                        int named, bool is_set)
 {
-    struct server *server = conn->server;
-    const struct key *key = store_key(server, resource), *before = &keys_before[resource];
-    bool is_same = key != NULL && key->token == before->token;
+    struct key *key = store_key(server, resource);
+    const struct reader *reader = key != NULL ? store_reader(server, key, token) : NULL;
+    bool is_there = key != NULL && (key->token == token || reader != NULL);
+    uint64_t end_ms = reader != NULL ? reader->end_ms : is_there ? key->end_ms : 0;
 
-    if (is_set && key != NULL && key->token == named && !before->exists)
-        claims_on_stored(conn, named);
-    if (!before->exists)
-        return;
-    if (!is_same && (is_set || named != before->token))
+    if (!is_there && (is_set || named != token))
         world_fail("release",
                    "master %u loses a key of resource %u to a command that names "
                    "another token",
                    server->number, resource);
-    if (!is_same) {
+    if (!is_there) {
         if (!has_token(server, named))
             tokens[named]->deleted |= (quorum_mask)(1u << server->number);
-        on_loss(server, resource, true);
-    } else if (key->end_ms < before->end_ms) {
-        on_loss(server, resource, false);
+        on_loss(server, resource, token, true);
+    } else if (end_ms < before_ms || (reader != NULL && key->end_ms + 1 < reader->end_ms)) {
+        on_loss(server, resource, token, false);
     }
+}
+
+static void check_key(struct conn *conn, unsigned resource, int named, bool is_set)
+{
+    struct server *server = conn->server;
+    struct key *key = store_key(server, resource), *before = &keys_before[resource];
+    bool was_reader = before->exists && store_reader(server, before, named) != NULL;
+
+    if (is_set && key != NULL && key->token == named && !before->exists)
+        claims_on_stored(conn, named);
+    if (is_set && key != NULL && store_reader(server, key, named) != NULL && !was_reader)
+        claims_on_stored(conn, named);
+    if (!before->exists)
+        return;
+    if (before->readers == 0)
+        check_token(server, resource, before->token, before->end_ms, named, is_set);
+    for (unsigned i = 0; i < before->readers; i++)
+        if (store_reader(server, before, before->reader[i].token) != NULL)
+            check_token(server, resource, before->reader[i].token, before->reader[i].end_ms, named,
+                        is_set);
 }
 
 void oracle_after(struct conn *conn, const struct command *command, const struct answer *answer)

@@ -137,7 +137,7 @@ static void draw_permits(struct plan *plan)
     plan->permits = (dice >> 39) % 6 == 0;
     if (!plan->permits)
         return;
-    plan->many = plan->fenced = 0;
+    plan->many = plan->fenced = plan->shared = 0;
     plan->reentrant = false;
     if ((dice >> 8 & 3) != 0 && plan->resources == 1)
         plan->resources = 2;
@@ -150,6 +150,15 @@ static void draw_fair(struct plan *plan)
 
     if (!plan->permits && (dice >> 8 & 3) == 0)
         plan->fair = (dice >> 10 & 1) != 0 ? 16 : 1 + (unsigned)(dice >> 16 & 15);
+}
+
+/* By few readers, or by nearly nobody else. */
+static void draw_shared(struct plan *plan)
+{
+    uint64_t dice = other_dice(UINT64_C(0xc2b2ae3d27d4eb4f));
+
+    if ((dice >> 8 & 1) != 0)
+        plan->shared = 1 + (unsigned)(dice >> 16 & 15);
 }
 
 static void draw_promise(struct plan *plan)
@@ -285,6 +294,7 @@ void plan_draw(void)
     draw_promise(plan);
     draw_guard(plan);
     draw_many(plan);
+    draw_shared(plan);
     draw_permits(plan);
     draw_fair(plan);
     if (plan->clock_guard == REDLOCK_CLOCK_GUARD_PERIODIC && plan->may_step != 0)

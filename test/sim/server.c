@@ -157,7 +157,9 @@ void server_plant(struct server *server, unsigned resource, bool wrong_type, uin
 
     if (store_key(server, resource) != NULL)
         return;
-    server->keys[resource] =
-        (struct key){true, wrong_type, oracle_foreign_token(), now_ms + ttl_ms};
+    server->keys[resource] = (struct key){.exists = true,
+                                          .wrong_type = wrong_type,
+                                          .token = oracle_foreign_token(),
+                                          .end_ms = now_ms + ttl_ms};
     world_fault(FAULT_FOREIGN);
 }

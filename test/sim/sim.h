@@ -33,6 +33,8 @@
 #define SIM_SERVERS_MAX 7
 #define SIM_RESOURCES_MAX 3
 #define SIM_SETS (1u << SIM_RESOURCES_MAX) /* Of resources, as masks. */
+#define SIM_LINES (2 * SIM_SETS)           /* Those who wait for one, and to read. */
+#define SIM_READERS_MAX 64                 /* Of one key, those included whose time is up. */
 #define SIM_LEASES_MAX 5                   /* That one process works with at a time. */
 #define SIM_TTLS_MAX 4                     /* Different leases asked for in one run. */
 #define SIM_NEVER UINT64_MAX
@@ -147,7 +149,9 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(FAIR_OK, "fair lock: OK")                                                 \
     X(FAIR_WAITS, "fair lock that has to wait")                                 \
     X(IN_ORDER, "fair lock, for which somebody waits who came later")           \
-    X(CALLED, "fair lock, whose turn was told in good health")
+    X(CALLED, "fair lock, whose turn was told in good health")                  \
+    X(SHARED, "reader beside another one")                                      \
+    X(HELD_OFF, "reader that was held off, since somebody waits to be alone")
 
 #define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
 enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };
@@ -165,10 +169,17 @@ uint64_t clock_at(const struct sim_clock *clock, sim_time t);
 /* The first true instant at which it shows at least reading; never before the world began. */
 sim_time clock_when(const struct sim_clock *clock, uint64_t reading);
 
+struct reader {
+    int token;
+    uint64_t end_ms;
+};
+
 struct key {
     bool exists, wrong_type;
-    int token;       /* Its number (oracle.c). */
-    uint64_t end_ms; /* On the server's clock. */
+    int token;        /* Its number (oracle.c). */
+    uint64_t end_ms;  /* On the server's clock. */
+    unsigned readers; /* If there are any it has no token, and is no string: wrong_type. */
+    struct reader reader[SIM_READERS_MAX];
 };
 
 /* Of a master, for the restart guard: see redlock/guard.h. */
@@ -205,6 +216,7 @@ struct server {
     struct marker marker, saved;              /* saved: as it was some time ago. */
     uint64_t marks_end_ms[SIM_RESOURCES_MAX]; /* Of those who wait; 0: none. */
     struct line lines[SIM_RESOURCES_MAX];
+    uint64_t marks_off_ms[SIM_RESOURCES_MAX]; /* Until when these hold off readers, or less. */
     bool keeps;    /* Whatever it has answered for survives a crash, and it says so. */
     unsigned runs; /* How often it was started. */
     struct conn *conns;
@@ -242,17 +254,19 @@ struct ev_loop {
     struct lease_rec *recs[SIM_LEASES_MAX];
     char handed[REDLOCK_TOKEN_MAX + 1]; /* A token for it to adopt; "": none. */
     unsigned handed_set;
+    bool handed_shared;
     sim_time handed_at; /* When it comes. */
     bool handed_stale;
     struct sleep {
-        unsigned heard;     /* Things told or seen that may make rounds begin early. */
-        uint32_t rounds;    /* Of all that wait, summed up: */
-        sim_time since;     /* none has begun since; SIM_NEVER: nobody waits. */
-        drift_span longest; /* Between two looks, if nothing is heard. */
-    } sleeps[SIM_SETS];     /* By what is waited for. */
-    bool has_probed;        /* It has got the lock that it was to get in the end. */
-    sim_time heard_at;      /* When something was told or seen last. */
-    sim_time deaf_until;    /* Up to when something was wrong with what it is told. */
+        unsigned heard;       /* Things told or seen that may make rounds begin early. */
+        uint32_t rounds;      /* Of all that wait, summed up: */
+        sim_time since;       /* none has begun since; SIM_NEVER: nobody waits. */
+        drift_span longest;   /* Between two looks, if nothing is heard. */
+        sim_time waits_since; /* Somebody is in line; SIM_NEVER: nobody. */
+    } sleeps[SIM_LINES];      /* By what is waited for. */
+    bool has_probed;          /* It has got the lock that it was to get in the end. */
+    sim_time heard_at;        /* When something was told or seen last. */
+    sim_time deaf_until;      /* Up to when something was wrong with what it is told. */
 };
 
 /* ---- The plan of one run (plan.c), drawn before anything happens ---- */
@@ -277,7 +291,8 @@ struct plan {
     quorum_mask keep;       /* and these keep all that they are told; */
     unsigned modest;        /* these processes ask for no long leases. */
     bool reentrant;         /* Some leases are locked again by their owners. */
-    unsigned many;          /* So many of 16 locks are of several resources. */
+    unsigned many;          /* So many of 16 locks are of several resources; */
+    unsigned shared;        /* and of the others so many are shared. */
     bool permits;           /* All locks are of one semaphore: its slots are the resources. */
     unsigned fair;          /* So many of 16 others are fair. */
     bool lasting;           /* Leases are long, and little happens: what a guard is for. */
@@ -451,6 +466,11 @@ void server_plant(struct server *server, unsigned resource, bool wrong_type, uin
 struct key *store_key(struct server *server, unsigned resource);
 /* The first true instant at which it is gone. */
 sim_time store_key_end(const struct server *server, const struct key *key);
+/* A reader of it, if he is one now, else NULL; and the first true instant at which he is none. */
+struct reader *store_reader(const struct server *server, struct key *key, int token);
+sim_time store_reader_end(const struct server *server, const struct reader *reader);
+/* Until when readers are held off, if they are; on the server's clock. */
+uint64_t store_off_ms(const struct server *server, unsigned resource);
 /* The scripts are still those that store.c is a model of; else fail. */
 void store_check_scripts(void);
 
@@ -479,6 +499,17 @@ unsigned store_set(const struct command *command);
 void store_parse(const char *bytes, size_t len, struct command *ret_command);
 /* Execute it; returns its length in bytes. */
 size_t store_execute(struct conn *conn, const struct command *command, struct answer *ret_answer);
+
+/* ---- For readers.c: what it shares with store.c, and the scripts of readers ---- */
+
+uint64_t store_wall_ms(const struct server *server);
+uint64_t store_number(const struct command *command, unsigned i);
+/* Why it does not obey now; NULL: it does. */
+const struct answer *store_mood(const struct server *server, bool in_script, bool grows);
+struct answer store_type_error(const struct server *server);
+void store_tell_free(struct server *server, unsigned mark, bool keeps_mark);
+struct answer readers_execute(struct server *server, const struct command *command,
+                              enum script_id script);
 
 /* ---- Processes (process.c) ---- */
 
@@ -515,13 +546,16 @@ void link_on_window(struct master *link);
 
 /* ---- Who waits (waits.c) ---- */
 
+struct lease_rec;
 void waits_begin(void);
 void waits_on_turn(struct ev_loop *process);
 /* Something is wrong with what it is told. */
 void waits_on_trouble(struct ev_loop *process);
 /* It was told something, or has looked; so may begin a round early, which uses that up. */
 void waits_on_heard(struct ev_loop *process);
-bool waits_may_hurry(struct ev_loop *process, unsigned set);
+bool waits_may_hurry(struct ev_loop *process, const struct lease_rec *rec);
+/* A new reader has come in, by a round that began then. */
+void waits_on_reader(unsigned resource, sim_time round_sent);
 /* A server tells all who listen; returns how many do. */
 unsigned waits_count(const struct server *server, unsigned mark);
 void waits_publish(struct server *server, unsigned mark, const char *text);
@@ -590,6 +624,7 @@ struct lease_rec {
     uint64_t asked;      /* On the client's clock: when the lock was asked for. */
     uint64_t granted;    /* Likewise, when it was seen to be held first. */
     bool is_fenced;      /* It is to have a fencing token. */
+    bool is_shared;      /* As one of several readers. */
     sim_time round_sent; /* When the latest round was asked for. */
     uint32_t round;      /* The latest, */
     uint64_t round_at;   /* when it began, */
@@ -643,7 +678,8 @@ void calls_lock_again(struct lease_rec *rec);
 void calls_cancel(struct lease_rec *rec);
 /* Hand it on to another process; NULL: to nobody. */
 void calls_detach(struct lease_rec *rec, struct ev_loop *to);
-void calls_adopt(struct ev_loop *process, unsigned set, const char *token, bool is_stale);
+void calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char *token,
+                 bool is_stale);
 void calls_misuse(struct ev_loop *process);
 /* No operation is late. */
 void calls_check_ends(void);

@@ -45,11 +45,6 @@ static const char *const extend_model = "if redis.call('get',KEYS[1])~=ARGV[1] t
                                         "redis.call('pexpire',KEYS[1],ARGV[2]) end "
                                         "return 1";
 
-static const char *const wait_model =
-    "local left=redis.call('pttl',KEYS[1]) "
-    "if left~=-2 and redis.call('set',KEYS[2],'1','NX','PX',ARGV[1]) and left>0 then "
-    "redis.pcall('publish',KEYS[2],'held '..string.format('%d',left)) end "
-    "return left";
 /* These are long; so by their SHA-1s, which test-script checks. */
 static const char *const raise_model = "17f15ecd597c9e1b163c7a56bf85b92c4b4c0968";
 static const char *const acquire_many_model = "738ea265741b71342091be400597f64419ef35b6";
@@ -60,6 +55,10 @@ static const char *const release_permit_model = "2a8a8ffd4029685078aeaffd302f97b
 static const char *const wait_permit_model = "fb7ad5fac06474dd1dd7e97182eb3a794dd6eade";
 static const char *const acquire_fair_model = "cec0206af1e84e969f520dae6d0c6a8f33fdbbc0";
 static const char *const release_fair_model = "34b502b5b7eb823ac1313fed310af8363222226e";
+static const char *const acquire_shared_model = "71da4aa56bb9b6a1937b9a6a16dcc27ad4a99aa5";
+static const char *const extend_shared_model = "2eca4138924f56046a88783ecbdfb8093e7b83a3";
+static const char *const release_shared_model = "abe1dabc2ceb8c41bf73f60bd8f10133304e6c7a";
+static const char *const wait_model = "14379a00684378fb4de8eeea9bb1f95d9f67aac0";
 static const char *const look_model = "a204bc9617371cacfac2f2be30269e4497528f26";
 
 void store_check_scripts(void)
@@ -67,7 +66,10 @@ void store_check_scripts(void)
     if (strcmp(script_all[SCRIPT_RELEASE].text, release_model) != 0 ||
         strcmp(script_all[SCRIPT_EXTEND].text, extend_model) != 0 ||
         strcmp(script_all[SCRIPT_RAISE].sha1, raise_model) != 0 ||
-        strcmp(script_all[SCRIPT_WAIT].text, wait_model) != 0 ||
+        strcmp(script_all[SCRIPT_WAIT].sha1, wait_model) != 0 ||
+        strcmp(script_all[SCRIPT_ACQUIRE_SHARED].sha1, acquire_shared_model) != 0 ||
+        strcmp(script_all[SCRIPT_EXTEND_SHARED].sha1, extend_shared_model) != 0 ||
+        strcmp(script_all[SCRIPT_RELEASE_SHARED].sha1, release_shared_model) != 0 ||
         strcmp(script_all[SCRIPT_ACQUIRE_MANY].sha1, acquire_many_model) != 0 ||
         strcmp(script_all[SCRIPT_EXTEND_MANY].sha1, extend_many_model) != 0 ||
         strcmp(script_all[SCRIPT_RELEASE_MANY].sha1, release_many_model) != 0 ||
@@ -161,6 +163,8 @@ struct parts store_parts(const struct command *command)
         return (struct parts){false, QUORUM_CMD_SET, 3, 4, 5, 1};
     if (is_script(command, SCRIPT_RELEASE_FAIR))
         return (struct parts){false, QUORUM_CMD_RELEASE, 3, 4, 0, 1};
+    if (is_script(command, SCRIPT_ACQUIRE_SHARED))
+        return (struct parts){false, QUORUM_CMD_SET, 3, 4, 5, 1};
     switch (command->argc) {
     case 1: /* TIME */
     case 2: /* SUBSCRIBE, UNSUBSCRIBE */
@@ -172,9 +176,9 @@ struct parts store_parts(const struct command *command)
     case 6:
         if (command->argv[0][0] == 'S')
             return (struct parts){false, QUORUM_CMD_SET, 1, 2, 5, 1};
-        if (command->argv[2][0] == '2') /* A look by who waits. */
-            return (struct parts){.is_other = true};
         return (struct parts){false, QUORUM_CMD_EXTEND, 3, 4, 5, 1};
+    case 7: /* A look by who waits. */
+        return (struct parts){.is_other = true};
     case 9:
         return (struct parts){false, QUORUM_CMD_RAISE, 3, 5, 0, 1};
     case 11:
@@ -233,6 +237,11 @@ static uint64_t number_arg(const struct command *command, unsigned i)
     return number;
 }
 
+uint64_t store_number(const struct command *command, unsigned i)
+{
+    return number_arg(command, i);
+}
+
 static uint64_t ms_arg(const struct command *command, unsigned i)
 {
     uint64_t ms = number_arg(command, i);
@@ -247,6 +256,11 @@ static uint64_t ms_arg(const struct command *command, unsigned i)
 static uint64_t wall_ms(const struct server *server)
 {
     return clock_at(&server->clock, world.now) / DRIFT_MS;
+}
+
+uint64_t store_wall_ms(const struct server *server)
+{
+    return wall_ms(server);
 }
 
 /* Redis: a key is gone when now > when, both in milliseconds. */
@@ -306,6 +320,11 @@ static const struct answer *mood_answer(const struct server *server, bool in_scr
     return NULL;
 }
 
+const struct answer *store_mood(const struct server *server, bool in_script, bool grows)
+{
+    return mood_answer(server, in_script, grows);
+}
+
 /* SET name token NX PX ttl */
 static struct answer do_set(struct server *server, const struct command *command)
 {
@@ -319,7 +338,8 @@ static struct answer do_set(struct server *server, const struct command *command
         return *refusal;
     if (store_key(server, resource) != NULL)
         return nil;
-    server->keys[resource] = (struct key){true, false, token, wall_ms(server) + ttl_ms};
+    server->keys[resource] =
+        (struct key){.exists = true, .token = token, .end_ms = wall_ms(server) + ttl_ms};
     return ok;
 }
 
@@ -551,22 +571,32 @@ static const char *make_text(const char *word, unsigned long long number)
     return text;
 }
 
+uint64_t store_off_ms(const struct server *server, unsigned mark)
+{
+    return has_mark(server, mark) ? server->marks_off_ms[mark] : 0;
+}
+
 static uint64_t left_of(const struct server *server, const struct key *key)
 {
     return key->end_ms > wall_ms(server) ? key->end_ms - wall_ms(server) : 0;
 }
 
-/* Who waits is to be told, and the others that it is held for so long. */
+/* Who waits is to be told, and the others that it is held for so long.  value_ms: until when
+ * readers are held off, or 1. */
 static struct answer leave_mark(struct server *server, const struct command *command,
-                                uint64_t left_ms)
+                                uint64_t left_ms, uint64_t value_ms)
 {
     const struct answer *refusal = mood_answer(server, true, true);
     unsigned mark = mark_arg(command, 4);
+    bool is_new = !has_mark(server, mark);
 
     if (refusal != NULL)
         return *refusal;
-    if (!has_mark(server, mark)) {
+    if (is_new || (value_ms > 1 && value_ms > server->marks_off_ms[mark])) {
         server->marks_end_ms[mark] = wall_ms(server) + ms_arg(command, 5);
+        server->marks_off_ms[mark] = value_ms;
+    }
+    if (is_new) {
         if (left_ms > 0)
             waits_publish(server, mark, make_text("held", left_ms));
         world_outcome(OUTCOME_TOLD_HELD);
@@ -574,17 +604,22 @@ static struct answer leave_mark(struct server *server, const struct command *com
     return (struct answer){REPLY_INTEGER, (long long)left_ms, ""};
 }
 
-/* EVAL, script, 2, name, mark, ttl */
+/* EVAL, script, 2, name, mark, ttl, for how long readers are held off, or "" */
 static struct answer do_wait(struct server *server, const struct command *command)
 {
     unsigned resource = resource_arg(command, 3);
     const struct key *key = store_key(server, resource);
+    bool shared = is_arg(command, 6, ""), is_read = key != NULL && key->readers > 0;
+    uint64_t now_ms = wall_ms(server), off_ms = store_off_ms(server, resource);
 
-    if (command->argc != 6 || !is_arg(command, 2, "2") || mark_arg(command, 4) != resource)
+    if (command->argc != 7 || !is_arg(command, 2, "2") || mark_arg(command, 4) != resource)
         world_fail("wire", "a look of who waits with other arguments");
-    if (key == NULL)
+    if (shared && (key == NULL || is_read) && off_ms > now_ms)
+        return (struct answer){REPLY_INTEGER, (long long)(off_ms - now_ms), ""};
+    if (key == NULL || (shared && is_read))
         return (struct answer){REPLY_INTEGER, -2, ""};
-    return leave_mark(server, command, left_of(server, key));
+    return leave_mark(server, command, left_of(server, key),
+                      is_read ? now_ms + number_arg(command, 6) : 1);
 }
 
 /* EVAL, script, 2, semaphore, mark, ttl, slots */
@@ -603,7 +638,7 @@ static struct answer do_wait_permit(struct server *server, const struct command 
         if (left_of(server, key) < left_ms)
             left_ms = left_of(server, key);
     }
-    return leave_mark(server, command, left_ms);
+    return leave_mark(server, command, left_ms, 1);
 }
 
 /* SUBSCRIBE or UNSUBSCRIBE, channel */
@@ -620,17 +655,23 @@ static struct answer do_subscribe(struct conn *conn, const struct command *comma
     return (struct answer){REPLY_ARRAY, 0, text};
 }
 
+void store_tell_free(struct server *server, unsigned mark, bool keeps_mark)
+{
+    if (!has_mark(server, mark))
+        return;
+    if (!keeps_mark)
+        server->marks_end_ms[mark] = 0;
+    waits_publish(server, mark, make_text("free", waits_count(server, mark)));
+    world_outcome(OUTCOME_TOLD_FREE);
+}
+
 /* And tell those who wait. */
 static void drop_key(struct server *server, unsigned resource)
 {
     unsigned mark = store_mark(resource);
 
     server->keys[resource].exists = false;
-    if (!has_mark(server, mark))
-        return;
-    server->marks_end_ms[mark] = 0;
-    waits_publish(server, mark, make_text("free", waits_count(server, mark)));
-    world_outcome(OUTCOME_TOLD_FREE);
+    store_tell_free(server, mark, false);
 }
 
 static struct answer do_release(struct server *server, unsigned resource, struct key *key,
@@ -672,6 +713,11 @@ static struct answer type_error(const struct server *server)
     return wrong_type_in_script;
 }
 
+struct answer store_type_error(const struct server *server)
+{
+    return type_error(server);
+}
+
 static struct answer acquire_many(struct server *server, const struct command *command)
 {
     const struct parts at = store_parts(command);
@@ -686,7 +732,7 @@ static struct answer acquire_many(struct server *server, const struct command *c
         return *refusal;
     for (unsigned i = 0; i < at.names; i++)
         server->keys[resource_arg(command, at.name + i)] =
-            (struct key){true, false, token_arg(command, at.token), end_ms};
+            (struct key){.exists = true, .token = token_arg(command, at.token), .end_ms = end_ms};
     return ok;
 }
 
@@ -767,8 +813,9 @@ static struct answer acquire_permit(struct server *server, const struct command 
             return (struct answer){REPLY_INTEGER, (slot + i) % slots + 1, ""};
     if (store_key(server, slot) != NULL)
         return zero;
-    server->keys[slot] =
-        (struct key){true, false, token_arg(command, 4), wall_ms(server) + ms_arg(command, 5)};
+    server->keys[slot] = (struct key){.exists = true,
+                                      .token = token_arg(command, 4),
+                                      .end_ms = wall_ms(server) + ms_arg(command, 5)};
     return ok;
 }
 
@@ -811,12 +858,15 @@ static struct answer acquire_fair(struct server *server, const struct command *c
         return zero;
     if ((ticket != 0 || number == 1) && line_first(line)->waiter == waiter &&
         store_key(server, resource) == NULL) {
-        server->keys[resource] = (struct key){true, false, token_arg(command, at.token),
-                                              now_ms + ms_arg(command, at.ttl)};
+        server->keys[resource] = (struct key){.exists = true,
+                                              .token = token_arg(command, at.token),
+                                              .end_ms = now_ms + ms_arg(command, at.ttl)};
         return ok;
     }
-    if (!has_mark(server, resource))
+    if (!has_mark(server, resource)) {
         server->marks_end_ms[resource] = now_ms + WIRE_MARK_MS;
+        server->marks_off_ms[resource] = 1;
+    }
     return (struct answer){REPLY_INTEGER, (long long)number, ""};
 }
 
@@ -963,6 +1013,8 @@ static struct answer execute(struct conn *conn, const struct command *command)
             return do_wait_permit(server, command);
         if ((by_name || by_text) && (i == SCRIPT_ACQUIRE_FAIR || i == SCRIPT_RELEASE_FAIR))
             return do_fair(server, command, (enum script_id)i);
+        if ((by_name || by_text) && i >= SCRIPT_ACQUIRE_SHARED && i <= SCRIPT_RELEASE_SHARED)
+            return readers_execute(server, command, (enum script_id)i);
         if (by_name || by_text)
             return do_script(server, command, (enum script_id)i);
     }

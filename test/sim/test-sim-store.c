@@ -39,8 +39,9 @@ static bool may_end_early;
 static bool has_script[SCRIPT_LEN]; /* The model's, after the command; */
 static bool has_mark[KEYS];         /* likewise, at the later instant; */
 static bool had_mark[KEYS];         /* and at the earlier one. */
+static uint64_t offs_ms[KEYS];      /* Until when readers are held off. */
 static uint64_t compared, uncertain, errors, yes, raised, marks, many, second_taken, permits,
-    elsewhere;
+    elsewhere, shared, beside, offs;
 static uint64_t fair, queued, places; /* Granted, not granted, and seen in queues. */
 
 #define EPOCH "0123456789abcdef"
@@ -181,6 +182,7 @@ static void execute(const char *bytes, size_t len, uint64_t now_us, bool ends_ea
     for (unsigned k = 0; k < KEYS; k++) {
         (void)store_key(&copy, k);
         has_mark[k] = copy.marks_end_ms[k] > now_us / 1000;
+        offs_ms[k] = has_mark[k] ? copy.marks_off_ms[k] : 0;
         ret_keys[k] = copy.keys[k];
     }
 }
@@ -256,7 +258,8 @@ static size_t draw_permit(char *buf, struct wire_args *args)
     if (dice < 40)
         return wire_permit(buf, dice_chance(300), args);
     if (dice < 60)
-        return wire_wait(buf, WIRE_MARK WIRE_PERMIT "s", WIRE_MARK_LEN + WIRE_PERMIT_LEN + 1, KEYS);
+        return wire_wait(buf, WIRE_MARK WIRE_PERMIT "s", WIRE_MARK_LEN + WIRE_PERMIT_LEN + 1, KEYS,
+                         0);
     return wire_script(buf, dice < 80 ? SCRIPT_RELEASE_PERMIT : SCRIPT_EXTEND, dice_chance(300),
                        args);
 }
@@ -295,6 +298,31 @@ static size_t draw_fair(char *buf, struct wire_args *args)
                      args);
 }
 
+static size_t draw_shared(char *buf, struct wire_args *args)
+{
+    unsigned dice = (unsigned)dice_below(4);
+
+    args->name = dice_chance(900) ? "r0" : "r1";
+    if (dice_chance(980)) /* One of many that lasts keeps all others out. */
+        args->ttl_ms = 1;
+    return wire_script(buf,
+                       dice <= 1   ? SCRIPT_ACQUIRE_SHARED
+                       : dice == 2 ? SCRIPT_EXTEND_SHARED
+                                   : SCRIPT_RELEASE_SHARED,
+                       dice_chance(300), args);
+}
+
+/* By a reader, by who holds readers off, and by who only looks. */
+static size_t draw_wait(char *buf)
+{
+    uint32_t off_ms = dice_chance(400)   ? WIRE_READER
+                      : dice_chance(700) ? (uint32_t)dice_range(1, 4)
+                                         : 0;
+
+    return wire_wait(buf, dice_chance(700) ? WIRE_MARK "r0" : WIRE_MARK "r1", WIRE_MARK_LEN + 2, 0,
+                     off_ms);
+}
+
 static size_t draw_command(char *buf)
 {
     const char *token = token_text((unsigned)dice_below(TOKENS));
@@ -315,17 +343,19 @@ static size_t draw_command(char *buf)
         return draw_many(buf, &args);
     if (dice_chance(220))
         return draw_fair(buf, &args);
+    if (dice_chance(150))
+        return draw_shared(buf, &args);
     if (dice < 20 && dice_chance(250))
         args.name = "r1";
     if (dice < 20)
         return wire_set(buf, &args);
     if (dice < 26)
-        return wire_wait(buf, dice < 24 ? WIRE_MARK "r0" : WIRE_MARK "r1", WIRE_MARK_LEN + 2, 0);
-    if (dice < 40)
+        return draw_wait(buf);
+    if (dice < 36)
         return wire_count(buf, &args);
-    if (dice < 60)
+    if (dice < 66)
         return wire_script(buf, SCRIPT_RAISE, dice_chance(300), &args);
-    return wire_script(buf, dice < 80 ? SCRIPT_RELEASE : SCRIPT_EXTEND, dice_chance(300), &args);
+    return wire_script(buf, dice < 84 ? SCRIPT_RELEASE : SCRIPT_EXTEND, dice_chance(300), &args);
 }
 
 /* Its fencing counter and the greatest of all. */
@@ -355,10 +385,60 @@ static void compare_key(const struct key *key, const char *text, uint64_t end_ms
             (unsigned long long)low_ms, (unsigned long long)high_ms);
 }
 
+static uint64_t min64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t max64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The readers that are stored, also those whose time is up; by the times of both models. */
+static void compare_readers(const struct key *early, const struct key *late,
+                            const redisReply *members, const char *bytes, size_t len)
+{
+    size_t stored = members->type == REDIS_REPLY_ARRAY ? members->elements / 2 : 0;
+    unsigned readers = early->exists ? early->readers : 0;
+
+    if (stored != readers)
+        die("%.*s: %zu readers, and the model has %u", (int)len, bytes, stored, readers);
+    for (size_t i = 0; i < stored; i++) {
+        const redisReply *member = members->element[2 * i];
+        uint64_t end_ms = strtoull(members->element[2 * i + 1]->str, NULL, 10);
+        int token = oracle_token(member->str, member->len);
+        unsigned at = 0;
+
+        while (at < early->readers && early->reader[at].token != token)
+            at++;
+        if (at == early->readers)
+            die("a reader that the model does not have: %s", member->str);
+        if (end_ms < min64(early->reader[at].end_ms, late->reader[at].end_ms) ||
+            end_ms > max64(early->reader[at].end_ms, late->reader[at].end_ms))
+            die("%.*s: the reader %s ends at %llu, the model says %llu to %llu", (int)len, bytes,
+                member->str, (unsigned long long)end_ms,
+                (unsigned long long)early->reader[at].end_ms,
+                (unsigned long long)late->reader[at].end_ms);
+    }
+}
+
 static bool is_same_key(const struct key *a, const struct key *b)
 {
-    return a->exists == b->exists &&
-           (!a->exists || (a->token == b->token && a->wrong_type == b->wrong_type));
+    if (a->exists != b->exists)
+        return false;
+    for (unsigned i = 0; a->exists && i < a->readers; i++)
+        if (a->readers != b->readers || a->reader[i].token != b->reader[i].token)
+            return false;
+    return !a->exists ||
+           (a->token == b->token && a->wrong_type == b->wrong_type && a->readers == b->readers);
+}
+
+/* What was there when it was asked for is gone when its readers are. */
+static bool has_lost_readers(const redisReply *get, const redisReply *members)
+{
+    return get->type == REDIS_REPLY_ERROR && members->type == REDIS_REPLY_ARRAY &&
+           members->elements == 0;
 }
 
 /* Adopt what the server has, so that both go on from the same. */
@@ -369,16 +449,29 @@ static void follow_counts(const redisReply *counts)
     model.marker.high = strtoull(counts->element[1]->str, NULL, 10);
 }
 
-static void follow(struct key *key, const redisReply *get, const redisReply *end)
+static void follow(struct key *key, const redisReply *get, const redisReply *end,
+                   const redisReply *members)
 {
     /* It may have ended between the two questions. */
-    key->exists = get->type != REDIS_REPLY_NIL && end->integer != -2;
+    key->exists =
+        get->type != REDIS_REPLY_NIL && end->integer != -2 && !has_lost_readers(get, members);
     key->wrong_type = get->type == REDIS_REPLY_ERROR;
     if (key->exists && !key->wrong_type)
         key->token = oracle_token(get->str, get->len);
     else if (key->exists)
         key->token = oracle_token("a list", 6);
     key->end_ms = end->integer > 0 ? (uint64_t)end->integer : UINT64_MAX / DRIFT_S;
+    key->readers = 0;
+    if (!key->exists || members->type != REDIS_REPLY_ARRAY || members->elements == 0)
+        return;
+    key->token = -1;
+    key->readers = (unsigned)members->elements / 2;
+    for (unsigned i = 0; i < key->readers; i++) {
+        const redisReply *member = members->element[(size_t)2 * i];
+
+        key->reader[i].token = oracle_token(member->str, member->len);
+        key->reader[i].end_ms = strtoull(members->element[(size_t)2 * i + 1]->str, NULL, 10);
+    }
 }
 
 /* One command, what is there after it, and the time on both sides. */
@@ -386,17 +479,20 @@ struct exchange {
     uint64_t before_us, after_us;
     redisReply *answer, *counts;
     struct key_replies {
-        redisReply *get, *end, *mark, *line, *line_end;
+        redisReply *get, *end, *mark, *off, *members, *line, *line_end;
     } keys[KEYS];
 };
 
 static void append_questions(void)
 {
     for (unsigned k = 0; k < KEYS; k++) {
+        const char *mark = world.plan.permits && k == 0 ? WIRE_PERMIT "s" : key_name(k);
+
         (void)redisAppendCommand(redis, "GET %s", key_name(k));
         (void)redisAppendCommand(redis, "PEXPIRETIME %s", key_name(k));
-        (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_MARK "%s",
-                                 world.plan.permits && k == 0 ? WIRE_PERMIT "s" : key_name(k));
+        (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_MARK "%s", mark);
+        (void)redisAppendCommand(redis, "GET " WIRE_MARK "%s", mark);
+        (void)redisAppendCommand(redis, "ZRANGE %s 0 -1 WITHSCORES", key_name(k));
         (void)redisAppendCommand(redis, "ZRANGE " WIRE_QUEUE "r%u 0 -1 WITHSCORES", k);
         (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_QUEUE "r%u", k);
     }
@@ -409,6 +505,8 @@ static void take_replies(struct exchange *x)
         x->keys[k].get = reply();
         x->keys[k].end = reply();
         x->keys[k].mark = reply();
+        x->keys[k].off = reply();
+        x->keys[k].members = reply();
         x->keys[k].line = reply();
         x->keys[k].line_end = reply();
     }
@@ -438,14 +536,20 @@ static void follow_line(struct line *line, const redisReply *real)
     }
 }
 
+static uint64_t number_of(const redisReply *text)
+{
+    return text->type == REDIS_REPLY_STRING ? strtoull(text->str, NULL, 10) : 0;
+}
+
 /* And free the replies. */
 static void follow_all(struct exchange *x)
 {
     for (unsigned k = 0; k < KEYS; k++) {
         const struct key_replies *replies = &x->keys[k];
 
-        follow(&model.keys[k], replies->get, replies->end);
+        follow(&model.keys[k], replies->get, replies->end, replies->members);
         model.marks_end_ms[k] = replies->mark->integer > 0 ? (uint64_t)replies->mark->integer : 0;
+        model.marks_off_ms[k] = number_of(replies->off);
         freeReplyObject(replies->get);
         freeReplyObject(replies->end);
         freeReplyObject(replies->mark);
@@ -454,6 +558,8 @@ static void follow_all(struct exchange *x)
             (uint64_t)(replies->line_end->integer > 0 ? replies->line_end->integer : 0);
         freeReplyObject(replies->line);
         freeReplyObject(replies->line_end);
+        freeReplyObject(replies->off);
+        freeReplyObject(replies->members);
     }
     follow_counts(x->counts);
     freeReplyObject(x->counts);
@@ -482,6 +588,8 @@ static bool is_certain(const struct exchange *x, unsigned k, const struct key *e
 
     if (get->type != REDIS_REPLY_NIL && x->keys[k].end->integer == -2)
         return false; /* It ended between the two questions. */
+    if (has_lost_readers(get, x->keys[k].members))
+        return false;
     if (x->before_us / 1000 == x->after_us / 1000)
         return is_same_key(early, late);
     return is_same_key(early, late) && early->exists && get->type != REDIS_REPLY_NIL;
@@ -508,7 +616,7 @@ static bool are_certain(const struct exchange *x, const struct key *early, const
 }
 
 static void compare_keys(const struct exchange *x, const struct key *early, const struct key *late,
-                         const char *bytes, size_t len)
+                         const uint64_t *early_offs_ms, const char *bytes, size_t len)
 {
     for (unsigned k = 0; k < KEYS; k++) {
         const struct key_replies *replies = &x->keys[k];
@@ -518,7 +626,15 @@ static void compare_keys(const struct exchange *x, const struct key *early, cons
         if (has_mark[k] == had_mark[k] && has_mark[k] != (replies->mark->integer > 0))
             die("%.*s: the mark %s, and the model says otherwise", (int)len, bytes,
                 replies->mark->integer > 0 ? "exists" : "is gone");
+        if (has_mark[k] &&
+            (number_of(replies->off) < early_offs_ms[k] || number_of(replies->off) > offs_ms[k]))
+            die("%.*s: readers are held off until %llu, the model says %llu to %llu", (int)len,
+                bytes, (unsigned long long)number_of(replies->off),
+                (unsigned long long)early_offs_ms[k], (unsigned long long)offs_ms[k]);
+        compare_readers(&early[k], &late[k], replies->members, bytes, len);
         marks += has_mark[k];
+        offs += has_mark[k] && offs_ms[k] > 1;
+        beside += early[k].readers > 1;
     }
 }
 
@@ -571,6 +687,8 @@ static void count(const char *bytes, const struct exchange *x)
     yes += x->answer->type == REDIS_REPLY_STATUS || x->answer->integer >= 1;
     raised += strstr(bytes, script_all[SCRIPT_RAISE].sha1) != NULL && x->answer->integer >= 1;
     many += acquires && x->answer->type == REDIS_REPLY_STATUS;
+    shared += strstr(bytes, script_all[SCRIPT_ACQUIRE_SHARED].sha1) != NULL &&
+              x->answer->type == REDIS_REPLY_STATUS;
     second_taken += acquires && x->answer->integer == 2;
     permits += takes && x->answer->type == REDIS_REPLY_STATUS;
     elsewhere += takes && x->answer->integer >= 1;
@@ -589,10 +707,12 @@ static void compare(void)
     struct key early[KEYS], late[KEYS];
     struct line early_lines[KEYS], late_lines[KEYS];
     bool steady = is_steady(&x);
+    uint64_t early_offs_ms[KEYS];
 
     buf[len] = '\0';
     execute(buf, len, x.before_us, false, &early_answer, &early_marker, early, early_lines);
     memcpy(had_mark, has_mark, sizeof had_mark);
+    memcpy(early_offs_ms, offs_ms, sizeof offs_ms);
     execute(buf, len, x.after_us, may_end_early, &late_answer, &late_marker, late, late_lines);
     if (steady && !is_same_answer(x.answer, &early_answer) &&
         !is_same_answer(x.answer, &late_answer) &&
@@ -605,7 +725,7 @@ static void compare(void)
         die("%.*s: the server has counted to %s, the model to %llu", (int)len, buf,
             x.counts->element[0]->str, (unsigned long long)early_marker.counters[0]);
     if (steady && are_certain(&x, early, late))
-        compare_keys(&x, early, late, buf, len);
+        compare_keys(&x, early, late, early_offs_ms, buf, len);
     else
         uncertain++;
     for (unsigned k = 0; k < KEYS && steady; k++)
@@ -742,7 +862,8 @@ int main(int argc, char **argv)
         (yes < count / 10 || errors < count / 100 || raised < count / 200 || marks < count / 100 ||
          many < count / 200 || second_taken < count / 2000 || permits < count / 200 ||
          elsewhere < count / 500 || fair < count / 1000 || queued < count / 100 ||
-         places < count / 20))
+         places < count / 20 || shared < count / 200 || beside < count / 200 ||
+         offs < count / 1000))
         die("too little has happened");
     printf("1 passed, 0 failed\n");
     return 0;

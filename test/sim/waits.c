@@ -3,9 +3,12 @@
  *
  *  waits   who waits in good health for a lock that is free does not sleep for
  *          longer than the time between two looks, whatever messages were lost;
- *  wakes   and if none was, and masters knew that somebody waits, hardly at all.
+ *  wakes   and if none was, and masters knew that somebody waits, hardly at all;
+ *  starves who waits to be alone, in good health, while there are readers all the time,
+ *          has no new readers come in before him when he has looked.
  *
- * That it is free is seen at the end of turns: a majority of masters have no key.
+ * That it is free is seen at the end of turns: a majority of masters have no key, or, for
+ * readers, let them come in.  Readers wait in lines of their own.
  */
 #include "sim.h"
 
@@ -30,14 +33,25 @@ static sim_time nap(void)
 static struct {
     sim_time since;  /* A majority has had no key; SIM_NEVER: it has. */
     bool was_marked; /* Before that a majority had one key, and marks. */
-} frees[SIM_SETS];
+} frees[SIM_LINES];
+
+/* A majority has had readers; SIM_NEVER: it has none. */
+static sim_time reads_since[SIM_RESOURCES_MAX];
 
 void waits_begin(void)
 {
-    for (unsigned set = 0; set < SIM_SETS; set++) {
-        frees[set].since = SIM_NEVER;
-        frees[set].was_marked = false;
+    for (unsigned line = 0; line < SIM_LINES; line++) {
+        frees[line].since = SIM_NEVER;
+        frees[line].was_marked = false;
     }
+    for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++)
+        reads_since[r] = SIM_NEVER;
+}
+
+/* Lines are numbered by sets; those of readers behind them. */
+static unsigned line_of(const struct lease_rec *rec)
+{
+    return rec->is_shared ? SIM_SETS + rec->set : rec->set;
 }
 
 void waits_on_trouble(struct ev_loop *process)
@@ -97,14 +111,14 @@ void waits_publish(struct server *server, unsigned mark, const char *text)
 void waits_on_heard(struct ev_loop *process)
 {
     process->heard_at = process_now(process);
-    for (unsigned set = 0; set < SIM_SETS; set++)
-        if (process->sleeps[set].heard < 2 * world.plan.servers)
-            process->sleeps[set].heard++;
+    for (unsigned line = 0; line < SIM_LINES; line++)
+        if (process->sleeps[line].heard < 2 * world.plan.servers)
+            process->sleeps[line].heard++;
 }
 
-bool waits_may_hurry(struct ev_loop *process, unsigned set)
+bool waits_may_hurry(struct ev_loop *process, const struct lease_rec *rec)
 {
-    struct sleep *sleep = &process->sleeps[set];
+    struct sleep *sleep = &process->sleeps[line_of(rec)];
 
     if (sleep->heard == 0)
         return false;
@@ -124,7 +138,8 @@ static unsigned count_marked(unsigned resource, int token)
         uint64_t now_ms = clock_at(&server->clock, world.now) / DRIFT_MS;
         const struct key *key = store_key(server, resource);
 
-        marked += key != NULL && key->token == token && server->marks_end_ms[resource] > now_ms;
+        marked += key != NULL && key->token == token && key->readers == 0 &&
+                  server->marks_end_ms[resource] > now_ms;
     }
     return marked;
 }
@@ -137,13 +152,13 @@ static bool is_full(struct server *server)
     return true;
 }
 
-static void note_free(unsigned set, bool is_free, bool is_marked)
+static void note_free(unsigned line, bool is_free, bool is_marked)
 {
     if (!is_free) {
-        frees[set].since = SIM_NEVER;
-        frees[set].was_marked = is_marked;
-    } else if (frees[set].since == SIM_NEVER) {
-        frees[set].since = world.now;
+        frees[line].since = SIM_NEVER;
+        frees[line].was_marked = is_marked;
+    } else if (frees[line].since == SIM_NEVER) {
+        frees[line].since = world.now;
     }
 }
 
@@ -165,17 +180,26 @@ static void look_at_permits(void)
 
 static void look_at(unsigned resource)
 {
-    unsigned without = 0, marked = 0;
+    unsigned without = 0, marked = 0, readable = 0, read = 0;
+    unsigned majority = world.plan.servers / 2 + 1;
 
     for (unsigned m = 0; m < world.plan.servers; m++) {
-        const struct key *key = store_key(&world.servers[m], resource);
+        struct server *server = &world.servers[m];
+        const struct key *key = store_key(server, resource);
         unsigned so_many = key != NULL ? count_marked(resource, key->token) : 0;
+        bool is_off = store_off_ms(server, resource) > store_wall_ms(server);
 
         without += key == NULL;
+        read += key != NULL && key->readers > 0;
+        readable += (key == NULL || key->readers > 0) && !is_off;
         marked = so_many > marked ? so_many : marked;
     }
-    note_free(1u << resource, without >= world.plan.servers / 2 + 1,
-              marked >= world.plan.servers / 2 + 1);
+    note_free(1u << resource, without >= majority, marked >= majority);
+    note_free(SIM_SETS + (1u << resource), readable >= majority, marked >= majority);
+    if (read < majority)
+        reads_since[resource] = SIM_NEVER;
+    else if (reads_since[resource] == SIM_NEVER)
+        reads_since[resource] = world.now;
 }
 
 /* Several are free from when the last of them is. */
@@ -206,18 +230,21 @@ static bool hears_all(const struct ev_loop *process, unsigned resource)
 
 /* Those in line sleep: since when, and for how long they may.  Who waits for one of these
  * and for others, too, may be the first of a line. */
-static void note_sleep(struct ev_loop *process, unsigned set)
+static void note_sleep(struct ev_loop *process, unsigned line)
 {
-    struct sleep *sleep = &process->sleeps[set];
+    struct sleep *sleep = &process->sleeps[line];
     const struct sleep before = *sleep;
-    bool is_waiting = false, is_awake = false;
+    unsigned set = line % SIM_SETS;
+    bool is_waiting = false, is_awake = false, is_in_line = false;
 
-    *sleep = (struct sleep){.since = before.since, .heard = before.heard};
+    *sleep = (struct sleep){
+        .since = before.since, .heard = before.heard, .waits_since = before.waits_since};
     for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
         const struct lease_rec *rec = process->recs[place];
         const struct quorum *q = rec != NULL ? &rec->lease->q : NULL;
 
-        if (rec == NULL || !(rec->set & set) || rec->state != REC_LOCKING)
+        if (rec == NULL || !(rec->set & set) || rec->is_shared != (line >= SIM_SETS) ||
+            rec->state != REC_LOCKING)
             continue;
         /* Who asks for less than a round takes loses them all, and becomes slow. */
         is_awake = is_awake || rec->is_fair || q->state != QUORUM_PAUSING ||
@@ -226,17 +253,24 @@ static void note_sleep(struct ev_loop *process, unsigned set)
         if (WAIT_PATIENCE * q->config.pause_max > sleep->longest)
             sleep->longest = WAIT_PATIENCE * q->config.pause_max;
         is_waiting = is_waiting || rec->set == set;
+        is_in_line = is_in_line || (rec->set == set && rec->lease->waits);
     }
+    if (!is_in_line)
+        sleep->waits_since = SIM_NEVER;
+    else if (sleep->waits_since == SIM_NEVER)
+        sleep->waits_since = world.now;
     if (!is_waiting)
         sleep->since = SIM_NEVER;
     else if (is_awake || sleep->rounds != before.rounds || sleep->since == SIM_NEVER)
         sleep->since = world.now;
 }
 
-static void check_sleep(const struct ev_loop *process, unsigned set)
+static void check_sleep(const struct ev_loop *process, unsigned line)
 {
-    const struct sleep *sleep = &process->sleeps[set];
-    sim_time free_since = frees[set].since, since;
+    const struct sleep *sleep = &process->sleeps[line];
+    sim_time free_since = frees[line].since, since;
+    const char *whom = line >= SIM_SETS ? " for readers" : "";
+    unsigned set = line % SIM_SETS;
 
     if (sleep->since == SIM_NEVER || free_since == SIM_NEVER)
         return;
@@ -246,13 +280,13 @@ static void check_sleep(const struct ev_loop *process, unsigned set)
     tally.checks++;
     if (world.now - since > 2 * sleep->longest + slack())
         world_fail("waits",
-                   "set %x has been free for %.3f ms, and client %u, who waits for it "
+                   "set %x has been free%s for %.3f ms, and client %u, who waits for it "
                    "and looks every %.3f ms, sleeps",
-                   set, (double)(world.now - since) / 1e6, process->number,
+                   set, whom, (double)(world.now - since) / 1e6, process->number,
                    (double)sleep->longest / 1e6);
     if ((set & (set - 1)) != 0 && !world.plan.permits)
         return; /* The last of them may be free when it waits for another. */
-    if (world.plan.fair > 0 || !frees[set].was_marked || sleep->since + nap() > free_since ||
+    if (world.plan.fair > 0 || !frees[line].was_marked || sleep->since + nap() > free_since ||
         process->deaf_until > free_since - nap() ||
         !process_is_healthy(process, free_since - nap()) ||
         !hears_all(process, store_mark((unsigned)__builtin_ctz(set))))
@@ -260,9 +294,9 @@ static void check_sleep(const struct ev_loop *process, unsigned set)
     world_outcome(OUTCOME_AWAKE);
     if (world.now - since > nap())
         world_fail("wakes",
-                   "set %x has been free for %.3f ms, which masters have told, and client "
+                   "set %x has been free%s for %.3f ms, which masters have told, and client "
                    "%u, who waits for it, sleeps",
-                   set, (double)(world.now - since) / 1e6, process->number);
+                   set, whom, (double)(world.now - since) / 1e6, process->number);
 }
 
 void waits_on_turn(struct ev_loop *process)
@@ -275,7 +309,36 @@ void waits_on_turn(struct ev_loop *process)
         sum_up();
     for (unsigned set = 1; set < 1u << world.plan.resources; set++) {
         note_sleep(process, set);
-        if (process->rl != NULL)
-            check_sleep(process, set);
+        note_sleep(process, SIM_SETS + set);
+        if (process->rl == NULL)
+            continue;
+        check_sleep(process, set);
+        check_sleep(process, SIM_SETS + set);
     }
+}
+
+/* ---- Whether it is their turn ---- */
+
+/* He has waited for so long that he has looked at all masters since there are readers. */
+static bool comes_first(const struct ev_loop *process, unsigned resource, sim_time at)
+{
+    const struct sleep *sleep = &process->sleeps[1u << resource];
+    sim_time since = reads_since[resource];
+
+    if (process->rl == NULL || sleep->waits_since == SIM_NEVER || since == SIM_NEVER)
+        return false;
+    if (sleep->waits_since > since)
+        since = sleep->waits_since;
+    return at > since + 2 * sleep->longest + slack() && process_is_healthy(process, since);
+}
+
+void waits_on_reader(unsigned resource, sim_time round_sent)
+{
+    tally.checks++;
+    for (unsigned i = 0; i < world.plan.processes; i++)
+        if (comes_first(&world.processes[i], resource, round_sent))
+            world_fail("starves",
+                       "a reader of resource %u comes in, for which client %u has been waiting to "
+                       "be alone",
+                       resource, i);
 }

@@ -1,0 +1,668 @@
+/*
+ * test-live-readers.c - shared locks, on real masters: readers together, who writes alone,
+ * and before new readers.
+ *
+ * Where it matters, the pause between two rounds is set so long that nothing but a
+ * wake-up can explain that the lock was taken in time.
+ */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <ev.h>
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+#define NAME "jobs/read"
+#define NEVER_MS 600000 /* Longer than any test. */
+#define TTL_MS 50000    /* Nobody's lock runs out, unless that is what is tested. */
+
+static struct cluster five;
+static struct ev_loop *loop;
+
+static struct redlock_lock_options options(bool shared, uint32_t wait_ms)
+{
+    struct redlock_lock_options opts;
+
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = TTL_MS;
+    opts.shared = shared;
+    opts.wait_ms = wait_ms;
+    return opts;
+}
+
+static struct redlock_lease *lock(struct pilot *pilot, bool shared)
+{
+    struct redlock_lock_options opts = options(shared, 0);
+    struct redlock_lease *lease = NULL;
+
+    CHECK_INT(redlock_lock(pilot->rl, NAME, &opts, &lease), REDLOCK_OK);
+    return lease;
+}
+
+static void expect_taken(struct pilot *pilot, bool shared)
+{
+    struct redlock_lock_options opts = options(shared, 0);
+    struct redlock_lease *lease;
+
+    CHECK_INT(redlock_lock(pilot->rl, NAME, &opts, &lease), REDLOCK_CONTENDED);
+}
+
+static void open_five(struct pilot *pilot)
+{
+    cluster_ready(&five, 5);
+    pilot_open(pilot, PILOT_BLOCKING, cluster_masters(&five), 0);
+    CHECK(pilot_until_up(pilot, 5));
+}
+
+/* On each master, as soon as it has done what it was told. */
+static bool has_readers(unsigned m, int readers)
+{
+    double began_s = cluster_now_s();
+
+    while (server_int(&five.server[m], "ZCARD " NAME) != readers) {
+        if (cluster_now_s() > began_s + CLUSTER_WAIT_S)
+            return false;
+        cluster_nap();
+    }
+    return true;
+}
+
+static void check_readers(int readers)
+{
+    for (unsigned m = 0; m < 5; m++)
+        CHECK(has_readers(m, readers));
+}
+
+/* On a majority. */
+static void check_lasts(long long min_ms, long long max_ms)
+{
+    unsigned so_long = 0;
+
+    for (unsigned m = 0; m < 5; m++) {
+        long long left_ms = server_pttl(&five.server[m], NAME);
+
+        so_long += left_ms > min_ms && left_ms <= max_ms;
+    }
+    CHECK(so_long >= 3);
+}
+
+/* Of this reader's time, by the master's clock. */
+static long long left_ms(unsigned m, const char *token)
+{
+    return server_int(&five.server[m], "EVAL %s 1 " NAME " %s",
+                      "local t=redis.call('time') "
+                      "local ends=redis.call('zscore',KEYS[1],ARGV[1]) or 0 "
+                      "return math.max(0,ends-t[1]*1000-math.floor(t[2]/1000))",
+                      token);
+}
+
+/* ---- Together, or alone ---- */
+
+TEST(readers_share_it)
+{
+    struct redlock_lease *readers[3], *writer;
+    struct pilot pilot;
+
+    open_five(&pilot);
+    for (unsigned i = 0; i < 3; i++)
+        readers[i] = lock(&pilot, true);
+    check_readers(3);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(redlock_remaining_ms(readers[i]) > 0);
+    expect_taken(&pilot, false);
+    CHECK_STR(redlock_errmsg(pilot.rl), "acquire " NAME ": held by another owner");
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_INT(redlock_unlock(readers[i]), REDLOCK_OK);
+    writer = lock(&pilot, false);
+    expect_taken(&pilot, true);
+    CHECK_INT(redlock_unlock(writer), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+TEST(a_release_leaves_the_others)
+{
+    struct redlock_lock_options brief = options(true, 0);
+    struct redlock_lease *one, *other;
+    struct pilot pilot;
+
+    open_five(&pilot);
+    one = lock(&pilot, true);
+    brief.ttl_ms = 10000;
+    CHECK_INT(redlock_lock(pilot.rl, NAME, &brief, &other), REDLOCK_OK);
+    check_readers(2);
+    check_lasts(20000, TTL_MS);
+    CHECK_INT(redlock_unlock(one), REDLOCK_OK);
+    check_readers(1);
+    check_lasts(0, 10000); /* As long as the one that is left. */
+    expect_taken(&pilot, false);
+    CHECK_INT(redlock_extend(other, 0), REDLOCK_OK);
+    CHECK_INT(redlock_unlock(other), REDLOCK_OK);
+    check_readers(0);
+    CHECK_UINT(cluster_count(&five, NAME, NULL), 0);
+    pilot_close(&pilot);
+}
+
+/* Of one's own, never shorter; and the key lasts as long as the longest. */
+TEST(an_extension_is_of_one)
+{
+    struct redlock_lock_options brief = options(true, 0);
+    struct redlock_lease *one, *other;
+    struct pilot pilot;
+    unsigned longer = 0;
+
+    open_five(&pilot);
+    brief.ttl_ms = 5000;
+    brief.no_renew = true;
+    CHECK_INT(redlock_lock(pilot.rl, NAME, &brief, &one), REDLOCK_OK);
+    CHECK_INT(redlock_lock(pilot.rl, NAME, &brief, &other), REDLOCK_OK);
+    CHECK_INT(redlock_extend(one, TTL_MS), REDLOCK_OK);
+    CHECK_INT(redlock_extend(one, 1000), REDLOCK_OK);
+    CHECK(redlock_remaining_ms(one) > 20000);
+    CHECK(redlock_remaining_ms(other) <= 5000);
+    check_lasts(20000, TTL_MS + 1);
+    for (unsigned m = 0; m < 5; m++)
+        longer += left_ms(m, redlock_token(one)) > 20000;
+    CHECK(longer >= 3);
+    CHECK_INT(redlock_unlock(other), REDLOCK_OK);
+    CHECK_INT(redlock_unlock(one), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* Whose time is up is no reader any more, although the others keep the key. */
+TEST(his_time_is_up)
+{
+    struct redlock_lock_options brief = options(true, 0);
+    struct redlock_lease *one, *other, *adopted;
+    char token[64];
+    struct pilot pilot;
+
+    open_five(&pilot);
+    other = lock(&pilot, true);
+    brief.ttl_ms = 200;
+    brief.no_renew = true;
+    CHECK_INT(redlock_lock(pilot.rl, NAME, &brief, &one), REDLOCK_OK);
+    (void)snprintf(token, sizeof token, "%s", redlock_token(one));
+    CHECK_INT(redlock_detach(one), REDLOCK_OK);
+    for (unsigned m = 0; m < 5; m++)
+        while (left_ms(m, token) > 0)
+            cluster_nap();
+    CHECK_INT(redlock_adopt(pilot.rl, NAME, token, &brief, &adopted), REDLOCK_OK);
+    CHECK_INT(redlock_extend(adopted, 0), REDLOCK_LOST);
+    (void)redlock_unlock(adopted);
+    CHECK_INT(redlock_unlock(other), REDLOCK_OK);
+    check_readers(0);
+    CHECK_INT(redlock_unlock(lock(&pilot, false)), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* As what it was granted for only. */
+TEST(a_reader_changes_hands)
+{
+    struct redlock_lock_options alone = options(false, 0), shared = options(true, 0);
+    struct redlock_lease *reader, *adopted;
+    char token[64];
+    struct pilot pilot;
+
+    open_five(&pilot);
+    reader = lock(&pilot, true);
+    (void)snprintf(token, sizeof token, "%s", redlock_token(reader));
+    CHECK_INT(redlock_detach(reader), REDLOCK_OK);
+    CHECK_INT(redlock_adopt(pilot.rl, NAME, token, &alone, &adopted), REDLOCK_OK);
+    CHECK_INT(redlock_extend(adopted, 0), REDLOCK_LOST);
+    CHECK_INT(redlock_detach(adopted), REDLOCK_OK);
+    CHECK_INT(redlock_adopt(pilot.rl, NAME, token, &shared, &adopted), REDLOCK_OK);
+    CHECK_INT(redlock_extend(adopted, 0), REDLOCK_OK);
+    CHECK_INT(redlock_unlock(adopted), REDLOCK_OK);
+
+    reader = lock(&pilot, false);
+    (void)snprintf(token, sizeof token, "%s", redlock_token(reader));
+    CHECK_INT(redlock_detach(reader), REDLOCK_OK);
+    CHECK_INT(redlock_adopt(pilot.rl, NAME, token, &shared, &adopted), REDLOCK_OK);
+    CHECK_INT(redlock_extend(adopted, 0), REDLOCK_LOST);
+    CHECK_INT(redlock_unlock(adopted), REDLOCK_LOST);
+    CHECK(cluster_count(&five, NAME, token) >= 3);
+    pilot_close(&pilot);
+}
+
+/* What is none of ours is taken, and stays as it is. */
+TEST(keys_of_others_are_left_alone)
+{
+    static const char *const plants[] = {"RPUSH " NAME " x", "ZADD " NAME " 1 x", "SET " NAME " x"};
+    struct pilot pilot;
+
+    open_five(&pilot);
+    for (unsigned i = 0; i < sizeof plants / sizeof *plants; i++) {
+        check_row = plants[i];
+        for (unsigned m = 0; m < 5; m++)
+            (void)server_int(&five.server[m], plants[i]);
+        expect_taken(&pilot, true);
+        for (unsigned m = 0; m < 5; m++)
+            CHECK_INT((int)server_int(&five.server[m], "DEL " NAME), 1);
+    }
+    check_row = NULL;
+    pilot_close(&pilot);
+}
+
+TEST(several_are_alone_with_each)
+{
+    static const char *const names[] = {"jobs/other", NAME};
+    struct redlock_lock_options opts = options(false, 0);
+    struct redlock_lease *reader, *many;
+    struct pilot pilot;
+
+    open_five(&pilot);
+    reader = lock(&pilot, true);
+    CHECK_INT(redlock_lock_many(pilot.rl, names, 2, &opts, &many), REDLOCK_CONTENDED);
+    CHECK_INT(redlock_unlock(reader), REDLOCK_OK);
+    CHECK_INT(redlock_lock_many(pilot.rl, names, 2, &opts, &many), REDLOCK_OK);
+    expect_taken(&pilot, true);
+    CHECK_INT(redlock_unlock(many), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+static void forget_scripts(void)
+{
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_text(&five.server[m], "SCRIPT FLUSH");
+}
+
+TEST(masters_without_the_scripts)
+{
+    struct redlock_lease *reader;
+    struct pilot pilot;
+
+    open_five(&pilot);
+    forget_scripts();
+    reader = lock(&pilot, true);
+    forget_scripts();
+    CHECK_INT(redlock_extend(reader, 0), REDLOCK_OK);
+    forget_scripts();
+    CHECK_INT(redlock_unlock(reader), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* ---- Waiting ---- */
+
+/* Somebody who wants it: on a client of its own, or on that of another. */
+struct party {
+    struct redlock *rl;
+    struct redlock_lease *lease;
+    int status; /* PILOT_NEVER: not yet. */
+};
+
+#define PARTIES_MAX 9
+static struct party parties[PARTIES_MAX];
+
+static void open_party(struct party *party, uint32_t reply_timeout_ms)
+{
+    struct redlock_options opts;
+
+    if (loop == NULL)
+        loop = ev_loop_new(EVFLAG_AUTO);
+    redlock_options_init(&opts);
+    opts.masters = cluster_masters(&five);
+    opts.loop = loop;
+    opts.reply_timeout_ms = reply_timeout_ms;
+    *party = (struct party){.status = PILOT_NEVER};
+    if (redlock_open(&opts, &party->rl) != REDLOCK_OK)
+        cluster_die("open: %s", redlock_errmsg(NULL));
+}
+
+static void on_locked(struct redlock_lease *lease, int status, void *arg)
+{
+    struct party *party = arg;
+
+    party->status = status;
+    party->lease = status == REDLOCK_OK ? lease : NULL;
+}
+
+static void begin(struct party *party, bool shared, uint32_t wait_ms, uint32_t pause_ms)
+{
+    struct redlock_lock_options opts = options(shared, wait_ms);
+
+    opts.retry_delay_min_ms = opts.retry_delay_max_ms = pause_ms;
+    party->status = PILOT_NEVER;
+    CHECK_INT(redlock_lock_async(party->rl, NAME, &opts, on_locked, party, &party->lease),
+              REDLOCK_OK);
+}
+
+static void on_turn(struct ev_loop *ev, ev_timer *timer, int events)
+{
+    (void)ev, (void)timer, (void)events;
+}
+
+/* Run the loop until it is so; false: it does not become so. */
+static bool until(bool (*is_so)(void))
+{
+    double began_s = cluster_now_s();
+    ev_timer turn;
+
+    ev_timer_init(&turn, on_turn, 0.001, 0.001);
+    ev_timer_start(loop, &turn);
+    while (!is_so() && cluster_now_s() < began_s + CLUSTER_WAIT_S)
+        ev_run(loop, EVRUN_ONCE);
+    ev_timer_stop(loop, &turn);
+    return is_so();
+}
+
+static bool first_is_done(void)
+{
+    return parties[0].status != PILOT_NEVER;
+}
+
+static bool second_is_done(void)
+{
+    return parties[1].status != PILOT_NEVER;
+}
+
+static int lock_now(struct party *party, bool (*is_done)(void), bool shared)
+{
+    begin(party, shared, 0, 50);
+    CHECK(until(is_done));
+    return party->status;
+}
+
+static void unlock(struct party *party)
+{
+    CHECK_INT(redlock_unlock_async(party->lease, NULL, NULL), REDLOCK_OK);
+    party->lease = NULL;
+}
+
+/* All masters that have the lock have a mark, which is so long at least; a majority have it,
+ * the others may have been asked too late. */
+static bool are_marked(size_t min_len)
+{
+    unsigned locked = 0, marked = 0;
+
+    for (unsigned m = 0; m < 5; m++) {
+        const char *mark = server_get(&five.server[m], "redlock:wait:" NAME);
+
+        marked += mark != NULL && strlen(mark) >= min_len;
+        locked += server_int(&five.server[m], "EXISTS " NAME) == 1;
+    }
+    return marked >= 3 && marked >= locked;
+}
+
+/* They hold readers off: it tells until when. */
+static bool is_off(void)
+{
+    return are_marked(13);
+}
+
+static bool is_marked(void)
+{
+    return are_marked(1);
+}
+
+static void set_up(unsigned parties_len, uint32_t reply_timeout_ms)
+{
+    cluster_ready(&five, 5);
+    for (unsigned i = 0; i < parties_len; i++)
+        open_party(&parties[i], reply_timeout_ms);
+}
+
+static void tear_down(unsigned parties_len)
+{
+    for (unsigned i = 0; i < parties_len; i++)
+        (void)redlock_close(parties[i].rl);
+}
+
+static bool both_have_links(void)
+{
+    struct redlock_stats stats = {.size = sizeof stats};
+    unsigned up = 0;
+
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK_INT(redlock_stats(parties[i].rl, &stats), REDLOCK_OK);
+        up += stats.masters_up;
+    }
+    return up == 10;
+}
+
+/* 0 reads, 1 waits to write.  Nobody else comes in, but who has it keeps it. */
+TEST(who_waits_to_be_alone_comes_first)
+{
+    struct redlock_lease *reader;
+
+    set_up(3, PILOT_REPLY_TIMEOUT_MS);
+    CHECK(until(both_have_links));
+    CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_OK);
+    reader = parties[0].lease;
+    begin(&parties[1], false, UINT32_MAX, NEVER_MS);
+    CHECK(until(is_off));
+    CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_CONTENDED);
+    parties[0].status = PILOT_NEVER;
+    CHECK_INT(redlock_extend_async(reader, 0, on_locked, &parties[0]), REDLOCK_OK);
+    CHECK(until(first_is_done));
+    CHECK_INT(parties[0].status, REDLOCK_OK);
+    CHECK_INT(parties[1].status, PILOT_NEVER);
+    parties[0].lease = reader;
+    unlock(&parties[0]);
+    CHECK(until(second_is_done)); /* It was told. */
+    CHECK_INT(parties[1].status, REDLOCK_OK);
+    CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_CONTENDED);
+
+    begin(&parties[0], true, UINT32_MAX, NEVER_MS);
+    CHECK(until(is_marked));
+    unlock(&parties[1]);
+    CHECK(until(first_is_done)); /* Nobody holds readers off any more. */
+    CHECK_INT(parties[0].status, REDLOCK_OK);
+    unlock(&parties[0]);
+    tear_down(3);
+}
+
+/* Readers who come before the others go leave no gap, until they are kept from it. */
+TEST(who_waits_to_be_alone_does_not_starve)
+{
+    double began_s = cluster_now_s();
+    struct redlock_lease *before;
+
+    set_up(2, PILOT_REPLY_TIMEOUT_MS);
+    CHECK(until(both_have_links));
+    CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_OK);
+    begin(&parties[1], false, UINT32_MAX, 50);
+    while (parties[0].status == REDLOCK_OK && cluster_now_s() < began_s + CLUSTER_WAIT_S) {
+        before = parties[0].lease;
+        (void)lock_now(&parties[0], first_is_done, true);
+        CHECK_INT(redlock_unlock_async(before, NULL, NULL), REDLOCK_OK);
+    }
+    CHECK_INT(parties[0].status, REDLOCK_CONTENDED);
+    CHECK(until(second_is_done));
+    CHECK_INT(parties[1].status, REDLOCK_OK);
+    unlock(&parties[1]);
+    tear_down(2);
+}
+
+/* 0 reads all the time; 1 waits to write, and gives up; then 2 may read. */
+static bool third_is_done(void)
+{
+    return parties[2].status != PILOT_NEVER;
+}
+
+TEST(who_gave_up_holds_nobody_off)
+{
+    set_up(3, 1000);
+    CHECK(until(both_have_links));
+    CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_OK);
+    begin(&parties[1], false, UINT32_MAX, 10);
+    CHECK(until(is_off));
+    begin(&parties[2], true, UINT32_MAX, 50);
+    redlock_cancel(parties[1].lease);
+    CHECK(until(third_is_done));
+    CHECK_INT(parties[2].status, REDLOCK_OK);
+    unlock(&parties[0]);
+    unlock(&parties[2]);
+    tear_down(3);
+}
+
+static bool all_others_are_in(void)
+{
+    unsigned in = 0;
+
+    for (unsigned i = 1; i < PARTIES_MAX; i++)
+        in += parties[i].status == REDLOCK_OK && redlock_remaining_ms(parties[i].lease) > 0;
+    return in == PARTIES_MAX - 1;
+}
+
+static bool all_others_wait(void)
+{
+    for (unsigned m = 0; m < 5; m++) {
+        long long listen = server_int(&five.server[m], "EVAL %s 0",
+                                      "return redis.call('pubsub','numsub',"
+                                      "'redlock:wait:" NAME "')[2]");
+
+        if (listen != (parties[1].rl == parties[2].rl ? 1 : PARTIES_MAX - 1))
+            return false;
+    }
+    return is_marked();
+}
+
+/* 0 writes, and all others wait to read: each as a client of its own, or all as one. */
+static void wake_readers(bool as_one)
+{
+    set_up(as_one ? 2 : PARTIES_MAX, PILOT_REPLY_TIMEOUT_MS);
+    for (unsigned i = 2; i < PARTIES_MAX && as_one; i++)
+        parties[i] = (struct party){.rl = parties[1].rl, .status = PILOT_NEVER};
+    CHECK(until(both_have_links));
+    CHECK_INT(lock_now(&parties[0], first_is_done, false), REDLOCK_OK);
+    for (unsigned i = 1; i < PARTIES_MAX; i++)
+        begin(&parties[i], true, UINT32_MAX, NEVER_MS);
+    CHECK(until(all_others_wait));
+    unlock(&parties[0]);
+    CHECK(until(all_others_are_in));
+    for (unsigned i = 1; i < PARTIES_MAX; i++)
+        unlock(&parties[i]);
+    tear_down(as_one ? 2 : PARTIES_MAX);
+}
+
+TEST(all_readers_are_woken)
+{
+    wake_readers(false);
+}
+
+TEST(all_readers_of_one_client_are_woken)
+{
+    wake_readers(true);
+}
+
+/* ---- All at once ---- */
+
+#define THREADS 8
+#define ROUNDS 40 /* Of each thread. */
+
+static unsigned counter; /* Raised by who writes, and not atomically. */
+static atomic_int readers_inside, writers_inside;
+static atomic_uint overlaps, together, writes;
+
+struct worker {
+    pthread_t thread;
+    struct redlock *rl;
+    unsigned number;
+    int status;
+};
+
+static void read_it(void)
+{
+    unsigned before = __atomic_load_n(&counter, __ATOMIC_RELAXED);
+
+    if (atomic_fetch_add(&readers_inside, 1) > 0)
+        atomic_fetch_add(&together, 1);
+    cluster_nap();
+    if (atomic_load(&writers_inside) != 0 || __atomic_load_n(&counter, __ATOMIC_RELAXED) != before)
+        atomic_fetch_add(&overlaps, 1);
+    atomic_fetch_sub(&readers_inside, 1);
+}
+
+static void write_it(void)
+{
+    unsigned before = __atomic_load_n(&counter, __ATOMIC_RELAXED);
+
+    if (atomic_fetch_add(&writers_inside, 1) > 0 || atomic_load(&readers_inside) > 0)
+        atomic_fetch_add(&overlaps, 1);
+    cluster_nap();
+    __atomic_store_n(&counter, before + 1, __ATOMIC_RELAXED);
+    atomic_fetch_add(&writes, 1);
+    atomic_fetch_sub(&writers_inside, 1);
+}
+
+static void *work(void *arg)
+{
+    struct worker *worker = arg;
+
+    for (unsigned round = 0; round < ROUNDS && worker->status == REDLOCK_OK; round++) {
+        bool shared = (worker->number + round) % 4 != 0;
+        struct redlock_lock_options opts = options(shared, UINT32_MAX);
+        struct redlock_lease *lease;
+
+        worker->status = redlock_lock(worker->rl, NAME, &opts, &lease);
+        if (worker->status != REDLOCK_OK)
+            break;
+        if (shared)
+            read_it();
+        else
+            write_it();
+        worker->status = redlock_unlock(lease);
+    }
+    return NULL;
+}
+
+/* Half of the threads with another client, as on another host. */
+static void contend(unsigned masters_down)
+{
+    struct worker workers[THREADS];
+    struct pilot pilots[2];
+
+    counter = 0;
+    atomic_store(&overlaps, 0);
+    atomic_store(&together, 0);
+    atomic_store(&writes, 0);
+    open_five(&pilots[0]);
+    pilot_open(&pilots[1], PILOT_BLOCKING, cluster_masters(&five), 0);
+    CHECK(pilot_until_up(&pilots[1], 5));
+    if (masters_down > 0)
+        server_kill(&five.server[2]);
+    for (unsigned t = 0; t < THREADS; t++) {
+        workers[t] = (struct worker){.rl = pilots[t % 2].rl, .number = t};
+        if (pthread_create(&workers[t].thread, NULL, work, &workers[t]) != 0)
+            cluster_die("no thread");
+    }
+    for (unsigned t = 0; t < THREADS; t++)
+        (void)pthread_join(workers[t].thread, NULL);
+    for (unsigned t = 0; t < THREADS; t++)
+        CHECK_INT(workers[t].status, REDLOCK_OK);
+    CHECK_UINT(atomic_load(&overlaps), 0);
+    CHECK_UINT(counter, atomic_load(&writes));
+    CHECK_UINT(counter, THREADS * ROUNDS / 4);
+    CHECK(atomic_load(&together) > 0);
+    pilot_close(&pilots[0]);
+    pilot_close(&pilots[1]);
+}
+
+TEST(eight_threads_read_and_write)
+{
+    contend(0);
+}
+
+TEST(eight_threads_with_one_master_down)
+{
+    contend(1);
+}
+
+CHECK_MAIN({"readers_share_it", readers_share_it},
+           {"a_release_leaves_the_others", a_release_leaves_the_others},
+           {"an_extension_is_of_one", an_extension_is_of_one}, {"his_time_is_up", his_time_is_up},
+           {"a_reader_changes_hands", a_reader_changes_hands},
+           {"keys_of_others_are_left_alone", keys_of_others_are_left_alone},
+           {"several_are_alone_with_each", several_are_alone_with_each},
+           {"masters_without_the_scripts", masters_without_the_scripts},
+           {"who_waits_to_be_alone_comes_first", who_waits_to_be_alone_comes_first},
+           {"who_waits_to_be_alone_does_not_starve", who_waits_to_be_alone_does_not_starve},
+           {"who_gave_up_holds_nobody_off", who_gave_up_holds_nobody_off},
+           {"all_readers_are_woken", all_readers_are_woken},
+           {"all_readers_of_one_client_are_woken", all_readers_of_one_client_are_woken},
+           {"eight_threads_read_and_write", eight_threads_read_and_write},
+           {"eight_threads_with_one_master_down", eight_threads_with_one_master_down})

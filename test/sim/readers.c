@@ -1,0 +1,143 @@
+/*
+ * readers.c - store.c's model of what a server does for readers.
+ *
+ * A key of readers is a sorted set; whoever takes it for a string is told WRONGTYPE.
+ */
+#include "sim.h"
+
+/* A reader whose time is up stays in the set, and is none. */
+static bool is_one(const struct server *server, const struct reader *reader)
+{
+    return reader->end_ms > store_wall_ms(server);
+}
+
+struct reader *store_reader(const struct server *server, struct key *key, int token)
+{
+    for (unsigned i = 0; i < key->readers; i++)
+        if (key->reader[i].token == token && is_one(server, &key->reader[i]))
+            return &key->reader[i];
+    return NULL;
+}
+
+sim_time store_reader_end(const struct server *server, const struct reader *reader)
+{
+    return clock_when(&server->clock, reader->end_ms * DRIFT_MS);
+}
+
+/* It goes with the last of them. */
+static void purge(const struct server *server, struct key *key)
+{
+    unsigned left = 0;
+
+    for (unsigned i = 0; i < key->readers; i++)
+        if (is_one(server, &key->reader[i]))
+            key->reader[left++] = key->reader[i];
+    key->readers = left;
+    if (left == 0)
+        key->exists = false;
+}
+
+static uint64_t last_end_ms(const struct key *key)
+{
+    uint64_t last_ms = 0;
+
+    for (unsigned i = 0; i < key->readers; i++)
+        if (key->reader[i].end_ms > last_ms)
+            last_ms = key->reader[i].end_ms;
+    return last_ms;
+}
+
+static struct answer acquire(struct server *server, unsigned resource, int token, uint64_t ttl_ms)
+{
+    static const struct answer ok = {REPLY_STATUS, 0, "OK"}, nil = {REPLY_NIL, 0, ""};
+    struct key *key = &server->keys[resource];
+    const struct answer *refusal;
+    struct reader *reader;
+    uint64_t last_ms;
+
+    if (store_key(server, resource) != NULL && key->readers == 0)
+        return nil;
+    if (store_off_ms(server, resource) > store_wall_ms(server)) {
+        world_outcome(OUTCOME_HELD_OFF);
+        return nil;
+    }
+    refusal = store_mood(server, true, false);
+    if (refusal != NULL)
+        return *refusal;
+    if (key->exists)
+        purge(server, key);
+    if (!key->exists)
+        *key = (struct key){.exists = true, .wrong_type = true, .token = -1};
+    last_ms = last_end_ms(key);
+    reader = store_reader(server, key, token);
+    if (reader == NULL && key->readers == SIM_READERS_MAX)
+        world_fail("simulator", "too many readers");
+    if (reader == NULL)
+        reader = &key->reader[key->readers++];
+    *reader = (struct reader){token, store_wall_ms(server) + ttl_ms + 1};
+    key->end_ms = reader->end_ms > last_ms ? reader->end_ms : last_ms;
+    return ok;
+}
+
+static struct answer extend(struct server *server, struct key *key, struct reader *reader,
+                            uint64_t ttl_ms)
+{
+    static const struct answer one = {REPLY_INTEGER, 1, ""};
+    uint64_t end_ms = store_wall_ms(server) + ttl_ms + 1;
+    const struct answer *refusal;
+
+    if (reader->end_ms >= end_ms)
+        return one;
+    refusal = store_mood(server, true, false);
+    if (refusal != NULL)
+        return *refusal;
+    if (end_ms > last_end_ms(key))
+        key->end_ms = end_ms;
+    else
+        key->end_ms = last_end_ms(key);
+    reader->end_ms = end_ms;
+    return one;
+}
+
+static struct answer release(struct server *server, unsigned resource, struct key *key,
+                             struct reader *reader)
+{
+    static const struct answer one = {REPLY_INTEGER, 1, ""};
+    const struct answer *refusal = store_mood(server, true, false);
+
+    if (refusal != NULL)
+        return *refusal;
+    *reader = key->reader[--key->readers];
+    purge(server, key);
+    if (key->exists)
+        key->end_ms = last_end_ms(key);
+    else
+        store_tell_free(server, resource, store_off_ms(server, resource) > store_wall_ms(server));
+    return one;
+}
+
+/* EVALSHA or EVAL, script, 1, name, token [, ttl] */
+struct answer readers_execute(struct server *server, const struct command *command,
+                              enum script_id script)
+{
+    static const struct answer zero = {REPLY_INTEGER, 0, ""};
+    const struct parts at = store_parts(command);
+    unsigned resource = (unsigned)__builtin_ctz(store_set(command));
+    int token = oracle_token(command->argv[at.token], command->lens[at.token]);
+    struct key *key = store_key(server, resource);
+    struct reader *reader;
+
+    server->has_script[script] = true;
+    if (script == SCRIPT_ACQUIRE_SHARED)
+        return acquire(server, resource, token, store_number(command, at.ttl));
+    if (key == NULL)
+        return zero;
+    if (key->readers == 0)
+        return store_type_error(server);
+    reader = store_reader(server, key, token);
+    if (reader == NULL)
+        return zero;
+    if (script == SCRIPT_EXTEND_SHARED)
+        return extend(server, key, reader, store_number(command, at.ttl));
+    return release(server, resource, key, reader);
+}

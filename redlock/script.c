@@ -188,11 +188,13 @@
     "elseif n~=1 then redis.call('del',KEYS[1]) end "                         \
     "return 1"
 
+/* Marked even where one is free, for others may have none, and who waits needs a majority. */
 #define TEXT_WAIT_PERMIT                                                    \
     "local left=-1 "                                                        \
     "for i=0,ARGV[2]-1 do "                                                 \
     "local p=redis.call('pttl',KEYS[1]..':'..string.format('%d',i)) "       \
-    "if p==-2 then return -2 end "                                          \
+    "if p==-2 then redis.pcall('set',KEYS[2],'1','NX','PX',ARGV[1]) "       \
+    "return -2 end "                                                        \
     "if p>=0 and (left<0 or p<left) then left=p end end "                   \
     "if redis.call('set',KEYS[2],'1','NX','PX',ARGV[1]) and left>0 then "   \
     "redis.pcall('publish',KEYS[2],'held '..string.format('%d',left)) end " \
@@ -356,7 +358,7 @@ const struct script script_all[SCRIPT_LEN] = {
         {
             .text = TEXT_WAIT_PERMIT,
             .text_len = sizeof TEXT_WAIT_PERMIT - 1,
-            .sha1 = "fb7ad5fac06474dd1dd7e97182eb3a794dd6eade",
+            .sha1 = "5d9bdd7eefacf1cbee14a23fdfabcfa3a6dd1d6b",
         },
     [SCRIPT_ACQUIRE_FAIR] =
         {

@@ -52,7 +52,7 @@ static const char *const extend_many_model = "e3322986cc411d9f12b2cc1d6eb5392769
 static const char *const release_many_model = "bb280a5c07fb9b0a68ff913822c0681efbe30196";
 static const char *const acquire_permit_model = "b8096ae2b35e1a37e65e5b4ae37b7cbd4ea477b8";
 static const char *const release_permit_model = "2a8a8ffd4029685078aeaffd302f97bb0d203793";
-static const char *const wait_permit_model = "fb7ad5fac06474dd1dd7e97182eb3a794dd6eade";
+static const char *const wait_permit_model = "5d9bdd7eefacf1cbee14a23fdfabcfa3a6dd1d6b";
 static const char *const acquire_fair_model = "cec0206af1e84e969f520dae6d0c6a8f33fdbbc0";
 static const char *const release_fair_model = "34b502b5b7eb823ac1313fed310af8363222226e";
 static const char *const acquire_shared_model = "71da4aa56bb9b6a1937b9a6a16dcc27ad4a99aa5";
@@ -633,8 +633,10 @@ static struct answer do_wait_permit(struct server *server, const struct command 
     for (unsigned slot = 0; slot < number_arg(command, 6); slot++) {
         const struct key *key = store_key(server, slot);
 
-        if (key == NULL)
+        if (key == NULL) {
+            (void)leave_mark(server, command, 0, 1);
             return (struct answer){REPLY_INTEGER, -2, ""};
+        }
         if (left_of(server, key) < left_ms)
             left_ms = left_of(server, key);
     }

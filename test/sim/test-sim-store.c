@@ -339,11 +339,11 @@ static size_t draw_command(char *buf)
 
     if (world.plan.permits)
         return draw_permit(buf, &args);
-    if (dice_chance(380))
+    if (dice_chance(280))
         return draw_many(buf, &args);
     if (dice_chance(220))
         return draw_fair(buf, &args);
-    if (dice_chance(150))
+    if (dice_chance(200))
         return draw_shared(buf, &args);
     if (dice < 20 && dice_chance(250))
         args.name = "r1";
@@ -351,11 +351,11 @@ static size_t draw_command(char *buf)
         return wire_set(buf, &args);
     if (dice < 26)
         return draw_wait(buf);
-    if (dice < 36)
+    if (dice < 34)
         return wire_count(buf, &args);
-    if (dice < 66)
+    if (dice < 72)
         return wire_script(buf, SCRIPT_RAISE, dice_chance(300), &args);
-    return wire_script(buf, dice < 84 ? SCRIPT_RELEASE : SCRIPT_EXTEND, dice_chance(300), &args);
+    return wire_script(buf, dice < 86 ? SCRIPT_RELEASE : SCRIPT_EXTEND, dice_chance(300), &args);
 }
 
 /* Its fencing counter and the greatest of all. */

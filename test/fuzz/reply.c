@@ -51,7 +51,7 @@ static void check_text(const struct reply *reply)
 static void check_vote(enum quorum_command command, const struct reply *reply)
 {
     struct vote vote = vote_count(command, reply);
-    bool is_script = command != QUORUM_CMD_SET;
+    bool is_script = command != QUORUM_CMD_SET && command != QUORUM_CMD_FENCE;
     bool is_ok = reply->type == REPLY_STATUS && strcmp(reply->text, "OK") == 0;
     bool is_one = reply->type == REPLY_INTEGER && reply->integer == 1;
 

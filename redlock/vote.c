@@ -34,10 +34,10 @@ static struct vote count_error(const struct reply *reply)
 {
     struct vote vote = {.vote = QUORUM_VOTE_NONE};
 
-    if (has_code(reply, "WRONGTYPE"))
-        vote.vote = QUORUM_VOTE_NO;
     if (has_code(reply, "NOSCRIPT"))
         vote.noscript = true;
+    else if (has_code(reply, "WRONGTYPE"))
+        vote.vote = QUORUM_VOTE_NO;
     for (size_t i = 0; i < sizeof relink_codes / sizeof relink_codes[0]; i++) {
         if (has_code(reply, relink_codes[i]))
             vote.relink = true;

@@ -358,14 +358,14 @@ static struct redlock_lease *find_lease(const struct redlock *rl, const struct m
 static void on_answer(struct redlock *rl, unsigned master, const struct master_ask *ask,
                       const struct reply *reply)
 {
-    const struct redlock_lease *lease = find_lease(rl, ask);
+    struct redlock_lease *lease = find_lease(rl, ask);
     struct vote vote;
 
     if (lease == NULL)
         return;
     vote = kind_count(lease->kind, (enum quorum_command)ask->command, reply);
     if (!proof_hold(rl, master, ask, &vote))
-        client_count_vote(rl, master, ask, &vote, vote_error(&vote, reply));
+        lease_on_vote(lease, master, ask, &vote, vote_error(&vote, reply));
 }
 
 void client_on_reply(struct redlock *rl, unsigned master, const struct master_ask *ask,
@@ -392,12 +392,12 @@ void client_on_reply(struct redlock *rl, unsigned master, const struct master_as
 }
 
 void client_count_vote(struct redlock *rl, unsigned master, const struct master_ask *ask,
-                       const struct vote *vote, const char *error)
+                       const struct vote *vote)
 {
     struct redlock_lease *lease = find_lease(rl, ask);
 
     if (lease != NULL)
-        lease_on_vote(lease, master, ask, vote, error);
+        lease_on_vote(lease, master, ask, vote, "");
 }
 
 void client_on_link(struct redlock *rl, unsigned master, bool up)

@@ -71,10 +71,9 @@ struct redlock {
 void client_on_reply(struct redlock *rl, unsigned master, const struct master_ask *ask,
                      const struct reply *reply);
 
-/* What was answered to a command of a lease counts; it may be gone by then.  error: see
- * lease_on_vote(). */
+/* What was held back of a lease's answers counts; the lease may be gone by then. */
 void client_count_vote(struct redlock *rl, unsigned master, const struct master_ask *ask,
-                       const struct vote *vote, const char *error);
+                       const struct vote *vote);
 
 /* A link came up or is gone, or did not come up at the first attempt. */
 void client_on_link(struct redlock *rl, unsigned master, bool up);

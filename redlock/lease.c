@@ -71,43 +71,45 @@ static void take_slot(struct redlock *rl, struct redlock_lease *lease)
     lease->serial = ++rl->serial;
 }
 
-/* Where a struct quorum_fence is, or a struct permit, or a struct place, behind all else. */
-static size_t fence_offset(size_t name_len, size_t token_len)
+/* What some leases have behind all else: never two of these. */
+union extra {
+    struct quorum_fence fence;
+    struct permit permit;
+    struct place place;
+};
+
+static size_t extra_size(enum lease_kind kind, const struct quorum_config *config)
 {
-    size_t end = offsetof(struct redlock_lease, name) + name_len + 1 + token_len + 1;
-    size_t align = _Alignof(struct quorum_fence);
+    if (config->fence)
+        return sizeof(struct quorum_fence);
+    return kind == LEASE_PERMIT ? sizeof(struct permit)
+           : kind == LEASE_FAIR ? sizeof(struct place)
+                                : 0;
+}
 
-    _Static_assert(_Alignof(struct permit) <= _Alignof(struct quorum_fence), "where one may be");
-    _Static_assert(_Alignof(struct place) <= _Alignof(struct quorum_fence), "where one may be");
+/* At most one alignment behind the end of the rest. */
+static void *extra_of(const struct redlock_lease *lease)
+{
+    size_t end =
+        offsetof(struct redlock_lease, name) + lease->name_len + 1u + lease->adopted_len + 1u;
+    size_t align = _Alignof(union extra);
 
-    return (end + align - 1) / align * align; /* At most one alignment behind the end. */
+    return (char *)(uintptr_t)lease + (end + align - 1) / align * align;
 }
 
 struct quorum_fence *lease_fence(const struct redlock_lease *lease)
 {
-    void *start = (void *)(uintptr_t)lease;
-
-    if (!lease->q.config.fence)
-        return NULL;
-    return (void *)((char *)start + fence_offset(lease->name_len, lease->adopted_len));
+    return lease->q.config.fence ? extra_of(lease) : NULL;
 }
 
 struct permit *lease_permit(const struct redlock_lease *lease)
 {
-    void *start = (void *)(uintptr_t)lease;
-
-    if (lease->kind != LEASE_PERMIT)
-        return NULL;
-    return (void *)((char *)start + fence_offset(lease->name_len, lease->adopted_len));
+    return lease->kind == LEASE_PERMIT ? extra_of(lease) : NULL;
 }
 
 struct place *lease_place(const struct redlock_lease *lease)
 {
-    void *start = (void *)(uintptr_t)lease;
-
-    if (lease->kind != LEASE_FAIR)
-        return NULL;
-    return (void *)((char *)start + fence_offset(lease->name_len, lease->adopted_len));
+    return lease->kind == LEASE_FAIR ? extra_of(lease) : NULL;
 }
 
 struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const char *name,
@@ -121,12 +123,8 @@ struct redlock_lease *lease_new(struct redlock *rl, enum lease_kind kind, const 
 
     if (rl->slots_free_len == 0 && rl->slots_len == rl->slots_room && grow_slots(rl) != 0)
         return NULL;
-    if (config->fence)
-        size += _Alignof(struct quorum_fence) + sizeof(struct quorum_fence);
-    if (kind == LEASE_PERMIT)
-        size += _Alignof(struct quorum_fence) + sizeof(struct permit);
-    if (kind == LEASE_FAIR)
-        size += _Alignof(struct quorum_fence) + sizeof(struct place);
+    if (extra_size(kind, config) > 0)
+        size += _Alignof(union extra) + extra_size(kind, config);
     lease = malloc(size);
     if (lease == NULL)
         return NULL;

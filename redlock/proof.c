@@ -125,7 +125,7 @@ static void let_go(struct redlock *rl, unsigned master)
             .unkept = yes->unkept,
         };
 
-        client_count_vote(rl, master, &yes->ask, &vote, "");
+        client_count_vote(rl, master, &yes->ask, &vote);
     }
     held->len = 0;
 }

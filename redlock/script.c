@@ -204,9 +204,7 @@ _Static_assert(WIRE_QUEUE_MAX == 1024 && WIRE_MARK_MS == 60000, "as written in t
 
 /* The queue without those who were not heard of for longer than they said. */
 #define TEXT_QUEUE                                                               \
-    "local q,mark='" WIRE_QUEUE "'..KEYS[1],'" WIRE_MARK "'..KEYS[1] "           \
-    "local t=redis.call('time') "                                                \
-    "local now=t[1]*1000+math.floor(t[2]/1000) "                                 \
+    "local q,mark='" WIRE_QUEUE "'..KEYS[1],'" WIRE_MARK "'..KEYS[1] " TEXT_NOW  \
     "local dead=redis.pcall('zrangebyscore',q,string.format('%.0f',-now),'(0') " \
     "for i=1,#dead do redis.pcall('zrem',q,dead[i],string.sub(dead[i],2)) end "
 

@@ -207,22 +207,10 @@ static sim_time nap(void)
     return 8 * world.plan.quick + 2 * world.plan.reply_timeout_ms * DRIFT_MS + 100 * DRIFT_MS;
 }
 
-static bool hears_all(const struct ev_loop *process, unsigned resource)
-{
-    for (unsigned m = 0; m < world.plan.servers; m++) {
-        const struct master *link = process->rl->listen.links[m];
-        const struct conn *conn = link != NULL && link_is_up(link) ? link_conn(link) : NULL;
-
-        if (conn == NULL || conn->mute || !(conn->hears & 1u << resource))
-            return false;
-    }
-    return true;
-}
-
 /* It has listened for long enough to hear what is told. */
 static void note_hearing(struct lease_rec *rec)
 {
-    if (!hears_all(rec->process, rec->resource))
+    if (!waits_hears_all(rec->process, rec->resource))
         rec->hears_since = 0;
     else if (rec->hears_since == 0)
         rec->hears_since = world.now;

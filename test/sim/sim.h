@@ -551,6 +551,8 @@ void waits_begin(void);
 void waits_on_turn(struct ev_loop *process);
 /* Something is wrong with what it is told. */
 void waits_on_trouble(struct ev_loop *process);
+/* Whether all masters can tell it of this mark. */
+bool waits_hears_all(const struct ev_loop *process, unsigned mark);
 /* It was told something, or has looked; so may begin a round early, which uses that up. */
 void waits_on_heard(struct ev_loop *process);
 bool waits_may_hurry(struct ev_loop *process, const struct lease_rec *rec);

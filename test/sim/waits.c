@@ -216,13 +216,13 @@ static void sum_up(void)
     }
 }
 
-static bool hears_all(const struct ev_loop *process, unsigned resource)
+bool waits_hears_all(const struct ev_loop *process, unsigned mark)
 {
     for (unsigned m = 0; m < world.plan.servers; m++) {
         const struct master *link = process->rl->listen.links[m];
         const struct conn *conn = link != NULL && link_is_up(link) ? link_conn(link) : NULL;
 
-        if (conn == NULL || conn->mute || !(conn->hears & 1u << resource))
+        if (conn == NULL || conn->mute || !(conn->hears & 1u << mark))
             return false;
     }
     return true;
@@ -289,7 +289,7 @@ static void check_sleep(const struct ev_loop *process, unsigned line)
     if (world.plan.fair > 0 || !frees[line].was_marked || sleep->since + nap() > free_since ||
         process->deaf_until > free_since - nap() ||
         !process_is_healthy(process, free_since - nap()) ||
-        !hears_all(process, store_mark((unsigned)__builtin_ctz(set))))
+        !waits_hears_all(process, store_mark((unsigned)__builtin_ctz(set))))
         return;
     world_outcome(OUTCOME_AWAKE);
     if (world.now - since > nap())

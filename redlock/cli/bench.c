@@ -635,6 +635,8 @@ static int bench_main(struct cli *cli, int argc, char **argv)
 
     redlock_lock_options_init(&bench.opts);
     parse(&bench, &contend, cli, argc, argv);
+    if (bench.opts.ttl_ms > cli->max_ttl_ms)
+        bench.opts.ttl_ms = cli->max_ttl_ms;
     return contend.clients != 0 ? contend_run(cli, &contend) : run_bench(&bench);
 }
 

@@ -371,18 +371,26 @@ unsigned server_clients(struct server *server)
     return lines - 1;
 }
 
+/* There may be something else than a token: readers, as long as a slow master has them. */
+static bool has_token(struct server *server, const char *name, const char *token)
+{
+    return server_int(server, "EVAL %s 1 %s %s",
+                      "local stored = redis.pcall('GET', KEYS[1]) "
+                      "return stored == ARGV[1] and 1 or 0",
+                      name, token) == 1;
+}
+
 unsigned cluster_count(struct cluster *cluster, const char *name, const char *token)
 {
     unsigned count = 0;
 
     for (unsigned i = 0; i < cluster->len; i++) {
         struct server *server = &cluster->server[i];
-        const char *stored;
 
         if (server->pid == 0 || server->paused)
             continue;
-        stored = server_get(server, name);
-        count += stored != NULL && (token == NULL || strcmp(stored, token) == 0);
+        count += token == NULL ? server_int(server, "EXISTS %s", name) == 1
+                               : has_token(server, name, token);
     }
     return count;
 }

@@ -21,14 +21,19 @@
  *  4. Masters that are all new, and all keep what they are told, need not wait:
  *     no lease can be alive (is_new_cluster).  All of N have to say so: a few that
  *     lost their memory look the same.
+ *  5. Two masters with the same epoch, which is drawn for one, have the same data: a
+ *     snapshot or a copy of one was put in the place of the other's, which are gone with
+ *     the locks in them.  Which of the two it was nobody can tell, so neither is a voter
+ *     or tells what it knows, until one is emptied (guard_twin).
  */
 #include "redlock/guard.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* A master that is warming is looked at so often, to see whether another
- * client has given it an epoch.  No source: it is one small command. */
+/* A master that is warming is looked at so often, to see whether another client has given
+ * it an epoch; and one of two with the same, whether it was emptied.  No source: it is one
+ * small command. */
 #define LOOK_EVERY (500 * DRIFT_MS)
 
 /* Fencing counters begin with the time in microseconds and go up by one for each try:
@@ -68,6 +73,32 @@ static bool is_warming(const struct guard_master *m)
 static bool is_ready(const struct guard_master *m)
 {
     return is_seen(m) && m->look.ready;
+}
+
+/* Rule 5.  A master that is down had the epoch that we last saw there. */
+unsigned guard_twin(const struct guard *g, unsigned master)
+{
+    const struct guard_master *m = &g->masters[master];
+
+    for (unsigned i = 0; i < g->config.masters; i++)
+        if (i != master && is_ready(m) && g->masters[i].epoch == m->look.number)
+            return i;
+    return g->config.masters;
+}
+
+/* It has an epoch of its own. */
+static bool knows(const struct guard *g, unsigned master)
+{
+    return is_ready(&g->masters[master]) && guard_twin(g, master) == g->config.masters;
+}
+
+static quorum_mask find_knowing(const struct guard *g)
+{
+    quorum_mask knowing = 0;
+
+    for (unsigned i = 0; i < g->config.masters; i++)
+        knowing |= knows(g, i) ? bit(i) : 0;
+    return knowing;
 }
 
 /* What was told once stays: who told it may forget, and then all others. */
@@ -130,7 +161,7 @@ static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_mi
             continue;
         if (is_seen(m) && m->linked && m->looked >= due) {
             looked++;
-            ready += is_ready(m);
+            ready += knows(g, i);
         } else if (m->linked) {
             *ret_missing |= bit(i);
         }
@@ -167,6 +198,7 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
 {
     struct guard_master *m = &g->masters[master];
     bool same = is_warming(m) && !look->ready && m->look.number == look->number;
+    unsigned twin;
 
     assert(master < g->config.masters && look->number != 0);
     if (!m->linked || !m->asked)
@@ -174,6 +206,7 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
     m->asked = false;
     m->looked = m->asked_at;
     m->look = *look;
+    m->epoch = look->ready ? look->number : 0;
     if (look->max_ttl_ms > g->longest_ms)
         g->longest_ms = look->max_ttl_ms;
     if (!same)
@@ -184,6 +217,9 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
         return;
     }
     m->look_at = DRIFT_NEVER;
+    twin = guard_twin(g, master);
+    if (twin != g->config.masters)
+        m->look_at = g->masters[twin].look_at = drift_add(now, LOOK_EVERY);
     g->seen_epoch = true;
     g->told |= bit(master);
     g->open = g->open || count(g->told) >= majority(g);
@@ -244,7 +280,7 @@ uint64_t guard_floor(const struct guard *g)
     for (unsigned i = 0; i < g->config.masters; i++) {
         const struct guard_master *m = &g->masters[i];
 
-        ready += m->linked && is_ready(m);
+        ready += m->linked && knows(g, i);
         if (is_seen(m) && m->look.high > floor)
             floor = m->look.high;
     }
@@ -342,10 +378,10 @@ void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actio
 
 /* ---- Questions ---- */
 
-/* Rule 3. */
+/* Rules 3 and 5. */
 quorum_mask guard_voters(const struct guard *g)
 {
-    return g->open ? g->told : 0;
+    return g->open ? g->told & find_knowing(g) : 0;
 }
 
 /* Whether rule 4 may yet come to hold. */
@@ -369,7 +405,7 @@ quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming)
     for (unsigned i = 0; i < g->config.masters; i++) {
         const struct guard_master *m = &g->masters[i];
 
-        if (m->linked && (m->asked || !is_seen(m) || (is_warming(m) && is_new) || is_ready(m)))
+        if (m->linked && (m->asked || !is_seen(m) || (is_warming(m) && is_new) || knows(g, i)))
             hopefuls |= bit(i);
     }
     return hopefuls & (quorum_mask)~guard_voters(g);

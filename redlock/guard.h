@@ -53,6 +53,7 @@ struct guard_master {
     drift_time asked_at;
     drift_time look_at;     /* When it is looked at again without any reason. */
     struct guard_look look; /* The latest; a number of 0: none yet. */
+    uint64_t epoch;         /* That it had when it was last looked at, by whatever link. */
     drift_time looked;      /* When that was asked for. */
     drift_time since;       /* Since when it has been seen to be warming with this nonce. */
 };
@@ -89,6 +90,10 @@ void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actio
 
 /* Masters that may be asked for locks. */
 quorum_mask guard_voters(const struct guard *g);
+
+/* Another master that has its epoch, or had it when we last saw that: one of the two has the
+ * other's data.  The number of masters: there is none. */
+unsigned guard_twin(const struct guard *g, unsigned master);
 
 /* Masters that may become voters before long although they are none: a look at
  * them is out, or all of them are new.  coming: masters that are being

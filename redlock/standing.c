@@ -147,6 +147,34 @@ static void tell_of_warming(struct redlock *rl, unsigned master, bool is_news, d
                    text);
 }
 
+/* Of each that has the epoch of another, and until it has one of its own. */
+static void tell_of_twins(struct redlock *rl)
+{
+    struct standing *standing = &rl->standing;
+    char text[128];
+
+    for (unsigned m = 0; m < rl->options.masters_len; m++) {
+        unsigned twin = guard_twin(&standing->guard, m);
+        bool has_one = twin < rl->options.masters_len;
+
+        if (has_one == ((standing->twins & bit(m)) != 0))
+            continue;
+        standing->twins ^= bit(m);
+        if (!has_one && !(standing->linked & bit(m) && standing->guard.masters[m].look.ready))
+            continue; /* That it is down or warming is what there is to tell. */
+        text[0] = '\0';
+        if (has_one)
+            (void)snprintf(text, sizeof text,
+                           "has the same epoch as master %u: the data of one are a copy, and "
+                           "must be emptied (redlock doctor)",
+                           twin + 1);
+        master_note(rl->masters[m], text);
+        if (has_one)
+            client_log(rl, REDLOCK_LOG_WARNING, "master %u (%s): %s", m + 1,
+                       master_name(rl->masters[m]), text);
+    }
+}
+
 /* Masters that can be asked for locks, and those that may soon be. */
 static void find_masks(const struct redlock *rl, drift_time now, quorum_mask *ret_up,
                        quorum_mask *ret_coming)
@@ -218,6 +246,7 @@ void standing_on_link(struct redlock *rl, unsigned master, bool up)
         up = false;
     }
     guard_on_link(&standing->guard, master, up);
+    tell_of_twins(rl);
     carry_out(rl);
     update(rl, guarded && up ? 0 : bit(master));
 }
@@ -268,8 +297,10 @@ void standing_on_look(struct redlock *rl, unsigned master, const struct reply *r
     if (look.ready) {
         (void)snprintf(standing->epochs[master], sizeof standing->epochs[master], "%016" PRIx64,
                        look.number);
-        master_note(rl->masters[master], "");
+        if (!(standing->twins & bit(master)))
+            master_note(rl->masters[master], "");
     }
+    tell_of_twins(rl);
     carry_out(rl);
     if (!look.ready)
         tell_of_warming(rl, master, look.number != before.number, now);

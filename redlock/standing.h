@@ -21,6 +21,7 @@ struct reply;
 struct standing {
     struct guard guard;
     struct alarm alarm;
+    quorum_mask twins;      /* Masters of which it was told that they have another's epoch. */
     quorum_mask linked;     /* Masters whose links are up, and not full. */
     quorum_mask connecting; /* Masters whose first attempt to connect goes on. */
     drift_time hope_until;  /* Those whose first look goes on are waited for as long. */

@@ -188,18 +188,22 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
               keeps ? "it was emptied, or is new" : "it is volatile, and was restarted or is new");
 }
 
-/* Copies of data are no memory of one's own. */
+/* Copies of data are no memory of one's own, and which is the copy they do not tell.  Neither
+ * is a voter (guard.c, rule 5). */
 static void look_for_copy(struct doctor *doctor, unsigned m)
 {
     struct exam *exam = &doctor->exams[m];
 
-    for (unsigned k = 0; k < m; k++) {
-        if (!doctor->exams[k].marker.ready ||
+    for (unsigned k = 0; k < doctor->masters; k++) {
+        if (k == m || !doctor->exams[k].marker.ready ||
             handshake_is_same(&exam->info, &doctor->exams[k].info) ||
             strcmp(exam->marker.epoch, doctor->exams[k].marker.epoch) != 0)
             continue;
-        exam_find(exam, "same_epoch", "empty it (FLUSHALL), and let redlock init watch it",
-                  "has the same epoch as master %u (%s): its data are a copy", k + 1,
+        exam->votes = exam->votes && !exam->guarded;
+        exam_find(exam, "same_epoch",
+                  "empty the one that was given the other's data, or both if nobody knows "
+                  "(FLUSHALL), and let redlock init watch it",
+                  "has the same epoch as master %u (%s): the data of one are a copy", k + 1,
                   doctor->exams[k].uri->name);
         return;
     }

@@ -265,7 +265,7 @@ TEST(all_that_forgot_together_warm_together)
     CHECK_UINT(now, since + WATCH);
     CHECK_UINT(act.install, ALL);
     for (unsigned m = 0; m < LEN; m++)
-        answer_ready(m, 5, MAX_TTL_MS);
+        answer_ready(m, 5 + m, MAX_TTL_MS);
     CHECK_UINT(guard_voters(&g), ALL);
 }
 
@@ -282,8 +282,75 @@ TEST(new_masters_vote_at_once)
     next();
     CHECK_UINT(act.install, ALL);
     for (unsigned m = 0; m < LEN; m++)
-        answer_ready(m, 5, MAX_TTL_MS);
+        answer_ready(m, 5 + m, MAX_TTL_MS);
     CHECK_UINT(guard_voters(&g), ALL);
+}
+
+/* Rule 5. */
+TEST(two_with_the_same_epoch_do_not_vote)
+{
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++)
+        answer_ready(m, m < 4 ? m + 1 : 3, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0x0b);
+    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+    CHECK_UINT(guard_twin(&g, 2), 4);
+    CHECK_UINT(guard_twin(&g, 4), 2);
+    CHECK_UINT(guard_twin(&g, 0), LEN);
+    next();
+    CHECK_UINT(act.look, 0);
+    now = act.wake_at; /* They are looked at again, for one may be emptied. */
+    next();
+    CHECK_UINT(act.look, 0x14);
+    answer_ready(2, 3, MAX_TTL_MS);
+    answer_warming(4, 9, false);
+    CHECK_UINT(guard_voters(&g), 0x0f);
+    now = act.wake_at;
+    next();
+    CHECK_UINT(act.look & 4, 4); /* Once more, as was planned; and then no more. */
+    answer_ready(2, 3, MAX_TTL_MS);
+    now += 10 * DRIFT_S;
+    next();
+    CHECK_UINT(act.look & 4, 0);
+}
+
+/* It is the data of a master that is down, and may come back. */
+TEST(nor_does_one_with_the_epoch_of_one_that_is_down)
+{
+    begin(LEN);
+    answer_all(0);
+    guard_on_link(&g, 4, false);
+    look_again(3);
+    answer_ready(3, 5, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0x07);
+    look_again(3);
+    answer_ready(3, 5, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0x07);
+    look_again(4);
+    answer_ready(4, 6, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), ALL);
+}
+
+/* Of what was drawn, three others know in any case; two and a copy of one may not. */
+TEST(what_a_copy_tells_is_no_proof)
+{
+    begin(LEN);
+    answer_all(1);
+    CHECK_UINT(guard_floor(&g), high);
+    look_again(4);
+    guard_on_link(&g, 1, false);
+    answer_ready(4, 4, MAX_TTL_MS);
+    CHECK_UINT(guard_floor(&g), time_us);
+    now += 2 * WATCH;
+    next();
+    CHECK_UINT(act.look, 0x1d);
+    answer_warming(0, 9, false);
+    for (unsigned m = 2; m < LEN; m++)
+        answer_ready(m, m < 4 ? m + 1 : 4, MAX_TTL_MS);
+    next();
+    CHECK_UINT(act.install, 0);
+    run_until(now + WATCH, 1); /* In which 4 tells of an epoch of its own. */
+    CHECK_UINT(act.install, 1);
 }
 
 TEST(some_new_masters_do_not)
@@ -542,6 +609,10 @@ CHECK_MAIN(
     {"too_few_others_are_no_proof", too_few_others_are_no_proof},
     {"all_that_forgot_together_warm_together", all_that_forgot_together_warm_together},
     {"new_masters_vote_at_once", new_masters_vote_at_once},
+    {"two_with_the_same_epoch_do_not_vote", two_with_the_same_epoch_do_not_vote},
+    {"nor_does_one_with_the_epoch_of_one_that_is_down",
+     nor_does_one_with_the_epoch_of_one_that_is_down},
+    {"what_a_copy_tells_is_no_proof", what_a_copy_tells_is_no_proof},
     {"some_new_masters_do_not", some_new_masters_do_not},
     {"one_that_does_not_keep_makes_none_new", one_that_does_not_keep_makes_none_new},
     {"masters_once_seen_are_not_new", masters_once_seen_are_not_new},

@@ -305,6 +305,39 @@ TEST(the_first_lock_needs_a_majority_and_no_more)
     }
 }
 
+/* ---- Copies ---- */
+
+/* The second comes back on the data of the third, in which there is no lock of its own: it
+ * does not help a second owner, and nor does the third, which might be the copy. */
+TEST(a_copy_of_another_does_not_vote)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    const char *epoch;
+
+    cluster_ready(&volatile_five, 5);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&volatile_five), 0);
+    CHECK(pilot_until_up(&pilot, 5));
+    server_kill(&volatile_five.server[1]);
+    server_restart(&volatile_five.server[1]);
+    server_season(&volatile_five.server[1]);
+    epoch = server_text(&volatile_five.server[2], "HGET redlock:master epoch");
+    (void)server_int(&volatile_five.server[1], "HSET redlock:master epoch %s", epoch);
+    (void)server_int(&volatile_five.server[1], "CLIENT KILL TYPE normal"); /* Who looked sooner. */
+    CHECK(pilot_until_up(&pilot, 3));
+    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    CHECK_UINT(server_locks(&volatile_five.server[1]), 0);
+    CHECK_UINT(server_locks(&volatile_five.server[2]), 0);
+    server_pause(&volatile_five.server[4]);
+    CHECK_INT(pilot_until_told(&pilot, "x", "has the same epoch as master 3"), REDLOCK_UNREACHABLE);
+    CHECK_INT(pilot_until_told(&pilot, "x", "has the same epoch as master 2"), REDLOCK_UNREACHABLE);
+    server_resume(&volatile_five.server[4]);
+    server_season(&volatile_five.server[1]); /* It has an epoch of its own. */
+    CHECK(pilot_until_up(&pilot, 5));
+    pilot_close(&pilot);
+}
+
 /* ---- Closing ---- */
 
 static bool is_on_all(void *arg)
@@ -545,6 +578,7 @@ CHECK_MAIN({"new_durable_masters_vote_at_once", new_durable_masters_vote_at_once
            {"a_durable_master_votes_when_it_is_back", a_durable_master_votes_when_it_is_back},
            {"the_first_lock_needs_a_majority_and_no_more",
             the_first_lock_needs_a_majority_and_no_more},
+           {"a_copy_of_another_does_not_vote", a_copy_of_another_does_not_vote},
            {"close_releases_also_where_the_link_was_lost",
             close_releases_also_where_the_link_was_lost},
            {"a_watch_outlives_its_connection", a_watch_outlives_its_connection},

@@ -540,9 +540,23 @@ static const char *op_name(enum lease_op op)
     return "lease";
 }
 
-/* The first masters that are to blame, as far as there is room. */
+/* Empty: it is none. */
+static const char *trouble_of(const struct redlock_lease *lease, unsigned m, const char *silence)
+{
+    const struct redlock *rl = lease->rl;
+    const char *error = master_error(rl->masters[m]);
+
+    if ((rl->up & lease->silent & 1u << m) != 0)
+        return silence;
+    if (!(rl->standing.linked & 1u << m) && error[0] == 0)
+        return "has too much to do"; /* Its queue is full: see MASTER_ASKS_MAX. */
+    return error;
+}
+
+/* The first masters that are to blame, and dots where there is no room for more. */
 static void list_troubles(const struct redlock_lease *lease, char *buf, size_t size)
 {
+    static const char dots[] = "; ...";
     const struct redlock *rl = lease->rl;
     char silence[48];
     size_t len = 0;
@@ -550,17 +564,19 @@ static void list_troubles(const struct redlock_lease *lease, char *buf, size_t s
     (void)snprintf(silence, sizeof silence, "no answer within %u ms",
                    drift_to_ms(rl->options.reply_timeout));
     buf[0] = 0;
-    for (unsigned m = 0; m < rl->options.masters_len && len < size; m++) {
-        const struct master *master = rl->masters[m];
-        const char *error = master_error(master);
+    for (unsigned m = 0; m < rl->options.masters_len; m++) {
+        const char *error = trouble_of(lease, m, silence);
+        size_t room = size - len - sizeof dots, more;
 
-        if ((rl->up & lease->silent & 1u << m) != 0)
-            error = silence;
-        if (!(rl->up & 1u << m) && error[0] == 0)
-            error = "has too much to do"; /* Its queue is full: see MASTER_ASKS_MAX. */
-        if (error[0] != 0)
-            len += (size_t)snprintf(buf + len, size - len, "%smaster %u (%s): %s",
-                                    len > 0 ? "; " : "", m + 1, master_name(master), error);
+        if (error[0] == 0)
+            continue;
+        more = (size_t)snprintf(buf + len, room, "%smaster %u (%s): %s", len > 0 ? "; " : "", m + 1,
+                                master_name(rl->masters[m]), error);
+        if (more >= room) { /* The first is told as far as it goes. */
+            memcpy(buf + (len > 0 ? len : room - 1), dots, sizeof dots);
+            return;
+        }
+        len += more;
     }
 }
 

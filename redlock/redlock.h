@@ -198,7 +198,7 @@ REDLOCK_API struct redlock *redlock_close(struct redlock *rl);
 
 /*
  * What went wrong last in this thread, outermost step first: "acquire jobs/7:
- * too few masters answered: master 2 (10.0.0.3:6379): Connection refused".  Empty if nothing did.
+ * too few masters answered: master 2 (10.0.0.2:6379): Connection refused".  Empty if nothing did.
  * In a done callback it is about this operation.  Never NULL, never a password; lasts until the
  * thread's next call of the library.  rl may be NULL, for what redlock_open() said.
  */

@@ -665,7 +665,10 @@ static void print_json_verdict(const struct status *status)
     print_json_text("state", is_shared ? "shared" : held ? "held" : is_free ? "free" : "unknown");
     (void)printf(",");
     print_json_text("holder", held ? verdict.holder->token : NULL);
-    (void)printf(",\"agreeing\":%u", held ? verdict.holders : is_free ? verdict.free : 0);
+    (void)printf(",\"agreeing\":%u", held        ? verdict.holders
+                                     : is_shared ? verdict.shared
+                                     : is_free   ? verdict.free
+                                                 : 0);
     if (held)
         (void)printf(",\"ttl_ms\":%lld", verdict.ttl_ms);
     (void)printf(",\"waiting\":%lld", verdict.waiting);

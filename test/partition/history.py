@@ -24,6 +24,10 @@ FOR_EVER = 1 << 62  # Later than any time.
 # comes later than this is of another process under the same name.
 KILL_LAG_NS = 1_000 * NS_PER_MS
 
+# So much later than its sample began a master may have been asked.  No source: some of the others
+# were silent for as long as they may be.
+BLUR_NS = 250 * NS_PER_MS
+
 CHUNK = 1000  # Lines that are parsed at once.
 GARBAGE_LISTED_MAX = 10
 
@@ -53,7 +57,7 @@ class Segment:
 class Op:
     """One attempt to lock, from invoke to whatever ended it."""
 
-    __slots__ = ("id", "who", "lock", "kind", "ttl_ns", "invoke", "ok", "fail", "release",
+    __slots__ = ("id", "who", "lock", "names", "mode", "kind", "ttl_ns", "invoke", "ok", "fail", "release",
                  "released", "lost", "killed", "claims", "writes", "refused", "last", "_segments",
                  "late")
 
@@ -61,6 +65,8 @@ class Op:
         self.id = invoke["id"]
         self.who = invoke["who"]
         self.lock = invoke["lock"]
+        self.names = self.lock.split("+")
+        self.mode = invoke.get("mode", "alone")
         self.kind = invoke["kind"]
         self.ttl_ns = invoke["ttl_ms"] * NS_PER_MS
         self.invoke = self.last = invoke
@@ -71,6 +77,22 @@ class Op:
         self.refused = []
         self._segments = None
         self.late = []  # Claims that began a segment although the one before had run out.
+
+    @property
+    def permits(self):
+        """Of a semaphore, how many there are by its account; 1 of all else."""
+        return self.invoke.get("permits") or 1
+
+    @property
+    def units(self):
+        """What it has and nobody else may, but for other readers: its names, or its permit."""
+        if self.mode == "permit":
+            return [f"{self.lock}:{self.ok['permit']}"] if self.ok else []
+        return self.names
+
+    @property
+    def reads(self):
+        return self.mode == "reader"
 
     def stopped(self):
         """When it said itself that the hold is over, and the event; (FOR_EVER, None) if never."""
@@ -134,6 +156,15 @@ class Op:
         """When the hold was over for good; None if there was none."""
         segments = self.segments()
         return segments[-1].until if segments else None
+
+
+@dataclasses.dataclass
+class Beat:
+    """The last that a master heard of one who waits there."""
+    since: int
+    until: int  # When his patience ends.
+    seen: int = 0  # When he was there last.
+    is_first: bool = False
 
 
 class Timetable:
@@ -203,13 +234,16 @@ class History:
         self.problems = problems
         self.begin = self.end = None
         self.ops = {}
-        self.locks = {}  # The operations by lock, as they were invoked.
+        self.locks = {}  # The operations by what they ask for, as they were invoked.
+        self.units = {}  # Those that got it, by what they had: see Op.units.
         self.faults = []
         self.quiets = []
         self.clients = {}
         self.masters = []
         self.writes = {}  # By lock, in the store's own order.
         self.keys = []
+        self.readers = []  # Samples of who reads,
+        self.queues = {}  # and by lock of who waits.
         self.notices = []
         self._timetables = {}
         self._releases = {}
@@ -223,10 +257,31 @@ class History:
         """The operations that got their lock."""
         return [op for op in self.ops.values() if op.ok]
 
-    def segments(self, lock):
-        """All holds of a lock, by when they began."""
-        return sorted((segment for op in self.locks[lock] for segment in op.segments()),
+    def segments(self, unit):
+        """All holds of it, by when they began."""
+        return sorted((segment for op in self.units.get(unit, ()) for segment in op.segments()),
                       key=lambda segment: segment.since)
+
+    def occupied(self, lock):
+        """When nobody else could have what is asked for as this: (since, until, segment).
+
+        Of a semaphore each entry is about one who got a permit, and lasts if it was the last one:
+        else it is over at once, but somebody got what was free.  Of a fair lock those who are dead
+        and first in line have it, as it were, with no segment.
+        """
+        ops = self.locks[lock]
+        if ops[0].mode != "permit":
+            found = [segment for name in ops[0].names for segment in self.segments(name)]
+            return Timetable(sorted([*((one.since, one.until, one) for one in found),
+                                     *self.dead_first(lock)], key=lambda entry: entry[:2]))
+        found, there = [], []
+        for one in sorted((segment for op in ops for segment in op.segments()),
+                          key=lambda segment: segment.since):
+            there = [other for other in there if other.until > one.since] + [one]
+            is_last = len(there) >= one.op.permits
+            found.append((one.since, min(other.until for other in there) if is_last else one.since,
+                          one))
+        return Timetable(found)
 
     def under_fault(self):
         """The times with some fault, as [since, until]: apart from each other, in order."""
@@ -238,19 +293,39 @@ class History:
                 times.append([fault.since, fault.until])
         return times
 
-    def timetable(self, lock):
-        """The same, to be searched."""
-        if lock not in self._timetables:
-            self._timetables[lock] = Timetable(
-                (segment.since, segment.until, segment) for segment in self.segments(lock))
-        return self._timetables[lock]
+    def dead_first(self, lock):
+        """When somebody was first in line at a master, and not heard of until his patience ended.
 
-    def releases(self, lock):
-        """The release events of a lock, by time."""
-        if lock not in self._releases:
-            self._releases[lock] = sorted((op.release for op in self.locks[lock] if op.release),
-                                          key=lambda event: event["t"])
-        return self._releases[lock]
+        Who is killed is, and who gave up while he was cut off: what he had sent may come later.
+        """
+        beats = {}
+        for sample in self.queues.get(lock, ()):
+            for name, places in sample["places"].items():
+                first = min(places or {}, key=places and (lambda waiter: places[waiter][0]),
+                            default=None)
+                for waiter, (_, left_ms) in (places or {}).items():
+                    until = sample["since"] + left_ms * NS_PER_MS
+                    beat = beats.get((name, waiter))
+                    if beat is None or until > beat.until + BLUR_NS:
+                        beat = beats[name, waiter] = Beat(sample["since"], until)
+                    beat.seen = sample["t"]
+                    beat.is_first |= waiter == first
+        return [(beat.since, beat.until, None) for beat in beats.values()
+                if beat.is_first and beat.since < beat.until < beat.seen + 2 * BLUR_NS]
+
+    def timetable(self, unit):
+        """The segments, to be searched."""
+        if unit not in self._timetables:
+            self._timetables[unit] = Timetable(
+                (segment.since, segment.until, segment) for segment in self.segments(unit))
+        return self._timetables[unit]
+
+    def releases(self, unit):
+        """The release events of it, by time."""
+        if unit not in self._releases:
+            self._releases[unit] = sorted((op.release for op in self.units.get(unit, ())
+                                           if op.release), key=lambda event: event["t"])
+        return self._releases[unit]
 
     def last_t(self):
         return self.end["t"] if self.end else self.events[-1]["t"]
@@ -263,7 +338,7 @@ def span_ms(ns):
     return f"{sign}{whole}.{digits[:3]}" + (digits[3:] if digits[3:] != "000" else "")
 
 
-def is_fence(value):
+def is_number(value):
     return type(value) is int and value > 0
 
 
@@ -404,7 +479,11 @@ class Sorter:
             if type(event.get("token")) is not str or not event["token"]:
                 self.problem("fields", "ok without a proper token", event)
                 event["token"] = None  # It is a hold nevertheless.
-            if op.invoke.get("fenced", False) is not is_fence(event.get("fence")):
+            if (op.mode == "permit") is not is_number(event.get("permit")):
+                self.problem("fields", "ok without the number of a permit, or with one that was "
+                             "not asked for", op.invoke, event)
+                event["permit"] = 0
+            if op.invoke.get("fenced", False) is not is_number(event.get("fence")):
                 self.problem("fields", "ok without the fencing token that was asked for, or with "
                              "one that was not", op.invoke, event)
                 op.invoke["fenced"] = False
@@ -476,7 +555,8 @@ class Sorter:
             self.problem("no-invoke", f"{event['event']} for {event['id']}, which nobody invoked",
                          event)
             return None
-        if op.lock != event["lock"] or op.who != event.get("by", op.who):
+        told = op.units or [event["lock"]]  # Which permit, who got none does not say.
+        if event["lock"] not in told or op.who != event.get("by", op.who):
             self.problem("identity", f"{op.id} of {op.who} is for {op.lock}, but writes "
                          f"{event['lock']} as {event.get('by')}", op.invoke, event)
             return None
@@ -523,6 +603,27 @@ class Sorter:
         else:
             self.history.keys.append(event)
 
+    def on_readers(self, event):
+        """Of each master, for how long it keeps each reader; null: it did not answer."""
+        left_ms = event["left_ms"]
+        if self.of_all_masters(event, left_ms, lambda left: type(left) is int):
+            self.history.readers.append(event)
+
+    def on_queue(self, event):
+        """Of each master, who waits, with his number and for how long he counts as alive."""
+        if self.of_all_masters(event, event["places"],
+                               lambda place: type(place) is list and
+                               [type(number) for number in place] == [int, int]):
+            self.history.queues.setdefault(event["lock"], []).append(event)
+
+    def of_all_masters(self, event, told, is_one):
+        if set(told) == set(self.history.masters) and all(
+                found is None or type(found) is dict and all(map(is_one, found.values()))
+                for found in told.values()):
+            return True
+        self.problem("fields", f"{event['event']} that are not those of all masters", event)
+        return False
+
     # ---- What can be told only when all is known ----
 
     def finish(self):
@@ -539,6 +640,9 @@ class Sorter:
             self.check_store(writes)
         for op in history.ops.values():
             self.close(op)
+            if op.ok:
+                for unit in op.units:
+                    history.units.setdefault(unit, []).append(op)
 
     def end_faults(self):
         """All are to be healed before all is said to be well, or by the end.

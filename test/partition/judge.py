@@ -13,7 +13,7 @@ import collections
 import dataclasses
 
 from history import FOR_EVER, KILL_LAG_NS, NS_PER_MS, NS_PER_S, Problem, Timetable, span_ms
-from words import FAILURES, FORGETTING, STEPPING
+from words import CLOCKS, FAILURES, FORGETTING, STEPPING
 
 # What a lock needs, besides a lease that runs out, until somebody has it when all is well again:
 # reconnecting (the library waits 2 s at most) and some attempts.
@@ -28,6 +28,8 @@ FORGET_LAG_NS = 1000 * NS_PER_MS
 
 # A master's clock may be too slow by one part in so many: as the library allows for (drift_ppm).
 CLOCK_PART = 100
+
+SECONDS_OF_ALL = 60  # A run of so long has time for everything; no source.
 
 SUSPECTS_MAX = 3  # Releases that are told of as what may have removed a key.
 LISTED_MAX = 100  # Violations of one rule that are listed; all are counted.
@@ -84,14 +86,20 @@ def length(ns):
 
 
 def overlap(history, _):
-    """A hold that begins while the lock is held; named is the hold that would last longest."""
-    for lock in history.locks:
-        first = None
-        for second in history.segments(lock):
+    """A hold that begins while the lock is held; named is the hold that would last longest.
+
+    Readers only exclude those who are none.
+    """
+    for unit in history.units:
+        longest = {True: None, False: None}  # Of readers, and of others.
+        for second in history.segments(unit):
+            others = [longest[False]] if second.op.reads else longest.values()
+            first = max((one for one in others if one), key=lambda one: one.until, default=None)
             if first and first.until > second.since and first.op is not second.op:
-                yield two_holds(history, lock, first, second)
-            if first is None or second.until > first.until:
-                first = second
+                yield two_holds(history, unit, first, second)
+            own = longest[second.op.reads]
+            if own is None or second.until > own.until:
+                longest[second.op.reads] = second
 
 
 def two_holds(history, lock, first, second):
@@ -132,19 +140,25 @@ def in_order(events):
 
 
 def store_order(history, _):
-    """Told once for every two that come between each other, however often they do."""
+    """Told once for every two that come between each other, however often they do.  Readers may
+    come between readers."""
     for lock, writes in history.writes.items():
-        last_of, previous, told = {}, None, set()
+        last_of, told = {}, set()
+        last = {True: None, False: None}  # Of readers, and of others.
         for write in writes:
-            own = last_of.get(write["id"])
-            if own and previous is not own and (write["id"], previous["id"]) not in told:
+            own, reads = last_of.get(write["id"]), history.ops[write["id"]].reads
+            others = [last[False]] if reads else last.values()
+            previous = max((one for one in others if one), key=lambda one: one["seq"],
+                           default=None)
+            if own and previous and previous["seq"] > own["seq"] and \
+                    (write["id"], previous["id"]) not in told:
                 told.add((write["id"], previous["id"]))
                 yield Violation(
                     "store-order", f"{lock}: {write['id']} wrote again (number {write['seq']}) "
                     f"after {previous['id']} (number {previous['seq']}) had written since",
                     own["t"], write["t"], [own, previous, write],
                     [history.ops[write["id"]], history.ops[previous["id"]]], lock)
-            last_of[write["id"]] = previous = write
+            last_of[write["id"]] = last[reads] = write
 
 
 # ---- 3: nobody claims what has run out ----
@@ -184,17 +198,32 @@ def majority(history):
 
 
 def holds_sampled(history):
-    """Each sample of a lock with the operation that had it for all of the time it took, if any.
-
-    A sample began at "since" and ended at "t".
-    """
+    """Each sample of a lock with the operation that had it for all of the time it took, if any."""
     for sample in history.keys:
-        if sample["lock"] not in history.locks:
-            continue
-        since, until = sample["since"], sample["t"]
-        for begun, over, segment in history.timetable(sample["lock"]).during(since, since + 1):
-            if begun <= since and until < over and segment.op.ok["token"] is not None:
-                yield sample, segment.op
+        for op in holding(history, sample):
+            if not op.reads:
+                yield sample, op
+    for sample in history.readers:
+        for op in holding(history, sample):
+            if op.reads:
+                yield as_keys(sample, op.ok["token"]), op
+
+
+def holding(history, sample):
+    """A sample began at "since" and ended at "t"."""
+    since, until = sample["since"], sample["t"]
+    for begun, over, segment in history.timetable(sample["lock"]).during(since, since + 1):
+        if begun <= since and until < over and segment.op.ok["token"] is not None:
+            yield segment.op
+
+
+def as_keys(sample, token):
+    """A sample of all readers, as that of one of them."""
+    left_ms = sample["left_ms"]
+    return sample | {
+        "tokens": {name: None if readers is None else token if token in readers else ""
+                   for name, readers in left_ms.items()},
+        "left_ms": {name: readers and readers.get(token) for name, readers in left_ms.items()}}
 
 
 def last_deadline(op, event):
@@ -338,8 +367,9 @@ def sampled(history):
 
 def removed(history, op, event, text):
     found = broken(history, op, "foreign-release", event, text)
-    releases = released_between(history, op.lock, op.ok["t"], event["t"], (op,))
-    found.text += meanwhile(releases)
+    releases = [release for unit in op.units
+                for release in released_between(history, unit, op.ok["t"], event["t"], (op,))]
+    found.text += meanwhile(in_order(releases))
     found.events = in_order(found.events + releases)
     return found
 
@@ -431,12 +461,12 @@ def waits(history, bound_ns):
 def free_times(history, lock):
     """The parts of quiet phases in which nobody has the lock: (since, until, phase, who had it
     then)."""
-    table = history.timetable(lock)
+    table = history.occupied(lock)
     for quiet in history.quiets:
         free = max(quiet.since, table.busy_until(quiet.since))
         for since, until, segment in table.during(quiet.since, quiet.until):
             if since > free:
-                yield free, since, quiet, segment.op
+                yield free, since, quiet, segment and segment.op
             free = max(free, until)
         if free < quiet.until:
             yield free, quiet.until, quiet, None
@@ -489,7 +519,7 @@ def token_reused(history, _):
 def fence_order(history, _):
     """From hold to hold, as they began; and from write to write, as the store took them: it must
     be able to refuse what is older."""
-    for lock, ops in history.locks.items():
+    for lock, ops in history.units.items():
         fenced = {op.id: op for op in ops if op.ok and op.invoke.get("fenced")}
         holds = sorted(fenced.values(), key=lambda op: op.ok["t"])
         yield from falling(lock, [(op, op.ok) for op in holds])
@@ -512,6 +542,84 @@ def falling(lock, steps):
                             [greatest, op], lock)
 
 
+# ---- 12: no more permits are given away than there are ----
+
+
+def permits(history, _):
+    for lock, ops in history.locks.items():
+        if ops[0].mode != "permit":
+            continue
+        for op in ops:
+            if op.ok and op.ok["permit"] > op.permits:
+                yield broken(history, op, "permits", op.ok, f"has permit {op.ok['permit']}, and "
+                             f"there are {op.permits}")
+        there = []
+        for one in sorted((segment for op in ops for segment in op.segments()),
+                          key=lambda segment: segment.since):
+            there = [other for other in there if other.until > one.since] + [one]
+            if len(there) > one.op.permits:
+                until = min(other.until for other in there)
+                yield Violation("permits", f"{lock}: {len(there)} have a permit, and there are "
+                                f"{one.op.permits}, for {length(until - one.since)}", one.since,
+                                until, in_order([event for other in there
+                                                 for event in other.events]),
+                                [other.op for other in there], lock)
+
+
+# ---- 13: who is in line comes before who asks later ----
+
+
+def fair_order(history, _):
+    """Who was in line at a majority of masters, with one number at all of these, before another
+    asked, and stayed so until that one had it: it was his turn.
+
+    By what masters store, so that it is promised under any faults, but where they forget, or take
+    who waits for dead.  What happened between two samples is known while he counts as alive.
+    """
+    for lock, samples in history.queues.items():
+        times, begins = [sample["t"] for sample in samples], [one["since"] for one in samples]
+        for op in history.units.get(lock, ()):
+            first = bisect.bisect_left(times, op.invoke["t"]) - 1
+            last = bisect.bisect_right(begins, op.ok["t"])
+            if op.mode != "fair" or first < 0 or last >= len(samples):
+                continue
+            for waiter, number, where in in_line(history, samples[first:last + 1]):
+                yield Violation(
+                    "fair-order", f"{lock}: {op.id} got it, and {waiter} was in line before it "
+                    f"asked, and still is, with number {number} at {', '.join(where)}",
+                    op.invoke["t"], op.ok["t"], [samples[first], op.invoke, op.ok, samples[last]],
+                    [op], lock)
+
+
+def in_line(history, samples):
+    """(waiter, number, masters) of those who are there from the first of these to the last."""
+    since, until = samples[0]["since"], samples[-1]["t"]
+    unsure = {name for fault in history.faults if fault.kind in FORGETTING + CLOCKS and
+              fault.since <= until and fault.until + FORGET_LAG_NS >= since for name in fault.on}
+    found = collections.defaultdict(list)
+    for name in history.masters:
+        for waiter, place in (samples[0]["places"][name] or {}).items():
+            if name not in unsure and stays(samples, name, waiter, place[0]):
+                found[waiter, place[0]].append(name)
+    for (waiter, number), where in found.items():
+        if len(where) >= majority(history):
+            yield waiter, number, where
+
+
+def stays(samples, name, waiter, number):
+    """Whether a master had him in line all the time: he was never found dead, or elsewhere."""
+    alive_until = samples[0]["t"]
+    for sample in samples:
+        places = sample["places"][name]
+        if places is None and sample is not samples[-1]:
+            continue
+        if sample["t"] > alive_until or places is None or waiter not in places or \
+                places[waiter][0] != number:
+            return False
+        alive_until = sample["since"] + places[waiter][1] * NS_PER_MS * 9 // 10
+    return True
+
+
 RULES = {
     "overlap": overlap,
     "store-order": store_order,
@@ -524,6 +632,8 @@ RULES = {
     "no-progress": no_progress,
     "token-reused": token_reused,
     "fence-order": fence_order,
+    "permits": permits,
+    "fair-order": fair_order,
 }
 
 
@@ -545,8 +655,8 @@ def uncontended(history, options):
 
 def hand_overs(history):
     count = 0
-    for lock in history.locks:
-        segments = history.segments(lock)
+    for unit in history.units:
+        segments = history.segments(unit)
         count += sum(one.op.who != other.op.who for one, other in zip(segments, segments[1:]))
     return count
 
@@ -579,8 +689,8 @@ def no_quiet(history, options):
         yield "in no quiet phase after a fault anybody got a lock"
     for quiet in history.quiets:
         if quiet.until - quiet.since > options.bound_ns(history) and \
-                not any(history.timetable(lock).during(quiet.since, quiet.until)
-                        for lock in history.locks):
+                not any(history.timetable(unit).during(quiet.since, quiet.until)
+                        for unit in history.units):
             yield (f"in the quiet phase at {history.ms(quiet.since)} ms nobody had a lock, though "
                    "it lasted longer than the bound")
 
@@ -613,8 +723,52 @@ def answered(sample):
     return sum(token is not None for token in sample["tokens"].values())
 
 
+def few_modes(history, _):
+    """A long run is to show all ways to hold a lock that there were, and what is particular about
+    each: a run that does not proves nothing about it."""
+    if history.begin["seconds"] < SECONDS_OF_ALL:
+        return
+    found = {op.mode for op in history.held()}
+    for mode in history.begin.get("modes", []):
+        if mode not in found:
+            yield f"nobody held a lock as {mode}"
+        elif mode in MEETINGS and not MEETINGS[mode](history):
+            yield f"of those who held a lock as {mode}, no two met"
+
+
+def together(history, mode):
+    """How often one of them began while another was there."""
+    count = 0
+    for ops in history.locks.values():
+        until = 0
+        for segment in sorted((segment for op in ops if op.mode == mode
+                               for segment in op.segments()), key=lambda one: one.since):
+            count += segment.since < until
+            until = max(until, segment.until)
+    return count
+
+
+def orders(history):
+    """How often somebody asked for a fair lock, and got it, when others were in line."""
+    count = 0
+    for lock, samples in history.queues.items():
+        times = [sample["t"] for sample in samples]
+        for op in history.units.get(lock, ()):
+            before = bisect.bisect_left(times, op.invoke["t"]) - 1
+            count += before >= 0 and next(in_line(history, [samples[before]]), None) is not None
+    return count
+
+
+MEETINGS = {
+    "fair": orders,
+    "permit": lambda history: together(history, "permit"),
+    "reader": lambda history: together(history, "reader"),
+}
+
+
 CHECKS = {
     "few-holds": few_holds,
+    "few-modes": few_modes,
     "uncontended": uncontended,
     "few-writes": few_writes,
     "wrong-clock": wrong_clock,

@@ -13,6 +13,11 @@ LASTING = ["cut-minority", "cut-majority", "bridge", "ring", "one-way", "flap", 
 # What takes its keys from a master: that they are gone is then no wonder.
 FORGETTING = ["flushall", "restart-empty"]
 STEPPING = ["clock-forward"]
+CLOCKS = STEPPING + ["clock-back"]  # By which those who wait may be taken for dead.
+
+# How a lock is held: by one owner, with others in one lease, in the order of a queue, as one of some
+# permits, with other readers, or as the one who keeps readers out.
+MODES = ["alone", "several", "fair", "permit", "reader", "writer"]
 
 # How an operation may end that fails: by the names of redlock.h, and two of the clients' own, who
 # may find nothing left of a lease, or call off what they have asked for.
@@ -24,7 +29,8 @@ RELEASES = ["ok", "UNREACHABLE", "LOST", "TOLD"]
 
 # Where only these words are understood; "": nothing is said.
 WORDS = {
-    "invoke": {"kind": ["plain", "extended", "blocking", "run"], "fenced": ["", True, False]},
+    "invoke": {"kind": ["plain", "extended", "blocking", "run"], "fenced": ["", True, False],
+               "mode": ["", *MODES]},
     "fail": {"why": OUTCOMES + FAILURES},
     "released": {"result": RELEASES + FAILURES},
     "lost": {"why": ["", "told", "stopped", "killed"]},
@@ -48,4 +54,6 @@ FIELDS = {name: tuple(fields.items()) for name, fields in {
     "quiet": {},
     "client": {"name": str},
     "keys": {"lock": str, "since": int, "tokens": dict, "left_ms": dict},
+    "readers": {"lock": str, "since": int, "left_ms": dict},
+    "queue": {"lock": str, "since": int, "places": dict},
 }.items()}

@@ -52,6 +52,17 @@ static void end(struct hold *hold, enum hold_next next)
     (void)redlock_unlock(hold->lease); /* It is lost, whatever this says. */
 }
 
+static int lock(const struct hold *hold, const struct redlock_lock_options *opts,
+                struct redlock_lease **ret_lease)
+{
+    const struct resource *resource = hold->resource;
+
+    if (resource->mode == MODE_SEVERAL)
+        return redlock_lock_many(hold->rl, (const char *const *)resource->names,
+                                 resource->names_len, opts, ret_lease);
+    return redlock_lock(hold->rl, resource->names[0], opts, ret_lease);
+}
+
 /* Returns how long to nap before the next. */
 static uint32_t attempt(struct worker *worker)
 {
@@ -64,7 +75,7 @@ static uint32_t attempt(struct worker *worker)
     hold_plan(&hold, worker, holder->rl);
     hold_options(&hold, &opts);
     hold_invoke(&hold);
-    status = redlock_lock(holder->rl, hold.lock, &opts, &lease);
+    status = lock(&hold, &opts, &lease);
     if (status != REDLOCK_OK) {
         hold_failed(&hold, status);
         return dice_range(&worker->dice, HOLD_AFTER_FAIL_MIN_MS, HOLD_AFTER_FAIL_MAX_MS);

@@ -38,8 +38,10 @@ static void say(struct command *command, enum command_what what, uint64_t t_ns)
     struct command_message message = {.what = what, .t_ns = t_ns};
     struct command_answer answer;
     const char *token = getenv("REDLOCK_TOKEN"), *fence = getenv("REDLOCK_FENCE");
+    const char *permit = getenv("REDLOCK_PERMIT");
 
     message.fence = fence != NULL ? strtoull(fence, NULL, 10) : 0;
+    message.permit = permit != NULL ? (unsigned)strtoul(permit, NULL, 10) : 0;
     (void)snprintf(message.token, sizeof message.token, "%s", token != NULL ? token : "none");
     if (send(command->fd, &message, sizeof message, MSG_NOSIGNAL) != sizeof message)
         _exit(1);

@@ -40,8 +40,9 @@ enum command_what {
 
 struct command_message {
     enum command_what what;
-    uint64_t t_ns;  /* CLOCK_MONOTONIC, when it was so. */
-    uint64_t fence; /* 0: it has none. */
+    uint64_t t_ns;   /* CLOCK_MONOTONIC, when it was so. */
+    uint64_t fence;  /* 0: it has none. */
+    unsigned permit; /* Likewise. */
     char token[COMMAND_TOKEN_MAX + 1];
 };
 

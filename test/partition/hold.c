@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Words ---- */
@@ -41,7 +42,38 @@ const char *hold_kind_word(enum holder_kind kind)
     return words[kind];
 }
 
+/* How it is held, as a history says. */
+static const char *mode_word(const struct hold *hold)
+{
+    switch (hold->resource->mode) {
+    case MODE_ALONE:
+        return "alone";
+    case MODE_SEVERAL:
+        return "several";
+    case MODE_FAIR:
+        return "fair";
+    case MODE_PERMIT:
+        return "permit";
+    case MODE_SHARED:
+        return hold->reads ? "reader" : "writer";
+    }
+    return "unknown";
+}
+
 /* ---- The plan ---- */
+
+/* What goes with the resource.  Without waiting a queue has no order. */
+static void plan_mode(struct hold *hold, struct worker *worker)
+{
+    struct dice *dice = &worker->dice;
+    enum resource_mode mode = hold->resource->mode;
+
+    hold->reads = mode == MODE_SHARED && dice_chance(dice, 700);
+    hold->fenced = (mode == MODE_ALONE || (mode == MODE_SHARED && !hold->reads)) &&
+                   holder_is_guarded(worker->holder) && dice_chance(dice, 500);
+    if (mode == MODE_FAIR && hold->wait_ms == 0 && dice_chance(dice, 800))
+        hold->wait_ms = dice_range(dice, worker->holder->ttl_ms / 2, 2 * worker->holder->ttl_ms);
+}
 
 /* Some last as long as they can; most of the others are short, so that there
  * are many. */
@@ -64,7 +96,7 @@ void hold_plan(struct hold *hold, struct worker *worker, struct redlock *rl)
         hold->kind = (enum holder_kind)dice_range(dice, KIND_PLAIN, KIND_BLOCKING);
     (void)snprintf(hold->id, sizeof hold->id, "%.40s.%u", holder->record.who,
                    atomic_fetch_add(&holder->op, 1) + 1);
-    hold->lock = holder->locks[dice_range(dice, 0, holder->locks_len - 1)];
+    hold->resource = &holder->locks[dice_range(dice, 0, holder->locks_len - 1)];
     /* With a short lease its allowance weighs more; but a command needs time. */
     hold->ttl_ms = holder->ttl_ms;
     if (hold->kind != KIND_RUN && dice_chance(dice, 250))
@@ -77,7 +109,7 @@ void hold_plan(struct hold *hold, struct worker *worker, struct redlock *rl)
     hold->extends = hold->kind == KIND_EXTENDED && (!hold->renew || dice_chance(dice, 500));
     if (hold->renew && hold->kind != KIND_RUN && dice_chance(dice, 250))
         hold->max_hold_ms = dice_range(dice, 1, hold->ttl_ms);
-    hold->fenced = holder_is_guarded(holder) && dice_chance(dice, 500);
+    plan_mode(hold, worker);
 }
 
 /* In the library's thread, or on the loop. */
@@ -99,8 +131,23 @@ void hold_options(struct hold *hold, struct redlock_lock_options *ret_opts)
     ret_opts->no_renew = !hold->renew;
     ret_opts->max_hold_ms = hold->max_hold_ms;
     ret_opts->fence = hold->fenced;
+    ret_opts->fair = hold->resource->mode == MODE_FAIR;
+    ret_opts->permits = hold->resource->permits;
+    ret_opts->shared = hold->reads;
     ret_opts->lost = on_lost;
     ret_opts->lost_arg = hold;
+}
+
+char *hold_names(const struct hold *hold)
+{
+    char *names = strdup(hold->resource->text);
+
+    if (names == NULL)
+        tool_die("out of memory");
+    for (char *c = names; *c != 0; c++)
+        if (*c == '+')
+            *c = ',';
+    return names;
 }
 
 /* ---- Looking ---- */
@@ -132,10 +179,11 @@ void hold_invoke(struct hold *hold)
 
     record_line(&hold->worker->holder->record, tool_now_ns(), "invoke",
                 ",\"id\":\"%s\",\"lock\":\"%s\",\"kind\":\"%s\",\"ttl_ms\":%" PRIu32
-                ",\"wait_ms\":%" PRIu32 ",\"renew\":%s,\"fenced\":%s,\"via\":\"%s\"",
-                hold->id, hold->lock, hold_kind_word(hold->kind), hold->ttl_ms, hold->wait_ms,
-                hold->renew ? "true" : "false", hold->fenced ? "true" : "false",
-                hold->kind == KIND_RUN ? "command" : via);
+                ",\"wait_ms\":%" PRIu32 ",\"renew\":%s,\"fenced\":%s,\"via\":\"%s\""
+                ",\"mode\":\"%s\",\"permits\":%" PRIu32,
+                hold->id, hold->resource->text, hold_kind_word(hold->kind), hold->ttl_ms,
+                hold->wait_ms, hold->renew ? "true" : "false", hold->fenced ? "true" : "false",
+                hold->kind == KIND_RUN ? "command" : via, mode_word(hold), hold->resource->permits);
 }
 
 void hold_failed_as(struct hold *hold, const char *why)
@@ -149,20 +197,23 @@ void hold_failed(struct hold *hold, int status)
     hold_failed_as(hold, hold_word(status));
 }
 
-const char *hold_fence(char text[HOLD_FENCE_MAX], uint64_t fence)
+const char *hold_numbers(char text[HOLD_NUMBERS_MAX], uint64_t fence, unsigned permit)
 {
     text[0] = 0;
     if (fence != 0)
-        (void)snprintf(text, HOLD_FENCE_MAX, ",\"fence\":%" PRIu64, fence);
+        (void)snprintf(text, HOLD_NUMBERS_MAX, ",\"fence\":%" PRIu64, fence);
+    else if (permit != 0)
+        (void)snprintf(text, HOLD_NUMBERS_MAX, ",\"permit\":%u", permit);
     return text;
 }
 
 bool hold_begin(struct hold *hold, struct redlock_lease *lease)
 {
-    char fence[HOLD_FENCE_MAX];
+    char numbers[HOLD_NUMBERS_MAX];
     struct look look;
 
     hold->lease = lease;
+    hold->permit = redlock_permit(lease);
     look = take_look(hold);
     if (look.left_ms == 0) {
         hold_failed_as(hold, "RAN_OUT"); /* Stopped just when it came. */
@@ -172,7 +223,7 @@ bool hold_begin(struct hold *hold, struct redlock_lease *lease)
     record_line(&hold->worker->holder->record, look.before_ns, "ok",
                 ",\"id\":\"%s\",\"deadline\":%" PRIu64 ",\"token\":\"%s\"%s", hold->id,
                 hold->claim.deadline_ns, redlock_token(lease),
-                hold_fence(fence, redlock_fence(lease)));
+                hold_numbers(numbers, redlock_fence(lease), hold->permit));
     hold->end_ns = look.before_ns + hold->hold_ms * NS_PER_MS;
     hold->write_ns = look.before_ns;
     hold->extend_ns = look.before_ns + hold->ttl_ms / 4 * NS_PER_MS;
@@ -188,14 +239,24 @@ static void tell_claim(const struct hold *hold, const struct look *look, bool un
                 unfounded ? ",\"unfounded\":true" : "");
 }
 
+void hold_write(struct hold *hold, uint64_t deadline_ns)
+{
+    const struct resource *resource = hold->resource;
+    struct worker *worker = hold->worker;
+    char name[RECORD_WORD_MAX + sizeof ":4294967295"];
+
+    (void)snprintf(name, sizeof name, "%s",
+                   resource->names[dice_range(&worker->dice, 0, resource->names_len - 1)]);
+    if (resource->mode == MODE_PERMIT)
+        (void)snprintf(name, sizeof name, "%s:%u", resource->names[0], hold->permit);
+    (void)storelink_write(&worker->store, name, hold->id, worker->holder->record.who, deadline_ns);
+}
+
 /* One that is refused came too late; whether that matters the next look shows. */
 static void write_now(struct hold *hold, const struct look *look)
 {
-    struct worker *worker = hold->worker;
-
-    (void)storelink_write(&worker->store, hold->lock, hold->id, worker->holder->record.who,
-                          claim_for_write(&hold->claim, look));
-    hold->write_ns = tool_now_ns() + dice_range(&worker->dice, 5, 60) * NS_PER_MS;
+    hold_write(hold, claim_for_write(&hold->claim, look));
+    hold->write_ns = tool_now_ns() + dice_range(&hold->worker->dice, 5, 60) * NS_PER_MS;
 }
 
 enum hold_next hold_work(struct hold *hold)

@@ -30,7 +30,9 @@ struct hold {
     struct redlock_lease *lease;
     enum holder_kind kind; /* KIND_PLAIN, KIND_EXTENDED, KIND_BLOCKING or KIND_RUN. */
     char id[RECORD_WORD_MAX + 1];
-    const char *lock;
+    const struct resource *resource;
+    unsigned permit; /* Its number, from 1; 0: it has none, or none yet. */
+    bool reads;      /* Together with others who do, of a MODE_SHARED. */
     uint32_t ttl_ms, wait_ms, hold_ms, max_hold_ms;
     bool renew;
     bool fenced;                          /* Draws a fencing token. */
@@ -49,6 +51,9 @@ void hold_plan(struct hold *hold, struct worker *worker, struct redlock *rl);
 /* For the lock that was planned; with the callback lost. */
 void hold_options(struct hold *hold, struct redlock_lock_options *ret_opts);
 
+/* Its names, split by commas as redlock(1) has it.  It has to be freed. */
+char *hold_names(const struct hold *hold);
+
 /* Before lock is called. */
 void hold_invoke(struct hold *hold);
 
@@ -56,9 +61,12 @@ void hold_invoke(struct hold *hold);
 void hold_failed(struct hold *hold, int status);
 void hold_failed_as(struct hold *hold, const char *why);
 
-/* What an ok tells of a fencing token; nothing, if there is none. */
-#define HOLD_FENCE_MAX 32
-const char *hold_fence(char text[HOLD_FENCE_MAX], uint64_t fence);
+/* What an ok tells of a fencing token, and of a permit; nothing, if there is none. */
+#define HOLD_NUMBERS_MAX 64
+const char *hold_numbers(char text[HOLD_NUMBERS_MAX], uint64_t fence, unsigned permit);
+
+/* Have the store write what the hold is of: of several names, one or another. */
+void hold_write(struct hold *hold, uint64_t deadline_ns);
 
 /* Lock gave OK.  False: of what it gave nothing is left by now, so that it has
  * been told as failed; the lease has to be unlocked nevertheless. */

@@ -3,7 +3,7 @@
  * way there is, writes to the store while it has them, and tells its history.
  *
  * holder --masters LIST --store PATH --history FILE --who NAME --redlock PATH
- *        [--locks N | NAME,NAME...] [--workers KIND=N,...] [--ttl-ms MS]
+ *        [--locks N | LOCK,LOCK...] [--workers KIND=N,...] [--ttl-ms MS]
  *        [--long PERCENT] [--reply-timeout-ms MS] [--seed N] [--seconds N]
  *
  * Kinds of workers, all at once, each with one lock at a time:
@@ -13,6 +13,13 @@
  *     blocking  like either, but waits for the lock                     }
  *     loop      any of these, on a loop and a client of its own
  *     run       `redlock run` with a command that writes
+ *
+ * A LOCK is a NAME; or what is held in another way, and always in that:
+ *
+ *     NAME+NAME      several names in one lease
+ *     NAME=fair      in the order of a queue
+ *     NAME=3         a semaphore of so many permits
+ *     NAME=shared    by readers together, or by a writer alone
  *
  * Of all holds --long (5) in a hundred last as long as they can, and most of
  * the others are short.  It ends after --seconds, or when it gets SIGTERM or
@@ -55,27 +62,81 @@ void holder_nap(const struct holder *holder, uint32_t nap_ms)
 
 /* ---- Options ---- */
 
+static void free_locks(struct holder *holder)
+{
+    for (unsigned i = 0; i < holder->locks_len; i++) {
+        for (unsigned n = 0; n < holder->locks[i].names_len; n++)
+            free(holder->locks[i].names[n]);
+        free(holder->locks[i].text);
+    }
+    holder->locks_len = 0;
+}
+
+static char *copy(const char *text)
+{
+    char *copied = strdup(text);
+
+    if (copied == NULL)
+        tool_die("out of memory");
+    return copied;
+}
+
+static void take_mode(struct resource *resource, const char *word)
+{
+    if (strcmp(word, "fair") == 0) {
+        resource->mode = MODE_FAIR;
+    } else if (strcmp(word, "shared") == 0) {
+        resource->mode = MODE_SHARED;
+    } else {
+        resource->mode = MODE_PERMIT;
+        resource->permits = (uint32_t)tool_number("--locks: permits", word, 1, REDLOCK_PERMITS_MAX);
+    }
+}
+
+/* text is ours to cut. */
+static void take_lock(struct holder *holder, char *text)
+{
+    struct resource *resource = &holder->locks[holder->locks_len];
+    char *rest = text, *word, *name;
+
+    if (holder->locks_len++ == HOLDER_LOCKS_MAX)
+        tool_die("--locks: too many");
+    *resource = (struct resource){.mode = MODE_ALONE};
+    word = strchr(text, '=');
+    if (word != NULL) {
+        *word = 0;
+        take_mode(resource, word + 1);
+    }
+    resource->text = copy(text);
+    while ((name = strsep(&rest, "+")) != NULL) {
+        if (resource->names_len == RESOURCE_NAMES_MAX || !tool_is_word(name, RECORD_WORD_MAX))
+            tool_die("--locks: too many, or not a name: \"%s\"", name);
+        resource->names[resource->names_len++] = copy(name);
+    }
+    if (resource->names_len > 1 && word != NULL)
+        tool_die("--locks: one name only, with \"=\": \"%s\"", resource->text);
+    if (resource->names_len > 1)
+        resource->mode = MODE_SEVERAL;
+}
+
 static void take_locks(struct holder *holder, char *text)
 {
-    char *rest = text, *name;
+    char *rest = text, *lock;
 
-    for (unsigned i = 0; i < holder->locks_len; i++)
-        free(holder->locks[i]);
-    holder->locks_len = 0;
+    free_locks(holder);
     if (text[strspn(text, "0123456789")] == 0) {
         unsigned len = (unsigned)tool_number("--locks", text, 1, HOLDER_LOCKS_MAX);
 
-        for (unsigned i = 0; i < len; i++)
-            if (asprintf(&holder->locks[i], "hot-%u", i + 1) < 0)
-                tool_die("out of memory");
-        holder->locks_len = len;
+        for (unsigned i = 0; i < len; i++) {
+            char name[sizeof "hot-4294967295"];
+
+            (void)snprintf(name, sizeof name, "hot-%u", i + 1);
+            take_lock(holder, name);
+        }
         return;
     }
-    while ((name = strsep(&rest, ",")) != NULL) {
-        if (holder->locks_len == HOLDER_LOCKS_MAX || !tool_is_word(name, RECORD_WORD_MAX))
-            tool_die("--locks: too many, or not a name: \"%s\"", name);
-        holder->locks[holder->locks_len++] = strdup(name);
-    }
+    while ((lock = strsep(&rest, ",")) != NULL)
+        take_lock(holder, lock);
 }
 
 static unsigned *workers_of(struct holder *holder, const char *word)
@@ -337,7 +398,6 @@ int main(int argc, char **argv)
     join_workers(workers, threads);
     (void)redlock_close(holder.rl);
     record_line(&holder.record, tool_now_ns(), "bye", "%s", "");
-    for (unsigned i = 0; i < holder.locks_len; i++)
-        free(holder.locks[i]);
+    free_locks(&holder);
     return 0;
 }

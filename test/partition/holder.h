@@ -15,16 +15,35 @@
 #include "redlock/redlock.h"
 
 #define HOLDER_LOCKS_MAX 64
+#define RESOURCE_NAMES_MAX 4
 #define HOLDER_WORKERS_MAX 64
 
 enum holder_kind { KIND_PLAIN, KIND_EXTENDED, KIND_BLOCKING, KIND_RUN, KIND_LOOP, KINDS_LEN };
+
+/* What can be had of a resource. */
+enum resource_mode {
+    MODE_ALONE,   /* A lock, fenced or not. */
+    MODE_SEVERAL, /* Several names in one lease. */
+    MODE_FAIR,    /* In the order of a queue. */
+    MODE_PERMIT,  /* One of so many permits. */
+    MODE_SHARED,  /* By readers together, or by a writer. */
+};
+
+/* text is NAME[+NAME...][=fair|shared|PERMITS]. */
+struct resource {
+    char *text; /* Without what is behind the "=": as a history calls it. */
+    char *names[RESOURCE_NAMES_MAX];
+    unsigned names_len;
+    enum resource_mode mode;
+    uint32_t permits;
+};
 
 struct redlock;
 
 struct holder {
     const char *masters, *store, *history, *redlock;
     char program[4096]; /* Our own, by its path. */
-    char *locks[HOLDER_LOCKS_MAX];
+    struct resource locks[HOLDER_LOCKS_MAX];
     unsigned locks_len;
     unsigned workers[KINDS_LEN]; /* How many of each kind. */
     uint32_t ttl_ms, reply_timeout_ms;

@@ -162,6 +162,18 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
     }
 }
 
+static int lock(struct slot *slot, const struct redlock_lock_options *opts)
+{
+    const struct resource *resource = slot->hold.resource;
+    struct redlock *rl = slot->looper->rl;
+
+    if (resource->mode == MODE_SEVERAL)
+        return redlock_lock_many_async(rl, (const char *const *)resource->names,
+                                       resource->names_len, opts, on_locked, slot,
+                                       &slot->hold.lease);
+    return redlock_lock_async(rl, resource->names[0], opts, on_locked, slot, &slot->hold.lease);
+}
+
 static void attempt(struct slot *slot)
 {
     struct redlock_lock_options opts;
@@ -170,8 +182,7 @@ static void attempt(struct slot *slot)
     hold_plan(&slot->hold, slot->worker, slot->looper->rl);
     hold_options(&slot->hold, &opts);
     hold_invoke(&slot->hold);
-    status = redlock_lock_async(slot->looper->rl, slot->hold.lock, &opts, on_locked, slot,
-                                &slot->hold.lease);
+    status = lock(slot, &opts);
     if (status != REDLOCK_OK) {
         hold_failed(&slot->hold, status);
         idle_after_fail(slot);

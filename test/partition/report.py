@@ -17,6 +17,7 @@ import sys
 import figures
 import history
 import judge
+from words import MODES
 
 HERE = pathlib.Path(__file__).resolve().parent
 TEMPLATE = HERE / "report.html"
@@ -61,6 +62,8 @@ class Drawing:
             "end": self.us(run.last_t()),
             "figures": self.figures,
             "counts": dict(self.verdict.counts),
+            "held": [[mode, self.figures[f"held_{mode}"]] for mode in MODES
+                     if f"held_{mode}" in self.figures],
             "clients": self.clients,
             "masters": run.masters,
             "holds": self.holds(),
@@ -131,7 +134,7 @@ class Drawing:
             name, _, number = op.id.rpartition(".")
             deadline = judge.last_deadline(op, {"t": segment.until})
             row = (since - last, self.us(segment.until) - since, locks.number(op.lock),
-                   self.lane_of[op.who], clients.number(name), number, kinds.number(op.kind),
+                   self.lane_of[op.who], clients.number(name), number, kinds.number(kind_of(op)),
                    whys.number("killed" if op.killed and segment.why != "release"
                                else segment.why),
                    self.us(op.ok["t"]) - self.us(op.invoke["t"]),
@@ -191,6 +194,13 @@ class Drawing:
         if key == "token":
             return shorten(value)
         return value if isinstance(value, (str, int)) else json.dumps(value)
+
+
+def kind_of(op):
+    """Of a worker, and how it is held."""
+    if op.mode == "permit":
+        return f"{op.kind}, permit {op.ok['permit']}"
+    return op.kind if op.mode == "alone" else f"{op.kind}, {op.mode}"
 
 
 def shorten(token):

@@ -67,7 +67,7 @@ class Run:
         self.world = world
         self.history = history
         self.say = say
-        self.sampler = None
+        self.samplers = []
         self.began = time.monotonic()
 
     def perform(self, storms, locks):
@@ -77,8 +77,11 @@ class Run:
         """
         wrong = []
         self.world.ensemble.start()
-        self.sampler = sampler.Sampler(self.world.masters, locks, self.history)
-        with self.sampler:
+        keys = sampler.Sampler(self.world.masters, sampler.keys_of(locks), self.history)
+        queues = sampler.Sampler(self.world.masters, sampler.queues_of(locks), self.history,
+                                 sampler.QUEUES_EVERY_S)
+        self.samplers = [keys, queues]
+        with keys, queues:
             try:
                 self.weather(storms)
             except clients.ClientError as error:
@@ -123,7 +126,8 @@ class Run:
         self.announce("quiet")
         time.sleep(nemesis.QUIET_S)
         self.world.settle()
-        self.sampler.check()
+        for each in self.samplers:
+            each.check()
 
     def announce(self, text):
         self.say(f"{time.monotonic() - self.began:6.1f} s  {text}")

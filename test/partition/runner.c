@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -69,12 +70,14 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static void tell_begin(struct run *run, const struct command_message *message)
 {
-    char fence[HOLD_FENCE_MAX];
+    char numbers[HOLD_NUMBERS_MAX];
 
     run->begun = true;
+    run->hold.permit = message->permit;
     record_line(record_of(run), message->t_ns, "ok",
                 ",\"id\":\"%s\",\"deadline\":null,\"token\":\"%.*s\"%s", run->hold.id,
-                COMMAND_TOKEN_MAX, message->token, hold_fence(fence, message->fence));
+                COMMAND_TOKEN_MAX, message->token,
+                hold_numbers(numbers, message->fence, message->permit));
 }
 
 static void tell_lost(struct run *run, uint64_t t_ns, const char *why)
@@ -86,11 +89,9 @@ static void tell_lost(struct run *run, uint64_t t_ns, const char *why)
 /* What it may have written in the meantime belongs to the hold. */
 static void write_for(struct run *run, uint64_t t_ns)
 {
-    struct worker *worker = run->hold.worker;
     uint64_t until_ns = t_ns + trust_ns(run);
 
-    (void)storelink_write(&worker->store, run->hold.lock, run->hold.id, worker->holder->record.who,
-                          until_ns);
+    hold_write(&run->hold, until_ns);
     run->alive_ns = earlier(tool_now_ns(), until_ns);
 }
 
@@ -144,6 +145,8 @@ static bool receive(struct run *run)
 /* The words that differ from one attempt to the next. */
 struct words {
     char ttl[TEXT_MAX], max_ttl[TEXT_MAX], wait[TEXT_MAX], timeout[TEXT_MAX], plan[PLAN_MAX];
+    char permits[TEXT_MAX];
+    char *names;
 };
 
 /* `redlock run`, with its options and the command.  Its words are not const, but only
@@ -163,7 +166,15 @@ static void run_redlock(const struct run *run, const struct words *words)
 
     if (run->hold.fenced)
         *next++ = "--fence";
-    *next++ = run->hold.lock;
+    if (run->hold.resource->mode == MODE_FAIR)
+        *next++ = "--fair";
+    if (run->hold.reads)
+        *next++ = "--shared";
+    if (run->hold.resource->mode == MODE_PERMIT) {
+        *next++ = "--permits";
+        *next++ = words->permits;
+    }
+    *next++ = words->names;
     *next++ = "--";
     *next++ = holder->program;
     *next++ = "--" COMMAND_OPTION;
@@ -205,9 +216,12 @@ static void start(struct run *run)
                    hold->worker->holder->reply_timeout_ms);
     (void)snprintf(words.plan, PLAN_MAX, "%d %" PRIu32 " %" PRIu32 " %d %" PRIu64, pair[1],
                    hold->ttl_ms, hold->hold_ms, hold->stubborn, dice_next(&hold->worker->dice));
+    (void)snprintf(words.permits, TEXT_MAX, "%" PRIu32, hold->resource->permits);
+    words.names = hold_names(hold);
     run->pid = fork();
     if (run->pid == 0)
         become(run, &words, pair[1], parent);
+    free(words.names);
     if (run->pid < 0)
         tool_die("cannot fork: %s", strerror(errno));
     (void)close(pair[1]);

@@ -3,27 +3,125 @@
 A hold is backed by its token on a majority of masters, for as long as it claims to last.  A thread
 looks at each lock in turn, and tells the history what every master had for it: a token, "" for
 none, or null if it did not answer at once, as one that is stopped or down does not; and for how
-long it keeps that.  A sample began at "since" and ended at "t".
+long it keeps that.  Readers are told likewise, each with how long it is kept, and who waits in the
+queues of fair locks, each with his number.  A sample began at "since" and ended at "t".
 """
 
 import time
 
 import background
 import masters
+import resources
 
-EVERY_S = 0.05
+EVERY_S = 0.035  # A key; some ten keys are looked at in turn.
+QUEUES_EVERY_S = 0.025  # Order is judged by them: of who waits, hardly anybody may be missed.
 ANSWER_MAX_S = 0.05
 NO_KEY = -2  # What PTTL says then.
+WAITER_LEN = 12  # Digits of a name in a queue that tell it from all others of a run.
+
+# The token of who has it alone, for how long it is kept, and each reader with the same.
+READERS = """
+local k, t = KEYS[1], redis.call('time')
+if redis.call('type', k)['ok'] ~= 'zset' then
+  return {redis.call('get', k) or '', redis.call('pttl', k), {}}
+end
+local all = redis.call('zrange', k, 0, -1, 'withscores')
+for i = 2, #all, 2 do
+  all[i] = string.format('%.0f', all[i] - t[1] * 1000 - math.floor(t[2] / 1000))
+end
+return {'', -2, all}
+"""
+
+
+def pairs(flat):
+    """Of a sorted set with scores, which are all whole numbers."""
+    return {member: int(float(score)) for member, score in zip(flat[::2], flat[1::2])}
+
+
+class Key:
+    """What is stored as a key: a lock, or one permit of a semaphore."""
+
+    def __init__(self, lock, key=None):
+        self.lock = lock
+        self.key = key or lock
+
+    def ask(self, conversation):
+        token, left_ms = conversation.ask_all(("GET", self.key), ("PTTL", self.key))
+        return token or "", left_ms
+
+    def tell(self, history, since, found):
+        tell_keys(history, self.lock, since, found)
+
+
+def tell_keys(history, lock, since, found):
+    history.tell("keys", lock=lock, since=since,
+                 tokens={name: answer and answer[0] for name, answer in found.items()},
+                 left_ms={name: answer[1] if answer and answer[1] != NO_KEY else None
+                          for name, answer in found.items()})
+
+
+class Shared:
+    """What many may hold together, or one alone."""
+
+    def __init__(self, lock):
+        self.lock = lock
+
+    def ask(self, conversation):
+        token, left_ms, readers = conversation.ask("EVAL", READERS, 1, self.lock)
+        return token, left_ms, {reader: left for reader, left in pairs(readers).items() if left > 0}
+
+    def tell(self, history, since, found):
+        tell_keys(history, self.lock, since, found)
+        history.tell("readers", lock=self.lock, since=since,
+                     left_ms={name: answer and answer[2] for name, answer in found.items()})
+
+
+class Queue:
+    """Who waits: his number, and for how long he counts as alive."""
+
+    def __init__(self, lock):
+        self.lock = lock
+
+    def ask(self, conversation):
+        flat, (seconds, micros) = conversation.ask_all(
+            ("ZRANGE", f"redlock:queue:{self.lock}", 0, -1, "WITHSCORES"), ("TIME",))
+        now_ms, scores = int(seconds) * 1000 + int(micros) // 1000, pairs(flat)
+        return {waiter[:WAITER_LEN]: [number, -scores[f"-{waiter}"] - now_ms]
+                for waiter, number in scores.items()
+                if not waiter.startswith("-") and f"-{waiter}" in scores}
+
+    def tell(self, history, since, found):
+        history.tell("queue", lock=self.lock, since=since, places=found)
+
+
+def keys_of(locks):
+    """What there is to be looked at, each once."""
+    found = {}
+    for resource in map(resources.parse, locks):
+        for name in resource.names:
+            if resource.shared:
+                found[name] = Shared(name)
+            elif not resource.permits:
+                found[name] = Key(name)
+            for slot in range(resource.permits):
+                unit = f"{name}:{slot + 1}"
+                found[unit] = Key(unit, f"redlock:permit:{name}:{slot}")
+    return list(found.values())
+
+
+def queues_of(locks):
+    return [Queue(resource.names[0]) for resource in map(resources.parse, locks) if resource.fair]
 
 
 class Sampler(background.Background):
     """A context: samples are taken within it, or it ends with an error."""
 
-    def __init__(self, all_masters, locks, history):
+    def __init__(self, all_masters, things, history, every_s=EVERY_S):
         super().__init__()
         self.masters = all_masters
-        self.locks = locks
+        self.things = things
         self.history = history
+        self.every_s = every_s
         self.conversations = {}
 
     def __enter__(self):
@@ -36,33 +134,29 @@ class Sampler(background.Background):
             self.check()
 
     def work(self):
-        while True:
-            for lock in self.locks:
-                if self.over.wait(EVERY_S):
+        while not self.over.wait(0 if self.things else self.every_s):
+            for thing in self.things:
+                if self.over.wait(self.every_s):
                     return
-                self.sample(lock)
+                self.sample(thing)
 
-    def sample(self, lock):
+    def sample(self, thing):
         since = time.monotonic_ns()
-        found = {master.name: self.look(master, lock) for master in self.masters}
-        self.history.tell("keys", lock=lock, since=since,
-                          tokens={name: token for name, (token, _) in found.items()},
-                          left_ms={name: left_ms for name, (_, left_ms) in found.items()})
+        found = {master.name: self.look(master, thing) for master in self.masters}
+        thing.tell(self.history, since, found)
 
-    def look(self, master, lock):
-        """The token, and how long it is kept.
+    def look(self, master, thing):
+        """None if it does not answer in time.
 
-        After an answer that did not come in time another connection is made: it may come yet.
+        Then another connection is made: the answer may come yet.
         """
         try:
             if master.name not in self.conversations:
                 self.conversations[master.name] = master.conversation(ANSWER_MAX_S)
-            conversation = self.conversations[master.name]
-            token, left_ms = conversation.ask_all(("GET", lock), ("PTTL", lock))
-            return token or "", None if left_ms == NO_KEY else left_ms
+            return thing.ask(self.conversations[master.name])
         except (OSError, masters.MasterError):
             self.forget(master)
-            return None, None
+            return None
 
     def forget(self, master):
         conversation = self.conversations.pop(master.name, None)

@@ -30,12 +30,12 @@ class Tooth:
 
 
 # What lost memory, and a clock that was stepped forward, may violate, too.
-EXCLUSION = ("overlap", "store-order", "foreign-release", "unbacked", "fence-order")
+EXCLUSION = ("overlap", "store-order", "foreign-release", "unbacked", "fence-order", "permits")
 TEETH = [
     Tooth("majority", "cut-minority,ring", EXCLUSION),
     Tooth("no-compare", "pause-client", EXCLUSION),
     Tooth("set-over", "kill-client", EXCLUSION),
-    Tooth("silence-is-yes", "cut-majority", EXCLUSION),
+    Tooth("silence-is-yes", "cut-majority", EXCLUSION + ("fair-order",)),
     Tooth("half", "isolate-client", EXCLUSION, SECONDS_LONG),
     Tooth("no-allowance", "clock-rate,kill-client,pause-client", EXCLUSION),
     Tooth("clock-stops", "pause-client", EXCLUSION + ("past-deadline",)),
@@ -47,6 +47,13 @@ TEETH = [
     Tooth("guard-half", "flushall", EXCLUSION, SECONDS_LONG),
     Tooth("fence-max", "cut-minority,ring,kill-client", ("fence-order",)),
     Tooth("fence-few", "bridge,slow-link,kill-client", ("fence-order",)),
+    Tooth("many-first", "cut-minority,kill-client", EXCLUSION),
+    Tooth("permit-any", "ring,slow-link", EXCLUSION),
+    Tooth("permit-more", "pause-client", ("permits",)),
+    Tooth("fair-any", "pause-client,slow-link", ("fair-order",)),
+    Tooth("fair-few", "bridge,slow-link,kill-client", ("fair-order",)),
+    Tooth("shared-writer", "kill-client", EXCLUSION),
+    Tooth("shared-release", "cut-minority,pause-client", EXCLUSION),
 ]
 
 

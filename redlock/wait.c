@@ -12,6 +12,8 @@
  *  4. In time somebody looks, whatever was heard (plan_look): a message that was
  *     lost costs so much.  If that comes to nothing, each tries for itself (deaf).
  *  5. Who loses rounds in a row becomes slower and slower (patience).
+ *  6. Lots are drawn once for each release.  A master that was free and tells of a
+ *     release was taken meanwhile, unheard: it is the next one (wait_on_free).
  */
 #include "redlock/wait.h"
 
@@ -95,6 +97,7 @@ static void learn(struct wait *w, unsigned master, drift_time free_at)
         return;
     w->known |= bit(master);
     w->seen &= (quorum_mask)~bit(master);
+    w->told &= (quorum_mask)~bit(master);
     w->free_at[master] = free_at;
 }
 
@@ -102,6 +105,7 @@ static void forget(struct wait *w, quorum_mask masters)
 {
     w->known &= (quorum_mask)~masters;
     w->seen &= (quorum_mask)~masters;
+    w->told &= (quorum_mask)~masters;
 }
 
 void wait_on_hears(struct wait *w, unsigned master, bool hears)
@@ -128,7 +132,12 @@ void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time n
     assert(master < w->masters);
     w->rivals = rivals;
     w->doubted |= w->looking & bit(master);
+    if (w->drawn && (w->told & bit(master))) { /* Rule 6. */
+        w->drawn = false;
+        w->told = 0;
+    }
     learn(w, master, now);
+    w->told |= w->known & bit(master);
 }
 
 /* The master has cut off what is less than a millisecond. */
@@ -156,6 +165,7 @@ void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time n
     if (pttl_ms == -2) { /* Even if it is not heard: at worst it is tried in vain. */
         w->known |= bit(master);
         w->seen |= bit(master);
+        w->told |= bit(master);
         w->free_at[master] = now;
     } else if (!(w->hears & bit(master))) {
         forget(w, bit(master));

@@ -50,6 +50,7 @@ struct wait {
     quorum_mask hears;   /* Masters that we listen to. */
     quorum_mask known;   /* Of these: free_at tells; or of others, as long as they are */
     quorum_mask seen;    /* masters where we have looked, and the key was not there. */
+    quorum_mask told;    /* Known to be free by a look, or a message of the latest release. */
     quorum_mask looking; /* Masters that owe the answer to a look. */
     quorum_mask to_look; /* Masters that are to be looked at as soon as may be. */
     quorum_mask doubted; /* Of these: the key was released meanwhile, or before. */

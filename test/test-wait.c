@@ -147,6 +147,53 @@ TEST(who_does_not_try_looks_and_tries_if_nobody_did)
     CHECK_UINT(act.try_at, now.now);
 }
 
+/* A look that comes between finds two masters free and one not; and that one was released
+ * before its answer came. */
+TEST(who_does_not_try_draws_again_when_it_is_released_again)
+{
+    begin_held(3, 5000);
+    now.random = UINT32_MAX;
+    hear_free(0, 3, 16);
+    now.now = act.wake_at;
+    next();
+    CHECK_UINT(act.look, 7);
+    wait_on_look(&w, 2, -2, now.now);
+    next();
+    now.random = 0;
+    wait_on_free(&w, 2, 16, now.now);
+    next();
+    CHECK_UINT(act.try_at, now.now);
+}
+
+/* Of one release each master tells once: so many lots would be too many who try. */
+TEST(of_one_release_lots_are_drawn_once)
+{
+    for (unsigned tellers = 1; tellers <= 5; tellers++) {
+        begin_held(5, 5000);
+        now.random = UINT32_MAX;
+        hear_free(0, 5, 16);
+        hear_free(0, 1, 16); /* The next, but for those who drew as if it were the first. */
+        now.random = 0;
+        hear_free(1, tellers, 16);
+        CHECK_UINT(act.try_at, DRIFT_NEVER);
+        hear_free(0, 1, 16); /* And the next. */
+        CHECK_UINT(act.try_at, now.now);
+    }
+}
+
+/* What was heard to be taken is told to be free as it should be. */
+TEST(who_drew_and_heard_of_some_that_are_taken_does_not_draw_for_these)
+{
+    begin_held(5, 5000);
+    now.random = UINT32_MAX;
+    hear_free(0, 5, 16);
+    now.random = 0;
+    for (unsigned m = 0; m < 2; m++)
+        wait_on_held(&w, m, 9000, now.now);
+    hear_free(0, 2, 16);
+    CHECK_UINT(act.try_at, DRIFT_NEVER);
+}
+
 TEST(who_does_not_try_sleeps_on_if_somebody_did)
 {
     begin_held(5, 5000);
@@ -416,6 +463,11 @@ CHECK_MAIN(
     {"of_two_both_try_whatever_the_lots", of_two_both_try_whatever_the_lots},
     {"who_does_not_try_looks_and_tries_if_nobody_did",
      who_does_not_try_looks_and_tries_if_nobody_did},
+    {"who_does_not_try_draws_again_when_it_is_released_again",
+     who_does_not_try_draws_again_when_it_is_released_again},
+    {"of_one_release_lots_are_drawn_once", of_one_release_lots_are_drawn_once},
+    {"who_drew_and_heard_of_some_that_are_taken_does_not_draw_for_these",
+     who_drew_and_heard_of_some_that_are_taken_does_not_draw_for_these},
     {"who_does_not_try_sleeps_on_if_somebody_did", who_does_not_try_sleeps_on_if_somebody_did},
     {"a_lock_that_runs_out_is_tried_for_soon_after", a_lock_that_runs_out_is_tried_for_soon_after},
     {"it_runs_out_when_a_majority_has_dropped_it", it_runs_out_when_a_majority_has_dropped_it},

@@ -214,7 +214,8 @@ _Static_assert(WIRE_QUEUE_MAX == 1024 && WIRE_MARK_MS == 60000, "as written in t
  * Whoever is in the queue keeps his number until he has a ticket, and then has that, again
  * and again: so masters that missed or dropped him agree with the others in time.  A join is
  * granted as number 1 only, so that OK tells the number as well.  Who has to wait leaves a
- * mark for those who release without a look at the queue.
+ * mark for those who release without a look at the queue; and if it is readers for whom he
+ * waits, the mark holds others off until two more heartbeats are due.
  */
 #define TEXT_ACQUIRE_FAIR                                                        \
     TEXT_QUEUE                                                                   \
@@ -230,7 +231,10 @@ _Static_assert(WIRE_QUEUE_MAX == 1024 && WIRE_MARK_MS == 60000, "as written in t
     "if (ticket==1 or not joins) and w==" TEXT_FIRST                             \
     "and redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then "              \
     "return redis.status_reply('OK') end "                                       \
-    "redis.pcall('set',mark,'1','NX','PX',60000) "                               \
+    "if redis.pcall('type',KEYS[1])['ok']=='zset' then " TEXT_OFF                \
+    "local till=now+math.ceil(patience/2) "                                      \
+    "if till>off then redis.pcall('set',mark,till,'PX',60000) end "              \
+    "else redis.pcall('set',mark,'1','NX','PX',60000) end "                      \
     "return ticket"
 
 /* Who waits himself, and gives back what a minority granted, is told nothing by that. */
@@ -362,7 +366,7 @@ const struct script script_all[SCRIPT_LEN] = {
         {
             .text = TEXT_ACQUIRE_FAIR,
             .text_len = sizeof TEXT_ACQUIRE_FAIR - 1,
-            .sha1 = "cec0206af1e84e969f520dae6d0c6a8f33fdbbc0",
+            .sha1 = "610df6bcd730aeea78d511c1e45b6c8b45d33e4a",
         },
     [SCRIPT_RELEASE_FAIR] =
         {

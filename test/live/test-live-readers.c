@@ -291,7 +291,8 @@ TEST(masters_without_the_scripts)
 struct party {
     struct redlock *rl;
     struct redlock_lease *lease;
-    int status; /* PILOT_NEVER: not yet. */
+    int status;   /* PILOT_NEVER: not yet. */
+    bool in_line; /* It waits in turn, to be alone. */
 };
 
 #define PARTIES_MAX 9
@@ -325,6 +326,7 @@ static void begin(struct party *party, bool shared, uint32_t wait_ms, uint32_t p
     struct redlock_lock_options opts = options(shared, wait_ms);
 
     opts.retry_delay_min_ms = opts.retry_delay_max_ms = pause_ms;
+    opts.fair = party->in_line && !shared;
     party->status = PILOT_NEVER;
     CHECK_INT(redlock_lock_async(party->rl, NAME, &opts, on_locked, party, &party->lease),
               REDLOCK_OK);
@@ -424,11 +426,12 @@ static bool both_have_links(void)
 }
 
 /* 0 reads, 1 waits to write.  Nobody else comes in, but who has it keeps it. */
-TEST(who_waits_to_be_alone_comes_first)
+static void check_comes_first(bool in_line)
 {
     struct redlock_lease *reader;
 
     set_up(3, PILOT_REPLY_TIMEOUT_MS);
+    parties[1].in_line = in_line;
     CHECK(until(both_have_links));
     CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_OK);
     reader = parties[0].lease;
@@ -455,13 +458,24 @@ TEST(who_waits_to_be_alone_comes_first)
     tear_down(3);
 }
 
+TEST(who_waits_to_be_alone_comes_first)
+{
+    check_comes_first(false);
+}
+
+TEST(who_waits_in_line_to_be_alone_comes_first)
+{
+    check_comes_first(true);
+}
+
 /* Readers who come before the others go leave no gap, until they are kept from it. */
-TEST(who_waits_to_be_alone_does_not_starve)
+static void check_does_not_starve(bool in_line)
 {
     double began_s = cluster_now_s();
     struct redlock_lease *before;
 
     set_up(2, PILOT_REPLY_TIMEOUT_MS);
+    parties[1].in_line = in_line;
     CHECK(until(both_have_links));
     CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_OK);
     begin(&parties[1], false, UINT32_MAX, 50);
@@ -475,6 +489,16 @@ TEST(who_waits_to_be_alone_does_not_starve)
     CHECK_INT(parties[1].status, REDLOCK_OK);
     unlock(&parties[1]);
     tear_down(2);
+}
+
+TEST(who_waits_to_be_alone_does_not_starve)
+{
+    check_does_not_starve(false);
+}
+
+TEST(who_waits_in_line_to_be_alone_does_not_starve)
+{
+    check_does_not_starve(true);
 }
 
 /* 0 reads all the time; 1 waits to write, and gives up; then 2 may read. */
@@ -660,7 +684,10 @@ CHECK_MAIN({"readers_share_it", readers_share_it},
            {"several_are_alone_with_each", several_are_alone_with_each},
            {"masters_without_the_scripts", masters_without_the_scripts},
            {"who_waits_to_be_alone_comes_first", who_waits_to_be_alone_comes_first},
+           {"who_waits_in_line_to_be_alone_comes_first", who_waits_in_line_to_be_alone_comes_first},
            {"who_waits_to_be_alone_does_not_starve", who_waits_to_be_alone_does_not_starve},
+           {"who_waits_in_line_to_be_alone_does_not_starve",
+            who_waits_in_line_to_be_alone_does_not_starve},
            {"who_gave_up_holds_nobody_off", who_gave_up_holds_nobody_off},
            {"all_readers_are_woken", all_readers_are_woken},
            {"all_readers_of_one_client_are_woken", all_readers_of_one_client_are_woken},

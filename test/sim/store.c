@@ -53,7 +53,7 @@ static const char *const release_many_model = "bb280a5c07fb9b0a68ff913822c0681ef
 static const char *const acquire_permit_model = "b8096ae2b35e1a37e65e5b4ae37b7cbd4ea477b8";
 static const char *const release_permit_model = "2a8a8ffd4029685078aeaffd302f97bb0d203793";
 static const char *const wait_permit_model = "5d9bdd7eefacf1cbee14a23fdfabcfa3a6dd1d6b";
-static const char *const acquire_fair_model = "cec0206af1e84e969f520dae6d0c6a8f33fdbbc0";
+static const char *const acquire_fair_model = "610df6bcd730aeea78d511c1e45b6c8b45d33e4a";
 static const char *const release_fair_model = "34b502b5b7eb823ac1313fed310af8363222226e";
 static const char *const acquire_shared_model = "71da4aa56bb9b6a1937b9a6a16dcc27ad4a99aa5";
 static const char *const extend_shared_model = "2eca4138924f56046a88783ecbdfb8093e7b83a3";
@@ -840,6 +840,19 @@ static unsigned purge(const struct server *server, struct line *line)
     return line_purge(line, wall_ms(server));
 }
 
+/* Readers are held off until two more heartbeats are due. */
+static void mark_in_line(struct server *server, unsigned resource, uint64_t patience_ms)
+{
+    const struct key *key = store_key(server, resource);
+    bool is_read = key != NULL && key->readers > 0;
+    uint64_t off_ms = is_read ? wall_ms(server) + (patience_ms + 1) / 2 : 1;
+
+    if (has_mark(server, resource) && server->marks_off_ms[resource] >= off_ms)
+        return;
+    server->marks_end_ms[resource] = wall_ms(server) + WIRE_MARK_MS;
+    server->marks_off_ms[resource] = off_ms;
+}
+
 /* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience */
 static struct answer acquire_fair(struct server *server, const struct command *command)
 {
@@ -865,10 +878,7 @@ static struct answer acquire_fair(struct server *server, const struct command *c
                                               .end_ms = now_ms + ms_arg(command, at.ttl)};
         return ok;
     }
-    if (!has_mark(server, resource)) {
-        server->marks_end_ms[resource] = now_ms + WIRE_MARK_MS;
-        server->marks_off_ms[resource] = 1;
-    }
+    mark_in_line(server, resource, ms_arg(command, 8));
     return (struct answer){REPLY_INTEGER, (long long)number, ""};
 }
 

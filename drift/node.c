@@ -179,7 +179,8 @@ static int64_t floor_of_pair(const struct drift_node *node, const struct drift_g
     return minus(minus(node->anchor_offset, sunk), share_up(guard, sample->received));
 }
 
-/* What has been seen in the window before a sample, and in the pair that ends with it. */
+/* What has been seen in the window before a sample, and in the pair that ends with it, which
+ * may be longer: a clock that was set back while nobody looked for a window is not steady. */
 static struct past recall(const struct drift_node *node, const struct drift_guard *guard,
                           const struct drift_sample *sample)
 {
@@ -196,10 +197,13 @@ static struct past recall(const struct drift_node *node, const struct drift_guar
         past.ceiling = smaller(past.ceiling, part->ceiling);
         past.slow_peak = larger(past.slow_peak, part->slow_peak);
     }
-    if (is_continued(node, guard, sample))
+    if (is_continued(node, guard, sample)) {
         past.floor = smaller(past.floor, floor_of_pair(node, guard, sample));
-    else
+        if (node->last.received != 0)
+            past.slow_peak = larger(past.slow_peak, look(guard, &node->last).slow.lo);
+    } else {
         past.floor = INT64_MIN;
+    }
     return past;
 }
 

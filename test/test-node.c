@@ -134,6 +134,9 @@ static const struct step_row {
     {"over a gap from the question on", &exact, 40 * MS, 10 * S + 1, 0, 0, DRIFT_FIRST},
     {"over a gap, slow", &exact, 0, 10 * S, 51 * MS, 0, DRIFT_UNCERTAIN},
     {"over a gap, forward", &exact, 0, 11 * S, 0, 101 * MS, DRIFT_FORWARD},
+    /* Nobody looked for a window, which is 320 ms. */
+    {"over a window, back", &brief, 0, S, 0, -100 * MS - US, DRIFT_STEADY},
+    {"over a window, back above", &brief, 0, S, 0, -100 * MS - 2 * US, DRIFT_BACKWARD},
     {"over a gap, back", &exact, 0, 11 * S, 0, -101 * MS, DRIFT_BACKWARD},
     /* Cannot be. */
     {"answer before question", &exact, 0, S, -1, 0, DRIFT_UNCERTAIN},

@@ -682,6 +682,16 @@ static void attempt(struct master *master)
 
 /* ---- Timers ---- */
 
+/* What the kernel holds of a link that is given up it would send for minutes yet, so that a
+ * master that is back obeyed it behind what the next link says: with no time to linger it is
+ * dropped, and the link reset (socket(7)). */
+static void drop_unsent(const struct master *master)
+{
+    const struct linger at_once = {.l_onoff = 1};
+
+    (void)setsockopt(master->context->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 static void look_for_silence(struct master *master)
 {
     if (master->asks_len == 0) {
@@ -691,10 +701,12 @@ static void look_for_silence(struct master *master)
     if (master->answers != master->answers_seen)
         master->silent_looks = 0;
     master->answers_seen = master->answers;
-    if (++master->silent_looks > SILENT_LOOKS)
-        fail(master, "takes commands and does not answer", "");
-    else
+    if (++master->silent_looks <= SILENT_LOOKS) {
         look_again(master);
+        return;
+    }
+    drop_unsent(master);
+    fail(master, "takes commands and does not answer", "");
 }
 
 static void on_timer(struct ev_loop *ev, ev_timer *timer, int events)

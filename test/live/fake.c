@@ -282,6 +282,8 @@ static void on_input(struct fake_server *server, struct connection *connection)
     size_t len;
 
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        if (n < 0 && errno == ECONNRESET)
+            atomic_fetch_add(&server->seen->resets, 1);
         drop(connection);
         return;
     }

@@ -35,6 +35,7 @@ struct fake_plan {
 /* What it has seen, in memory shared with it. */
 struct fake_seen {
     atomic_uint connections, commands;
+    atomic_uint resets; /* Connections that were reset, not closed. */
 };
 
 /* What a client asks on each connection before it asks for locks: two scripts;

@@ -329,8 +329,40 @@ TEST(three_of_five)
         fake_stop(&fakes[i]);
 }
 
+/* ---- Given up ---- */
+
+static bool is_reset(void *arg)
+{
+    const struct fake *fake = arg;
+
+    return atomic_load(&fake->seen->resets) > 0;
+}
+
+/* A link that is given up is reset, so that what the kernel holds of it is not sent later,
+ * behind what the next one says. */
+TEST(what_is_given_up_is_reset)
+{
+    const struct fake_plan plan = {.way = FAKE_SILENT, .greets = true};
+    struct fake fake;
+    struct pilot pilot;
+    struct redlock_lease *lease;
+    char masters[128];
+
+    cluster_ready(&four, 2);
+    fake_start(&fake, &plan);
+    (void)snprintf(masters, sizeof masters, "%s,127.0.0.1:%u", cluster_masters(&four), fake.port);
+    CHECK_INT(pilot_try_open(&pilot, PILOT_BLOCKING, masters, set_impatience), REDLOCK_OK);
+    CHECK(pilot_until_up(&pilot, 3));
+    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
+    CHECK(pilot_until(&pilot, is_reset, &fake));
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+    fake_stop(&fake);
+}
+
 CHECK_MAIN({"a_good_fake_grants_all", a_good_fake_grants_all},
            {"one_of_five_on_a_loop", one_of_five_on_a_loop},
            {"one_of_five_where_calls_block", one_of_five_where_calls_block},
            {"one_of_five_is_late", one_of_five_is_late},
-           {"alone_it_is_told_why", alone_it_is_told_why}, {"three_of_five", three_of_five})
+           {"alone_it_is_told_why", alone_it_is_told_why}, {"three_of_five", three_of_five},
+           {"what_is_given_up_is_reset", what_is_given_up_is_reset})

@@ -291,8 +291,8 @@ static void leave(struct redlock_lease *lease)
     if (lease->q.state == QUORUM_HELD && lease->kind != LEASE_FAIR)
         wait_on_won(&channel->wait,
                     lease->q.may_hold & lease->q.live & (quorum_mask)~lease->q.owing);
-    if (was_first && channel->first != NULL)
-        wait_on_turn(&channel->wait);
+    if (was_first)
+        wait_on_turn(&channel->wait, channel->first != NULL);
     if (channel->first == NULL && channel->fair == NULL)
         channel->over_at = drift_add(loop_now(channel->rl->loop), LISTEN_LINGER);
     soon(channel);

@@ -11,7 +11,8 @@
  *     release may have gone by (wait_on_hears).
  *  4. In time somebody looks, whatever was heard (plan_look): a message that was
  *     lost costs so much.  If that comes to nothing, each tries for itself (deaf).
- *  5. Who loses rounds in a row becomes slower and slower (patience).
+ *  5. Who loses rounds in a row becomes slower and slower (patience), but not who comes
+ *     after him (wait_on_turn).
  *  6. Lots are drawn once for each release.  A master that was free and tells of a
  *     release was taken meanwhile, unheard: it is the next one (wait_on_free).
  */
@@ -216,9 +217,11 @@ void wait_on_won(struct wait *w, quorum_mask granted)
     w->to_tell = w->rivals != 1 ? granted : 0;
 }
 
-void wait_on_turn(struct wait *w)
+void wait_on_turn(struct wait *w, bool any)
 {
-    w->to_look |= w->hears & (quorum_mask)~w->known;
+    w->losses = 0;
+    if (any)
+        w->to_look |= w->hears & (quorum_mask)~w->known;
 }
 
 /* ---- What to do ---- */

@@ -109,8 +109,9 @@ void wait_on_try(struct wait *w, drift_time now);
 void wait_on_lost(struct wait *w, drift_span trip, const struct wait_now *now);
 void wait_on_won(struct wait *w, quorum_mask granted);
 
-/* It is the turn of another of ours who wait. */
-void wait_on_turn(struct wait *w);
+/* The first in line has left, and its losses are its own: it may have asked for what cannot be
+ * had.  If there is any, it is the turn of another of ours. */
+void wait_on_turn(struct wait *w, bool any);
 
 /* ---- What to do ---- */
 

@@ -320,6 +320,34 @@ TEST(who_lost_looks_soon_and_less_soon_each_time)
     }
 }
 
+static void lose(unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds; i++) {
+        hear_free(0, 5, 1);
+        wait_on_try(&w, now.now);
+        wait_on_lost(&w, DRIFT_MS, &now);
+    }
+}
+
+/* He may have asked for less time than a round takes, and lost them all. */
+TEST(the_losses_of_who_has_left_are_his)
+{
+    begin_held(5, 5000);
+    lose(12);
+    hear_free(0, 5, 1);
+    CHECK(act.try_at > now.now);
+    wait_on_turn(&w, true);
+    wait_on_try(&w, now.now);
+    hear_free(0, 5, 1);
+    CHECK_UINT(act.try_at, now.now);
+    lose(12);
+    wait_on_turn(&w, false);
+    next();
+    CHECK_UINT(act.look, 0);
+    hear_free(0, 5, 1);
+    CHECK_UINT(act.try_at, now.now);
+}
+
 /* Answers come on another connection than what is told. */
 TEST(an_old_look_does_not_overrule_a_release)
 {
@@ -376,7 +404,7 @@ TEST(a_reader_lets_in_the_next)
     wait_on_try(&w, now.now);
     now.now += DRIFT_MS;
     wait_on_won(&w, 0x0b);
-    wait_on_turn(&w);
+    wait_on_turn(&w, true);
     next();
     CHECK_UINT(act.try_at, now.now);
     CHECK_UINT(act.look & 0x0b, 0);
@@ -391,7 +419,7 @@ TEST(the_next_in_line_looks_at_what_is_not_known)
     begin_held(3, 5000);
     hear_free(0, 2, 1);
     wait_on_try(&w, now.now);
-    wait_on_turn(&w);
+    wait_on_turn(&w, true);
     next();
     CHECK_UINT(act.look, 3);
 }
@@ -477,6 +505,7 @@ CHECK_MAIN(
     {"looks_that_come_to_nothing_are_not_relied_on", looks_that_come_to_nothing_are_not_relied_on},
     {"what_made_a_round_begin_is_used_up", what_made_a_round_begin_is_used_up},
     {"who_lost_looks_soon_and_less_soon_each_time", who_lost_looks_soon_and_less_soon_each_time},
+    {"the_losses_of_who_has_left_are_his", the_losses_of_who_has_left_are_his},
     {"an_old_look_does_not_overrule_a_release", an_old_look_does_not_overrule_a_release},
     {"who_won_tells_the_others", who_won_tells_the_others},
     {"who_won_and_was_alone_tells_nobody", who_won_and_was_alone_tells_nobody},

@@ -34,7 +34,7 @@
 #define SIM_RESOURCES_MAX 3
 #define SIM_SETS (1u << SIM_RESOURCES_MAX) /* Of resources, as masks. */
 #define SIM_LINES (2 * SIM_SETS)           /* Those who wait for one, and to read. */
-#define SIM_READERS_MAX 64                 /* Of one key, those included whose time is up. */
+#define SIM_READERS_MAX 256                /* Of one key, those included whose time is up. */
 #define SIM_LEASES_MAX 5                   /* That one process works with at a time. */
 #define SIM_TTLS_MAX 4                     /* Different leases asked for in one run. */
 #define SIM_NEVER UINT64_MAX

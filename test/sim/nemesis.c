@@ -161,6 +161,8 @@ static bool step_by(struct server *server, int64_t by)
     server->clock.step += by;
     if (by > 0)
         server->forward_at = world.now;
+    else
+        server->was_set_back = true;
     world_fault(FAULT_STEP);
     world_note(by < 0 ? "step back: master, us" : "step forward: master, us", server->number,
                (uint64_t)(by < 0 ? -by : by) / SIM_US, 0);

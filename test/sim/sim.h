@@ -222,6 +222,7 @@ struct server {
     struct conn *conns;
     uint64_t fault;      /* Number of the latest fault, which alone may end it. */
     sim_time forward_at; /* When its clock was put forward last; 0: never. */
+    bool was_set_back;   /* Its clock, at any time. */
 };
 
 struct answer {

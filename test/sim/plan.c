@@ -176,6 +176,7 @@ static void draw_guard(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0xd1342543de82ef95));
     quorum_mask all = (quorum_mask)((1u << plan->servers) - 1), keep;
+    bool knows_less; /* Who gives it an epoch, of the leases of others. */
 
     plan->guarded = dice % 2 == 0;
     if (!plan->guarded)
@@ -192,10 +193,16 @@ static void draw_guard(struct plan *plan)
     plan->near_high = (dice >> 60 & 3) == 0;
     if (plan->servers > 1 && (plan->may_forget & (plan->may_forget - 1)) == 0) /* One of some. */
         plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
-    plan->lasting = (dice >> 56 & 1) != 0;
+    knows_less = plan->modest != 0 && (dice >> 61 & 1) != 0;
+    plan->lasting = (dice >> 56 & 1) != 0 || knows_less;
     plan->reentrant = (dice >> 57 & 1) != 0;
     if (plan->lasting)
         plan->ttls_ms[0] = plan->ttls_ms[1] = plan->ttls_ms[3] = plan->ttl_max_ms;
+    if (knows_less) { /* And his own leases are soon over. */
+        uint32_t low = plan->ttl_min_ms + 4 * plan->reply_timeout_ms;
+
+        plan->ttls_ms[2] = min32(max32(plan->ttl_max_ms / 8, low), plan->ttl_max_ms);
+    }
 }
 
 #define HIGH_STEP (UINT64_C(1) << 14) /* As in guard.c. */

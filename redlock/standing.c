@@ -123,10 +123,18 @@ bool standing_parse(const struct reply *reply, struct guard_look *ret_look)
 
 /* ---- Telling ---- */
 
+/* Of a master that is up, and why it has no vote; it is logged when it is news. */
+static void tell(struct redlock *rl, unsigned master, const char *text, bool is_news)
+{
+    master_note(rl->masters[master], text);
+    if (is_news)
+        client_log(rl, REDLOCK_LOG_WARNING, "master %u (%s): %s", master + 1,
+                   master_name(rl->masters[master]), text);
+}
+
 static void tell_of_warming(struct redlock *rl, unsigned master, bool is_news, drift_time now)
 {
     struct standing *standing = &rl->standing;
-    const struct master *link = rl->masters[master];
     drift_span left = guard_left(&standing->guard, master, now);
     char text[128];
 
@@ -141,10 +149,7 @@ static void tell_of_warming(struct redlock *rl, unsigned master, bool is_news, d
         (void)snprintf(text, sizeof text,
                        "is warming up: it has no memory, and too few of the "
                        "others can be asked whether it may vote");
-    master_note(rl->masters[master], text);
-    if (is_news)
-        client_log(rl, REDLOCK_LOG_WARNING, "master %u (%s): %s", master + 1, master_name(link),
-                   text);
+    tell(rl, master, text, is_news);
 }
 
 /* Of each that has the epoch of another, and until it has one of its own. */
@@ -168,10 +173,7 @@ static void tell_of_twins(struct redlock *rl)
                            "has the same epoch as master %u: the data of one are a copy, and "
                            "must be emptied (redlock doctor)",
                            twin + 1);
-        master_note(rl->masters[m], text);
-        if (has_one)
-            client_log(rl, REDLOCK_LOG_WARNING, "master %u (%s): %s", m + 1,
-                       master_name(rl->masters[m]), text);
+        tell(rl, m, text, has_one);
     }
 }
 

@@ -637,6 +637,7 @@ static int bench_main(struct cli *cli, int argc, char **argv)
     parse(&bench, &contend, cli, argc, argv);
     if (bench.opts.ttl_ms > cli->max_ttl_ms)
         bench.opts.ttl_ms = cli->max_ttl_ms;
+    contend.ttl_ms = bench.opts.ttl_ms;
     return contend.clients != 0 ? contend_run(cli, &contend) : run_bench(&bench);
 }
 

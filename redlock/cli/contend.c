@@ -284,8 +284,7 @@ int contend_run(struct cli *cli, const struct contend *contend)
     (void)snprintf(run.name, sizeof run.name, "bench/%d", (int)getpid());
     redlock_lock_options_init(&run.opts);
     run.opts.wait_ms = 60000;
-    if (run.opts.ttl_ms > cli->max_ttl_ms)
-        run.opts.ttl_ms = cli->max_ttl_ms;
+    run.opts.ttl_ms = contend->ttl_ms;
     if (run.loop == NULL || run.parties == NULL || run.samples_us == NULL)
         cli_say("out of memory");
     else

@@ -11,7 +11,7 @@
 enum { CONTEND_CLIENTS_MAX = 256, CONTEND_HOLD_DEFAULT_MS = 5, CONTEND_CYCLES_DEFAULT = 1000 };
 
 struct contend {
-    uint32_t clients, cycles, hold_ms;
+    uint32_t clients, cycles, hold_ms, ttl_ms;
 };
 
 /* Measure, print one line of figures, and return an exit code. */

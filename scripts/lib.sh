@@ -28,11 +28,15 @@ as_root() {
     fi
 }
 
-# True while process $1 runs: neither gone nor a zombie that nobody has reaped.
+# True while process $1 runs: neither gone nor a zombie that nobody has reaped.  One
+# whose first thread has ended is said to be a zombie, too, but what it had open stays
+# open until the last has: a server that was killed may still listen for a moment.
 alive() {
     local state
+    local -a threads
     state=$(process_state "$1")
-    [ -n "$state" ] && [ "$state" != Z ] && [ "$state" != X ]
+    threads=("/proc/$1/task/"*)
+    [ -n "$state" ] && { [[ $state != [ZX] ]] || [ ${#threads[@]} -gt 1 ]; }
 }
 
 # The one-letter state of process $1 (see proc(5)), nothing if there is none.

@@ -69,6 +69,11 @@
  * new epoch all counters begin anew, from a floor that none was above.  (It is
  * written before the others are deleted, so that what may not be written, or not
  * now, deletes nothing: a master without a marker is taken for a new one.)
+ *
+ * "about" is for people who find the key, and longer than 64 bytes, so that Redis makes it
+ * a table at once.  As the list that it is with up to 512 short fields (hash-max-listpack-
+ * entries, -value in redis.conf) a count goes through all of them: with 256 counters
+ * 6.5 us in place of 0.7.
  */
 #define TEXT_LOOK                                                                                \
     "local k,keeps,of=KEYS[1],ARGV[2]~='0',ARGV[6] "                                             \
@@ -88,7 +93,8 @@
     "m[7]=false "                                                                                \
     "redis.call('hset',k,'floor',floor,'high',high) "                                            \
     "redis.call('del',k) "                                                                       \
-    "redis.call('hset',k,'floor',floor,'high',high) end "                                        \
+    "redis.call('hset',k,'floor',floor,'high',high,'about',"                                     \
+    "'What Redlock knows of this master: who deletes it makes it warm up before it votes') end " \
     "if epoch then nonce=false "                                                                 \
     "elseif not nonce then "                                                                     \
     "nonce,since=ARGV[4],string.format('%.0f',now) "                                             \
@@ -318,7 +324,7 @@ const struct script script_all[SCRIPT_LEN] = {
         {
             .text = TEXT_LOOK,
             .text_len = sizeof TEXT_LOOK - 1,
-            .sha1 = "a204bc9617371cacfac2f2be30269e4497528f26",
+            .sha1 = "e3c554015c9018486593e837293b5f534da70fb5",
         },
     [SCRIPT_WAIT] =
         {

@@ -59,7 +59,7 @@ static const char *const acquire_shared_model = "71da4aa56bb9b6a1937b9a6a16dcc27
 static const char *const extend_shared_model = "2eca4138924f56046a88783ecbdfb8093e7b83a3";
 static const char *const release_shared_model = "abe1dabc2ceb8c41bf73f60bd8f10133304e6c7a";
 static const char *const wait_model = "14379a00684378fb4de8eeea9bb1f95d9f67aac0";
-static const char *const look_model = "a204bc9617371cacfac2f2be30269e4497528f26";
+static const char *const look_model = "e3c554015c9018486593e837293b5f534da70fb5";
 
 void store_check_scripts(void)
 {

@@ -207,13 +207,15 @@ static sim_time nap(void)
     return 8 * world.plan.quick + 2 * world.plan.reply_timeout_ms * DRIFT_MS + 100 * DRIFT_MS;
 }
 
-/* It has listened for long enough to hear what is told. */
+/* It has listened for long enough to hear what is told; what was told before it did not hear. */
 static void note_hearing(struct lease_rec *rec)
 {
-    if (!waits_hears_all(rec->process, rec->resource))
+    if (!waits_hears_all(rec->process, rec->resource)) {
         rec->hears_since = 0;
-    else if (rec->hears_since == 0)
+    } else if (rec->hears_since == 0) {
         rec->hears_since = world.now;
+        rec->named = 0;
+    }
 }
 
 void line_on_turn(struct ev_loop *process)

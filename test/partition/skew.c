@@ -1,9 +1,10 @@
 /*
- * skew.c - LD_PRELOAD for a server: its wall clock is off by what a file says.
+ * skew.c - LD_PRELOAD for a program: its wall clock is off by what a file says.
  *
  * SKEW_FILE begins with a native 64-bit number, in nanoseconds, and is mapped:
- * whoever writes it in place steps the clock at once.  CLOCK_MONOTONIC stays as
- * it is.  The clock is asked by system call: neither the vDSO nor what libc
+ * whoever writes it in place steps the clock at once.  So does a second number, if
+ * there is one, with CLOCK_BOOTTIME, as if the machine had slept.  CLOCK_MONOTONIC
+ * stays as it is.  The clock is asked by system call: neither the vDSO nor what libc
  * has in the place of these functions is used.
  *
  * Allocates nothing, and works before the constructor has run: an allocator
@@ -21,7 +22,8 @@
 
 _Static_assert(sizeof(long) == 8 && sizeof(time_t) == 8, "the kernel's timespec is not libc's");
 
-static const int64_t *offset_ns; /* NULL: not mapped yet. */
+static const int64_t *offset_ns; /* NULL: not mapped yet; or it has no second number. */
+static const int64_t *slept_ns;
 
 __attribute__((noreturn)) static void refuse(void)
 {
@@ -41,23 +43,34 @@ __attribute__((constructor)) static void begin(void)
 
     if (fd < 0 || fstat(fd, &info) != 0 || info.st_size < (off_t)sizeof *offset_ns)
         refuse();
-    map = mmap(NULL, sizeof *offset_ns, PROT_READ, MAP_SHARED, fd, 0);
+    map = mmap(NULL, 2 * sizeof *offset_ns, PROT_READ, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
         refuse();
     (void)close(fd);
     offset_ns = map;
+    if (info.st_size >= (off_t)(2 * sizeof *offset_ns))
+        slept_ns = offset_ns + 1;
+}
+
+/* By how much this clock is off; NULL: not at all. */
+static const int64_t *offset_of(clockid_t clock)
+{
+    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)
+        return offset_ns;
+    return clock == CLOCK_BOOTTIME ? slept_ns : NULL;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
+    const int64_t *offset = offset_of(clock);
     int64_t skewed;
 
     if (syscall(SYS_clock_gettime, clock, ts) != 0)
         return -1;
-    if (offset_ns == NULL || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE))
+    if (offset == NULL)
         return 0;
-    skewed = (int64_t)ts->tv_sec * 1000000000 + ts->tv_nsec +
-             __atomic_load_n(offset_ns, __ATOMIC_RELAXED);
+    skewed =
+        (int64_t)ts->tv_sec * 1000000000 + ts->tv_nsec + __atomic_load_n(offset, __ATOMIC_RELAXED);
     ts->tv_sec = skewed / 1000000000;
     ts->tv_nsec = skewed % 1000000000;
     return 0;

@@ -578,11 +578,12 @@ static bool parse_mode(const struct cli *cli, const char *text)
 static void parse(struct bench *bench, struct contend *contend, struct cli *cli, int argc,
                   char **argv)
 {
-    enum { CONTEND = CLI_OPTION_FIRST, CYCLES, FENCE, HOLD, IN_FLIGHT, MODE, SHARED, THREADS };
+    enum { CONTEND = CLI_OPTION_FIRST, CYCLES, FAIR, FENCE, HOLD, IN_FLIGHT, MODE, SHARED, THREADS };
     static const struct option own[] = {
         {"contend", required_argument, NULL, CONTEND},
         {"hold-ms", required_argument, NULL, HOLD},
         {"cycles", required_argument, NULL, CYCLES},
+        {"fair", no_argument, NULL, FAIR},
         {"fence", no_argument, NULL, FENCE},
         {"in-flight", required_argument, NULL, IN_FLIGHT},
         {"mode", required_argument, NULL, MODE},
@@ -600,6 +601,8 @@ static void parse(struct bench *bench, struct contend *contend, struct cli *cli,
             contend->hold_ms = cli_number(cli, "--hold-ms", optarg, 0, 10000);
         else if (option == CYCLES)
             bench->cycles = cli_number(cli, "--cycles", optarg, 1, CYCLES_MAX);
+        else if (option == FAIR)
+            contend->fair = true;
         else if (option == FENCE)
             bench->opts.fence = true;
         else if (option == IN_FLIGHT)
@@ -621,6 +624,8 @@ static void parse(struct bench *bench, struct contend *contend, struct cli *cli,
         cli_usage_error(cli, "--contend is neither for --in-flight nor for --mode blocking");
     if (contend->clients == 0 && contend->hold_ms != CONTEND_HOLD_DEFAULT_MS)
         cli_usage_error(cli, "--hold-ms is for --contend");
+    if (contend->clients == 0 && contend->fair)
+        cli_usage_error(cli, "--fair is for --contend");
     contend->cycles = bench->cycles != 0 ? bench->cycles : CONTEND_CYCLES_DEFAULT;
     if (bench->cycles == 0)
         bench->cycles = CYCLES_DEFAULT;
@@ -646,7 +651,7 @@ const struct cli_command cli_bench = {
     .run = bench_main,
     .usage = "bench [--in-flight K] [--cycles N] [--fence | --shared] [--mode loop|blocking] "
              "[--threads T]\n"
-             "       redlock bench --contend N [--hold-ms MS] [--cycles N]",
+             "       redlock bench --contend N [--fair] [--hold-ms MS] [--cycles N]",
     .help = "Lock and unlock distinct names, bench/PID/SLOT, and print one line of figures.\n"
             "\n"
             "  --cycles N             lock + unlock so many times in all (20000)\n"
@@ -657,6 +662,7 @@ const struct cli_command cli_bench = {
             "  --threads T            so many at once, with --mode blocking (1)\n"
             "  --contend N            instead: N clients take turns with one lock (1000 times in\n"
             "                         all), and wait for it meanwhile\n"
+            "  --fair                 in a queue, first come, first served\n"
             "  --hold-ms MS           and hold it for so long each (5)\n"
             "\n"
             "Masters that keep nothing may not vote at first: see `redlock init`, or measure\n"

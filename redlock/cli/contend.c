@@ -285,6 +285,7 @@ int contend_run(struct cli *cli, const struct contend *contend)
     redlock_lock_options_init(&run.opts);
     run.opts.wait_ms = 60000;
     run.opts.ttl_ms = contend->ttl_ms;
+    run.opts.fair = contend->fair;
     if (run.loop == NULL || run.parties == NULL || run.samples_us == NULL)
         cli_say("out of memory");
     else

@@ -4,6 +4,7 @@
 #ifndef REDLOCK_CONTEND_H
 #define REDLOCK_CONTEND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "redlock/cli/cli.h"
@@ -12,6 +13,7 @@ enum { CONTEND_CLIENTS_MAX = 256, CONTEND_HOLD_DEFAULT_MS = 5, CONTEND_CYCLES_DE
 
 struct contend {
     uint32_t clients, cycles, hold_ms, ttl_ms;
+    bool fair;
 };
 
 /* Measure, print one line of figures, and return an exit code. */

@@ -11,7 +11,7 @@ _redlock_options="--clock-guard --connect-timeout --help --json --masters --mast
 # Print the options of a command besides those that all have.
 _redlock_own_options() {
     case $1 in
-    bench) echo --contend --cycles --fence --hold-ms --in-flight --mode --shared --threads ;;
+    bench) echo --contend --cycles --fair --fence --hold-ms --in-flight --mode --shared --threads ;;
     extend) echo --permits --shared --ttl ;;
     init) echo --new ;;
     lock | run) echo --fair --fence --permits --shared --ttl --wait ;;
@@ -23,8 +23,9 @@ _redlock_own_options() {
 # Whether an option's value is the next word.
 _redlock_takes_value() {
     case $1 in
-    --clock-guard | --connect-timeout | --cycles | --in-flight | --masters | --masters-file | \
-        --max-ttl | --mode | --permits | --reply-timeout | --restart-guard | --threads | --ttl | --wait) return 0 ;;
+    --clock-guard | --connect-timeout | --contend | --cycles | --hold-ms | --in-flight | --masters | \
+        --masters-file | --max-ttl | --mode | --permits | --reply-timeout | --restart-guard | --threads | \
+        --ttl | --wait) return 0 ;;
     *) return 1 ;;
     esac
 }

@@ -139,6 +139,7 @@ struct waiter {
     struct redlock *rl;
     struct redlock_lock_options opts;
     int status;
+    unsigned turn, holds, holds_then; /* When it was had, and how often. */
 };
 
 static void *wait_for_it(void *arg)
@@ -153,10 +154,10 @@ static void *wait_for_it(void *arg)
 }
 
 static void begin_wait(struct waiter *waiter, const struct pilot *pilot,
-                       const struct redlock_lock_options *opts)
+                       const struct redlock_lock_options *opts, void *(*work)(void *arg))
 {
     *waiter = (struct waiter){.rl = pilot->rl, .opts = *opts};
-    if (pthread_create(&waiter->thread, NULL, wait_for_it, waiter) != 0)
+    if (pthread_create(&waiter->thread, NULL, work, waiter) != 0)
         cluster_die("no thread");
 }
 
@@ -177,6 +178,68 @@ static void until_heard(void)
     CHECK_UINT(heard, 5);
 }
 
+static atomic_uint turns;
+
+/* Twice, and gone again; it is the thread's own. */
+static void *wait_and_lock_again(void *arg)
+{
+    struct waiter *waiter = arg;
+    struct redlock_lease *lease, *again;
+
+    waiter->status = redlock_lock(waiter->rl, NAME, &waiter->opts, &lease);
+    if (waiter->status != REDLOCK_OK)
+        return NULL;
+    waiter->turn = ++turns;
+    if (redlock_lock(waiter->rl, NAME, &waiter->opts, &again) == REDLOCK_OK && again == lease)
+        waiter->holds = redlock_holds(lease);
+    if (redlock_unlock(lease) == REDLOCK_OK)
+        waiter->holds_then = redlock_holds(lease);
+    waiter->status = redlock_unlock(lease);
+    return NULL;
+}
+
+/* Its owner need not get in line again; and no release but the last lets the next one in. */
+TEST(its_owner_locks_it_again_before_those_in_line)
+{
+    struct redlock_lock_options opts = options(UINT32_MAX, 3600000);
+    struct redlock_lease *lease, *again;
+    struct waiter waiters[2];
+    struct pilot pilot;
+
+    turns = 0;
+    opts.reentrant = true;
+    open_five(&pilot, PILOT_BLOCKING);
+    CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &lease), REDLOCK_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        begin_wait(&waiters[i], &pilot, &opts, wait_and_lock_again);
+        until_queued(i + 1, 5);
+    }
+    until_heard();
+    for (unsigned i = 2; i <= 3; i++) {
+        CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &again), REDLOCK_OK);
+        CHECK(again == lease);
+        CHECK_UINT(redlock_holds(lease), i);
+    }
+    for (unsigned i = 2; i >= 1; i--) {
+        CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+        CHECK_UINT(redlock_holds(lease), i);
+        CHECK(cluster_count(&five, NAME, redlock_token(lease)) >= 3);
+        for (unsigned m = 0; m < 5; m++)
+            CHECK_INT(queue_len(m), 2);
+    }
+    CHECK_UINT(turns, 0);
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        (void)pthread_join(waiters[i].thread, NULL);
+        CHECK_INT(waiters[i].status, REDLOCK_OK);
+        CHECK_UINT(waiters[i].turn, i + 1);
+        CHECK_UINT(waiters[i].holds, 2);
+        CHECK_UINT(waiters[i].holds_then, 1);
+    }
+    until_queued(0, 5);
+    pilot_close(&pilot);
+}
+
 /* Whose release knows of no queue: those who wait in one are told all the same, and do not
  * wait for their next heartbeat, which is in an hour. */
 TEST(a_plain_holder_lets_go)
@@ -189,7 +252,7 @@ TEST(a_plain_holder_lets_go)
     open_five(&pilot, PILOT_BLOCKING);
     plain.fair = false;
     CHECK_INT(redlock_lock(pilot.rl, NAME, &plain, &lease), REDLOCK_OK);
-    begin_wait(&waiter, &pilot, &opts);
+    begin_wait(&waiter, &pilot, &opts, wait_for_it);
     until_queued(1, 3);
     until_heard();
     CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
@@ -209,9 +272,9 @@ TEST(who_gives_up_leaves)
 
     open_five(&pilot, PILOT_BLOCKING);
     CHECK_INT(redlock_lock(pilot.rl, NAME, &slow, &lease), REDLOCK_OK);
-    begin_wait(&first, &pilot, &brief);
+    begin_wait(&first, &pilot, &brief, wait_for_it);
     until_queued(1, 3);
-    begin_wait(&second, &pilot, &slow);
+    begin_wait(&second, &pilot, &slow, wait_for_it);
     (void)pthread_join(first.thread, NULL);
     CHECK_INT(first.status, REDLOCK_CONTENDED);
     until_queued(1, 3);
@@ -247,7 +310,7 @@ TEST(who_is_dead_is_passed)
     CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &lease), REDLOCK_OK);
     pid = cluster_spawn(wait_for_ever, NULL);
     until_queued(1, 5);
-    begin_wait(&second, &pilot, &opts);
+    begin_wait(&second, &pilot, &opts, wait_for_it);
     until_queued(2, 5);
     cluster_end(pid);
     CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
@@ -405,6 +468,8 @@ TEST(three_hundred_in_order_while_masters_go)
 
 CHECK_MAIN({"alone_it_is_a_lock", alone_it_is_a_lock}, {"what_it_is_not_for", what_it_is_not_for},
            {"a_full_queue_says_so", a_full_queue_says_so},
+           {"its_owner_locks_it_again_before_those_in_line",
+            its_owner_locks_it_again_before_those_in_line},
            {"a_plain_holder_lets_go", a_plain_holder_lets_go},
            {"who_gives_up_leaves", who_gives_up_leaves},
            {"who_is_dead_is_passed", who_is_dead_is_passed},

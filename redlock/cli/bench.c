@@ -578,7 +578,17 @@ static bool parse_mode(const struct cli *cli, const char *text)
 static void parse(struct bench *bench, struct contend *contend, struct cli *cli, int argc,
                   char **argv)
 {
-    enum { CONTEND = CLI_OPTION_FIRST, CYCLES, FAIR, FENCE, HOLD, IN_FLIGHT, MODE, SHARED, THREADS };
+    enum {
+        CONTEND = CLI_OPTION_FIRST,
+        CYCLES,
+        FAIR,
+        FENCE,
+        HOLD,
+        IN_FLIGHT,
+        MODE,
+        SHARED,
+        THREADS
+    };
     static const struct option own[] = {
         {"contend", required_argument, NULL, CONTEND},
         {"hold-ms", required_argument, NULL, HOLD},

@@ -209,6 +209,20 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
     }
 }
 
+#define DAY_US INT64_C(86400000000)
+#define AHEAD_MAX_US (INT64_C(1) << 40) /* As in guard.c. */
+
+/* Somebody wrote them by hand, or its clock was days ahead and is not any more. */
+static void look_at_counters(struct exam *exam)
+{
+    if (exam->marker.ahead_us > AHEAD_MAX_US)
+        exam_find(exam, "counters",
+                  "set its clock, or delete " WIRE_MARKER " there and let redlock init watch it",
+                  "its fencing counters are %.0f days ahead of its clock, so that no master that "
+                  "loses its memory can be told with what to begin",
+                  (double)exam->marker.ahead_us / (double)DAY_US);
+}
+
 static void look_at_markers(struct doctor *doctor)
 {
     bool all_new = are_all_new(doctor), has_epochs = false;
@@ -218,6 +232,7 @@ static void look_at_markers(struct doctor *doctor)
     for (unsigned m = 0; m < doctor->masters; m++) {
         struct exam *exam = &doctor->exams[m];
 
+        look_at_counters(exam);
         if (exam->marker.ready)
             look_for_copy(doctor, m);
         else if (exam->marker.known && !all_new)

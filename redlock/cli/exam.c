@@ -362,18 +362,27 @@ static bool is_text(const redisReply *reply, const char *text)
     return reply->type == REDIS_REPLY_STRING && strcmp(reply->str, text) == 0;
 }
 
+/* Of fencing: what they begin with, or a mark above them. */
+static bool read_counters(const redisReply *reply, int64_t *ret_number)
+{
+    *ret_number = reply->type == REDIS_REPLY_STRING ? strtoll(reply->str, NULL, 10) : -1;
+    return *ret_number >= 0 && (uint64_t)*ret_number <= QUORUM_FENCE_MAX;
+}
+
 /* As the script of a look has it (script.c), which would change the marker. */
 static void read_marker(struct exam *exam, redisReply *const *fields)
 {
     const redisReply *id = fields[0], *epoch = fields[1], *nonce = fields[2];
     struct exam_marker *marker = &exam->marker;
-    bool keeps = handshake_keeps(&exam->info), is_void;
-    int64_t max_ttl_ms = 0, since_ms, now_ms;
+    bool keeps = handshake_keeps(&exam->info), is_void, has_counters;
+    int64_t max_ttl_ms = 0, floor = 0, high = 0, since_ms, now_ms;
 
     now_ms = (read_wall_clock_us() + (exam->has_clock ? exam->offset_us : 0)) / 1000;
     is_void = id->type == REDIS_REPLY_STRING && !keeps && !is_text(id, exam->info.run_id);
     marker->known = true;
-    marker->ready = is_number(epoch) && !is_void;
+    has_counters = read_counters(fields[6], &floor) && read_counters(fields[7], &high);
+    marker->ready = is_number(epoch) && !is_void && has_counters;
+    marker->ahead_us = marker->ready ? high - now_ms * 1000 : 0;
     if (marker->ready)
         (void)snprintf(marker->epoch, sizeof marker->epoch, "%s", epoch->str);
     else if (is_number(nonce) && !is_void)
@@ -391,11 +400,11 @@ static void read_marker(struct exam *exam, redisReply *const *fields)
 
 static void look_at_marker(struct exam *exam, struct talk *talk)
 {
-    const char *const words[TALK_WORDS_MAX] = {"HMGET", WIRE_MARKER, "id",    "epoch",
-                                               "nonce", "max",       "fresh", "since"};
+    const char *const words[TALK_WORDS_MAX] = {"HMGET", WIRE_MARKER, "id",    "epoch", "nonce",
+                                               "max",   "fresh",     "since", "floor", "high"};
     redisReply *reply = talk_ask(talk, words);
     bool is_marker = reply != NULL && reply->type == REDIS_REPLY_ARRAY &&
-                     reply->elements == 6; /* Or forbidden. */
+                     reply->elements == 8; /* Or forbidden. */
 
     if (is_marker && handshake_is_known(&exam->info))
         read_marker(exam, reply->element);

@@ -35,6 +35,7 @@ struct exam_marker {
     char epoch[WIRE_NUMBER + 1]; /* Ready. */
     uint64_t age_ms;             /* Warming: since when, by its own clock; 0: from now on. */
     uint32_t max_ttl_ms;         /* The longest lease that it was told of; 0: none. */
+    int64_t ahead_us;            /* Ready: its fencing counters, of its clock. */
 };
 
 struct exam {

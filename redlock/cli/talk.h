@@ -19,7 +19,7 @@ struct redisReader;
 struct redisReply;
 struct uri;
 
-enum { TALK_WORDS_MAX = 8 };
+enum { TALK_WORDS_MAX = 10 };
 
 struct talk {
     const struct uri *uri;

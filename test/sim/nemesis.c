@@ -16,7 +16,7 @@ static const enum fault strikes[] = {
     FAULT_RESET_BEFORE, FAULT_RESET_AFTER, FAULT_RESET_MIDDLE, FAULT_SILENCE,  FAULT_CUT,
     FAULT_HANG,         FAULT_CRASH,       FAULT_CRASH_EMPTY,  FAULT_FLUSHALL, FAULT_SCRIPT_FLUSH,
     FAULT_OOM,          FAULT_MISCONF,     FAULT_READONLY,     FAULT_LOADING,  FAULT_PAUSE,
-    FAULT_FOREIGN,      FAULT_WRONG_TYPE,  FAULT_STEP,
+    FAULT_FOREIGN,      FAULT_WRONG_TYPE,  FAULT_STEP,         FAULT_COPY,
 };
 
 #define STRIKES_LEN (sizeof strikes / sizeof strikes[0])
@@ -130,6 +130,65 @@ static struct server *any_forgetful(void)
     return &world.servers[m];
 }
 
+/* All clients know its epoch, so that they will know it again elsewhere. */
+static bool is_known_to_all(const struct server *server)
+{
+    for (unsigned i = 0; i < world.plan.processes; i++) {
+        const struct redlock *rl = world.processes[i].rl;
+
+        if (rl == NULL || rl->standing.guard.masters[server->number].epoch != server->marker.epoch)
+            return false;
+    }
+    return server->marker.exists && server->marker.epoch != 0;
+}
+
+static bool has_keys(struct server *server)
+{
+    for (unsigned r = 0; r < world.plan.resources; r++)
+        if (store_key(server, r) != NULL)
+            return true;
+    return false;
+}
+
+/* One that may come back with the data of another, and has keys to lose; no original, for its
+ * copies would have the epoch for themselves. */
+static struct server *any_to_be_replaced(void)
+{
+    unsigned first = (unsigned)dice_below(world.plan.servers);
+
+    for (unsigned i = 0; i < world.plan.servers; i++) {
+        struct server *server = &world.servers[(first + i) % world.plan.servers];
+        bool is_fine = server->alive && !server->hung && server->mood == MOOD_FINE;
+
+        if ((world.plan.may_copy & 1u << server->number) != 0 && is_fine && has_keys(server) &&
+            !server->was_copied)
+            return server;
+    }
+    return NULL;
+}
+
+/* In the tag of an event: not the end of a fault, but a master to be emptied. */
+#define EMPTY (UINT64_C(1) << 62)
+
+/* It comes back with the data of another that keeps its own, while its keys matter; and is
+ * emptied, perhaps, while they still do. */
+static void copy(struct server *other)
+{
+    struct server *server = any_to_be_replaced();
+    sim_time soon = dice_range(world.plan.hop, world.plan.ttl_max_ms * DRIFT_MS / 4);
+
+    if (server == NULL || other == server || !other->keeps || !is_known_to_all(other))
+        return;
+    server->fault = ++serial;
+    world_post(world.now + soon, EVENT_MEND, server, server->fault);
+    world_fault(FAULT_COPY);
+    world_note("copy: master, of master", server->number, other->number, 0);
+    server_copy(server, other);
+    other->was_copied = true;
+    if (dice_chance(300))
+        world_post(world.now + 2 * soon, EVENT_MEND, server, EMPTY);
+}
+
 static void pause_process(struct ev_loop *process)
 {
     sim_time span = duration();
@@ -222,6 +281,8 @@ static void strike(enum fault fault)
         cut(any_process(), server->number);
     } else if (fault == FAULT_STEP) {
         step(server);
+    } else if (fault == FAULT_COPY) {
+        copy(server);
     } else if (fault == FAULT_PAUSE) {
         pause_process(any_process());
     } else if (fault == FAULT_FOREIGN || fault == FAULT_WRONG_TYPE) {
@@ -248,6 +309,10 @@ void nemesis_mend(void *what, uint64_t tag)
 {
     struct server *server = what;
 
+    if (world.phase == PHASE_CHAOS && tag == EMPTY && server->is_copy) {
+        world_note("empty: master", server->number, 0, 0);
+        (void)server_flushall(server);
+    }
     if (world.phase == PHASE_CHAOS && (tag & PUT_RIGHT) != 0)
         (void)step_by(server, (int64_t)(tag & ~PUT_RIGHT));
     if (server->fault != tag || world.phase != PHASE_CHAOS)
@@ -256,7 +321,7 @@ void nemesis_mend(void *what, uint64_t tag)
     server_mend(server);
 }
 
-/* All is well from here on. */
+/* All is well from here on; somebody has emptied the copies. */
 void nemesis_end(void)
 {
     world.plan.asks_max = PLAN_ASKS_MAX;
@@ -271,6 +336,8 @@ void nemesis_end(void)
                 net_reset(conn);
             net_hurry(conn);
         }
+        if (server->is_copy)
+            (void)server_flushall(server);
         server_mend(server);
     }
 }

@@ -15,6 +15,10 @@
  * one kind: a clock that is put forward, and back within the longest lease.  So it is
  * not put back for so long then.  Periodic, it is not promised where clocks step.
  *
+ * Masters come back on a copy of another's data in few runs, and no master forgets in another
+ * way then.  Clients stay, and have known the original before: a new one takes the copy for the
+ * original if that is down, and everybody does if the original is emptied.
+ *
  * With the restart guard exclusion is promised whoever forgets, but for two things
  * that cannot be told: masters that keep all they are told, and all of which
  * forget, look like new ones; and where clients differ in their longest lease,
@@ -172,6 +176,15 @@ static void draw_promise(struct plan *plan)
     }
 }
 
+/* On masters that say they keep all: others would be warming. */
+static void draw_copies(struct plan *plan)
+{
+    uint64_t dice = other_dice(UINT64_C(0xbf58476d1ce4e5b9));
+
+    if (plan->exclusive && (dice >> 16 & 15) == 0)
+        plan->may_copy = plan->may_forget & plan->keep;
+}
+
 static void draw_guard(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0xd1342543de82ef95));
@@ -194,7 +207,8 @@ static void draw_guard(struct plan *plan)
     if (plan->servers > 1 && (plan->may_forget & (plan->may_forget - 1)) == 0) /* One of some. */
         plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
     knows_less = plan->modest != 0 && (dice >> 61 & 1) != 0;
-    plan->lasting = (dice >> 56 & 1) != 0 || knows_less;
+    draw_copies(plan);
+    plan->lasting = (dice >> 56 & 1) != 0 || knows_less || plan->may_copy != 0;
     plan->reentrant = (dice >> 57 & 1) != 0;
     if (plan->lasting)
         plan->ttls_ms[0] = plan->ttls_ms[1] = plan->ttls_ms[3] = plan->ttl_max_ms;
@@ -240,8 +254,12 @@ static void draw_faults(struct plan *plan)
 
     for (unsigned i = 0; i < FAULT_STEP; i++) /* That one is drawn with its guard. */
         plan->enabled[i] = !calm && dice_chance(350);
-    plan->enabled[FAULT_CRASH_EMPTY] = plan->enabled[FAULT_FLUSHALL] = plan->may_forget != 0;
+    plan->enabled[FAULT_CRASH_EMPTY] = plan->enabled[FAULT_FLUSHALL] =
+        plan->may_forget != 0 && plan->may_copy == 0;
     plan->enabled[FAULT_STEP] = plan->may_step != 0;
+    plan->enabled[FAULT_COPY] = plan->may_copy != 0;
+    if (plan->may_copy != 0)
+        plan->enabled[FAULT_CLOSE] = plan->enabled[FAULT_CLOSE_IN_CALLBACK] = false;
     if (plan->lasting && plan->may_forget != 0)
         plan->enabled[FAULT_CRASH] = true; /* Which keeps the marker, and not all else. */
     plan->slow_permille = plan->enabled[FAULT_SLOW] ? PICK(slow_permille) : 0;

@@ -101,6 +101,7 @@ static void forget_some(struct server *server)
 /* What is in its sockets is lost. */
 void server_crash(struct server *server, bool forget)
 {
+    server->is_copy = server->is_copy && !forget;
     server->alive = false;
     server->hung = false;
     server->mood = MOOD_FINE;
@@ -125,6 +126,7 @@ bool server_flushall(struct server *server)
 {
     bool any = false;
 
+    server->is_copy = false;
     server->marker = (struct marker){.exists = false};
     memset(server->marks_end_ms, 0, sizeof server->marks_end_ms);
     line_forget(server);
@@ -135,6 +137,16 @@ bool server_flushall(struct server *server)
         any = true;
     }
     return any;
+}
+
+/* It crashed, and is to come back on a copy of another's data, a snapshot from before all
+ * locks that are held. */
+void server_copy(struct server *server, const struct server *other)
+{
+    server_crash(server, true);
+    server->is_copy = true;
+    server->marker = server->saved = other->marker;
+    server->marker.run = server->saved.run = SIM_RUN_OF_ANOTHER;
 }
 
 /* Alive, awake, and in a good mood again. */

@@ -112,6 +112,7 @@ bool memory_has_failed(void);
     X(ADOPTED_STALE, "token adopted of a lease that was over")                    \
     X(MISUSE, "call that is not allowed")                                         \
     X(STEP, "wall clock of a master stepped")                                     \
+    X(COPY, "master that came back on a copy of another's data")                  \
     X(STEP_SEEN, "turn with a master that did not count since its clock was stepped")
 
 #define SIM_FAULT_NAME(name, text) FAULT_##name,
@@ -182,6 +183,8 @@ struct key {
     struct reader reader[SIM_READERS_MAX];
 };
 
+#define SIM_RUN_OF_ANOTHER UINT32_MAX /* No run of this server. */
+
 /* Of a master, for the restart guard: see redlock/guard.h. */
 struct marker {
     bool exists, fresh;
@@ -223,6 +226,8 @@ struct server {
     uint64_t fault;      /* Number of the latest fault, which alone may end it. */
     sim_time forward_at; /* When its clock was put forward last; 0: never. */
     bool was_set_back;   /* Its clock, at any time. */
+    bool is_copy;        /* Its data are of another, */
+    bool was_copied;     /* or another's are of it, or were. */
 };
 
 struct answer {
@@ -300,6 +305,7 @@ struct plan {
     bool exclusive;         /* Mutual exclusion is promised. */
     quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
     quorum_mask may_step;   /* Masters whose clocks may be stepped; likewise. */
+    quorum_mask may_copy;   /* Masters that may come back on the data of another; likewise. */
     enum redlock_clock_guard clock_guard;
     bool dips;          /* Clocks are put back for a moment only, and never forward. */
     sim_time calm_max;  /* Longest time between two faults. */
@@ -461,6 +467,7 @@ void server_take_some(struct conn *conn, struct message *message, unsigned comma
 void server_crash(struct server *server, bool forget);
 void server_mend(struct server *server);
 bool server_flushall(struct server *server);
+void server_copy(struct server *server, const struct server *other);
 void server_plant(struct server *server, unsigned resource, bool wrong_type, uint64_t ttl_ms);
 
 /* The key if it is there now, else NULL. */

@@ -563,6 +563,51 @@ static void try_waiting(struct exam *exam, struct talk *talk, const struct probe
         freeReplyObject(reply);
 }
 
+/* ---- What those who wait in a queue need ---- */
+
+#define QUEUE "<queue>" /* In place of the queue beside that name. */
+
+/* What SCRIPT_ACQUIRE_FAIR does besides, in ways that change nothing.  Many never need it. */
+static const struct probe queue_probes[] = {
+    {"ZADD", "+zadd", {"ZADD", QUEUE, "no-number", "redlock-doctor"}},
+    {"ZREM", "+zrem", {"ZREM", QUEUE, "redlock-doctor"}},
+    {"ZSCORE", "+zscore", {"ZSCORE", QUEUE, "redlock-doctor"}},
+    {"ZCARD", "+zcard", {"ZCARD", QUEUE}},
+    {"ZREVRANGE", "+zrevrange", {"ZREVRANGE", QUEUE, "0", "0"}},
+    {"ZRANGEBYSCORE", "+zrangebyscore", {"ZRANGEBYSCORE", QUEUE, "0", "0"}},
+};
+
+static void find_queue_error(struct exam *exam, const struct probe *probe, const char *error)
+{
+    if (!has_code(error, "NOPERM"))
+        return;
+    if (strstr(error, " key") == NULL)
+        exam_find(exam, "acl_queue", NULL,
+                  "%s is forbidden by its ACL (ACL SETUSER %s %s): no locks with --fair",
+                  probe->command, user_of(exam), probe->rule);
+    else if (!has_finding(exam, "acl_queue") && !has_finding(exam, "acl_keys"))
+        exam_find(exam, "acl_queue", NULL,
+                  "keys " WIRE_QUEUE "* are forbidden by its ACL (ACL SETUSER %s ~" WIRE_QUEUE
+                  "*): no locks with --fair",
+                  user_of(exam));
+}
+
+static void try_queue(struct exam *exam, struct talk *talk, const struct probe *probe)
+{
+    const char *words[TALK_WORDS_MAX] = {NULL};
+    char queue[sizeof exam->key + WIRE_QUEUE_LEN];
+    redisReply *reply;
+
+    (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", exam->key);
+    for (unsigned i = 0; i < TALK_WORDS_MAX && probe->words[i] != NULL; i++)
+        words[i] = strcmp(probe->words[i], QUEUE) == 0 ? queue : probe->words[i];
+    reply = talk_ask(talk, words);
+    if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
+        find_queue_error(exam, probe, reply->str);
+    if (reply != NULL)
+        freeReplyObject(reply);
+}
+
 /* ---- All of it ---- */
 
 static void examine(struct exam *exam, struct talk *talk)
@@ -580,6 +625,8 @@ static void examine(struct exam *exam, struct talk *talk)
         try_command(exam, talk, &probes[i]);
     if (stores && exam->guarded)
         look_at_guard(exam, talk);
+    for (size_t i = 0; i < sizeof queue_probes / sizeof queue_probes[0] && stores; i++)
+        try_queue(exam, talk, &queue_probes[i]);
     for (size_t i = 0; i < sizeof wait_probes / sizeof wait_probes[0] && stores; i++)
         try_waiting(exam, talk, &wait_probes[i]);
     redisReaderFree(talk->reader);

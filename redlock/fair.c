@@ -91,6 +91,12 @@ void fair_on_vote(struct redlock_lease *lease, unsigned master, const struct vot
         place_on_grant(place, master);
 }
 
+void fair_on_hears(struct redlock_lease *list, unsigned master)
+{
+    for (struct redlock_lease *lease = list; lease != NULL; lease = lease->next)
+        place_on_hears(lease_place(lease), master);
+}
+
 void fair_on_next(struct redlock_lease *list, unsigned master, const char *waiter)
 {
     for (struct redlock_lease *lease = list; lease != NULL; lease = lease->next)

@@ -30,6 +30,9 @@ void fair_on_ask_again(struct redlock_lease *lease, unsigned master);
 /* What one of them answered. */
 void fair_on_vote(struct redlock_lease *lease, unsigned master, const struct vote *vote);
 
+/* From now on those who listen, a list, are told by this master: */
+void fair_on_hears(struct redlock_lease *list, unsigned master);
+
 /* A master tells those who listen, a list, whose turn it is; or that the key is free, where
  * who released it knows of no queue. */
 void fair_on_next(struct redlock_lease *list, unsigned master, const char *waiter);

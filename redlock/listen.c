@@ -234,15 +234,22 @@ static void on_lost(struct channel *channel, const struct redlock_lease *lease)
     soon(channel);
 }
 
+/* It pauses: the channel stays as long as it does. */
+static void pause_fair(struct channel *channel, const struct redlock_lease *lease)
+{
+    channel->over_at = DRIFT_NEVER;
+    if (place_is_due(lease_place(lease)))
+        soon(channel);
+}
+
 /* It sends heartbeats by itself, and only listens for its turn. */
 static void join_fair(struct channel *channel, struct redlock_lease *lease)
 {
     lease->next = channel->fair;
     channel->fair = lease;
     lease->waits = true;
-    channel->over_at = DRIFT_NEVER;
-    if (place_is_due(lease_place(lease)))
-        soon(channel);
+    if (lease->q.state == QUORUM_PAUSING)
+        pause_fair(channel, lease);
 }
 
 static void join(struct redlock_lease *lease)
@@ -293,7 +300,7 @@ static void leave(struct redlock_lease *lease)
                     lease->q.may_hold & lease->q.live & (quorum_mask)~lease->q.owing);
     if (was_first)
         wait_on_turn(&channel->wait, channel->first != NULL);
-    if (channel->first == NULL && channel->fair == NULL)
+    if (channel->first == NULL && channel->fair == NULL && channel->over_at == DRIFT_NEVER)
         channel->over_at = drift_add(loop_now(channel->rl->loop), LISTEN_LINGER);
     soon(channel);
 }
@@ -304,13 +311,24 @@ void listen_forget(struct redlock_lease *lease)
         leave(lease);
 }
 
+/* Who would stand in a queue is put there by the very round that may come to nothing: its turn
+ * may be told while that goes on. */
+static bool is_to_join(const struct redlock_lease *lease)
+{
+    if (lease->rl->closing)
+        return false;
+    if (lease->q.state == QUORUM_PAUSING)
+        return lease->q.contended;
+    return lease->kind == LEASE_FAIR && lease_is_waiting(lease) && find_of(lease) != NULL;
+}
+
 void listen_on_step(struct redlock_lease *lease, enum quorum_state before)
 {
     enum quorum_state state = lease->q.state;
     struct channel *channel;
 
     if (!lease->waits) {
-        if (state == QUORUM_PAUSING && lease->q.contended && !lease->rl->closing)
+        if (is_to_join(lease))
             join(lease);
         return;
     }
@@ -321,8 +339,8 @@ void listen_on_step(struct redlock_lease *lease, enum quorum_state before)
     if (lease->kind == LEASE_FAIR) {
         if (before == QUORUM_PAUSING && state != before)
             place_on_round(lease_place(lease));
-        else if (state == QUORUM_PAUSING && place_is_due(lease_place(lease)))
-            soon(find_of(lease));
+        else if (state == QUORUM_PAUSING)
+            pause_fair(find_of(lease), lease);
         return;
     }
     if (state == before)
@@ -497,6 +515,8 @@ void listen_on_alarm(struct redlock *rl)
 static void hears(struct channel *channel, unsigned master, bool on)
 {
     wait_on_hears(&channel->wait, master, on);
+    if (on)
+        fair_on_hears(channel->fair, master);
     soon(channel);
 }
 

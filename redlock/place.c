@@ -32,13 +32,14 @@ void place_init(struct place *p, unsigned masters, drift_span pause_max)
 
 void place_on_round(struct place *p)
 {
-    p->named = 0;
-    p->hurries = false;
+    p->named = p->granted = 0;
+    p->missed = p->hurries = false;
 }
 
 void place_on_ask(struct place *p, quorum_mask masters)
 {
     p->named &= (quorum_mask)~masters;
+    p->granted &= (quorum_mask)~masters;
 }
 
 /* The greatest of a majority: with any other majority it shares a master, and so with that by
@@ -73,8 +74,19 @@ void place_on_number(struct place *p, unsigned master, uint64_t number)
 
 void place_on_grant(struct place *p, unsigned master)
 {
+    assert(master < p->masters);
+    p->granted |= bit(master);
     if (p->ticket == 0)
         place_on_number(p, master, 1);
+}
+
+void place_on_hears(struct place *p, unsigned master)
+{
+    bool before = is_majority(p, p->heard);
+
+    assert(master < p->masters);
+    p->heard |= bit(master);
+    p->missed |= !before && is_majority(p, p->heard);
 }
 
 void place_on_named(struct place *p, unsigned master)
@@ -83,9 +95,11 @@ void place_on_named(struct place *p, unsigned master)
     p->named |= bit(master);
 }
 
+/* A round that meets a release comes before it on some masters and behind it on others: those
+ * that granted count, too, but are no reason by themselves. */
 bool place_is_due(const struct place *p)
 {
-    return p->hurries || is_majority(p, p->named);
+    return p->missed || p->hurries || (p->named != 0 && is_majority(p, p->named | p->granted));
 }
 
 bool place_is_taken(const struct place *p)

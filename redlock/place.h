@@ -32,8 +32,11 @@ struct place {
     unsigned masters;
     quorum_mask told;     /* Masters that have told a number; */
     quorum_mask stored;   /* those that have it with the ticket, or with the top one so far. */
-    quorum_mask named;    /* Since the round began these told that it is its turn. */
+    quorum_mask named;    /* Since the round began these told that it is its turn, */
+    quorum_mask granted;  /* and these granted it the lock: it was. */
     quorum_mask full;     /* These have no room in their queues. */
+    quorum_mask heard;    /* We have begun to listen to these while it waits. */
+    bool missed;          /* To a majority: what that told before may have been its turn. */
     bool hurries;         /* It has a ticket that too few of the masters know. */
     bool joined, left;    /* Some master was asked; all were told that it waits no more. */
     uint32_t patience_ms; /* So long after a heartbeat it counts as alive. */
@@ -55,6 +58,9 @@ void place_on_number(struct place *p, unsigned master, uint64_t number);
 
 /* A master granted the lock: if that was a join, there was nobody else, and the number is 1. */
 void place_on_grant(struct place *p, unsigned master);
+
+/* From now on we hear what this master tells. */
+void place_on_hears(struct place *p, unsigned master);
 
 /* A master tells that it is the first in line, and that the key is free. */
 void place_on_named(struct place *p, unsigned master);

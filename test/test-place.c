@@ -124,6 +124,46 @@ TEST(a_majority_says_whose_turn_it_is)
     CHECK(!place_is_due(&p));
 }
 
+/* Two grant it, and two that were asked too early tell a moment later. */
+TEST(who_was_granted_it_was_first_there)
+{
+    begin(5);
+    place_on_round(&p);
+    place_on_grant(&p, 1);
+    place_on_grant(&p, 4);
+    place_on_number(&p, 0, 1);
+    place_on_number(&p, 2, 1);
+    place_on_number(&p, 3, 1);
+    CHECK(!place_is_due(&p));
+    place_on_named(&p, 2);
+    CHECK(place_is_due(&p));
+    place_on_ask(&p, 1u << 1);
+    CHECK(!place_is_due(&p));
+    place_on_grant(&p, 1);
+    CHECK(place_is_due(&p));
+    place_on_round(&p);
+    for (unsigned m = 0; m < 3; m++)
+        place_on_grant(&p, m);
+    CHECK(!place_is_due(&p)); /* Too late, perhaps; then it waits as ever. */
+}
+
+/* Once; and not for a link that breaks and comes back, while others are heard. */
+TEST(who_begins_to_listen_asks_once_more)
+{
+    begin(5);
+    for (unsigned m = 0; m < 2; m++)
+        place_on_hears(&p, m);
+    place_on_hears(&p, 1);
+    CHECK(!place_is_due(&p));
+    place_on_hears(&p, 2);
+    CHECK(place_is_due(&p));
+    place_on_round(&p);
+    CHECK(!place_is_due(&p));
+    for (unsigned m = 0; m < 5; m++)
+        place_on_hears(&p, m);
+    CHECK(!place_is_due(&p));
+}
+
 TEST(a_queue_is_full)
 {
     static const uint64_t none[] = {0, 0, 0};
@@ -167,6 +207,8 @@ CHECK_MAIN({"the_greatest_of_a_majority_is_the_ticket", the_greatest_of_a_majori
            {"a_place_is_lost_and_found", a_place_is_lost_and_found},
            {"a_join_that_is_granted_is_number_one", a_join_that_is_granted_is_number_one},
            {"a_majority_says_whose_turn_it_is", a_majority_says_whose_turn_it_is},
+           {"who_was_granted_it_was_first_there", who_was_granted_it_was_first_there},
+           {"who_begins_to_listen_asks_once_more", who_begins_to_listen_asks_once_more},
            {"a_queue_is_full", a_queue_is_full},
            {"one_place_is_before_another", one_place_is_before_another},
            {"patience_is_some_heartbeats", patience_is_some_heartbeats})

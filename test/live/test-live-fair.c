@@ -240,6 +240,72 @@ TEST(its_owner_locks_it_again_before_those_in_line)
     pilot_close(&pilot);
 }
 
+static void *wait_and_count(void *arg)
+{
+    (void)wait_for_it(arg);
+    turns++;
+    return NULL;
+}
+
+/* As who releases it: to the one that listens. */
+static void release_to_the_next(unsigned master)
+{
+    static const char script[] =
+        "local w=redis.call('zrangebyscore','" QUEUE "','(0','inf','limit',0,1)[1] "
+        "redis.call('del','" NAME "') "
+        "return redis.call('publish','redlock:wait:" NAME "','next '..w)";
+
+    CHECK_INT(server_int(&five.server[master], "EVAL %s 0", script), 1);
+}
+
+static void until_in_line(unsigned master)
+{
+    double began_s = cluster_now_s();
+
+    while (queue_len(master) == 0 && cluster_now_s() < began_s + CLUSTER_WAIT_S)
+        cluster_nap();
+    CHECK_INT(queue_len(master), 1);
+}
+
+/* Two masters tell whose turn it is while the round that put him in line there waits for the
+ * others, and a third when that one has come to nothing.  The next heartbeat is in an hour. */
+TEST(a_turn_is_heard_while_a_round_goes_on)
+{
+    struct redlock_lock_options opts = options(UINT32_MAX, 3600000), plain = opts;
+    struct waiter waiter, listener;
+    struct pilot pilot;
+    double began_s;
+
+    turns = 0;
+    plain.fair = false;
+    cluster_ready(&five, 5);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 10000);
+    CHECK(pilot_until_up(&pilot, 5));
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_text(&five.server[m], "SET " NAME " somebody");
+    begin_wait(&listener, &pilot, &plain, wait_for_it);
+    until_heard();
+    for (unsigned m = 2; m < 5; m++)
+        server_pause(&five.server[m]);
+    begin_wait(&waiter, &pilot, &opts, wait_and_count);
+    for (unsigned m = 0; m < 3; m++) {
+        if (m == 2)
+            server_resume(&five.server[m]);
+        until_in_line(m);
+        release_to_the_next(m);
+    }
+    began_s = cluster_now_s();
+    while (turns == 0 && cluster_now_s() < began_s + CLUSTER_WAIT_S)
+        cluster_nap();
+    CHECK_UINT(turns, 1);
+    pilot_close(&pilot);
+    (void)pthread_join(waiter.thread, NULL);
+    (void)pthread_join(listener.thread, NULL);
+    CHECK_INT(waiter.status, REDLOCK_OK);
+    for (unsigned m = 3; m < 5; m++)
+        server_resume(&five.server[m]);
+}
+
 /* Whose release knows of no queue: those who wait in one are told all the same, and do not
  * wait for their next heartbeat, which is in an hour. */
 TEST(a_plain_holder_lets_go)
@@ -470,6 +536,7 @@ CHECK_MAIN({"alone_it_is_a_lock", alone_it_is_a_lock}, {"what_it_is_not_for", wh
            {"a_full_queue_says_so", a_full_queue_says_so},
            {"its_owner_locks_it_again_before_those_in_line",
             its_owner_locks_it_again_before_those_in_line},
+           {"a_turn_is_heard_while_a_round_goes_on", a_turn_is_heard_while_a_round_goes_on},
            {"a_plain_holder_lets_go", a_plain_holder_lets_go},
            {"who_gives_up_leaves", who_gives_up_leaves},
            {"who_is_dead_is_passed", who_is_dead_is_passed},

@@ -366,7 +366,7 @@ static bool is_text(const redisReply *reply, const char *text)
 static bool read_counters(const redisReply *reply, int64_t *ret_number)
 {
     *ret_number = reply->type == REDIS_REPLY_STRING ? strtoll(reply->str, NULL, 10) : -1;
-    return *ret_number >= 0 && (uint64_t)*ret_number <= QUORUM_FENCE_MAX;
+    return *ret_number >= 0; /* However great: a mark that is too high is no loss of memory. */
 }
 
 /* As the script of a look has it (script.c), which would change the marker. */
@@ -380,7 +380,8 @@ static void read_marker(struct exam *exam, redisReply *const *fields)
     now_ms = (read_wall_clock_us() + (exam->has_clock ? exam->offset_us : 0)) / 1000;
     is_void = id->type == REDIS_REPLY_STRING && !keeps && !is_text(id, exam->info.run_id);
     marker->known = true;
-    has_counters = read_counters(fields[6], &floor) && read_counters(fields[7], &high);
+    has_counters = read_counters(fields[6], &floor) && floor <= (int64_t)QUORUM_FENCE_MAX &&
+                   read_counters(fields[7], &high);
     marker->ready = is_number(epoch) && !is_void && has_counters;
     marker->ahead_us = marker->ready ? high - now_ms * 1000 : 0;
     if (marker->ready)

@@ -137,7 +137,8 @@ TEST(a_lease_outlasts_a_short_sleep)
         lock(&pilot, kind, &loss, &lease);
         renewal.lease = lease;
         atomic_fetch_add(&slept_s, SHORT_S);
-        CHECK(!is_renewed(&renewal));
+        if (kind == PILOT_LOOP) /* Else its thread may have been quicker. */
+            CHECK(!is_renewed(&renewal));
         CHECK(pilot_until(&pilot, is_renewed, &renewal));
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
         CHECK_UINT(atomic_load(&loss.runs), 0);

@@ -548,22 +548,6 @@ static void find_wait_error(struct exam *exam, const struct probe *probe, const 
               is_key ? "keys" : "channels");
 }
 
-static void try_waiting(struct exam *exam, struct talk *talk, const struct probe *probe)
-{
-    const char *words[TALK_WORDS_MAX] = {NULL};
-    char mark[sizeof exam->key + WIRE_MARK_LEN];
-    redisReply *reply;
-
-    (void)snprintf(mark, sizeof mark, WIRE_MARK "%s", exam->key);
-    for (unsigned i = 0; i < TALK_WORDS_MAX && probe->words[i] != NULL; i++)
-        words[i] = strcmp(probe->words[i], MARK) == 0 ? mark : probe->words[i];
-    reply = talk_ask(talk, words);
-    if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
-        find_wait_error(exam, probe, reply->str);
-    if (reply != NULL)
-        freeReplyObject(reply);
-}
-
 /* ---- What those who wait in a queue need ---- */
 
 #define QUEUE "<queue>" /* In place of the queue beside that name. */
@@ -593,18 +577,23 @@ static void find_queue_error(struct exam *exam, const struct probe *probe, const
                   user_of(exam));
 }
 
-static void try_queue(struct exam *exam, struct talk *talk, const struct probe *probe)
+/* A probe of one of these two kinds. */
+static void try_beside(struct exam *exam, struct talk *talk, const struct probe *probe,
+                       void (*find)(struct exam *, const struct probe *, const char *))
 {
     const char *words[TALK_WORDS_MAX] = {NULL};
-    char queue[sizeof exam->key + WIRE_QUEUE_LEN];
+    char mark[sizeof exam->key + WIRE_MARK_LEN], queue[sizeof exam->key + WIRE_QUEUE_LEN];
     redisReply *reply;
 
+    (void)snprintf(mark, sizeof mark, WIRE_MARK "%s", exam->key);
     (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", exam->key);
     for (unsigned i = 0; i < TALK_WORDS_MAX && probe->words[i] != NULL; i++)
-        words[i] = strcmp(probe->words[i], QUEUE) == 0 ? queue : probe->words[i];
+        words[i] = strcmp(probe->words[i], MARK) == 0    ? mark
+                   : strcmp(probe->words[i], QUEUE) == 0 ? queue
+                                                         : probe->words[i];
     reply = talk_ask(talk, words);
     if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
-        find_queue_error(exam, probe, reply->str);
+        find(exam, probe, reply->str);
     if (reply != NULL)
         freeReplyObject(reply);
 }
@@ -627,9 +616,9 @@ static void examine(struct exam *exam, struct talk *talk)
     if (stores && exam->guarded)
         look_at_guard(exam, talk);
     for (size_t i = 0; i < sizeof queue_probes / sizeof queue_probes[0] && stores; i++)
-        try_queue(exam, talk, &queue_probes[i]);
+        try_beside(exam, talk, &queue_probes[i], find_queue_error);
     for (size_t i = 0; i < sizeof wait_probes / sizeof wait_probes[0] && stores; i++)
-        try_waiting(exam, talk, &wait_probes[i]);
+        try_beside(exam, talk, &wait_probes[i], find_wait_error);
     redisReaderFree(talk->reader);
 }
 

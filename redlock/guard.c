@@ -36,10 +36,6 @@
  * small command. */
 #define LOOK_EVERY (500 * DRIFT_MS)
 
-/* Fencing counters begin with the time in microseconds and go up by one for each try:
- * those that are so far ahead of the time, 12 days, were not counted to.  As in script.c. */
-#define FLOOR_AHEAD_US (UINT64_C(1) << 40)
-
 /* The high-water mark of a master's counters is so far above their floor, or a multiple of
  * that.  As in script.c.  Each repair takes counters ahead by no more; in microseconds it is
  * far less than any repair takes, so that they do not run ahead of the clocks. */
@@ -286,7 +282,7 @@ uint64_t guard_floor(const struct guard *g)
     }
     if (ready < g->config.masters - majority(g) + 1 && median > floor)
         floor = median;
-    return floor <= median + FLOOR_AHEAD_US && floor < QUORUM_FENCE_MAX ? floor : 0;
+    return floor <= median + GUARD_AHEAD_US && floor < QUORUM_FENCE_MAX ? floor : 0;
 }
 
 /* Above the mark, as far ahead as a script would not go either.  The time is that of the look,
@@ -302,7 +298,7 @@ uint64_t guard_number(const struct guard *g, unsigned master, uint64_t count, bo
     if (number <= look->high)
         return number;
     *ret_unkept = true;
-    return number <= look->time_us + FLOOR_AHEAD_US ? number : 0;
+    return number <= look->time_us + GUARD_AHEAD_US ? number : 0;
 }
 
 /* The mark is where its script puts it: the first of its steps that is no less. */

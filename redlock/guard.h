@@ -29,6 +29,10 @@
 #include "drift/drift.h"
 #include "redlock/quorum.h"
 
+/* Fencing counters begin with the time in microseconds and go up by one for each try:
+ * those that are so far ahead of the time, 12 days, were not counted to.  As in script.c. */
+#define GUARD_AHEAD_US (UINT64_C(1) << 40)
+
 /* What a master's marker says, when it is looked at. */
 struct guard_look {
     bool ready;          /* It has an epoch, so it may vote; else it is warming. */

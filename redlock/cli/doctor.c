@@ -210,12 +210,11 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
 }
 
 #define DAY_US INT64_C(86400000000)
-#define AHEAD_MAX_US (INT64_C(1) << 40) /* As in guard.c. */
 
 /* Somebody wrote them by hand, or its clock was days ahead and is not any more. */
 static void look_at_counters(struct exam *exam)
 {
-    if (exam->marker.ahead_us > AHEAD_MAX_US)
+    if (exam->marker.ahead_us > (int64_t)GUARD_AHEAD_US)
         exam_find(exam, "counters",
                   "set its clock, or delete " WIRE_MARKER " there and let redlock init watch it",
                   "its fencing counters are %.0f days ahead of its clock, so that no master that "

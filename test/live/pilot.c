@@ -297,3 +297,18 @@ struct redlock_stats pilot_stats(struct pilot *pilot)
         cluster_die("stats: %s", redlock_errmsg(pilot->rl));
     return stats;
 }
+
+void pilot_on_lost(struct redlock_lease *lease, void *arg)
+{
+    struct pilot_loss *loss = arg;
+
+    loss->remaining_ms = redlock_remaining_ms(lease);
+    atomic_fetch_add(&loss->runs, 1);
+}
+
+bool pilot_is_lost(void *arg)
+{
+    struct pilot_loss *loss = arg;
+
+    return atomic_load(&loss->runs) > 0;
+}

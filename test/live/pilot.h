@@ -8,6 +8,7 @@
 #ifndef TEST_LIVE_PILOT_H
 #define TEST_LIVE_PILOT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,5 +70,14 @@ int pilot_until_told(struct pilot *pilot, const char *resource, const char *why)
 void pilot_turn(struct pilot *pilot);
 
 struct redlock_stats pilot_stats(struct pilot *pilot);
+
+/* What a lost callback was told: pilot_on_lost, with this as its lost_arg; and for pilot_until. */
+struct pilot_loss {
+    atomic_uint runs;
+    uint32_t remaining_ms;
+};
+
+void pilot_on_lost(struct redlock_lease *lease, void *arg);
+bool pilot_is_lost(void *arg);
 
 #endif /* TEST_LIVE_PILOT_H */

@@ -180,44 +180,24 @@ TEST(three_down_and_back)
 
 /* ---- Lost ---- */
 
-struct loss {
-    atomic_uint runs;
-    uint32_t remaining_ms;
-};
-
-static void on_lost(struct redlock_lease *lease, void *arg)
-{
-    struct loss *loss = arg;
-
-    loss->remaining_ms = redlock_remaining_ms(lease);
-    atomic_fetch_add(&loss->runs, 1);
-}
-
-static bool is_lost(void *arg)
-{
-    struct loss *loss = arg;
-
-    return atomic_load(&loss->runs) > 0;
-}
-
-static int lock_with_loss(struct pilot *pilot, const char *name, uint32_t ttl_ms, struct loss *loss,
-                          struct redlock_lease **ret_lease)
+static int lock_with_loss(struct pilot *pilot, const char *name, uint32_t ttl_ms,
+                          struct pilot_loss *loss, struct redlock_lease **ret_lease)
 {
     struct redlock_lock_options opts;
 
     redlock_lock_options_init(&opts);
     opts.ttl_ms = ttl_ms;
     opts.lost_margin_ms = 2000;
-    opts.lost = on_lost;
+    opts.lost = pilot_on_lost;
     opts.lost_arg = loss;
     return pilot_lock(pilot, name, &opts, ret_lease);
 }
 
 static bool are_lost(void *arg)
 {
-    struct loss *losses = arg;
+    struct pilot_loss *losses = arg;
 
-    return is_lost(&losses[0]) && is_lost(&losses[1]);
+    return pilot_is_lost(&losses[0]) && pilot_is_lost(&losses[1]);
 }
 
 /* Told while there is time left to stop working.  Both kinds at once, because
@@ -225,7 +205,7 @@ static bool are_lost(void *arg)
 TEST(lost_is_told_before_the_end)
 {
     struct redlock_lease *leases[PILOT_KINDS];
-    struct loss losses[PILOT_KINDS] = {{.runs = 0}};
+    struct pilot_loss losses[PILOT_KINDS] = {{.runs = 0}};
     struct pilot pilots[PILOT_KINDS];
 
     cluster_ready(&five, 5);
@@ -259,7 +239,7 @@ TEST(lost_is_told_when_the_keys_are_gone)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         struct redlock_lease *lease, *other;
-        struct loss loss = {.runs = 0};
+        struct pilot_loss loss = {.runs = 0};
         struct pilot pilot;
 
         check_row = pilot_kind_name(kind);
@@ -270,7 +250,7 @@ TEST(lost_is_told_when_the_keys_are_gone)
         for (unsigned i = 0; i < 5; i++)
             server_forget_locks(&five.server[i]);
         CHECK_INT(pilot_lock(&pilot, "x", NULL, &other), REDLOCK_OK);
-        CHECK(pilot_until(&pilot, is_lost, &loss));
+        CHECK(pilot_until(&pilot, pilot_is_lost, &loss));
         CHECK_UINT(loss.remaining_ms, 0);
         CHECK(redlock_remaining_ms(other) > 0);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);

@@ -33,27 +33,7 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 
 static struct cluster three;
 
-struct loss {
-    atomic_uint runs;
-    uint32_t remaining_ms;
-};
-
-static void on_lost(struct redlock_lease *lease, void *arg)
-{
-    struct loss *loss = arg;
-
-    loss->remaining_ms = redlock_remaining_ms(lease);
-    atomic_fetch_add(&loss->runs, 1);
-}
-
-static bool is_lost(void *arg)
-{
-    struct loss *loss = arg;
-
-    return atomic_load(&loss->runs) > 0;
-}
-
-static void lock(struct pilot *pilot, enum pilot_kind kind, struct loss *loss,
+static void lock(struct pilot *pilot, enum pilot_kind kind, struct pilot_loss *loss,
                  struct redlock_lease **ret_lease)
 {
     struct redlock_lock_options opts;
@@ -63,7 +43,7 @@ static void lock(struct pilot *pilot, enum pilot_kind kind, struct loss *loss,
     redlock_lock_options_init(&opts);
     opts.ttl_ms = TTL_MS;
     opts.fence = true;
-    opts.lost = on_lost;
+    opts.lost = pilot_on_lost;
     opts.lost_arg = loss;
     CHECK_INT(pilot_lock(pilot, "x", &opts, ret_lease), REDLOCK_OK);
     CHECK(redlock_remaining_ms(*ret_lease) > 0);
@@ -73,7 +53,7 @@ static void lock(struct pilot *pilot, enum pilot_kind kind, struct loss *loss,
 TEST(a_lease_ends_in_a_long_sleep)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
-        struct loss loss = {.runs = 0};
+        struct pilot_loss loss = {.runs = 0};
         struct redlock_lease *lease;
         struct pilot pilot;
 
@@ -84,7 +64,7 @@ TEST(a_lease_ends_in_a_long_sleep)
         CHECK_UINT(redlock_holds(lease), 0);
         CHECK_INT(pilot_extend(&pilot, lease, TTL_MS), REDLOCK_LOST);
         CHECK_UINT(redlock_remaining_ms(lease), 0);
-        CHECK(pilot_until(&pilot, is_lost, &loss));
+        CHECK(pilot_until(&pilot, pilot_is_lost, &loss));
         CHECK_UINT(loss.remaining_ms, 0);
         CHECK_UINT(redlock_remaining_ms(lease), 0);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
@@ -97,14 +77,14 @@ TEST(a_lease_ends_in_a_long_sleep)
 TEST(lost_is_told_after_a_long_sleep)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
-        struct loss loss = {.runs = 0};
+        struct pilot_loss loss = {.runs = 0};
         struct redlock_lease *lease;
         struct pilot pilot;
 
         check_row = pilot_kind_name(kind);
         lock(&pilot, kind, &loss, &lease);
         atomic_fetch_add(&slept_s, LONG_S);
-        CHECK(pilot_until(&pilot, is_lost, &loss));
+        CHECK(pilot_until(&pilot, pilot_is_lost, &loss));
         CHECK_UINT(loss.remaining_ms, 0);
         CHECK_UINT(pilot_stats(&pilot).lost, 1);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
@@ -129,7 +109,7 @@ TEST(a_lease_outlasts_a_short_sleep)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         struct renewal renewal = {.more_than_ms = TTL_MS - SHORT_S * 1000};
-        struct loss loss = {.runs = 0};
+        struct pilot_loss loss = {.runs = 0};
         struct redlock_lease *lease;
         struct pilot pilot;
 

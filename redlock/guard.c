@@ -190,6 +190,12 @@ void guard_on_link(struct guard *g, unsigned master, bool up)
         m->look.number = 0;
 }
 
+void guard_on_max(struct guard *g, uint32_t max_ttl_ms)
+{
+    if (max_ttl_ms > g->longest_ms)
+        g->longest_ms = max_ttl_ms;
+}
+
 void guard_on_look(struct guard *g, unsigned master, const struct guard_look *look, drift_time now)
 {
     struct guard_master *m = &g->masters[master];
@@ -203,8 +209,7 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
     m->looked = m->asked_at;
     m->look = *look;
     m->epoch = look->ready ? look->number : 0;
-    if (look->max_ttl_ms > g->longest_ms)
-        g->longest_ms = look->max_ttl_ms;
+    guard_on_max(g, look->max_ttl_ms);
     if (!same)
         m->since = now;
     if (!look->ready) {

@@ -89,6 +89,8 @@ void guard_init(struct guard *g, const struct guard_config *config);
  */
 void guard_on_link(struct guard *g, unsigned master, bool up);
 void guard_on_look(struct guard *g, unsigned master, const struct guard_look *look, drift_time now);
+/* A master with an epoch tells, without being looked at, the longest lease it was told of. */
+void guard_on_max(struct guard *g, uint32_t max_ttl_ms);
 /* What is due now; also the event of a timer.  What it says to do is taken as done. */
 void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actions);
 

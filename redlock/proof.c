@@ -59,7 +59,10 @@ void proof_ask(struct redlock *rl, unsigned master)
         return;
     rl->proof.wanted &= (quorum_mask)~bit(master);
     if (rl->options.restart_guard) {
-        master_send(rl->masters[master], &ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
+        if (needs_time(rl))
+            master_send(rl->masters[master], &ask, WIRE_PROOF_MAX, sizeof WIRE_PROOF_MAX - 1);
+        else
+            master_send(rl->masters[master], &ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
         rl->stats.commands++;
     }
     if (needs_time(rl)) { /* Last: see proof_on_answer(). */
@@ -102,12 +105,23 @@ bool proof_hold(struct redlock *rl, unsigned master, const struct master_ask *as
     return true;
 }
 
-static bool is_proof(const struct redlock *rl, unsigned master, const struct reply *reply)
+static bool is_epoch(const struct redlock *rl, unsigned master, const char *text, size_t len)
 {
-    const char *epoch = rl->standing.epochs[master];
+    return len == WIRE_NUMBER && memcmp(text, rl->standing.epochs[master], WIRE_NUMBER) == 0;
+}
 
-    return reply->type == REPLY_TEXT && reply->text_len == WIRE_NUMBER &&
-           memcmp(reply->text, epoch, WIRE_NUMBER) == 0;
+/* Where the clock matters the longest lease comes behind the epoch, and is learned. */
+static bool take_proof(struct redlock *rl, unsigned master, const struct reply *reply)
+{
+    uint32_t max_ttl_ms;
+
+    if (!needs_time(rl))
+        return reply->type == REPLY_TEXT && is_epoch(rl, master, reply->text, reply->text_len);
+    if (reply->type != REPLY_ARRAY || !is_epoch(rl, master, reply->before, reply->before_len) ||
+        !standing_parse_max(reply->text, &max_ttl_ms))
+        return false;
+    guard_on_max(&rl->standing.guard, max_ttl_ms);
+    return true;
 }
 
 /* A lease that hears of its vote may have its callback ask for the next lock,
@@ -165,7 +179,7 @@ void proof_on_count(struct redlock *rl, unsigned master, const struct master_ask
 
 void proof_on_answer(struct redlock *rl, unsigned master, const struct reply *reply)
 {
-    if (!is_proof(rl, master, reply)) {
+    if (!take_proof(rl, master, reply)) {
         master_relink(rl->masters[master],
                       reply->type == REPLY_ERROR ? reply->text : "has lost its memory");
         return;

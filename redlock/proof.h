@@ -21,7 +21,9 @@
  *
  * With the clock guard for every vote a second read goes behind that one, TIME, and
  * a yes waits for it as well.  An extension, too: what is extended by a clock that is
- * back for a while ends when it is put right (clocks.h).
+ * back for a while ends when it is put right (clocks.h).  And the first read then also
+ * tells the longest lease: whoever was granted one by this master had told it before, so
+ * that the time looked back to is never too short for what a step may have dropped there.
  */
 #ifndef REDLOCK_PROOF_H
 #define REDLOCK_PROOF_H

@@ -80,18 +80,32 @@ static const char *parse_number(const char *p, uint64_t *ret_number)
 
 #define COUNT_DIGITS_MAX 19 /* Of any: what strtoull() can take. */
 
+/* A decimal number; what comes behind it, or NULL. */
+static const char *parse_digits(const char *p, uint64_t max, uint64_t *ret_count)
+{
+    size_t digits = strspn(p, "0123456789");
+
+    if (digits == 0 || digits > COUNT_DIGITS_MAX)
+        return NULL;
+    *ret_count = strtoull(p, NULL, 10);
+    return *ret_count <= max ? p + digits : NULL;
+}
+
 /* A space and a decimal number; what comes behind them, or NULL.  p: likewise. */
 static const char *parse_count(const char *p, uint64_t max, uint64_t *ret_count)
 {
-    size_t digits;
+    return p != NULL && p[0] == ' ' ? parse_digits(p + 1, max, ret_count) : NULL;
+}
 
-    if (p == NULL || p[0] != ' ')
-        return NULL;
-    digits = strspn(p + 1, "0123456789");
-    if (digits == 0 || digits > COUNT_DIGITS_MAX)
-        return NULL;
-    *ret_count = strtoull(p + 1, NULL, 10);
-    return *ret_count <= max ? p + 1 + digits : NULL;
+bool standing_parse_max(const char *text, uint32_t *ret_max_ttl_ms)
+{
+    uint64_t max_ttl_ms;
+    const char *end = parse_digits(text, TTL_MS_MAX, &max_ttl_ms);
+
+    if (end == NULL || *end != '\0')
+        return false;
+    *ret_max_ttl_ms = (uint32_t)max_ttl_ms;
+    return true;
 }
 
 bool standing_parse(const struct reply *reply, struct guard_look *ret_look)

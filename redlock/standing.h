@@ -41,4 +41,7 @@ void standing_on_alarm(struct redlock *rl);
 /* The reply to a look, parsed; false: that is none. */
 bool standing_parse(const struct reply *reply, struct guard_look *ret_look);
 
+/* The longest lease, as a marker has it; false: it is none that a client may have. */
+bool standing_parse_max(const char *text, uint32_t *ret_max_ttl_ms);
+
 #endif /* REDLOCK_STANDING_H */

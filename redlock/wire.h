@@ -42,8 +42,9 @@ struct wire_args {
 /* The key in which a master stores what guard.h calls its marker; no lock may have this name. */
 #define WIRE_MARKER "redlock:master"
 
-/* The whole command that reads the epoch in it. */
+/* The whole command that reads the epoch in it; and the one that reads the longest lease, too. */
 #define WIRE_PROOF "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n"
+#define WIRE_PROOF_MAX "*4\r\n$5\r\nHMGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n$3\r\nmax\r\n"
 
 /* What comes before the name in the key by which those who wait mark a lock, which is also
  * the channel on which they are told (wait.h); no lock may have a name that begins so. */

@@ -222,6 +222,16 @@ TEST(a_longer_lease_is_waited_for)
     CHECK_UINT(now, since + 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
 }
 
+TEST(a_longer_lease_is_heard_of_without_a_look)
+{
+    begin(LEN);
+    answer_all(0x10);
+    guard_on_max(&g, 3 * MAX_TTL_MS);
+    guard_on_max(&g, MAX_TTL_MS);
+    CHECK_UINT(guard_max_ttl_ms(&g), 3 * MAX_TTL_MS);
+    CHECK_UINT(guard_left(&g, 4, now), 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
+}
+
 /* Then there is nobody else to tell of it. */
 TEST(a_longer_lease_is_remembered_when_all_forget)
 {
@@ -606,6 +616,7 @@ CHECK_MAIN(
     {"a_longer_lease_is_remembered_when_all_forget", a_longer_lease_is_remembered_when_all_forget},
     {"others_are_read_after_it_was_due", others_are_read_after_it_was_due},
     {"a_longer_lease_is_waited_for", a_longer_lease_is_waited_for},
+    {"a_longer_lease_is_heard_of_without_a_look", a_longer_lease_is_heard_of_without_a_look},
     {"too_few_others_are_no_proof", too_few_others_are_no_proof},
     {"all_that_forgot_together_warm_together", all_that_forgot_together_warm_together},
     {"new_masters_vote_at_once", new_masters_vote_at_once},

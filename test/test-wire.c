@@ -329,6 +329,17 @@ TEST(proofs_are_formatted)
     check_same(buf, sizeof WIRE_PROOF - 1, 3, argv, lens);
 }
 
+TEST(proofs_with_the_longest_lease_are_formatted)
+{
+    const char *argv[] = {"HMGET", "redlock:master", "epoch", "max"};
+    size_t lens[] = {5, 14, 5, 3};
+    char buf[WIRE_MAX + 1];
+
+    memset(buf, '#', sizeof buf);
+    memcpy(buf, WIRE_PROOF_MAX, sizeof WIRE_PROOF_MAX - 1);
+    check_same(buf, sizeof WIRE_PROOF_MAX - 1, 4, argv, lens);
+}
+
 TEST(looks_are_formatted)
 {
     const char *text = script_all[SCRIPT_LOOK].text;
@@ -374,12 +385,12 @@ TEST(every_length_of_a_ttl)
     }
 }
 
-CHECK_MAIN({"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scripts_are_formatted},
-           {"a_name_has_its_counter", a_name_has_its_counter},
-           {"many_are_formatted", many_are_formatted},
-           {"permits_are_formatted", permits_are_formatted},
-           {"fair_ones_are_formatted", fair_ones_are_formatted},
-           {"looks_of_who_waits_are_formatted", looks_of_who_waits_are_formatted},
-           {"proofs_are_formatted", proofs_are_formatted},
-           {"looks_are_formatted", looks_are_formatted},
-           {"every_length_of_a_ttl", every_length_of_a_ttl})
+CHECK_MAIN(
+    {"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scripts_are_formatted},
+    {"a_name_has_its_counter", a_name_has_its_counter}, {"many_are_formatted", many_are_formatted},
+    {"permits_are_formatted", permits_are_formatted},
+    {"fair_ones_are_formatted", fair_ones_are_formatted},
+    {"looks_of_who_waits_are_formatted", looks_of_who_waits_are_formatted},
+    {"proofs_are_formatted", proofs_are_formatted},
+    {"proofs_with_the_longest_lease_are_formatted", proofs_with_the_longest_lease_are_formatted},
+    {"looks_are_formatted", looks_are_formatted}, {"every_length_of_a_ttl", every_length_of_a_ttl})

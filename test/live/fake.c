@@ -178,6 +178,8 @@ static void answer_well(const struct fake_server *server, struct connection *con
         say_bulk(connection, "ready " FAKE_EPOCH " 60000 1 1 1");
     else if (is_command(command, "HGET"))
         say_bulk(connection, FAKE_EPOCH);
+    else if (is_command(command, "HMGET"))
+        say(connection, "*2\r\n$16\r\n" FAKE_EPOCH "\r\n$5\r\n60000\r\n");
     else if (is_command(command, "TIME"))
         say_time(connection);
     else if (is_command(command, "EVALSHA") || is_command(command, "EVAL"))

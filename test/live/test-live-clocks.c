@@ -15,7 +15,8 @@
 
 #define MASTERS 5
 #define STEP_S 4     /* Below what makes a master an outlier. */
-#define LONG_MS 3000 /* The longest lease, which is waited for. */
+#define LONG_MS 3000 /* The longest lease, which is waited for; */
+#define SHORT_MS 500 /* and of a client that takes shorter ones only. */
 
 static struct {
     struct cluster one; /* Of one server. */
@@ -78,11 +79,12 @@ static const char *list(void)
 }
 
 static enum redlock_clock_guard wanted;
+static uint32_t longest_ms = LONG_MS;
 
 static void set_guard(struct redlock_options *opts)
 {
     opts->clock_guard = wanted;
-    opts->max_ttl_ms = LONG_MS;
+    opts->max_ttl_ms = longest_ms;
 }
 
 static void open_with(struct pilot *pilot, enum pilot_kind kind, enum redlock_clock_guard guard)
@@ -250,6 +252,49 @@ TEST(per_vote_finds_a_step_at_once)
     }
 }
 
+/* Who was there first hears of a longer lease by the vote that it might spoil. */
+TEST(per_vote_hears_of_longer_leases)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease, *other;
+        struct pilot first, second;
+
+        check_row = pilot_kind_name(kind);
+        ready();
+        longest_ms = SHORT_MS;
+        open_with(&first, kind, REDLOCK_CLOCK_GUARD_PER_VOTE);
+        CHECK_INT(pilot_lock_for(&first, "y", SHORT_MS, false, 30000, &other), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(&first, other), REDLOCK_OK);
+        longest_ms = LONG_MS;
+        open_with(&second, kind, REDLOCK_CLOCK_GUARD_PER_VOTE);
+        CHECK_INT(pilot_lock_for(&second, "x", LONG_MS, false, 30000, &lease), REDLOCK_OK);
+        step_majority(&second);
+        CHECK(redlock_remaining_ms(lease) > 0);
+        CHECK_INT(pilot_lock_for(&first, "x", SHORT_MS, false, 30000, &other), REDLOCK_OK);
+        CHECK_UINT(redlock_remaining_ms(lease), 0);
+        pilot_close(&second);
+        pilot_close(&first);
+    }
+}
+
+/* What is no longest lease proves nothing, and is put right by the next look. */
+TEST(per_vote_mends_what_tells_the_longest_lease)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    ready();
+    open_with(&pilot, PILOT_BLOCKING, REDLOCK_CLOCK_GUARD_PER_VOTE);
+    for (unsigned i = 0; i < MASTERS; i++)
+        (void)server_int(server(i),
+                         i % 2 == 0 ? "HSET redlock:master max never" : "HDEL redlock:master max");
+    CHECK_INT(pilot_lock_for(&pilot, "x", 1000, false, 30000, &lease), REDLOCK_OK);
+    for (unsigned i = 0; i < MASTERS; i++)
+        CHECK_STR(server_text(server(i), "HGET redlock:master max"), "3000");
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
 /* What it has not watched for as long as the longest lease does not count. */
 TEST(per_vote_watches_first)
 {
@@ -341,6 +386,9 @@ CHECK_MAIN({"without_a_guard_two_hold_a_lock", without_a_guard_two_hold_a_lock},
            {"a_step_back_is_told", a_step_back_is_told},
            {"far_off_is_not_counted", far_off_is_not_counted},
            {"per_vote_finds_a_step_at_once", per_vote_finds_a_step_at_once},
+           {"per_vote_hears_of_longer_leases", per_vote_hears_of_longer_leases},
+           {"per_vote_mends_what_tells_the_longest_lease",
+            per_vote_mends_what_tells_the_longest_lease},
            {"per_vote_watches_first", per_vote_watches_first},
            {"per_vote_extends_nothing_by_clocks_that_are_back",
             per_vote_extends_nothing_by_clocks_that_are_back},

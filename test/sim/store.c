@@ -169,7 +169,7 @@ struct parts store_parts(const struct command *command)
     case 1: /* TIME */
     case 2: /* SUBSCRIBE, UNSUBSCRIBE */
     case 3: /* HGET of the marker */
-    case 4: /* HINCRBY of the same; ZREM of who waits no more */
+    case 4: /* HMGET, HINCRBY of the same; ZREM of who waits no more */
         return (struct parts){.is_other = true};
     case 5:
         return (struct parts){false, QUORUM_CMD_RELEASE, 3, 4, 0, 1};
@@ -364,20 +364,24 @@ static bool is_marker(const struct command *command, unsigned i)
     return is_arg(command, i, WIRE_MARKER);
 }
 
-/* HGET, marker, "epoch" */
+/* HGET, marker, "epoch"; or HMGET, marker, "epoch", "max" */
 static struct answer do_proof(const struct server *server, const struct command *command)
 {
-    const size_t room = 17;
+    const struct marker *marker = &server->marker;
+    bool with_max = is_arg(command, 0, "HMGET");
+    const size_t room = 40;
     char *text = memory_take(room);
 
-    if (command->argc != 3 || !is_marker(command, 1) || !is_arg(command, 2, "epoch"))
+    if (command->argc != (with_max ? 4 : 3) || !is_marker(command, 1) ||
+        !is_arg(command, 2, "epoch") || (with_max && !is_arg(command, 3, "max")))
         world_fail("wire", "a read of something else");
-    if (!server->marker.exists || server->marker.epoch == 0) {
+    if (!marker->exists || marker->epoch == 0) {
         world_fault(FAULT_EPOCH);
-        return nil;
+        return with_max ? (struct answer){REPLY_ARRAY, 0, " "} : nil;
     }
-    (void)snprintf(text, room, "%016llx", (unsigned long long)server->marker.epoch);
-    return (struct answer){REPLY_TEXT, 0, text};
+    (void)snprintf(text, room, with_max ? "%016llx %llu" : "%016llx",
+                   (unsigned long long)marker->epoch, (unsigned long long)marker->max_ttl_ms);
+    return (struct answer){with_max ? REPLY_ARRAY : REPLY_TEXT, 0, text};
 }
 
 /* The counter of which the number is there. */
@@ -999,7 +1003,7 @@ static struct answer execute(struct conn *conn, const struct command *command)
     }
     if (is_arg(command, 0, "ZREM"))
         return do_leave(server, command);
-    if (is_arg(command, 0, "HGET"))
+    if (is_arg(command, 0, "HGET") || is_arg(command, 0, "HMGET"))
         return do_proof(server, command);
     if (is_arg(command, 0, "HINCRBY"))
         return do_count(server, command);

@@ -362,35 +362,62 @@ static bool is_text(const redisReply *reply, const char *text)
     return reply->type == REDIS_REPLY_STRING && strcmp(reply->str, text) == 0;
 }
 
-/* Of fencing: what they begin with, or a mark above them. */
-static bool read_counters(const redisReply *reply, int64_t *ret_number)
+static bool is_there(const redisReply *reply)
 {
-    *ret_number = reply->type == REDIS_REPLY_STRING ? strtoll(reply->str, NULL, 10) : -1;
-    return *ret_number >= 0; /* However great: a mark that is too high is no loss of memory. */
+    return reply->type == REDIS_REPLY_STRING;
+}
+
+/* Whether this is a number that a look can tell (script.c), if it is there: what is below zero,
+ * or has more digits, nobody has counted to. */
+static bool can_be_told(const redisReply *reply)
+{
+    double number = is_there(reply) ? strtod(reply->str, NULL) : 0;
+
+    return number >= 0 && number < 1e19;
+}
+
+/* Redlock writes no such marker, and what it makes of one is an answer that is none. */
+static bool is_spoilt(redisReply *const *fields, bool has_epoch, bool has_nonce)
+{
+    const redisReply *epoch = fields[1], *nonce = fields[2], *floor = fields[6], *high = fields[7];
+
+    if (!can_be_told(high))
+        return true;
+    if (has_epoch)
+        return !is_number(epoch) || strspn(floor->str, "0123456789") != floor->len ||
+               floor->len == 0 || strtod(floor->str, NULL) > (double)QUORUM_FENCE_MAX;
+    return has_nonce && !is_number(nonce);
 }
 
 /* As the script of a look has it (script.c), which would change the marker. */
 static void read_marker(struct exam *exam, redisReply *const *fields)
 {
-    const redisReply *id = fields[0], *epoch = fields[1], *nonce = fields[2];
+    const redisReply *id = fields[0], *epoch = fields[1];
     struct exam_marker *marker = &exam->marker;
-    bool keeps = handshake_keeps(&exam->info), is_void, has_counters;
-    int64_t max_ttl_ms = 0, floor = 0, high = 0, since_ms, now_ms;
+    bool keeps = handshake_keeps(&exam->info), is_void, has_epoch, has_nonce;
+    int64_t max_ttl_ms = 0, since_ms, now_ms;
 
     now_ms = (read_wall_clock_us() + (exam->has_clock ? exam->offset_us : 0)) / 1000;
-    is_void = id->type == REDIS_REPLY_STRING && !keeps && !is_text(id, exam->info.run_id);
+    is_void = is_there(id) && !keeps && !is_text(id, exam->info.run_id);
+    has_epoch = is_there(epoch) && !is_void && is_there(fields[6]) && is_there(fields[7]);
+    has_nonce = is_there(fields[2]) && !is_void;
+    if (is_spoilt(fields, has_epoch, has_nonce)) {
+        exam->votes = false;
+        exam_find(exam, "marker", "delete this key, and let redlock init watch it",
+                  "somebody has written to the key " WIRE_MARKER
+                  ", its marker, what redlock cannot read");
+        return;
+    }
     marker->known = true;
-    has_counters = read_counters(fields[6], &floor) && floor <= (int64_t)QUORUM_FENCE_MAX &&
-                   read_counters(fields[7], &high);
-    marker->ready = is_number(epoch) && !is_void && has_counters;
-    marker->ahead_us = marker->ready ? high - now_ms * 1000 : 0;
-    if (marker->ready)
+    marker->ready = has_epoch;
+    marker->ahead_us = has_epoch ? strtoll(fields[7]->str, NULL, 10) - now_ms * 1000 : 0;
+    if (has_epoch)
         (void)snprintf(marker->epoch, sizeof marker->epoch, "%s", epoch->str);
-    else if (is_number(nonce) && !is_void)
+    else if (has_nonce)
         marker->fresh = is_text(fields[4], "1");
     else
-        marker->fresh = keeps && id->type == REDIS_REPLY_NIL;
-    if (!marker->ready && is_number(nonce) && !is_void && fields[5]->type == REDIS_REPLY_STRING) {
+        marker->fresh = keeps && !is_there(id);
+    if (!has_epoch && has_nonce && is_there(fields[5])) {
         since_ms = strtoll(fields[5]->str, NULL, 10);
         if (since_ms > 0 && since_ms < now_ms)
             marker->age_ms = (uint64_t)(now_ms - since_ms);

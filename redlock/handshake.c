@@ -314,9 +314,14 @@ bool handshake_is_known(const struct master_info *info)
     return is_run_id(info->run_id);
 }
 
+bool handshake_is_durable(const struct master_info *info)
+{
+    return info->keeps == '1' && info->syncs;
+}
+
 bool handshake_keeps(const struct master_info *info)
 {
-    return info->keeps == '1' && info->syncs && !info->promoted;
+    return handshake_is_durable(info) && !info->promoted;
 }
 
 bool handshake_evicts(const struct master_info *info)

@@ -82,8 +82,10 @@ bool handshake_is_same(const struct master_info *a, const struct master_info *b)
  * restart guard knows it again. */
 bool handshake_is_known(const struct master_info *info);
 
-/* Whether what it has once said is stored survives a restart, as far as it says.  Not
- * if it was a replica: then it was another server that said so. */
+/* Whether what it says is stored survives a restart, as far as it says. */
+bool handshake_is_durable(const struct master_info *info);
+
+/* And what it has once said.  Not if it was a replica: then it was another server that said so. */
 bool handshake_keeps(const struct master_info *info);
 
 /* What is no reason to refuse a master, but a risk: that it drops locks when

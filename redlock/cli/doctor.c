@@ -173,19 +173,28 @@ static uint32_t longest_lease_ms(const struct doctor *doctor)
     return max_ttl_ms;
 }
 
+static const char *why_warming(const struct master_info *info)
+{
+    if (!handshake_is_durable(info))
+        return "it is volatile, and was restarted or is new";
+    if (info->promoted)
+        return "it was a replica, and may lack what its master was told";
+    return "it was emptied, or is new";
+}
+
 static void find_warming(const struct doctor *doctor, struct exam *exam, bool has_epochs)
 {
     drift_span whole = marker_quarantine(doctor->rl, longest_lease_ms(doctor));
-    bool keeps = handshake_keeps(&exam->info);
+    bool durable = handshake_is_durable(&exam->info);
     char change[EXAM_TEXT_MAX];
 
     (void)snprintf(change, sizeof change, "let redlock init watch it%s%s",
                    has_epochs ? "" : ", or --new before the very first lock",
-                   keeps ? "" : "; with appendonly yes and appendfsync always it has a memory");
+                   durable ? "" : "; with appendonly yes and appendfsync always it has a memory");
     exam->votes = false;
     exam_find(exam, "warming", change, "is warming up, and may vote when watched for %.1f s: %s",
               (double)marker_left(whole, exam->marker.age_ms) / (double)DRIFT_S,
-              keeps ? "it was emptied, or is new" : "it is volatile, and was restarted or is new");
+              why_warming(&exam->info));
 }
 
 /* Copies of data are no memory of one's own, and which is the copy they do not tell.  Neither

@@ -401,6 +401,7 @@ static int exec_server(void *arg)
 {
     const struct server *server = arg;
     const char *append = server->durable ? "yes" : "no";
+    const char *fsync = server->lazy ? "everysec" : "always";
     char port[12], name[16];
     int log;
 
@@ -414,12 +415,12 @@ static int exec_server(void *arg)
     /* The second address may be missing: the "-" says so. */
     execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "-::1",
            "--unixsocket", server->socket, "--dir", ".", "--save", "", "--appendonly", append,
-           "--appendfsync", "always", "--repl-diskless-sync-delay", "0", "--daemonize", "no",
+           "--appendfsync", fsync, "--repl-diskless-sync-delay", "0", "--daemonize", "no",
            (char *)NULL);
     return 127;
 }
 
-/* Whether what answers on the port is our child, and not somebody else's. */
+/* Whether what answers on the port is our child, and not somebody else's; and has its data. */
 static bool is_ours(struct server *server)
 {
     redisReply *reply;
@@ -429,10 +430,11 @@ static bool is_ours(struct server *server)
     server->control = connect_to(server);
     if (server->control == NULL)
         return false;
-    reply = redisCommand(server->control, "INFO server");
+    reply = redisCommand(server->control, "INFO");
     if (reply != NULL && reply->type == REDIS_REPLY_STRING) {
         pid = strstr(reply->str, "process_id:");
-        ours = pid != NULL && atoi(pid + strlen("process_id:")) == server->pid;
+        ours = pid != NULL && atoi(pid + strlen("process_id:")) == server->pid &&
+               strstr(reply->str, "\nloading:1") == NULL;
     }
     if (reply != NULL)
         freeReplyObject(reply);
@@ -501,6 +503,55 @@ void server_restart(struct server *server)
     cluster_die("port %u: redis-server does not start again", server->port);
 }
 
+/* The file that it appends to: from Redis 7 on, and before. */
+static FILE *open_append_file(const struct server *server)
+{
+    static const char *const names[] = {"appendonlydir/appendonly.aof.1.incr.aof",
+                                        "appendonly.aof"};
+    char path[500];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        FILE *file;
+
+        (void)snprintf(path, sizeof path, "%s/%u/%s", dir, server->port, names[i]);
+        file = fopen(path, "r+");
+        if (file != NULL)
+            return file;
+    }
+    cluster_die("port %u: it appends to no file", server->port);
+}
+
+/* Where the last of these begins in a file, or its end. */
+static long find_last(FILE *file, const char *text)
+{
+    size_t len = strlen(text), matched = 0;
+    long at = 0, last = -1;
+    int c;
+
+    for (; (c = getc(file)) != EOF; at++) {
+        matched = c == text[matched] ? matched + 1 : c == text[0];
+        if (matched != len)
+            continue;
+        last = at + 1 - (long)len;
+        matched = 0;
+    }
+    return last >= 0 ? last : at;
+}
+
+void server_fail_power(struct server *server, const char *name)
+{
+    char text[64];
+    FILE *file;
+
+    server_kill(server);
+    (void)snprintf(text, sizeof text, "$3\r\nSET\r\n$%zu\r\n%s\r\n", strlen(name), name);
+    file = open_append_file(server);
+    if (ftruncate(fileno(file), find_last(file, text)) != 0) /* Half a command is left out. */
+        cluster_die("port %u: cannot cut its file", server->port);
+    (void)fclose(file);
+    server_restart(server);
+}
+
 void server_pause(struct server *server)
 {
     int status;
@@ -545,26 +596,33 @@ static void renew_server(struct server *server)
     server_season(server);
 }
 
-static void make_ready(struct cluster *cluster, unsigned len, bool durable)
+static void make_ready(struct cluster *cluster, unsigned len, bool durable, bool lazy)
 {
     if (len > CLUSTER_MAX)
         cluster_die("%u servers are too many", len);
     cluster->len = len;
     for (unsigned i = 0; i < len; i++) {
-        if (cluster->server[i].pid == 0)
+        if (cluster->server[i].pid == 0) {
             cluster->server[i].durable = durable;
+            cluster->server[i].lazy = lazy;
+        }
         renew_server(&cluster->server[i]);
     }
 }
 
 void cluster_ready(struct cluster *cluster, unsigned len)
 {
-    make_ready(cluster, len, false);
+    make_ready(cluster, len, false, false);
 }
 
 void cluster_ready_durable(struct cluster *cluster, unsigned len)
 {
-    make_ready(cluster, len, true);
+    make_ready(cluster, len, true, false);
+}
+
+void cluster_ready_lazy(struct cluster *cluster, unsigned len)
+{
+    make_ready(cluster, len, true, true);
 }
 
 const char *cluster_masters(const struct cluster *cluster)

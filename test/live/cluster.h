@@ -29,6 +29,7 @@ struct server {
     unsigned port;
     pid_t pid; /* 0: not running. */
     bool durable;
+    bool lazy; /* Durable, but with appendfsync everysec. */
     bool paused;
     struct redisContext *control; /* Our own connection to it; NULL: none yet. */
     char socket[108];             /* Path of its unix socket. */
@@ -47,8 +48,10 @@ struct cluster {
  */
 void cluster_ready(struct cluster *cluster, unsigned len);
 
-/* Let new servers write every change to disk (appendfsync always) before they answer. */
+/* Let new servers write every change to disk (appendfsync always) before they answer; or within
+ * a second of it (everysec). */
 void cluster_ready_durable(struct cluster *cluster, unsigned len);
+void cluster_ready_lazy(struct cluster *cluster, unsigned len);
 
 /* "127.0.0.1:port,..." of all; good until the second next call. */
 const char *cluster_masters(const struct cluster *cluster);
@@ -56,6 +59,9 @@ const char *cluster_masters(const struct cluster *cluster);
 /* SIGKILL, and start it again on the same port (empty, unless durable). */
 void server_kill(struct server *server);
 void server_restart(struct server *server);
+/* The same, as if its power had failed: of its file there is what there was before it last
+ * stored this name. */
+void server_fail_power(struct server *server, const char *name);
 /*
  * Give it the marker of the restart guard (redlock/guard.h) that it would have
  * if clients had watched it for long enough, in databases 0 to 3.  One that

@@ -17,7 +17,7 @@
 #define SHORT_MS 3000
 #define LONG_MS 10000
 
-static struct cluster volatile_five, durable_five, three;
+static struct cluster volatile_five, durable_five, lazy_five, three;
 
 static uint32_t wanted_max_ttl_ms;
 
@@ -142,15 +142,24 @@ static void flush(struct server *server)
     (void)server_int(server, "FLUSHALL");
 }
 
+/* It keeps its marker, which is older than the lock. */
+static void fail_power(struct server *server)
+{
+    server_fail_power(server, "x");
+}
+
 struct attack {
     const char *row;
     void (*forget)(struct server *server);
     enum pilot_kind kind; /* Of the holder; the other one is of the other kind. */
+    struct cluster *five;
+    void (*ready)(struct cluster *cluster, unsigned len);
 };
 
 static const struct attack attacks[] = {
-    {"restarted, loop holds", restart, PILOT_LOOP},
-    {"flushed, blocking holds", flush, PILOT_BLOCKING},
+    {"restarted, loop holds", restart, PILOT_LOOP, &volatile_five, cluster_ready},
+    {"flushed, blocking holds", flush, PILOT_BLOCKING, &volatile_five, cluster_ready},
+    {"without power, loop holds", fail_power, PILOT_LOOP, &lazy_five, cluster_ready_lazy},
 };
 
 struct sides {
@@ -165,9 +174,9 @@ struct sides {
  */
 static void begin_attack(struct sides *sides, const struct attack *attack)
 {
-    struct cluster *five = &volatile_five;
+    struct cluster *five = attack->five;
 
-    cluster_ready(five, 5);
+    attack->ready(five, 5);
     for (unsigned i = 3; i < 5; i++)
         server_kill(&five->server[i]);
     open_for(&sides->holder, attack->kind, five, LONG_MS);

@@ -7,6 +7,7 @@
 
 #include "redlock/client.h"
 #include "redlock/place.h"
+#include "redlock/script.h"
 #include "redlock/vote.h"
 
 /* Its name is as its tokens are, of a round that never is. */
@@ -33,21 +34,31 @@ void fair_fill(const struct redlock_lease *lease, struct wire_args *args)
 }
 
 /* Nobody waits for the answer: masters that cannot be told find out in time. */
-static void leave(const struct redlock_lease *lease, quorum_mask masters)
+static void say(struct redlock *rl, quorum_mask masters, size_t len)
 {
-    struct redlock *rl = lease->rl;
     const struct master_ask ask = {.command = MASTER_LEAVE};
-    struct wire_args args = {.name = lease->name, .name_len = lease->name_len};
-    size_t len;
 
-    fair_fill(lease, &args);
-    len = wire_leave(rl->scratch, &args);
-    for (unsigned m = 0; m < lease->q.config.masters; m++) {
+    for (unsigned m = 0; m < rl->options.masters_len; m++) {
         if (!(rl->up & masters & 1u << m))
             continue;
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;
     }
+}
+
+/* Where it may have the key, its release tells the next; where it has not, this does, for it may
+ * have been the first while nobody had it: no key is known by the name of who waits. */
+static void leave(const struct redlock_lease *lease, quorum_mask masters)
+{
+    struct redlock *rl = lease->rl;
+    struct wire_args args = {.name = lease->name, .name_len = lease->name_len};
+    quorum_mask others = masters & (quorum_mask)~lease->q.may_hold;
+
+    fair_fill(lease, &args);
+    say(rl, masters, wire_leave(rl->scratch, &args));
+    args.token = args.waiter;
+    args.token_len = TOKEN_LEN;
+    say(rl, others, wire_fair(rl->scratch, SCRIPT_RELEASE_FAIR, false, &args));
 }
 
 void fair_on_step(struct redlock_lease *lease)
@@ -77,24 +88,29 @@ void fair_on_ask_again(struct redlock_lease *lease, unsigned master)
 {
     const struct place *place = lease_place(lease);
 
+    fair_on_ask(lease, (quorum_mask)(1u << master));
     if (place != NULL && place->left)
         leave(lease, (quorum_mask)(1u << master));
 }
 
-void fair_on_vote(struct redlock_lease *lease, unsigned master, const struct vote *vote)
+void fair_on_answer(struct redlock_lease *lease, unsigned master, enum quorum_command command,
+                    const struct vote *vote)
 {
     struct place *place = lease_place(lease);
 
-    if (place != NULL && vote->is_queued)
+    if (place == NULL)
+        return;
+    if (command == QUORUM_CMD_SET && vote->is_queued)
         place_on_number(place, master, vote->number);
-    else if (place != NULL && vote->vote == QUORUM_VOTE_YES)
+    else if (command == QUORUM_CMD_SET && vote->vote == QUORUM_VOTE_YES)
         place_on_grant(place, master);
+    place_on_answer(place, master);
 }
 
 void fair_on_hears(struct redlock_lease *list, unsigned master)
 {
     for (struct redlock_lease *lease = list; lease != NULL; lease = lease->next)
-        place_on_hears(lease_place(lease), master);
+        place_on_named(lease_place(lease), master);
 }
 
 void fair_on_next(struct redlock_lease *list, unsigned master, const char *waiter)

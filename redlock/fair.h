@@ -27,8 +27,9 @@ void fair_on_step(struct redlock_lease *lease);
 void fair_on_ask(struct redlock_lease *lease, quorum_mask masters);
 void fair_on_ask_again(struct redlock_lease *lease, unsigned master);
 
-/* What one of them answered. */
-void fair_on_vote(struct redlock_lease *lease, unsigned master, const struct vote *vote);
+/* What one of them answered, to this or any other command. */
+void fair_on_answer(struct redlock_lease *lease, unsigned master, enum quorum_command command,
+                    const struct vote *vote);
 
 /* From now on those who listen, a list, are told by this master: */
 void fair_on_hears(struct redlock_lease *list, unsigned master);

@@ -503,8 +503,7 @@ void lease_on_vote(struct redlock_lease *lease, unsigned master, const struct ma
         note_taken(lease, vote->taken);
     if (vote->hints && ask->ask == lease->q.round)
         permit_hint(lease_permit(lease), master, vote->hint);
-    if (command == QUORUM_CMD_SET)
-        fair_on_vote(lease, master, vote);
+    fair_on_answer(lease, master, command, vote);
     if (begins && vote->vote == QUORUM_VOTE_YES && ask->ask != lease->q.round)
         rl->stats.late_yes++;
     lease_step(lease, &event);

@@ -32,14 +32,15 @@ void place_init(struct place *p, unsigned masters, drift_span pause_max)
 
 void place_on_round(struct place *p)
 {
-    p->named = p->granted = 0;
-    p->missed = p->hurries = false;
+    p->hurries = p->stirred = false;
 }
 
 void place_on_ask(struct place *p, quorum_mask masters)
 {
     p->named &= (quorum_mask)~masters;
     p->granted &= (quorum_mask)~masters;
+    p->said &= (quorum_mask)~masters;
+    p->said |= p->ticket != 0 ? masters : 0;
 }
 
 /* The greatest of a majority: with any other majority it shares a master, and so with that by
@@ -76,30 +77,36 @@ void place_on_grant(struct place *p, unsigned master)
 {
     assert(master < p->masters);
     p->granted |= bit(master);
-    if (p->ticket == 0)
-        place_on_number(p, master, 1);
+    place_on_number(p, master, p->said & bit(master) ? p->ticket : 1);
 }
 
-void place_on_hears(struct place *p, unsigned master)
+/* It is first there by a number that it had before its ticket, and may be in the way of those
+ * who come before it elsewhere: the master is to be told. */
+static quorum_mask misplaced(const struct place *p)
 {
-    bool before = is_majority(p, p->heard);
+    return p->ticket != 0 ? (p->named | p->granted) & (quorum_mask)~p->stored : 0;
+}
 
+void place_on_answer(struct place *p, unsigned master)
+{
     assert(master < p->masters);
-    p->heard |= bit(master);
-    p->missed |= !before && is_majority(p, p->heard);
+    p->stirred |= (misplaced(p) & p->granted & bit(master)) != 0;
 }
 
 void place_on_named(struct place *p, unsigned master)
 {
     assert(master < p->masters);
     p->named |= bit(master);
+    p->stirred = true;
 }
 
 /* A round that meets a release comes before it on some masters and behind it on others: those
  * that granted count, too, but are no reason by themselves. */
 bool place_is_due(const struct place *p)
 {
-    return p->missed || p->hurries || (p->named != 0 && is_majority(p, p->named | p->granted));
+    if (p->hurries)
+        return true;
+    return p->stirred && (misplaced(p) != 0 || is_majority(p, p->named | p->granted));
 }
 
 bool place_is_taken(const struct place *p)

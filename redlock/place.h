@@ -32,12 +32,12 @@ struct place {
     unsigned masters;
     quorum_mask told;     /* Masters that have told a number; */
     quorum_mask stored;   /* those that have it with the ticket, or with the top one so far. */
-    quorum_mask named;    /* Since the round began these told that it is its turn, */
+    quorum_mask said;     /* These were told the ticket when they were asked last; */
+    quorum_mask named;    /* since then these told that it is its turn, or may have, */
     quorum_mask granted;  /* and these granted it the lock: it was. */
     quorum_mask full;     /* These have no room in their queues. */
-    quorum_mask heard;    /* We have begun to listen to these while it waits. */
-    bool missed;          /* To a majority: what that told before may have been its turn. */
     bool hurries;         /* It has a ticket that too few of the masters know. */
+    bool stirred;         /* Since the round began there is news of its turn. */
     bool joined, left;    /* Some master was asked; all were told that it waits no more. */
     uint32_t patience_ms; /* So long after a heartbeat it counts as alive. */
     uint64_t ticket, top; /* 0: none yet. */
@@ -47,7 +47,7 @@ struct place {
 /* pause_max: between two heartbeats, with the time for their answers.  waiter is the caller's. */
 void place_init(struct place *p, unsigned masters, drift_span pause_max);
 
-/* A round begins: what made it begin is used up. */
+/* A round begins: without news there is no reason for another. */
 void place_on_round(struct place *p);
 
 /* These are asked: what they told before is no news. */
@@ -59,10 +59,11 @@ void place_on_number(struct place *p, unsigned master, uint64_t number);
 /* A master granted the lock: if that was a join, there was nobody else, and the number is 1. */
 void place_on_grant(struct place *p, unsigned master);
 
-/* From now on we hear what this master tells. */
-void place_on_hears(struct place *p, unsigned master);
+/* Whatever it answered, it can be asked again. */
+void place_on_answer(struct place *p, unsigned master);
 
-/* A master tells that it is the first in line, and that the key is free. */
+/* A master tells that it is the first in line, and that the key is free; or we begin to hear
+ * what that tells, which may have told so before. */
 void place_on_named(struct place *p, unsigned master);
 
 /* Whether the next round is to begin at once. */

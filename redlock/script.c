@@ -222,6 +222,10 @@ _Static_assert(WIRE_QUEUE_MAX == 1024 && WIRE_MARK_MS == 60000, "as written in t
  * granted as number 1 only, so that OK tells the number as well.  Who has to wait leaves a
  * mark for those who release without a look at the queue; and if it is readers for whom he
  * waits, the mark holds others off until two more heartbeats are due.
+ *
+ * Who is put behind somebody where the key is free tells whose turn it is: others do not know
+ * that he was before them, by a number that was not his ticket.  But a heartbeat that changes
+ * nothing tells nothing: of a thousand who wait, each would tell all others.
  */
 #define TEXT_ACQUIRE_FAIR                                                        \
     TEXT_QUEUE                                                                   \
@@ -234,25 +238,30 @@ _Static_assert(WIRE_QUEUE_MAX == 1024 && WIRE_MARK_MS == 60000, "as written in t
     "redis.call('zadd',q,string.format('%.0f',ticket),w,"                        \
     "string.format('%.0f',-now-patience),'-'..w) "                               \
     "if redis.call('pttl',q)<patience then redis.call('pexpire',q,ARGV[5]) end " \
-    "if (ticket==1 or not joins) and w==" TEXT_FIRST                             \
+    "local first=" TEXT_FIRST "if (ticket==1 or not joins) and w==first "        \
     "and redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then "              \
     "return redis.status_reply('OK') end "                                       \
-    "if redis.pcall('type',KEYS[1])['ok']=='zset' then " TEXT_OFF                \
-    "local till=now+math.ceil(patience/2) "                                      \
+    "local kind=redis.pcall('type',KEYS[1])['ok'] "                              \
+    "if kind=='zset' then " TEXT_OFF "local till=now+math.ceil(patience/2) "     \
     "if till>off then redis.pcall('set',mark,till,'PX',60000) end "              \
     "else redis.pcall('set',mark,'1','NX','PX',60000) end "                      \
+    "local moved=joins or ticket~=tonumber(mine) or #dead>0 "                    \
+    "if first and moved and kind=='none' then "                                  \
+    "redis.pcall('publish',mark,'next '..first) end "                            \
     "return ticket"
 
-/* Who waits himself, and gives back what a minority granted, is told nothing by that. */
-#define TEXT_RELEASE_FAIR                                                     \
-    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "                \
-    "redis.call('del',KEYS[1]) " TEXT_QUEUE "local w=" TEXT_FIRST             \
-    "if w and w~=ARGV[2] then redis.pcall('publish',mark,'next '..w) "        \
-    "elseif not w and redis.pcall('del',mark)==1 then "                       \
-    "local heard=redis.pcall('pubsub','numsub',mark) "                        \
-    "redis.pcall('publish',mark,'free '..string.format('%d',heard[2] or 0)) " \
-    "end "                                                                    \
-    "return 1"
+/* Who waits himself, and gives back what a minority granted, is told nothing by that.  Who is
+ * not in line any more where nobody has it tells as well: he may have been the first. */
+#define TEXT_RELEASE_FAIR                                                       \
+    "local v=redis.call('get',KEYS[1]) "                                        \
+    "if v and v~=ARGV[1] then return 0 end "                                    \
+    "if v then redis.call('del',KEYS[1]) end " TEXT_QUEUE "local w=" TEXT_FIRST \
+    "if w and w~=ARGV[2] then redis.pcall('publish',mark,'next '..w) "          \
+    "elseif not w and redis.pcall('del',mark)==1 then "                         \
+    "local heard=redis.pcall('pubsub','numsub',mark) "                          \
+    "redis.pcall('publish',mark,'free '..string.format('%d',heard[2] or 0)) "   \
+    "end "                                                                      \
+    "return v and 1 or 0"
 
 /*
  * Readers are the members of a sorted set in the place of the token, each with its end as
@@ -372,13 +381,13 @@ const struct script script_all[SCRIPT_LEN] = {
         {
             .text = TEXT_ACQUIRE_FAIR,
             .text_len = sizeof TEXT_ACQUIRE_FAIR - 1,
-            .sha1 = "610df6bcd730aeea78d511c1e45b6c8b45d33e4a",
+            .sha1 = "aff3f8bf73636960a00ee8bda0617fd82cbd61fe",
         },
     [SCRIPT_RELEASE_FAIR] =
         {
             .text = TEXT_RELEASE_FAIR,
             .text_len = sizeof TEXT_RELEASE_FAIR - 1,
-            .sha1 = "34b502b5b7eb823ac1313fed310af8363222226e",
+            .sha1 = "0e67305e2b1bb4f2d5fa50b788d0682382dffdf8",
         },
     [SCRIPT_ACQUIRE_SHARED] =
         {

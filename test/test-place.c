@@ -147,21 +147,58 @@ TEST(who_was_granted_it_was_first_there)
     CHECK(!place_is_due(&p)); /* Too late, perhaps; then it waits as ever. */
 }
 
-/* Once; and not for a link that breaks and comes back, while others are heard. */
-TEST(who_begins_to_listen_asks_once_more)
+/* What it has told before, of which nothing came, counts as long as it is not asked. */
+TEST(who_could_not_be_asked_has_told_all_the_same)
 {
     begin(5);
-    for (unsigned m = 0; m < 2; m++)
-        place_on_hears(&p, m);
-    place_on_hears(&p, 1);
+    for (unsigned m = 0; m < 3; m++)
+        place_on_named(&p, m);
+    place_on_round(&p);
+    place_on_ask(&p, 0x1e);
     CHECK(!place_is_due(&p));
-    place_on_hears(&p, 2);
+    place_on_named(&p, 3);
+    CHECK(!place_is_due(&p));
+    place_on_named(&p, 4);
+    CHECK(place_is_due(&p));
+}
+
+/* Alone it was number 1 there, and is asked for what comes to nothing before it can say that it
+ * has a ticket: until then those who come before it wait on that master. */
+TEST(who_is_first_by_an_old_number_says_his_ticket)
+{
+    begin(5);
+    place_on_ask(&p, 0x1f);
+    place_on_grant(&p, 0);
+    place_on_number(&p, 1, 2);
+    place_on_number(&p, 2, 2);
+    CHECK(place_is_due(&p));
+    place_on_round(&p);
+    place_on_ask(&p, 0x1e);
+    for (unsigned m = 1; m < 4; m++)
+        place_on_number(&p, m, 2);
+    CHECK(place_is_taken(&p) && !place_is_due(&p));
+    place_on_answer(&p, 0); /* To the release. */
     CHECK(place_is_due(&p));
     place_on_round(&p);
     CHECK(!place_is_due(&p));
-    for (unsigned m = 0; m < 5; m++)
-        place_on_hears(&p, m);
+    place_on_ask(&p, 1);
+    place_on_grant(&p, 0);
+    place_on_answer(&p, 0);
     CHECK(!place_is_due(&p));
+}
+
+/* Its turn has come there while others have it at another number. */
+TEST(who_is_called_by_an_old_number_says_his_ticket)
+{
+    static const uint64_t numbers[] = {2, 2, 2, 1};
+
+    begin(5);
+    tell(numbers, 4);
+    CHECK(place_is_taken(&p) && !place_is_due(&p));
+    place_on_named(&p, 2);
+    CHECK(!place_is_due(&p));
+    place_on_named(&p, 3);
+    CHECK(place_is_due(&p));
 }
 
 TEST(a_queue_is_full)
@@ -208,7 +245,12 @@ CHECK_MAIN({"the_greatest_of_a_majority_is_the_ticket", the_greatest_of_a_majori
            {"a_join_that_is_granted_is_number_one", a_join_that_is_granted_is_number_one},
            {"a_majority_says_whose_turn_it_is", a_majority_says_whose_turn_it_is},
            {"who_was_granted_it_was_first_there", who_was_granted_it_was_first_there},
-           {"who_begins_to_listen_asks_once_more", who_begins_to_listen_asks_once_more},
+           {"who_could_not_be_asked_has_told_all_the_same",
+            who_could_not_be_asked_has_told_all_the_same},
+           {"who_is_first_by_an_old_number_says_his_ticket",
+            who_is_first_by_an_old_number_says_his_ticket},
+           {"who_is_called_by_an_old_number_says_his_ticket",
+            who_is_called_by_an_old_number_says_his_ticket},
            {"a_queue_is_full", a_queue_is_full},
            {"one_place_is_before_another", one_place_is_before_another},
            {"patience_is_some_heartbeats", patience_is_some_heartbeats})

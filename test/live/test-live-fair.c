@@ -14,6 +14,8 @@
 
 #define WAITERS 300
 #define PROCESSES 2
+#define RESTLESS 3 /* Clients at most, and how often each of them takes the lock. */
+#define TURNS 200
 #define NAME "line"
 #define QUEUE "redlock:queue:" NAME
 
@@ -161,8 +163,8 @@ static void begin_wait(struct waiter *waiter, const struct pilot *pilot,
         cluster_die("no thread");
 }
 
-/* Until all masters are listened to. */
-static void until_heard(void)
+/* Until so many listen to all masters. */
+static void until_heard(long long clients)
 {
     double began_s = cluster_now_s();
     unsigned heard = 0;
@@ -170,9 +172,9 @@ static void until_heard(void)
     while (heard < 5 && cluster_now_s() < began_s + CLUSTER_WAIT_S) {
         heard = 0;
         for (unsigned m = 0; m < 5; m++)
-            heard +=
-                server_int(&five.server[m], "EVAL %s 0",
-                           "return redis.call('pubsub','numsub','redlock:wait:" NAME "')[2]") == 1;
+            heard += server_int(&five.server[m], "EVAL %s 0",
+                                "return redis.call('pubsub','numsub','redlock:wait:" NAME
+                                "')[2]") == clients;
         cluster_nap();
     }
     CHECK_UINT(heard, 5);
@@ -214,7 +216,7 @@ TEST(its_owner_locks_it_again_before_those_in_line)
         begin_wait(&waiters[i], &pilot, &opts, wait_and_lock_again);
         until_queued(i + 1, 5);
     }
-    until_heard();
+    until_heard(1);
     for (unsigned i = 2; i <= 3; i++) {
         CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &again), REDLOCK_OK);
         CHECK(again == lease);
@@ -284,7 +286,7 @@ TEST(a_turn_is_heard_while_a_round_goes_on)
     for (unsigned m = 0; m < 5; m++)
         (void)server_text(&five.server[m], "SET " NAME " somebody");
     begin_wait(&listener, &pilot, &plain, wait_for_it);
-    until_heard();
+    until_heard(1);
     for (unsigned m = 2; m < 5; m++)
         server_pause(&five.server[m]);
     begin_wait(&waiter, &pilot, &opts, wait_and_count);
@@ -306,6 +308,54 @@ TEST(a_turn_is_heard_while_a_round_goes_on)
         server_resume(&five.server[m]);
 }
 
+static void *take_turns(void *arg)
+{
+    struct waiter *waiter = arg;
+
+    for (unsigned i = 0; i < TURNS && waiter->status == REDLOCK_OK; i++, turns++)
+        (void)wait_for_it(waiter);
+    return NULL;
+}
+
+/* Their joins meet each other's, and releases: each master grants some of them, as number 1, that
+ * come to nothing.  Whatever comes of it, somebody must be told: heartbeats are in an hour. */
+static void never_rest(unsigned clients)
+{
+    const struct redlock_lock_options opts = options(UINT32_MAX, 3600000);
+    struct waiter waiters[RESTLESS];
+    struct pilot pilots[RESTLESS];
+    double began_s;
+
+    turns = 0;
+    cluster_ready(&five, 5);
+    for (unsigned i = 0; i < clients; i++) {
+        pilot_open(&pilots[i], PILOT_BLOCKING, cluster_masters(&five), 0);
+        CHECK(pilot_until_up(&pilots[i], 5));
+    }
+    began_s = cluster_now_s();
+    for (unsigned i = 0; i < clients; i++)
+        begin_wait(&waiters[i], &pilots[i], &opts, take_turns);
+    while (turns < clients * TURNS && cluster_now_s() < began_s + CLUSTER_WAIT_S)
+        cluster_nap();
+    CHECK_UINT(turns, clients * TURNS);
+    for (unsigned i = 0; i < clients; i++)
+        pilot_close(&pilots[i]);
+    for (unsigned i = 0; i < clients; i++) {
+        (void)pthread_join(waiters[i].thread, NULL);
+        CHECK_INT(waiters[i].status, REDLOCK_OK);
+    }
+}
+
+TEST(two_who_never_rest_are_told_their_turns)
+{
+    never_rest(2);
+}
+
+TEST(three_who_never_rest_are_told_their_turns)
+{
+    never_rest(3);
+}
+
 /* Whose release knows of no queue: those who wait in one are told all the same, and do not
  * wait for their next heartbeat, which is in an hour. */
 TEST(a_plain_holder_lets_go)
@@ -320,7 +370,7 @@ TEST(a_plain_holder_lets_go)
     CHECK_INT(redlock_lock(pilot.rl, NAME, &plain, &lease), REDLOCK_OK);
     begin_wait(&waiter, &pilot, &opts, wait_for_it);
     until_queued(1, 3);
-    until_heard();
+    until_heard(1);
     CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
     (void)pthread_join(waiter.thread, NULL);
     CHECK_INT(waiter.status, REDLOCK_OK);
@@ -344,12 +394,41 @@ TEST(who_gives_up_leaves)
     (void)pthread_join(first.thread, NULL);
     CHECK_INT(first.status, REDLOCK_CONTENDED);
     until_queued(1, 3);
-    until_heard();
+    until_heard(1);
     CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
     (void)pthread_join(second.thread, NULL);
     CHECK_INT(second.status, REDLOCK_OK);
     until_queued(0, 5);
     pilot_close(&pilot);
+}
+
+/* The keys have ended, of which nobody is told; the first in line goes before he asks again. */
+TEST(who_leaves_while_nobody_has_it_tells_the_next)
+{
+    struct redlock_lock_options opts = options(UINT32_MAX, 3600000);
+    struct waiter first, second;
+    struct pilot pilots[2];
+
+    cluster_ready(&five, 5);
+    for (unsigned i = 0; i < 2; i++) {
+        pilot_open(&pilots[i], PILOT_BLOCKING, cluster_masters(&five), 0);
+        CHECK(pilot_until_up(&pilots[i], 5));
+    }
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_text(&five.server[m], "SET " NAME " somebody");
+    begin_wait(&first, &pilots[0], &opts, wait_for_it);
+    until_queued(1, 5);
+    begin_wait(&second, &pilots[1], &opts, wait_for_it);
+    until_queued(2, 5);
+    until_heard(2);
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_int(&five.server[m], "DEL " NAME);
+    pilot_close(&pilots[0]);
+    (void)pthread_join(first.thread, NULL);
+    CHECK_INT(first.status, REDLOCK_E_STATE);
+    (void)pthread_join(second.thread, NULL);
+    CHECK_INT(second.status, REDLOCK_OK);
+    pilot_close(&pilots[1]);
 }
 
 static int wait_for_ever(void *arg)
@@ -537,8 +616,12 @@ CHECK_MAIN({"alone_it_is_a_lock", alone_it_is_a_lock}, {"what_it_is_not_for", wh
            {"its_owner_locks_it_again_before_those_in_line",
             its_owner_locks_it_again_before_those_in_line},
            {"a_turn_is_heard_while_a_round_goes_on", a_turn_is_heard_while_a_round_goes_on},
+           {"two_who_never_rest_are_told_their_turns", two_who_never_rest_are_told_their_turns},
+           {"three_who_never_rest_are_told_their_turns", three_who_never_rest_are_told_their_turns},
            {"a_plain_holder_lets_go", a_plain_holder_lets_go},
            {"who_gives_up_leaves", who_gives_up_leaves},
+           {"who_leaves_while_nobody_has_it_tells_the_next",
+            who_leaves_while_nobody_has_it_tells_the_next},
            {"who_is_dead_is_passed", who_is_dead_is_passed},
            {"three_hundred_in_order", three_hundred_in_order},
            {"three_hundred_in_order_while_masters_go", three_hundred_in_order_while_masters_go})

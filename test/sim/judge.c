@@ -53,17 +53,15 @@ static struct lease_rec *find(struct ev_loop *process, uint32_t serial)
     return NULL;
 }
 
-/* Because of what was heard; one that waits in a queue besides once, to tell its ticket. */
+/* Because of what was heard; one that waits in a queue besides once, to tell its ticket, and
+ * once for each master that has granted its join, and could not be told it then. */
 static bool may_hurry(struct lease_rec *rec)
 {
     if (!rec->is_fair)
         return waits_may_hurry(rec->process, rec);
     if (rec->process->heard_at >= rec->round_sent)
         return true;
-    if (rec->has_hurried)
-        return false;
-    rec->has_hurried = true;
-    return true;
+    return rec->hurries++ <= world.plan.servers;
 }
 
 /* Whether a round may begin now. */

@@ -642,11 +642,12 @@ struct lease_rec {
     bool heard_hint;     /* and that another permit is free; */
     unsigned detours;    /* so many began at once for that. */
     /* Of a fair lock: */
-    bool is_fair, has_hurried; /* Once, to tell all masters its ticket. */
-    int waiter;                /* Its name in queues; -1: not known. */
-    sim_time called;           /* When it was asked for. */
-    quorum_mask in_line;       /* Masters that have it in line with one ticket since */
-    sim_time in_line_since;    /* then; 0: it is not. */
+    bool is_fair;
+    unsigned hurries;       /* Rounds to tell masters its ticket, and for nothing that was heard. */
+    int waiter;             /* Its name in queues; -1: not known. */
+    sim_time called;        /* When it was asked for. */
+    quorum_mask in_line;    /* Masters that have it in line with one ticket since */
+    sim_time in_line_since; /* then; 0: it is not. */
     uint64_t ticket;
     quorum_mask named; /* Masters that have said that it is its turn, */
     sim_time named_at, hears_since;

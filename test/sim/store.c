@@ -53,8 +53,8 @@ static const char *const release_many_model = "bb280a5c07fb9b0a68ff913822c0681ef
 static const char *const acquire_permit_model = "b8096ae2b35e1a37e65e5b4ae37b7cbd4ea477b8";
 static const char *const release_permit_model = "2a8a8ffd4029685078aeaffd302f97bb0d203793";
 static const char *const wait_permit_model = "5d9bdd7eefacf1cbee14a23fdfabcfa3a6dd1d6b";
-static const char *const acquire_fair_model = "610df6bcd730aeea78d511c1e45b6c8b45d33e4a";
-static const char *const release_fair_model = "34b502b5b7eb823ac1313fed310af8363222226e";
+static const char *const acquire_fair_model = "aff3f8bf73636960a00ee8bda0617fd82cbd61fe";
+static const char *const release_fair_model = "0e67305e2b1bb4f2d5fa50b788d0682382dffdf8";
 static const char *const acquire_shared_model = "71da4aa56bb9b6a1937b9a6a16dcc27ad4a99aa5";
 static const char *const extend_shared_model = "2eca4138924f56046a88783ecbdfb8093e7b83a3";
 static const char *const release_shared_model = "abe1dabc2ceb8c41bf73f60bd8f10133304e6c7a";
@@ -857,20 +857,32 @@ static void mark_in_line(struct server *server, unsigned resource, uint64_t pati
     server->marks_off_ms[resource] = off_ms;
 }
 
+static void tell_next(struct server *server, unsigned resource, const struct line_place *first)
+{
+    const size_t room = sizeof "next " + REDLOCK_TOKEN_MAX;
+    char *text = memory_take(room);
+
+    (void)snprintf(text, room, "next %s", oracle_token_of(first->waiter)->text);
+    line_on_turn_of(server, resource, first->waiter);
+    waits_publish(server, resource, text);
+}
+
 /* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience */
 static struct answer acquire_fair(struct server *server, const struct command *command)
 {
     const struct parts at = store_parts(command);
     unsigned resource = resource_arg(command, at.name);
     struct line *line = line_of(server, resource);
-    uint64_t ticket = number_arg(command, 7), now_ms = wall_ms(server), number;
+    uint64_t ticket = number_arg(command, 7), now_ms = wall_ms(server), before, number;
     int waiter = token_arg(command, 6);
     /* A script that has written may grow whatever memory there is. */
     bool has_written = purge(server, line) > 0;
     const struct answer *refusal = mood_answer(server, true, !has_written);
+    const struct line_place *place = line_find(line, waiter);
 
     if (refusal != NULL)
         return *refusal;
+    before = place != NULL && ticket != 0 ? place->ticket : 0;
     number = line_put(line, waiter, ticket, now_ms + ms_arg(command, 8));
     line_on_change(server, resource);
     if (number == 0)
@@ -883,17 +895,9 @@ static struct answer acquire_fair(struct server *server, const struct command *c
         return ok;
     }
     mark_in_line(server, resource, ms_arg(command, 8));
+    if (store_key(server, resource) == NULL && line->len > 0 && (number != before || has_written))
+        tell_next(server, resource, line_first(line));
     return (struct answer){REPLY_INTEGER, (long long)number, ""};
-}
-
-static void tell_next(struct server *server, unsigned resource, const struct line_place *first)
-{
-    const size_t room = sizeof "next " + REDLOCK_TOKEN_MAX;
-    char *text = memory_take(room);
-
-    (void)snprintf(text, room, "next %s", oracle_token_of(first->waiter)->text);
-    line_on_turn_of(server, resource, first->waiter);
-    waits_publish(server, resource, text);
 }
 
 /* EVALSHA or EVAL, script, 1, name, token, waiter */
@@ -908,20 +912,21 @@ static struct answer release_fair(struct server *server, const struct command *c
 
     if (key != NULL && key->wrong_type)
         return type_error(server);
-    if (key == NULL || key->token != token_arg(command, at.token))
+    if (key != NULL && key->token != token_arg(command, at.token))
         return zero;
     refusal = mood_answer(server, true, false);
-    if (refusal != NULL)
+    if (refusal != NULL && key != NULL)
         return *refusal;
-    (void)purge(server, line);
+    if (refusal == NULL)
+        (void)purge(server, line);
     line_on_change(server, resource);
     first = line_first(line);
-    if (first == NULL)
+    if (first == NULL && refusal == NULL)
         drop_key(server, resource);
     server->keys[resource].exists = false;
     if (first != NULL && first->waiter != token_arg(command, 5))
         tell_next(server, resource, first);
-    return one;
+    return key != NULL ? one : zero;
 }
 
 static struct answer do_fair(struct server *server, const struct command *command,

@@ -218,7 +218,8 @@ static struct wait_now now_for(const struct channel *channel)
     struct redlock *rl = channel->rl;
     struct wait_now now = {.now = loop_now(rl->loop), .random = client_random(rl), .up = rl->up};
 
-    if (channel->first != NULL) {
+    now.waits = channel->first != NULL;
+    if (now.waits) {
         now.pause_min = channel->first->q.config.pause_min;
         now.pause_max = channel->first->q.config.pause_max;
     }
@@ -277,10 +278,18 @@ static void join(struct redlock_lease *lease)
     lease->waits = true;
     channel->stirred = true;
     channel->over_at = DRIFT_NEVER;
-    if (channel->first == lease) { /* What was known before its round is used up. */
-        wait_on_try(&channel->wait, loop_now(lease->rl->loop));
+    if (channel->first == lease) {
+        wait_on_try(&channel->wait, lease->q.sent);
         on_lost(channel, lease);
     }
+    soon(channel);
+}
+
+/* It is ours.  Who listens is told, and by who has not waited, too: others may have come. */
+static void on_won(struct channel *channel, const struct redlock_lease *lease)
+{
+    wait_on_won(&channel->wait, lease->q.may_hold & lease->q.live & (quorum_mask)~lease->q.owing,
+                channel->first != NULL);
     soon(channel);
 }
 
@@ -296,8 +305,7 @@ static void leave(struct redlock_lease *lease)
     lease->next = NULL;
     lease->waits = false;
     if (lease->q.state == QUORUM_HELD && lease->kind != LEASE_FAIR)
-        wait_on_won(&channel->wait,
-                    lease->q.may_hold & lease->q.live & (quorum_mask)~lease->q.owing);
+        on_won(channel, lease);
     if (was_first)
         wait_on_turn(&channel->wait, channel->first != NULL);
     if (channel->first == NULL && channel->fair == NULL && channel->over_at == DRIFT_NEVER)
@@ -322,13 +330,24 @@ static bool is_to_join(const struct redlock_lease *lease)
     return lease->kind == LEASE_FAIR && lease_is_waiting(lease) && find_of(lease) != NULL;
 }
 
+/* In its first round, of a lock that nobody else may have, and not by turns in a queue. */
+static bool has_won(const struct redlock_lease *lease, enum quorum_state before)
+{
+    return (before == QUORUM_ACQUIRING || before == QUORUM_RAISING) &&
+           lease->q.state == QUORUM_HELD && lease->kind != LEASE_FAIR &&
+           lease->kind != LEASE_SHARED && lease->rl->listen.channels_len > 0;
+}
+
 void listen_on_step(struct redlock_lease *lease, enum quorum_state before)
 {
     enum quorum_state state = lease->q.state;
     struct channel *channel;
 
     if (!lease->waits) {
-        if (is_to_join(lease))
+        channel = has_won(lease, before) ? find_of(lease) : NULL;
+        if (channel != NULL)
+            on_won(channel, lease);
+        else if (is_to_join(lease))
             join(lease);
         return;
     }
@@ -413,16 +432,17 @@ static uint32_t hold_off_ms(const struct channel *channel)
     return span < WIRE_MARK_MS * DRIFT_MS ? drift_to_ms(span) : WIRE_MARK_MS;
 }
 
-static void look(struct channel *channel, quorum_mask masters)
+static void look(struct channel *channel, quorum_mask masters, bool tells)
 {
     struct redlock *rl = channel->rl;
     struct master_ask ask = {
         .slot = channel->slot, .serial = channel->serial, .command = MASTER_WAIT};
-    size_t len = 0;
-
-    if (masters != 0)
-        len = wire_wait(rl->scratch, channel->mark, channel->mark_len, channel->slots,
-                        hold_off_ms(channel));
+    struct wire_wait args = {.mark = channel->mark,
+                             .mark_len = channel->mark_len,
+                             .slots = channel->slots,
+                             .off_ms = hold_off_ms(channel),
+                             .is_taken = tells};
+    size_t len = masters != 0 ? wire_wait(rl->scratch, &args) : 0;
 
     for (unsigned m = 0; m < rl->options.masters_len; m++) {
         if (!(masters & bit(m)))
@@ -474,14 +494,14 @@ static void run(struct channel *channel)
     ring_at(channel, DRIFT_NEVER);
     call(channel);
     now.up = channel->rl->up;
-    if (channel->first == NULL && channel->fair != NULL)
-        return; /* These look by themselves. */
     if (channel->first != NULL && channel->first->q.state != QUORUM_PAUSING)
         return; /* Until its round is over. */
     wait_next(&channel->wait, &now, &actions);
-    look(channel, actions.look);
+    look(channel, actions.tell, true);
+    look(channel, actions.look, false);
     if (channel->first == NULL) {
-        ring_at(channel, channel->over_at);
+        if (channel->fair == NULL) /* Else these look by themselves. */
+            ring_at(channel, channel->over_at);
         return;
     }
     settle_line(channel, actions.relies);
@@ -576,6 +596,8 @@ static void on_message(struct channel *channel, unsigned master, const char *tex
         wait_on_free(&channel->wait, master, (unsigned)number, now);
     } else if (parse(text, "held ", UINT32_MAX, &number)) {
         wait_on_held(&channel->wait, master, (uint32_t)number, now);
+    } else if (parse(text, "taken ", UINT32_MAX, &number)) {
+        wait_on_taken(&channel->wait, master, (uint32_t)number, now);
     } else {
         return;
     }

@@ -126,23 +126,27 @@
     "local m=redis.pcall('get',mark) " \
     "local off=type(m)=='string' and tonumber(m) or 0 "
 
+#define TEXT_TELL                                                                \
+    "if left>0 and (new or ARGV[3]=='taken') then "                              \
+    "redis.pcall('publish',KEYS[2],ARGV[3]..' '..string.format('%d',left)) end " \
+    "return left"
+
 /* What is left of the key.  Who finds it there and without a mark marks it, and tells the
- * others who wait; where it is not there, the next one will.  Where there are readers, the
+ * others who wait, as does, mark or no mark, who has it; where it is not there, the next one
+ * will.  Where there are readers, the
  * mark holds others off, for a while from now.  A reader can come in to others, and marks
  * nothing then.  (No right is needed for this that is not needed by who shares.) */
-#define TEXT_WAIT                                                                       \
-    "local k,mark=KEYS[1],KEYS[2] "                                                     \
-    "local left=redis.call('pttl',k) "                                                  \
-    "local read=left>=0 and redis.pcall('type',k)['ok']=='zset' "                       \
-    "local value,more='1',false "                                                       \
-    "if read or ARGV[2]=='' then " TEXT_NOW TEXT_OFF                                    \
-    "if ARGV[2]=='' and (read or left==-2) then return off>now and off-now or -2 end "  \
-    "if read then value=now+ARGV[2] more=value>off end end "                            \
-    "if left==-2 then return left end "                                                 \
-    "if redis.call('set',mark,value,'NX','PX',ARGV[1]) then "                           \
-    "if left>0 then redis.pcall('publish',mark,'held '..string.format('%d',left)) end " \
-    "elseif more then redis.call('set',mark,value,'PX',ARGV[1]) end "                   \
-    "return left"
+#define TEXT_WAIT                                                                      \
+    "local k,mark=KEYS[1],KEYS[2] "                                                    \
+    "local left=redis.call('pttl',k) "                                                 \
+    "local read=left>=0 and redis.pcall('type',k)['ok']=='zset' "                      \
+    "local value,more='1',false "                                                      \
+    "if read or ARGV[2]=='' then " TEXT_NOW TEXT_OFF                                   \
+    "if ARGV[2]=='' and (read or left==-2) then return off>now and off-now or -2 end " \
+    "if read then value=now+ARGV[2] more=value>off end end "                           \
+    "if left==-2 or read and ARGV[3]=='taken' then return left end "                   \
+    "local new=redis.call('set',mark,value,'NX','PX',ARGV[1]) "                        \
+    "if not new and more then redis.call('set',mark,value,'PX',ARGV[1]) end " TEXT_TELL
 
 /* Nothing else runs meanwhile, so that no two of these can wait for each other. */
 #define TEXT_ACQUIRE_MANY                                                       \
@@ -195,16 +199,14 @@
     "return 1"
 
 /* Marked even where one is free, for others may have none, and who waits needs a majority. */
-#define TEXT_WAIT_PERMIT                                                    \
-    "local left=-1 "                                                        \
-    "for i=0,ARGV[2]-1 do "                                                 \
-    "local p=redis.call('pttl',KEYS[1]..':'..string.format('%d',i)) "       \
-    "if p==-2 then redis.pcall('set',KEYS[2],'1','NX','PX',ARGV[1]) "       \
-    "return -2 end "                                                        \
-    "if p>=0 and (left<0 or p<left) then left=p end end "                   \
-    "if redis.call('set',KEYS[2],'1','NX','PX',ARGV[1]) and left>0 then "   \
-    "redis.pcall('publish',KEYS[2],'held '..string.format('%d',left)) end " \
-    "return left"
+#define TEXT_WAIT_PERMIT                                              \
+    "local left=-1 "                                                  \
+    "for i=0,ARGV[2]-1 do "                                           \
+    "local p=redis.call('pttl',KEYS[1]..':'..string.format('%d',i)) " \
+    "if p==-2 then redis.pcall('set',KEYS[2],'1','NX','PX',ARGV[1]) " \
+    "return -2 end "                                                  \
+    "if p>=0 and (left<0 or p<left) then left=p end end "             \
+    "local new=redis.call('set',KEYS[2],'1','NX','PX',ARGV[1]) " TEXT_TELL
 
 _Static_assert(WIRE_QUEUE_MAX == 1024 && WIRE_MARK_MS == 60000, "as written in the text below");
 
@@ -339,7 +341,7 @@ const struct script script_all[SCRIPT_LEN] = {
         {
             .text = TEXT_WAIT,
             .text_len = sizeof TEXT_WAIT - 1,
-            .sha1 = "14379a00684378fb4de8eeea9bb1f95d9f67aac0",
+            .sha1 = "d2911eea6a6eafed4836376e477c559c6a221b19",
         },
     [SCRIPT_ACQUIRE_MANY] =
         {
@@ -375,7 +377,7 @@ const struct script script_all[SCRIPT_LEN] = {
         {
             .text = TEXT_WAIT_PERMIT,
             .text_len = sizeof TEXT_WAIT_PERMIT - 1,
-            .sha1 = "5d9bdd7eefacf1cbee14a23fdfabcfa3a6dd1d6b",
+            .sha1 = "749546c8acb2b2e53a9f7c91e535b94bcf10d47a",
         },
     [SCRIPT_ACQUIRE_FAIR] =
         {

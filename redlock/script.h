@@ -23,7 +23,8 @@ enum script_id {
                      * "warming NONCE MAX FRESH AGE HIGH TIME", AGE in ms, HIGH what no
                      * token has gone beyond, TIME in us; or "other N": it is one of so many. */
     SCRIPT_WAIT,    /* KEYS[1] name, KEYS[2] WIRE_MARK and the name, ARGV[1] ttl of a mark in ms,
-                     * ARGV[2] for how many ms readers are to be held off: PTTL of the key; or "",
+                     * ARGV[2] for how many ms readers are to be held off, ARGV[3] "held", or
+                     * "taken" by who asks: PTTL of the key; or ARGV[2] "",
                      * a reader asks: -2 if he may come in, else for how long not; see wait.h. */
     SCRIPT_ACQUIRE_MANY, /* KEYS names, ARGV[1] token, ARGV[2] ttl in ms: SET PX of all, if none is
                           * there; OK, or the number of the first that is, from 1. */
@@ -34,8 +35,8 @@ enum script_id {
                             * slot that is free, from 1, the next from there on, or 0: none is. */
     SCRIPT_RELEASE_PERMIT, /* Likewise, ARGV[1] token: SCRIPT_RELEASE, but those are told who wait
                             * for any of the slots; 1 or 0. */
-    SCRIPT_WAIT_PERMIT,    /* KEYS[1] WIRE_PERMIT and a name, and as SCRIPT_WAIT; ARGV[2] how many
-                            * slots there are: PTTL of the first to be free. */
+    SCRIPT_WAIT_PERMIT,    /* KEYS[1] WIRE_PERMIT and a name, and as SCRIPT_WAIT, but ARGV[2] how
+                            * many slots there are: PTTL of the first to be free. */
     SCRIPT_ACQUIRE_FAIR,   /* KEYS[1] name, ARGV[1] token, [2] ttl in ms, [3] waiter, [4] ticket, 0:
                             * none yet, [5] patience in ms: a heartbeat, see place.h; OK, or the
                             * number of his place, or 0 if there is no room. */

@@ -10,11 +10,16 @@
  *  3. What is known of a master is known as long as it is heard: from then on a
  *     release may have gone by (wait_on_hears).
  *  4. In time somebody looks, whatever was heard (plan_look): a message that was
- *     lost costs so much.  If that comes to nothing, each tries for itself (deaf).
+ *     lost, or made up, costs so much.  If that comes to nothing, each tries for
+ *     itself, and goes on to look (wait_on_lost).
  *  5. Who loses rounds in a row becomes slower and slower (patience), but not who comes
  *     after him (wait_on_turn).
- *  6. Lots are drawn once for each release.  A master that was free and tells of a
- *     release was taken meanwhile, unheard: it is the next one (wait_on_free).
+ *  6. Lots are drawn once for each release that is heard, and then hold until the
+ *     turn comes, or it is taken (plan_try).
+ *  7. What the teller says is of all masters that are heard; of a semaphore that is a guess,
+ *     since a majority has one slot, and all are seen on one master.  It is the teller only by the
+ *     word of who had a majority: a key that somebody found on one master may be of a
+ *     round that is lost, and all would try when that is taken back (wait_on_taken).
  */
 #include "redlock/wait.h"
 
@@ -23,7 +28,7 @@
 
 /* Between two who were drawn to look one after the other: time for one to win, and
  * for the others to hear of it.  In round trips; and whatever these are. */
-#define TURN_TRIPS 4
+#define TURN_TRIPS 6
 #define TURN_MIN DRIFT_MS
 #define TURN_MAX (50 * DRIFT_MS)
 
@@ -71,6 +76,14 @@ static drift_span fallback(const struct wait_now *now)
     return span > DRIFT_MS ? span : DRIFT_MS;
 }
 
+/* Until it must look, whatever is heard. */
+static drift_span trust(const struct wait_now *now)
+{
+    drift_span span = WAIT_PATIENCE * now->pause_max;
+
+    return WAIT_TRUST * (span > DRIFT_MS ? span : DRIFT_MS);
+}
+
 /* Rule 5. */
 static drift_span patience(const struct wait *w, const struct wait_now *now)
 {
@@ -98,15 +111,19 @@ static void learn(struct wait *w, unsigned master, drift_time free_at)
         return;
     w->known |= bit(master);
     w->seen &= (quorum_mask)~bit(master);
-    w->told &= (quorum_mask)~bit(master);
     w->free_at[master] = free_at;
+}
+
+static void learn_all(struct wait *w, drift_time free_at)
+{
+    for (unsigned m = 0; m < w->masters; m++)
+        learn(w, m, free_at);
 }
 
 static void forget(struct wait *w, quorum_mask masters)
 {
     w->known &= (quorum_mask)~masters;
     w->seen &= (quorum_mask)~masters;
-    w->told &= (quorum_mask)~masters;
 }
 
 void wait_on_hears(struct wait *w, unsigned master, bool hears)
@@ -115,6 +132,10 @@ void wait_on_hears(struct wait *w, unsigned master, bool hears)
     forget(w, bit(master)); /* Rule 3. */
     w->hears &= (quorum_mask)~bit(master);
     w->to_look &= (quorum_mask)~bit(master);
+    if (w->teller & bit(master)) { /* The others were not asked to tell. */
+        w->teller = 0;
+        w->to_look |= w->hears;
+    }
     if (!hears)
         return;
     w->hears |= bit(master);
@@ -126,6 +147,7 @@ void wait_on_link(struct wait *w, unsigned master)
     assert(master < w->masters);
     w->looking &= (quorum_mask)~bit(master);
     w->doubted &= (quorum_mask)~bit(master);
+    w->telling &= (quorum_mask)~bit(master);
 }
 
 void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time now)
@@ -133,12 +155,11 @@ void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time n
     assert(master < w->masters);
     w->rivals = rivals;
     w->doubted |= w->looking & bit(master);
-    if (w->drawn && (w->told & bit(master))) { /* Rule 6. */
-        w->drawn = false;
-        w->told = 0;
-    }
-    learn(w, master, now);
-    w->told |= w->known & bit(master);
+    if (w->teller & bit(master))
+        learn_all(w, now); /* Rule 7. */
+    else
+        learn(w, master, now);
+    w->teller &= (quorum_mask)~bit(master);
 }
 
 /* The master has cut off what is less than a millisecond. */
@@ -154,20 +175,33 @@ void wait_on_held(struct wait *w, unsigned master, uint32_t left_ms, drift_time 
     learn(w, master, end_of(left_ms, now));
 }
 
+/* Rule 7. */
+void wait_on_taken(struct wait *w, unsigned master, uint32_t left_ms, drift_time now)
+{
+    assert(master < w->masters);
+    if (!(w->hears & bit(master)))
+        return;
+    w->losses = 0;
+    w->teller = bit(master);
+    forget(w, (quorum_mask)~w->hears); /* There it was free when somebody looked. */
+    learn_all(w, end_of(left_ms, now));
+}
+
 /* Answers come on another connection than what is told, so that a key that was there when
  * we looked may have been released since, and we have heard so already. */
 void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time now)
 {
     bool doubted = (w->doubted & bit(master)) != 0;
+    bool is_telling = (w->telling & bit(master)) != 0;
 
     assert(master < w->masters);
-    w->looking &= (quorum_mask)~bit(master);
-    w->doubted &= (quorum_mask)~bit(master);
+    wait_on_link(w, master);
     if (pttl_ms == -2) { /* Even if it is not heard: at worst it is tried in vain. */
         w->known |= bit(master);
         w->seen |= bit(master);
-        w->told |= bit(master);
         w->free_at[master] = now;
+        if (is_telling) /* It was given back before; nobody tells of that. */
+            w->to_look |= w->hears & (quorum_mask) ~(w->known | w->looking);
     } else if (!(w->hears & bit(master))) {
         forget(w, bit(master));
     } else if (pttl_ms < -1 || pttl_ms > WAIT_LEFT_MAX_MS) {
@@ -183,13 +217,16 @@ void wait_on_try(struct wait *w, drift_time now)
     for (unsigned m = 0; m < w->masters; m++)
         if (w->free_at[m] <= now)
             forget(w, bit(m));
-    w->asked = w->drawn = false;
+    w->asked = false;
+    w->to_tell = 0;
+    w->known_at = now;
     w->try_at = w->expected = DRIFT_NEVER;
 }
 
 void wait_on_lost(struct wait *w, drift_span trip, const struct wait_now *now)
 {
     drift_span span, longest = fallback(now);
+    drift_time look_at;
 
     w->trip = trip;
     w->lost_at = now->now;
@@ -197,15 +234,17 @@ void wait_on_lost(struct wait *w, drift_span trip, const struct wait_now *now)
     span = patience(w, now);
     /* Nearly always somebody has won, and tells: not before that. */
     span = between(2 * span, 4 * span, now->random);
-    w->look_at = drift_add(now->now, span < longest ? span : longest);
+    look_at = drift_add(now->now, span < longest ? span : longest);
+    if (w->sure || look_at < w->look_at) /* Else rounds follow each other, and would put it off. */
+        w->look_at = look_at;
 }
 
 /* The others wait for ours now: they are told by a look.  But who has let one reader in lets
  * in the next. */
-void wait_on_won(struct wait *w, quorum_mask granted)
+void wait_on_won(struct wait *w, quorum_mask granted, bool others)
 {
     w->losses = 0;
-    w->drawn = false;
+    w->teller = 0;
     w->try_at = w->expected = DRIFT_NEVER;
     if (w->shared) {
         for (unsigned m = 0; m < w->masters; m++)
@@ -214,13 +253,13 @@ void wait_on_won(struct wait *w, quorum_mask granted)
         w->seen |= granted;
         return;
     }
-    w->to_tell = w->rivals != 1 ? granted : 0;
+    w->to_tell = w->rivals != 1 || others ? granted : 0;
 }
 
 void wait_on_turn(struct wait *w, bool any)
 {
     w->losses = 0;
-    if (any)
+    if (any && w->to_tell == 0) /* Else it is ours, and all will be told of its release. */
         w->to_look |= w->hears & (quorum_mask)~w->known;
 }
 
@@ -244,22 +283,20 @@ static drift_time find_free(const struct wait *w, quorum_mask usable)
     return found;
 }
 
-/* It is free.  Try at once, or leave it to others and look later whether they did. */
+/* It is free.  Try at once, or leave it to others for a while: for no longer than who has
+ * heard nothing. */
 static void draw(struct wait *w, const struct wait_now *now)
 {
     unsigned rivals = w->rivals > WAIT_TRIERS && !w->shared ? w->rivals : WAIT_TRIERS;
     uint64_t lot = (uint64_t)now->random * rivals; /* In units of 2^-32 rivals. */
     uint64_t turns_1000 = (lot >> 16) * 1000 / WAIT_TRIERS >> 16;
+    drift_span later = turns_1000 < 1000 ? 0 : turn(w) * turns_1000 / 1000;
+    drift_span longest = fallback(now);
+    drift_time soonest = drift_add(w->lost_at, patience(w, now));
 
-    w->drawn = true;
-    if (turns_1000 < 1000) {
-        drift_time soonest = drift_add(w->lost_at, patience(w, now));
-
-        w->try_at = w->losses > LOSSES_FREE && soonest > now->now ? soonest : now->now;
-        return;
-    }
-    w->try_at = DRIFT_NEVER;
-    w->look_at = drift_add(now->now, turn(w) * turns_1000 / 1000);
+    w->try_at = drift_add(now->now, later < longest ? later : longest);
+    if (w->losses > LOSSES_FREE && soonest > w->try_at)
+        w->try_at = soonest;
 }
 
 static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usable)
@@ -267,7 +304,6 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
     drift_time expected = find_free(w, usable);
 
     if (expected > now->now) {
-        w->drawn = false;
         if (expected == w->expected)
             return;
         w->expected = expected;
@@ -280,60 +316,79 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
             w->try_at = drift_add(expected, between(WAIT_EXPIRY_MIN, WAIT_EXPIRY_MAX, now->random));
         return;
     }
-    if (w->expected <= now->now && w->try_at != DRIFT_NEVER)
-        return; /* As was planned. */
-    w->expected = expected;
-    if (count(w->seen & usable) >= majority(w))
+    if (count(w->seen & usable) >= majority(w)) {
         w->try_at = now->now; /* It has been so for a while, and nobody else came. */
-    else if (!w->drawn)
-        draw(w, now);
+    } else if (w->expected > now->now || w->try_at == DRIFT_NEVER) {
+        draw(w, now); /* Rule 6: else it goes on as was planned. */
+    }
+    w->expected = expected;
 }
 
 /* Rule 4. */
 static void plan_look(struct wait *w, const struct wait_now *now, quorum_mask usable)
 {
     bool knows = count(usable) >= majority(w);
+    drift_time latest;
 
+    if (w->known_at == 0)
+        w->known_at = now->now;
+    latest = drift_add(w->known_at, trust(now));
     if (knows)
         w->sure = true;
     if (w->look_at == DRIFT_NEVER)
         w->look_at = drift_add(now->now, fallback(now));
+    if (w->look_at > latest)
+        w->look_at = latest;
     if (now->now < w->look_at)
         return;
     if (w->asked && !knows)
         w->sure = false;
     w->asked = true;
+    w->known_at = now->now;
     w->to_look |= now->up; /* What is not heard may be what makes it a majority. */
     w->look_at = drift_add(now->now, fallback(now));
 }
 
-/* A majority of those that granted it, can be asked and owe nothing: that these tell of
- * the release is enough, and what is not marked costs no messages. */
-static quorum_mask choose_tellers(const struct wait *w, quorum_mask up)
+/* Any of those that granted it, can be asked and owe nothing.  If there is none, those who
+ * wait find out by themselves. */
+static quorum_mask choose_teller(const struct wait *w, const struct wait_now *now)
 {
-    quorum_mask from = w->to_tell & w->hears & up & (quorum_mask)~w->looking, chosen = 0;
+    quorum_mask from = w->to_tell & w->hears & now->up & (quorum_mask)~w->looking;
 
-    for (unsigned m = 0; m < w->masters && count(chosen) < majority(w); m++)
-        chosen |= from & bit(m);
-    return w->to_tell == 0 || count(chosen) == majority(w) ? chosen : w->hears;
+    for (unsigned i = 0; i < w->masters; i++) {
+        quorum_mask one = bit((unsigned)((now->random + (uint64_t)i) % w->masters));
+
+        if (from & one)
+            return one;
+    }
+    return 0;
+}
+
+static void plan(struct wait *w, const struct wait_now *now, struct wait_actions *actions)
+{
+    quorum_mask usable = w->known & now->up;
+
+    plan_try(w, now, usable);
+    plan_look(w, now, usable);
+    actions->look = w->to_look & now->up & (quorum_mask)~w->looking;
+    w->to_look &= (quorum_mask)~actions->look;
+    w->looking |= actions->look;
+    if (count(w->hears & now->up) < majority(w))
+        w->sure = false;
+    actions->relies = w->sure;
+    actions->try_at = w->try_at;
+    actions->wake_at = w->look_at < w->try_at ? w->look_at : w->try_at;
 }
 
 void wait_next(struct wait *w, const struct wait_now *now, struct wait_actions *ret_actions)
 {
-    quorum_mask usable = w->known & now->up;
-    struct wait_actions actions = {.look = 0};
+    struct wait_actions actions = {.try_at = DRIFT_NEVER, .wake_at = DRIFT_NEVER};
 
-    plan_try(w, now, usable);
-    plan_look(w, now, usable);
-    w->to_look |= choose_tellers(w, now->up);
+    actions.tell = choose_teller(w, now);
     w->to_tell = 0;
-    actions.look = w->to_look & now->up & (quorum_mask)~w->looking;
-    w->to_look &= (quorum_mask)~actions.look;
-    w->looking |= actions.look;
-    if (count(w->hears & now->up) < majority(w))
-        w->sure = false;
-    actions.relies = w->sure;
-    actions.try_at = w->try_at;
-    actions.wake_at = w->look_at < w->try_at ? w->look_at : w->try_at;
+    w->looking |= actions.tell;
+    w->telling |= actions.tell;
+    if (now->waits)
+        plan(w, now, &actions);
     *ret_actions = actions;
 }

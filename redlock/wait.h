@@ -9,12 +9,17 @@
  * *looks*: whoever releases a marked key deletes the mark too, and tells all who
  * listen that the key is *free*; so a release that nobody waits for costs
  * nothing.  Whoever looks and finds a key without a mark tells all others for how
- * long it is *held*.  Both are heard from one master at a time.
+ * long it is *held*.  Both are heard from one master at a time, and are of that one.
+ *
+ * But who has waited, and has the lock now, looks at one master only, the *teller*, and
+ * says that it is *taken*.  That is of all masters, since he has a majority of them; and so
+ * is it when the teller says that it is free.  Sixteen who wait would read so much from
+ * three masters that the next of them came twice as late.
  *
  * The lock can be had from the instant at which a majority of masters are without
  * the key.  When that was heard, all who wait would try at once, and split the
  * votes; so each draws lots: WAIT_TRIERS of them, on average, try at once, and the
- * others look one after the other whether somebody has it by then.
+ * others one after the other, if they do not hear that somebody has it by then.
  *
  * Readers are no rivals of each other: they wait by a machine of their own, to which
  * *free* is what a reader may come in to, and all of them try at once.
@@ -38,6 +43,10 @@
  * times a second and client, by default. */
 #define WAIT_PATIENCE 4
 
+/* What is heard puts off a look for so many of the longest times between two.  No source: of 17
+ * who take turns each hears of a new holder 150 times a second, and looks every three. */
+#define WAIT_TRUST 4
+
 /* A lock that runs out is tried for so much later at the least, since a master drops a key
  * when its millisecond is over, and at the most, by lot: it is nobody's turn.  Sixteen who
  * wait are a round trip or more apart then. */
@@ -50,14 +59,14 @@ struct wait {
     quorum_mask hears;   /* Masters that we listen to. */
     quorum_mask known;   /* Of these: free_at tells; or of others, as long as they are */
     quorum_mask seen;    /* masters where we have looked, and the key was not there. */
-    quorum_mask told;    /* Known to be free by a look, or a message of the latest release. */
     quorum_mask looking; /* Masters that owe the answer to a look. */
     quorum_mask to_look; /* Masters that are to be looked at as soon as may be. */
-    quorum_mask doubted; /* Of these: the key was released meanwhile, or before. */
+    quorum_mask doubted; /* Of these: the key was released meanwhile, or before; */
+    quorum_mask telling; /* it was to be told that it is ours. */
     bool sure;           /* Looks are answered: what is heard is enough to rely on. */
     bool asked;          /* All were looked at since the latest round. */
-    bool drawn;          /* The lots, since it became free. */
-    quorum_mask to_tell; /* Masters that have granted it, by which the others are to be told. */
+    quorum_mask to_tell; /* Masters that have granted it, by one of which others are to be told. */
+    quorum_mask teller;  /* What it tells next is of all masters.  None: we know of none. */
     unsigned rivals;     /* Clients that listen, this one included; 0: not known. */
     unsigned losses;     /* Rounds in a row that were lost, and nobody seen to have won. */
     drift_span trip;     /* How long the latest round took. */
@@ -66,18 +75,21 @@ struct wait {
     drift_time expected; /* When a majority is free, as try_at was drawn for it. */
     drift_time try_at;   /* The next round; DRIFT_NEVER: not known. */
     drift_time look_at;  /* The next look at all of them; DRIFT_NEVER: not planned. */
+    drift_time known_at; /* The latest one, or the latest round: what is known of ourselves. */
 };
 
 /* What goes with every question of what to do now. */
 struct wait_now {
     drift_time now;
     uint32_t random;
+    bool waits;                      /* Somebody does; else there is only to be told what is. */
     quorum_mask up;                  /* Masters that may be asked. */
     drift_span pause_min, pause_max; /* Of the lease whose turn it is. */
 };
 
 struct wait_actions {
-    quorum_mask look;  /* Masters to be looked at. */
+    quorum_mask look;  /* Masters to be looked at; */
+    quorum_mask tell;  /* likewise, and told that it is taken. */
     bool relies;       /* Nobody needs to try but at try_at; else each as often as it likes. */
     drift_time try_at; /* When the first in line is to try; DRIFT_NEVER: not now. */
     drift_time wake_at;
@@ -99,15 +111,19 @@ void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time n
 /* It tells that the key lasts so much longer. */
 void wait_on_held(struct wait *w, unsigned master, uint32_t left_ms, drift_time now);
 
+/* It tells that a majority of masters have the key for so much longer, and is the teller now. */
+void wait_on_taken(struct wait *w, unsigned master, uint32_t left_ms, drift_time now);
+
 /* The answer to a look: what PTTL says - ms that are left, -2 if there is no key, or a reader
  * may come in, -1 if it has no end - or WAIT_NO_ANSWER. */
 #define WAIT_NO_ANSWER (-3)
 void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time now);
 
-/* A round of the first in line begins; and was lost, or won, by these. */
+/* A round of the first in line begins, or began then; and was lost.  One of anybody's was won, by
+ * these, while others of ours wait or do not. */
 void wait_on_try(struct wait *w, drift_time now);
 void wait_on_lost(struct wait *w, drift_span trip, const struct wait_now *now);
-void wait_on_won(struct wait *w, quorum_mask granted);
+void wait_on_won(struct wait *w, quorum_mask granted, bool others);
 
 /* The first in line has left, and its losses are its own: it may have asked for what cannot be
  * had.  If there is any, it is the turn of another of ours. */
@@ -115,7 +131,7 @@ void wait_on_turn(struct wait *w, bool any);
 
 /* ---- What to do ---- */
 
-/* To be asked after each of these, and when wake_at has come, as long as anybody waits. */
+/* To be asked after each of these, and when wake_at has come. */
 void wait_next(struct wait *w, const struct wait_now *now, struct wait_actions *ret_actions);
 
 #endif /* REDLOCK_WAIT_H */

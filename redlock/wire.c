@@ -215,19 +215,20 @@ size_t wire_permit(char *buf, bool in_full, const struct wire_args *args)
     return (size_t)(p - buf);
 }
 
-size_t wire_wait(char *buf, const char *mark, size_t mark_len, unsigned slots, uint32_t off_ms)
+size_t wire_wait(char *buf, const struct wire_wait *wait)
 {
-    char *p = put_script(buf, 7, slots > 0 ? SCRIPT_WAIT_PERMIT : SCRIPT_WAIT, true);
+    char *p = put_script(buf, 8, wait->slots > 0 ? SCRIPT_WAIT_PERMIT : SCRIPT_WAIT, true);
 
-    assert(mark_len > WIRE_MARK_LEN && mark_len <= WIRE_MARK_LEN + WIRE_KEY_MAX);
+    assert(wait->mark_len > WIRE_MARK_LEN && wait->mark_len <= WIRE_MARK_LEN + WIRE_KEY_MAX);
     p = PUT_CONSTANT(p, "$1\r\n2\r\n");
-    p = put_bulk(p, mark + WIRE_MARK_LEN, mark_len - WIRE_MARK_LEN);
-    p = put_bulk(p, mark, mark_len);
+    p = put_bulk(p, wait->mark + WIRE_MARK_LEN, wait->mark_len - WIRE_MARK_LEN);
+    p = put_bulk(p, wait->mark, wait->mark_len);
     p = put_number(p, WIRE_MARK_MS);
-    if (slots > 0)
-        p = put_number(p, slots);
+    if (wait->slots > 0)
+        p = put_number(p, wait->slots);
     else
-        p = off_ms != WIRE_READER ? put_number(p, off_ms) : put_bulk(p, "", 0);
+        p = wait->off_ms != WIRE_READER ? put_number(p, wait->off_ms) : put_bulk(p, "", 0);
+    p = wait->is_taken ? put_bulk(p, "taken", 5) : put_bulk(p, "held", 4);
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
 }

@@ -119,11 +119,19 @@ size_t wire_leave(char *buf, const struct wire_args *args);
 /* The number of names in a text of several. */
 unsigned wire_count_names(const char *names, size_t names_len);
 
-/* EVAL of SCRIPT_WAIT, or of SCRIPT_WAIT_PERMIT for so many slots, if not 0.  mark: WIRE_MARK
- * and a name.  off_ms, not for permits: for how long readers are to be held off, up to
- * WIRE_MARK_MS; or WIRE_READER asks whether he may come in. */
+/* What a look of those who wait is about. */
+struct wire_wait {
+    const char *mark; /* WIRE_MARK and a name. */
+    size_t mark_len;
+    unsigned slots;  /* Of a semaphore; 0: it is none. */
+    uint32_t off_ms; /* Not for permits: for how long readers are to be held off, up to
+                      * WIRE_MARK_MS; or WIRE_READER asks whether he may come in. */
+    bool is_taken;   /* By who looks, so that all are told. */
+};
 #define WIRE_READER UINT32_MAX
-size_t wire_wait(char *buf, const char *mark, size_t mark_len, unsigned slots, uint32_t off_ms);
+
+/* EVAL of SCRIPT_WAIT or SCRIPT_WAIT_PERMIT. */
+size_t wire_wait(char *buf, const struct wire_wait *wait);
 
 /* SUBSCRIBE to a channel, or UNSUBSCRIBE. */
 size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_len);

@@ -17,6 +17,7 @@ static void begin(unsigned masters)
 {
     wait_init(&w, masters, false);
     now = (struct wait_now){.now = START,
+                            .waits = true,
                             .up = (quorum_mask)((1u << masters) - 1),
                             .pause_min = PAUSE_MIN,
                             .pause_max = PAUSE_MAX};
@@ -113,8 +114,8 @@ TEST(of_many_few_try_at_once)
         hear_free(0, 5, 16);
         tried += act.try_at == now.now;
         if (act.try_at != now.now) {
-            CHECK_UINT(act.try_at, DRIFT_NEVER);
-            CHECK(act.wake_at <= now.now + 16 * 50 * DRIFT_MS / WAIT_TRIERS);
+            CHECK(act.try_at <= now.now + 16 * 50 * DRIFT_MS / WAIT_TRIERS);
+            CHECK(act.wake_at == act.try_at);
         }
     }
     CHECK(tried >= 1600 / 16 * WAIT_TRIERS - 2 && tried <= 1600 / 16 * WAIT_TRIERS + 2);
@@ -129,56 +130,178 @@ TEST(of_two_both_try_whatever_the_lots)
     CHECK_UINT(act.try_at, now.now);
 }
 
-TEST(who_does_not_try_looks_and_tries_if_nobody_did)
+TEST(who_does_not_try_does_so_later_if_nobody_did)
 {
+    drift_time turn;
+
     begin_held(5, 5000);
     now.random = UINT32_MAX;
     hear_free(0, 5, 16);
-    CHECK_UINT(act.try_at, DRIFT_NEVER);
+    turn = act.try_at;
+    CHECK(turn > now.now && turn < DRIFT_NEVER);
+    now.now = turn - 1;
+    now.random = 0; /* The lot is drawn. */
+    next();
+    CHECK_UINT(act.try_at, turn);
+    now.now = turn;
+    next();
+    CHECK_UINT(act.try_at, turn);
+}
+
+/* With many rivals, and round trips that are slow, its turn would come after that of who has
+ * heard nothing. */
+TEST(no_lot_is_later_than_the_next_look_would_be)
+{
+    begin_held(5, 60000);
+    wait_on_try(&w, now.now);
+    wait_on_lost(&w, DRIFT_S, &now);
+    now.random = UINT32_MAX;
+    hear_free(0, 5, 1000);
+    CHECK(act.try_at > now.now && act.try_at <= now.now + WAIT_PATIENCE * PAUSE_MAX);
+}
+
+/* A look was out, or due, when it was released: who sees it free for himself goes. */
+TEST(who_waits_for_his_turn_and_sees_a_majority_free_tries)
+{
+    begin_held(5, 60000);
     now.now = act.wake_at;
     next();
     CHECK_UINT(act.look, 31);
-    wait_on_look(&w, 0, -2, now.now);
-    wait_on_look(&w, 1, -2, now.now);
-    next();
-    CHECK_UINT(act.try_at, DRIFT_NEVER);
-    wait_on_look(&w, 2, -2, now.now);
+    now.random = UINT32_MAX;
+    hear_free(0, 5, 16);
+    CHECK(act.try_at > now.now);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_look(&w, m, -2, now.now);
     next();
     CHECK_UINT(act.try_at, now.now);
 }
 
-/* A look that comes between finds two masters free and one not; and that one was released
- * before its answer came. */
-TEST(who_does_not_try_draws_again_when_it_is_released_again)
+/* All masters hear of who has it, by one of them, and that one tells of its release. */
+static void begin_taken(unsigned masters, unsigned teller)
 {
-    begin_held(3, 5000);
+    begin(masters);
+    for (unsigned m = 0; m < masters; m++)
+        wait_on_hears(&w, m, true);
+    next();
+    for (unsigned m = 0; m < masters; m++)
+        wait_on_look(&w, m, WAIT_NO_ANSWER, now.now);
+    wait_on_taken(&w, teller, 5000, now.now);
+    next();
+}
+
+TEST(what_the_teller_says_is_of_all_masters)
+{
+    begin_taken(5, 3);
+    CHECK(act.relies);
+    CHECK(act.try_at >= now.now + 5000 * DRIFT_MS);
+    hear_free(3, 4, 1);
+    CHECK_UINT(act.try_at, now.now);
+}
+
+/* The next is told by another one. */
+TEST(only_the_latest_teller_speaks_for_all)
+{
+    begin_taken(5, 3);
+    wait_on_taken(&w, 0, 6000, now.now);
+    hear_free(3, 4, 1);
+    CHECK(act.try_at >= now.now + 6000 * DRIFT_MS);
+    hear_free(0, 1, 1);
+    CHECK_UINT(act.try_at, now.now);
+}
+
+/* A round that was lost is taken back; who found its key there had that marked. */
+TEST(a_master_that_is_no_teller_speaks_for_itself)
+{
+    begin_taken(5, 3);
+    wait_on_held(&w, 1, 9000, now.now);
+    hear_free(1, 2, 48);
+    CHECK(act.try_at >= now.now + 5000 * DRIFT_MS);
+    hear_free(3, 4, 1);
+    CHECK_UINT(act.try_at, now.now);
+}
+
+/* Those that were looked at tell of the same release. */
+TEST(who_drew_when_the_teller_told_does_not_draw_for_the_others)
+{
+    drift_time turn;
+
+    begin_taken(5, 3);
     now.random = UINT32_MAX;
+    hear_free(3, 4, 16);
+    turn = act.try_at;
+    CHECK(turn > now.now);
+    now.random = 0;
     hear_free(0, 3, 16);
+    hear_free(4, 5, 16);
+    CHECK_UINT(act.try_at, turn);
+    wait_on_taken(&w, 2, 5000, now.now);
+    next();
+    hear_free(2, 3, 16); /* This is the next one. */
+    CHECK_UINT(act.try_at, now.now);
+}
+
+TEST(who_does_not_hear_the_teller_looks_at_the_others)
+{
+    begin_taken(5, 3);
+    CHECK_UINT(act.look, 0);
+    wait_on_hears(&w, 3, false);
+    next();
+    CHECK_UINT(act.look, 0x17);
+    hear_free(3, 4, 1);
+    CHECK(act.try_at >= now.now + 5000 * DRIFT_MS);
+}
+
+TEST(who_is_not_heard_cannot_be_the_teller)
+{
+    begin(5);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_hears(&w, m, true);
+    wait_on_taken(&w, 3, 5000, now.now);
+    next();
+    CHECK(!act.relies);
+    wait_on_taken(&w, 2, 5000, now.now);
+    next();
+    CHECK(act.relies);
+}
+
+/* What was seen free where we do not listen is not so any more. */
+TEST(what_is_taken_is_not_free_where_it_was_seen)
+{
+    begin(5);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_hears(&w, m, true);
+    next();
     now.now = act.wake_at;
     next();
-    CHECK_UINT(act.look, 7);
-    wait_on_look(&w, 2, -2, now.now);
+    CHECK_UINT(act.look & 0x18, 0x18);
+    wait_on_look(&w, 3, -2, now.now);
+    wait_on_look(&w, 4, -2, now.now);
+    wait_on_taken(&w, 0, 5000, now.now);
+    wait_on_free(&w, 1, 1, now.now);
     next();
-    now.random = 0;
-    wait_on_free(&w, 2, 16, now.now);
-    next();
-    CHECK_UINT(act.try_at, now.now);
+    CHECK(act.try_at >= now.now + 5000 * DRIFT_MS);
 }
 
-/* Of one release each master tells once: so many lots would be too many who try. */
+/* Of one release each master tells once: so many lots would be too many who try.  A release
+ * of what was taken unheard does not call for another, either: the turn comes soon. */
 TEST(of_one_release_lots_are_drawn_once)
 {
-    for (unsigned tellers = 1; tellers <= 5; tellers++) {
-        begin_held(5, 5000);
-        now.random = UINT32_MAX;
-        hear_free(0, 5, 16);
-        hear_free(0, 1, 16); /* The next, but for those who drew as if it were the first. */
-        now.random = 0;
-        hear_free(1, tellers, 16);
-        CHECK_UINT(act.try_at, DRIFT_NEVER);
-        hear_free(0, 1, 16); /* And the next. */
-        CHECK_UINT(act.try_at, now.now);
-    }
+    drift_time turn;
+
+    begin_held(5, 5000);
+    now.random = UINT32_MAX;
+    hear_free(0, 3, 16);
+    turn = act.try_at;
+    CHECK(turn > now.now);
+    now.random = 0;
+    hear_free(3, 5, 16);
+    hear_free(0, 5, 16);
+    CHECK_UINT(act.try_at, turn);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_held(&w, m, 9000, now.now);
+    next();
+    hear_free(0, 3, 16); /* This is the next one. */
+    CHECK_UINT(act.try_at, now.now);
 }
 
 /* What was heard to be taken is told to be free as it should be. */
@@ -191,7 +314,7 @@ TEST(who_drew_and_heard_of_some_that_are_taken_does_not_draw_for_these)
     for (unsigned m = 0; m < 2; m++)
         wait_on_held(&w, m, 9000, now.now);
     hear_free(0, 2, 16);
-    CHECK_UINT(act.try_at, DRIFT_NEVER);
+    CHECK(act.try_at > now.now);
 }
 
 TEST(who_does_not_try_sleeps_on_if_somebody_did)
@@ -243,7 +366,7 @@ TEST(an_older_plan_does_not_outlive_a_release)
     CHECK(act.try_at != DRIFT_NEVER);
     now.random = UINT32_MAX;
     hear_free(0, 3, 16);
-    CHECK_UINT(act.try_at, DRIFT_NEVER);
+    CHECK(act.try_at > now.now && act.try_at <= now.now + WAIT_PATIENCE * PAUSE_MAX);
 }
 
 TEST(a_key_without_an_end_is_not_waited_out)
@@ -265,6 +388,55 @@ TEST(in_time_it_looks_whatever_was_heard)
     now.now++;
     next();
     CHECK_UINT(act.look, 7);
+}
+
+/* Anybody may publish, and a release may be told to none: each hold that is heard of puts the
+ * next look off, but not for ever. */
+TEST(what_is_heard_again_and_again_does_not_keep_from_looking)
+{
+    unsigned looks = 0;
+
+    begin_held(5, 60000);
+    for (unsigned i = 0; i < 100; i++) {
+        now.now += 100 * DRIFT_MS;
+        now.random += UINT32_C(0x9e3779b9);
+        if (i % 2 == 0)
+            wait_on_taken(&w, 0, UINT32_MAX, now.now);
+        else
+            wait_on_taken(&w, 1, 500, now.now);
+        next();
+        looks += act.look == 31;
+        for (unsigned m = 0; m < 5; m++)
+            if (act.look & 1u << m)
+                wait_on_look(&w, m, 60000, now.now);
+    }
+    CHECK(looks >= 100 * 100 / (WAIT_TRUST * WAIT_PATIENCE * 200) - 1);
+    CHECK(looks <= 100 * 100 / (WAIT_PATIENCE * 50));
+}
+
+/* While masters answer nothing that counts, each lease tries for itself. */
+TEST(who_tries_for_itself_goes_on_to_look)
+{
+    unsigned looks = 0;
+
+    begin_held(3, 60000);
+    for (unsigned i = 0; i < 100; i++) {
+        now.now += 100 * DRIFT_MS;
+        now.random += UINT32_C(0x9e3779b9);
+        next();
+        looks += act.look != 0;
+        for (unsigned m = 0; m < 3; m++)
+            if (act.look & 1u << m)
+                wait_on_look(&w, m, i < 60 ? WAIT_NO_ANSWER : 60000, now.now);
+        next();
+        CHECK(i < 40 || i >= 60 || !act.relies);
+        if (!act.relies) {
+            wait_on_try(&w, now.now);
+            wait_on_lost(&w, DRIFT_MS, &now);
+        }
+    }
+    CHECK(act.relies);
+    CHECK(looks >= 5);
 }
 
 TEST(looks_that_come_to_nothing_are_not_relied_on)
@@ -297,6 +469,20 @@ TEST(what_made_a_round_begin_is_used_up)
     next();
     CHECK(act.try_at > now.now);
     hear_free(0, 3, 1); /* But not what is heard since. */
+    CHECK_UINT(act.try_at, now.now);
+}
+
+TEST(what_is_heard_during_the_first_round_is_not_used_up)
+{
+    drift_time began;
+
+    begin_held(3, 5000);
+    began = now.now++;
+    hear_free(0, 3, 1);
+    now.now += DRIFT_MS;
+    wait_on_try(&w, began);
+    wait_on_lost(&w, DRIFT_MS, &now);
+    next();
     CHECK_UINT(act.try_at, now.now);
 }
 
@@ -363,17 +549,55 @@ TEST(an_old_look_does_not_overrule_a_release)
     CHECK_UINT(act.try_at, now.now);
 }
 
-TEST(who_won_tells_the_others)
+/* One of those that have it and owe no answer, any of them; nobody of ours needs to wait. */
+TEST(who_won_tells_the_others_by_one_master)
+{
+    unsigned told = 0;
+
+    for (unsigned i = 0; i < 3; i++) {
+        begin_held(3, 5000);
+        hear_free(0, 3, 4);
+        wait_on_try(&w, now.now);
+        wait_on_won(&w, 7, false);
+        now.waits = false;
+        now.random = i;
+        next();
+        CHECK_UINT((unsigned)__builtin_popcount(act.tell), 1);
+        CHECK_UINT(act.look, 0);
+        told |= act.tell;
+    }
+    CHECK_UINT(told, 7);
+    for (unsigned i = 0; i < 3; i++) {
+        wait_on_won(&w, 7, false);
+        next();
+    }
+    CHECK_UINT(act.tell, 0); /* All owe an answer. */
+    wait_on_link(&w, 1);
+    wait_on_won(&w, 5, false);
+    next();
+    CHECK_UINT(act.tell, 0);
+    wait_on_won(&w, 6, false);
+    next();
+    CHECK_UINT(act.tell, 2);
+}
+
+/* As for who has had it, and rests. */
+TEST(who_waits_no_more_does_not_look)
 {
     begin_held(3, 5000);
-    hear_free(0, 3, 4);
-    wait_on_try(&w, now.now);
-    wait_on_won(&w, 6); /* A majority of those that have it. */
+    wait_on_hears(&w, 0, true);
+    now.waits = false;
+    now.pause_min = now.pause_max = 0;
+    for (unsigned i = 0; i < 10; i++) {
+        now.now += DRIFT_S;
+        next();
+        CHECK_UINT(act.look, 0);
+        CHECK_UINT(act.try_at, DRIFT_NEVER);
+        CHECK_UINT(act.wake_at, DRIFT_NEVER);
+    }
+    now.waits = true;
     next();
-    CHECK_UINT(act.look, 6);
-    wait_on_won(&w, 7); /* Two owe an answer: all that can be asked. */
-    next();
-    CHECK_UINT(act.look, 1);
+    CHECK(act.look & 1);
 }
 
 TEST(who_won_and_was_alone_tells_nobody)
@@ -381,9 +605,71 @@ TEST(who_won_and_was_alone_tells_nobody)
     begin_held(3, 5000);
     hear_free(0, 3, 1);
     wait_on_try(&w, now.now);
-    wait_on_won(&w, 7);
+    wait_on_won(&w, 7, false);
+    next();
+    CHECK_UINT(act.tell, 0);
+}
+
+/* Others of ours are as good a reason, and need not look: it is ours. */
+TEST(who_won_tells_the_others_of_ours_in_line)
+{
+    begin_held(3, 5000);
+    hear_free(0, 3, 1);
+    wait_on_try(&w, now.now);
+    wait_on_won(&w, 7, true);
+    wait_on_turn(&w, true);
+    next();
+    CHECK_UINT((unsigned)__builtin_popcount(act.tell), 1);
+    CHECK_UINT(act.look, 0);
+}
+
+/* It was had, and given back, in the same moment. */
+TEST(who_tells_of_what_is_gone_looks_at_all)
+{
+    begin_held(3, 5000);
+    hear_free(0, 3, 1);
+    wait_on_try(&w, now.now);
+    wait_on_won(&w, 7, true);
+    wait_on_turn(&w, true);
+    next();
+    CHECK_UINT(act.tell, 1);
+    wait_on_look(&w, 0, -2, now.now);
+    next();
+    CHECK_UINT(act.look, 6);
+    wait_on_look(&w, 1, -2, now.now);
+    next();
+    CHECK_UINT(act.look, 0); /* That one owes the answer. */
+    CHECK_UINT(act.try_at, now.now);
+}
+
+/* Else who asks for less time than a round takes, and has it and loses it at once, would do so
+ * without a pause (simulator, seed 268). */
+TEST(a_look_that_is_late_does_not_make_it_look_again)
+{
+    begin_held(3, 60000);
+    now.now = act.wake_at;
+    next();
+    CHECK_UINT(act.look, 7);
+    hear_free(0, 3, 1);
+    wait_on_try(&w, now.now);
+    wait_on_lost(&w, DRIFT_MS, &now);
+    for (unsigned m = 0; m < 2; m++)
+        wait_on_link(&w, m);
+    wait_on_look(&w, 2, -2, now.now);
     next();
     CHECK_UINT(act.look, 0);
+}
+
+/* It would come when the lock is somebody else's. */
+TEST(who_tries_for_it_again_does_not_tell_that_he_has_it)
+{
+    begin_held(3, 5000);
+    hear_free(0, 3, 4);
+    wait_on_try(&w, now.now);
+    wait_on_won(&w, 7, true);
+    wait_on_try(&w, now.now);
+    next();
+    CHECK_UINT(act.tell, 0);
 }
 
 TEST(readers_draw_no_lots)
@@ -403,7 +689,7 @@ TEST(a_reader_lets_in_the_next)
     hear_free(0, 3, 16);
     wait_on_try(&w, now.now);
     now.now += DRIFT_MS;
-    wait_on_won(&w, 0x0b);
+    wait_on_won(&w, 0x0b, true);
     wait_on_turn(&w, true);
     next();
     CHECK_UINT(act.try_at, now.now);
@@ -489,10 +775,19 @@ CHECK_MAIN(
     {"a_majority_that_is_free_is_tried_at_once", a_majority_that_is_free_is_tried_at_once},
     {"of_many_few_try_at_once", of_many_few_try_at_once},
     {"of_two_both_try_whatever_the_lots", of_two_both_try_whatever_the_lots},
-    {"who_does_not_try_looks_and_tries_if_nobody_did",
-     who_does_not_try_looks_and_tries_if_nobody_did},
-    {"who_does_not_try_draws_again_when_it_is_released_again",
-     who_does_not_try_draws_again_when_it_is_released_again},
+    {"who_does_not_try_does_so_later_if_nobody_did", who_does_not_try_does_so_later_if_nobody_did},
+    {"no_lot_is_later_than_the_next_look_would_be", no_lot_is_later_than_the_next_look_would_be},
+    {"who_waits_for_his_turn_and_sees_a_majority_free_tries",
+     who_waits_for_his_turn_and_sees_a_majority_free_tries},
+    {"what_the_teller_says_is_of_all_masters", what_the_teller_says_is_of_all_masters},
+    {"only_the_latest_teller_speaks_for_all", only_the_latest_teller_speaks_for_all},
+    {"a_master_that_is_no_teller_speaks_for_itself", a_master_that_is_no_teller_speaks_for_itself},
+    {"who_drew_when_the_teller_told_does_not_draw_for_the_others",
+     who_drew_when_the_teller_told_does_not_draw_for_the_others},
+    {"who_does_not_hear_the_teller_looks_at_the_others",
+     who_does_not_hear_the_teller_looks_at_the_others},
+    {"who_is_not_heard_cannot_be_the_teller", who_is_not_heard_cannot_be_the_teller},
+    {"what_is_taken_is_not_free_where_it_was_seen", what_is_taken_is_not_free_where_it_was_seen},
     {"of_one_release_lots_are_drawn_once", of_one_release_lots_are_drawn_once},
     {"who_drew_and_heard_of_some_that_are_taken_does_not_draw_for_these",
      who_drew_and_heard_of_some_that_are_taken_does_not_draw_for_these},
@@ -502,13 +797,25 @@ CHECK_MAIN(
     {"an_older_plan_does_not_outlive_a_release", an_older_plan_does_not_outlive_a_release},
     {"a_key_without_an_end_is_not_waited_out", a_key_without_an_end_is_not_waited_out},
     {"in_time_it_looks_whatever_was_heard", in_time_it_looks_whatever_was_heard},
+    {"what_is_heard_again_and_again_does_not_keep_from_looking",
+     what_is_heard_again_and_again_does_not_keep_from_looking},
+    {"who_tries_for_itself_goes_on_to_look", who_tries_for_itself_goes_on_to_look},
     {"looks_that_come_to_nothing_are_not_relied_on", looks_that_come_to_nothing_are_not_relied_on},
     {"what_made_a_round_begin_is_used_up", what_made_a_round_begin_is_used_up},
+    {"what_is_heard_during_the_first_round_is_not_used_up",
+     what_is_heard_during_the_first_round_is_not_used_up},
     {"who_lost_looks_soon_and_less_soon_each_time", who_lost_looks_soon_and_less_soon_each_time},
     {"the_losses_of_who_has_left_are_his", the_losses_of_who_has_left_are_his},
     {"an_old_look_does_not_overrule_a_release", an_old_look_does_not_overrule_a_release},
-    {"who_won_tells_the_others", who_won_tells_the_others},
+    {"who_won_tells_the_others_by_one_master", who_won_tells_the_others_by_one_master},
+    {"who_waits_no_more_does_not_look", who_waits_no_more_does_not_look},
     {"who_won_and_was_alone_tells_nobody", who_won_and_was_alone_tells_nobody},
+    {"who_won_tells_the_others_of_ours_in_line", who_won_tells_the_others_of_ours_in_line},
+    {"who_tells_of_what_is_gone_looks_at_all", who_tells_of_what_is_gone_looks_at_all},
+    {"a_look_that_is_late_does_not_make_it_look_again",
+     a_look_that_is_late_does_not_make_it_look_again},
+    {"who_tries_for_it_again_does_not_tell_that_he_has_it",
+     who_tries_for_it_again_does_not_tell_that_he_has_it},
     {"readers_draw_no_lots", readers_draw_no_lots},
     {"a_reader_lets_in_the_next", a_reader_lets_in_the_next},
     {"the_next_in_line_looks_at_what_is_not_known", the_next_in_line_looks_at_what_is_not_known},

@@ -241,13 +241,15 @@ TEST(permits_are_formatted)
 {
     const struct script *s = &script_all[SCRIPT_WAIT_PERMIT];
     const char *argv[] = {
-        "EVAL", s->text, "2", "redlock:permit:s", "redlock:wait:redlock:permit:s", "60000", "3"};
+        "EVAL",  s->text, "2",   "redlock:permit:s", "redlock:wait:redlock:permit:s",
+        "60000", "3",     "held"};
+    const struct wire_wait wait = {.mark = argv[4], .mark_len = strlen(argv[4]), .slots = 3};
     char buf[WIRE_MAX + 1];
 
     check_permit(true);
     check_permit(false);
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_wait(buf, argv[4], strlen(argv[4]), 3, 0), 7, argv, NULL);
+    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
     for (size_t i = 0; i < ROWS_LEN; i++) {
         check_script(&rows[i], SCRIPT_RELEASE_PERMIT, false);
         check_script(&rows[i], SCRIPT_RELEASE_PERMIT, true);
@@ -304,18 +306,25 @@ TEST(fair_ones_are_formatted)
 TEST(looks_of_who_waits_are_formatted)
 {
     const char *argv[] = {
-        "EVAL", script_all[SCRIPT_WAIT].text, "2", "jobs/7", WIRE_MARK "jobs/7", "60000", "1700"};
-    size_t mark_len = WIRE_MARK_LEN + 6;
+        "EVAL", script_all[SCRIPT_WAIT].text, "2", "jobs/7", WIRE_MARK "jobs/7", "60000", "1700",
+        "held"};
+    struct wire_wait wait = {.mark = argv[4], .mark_len = WIRE_MARK_LEN + 6, .off_ms = 1700};
     char buf[WIRE_MAX + 1];
 
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_wait(buf, argv[4], mark_len, 0, 1700), 7, argv, NULL);
+    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
     argv[6] = "0";
+    argv[7] = "taken";
+    wait.off_ms = 0;
+    wait.is_taken = true;
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_wait(buf, argv[4], mark_len, 0, 0), 7, argv, NULL);
+    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
     argv[6] = "";
+    argv[7] = "held";
+    wait.off_ms = WIRE_READER;
+    wait.is_taken = false;
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_wait(buf, argv[4], mark_len, 0, WIRE_READER), 7, argv, NULL);
+    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
 }
 
 TEST(proofs_are_formatted)

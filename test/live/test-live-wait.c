@@ -365,6 +365,70 @@ static bool has_released(void *arg)
     return redlock_remaining_ms(party->lease) == 0;
 }
 
+static bool is_gone(void *arg)
+{
+    (void)arg;
+    for (unsigned m = 0; m < five.len; m++)
+        if (server_get(&five.server[m], NAME) != NULL)
+            return false;
+    return true;
+}
+
+static bool either_is_told(void *arg)
+{
+    (void)arg;
+    return is_told(&parties[1]) || is_told(&parties[2]);
+}
+
+static long long messages(void)
+{
+    long long count = 0;
+
+    for (unsigned m = 0; m < five.len; m++)
+        count += calls(&five.server[m], "publish");
+    return count;
+}
+
+/* Two wait; one gets it, and the other gives up.  How many messages there are when the first
+ * then takes it once more, without having to wait, and gives it back. */
+static long long messages_of_the_next_time(void)
+{
+    struct party *winner, *loser;
+    long long before;
+
+    set_up(2, 60000);
+    begin(&parties[1], 60000, NEVER_MS);
+    begin(&parties[2], 60000, NEVER_MS);
+    CHECK(until(all_marked, NULL));
+    release(&parties[0]);
+    CHECK(until(either_is_told, NULL));
+    winner = is_told(&parties[1]) ? &parties[1] : &parties[2];
+    loser = is_told(&parties[1]) ? &parties[2] : &parties[1];
+    redlock_cancel(loser->lease);
+    release(winner);
+    CHECK(until(is_gone, NULL));
+    before = messages();
+    begin(winner, 60000, NEVER_MS);
+    CHECK(until(is_told, winner));
+    CHECK_INT(winner->status, REDLOCK_OK);
+    for (unsigned i = 0; i < 20; i++) /* Else it is gone when that is told. */
+        ev_run(loop, EVRUN_NOWAIT);
+    release(winner);
+    CHECK(until(is_gone, NULL));
+    return messages() - before;
+}
+
+/* Others, who listen as well, would try in vain, look, and mark all masters.  (It listens for a
+ * second; more may have gone by on a machine that is busy.) */
+TEST(who_has_not_waited_tells_while_it_listens)
+{
+    long long count = 0;
+
+    for (unsigned i = 0; i < 10 && count == 0; i++)
+        count = messages_of_the_next_time();
+    CHECK_INT(count, 2); /* That it is taken, and that it is free, by one master. */
+}
+
 TEST(sixteen_who_wait_ask_for_little)
 {
     const unsigned locks = 300;
@@ -468,6 +532,7 @@ CHECK_MAIN({"a_release_wakes", a_release_wakes},
            {"who_does_not_wait_does_not_listen", who_does_not_wait_does_not_listen},
            {"one_more_connection_as_long_as_somebody_waits",
             one_more_connection_as_long_as_somebody_waits},
+           {"who_has_not_waited_tells_while_it_listens", who_has_not_waited_tells_while_it_listens},
            {"sixteen_who_wait_ask_for_little", sixteen_who_wait_ask_for_little},
            {"without_channels_it_polls", without_channels_it_polls},
            {"without_publish_and_subscribe_it_polls", without_publish_and_subscribe_it_polls},

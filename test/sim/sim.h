@@ -140,6 +140,7 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(HEALTHY, "operation in good health, and judged by that")                  \
     X(TOLD_FREE, "release that those who wait were told of")                    \
     X(TOLD_HELD, "holder that those who wait were told of")                     \
+    X(TOLD_TAKEN, "holder that told of himself")                                \
     X(AWAKE, "lock that was free in good health, and soon taken by who waited") \
     X(MANY_OK, "lock of several resources: OK")                                 \
     X(MANY_TAKEN, "lock of several resources, one of which was taken")          \
@@ -218,6 +219,7 @@ struct server {
     struct key keys[SIM_RESOURCES_MAX];
     struct marker marker, saved;              /* saved: as it was some time ago. */
     uint64_t marks_end_ms[SIM_RESOURCES_MAX]; /* Of those who wait; 0: none. */
+    bool is_teller[SIM_RESOURCES_MAX];        /* Its mark is of who has the lock. */
     struct line lines[SIM_RESOURCES_MAX];
     uint64_t marks_off_ms[SIM_RESOURCES_MAX]; /* Until when these hold off readers, or less. */
     bool keeps;    /* Whatever it has answered for survives a crash, and it says so. */

@@ -52,13 +52,13 @@ static const char *const extend_many_model = "e3322986cc411d9f12b2cc1d6eb5392769
 static const char *const release_many_model = "bb280a5c07fb9b0a68ff913822c0681efbe30196";
 static const char *const acquire_permit_model = "b8096ae2b35e1a37e65e5b4ae37b7cbd4ea477b8";
 static const char *const release_permit_model = "2a8a8ffd4029685078aeaffd302f97bb0d203793";
-static const char *const wait_permit_model = "5d9bdd7eefacf1cbee14a23fdfabcfa3a6dd1d6b";
+static const char *const wait_permit_model = "749546c8acb2b2e53a9f7c91e535b94bcf10d47a";
 static const char *const acquire_fair_model = "aff3f8bf73636960a00ee8bda0617fd82cbd61fe";
 static const char *const release_fair_model = "0e67305e2b1bb4f2d5fa50b788d0682382dffdf8";
 static const char *const acquire_shared_model = "71da4aa56bb9b6a1937b9a6a16dcc27ad4a99aa5";
 static const char *const extend_shared_model = "2eca4138924f56046a88783ecbdfb8093e7b83a3";
 static const char *const release_shared_model = "abe1dabc2ceb8c41bf73f60bd8f10133304e6c7a";
-static const char *const wait_model = "14379a00684378fb4de8eeea9bb1f95d9f67aac0";
+static const char *const wait_model = "d2911eea6a6eafed4836376e477c559c6a221b19";
 static const char *const look_model = "e3c554015c9018486593e837293b5f534da70fb5";
 
 void store_check_scripts(void)
@@ -177,7 +177,7 @@ struct parts store_parts(const struct command *command)
         if (command->argv[0][0] == 'S')
             return (struct parts){false, QUORUM_CMD_SET, 1, 2, 5, 1};
         return (struct parts){false, QUORUM_CMD_EXTEND, 3, 4, 5, 1};
-    case 7: /* A look by who waits. */
+    case 8: /* A look by who waits. */
         return (struct parts){.is_other = true};
     case 9:
         return (struct parts){false, QUORUM_CMD_RAISE, 3, 5, 0, 1};
@@ -585,30 +585,33 @@ static uint64_t left_of(const struct server *server, const struct key *key)
     return key->end_ms > wall_ms(server) ? key->end_ms - wall_ms(server) : 0;
 }
 
-/* Who waits is to be told, and the others that it is held for so long.  value_ms: until when
- * readers are held off, or 1. */
+/* Who waits is to be told, and the others that it is held for so long; or taken, says who has
+ * it.  value_ms: until when readers are held off, or 1. */
 static struct answer leave_mark(struct server *server, const struct command *command,
                                 uint64_t left_ms, uint64_t value_ms)
 {
     const struct answer *refusal = mood_answer(server, true, true);
     unsigned mark = mark_arg(command, 4);
-    bool is_new = !has_mark(server, mark);
+    bool is_new = !has_mark(server, mark), is_taken = is_arg(command, 7, "taken");
 
+    if (!is_taken && !is_arg(command, 7, "held"))
+        world_fail("wire", "a look that tells something else");
     if (refusal != NULL)
         return *refusal;
     if (is_new || (value_ms > 1 && value_ms > server->marks_off_ms[mark])) {
         server->marks_end_ms[mark] = wall_ms(server) + ms_arg(command, 5);
         server->marks_off_ms[mark] = value_ms;
     }
-    if (is_new) {
+    if (is_new || is_taken) {
         if (left_ms > 0)
-            waits_publish(server, mark, make_text("held", left_ms));
-        world_outcome(OUTCOME_TOLD_HELD);
+            waits_publish(server, mark, make_text(is_taken ? "taken" : "held", left_ms));
+        server->is_teller[mark] = is_taken && left_ms > 0;
+        world_outcome(is_taken ? OUTCOME_TOLD_TAKEN : OUTCOME_TOLD_HELD);
     }
     return (struct answer){REPLY_INTEGER, (long long)left_ms, ""};
 }
 
-/* EVAL, script, 2, name, mark, ttl, for how long readers are held off, or "" */
+/* EVAL, script, 2, name, mark, ttl, for how long readers are held off, or "", what to tell */
 static struct answer do_wait(struct server *server, const struct command *command)
 {
     unsigned resource = resource_arg(command, 3);
@@ -616,22 +619,24 @@ static struct answer do_wait(struct server *server, const struct command *comman
     bool shared = is_arg(command, 6, ""), is_read = key != NULL && key->readers > 0;
     uint64_t now_ms = wall_ms(server), off_ms = store_off_ms(server, resource);
 
-    if (command->argc != 7 || !is_arg(command, 2, "2") || mark_arg(command, 4) != resource)
+    if (command->argc != 8 || !is_arg(command, 2, "2") || mark_arg(command, 4) != resource)
         world_fail("wire", "a look of who waits with other arguments");
     if (shared && (key == NULL || is_read) && off_ms > now_ms)
         return (struct answer){REPLY_INTEGER, (long long)(off_ms - now_ms), ""};
     if (key == NULL || (shared && is_read))
         return (struct answer){REPLY_INTEGER, -2, ""};
+    if (is_read && is_arg(command, 7, "taken")) /* It comes late. */
+        return (struct answer){REPLY_INTEGER, (long long)left_of(server, key), ""};
     return leave_mark(server, command, left_of(server, key),
                       is_read ? now_ms + number_arg(command, 6) : 1);
 }
 
-/* EVAL, script, 2, semaphore, mark, ttl, slots */
+/* EVAL, script, 2, semaphore, mark, ttl, slots, what to tell */
 static struct answer do_wait_permit(struct server *server, const struct command *command)
 {
     uint64_t left_ms = UINT64_MAX;
 
-    if (command->argc != 7 || !is_arg(command, 2, "2") || !is_arg(command, 3, SEMAPHORE) ||
+    if (command->argc != 8 || !is_arg(command, 2, "2") || !is_arg(command, 3, SEMAPHORE) ||
         number_arg(command, 6) > SIM_RESOURCES_MAX)
         world_fail("wire", "a look of who waits with other arguments");
     for (unsigned slot = 0; slot < number_arg(command, 6); slot++) {

@@ -247,6 +247,17 @@ static const char *key_name(unsigned k)
 }
 
 /* Of a semaphore of as many permits as there are keys. */
+static size_t draw_look(char *buf, const char *mark, unsigned slots, uint32_t off_ms)
+{
+    const struct wire_wait wait = {.mark = mark,
+                                   .mark_len = strlen(mark),
+                                   .slots = slots,
+                                   .off_ms = off_ms,
+                                   .is_taken = dice_chance(300)};
+
+    return wire_wait(buf, &wait);
+}
+
 static size_t draw_permit(char *buf, struct wire_args *args)
 {
     unsigned dice = (unsigned)dice_below(100);
@@ -258,8 +269,7 @@ static size_t draw_permit(char *buf, struct wire_args *args)
     if (dice < 40)
         return wire_permit(buf, dice_chance(300), args);
     if (dice < 60)
-        return wire_wait(buf, WIRE_MARK WIRE_PERMIT "s", WIRE_MARK_LEN + WIRE_PERMIT_LEN + 1, KEYS,
-                         0);
+        return draw_look(buf, WIRE_MARK WIRE_PERMIT "s", KEYS, 0);
     return wire_script(buf, dice < 80 ? SCRIPT_RELEASE_PERMIT : SCRIPT_EXTEND, dice_chance(300),
                        args);
 }
@@ -319,8 +329,7 @@ static size_t draw_wait(char *buf)
                       : dice_chance(700) ? (uint32_t)dice_range(1, 4)
                                          : 0;
 
-    return wire_wait(buf, dice_chance(700) ? WIRE_MARK "r0" : WIRE_MARK "r1", WIRE_MARK_LEN + 2, 0,
-                     off_ms);
+    return draw_look(buf, dice_chance(700) ? WIRE_MARK "r0" : WIRE_MARK "r1", 0, off_ms);
 }
 
 static size_t draw_command(char *buf)

@@ -144,6 +144,20 @@ static unsigned count_marked(unsigned resource, int token)
     return marked;
 }
 
+/* That who has it had one master tell of it, and of its release. */
+static bool has_teller(unsigned resource)
+{
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        struct server *server = &world.servers[m];
+        uint64_t now_ms = clock_at(&server->clock, world.now) / DRIFT_MS;
+
+        if (server->is_teller[resource] && server->marks_end_ms[resource] > now_ms &&
+            store_key(server, resource) != NULL)
+            return true;
+    }
+    return false;
+}
+
 static bool is_full(struct server *server)
 {
     for (unsigned slot = 0; slot < world.plan.resources; slot++)
@@ -182,6 +196,7 @@ static void look_at(unsigned resource)
 {
     unsigned without = 0, marked = 0, readable = 0, read = 0;
     unsigned majority = world.plan.servers / 2 + 1;
+    bool is_marked;
 
     for (unsigned m = 0; m < world.plan.servers; m++) {
         struct server *server = &world.servers[m];
@@ -194,8 +209,9 @@ static void look_at(unsigned resource)
         readable += (key == NULL || key->readers > 0) && !is_off;
         marked = so_many > marked ? so_many : marked;
     }
-    note_free(1u << resource, without >= majority, marked >= majority);
-    note_free(SIM_SETS + (1u << resource), readable >= majority, marked >= majority);
+    is_marked = marked >= majority || has_teller(resource);
+    note_free(1u << resource, without >= majority, is_marked);
+    note_free(SIM_SETS + (1u << resource), readable >= majority, is_marked);
     if (read < majority)
         reads_since[resource] = SIM_NEVER;
     else if (reads_since[resource] == SIM_NEVER)

@@ -338,17 +338,28 @@ static bool has_won(const struct redlock_lease *lease, enum quorum_state before)
            lease->kind != LEASE_SHARED && lease->rl->listen.channels_len > 0;
 }
 
+/* It was held. */
+static bool is_over(const struct redlock_lease *lease, enum quorum_state before)
+{
+    return (before == QUORUM_HELD || before == QUORUM_EXTENDING) && lease->q.state != QUORUM_HELD &&
+           lease->q.state != QUORUM_EXTENDING && lease->rl->listen.channels_len > 0;
+}
+
 void listen_on_step(struct redlock_lease *lease, enum quorum_state before)
 {
     enum quorum_state state = lease->q.state;
     struct channel *channel;
 
     if (!lease->waits) {
-        channel = has_won(lease, before) ? find_of(lease) : NULL;
-        if (channel != NULL)
-            on_won(channel, lease);
-        else if (is_to_join(lease))
+        if (is_to_join(lease)) {
             join(lease);
+            return;
+        }
+        channel = has_won(lease, before) || is_over(lease, before) ? find_of(lease) : NULL;
+        if (channel != NULL && state == QUORUM_HELD)
+            on_won(channel, lease);
+        else if (channel != NULL)
+            wait_on_over(&channel->wait);
         return;
     }
     if (!lease_is_waiting(lease)) {
@@ -580,7 +591,18 @@ static bool parse(const char *text, const char *word, uint64_t max, uint64_t *re
     return *ret_number <= max;
 }
 
-/* What is told by whoever may publish: the worst that it can do is a round in vain. */
+/* Who waits in a queue has the same teller as who does not. */
+static void free_fair(struct channel *channel, unsigned master)
+{
+    quorum_mask of = wait_speaks_for(&channel->wait, master);
+
+    for (unsigned m = 0; m < channel->rl->options.masters_len; m++)
+        if (of & bit(m))
+            fair_on_free(channel->fair, m);
+}
+
+/* What is told by whoever may publish: the worst that it can do is a round in vain, or that who
+ * waits sleeps to the next look. */
 static void on_message(struct channel *channel, unsigned master, const char *text)
 {
     drift_time now = loop_now(channel->rl->loop);
@@ -592,7 +614,7 @@ static void on_message(struct channel *channel, unsigned master, const char *tex
         return;
     }
     if (parse(text, "free ", UINT32_MAX, &number)) {
-        fair_on_free(channel->fair, master);
+        free_fair(channel, master);
         wait_on_free(&channel->wait, master, (unsigned)number, now);
     } else if (parse(text, "held ", UINT32_MAX, &number)) {
         wait_on_held(&channel->wait, master, (uint32_t)number, now);

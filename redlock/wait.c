@@ -26,7 +26,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Between two who were drawn to look one after the other: time for one to win, and
+/* Between two who were drawn to try one after the other: time for one to win, and
  * for the others to hear of it.  In round trips; and whatever these are. */
 #define TURN_TRIPS 6
 #define TURN_MIN DRIFT_MS
@@ -105,19 +105,13 @@ void wait_init(struct wait *w, unsigned masters, bool shared)
 
 /* ---- What happened ---- */
 
-static void learn(struct wait *w, unsigned master, drift_time free_at)
+static void learn(struct wait *w, quorum_mask masters, drift_time free_at)
 {
-    if (!(w->hears & bit(master)))
-        return;
-    w->known |= bit(master);
-    w->seen &= (quorum_mask)~bit(master);
-    w->free_at[master] = free_at;
-}
-
-static void learn_all(struct wait *w, drift_time free_at)
-{
+    masters &= w->hears;
+    w->known |= masters;
+    w->seen &= (quorum_mask)~masters;
     for (unsigned m = 0; m < w->masters; m++)
-        learn(w, m, free_at);
+        w->free_at[m] = masters & bit(m) ? free_at : w->free_at[m];
 }
 
 static void forget(struct wait *w, quorum_mask masters)
@@ -147,7 +141,11 @@ void wait_on_link(struct wait *w, unsigned master)
     assert(master < w->masters);
     w->looking &= (quorum_mask)~bit(master);
     w->doubted &= (quorum_mask)~bit(master);
-    w->telling &= (quorum_mask)~bit(master);
+}
+
+quorum_mask wait_speaks_for(const struct wait *w, unsigned master)
+{
+    return w->teller & bit(master) ? w->hears : bit(master);
 }
 
 void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time now)
@@ -155,10 +153,7 @@ void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time n
     assert(master < w->masters);
     w->rivals = rivals;
     w->doubted |= w->looking & bit(master);
-    if (w->teller & bit(master))
-        learn_all(w, now); /* Rule 7. */
-    else
-        learn(w, master, now);
+    learn(w, wait_speaks_for(w, master), now); /* Rule 7. */
     w->teller &= (quorum_mask)~bit(master);
 }
 
@@ -172,7 +167,7 @@ void wait_on_held(struct wait *w, unsigned master, uint32_t left_ms, drift_time 
 {
     assert(master < w->masters);
     w->losses = 0;
-    learn(w, master, end_of(left_ms, now));
+    learn(w, bit(master), end_of(left_ms, now));
 }
 
 /* Rule 7. */
@@ -184,7 +179,7 @@ void wait_on_taken(struct wait *w, unsigned master, uint32_t left_ms, drift_time
     w->losses = 0;
     w->teller = bit(master);
     forget(w, (quorum_mask)~w->hears); /* There it was free when somebody looked. */
-    learn_all(w, end_of(left_ms, now));
+    learn(w, w->hears, end_of(left_ms, now));
 }
 
 /* Answers come on another connection than what is told, so that a key that was there when
@@ -192,7 +187,6 @@ void wait_on_taken(struct wait *w, unsigned master, uint32_t left_ms, drift_time
 void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time now)
 {
     bool doubted = (w->doubted & bit(master)) != 0;
-    bool is_telling = (w->telling & bit(master)) != 0;
 
     assert(master < w->masters);
     wait_on_link(w, master);
@@ -200,14 +194,12 @@ void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time n
         w->known |= bit(master);
         w->seen |= bit(master);
         w->free_at[master] = now;
-        if (is_telling) /* It was given back before; nobody tells of that. */
-            w->to_look |= w->hears & (quorum_mask) ~(w->known | w->looking);
     } else if (!(w->hears & bit(master))) {
         forget(w, bit(master));
     } else if (pttl_ms < -1 || pttl_ms > WAIT_LEFT_MAX_MS) {
         forget(w, bit(master));
     } else if (!doubted) {
-        learn(w, master, pttl_ms == -1 ? DRIFT_NEVER : end_of((uint64_t)pttl_ms, now));
+        learn(w, bit(master), pttl_ms == -1 ? DRIFT_NEVER : end_of((uint64_t)pttl_ms, now));
     }
 }
 
@@ -218,7 +210,6 @@ void wait_on_try(struct wait *w, drift_time now)
         if (w->free_at[m] <= now)
             forget(w, bit(m));
     w->asked = false;
-    w->to_tell = 0;
     w->known_at = now;
     w->try_at = w->expected = DRIFT_NEVER;
 }
@@ -254,6 +245,20 @@ void wait_on_won(struct wait *w, quorum_mask granted, bool others)
         return;
     }
     w->to_tell = w->rivals != 1 || others ? granted : 0;
+}
+
+/* Of what we know nothing, since we were to hear of it by one that tells. */
+static void tell_no_more(struct wait *w)
+{
+    if (w->to_tell != 0)
+        w->to_look |= w->hears & (quorum_mask)~w->known;
+    w->to_tell = 0;
+}
+
+/* To tell it now would be of whoever has it next. */
+void wait_on_over(struct wait *w)
+{
+    tell_no_more(w);
 }
 
 void wait_on_turn(struct wait *w, bool any)
@@ -316,6 +321,7 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
             w->try_at = drift_add(expected, between(WAIT_EXPIRY_MIN, WAIT_EXPIRY_MAX, now->random));
         return;
     }
+    w->teller = 0; /* What it told of is over, as far as is known. */
     if (count(w->seen & usable) >= majority(w)) {
         w->try_at = now->now; /* It has been so for a while, and nobody else came. */
     } else if (w->expected > now->now || w->try_at == DRIFT_NEVER) {
@@ -385,9 +391,10 @@ void wait_next(struct wait *w, const struct wait_now *now, struct wait_actions *
     struct wait_actions actions = {.try_at = DRIFT_NEVER, .wake_at = DRIFT_NEVER};
 
     actions.tell = choose_teller(w, now);
-    w->to_tell = 0;
+    if (actions.tell != 0)
+        w->to_tell = 0;
+    tell_no_more(w);
     w->looking |= actions.tell;
-    w->telling |= actions.tell;
     if (now->waits)
         plan(w, now, &actions);
     *ret_actions = actions;

@@ -61,8 +61,7 @@ struct wait {
     quorum_mask seen;    /* masters where we have looked, and the key was not there. */
     quorum_mask looking; /* Masters that owe the answer to a look. */
     quorum_mask to_look; /* Masters that are to be looked at as soon as may be. */
-    quorum_mask doubted; /* Of these: the key was released meanwhile, or before; */
-    quorum_mask telling; /* it was to be told that it is ours. */
+    quorum_mask doubted; /* Of these: the key was released meanwhile, or before. */
     bool sure;           /* Looks are answered: what is heard is enough to rely on. */
     bool asked;          /* All were looked at since the latest round. */
     quorum_mask to_tell; /* Masters that have granted it, by one of which others are to be told. */
@@ -124,6 +123,12 @@ void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time n
 void wait_on_try(struct wait *w, drift_time now);
 void wait_on_lost(struct wait *w, drift_span trip, const struct wait_now *now);
 void wait_on_won(struct wait *w, quorum_mask granted, bool others);
+
+/* Of which masters it is what this one tells: of all, if it is the teller. */
+quorum_mask wait_speaks_for(const struct wait *w, unsigned master);
+
+/* What was won is given back, or lost. */
+void wait_on_over(struct wait *w);
 
 /* The first in line has left, and its losses are its own: it may have asked for what cannot be
  * had.  If there is any, it is the turn of another of ours. */

@@ -623,28 +623,22 @@ TEST(who_won_tells_the_others_of_ours_in_line)
     CHECK_UINT(act.look, 0);
 }
 
-/* It was had, and given back, in the same moment. */
-TEST(who_tells_of_what_is_gone_looks_at_all)
+/* It was had, and given back, in the same moment: to tell of it would be of somebody else's. */
+TEST(who_gives_back_does_not_tell_and_looks_for_others_of_ours)
 {
     begin_held(3, 5000);
     hear_free(0, 3, 1);
     wait_on_try(&w, now.now);
     wait_on_won(&w, 7, true);
     wait_on_turn(&w, true);
+    wait_on_over(&w);
     next();
-    CHECK_UINT(act.tell, 1);
-    wait_on_look(&w, 0, -2, now.now);
-    next();
-    CHECK_UINT(act.look, 6);
-    wait_on_look(&w, 1, -2, now.now);
-    next();
-    CHECK_UINT(act.look, 0); /* That one owes the answer. */
-    CHECK_UINT(act.try_at, now.now);
+    CHECK_UINT(act.tell, 0);
+    CHECK_UINT(act.look, 7);
 }
 
-/* Else who asks for less time than a round takes, and has it and loses it at once, would do so
- * without a pause (simulator, seed 268). */
-TEST(a_look_that_is_late_does_not_make_it_look_again)
+/* As when all owe an answer. */
+TEST(who_can_have_nobody_tell_looks_for_others_of_ours)
 {
     begin_held(3, 60000);
     now.now = act.wake_at;
@@ -652,24 +646,36 @@ TEST(a_look_that_is_late_does_not_make_it_look_again)
     CHECK_UINT(act.look, 7);
     hear_free(0, 3, 1);
     wait_on_try(&w, now.now);
-    wait_on_lost(&w, DRIFT_MS, &now);
-    for (unsigned m = 0; m < 2; m++)
-        wait_on_link(&w, m);
-    wait_on_look(&w, 2, -2, now.now);
+    wait_on_won(&w, 7, true);
+    wait_on_turn(&w, true);
     next();
-    CHECK_UINT(act.look, 0);
+    CHECK_UINT(act.tell, 0);
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_link(&w, m);
+    next();
+    CHECK_UINT(act.look, 7);
 }
 
-/* It would come when the lock is somebody else's. */
-TEST(who_tries_for_it_again_does_not_tell_that_he_has_it)
+/* Another of ours comes, and has lost a round meanwhile. */
+TEST(who_has_it_tells_whoever_comes)
 {
     begin_held(3, 5000);
     hear_free(0, 3, 4);
     wait_on_try(&w, now.now);
-    wait_on_won(&w, 7, true);
+    wait_on_won(&w, 7, false);
     wait_on_try(&w, now.now);
     next();
-    CHECK_UINT(act.tell, 0);
+    CHECK_UINT((unsigned)__builtin_popcount(act.tell), 1);
+}
+
+/* Its holder is dead, and another one has it, of whom nobody told. */
+TEST(the_teller_is_none_when_what_it_told_of_has_run_out)
+{
+    begin_taken(5, 3);
+    CHECK_UINT(wait_speaks_for(&w, 3), 31);
+    now.now = START + 6 * DRIFT_S;
+    next();
+    CHECK_UINT(wait_speaks_for(&w, 3), 8);
 }
 
 TEST(readers_draw_no_lots)
@@ -811,11 +817,13 @@ CHECK_MAIN(
     {"who_waits_no_more_does_not_look", who_waits_no_more_does_not_look},
     {"who_won_and_was_alone_tells_nobody", who_won_and_was_alone_tells_nobody},
     {"who_won_tells_the_others_of_ours_in_line", who_won_tells_the_others_of_ours_in_line},
-    {"who_tells_of_what_is_gone_looks_at_all", who_tells_of_what_is_gone_looks_at_all},
-    {"a_look_that_is_late_does_not_make_it_look_again",
-     a_look_that_is_late_does_not_make_it_look_again},
-    {"who_tries_for_it_again_does_not_tell_that_he_has_it",
-     who_tries_for_it_again_does_not_tell_that_he_has_it},
+    {"who_gives_back_does_not_tell_and_looks_for_others_of_ours",
+     who_gives_back_does_not_tell_and_looks_for_others_of_ours},
+    {"who_can_have_nobody_tell_looks_for_others_of_ours",
+     who_can_have_nobody_tell_looks_for_others_of_ours},
+    {"who_has_it_tells_whoever_comes", who_has_it_tells_whoever_comes},
+    {"the_teller_is_none_when_what_it_told_of_has_run_out",
+     the_teller_is_none_when_what_it_told_of_has_run_out},
     {"readers_draw_no_lots", readers_draw_no_lots},
     {"a_reader_lets_in_the_next", a_reader_lets_in_the_next},
     {"the_next_in_line_looks_at_what_is_not_known", the_next_in_line_looks_at_what_is_not_known},

@@ -112,7 +112,7 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct maste
 
     store_parse(bytes, len, &command);
     at = store_parts(&command);
-    if (at.is_other)
+    if (at.is_other || ask->command == MASTER_LEAVE) /* That is of no round. */
         return;
     world_say("    client %u asks master %u: %s %u, lease %u, token %d", process->number, master,
               names[ask->command], ask->ask, ask->serial,

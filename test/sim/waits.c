@@ -24,7 +24,7 @@ static sim_time slack(void)
     return 8 * world.plan.quick + 2 * world.plan.reply_timeout_ms * DRIFT_MS + 100 * DRIFT_MS;
 }
 
-/* From a release until somebody tries: all turns that there may be to look, and the way. */
+/* From a release until somebody tries: all turns that there may be to try, and the way. */
 static sim_time nap(void)
 {
     return 350 * DRIFT_MS + 8 * world.plan.quick;

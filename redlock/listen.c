@@ -335,14 +335,14 @@ static bool has_won(const struct redlock_lease *lease, enum quorum_state before)
 {
     return (before == QUORUM_ACQUIRING || before == QUORUM_RAISING) &&
            lease->q.state == QUORUM_HELD && lease->kind != LEASE_FAIR &&
-           lease->kind != LEASE_SHARED && lease->rl->listen.channels_len > 0;
+           lease->kind != LEASE_SHARED;
 }
 
 /* It was held. */
 static bool is_over(const struct redlock_lease *lease, enum quorum_state before)
 {
     return (before == QUORUM_HELD || before == QUORUM_EXTENDING) && lease->q.state != QUORUM_HELD &&
-           lease->q.state != QUORUM_EXTENDING && lease->rl->listen.channels_len > 0;
+           lease->q.state != QUORUM_EXTENDING;
 }
 
 void listen_on_step(struct redlock_lease *lease, enum quorum_state before)
@@ -355,6 +355,8 @@ void listen_on_step(struct redlock_lease *lease, enum quorum_state before)
             join(lease);
             return;
         }
+        if (lease->rl->listen.channels_len == 0)
+            return;
         channel = has_won(lease, before) || is_over(lease, before) ? find_of(lease) : NULL;
         if (channel != NULL && state == QUORUM_HELD)
             on_won(channel, lease);
@@ -453,8 +455,11 @@ static void look(struct channel *channel, quorum_mask masters, bool tells)
                              .slots = channel->slots,
                              .off_ms = hold_off_ms(channel),
                              .is_taken = tells};
-    size_t len = masters != 0 ? wire_wait(rl->scratch, &args) : 0;
+    size_t len;
 
+    if (masters == 0)
+        return;
+    len = wire_wait(rl->scratch, &args);
     for (unsigned m = 0; m < rl->options.masters_len; m++) {
         if (!(masters & bit(m)))
             continue;

@@ -247,25 +247,24 @@ void wait_on_won(struct wait *w, quorum_mask granted, bool others)
     w->to_tell = w->rivals != 1 || others ? granted : 0;
 }
 
-/* Of what we know nothing, since we were to hear of it by one that tells. */
-static void tell_no_more(struct wait *w)
+static void look_at_unknown(struct wait *w)
 {
-    if (w->to_tell != 0)
-        w->to_look |= w->hears & (quorum_mask)~w->known;
-    w->to_tell = 0;
+    w->to_look |= w->hears & (quorum_mask)~w->known;
 }
 
-/* To tell it now would be of whoever has it next. */
+/* To tell it now would be of whoever has it next; nor do we hear of it ourselves. */
 void wait_on_over(struct wait *w)
 {
-    tell_no_more(w);
+    if (w->to_tell != 0)
+        look_at_unknown(w);
+    w->to_tell = 0;
 }
 
 void wait_on_turn(struct wait *w, bool any)
 {
     w->losses = 0;
     if (any && w->to_tell == 0) /* Else it is ours, and all will be told of its release. */
-        w->to_look |= w->hears & (quorum_mask)~w->known;
+        look_at_unknown(w);
 }
 
 /* ---- What to do ---- */
@@ -393,7 +392,7 @@ void wait_next(struct wait *w, const struct wait_now *now, struct wait_actions *
     actions.tell = choose_teller(w, now);
     if (actions.tell != 0)
         w->to_tell = 0;
-    tell_no_more(w);
+    wait_on_over(w); /* There is nobody else to tell it. */
     w->looking |= actions.tell;
     if (now->waits)
         plan(w, now, &actions);

@@ -502,6 +502,29 @@ void client_make_ready(struct redlock *rl, struct redlock_lease *lease)
     lease->next = NULL;
     *rl->ready_end = lease;
     rl->ready_end = &lease->next;
+    rl->ready_len++;
+}
+
+static struct redlock_lease *take_ready(struct redlock *rl)
+{
+    struct redlock_lease *lease = rl->ready;
+
+    rl->ready = lease->next;
+    if (rl->ready == NULL)
+        rl->ready_end = &rl->ready;
+    rl->ready_len--;
+    lease->is_ready = false;
+    return lease;
+}
+
+/* A callback may run the loop, and others within it close the client: they tell all. */
+static bool is_gone(struct redlock *rl, bool *outer, bool gone)
+{
+    if (!gone)
+        rl->gone = outer;
+    else if (outer != NULL)
+        *outer = true;
+    return gone;
 }
 
 /* Lost comes first: done may free the lease.  False: the client is gone. */
@@ -509,7 +532,7 @@ static bool run_lost(struct redlock *rl, struct redlock_lease *lease)
 {
     void (*lost)(struct redlock_lease *, void *) = lease->lost;
     struct blocking *blocking = rl->blocking;
-    bool gone = false;
+    bool gone = false, *outer = rl->gone;
 
     lease->ready_lost = false;
     if (lost == NULL)
@@ -525,17 +548,14 @@ static bool run_lost(struct redlock *rl, struct redlock_lease *lease)
         lease->in_lost = false;
         blocking_idle(blocking);
     }
-    if (gone)
-        return false;
-    rl->gone = NULL;
-    return true;
+    return !is_gone(rl, outer, gone);
 }
 
 static bool run_done(struct redlock *rl, struct redlock_lease *lease)
 {
     redlock_done_fn *done = lease->done;
     enum lease_op op = lease->op;
-    bool gone = false;
+    bool gone = false, *outer = rl->gone;
 
     lease->ready_done = false;
     lease->done = NULL;
@@ -547,29 +567,25 @@ static bool run_done(struct redlock *rl, struct redlock_lease *lease)
     lease_explain(lease, op, lease->status);
     rl->gone = &gone;
     done(lease, lease->status, lease->arg);
-    if (gone)
-        return false;
-    rl->gone = NULL;
-    return true;
+    return !is_gone(rl, outer, gone);
 }
 
 /* What becomes due while callbacks run is for the next turn of the loop, or a
- * lock that fails at once, tried again in its callback, would never end. */
+ * lock that fails at once, tried again in its callback, would never end.  A callback
+ * may run the loop itself, and wait there for what is due after it, and for its own
+ * lease: that is freed by the outermost. */
 void client_run_callbacks(struct redlock *rl)
 {
-    struct redlock_lease *lease, *next = rl->ready;
+    for (uint32_t due = rl->ready_len; due > 0 && rl->ready != NULL; due--) {
+        struct redlock_lease *lease = take_ready(rl);
+        bool pinned = lease->pinned;
 
-    rl->ready = NULL;
-    rl->ready_end = &rl->ready;
-    while ((lease = next) != NULL) {
-        next = lease->next;
-        lease->is_ready = false;
         lease->pinned = true;
         if (lease->ready_lost && !run_lost(rl, lease))
             return;
         if (lease->ready_done && !run_done(rl, lease))
             return;
-        lease->pinned = false;
+        lease->pinned = pinned;
         lease_reap(lease);
     }
     client_arm(rl);

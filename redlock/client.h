@@ -53,6 +53,7 @@ struct redlock {
     drift_time armed;            /* What the loop was told last. */
     struct redlock_lease *ready; /* Leases with callbacks to run, in order. */
     struct redlock_lease **ready_end;
+    uint32_t ready_len;
 
     uint64_t dice;  /* State of the generator of pauses. */
     unsigned forks; /* How many forks had happened when it was opened. */

@@ -22,6 +22,7 @@ struct call {
     char message[512];
     void (*act)(struct call *call); /* In the callback; may be NULL. */
     struct call *other;             /* For act. */
+    bool met;                       /* By act: what it waited for. */
 };
 
 static void on_done(struct redlock_lease *lease, int status, void *arg)
@@ -438,6 +439,103 @@ TEST(a_failed_lease_is_nobodys)
     pilot_close(&pilot);
 }
 
+/* ---- A loop within a callback ---- */
+
+static void await_other(struct call *call)
+{
+    call->met = pilot_until(call->pilot, has_run, call->other);
+}
+
+/* Both are due in the same turn of the loop; the first waits for the second. */
+TEST(a_callback_waits_for_another)
+{
+    struct pilot pilot;
+    struct call first = {.pilot = &pilot, .act = await_other};
+    struct call second = {.pilot = &pilot};
+
+    open_nowhere(&pilot);
+    first.other = &second;
+    CHECK_INT(start_lock(&second, "warm up"), REDLOCK_OK);
+    CHECK(pilot_until(&pilot, has_run, &second));
+    second.runs = 0;
+    CHECK_INT(start_lock(&first, "x"), REDLOCK_OK);
+    CHECK_INT(start_lock(&second, "y"), REDLOCK_OK);
+    check_runs(&first, 1);
+    CHECK(first.met);
+    CHECK_UINT(second.runs, 1);
+    CHECK(pilot_until_leases(&pilot, 0));
+    pilot_close(&pilot);
+}
+
+/* And until the last masters have answered, too, so that it could be freed. */
+static void unlock_and_await(struct call *call)
+{
+    if (redlock_unlock_async(call->lease, on_done, call->other) == REDLOCK_OK)
+        await_other(call);
+    turn_some_more(call->pilot);
+}
+
+TEST(a_callback_waits_for_its_unlock)
+{
+    struct pilot pilot;
+    struct redlock_lease *leases[2];
+    struct call unlock = {.pilot = &pilot};
+    struct call lock = {.pilot = &pilot, .act = unlock_and_await, .other = &unlock};
+
+    open_five(&pilot);
+    CHECK_INT(start_lock(&lock, "x"), REDLOCK_OK);
+    check_runs(&lock, 1);
+    CHECK(lock.met);
+    CHECK_INT(unlock.status, REDLOCK_OK);
+    CHECK(pilot_until_leases(&pilot, 0));
+    /* It was freed once: these two are not one. */
+    CHECK_INT(pilot_lock(&pilot, "y", NULL, &leases[0]), REDLOCK_OK);
+    CHECK_INT(pilot_lock(&pilot, "z", NULL, &leases[1]), REDLOCK_OK);
+    CHECK_UINT(pilot_stats(&pilot).leases, 2);
+    CHECK_INT(pilot_unlock(&pilot, leases[0]), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(&pilot, leases[1]), REDLOCK_OK);
+    CHECK(pilot_until_leases(&pilot, 0));
+    pilot_close(&pilot);
+}
+
+static void await_and_close(struct call *call)
+{
+    unlock_and_await(call);
+    close_client(call);
+}
+
+static bool is_closed(void *arg)
+{
+    const struct call *call = arg;
+
+    return call->pilot->rl == NULL;
+}
+
+static void await_close(struct call *call)
+{
+    if (redlock_unlock_async(call->lease, on_done, call->other) == REDLOCK_OK)
+        call->met = pilot_until(call->pilot, is_closed, call);
+}
+
+TEST(a_callback_within_another_closes)
+{
+    for (unsigned inner = 0; inner < 2; inner++) {
+        struct pilot pilot;
+        struct call unlock = {.pilot = &pilot, .act = inner ? close_client : NULL};
+        struct call lock = {
+            .pilot = &pilot, .act = inner ? await_close : await_and_close, .other = &unlock};
+
+        check_row = inner ? "the inner one" : "the outer one";
+        open_five(&pilot);
+        CHECK_INT(start_lock(&lock, "x"), REDLOCK_OK);
+        check_runs(&lock, 1);
+        CHECK(lock.met);
+        CHECK_UINT(unlock.runs, 1);
+        CHECK(pilot.rl == NULL);
+        pilot_close(&pilot);
+    }
+}
+
 /* ---- Out of turn ---- */
 
 TEST(calls_out_of_turn)
@@ -479,4 +577,7 @@ CHECK_MAIN({"run_once_and_later", run_once_and_later},
            {"close_in_done", close_in_done}, {"close_in_lost", close_in_lost},
            {"lock_in_done", lock_in_done}, {"give_up_in_done", give_up_in_done},
            {"a_failed_lease_is_nobodys", a_failed_lease_is_nobodys},
+           {"a_callback_waits_for_another", a_callback_waits_for_another},
+           {"a_callback_waits_for_its_unlock", a_callback_waits_for_its_unlock},
+           {"a_callback_within_another_closes", a_callback_within_another_closes},
            {"calls_out_of_turn", calls_out_of_turn})

@@ -58,7 +58,8 @@ struct redlock {
     uint64_t dice;  /* State of the generator of pauses. */
     unsigned forks; /* How many forks had happened when it was opened. */
     bool closing;
-    bool *gone; /* Set when the client is closed by a callback of its own. */
+    quorum_mask brought[LEASE_KINDS]; /* Masters that got the script of a release meanwhile. */
+    bool *gone;                       /* Set when the client is closed by a callback of its own. */
     struct redlock_stats stats;
     void (*on_query)(struct redlock *rl, unsigned master, uint32_t query,
                      const struct reply *reply); /* reply NULL: the link broke. */

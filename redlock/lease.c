@@ -312,15 +312,30 @@ static void send_counts(struct redlock_lease *lease, const struct quorum_send *s
     }
 }
 
+/* Whoever closes a client on a loop hears no answer, nor who lacks a script: the first release
+ * of each kind brings its text to each master, and the others find it there. */
+static bool brings_script(const struct redlock_lease *lease, enum quorum_command command,
+                          unsigned master)
+{
+    struct redlock *rl = lease->rl;
+    quorum_mask bit = (quorum_mask)(1u << master);
+
+    if (!rl->closing || rl->blocking != NULL || command != QUORUM_CMD_RELEASE ||
+        (rl->brought[lease->kind] & bit))
+        return false;
+    rl->brought[lease->kind] |= bit;
+    return true;
+}
+
 /* The bytes are the same for all masters but those with an older round, and where they
- * tell an epoch. */
+ * tell an epoch, or bring a script. */
 static void carry_out(struct redlock_lease *lease, const struct quorum_send *send)
 {
     struct redlock *rl = lease->rl;
     struct master_ask ask = {lease->slot, (uint32_t)lease->serial, send->ask,
                              (uint8_t)send->command, false};
     bool has_epoch = send->command == QUORUM_CMD_RAISE;
-    bool begins = send->command == QUORUM_CMD_FENCE || send->command == QUORUM_CMD_SET;
+    bool begins = send->command == QUORUM_CMD_FENCE || send->command == QUORUM_CMD_SET, in_full;
     uint32_t encoded = 0; /* No round has this number. */
     size_t len = 0;
 
@@ -333,9 +348,11 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
     for (unsigned m = 0; m < lease->q.config.masters; m++) {
         if (!(send->to & 1u << m))
             continue;
-        if (lease->q.round_of[m] != encoded || has_epoch) {
+        in_full = brings_script(lease, send->command, m);
+        if (lease->q.round_of[m] != encoded || has_epoch || in_full != ask.in_full) {
             encoded = lease->q.round_of[m];
-            len = encode(lease, send->command, m, false, rl->scratch);
+            ask.in_full = in_full;
+            len = encode(lease, send->command, m, in_full, rl->scratch);
         }
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;

@@ -320,6 +320,83 @@ TEST(close_releases)
     check_stored(&nobody, "c", NULL, 0);
 }
 
+static void on_pair(struct redlock_lease *lease, int status, void *arg)
+{
+    (void)lease;
+    *(int *)arg = status;
+}
+
+static bool has_ended(void *arg)
+{
+    return *(int *)arg != PILOT_NEVER;
+}
+
+static void hold_pair(struct pilot *pilot)
+{
+    static const char *const names[] = {"a", "b"};
+    struct redlock_lease *lease;
+    int status = PILOT_NEVER;
+
+    if (pilot->kind == PILOT_BLOCKING)
+        status = redlock_lock_many(pilot->rl, names, 2, NULL, &lease);
+    else
+        CHECK_INT(redlock_lock_many_async(pilot->rl, names, 2, NULL, on_pair, &status, NULL),
+                  REDLOCK_OK);
+    CHECK(pilot_until(pilot, has_ended, &status));
+    CHECK_INT(status, REDLOCK_OK);
+}
+
+static void hold_one_of_each_kind(struct pilot *pilot)
+{
+    static const char *const names[] = {"plain", "fair", "shared", "permit"};
+    struct redlock_lock_options opts[4];
+    struct redlock_lease *lease;
+
+    for (unsigned i = 0; i < 4; i++)
+        redlock_lock_options_init(&opts[i]);
+    opts[1].fair = true;
+    opts[2].shared = true;
+    opts[3].permits = 1;
+    for (unsigned i = 0; i < 4; i++)
+        CHECK_INT(pilot_lock(pilot, names[i], &opts[i], &lease), REDLOCK_OK);
+    hold_pair(pilot);
+    for (unsigned m = 0; m < five.len; m++)
+        (void)server_int(&five.server[m], "SCRIPT FLUSH");
+}
+
+static bool has_no_clients(void *arg)
+{
+    unsigned clients = 0;
+
+    (void)arg;
+    for (unsigned m = 0; m < five.len; m++)
+        clients += server_clients(&five.server[m]);
+    return clients == 0;
+}
+
+/* A client on a loop is closed without waiting for who has to ask for a script.  What it said
+ * is done when its connections are gone. */
+TEST(close_releases_on_masters_without_scripts)
+{
+    static const char *const keys[] = {
+        "plain", "fair", "redlock:queue:fair", "shared", "redlock:permit:permit:0", "a", "b"};
+
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+
+        cluster_ready(&five, 5);
+        pilot_open(&pilot, kind, cluster_masters(&five), 0);
+        CHECK(pilot_until_up(&pilot, 5));
+        hold_one_of_each_kind(&pilot);
+        pilot_close(&pilot);
+        CHECK(pilot_until(&nobody, has_no_clients, NULL));
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            check_row = keys[i];
+            CHECK_UINT(cluster_count(&five, keys[i], NULL), 0);
+        }
+    }
+}
+
 CHECK_MAIN({"lock_excludes_and_unlock_frees", lock_excludes_and_unlock_frees},
            {"clients_exclude_each_other", clients_exclude_each_other},
            {"names_are_any_bytes", names_are_any_bytes},
@@ -327,4 +404,5 @@ CHECK_MAIN({"lock_excludes_and_unlock_frees", lock_excludes_and_unlock_frees},
            {"extend_makes_longer_and_never_shorter", extend_makes_longer_and_never_shorter},
            {"extend_needs_a_majority_of_keys", extend_needs_a_majority_of_keys},
            {"detach_and_adopt", detach_and_adopt}, {"adopt_a_foreign_token", adopt_a_foreign_token},
-           {"cancel_undoes", cancel_undoes}, {"close_releases", close_releases})
+           {"cancel_undoes", cancel_undoes}, {"close_releases", close_releases},
+           {"close_releases_on_masters_without_scripts", close_releases_on_masters_without_scripts})

@@ -13,6 +13,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/lease.h"
+#include "redlock/script.h"
 
 #define NEVER_MS 600000 /* Longer than any test. */
 #define PARTIES_MAX 17
@@ -59,17 +60,23 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
     party->place = ++places;
 }
 
-static void begin(struct party *party, uint32_t ttl_ms, uint32_t pause_ms)
+static void begin_kind(struct party *party, bool fair, uint32_t ttl_ms, uint32_t pause_ms)
 {
     struct redlock_lock_options opts;
 
     redlock_lock_options_init(&opts);
+    opts.fair = fair;
     opts.ttl_ms = ttl_ms;
     opts.wait_ms = UINT32_MAX;
     opts.retry_delay_min_ms = opts.retry_delay_max_ms = pause_ms;
     party->status = PILOT_NEVER;
     CHECK_INT(redlock_lock_async(party->rl, NAME, &opts, on_locked, party, &party->lease),
               REDLOCK_OK);
+}
+
+static void begin(struct party *party, uint32_t ttl_ms, uint32_t pause_ms)
+{
+    begin_kind(party, false, ttl_ms, pause_ms);
 }
 
 static void on_turn(struct ev_loop *ev, ev_timer *timer, int events)
@@ -97,6 +104,12 @@ static bool is_told(void *arg)
     const struct party *party = arg;
 
     return party->status != PILOT_NEVER;
+}
+
+static bool either_is_told(void *arg)
+{
+    (void)arg;
+    return is_told(&parties[1]) || is_told(&parties[2]);
 }
 
 static bool is_in_line(void *arg)
@@ -296,6 +309,52 @@ TEST(who_gives_up_takes_no_turn_along)
     CHECK_INT(parties[2].status, REDLOCK_OK);
 }
 
+/* It is in the queue, and there is nothing that it wants to know before its next heartbeat. */
+static bool is_at_rest(void *arg)
+{
+    const struct quorum *q = &((const struct party *)arg)->lease->q;
+
+    return q->state == QUORUM_PAUSING && q->owing == 0;
+}
+
+/* As who has waited, and has it: he looks at one of those that granted it, and only there is a
+ * mark.  (What others left is gone as if it had run out.) */
+static void tell_taken(void)
+{
+    struct server *teller = NULL;
+
+    for (unsigned m = 0; m < five.len; m++) {
+        (void)server_int(&five.server[m], "DEL redlock:wait:" NAME);
+        if (teller == NULL && server_get(&five.server[m], NAME) != NULL)
+            teller = &five.server[m];
+    }
+    CHECK(server_int(teller, "EVAL %s 2 " NAME " redlock:wait:" NAME " 60000 0 taken",
+                     script_all[SCRIPT_WAIT].text) > 0);
+}
+
+/* That one master tells of its release is enough for those in line and for those in the queue
+ * of the masters, of one client. */
+TEST(in_line_or_in_a_queue_they_have_one_teller)
+{
+    struct party *first, *second;
+
+    set_up(1, 60000);
+    parties[2] = parties[1];
+    begin(&parties[1], 60000, NEVER_MS);
+    CHECK(until(all_marked, NULL));
+    begin_kind(&parties[2], true, 60000, NEVER_MS);
+    CHECK(until(is_at_rest, &parties[2]));
+    tell_taken();
+    release(&parties[0]);
+    CHECK(until(either_is_told, NULL));
+    first = is_told(&parties[1]) ? &parties[1] : &parties[2];
+    second = first == &parties[1] ? &parties[2] : &parties[1];
+    CHECK_INT(first->status, REDLOCK_OK);
+    release(first);
+    CHECK(until(is_told, second));
+    CHECK_INT(second->status, REDLOCK_OK);
+}
+
 /* ---- What it costs ---- */
 
 TEST(who_does_not_wait_does_not_listen)
@@ -372,12 +431,6 @@ static bool is_gone(void *arg)
         if (server_get(&five.server[m], NAME) != NULL)
             return false;
     return true;
-}
-
-static bool either_is_told(void *arg)
-{
-    (void)arg;
-    return is_told(&parties[1]) || is_told(&parties[2]);
 }
 
 static long long messages(void)
@@ -529,6 +582,8 @@ CHECK_MAIN({"a_release_wakes", a_release_wakes},
            {"those_of_one_client_have_their_turns_in_order",
             those_of_one_client_have_their_turns_in_order},
            {"who_gives_up_takes_no_turn_along", who_gives_up_takes_no_turn_along},
+           {"in_line_or_in_a_queue_they_have_one_teller",
+            in_line_or_in_a_queue_they_have_one_teller},
            {"who_does_not_wait_does_not_listen", who_does_not_wait_does_not_listen},
            {"one_more_connection_as_long_as_somebody_waits",
             one_more_connection_as_long_as_somebody_waits},

@@ -627,6 +627,8 @@ void lease_explain(const struct redlock_lease *lease, enum lease_op op, int stat
         place_is_full(lease_place(lease)))
         (void)snprintf(troubles, sizeof troubles, "its queue is full, of %d who wait",
                        WIRE_QUEUE_MAX);
+    if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && redlock_remaining_ms(lease) > 0)
+        why = "the lock is held still, but lost was told, or was due";
     if (status == REDLOCK_E_STATE) /* The only way for it to befall a call under way. */
         why = "the client was closed meanwhile";
     (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",

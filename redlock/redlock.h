@@ -63,7 +63,7 @@ enum redlock_status {
     REDLOCK_CONTENDED = 1,   /* Masters answered; another owner has the lock. */
     REDLOCK_UNREACHABLE = 2, /* Too few masters answered, or may be counted. */
     REDLOCK_TOO_LATE = 3,    /* A majority said yes, but no validity was left. */
-    REDLOCK_LOST = 4,        /* The lock had been held, and no longer is. */
+    REDLOCK_LOST = 4,        /* The lock had been held, and no longer is, or is about to end. */
 
     REDLOCK_E_INVAL = -1,  /* An argument or option is out of range. */
     REDLOCK_E_NOMEM = -2,  /* Out of memory; nothing was changed. */
@@ -138,7 +138,8 @@ struct redlock_lock_options {
     uint32_t retry_delay_max_ms; /* At least the above.  Default 200. */
     bool no_renew;               /* Let the lease run out instead of renewing it. */
     bool fence; /* Draw a fencing token, see redlock_fence(); needs restart_guard. */
-    bool fair;  /* Wait in a queue, for one's turn; see redlock(3).  Not with fence. */
+    bool fair;  /* Wait in a queue, for one's turn; see redlock(3).  Not with fence, shared,
+                 * permits, or several resources. */
     /*
      * Hold it together with others who do so, the readers, while nobody has it alone (default
      * false).  Who waits to have it alone keeps new readers out; those who have it keep it.
@@ -150,7 +151,8 @@ struct redlock_lock_options {
                               * validity; half of that counts at most.
                               * 0: a tenth of ttl_ms (default). */
     uint32_t permits;        /* So many may hold it at once: up to 256, and the same for all who use
-                              * it, see redlock(3).  Not with fence, reentrant, or several resources.
+                              * it, see redlock(3).  Not with fence, fair, shared, reentrant, or
+                              * several resources.
                               * 0: it is a lock (default), which has nothing to do with a semaphore of
                               * the same name. */
     /*
@@ -212,7 +214,8 @@ REDLOCK_API const char *redlock_errmsg(const struct redlock *rl);
  *     master that may have taken the lock has been sent a release.
  * extend: make it last ttl_ms from now, 0: as long as before; it never gets
  *     shorter.  OK; UNREACHABLE or TOO_LATE: the old lease still counts down;
- *     LOST.
+ *     LOST: also in the last lost_margin_ms, when lost was told, or would have
+ *     been; until the deadline it is held then, and an unlock is OK.
  * unlock: OK (a majority confirmed), UNREACHABLE (what is left runs out by
  *     itself), LOST (it was not held any more).  Always frees the lease, but
  *     with reentrant an inner one (OK, LOST) or another thread's (E_STATE);
@@ -252,7 +255,8 @@ REDLOCK_API int redlock_unlock_async(struct redlock_lease *lease, redlock_done_f
  * The same for several resources at once, in one lease: all of them or none, so that no
  * two who ask for the same in another order wait for each other.  1 to 16 names, all
  * different.  Whoever has one of them by itself excludes this lease, and the other way
- * round.  Not with fence or reentrant.  Extend, unlock and cancel are those above.
+ * round.  Not with fence, fair, shared, reentrant, or permits.  Extend, unlock and cancel
+ * are those above.
  */
 REDLOCK_API REDLOCK_MUST_CHECK int
 redlock_lock_many(struct redlock *rl, const char *const *resources, size_t resources_len,
@@ -274,7 +278,8 @@ REDLOCK_API void redlock_cancel(struct redlock_lease *lease);
  * run of this one, acquired and handed on.  No master is asked, so nothing is
  * known yet: remaining is 0 until redlock_extend() gives OK, and there is no
  * renewal before that.  redlock_unlock() works at once.  token: 1 to 128
- * bytes but NUL.  Both kinds of client.
+ * bytes but NUL.  opts: with the same permits, and shared for a reader's; not reentrant,
+ * nor fair, without which a fair lock is adopted.  Both kinds of client.
  * Gives OK, E_INVAL, E_NOMEM, E_STATE.
  */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_adopt(struct redlock *rl, const char *resource,

@@ -85,6 +85,31 @@ TEST(extending_what_is_lost_is_told)
     with_both(use_what_is_lost);
 }
 
+static void extend_what_is_given_up(struct pilot *pilot)
+{
+    struct pilot_loss loss = {.runs = 0};
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = 8000;
+    opts.lost_margin_ms = 7000; /* Half of the lease counts. */
+    opts.no_renew = true;
+    opts.lost = pilot_on_lost;
+    opts.lost_arg = &loss;
+    CHECK_INT(pilot_lock(pilot, "x", &opts, &lease), REDLOCK_OK);
+    CHECK(pilot_until(pilot, pilot_is_lost, &loss));
+    CHECK_INT(pilot_extend(pilot, lease, 0), REDLOCK_LOST);
+    CHECK(redlock_remaining_ms(lease) > 0);
+    CHECK_STR(pilot->message, "extend x: the lock is held still, but lost was told, or was due");
+    CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
+}
+
+TEST(extending_what_is_given_up_is_told)
+{
+    with_both(extend_what_is_given_up);
+}
+
 /* Nobody asked in between: the release itself finds out. */
 static void unlock_what_is_lost(struct pilot *pilot)
 {
@@ -483,6 +508,7 @@ TEST(fork_while_threads_are_busy)
 
 CHECK_MAIN({"unlocking_twice_is_told", unlocking_twice_is_told},
            {"extending_what_is_lost_is_told", extending_what_is_lost_is_told},
+           {"extending_what_is_given_up_is_told", extending_what_is_given_up_is_told},
            {"unlocking_what_is_lost_is_told", unlocking_what_is_lost_is_told},
            {"close_ends_eight_threads_that_wait", close_ends_eight_threads_that_wait},
            {"close_ends_calls_of_all_kinds", close_ends_calls_of_all_kinds},

@@ -510,14 +510,24 @@ void store_parse(const char *bytes, size_t len, struct command *ret_command);
 /* Execute it; returns its length in bytes. */
 size_t store_execute(struct conn *conn, const struct command *command, struct answer *ret_answer);
 
-/* ---- For readers.c: what it shares with store.c, and the scripts of readers ---- */
+/* ---- For queue.c and readers.c: what they share with store.c, and their scripts ---- */
 
 uint64_t store_wall_ms(const struct server *server);
+/* Arguments: whether one is this; what is in it, if it can be that, else fail. */
+bool store_is(const struct command *command, unsigned i, const char *text);
 uint64_t store_number(const struct command *command, unsigned i);
+uint64_t store_ms(const struct command *command, unsigned i);
+int store_token(const struct command *command, unsigned i);
+unsigned store_resource(const struct command *command, unsigned i);
 /* Why it does not obey now; NULL: it does. */
 const struct answer *store_mood(const struct server *server, bool in_script, bool grows);
 struct answer store_type_error(const struct server *server);
 void store_tell_free(struct server *server, unsigned mark, bool keeps_mark);
+/* And tell those who wait. */
+void store_drop_key(struct server *server, unsigned resource);
+struct answer queue_execute(struct server *server, const struct command *command,
+                            enum script_id script);
+struct answer queue_leave(struct server *server, const struct command *command);
 struct answer readers_execute(struct server *server, const struct command *command,
                               enum script_id script);
 

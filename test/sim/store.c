@@ -5,7 +5,7 @@
  * Commands are parsed from the very bytes that the library wrote.  The scripts
  * are modelled in C; store_check_scripts() fails when the library's are not
  * those any more that were the model for it.  test-sim-store compares this
- * file with a real server.
+ * file with a real server.  What is of those in line is in queue.c, of readers in readers.c.
  */
 #include "sim.h"
 
@@ -120,7 +120,7 @@ void store_parse(const char *bytes, size_t len, struct command *ret_command)
     ret_command->len = (size_t)(p - bytes);
 }
 
-static bool is_arg(const struct command *command, unsigned i, const char *text)
+bool store_is(const struct command *command, unsigned i, const char *text)
 {
     return i < command->argc && command->lens[i] == strlen(text) &&
            memcmp(command->argv[i], text, command->lens[i]) == 0;
@@ -191,7 +191,7 @@ struct parts store_parts(const struct command *command)
 #define SEMAPHORE WIRE_PERMIT "s"
 
 /* Resources are named "r0", "r1", ..., or are the slots of a semaphore. */
-static unsigned resource_arg(const struct command *command, unsigned i)
+unsigned store_resource(const struct command *command, unsigned i)
 {
     const char *prefix = world.plan.permits ? SEMAPHORE ":" : "r";
     size_t len = strlen(prefix);
@@ -209,7 +209,7 @@ unsigned store_set(const struct command *command)
     unsigned set = 0;
 
     for (unsigned i = 0; i < at.names; i++) {
-        unsigned resource = resource_arg(command, at.name + i);
+        unsigned resource = store_resource(command, at.name + i);
 
         if (set & 1u << resource)
             world_fail("wire", "one resource twice");
@@ -218,12 +218,12 @@ unsigned store_set(const struct command *command)
     return set;
 }
 
-static int token_arg(const struct command *command, unsigned i)
+int store_token(const struct command *command, unsigned i)
 {
     return oracle_token(command->argv[i], command->lens[i]);
 }
 
-static uint64_t number_arg(const struct command *command, unsigned i)
+uint64_t store_number(const struct command *command, unsigned i)
 {
     uint64_t number = 0;
 
@@ -237,14 +237,9 @@ static uint64_t number_arg(const struct command *command, unsigned i)
     return number;
 }
 
-uint64_t store_number(const struct command *command, unsigned i)
+uint64_t store_ms(const struct command *command, unsigned i)
 {
-    return number_arg(command, i);
-}
-
-static uint64_t ms_arg(const struct command *command, unsigned i)
-{
-    uint64_t ms = number_arg(command, i);
+    uint64_t ms = store_number(command, i);
 
     if (ms == 0)
         world_fail("wire", "a ttl of 0");
@@ -253,14 +248,9 @@ static uint64_t ms_arg(const struct command *command, unsigned i)
 
 /* ---- Keys ---- */
 
-static uint64_t wall_ms(const struct server *server)
-{
-    return clock_at(&server->clock, world.now) / DRIFT_MS;
-}
-
 uint64_t store_wall_ms(const struct server *server)
 {
-    return wall_ms(server);
+    return clock_at(&server->clock, world.now) / DRIFT_MS;
 }
 
 /* Redis: a key is gone when now > when, both in milliseconds. */
@@ -273,7 +263,7 @@ struct key *store_key(struct server *server, unsigned resource)
 {
     struct key *key = &server->keys[resource];
 
-    if (key->exists && wall_ms(server) >= gone_at_ms(server, key))
+    if (key->exists && store_wall_ms(server) >= gone_at_ms(server, key))
         key->exists = false;
     return key->exists ? key : NULL;
 }
@@ -285,7 +275,7 @@ sim_time store_key_end(const struct server *server, const struct key *key)
 
 /* ---- Commands ---- */
 
-static const struct answer *mood_answer(const struct server *server, bool in_script, bool grows)
+const struct answer *store_mood(const struct server *server, bool in_script, bool grows)
 {
     static const struct answer oom = {REPLY_ERROR, 0,
                                       "OOM command not allowed when used memory > 'maxmemory'."};
@@ -320,26 +310,21 @@ static const struct answer *mood_answer(const struct server *server, bool in_scr
     return NULL;
 }
 
-const struct answer *store_mood(const struct server *server, bool in_script, bool grows)
-{
-    return mood_answer(server, in_script, grows);
-}
-
 /* SET name token NX PX ttl */
 static struct answer do_set(struct server *server, const struct command *command)
 {
     const struct parts at = store_parts(command);
-    unsigned resource = resource_arg(command, at.name);
-    int token = token_arg(command, at.token);
-    uint64_t ttl_ms = ms_arg(command, at.ttl);
-    const struct answer *refusal = mood_answer(server, false, true);
+    unsigned resource = store_resource(command, at.name);
+    int token = store_token(command, at.token);
+    uint64_t ttl_ms = store_ms(command, at.ttl);
+    const struct answer *refusal = store_mood(server, false, true);
 
     if (refusal != NULL)
         return *refusal;
     if (store_key(server, resource) != NULL)
         return nil;
     server->keys[resource] =
-        (struct key){.exists = true, .token = token, .end_ms = wall_ms(server) + ttl_ms};
+        (struct key){.exists = true, .token = token, .end_ms = store_wall_ms(server) + ttl_ms};
     return ok;
 }
 
@@ -361,19 +346,19 @@ static uint64_t hex_arg(const struct command *command, unsigned i)
 
 static bool is_marker(const struct command *command, unsigned i)
 {
-    return is_arg(command, i, WIRE_MARKER);
+    return store_is(command, i, WIRE_MARKER);
 }
 
 /* HGET, marker, "epoch"; or HMGET, marker, "epoch", "max" */
 static struct answer do_proof(const struct server *server, const struct command *command)
 {
     const struct marker *marker = &server->marker;
-    bool with_max = is_arg(command, 0, "HMGET");
+    bool with_max = store_is(command, 0, "HMGET");
     const size_t room = 40;
     char *text = memory_take(room);
 
     if (command->argc != (with_max ? 4 : 3) || !is_marker(command, 1) ||
-        !is_arg(command, 2, "epoch") || (with_max && !is_arg(command, 3, "max")))
+        !store_is(command, 2, "epoch") || (with_max && !store_is(command, 3, "max")))
         world_fail("wire", "a read of something else");
     if (!marker->exists || marker->epoch == 0) {
         world_fault(FAULT_EPOCH);
@@ -392,7 +377,7 @@ static uint64_t *counter_arg(struct server *server, const struct command *comman
 
         (void)snprintf(name, sizeof name, "r%u", r);
         (void)snprintf(digits, sizeof digits, "%u", wire_counter(name, 2));
-        if (is_arg(command, i, digits))
+        if (store_is(command, i, digits))
             return &server->marker.counters[world.plan.one_counter ? 0 : r];
     }
     world_fail("wire", "a counter of no name");
@@ -410,10 +395,10 @@ static struct answer count_to(struct server *server, uint64_t *counter, uint64_t
 /* HINCRBY, marker, counter, 1 */
 static struct answer do_count(struct server *server, const struct command *command)
 {
-    const struct answer *refusal = mood_answer(server, false, true);
+    const struct answer *refusal = store_mood(server, false, true);
     uint64_t *counter = counter_arg(server, command, 2);
 
-    if (command->argc != 4 || !is_marker(command, 1) || !is_arg(command, 3, "1"))
+    if (command->argc != 4 || !is_marker(command, 1) || !store_is(command, 3, "1"))
         world_fail("wire", "a count with other arguments");
     return refusal != NULL ? *refusal : count_to(server, counter, *counter + 1);
 }
@@ -428,13 +413,13 @@ static struct answer do_raise(struct server *server, const struct command *comma
     static const struct answer ahead = {REPLY_ERROR, 0,
                                         "ERR the fencing counter is days ahead of the clock"};
     struct marker *marker = &server->marker;
-    const struct key *key = store_key(server, resource_arg(command, 3));
+    const struct key *key = store_key(server, store_resource(command, 3));
     uint64_t *counter = counter_arg(server, command, 7);
-    uint64_t wanted = number_arg(command, 6), count = *counter + 1;
+    uint64_t wanted = store_number(command, 6), count = *counter + 1;
     struct answer answer;
     const struct answer *refusal;
 
-    if (command->argc != 9 || !is_arg(command, 2, "2") || !is_marker(command, 4))
+    if (command->argc != 9 || !store_is(command, 2, "2") || !is_marker(command, 4))
         world_fail("wire", "a script with other arguments");
     server->has_script[SCRIPT_RAISE] = true;
     if (!marker->exists || marker->epoch != hex_arg(command, 8) || marker->floor == 0) {
@@ -443,14 +428,14 @@ static struct answer do_raise(struct server *server, const struct command *comma
     }
     if (key != NULL && key->wrong_type)
         return wrong_type;
-    if (key == NULL || key->token != token_arg(command, 5))
+    if (key == NULL || key->token != store_token(command, 5))
         return zero;
     if (wanted > marker->floor + count)
         count = wanted - marker->floor;
     if (marker->floor + count > marker->high &&
-        marker->floor + count > wall_ms(server) * 1000 + AHEAD_US)
+        marker->floor + count > store_wall_ms(server) * 1000 + AHEAD_US)
         return ahead;
-    refusal = mood_answer(server, true, true);
+    refusal = store_mood(server, true, true);
     if (refusal != NULL)
         return *refusal;
     world_fault(FAULT_RAISED);
@@ -465,8 +450,8 @@ static struct answer describe(const struct server *server, const struct marker *
 {
     const size_t room = 160;
     char *text = memory_take(room);
-    unsigned long long age_ms = wall_ms(server) - marker->since_ms;
-    unsigned long long high = marker->high, now_us = wall_ms(server) * 1000;
+    unsigned long long age_ms = store_wall_ms(server) - marker->since_ms;
+    unsigned long long high = marker->high, now_us = store_wall_ms(server) * 1000;
 
     if (marker->epoch != 0)
         (void)snprintf(text, room, "ready %016llx %llu %llu %llu %llu",
@@ -495,12 +480,12 @@ static struct answer do_look(struct server *server, const struct command *comman
 {
     const struct marker before = server->marker;
     struct marker after = before; /* Of one that is gone, nothing but what was counted since. */
-    bool keeps = !is_arg(command, 5, "0");
-    uint64_t max_ttl_ms = ms_arg(command, 6), random = hex_arg(command, 7);
-    uint64_t floor = number_arg(command, 10);
+    bool keeps = !store_is(command, 5, "0");
+    uint64_t max_ttl_ms = store_ms(command, 6), random = hex_arg(command, 7);
+    uint64_t floor = store_number(command, 10);
     const struct answer *refusal;
 
-    if (!is_arg(command, 2, "1") || !is_marker(command, 3))
+    if (!store_is(command, 2, "1") || !is_marker(command, 3))
         world_fail("wire", "a look with other arguments");
     after.exists = true;
     after.run = run_arg(command, 4);
@@ -516,17 +501,17 @@ static struct answer do_look(struct server *server, const struct command *comman
         after.high = after.floor + HIGH_STEP;
     } else if (after.epoch == 0 && after.nonce == 0) {
         after.nonce = random;
-        after.since_ms = wall_ms(server);
+        after.since_ms = store_wall_ms(server);
         after.fresh = !before.exists;
         world_fault(FAULT_AMNESIA);
     }
-    if (!is_arg(command, 5, "2"))
+    if (!store_is(command, 5, "2"))
         after.fresh = false;
     if (after.epoch != 0)
         after.nonce = 0;
     if (after.max_ttl_ms < max_ttl_ms)
         after.max_ttl_ms = max_ttl_ms;
-    refusal = memcmp(&before, &after, sizeof before) != 0 ? mood_answer(server, true, true) : NULL;
+    refusal = memcmp(&before, &after, sizeof before) != 0 ? store_mood(server, true, true) : NULL;
     if (refusal != NULL)
         return *refusal;
     server->marker = after;
@@ -537,7 +522,7 @@ static struct answer do_look(struct server *server, const struct command *comman
 
 static bool has_mark(const struct server *server, unsigned mark)
 {
-    return server->marks_end_ms[mark] > wall_ms(server);
+    return server->marks_end_ms[mark] > store_wall_ms(server);
 }
 
 unsigned store_mark(unsigned resource)
@@ -582,7 +567,7 @@ uint64_t store_off_ms(const struct server *server, unsigned mark)
 
 static uint64_t left_of(const struct server *server, const struct key *key)
 {
-    return key->end_ms > wall_ms(server) ? key->end_ms - wall_ms(server) : 0;
+    return key->end_ms > store_wall_ms(server) ? key->end_ms - store_wall_ms(server) : 0;
 }
 
 /* Who waits is to be told, and the others that it is held for so long; or taken, says who has
@@ -590,16 +575,16 @@ static uint64_t left_of(const struct server *server, const struct key *key)
 static struct answer leave_mark(struct server *server, const struct command *command,
                                 uint64_t left_ms, uint64_t value_ms)
 {
-    const struct answer *refusal = mood_answer(server, true, true);
+    const struct answer *refusal = store_mood(server, true, true);
     unsigned mark = mark_arg(command, 4);
-    bool is_new = !has_mark(server, mark), is_taken = is_arg(command, 7, "taken");
+    bool is_new = !has_mark(server, mark), is_taken = store_is(command, 7, "taken");
 
-    if (!is_taken && !is_arg(command, 7, "held"))
+    if (!is_taken && !store_is(command, 7, "held"))
         world_fail("wire", "a look that tells something else");
     if (refusal != NULL)
         return *refusal;
     if (is_new || (value_ms > 1 && value_ms > server->marks_off_ms[mark])) {
-        server->marks_end_ms[mark] = wall_ms(server) + ms_arg(command, 5);
+        server->marks_end_ms[mark] = store_wall_ms(server) + store_ms(command, 5);
         server->marks_off_ms[mark] = value_ms;
     }
     if (is_new || is_taken) {
@@ -614,21 +599,21 @@ static struct answer leave_mark(struct server *server, const struct command *com
 /* EVAL, script, 2, name, mark, ttl, for how long readers are held off, or "", what to tell */
 static struct answer do_wait(struct server *server, const struct command *command)
 {
-    unsigned resource = resource_arg(command, 3);
+    unsigned resource = store_resource(command, 3);
     const struct key *key = store_key(server, resource);
-    bool shared = is_arg(command, 6, ""), is_read = key != NULL && key->readers > 0;
-    uint64_t now_ms = wall_ms(server), off_ms = store_off_ms(server, resource);
+    bool shared = store_is(command, 6, ""), is_read = key != NULL && key->readers > 0;
+    uint64_t now_ms = store_wall_ms(server), off_ms = store_off_ms(server, resource);
 
-    if (command->argc != 8 || !is_arg(command, 2, "2") || mark_arg(command, 4) != resource)
+    if (command->argc != 8 || !store_is(command, 2, "2") || mark_arg(command, 4) != resource)
         world_fail("wire", "a look of who waits with other arguments");
     if (shared && (key == NULL || is_read) && off_ms > now_ms)
         return (struct answer){REPLY_INTEGER, (long long)(off_ms - now_ms), ""};
     if (key == NULL || (shared && is_read))
         return (struct answer){REPLY_INTEGER, -2, ""};
-    if (is_read && is_arg(command, 7, "taken")) /* It comes late. */
+    if (is_read && store_is(command, 7, "taken")) /* It comes late. */
         return (struct answer){REPLY_INTEGER, (long long)left_of(server, key), ""};
     return leave_mark(server, command, left_of(server, key),
-                      is_read ? now_ms + number_arg(command, 6) : 1);
+                      is_read ? now_ms + store_number(command, 6) : 1);
 }
 
 /* EVAL, script, 2, semaphore, mark, ttl, slots, what to tell */
@@ -636,10 +621,10 @@ static struct answer do_wait_permit(struct server *server, const struct command 
 {
     uint64_t left_ms = UINT64_MAX;
 
-    if (command->argc != 8 || !is_arg(command, 2, "2") || !is_arg(command, 3, SEMAPHORE) ||
-        number_arg(command, 6) > SIM_RESOURCES_MAX)
+    if (command->argc != 8 || !store_is(command, 2, "2") || !store_is(command, 3, SEMAPHORE) ||
+        store_number(command, 6) > SIM_RESOURCES_MAX)
         world_fail("wire", "a look of who waits with other arguments");
-    for (unsigned slot = 0; slot < number_arg(command, 6); slot++) {
+    for (unsigned slot = 0; slot < store_number(command, 6); slot++) {
         const struct key *key = store_key(server, slot);
 
         if (key == NULL) {
@@ -676,8 +661,7 @@ void store_tell_free(struct server *server, unsigned mark, bool keeps_mark)
     world_outcome(OUTCOME_TOLD_FREE);
 }
 
-/* And tell those who wait. */
-static void drop_key(struct server *server, unsigned resource)
+void store_drop_key(struct server *server, unsigned resource)
 {
     unsigned mark = store_mark(resource);
 
@@ -692,30 +676,30 @@ static struct answer do_release(struct server *server, unsigned resource, struct
 
     if (key == NULL || key->token != token)
         return zero;
-    refusal = mood_answer(server, true, false);
+    refusal = store_mood(server, true, false);
     if (refusal != NULL)
         return *refusal;
-    drop_key(server, resource);
+    store_drop_key(server, resource);
     return one;
 }
 
 static struct answer do_extend(struct server *server, struct key *key, int token, uint64_t ttl_ms)
 {
-    uint64_t end_ms = wall_ms(server) + ttl_ms;
+    uint64_t end_ms = store_wall_ms(server) + ttl_ms;
     const struct answer *refusal;
 
     if (key == NULL || key->token != token)
         return zero;
     if (key->end_ms >= end_ms)
         return one;
-    refusal = mood_answer(server, true, false);
+    refusal = store_mood(server, true, false);
     if (refusal != NULL)
         return *refusal;
     key->end_ms = end_ms;
     return one;
 }
 
-static struct answer type_error(const struct server *server)
+struct answer store_type_error(const struct server *server)
 {
     world_fault(FAULT_WRONG_TYPE);
     if (!server->old_style)
@@ -724,45 +708,40 @@ static struct answer type_error(const struct server *server)
     return wrong_type_in_script;
 }
 
-struct answer store_type_error(const struct server *server)
-{
-    return type_error(server);
-}
-
 static struct answer acquire_many(struct server *server, const struct command *command)
 {
     const struct parts at = store_parts(command);
-    uint64_t end_ms = wall_ms(server) + ms_arg(command, at.ttl);
+    uint64_t end_ms = store_wall_ms(server) + store_ms(command, at.ttl);
     const struct answer *refusal;
 
     for (unsigned i = 0; i < at.names; i++)
-        if (store_key(server, resource_arg(command, at.name + i)) != NULL)
+        if (store_key(server, store_resource(command, at.name + i)) != NULL)
             return (struct answer){REPLY_INTEGER, i + 1, ""};
-    refusal = mood_answer(server, true, true);
+    refusal = store_mood(server, true, true);
     if (refusal != NULL)
         return *refusal;
     for (unsigned i = 0; i < at.names; i++)
-        server->keys[resource_arg(command, at.name + i)] =
-            (struct key){.exists = true, .token = token_arg(command, at.token), .end_ms = end_ms};
+        server->keys[store_resource(command, at.name + i)] =
+            (struct key){.exists = true, .token = store_token(command, at.token), .end_ms = end_ms};
     return ok;
 }
 
 static struct answer extend_many(struct server *server, const struct command *command)
 {
     const struct parts at = store_parts(command);
-    int token = token_arg(command, at.token);
+    int token = store_token(command, at.token);
 
     for (unsigned i = 0; i < at.names; i++) {
-        const struct key *key = store_key(server, resource_arg(command, at.name + i));
+        const struct key *key = store_key(server, store_resource(command, at.name + i));
 
         if (key != NULL && key->wrong_type)
-            return type_error(server);
+            return store_type_error(server);
         if (key == NULL || key->token != token)
             return zero;
     }
     for (unsigned i = 0; i < at.names; i++) {
-        struct key *key = store_key(server, resource_arg(command, at.name + i));
-        struct answer answer = do_extend(server, key, token, ms_arg(command, at.ttl));
+        struct key *key = store_key(server, store_resource(command, at.name + i));
+        struct answer answer = do_extend(server, key, token, store_ms(command, at.ttl));
 
         if (answer.type == REPLY_ERROR)
             return answer;
@@ -773,17 +752,17 @@ static struct answer extend_many(struct server *server, const struct command *co
 static struct answer release_many(struct server *server, const struct command *command)
 {
     const struct parts at = store_parts(command);
-    int token = token_arg(command, at.token);
+    int token = store_token(command, at.token);
     struct answer error = one;
     unsigned released = 0;
 
     for (unsigned i = 0; i < at.names; i++) {
-        unsigned resource = resource_arg(command, at.name + i);
+        unsigned resource = store_resource(command, at.name + i);
         struct key *key = store_key(server, resource);
         struct answer answer;
 
         if (key != NULL && key->wrong_type) {
-            error = type_error(server);
+            error = store_type_error(server);
             continue;
         }
         answer = do_release(server, resource, key, token);
@@ -810,10 +789,10 @@ static struct answer do_many(struct server *server, const struct command *comman
 /* EVALSHA or EVAL, script, 1, slot, token, ttl, its number, how many there are */
 static struct answer acquire_permit(struct server *server, const struct command *command)
 {
-    unsigned slot = resource_arg(command, 3), slots = (unsigned)number_arg(command, 7);
-    const struct answer *refusal = mood_answer(server, true, true);
+    unsigned slot = store_resource(command, 3), slots = (unsigned)store_number(command, 7);
+    const struct answer *refusal = store_mood(server, true, true);
 
-    if (command->argc != 8 || !is_arg(command, 2, "1") || number_arg(command, 6) != slot ||
+    if (command->argc != 8 || !store_is(command, 2, "1") || store_number(command, 6) != slot ||
         slot >= slots || slots > SIM_RESOURCES_MAX)
         world_fail("wire", "a script with other arguments");
     server->has_script[SCRIPT_ACQUIRE_PERMIT] = true;
@@ -825,160 +804,26 @@ static struct answer acquire_permit(struct server *server, const struct command 
     if (store_key(server, slot) != NULL)
         return zero;
     server->keys[slot] = (struct key){.exists = true,
-                                      .token = token_arg(command, 4),
-                                      .end_ms = wall_ms(server) + ms_arg(command, 5)};
+                                      .token = store_token(command, 4),
+                                      .end_ms = store_wall_ms(server) + store_ms(command, 5)};
     return ok;
-}
-
-/* ---- Queues ---- */
-
-static struct line *line_of(struct server *server, unsigned resource)
-{
-    struct line *line = &server->lines[resource];
-
-    if (wall_ms(server) >= line->ends_ms + !server->ends_early)
-        line->len = 0;
-    return line;
-}
-
-/* If it may write. */
-static unsigned purge(const struct server *server, struct line *line)
-{
-    if (server->mood != MOOD_FINE && server->mood != MOOD_OOM)
-        return 0;
-    return line_purge(line, wall_ms(server));
-}
-
-/* Readers are held off until two more heartbeats are due. */
-static void mark_in_line(struct server *server, unsigned resource, uint64_t patience_ms)
-{
-    const struct key *key = store_key(server, resource);
-    bool is_read = key != NULL && key->readers > 0;
-    uint64_t off_ms = is_read ? wall_ms(server) + (patience_ms + 1) / 2 : 1;
-
-    if (has_mark(server, resource) && server->marks_off_ms[resource] >= off_ms)
-        return;
-    server->marks_end_ms[resource] = wall_ms(server) + WIRE_MARK_MS;
-    server->marks_off_ms[resource] = off_ms;
-}
-
-static void tell_next(struct server *server, unsigned resource, const struct line_place *first)
-{
-    const size_t room = sizeof "next " + REDLOCK_TOKEN_MAX;
-    char *text = memory_take(room);
-
-    (void)snprintf(text, room, "next %s", oracle_token_of(first->waiter)->text);
-    line_on_turn_of(server, resource, first->waiter);
-    waits_publish(server, resource, text);
-}
-
-/* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience */
-static struct answer acquire_fair(struct server *server, const struct command *command)
-{
-    const struct parts at = store_parts(command);
-    unsigned resource = resource_arg(command, at.name);
-    struct line *line = line_of(server, resource);
-    uint64_t ticket = number_arg(command, 7), now_ms = wall_ms(server), before, number;
-    int waiter = token_arg(command, 6);
-    /* A script that has written may grow whatever memory there is. */
-    bool has_written = purge(server, line) > 0;
-    const struct answer *refusal = mood_answer(server, true, !has_written);
-    const struct line_place *place = line_find(line, waiter);
-
-    if (refusal != NULL)
-        return *refusal;
-    before = place != NULL && ticket != 0 ? place->ticket : 0;
-    number = line_put(line, waiter, ticket, now_ms + ms_arg(command, 8));
-    line_on_change(server, resource);
-    if (number == 0)
-        return zero;
-    if ((ticket != 0 || number == 1) && line_first(line)->waiter == waiter &&
-        store_key(server, resource) == NULL) {
-        server->keys[resource] = (struct key){.exists = true,
-                                              .token = token_arg(command, at.token),
-                                              .end_ms = now_ms + ms_arg(command, at.ttl)};
-        return ok;
-    }
-    mark_in_line(server, resource, ms_arg(command, 8));
-    if (store_key(server, resource) == NULL && line->len > 0 && (number != before || has_written))
-        tell_next(server, resource, line_first(line));
-    return (struct answer){REPLY_INTEGER, (long long)number, ""};
-}
-
-/* EVALSHA or EVAL, script, 1, name, token, waiter */
-static struct answer release_fair(struct server *server, const struct command *command)
-{
-    const struct parts at = store_parts(command);
-    unsigned resource = resource_arg(command, at.name);
-    const struct key *key = store_key(server, resource);
-    struct line *line = line_of(server, resource);
-    const struct line_place *first;
-    const struct answer *refusal;
-
-    if (key != NULL && key->wrong_type)
-        return type_error(server);
-    if (key != NULL && key->token != token_arg(command, at.token))
-        return zero;
-    refusal = mood_answer(server, true, false);
-    if (refusal != NULL && key != NULL)
-        return *refusal;
-    if (refusal == NULL)
-        (void)purge(server, line);
-    line_on_change(server, resource);
-    first = line_first(line);
-    if (first == NULL && refusal == NULL)
-        drop_key(server, resource);
-    server->keys[resource].exists = false;
-    if (first != NULL && first->waiter != token_arg(command, 5))
-        tell_next(server, resource, first);
-    return key != NULL ? one : zero;
-}
-
-static struct answer do_fair(struct server *server, const struct command *command,
-                             enum script_id script)
-{
-    if (command->argc != (script == SCRIPT_ACQUIRE_FAIR ? 9 : 6) || !is_arg(command, 2, "1"))
-        world_fail("wire", "a script for those in line with other arguments");
-    server->has_script[script] = true;
-    return script == SCRIPT_ACQUIRE_FAIR ? acquire_fair(server, command)
-                                         : release_fair(server, command);
-}
-
-/* ZREM, queue, waiter, "-" and waiter */
-static struct answer do_leave(struct server *server, const struct command *command)
-{
-    const struct answer *refusal = mood_answer(server, false, false);
-    unsigned resource;
-    bool found;
-
-    if (command->argc != 4 || command->lens[1] != WIRE_QUEUE_LEN + 2 ||
-        memcmp(command->argv[1], WIRE_QUEUE "r", WIRE_QUEUE_LEN + 1) != 0 ||
-        command->lens[3] != command->lens[2] + 1 || command->argv[3][0] != '-' ||
-        memcmp(command->argv[3] + 1, command->argv[2], command->lens[2]) != 0)
-        world_fail("wire", "a ZREM of something else");
-    resource = (unsigned)(command->argv[1][WIRE_QUEUE_LEN + 1] - '0') % SIM_RESOURCES_MAX;
-    if (refusal != NULL)
-        return *refusal;
-    found = line_remove(line_of(server, resource), token_arg(command, 2));
-    line_on_change(server, resource);
-    return (struct answer){REPLY_INTEGER, found ? 2 : 0, ""};
 }
 
 /* EVALSHA or EVAL, script, 1, name, token [, ttl] */
 static struct answer do_script(struct server *server, const struct command *command,
                                enum script_id script)
 {
-    unsigned resource = resource_arg(command, 3);
-    int token = token_arg(command, 4);
+    unsigned resource = store_resource(command, 3);
+    int token = store_token(command, 4);
     struct key *key = store_key(server, resource);
 
-    if (command->argc != (script == SCRIPT_EXTEND ? 6 : 5) || !is_arg(command, 2, "1"))
+    if (command->argc != (script == SCRIPT_EXTEND ? 6 : 5) || !store_is(command, 2, "1"))
         world_fail("wire", "a script with other arguments");
     server->has_script[script] = true;
     if (key != NULL && key->wrong_type)
-        return type_error(server);
+        return store_type_error(server);
     if (script == SCRIPT_EXTEND)
-        return do_extend(server, key, token, ms_arg(command, 5));
+        return do_extend(server, key, token, store_ms(command, 5));
     return do_release(server, resource, key, token);
 }
 
@@ -1002,24 +847,24 @@ static struct answer execute(struct conn *conn, const struct command *command)
         world_fault(FAULT_LOADING);
         return loading;
     }
-    if (command->argc == 1 && is_arg(command, 0, "TIME"))
+    if (command->argc == 1 && store_is(command, 0, "TIME"))
         return do_time(server);
-    if (is_arg(command, 0, "SUBSCRIBE") || is_arg(command, 0, "UNSUBSCRIBE"))
-        return do_subscribe(conn, command, is_arg(command, 0, "SUBSCRIBE"));
-    if (is_arg(command, 0, "SET")) {
-        if (command->argc != 6 || !is_arg(command, 3, "NX") || !is_arg(command, 4, "PX"))
+    if (store_is(command, 0, "SUBSCRIBE") || store_is(command, 0, "UNSUBSCRIBE"))
+        return do_subscribe(conn, command, store_is(command, 0, "SUBSCRIBE"));
+    if (store_is(command, 0, "SET")) {
+        if (command->argc != 6 || !store_is(command, 3, "NX") || !store_is(command, 4, "PX"))
             world_fail("wire", "a SET that is not NX PX");
         return do_set(server, command);
     }
-    if (is_arg(command, 0, "ZREM"))
-        return do_leave(server, command);
-    if (is_arg(command, 0, "HGET") || is_arg(command, 0, "HMGET"))
+    if (store_is(command, 0, "ZREM"))
+        return queue_leave(server, command);
+    if (store_is(command, 0, "HGET") || store_is(command, 0, "HMGET"))
         return do_proof(server, command);
-    if (is_arg(command, 0, "HINCRBY"))
+    if (store_is(command, 0, "HINCRBY"))
         return do_count(server, command);
     for (int i = 0; i < SCRIPT_LEN; i++) {
-        bool by_name = is_arg(command, 0, "EVALSHA") && is_arg(command, 1, script_all[i].sha1);
-        bool by_text = is_arg(command, 0, "EVAL") && is_arg(command, 1, script_all[i].text);
+        bool by_name = store_is(command, 0, "EVALSHA") && store_is(command, 1, script_all[i].sha1);
+        bool by_text = store_is(command, 0, "EVAL") && store_is(command, 1, script_all[i].text);
 
         if (by_name && !server->has_script[i]) {
             world_fault(FAULT_SCRIPT_FLUSH);
@@ -1038,7 +883,7 @@ static struct answer execute(struct conn *conn, const struct command *command)
         if ((by_name || by_text) && i == SCRIPT_WAIT_PERMIT)
             return do_wait_permit(server, command);
         if ((by_name || by_text) && (i == SCRIPT_ACQUIRE_FAIR || i == SCRIPT_RELEASE_FAIR))
-            return do_fair(server, command, (enum script_id)i);
+            return queue_execute(server, command, (enum script_id)i);
         if ((by_name || by_text) && i >= SCRIPT_ACQUIRE_SHARED && i <= SCRIPT_RELEASE_SHARED)
             return readers_execute(server, command, (enum script_id)i);
         if (by_name || by_text)

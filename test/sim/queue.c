@@ -1,0 +1,145 @@
+/*
+ * queue.c - store.c's model of what a server does for those who wait in line.
+ */
+#include "sim.h"
+
+#include "redlock/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct answer ok = {REPLY_STATUS, 0, "OK"};
+static const struct answer one = {REPLY_INTEGER, 1, ""};
+static const struct answer zero = {REPLY_INTEGER, 0, ""};
+
+static struct line *line_of(struct server *server, unsigned resource)
+{
+    struct line *line = &server->lines[resource];
+
+    if (store_wall_ms(server) >= line->ends_ms + !server->ends_early)
+        line->len = 0;
+    return line;
+}
+
+/* If it may write. */
+static unsigned purge(const struct server *server, struct line *line)
+{
+    if (server->mood != MOOD_FINE && server->mood != MOOD_OOM)
+        return 0;
+    return line_purge(line, store_wall_ms(server));
+}
+
+/* Readers are held off until two more heartbeats are due. */
+static void mark_in_line(struct server *server, unsigned resource, uint64_t patience_ms)
+{
+    const struct key *key = store_key(server, resource);
+    bool is_read = key != NULL && key->readers > 0;
+    uint64_t off_ms = is_read ? store_wall_ms(server) + (patience_ms + 1) / 2 : 1;
+
+    if (store_off_ms(server, resource) >= off_ms)
+        return;
+    server->marks_end_ms[resource] = store_wall_ms(server) + WIRE_MARK_MS;
+    server->marks_off_ms[resource] = off_ms;
+}
+
+static void tell_next(struct server *server, unsigned resource, const struct line_place *first)
+{
+    const size_t room = sizeof "next " + REDLOCK_TOKEN_MAX;
+    char *text = memory_take(room);
+
+    (void)snprintf(text, room, "next %s", oracle_token_of(first->waiter)->text);
+    line_on_turn_of(server, resource, first->waiter);
+    waits_publish(server, resource, text);
+}
+
+/* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience */
+static struct answer acquire_fair(struct server *server, const struct command *command)
+{
+    const struct parts at = store_parts(command);
+    unsigned resource = store_resource(command, at.name);
+    struct line *line = line_of(server, resource);
+    uint64_t ticket = store_number(command, 7), now_ms = store_wall_ms(server), before, number;
+    int waiter = store_token(command, 6);
+    /* A script that has written may grow whatever memory there is. */
+    bool has_written = purge(server, line) > 0;
+    const struct answer *refusal = store_mood(server, true, !has_written);
+    const struct line_place *place = line_find(line, waiter);
+
+    if (refusal != NULL)
+        return *refusal;
+    before = place != NULL && ticket != 0 ? place->ticket : 0;
+    number = line_put(line, waiter, ticket, now_ms + store_ms(command, 8));
+    line_on_change(server, resource);
+    if (number == 0)
+        return zero;
+    if ((ticket != 0 || number == 1) && line_first(line)->waiter == waiter &&
+        store_key(server, resource) == NULL) {
+        server->keys[resource] = (struct key){.exists = true,
+                                              .token = store_token(command, at.token),
+                                              .end_ms = now_ms + store_ms(command, at.ttl)};
+        return ok;
+    }
+    mark_in_line(server, resource, store_ms(command, 8));
+    if (store_key(server, resource) == NULL && line->len > 0 && (number != before || has_written))
+        tell_next(server, resource, line_first(line));
+    return (struct answer){REPLY_INTEGER, (long long)number, ""};
+}
+
+/* EVALSHA or EVAL, script, 1, name, token, waiter */
+static struct answer release_fair(struct server *server, const struct command *command)
+{
+    const struct parts at = store_parts(command);
+    unsigned resource = store_resource(command, at.name);
+    const struct key *key = store_key(server, resource);
+    struct line *line = line_of(server, resource);
+    const struct line_place *first;
+    const struct answer *refusal;
+
+    if (key != NULL && key->wrong_type)
+        return store_type_error(server);
+    if (key != NULL && key->token != store_token(command, at.token))
+        return zero;
+    refusal = store_mood(server, true, false);
+    if (refusal != NULL && key != NULL)
+        return *refusal;
+    if (refusal == NULL)
+        (void)purge(server, line);
+    line_on_change(server, resource);
+    first = line_first(line);
+    if (first == NULL && refusal == NULL)
+        store_drop_key(server, resource);
+    server->keys[resource].exists = false;
+    if (first != NULL && first->waiter != store_token(command, 5))
+        tell_next(server, resource, first);
+    return key != NULL ? one : zero;
+}
+
+struct answer queue_execute(struct server *server, const struct command *command,
+                            enum script_id script)
+{
+    if (command->argc != (script == SCRIPT_ACQUIRE_FAIR ? 9 : 6) || !store_is(command, 2, "1"))
+        world_fail("wire", "a script for those in line with other arguments");
+    server->has_script[script] = true;
+    return script == SCRIPT_ACQUIRE_FAIR ? acquire_fair(server, command)
+                                         : release_fair(server, command);
+}
+
+/* ZREM, queue, waiter, "-" and waiter */
+struct answer queue_leave(struct server *server, const struct command *command)
+{
+    const struct answer *refusal = store_mood(server, false, false);
+    unsigned resource;
+    bool found;
+
+    if (command->argc != 4 || command->lens[1] != WIRE_QUEUE_LEN + 2 ||
+        memcmp(command->argv[1], WIRE_QUEUE "r", WIRE_QUEUE_LEN + 1) != 0 ||
+        command->lens[3] != command->lens[2] + 1 || command->argv[3][0] != '-' ||
+        memcmp(command->argv[3] + 1, command->argv[2], command->lens[2]) != 0)
+        world_fail("wire", "a ZREM of something else");
+    resource = (unsigned)(command->argv[1][WIRE_QUEUE_LEN + 1] - '0') % SIM_RESOURCES_MAX;
+    if (refusal != NULL)
+        return *refusal;
+    found = line_remove(line_of(server, resource), store_token(command, 2));
+    line_on_change(server, resource);
+    return (struct answer){REPLY_INTEGER, found ? 2 : 0, ""};
+}

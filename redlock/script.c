@@ -226,8 +226,8 @@ _Static_assert(WIRE_QUEUE_MAX == 1024 && WIRE_MARK_MS == 60000, "as written in t
  * waits, the mark holds others off until two more heartbeats are due.
  *
  * Who is put behind somebody where the key is free tells whose turn it is: others do not know
- * that he was before them, by a number that was not his ticket.  But a heartbeat with a ticket
- * that changes nothing tells nothing: of a thousand who wait, each would tell all others.
+ * that he was before them, by a number that was not his ticket.  But who comes last, or where he
+ * was, tells nothing: of a thousand who wait, each would tell all others.
  */
 #define TEXT_ACQUIRE_FAIR                                                        \
     TEXT_QUEUE                                                                   \
@@ -247,7 +247,7 @@ _Static_assert(WIRE_QUEUE_MAX == 1024 && WIRE_MARK_MS == 60000, "as written in t
     "if kind=='zset' then " TEXT_OFF "local till=now+math.ceil(patience/2) "     \
     "if till>off then redis.pcall('set',mark,till,'PX',60000) end "              \
     "else redis.pcall('set',mark,'1','NX','PX',60000) end "                      \
-    "local moved=joins or ticket~=tonumber(mine) or #dead>0 "                    \
+    "local moved=not joins and ticket~=tonumber(mine) or #dead>0 "               \
     "if first and moved and kind=='none' then "                                  \
     "redis.pcall('publish',mark,'next '..first) end "                            \
     "return ticket"
@@ -383,7 +383,7 @@ const struct script script_all[SCRIPT_LEN] = {
         {
             .text = TEXT_ACQUIRE_FAIR,
             .text_len = sizeof TEXT_ACQUIRE_FAIR - 1,
-            .sha1 = "aff3f8bf73636960a00ee8bda0617fd82cbd61fe",
+            .sha1 = "e57b1d314d26098b14cf030c5e7771843c5405f6",
         },
     [SCRIPT_RELEASE_FAIR] =
         {

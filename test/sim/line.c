@@ -185,9 +185,10 @@ void line_on_held(const struct lease_rec *rec)
 void line_on_round(struct lease_rec *rec)
 {
     rec->named = 0;
+    rec->named_at = 0;
 }
 
-void line_on_turn_of(const struct server *server, unsigned resource, int waiter)
+void line_on_turn_of(const struct server *server, unsigned resource, int waiter, bool is_told)
 {
     for (unsigned i = 0; i < world.plan.processes; i++) {
         for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
@@ -196,7 +197,7 @@ void line_on_turn_of(const struct server *server, unsigned resource, int waiter)
             if (!is_waiting(rec, resource) || rec->waiter != waiter)
                 continue;
             rec->named |= (quorum_mask)(1u << server->number);
-            rec->named_at = world.now;
+            rec->named_at = is_told ? world.now : rec->named_at;
         }
     }
 }
@@ -214,7 +215,7 @@ static void note_hearing(struct lease_rec *rec)
         rec->hears_since = 0;
     } else if (rec->hears_since == 0) {
         rec->hears_since = world.now;
-        rec->named = 0;
+        line_on_round(rec);
     }
 }
 
@@ -226,7 +227,7 @@ void line_on_turn(struct ev_loop *process)
         if (rec == NULL || process->rl == NULL || !is_waiting(rec, rec->resource))
             continue;
         note_hearing(rec);
-        if (!is_majority(rec->named) || rec->hears_since == 0 ||
+        if (!is_majority(rec->named) || rec->named_at == 0 || rec->hears_since == 0 ||
             rec->hears_since + nap() > rec->named_at ||
             process->deaf_until + nap() > rec->named_at ||
             !process_is_healthy(process, rec->named_at - nap()))

@@ -42,13 +42,29 @@ static void mark_in_line(struct server *server, unsigned resource, uint64_t pati
     server->marks_off_ms[resource] = off_ms;
 }
 
+/* Who is the first in line for a lock that nobody has; -1: nobody. */
+static int find_due(struct server *server, unsigned resource)
+{
+    const struct line_place *first = line_first(line_of(server, resource));
+
+    return store_key(server, resource) == NULL && first != NULL ? first->waiter : -1;
+}
+
+/* A command has made somebody due: he must be told, or he sleeps; unless it was his own. */
+static void judge_due(struct server *server, unsigned resource, int before, int asker)
+{
+    int due = find_due(server, resource);
+
+    if (due >= 0 && due != before)
+        line_on_turn_of(server, resource, due, due != asker);
+}
+
 static void tell_next(struct server *server, unsigned resource, const struct line_place *first)
 {
     const size_t room = sizeof "next " + REDLOCK_TOKEN_MAX;
     char *text = memory_take(room);
 
     (void)snprintf(text, room, "next %s", oracle_token_of(first->waiter)->text);
-    line_on_turn_of(server, resource, first->waiter);
     waits_publish(server, resource, text);
 }
 
@@ -59,15 +75,15 @@ static struct answer acquire_fair(struct server *server, const struct command *c
     unsigned resource = store_resource(command, at.name);
     struct line *line = line_of(server, resource);
     uint64_t ticket = store_number(command, 7), now_ms = store_wall_ms(server), before, number;
-    int waiter = store_token(command, 6);
+    int waiter = store_token(command, 6), due = find_due(server, resource);
     /* A script that has written may grow whatever memory there is. */
-    bool has_written = purge(server, line) > 0;
+    bool has_written = purge(server, line) > 0, is_moved;
     const struct answer *refusal = store_mood(server, true, !has_written);
     const struct line_place *place = line_find(line, waiter);
 
     if (refusal != NULL)
         return *refusal;
-    before = place != NULL && ticket != 0 ? place->ticket : 0;
+    before = place != NULL ? place->ticket : 0;
     number = line_put(line, waiter, ticket, now_ms + store_ms(command, 8));
     line_on_change(server, resource);
     if (number == 0)
@@ -80,8 +96,10 @@ static struct answer acquire_fair(struct server *server, const struct command *c
         return ok;
     }
     mark_in_line(server, resource, store_ms(command, 8));
-    if (store_key(server, resource) == NULL && line->len > 0 && (number != before || has_written))
+    is_moved = ticket != 0 && number != before;
+    if (store_key(server, resource) == NULL && line->len > 0 && (is_moved || has_written))
         tell_next(server, resource, line_first(line));
+    judge_due(server, resource, due, waiter);
     return (struct answer){REPLY_INTEGER, (long long)number, ""};
 }
 
@@ -94,6 +112,7 @@ static struct answer release_fair(struct server *server, const struct command *c
     struct line *line = line_of(server, resource);
     const struct line_place *first;
     const struct answer *refusal;
+    int due = line->was_left ? -1 : find_due(server, resource);
 
     if (key != NULL && key->wrong_type)
         return store_type_error(server);
@@ -109,8 +128,10 @@ static struct answer release_fair(struct server *server, const struct command *c
     if (first == NULL && refusal == NULL)
         store_drop_key(server, resource);
     server->keys[resource].exists = false;
+    line->was_left = false;
     if (first != NULL && first->waiter != store_token(command, 5))
         tell_next(server, resource, first);
+    judge_due(server, resource, due, store_token(command, 5));
     return key != NULL ? one : zero;
 }
 
@@ -140,6 +161,7 @@ struct answer queue_leave(struct server *server, const struct command *command)
     if (refusal != NULL)
         return *refusal;
     found = line_remove(line_of(server, resource), store_token(command, 2));
+    line_of(server, resource)->was_left |= found;
     line_on_change(server, resource);
     return (struct answer){REPLY_INTEGER, found ? 2 : 0, ""};
 }

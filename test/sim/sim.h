@@ -200,6 +200,7 @@ struct marker {
 struct line {
     unsigned len;
     uint64_t ends_ms; /* All of it. */
+    bool was_left;    /* By somebody who may have been the first, and has not told so yet. */
     struct line_place {
         int waiter; /* Number of its name, as of tokens. */
         uint64_t ticket, end_ms;
@@ -596,8 +597,9 @@ bool line_remove(struct line *line, int waiter);
 /* A server's has changed; all of a server's are gone. */
 void line_on_change(struct server *server, unsigned resource);
 void line_forget(struct server *server);
-/* A server says whose turn it is; a round of it begins; it believes to have the lock. */
-void line_on_turn_of(const struct server *server, unsigned resource, int waiter);
+/* A server says whose turn it is, or must, or he has seen to it himself; a round of his begins; he
+ * believes to have the lock. */
+void line_on_turn_of(const struct server *server, unsigned resource, int waiter, bool is_told);
 void line_on_round(struct lease_rec *rec);
 void line_on_held(const struct lease_rec *rec);
 void line_on_turn(struct ev_loop *process);
@@ -661,7 +663,7 @@ struct lease_rec {
     quorum_mask in_line;    /* Masters that have it in line with one ticket since */
     sim_time in_line_since; /* then; 0: it is not. */
     uint64_t ticket;
-    quorum_mask named; /* Masters that have said that it is its turn, */
+    quorum_mask named; /* Masters where it is its turn, and it was told so, or knows. */
     sim_time named_at, hears_since;
 };
 

@@ -239,7 +239,7 @@ static void on_lost(struct channel *channel, const struct redlock_lease *lease)
 static void pause_fair(struct channel *channel, const struct redlock_lease *lease)
 {
     channel->over_at = DRIFT_NEVER;
-    if (place_is_due(lease_place(lease)))
+    if (place_is_due(lease_place(lease), channel->rl->up))
         soon(channel);
 }
 
@@ -489,7 +489,7 @@ static void call(struct channel *channel)
 
     for (; lease != NULL; lease = next) {
         next = lease->next; /* As above. */
-        if (lease->q.state != QUORUM_PAUSING || !place_is_due(lease_place(lease)))
+        if (lease->q.state != QUORUM_PAUSING || !place_is_due(lease_place(lease), channel->rl->up))
             continue;
         place_on_round(lease_place(lease));
         wake(lease, 0);

@@ -102,11 +102,11 @@ void place_on_named(struct place *p, unsigned master)
 
 /* A round that meets a release comes before it on some masters and behind it on others: those
  * that granted count, too, but are no reason by themselves. */
-bool place_is_due(const struct place *p)
+bool place_is_due(const struct place *p, quorum_mask up)
 {
     if (p->hurries)
         return true;
-    return p->stirred && (misplaced(p) != 0 || is_majority(p, p->named | p->granted));
+    return p->stirred && ((misplaced(p) & up) != 0 || is_majority(p, p->named | p->granted));
 }
 
 bool place_is_taken(const struct place *p)

@@ -66,8 +66,8 @@ void place_on_answer(struct place *p, unsigned master);
  * what that tells, which may have told so before. */
 void place_on_named(struct place *p, unsigned master);
 
-/* Whether the next round is to begin at once. */
-bool place_is_due(const struct place *p);
+/* Whether the next round, in which these can be asked, is to begin at once. */
+bool place_is_due(const struct place *p, quorum_mask up);
 
 /* Whether it is in line. */
 bool place_is_taken(const struct place *p);

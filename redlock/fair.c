@@ -47,7 +47,8 @@ static void say(struct redlock *rl, quorum_mask masters, size_t len)
 }
 
 /* Where it may have the key, its release tells the next; where it has not, this does, for it may
- * have been the first while nobody had it: no key is known by the name of who waits. */
+ * have been the first while nobody had it: no key is known by the name of who waits.  In full, for
+ * nobody would ask again. */
 static void leave(const struct redlock_lease *lease, quorum_mask masters)
 {
     struct redlock *rl = lease->rl;
@@ -58,7 +59,7 @@ static void leave(const struct redlock_lease *lease, quorum_mask masters)
     say(rl, masters, wire_leave(rl->scratch, &args));
     args.token = args.waiter;
     args.token_len = TOKEN_LEN;
-    say(rl, others, wire_fair(rl->scratch, SCRIPT_RELEASE_FAIR, false, &args));
+    say(rl, others, wire_fair(rl->scratch, SCRIPT_RELEASE_FAIR, true, &args));
 }
 
 void fair_on_step(struct redlock_lease *lease)

@@ -23,6 +23,12 @@
 
 struct run;
 
+/* So many, and what the first of them said. */
+struct tally {
+    uint32_t len;
+    char first[256];
+};
+
 struct party {
     struct run *run;
     struct redlock *rl;
@@ -39,12 +45,12 @@ struct run {
     struct redlock_lock_options opts;
     char name[40];
     double *samples_us; /* Hand-overs; and before that, what nobody else wanted. */
-    uint32_t samples_len, locks, left, errors;
+    uint32_t samples_len, locks, left;
+    struct tally errors, unconfirmed; /* The latter: releases. */
     double released_us, quiet_p50_us;
     uint64_t commands;
     uint32_t active;
     bool quiet;
-    char error[256];
 };
 
 static double now_us(void)
@@ -55,10 +61,10 @@ static double now_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-static void count_error(struct run *run)
+static void count(struct tally *tally)
 {
-    if (run->errors++ == 0)
-        (void)snprintf(run->error, sizeof run->error, "%s", redlock_errmsg(NULL));
+    if (tally->len++ == 0)
+        (void)snprintf(tally->first, sizeof tally->first, "%s", redlock_errmsg(NULL));
 }
 
 /* ---- A party ---- */
@@ -75,7 +81,7 @@ static void begin(struct party *party)
         if (redlock_lock_async(party->rl, run->name, &run->opts, on_locked, party, NULL) ==
             REDLOCK_OK)
             return;
-        count_error(run);
+        count(&run->errors);
     }
     if (--run->active == 0)
         ev_break(run->loop, EVBREAK_ALL);
@@ -94,13 +100,17 @@ static void start_timer(struct party *party, ev_timer *timer)
     ev_timer_start(party->run->loop, timer);
 }
 
+/* That no majority has confirmed a release yet is no error: they were told, and who is next
+ * hears it from them.  If it came late, or not at all, the hand-over shows it. */
 static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
 {
     struct party *party = arg;
 
     (void)lease;
-    if (status != REDLOCK_OK)
-        count_error(party->run);
+    if (status == REDLOCK_UNREACHABLE)
+        count(&party->run->unconfirmed);
+    else if (status != REDLOCK_OK)
+        count(&party->run->errors);
     if (party->run->quiet)
         start_timer(party, &party->rest);
 }
@@ -129,7 +139,7 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
     double since_us = run->quiet ? party->began_us : run->released_us;
 
     if (status != REDLOCK_OK) {
-        count_error(run);
+        count(&run->errors);
         begin(party);
         return;
     }
@@ -176,16 +186,19 @@ static void print_figures(struct run *run, double took_us)
     const char *format = run->cli->json
                              ? "{\"handovers_per_s\":%.0f,\"handover_p50_us\":%.1f,"
                                "\"handover_p99_us\":%.1f,\"quiet_acquire_p50_us\":%.1f,"
-                               "\"commands_per_lock\":%.1f,\"errors\":%u}\n"
+                               "\"commands_per_lock\":%.1f,\"errors\":%u,"
+                               "\"unconfirmed_releases\":%u}\n"
                              : "handovers_per_s=%.0f handover_p50_us=%.1f handover_p99_us=%.1f "
-                               "quiet_acquire_p50_us=%.1f commands_per_lock=%.1f errors=%u\n";
+                               "quiet_acquire_p50_us=%.1f commands_per_lock=%.1f errors=%u "
+                               "unconfirmed_releases=%u\n";
     double p50_us = percentile_us(run, 50), p99_us = percentile_us(run, 99);
     unsigned masters = run->parties[0].rl->options.masters_len;
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     (void)printf(format, run->samples_len / (took_us / 1e6), p50_us, p99_us, run->quiet_p50_us,
-                 run->locks > 0 ? (double)run->commands / masters / run->locks : 0.0, run->errors);
+                 run->locks > 0 ? (double)run->commands / masters / run->locks : 0.0,
+                 run->errors.len, run->unconfirmed.len);
 #pragma GCC diagnostic pop
 }
 
@@ -244,8 +257,11 @@ static int measure(struct run *run)
     if (run->active > 0)
         ev_run(run->loop, 0);
     run->commands = count_commands(run) - run->commands;
-    if (run->errors > 0)
-        cli_say("the first of %u errors: %s", run->errors, run->error);
+    if (run->errors.len > 0)
+        cli_say("the first of %u errors: %s", run->errors.len, run->errors.first);
+    if (run->unconfirmed.len > 0)
+        cli_say("the first of %u unconfirmed releases: %s", run->unconfirmed.len,
+                run->unconfirmed.first);
     print_figures(run, now_us() - began_us);
     return run->locks > 0 ? cli_flush_output() : CLI_UNREACHABLE;
 }

@@ -133,9 +133,9 @@
 
 /* What is left of the key.  Who finds it there and without a mark marks it, and tells the
  * others who wait, as does, mark or no mark, who has it; where it is not there, the next one
- * will.  Where there are readers, the
- * mark holds others off, for a while from now.  A reader can come in to others, and marks
- * nothing then.  (No right is needed for this that is not needed by who shares.) */
+ * will.  Where there are readers, the mark holds others off, for a while from now.  A reader
+ * can come in to others, and marks nothing then.  (No right is needed for this that is not
+ * needed by who shares.) */
 #define TEXT_WAIT                                                                      \
     "local k,mark=KEYS[1],KEYS[2] "                                                    \
     "local left=redis.call('pttl',k) "                                                 \

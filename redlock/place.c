@@ -35,12 +35,16 @@ void place_on_round(struct place *p)
     p->hurries = p->stirred = false;
 }
 
+/* Who has no ticket yet joins, and that is granted to number 1 alone: if it is its turn there, it
+ * is its turn still. */
 void place_on_ask(struct place *p, quorum_mask masters)
 {
-    p->named &= (quorum_mask)~masters;
     p->granted &= (quorum_mask)~masters;
     p->said &= (quorum_mask)~masters;
-    p->said |= p->ticket != 0 ? masters : 0;
+    if (p->ticket == 0)
+        return;
+    p->named &= (quorum_mask)~masters;
+    p->said |= masters;
 }
 
 /* The greatest of a majority: with any other majority it shares a master, and so with that by
@@ -57,6 +61,7 @@ static void draw(struct place *p, unsigned master, uint64_t number)
     if (!is_majority(p, p->told))
         return;
     p->ticket = p->top;
+    p->stirred = true; /* What was told before is news to who can make use of it now. */
     p->hurries = !is_majority(p, p->stored);
 }
 
@@ -90,7 +95,7 @@ static quorum_mask misplaced(const struct place *p)
 void place_on_answer(struct place *p, unsigned master)
 {
     assert(master < p->masters);
-    p->stirred |= (misplaced(p) & p->granted & bit(master)) != 0;
+    p->stirred |= (misplaced(p) & bit(master)) != 0;
 }
 
 void place_on_named(struct place *p, unsigned master)

@@ -33,11 +33,12 @@ struct place {
     quorum_mask told;     /* Masters that have told a number; */
     quorum_mask stored;   /* those that have it with the ticket, or with the top one so far. */
     quorum_mask said;     /* These were told the ticket when they were asked last; */
-    quorum_mask named;    /* since then these told that it is its turn, or may have, */
-    quorum_mask granted;  /* and these granted it the lock: it was. */
+    quorum_mask named;    /* since then (or ever, while there is none to be told) these told that it
+                           * is its turn, or may have, */
+    quorum_mask granted;  /* and since they were asked these granted it the lock: it was. */
     quorum_mask full;     /* These have no room in their queues. */
     bool hurries;         /* It has a ticket that too few of the masters know. */
-    bool stirred;         /* Since the round began there is news of its turn. */
+    bool stirred;         /* Since the round began there is news of its turn, or of its ticket. */
     bool joined, left;    /* Some master was asked; all were told that it waits no more. */
     uint32_t patience_ms; /* So long after a heartbeat it counts as alive. */
     uint64_t ticket, top; /* 0: none yet. */
@@ -50,7 +51,7 @@ void place_init(struct place *p, unsigned masters, drift_span pause_max);
 /* A round begins: without news there is no reason for another. */
 void place_on_round(struct place *p);
 
-/* These are asked: what they told before is no news. */
+/* These are asked: what they told before is no news, if it has a ticket. */
 void place_on_ask(struct place *p, quorum_mask masters);
 
 /* A master told where it has put it; 0: it has no room. */

@@ -57,6 +57,16 @@ TEST(of_four_masters_three_are_a_majority)
     CHECK(place_is_taken(&p));
 }
 
+/* It has a ticket, and all masters know. */
+static void begin_in_line(void)
+{
+    static const uint64_t numbers[] = {1, 1, 1, 1, 1};
+
+    begin(5);
+    tell(numbers, 5);
+    place_on_round(&p);
+}
+
 /* Then the others are told, at once; where they agreed there is no hurry. */
 TEST(who_has_a_ticket_hurries_to_say_so)
 {
@@ -111,7 +121,7 @@ TEST(a_join_that_is_granted_is_number_one)
 
 TEST(a_majority_says_whose_turn_it_is)
 {
-    begin(5);
+    begin_in_line();
     place_on_named(&p, 0);
     place_on_named(&p, 0);
     place_on_named(&p, 3);
@@ -152,7 +162,7 @@ TEST(who_was_granted_it_was_first_there)
 /* What it has told before, of which nothing came, counts as long as it is not asked. */
 TEST(who_could_not_be_asked_has_told_all_the_same)
 {
-    begin(5);
+    begin_in_line();
     for (unsigned m = 0; m < 3; m++)
         place_on_named(&p, m);
     place_on_round(&p);
@@ -162,6 +172,30 @@ TEST(who_could_not_be_asked_has_told_all_the_same)
     CHECK(!place_is_due(&p, ALL));
     place_on_named(&p, 4);
     CHECK(place_is_due(&p, ALL));
+}
+
+/* Two masters are in error, and one tells its number, so that the round is lost; the lock is given
+ * back, all tell so, and what is asked then is a join still, that no master grants. */
+TEST(who_has_no_ticket_yet_has_not_had_its_turn)
+{
+    begin(5);
+    place_on_ask(&p, ALL);
+    place_on_number(&p, 0, 3);
+    for (unsigned m = 0; m < 3; m++)
+        place_on_named(&p, m);
+    CHECK(place_is_due(&p, ALL));
+    place_on_round(&p);
+    place_on_ask(&p, 0x1a);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_number(&p, 1, 3);
+    CHECK(!place_is_due(&p, ALL)); /* Still a join, it would be. */
+    place_on_number(&p, 2, 3);     /* What it was asked before. */
+    CHECK(place_is_taken(&p) && place_is_due(&p, ALL));
+    place_on_round(&p);
+    place_on_ask(&p, ALL);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_number(&p, 0, 3);
+    CHECK(!place_is_due(&p, ALL));
 }
 
 /* Alone it was number 1 there, and is asked for what comes to nothing before it can say that it
@@ -202,6 +236,27 @@ TEST(who_is_called_by_an_old_number_says_his_ticket)
     place_on_named(&p, 3);
     CHECK(place_is_due(&p, ALL));
     CHECK(!place_is_due(&p, ALL & ~(1u << 3))); /* It could not say so. */
+}
+
+/* It could not be asked in the round that was to tell it so, for it owed an answer. */
+TEST(who_could_not_be_told_the_ticket_is_told_when_it_answers)
+{
+    static const uint64_t numbers[] = {2, 2, 2, 1};
+
+    begin(5);
+    tell(numbers, 4);
+    place_on_named(&p, 3);
+    CHECK(place_is_due(&p, ALL));
+    place_on_round(&p);
+    place_on_ask(&p, ALL & ~(1u << 3));
+    place_on_answer(&p, 0);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_answer(&p, 3); /* To the release. */
+    CHECK(place_is_due(&p, ALL));
+    place_on_round(&p);
+    place_on_ask(&p, ALL);
+    place_on_answer(&p, 3); /* An error, say. */
+    CHECK(!place_is_due(&p, ALL));
 }
 
 TEST(a_queue_is_full)
@@ -250,10 +305,14 @@ CHECK_MAIN({"the_greatest_of_a_majority_is_the_ticket", the_greatest_of_a_majori
            {"who_was_granted_it_was_first_there", who_was_granted_it_was_first_there},
            {"who_could_not_be_asked_has_told_all_the_same",
             who_could_not_be_asked_has_told_all_the_same},
+           {"who_has_no_ticket_yet_has_not_had_its_turn",
+            who_has_no_ticket_yet_has_not_had_its_turn},
            {"who_is_first_by_an_old_number_says_his_ticket",
             who_is_first_by_an_old_number_says_his_ticket},
            {"who_is_called_by_an_old_number_says_his_ticket",
             who_is_called_by_an_old_number_says_his_ticket},
+           {"who_could_not_be_told_the_ticket_is_told_when_it_answers",
+            who_could_not_be_told_the_ticket_is_told_when_it_answers},
            {"a_queue_is_full", a_queue_is_full},
            {"one_place_is_before_another", one_place_is_before_another},
            {"patience_is_some_heartbeats", patience_is_some_heartbeats})

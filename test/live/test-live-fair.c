@@ -330,7 +330,7 @@ static void *take_turns(void *arg)
 
 /* Their joins meet each other's, and releases: each master grants some of them, as number 1, that
  * come to nothing.  Whatever comes of it, somebody must be told: heartbeats are in an hour. */
-static void never_rest(unsigned clients)
+static void never_rest(unsigned clients, bool is_full)
 {
     const struct redlock_lock_options opts = options(UINT32_MAX, 3600000);
     struct waiter waiters[RESTLESS];
@@ -343,6 +343,8 @@ static void never_rest(unsigned clients)
         pilot_open(&pilots[i], PILOT_BLOCKING, cluster_masters(&five), 0);
         CHECK(pilot_until_up(&pilots[i], 5));
     }
+    for (unsigned m = 3; m < 5; m++)
+        (void)server_text(&five.server[m], "CONFIG SET maxmemory %d", is_full);
     began_s = cluster_now_s();
     for (unsigned i = 0; i < clients; i++)
         begin_wait(&waiters[i], &pilots[i], &opts, take_turns);
@@ -355,16 +357,25 @@ static void never_rest(unsigned clients)
         (void)pthread_join(waiters[i].thread, NULL);
         CHECK_INT(waiters[i].status, REDLOCK_OK);
     }
+    for (unsigned m = 3; m < 5; m++)
+        (void)server_text(&five.server[m], "CONFIG SET maxmemory 0");
 }
 
 TEST(two_who_never_rest_are_told_their_turns)
 {
-    never_rest(2);
+    never_rest(2, false);
 }
 
 TEST(three_who_never_rest_are_told_their_turns)
 {
-    never_rest(3);
+    never_rest(3, false);
+}
+
+/* One no and two errors, and a round is lost before a majority has told a number: the next one
+ * is a join, too, and the lock is free by then. */
+TEST(who_never_rest_are_told_their_turns_though_two_masters_are_full)
+{
+    never_rest(2, true);
 }
 
 /* Whose release knows of no queue: those who wait in one are told all the same, and do not
@@ -632,6 +643,8 @@ CHECK_MAIN({"alone_it_is_a_lock", alone_it_is_a_lock}, {"what_it_is_not_for", wh
            {"a_turn_is_heard_while_a_round_goes_on", a_turn_is_heard_while_a_round_goes_on},
            {"two_who_never_rest_are_told_their_turns", two_who_never_rest_are_told_their_turns},
            {"three_who_never_rest_are_told_their_turns", three_who_never_rest_are_told_their_turns},
+           {"who_never_rest_are_told_their_turns_though_two_masters_are_full",
+            who_never_rest_are_told_their_turns_though_two_masters_are_full},
            {"a_plain_holder_lets_go", a_plain_holder_lets_go},
            {"who_gives_up_leaves", who_gives_up_leaves},
            {"who_leaves_while_nobody_has_it_tells_the_next",

@@ -3,10 +3,9 @@
  *
  * The first byte seeds the sizes of the pieces, the rest is fed to the reader.
  * Every reply is counted as a vote on every command, with the restart guard and
- * without, and taken for an answer to its look.  Beyond not crashing: the
- * text stays within its limit, and so does what waits in the reader's buffer,
- * provided that one stops where reply_overflows() says so.  Only what comes out
- * whole is a yes, or a look.
+ * without, and for every kind of lock, and taken for an answer to its look.  Beyond not crashing:
+ * the text stays within its limit, and so does what waits in the reader's buffer, provided that one
+ * stops where reply_overflows() says so.  Only what comes out whole is a yes, or a look.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "redlock/kind.h"
 #include "redlock/reply.h"
 #include "redlock/standing.h"
 #include "redlock/vote.h"
@@ -61,6 +61,33 @@ static void check_vote(enum quorum_command command, const struct reply *reply)
         MUST(vote.vote != QUORUM_VOTE_YES);
     if (vote.noscript)
         MUST(vote.vote == QUORUM_VOTE_NONE);
+}
+
+/* Whatever the kind of lock: a yes is a yes, and what is told besides goes with a no. */
+static void check_kind(enum lease_kind kind, enum quorum_command command, const struct reply *reply)
+{
+    struct vote vote = kind_count(kind, command, reply);
+    bool is_set = command == QUORUM_CMD_SET;
+    bool is_ok = reply->type == REPLY_STATUS && strcmp(reply->text, "OK") == 0;
+    bool is_one = reply->type == REPLY_INTEGER && reply->integer == 1;
+
+    MUST((vote.vote == QUORUM_VOTE_YES) == (is_set ? is_ok : is_one));
+    MUST(vote.taken == 0 || (kind == LEASE_MANY && vote.taken <= REDLOCK_NAMES_MAX));
+    MUST(!vote.hints || (kind == LEASE_PERMIT && vote.hint <= REDLOCK_PERMITS_MAX));
+    MUST(!vote.is_queued || (kind == LEASE_FAIR && vote.number <= WIRE_TICKET_MAX));
+    if (vote.taken != 0 || vote.hints || vote.is_queued)
+        MUST(is_set && vote.vote == QUORUM_VOTE_NO);
+    if (vote.noscript || vote.relink)
+        MUST(vote.vote != QUORUM_VOTE_YES);
+}
+
+static void check_kinds(const struct reply *reply)
+{
+    for (unsigned kind = 0; kind < LEASE_KINDS; kind++) {
+        check_kind((enum lease_kind)kind, QUORUM_CMD_SET, reply);
+        check_kind((enum lease_kind)kind, QUORUM_CMD_EXTEND, reply);
+        check_kind((enum lease_kind)kind, QUORUM_CMD_RELEASE, reply);
+    }
 }
 
 /* Of what counts. */
@@ -112,6 +139,7 @@ static bool take_all(redisReader *reader, struct reply *reply)
         check_vote(QUORUM_CMD_FENCE, reply);
         check_number(vote_count(QUORUM_CMD_RAISE, reply), reply);
         check_number(vote_number(reply), reply);
+        check_kinds(reply);
         check_look(reply);
     }
 }

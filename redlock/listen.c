@@ -226,11 +226,23 @@ static struct wait_now now_for(const struct channel *channel)
     return now;
 }
 
+/* With each look, lost round, and heartbeat: who did not let us listen may do so by now. */
+static void ask_refused_again(const struct channel *channel)
+{
+    const struct redlock *rl = channel->rl;
+    quorum_mask refused = rl->listen.refused & (quorum_mask)~channel->wait.hears;
+
+    for (unsigned m = 0; m < rl->options.masters_len; m++)
+        if (refused & bit(m))
+            subscribe(channel, m, true);
+}
+
 static void on_lost(struct channel *channel, const struct redlock_lease *lease)
 {
     const struct wait_now now = now_for(channel);
 
     wait_on_lost(&channel->wait, drift_until(lease->q.sent, now.now), &now);
+    ask_refused_again(channel);
     channel->stirred = true;
     soon(channel);
 }
@@ -239,6 +251,7 @@ static void on_lost(struct channel *channel, const struct redlock_lease *lease)
 static void pause_fair(struct channel *channel, const struct redlock_lease *lease)
 {
     channel->over_at = DRIFT_NEVER;
+    ask_refused_again(channel);
     if (place_is_due(lease_place(lease), channel->rl->up))
         soon(channel);
 }
@@ -466,6 +479,7 @@ static void look(struct channel *channel, quorum_mask masters, bool tells)
         master_send(rl->masters[m], &ask, rl->scratch, len);
         rl->stats.commands++;
     }
+    ask_refused_again(channel);
 }
 
 static void try(struct channel *channel)

@@ -565,6 +565,39 @@ TEST(without_the_right_to_marks_it_polls)
     check_polling("ACL SETUSER few on >pw resetkeys ~jobs/* ~redlock:master &* +@all");
 }
 
+static bool all_refused(void *arg)
+{
+    (void)arg;
+    for (unsigned m = 0; m < five.len; m++)
+        if (strstr(server_text(&five.server[m], "INFO commandstats"), "cmdstat_subscribe:") == NULL)
+            return false;
+    return true;
+}
+
+TEST(who_was_refused_listens_when_it_may)
+{
+    close_all();
+    cluster_ready(&five, 5);
+    for (unsigned m = 0; m < five.len; m++) {
+        (void)server_int(&five.server[m],
+                         "ACL SETUSER few on >pw resetkeys ~* &* +@all -subscribe");
+        (void)server_int(&five.server[m], "CONFIG RESETSTAT");
+    }
+    for (unsigned i = 0; i < 2; i++)
+        open_party(&parties[i], limited_masters());
+    begin(&parties[0], 60000, 20);
+    CHECK(until(is_told, &parties[0]));
+    begin(&parties[1], 60000, 20);
+    CHECK(until(all_refused, NULL));
+    for (unsigned m = 0; m < five.len; m++)
+        (void)server_int(&five.server[m], "ACL SETUSER few +subscribe");
+    CHECK(until(all_listen, NULL));
+    CHECK_INT(parties[1].status, PILOT_NEVER);
+    release(&parties[0]);
+    CHECK(until(is_told, &parties[1]));
+    CHECK_INT(parties[1].status, REDLOCK_OK);
+}
+
 TEST(all_is_closed)
 {
     close_all();
@@ -592,4 +625,5 @@ CHECK_MAIN({"a_release_wakes", a_release_wakes},
            {"without_channels_it_polls", without_channels_it_polls},
            {"without_publish_and_subscribe_it_polls", without_publish_and_subscribe_it_polls},
            {"without_the_right_to_marks_it_polls", without_the_right_to_marks_it_polls},
+           {"who_was_refused_listens_when_it_may", who_was_refused_listens_when_it_may},
            {"all_is_closed", all_is_closed})

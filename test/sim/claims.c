@@ -325,6 +325,9 @@ void oracle_on_quiet(void)
         if (rl->stats.leases != 0)
             world_fail("leak", "client %u has %u leases in memory, and its program none", i,
                        rl->stats.leases);
+        if (rl->listen.channels_len != 0)
+            world_fail("leak", "client %u listens for %u names, and nobody waits", i,
+                       rl->listen.channels_len);
     }
     for (unsigned m = 0; m < world.plan.servers; m++)
         for (unsigned r = 0; r < world.plan.resources; r++)

@@ -89,7 +89,8 @@ static void quieten(void)
      * anew, and what is to be released there waits for it. */
     if (plan->guarded)
         span += RETRY_LAST + 2 * (plan->connect_timeout_ms + plan->ttl_max_ms) * DRIFT_MS;
-    enter(PHASE_QUIET, span);
+    /* Who has waited listens for a while more, by a clock that may be slow. */
+    enter(PHASE_QUIET, span + 2 * LISTEN_LINGER);
 }
 
 static void finish(void)

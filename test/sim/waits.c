@@ -3,6 +3,8 @@
  *
  *  waits   who waits in good health for a lock that is free does not sleep for
  *          longer than the time between two looks, whatever messages were lost;
+ *  hears   who is in line listens to all masters, also when links were cut, after the time that
+ *          new ones take;
  *  wakes   and if none was, and masters knew that somebody waits, hardly at all;
  *  starves who waits to be alone, in good health, while there are readers all the time,
  *          has no new readers come in before him when he has looked.
@@ -17,6 +19,8 @@
 
 #include "redlock/client.h"
 #include "redlock/wait.h"
+
+#define RETRY_LAST (2 * DRIFT_S) /* As in master.c. */
 
 /* Time for a look, for a round, and for all that is drawn in between. */
 static sim_time slack(void)
@@ -315,6 +319,29 @@ static void check_sleep(const struct ev_loop *process, unsigned line)
                    set, whom, (double)(world.now - since) / 1e6, process->number);
 }
 
+/* Whoever has been in line for so long, in good health, listens to all masters: links that were
+ * cut have been made anew, and who was refused has asked again with his looks. */
+static void check_hears(const struct ev_loop *process, unsigned resource, unsigned line)
+{
+    const struct plan *plan = &world.plan;
+    sim_time since = process->sleeps[line].waits_since;
+    sim_time bound = RETRY_LAST + 2 * plan->connect_timeout_ms * DRIFT_MS +
+                     2 * process->sleeps[line].longest + slack();
+
+    if (since == SIM_NEVER)
+        return;
+    if (since < process->deaf_until)
+        since = process->deaf_until;
+    if (world.now < since + bound || !process_is_healthy(process, world.now - bound))
+        return;
+    tally.checks++;
+    if (!waits_hears_all(process, store_mark(resource)))
+        world_fail("hears",
+                   "client %u has been in line for resource %u for %.3f ms, and does not "
+                   "listen to all masters",
+                   process->number, resource, (double)(world.now - since) / 1e6);
+}
+
 void waits_on_turn(struct ev_loop *process)
 {
     for (unsigned r = 0; r < world.plan.resources && !world.plan.permits; r++)
@@ -330,6 +357,11 @@ void waits_on_turn(struct ev_loop *process)
             continue;
         check_sleep(process, set);
         check_sleep(process, SIM_SETS + set);
+    }
+    for (unsigned r = 0; r < world.plan.resources && process->rl != NULL && !world.plan.permits;
+         r++) {
+        check_hears(process, r, 1u << r);
+        check_hears(process, r, SIM_SETS + (1u << r));
     }
 }
 

@@ -3,7 +3,7 @@
  * long it took.
  *
  * Each of K slots (on a loop) or T threads (of a blocking client) has a name
- * of its own.  The work between two calls of the library is one look at the
+ * of its own, or several.  The work between two calls of the library is one look at the
  * clock and one stored number, for cpu_us_per_cycle is compared with programs
  * that do without a library (test/bench).
  */
@@ -28,7 +28,8 @@ enum {
     CYCLES_DEFAULT = 20000, /* Two to three seconds, one at a time. */
     CYCLES_MAX = 10000000,  /* 80 MB of samples. */
     IN_FLIGHT_MAX = MASTER_ASKS_MAX / 2,
-    THREADS_MAX = 1024
+    THREADS_MAX = 1024,
+    NAME_ROOM = 48
 };
 
 #define PROGRESS_S 0.2 /* Between two updates: smooth for the eye, nothing for the figures. */
@@ -47,6 +48,7 @@ struct worker {
     uint32_t errors;
     _Atomic uint32_t done; /* Cycles; read by the main thread for the progress. */
     char name[40];
+    const char **resources; /* So many at once as are asked for, by name; NULL: that one. */
 };
 
 struct bench {
@@ -54,6 +56,9 @@ struct bench {
     bool blocking;
     uint32_t cycles, workers_len;
     struct worker *workers;
+    uint32_t resources_len;           /* Of each lease. */
+    char (*names)[NAME_ROOM];         /* Of those of several, all workers', */
+    const char **resources;           /* and where they are. */
     uint32_t *acquire_ns, *unlock_ns; /* All workers' samples, one after the other. */
     uint32_t samples_len;             /* Once they are put together. */
     uint64_t errors;
@@ -163,14 +168,23 @@ static void clear_progress(void)
 
 static void on_locked(struct redlock_lease *lease, int status, void *arg);
 
+static int lock_async(struct worker *slot)
+{
+    const struct bench *bench = slot->bench;
+
+    if (slot->resources == NULL)
+        return redlock_lock_async(bench->rl, slot->name, &bench->opts, on_locked, slot, NULL);
+    return redlock_lock_many_async(bench->rl, slot->resources, bench->resources_len, &bench->opts,
+                                   on_locked, slot, NULL);
+}
+
 static void start_cycle(struct worker *slot, uint64_t now)
 {
     struct bench *bench = slot->bench;
 
     while (has_cycles_left(slot)) {
         slot->began_ns = now;
-        if (redlock_lock_async(bench->rl, slot->name, &bench->opts, on_locked, slot, NULL) ==
-            REDLOCK_OK)
+        if (lock_async(slot) == REDLOCK_OK)
             return;
         count_cycle(slot, false);
     }
@@ -263,6 +277,16 @@ static void run_loop(struct bench *bench)
 
 /* ---- Threads ---- */
 
+static int lock(const struct worker *worker, struct redlock_lease **ret_lease)
+{
+    const struct bench *bench = worker->bench;
+
+    if (worker->resources == NULL)
+        return redlock_lock(bench->rl, worker->name, &bench->opts, ret_lease);
+    return redlock_lock_many(bench->rl, worker->resources, bench->resources_len, &bench->opts,
+                             ret_lease);
+}
+
 static void *run_thread(void *arg)
 {
     struct worker *worker = arg;
@@ -271,8 +295,7 @@ static void *run_thread(void *arg)
     bool success;
 
     while (has_cycles_left(worker)) {
-        success = redlock_lock(worker->bench->rl, worker->name, &worker->bench->opts, &lease) ==
-                  REDLOCK_OK;
+        success = lock(worker, &lease) == REDLOCK_OK;
         now = now_ns();
         if (success) {
             worker->acquire_ns[worker->samples_len] = sample(now - began);
@@ -406,6 +429,27 @@ static uint32_t *make_samples(size_t len)
     return samples;
 }
 
+/* Only for several at once: who locks one alone reads nothing of this. */
+static bool make_names(struct bench *bench)
+{
+    size_t len = (size_t)bench->workers_len * bench->resources_len;
+
+    if (bench->resources_len == 1)
+        return true;
+    bench->names = calloc(len, sizeof *bench->names);
+    bench->resources = calloc(len, sizeof *bench->resources);
+    if (bench->names == NULL || bench->resources == NULL)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        bench->resources[i] = bench->names[i];
+        (void)snprintf(bench->names[i], NAME_ROOM, "bench/%d/%zu/%zu", (int)getpid(),
+                       i / bench->resources_len, i % bench->resources_len);
+    }
+    for (uint32_t i = 0; i < bench->workers_len; i++)
+        bench->workers[i].resources = bench->resources + (size_t)i * bench->resources_len;
+    return true;
+}
+
 /* Room for all, and to each worker its share of the cycles. */
 static int make_workers(struct bench *bench)
 {
@@ -414,7 +458,8 @@ static int make_workers(struct bench *bench)
     bench->workers = calloc(bench->workers_len, sizeof *bench->workers);
     bench->acquire_ns = make_samples(bench->cycles);
     bench->unlock_ns = make_samples(bench->cycles);
-    if (bench->workers == NULL || bench->acquire_ns == NULL || bench->unlock_ns == NULL) {
+    if (bench->workers == NULL || bench->acquire_ns == NULL || bench->unlock_ns == NULL ||
+        !make_names(bench)) {
         cli_say("out of memory");
         return CLI_INTERNAL;
     }
@@ -560,6 +605,8 @@ static int run_bench(struct bench *bench)
     if (bench->loop != NULL)
         ev_loop_destroy(bench->loop);
     free(bench->workers);
+    free(bench->names);
+    free(bench->resources);
     free(bench->acquire_ns);
     free(bench->unlock_ns);
     return code;
@@ -575,6 +622,15 @@ static bool parse_mode(const struct cli *cli, const char *text)
     return strcmp(text, "blocking") == 0;
 }
 
+/* What is not a plain lock. */
+static unsigned count_kinds(const struct bench *bench)
+{
+    const struct redlock_lock_options *opts = &bench->opts;
+
+    return (unsigned)opts->fence + (opts->permits != 0) + opts->reentrant + opts->shared +
+           (bench->resources_len > 1);
+}
+
 static void parse(struct bench *bench, struct contend *contend, struct cli *cli, int argc,
                   char **argv)
 {
@@ -586,6 +642,9 @@ static void parse(struct bench *bench, struct contend *contend, struct cli *cli,
         HOLD,
         IN_FLIGHT,
         MODE,
+        PERMITS,
+        REENTRANT,
+        RESOURCES,
         SHARED,
         THREADS
     };
@@ -597,6 +656,9 @@ static void parse(struct bench *bench, struct contend *contend, struct cli *cli,
         {"fence", no_argument, NULL, FENCE},
         {"in-flight", required_argument, NULL, IN_FLIGHT},
         {"mode", required_argument, NULL, MODE},
+        {"permits", required_argument, NULL, PERMITS},
+        {"reentrant", no_argument, NULL, REENTRANT},
+        {"resources", required_argument, NULL, RESOURCES},
         {"shared", no_argument, NULL, SHARED},
         {"threads", required_argument, NULL, THREADS},
         {NULL, 0, NULL, 0},
@@ -619,6 +681,12 @@ static void parse(struct bench *bench, struct contend *contend, struct cli *cli,
             in_flight = cli_number(cli, "--in-flight", optarg, 1, IN_FLIGHT_MAX);
         else if (option == MODE)
             bench->blocking = parse_mode(cli, optarg);
+        else if (option == PERMITS)
+            bench->opts.permits = cli_number(cli, "--permits", optarg, 1, REDLOCK_PERMITS_MAX);
+        else if (option == REENTRANT)
+            bench->opts.reentrant = true;
+        else if (option == RESOURCES)
+            bench->resources_len = cli_number(cli, "--resources", optarg, 1, REDLOCK_NAMES_MAX);
         else if (option == SHARED)
             bench->opts.shared = true;
         else
@@ -629,6 +697,11 @@ static void parse(struct bench *bench, struct contend *contend, struct cli *cli,
         cli_usage_error(cli, "--in-flight is for --mode loop; say --threads");
     if (!bench->blocking && threads != 0)
         cli_usage_error(cli, "--threads is for --mode blocking; say --in-flight");
+    if (count_kinds(bench) > 1)
+        cli_usage_error(cli, "of --fence, --permits, --reentrant, --resources and --shared there "
+                             "can be one");
+    if (contend->clients != 0 && count_kinds(bench) != 0)
+        cli_usage_error(cli, "--contend is for plain and fair locks");
     bench->workers_len = bench->blocking ? threads : in_flight;
     if (contend->clients != 0 && (bench->workers_len != 0 || bench->blocking))
         cli_usage_error(cli, "--contend is neither for --in-flight nor for --mode blocking");
@@ -646,7 +719,7 @@ static void parse(struct bench *bench, struct contend *contend, struct cli *cli,
 static int bench_main(struct cli *cli, int argc, char **argv)
 {
     struct contend contend = {.hold_ms = CONTEND_HOLD_DEFAULT_MS};
-    struct bench bench = {.cli = cli};
+    struct bench bench = {.cli = cli, .resources_len = 1};
 
     redlock_lock_options_init(&bench.opts);
     parse(&bench, &contend, cli, argc, argv);
@@ -659,14 +732,17 @@ static int bench_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_bench = {
     .name = "bench",
     .run = bench_main,
-    .usage = "bench [--in-flight K] [--cycles N] [--fence | --shared] [--mode loop|blocking] "
-             "[--threads T]\n"
+    .usage = "bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
+             "              [--fence | --permits K | --reentrant | --resources N | --shared]\n"
              "       redlock bench --contend N [--fair] [--hold-ms MS] [--cycles N]",
     .help = "Lock and unlock distinct names, bench/PID/SLOT, and print one line of figures.\n"
             "\n"
             "  --cycles N             lock + unlock so many times in all (20000)\n"
             "  --fence                draw a fencing token with each lock\n"
             "  --mode loop|blocking   the asynchronous calls, or the blocking ones (loop)\n"
+            "  --permits K            a permit of a semaphore of K each, 1 to 256\n"
+            "  --reentrant            locks that their owner could take again\n"
+            "  --resources N          N names in each lease, 1 to 16\n"
             "  --shared               as readers\n"
             "  --in-flight K          so many at once, with --mode loop (1)\n"
             "  --threads T            so many at once, with --mode blocking (1)\n"

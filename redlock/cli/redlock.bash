@@ -11,7 +11,8 @@ _redlock_options="--clock-guard --connect-timeout --help --json --masters --mast
 # Print the options of a command besides those that all have.
 _redlock_own_options() {
     case $1 in
-    bench) echo --contend --cycles --fair --fence --hold-ms --in-flight --mode --shared --threads ;;
+    bench) echo --contend --cycles --fair --fence --hold-ms --in-flight --mode --permits --reentrant \
+        --resources --shared --threads ;;
     extend) echo --permits --shared --ttl ;;
     init) echo --new ;;
     lock | run) echo --fair --fence --permits --shared --ttl --wait ;;
@@ -24,8 +25,8 @@ _redlock_own_options() {
 _redlock_takes_value() {
     case $1 in
     --clock-guard | --connect-timeout | --contend | --cycles | --hold-ms | --in-flight | --masters | \
-        --masters-file | --max-ttl | --mode | --permits | --reply-timeout | --restart-guard | --threads | \
-        --ttl | --wait) return 0 ;;
+        --masters-file | --max-ttl | --mode | --permits | --reply-timeout | --resources | --restart-guard | \
+        --threads | --ttl | --wait) return 0 ;;
     *) return 1 ;;
     esac
 }

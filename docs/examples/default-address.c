@@ -137,6 +137,8 @@ static enum outcome add_address(struct request *request, const struct redlock_le
     const struct timespec work = {.tv_nsec = WORK_MS * 1000000};
     int status, before = ask_number(request->db, "SELECT count(*) FROM address WHERE user = ?");
 
+    if (before < 0 && sqlite3_errcode(request->db) == SQLITE_INTERRUPT)
+        return LATE;
     if (before < 0) {
         warnx("%s: look: %s", request->street, sqlite3_errmsg(request->db));
         return FAILED;

@@ -333,13 +333,13 @@ void listen_forget(struct redlock_lease *lease)
 }
 
 /* Who would stand in a queue is put there by the very round that may come to nothing: its turn
- * may be told while that goes on. */
+ * may be told while that goes on, or when too few have answered in time. */
 static bool is_to_join(const struct redlock_lease *lease)
 {
     if (lease->rl->closing)
         return false;
     if (lease->q.state == QUORUM_PAUSING)
-        return lease->q.contended;
+        return lease->q.contended || (lease->kind == LEASE_FAIR && lease_place(lease)->told != 0);
     return lease->kind == LEASE_FAIR && lease_is_waiting(lease) && find_of(lease) != NULL;
 }
 

@@ -399,6 +399,30 @@ TEST(a_plain_holder_lets_go)
     pilot_close(&pilot);
 }
 
+/* Three answer later than the reply timeout, by when they have it in line; it asks again in an hour. */
+TEST(who_is_in_line_too_late_listens)
+{
+    struct redlock_lock_options opts = options(UINT32_MAX, 3600000);
+    struct redlock_lease *lease;
+    struct pilot holder, pilot;
+    struct waiter waiter;
+
+    open_five(&holder, PILOT_BLOCKING);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 50);
+    CHECK(pilot_until_up(&pilot, 5));
+    CHECK_INT(redlock_lock(holder.rl, NAME, &opts, &lease), REDLOCK_OK);
+    for (unsigned m = 2; m < 5; m++)
+        (void)server_text(&five.server[m], "CLIENT PAUSE 300 WRITE");
+    begin_wait(&waiter, &pilot, &opts, wait_for_it);
+    until_queued(1, 3);
+    until_heard(1);
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    (void)pthread_join(waiter.thread, NULL);
+    CHECK_INT(waiter.status, REDLOCK_OK);
+    pilot_close(&holder);
+    pilot_close(&pilot);
+}
+
 /* Who gives up leaves, and who is behind him is the next. */
 TEST(who_gives_up_leaves)
 {
@@ -646,6 +670,7 @@ CHECK_MAIN({"alone_it_is_a_lock", alone_it_is_a_lock}, {"what_it_is_not_for", wh
            {"who_never_rest_are_told_their_turns_though_two_masters_are_full",
             who_never_rest_are_told_their_turns_though_two_masters_are_full},
            {"a_plain_holder_lets_go", a_plain_holder_lets_go},
+           {"who_is_in_line_too_late_listens", who_is_in_line_too_late_listens},
            {"who_gives_up_leaves", who_gives_up_leaves},
            {"who_leaves_while_nobody_has_it_tells_the_next",
             who_leaves_while_nobody_has_it_tells_the_next},

@@ -399,7 +399,7 @@ TEST(a_plain_holder_lets_go)
     pilot_close(&pilot);
 }
 
-/* Three answer later than the reply timeout, by when they have it in line; it asks again in an hour. */
+/* Three answer later than the reply timeout, and have it in line; it asks again in an hour. */
 TEST(who_is_in_line_too_late_listens)
 {
     struct redlock_lock_options opts = options(UINT32_MAX, 3600000);

@@ -226,8 +226,8 @@ _Static_assert(WIRE_QUEUE_MAX == 1024 && WIRE_MARK_MS == 60000, "as written in t
  * waits, the mark holds others off until two more heartbeats are due.
  *
  * Who is put behind somebody where the key is free tells whose turn it is: others do not know
- * that he was before them, by a number that was not his ticket.  But who comes last, or where he
- * was, tells nothing: of a thousand who wait, each would tell all others.
+ * that he was before them, by a number that was not his ticket.  But who joins, behind all, or
+ * is where he was tells nothing: of a thousand who wait, each would tell all others.
  */
 #define TEXT_ACQUIRE_FAIR                                                        \
     TEXT_QUEUE                                                                   \

@@ -2,10 +2,11 @@
  * test-sim-store.c - is store.c a model of redis?
  *
  * Sends random commands, written by the library's own wire.c, to a real server
- * and to the model, and compares every answer and every key.  The model's clock
+ * and to the model, and compares every answer, every key, and who is told what.  The model's clock
  * is the server's TIME: each command stands between two of them, and where it
  * matters which of the two instants it was - a key ends in between - the answer
- * may be that of either.  Keys end after milliseconds, so many do.
+ * may be that of either.  Keys end after milliseconds, so many do.  What is told is
+ * compared where both are in one millisecond.
  *
  * test-sim-store [COUNT [SEED]]; COUNT is 50000.
  */
@@ -30,7 +31,10 @@
 #define KEYS 2         /* r0 and r1, of which most commands are about the first; or two slots. */
 #define START_MAX_S 60 /* Until it answers; some 20 ms are usual. */
 
-static redisContext *redis;
+#define TOLD_MAX 512
+
+static redisContext *redis, *listener;
+static char told[TOLD_MAX]; /* What the model tells: channels and messages, a line each. */
 static char dir[] = "/tmp/redlock-store-XXXXXX";
 static char home[sizeof dir + 16]; /* The server's, which goes away. */
 static pid_t pid;
@@ -43,6 +47,7 @@ static uint64_t offs_ms[KEYS];      /* Until when readers are held off. */
 static uint64_t compared, uncertain, errors, yes, raised, marks, many, second_taken, permits,
     elsewhere, shared, beside, offs;
 static uint64_t fair, queued, places; /* Granted, not granted, and seen in queues. */
+static uint64_t heard, called;        /* Something was told; by who is not the first in line. */
 
 #define EPOCH "0123456789abcdef"
 
@@ -67,6 +72,8 @@ static void stop(void)
 
     if (redis != NULL)
         redisFree(redis);
+    if (listener != NULL)
+        redisFree(listener);
     if (pid > 0) {
         (void)kill(pid, SIGKILL);
         (void)waitpid(pid, NULL, 0);
@@ -122,13 +129,53 @@ static void ask_version(void)
     freeReplyObject(info);
 }
 
-static redisReply *reply(void)
+static redisReply *reply_of(redisContext *context)
 {
     void *got;
 
-    if (redisGetReply(redis, &got) != REDIS_OK)
-        die("the server: %s", redis->errstr);
+    if (redisGetReply(context, &got) != REDIS_OK)
+        die("the server: %s", context->errstr);
     return got;
+}
+
+static redisReply *reply(void)
+{
+    return reply_of(redis);
+}
+
+static void add_told(char *all, const char *mark, const char *text)
+{
+    size_t len = strlen(all);
+
+    if ((size_t)snprintf(all + len, TOLD_MAX - len, "%s %s\n", mark, text) >= TOLD_MAX - len)
+        die("so much is told: %s", all);
+}
+
+/* By patterns, so that a server does not count who listens, as the model does not. */
+static void listen_to_all(void)
+{
+    listener = redisConnectUnix(redis->unix_sock.path);
+    if (listener == NULL || listener->err != 0)
+        die("no second connection");
+    (void)redisAppendCommand(listener, "PSUBSCRIBE " WIRE_MARK "*");
+    freeReplyObject(reply_of(listener));
+}
+
+/* All that was told up to now. */
+static void take_told(char *ret_told)
+{
+    bool is_over = false;
+
+    ret_told[0] = '\0';
+    (void)redisAppendCommand(listener, "PING");
+    while (!is_over) {
+        redisReply *got = reply_of(listener);
+
+        is_over = got->elements != 4;
+        if (!is_over)
+            add_told(ret_told, got->element[2]->str + WIRE_MARK_LEN, got->element[3]->str);
+        freeReplyObject(got);
+    }
 }
 
 static void run(const char *format, ...)
@@ -160,6 +207,15 @@ static uint64_t time_us(void)
 
 /* ---- The model ---- */
 
+/* The linker puts it in the place of that of waits.c. */
+void __wrap_waits_publish(struct server *server, unsigned mark, const char *text);
+
+void __wrap_waits_publish(struct server *server, unsigned mark, const char *text)
+{
+    (void)server;
+    add_told(told, store_mark_name(mark), text);
+}
+
 static void execute(const char *bytes, size_t len, uint64_t now_us, bool ends_early,
                     struct answer *ret_answer, struct marker *ret_marker, struct key *ret_keys,
                     struct line *ret_lines)
@@ -172,6 +228,7 @@ static void execute(const char *bytes, size_t len, uint64_t now_us, bool ends_ea
     copy.clock.origin = now_us * 1000;
     copy.ends_early = ends_early;
     world.began = world.now = 1;
+    told[0] = '\0';
     store_parse(bytes, len, &command);
     taken = store_execute(&conn, &command, ret_answer);
     if (taken != len)
@@ -706,6 +763,21 @@ static void count(const char *bytes, const struct exchange *x)
     queued += acquires && x->answer->integer >= 1;
 }
 
+static void compare_told(const struct exchange *x, const char *early_told, const char *bytes,
+                         size_t len)
+{
+    char real[TOLD_MAX];
+
+    take_told(real);
+    if (x->before_us / 1000 != x->after_us / 1000 || strcmp(early_told, told) != 0)
+        return;
+    if (strcmp(real, told) != 0)
+        die("%.*s: the server tells %s, the model %s", (int)len, bytes, real, told);
+    heard += told[0] != '\0';
+    called += strstr(told, " next ") != NULL &&
+              strstr(bytes, script_all[SCRIPT_ACQUIRE_FAIR].sha1) != NULL;
+}
+
 static void compare(void)
 {
     char buf[WIRE_MAX + 1];
@@ -717,11 +789,13 @@ static void compare(void)
     struct line early_lines[KEYS], late_lines[KEYS];
     bool steady = is_steady(&x);
     uint64_t early_offs_ms[KEYS];
+    char early_told[TOLD_MAX];
 
     buf[len] = '\0';
     execute(buf, len, x.before_us, false, &early_answer, &early_marker, early, early_lines);
     memcpy(had_mark, has_mark, sizeof had_mark);
     memcpy(early_offs_ms, offs_ms, sizeof offs_ms);
+    memcpy(early_told, told, sizeof told);
     execute(buf, len, x.after_us, may_end_early, &late_answer, &late_marker, late, late_lines);
     if (steady && !is_same_answer(x.answer, &early_answer) &&
         !is_same_answer(x.answer, &late_answer) &&
@@ -739,6 +813,7 @@ static void compare(void)
         uncertain++;
     for (unsigned k = 0; k < KEYS && steady; k++)
         compare_lines(&x, k, &early_lines[k], &late_lines[k], buf, len);
+    compare_told(&x, early_told, buf, len);
     count(buf, &x);
     memcpy(model.has_script, has_script, sizeof has_script);
     follow_all(&x);
@@ -847,6 +922,7 @@ int main(int argc, char **argv)
     store_check_scripts();
     model.alive = true;
     start();
+    listen_to_all();
     ask_version();
     spoil_save();
     cheer_up();
@@ -864,16 +940,17 @@ int main(int argc, char **argv)
             free_all();
         compare();
     }
-    printf("%llu commands, %llu yes, %llu errors; %llu times keys ended meanwhile\n",
+    printf("%llu commands, %llu yes, %llu errors; %llu times keys ended meanwhile; %llu told, "
+           "%llu whose turn it is\n",
            (unsigned long long)compared, (unsigned long long)yes, (unsigned long long)errors,
-           (unsigned long long)uncertain);
+           (unsigned long long)uncertain, (unsigned long long)heard, (unsigned long long)called);
     /* A third or less of what there is on a quiet machine: on a busy one keys end sooner. */
     if (count >= COUNT_DEFAULT &&
         (yes < count / 10 || errors < count / 100 || raised < count / 500 || marks < count / 100 ||
          many < count / 500 || second_taken < count / 2000 || permits < count / 500 ||
          elsewhere < count / 500 || fair < count / 1000 || queued < count / 200 ||
          places < count / 20 || shared < count / 500 || beside < count / 500 ||
-         offs < count / 1000))
+         offs < count / 1000 || heard < count / 500 || called < count / 5000))
         die("too little has happened");
     printf("1 passed, 0 failed\n");
     return 0;

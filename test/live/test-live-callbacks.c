@@ -223,7 +223,19 @@ TEST(never_say_lost_after_the_lease_was_given_up)
     pilot_close(&pilot);
 }
 
-/* Both are due in the same turn of the loop; the first undoes the second. */
+/* Both are due in the same turn of the loop, the first before the other. */
+static void run_both(struct call *first, struct call *second)
+{
+    first->other = second;
+    CHECK_INT(start_lock(second, "warm up"), REDLOCK_OK);
+    CHECK(pilot_until(second->pilot, has_run, second));
+    second->runs = 0;
+    CHECK_INT(start_lock(first, "x"), REDLOCK_OK);
+    CHECK_INT(start_lock(second, "y"), REDLOCK_OK);
+    check_runs(first, 1);
+}
+
+/* The first undoes the second. */
 static void cancel_other(struct call *call)
 {
     redlock_cancel(call->other->lease);
@@ -236,13 +248,7 @@ TEST(never_run_after_cancel_by_another_callback)
     struct call second = {.pilot = &pilot};
 
     open_nowhere(&pilot);
-    first.other = &second;
-    CHECK_INT(start_lock(&second, "warm up"), REDLOCK_OK);
-    CHECK(pilot_until(&pilot, has_run, &second));
-    second.runs = 0;
-    CHECK_INT(start_lock(&first, "x"), REDLOCK_OK);
-    CHECK_INT(start_lock(&second, "y"), REDLOCK_OK);
-    check_runs(&first, 1);
+    run_both(&first, &second);
     CHECK_UINT(second.runs, 0);
     pilot_close(&pilot);
 }
@@ -446,7 +452,7 @@ static void await_other(struct call *call)
     call->met = pilot_until(call->pilot, has_run, call->other);
 }
 
-/* Both are due in the same turn of the loop; the first waits for the second. */
+/* The first waits for the second. */
 TEST(a_callback_waits_for_another)
 {
     struct pilot pilot;
@@ -454,13 +460,7 @@ TEST(a_callback_waits_for_another)
     struct call second = {.pilot = &pilot};
 
     open_nowhere(&pilot);
-    first.other = &second;
-    CHECK_INT(start_lock(&second, "warm up"), REDLOCK_OK);
-    CHECK(pilot_until(&pilot, has_run, &second));
-    second.runs = 0;
-    CHECK_INT(start_lock(&first, "x"), REDLOCK_OK);
-    CHECK_INT(start_lock(&second, "y"), REDLOCK_OK);
-    check_runs(&first, 1);
+    run_both(&first, &second);
     CHECK(first.met);
     CHECK_UINT(second.runs, 1);
     CHECK(pilot_until_leases(&pilot, 0));

@@ -378,24 +378,32 @@ TEST(who_never_rest_are_told_their_turns_though_two_masters_are_full)
     never_rest(2, true);
 }
 
+/* The waiter of an hour hears that the lease is released, and has it then. */
+static void wait_and_hear(struct pilot *pilot, const struct redlock_lock_options *opts,
+                          struct redlock_lease *lease)
+{
+    struct waiter waiter;
+
+    begin_wait(&waiter, pilot, opts, wait_for_it);
+    until_queued(1, 3);
+    until_heard(1);
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    (void)pthread_join(waiter.thread, NULL);
+    CHECK_INT(waiter.status, REDLOCK_OK);
+}
+
 /* Whose release knows of no queue: those who wait in one are told all the same, and do not
  * wait for their next heartbeat, which is in an hour. */
 TEST(a_plain_holder_lets_go)
 {
     struct redlock_lock_options opts = options(UINT32_MAX, 3600000), plain = opts;
     struct redlock_lease *lease;
-    struct waiter waiter;
     struct pilot pilot;
 
     open_five(&pilot, PILOT_BLOCKING);
     plain.fair = false;
     CHECK_INT(redlock_lock(pilot.rl, NAME, &plain, &lease), REDLOCK_OK);
-    begin_wait(&waiter, &pilot, &opts, wait_for_it);
-    until_queued(1, 3);
-    until_heard(1);
-    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
-    (void)pthread_join(waiter.thread, NULL);
-    CHECK_INT(waiter.status, REDLOCK_OK);
+    wait_and_hear(&pilot, &opts, lease);
     pilot_close(&pilot);
 }
 
@@ -405,7 +413,6 @@ TEST(who_is_in_line_too_late_listens)
     struct redlock_lock_options opts = options(UINT32_MAX, 3600000);
     struct redlock_lease *lease;
     struct pilot holder, pilot;
-    struct waiter waiter;
 
     open_five(&holder, PILOT_BLOCKING);
     pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 50);
@@ -413,12 +420,7 @@ TEST(who_is_in_line_too_late_listens)
     CHECK_INT(redlock_lock(holder.rl, NAME, &opts, &lease), REDLOCK_OK);
     for (unsigned m = 2; m < 5; m++)
         (void)server_text(&five.server[m], "CLIENT PAUSE 300 WRITE");
-    begin_wait(&waiter, &pilot, &opts, wait_for_it);
-    until_queued(1, 3);
-    until_heard(1);
-    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
-    (void)pthread_join(waiter.thread, NULL);
-    CHECK_INT(waiter.status, REDLOCK_OK);
+    wait_and_hear(&pilot, &opts, lease);
     pilot_close(&holder);
     pilot_close(&pilot);
 }
@@ -464,9 +466,9 @@ TEST(who_leaves_while_nobody_has_it_tells_the_next)
     for (unsigned m = 0; m < 5; m++)
         (void)server_text(&five.server[m], "SET " NAME " somebody");
     begin_wait(&first, &pilots[0], &opts, wait_for_it);
-    until_queued(1, 3); /* A master that did not count yet is not asked for an hour. */
+    until_queued(1, 5);
     begin_wait(&second, &pilots[1], &opts, wait_for_it);
-    until_queued(2, 3);
+    until_queued(2, 5);
     until_heard(2);
     for (unsigned m = 0; m < 5; m++) {
         (void)server_int(&five.server[m], "DEL " NAME);

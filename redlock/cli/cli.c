@@ -60,9 +60,11 @@ static const char usage_text[] =
     "  redlock extend [--shared] [--ttl 10s] NAME TOKEN\n"
     "  redlock unlock [--shared] NAME TOKEN\n"
     "  redlock status [--clocks] [NAME]\n"
-    "  redlock doctor [NAME]\n"
+    "  redlock doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]\n"
+    "  redlock acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]\n"
     "  redlock init [--new]\n"
-    "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n";
+    "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
+    "  redlock help [COMMAND]\n";
 
 static const char shared_text[] =
     "Options of all commands:\n"
@@ -80,7 +82,7 @@ static const char shared_text[] =
     "                         otherwise the environment's REDLOCK_CLOCK_GUARD (periodic)\n"
     "  --json                 print data as JSON\n"
     "  --verbose              tell of links that come up and go down\n"
-    "  --help, --version\n"
+    "  -h, --help; --version\n"
     "DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n";
 
 /* ---- Words ---- */
@@ -562,7 +564,7 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
 
 /* ---- Options ---- */
 
-static void print_help(const struct cli *cli)
+void cli_print_help(const struct cli *cli)
 {
     if (cli->command == NULL)
         (void)printf("%s\n%s", usage_text, shared_text);
@@ -601,7 +603,7 @@ static bool take_shared(struct cli *cli, int option)
         cli->connect_timeout_ms = cli_duration_ms(cli, "--connect-timeout", optarg, 1, 3600000);
         return true;
     case OPTION_HELP:
-        print_help(cli);
+        cli_print_help(cli);
         return true;
     case OPTION_JSON:
         cli->json = true;
@@ -646,7 +648,9 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
         memcpy(all + SHARED_OPTIONS_LEN, own, own_len * sizeof *own);
     opterr = 0;
     do {
-        option = getopt_long(argc, argv, stop ? "+:" : ":", all, NULL);
+        option = getopt_long(argc, argv, stop ? "+:h" : ":h", all, NULL);
+        if (option == 'h')
+            cli_print_help(cli);
         if (option == ':')
             refuse_option(cli, "no value for", argv[optind - 1]);
         if (option == '?' && optopt >= OPTION_CLOCK_GUARD)

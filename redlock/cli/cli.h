@@ -53,8 +53,8 @@ struct cli_command {
     const char *help;                                   /* Lines about its own options. */
 };
 
-extern const struct cli_command cli_bench, cli_doctor, cli_extend, cli_init, cli_lock, cli_run,
-    cli_status, cli_unlock;
+extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_init, cli_lock,
+    cli_run, cli_status, cli_unlock;
 
 /* ---- The command line ---- */
 
@@ -71,6 +71,9 @@ enum {
  * --help, end the program.  stop: at the first argument that is no option.
  */
 int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct option *own);
+
+/* Print the help of the command, or of all where it is NULL, and end the program. */
+void cli_print_help(const struct cli *cli) __attribute__((noreturn));
 
 /* The arguments that are left must be so many, named so: "NAME TOKEN". */
 void cli_need_arguments(const struct cli *cli, int argc, char **argv, int wanted,

@@ -15,6 +15,7 @@
 
 #include "redlock/cli/exam.h"
 #include "redlock/cli/marker.h"
+#include "redlock/cli/rights.h"
 #include "redlock/client.h"
 #include "redlock/error.h"
 #include "redlock/uri.h"
@@ -27,6 +28,9 @@ struct doctor {
     struct cli *cli;
     struct redlock *rl; /* For its list of masters; it is never connected. */
     unsigned masters, answering, voting, changes;
+    struct rights_wanted wanted;
+    char own[KEY_MAX], name[KEY_MAX]; /* As in struct exam. */
+    bool is_somebodys;
     struct exam all; /* For what is found about all of them together. */
     struct exam exams[REDLOCK_MASTERS_MAX];
 };
@@ -44,7 +48,7 @@ static void *run_exam(void *arg)
     return NULL;
 }
 
-static void examine_all(struct doctor *doctor, const char *key)
+static void examine_all(struct doctor *doctor)
 {
     pthread_t threads[REDLOCK_MASTERS_MAX];
     bool started[REDLOCK_MASTERS_MAX];
@@ -53,10 +57,13 @@ static void examine_all(struct doctor *doctor, const char *key)
         struct exam *exam = &doctor->exams[m];
 
         exam->uri = &doctor->rl->options.masters[m];
-        exam->connect_timeout_ms = doctor->cli->connect_timeout_ms;
+        exam->limit_ms = doctor->cli->connect_timeout_ms + doctor->cli->reply_timeout_ms;
         exam->reply_timeout_ms = doctor->cli->reply_timeout_ms;
-        exam->key = key;
-        exam->guarded = doctor->rl->options.restart_guard;
+        exam->masters = doctor->masters;
+        exam->kinds = doctor->wanted.kinds;
+        exam->own = doctor->own;
+        exam->name = doctor->name;
+        exam->is_somebodys = doctor->is_somebodys;
         started[m] = pthread_create(&threads[m], NULL, run_exam, exam) == 0;
         if (!started[m])
             exam_master(exam); /* Then one after the other. */
@@ -66,16 +73,33 @@ static void examine_all(struct doctor *doctor, const char *key)
             (void)pthread_join(threads[m], NULL);
 }
 
-/* A name that is nobody's, and begins as the names of the locks that are to be. */
-static const char *make_key(const char *name, char key[KEY_MAX])
+/* ---- The name to try ---- */
+
+/* A name that is nobody's: no other look, and no user, draws the same. */
+static void draw_own(struct doctor *doctor)
 {
     unsigned char random[8];
     char hex[2 * sizeof random + 1];
 
     randombytes_buf(random, sizeof random);
     (void)sodium_bin2hex(hex, sizeof hex, random, sizeof random);
-    (void)snprintf(key, KEY_MAX, "%sredlock-doctor:%s", name, hex);
-    return key;
+    (void)snprintf(doctor->own, sizeof doctor->own, "redlock-doctor:%s", hex);
+}
+
+/* start: how the names of the locks begin. */
+static void choose_name(struct doctor *doctor, const char *start)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    draw_own(doctor);
+    if (doctor->wanted.names == NULL) {
+        (void)snprintf(doctor->name, sizeof doctor->name, "%s%s", start, doctor->own);
+        return;
+    }
+    if (!rights_stand_in(doctor->wanted.names, doctor->own, doctor->name, sizeof doctor->name,
+                         &doctor->is_somebodys))
+        cli_usage_error(doctor->cli, "--names is '%s': doctor knows of * and ?, and not of [",
+                        cli_show_name(doctor->wanted.names, shown));
 }
 
 /* ---- Comparing ---- */
@@ -208,7 +232,7 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
             handshake_is_same(&exam->info, &doctor->exams[k].info) ||
             strcmp(exam->marker.epoch, doctor->exams[k].marker.epoch) != 0)
             continue;
-        exam->votes = exam->votes && !exam->guarded;
+        exam->votes = exam->votes && !doctor->rl->options.restart_guard;
         exam_find(exam, "same_epoch",
                   "empty the one that was given the other's data, or both if nobody knows "
                   "(FLUSHALL), and let redlock init watch it",
@@ -253,9 +277,29 @@ static void look_at_markers(struct doctor *doctor)
                   longest_lease_ms(doctor), doctor->cli->max_ttl_ms);
 }
 
+/* A client with another number of masters has marked it: its locks are not ours, and without
+ * the same majority there is none.  Where the numbers are alike the lists may differ all the same,
+ * and no master can tell. */
+static void look_for_other_lists(struct doctor *doctor)
+{
+    for (unsigned m = 0; m < doctor->masters && doctor->rl->options.restart_guard; m++) {
+        struct exam *exam = &doctor->exams[m];
+
+        if (exam->marker.of == 0 || exam->marker.of == doctor->masters)
+            continue;
+        exam->votes = false;
+        exam_find(exam, "other_list",
+                  "give all clients the same list of masters; how to change it is in redlock(3), "
+                  "MASTERS",
+                  "is one of %u masters to other clients, and one of %u here", exam->marker.of,
+                  doctor->masters);
+    }
+}
+
 static void compare(struct doctor *doctor)
 {
     look_at_number(doctor);
+    look_for_other_lists(doctor);
     look_for_twins(doctor);
     look_at_clocks(doctor);
     look_at_markers(doctor);
@@ -267,7 +311,45 @@ static void compare(struct doctor *doctor)
     }
 }
 
+/* ---- What was not checked ---- */
+
+#define UNCHECKED_LISTS                                                                      \
+    "whether all clients list these masters: a client with another list of as many masters " \
+    "can hold the same lock at the same time"
+
+/* The options that were not given; "": all were. */
+static void name_options_left(const struct doctor *doctor, char options[64])
+{
+    static const struct {
+        const char *option;
+        unsigned kind;
+    } rows[] = {
+        {"--fair", RIGHTS_FAIR},
+        {"--fence", RIGHTS_FENCE},
+        {"--permits", RIGHTS_PERMITS},
+        {"--shared", RIGHTS_SHARED},
+    };
+    size_t len = 0;
+
+    options[0] = '\0';
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (!(doctor->wanted.kinds & rows[i].kind))
+            len += (size_t)snprintf(options + len, 64 - len, "%s%s", len > 0 ? ", " : "",
+                                    rows[i].option);
+}
+
 /* ---- Printing, for people ---- */
+
+static void print_unchecked(const struct doctor *doctor)
+{
+    char options[64];
+
+    name_options_left(doctor, options);
+    (void)printf("not checked: " UNCHECKED_LISTS);
+    if (options[0] != '\0')
+        (void)printf("; the rights for %s (give doctor these options)", options);
+    (void)printf("\n");
+}
 
 static void print_quoted(const char *text)
 {
@@ -310,6 +392,7 @@ static void print_text(const struct doctor *doctor)
         print_findings(exam, who);
     }
     print_findings(&doctor->all, "masters");
+    print_unchecked(doctor);
     (void)printf("%u of %u masters answer, %u may vote, %s: ", doctor->answering, doctor->masters,
                  doctor->voting, doctor->voting >= majority(doctor) ? "a majority" : "NO MAJORITY");
     if (doctor->changes == 0)
@@ -376,6 +459,21 @@ static void print_json_master(const struct exam *exam, unsigned number)
     (void)printf("}");
 }
 
+static void print_json_unchecked(const struct doctor *doctor)
+{
+    char options[64], text[EXAM_TEXT_MAX];
+
+    name_options_left(doctor, options);
+    (void)printf(",\"not_checked\":[");
+    cli_json_string(stdout, UNCHECKED_LISTS);
+    if (options[0] != '\0') {
+        (void)snprintf(text, sizeof text, "the rights for %s", options);
+        (void)printf(",");
+        cli_json_string(stdout, text);
+    }
+    (void)printf("]");
+}
+
 static void print_json(const struct doctor *doctor)
 {
     (void)printf("{\"masters\":[");
@@ -385,6 +483,7 @@ static void print_json(const struct doctor *doctor)
     }
     (void)printf("],");
     print_json_findings(&doctor->all);
+    print_json_unchecked(doctor);
     (void)printf(",\"masters_answering\":%u,\"masters_voting\":%u,\"majority\":%s,\"changes\":%u,"
                  "\"good\":%s}\n",
                  doctor->answering, doctor->voting,
@@ -401,13 +500,12 @@ static int exit_code(const struct doctor *doctor)
     return doctor->changes > 0 ? CLI_CHANGE : CLI_OK;
 }
 
-static int look_and_print(struct doctor *doctor, const char *name)
+static int look_and_print(struct doctor *doctor)
 {
-    char key[KEY_MAX];
     int code;
 
     doctor->masters = doctor->rl->options.masters_len;
-    examine_all(doctor, make_key(name, key));
+    examine_all(doctor);
     compare(doctor);
     if (doctor->cli->json)
         print_json(doctor);
@@ -417,30 +515,42 @@ static int look_and_print(struct doctor *doctor, const char *name)
     return code != CLI_OK ? code : exit_code(doctor);
 }
 
-static int doctor_main(struct cli *cli, int argc, char **argv)
+static void take_arguments(struct doctor *doctor, int argc, char **argv)
 {
-    struct doctor *doctor; /* 300 KB, for long texts. */
-    const char *name = "";
-    struct ev_loop *loop;
-    int code;
+    static const struct option own[] = {RIGHTS_OPTIONS, {NULL, 0, NULL, 0}};
+    struct cli *cli = doctor->cli;
+    const char *start = "";
+    int option;
 
-    (void)cli_getopt(cli, argc, argv, false, NULL);
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+        rights_take_option(cli, option, &doctor->wanted);
+    rights_check(cli, &doctor->wanted);
     if (optind < argc) {
         cli_need_arguments(cli, argc, argv, 1, "[NAME]");
-        name = argv[optind];
-        if (options_check_name(name) != REDLOCK_OK)
+        start = argv[optind];
+        if (options_check_name(start) != REDLOCK_OK)
             cli_usage_error(cli, "%s", redlock_errmsg(NULL));
+        if (doctor->wanted.names != NULL)
+            cli_usage_error(cli, "NAME and --names say the same thing: give one of them");
     }
-    doctor = calloc(1, sizeof *doctor);
-    loop = ev_loop_new(EVFLAG_AUTO);
+    choose_name(doctor, start);
+}
+
+static int doctor_main(struct cli *cli, int argc, char **argv)
+{
+    struct doctor *doctor = calloc(1, sizeof *doctor); /* 500 KB, for long texts. */
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    int code;
+
     if (doctor == NULL || loop == NULL) {
         cli_say("out of memory");
         return CLI_INTERNAL;
     }
     doctor->cli = cli;
+    take_arguments(doctor, argc, argv);
     code = cli_open(cli, loop, &doctor->rl);
     if (code == CLI_OK)
-        code = look_and_print(doctor, name);
+        code = look_and_print(doctor);
     (void)redlock_close(doctor->rl);
     ev_loop_destroy(loop);
     free(doctor);
@@ -450,13 +560,17 @@ static int doctor_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_doctor = {
     .name = "doctor",
     .run = doctor_main,
-    .usage = "doctor [NAME]",
+    .usage = "doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]",
     .help = "Look for all that is wrong with the masters, or risky, and print what to change,\n"
             "one line each: whether they answer, are masters, and are not the same server\n"
             "twice; whether they keep what they store, their eviction policy, version and\n"
             "clock; whether each command that a lock needs is allowed, which is tried on a\n"
             "name of its own that begins with NAME; and whether the restart guard lets them\n"
-            "vote.\n"
+            "vote.  No lock is ever written or deleted.  What cannot be checked is told, too.\n"
+            "\n"
+            "  --fair, --fence, --permits, --shared\n"
+            "                         also what locks with these options need\n"
+            "  --names PATTERN        the locks that the user may take, as in `redlock acl`\n"
             "\n"
             "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something is to be\n"
             "changed.\n",

@@ -3,7 +3,10 @@
  *
  * The library's links tell whether a master may vote, and drop it at the first
  * reason why not.  Here it is asked for everything, by a connection of its own,
- * one question after the other, so that one look finds all there is to change.
+ * so that one look finds all there is to change.
+ *
+ * A probe writes to no key but those that are made of exam->own, which is random
+ * and expires: no name that anybody has given to a lock is ever written or deleted.
  */
 #ifndef REDLOCK_EXAM_H
 #define REDLOCK_EXAM_H
@@ -17,7 +20,7 @@
 struct uri;
 
 enum {
-    EXAM_FINDINGS_MAX = 40, /* More than there are questions. */
+    EXAM_FINDINGS_MAX = 64, /* More than there are questions. */
     EXAM_TEXT_MAX = 240
 };
 
@@ -35,15 +38,19 @@ struct exam_marker {
     char epoch[WIRE_NUMBER + 1]; /* Ready. */
     uint64_t age_ms;             /* Warming: since when, by its own clock; 0: from now on. */
     uint32_t max_ttl_ms;         /* The longest lease that it was told of; 0: none. */
+    unsigned of;                 /* So many masters it is one of, to the clients; 0: not known. */
     int64_t ahead_us;            /* Ready: its fencing counters, of its clock. */
 };
 
 struct exam {
     const struct uri *uri;
-    uint32_t connect_timeout_ms; /* To resolve, connect and greet; likewise for each answer. */
-    uint32_t reply_timeout_ms;   /* Of the locks that are to be. */
-    const char *key;             /* What is locked to try it; no lock of anybody's. */
-    bool guarded;                /* With the restart guard. */
+    uint32_t limit_ms;         /* For all that is asked of it. */
+    uint32_t reply_timeout_ms; /* Of the locks that are to be. */
+    unsigned masters;          /* So many there are. */
+    unsigned kinds;            /* Of locks that it is examined for (rights.h). */
+    const char *own;           /* A name that is certainly nobody's. */
+    const char *name;          /* What is to be locked: as own, or with own in it; or else */
+    bool is_somebodys;         /* a name that is in use: then nothing is written to it. */
 
     bool answers; /* It let us in, and greeted; what follows is known only then. */
     bool votes;   /* It may vote, as far as can be seen from it alone. */
@@ -57,13 +64,25 @@ struct exam {
     unsigned findings_len;
 };
 
-/* Look at the master: fill in all but the first five.  Takes a connect timeout
- * for each answer at the most.  Any thread. */
+/* Look at the master, and fill in what is behind the blank line.  Any thread. */
 void exam_master(struct exam *exam);
 
 /* Note a finding; change is NULL where there is nothing to be done. */
 void exam_find(struct exam *exam, const char *name, const char *change, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Whether there is one of this name. */
+bool exam_has(const struct exam *exam, const char *name);
+
+/* A command was answered with this error, which is not about a key; rule: what would
+ * allow it. */
+void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error);
+
+/* The user of the connection, for an ACL. */
+const char *exam_user(const struct exam *exam);
+
+/* "NOPERM", of "NOPERM this user ...". */
+bool exam_has_code(const char *error, const char *code);
 
 /* How many of the findings ask for a change. */
 unsigned exam_changes(const struct exam *exam);

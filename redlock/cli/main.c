@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct cli_command *const commands[] = {
-    &cli_bench, &cli_doctor, &cli_extend, &cli_init, &cli_lock, &cli_run, &cli_status, &cli_unlock};
+static const struct cli_command *const commands[] = {&cli_acl,    &cli_bench,  &cli_doctor,
+                                                     &cli_extend, &cli_init,   &cli_lock,
+                                                     &cli_run,    &cli_status, &cli_unlock};
 
 /* A program may be started without them, and the next socket would then be,
  * say, standard error.  Closed again in what `run` starts. */
@@ -31,11 +32,29 @@ static const struct cli_command *find_command(const char *name)
     return NULL;
 }
 
+static void need_command(struct cli *cli, const char *name)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    cli->command = find_command(name);
+    if (cli->command == NULL)
+        cli_usage_error(cli, "no such command: %s", cli_show_argument(name, shown));
+}
+
+/* `redlock help [COMMAND]`; argv[optind] is "help". */
+static void help(struct cli *cli, int argc, char **argv)
+{
+    if (argc - optind > 2)
+        cli_usage_error(cli, "too many arguments; needed: help [COMMAND]");
+    if (argc - optind == 2 && strcmp(argv[optind + 1], "help") != 0 && argv[optind + 1][0] != '-')
+        need_command(cli, argv[optind + 1]);
+    cli_print_help(cli);
+}
+
 int main(int argc, char **argv)
 {
     struct redlock_options defaults;
     struct cli cli = {.command = NULL};
-    char shown[CLI_NAMES_SHOWN_MAX];
     int first;
 
     open_standard_descriptors();
@@ -47,10 +66,11 @@ int main(int argc, char **argv)
     (void)cli_getopt(&cli, argc, argv, true, NULL);
     if (optind >= argc)
         cli_usage_error(&cli,
-                        "no command: bench, doctor, extend, init, lock, run, status, or unlock");
-    cli.command = find_command(argv[optind]);
-    if (cli.command == NULL)
-        cli_usage_error(&cli, "no such command: %s", cli_show_argument(argv[optind], shown));
+                        "no command: acl, bench, doctor, extend, help, init, lock, run, status, or "
+                        "unlock");
+    if (strcmp(argv[optind], "help") == 0)
+        help(&cli, argc, argv);
+    need_command(&cli, argv[optind]);
     first = optind;
     optind = 0; /* glibc's way to begin anew with another argv. */
     return cli.command->run(&cli, argc - first, argv + first);

@@ -4,15 +4,17 @@
 # when it is needed, and sourced by hand.  It completes no names of locks: those
 # are only known to masters, and a key pressed must not talk to them.
 
-_redlock_commands="bench doctor extend init lock run status unlock"
+_redlock_commands="acl bench doctor extend help init lock run status unlock"
 _redlock_options="--clock-guard --connect-timeout --help --json --masters --masters-file --max-ttl
     --reply-timeout --restart-guard --verbose --version"
 
 # Print the options of a command besides those that all have.
 _redlock_own_options() {
     case $1 in
+    acl) echo --fair --fence --names --permits --shared --user ;;
     bench) echo --contend --cycles --fair --fence --hold-ms --in-flight --mode --permits --reentrant \
         --resources --shared --threads ;;
+    doctor) echo --fair --fence --names --permits --shared ;;
     extend) echo --permits --shared --ttl ;;
     init) echo --new ;;
     lock | run) echo --fair --fence --permits --shared --ttl --wait ;;
@@ -21,12 +23,15 @@ _redlock_own_options() {
     esac
 }
 
-# Whether an option's value is the next word.
+# Whether the value of an option of this command is the next word.
 _redlock_takes_value() {
+    case $2:$1 in
+    acl:--permits | doctor:--permits) return 1 ;;
+    esac
     case $1 in
     --clock-guard | --connect-timeout | --contend | --cycles | --hold-ms | --in-flight | --masters | \
-        --masters-file | --max-ttl | --mode | --permits | --reply-timeout | --resources | --restart-guard | \
-        --threads | --ttl | --wait) return 0 ;;
+        --masters-file | --max-ttl | --mode | --names | --permits | --reply-timeout | --resources | --restart-guard | \
+        --threads | --ttl | --user | --wait) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -68,7 +73,7 @@ _redlock() {
         before=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     for ((i = 1; i < COMP_CWORD; i++)); do
-        if _redlock_takes_value "${COMP_WORDS[i]}"; then
+        if _redlock_takes_value "${COMP_WORDS[i]}" "$command"; then
             i=$((i + 1))
             [[ ${COMP_WORDS[i]} != "=" ]] || i=$((i + 1))
         elif [[ ${COMP_WORDS[i]} == -- && $command == run ]] && ((names > 0)); then
@@ -82,13 +87,13 @@ _redlock() {
             fi
         fi
     done
-    if _redlock_takes_value "$before"; then
+    if _redlock_takes_value "$before" "$command"; then
         _redlock_complete_value "$before" "$word"
     elif [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(
             compgen -W "$_redlock_options $(_redlock_own_options "$command")" -- "$word"
         )
-    elif [[ -z $command ]]; then
+    elif [[ -z $command || ($command == help && $names -eq 0) ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$_redlock_commands" -- "$word")
     elif [[ $command == run ]] && ((names > 0)); then
         COMPREPLY=(--)

@@ -26,7 +26,7 @@
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 
-enum query { QUERY_PING, QUERY_LOOK, QUERY_GET, QUERY_PTTL, QUERY_QUEUE, QUERY_READERS, QUERIES };
+enum query { QUERY_TIME, QUERY_LOOK, QUERY_GET, QUERY_PTTL, QUERY_QUEUE, QUERY_READERS, QUERIES };
 
 /* What one master said. */
 struct report {
@@ -138,13 +138,13 @@ static void ask_readers(struct status *status, unsigned master)
 
 static void ask(struct status *status, unsigned master)
 {
-    static const char ping[] = "*1\r\n$4\r\nPING\r\n";
+    static const char time[] = "*1\r\n$4\r\nTIME\r\n"; /* Its user may ask this in any case. */
     struct report *report = &status->reports[master];
     char look[WIRE_MAX];
 
     report->asked = true;
     report->asked_at = read_clock();
-    ask_one(status, master, QUERY_PING, ping, sizeof ping - 1);
+    ask_one(status, master, QUERY_TIME, time, sizeof time - 1);
     if (status->rl->options.restart_guard)
         ask_one(status, master, QUERY_LOOK, look,
                 marker_look(look, master_info(status->rl->masters[master]),
@@ -208,7 +208,7 @@ static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
         return;
     }
     switch ((enum query)query) {
-    case QUERY_PING: /* Even a refusal makes the round trip. */
+    case QUERY_TIME: /* Even a refusal makes the round trip. */
         report->round_trip_us = (double)(read_clock() - report->asked_at) / 1e3;
         break;
     case QUERY_LOOK:

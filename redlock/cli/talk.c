@@ -3,6 +3,7 @@
  */
 #include "redlock/cli/talk.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -19,32 +20,24 @@
 
 /* ---- Connecting ---- */
 
-void talk_give_time(struct talk *talk)
+uint32_t talk_left_ms(const struct talk *talk)
 {
     drift_time now = 0;
 
     (void)drift_now(&now); /* redlock_open() has found that there is this clock. */
-    talk->until = drift_add(now, talk->timeout_ms * DRIFT_MS);
-}
-
-static int time_left_ms(const struct talk *talk)
-{
-    drift_time now = 0;
-
-    (void)drift_now(&now);
-    return (int)((drift_until(now, talk->until) + DRIFT_MS - 1) / DRIFT_MS);
+    return (uint32_t)((drift_until(now, talk->until) + DRIFT_MS - 1) / DRIFT_MS);
 }
 
 /* False: the time is over. */
-static bool wait_for(const struct talk *talk, int fd)
+static bool wait_for(const struct talk *talk, int fd, short events)
 {
-    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    struct pollfd wait = {.fd = fd, .events = events};
     int ready;
 
     do
-        ready = poll(&wait, 1, time_left_ms(talk));
+        ready = poll(&wait, 1, (int)talk_left_ms(talk));
     while (ready < 0 && errno == EINTR);
-    return ready > 0;
+    return ready > 0 && talk_left_ms(talk) > 0; /* Bytes that drip in are no reason to stay. */
 }
 
 static void break_off(struct talk *talk, const char *why)
@@ -53,7 +46,7 @@ static void break_off(struct talk *talk, const char *why)
         (void)snprintf(talk->broken, sizeof talk->broken, "%s", why);
 }
 
-static struct timeval to_timeval(int ms)
+static struct timeval to_timeval(uint32_t ms)
 {
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 }
@@ -62,7 +55,7 @@ static struct timeval to_timeval(int ms)
 static bool connect_to(struct talk *talk, const char *address, char *why, size_t why_size)
 {
     const struct uri *uri = talk->uri;
-    int left_ms = time_left_ms(talk);
+    uint32_t left_ms = talk_left_ms(talk);
     struct timeval left = to_timeval(left_ms > 0 ? left_ms : 1);
 
     talk->context = uri->path != NULL ? redisConnectUnixWithTimeout(uri->path, left)
@@ -89,7 +82,7 @@ static void connect_by_name(struct talk *talk, char *why, size_t why_size)
         (void)snprintf(why, why_size, "cannot start to resolve the name");
         return;
     }
-    if (!wait_for(talk, resolve_fd(resolve))) {
+    if (!wait_for(talk, resolve_fd(resolve), POLLIN)) {
         (void)snprintf(why, why_size, "timeout while resolving the name");
         resolve_free(resolve);
         return;
@@ -106,17 +99,23 @@ static void connect_by_name(struct talk *talk, char *why, size_t why_size)
             break;
         }
     } while (!connect_to(talk, address, why, why_size) && turn < resolve_len(resolve) &&
-             time_left_ms(talk) > 0);
+             talk_left_ms(talk) > 0);
     resolve_free(resolve);
 }
 
-void talk_open(struct talk *talk, const struct uri *uri, uint32_t timeout_ms)
+void talk_open(struct talk *talk, const struct uri *uri, uint32_t limit_ms)
 {
     char why[160] = "";
+    drift_time now = 0;
 
-    *talk = (struct talk){.uri = uri, .timeout_ms = timeout_ms};
-    talk_give_time(talk);
-    if (uri->path != NULL || resolve_is_address(uri->host))
+    memset(talk, 0, sizeof *talk);
+    talk->uri = uri;
+    (void)drift_now(&now);
+    talk->until = drift_add(now, limit_ms * DRIFT_MS);
+    talk->reader = reply_reader(&talk->reply);
+    if (talk->reader == NULL)
+        break_off(talk, "out of memory");
+    else if (uri->path != NULL || resolve_is_address(uri->host))
         (void)connect_to(talk, uri->host, why, sizeof why);
     else
         connect_by_name(talk, why, sizeof why);
@@ -128,24 +127,34 @@ void talk_close(struct talk *talk)
 {
     if (talk->context != NULL)
         redisFree(talk->context);
+    if (talk->reader != NULL)
+        redisReaderFree(talk->reader);
+    reply_done(&talk->reply);
     talk->context = NULL;
+    talk->reader = NULL;
 }
 
 /* ---- Talking ---- */
 
+static void fall_silent(struct talk *talk)
+{
+    break_off(talk, talk->greeted ? "does not answer any more" : "connected, but does not answer");
+}
+
 void talk_send(struct talk *talk, const char *bytes, size_t len)
 {
     while (len > 0 && talk->broken[0] == 0) {
-        ssize_t n = send(talk->context->fd, bytes, len, MSG_NOSIGNAL);
+        ssize_t n = send(talk->context->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
+        if (n >= 0) {
+            bytes += n;
+            len -= (size_t)n;
+        } else if (errno == EAGAIN) {
+            if (!wait_for(talk, talk->context->fd, POLLOUT))
+                fall_silent(talk);
+        } else if (errno != EINTR) {
             break_off(talk, strerror(errno));
-            return;
         }
-        bytes += n;
-        len -= (size_t)n;
     }
 }
 
@@ -158,9 +167,8 @@ static void read_more(struct talk *talk)
         break_off(talk, "answers without end");
         return;
     }
-    if (!wait_for(talk, talk->context->fd)) {
-        break_off(talk,
-                  talk->greeted ? "does not answer any more" : "connected, but does not answer");
+    if (!wait_for(talk, talk->context->fd, POLLIN)) {
+        fall_silent(talk);
         return;
     }
     n = recv(talk->context->fd, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -172,10 +180,19 @@ static void read_more(struct talk *talk)
         (void)redisReaderFeed(talk->reader, bytes, (size_t)n); /* Its error comes with the next. */
 }
 
-/* NULL: broken off. */
-void *talk_reply(struct talk *talk)
+static void send_unsent(struct talk *talk)
+{
+    size_t len = talk->unsent_len;
+
+    talk->unsent_len = 0;
+    talk_send(talk, talk->unsent, len);
+}
+
+const struct reply *talk_reply(struct talk *talk)
 {
     void *reply = NULL;
+
+    send_unsent(talk);
 
     while (talk->broken[0] == 0 && reply == NULL) {
         if (redisReaderGetReply(talk->reader, &reply) != REDIS_OK)
@@ -186,7 +203,7 @@ void *talk_reply(struct talk *talk)
     return reply;
 }
 
-redisReply *talk_ask(struct talk *talk, const char *const *words)
+void talk_say(struct talk *talk, const char *const *words)
 {
     const char *argv[TALK_WORDS_MAX];
     char *command;
@@ -196,15 +213,21 @@ redisReply *talk_ask(struct talk *talk, const char *const *words)
         argv[argc] = words[argc];
         argc++;
     }
-    if (talk->broken[0] != 0)
-        return NULL;
     len = (int)redisFormatCommandArgv(&command, argc, argv, NULL);
     if (len < 0) {
         break_off(talk, "out of memory");
-        return NULL;
+        return;
     }
-    talk_give_time(talk);
-    talk_send(talk, command, (size_t)len);
+    if (talk->unsent_len + (size_t)len > sizeof talk->unsent)
+        send_unsent(talk);
+    assert((size_t)len <= sizeof talk->unsent); /* No name is longer than a tenth of it. */
+    memcpy(talk->unsent + talk->unsent_len, command, (size_t)len);
+    talk->unsent_len += (size_t)len;
     redisFreeCommand(command);
+}
+
+const struct reply *talk_ask(struct talk *talk, const char *const *words)
+{
+    talk_say(talk, words);
     return talk_reply(talk);
 }

@@ -1,0 +1,177 @@
+/*
+ * acl.c - `redlock acl`: the rules of a user of the masters, to paste into redis-cli.
+ */
+#include "redlock/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/cli/rights.h"
+#include "redlock/wire.h"
+
+#define LINE_MAX_LEN 78 /* Columns of a line: so that the manual can show it as it is. */
+#define WORD_MAX (REDLOCK_NAME_MAX + 64)
+
+/* The line that is being printed. */
+struct page {
+    struct cli *cli;
+    const char *user;
+    size_t column, words; /* Of the line; of all. */
+};
+
+static void begin_line(struct page *page)
+{
+    if (page->cli->json)
+        return;
+    if (page->column > 0)
+        (void)printf("\n");
+    page->column = (size_t)printf("ACL SETUSER %s", page->user);
+}
+
+static void put(struct page *page, const char *word)
+{
+    page->words++;
+    if (page->cli->json) {
+        (void)printf("%s", page->words > 1 ? "," : "");
+        cli_json_string(stdout, word);
+        return;
+    }
+    if (page->column + 1 + strlen(word) > LINE_MAX_LEN)
+        begin_line(page);
+    page->column += (size_t)printf(" %s", word);
+}
+
+static void put_joined(struct page *page, const char *before, const char *names, const char *after)
+{
+    char word[WORD_MAX];
+
+    (void)snprintf(word, sizeof word, "%s%s%s", before, names, after);
+    put(page, word);
+}
+
+/* Whether a pattern ends with a * that stands for all that follows. */
+static bool is_open(const char *names)
+{
+    size_t len = strlen(names), escapes = 0;
+
+    while (escapes + 1 < len && names[len - 2 - escapes] == '\\')
+        escapes++;
+    return names[len - 1] == '*' && escapes % 2 == 0;
+}
+
+static void put_permit_keys(struct page *page, const char *names)
+{
+    put_joined(page, "~" WIRE_PERMIT, names, "");
+    if (!is_open(names))
+        put_joined(page, "~" WIRE_PERMIT, names, ":*");
+    put_joined(page, "~" WIRE_MARK WIRE_PERMIT, names, "");
+}
+
+static void put_keys(struct page *page, const char *names, unsigned kinds)
+{
+    bool all = strcmp(names, "*") == 0; /* Those below are among them. */
+
+    put_joined(page, "~", names, "");
+    if (!all && (kinds & RIGHTS_GUARD))
+        put(page, "~" WIRE_MARKER);
+    if (!all)
+        put_joined(page, "~" WIRE_MARK, names, "");
+    if (!all && (kinds & RIGHTS_FAIR))
+        put_joined(page, "~" WIRE_QUEUE, names, "");
+    if (!all && (kinds & RIGHTS_PERMITS))
+        put_permit_keys(page, names);
+    put_joined(page, "&" WIRE_MARK, names, "");
+    if (!all && (kinds & RIGHTS_PERMITS))
+        put_joined(page, "&" WIRE_MARK WIRE_PERMIT, names, "");
+}
+
+static bool is_put(size_t right, unsigned kinds)
+{
+    for (size_t i = 0; i < right; i++)
+        if (rights_all[i].rule != NULL && (rights_all[i].kinds & kinds) != 0 &&
+            strcmp(rights_all[i].rule, rights_all[right].rule) == 0)
+            return true;
+    return false;
+}
+
+static void put_commands(struct page *page, unsigned kinds)
+{
+    for (size_t i = 0; i < rights_len; i++)
+        if (rights_all[i].rule != NULL && (rights_all[i].kinds & kinds) != 0 && !is_put(i, kinds))
+            put(page, rights_all[i].rule);
+}
+
+/* -@all first: a later rule wins over those before it. */
+static int print_rules(struct cli *cli, const char *user, const struct rights_wanted *wanted)
+{
+    static const char *const start[] = {"reset", "on", ">PASSWORD", "resetchannels", "-@all"};
+    struct page page = {.cli = cli, .user = user};
+    const char *names = wanted->names != NULL ? wanted->names : "*";
+
+    if (cli->json) {
+        (void)printf("{\"user\":");
+        cli_json_string(stdout, user);
+        (void)printf(",\"rules\":[");
+    }
+    begin_line(&page);
+    for (size_t i = 0; i < sizeof start / sizeof start[0]; i++)
+        put(&page, start[i]);
+    begin_line(&page);
+    put_commands(&page, wanted->kinds);
+    begin_line(&page);
+    put_keys(&page, names, wanted->kinds);
+    (void)printf("%s\n", cli->json ? "]}" : "");
+    return cli_flush_output();
+}
+
+static void check_user(const struct cli *cli, const char *user)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    for (const char *p = user; *p != '\0' || p == user; p++)
+        if ((unsigned char)*p <= ' ' || *p == 127 || strchr("\"'", *p))
+            cli_usage_error(cli, "--user is '%s', which Redis or redis-cli does not take",
+                            cli_show_argument(user, shown));
+}
+
+static int acl_main(struct cli *cli, int argc, char **argv)
+{
+    static const struct option own[] = {
+        RIGHTS_OPTIONS,
+        {"user", required_argument, NULL, RIGHTS_OPTIONS_END},
+        {NULL, 0, NULL, 0},
+    };
+    struct rights_wanted wanted = {.kinds = 0};
+    const char *user = "redlock";
+    int option;
+
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
+        if (option == RIGHTS_OPTIONS_END)
+            user = optarg;
+        else
+            rights_take_option(cli, option, &wanted);
+    }
+    cli_need_arguments(cli, argc, argv, 0, "none");
+    check_user(cli, user);
+    rights_check(cli, &wanted);
+    return print_rules(cli, user, &wanted);
+}
+
+const struct cli_command cli_acl = {
+    .name = "acl",
+    .run = acl_main,
+    .usage = "acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]",
+    .help = "Print the ACL rules of a user that may lock and do nothing else, as lines to paste\n"
+            "into redis-cli on each master.  No master is asked.  Put a password in the place\n"
+            "of PASSWORD; the > before it is part of the rule.  The first line takes all else\n"
+            "from a user that is there.  Then save them (ACL SAVE, or CONFIG REWRITE), and\n"
+            "check with `redlock doctor` and the same options.\n"
+            "\n"
+            "  --user NAME            the user (redlock)\n"
+            "  --names PATTERN        the locks that it may take, with * and ? as in Redis (*:\n"
+            "                         all, and all other keys)\n"
+            "  --fair, --fence, --permits, --shared\n"
+            "                         also what locks with these options take\n"
+            "\n"
+            "Exit: 0 printed, 64 usage.\n",
+};

@@ -1,0 +1,210 @@
+/*
+ * probe.c - commands tried in one go, and what their answers say of rights.
+ */
+#include "redlock/cli/probe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/cli/exam.h"
+#include "redlock/cli/rights.h"
+#include "redlock/cli/talk.h"
+#include "redlock/reply.h"
+
+#define KEY_MAX (WIRE_MARK_LEN + WIRE_PERMIT_LEN + REDLOCK_NAME_MAX + 64)
+
+/* ---- Keys ---- */
+
+/* What stands for what: each is written as it begins, with the name, and as it ends. */
+static const struct {
+    const char *word, *before, *after;
+} places[] = {
+    {RIGHTS_NAME, "", ""},
+    {RIGHTS_MARK, WIRE_MARK, ""},
+    {RIGHTS_QUEUE, WIRE_QUEUE, ""},
+    {RIGHTS_PERMIT, WIRE_PERMIT, ""},
+    {RIGHTS_SLOT, WIRE_PERMIT, ":0"},
+    {RIGHTS_PERMIT_MARK, WIRE_MARK WIRE_PERMIT, ""},
+};
+
+/* The word itself, or the key that it stands for, in buf. */
+static const char *fill_in(const struct exam *exam, const char *word, char buf[KEY_MAX])
+{
+    if (strcmp(word, RIGHTS_OWN) == 0)
+        return exam->own;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (strcmp(word, places[i].word) != 0)
+            continue;
+        (void)snprintf(buf, KEY_MAX, "%s%s%s", places[i].before, exam->name, places[i].after);
+        return buf;
+    }
+    return word;
+}
+
+/* NULL: it is not to be tried. */
+static const char *const *words_of(const struct exam *exam, const struct right *right)
+{
+    if ((right->kinds & exam->kinds) == 0 || right->words[0] == NULL)
+        return NULL;
+    return exam->is_somebodys && right->dry[0] != NULL ? right->dry : right->words;
+}
+
+static void say(const struct exam *exam, struct talk *talk, const char *const *pattern)
+{
+    const char *words[TALK_WORDS_MAX] = {NULL};
+    char key[KEY_MAX]; /* There is one such word in each pattern, at most. */
+
+    for (unsigned i = 0; i < TALK_WORDS_MAX && pattern[i] != NULL; i++)
+        words[i] = fill_in(exam, pattern[i], key);
+    talk_say(talk, words);
+}
+
+/* ---- Errors ---- */
+
+/* Keys or channels that are forbidden, of which locks without an option have no need. */
+static void find_forbidden(struct exam *exam, const struct right *right, bool is_key)
+{
+    bool is_queue = right->about == RIGHTS_ABOUT_QUEUE;
+    const char *keys = is_queue ? WIRE_QUEUE : is_key ? WIRE_PERMIT : WIRE_MARK WIRE_PERMIT;
+    char change[EXAM_TEXT_MAX];
+
+    if (right->about == RIGHTS_ABOUT_PERMIT && is_key) /* Their clients wait as well. */
+        (void)snprintf(change, sizeof change,
+                       "allow them (ACL SETUSER %s ~" WIRE_PERMIT "* ~" WIRE_MARK WIRE_PERMIT "*)",
+                       exam_user(exam));
+    else
+        (void)snprintf(change, sizeof change, "allow them (ACL SETUSER %s %s%s*)", exam_user(exam),
+                       is_key ? "~" : "&", keys);
+    exam_find(exam, is_queue ? "acl_queue" : "acl_permits", change,
+              "%s %s* are forbidden by its ACL: no locks with --%s", is_key ? "keys" : "channels",
+              keys, is_queue ? "fair" : "permits");
+}
+
+static void find_forbidden_mark(struct exam *exam, bool is_key)
+{
+    char change[EXAM_TEXT_MAX];
+
+    (void)snprintf(change, sizeof change, "allow them (ACL SETUSER %s %s" WIRE_MARK "*)",
+                   exam_user(exam), is_key ? "~" : "&");
+    exam_find(exam, "acl_wait", change,
+              "%s " WIRE_MARK "*, by which those who wait are told, are forbidden by its ACL: "
+              "they have to ask again and again",
+              is_key ? "keys" : "channels");
+}
+
+static void find_forbidden_name(struct exam *exam)
+{
+    char change[EXAM_TEXT_MAX];
+
+    (void)snprintf(change, sizeof change,
+                   "allow the names of your locks (ACL SETUSER %s ~NAMES), or say how they begin: "
+                   "redlock doctor NAME",
+                   exam_user(exam));
+    exam_find(exam, "acl_keys", change, "names %s %s are forbidden by its ACL",
+              exam->is_somebodys ? "such as" : "that begin as", exam->name);
+}
+
+static void find_forbidden_marker(struct exam *exam)
+{
+    char change[EXAM_TEXT_MAX];
+
+    (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s ~" WIRE_MARKER ")",
+                   exam_user(exam));
+    exam_find(exam, "acl_marker", change,
+              "the key " WIRE_MARKER ", its marker, is forbidden by its ACL");
+}
+
+/* Where the name is forbidden, and nothing is said of what is beside it. */
+static void find_forbidden_place(struct exam *exam, const struct right *right, bool is_key)
+{
+    switch (right->about) {
+    case RIGHTS_ABOUT_NAME:
+        find_forbidden_name(exam);
+        return;
+    case RIGHTS_ABOUT_MARKER:
+        find_forbidden_marker(exam);
+        return;
+    case RIGHTS_ABOUT_MARK:
+        if (!exam_has(exam, "acl_keys"))
+            find_forbidden_mark(exam, is_key);
+        return;
+    case RIGHTS_ABOUT_QUEUE:
+    case RIGHTS_ABOUT_PERMIT:
+        if (!exam_has(exam, "acl_keys"))
+            find_forbidden(exam, right, is_key);
+        return;
+    }
+}
+
+static const char *rule_of(const struct right *right)
+{
+    for (size_t i = 0; i < rights_len; i++)
+        if (rights_all[i].rule != NULL && strcmp(rights_all[i].command, right->command) == 0)
+            return rights_all[i].rule;
+    return "+@all"; /* There is no such row. */
+}
+
+/* Whether an error is one, and not what words that are no good were meant to bring about, or
+ * what other rows have met: that it has no room, say. */
+static bool is_told(const struct exam *exam, const struct right *right, const char *error)
+{
+    if (strstr(error, "unknown command") != NULL)
+        return true;
+    return right->about == RIGHTS_ABOUT_NAME && right->kinds == RIGHTS_PLAIN &&
+           !exam_has_code(error, "NOSCRIPT") &&
+           !(exam->is_somebodys &&
+             (exam_has_code(error, "ERR") || exam_has_code(error, "WRONGTYPE")));
+}
+
+/* False: it was no reason to change anything. */
+static bool find(struct exam *exam, const struct right *right, const char *error)
+{
+    bool is_key = strstr(error, " key") != NULL, is_channel = strstr(error, " channel") != NULL;
+    bool is_forbidden = exam_has_code(error, "NOPERM");
+
+    if (right->about == RIGHTS_ABOUT_MARKER && exam_has_code(error, "WRONGTYPE")) {
+        exam_find(exam, "marker", "delete this key, which is not of redlock's making",
+                  "the key " WIRE_MARKER ", its marker, is no hash: WRONGTYPE");
+        return true;
+    }
+    if (is_forbidden && (is_key || is_channel)) {
+        if (exam->is_somebodys && strcmp(right->command, "DEL") == 0)
+            return false; /* Of that key it may be; the command is not. */
+        find_forbidden_place(exam, right, is_key);
+        return true;
+    }
+    if (!is_forbidden && !is_told(exam, right, error))
+        return false;
+    exam_find_error(exam, right->command, rule_of(right), error);
+    return true;
+}
+
+/* Whether a master that refuses this can grant no lock at all. */
+static bool is_vital(const struct right *right)
+{
+    if (right->about == RIGHTS_ABOUT_NAME)
+        return right->kinds == RIGHTS_PLAIN && strcmp(right->command, "SET") == 0;
+    return right->about == RIGHTS_ABOUT_MARKER && right->kinds == RIGHTS_GUARD;
+}
+
+/* ---- All ---- */
+
+void probe_all(struct exam *exam, struct talk *talk)
+{
+    const struct reply *reply;
+
+    for (size_t i = 0; i < rights_len; i++)
+        if (words_of(exam, &rights_all[i]) != NULL)
+            say(exam, talk, words_of(exam, &rights_all[i]));
+    for (size_t i = 0; i < rights_len; i++) {
+        const struct right *right = &rights_all[i];
+
+        if (words_of(exam, right) == NULL)
+            continue;
+        reply = talk_reply(talk);
+        if (reply == NULL)
+            return;
+        if (reply->type == REPLY_ERROR && find(exam, right, reply->text) && is_vital(right))
+            exam->votes = false;
+    }
+}

@@ -1,0 +1,252 @@
+/*
+ * rights.c - the table of rights, and the options that choose from it.
+ */
+#include "redlock/cli/rights.h"
+
+#include <string.h>
+
+#include "redlock/wire.h"
+
+#define EVAL_TEXT "return 1"
+#define EVAL_SHA1 "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
+
+/* An argument that is no number is complained of after the question of rights, and before
+ * anything is written. */
+#define NO_NUMBER "no-number"
+#define NOBODY "redlock-doctor"
+
+/* In the order in which they are tried: what SET stores, DEL takes away, and if that is
+ * forbidden, the key expires.  SUBSCRIBE is last: nothing else can be asked after it. */
+const struct right rights_all[] = {
+    {"+select", "SELECT", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {NULL}, {NULL}},
+    {"+info", "INFO", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {NULL}, {NULL}},
+    {"+config|get", "CONFIG GET", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {NULL}, {NULL}},
+    {"+time", "TIME", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {NULL}, {NULL}},
+    {"+script|load", "SCRIPT LOAD", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {NULL}, {NULL}},
+    {"+eval", "EVAL", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {"EVAL", EVAL_TEXT, "0"}, {NULL}},
+    {"+evalsha", "EVALSHA", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {"EVALSHA", EVAL_SHA1, "0"}, {NULL}},
+
+    {"+set",
+     "SET",
+     RIGHTS_PLAIN,
+     RIGHTS_ABOUT_NAME,
+     {"SET", RIGHTS_NAME, "probe", "NX", "PX", "10000"},
+     {"SET", RIGHTS_NAME, "probe", "NX", "PX", NO_NUMBER}},
+    {"+get", "GET", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {"GET", RIGHTS_NAME}, {NULL}},
+    {"+pttl", "PTTL", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {"PTTL", RIGHTS_NAME}, {NULL}},
+    {"+pexpire",
+     "PEXPIRE",
+     RIGHTS_PLAIN,
+     RIGHTS_ABOUT_NAME,
+     {"PEXPIRE", RIGHTS_NAME, "10000"},
+     {"PEXPIRE", RIGHTS_NAME, NO_NUMBER}},
+    {"+type", "TYPE", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {"TYPE", RIGHTS_NAME}, {NULL}},
+    {"+del", "DEL", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {"DEL", RIGHTS_NAME}, {"DEL", RIGHTS_OWN}},
+
+    {"+hget", "HGET", RIGHTS_GUARD, RIGHTS_ABOUT_MARKER, {"HGET", WIRE_MARKER, "epoch"}, {NULL}},
+    {"+hmget",
+     "HMGET",
+     RIGHTS_GUARD,
+     RIGHTS_ABOUT_MARKER,
+     {"HMGET", WIRE_MARKER, "epoch", "nonce"},
+     {NULL}},
+    /* A number of arguments that is wrong is complained of after the question of rights. */
+    {"+hset",
+     "HSET",
+     RIGHTS_GUARD,
+     RIGHTS_ABOUT_MARKER,
+     {"HSET", WIRE_MARKER, "epoch", "nonce", "max"},
+     {NULL}},
+    {"+hdel", "HDEL", RIGHTS_GUARD, RIGHTS_ABOUT_MARKER, {"HDEL", WIRE_MARKER, NOBODY}, {NULL}},
+    {"+hincrby",
+     "HINCRBY",
+     RIGHTS_FENCE,
+     RIGHTS_ABOUT_MARKER,
+     {"HINCRBY", WIRE_MARKER, NOBODY, NO_NUMBER},
+     {NULL}},
+
+    {"+zadd",
+     "ZADD",
+     RIGHTS_FAIR,
+     RIGHTS_ABOUT_QUEUE,
+     {"ZADD", RIGHTS_QUEUE, NO_NUMBER, NOBODY},
+     {NULL}},
+    {"+zrem", "ZREM", RIGHTS_FAIR, RIGHTS_ABOUT_QUEUE, {"ZREM", RIGHTS_QUEUE, NOBODY}, {NULL}},
+    {"+zscore",
+     "ZSCORE",
+     RIGHTS_FAIR,
+     RIGHTS_ABOUT_QUEUE,
+     {"ZSCORE", RIGHTS_QUEUE, NOBODY},
+     {NULL}},
+    {"+zcount",
+     "ZCOUNT",
+     RIGHTS_FAIR,
+     RIGHTS_ABOUT_QUEUE,
+     {"ZCOUNT", RIGHTS_QUEUE, "0", "0"},
+     {NULL}},
+    {"+zcard", "ZCARD", RIGHTS_FAIR, RIGHTS_ABOUT_QUEUE, {"ZCARD", RIGHTS_QUEUE}, {NULL}},
+    {"+zrevrange",
+     "ZREVRANGE",
+     RIGHTS_FAIR,
+     RIGHTS_ABOUT_QUEUE,
+     {"ZREVRANGE", RIGHTS_QUEUE, "0", "0"},
+     {NULL}},
+    {"+zrangebyscore",
+     "ZRANGEBYSCORE",
+     RIGHTS_FAIR,
+     RIGHTS_ABOUT_QUEUE,
+     {"ZRANGEBYSCORE", RIGHTS_QUEUE, "0", "0"},
+     {NULL}},
+
+    {"+zadd",
+     "ZADD",
+     RIGHTS_SHARED,
+     RIGHTS_ABOUT_NAME,
+     {"ZADD", RIGHTS_NAME, NO_NUMBER, NOBODY},
+     {NULL}},
+    {"+zrem", "ZREM", RIGHTS_SHARED, RIGHTS_ABOUT_NAME, {"ZREM", RIGHTS_NAME, NOBODY}, {NULL}},
+    {"+zscore",
+     "ZSCORE",
+     RIGHTS_SHARED,
+     RIGHTS_ABOUT_NAME,
+     {"ZSCORE", RIGHTS_NAME, NOBODY},
+     {NULL}},
+    {"+zcount",
+     "ZCOUNT",
+     RIGHTS_SHARED,
+     RIGHTS_ABOUT_NAME,
+     {"ZCOUNT", RIGHTS_NAME, "0", "0"},
+     {NULL}},
+    {"+zrange",
+     "ZRANGE",
+     RIGHTS_SHARED,
+     RIGHTS_ABOUT_NAME,
+     {"ZRANGE", RIGHTS_NAME, "0", "0"},
+     {NULL}},
+    {"+zremrangebyscore",
+     "ZREMRANGEBYSCORE",
+     RIGHTS_SHARED,
+     RIGHTS_ABOUT_NAME,
+     {"ZREMRANGEBYSCORE", RIGHTS_NAME, NO_NUMBER, NO_NUMBER},
+     {NULL}},
+    {"+pexpireat",
+     "PEXPIREAT",
+     RIGHTS_SHARED,
+     RIGHTS_ABOUT_NAME,
+     {"PEXPIREAT", RIGHTS_NAME, NO_NUMBER},
+     {NULL}},
+
+    /* The key of the name is none, but the scripts of those who wait are called with it. */
+    {NULL, "GET", RIGHTS_PERMITS, RIGHTS_ABOUT_PERMIT, {"GET", RIGHTS_PERMIT}, {NULL}},
+    {NULL,
+     "SET",
+     RIGHTS_PERMITS,
+     RIGHTS_ABOUT_PERMIT,
+     {"SET", RIGHTS_SLOT, "probe", "NX", "PX", NO_NUMBER},
+     {NULL}},
+    {NULL,
+     "SET",
+     RIGHTS_PERMITS,
+     RIGHTS_ABOUT_PERMIT,
+     {"SET", RIGHTS_PERMIT_MARK, "1", "NX", "PX", NO_NUMBER},
+     {NULL}},
+    {NULL,
+     "PUBLISH",
+     RIGHTS_PERMITS,
+     RIGHTS_ABOUT_PERMIT,
+     {"PUBLISH", RIGHTS_PERMIT_MARK, NOBODY},
+     {NULL}},
+
+    {NULL,
+     "SET",
+     RIGHTS_PLAIN,
+     RIGHTS_ABOUT_MARK,
+     {"SET", RIGHTS_MARK, "1", "NX", "PX", NO_NUMBER},
+     {NULL}},
+    {"+publish",
+     "PUBLISH",
+     RIGHTS_PLAIN,
+     RIGHTS_ABOUT_MARK,
+     {"PUBLISH", RIGHTS_MARK, NOBODY},
+     {NULL}},
+    {"+pubsub|numsub",
+     "PUBSUB NUMSUB",
+     RIGHTS_PLAIN,
+     RIGHTS_ABOUT_MARK,
+     {"PUBSUB", "NUMSUB", RIGHTS_MARK},
+     {NULL}},
+    {"+unsubscribe",
+     "UNSUBSCRIBE",
+     RIGHTS_PLAIN,
+     RIGHTS_ABOUT_MARK,
+     {"UNSUBSCRIBE", RIGHTS_MARK},
+     {NULL}},
+    {"+subscribe",
+     "SUBSCRIBE",
+     RIGHTS_PLAIN,
+     RIGHTS_ABOUT_MARK,
+     {"SUBSCRIBE", RIGHTS_MARK},
+     {NULL}},
+};
+const size_t rights_len = sizeof rights_all / sizeof rights_all[0];
+
+/* ---- Options ---- */
+
+/* Such as an ACL, and a line that is pasted into redis-cli, can hold. */
+static void check_pattern(const struct cli *cli, const char *pattern)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+    size_t len = strlen(pattern);
+
+    if (len == 0 || len > REDLOCK_NAME_MAX)
+        cli_usage_error(cli, "--names must have 1 to %d bytes", REDLOCK_NAME_MAX);
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)pattern[i] <= ' ' || pattern[i] == 127 || strchr("\"'", pattern[i]))
+            cli_usage_error(cli,
+                            "--names is '%s', but an ACL can hold no blanks, quotes or control "
+                            "characters: write ? in their place",
+                            cli_show_name(pattern, shown));
+}
+
+void rights_take_option(const struct cli *cli, int option, struct rights_wanted *wanted)
+{
+    static const unsigned kinds[] = {RIGHTS_FAIR, RIGHTS_FENCE, 0, RIGHTS_PERMITS, RIGHTS_SHARED};
+
+    wanted->kinds |= kinds[option - CLI_OPTION_FIRST];
+    if (option != CLI_OPTION_FIRST + 2)
+        return;
+    check_pattern(cli, optarg);
+    wanted->names = optarg;
+}
+
+bool rights_stand_in(const char *pattern, const char *own, char *name, size_t size,
+                     bool *ret_is_somebodys)
+{
+    bool has_own = false;
+    size_t len = 0;
+
+    name[0] = '\0';
+    for (const char *p = pattern; *p != '\0' && len < size; p++) {
+        if (*p == '[')
+            return false;
+        if (*p == '*') {
+            len += (size_t)snprintf(name + len, size - len, "%s", has_own ? "" : own);
+            has_own = true;
+        } else if (*p == '\\' && p[1] != '\0') {
+            len += (size_t)snprintf(name + len, size - len, "%c", *++p);
+        } else {
+            len += (size_t)snprintf(name + len, size - len, "%c", *p == '?' ? 'x' : *p);
+        }
+    }
+    *ret_is_somebodys = !has_own;
+    return true;
+}
+
+void rights_check(const struct cli *cli, struct rights_wanted *wanted)
+{
+    wanted->kinds |= RIGHTS_PLAIN;
+    if (cli_is_guarded(cli))
+        wanted->kinds |= RIGHTS_GUARD;
+    else if (wanted->kinds & RIGHTS_FENCE)
+        cli_usage_error(cli, "--fence needs the restart guard, which is off");
+}

@@ -83,7 +83,10 @@ static void say_who_is_down(const struct init *init)
 
 static int tell_end(const struct init *init, unsigned voters)
 {
-    (void)printf("%u of %u masters may vote\n", voters, init->masters);
+    if (init->session.cli->json)
+        (void)printf("{\"masters\":%u,\"masters_voting\":%u}\n", init->masters, voters);
+    else
+        (void)printf("%u of %u masters may vote\n", voters, init->masters);
     return cli_flush_output();
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "redlock/client.h"
+#include "redlock/loop.h"
 
 /* Those that end a program.  While a lock is being acquired all of them
  * cancel; while a command runs they are for the command. */
@@ -99,6 +100,51 @@ static void linger_while(struct session *session, bool (*busy)(const struct sess
     ev_timer_stop(session->loop, &limit);
 }
 
+/* What is missing for a majority may come from masters that warm up (guard.h): how long that
+ * takes, if somebody watches; 0: it is not for them. */
+static drift_span warm_up(const struct session *session, unsigned *ret_warming)
+{
+    const struct redlock *rl = session->rl;
+    const struct guard *guard = &rl->standing.guard;
+    unsigned majority = rl->options.masters_len / 2 + 1, voters = 0, warming = 0;
+    drift_span left[REDLOCK_MASTERS_MAX], longest = 0;
+
+    for (unsigned m = 0; m < rl->options.masters_len && rl->options.restart_guard; m++) {
+        const struct guard_look *look = &guard->masters[m].look;
+
+        if (!(rl->standing.linked & 1u << m) || look->number == 0)
+            continue;
+        voters += look->ready;
+        if (!look->ready)
+            left[warming++] = guard_left(guard, m, loop_now(rl->loop));
+    }
+    *ret_warming = warming;
+    if (voters >= majority || voters + warming < majority)
+        return 0;
+    for (unsigned need = majority - voters; need > 0; need--) { /* The shortest of those left. */
+        unsigned best = 0;
+
+        for (unsigned i = 1; i < warming; i++)
+            if (left[i] < left[best])
+                best = i;
+        longest = left[best];
+        left[best] = DRIFT_NEVER;
+    }
+    return longest;
+}
+
+static void tell_of_warming(const struct session *session)
+{
+    unsigned warming;
+    drift_span left = warm_up(session, &warming);
+
+    if (left > 0)
+        cli_say("%u of %u masters have no memory: a majority may vote after one client has "
+                "watched them for %.1f s more: run `redlock init`, or wait with --wait %us",
+                warming, session->rl->options.masters_len, (double)left / (double)DRIFT_S,
+                (unsigned)(left / DRIFT_S) + 2);
+}
+
 static void on_done(struct redlock_lease *lease, int status, void *arg)
 {
     struct session *session = arg;
@@ -142,6 +188,8 @@ int session_lock(struct session *session, const struct cli_names *names,
     if (status != REDLOCK_OK)
         return refused(session, status);
     (void)wait_until_done(session);
+    if (session->done && session->status == REDLOCK_UNREACHABLE)
+        tell_of_warming(session);
     if (session->done && session->status != REDLOCK_OK)
         return cli_exit_of(session->status);
     if (session->signal != 0) {

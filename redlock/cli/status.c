@@ -42,6 +42,7 @@ struct report {
     bool fresh;                  /* It says that it is new. */
     uint64_t age_ms;             /* How long it has been warming, by its clock; */
     uint64_t warming_ms;         /* and how long it will, if somebody watches it. */
+    bool unwatched;              /* It has warmed for longer than it would, had somebody. */
     drift_time asked_at;
     double round_trip_us;
     char error[160];   /* Why it is down, or cannot tell who holds the lock. */
@@ -178,6 +179,10 @@ static void take_token(struct report *report, const struct reply *reply)
 /* What GET could make nothing of. */
 static void take_readers(struct report *report, const struct reply *reply)
 {
+    bool is_refused = reply->type == REPLY_ERROR && strstr(reply->text, "WRONGTYPE") == NULL;
+
+    if (is_refused && strncmp(report->error, "WRONGTYPE", 9) == 0)
+        (void)snprintf(report->error, sizeof report->error, "may have readers: %s", reply->text);
     if (reply->type != REPLY_INTEGER || reply->integer == 0)
         return;
     report->readers = reply->integer;
@@ -250,6 +255,7 @@ static void settle(struct status *status, unsigned m)
     left = marker_left(guard_quarantine(guard), report->age_ms);
     report->warming = true;
     report->warming_ms = drift_to_ms(left);
+    report->unwatched = report->age_ms >= drift_to_ms(guard_quarantine(guard));
     status->warming++;
     finish(status, report, false, "is warming up");
 }
@@ -538,7 +544,8 @@ static void print_master(const struct status *status, unsigned m, int width)
         return;
     }
     if (report->warming)
-        (void)printf("warming %.1f s  ", (double)report->warming_ms / 1e3);
+        (void)printf("warming %.1f s%s  ", (double)report->warming_ms / 1e3,
+                     report->unwatched ? " (unwatched)" : "");
     else
         (void)printf("up    ");
     (void)printf("version %s  role %s  round trip %.3f ms  uptime %s",
@@ -549,6 +556,28 @@ static void print_master(const struct status *status, unsigned m, int width)
     if (status->name != NULL)
         print_holder(report);
     (void)printf("\n");
+}
+
+/* The first master that does not tell who has the lock, and says why; NULL: there is none. */
+static const struct report *find_reason(const struct status *status)
+{
+    for (unsigned m = 0; m < status->masters; m++) {
+        const struct report *report = &status->reports[m];
+
+        if (!(report->up && report->knows_holder) && report->error[0] != 0)
+            return report;
+    }
+    return NULL;
+}
+
+static void print_reason(const struct status *status)
+{
+    const struct report *reason = find_reason(status);
+    char quoted[QUOTED_MAX];
+
+    if (reason != NULL)
+        (void)printf(": master %u: %s", (unsigned)(reason - status->reports) + 1,
+                     quote(reason->error, strlen(reason->error), quoted));
 }
 
 static void print_verdict(const struct status *status)
@@ -568,14 +597,29 @@ static void print_verdict(const struct status *status)
         (void)printf("free on %u of %u masters, a majority\n", verdict.free, status->masters);
     } else {
         (void)printf("no majority agrees: of %u masters %u say that it is free, at most %u name "
-                     "the same holder, %u do not tell\n",
+                     "the same holder, %u do not tell",
                      status->masters, verdict.free, verdict.holders,
                      status->masters - verdict.known);
+        print_reason(status);
+        (void)printf("\n");
     }
     if (verdict.waiting > 0)
         (void)printf("%s: %lld %s in its queue on a majority of the masters\n",
                      quote(status->name, strlen(status->name), quoted), verdict.waiting,
                      verdict.waiting == 1 ? "waits" : "wait");
+}
+
+static void print_warming(const struct status *status)
+{
+    unsigned unwatched = 0;
+
+    for (unsigned m = 0; m < status->masters; m++)
+        unwatched += status->reports[m].warming && status->reports[m].unwatched;
+    (void)printf("%u %s no memory, and may vote after one client has watched for so long: "
+                 "`redlock init` does, status does not\n",
+                 status->warming, status->warming == 1 ? "has" : "have");
+    if (unwatched > 0)
+        (void)printf("%u of them: no client has watched so far: run `redlock init`\n", unwatched);
 }
 
 static void print_text(const struct status *status)
@@ -592,8 +636,7 @@ static void print_text(const struct status *status)
     (void)printf("%u of %u masters are up, %s\n", status->up, status->masters,
                  status->up >= majority(status) ? "a majority" : "NO MAJORITY");
     if (status->warming > 0)
-        (void)printf("%u %s no memory, and may vote when watched for so long (redlock init)\n",
-                     status->warming, status->warming == 1 ? "has" : "have");
+        print_warming(status);
     if (status->name != NULL)
         print_verdict(status);
 }
@@ -625,7 +668,8 @@ static void print_json_master(const struct status *status, unsigned m)
     (void)printf(",\"up\":%s,", report->up ? "true" : "false");
     print_json_text("error", report->error[0] != 0 ? report->error : NULL);
     if (report->warming)
-        (void)printf(",\"warming_ms\":%llu", (unsigned long long)report->warming_ms);
+        (void)printf(",\"warming_ms\":%llu,\"unwatched\":%s",
+                     (unsigned long long)report->warming_ms, report->unwatched ? "true" : "false");
     if (report->up || report->warming) {
         (void)printf(",");
         print_json_text("version", is_informed(info) ? info->version : NULL);
@@ -651,6 +695,13 @@ static void print_json_master(const struct status *status, unsigned m)
     (void)printf("}");
 }
 
+static const char *reason_of(const struct status *status)
+{
+    const struct report *reason = find_reason(status);
+
+    return reason != NULL ? reason->error : NULL;
+}
+
 /* state: "held", "shared", "free", or "unknown" where no majority agrees. */
 static void print_json_verdict(const struct status *status)
 {
@@ -663,6 +714,8 @@ static void print_json_verdict(const struct status *status)
     print_json_text("resource", status->name);
     (void)printf(",");
     print_json_text("state", is_shared ? "shared" : held ? "held" : is_free ? "free" : "unknown");
+    (void)printf(",");
+    print_json_text("reason", held || is_free || is_shared ? NULL : reason_of(status));
     (void)printf(",");
     print_json_text("holder", held ? verdict.holder->token : NULL);
     (void)printf(",\"agreeing\":%u", held        ? verdict.holders

@@ -156,6 +156,12 @@ static bool is_told(const struct exam *exam, const struct right *right, const ch
              (exam_has_code(error, "ERR") || exam_has_code(error, "WRONGTYPE")));
 }
 
+/* Whether it was tried on our own name, which is not of the names that the user may lock. */
+static bool is_elsewhere(const struct exam *exam, const struct right *right)
+{
+    return exam->is_somebodys && right->dry[0] != NULL && strcmp(right->dry[1], RIGHTS_OWN) == 0;
+}
+
 /* False: it was no reason to change anything. */
 static bool find(struct exam *exam, const struct right *right, const char *error)
 {
@@ -168,8 +174,8 @@ static bool find(struct exam *exam, const struct right *right, const char *error
         return true;
     }
     if (is_forbidden && (is_key || is_channel)) {
-        if (exam->is_somebodys && strcmp(right->command, "DEL") == 0)
-            return false; /* Of that key it may be; the command is not. */
+        if (is_elsewhere(exam, right))
+            return false; /* That key, or channel, may be forbidden; the command is not. */
         find_forbidden_place(exam, right, is_key);
         return true;
     }

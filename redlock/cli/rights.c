@@ -16,7 +16,8 @@
 #define NOBODY "redlock-doctor"
 
 /* In the order in which they are tried: what SET stores, DEL takes away, and if that is
- * forbidden, the key expires.  SUBSCRIBE is last: nothing else can be asked after it. */
+ * forbidden, the key expires.  SUBSCRIBE is last: nothing else can be asked after it, but for
+ * another one. */
 const struct right rights_all[] = {
     {"+select", "SELECT", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {NULL}, {NULL}},
     {"+info", "INFO", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {NULL}, {NULL}},
@@ -150,12 +151,6 @@ const struct right rights_all[] = {
      RIGHTS_ABOUT_PERMIT,
      {"SET", RIGHTS_PERMIT_MARK, "1", "NX", "PX", NO_NUMBER},
      {NULL}},
-    {NULL,
-     "PUBLISH",
-     RIGHTS_PERMITS,
-     RIGHTS_ABOUT_PERMIT,
-     {"PUBLISH", RIGHTS_PERMIT_MARK, NOBODY},
-     {NULL}},
 
     {NULL,
      "SET",
@@ -168,7 +163,7 @@ const struct right rights_all[] = {
      RIGHTS_PLAIN,
      RIGHTS_ABOUT_MARK,
      {"PUBLISH", RIGHTS_MARK, NOBODY},
-     {NULL}},
+     {"PUBLISH", RIGHTS_OWN, NOBODY}},
     {"+pubsub|numsub",
      "PUBSUB NUMSUB",
      RIGHTS_PLAIN,
@@ -186,6 +181,12 @@ const struct right rights_all[] = {
      RIGHTS_PLAIN,
      RIGHTS_ABOUT_MARK,
      {"SUBSCRIBE", RIGHTS_MARK},
+     {NULL}},
+    {NULL,
+     "SUBSCRIBE",
+     RIGHTS_PERMITS,
+     RIGHTS_ABOUT_PERMIT,
+     {"SUBSCRIBE", RIGHTS_PERMIT_MARK},
      {NULL}},
 };
 const size_t rights_len = sizeof rights_all / sizeof rights_all[0];

@@ -1,0 +1,400 @@
+/*
+ * report.c - what the masters said, weighed and printed.
+ */
+#include "redlock/cli/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/cli/cli.h"
+#include "redlock/client.h"
+#include "redlock/error.h"
+
+#define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
+
+/* What all said of the lock. */
+struct verdict {
+    const struct report *holder; /* One of those with the token that leads; NULL: none. */
+    unsigned holders;            /* Masters that store this token. */
+    unsigned free;
+    unsigned shared;   /* Masters that have readers of it. */
+    unsigned known;    /* Masters that said any of these. */
+    long long ttl_ms;  /* Until fewer than a majority store it; -1: for ever. */
+    long long waiting; /* So many, at least, are in the queues of a majority. */
+};
+
+static unsigned majority(const struct status *status)
+{
+    return status->masters / 2 + 1;
+}
+
+bool report_has_majority(const struct status *status)
+{
+    return status->up >= majority(status);
+}
+
+/* ---- Judging ---- */
+
+static bool same_token(const struct report *a, const struct report *b)
+{
+    if (a->token == NULL || b->token == NULL) /* Readers are alike. */
+        return a->token == b->token;
+    return a->token_len == b->token_len && memcmp(a->token, b->token, a->token_len) == 0;
+}
+
+/* Of masters that may not vote it does not matter what they store. */
+static bool counts(const struct report *report)
+{
+    return report->up && (report->token != NULL || report->readers > 0);
+}
+
+/* Until when at least count of those with this token store it: the count-th
+ * largest of their times. */
+static long long ttl_of_majority(const struct status *status, const struct report *holder,
+                                 unsigned count)
+{
+    long long best = 0;
+
+    for (unsigned i = 0; i < status->masters; i++) {
+        const struct report *one = &status->reports[i];
+        unsigned longer = 0;
+
+        if (!counts(one) || !same_token(one, holder))
+            continue;
+        for (unsigned k = 0; k < status->masters; k++) {
+            const struct report *other = &status->reports[k];
+
+            longer += counts(other) && same_token(other, holder) &&
+                      (other->ttl_ms == -1 || (one->ttl_ms != -1 && other->ttl_ms >= one->ttl_ms));
+        }
+        if (longer >= count && (one->ttl_ms == -1 || (best != -1 && one->ttl_ms > best)))
+            best = one->ttl_ms;
+    }
+    return best;
+}
+
+static long long count_waiting(const struct status *status)
+{
+    long long best = 0;
+
+    for (unsigned i = 0; i < status->masters; i++) {
+        unsigned as_many = 0;
+
+        for (unsigned k = 0; k < status->masters; k++)
+            as_many +=
+                status->reports[k].up && status->reports[k].waiting >= status->reports[i].waiting;
+        if (as_many >= majority(status) && status->reports[i].waiting > best)
+            best = status->reports[i].waiting;
+    }
+    return best;
+}
+
+static struct verdict judge(const struct status *status)
+{
+    struct verdict verdict = {.holder = NULL, .waiting = count_waiting(status)};
+
+    for (unsigned i = 0; i < status->masters; i++) {
+        const struct report *one = &status->reports[i];
+        unsigned same = 0;
+
+        if (!one->knows_holder || !one->up) /* What it has forgotten is not free. */
+            continue;
+        verdict.known++;
+        verdict.shared += one->readers > 0;
+        verdict.free += !counts(one);
+        if (!counts(one))
+            continue;
+        for (unsigned k = 0; k < status->masters; k++)
+            same += counts(&status->reports[k]) && same_token(&status->reports[k], one);
+        if (same > verdict.holders) {
+            verdict.holders = same;
+            verdict.holder = one;
+        }
+    }
+    if (verdict.holders >= majority(status))
+        verdict.ttl_ms = ttl_of_majority(status, verdict.holder, majority(status));
+    return verdict;
+}
+
+/* ---- Printing, for people ---- */
+
+static const char *quote(const char *text, size_t len, char buf[QUOTED_MAX])
+{
+    return error_quote(text, len, buf, QUOTED_MAX);
+}
+
+/* The two largest units will do. */
+static const char *show_uptime(uint64_t seconds, char *buf, size_t size)
+{
+    unsigned long long s = seconds;
+
+    if (s >= 86400)
+        (void)snprintf(buf, size, "%llud%lluh", s / 86400, s % 86400 / 3600);
+    else if (s >= 3600)
+        (void)snprintf(buf, size, "%lluh%llum", s / 3600, s % 3600 / 60);
+    else if (s >= 60)
+        (void)snprintf(buf, size, "%llum%llus", s / 60, s % 60);
+    else
+        (void)snprintf(buf, size, "%llus", s);
+    return buf;
+}
+
+static void print_time_left(long long ttl_ms)
+{
+    if (ttl_ms == -1)
+        (void)printf("without an end");
+    else
+        (void)printf("for %.3f s more", (double)(ttl_ms > 0 ? ttl_ms : 0) / 1e3);
+}
+
+static void print_holder(const struct report *report)
+{
+    char quoted[QUOTED_MAX];
+
+    if (!report->knows_holder) {
+        (void)printf("  cannot tell: %s", quote(report->error, strlen(report->error), quoted));
+    } else if (report->readers > 0) {
+        (void)printf("  held by %lld reader%s ", report->readers, report->readers == 1 ? "" : "s");
+        print_time_left(report->ttl_ms);
+    } else if (report->token == NULL) {
+        (void)printf("  free");
+    } else {
+        (void)printf("  held by %s ", quote(report->token, report->token_len, quoted));
+        print_time_left(report->ttl_ms);
+    }
+    if (report->waiting > 0)
+        (void)printf(", %lld in its queue", report->waiting);
+}
+
+/* A user may be forbidden to ask for INFO. */
+static bool is_informed(const struct master_info *info)
+{
+    return strcmp(info->version, "?") != 0;
+}
+
+/* "+0.12 ms (-0.01 to 0.25)": the middle, and what it is in for certain. */
+static void print_range(const char *what, const struct drift_range *range, double unit,
+                        const char *unit_name)
+{
+    double lo = (double)range->lo / unit, hi = (double)range->hi / unit;
+
+    (void)printf("  %s %+.3g %s (%.3g to %.3g)", what, (lo + hi) / 2, unit_name, lo, hi);
+}
+
+static void print_clock(const struct report *report)
+{
+    if (report->has_offset)
+        print_range("clock", &report->offset, (double)DRIFT_MS, "ms");
+    if (report->has_rate)
+        print_range("rate", &report->rate_ppm, 1, "ppm");
+}
+
+static void print_master(const struct status *status, unsigned m, int width)
+{
+    const struct report *report = &status->reports[m];
+    const struct master_info *info = master_info(status->rl->masters[m]);
+    char quoted[QUOTED_MAX], uptime[32];
+
+    (void)printf("master %-2u  %-*s  ", m + 1, width, master_name(status->rl->masters[m]));
+    if (!report->up && !report->warming) {
+        (void)printf("%s  %s\n", report->barred ? "barred" : "down",
+                     quote(report->error, strlen(report->error), quoted));
+        return;
+    }
+    if (report->warming)
+        (void)printf("warming %.1f s%s  ", (double)report->warming_ms / 1e3,
+                     report->unwatched ? " (unwatched)" : "");
+    else
+        (void)printf("up    ");
+    (void)printf("version %s  role %s  round trip %.3f ms  uptime %s",
+                 quote(info->version, strlen(info->version), quoted), info->role,
+                 report->round_trip_us / 1e3,
+                 is_informed(info) ? show_uptime(info->uptime_s, uptime, sizeof uptime) : "?");
+    print_clock(report);
+    if (status->name != NULL)
+        print_holder(report);
+    (void)printf("\n");
+}
+
+/* The first master that does not tell who has the lock, and says why; NULL: there is none. */
+static const struct report *find_reason(const struct status *status)
+{
+    for (unsigned m = 0; m < status->masters; m++) {
+        const struct report *report = &status->reports[m];
+
+        if (!(report->up && report->knows_holder) && report->error[0] != 0)
+            return report;
+    }
+    return NULL;
+}
+
+static void print_reason(const struct status *status)
+{
+    const struct report *reason = find_reason(status);
+    char quoted[QUOTED_MAX];
+
+    if (reason != NULL)
+        (void)printf(": master %u: %s", (unsigned)(reason - status->reports) + 1,
+                     quote(reason->error, strlen(reason->error), quoted));
+}
+
+static void print_verdict(const struct status *status)
+{
+    struct verdict verdict = judge(status);
+    char quoted[QUOTED_MAX];
+
+    (void)printf("%s: ", quote(status->name, strlen(status->name), quoted));
+    if (verdict.holders >= majority(status)) {
+        (void)printf("held by %s ",
+                     verdict.holder->token == NULL
+                         ? "readers"
+                         : quote(verdict.holder->token, verdict.holder->token_len, quoted));
+        print_time_left(verdict.ttl_ms);
+        (void)printf(" on %u of %u masters, a majority\n", verdict.holders, status->masters);
+    } else if (verdict.free >= majority(status)) {
+        (void)printf("free on %u of %u masters, a majority\n", verdict.free, status->masters);
+    } else {
+        (void)printf("no majority agrees: of %u masters %u say that it is free, at most %u name "
+                     "the same holder, %u do not tell",
+                     status->masters, verdict.free, verdict.holders,
+                     status->masters - verdict.known);
+        print_reason(status);
+        (void)printf("\n");
+    }
+    if (verdict.waiting > 0)
+        (void)printf("%s: %lld %s in its queue on a majority of the masters\n",
+                     quote(status->name, strlen(status->name), quoted), verdict.waiting,
+                     verdict.waiting == 1 ? "waits" : "wait");
+}
+
+static void print_warming(const struct status *status)
+{
+    unsigned unwatched = 0;
+
+    for (unsigned m = 0; m < status->masters; m++)
+        unwatched += status->reports[m].warming && status->reports[m].unwatched;
+    (void)printf("%u %s no memory, and may vote after one client has watched for so long: "
+                 "`redlock init` does, status does not\n",
+                 status->warming, status->warming == 1 ? "has" : "have");
+    if (unwatched > 0)
+        (void)printf("%u of them: no client has watched so far: run `redlock init`\n", unwatched);
+}
+
+void report_text(const struct status *status)
+{
+    size_t width = 0;
+
+    for (unsigned m = 0; m < status->masters; m++) {
+        size_t len = strlen(master_name(status->rl->masters[m]));
+
+        width = len > width ? len : width;
+    }
+    for (unsigned m = 0; m < status->masters; m++)
+        print_master(status, m, (int)width);
+    (void)printf("%u of %u masters are up, %s\n", status->up, status->masters,
+                 status->up >= majority(status) ? "a majority" : "NO MAJORITY");
+    if (status->warming > 0)
+        print_warming(status);
+    if (status->name != NULL)
+        print_verdict(status);
+}
+
+/* ---- Printing, for programs ---- */
+
+static void print_json_text(const char *key, const char *text)
+{
+    (void)printf("\"%s\":", key);
+    if (text != NULL)
+        cli_json_string(stdout, text);
+    else
+        (void)printf("null");
+}
+
+static void print_json_range(const char *key, const struct drift_range *range, double unit)
+{
+    (void)printf(",\"%s\":{\"min\":%.3f,\"max\":%.3f}", key, (double)range->lo / unit,
+                 (double)range->hi / unit);
+}
+
+static void print_json_master(const struct status *status, unsigned m)
+{
+    const struct report *report = &status->reports[m];
+    const struct master_info *info = master_info(status->rl->masters[m]);
+
+    (void)printf("{\"number\":%u,", m + 1);
+    print_json_text("endpoint", master_name(status->rl->masters[m]));
+    (void)printf(",\"up\":%s,", report->up ? "true" : "false");
+    print_json_text("error", report->error[0] != 0 ? report->error : NULL);
+    if (report->warming)
+        (void)printf(",\"warming_ms\":%llu,\"unwatched\":%s",
+                     (unsigned long long)report->warming_ms, report->unwatched ? "true" : "false");
+    if (report->up || report->warming) {
+        (void)printf(",");
+        print_json_text("version", is_informed(info) ? info->version : NULL);
+        (void)printf(",");
+        print_json_text("role", is_informed(info) ? info->role : NULL);
+        (void)printf(",\"round_trip_us\":%.1f", report->round_trip_us);
+        if (is_informed(info))
+            (void)printf(",\"uptime_s\":%llu", (unsigned long long)info->uptime_s);
+    }
+    if (report->has_offset)
+        print_json_range("clock_offset_us", &report->offset, 1e3);
+    if (report->has_rate)
+        print_json_range("clock_rate_ppm", &report->rate_ppm, 1);
+    if ((report->up || report->warming) && report->knows_holder) {
+        (void)printf(",");
+        print_json_text("holder", report->token);
+        if (report->readers > 0)
+            (void)printf(",\"readers\":%lld", report->readers);
+        if (report->token != NULL || report->readers > 0)
+            (void)printf(",\"ttl_ms\":%lld", report->ttl_ms);
+        (void)printf(",\"waiting\":%lld", report->waiting);
+    }
+    (void)printf("}");
+}
+
+static const char *reason_of(const struct status *status)
+{
+    const struct report *reason = find_reason(status);
+
+    return reason != NULL ? reason->error : NULL;
+}
+
+/* state: "held", "shared", "free", or "unknown" where no majority agrees. */
+static void print_json_verdict(const struct status *status)
+{
+    struct verdict verdict = judge(status);
+    bool held = verdict.holders >= majority(status);
+    bool is_free = verdict.free >= majority(status);
+    bool is_shared = verdict.shared >= majority(status);
+
+    (void)printf(",");
+    print_json_text("resource", status->name);
+    (void)printf(",");
+    print_json_text("state", is_shared ? "shared" : held ? "held" : is_free ? "free" : "unknown");
+    (void)printf(",");
+    print_json_text("reason", held || is_free || is_shared ? NULL : reason_of(status));
+    (void)printf(",");
+    print_json_text("holder", held ? verdict.holder->token : NULL);
+    (void)printf(",\"agreeing\":%u", held        ? verdict.holders
+                                     : is_shared ? verdict.shared
+                                     : is_free   ? verdict.free
+                                                 : 0);
+    if (held)
+        (void)printf(",\"ttl_ms\":%lld", verdict.ttl_ms);
+    (void)printf(",\"waiting\":%lld", verdict.waiting);
+}
+
+void report_json(const struct status *status)
+{
+    (void)printf("{\"masters\":[");
+    for (unsigned m = 0; m < status->masters; m++) {
+        (void)printf("%s", m > 0 ? "," : "");
+        print_json_master(status, m);
+    }
+    (void)printf("],\"masters_up\":%u,\"majority\":%s", status->up,
+                 status->up >= majority(status) ? "true" : "false");
+    if (status->name != NULL)
+        print_json_verdict(status);
+    (void)printf("}\n");
+}

@@ -30,7 +30,7 @@ struct doctor {
     unsigned masters, answering, voting, changes;
     struct rights_wanted wanted;
     char own[KEY_MAX], name[KEY_MAX]; /* As in struct exam. */
-    bool is_somebodys;
+    bool is_in_use;
     struct exam all; /* For what is found about all of them together. */
     struct exam exams[REDLOCK_MASTERS_MAX];
 };
@@ -59,11 +59,10 @@ static void examine_all(struct doctor *doctor)
         exam->uri = &doctor->rl->options.masters[m];
         exam->limit_ms = doctor->cli->connect_timeout_ms + doctor->cli->reply_timeout_ms;
         exam->reply_timeout_ms = doctor->cli->reply_timeout_ms;
-        exam->masters = doctor->masters;
         exam->kinds = doctor->wanted.kinds;
         exam->own = doctor->own;
         exam->name = doctor->name;
-        exam->is_somebodys = doctor->is_somebodys;
+        exam->is_in_use = doctor->is_in_use;
         started[m] = pthread_create(&threads[m], NULL, run_exam, exam) == 0;
         if (!started[m])
             exam_master(exam); /* Then one after the other. */
@@ -97,7 +96,7 @@ static void choose_name(struct doctor *doctor, const char *start)
         return;
     }
     if (!rights_stand_in(doctor->wanted.names, doctor->own, doctor->name, sizeof doctor->name,
-                         &doctor->is_somebodys))
+                         &doctor->is_in_use))
         cli_usage_error(doctor->cli, "--names is '%s': doctor knows of * and ?, and not of [",
                         cli_show_name(doctor->wanted.names, shown));
 }

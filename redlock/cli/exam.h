@@ -38,19 +38,18 @@ struct exam_marker {
     char epoch[WIRE_NUMBER + 1]; /* Ready. */
     uint64_t age_ms;             /* Warming: since when, by its own clock; 0: from now on. */
     uint32_t max_ttl_ms;         /* The longest lease that it was told of; 0: none. */
-    unsigned of;                 /* So many masters it is one of, to the clients; 0: not known. */
-    int64_t ahead_us;            /* Ready: its fencing counters, of its clock. */
+    unsigned of;      /* How many masters there are, as clients have told it; 0: not known. */
+    int64_t ahead_us; /* Ready: its fencing counters, of its clock. */
 };
 
 struct exam {
     const struct uri *uri;
     uint32_t limit_ms;         /* For all that is asked of it. */
     uint32_t reply_timeout_ms; /* Of the locks that are to be. */
-    unsigned masters;          /* So many there are. */
     unsigned kinds;            /* Of locks that it is examined for (rights.h). */
-    const char *own;           /* A name that is certainly nobody's. */
-    const char *name;          /* What is to be locked: as own, or with own in it; or else */
-    bool is_somebodys;         /* a name that is in use: then nothing is written to it. */
+    const char *own;           /* A random name, which no lock has. */
+    const char *name;          /* What is locked to try it: a name with own in it, unless */
+    bool is_in_use;            /* a lock may have the name.  Then nothing is written. */
 
     bool answers; /* It let us in, and greeted; what follows is known only then. */
     bool votes;   /* It may vote, as far as can be seen from it alone. */

@@ -46,7 +46,7 @@ static const char *const *words_of(const struct exam *exam, const struct right *
 {
     if ((right->kinds & exam->kinds) == 0 || right->words[0] == NULL)
         return NULL;
-    return exam->is_somebodys && right->dry[0] != NULL ? right->dry : right->words;
+    return exam->is_in_use && right->dry[0] != NULL ? right->dry : right->words;
 }
 
 static void say(const struct exam *exam, struct talk *talk, const char *const *pattern)
@@ -101,7 +101,7 @@ static void find_forbidden_name(struct exam *exam)
                    "redlock doctor NAME",
                    exam_user(exam));
     exam_find(exam, "acl_keys", change, "names %s %s are forbidden by its ACL",
-              exam->is_somebodys ? "such as" : "that begin as", exam->name);
+              exam->is_in_use ? "such as" : "that begin as", exam->name);
 }
 
 static void find_forbidden_marker(struct exam *exam)
@@ -152,14 +152,13 @@ static bool is_told(const struct exam *exam, const struct right *right, const ch
         return true;
     return right->about == RIGHTS_ABOUT_NAME && right->kinds == RIGHTS_PLAIN &&
            !exam_has_code(error, "NOSCRIPT") &&
-           !(exam->is_somebodys &&
-             (exam_has_code(error, "ERR") || exam_has_code(error, "WRONGTYPE")));
+           !(exam->is_in_use && (exam_has_code(error, "ERR") || exam_has_code(error, "WRONGTYPE")));
 }
 
 /* Whether it was tried on our own name, which is not of the names that the user may lock. */
 static bool is_elsewhere(const struct exam *exam, const struct right *right)
 {
-    return exam->is_somebodys && right->dry[0] != NULL && strcmp(right->dry[1], RIGHTS_OWN) == 0;
+    return exam->is_in_use && right->dry[0] != NULL && strcmp(right->dry[1], RIGHTS_OWN) == 0;
 }
 
 /* False: it was no reason to change anything. */

@@ -221,7 +221,7 @@ void rights_take_option(const struct cli *cli, int option, struct rights_wanted 
 }
 
 bool rights_stand_in(const char *pattern, const char *own, char *name, size_t size,
-                     bool *ret_is_somebodys)
+                     bool *ret_is_in_use)
 {
     bool has_own = false;
     size_t len = 0;
@@ -239,7 +239,7 @@ bool rights_stand_in(const char *pattern, const char *own, char *name, size_t si
             len += (size_t)snprintf(name + len, size - len, "%c", *p == '?' ? 'x' : *p);
         }
     }
-    *ret_is_somebodys = !has_own;
+    *ret_is_in_use = !has_own;
     return true;
 }
 

@@ -30,7 +30,7 @@ enum {
 
 /* In place of a key or a channel, in the words of a row. */
 #define RIGHTS_NAME "<name>"             /* That of a lock. */
-#define RIGHTS_OWN "<own>"               /* One that is certainly nobody's. */
+#define RIGHTS_OWN "<own>"               /* A random one, which no lock has. */
 #define RIGHTS_MARK "<mark>"             /* Key and channel of those who wait for it. */
 #define RIGHTS_QUEUE "<queue>"           /* The queue beside it. */
 #define RIGHTS_PERMIT "<permit>"         /* A semaphore of this name: its name on the masters, */
@@ -51,9 +51,9 @@ struct right {
     const char *command; /* For people: "SET". */
     unsigned kinds;
     enum rights_about about;
-    /* How to try it; no words: a look at the master does so anyway.  These write to no key
-     * but <name>, <mark> and the like, and where those are somebody's the words in dry are
-     * taken in place of words, which write nothing. */
+    /* How to try it.  No words: the other questions of an exam try it.  They write to <name>
+     * and the keys beside it at most.  If a lock may have this name, the words in dry take their
+     * place, which write nothing. */
     const char *words[TALK_WORDS_MAX];
     const char *dry[TALK_WORDS_MAX];
 };
@@ -86,10 +86,10 @@ void rights_check(const struct cli *cli, struct rights_wanted *wanted);
 
 /*
  * A name that the pattern matches: own in place of its first *, nothing in place of others, and
- * an x in place of each ?.  Without a * it is as the pattern says, and may be somebody's.  False:
- * the pattern has a [, of which this knows nothing.
+ * an x in place of each ?.  *ret_is_in_use: there is no *, so a lock may have this name.  False:
+ * the pattern has a [, which this does not support.
  */
 bool rights_stand_in(const char *pattern, const char *own, char *name, size_t size,
-                     bool *ret_is_somebodys);
+                     bool *ret_is_in_use);
 
 #endif /* REDLOCK_RIGHTS_H */

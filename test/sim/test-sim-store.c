@@ -919,7 +919,6 @@ int main(int argc, char **argv)
 
     world_begin(argc > 2 ? strtoull(argv[2], NULL, 10) : 1, false);
     oracle_reset();
-    store_check_scripts();
     model.alive = true;
     start();
     listen_to_all();

@@ -367,7 +367,7 @@ static bool is_there(const redisReply *reply)
     return reply->type == REDIS_REPLY_STRING;
 }
 
-/* Whether this is a number that a look can tell (script.c), if it is there: what is below zero,
+/* Whether this is a number that a look can tell (look.lua), if it is there: what is below zero,
  * or has more digits, nobody has counted to. */
 static bool can_be_told(const redisReply *reply)
 {
@@ -389,7 +389,7 @@ static bool is_spoilt(redisReply *const *fields, bool has_epoch, bool has_nonce)
     return has_nonce && !is_number(nonce);
 }
 
-/* As the script of a look has it (script.c), which would change the marker. */
+/* As the script of a look has it (look.lua), which would change the marker. */
 static void read_marker(struct exam *exam, redisReply *const *fields)
 {
     const redisReply *id = fields[0], *epoch = fields[1];
@@ -444,7 +444,7 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
 
 #define KEY "<key>" /* In place of the name to try it with. */
 #define SCRIPT "return 1"
-#define SCRIPT_SHA1 "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
+#define NO_SCRIPT "0000000000000000000000000000000000000000" /* The SHA-1 of none: NOSCRIPT. */
 
 /* Every command that a lock needs, SCRIPT LOAD and INFO aside, which are part of
  * the greeting.  In this order: what SET stores, DEL takes away, and if it is not
@@ -458,7 +458,7 @@ static const struct probe {
     {"PTTL", "+pttl", {"PTTL", KEY}},
     {"PEXPIRE", "+pexpire", {"PEXPIRE", KEY, "10000"}},
     {"EVAL", "+eval", {"EVAL", SCRIPT, "0"}},
-    {"EVALSHA", "+evalsha", {"EVALSHA", SCRIPT_SHA1, "0"}},
+    {"EVALSHA", "+evalsha", {"EVALSHA", NO_SCRIPT, "0"}},
     {"DEL", "+del", {"DEL", KEY}},
 };
 
@@ -470,7 +470,7 @@ static void try_command(struct exam *exam, struct talk *talk, const struct probe
     for (unsigned i = 0; i < TALK_WORDS_MAX && probe->words[i] != NULL; i++)
         words[i] = strcmp(probe->words[i], KEY) == 0 ? exam->key : probe->words[i];
     reply = talk_ask(talk, words);
-    /* NOSCRIPT: it may be run; that it is not there is the fault of another rule. */
+    /* NOSCRIPT: the command is allowed. */
     if (reply != NULL && reply->type == REDIS_REPLY_ERROR && !has_code(reply->str, "NOSCRIPT")) {
         find_error(exam, probe->command, probe->rule, reply->str);
         if (probe == &probes[0])

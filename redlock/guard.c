@@ -36,11 +36,6 @@
  * small command. */
 #define LOOK_EVERY (500 * DRIFT_MS)
 
-/* The high-water mark of a master's counters is so far above their floor, or a multiple of
- * that.  As in script.c.  Each repair takes counters ahead by no more; in microseconds it is
- * far less than any repair takes, so that they do not run ahead of the clocks. */
-#define HIGH_STEP (UINT64_C(1) << 14)
-
 static quorum_mask bit(unsigned master)
 {
     return (quorum_mask)(1u << master);
@@ -314,8 +309,8 @@ void guard_on_raised(struct guard *g, unsigned master, uint64_t number)
 
     if (!is_ready(&g->masters[master]) || number <= look->floor)
         return;
-    steps = (number - look->floor + HIGH_STEP - 1) / HIGH_STEP;
-    high = look->floor + steps * HIGH_STEP;
+    steps = (number - look->floor + GUARD_HIGH_STEP - 1) / GUARD_HIGH_STEP;
+    high = look->floor + steps * GUARD_HIGH_STEP;
     if (high > look->high)
         look->high = high;
 }

@@ -29,9 +29,14 @@
 #include "drift/drift.h"
 #include "redlock/quorum.h"
 
-/* Fencing counters begin with the time in microseconds and go up by one for each try:
- * those that are so far ahead of the time, 12 days, were not counted to.  As in script.c. */
+/* Fencing counters begin with the time in microseconds, and each attempt adds one.  A number that
+ * is farther ahead of the time than this, 12 days, was not reached by counting. */
 #define GUARD_AHEAD_US (UINT64_C(1) << 40)
+
+/* The high-water mark of a master's counters is above their floor by a multiple of this.  Each
+ * repair takes counters ahead by no more.  In microseconds it is far less than any repair takes,
+ * so that they do not overtake the clocks. */
+#define GUARD_HIGH_STEP (UINT64_C(1) << 14)
 
 /* What a master's marker says, when it is looked at. */
 struct guard_look {

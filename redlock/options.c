@@ -96,7 +96,7 @@ static int check_numbers(const struct redlock_options *opts)
     if (r == REDLOCK_OK)
         r = check_range("drift_fixed_ms", opts->drift_fixed_ms, 0, 60000);
     if (r == REDLOCK_OK)
-        r = check_range("max_ttl_ms", opts->max_ttl_ms, 1, 86400000);
+        r = check_range("max_ttl_ms", opts->max_ttl_ms, 1, WIRE_TTL_MAX_MS);
     if (r == REDLOCK_OK)
         r = check_range("clock_guard", (uint32_t)opts->clock_guard, REDLOCK_CLOCK_GUARD_OFF,
                         REDLOCK_CLOCK_GUARD_PER_VOTE);

@@ -10,9 +10,11 @@
 
 #include "redlock/client.h"
 #include "redlock/handshake.h"
+#include "redlock/keys.h"
 #include "redlock/loop.h"
 
-#define TTL_MS_MAX 86400000 /* No client may have a longer lease (redlock.h). */
+_Static_assert(GUARD_HIGH_STEP == WIRE_FENCE_STEP && GUARD_AHEAD_US == WIRE_FENCE_AHEAD_US,
+               "the guard counts as the scripts do");
 
 static quorum_mask bit(unsigned master)
 {
@@ -100,7 +102,7 @@ static const char *parse_count(const char *p, uint64_t max, uint64_t *ret_count)
 bool standing_parse_max(const char *text, uint32_t *ret_max_ttl_ms)
 {
     uint64_t max_ttl_ms;
-    const char *end = parse_digits(text, TTL_MS_MAX, &max_ttl_ms);
+    const char *end = parse_digits(text, WIRE_TTL_MAX_MS, &max_ttl_ms);
 
     if (end == NULL || *end != '\0')
         return false;
@@ -120,7 +122,7 @@ bool standing_parse(const struct reply *reply, struct guard_look *ret_look)
     if (!look.ready && strncmp(reply->text, "warming ", 8) != 0)
         return false;
     p = parse_number(reply->text + (look.ready ? 6 : 8), &look.number);
-    p = parse_count(p, TTL_MS_MAX, &max_ttl_ms);
+    p = parse_count(p, WIRE_TTL_MAX_MS, &max_ttl_ms);
     if (!look.ready)
         p = parse_count(parse_count(p, 1, &fresh), UINT64_MAX, &age_ms);
     else

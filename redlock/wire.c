@@ -10,6 +10,17 @@
 
 #define DECIMAL_MAX 20 /* Digits of UINT64_MAX. */
 
+/* A command without its script and its names: a token, numbers, what Redis puts before each. */
+#define ARGS_MANY_MAX (REDLOCK_TOKEN_MAX + 120)
+#define ARGS_MAX (REDLOCK_TOKEN_MAX + TOKEN_LEN + 200)
+
+_Static_assert(SCRIPT_TEXT_MAX_MANY + REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 8) + ARGS_MANY_MAX <=
+                   WIRE_MAX,
+               "a script that takes several names fits");
+_Static_assert(SCRIPT_TEXT_MAX + 2 * (WIRE_MARK_LEN + WIRE_KEY_MAX) + ARGS_MAX <= WIRE_MAX,
+               "any other script fits");
+_Static_assert(WIRE_QUEUE_MAX_ENTRIES == 2 * WIRE_QUEUE_MAX, "two entries for each waiter");
+
 /* A constant piece of a command. */
 #define PUT_CONSTANT(p, text) put_bytes((p), (text), sizeof(text) - 1)
 

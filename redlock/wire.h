@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "redlock/keys.h"
 #include "redlock/redlock.h"
 #include "redlock/script.h"
 
@@ -39,38 +40,15 @@ struct wire_args {
 /* Digits of an epoch or a nonce, hexadecimal. */
 #define WIRE_NUMBER 16
 
-/* The key in which a master stores what guard.h calls its marker; no lock may have this name. */
-#define WIRE_MARKER "redlock:master"
-
-/* The whole command that reads the epoch in it; and the one that reads the longest lease, too. */
+/* The whole command that reads the epoch in the marker.  The second one reads the longest lease,
+ * too. */
 #define WIRE_PROOF "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n"
 #define WIRE_PROOF_MAX "*4\r\n$5\r\nHMGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n$3\r\nmax\r\n"
 
-/* What comes before the name in the key by which those who wait mark a lock, which is also
- * the channel on which they are told (wait.h); no lock may have a name that begins so. */
-#define WIRE_MARK "redlock:wait:"
-#define WIRE_MARK_LEN (sizeof WIRE_MARK - 1)
+/* The longest key: of a permit, with a colon and its number. */
+#define WIRE_KEY_MAX (WIRE_PERMIT_LEN + REDLOCK_NAME_MAX + 4)
 
-/* What comes before the name of a semaphore in the keys of its slots, "redlock:permit:NAME:0"
- * and on, and in the name for which its clients wait; no lock may have a name that begins so. */
-#define WIRE_PERMIT "redlock:permit:"
-#define WIRE_PERMIT_LEN (sizeof WIRE_PERMIT - 1)
-#define WIRE_KEY_MAX (WIRE_PERMIT_LEN + REDLOCK_NAME_MAX + 4) /* Of a slot. */
-
-/* What comes before the name in the key of a queue (place.h); likewise.  A sorted set of two
- * entries for each who waits: his name with his ticket; and with a minus before it, the end
- * of his patience, in ms and negative, so that the dead are a range and all is one key, which
- * is there or is not. */
-#define WIRE_QUEUE "redlock:queue:"
-#define WIRE_QUEUE_LEN (sizeof WIRE_QUEUE - 1)
-
-/* So many may wait for one name at a master.  No source: a program that asks for more at once
- * has a bug, or wants no lock. */
-#define WIRE_QUEUE_MAX 1024
 #define WIRE_TICKET_MAX ((INT64_C(1) << 53) - 1) /* What Lua counts exactly. */
-
-/* A mark that was forgotten costs the next release a message.  No source: rarely renewed. */
-#define WIRE_MARK_MS 60000
 
 /* What a look at the marker is about. */
 struct wire_look {

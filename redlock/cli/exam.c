@@ -369,7 +369,7 @@ static bool is_text(const struct field *field, const char *text)
     return field->is_there && strcmp(field->text, text) == 0;
 }
 
-/* Whether this is a number that a look can tell (script.c), if it is there: what is below zero,
+/* Whether this is a number that a look can tell (look.lua), if it is there: what is below zero,
  * or has more digits, nobody has counted to. */
 static bool can_be_told(const struct field *field)
 {
@@ -391,7 +391,7 @@ static bool is_spoilt(const struct field *fields, bool has_epoch, bool has_nonce
     return has_nonce && !is_number(&fields[NONCE]);
 }
 
-/* As the script of a look has it (script.c), which would change the marker. */
+/* As the script of a look has it (look.lua), which would change the marker. */
 static void read_marker(struct exam *exam, const struct field *fields)
 {
     struct exam_marker *marker = &exam->marker;

@@ -154,7 +154,6 @@ uint64_t run_seed(uint64_t seed, bool verbose)
     oracle_reset();
     calls_reset();
     waits_begin();
-    store_check_scripts();
     plan_draw();
     nemesis_begin();
     world_post(plan->ends_at, EVENT_PHASE, NULL, PHASE_CHAOS);

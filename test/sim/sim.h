@@ -482,8 +482,6 @@ struct reader *store_reader(const struct server *server, struct key *key, int to
 sim_time store_reader_end(const struct server *server, const struct reader *reader);
 /* Until when readers are held off, if they are; on the server's clock. */
 uint64_t store_off_ms(const struct server *server, unsigned resource);
-/* The scripts are still those that store.c is a model of; else fail. */
-void store_check_scripts(void);
 
 /* One command, parsed. */
 #define COMMAND_ARGS_MAX 11

@@ -1,0 +1,20 @@
+-- acquire_many: set the keys of several locks, if none of them exists.
+--
+-- KEYS     names of the locks
+-- ARGV[1]  token
+-- ARGV[2]  ttl in ms
+-- Reply    OK; or the number, from 1, of the first key that exists.
+--
+-- Rules
+-- - All or none.  The master runs nothing else meanwhile, so that two clients that ask for the
+--   same names cannot wait for each other.
+
+for i = 1, #KEYS do
+    if redis.call('pttl', KEYS[i]) ~= -2 then
+        return i
+    end
+end
+for i = 1, #KEYS do
+    redis.call('set', KEYS[i], ARGV[1], 'PX', ARGV[2])
+end
+return redis.status_reply('OK')

@@ -1,0 +1,16 @@
+-- queue: the queue of KEYS[1], without the waiters that are dead.
+--
+-- Declares: queue and flag (keys), time, now, dead (entries that were deleted).
+--
+-- The queue is a sorted set with two entries for each waiter:
+--   WAITER     score: its ticket, the number of its place
+--   -WAITER    score: the instant, in ms and negative, until which it counts as alive
+-- Thus the dead are one range of scores, and the queue is one key, which a master has or lost.
+-- A waiter is dead when it has sent no heartbeat for as long as it said (its patience).
+
+local queue, flag = WIRE_QUEUE .. KEYS[1], WIRE_MARK .. KEYS[1]
+-- @part now
+local dead = redis.pcall('zrangebyscore', queue, string.format('%.0f', -now), '(0')
+for i = 1, #dead do
+    redis.pcall('zrem', queue, dead[i], string.sub(dead[i], 2))
+end

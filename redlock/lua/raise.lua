@@ -1,0 +1,44 @@
+-- raise: count a fencing counter on, to a given number or by one, if the key holds our token.
+--
+-- KEYS[1]  name of the lock
+-- KEYS[2]  the marker (WIRE_MARKER)
+-- ARGV[1]  token
+-- ARGV[2]  number to count to
+-- ARGV[3]  counter: the field of the marker that belongs to the name
+-- ARGV[4]  epoch that the client knows
+-- Reply    the number that the counter has reached: ARGV[2], or more if the counter was there;
+--          0: the key does not hold the token; -1: the marker has another epoch or none;
+--          an error: the number is days ahead of the clock.
+--
+-- Rules
+-- - Counters are fields of the marker, so that a master loses both or neither: a master that
+--   has the epoch has the counters.
+-- - A number is the floor plus the counter.  The floor was written together with the epoch.
+-- - No number is above the high-water mark "high".  Clients also count by HINCRBY, which does
+--   not know the mark: they discard a number above it, and come here.  This script moves the
+--   mark up, in steps of WIRE_FENCE_STEP.  A client that knows the floor thus knows a mark, too.
+-- - The mark is not moved beyond the clock by more than WIRE_FENCE_AHEAD_US (12 days).  No
+--   client has counted that far.  All masters would take over such a number.
+-- - Numbers are doubles, exact up to 2^53.  They are written with %.0f: Lua, and some versions
+--   of Redis, would write 1.8e+15.
+
+local marker = redis.call('hmget', KEYS[2], 'epoch', 'floor', 'high', ARGV[3])
+if marker[1] ~= ARGV[4] or not (marker[2] and marker[3]) then
+    return -1
+end
+if redis.call('get', KEYS[1]) ~= ARGV[1] then
+    return 0
+end
+local count = math.max((marker[4] or 0) + 1, ARGV[2] - marker[2])
+local digits, number = string.format('%.0f', count), marker[2] + count
+if number > tonumber(marker[3]) then
+    local time = redis.call('time')
+    if number > time[1] * 1000000 + time[2] + WIRE_FENCE_AHEAD_US then
+        return redis.error_reply('ERR the fencing counter is days ahead of the clock')
+    end
+    redis.call('hset', KEYS[2], ARGV[3], digits, 'high', string.format('%.0f',
+        marker[2] + math.ceil(count / WIRE_FENCE_STEP) * WIRE_FENCE_STEP))
+else
+    redis.call('hset', KEYS[2], ARGV[3], digits)
+end
+return number

@@ -1,0 +1,30 @@
+-- release_fair: release a lock that has a queue, and announce the next waiter.
+--
+-- KEYS[1]  name of the lock
+-- ARGV[1]  token
+-- ARGV[2]  waiter: the name that the client has or had in the queue
+-- Reply    1: the key held the token and is deleted; 0: it did not.
+--
+-- Rules
+-- - A key with another token is left alone, and nobody is notified.
+-- - If there is a queue, "next WAITER" is published for the first in it, and the others sleep on.
+--   The client itself is not notified: it gives back what a minority granted, and waits on.
+-- - If the queue is empty, but there is a wait flag, the waiters without a place are notified.
+-- - Both happens also if the key does not exist.  The client may have been the first in the
+--   queue, and leaves.
+
+local value = redis.call('get', KEYS[1])
+if value and value ~= ARGV[1] then
+    return 0
+end
+if value then
+    redis.call('del', KEYS[1])
+end
+-- @part queue
+-- @part first
+if first and first ~= ARGV[2] then
+    redis.pcall('publish', flag, 'next ' .. first)
+elseif not first and redis.pcall('del', flag) == 1 then
+    -- @part notify_free
+end
+return value and 1 or 0

@@ -1,0 +1,116 @@
+"""What the tests of the scripts share: a script is run on a real server, and what it publishes is
+heard."""
+
+import unittest
+
+from server import Client, Refused
+
+MARKER = "redlock:master"
+LOCK, FLAG, QUEUE = "jobs/7", "redlock:wait:jobs/7", "redlock:queue:jobs/7"
+POOL, POOL_FLAG = "redlock:permit:pool", "redlock:wait:redlock:permit:pool"
+OURS, OTHERS = "our token", "the token of another"
+LONG_MS, LONGER_MS = 200000, 400000
+SLACK_MS = 60000  # For how long a test may be stopped.
+NO_RIGHT = "can't run|permissions"  # Of an ACL: by the words of Redis 7.0, or of others.
+
+
+class Case(unittest.TestCase):
+    """One test, on an empty server."""
+
+    server = None
+    texts = None  # By name.
+
+    def setUp(self):
+        self.redis = self.server.client
+        self.redis.ask("FLUSHALL")
+        self.listeners = []
+
+    def tearDown(self):
+        for listener in self.listeners:
+            listener.close()
+
+    # ---- Running ----
+
+    def run_script(self, name, keys, *args, client=None):
+        keys = [keys] if isinstance(keys, str) else keys
+        return (client or self.redis).ask("EVAL", self.texts[name], len(keys), *keys, *args)
+
+    def refuse(self, wanted, name, keys, *args, client=None):
+        """The script ends with an error like this (a regular expression)."""
+        with self.assertRaises(Refused) as caught:
+            self.run_script(name, keys, *args, client=client)
+        self.assertRegex(str(caught.exception), wanted)
+
+    def client_with(self, *rules):
+        """A client that may do anything, but for these rules (ACL SETUSER)."""
+        all_rights = "on", "nopass", "+@all", "~*", "&*"
+        self.redis.ask("ACL", "SETUSER", "few", "reset", *all_rights, *rules)
+        client = Client(self.server.path)
+        self.listeners.append(client)
+        client.ask("AUTH", "few", "")
+        return client
+
+    def now_ms(self):
+        seconds, micros = self.redis.ask("TIME")
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    def fill_memory(self):
+        """Up to the end of this test."""
+        self.redis.ask("CONFIG", "SET", "maxmemory", 1)
+        self.addCleanup(self.redis.ask, "CONFIG", "SET", "maxmemory", 0)
+
+    # ---- Listening ----
+
+    def listen(self, channel=FLAG):
+        listener = Client(self.server.path)
+        self.listeners.append(listener)
+        listener.ask("SUBSCRIBE", channel)
+        return listener
+
+    def heard(self, listener, channel=FLAG):
+        """All messages up to now."""
+        self.redis.ask("PUBLISH", channel, "the end")
+        messages = []
+        while (message := listener.read()[2]) != "the end":
+            messages.append(message)
+        return messages
+
+    def assert_left(self, message, word, limit_ms):
+        """The message is that word, and about so many ms."""
+        said, left_ms = message.split(" ")
+        self.assertEqual(said, word)
+        self.assert_about(int(left_ms), limit_ms)
+
+    # ---- Keys ----
+
+    def lock(self, key=LOCK, token=OURS, ttl_ms=LONG_MS):
+        self.redis.ask("SET", key, token, "PX", ttl_ms)
+
+    def flag(self, value="1", key=FLAG):
+        self.redis.ask("SET", key, value, "PX", LONG_MS)
+
+    def readers(self, **ends_ms):
+        """Readers with these ends, from now; the key ends with the last."""
+        now = self.now_ms()
+        for token, end_ms in ends_ms.items():
+            self.redis.ask("ZADD", LOCK, now + end_ms, token)
+        self.redis.ask("PEXPIREAT", LOCK, now + max(max(ends_ms.values()), LONG_MS))
+        return now
+
+    def get(self, key):
+        return self.redis.ask("GET", key)
+
+    def exists(self, key):
+        return self.redis.ask("EXISTS", key) == 1
+
+    def score(self, key, member):
+        score = self.redis.ask("ZSCORE", key, member)
+        return None if score is None else int(score)
+
+    def assert_about(self, ms, wanted_ms):
+        self.assertLessEqual(ms, wanted_ms)
+        self.assertGreater(ms, wanted_ms - SLACK_MS)
+
+    def assert_lasts(self, key, ms):
+        """Its end is about so far away."""
+        self.assert_about(self.redis.ask("PTTL", key), ms)

@@ -1,0 +1,270 @@
+"""Rules of the scripts for the marker of a master, and its fencing counters."""
+
+from case import LOCK, LONG_MS, MARKER, NO_RIGHT, OTHERS, OURS, Case
+
+RUN, OTHER_RUN = "1" * 40, "2" * 40
+EPOCH, NONCE, RANDOM = "e" * 16, "0123456789abcdef", "a" * 16
+MAX_MS, DAY_MS = 60000, 86400000
+STEP, AHEAD_US = 16384, 1 << 40
+FLOOR = 1750000000123456  # As many digits as they have, which Lua would round if it could.
+COUNTER = 4711
+
+
+class Raise(Case):
+    def setUp(self):
+        super().setUp()
+        self.redis.ask("HSET", MARKER, "epoch", EPOCH, "floor", FLOOR, "high", FLOOR + STEP)
+        self.lock()
+
+    def count(self, number, epoch=EPOCH):
+        return self.run_script("raise", [LOCK, MARKER], OURS, number, COUNTER, epoch)
+
+    def field(self, name):
+        return self.redis.ask("HGET", MARKER, name)
+
+    def test_to_a_number(self):
+        self.assertEqual(self.count(FLOOR + 5), FLOOR + 5)
+        self.assertEqual(self.field(COUNTER), "5")
+        self.assertEqual(self.field("high"), str(FLOOR + STEP))
+
+    def test_one_on_from_where_it_is(self):
+        self.redis.ask("HSET", MARKER, COUNTER, 8)
+        self.assertEqual(self.count(FLOOR + 5), FLOOR + 9)
+        self.assertEqual(self.field(COUNTER), "9")
+
+    def test_another_epoch(self):
+        self.assertEqual(self.count(FLOOR + 5, RANDOM), -1)
+        self.assertIsNone(self.field(COUNTER))
+
+    def test_no_marker(self):
+        for field in "epoch", "floor", "high":
+            self.setUp()
+            self.redis.ask("HDEL", MARKER, field)
+            self.assertEqual(self.count(FLOOR + 5), -1, field)
+            self.assertIsNone(self.field(COUNTER))
+
+    def test_a_lock_that_is_not_ours(self):
+        self.lock(token=OTHERS)
+        self.assertEqual(self.count(FLOOR + 5), 0)
+        self.redis.ask("DEL", LOCK)
+        self.assertEqual(self.count(FLOOR + 5), 0)
+        self.assertIsNone(self.field(COUNTER))
+
+    def test_up_to_the_mark(self):
+        self.assertEqual(self.count(FLOOR + STEP), FLOOR + STEP)
+        self.assertEqual(self.field("high"), str(FLOOR + STEP))
+
+    def test_beyond_the_mark(self):
+        self.assertEqual(self.count(FLOOR + STEP + 1), FLOOR + STEP + 1)
+        self.assertEqual(self.field("high"), str(FLOOR + 2 * STEP))
+        self.assertEqual(self.count(FLOOR + 7 * STEP + 1), FLOOR + 7 * STEP + 1)
+        self.assertEqual(self.field("high"), str(FLOOR + 8 * STEP))
+
+    def test_days_ahead_of_the_clock(self):
+        ahead = self.now_ms() * 1000 + AHEAD_US
+        day_us = DAY_MS * 1000
+        self.redis.ask("HSET", MARKER, "floor", ahead, "high", ahead)
+        self.refuse("days ahead", "raise", [LOCK, MARKER], OURS, ahead + day_us, COUNTER, EPOCH)
+        self.assertIsNone(self.field(COUNTER))
+        self.assertEqual(self.field("high"), str(ahead))
+        self.redis.ask("HSET", MARKER, "floor", ahead - day_us, "high", ahead - day_us)
+        self.assertEqual(self.count(ahead - day_us + 1), ahead - day_us + 1)
+
+    def test_a_full_memory(self):
+        self.fill_memory()
+        self.refuse("OOM", "raise", [LOCK, MARKER], OURS, FLOOR + 5, COUNTER, EPOCH)
+        self.refuse("OOM", "raise", [LOCK, MARKER], OURS, FLOOR + 2 * STEP, COUNTER, EPOCH)
+        self.assertIsNone(self.field(COUNTER))
+
+    def test_keys_of_another_type(self):
+        self.redis.ask("DEL", LOCK)
+        self.redis.ask("RPUSH", LOCK, OURS)
+        self.refuse("WRONGTYPE", "raise", [LOCK, MARKER], OURS, FLOOR + 5, COUNTER, EPOCH)
+        self.lock()
+        self.refuse("WRONGTYPE", "raise", [LOCK, LOCK], OURS, FLOOR + 5, COUNTER, EPOCH)
+
+    def test_ahead_but_below_the_mark(self):
+        ahead = self.now_ms() * 1000 + AHEAD_US + DAY_MS * 1000
+        self.redis.ask("HSET", MARKER, "floor", ahead, "high", ahead + STEP)
+        self.assertEqual(self.count(ahead + 5), ahead + 5)
+
+
+class Look(Case):
+    # pylint: disable=too-many-arguments
+    def look(self, run=RUN, keeps="2", max_ms=MAX_MS, nonce="", masters="", floor=1, client=None):
+        reply = self.run_script("look", MARKER, run, keeps, max_ms, RANDOM, nonce, masters, floor,
+                                client=client)
+        return reply.split(" ")
+
+    def fields(self):
+        flat = self.redis.ask("HGETALL", MARKER)
+        return dict(zip(flat[::2], flat[1::2]))
+
+    def plant(self, **fields):
+        self.redis.ask("HSET", MARKER, *[word for pair in fields.items() for word in pair])
+
+    def ready(self, **fields):
+        self.plant(**{"id": RUN, "epoch": EPOCH, "max": MAX_MS, "floor": FLOOR,
+                      "high": FLOOR + STEP, **fields})
+
+    def warming(self, **fields):
+        self.plant(**{"id": RUN, "nonce": NONCE, "max": MAX_MS, "fresh": 1,
+                      "since": self.now_ms() - LONG_MS, **fields})
+
+
+class LookWarming(Look):
+    def test_a_new_master(self):
+        before = self.now_ms()
+        word, nonce, max_ms, fresh, age, high, time_us = self.look()
+        self.assertEqual([word, nonce, max_ms, fresh, age, high],
+                         ["warming", RANDOM, str(MAX_MS), "1", "0", "0"])
+        self.assertTrue(before * 1000 <= int(time_us) < (self.now_ms() + 1) * 1000)
+        fields = self.fields()
+        self.assertTrue(before <= int(fields.pop("since")) <= self.now_ms())
+        self.assertEqual(fields, {"id": RUN, "nonce": RANDOM, "max": str(MAX_MS), "fresh": "1"})
+
+    def test_not_known_to_be_new(self):
+        for keeps in "1", "0":
+            self.setUp()
+            self.assertEqual(self.look(keeps=keeps)[3], "0")
+            self.assertEqual(self.fields()["fresh"], "0")
+
+    def test_a_marker_of_another_run_is_not_new(self):
+        self.warming()
+        word, nonce, _, fresh, *_ = self.look(run=OTHER_RUN, keeps="0")
+        self.assertEqual([word, nonce, fresh], ["warming", RANDOM, "0"])
+
+    def test_the_age_of_the_nonce(self):
+        self.warming()
+        word, nonce, max_ms, fresh, age, *_ = self.look()
+        self.assertEqual([word, nonce, max_ms, fresh], ["warming", NONCE, str(MAX_MS), "1"])
+        self.assertTrue(LONG_MS <= int(age) < LONG_MS + 60000, age)
+
+    def test_a_clock_that_was_put_back(self):
+        self.warming(since=self.now_ms() + LONG_MS)
+        self.assertEqual(self.look()[4], "0")
+
+    def test_another_nonce_is_no_epoch(self):
+        self.warming()
+        self.assertEqual(self.look(nonce=EPOCH)[:2], ["warming", NONCE])
+
+    def test_a_server_that_keeps_nothing(self):
+        self.warming()
+        self.assertEqual(self.look(keeps="0")[1], NONCE)  # It runs still.
+        self.assertEqual(self.look(run=OTHER_RUN, keeps="0")[1], RANDOM)
+        self.assertEqual(self.fields()["id"], OTHER_RUN)
+
+    def test_a_server_that_keeps_all(self):
+        self.warming()
+        self.assertEqual(self.look(run=OTHER_RUN)[1], NONCE)
+        self.assertEqual(self.fields()["id"], OTHER_RUN)
+
+
+class LookReady(Look):
+    def test_it_may_vote(self):
+        self.ready()
+        self.assertEqual(self.look()[:5],
+                         ["ready", EPOCH, str(MAX_MS), str(FLOOR), str(FLOOR + STEP)])
+
+    def test_restarted_and_forgetful(self):
+        self.ready()
+        word, nonce, _, fresh, _, high, _ = self.look(run=OTHER_RUN, keeps="0")
+        self.assertEqual([word, nonce, fresh, high], ["warming", RANDOM, "0", str(FLOOR + STEP)])
+        self.assertNotIn("epoch", self.fields())
+        self.assertEqual(self.fields()["id"], OTHER_RUN)
+
+    def test_restarted_and_nothing_forgotten(self):
+        self.ready()
+        self.assertEqual(self.look(run=OTHER_RUN, keeps="1")[:2], ["ready", EPOCH])
+        self.assertEqual(self.fields()["id"], OTHER_RUN)
+
+    def test_an_epoch_without_counters(self):
+        for field in "floor", "high":
+            self.setUp()
+            self.ready()
+            self.redis.ask("HDEL", MARKER, field)
+            self.assertEqual(self.look()[:2], ["warming", RANDOM], field)
+
+    def test_a_nonce_beside_an_epoch_goes(self):
+        self.ready(nonce=NONCE, fresh=1, since=1)
+        self.assertEqual(self.look()[:2], ["ready", EPOCH])
+        self.assertFalse({"nonce", "fresh", "since"} & set(self.fields()))
+
+
+class LookNewEpoch(Look):
+    def test_the_nonce_becomes_an_epoch(self):
+        self.warming(**{str(COUNTER): 5})
+        self.assertEqual(self.look(nonce=NONCE, floor=FLOOR)[:5],
+                         ["ready", RANDOM, str(MAX_MS), str(FLOOR), str(FLOOR + STEP)])
+        fields = self.fields()
+        self.assertGreater(len(fields.pop("about")), 64)
+        self.assertEqual(fields, {"id": RUN, "epoch": RANDOM, "max": str(MAX_MS),
+                                  "floor": str(FLOOR), "high": str(FLOOR + STEP)})
+        self.assertEqual(self.redis.ask("OBJECT", "ENCODING", MARKER), "hashtable")
+
+    def test_no_token_is_above_the_floor(self):
+        self.warming(high=FLOOR + 5)
+        self.assertEqual(self.look(nonce=NONCE, floor=FLOOR)[3:5],
+                         [str(FLOOR + 5), str(FLOOR + 5 + STEP)])
+
+    def test_there_is_an_epoch_already(self):
+        self.ready()
+        self.assertEqual(self.look(nonce=NONCE)[:2], ["ready", EPOCH])
+
+    def test_how_many_masters_there_are_is_kept(self):
+        self.warming(of=5)
+        self.look(nonce=NONCE)
+        self.assertEqual(self.fields()["of"], "5")
+
+    def test_a_full_memory_deletes_nothing(self):
+        self.warming()
+        before = self.fields()
+        self.fill_memory()
+        self.refuse("OOM", "look", MARKER, RUN, 2, MAX_MS, RANDOM, NONCE, "", 1)
+        self.assertEqual(self.fields(), before)
+
+
+class LookRest(Look):
+    def test_the_longest_lease_grows(self):
+        self.ready()
+        self.assertEqual(self.look(max_ms=MAX_MS - 1)[2], str(MAX_MS))
+        self.assertEqual(self.look(max_ms=MAX_MS + 1)[2], str(MAX_MS + 1))
+        self.assertEqual(self.fields()["max"], str(MAX_MS + 1))
+        self.assertEqual(self.look(max_ms=DAY_MS + 1)[2], str(DAY_MS))
+
+    def test_how_many_masters_there_are(self):
+        self.ready()
+        self.look()
+        self.assertNotIn("of", self.fields())
+        self.assertEqual(self.look(masters=5)[0], "ready")
+        self.assertEqual(self.fields()["of"], "5")
+        self.assertEqual(self.look(masters=5)[0], "ready")
+        before = self.fields()
+        self.assertEqual(self.look(run=OTHER_RUN, masters=3), ["other", "5"])
+        self.assertEqual(self.fields(), before)
+
+    def test_nothing_is_written_if_nothing_has_changed(self):
+        few = self.client_with("-hset", "-hdel", "-del")
+        self.ready()
+        self.assertEqual(self.look(client=few)[0], "ready")
+        self.redis.ask("DEL", MARKER)
+        self.warming()
+        self.assertEqual(self.look(client=few)[0], "warming")
+
+    def test_no_right_to_write(self):
+        few = self.client_with("-hset")
+        self.refuse(NO_RIGHT, "look", MARKER, RUN, 2, MAX_MS, RANDOM, "", "", 1, client=few)
+        self.assertFalse(self.exists(MARKER))
+
+    def test_a_key_of_another_type(self):
+        self.lock(MARKER)
+        self.refuse("WRONGTYPE", "look", MARKER, RUN, 2, MAX_MS, RANDOM, "", "", 1)
+        self.assertEqual(self.get(MARKER), OURS)
+
+    def test_the_id_is_written_last(self):
+        few = self.client_with("-hdel")
+        self.ready()
+        before = self.fields()
+        self.refuse(NO_RIGHT, "look", MARKER, OTHER_RUN, 0, MAX_MS, RANDOM, "", "", 1,
+                    client=few)
+        self.assertEqual(self.fields(), before)

@@ -1,0 +1,13 @@
+/*
+ * scripts.c - prints what the library has of each script: SHA-1, length, text.
+ */
+#include "redlock/script.h"
+
+#include <stdio.h>
+
+int main(void)
+{
+    for (unsigned i = 0; i < SCRIPT_LEN; i++)
+        printf("%s %zu\n%s\n", script_all[i].sha1, script_all[i].text_len, script_all[i].text);
+    return 0;
+}

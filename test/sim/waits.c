@@ -180,20 +180,33 @@ static void note_free(unsigned line, bool is_free, bool is_marked)
     }
 }
 
-/* A permit is free when a majority has any; which, each may see otherwise. */
+static bool is_slot_free(unsigned slot)
+{
+    unsigned without = 0;
+
+    for (unsigned m = 0; m < world.plan.servers; m++)
+        without += store_key(&world.servers[m], slot) == NULL;
+    return without >= world.plan.servers / 2 + 1;
+}
+
+/* A permit is free when a majority of masters have no key of one and the same slot.  A majority
+ * where each has some slot free is not enough.  Of five masters, let one permit be held on 2, 3
+ * and 4, and the other on 0, 2 and 3: then 0, 1 and 4 have a slot free each, both permits are
+ * held by majorities, and whoever tries, fails. */
 static void look_at_permits(void)
 {
-    unsigned majority = world.plan.servers / 2 + 1, full = 0, marked = 0;
+    unsigned majority = world.plan.servers / 2 + 1, marked = 0;
+    bool is_free = false;
 
+    for (unsigned slot = 0; slot < world.plan.resources; slot++)
+        is_free = is_free || is_slot_free(slot);
     for (unsigned m = 0; m < world.plan.servers; m++) {
         struct server *server = &world.servers[m];
 
-        full += is_full(server);
         marked += is_full(server) &&
                   server->marks_end_ms[0] > clock_at(&server->clock, world.now) / DRIFT_MS;
     }
-    note_free((1u << world.plan.resources) - 1, world.plan.servers - full >= majority,
-              marked >= majority);
+    note_free((1u << world.plan.resources) - 1, is_free, marked >= majority);
 }
 
 static void look_at(unsigned resource)

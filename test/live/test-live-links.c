@@ -11,6 +11,7 @@
 #include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -539,6 +540,57 @@ TEST(no_storm)
     fake_stop(&fake);
 }
 
+static bool leads_to_a_master(int fd)
+{
+    struct sockaddr_in peer = {.sin_family = AF_UNSPEC};
+    socklen_t len = sizeof peer;
+
+    if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0 || peer.sin_family != AF_INET)
+        return false;
+    for (unsigned m = 0; m < five.len; m++)
+        if (five.server[m].port == ntohs(peer.sin_port))
+            return true;
+    return false;
+}
+
+static int option_of(int fd, int level, int name)
+{
+    int value = -1;
+    socklen_t len = sizeof value;
+
+    CHECK_INT(getsockopt(fd, level, name, &value, &len), 0);
+    return value;
+}
+
+/* The kernel gives up a link to a host that has vanished: also one that listens, which sends
+ * nothing, and also while it has sent a subscription that was not acknowledged. */
+TEST(the_kernel_gives_up)
+{
+    struct redlock_lease *lease, *other;
+    bool is_of_test[256];
+    unsigned links = 0;
+    struct pilot pilot;
+
+    cluster_ready(&five, 5);
+    for (int fd = 0; fd < 256; fd++)
+        is_of_test[fd] = leads_to_a_master(fd);
+    pilot_open(&pilot, PILOT_LOOP, cluster_masters(&five), 0);
+    CHECK(pilot_until_up(&pilot, 5));
+    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 1000, &other), REDLOCK_CONTENDED);
+    for (int fd = 0; fd < 256; fd++) {
+        if (is_of_test[fd] || !leads_to_a_master(fd))
+            continue;
+        links++;
+        CHECK_INT(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+        CHECK_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), 15);
+        CHECK_INT(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 15000);
+    }
+    CHECK_UINT(links, 10); /* Five that ask, and five that listen. */
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
 CHECK_MAIN({"unix_sockets", unix_sockets}, {"no_unix_socket", no_unix_socket}, {"ipv6", ipv6},
            {"host_names", host_names}, {"no_such_host", no_such_host},
            {"host_of_two_addresses", host_of_two_addresses}, {"slow_resolver", slow_resolver},
@@ -547,4 +599,5 @@ CHECK_MAIN({"unix_sockets", unix_sockets}, {"no_unix_socket", no_unix_socket}, {
            {"user_of_too_few_rights", user_of_too_few_rights},
            {"refused_without_betraying", refused_without_betraying}, {"databases", databases},
            {"a_thousand_reconnects", a_thousand_reconnects},
-           {"a_hundred_clients", a_hundred_clients}, {"no_storm", no_storm})
+           {"a_hundred_clients", a_hundred_clients}, {"no_storm", no_storm},
+           {"the_kernel_gives_up", the_kernel_gives_up})

@@ -88,14 +88,6 @@ static void cut(struct ev_loop *process, unsigned number)
     }
 }
 
-static void silence(struct conn *conn)
-{
-    if (conn == NULL || conn->reset)
-        return;
-    conn->mute = true;
-    conn->to_client.blocked_until = SIM_NEVER;
-}
-
 /* A server is not itself for a while. */
 static void disturb(struct server *server, enum fault fault)
 {
@@ -276,7 +268,8 @@ static void strike(enum fault fault)
         if (conn != NULL)
             conn->doom = fault;
     } else if (fault == FAULT_SILENCE) {
-        silence(conn);
+        if (conn != NULL)
+            net_silence(conn);
     } else if (fault == FAULT_CUT) {
         cut(any_process(), server->number);
     } else if (fault == FAULT_STEP) {

@@ -285,6 +285,22 @@ void net_reset(struct conn *conn)
     net_to_client(conn, message);
 }
 
+void net_silence(struct conn *conn)
+{
+    if (conn->reset || conn->mute)
+        return;
+    conn->mute = true;
+    conn->mute_until = world.now + NET_SILENCE_MAX;
+    conn->to_client.blocked_until = SIM_NEVER;
+    world_post(conn->mute_until, EVENT_GIVE_UP, conn, 0);
+}
+
+void net_give_up(struct conn *conn)
+{
+    if (conn->mute && conn->link != NULL)
+        net_reset(conn);
+}
+
 /* But not before it was sent, by a process that stopped in the middle of its
  * work.  The order stays. */
 static void hurry(struct conn *conn, struct queue *queue, enum event_type event)

@@ -134,6 +134,9 @@ static void on_event(const struct event *event)
     case EVENT_MEND:
         nemesis_mend(event->what, event->tag);
         break;
+    case EVENT_GIVE_UP:
+        net_give_up(event->what);
+        break;
     case EVENT_PHASE:
         on_phase((enum phase)event->tag);
         break;

@@ -337,6 +337,7 @@ enum event_type {
     EVENT_TO_CLIENT,
     EVENT_FAULT,
     EVENT_MEND,
+    EVENT_GIVE_UP,
     EVENT_PHASE
 };
 
@@ -433,12 +434,18 @@ struct conn {
     unsigned master;     /* Number of the server, as the client counts. */
     bool reset;          /* The server does not know it any more. */
     bool mute;           /* Its answers do not come. */
+    sim_time mute_until; /* Then the client's kernel gives it up. */
     enum fault doom;     /* The next commands bring it about; FAULT_LEN: nothing. */
     size_t unread;       /* Bytes on their way to the server, or in its socket. */
     unsigned hears;      /* Resources of which it is told: a mask. */
     struct queue to_server, to_client;
     struct conn *next; /* Of the same server. */
 };
+
+/* A client's kernel gives up a connection at most this long after the server's last packet.
+ * set_socket() in redlock/master.c sets the parts: the first probe after 15 s, the second after
+ * 5 s more, and 15 s for data sent in between.  The rest is for late timers of the kernel. */
+#define NET_SILENCE_MAX (40 * DRIFT_S)
 
 void net_begin(void);
 struct conn *net_connect(struct ev_loop *process, struct master *link, unsigned server);
@@ -456,6 +463,10 @@ void net_deliver(struct conn *conn);
 void net_arrive(struct conn *conn);
 /* The connection is gone: the client will be told. */
 void net_reset(struct conn *conn);
+/* From now on the server's packets do not reach the client. */
+void net_silence(struct conn *conn);
+/* The client's kernel gives up a connection that is still silent. */
+void net_give_up(struct conn *conn);
 void net_drop(struct queue *queue);
 /* Everything arrives now, whatever held it up. */
 void net_hurry(struct conn *conn);

@@ -451,6 +451,7 @@ void client_on_timer(struct redlock *rl)
     struct alarm *alarm;
 
     rl->armed = DRIFT_NEVER;
+    client_begin_event(rl);
     while ((alarm = alarm_ring(&rl->alarms, now)) != NULL) {
         if (alarm == &rl->standing.alarm)
             standing_on_alarm(rl);
@@ -461,6 +462,8 @@ void client_on_timer(struct redlock *rl)
         else
             lease_on_alarm(lease_of(alarm), now);
     }
+    client_end_event(rl);
+    listen_tidy(rl);
     client_deliver(rl);
 }
 
@@ -480,6 +483,7 @@ void client_arm(struct redlock *rl)
 
 void client_flush(struct redlock *rl)
 {
+    assert(!rl->in_event);
     /* A link that breaks over it makes work for the others; but it is down
      * then, so that this ends after as many turns as there are masters. */
     while (rl->dirty != 0) {
@@ -490,6 +494,21 @@ void client_flush(struct redlock *rl)
         master_flush(rl->masters[m]);
     }
     listen_flush(rl);
+}
+
+void client_write(struct redlock *rl)
+{
+    quorum_mask left = rl->dirty;
+
+    while (left != 0) {
+        unsigned m = (unsigned)__builtin_ctz(left);
+
+        left &= (quorum_mask)(left - 1);
+        proof_ask(rl, m);
+        rl->dirty &= (quorum_mask) ~(1u << m);
+        master_write(rl->masters[m]);
+    }
+    listen_write(rl);
 }
 
 /* ---- Callbacks ---- */

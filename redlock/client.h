@@ -7,6 +7,7 @@
 #ifndef REDLOCK_CLIENT_H
 #define REDLOCK_CLIENT_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,6 +59,7 @@ struct redlock {
     uint64_t dice;  /* State of the generator of pauses. */
     unsigned forks; /* How many forks had happened when it was opened. */
     bool closing;
+    bool in_event;                    /* See client_begin_event(). */
     quorum_mask brought[LEASE_KINDS]; /* Masters that got the script of a release meanwhile. */
     bool *gone;                       /* Set when the client is closed by a callback of its own. */
     struct redlock_stats stats;
@@ -66,6 +68,26 @@ struct redlock {
     void *query_arg;
     char scratch[WIRE_MAX];
 };
+
+/* ---- Events ---- */
+
+/*
+ * What a link brings, its end, and the alarms are events.  Within an event no link goes down
+ * and none is freed, since a caller up the stack may use it: a link that breaks is doomed, and
+ * goes down when the event is over.  Events do not nest.  The user's callbacks run between
+ * events (client_deliver()), because they may run the loop and close the client.
+ */
+static inline void client_begin_event(struct redlock *rl)
+{
+    assert(!rl->in_event);
+    rl->in_event = true;
+}
+
+static inline void client_end_event(struct redlock *rl)
+{
+    assert(rl->in_event);
+    rl->in_event = false;
+}
 
 /* ---- Upcalls ---- */
 
@@ -89,8 +111,13 @@ void client_on_room(struct redlock *rl, unsigned master);
 /* The time has come. */
 void client_on_timer(struct redlock *rl);
 
-/* Write to all masters that need it. */
+/* Between events: write to all masters that need it, and take down the links that are doomed
+ * or break over it. */
 void client_flush(struct redlock *rl);
+
+/* Within an event: write to all masters that need it.  A link that breaks over it goes down at
+ * the next flush. */
+void client_write(struct redlock *rl);
 
 /*
  * See to it that the callbacks that are due run: now, or in the thread of a

@@ -188,7 +188,7 @@ static void take_out(struct channel *channel)
     free(channel);
 }
 
-/* Not from within an event of a link that listens: the last channel takes the links along. */
+/* The links stay until listen_tidy(). */
 static void end(struct channel *channel)
 {
     struct redlock *rl = channel->rl;
@@ -198,6 +198,10 @@ static void end(struct channel *channel)
     for (unsigned m = 0; m < rl->options.masters_len && !is_needed; m++)
         subscribe(channel, m, false);
     take_out(channel);
+}
+
+void listen_tidy(struct redlock *rl)
+{
     if (rl->listen.channels_len == 0)
         stop_links(rl);
 }
@@ -487,15 +491,14 @@ static void try(struct channel *channel)
     struct redlock_lease *lease = channel->first;
 
     wake(lease, 0);
-    client_flush(channel->rl); /* It is a race: not after all else that came in this turn. */
+    client_write(channel->rl); /* It is a race: not after all else that came in this turn. */
     if (channel->first != lease || lease->q.state != QUORUM_PAUSING)
         return;
     wait_on_try(&channel->wait, loop_now(channel->rl->loop)); /* There was nobody to ask. */
     on_lost(channel, lease);
 }
 
-/* Those whose turn it is begin their rounds, at once: others wait for that.  A link may break
- * over it. */
+/* Those whose turn it is begin their rounds, at once: others wait for that. */
 static void call(struct channel *channel)
 {
     struct redlock_lease *lease = channel->fair, *next;
@@ -510,7 +513,7 @@ static void call(struct channel *channel)
         any = true;
     }
     if (any)
-        client_flush(channel->rl);
+        client_write(channel->rl);
 }
 
 /* From an outermost event only. */
@@ -691,6 +694,19 @@ void listen_flush(struct redlock *rl)
 
         rl->listen.dirty &= (quorum_mask)~bit(m);
         master_flush(rl->listen.links[m]);
+    }
+}
+
+void listen_write(struct redlock *rl)
+{
+    quorum_mask left = rl->listen.dirty;
+
+    while (left != 0) {
+        unsigned m = (unsigned)__builtin_ctz(left);
+
+        left &= (quorum_mask)(left - 1);
+        rl->listen.dirty &= (quorum_mask)~bit(m);
+        master_write(rl->listen.links[m]);
     }
 }
 

@@ -53,10 +53,12 @@ void listen_on_step(struct redlock_lease *lease, enum quorum_state before);
 /* The lease is freed. */
 void listen_forget(struct redlock_lease *lease);
 
-/* A link that listens came up, or is gone; something was told on it; all must be written. */
+/* A link that listens came up, or is gone; something was told on it; all must be written:
+ * between events, and within one (client.h). */
 void listen_on_link(struct redlock *rl, unsigned master, bool up);
 void listen_on_push(struct redlock *rl, unsigned master, const struct reply *reply);
 void listen_flush(struct redlock *rl);
+void listen_write(struct redlock *rl);
 
 /* The link by which locks are asked for is gone: looks on it are not answered. */
 void listen_on_break(struct redlock *rl, unsigned master);
@@ -66,5 +68,8 @@ void listen_on_look(struct redlock *rl, unsigned master, uint32_t slot, uint32_t
                     const struct reply *reply);
 
 void listen_on_alarm(struct redlock *rl);
+
+/* Between events: free the links when there is no channel left. */
+void listen_tidy(struct redlock *rl);
 
 #endif /* REDLOCK_LISTEN_H */

@@ -155,25 +155,46 @@ static double retry_in(struct master *master)
     return seconds * (0.5 + client_random(master->rl) / (2.0 * UINT32_MAX));
 }
 
+static struct master_ask take_ask(struct master *master)
+{
+    const struct master_ask ask = master->asks[master->asks_first];
+
+    /* The room is a power of two, and MASTER_ASKS_MAX is too. */
+    master->asks_first = (master->asks_first + 1) & (master->asks_room - 1);
+    master->asks_len--;
+    return ask;
+}
+
 /* Questions of the command's own are told; leases hear of the link. */
 static void drop_asks(struct master *master)
 {
     while (master->asks_len > 0) {
-        struct master_ask *ask = &master->asks[master->asks_first];
+        const struct master_ask ask = take_ask(master);
 
-        master->asks_first = (master->asks_first + 1) & (master->asks_room - 1);
-        master->asks_len--;
-        if (ask->command == MASTER_QUERY)
-            client_on_reply(master->rl, master->number, ask, NULL);
+        if (ask.command == MASTER_QUERY)
+            client_on_reply(master->rl, master->number, &ask, NULL);
     }
 }
 
-/* The link is down, or did not come up; error says why. */
+static void tell_of_end(struct master *master)
+{
+    client_begin_event(master->rl);
+    if (master->listens) {
+        listen_on_link(master->rl, master->number, false);
+    } else {
+        client_on_link(master->rl, master->number, false);
+        drop_asks(master);
+    }
+    client_end_event(master->rl);
+}
+
+/* The link is down, or did not come up; error says why.  Nobody up the stack uses it. */
 static void go_down(struct master *master)
 {
     bool was_up = master->link == LINK_UP, greeted = master->link == LINK_GREETING;
     double seconds;
 
+    assert(!master->rl->in_event);
     if (master->works) /* It served; what it did not since counts anew. */
         master->attempts = 0;
     master->works = false;
@@ -181,7 +202,7 @@ static void go_down(struct master *master)
     if (master->listens) { /* The other link tells what is wrong with the master. */
         master->attempts++;
         close_link(master);
-        listen_on_link(master->rl, master->number, false);
+        tell_of_end(master);
         start_timer(master, seconds);
         return;
     }
@@ -192,8 +213,7 @@ static void go_down(struct master *master)
     master->refused = !was_up && (master->refused || greeted);
     master->attempts++;
     close_link(master);
-    client_on_link(master->rl, master->number, false);
-    drop_asks(master);
+    tell_of_end(master);
     start_timer(master, seconds);
 }
 
@@ -388,7 +408,6 @@ void master_send(struct master *master, const struct master_ask *ask, const char
     append(master, command, command_len);
     if (master->doomed)
         return;
-    /* The room is a power of two, and MASTER_ASKS_MAX is too. */
     master->asks[(master->asks_first + master->asks_len++) & (master->asks_room - 1)] = *ask;
     if (!has_room(master)) {
         master->full = true;
@@ -419,8 +438,7 @@ static void look_if_full(struct master *master)
     client_on_room(master->rl, master->number);
 }
 
-/* False: the link is broken; error says why. */
-static bool write_out(struct master *master)
+static void write_out(struct master *master)
 {
     while (master->out_sent < master->out_len) {
         ssize_t n = send(master->context->fd, master->out + master->out_sent,
@@ -431,8 +449,8 @@ static bool write_out(struct master *master)
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             break;
         if (n < 0) {
-            set_error(master, "", strerror(errno));
-            return false;
+            doom(master, "", strerror(errno));
+            return;
         }
         master->out_sent += (size_t)n;
     }
@@ -445,28 +463,41 @@ static bool write_out(struct master *master)
         memmove(master->out, master->out + master->out_sent, master->out_len);
         master->out_sent = 0;
     }
-    return true;
 }
 
-void master_flush(struct master *master)
+/* Have the loop tell when the rest can be written. */
+static void watch_writer(struct master *master)
 {
-    if (master->doomed) {
-        go_down(master);
-        return;
-    }
-    if (master->link != LINK_UP && master->link != LINK_GREETING)
-        return;
-    if (!write_out(master)) {
-        go_down(master);
-        return;
-    }
-    look_if_full(master);
     if (master->out_len == 0) {
         ev_io_stop(master->ev, &master->writer);
     } else if (!ev_is_active(&master->writer)) {
         ev_io_start(master->ev, &master->writer);
         loop_kick(master->rl->loop);
     }
+}
+
+void master_write(struct master *master)
+{
+    bool is_open = master->link == LINK_UP || master->link == LINK_GREETING;
+
+    if (is_open && !master->doomed)
+        write_out(master);
+    if (master->doomed)
+        mark_dirty(master); /* For the flush that takes it down. */
+    else if (is_open)
+        watch_writer(master);
+}
+
+void master_flush(struct master *master)
+{
+    master_write(master);
+    if (master->doomed) {
+        go_down(master);
+        return;
+    }
+    client_begin_event(master->rl);
+    look_if_full(master);
+    client_end_event(master->rl);
 }
 
 /* ---- Receiving ---- */
@@ -484,9 +515,7 @@ static void on_answer(struct master *master)
         doom(master, "said something that nobody asked", "");
         return;
     }
-    ask = master->asks[master->asks_first];
-    master->asks_first = (master->asks_first + 1) & (master->asks_room - 1);
-    master->asks_len--;
+    ask = take_ask(master);
     master->answers += ask.command != MASTER_LOOK; /* Which may be all that fails. */
     master->works |= ask.command != MASTER_LOOK && ask.command != MASTER_TIME;
     client_on_reply(master->rl, master->number, &ask, &master->reply);
@@ -523,7 +552,9 @@ static void on_readable(struct ev_loop *ev, ev_io *io, int events)
     struct redlock *rl = master->rl;
 
     (void)ev, (void)events;
+    client_begin_event(rl);
     read_answers(master);
+    client_end_event(rl);
     if (master->doomed)
         go_down(master);
     client_deliver(rl); /* Last: rl may be gone. */
@@ -628,7 +659,9 @@ static void on_connected(struct master *master)
         resolve_free(master->resolve);
     master->resolve = NULL;
     ev_io_start(master->ev, &master->reader);
+    client_begin_event(master->rl);
     greet(master);
+    client_end_event(master->rl);
     master_flush(master);
 }
 
@@ -774,6 +807,7 @@ struct master *master_new_listener(struct redlock *rl, unsigned number, const st
 
 void master_free(struct master *master)
 {
+    assert(!master->rl->in_event);
     close_link(master);
     reply_done(&master->reply);
     free(master->asks);

@@ -59,7 +59,7 @@ struct master *master_new(struct redlock *rl, unsigned number, const struct uri 
  * connected, and what it is told goes to listen_on_push() (listen.h). */
 struct master *master_new_listener(struct redlock *rl, unsigned number, const struct uri *uri,
                                    struct ev_loop *loop);
-/* Close and free, without any call of the client. */
+/* Between events: close and free, without any call of the client. */
 void master_free(struct master *master);
 
 /* Begin to connect. */
@@ -76,7 +76,11 @@ void master_send(struct master *master, const struct master_ask *ask, const char
 /* Append one command that is not answered, or so that nobody waits for it: of a listener. */
 void master_say(struct master *master, const char *command, size_t command_len);
 
-/* Write what there is.  Calls client_on_link() if the link breaks over it. */
+/* Write what there is.  A link that breaks over it is doomed: it goes down at the next flush. */
+void master_write(struct master *master);
+
+/* Between events (client.h): likewise, and take the link down if it is doomed, which calls
+ * client_on_link(). */
 void master_flush(struct master *master);
 
 /* Take the link down at the next flush, and connect anew, because of reason. */

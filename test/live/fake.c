@@ -39,6 +39,7 @@ struct connection {
     struct delayed delayed[ANSWERS_MAX]; /* The rest, in order. */
     bool bad;                            /* Has seen the command at which it stops being good. */
     bool endless;
+    bool subscribes;
     char in[IN_MAX], out[OUT_MAX];
 };
 
@@ -188,6 +189,80 @@ static void answer_well(const struct fake_server *server, struct connection *con
         say(connection, "+OK\r\n");
 }
 
+/* ---- Resets ---- */
+
+static void drop(struct connection *connection)
+{
+    (void)close(connection->fd);
+    connection->fd = -1;
+}
+
+/* Send a text, and reset the connection behind it before the client has read it. */
+static void reset_behind(struct fake_server *server, struct connection *connection,
+                         const char *text)
+{
+    const struct linger at_once = {.l_onoff = 1};
+
+    (void)send(connection->fd, text, strlen(text), MSG_NOSIGNAL);
+    (void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    drop(connection);
+    atomic_fetch_add(&server->seen->cuts, 1);
+}
+
+static void announce_and_reset(struct fake_server *server)
+{
+    static const char message[] =
+        "*3\r\n$7\r\nmessage\r\n$20\r\nredlock:wait:" FAKE_AWAITED "\r\n$6\r\nfree 1\r\n";
+
+    for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *connection = &server->connections[i];
+
+        if (connection->fd >= 0 && connection->subscribes)
+            reset_behind(server, connection, message);
+    }
+}
+
+static void confirm(struct connection *connection, const struct command *command)
+{
+    char channel[64];
+
+    connection->subscribes = true;
+    (void)snprintf(channel, sizeof channel, "%.*s", (int)command->len[1], command->argv[1]);
+    say(connection, "*3\r\n$9\r\nsubscribe\r\n");
+    say_bulk(connection, channel);
+    say(connection, ":1\r\n");
+}
+
+static bool is_for_awaited(const struct command *command)
+{
+    return command->len[1] == strlen(FAKE_AWAITED) &&
+           memcmp(command->argv[1], FAKE_AWAITED, command->len[1]) == 0;
+}
+
+/* Every lock is taken.  False: the connection has been reset. */
+static bool answer_and_reset(struct fake_server *server, struct connection *connection,
+                             const struct command *command)
+{
+    bool queries = server->plan->way == FAKE_RESETS_QUERY;
+
+    if (is_command(command, "SET")) {
+        if (!queries && !is_for_awaited(command))
+            announce_and_reset(server);
+        say(connection, "$-1\r\n");
+    } else if (is_command(command, "SUBSCRIBE")) {
+        confirm(connection, command);
+    } else if (is_command(command, "EVAL") && !is_look(command)) {
+        if (queries) {
+            reset_behind(server, connection, ":-2\r\n");
+            return false;
+        }
+        say(connection, ":60000\r\n");
+    } else if (!is_command(command, "UNSUBSCRIBE")) {
+        answer_well(server, connection, command);
+    }
+    return true;
+}
+
 static bool is_of_a_lock(const struct command *command)
 {
     return is_command(command, "SET") || is_command(command, "EVALSHA") ||
@@ -239,6 +314,11 @@ static bool answer(struct fake_server *server, struct connection *connection,
         break;
     case FAKE_CLOSES:
         return false;
+    case FAKE_RESETS_QUERY:
+    case FAKE_RESETS_SUBSCRIBER:
+        if (!answer_and_reset(server, connection, command))
+            return false;
+        break;
     case FAKE_SILENT:
     case FAKE_DEAF:
         break;
@@ -248,12 +328,6 @@ static bool answer(struct fake_server *server, struct connection *connection,
 }
 
 /* ---- Connections ---- */
-
-static void drop(struct connection *connection)
-{
-    (void)close(connection->fd);
-    connection->fd = -1;
-}
 
 static void take_connection(struct fake_server *server)
 {
@@ -270,7 +344,7 @@ static void take_connection(struct fake_server *server)
         connection->fd = fd;
         connection->in_len = connection->out_len = connection->ready_len = 0;
         connection->delayed_len = 0;
-        connection->bad = connection->endless = false;
+        connection->bad = connection->endless = connection->subscribes = false;
         return;
     }
     (void)close(fd);
@@ -292,7 +366,8 @@ static void on_input(struct fake_server *server, struct connection *connection)
     connection->in_len += n > 0 ? (size_t)n : 0;
     while ((len = parse_command(connection->in, connection->in_len, &command)) > 0) {
         if (!answer(server, connection, &command)) {
-            drop(connection);
+            if (connection->fd >= 0)
+                drop(connection);
             return;
         }
         connection->in_len -= len;

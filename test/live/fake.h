@@ -20,7 +20,15 @@ enum fake_way {
     FAKE_ENDLESS, /* and after them goes on, with more bytes than anybody can take. */
     FAKE_CLOSES,  /* Closes the connection instead of answering. */
     FAKE_DEAF,    /* Does not even take connections: the kernel drops the attempts. */
+    /* To these every lock is taken; a master that answers a waiter's query of the key with
+     * "there is none", and resets the connection behind that; */
+    FAKE_RESETS_QUERY,
+    /* and one that, before it refuses a lock of any name but FAKE_AWAITED, announces to all
+     * subscribers that this one is free, and resets their connections behind that. */
+    FAKE_RESETS_SUBSCRIBER,
 };
+
+#define FAKE_AWAITED "awaited"
 
 #define FAKE_EPOCH "0123456789abcdef" /* That a fake has which answers well. */
 
@@ -35,7 +43,8 @@ struct fake_plan {
 /* What it has seen, in memory shared with it. */
 struct fake_seen {
     atomic_uint connections, commands;
-    atomic_uint resets; /* Connections that were reset, not closed. */
+    atomic_uint resets; /* Connections that the client reset, not closed; */
+    atomic_uint cuts;   /* and that the fake reset. */
 };
 
 /* What a client asks on each connection before it asks for locks: two scripts;

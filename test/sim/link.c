@@ -110,6 +110,7 @@ static void go_down(struct master *link)
 {
     drift_span span;
 
+    assert(!link->rl->in_event);
     if (link->works)
         link->attempts = 0;
     link->works = false;
@@ -120,13 +121,17 @@ static void go_down(struct master *link)
     if (link->listens) {
         waits_on_trouble(link->process);
         close_link(link);
+        client_begin_event(link->rl);
         listen_on_link(link->rl, link->number, false);
+        client_end_event(link->rl);
         start_timer(link, span);
         return;
     }
     process_sicken(link->process, process_now(link->process));
     close_link(link);
+    client_begin_event(link->rl);
     client_on_link(link->rl, link->number, false);
+    client_end_event(link->rl);
     link->asks_first = link->asks_len = 0;
     start_timer(link, span);
 }
@@ -242,17 +247,24 @@ static void write_out(struct master *link)
     net_to_server(link->conn, message);
 }
 
+void master_write(struct master *link)
+{
+    if (link->doomed)
+        mark_dirty(link); /* For the flush that takes it down. */
+    else if (link->link == LINK_UP && link->out != NULL)
+        write_out(link);
+}
+
 void master_flush(struct master *link)
 {
+    master_write(link);
     if (link->doomed) {
         go_down(link);
         return;
     }
-    if (link->link != LINK_UP)
-        return;
-    if (link->out != NULL)
-        write_out(link);
+    client_begin_event(link->rl);
     look_if_full(link);
+    client_end_event(link->rl);
 }
 
 void link_on_window(struct master *link)
@@ -351,20 +363,34 @@ static void on_connected(struct master *link)
     listen_on_link(link->rl, link->number, true);
 }
 
+static void on_answers(struct master *link, const struct message *message)
+{
+    for (unsigned i = 0; i < message->commands && !link->doomed; i++)
+        on_answer(link, &message->answers[i]);
+    look_if_full(link);
+}
+
+/* What does not end the link. */
+static void take_event(struct master *link, const struct message *message)
+{
+    client_begin_event(link->rl);
+    if (message->kind == MESSAGE_CONNECTED)
+        on_connected(link);
+    else if (message->kind == MESSAGE_WELCOME)
+        on_welcome(link, &message->answers[0]);
+    else
+        on_answers(link, message);
+    client_end_event(link->rl);
+}
+
 /* False: the link is down. */
 static bool take_message(struct master *link, const struct message *message)
 {
     switch (message->kind) {
     case MESSAGE_CONNECTED:
-        on_connected(link);
-        break;
     case MESSAGE_WELCOME:
-        on_welcome(link, &message->answers[0]);
-        break;
     case MESSAGE_ANSWERS:
-        for (unsigned i = 0; i < message->commands && !link->doomed; i++)
-            on_answer(link, &message->answers[i]);
-        look_if_full(link);
+        take_event(link, message);
         break;
     case MESSAGE_REFUSED:
         world_fault(FAULT_REFUSED);
@@ -491,6 +517,7 @@ struct master *master_new_listener(struct redlock *rl, unsigned number, const st
 
 void master_free(struct master *link)
 {
+    assert(!link->rl->in_event);
     close_link(link);
 }
 

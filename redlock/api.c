@@ -247,18 +247,21 @@ static void drop_extend(struct redlock_lease *lease)
 
 /*
  * The caller may free lost_arg when the call returns: wait for a lost that
- * runs.  The lease stays, as it is neither owned nor settled.  OK; or, if the
- * client is closed meanwhile, E_STATE, and the call has been left.
+ * runs.  OK; or, if the client is closed meanwhile, E_STATE, and the call has
+ * been left.
  */
 static int leave_lost(struct redlock_lease *lease)
 {
     struct redlock *rl = lease->rl;
 
     lease->lost = NULL;
+    lease_pin(lease); /* It is not owned any more, and may be over when lost returns. */
     while (lease->in_lost)
         blocking_wait_change(rl->blocking);
+    lease_unpin(lease);
     if (rl->blocking == NULL || !rl->closing)
         return REDLOCK_OK;
+    lease_reap(lease);
     blocking_unlock(rl->blocking);
     return error_set(REDLOCK_E_STATE, "the client was closed meanwhile");
 }

@@ -597,14 +597,13 @@ void client_run_callbacks(struct redlock *rl)
 {
     for (uint32_t due = rl->ready_len; due > 0 && rl->ready != NULL; due--) {
         struct redlock_lease *lease = take_ready(rl);
-        bool pinned = lease->pinned;
 
-        lease->pinned = true;
+        lease_pin(lease);
         if (lease->ready_lost && !run_lost(rl, lease))
             return;
         if (lease->ready_done && !run_done(rl, lease))
             return;
-        lease->pinned = pinned;
+        lease_unpin(lease);
         lease_reap(lease);
     }
     client_arm(rl);

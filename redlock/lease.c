@@ -175,10 +175,23 @@ const char *lease_token(const struct redlock_lease *lease)
     return lease->adopted_len > 0 ? lease->name + lease->name_len + 1 : lease->token;
 }
 
+void lease_pin(struct redlock_lease *lease)
+{
+    assert(lease->alive && lease->pins < UINT8_MAX);
+    lease->pins++;
+}
+
+void lease_unpin(struct redlock_lease *lease)
+{
+    assert(lease->alive && lease->pins > 0);
+    lease->pins--;
+}
+
 void lease_free(struct redlock_lease *lease)
 {
     struct redlock *rl = lease->rl;
 
+    assert(lease->pins == 0 || rl->blocking == NULL);
     listen_forget(lease);
     alarm_set(&rl->alarms, &lease->alarm, DRIFT_NEVER);
     rl->slots[lease->slot] = NULL;
@@ -194,7 +207,7 @@ void lease_reap(struct redlock_lease *lease)
 {
     struct redlock *rl = lease->rl;
 
-    if (lease->owned || lease->pinned || lease->is_ready || !quorum_is_settled(&lease->q))
+    if (lease->owned || lease->pins > 0 || lease->is_ready || !quorum_is_settled(&lease->q))
         return;
     lease_free(lease);
     if (rl->stats.leases == 0 && rl->blocking != NULL)
@@ -399,6 +412,10 @@ static void end_op(struct redlock_lease *lease, int status)
         lease_explain(lease, lease->op, status);
         lease->op = LEASE_OP_NONE;
         blocking_wake(lease->rl->blocking, waiter, status);
+        return;
+    }
+    if (lease->rl->blocking != NULL) { /* Nobody waits any more, and there is no callback. */
+        lease->op = LEASE_OP_NONE;
         return;
     }
     lease->status = (int8_t)status;

@@ -43,7 +43,6 @@ struct redlock_lease {
     bool is_ready : 1;    /* In the client's list of callbacks to run; */
     bool ready_lost : 1;  /* which ones. */
     bool ready_done : 1;
-    bool pinned : 1;     /* A callback runs with it. */
     bool has_owner : 1;  /* Who may lock it again: see owner.h. */
     bool in_lost : 1;    /* In the thread of a blocking client, without the mutex. */
     bool waits : 1;      /* In line for its turn: see listen.h. */
@@ -61,6 +60,7 @@ struct redlock_lease {
     uint8_t kind;               /* enum lease_kind */
     uint8_t taken;              /* Of several names: the one that was found taken last; */
     uint8_t line;               /* and the one it is in line for. */
+    uint8_t pins;               /* Callbacks that run with it, and calls that sleep with it. */
     char token[TOKEN_LEN + 1];
     char name[]; /* Or several, see kind.h.  And after the NUL the adopted token, with another one;
                   * and behind that, aligned, a struct quorum_fence if there is to be a fencing
@@ -111,6 +111,15 @@ void lease_let_go(struct redlock_lease *lease);
 
 /* The caller's no more. */
 void lease_disown(struct redlock_lease *lease);
+
+/*
+ * A thread that will use the lease pins it before it runs a callback or gives up the mutex, and
+ * unpins it afterwards: a lease with pins is not freed.  The thread that unpins it reaps it
+ * then.  The exception is a callback of a loop client that closes the client: its pin goes with
+ * the lease.
+ */
+void lease_pin(struct redlock_lease *lease);
+void lease_unpin(struct redlock_lease *lease);
 
 /* Free it if nobody needs it. */
 void lease_reap(struct redlock_lease *lease);

@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -198,6 +199,127 @@ TEST(a_call_neither_runs_lost_nor_waits_for_it)
     pilot_close(&pilot);
 }
 
+static void lose_when_told(struct redlock_lease *lease, void *arg)
+{
+    struct scene *scene = arg;
+
+    (void)lease;
+    atomic_store(&scene->began, true);
+    (void)pilot_until(&nobody, is_set, &scene->returned);
+    atomic_store(&scene->ended, true);
+}
+
+/* ---- Who waits while the client is closed ---- */
+
+/* Chosen: more than the leases that are over and stay in memory (lease.h). */
+#define BURIED 300
+
+static atomic_bool held_up, let_go;
+
+static void hold_up(int number)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+
+    (void)number;
+    atomic_store(&held_up, true);
+    while (!atomic_load(&let_go))
+        (void)nanosleep(&nap, NULL);
+}
+
+static void *unlock(void *arg)
+{
+    struct scene *scene = arg;
+
+    scene->status = redlock_unlock(scene->lease);
+    return NULL;
+}
+
+static void *detach(void *arg)
+{
+    struct scene *scene = arg;
+
+    scene->status = redlock_detach(scene->lease);
+    return NULL;
+}
+
+static void *close_client(void *arg)
+{
+    struct scene *scene = arg;
+
+    scene->closed = redlock_close(scene->rl);
+    return NULL;
+}
+
+static bool has_given_up_all(void *arg)
+{
+    unsigned locks = 0;
+
+    (void)arg;
+    for (unsigned i = 0; i < 3; i++)
+        locks += server_locks(&three.server[i]);
+    return locks == 0;
+}
+
+static bool is_disowned(void *arg)
+{
+    return redlock_holds(arg) == 0;
+}
+
+static bool is_closing(void *arg)
+{
+    struct redlock_stats stats = {.size = sizeof stats};
+
+    return redlock_stats(arg, &stats) == REDLOCK_E_STATE;
+}
+
+/* The end of the call is held up by a signal, until the client has buried more leases than it
+ * keeps: the one that the call waits with must not be among them. */
+static void check_close_while_waiting(void *(*end)(void *arg))
+{
+    const struct sigaction action = {.sa_handler = hold_up};
+    const struct timespec answers = {.tv_nsec = 100000000};
+    struct scene scene = {.status = 0};
+    struct redlock_lease *lease;
+    pthread_t ender, closer;
+    struct pilot pilot;
+    char name[16];
+
+    open_three(&pilot);
+    atomic_store(&held_up, false);
+    atomic_store(&let_go, false);
+    CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
+    lock_to_lose(&pilot, &scene, TTL_MS, lose_when_told); /* First: it is the first to be over. */
+    for (unsigned i = 0; i < BURIED; i++) {
+        (void)snprintf(name, sizeof name, "u%u", i);
+        CHECK_INT(pilot_lock_for(&pilot, name, 30000, true, 0, &lease), REDLOCK_OK);
+    }
+    CHECK(pilot_until(&nobody, is_set, &scene.began));
+    CHECK_INT(pthread_create(&ender, NULL, end, &scene), 0);
+    CHECK(pilot_until(&nobody, is_disowned, scene.lease));
+    CHECK_INT(pthread_create(&closer, NULL, close_client, &scene), 0);
+    CHECK(pilot_until(&nobody, is_closing, scene.rl));
+    CHECK_INT(pthread_kill(ender, SIGUSR1), 0);
+    CHECK(pilot_until(&nobody, is_set, &held_up));
+    atomic_store(&scene.returned, true);
+    CHECK(pilot_until(&nobody, has_given_up_all, NULL));
+    (void)nanosleep(&answers, NULL); /* Nothing tells when the client has read the answers. */
+    atomic_store(&let_go, true);
+    (void)pthread_join(ender, NULL);
+    (void)pthread_join(closer, NULL);
+    CHECK_INT(scene.status, REDLOCK_E_STATE);
+    CHECK(scene.closed == NULL);
+}
+
+TEST(close_keeps_the_lease_of_an_unlock_that_waits)
+{
+    check_close_while_waiting(unlock);
+}
+
+TEST(close_keeps_the_lease_of_a_detach_that_waits)
+{
+    check_close_while_waiting(detach);
+}
+
 /* ---- What it may not do ---- */
 
 static void close_on_lost(struct redlock_lease *lease, void *arg)
@@ -232,4 +354,8 @@ CHECK_MAIN({"detach_waits_for_lost", detach_waits_for_lost},
            {"unlock_waits_for_lost", unlock_waits_for_lost},
            {"an_extension_returns_while_lost_runs", an_extension_returns_while_lost_runs},
            {"a_call_neither_runs_lost_nor_waits_for_it", a_call_neither_runs_lost_nor_waits_for_it},
+           {"close_keeps_the_lease_of_an_unlock_that_waits",
+            close_keeps_the_lease_of_an_unlock_that_waits},
+           {"close_keeps_the_lease_of_a_detach_that_waits",
+            close_keeps_the_lease_of_a_detach_that_waits},
            {"close_from_lost_is_told", close_from_lost_is_told})

@@ -164,6 +164,7 @@ static int make_lease(struct redlock *rl, const struct wanted *wanted, const cha
         status = error_set(REDLOCK_E_INVAL, "fair is for locks of one's own");
     if (status != REDLOCK_OK)
         return status;
+    config.many = wanted->len > 1;
     if (all.reentrant) {
         owner = owner_make(all.owner);
         owned = owner_find(&rl->owners, &owner, wanted->resources[0]);

@@ -22,6 +22,10 @@
  *     before had that master count to less.
  *  9. Who asked for one of several that were as good, and hears that another is
  *     free, asks for that at once, a few times (is_elsewhere).
+ * 10. A master that refuses to extend a token of several names may store it under
+ *     some of them: it holds no more, and is told to release it (on_refusal).  An
+ *     adopted token is the exception until it is proven or lost: another process may
+ *     hold it.
  */
 #include "redlock/quorum.h"
 
@@ -125,6 +129,8 @@ static void settle(struct step *s)
     quorum_mask dead = q->may_hold & (quorum_mask)~q->live;
     quorum_mask to = dead & s->ev->up & (quorum_mask)~q->releasing;
 
+    if (q->state == QUORUM_ADOPTED || q->state == QUORUM_PROVING) /* Rule 10. */
+        to = 0;
     if (to == 0)
         return;
     send(s, QUORUM_CMD_RELEASE, to, ++q->ask);
@@ -548,7 +554,7 @@ static void ask_to_extend(struct step *s, uint32_t ask)
 static quorum_mask awaited_proofs(const struct step *s)
 {
     const struct quorum *q = s->q;
-    quorum_mask answering = q->asked & q->owing & (quorum_mask)~q->none;
+    quorum_mask answering = q->asked & q->owing & holders(q) & (quorum_mask)~q->none;
     quorum_mask coming = holders(q) & (quorum_mask)~q->asked & s->ev->coming;
 
     return answering | (q->state == QUORUM_PROVING ? coming : 0);
@@ -767,6 +773,15 @@ static void judge(struct step *s)
     }
 }
 
+/* Rule 10. */
+static void on_refusal(struct quorum *q, quorum_mask from)
+{
+    if (q->config.many)
+        q->live &= (quorum_mask)~from;
+    else
+        q->may_hold &= (quorum_mask)~from;
+}
+
 static void on_reply(struct step *s)
 {
     struct quorum *q = s->q;
@@ -787,7 +802,7 @@ static void on_reply(struct step *s)
     case QUORUM_CMD_EXTEND:
     case QUORUM_CMD_RAISE:
         if (s->ev->vote == QUORUM_VOTE_NO)
-            q->may_hold &= (quorum_mask)~from;
+            on_refusal(q, from);
         break;
     case QUORUM_CMD_RELEASE: /* An error is not asked again: the key expires by itself. */
         q->may_hold &= (quorum_mask)~from;
@@ -797,6 +812,9 @@ static void on_reply(struct step *s)
     /* A master that took no release (its queue was full) still answers what it
      * was asked before: that is no confirmation. */
     if (q->state == QUORUM_RELEASING && s->ev->command != QUORUM_CMD_RELEASE)
+        from = 0;
+    /* Nor is a release (rule 10) an extension. */
+    if (q->state == QUORUM_EXTENDING && s->ev->command == QUORUM_CMD_RELEASE)
         from = 0;
     if (q->asked & from) {
         q->yes |= yes ? from : 0;

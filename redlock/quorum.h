@@ -121,6 +121,7 @@ struct quorum_config {
     unsigned masters; /* 1 to QUORUM_MASTERS_MAX */
     bool renew;
     bool fence; /* A fencing token is wanted: there is a struct quorum_fence. */
+    bool many;  /* The token is stored under several names, or under some of them. */
     drift_span lease, reply_timeout;
     drift_span wait; /* DRIFT_NEVER: for ever. */
     drift_span pause_min, pause_max;

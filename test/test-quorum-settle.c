@@ -57,6 +57,119 @@ TEST(a_master_is_told_once_per_connection)
     CHECK(quorum_is_settled(&story.q));
 }
 
+/* ---- Rule 10: a no to several names says nothing of each ---- */
+
+static void hold_many(unsigned masters)
+{
+    begin_with(masters);
+    config.many = true;
+    begin_again();
+    hold();
+}
+
+TEST(who_lacks_one_of_several_releases_the_others)
+{
+    hold_many(3);
+    timer_at(RENEW_AT);
+    answer(1, NO);
+    check_sent(0, 0, 1);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    answer(1, YES); /* The release is no extension. */
+    answer(2, YES);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    answer(4, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(story.q.deadline, RENEW_AT + LEASE - ALLOWANCE);
+    check_sent(0, 0, 0);
+    timer_at(story.act.wake_at);
+    check_sent(0, 6, 0); /* It is not asked any more. */
+}
+
+TEST(nobody_waits_for_the_release_of_the_others)
+{
+    hold_many(3);
+    timer_at(RENEW_AT);
+    answer(1, NO);
+    answer(2, NONE);
+    CHECK_INT(story.q.state, QUORUM_HELD); /* A majority has become impossible. */
+    CHECK_UINT(story.q.deadline, DEADLINE);
+}
+
+TEST(the_others_are_released_until_it_is_answered)
+{
+    hold_many(3);
+    timer_at(RENEW_AT);
+    answer(1, NO);
+    check_sent(0, 0, 1);
+    answer(6, YES);
+    link_down(0);
+    CHECK(quorum_must_release(&story.q, 0));
+    link_up(0);
+    check_sent(0, 0, 1);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 6);
+    answer(6, YES);
+    check_ended(REDLOCK_OK);
+    CHECK(!quorum_is_settled(&story.q));
+    answer(1, NO);
+    CHECK(quorum_is_settled(&story.q));
+}
+
+TEST(what_is_lost_of_several_is_released_everywhere)
+{
+    hold_many(3);
+    timer_at(RENEW_AT);
+    answer(1, NO);
+    check_sent(0, 0, 1);
+    answer(2, NO);
+    CHECK(story.act.lost);
+    check_sent(0, 0, 6);
+    answer_everything(NO);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_ended(REDLOCK_LOST);
+    CHECK(quorum_is_settled(&story.q));
+}
+
+TEST(a_no_to_one_name_leaves_nothing_to_release)
+{
+    begin_with(3);
+    hold();
+    timer_at(RENEW_AT);
+    answer(1, NO);
+    check_sent(0, 0, 0);
+    CHECK(!quorum_must_release(&story.q, 0));
+}
+
+/* Until it is proven the token may be of somebody who holds it still. */
+TEST(the_others_of_an_adopted_token_are_released_when_it_is_decided)
+{
+    for (unsigned proven = 0; proven < 3; proven++) {
+        begin_with(3);
+        config.many = true;
+        begin_again();
+        story_step(&story, QUORUM_EV_ADOPT);
+        story_step(&story, QUORUM_EV_EXTEND);
+        answer(1, NO);
+        check_sent(0, 0, 0);
+        answer(2, proven == 0 ? NO : YES);
+        if (proven == 0) {
+            check_ended(REDLOCK_LOST);
+            check_sent(0, 0, 7);
+            continue;
+        }
+        check_sent(0, 0, 0);
+        answer(4, proven == 1 ? YES : NONE);
+        check_ended(proven == 1 ? REDLOCK_OK : REDLOCK_UNREACHABLE);
+        check_sent(0, 0, proven == 1 ? 1 : 0);
+        if (proven == 1)
+            continue;
+        story_step(&story, QUORUM_EV_RELEASE);
+        check_sent(0, 0, 7);
+        answer(6, YES);
+        check_ended(REDLOCK_OK);
+    }
+}
+
 TEST(a_release_that_gets_an_error_is_not_sent_again)
 {
     begin_with(1);
@@ -687,6 +800,14 @@ CHECK_MAIN(
     {"a_dead_round_is_released_where_it_may_be_stored",
      a_dead_round_is_released_where_it_may_be_stored},
     {"a_master_is_told_once_per_connection", a_master_is_told_once_per_connection},
+    {"who_lacks_one_of_several_releases_the_others", who_lacks_one_of_several_releases_the_others},
+    {"nobody_waits_for_the_release_of_the_others", nobody_waits_for_the_release_of_the_others},
+    {"the_others_are_released_until_it_is_answered", the_others_are_released_until_it_is_answered},
+    {"what_is_lost_of_several_is_released_everywhere",
+     what_is_lost_of_several_is_released_everywhere},
+    {"a_no_to_one_name_leaves_nothing_to_release", a_no_to_one_name_leaves_nothing_to_release},
+    {"the_others_of_an_adopted_token_are_released_when_it_is_decided",
+     the_others_of_an_adopted_token_are_released_when_it_is_decided},
     {"a_release_that_gets_an_error_is_not_sent_again",
      a_release_that_gets_an_error_is_not_sent_again},
     {"a_full_queue_is_told_when_it_has_drained", a_full_queue_is_told_when_it_has_drained},

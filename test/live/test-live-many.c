@@ -129,6 +129,51 @@ TEST(an_extension_is_of_all)
     pilot_close(&pilot);
 }
 
+/* The others are free as soon as the loss is known, although the lease is not unlocked yet. */
+TEST(who_loses_one_of_several_releases_the_others)
+{
+    struct redlock_lock_options opts = options(0);
+    double end_s = cluster_now_s() + 30; /* By themselves they would be free later. */
+    struct redlock_lease *many;
+    struct pilot pilot;
+
+    opts.no_renew = true;
+    opts.ttl_ms = 60000;
+    open_five(&pilot, PILOT_BLOCKING);
+    many = lock_on_all(&pilot, 3, &opts);
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_int(&five.server[m], "DEL tape");
+    CHECK_INT(redlock_extend(many, 0), REDLOCK_LOST);
+    CHECK(comes_to("disk", NULL, 0));
+    CHECK(comes_to("printer", NULL, 0));
+    CHECK(cluster_now_s() < end_s);
+    CHECK_INT(redlock_unlock(many), REDLOCK_LOST);
+    pilot_close(&pilot);
+}
+
+/* A master that lost one name holds none, and the lease lives on with the others. */
+TEST(one_master_loses_one_of_several)
+{
+    struct redlock_lock_options opts = options(0);
+    double end_s = cluster_now_s() + 30;
+    struct redlock_lease *many;
+    struct pilot pilot;
+
+    opts.no_renew = true;
+    opts.ttl_ms = 60000;
+    open_five(&pilot, PILOT_BLOCKING);
+    many = lock_on_all(&pilot, 2, &opts);
+    (void)server_int(&five.server[1], "DEL tape");
+    CHECK_INT(redlock_extend(many, 0), REDLOCK_OK);
+    CHECK(comes_to("disk", redlock_token(many), 4));
+    CHECK(server_get(&five.server[1], "disk") == NULL);
+    CHECK(cluster_now_s() < end_s);
+    CHECK_INT(redlock_extend(many, 0), REDLOCK_OK);
+    CHECK_INT(redlock_unlock(many), REDLOCK_OK);
+    CHECK(comes_to("disk", NULL, 0));
+    pilot_close(&pilot);
+}
+
 /* A key that is no string is taken, whichever it is; and does not keep the others. */
 TEST(a_key_of_another_type_is_among_them)
 {
@@ -393,6 +438,9 @@ TEST(eight_threads_with_one_master_down)
 }
 
 CHECK_MAIN({"all_or_nothing", all_or_nothing}, {"an_extension_is_of_all", an_extension_is_of_all},
+           {"who_loses_one_of_several_releases_the_others",
+            who_loses_one_of_several_releases_the_others},
+           {"one_master_loses_one_of_several", one_master_loses_one_of_several},
            {"a_key_of_another_type_is_among_them", a_key_of_another_type_is_among_them},
            {"a_lease_of_many_changes_hands", a_lease_of_many_changes_hands},
            {"the_longest_list", the_longest_list},

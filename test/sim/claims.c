@@ -138,6 +138,12 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct maste
     }
 }
 
+static bool is_many(unsigned set)
+{
+    return (set & (set - 1)) != 0;
+}
+
+/* A master that does not extend several may store the token of some. */
 static void on_script_answer(struct claim *claim, unsigned master, const struct master_ask *ask,
                              const struct answer *answer)
 {
@@ -149,15 +155,11 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
         claim->may_store &= (quorum_mask)~bit;
         claim->errors |= answer->type == REPLY_ERROR ? bit : 0;
     } else if (ask->command == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->ask && no) {
-        claim->may_store &= (quorum_mask)~bit;
+        if (!is_many(oracle_token_of(claim->token)->set))
+            claim->may_store &= (quorum_mask)~bit;
     } else if (ask->command == QUORUM_CMD_RAISE && claim->raise_ask[master] == ask->ask && no) {
         claim->may_store &= (quorum_mask)~bit;
     }
-}
-
-static bool is_many(unsigned set)
-{
-    return (set & (set - 1)) != 0;
 }
 
 void oracle_on_answer(struct ev_loop *process, unsigned master, const struct master_ask *ask,

@@ -5,25 +5,28 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <ev.h>
-#include <hiredis/hiredis.h>
+#include <hiredis/read.h>
 #include <sodium.h>
 
 #include "redlock/client.h"
+#include "redlock/dial.h"
 #include "redlock/handshake.h"
 #include "redlock/loop.h"
 #include "redlock/reply.h"
 #include "redlock/resolve.h"
 
 #define ERROR_MAX 160
+
+#define READ_MAX (16u << 10) /* Chosen: the answers to hundreds of locks. */
 
 /* Time between two attempts: doubled from the first to the last, and then
  * shortened by up to a half at random, so that clients that lost a master
@@ -54,11 +57,12 @@ struct master {
     const struct uri *uri;
     struct ev_loop *ev;
     enum link_state link;
-    redisContext *context;    /* From CONNECTING on. */
+    int fd;                   /* From CONNECTING on; else -1. */
+    redisReader *reader;      /* Likewise; else NULL. */
     struct resolve *resolve;  /* RESOLVING; CONNECTING to one of its addresses. */
     unsigned addresses_tried; /* Of these, in this attempt. */
     struct reply reply;
-    ev_io reader, writer;
+    ev_io readable, writable;
     ev_timer timer;    /* Timeout, next look for silence, or next attempt, by link. */
     unsigned attempts; /* In a row without success. */
     struct handshake handshake;
@@ -118,17 +122,26 @@ static void empty_out(struct master *master)
     master->out_room = 0;
 }
 
+/* Give up the connection, but not the attempt. */
+static void disconnect(struct master *master)
+{
+    ev_io_stop(master->ev, &master->readable);
+    ev_io_stop(master->ev, &master->writable);
+    if (master->reader != NULL)
+        redisReaderFree(master->reader);
+    if (master->fd >= 0)
+        (void)close(master->fd);
+    master->reader = NULL;
+    master->fd = -1;
+}
+
 static void close_link(struct master *master)
 {
-    ev_io_stop(master->ev, &master->reader);
-    ev_io_stop(master->ev, &master->writer);
+    disconnect(master);
     ev_timer_stop(master->ev, &master->timer);
     if (master->resolve != NULL)
         resolve_free(master->resolve);
-    if (master->context != NULL)
-        redisFree(master->context);
     master->resolve = NULL;
-    master->context = NULL;
     master->link = LINK_DOWN;
     if (master->out != NULL)
         sodium_memzero(master->out, master->out_len); /* May hold a password. */
@@ -356,7 +369,7 @@ static void on_greeting(struct master *master)
     case HANDSHAKE_DONE:
         break;
     }
-    if (master->context->reader->pos < master->context->reader->len) {
+    if (master->reader->pos < master->reader->len) {
         doom(master, "said something that nobody asked", "");
         return;
     }
@@ -441,7 +454,7 @@ static void look_if_full(struct master *master)
 static void write_out(struct master *master)
 {
     while (master->out_sent < master->out_len) {
-        ssize_t n = send(master->context->fd, master->out + master->out_sent,
+        ssize_t n = send(master->fd, master->out + master->out_sent,
                          master->out_len - master->out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (n < 0 && errno == EINTR)
@@ -469,9 +482,9 @@ static void write_out(struct master *master)
 static void watch_writer(struct master *master)
 {
     if (master->out_len == 0) {
-        ev_io_stop(master->ev, &master->writer);
-    } else if (!ev_is_active(&master->writer)) {
-        ev_io_start(master->ev, &master->writer);
+        ev_io_stop(master->ev, &master->writable);
+    } else if (!ev_is_active(&master->writable)) {
+        ev_io_start(master->ev, &master->writable);
         loop_kick(master->rl->loop);
     }
 }
@@ -521,17 +534,28 @@ static void on_answer(struct master *master)
     client_on_reply(master->rl, master->number, &ask, &master->reply);
 }
 
+/* What has come, up to so much: the loop calls again. */
+static void read_bytes(struct master *master)
+{
+    char bytes[READ_MAX];
+    ssize_t n = recv(master->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+
+    if (n > 0 && redisReaderFeed(master->reader, bytes, (size_t)n) != REDIS_OK)
+        doom(master, "", master->reader->errstr);
+    else if (n == 0)
+        doom(master, "", "Server closed the connection");
+    else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+        doom(master, "", strerror(errno));
+}
+
 static void read_answers(struct master *master)
 {
     void *reply;
 
-    if (redisBufferRead(master->context) != REDIS_OK) {
-        doom(master, "", master->context->errstr);
-        return;
-    }
+    read_bytes(master);
     while (!master->doomed) {
-        if (redisReaderGetReply(master->context->reader, &reply) != REDIS_OK) {
-            doom(master, "answered with garbage: ", master->context->reader->errstr);
+        if (redisReaderGetReply(master->reader, &reply) != REDIS_OK) {
+            doom(master, "answered with garbage: ", master->reader->errstr);
             return;
         }
         if (reply == NULL)
@@ -541,7 +565,7 @@ static void read_answers(struct master *master)
         else
             on_greeting(master);
     }
-    if (!master->doomed && reply_overflows(master->context->reader))
+    if (!master->doomed && reply_overflows(master->reader))
         doom(master, "answers without end", "");
     look_if_full(master);
 }
@@ -562,14 +586,11 @@ static void on_readable(struct ev_loop *ev, ev_io *io, int events)
 
 /* ---- Connecting ---- */
 
-static void set_socket(int fd, bool tcp)
+static void set_tcp(int fd)
 {
     const int on = 1, idle_s = 15, interval_s = 5;
     const unsigned unheard_ms = 15000;
 
-    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-    if (!tcp)
-        return;
     /* The kernel gives up an idle link to a vanished host at the second probe, after 20 s, and
      * unacknowledged bytes 15 s after they were sent.  Without TCP_USER_TIMEOUT it stops probing
      * while bytes are unacknowledged, and sends these again for a quarter of an hour: a link that
@@ -586,29 +607,24 @@ static bool connect_to(struct master *master, const char *address)
 {
     const struct uri *uri = master->uri;
 
-    master->context = uri->path != NULL ? redisConnectUnixNonBlock(uri->path)
-                                        : redisConnectNonBlock(address, (int)uri->port);
-    if (master->context == NULL || master->context->err != 0) {
-        set_error(master, "", master->context != NULL ? master->context->errstr : "out of memory");
+    master->reader = reply_reader(&master->reply);
+    if (master->reader == NULL) {
+        set_error(master, "out of memory", "");
         return false;
     }
-    reply_attach(&master->reply, master->context->reader);
-    set_socket(master->context->fd, uri->path == NULL);
+    master->fd =
+        uri->path != NULL ? dial_path(uri->path) : dial_address(address, (uint16_t)uri->port);
+    if (master->fd < 0) {
+        set_error(master, "", strerror(errno));
+        return false;
+    }
+    if (uri->path == NULL)
+        set_tcp(master->fd);
     master->link = LINK_CONNECTING;
-    ev_io_set(&master->writer, master->context->fd, EV_WRITE);
-    ev_io_set(&master->reader, master->context->fd, EV_READ);
-    ev_io_start(master->ev, &master->writer);
+    ev_io_set(&master->writable, master->fd, EV_WRITE);
+    ev_io_set(&master->readable, master->fd, EV_READ);
+    ev_io_start(master->ev, &master->writable);
     return true;
-}
-
-/* Give up the connection, but not the attempt. */
-static void disconnect(struct master *master)
-{
-    ev_io_stop(master->ev, &master->reader);
-    ev_io_stop(master->ev, &master->writer);
-    if (master->context != NULL)
-        redisFree(master->context);
-    master->context = NULL;
 }
 
 /* Not all addresses of a host need lead to the master - "localhost" may be
@@ -649,7 +665,7 @@ static void on_connected(struct master *master)
     int error = 0;
     socklen_t error_len = sizeof error;
 
-    if (getsockopt(master->context->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) != 0)
+    if (getsockopt(master->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) != 0)
         error = errno;
     if (error != 0) {
         on_refused(master, error);
@@ -658,7 +674,7 @@ static void on_connected(struct master *master)
     if (master->resolve != NULL)
         resolve_free(master->resolve);
     master->resolve = NULL;
-    ev_io_start(master->ev, &master->reader);
+    ev_io_start(master->ev, &master->readable);
     client_begin_event(master->rl);
     greet(master);
     client_end_event(master->rl);
@@ -689,7 +705,7 @@ static void on_io(struct ev_loop *ev, ev_io *io, int events)
         on_readable(ev, io, events);
         return;
     }
-    ev_io_stop(master->ev, &master->reader);
+    ev_io_stop(master->ev, &master->readable);
     master->addresses_tried = 0;
     connect_to_next(master);
     client_deliver(rl);
@@ -713,8 +729,8 @@ static void attempt(struct master *master)
         return;
     }
     master->link = LINK_RESOLVING;
-    ev_io_set(&master->reader, resolve_fd(master->resolve), EV_READ);
-    ev_io_start(master->ev, &master->reader);
+    ev_io_set(&master->readable, resolve_fd(master->resolve), EV_READ);
+    ev_io_start(master->ev, &master->readable);
 }
 
 /* ---- Timers ---- */
@@ -726,7 +742,7 @@ static void drop_unsent(const struct master *master)
 {
     const struct linger at_once = {.l_onoff = 1};
 
-    (void)setsockopt(master->context->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    (void)setsockopt(master->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
 static void look_for_silence(struct master *master)
@@ -785,13 +801,14 @@ struct master *master_new(struct redlock *rl, unsigned number, const struct uri 
     master->number = number;
     master->uri = uri;
     master->ev = ev;
+    master->fd = -1;
     set_error(master, "not connected yet", "");
-    ev_io_init(&master->reader, on_io, -1, EV_READ);
-    ev_io_init(&master->writer, on_writable, -1, EV_WRITE);
+    ev_io_init(&master->readable, on_io, -1, EV_READ);
+    ev_io_init(&master->writable, on_writable, -1, EV_WRITE);
     ev_timer_init(&master->timer, on_timer, 0, 0);
     /* Answers before timeouts, as in loop_ev.c. */
     ev_set_priority(&master->timer, EV_MINPRI);
-    master->reader.data = master->writer.data = master->timer.data = master;
+    master->readable.data = master->writable.data = master->timer.data = master;
     return master;
 }
 

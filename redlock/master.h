@@ -1,12 +1,13 @@
 /*
- * master.h - one master: the shell around one hiredis link.
+ * master.h - one master: the shell around one connection.
  *
  * It resolves, connects, shakes hands, backs off, sends, and hands over the
  * answers.  It is up or down, no more, and decides nothing.  There is one
  * connection at a time, and one pending attempt at the most.
  *
- * hiredis connects and parses; writing is ours, with MSG_NOSIGNAL, because
- * hiredis' write() raises SIGPIPE in programs that are not ours to change.
+ * hiredis parses.  Connecting, reading and writing are ours: hiredis' sockets are
+ * close-on-exec only after they were opened, and its write() raises SIGPIPE in
+ * programs that are not ours to change.
  * Its asynchronous layer is not used at all: it allocates per command, has no
  * timeouts in 0.14, and must not be freed inside its own callbacks.
  */

@@ -174,12 +174,6 @@ struct redisReader *reply_reader(struct reply *reply)
     return reader;
 }
 
-void reply_attach(struct reply *reply, struct redisReader *reader)
-{
-    reader->fn = &functions;
-    reader->privdata = reply;
-}
-
 bool reply_overflows(const struct redisReader *reader)
 {
     assert(reader->len >= reader->pos);

@@ -44,9 +44,6 @@ struct reply {
  * without memory.  redisReaderGetReply() then gives a pointer to *reply. */
 struct redisReader *reply_reader(struct reply *reply);
 
-/* Make an existing reader, a redisContext's, do so. */
-void reply_attach(struct reply *reply, struct redisReader *reader);
-
 /*
  * Whether the reader has buffered more than any reply that it could accept.
  * hiredis hands over a text only when all of it has come, up to half a GiB, so

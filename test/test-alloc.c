@@ -134,9 +134,10 @@ void __wrap_free(void *block)
 /* Its result has another type in later versions of hiredis. */
 typedef __typeof__(redisFormatCommandArgv((char **)NULL, 0, NULL, NULL)) format_result;
 
-__typeof__(redisConnectNonBlock) __real_redisConnectNonBlock, __wrap_redisConnectNonBlock;
+__typeof__(redisReaderCreateWithFunctions) __real_redisReaderCreateWithFunctions,
+    __wrap_redisReaderCreateWithFunctions;
 __typeof__(redisFormatCommandArgv) __real_redisFormatCommandArgv, __wrap_redisFormatCommandArgv;
-__typeof__(redisBufferRead) __real_redisBufferRead, __wrap_redisBufferRead;
+__typeof__(redisReaderFeed) __real_redisReaderFeed, __wrap_redisReaderFeed;
 __typeof__(ev_loop_new) __real_ev_loop_new, __wrap_ev_loop_new;
 __typeof__(eventfd) __real_eventfd, __wrap_eventfd;
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
@@ -144,9 +145,9 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
                           void *arg);
 
-redisContext *__wrap_redisConnectNonBlock(const char *host, int port)
+redisReader *__wrap_redisReaderCreateWithFunctions(redisReplyObjectFunctions *functions)
 {
-    return must_fail() ? NULL : __real_redisConnectNonBlock(host, port);
+    return must_fail() ? NULL : __real_redisReaderCreateWithFunctions(functions);
 }
 
 format_result __wrap_redisFormatCommandArgv(char **target, int argc, const char **argv,
@@ -155,13 +156,13 @@ format_result __wrap_redisFormatCommandArgv(char **target, int argc, const char 
     return must_fail() ? -1 : __real_redisFormatCommandArgv(target, argc, argv, lens);
 }
 
-/* As hiredis leaves a context for which there is no memory. */
-int __wrap_redisBufferRead(redisContext *context)
+/* As hiredis leaves a reader for which there is no memory. */
+int __wrap_redisReaderFeed(redisReader *reader, const char *bytes, size_t len)
 {
     if (!must_fail())
-        return __real_redisBufferRead(context);
-    context->err = REDIS_ERR_OOM;
-    (void)snprintf(context->errstr, sizeof context->errstr, "Out of memory");
+        return __real_redisReaderFeed(reader, bytes, len);
+    reader->err = REDIS_ERR_OOM;
+    (void)snprintf(reader->errstr, sizeof reader->errstr, "Out of memory");
     return REDIS_ERR;
 }
 

@@ -137,22 +137,6 @@ TEST(a_text_may_have_nuls)
     reply_done(&reply);
 }
 
-/* A context's own reader, with hiredis' own functions until then. */
-TEST(a_reader_may_be_taken_over)
-{
-    struct reply reply = {.text = NULL};
-    redisReader *reader = redisReaderCreate();
-
-    reply_attach(&reply, reader);
-    feed(reader, "$2\r\nhi\r\n:4\r\n", 12);
-    CHECK(next(reader) == &reply);
-    CHECK_STR(reply.text, "hi");
-    CHECK(next(reader) == &reply);
-    CHECK_INT(reply.integer, 4);
-    redisReaderFree(reader);
-    reply_done(&reply);
-}
-
 /* Feed "<head><len>\r\n" and len bytes; give what the reader says of it. */
 static int feed_long(redisReader *reader, const char *head, size_t len)
 {
@@ -310,7 +294,6 @@ CHECK_MAIN({"replies_are_decoded", replies_are_decoded},
            {"replies_come_in_pieces", replies_come_in_pieces},
            {"replies_come_together", replies_come_together},
            {"a_text_may_have_nuls", a_text_may_have_nuls},
-           {"a_reader_may_be_taken_over", a_reader_may_be_taken_over},
            {"texts_have_a_longest_length", texts_have_a_longest_length},
            {"arrays_have_a_most", arrays_have_a_most},
            {"what_is_too_long_is_known_before_it_is_whole",

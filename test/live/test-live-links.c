@@ -3,7 +3,7 @@
  * addresses, unix sockets, passwords, databases; and a thousand reconnects.
  *
  * getaddrinfo() is ours for names under .test (the linker's --wrap), so that
- * what a resolver says does not depend on where this runs.
+ * what a resolver says does not depend on where this runs.  So is socket().
  */
 #include "check.h"
 
@@ -53,6 +53,22 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
         return __real_getaddrinfo("127.0.0.1", service, hints, ret);
     }
     return __real_getaddrinfo(node, service, hints, ret);
+}
+
+/* ---- Sockets ---- */
+
+static atomic_bool watches_sockets; /* While none but those of the library are opened. */
+static atomic_uint sockets, inheritable;
+
+__typeof__(socket) __real_socket, __wrap_socket;
+
+int __wrap_socket(int domain, int type, int protocol)
+{
+    if (atomic_load(&watches_sockets)) {
+        atomic_fetch_add(&sockets, 1);
+        atomic_fetch_add(&inheritable, !(type & SOCK_CLOEXEC));
+    }
+    return __real_socket(domain, type, protocol);
 }
 
 /* ---- Lists of masters ---- */
@@ -158,6 +174,37 @@ TEST(unix_sockets)
         strcat(masters, one);
     }
     check_works(masters);
+}
+
+/* A command that another thread starts meanwhile must not inherit a link: its other end would
+ * not hear that we are gone. */
+static void check_close_on_exec(const char *masters)
+{
+    struct pilot pilot;
+
+    atomic_store(&sockets, 0);
+    atomic_store(&inheritable, 0);
+    atomic_store(&watches_sockets, true);
+    pilot_open(&pilot, PILOT_BLOCKING, masters, 0);
+    CHECK(pilot_until_up(&pilot, 5));
+    atomic_store(&watches_sockets, false);
+    pilot_close(&pilot);
+    CHECK(atomic_load(&sockets) >= 5);
+    CHECK_UINT(atomic_load(&inheritable), 0);
+}
+
+TEST(sockets_are_close_on_exec_from_the_start)
+{
+    char list[1024];
+    size_t len = 0;
+
+    cluster_ready(&five, 5);
+    check_close_on_exec(written("127.0.0.1:", ""));
+    check_close_on_exec(written("two.test:", ""));
+    for (unsigned i = 0; i < five.len; i++)
+        len += (size_t)snprintf(list + len, sizeof list - len, "%sunix://%s", i > 0 ? "," : "",
+                                five.server[i].socket);
+    check_close_on_exec(list);
 }
 
 TEST(no_unix_socket)
@@ -591,7 +638,8 @@ TEST(the_kernel_gives_up)
     pilot_close(&pilot);
 }
 
-CHECK_MAIN({"unix_sockets", unix_sockets}, {"no_unix_socket", no_unix_socket}, {"ipv6", ipv6},
+CHECK_MAIN({"sockets_are_close_on_exec_from_the_start", sockets_are_close_on_exec_from_the_start},
+           {"unix_sockets", unix_sockets}, {"no_unix_socket", no_unix_socket}, {"ipv6", ipv6},
            {"host_names", host_names}, {"no_such_host", no_such_host},
            {"host_of_two_addresses", host_of_two_addresses}, {"slow_resolver", slow_resolver},
            {"user_and_password", user_and_password}, {"password_alone", password_alone},

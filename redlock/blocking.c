@@ -96,7 +96,8 @@ static void let_run(struct waiter *next)
 }
 
 /* Give up the mutex until cond is signalled; DRIFT_NEVER: however long it takes.
- * False: it was not. */
+ * False: it was not.  The clock of this wait stands still in a suspend: it keeps no deadline of
+ * a lease.  The thread's lull is a millisecond of it at most, and ends in the loop, which does. */
 static bool wait_for(struct blocking *blocking, pthread_cond_t *cond, drift_span at_most)
 {
     int before = blocking->cancel_state, error;

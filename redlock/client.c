@@ -4,6 +4,7 @@
 #include "redlock/client.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -123,6 +124,8 @@ static int make_parts(struct redlock *rl)
         ev = blocking_loop(rl->blocking);
     }
     rl->loop = loop_new(rl, ev);
+    if (rl->loop == NULL && errno != ENOMEM)
+        return error_set(REDLOCK_E_SYSTEM, "open: cannot make a timer: %s", strerror(errno));
     if (rl->loop == NULL)
         return error_set(REDLOCK_E_NOMEM, "open: %s", redlock_strerror(REDLOCK_E_NOMEM));
     if (standing_init(rl) != 0 || listen_init(rl, ev) != 0 || clocks_init(rl) != 0)

@@ -16,7 +16,7 @@ struct redlock;
 /*
  * Attach a client to a loop, which will call client_on_timer() when the time
  * of loop_wake_at() has come, and client_flush() once per turn, before it
- * sleeps.  NULL without memory.
+ * sleeps.  NULL without memory or a descriptor: errno says which.
  */
 struct loop *loop_new(struct redlock *rl, struct ev_loop *ev);
 void loop_free(struct loop *loop);

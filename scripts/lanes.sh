@@ -9,12 +9,17 @@
 # in two small files.  It is told of in one piece when it has ended, and not before
 # those that stand before it in the list, so that the output always looks the same.
 #
+# What is under way, and how long it will take about, is shown: on a terminal in a line that is
+# kept up to date, elsewhere in a new line whenever a step has ended.  A step is expected to take
+# what it took when it passed last.
+#
 # From whoever sources it: out, the folder for all that; step_s, the limit;
 # lane_of STEP, which prints the name of its lane; "last" is that of a step before
-# which all others must have ended.
+# which all others must have ended; usual_s, seconds by step, until they are known.
 
 : "${out:?}" "${step_s:?}"
 
+declare -A usual_s
 declare -A running=() # The steps that run now, by the pid of who attends to each.
 declare -A busy=()    # The lanes that they are in.
 declare -A begun=()   # When steps have begun, by name,
@@ -26,9 +31,66 @@ end_running() {
     { kill -TERM "${!running[@]}" && wait "${!running[@]}"; } 2>/dev/null || true
 }
 
-progress() {
-    [ ! -t 1 ] || printf '\r\033[K%s' "$*"
+# ---- What is under way ----
+
+usual_of() {
+    cat "$out/$1.seconds" 2>/dev/null || echo "${usual_s[$1]:-60}"
 }
+
+# Seconds until the slowest lane has ended, and then the last steps, if all goes as usual.
+left_s() {
+    local name lane left most=0
+    local -A lanes=()
+    for name in "${running[@]}" "${waiting[@]}"; do
+        lane=$(lane_of "$name")
+        left=$(($(usual_of "$name") - SECONDS + ${begun[$name]:-$SECONDS}))
+        ((left > 0)) || left=0
+        lanes[$lane]=$((${lanes[$lane]:-0} + left))
+    done
+    for lane in "${!lanes[@]}"; do
+        [ "$lane" = last ] || ((lanes[$lane] <= most)) || most=${lanes[$lane]}
+    done
+    echo $((most + ${lanes[last]:-0}))
+}
+
+under_way() {
+    local name text=
+    for name in $(printf '%s\n' "${running[@]}" | sort); do
+        text+="${text:+, }$name ($((SECONDS - begun[$name])) s of about $(usual_of "$name"))"
+    done
+    printf 'running %s; %d to come; about %d min left' "$text" ${#waiting[@]} $(($(left_s) / 60 + 1))
+}
+
+clear_line() {
+    [ ! -t 1 ] || printf '\r\033[K'
+}
+
+show() {
+    if [ -t 1 ]; then
+        printf '\r\033[K%.*s' $(($(tput cols 2>/dev/null || echo 80) - 1)) "$(under_way)"
+    else
+        echo "      $(under_way)"
+    fi
+}
+
+# Wait for one of the steps to end: set pid and status.  On a terminal the line is kept up to date.
+await_one() {
+    local clock=
+    while true; do
+        show
+        if [ -t 1 ]; then
+            sleep 1 >/dev/null 9>&- &
+            clock=$!
+        fi
+        status=0
+        wait -n -p pid "${!running[@]}" $clock || status=$?
+        [ "$pid" = "$clock" ] || break
+    done
+    [ -z "$clock" ] || wait "$clock" # It must not be taken for a step later.
+    clear_line
+}
+
+# ---- The steps ----
 
 # Run these steps, and print a line of each.  The totals are counted.
 run_steps() {
@@ -36,9 +98,7 @@ run_steps() {
     local -a waiting=("$@") untold=("$@")
     begin_what_can
     while ((${#running[@]} > 0)); do
-        progress "running ${running[*]} ..."
-        status=0
-        wait -n -p pid "${!running[@]}" || status=$?
+        await_one
         name=${running[$pid]}
         unset "running[$pid]" "busy[$(lane_of "$name")]"
         ended[$name]="$status $((SECONDS - begun[$name]))"
@@ -91,7 +151,6 @@ tell_what_can() {
         name=${untold[0]}
         untold=("${untold[@]:1}")
         read -r status took <<<"${ended[$name]}"
-        progress
         tell "$name" "$status" "$took"
     done
 }
@@ -114,6 +173,7 @@ tell() {
     ((failed == 0)) || verdict=FAIL
     printf '%-4s  %-10s %4d s  %3d passed, %d failed, %d skipped%s\n' "$verdict" "$name" "$took" \
         "$passed" "$failed" "$skipped" "$(sed 's/^/; /' "$out/$name.note" | tr -d '\n')"
+    ((failed > 0 || passed == 0)) || echo "$took" >"$out/$name.seconds"
     if ((failed > 0)); then
         echo "----- the end of $out/$name.log"
         tail -n 40 "$out/$name.log" | cut -c 1-160

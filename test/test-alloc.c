@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 
 #include <ev.h>
 #include <hiredis/hiredis.h>
@@ -140,6 +141,7 @@ __typeof__(redisFormatCommandArgv) __real_redisFormatCommandArgv, __wrap_redisFo
 __typeof__(redisReaderFeed) __real_redisReaderFeed, __wrap_redisReaderFeed;
 __typeof__(ev_loop_new) __real_ev_loop_new, __wrap_ev_loop_new;
 __typeof__(eventfd) __real_eventfd, __wrap_eventfd;
+__typeof__(timerfd_create) __real_timerfd_create, __wrap_timerfd_create;
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
                           void *arg);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
@@ -175,6 +177,14 @@ int __wrap_eventfd(unsigned count, int flags)
 {
     if (!must_fail())
         return __real_eventfd(count, flags);
+    errno = EMFILE;
+    return -1;
+}
+
+int __wrap_timerfd_create(int clock, int flags)
+{
+    if (!must_fail())
+        return __real_timerfd_create(clock, flags);
     errno = EMFILE;
     return -1;
 }

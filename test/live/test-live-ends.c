@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include <ev.h>
+
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
@@ -425,6 +427,58 @@ TEST(fork_leaves_the_parent_alone)
     with_both(fork_with_a_lease);
 }
 
+#define BRIEF_TTL_MS 500
+
+static void be_quiet(struct redlock_options *opts)
+{
+    opts->clock_guard = REDLOCK_CLOCK_GUARD_OFF;
+    opts->restart_guard = false;
+    opts->reply_timeout_ms = 3600000; /* No timeout wakes it. */
+}
+
+/* In the child: run the parent's loop, as libev allows it, until the lease is long over; then
+ * close. */
+static int outlive_heirloom(void *arg)
+{
+    struct heirloom *heirloom = arg;
+    struct pilot *pilot = heirloom->pilot;
+    double end_s = cluster_now_s() + 2 * BRIEF_TTL_MS / 1e3;
+
+    if (pilot->ev != NULL)
+        ev_loop_fork(pilot->ev);
+    while (cluster_now_s() < end_s)
+        pilot_turn(pilot);
+    return redlock_close(pilot->rl) == NULL ? 0 : 1;
+}
+
+/* The alarm of the parent's lease is not used up by the child, which has it, too. */
+TEST(fork_leaves_the_deadline_alone)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot_loss loss = {.runs = 0};
+        struct redlock_lock_options opts;
+        struct heirloom heirloom;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&five, 5);
+        CHECK_INT(pilot_try_open(&pilot, kind, cluster_masters(&five), be_quiet), REDLOCK_OK);
+        CHECK(pilot_until_up(&pilot, 5));
+        redlock_lock_options_init(&opts);
+        opts.ttl_ms = BRIEF_TTL_MS;
+        opts.no_renew = true;
+        opts.lost = pilot_on_lost;
+        opts.lost_arg = &loss;
+        CHECK_INT(pilot_lock(&pilot, "brief", &opts, &heirloom.lease), REDLOCK_OK);
+        heirloom.pilot = &pilot;
+        CHECK_INT(cluster_join(cluster_spawn(outlive_heirloom, &heirloom)), 0);
+        CHECK(pilot_until(&pilot, pilot_is_lost, &loss));
+        CHECK_INT(pilot_unlock(&pilot, heirloom.lease), REDLOCK_LOST);
+        CHECK_UINT(pilot_stats(&pilot).connects, 5); /* It sent nothing on the parent's links. */
+        pilot_close(&pilot);
+    }
+}
+
 /* A child that opens a client of its own has nothing to do with the parent's. */
 static int lock_in_child(void *arg)
 {
@@ -515,5 +569,6 @@ CHECK_MAIN({"unlocking_twice_is_told", unlocking_twice_is_told},
            {"unlock_ends_an_extension", unlock_ends_an_extension},
            {"blocking_calls_from_a_callback_are_told", blocking_calls_from_a_callback_are_told},
            {"fork_leaves_the_parent_alone", fork_leaves_the_parent_alone},
+           {"fork_leaves_the_deadline_alone", fork_leaves_the_deadline_alone},
            {"fork_and_open_another", fork_and_open_another},
            {"fork_while_threads_are_busy", fork_while_threads_are_busy})

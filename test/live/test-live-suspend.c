@@ -1,11 +1,16 @@
 /*
  * test-live-suspend.c - a machine that sleeps while it has locks: CLOCK_BOOTTIME goes on, as
  * the masters do, and the clock by which loops wait stands still.
+ *
+ * What a kernel does when it resumes is done here by sleep_for(): each timer on CLOCK_BOOTTIME
+ * that is overdue by then rings.
  */
 #include "check.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,6 +38,78 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 
 static struct cluster three;
 
+/* The descriptors of timers on CLOCK_BOOTTIME, by number: when each is to ring, in its time. */
+#define TIMERS_MAX 256
+
+static struct timer {
+    bool counts_sleep; /* It is on CLOCK_BOOTTIME. */
+    struct timespec at;
+} timers[TIMERS_MAX];
+static pthread_mutex_t timers_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* Let the kernel's timer, whose clock does not jump, ring when that of the test says so. */
+static int set_timer(int fd, int flags, struct timespec at)
+{
+    struct itimerspec when = {.it_value = at};
+
+    if (at.tv_sec != 0 || at.tv_nsec != 0) {
+        when.it_value.tv_sec -= atomic_load(&slept_s);
+        if (when.it_value.tv_sec < 0)
+            when.it_value = (struct timespec){.tv_nsec = 1};
+    }
+    return (int)syscall(SYS_timerfd_settime, fd, flags, &when, NULL);
+}
+
+/* In place of libc's, as above. */
+int timerfd_create(int clock, int flags)
+{
+    int fd = (int)syscall(SYS_timerfd_create, clock, flags);
+
+    (void)pthread_mutex_lock(&timers_mutex);
+    if (fd >= 0 && fd < TIMERS_MAX)
+        timers[fd] = (struct timer){.counts_sleep = clock == CLOCK_BOOTTIME};
+    (void)pthread_mutex_unlock(&timers_mutex);
+    if (fd >= TIMERS_MAX)
+        cluster_die("suspend: more descriptors than there is room for");
+    return fd;
+}
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *when, struct itimerspec *before)
+{
+    int r;
+
+    if (fd < 0 || fd >= TIMERS_MAX || !timers[fd].counts_sleep)
+        return (int)syscall(SYS_timerfd_settime, fd, flags, when, before);
+    if (!(flags & TFD_TIMER_ABSTIME) || when->it_interval.tv_sec != 0 || before != NULL)
+        cluster_die("suspend: a timer of a kind that is not imitated");
+    (void)pthread_mutex_lock(&timers_mutex);
+    timers[fd].at = when->it_value;
+    r = set_timer(fd, flags, when->it_value);
+    (void)pthread_mutex_unlock(&timers_mutex);
+    return r;
+}
+
+/* One that has rung, or is closed, stays as it is. */
+static void resume(int fd)
+{
+    struct itimerspec left;
+
+    if (!timers[fd].counts_sleep || syscall(SYS_timerfd_gettime, fd, &left) != 0)
+        return;
+    if (left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0)
+        (void)set_timer(fd, TFD_TIMER_ABSTIME, timers[fd].at);
+}
+
+/* The machine is suspended for so long, and resumes. */
+static void sleep_for(long seconds)
+{
+    (void)pthread_mutex_lock(&timers_mutex);
+    atomic_fetch_add(&slept_s, seconds);
+    for (int fd = 0; fd < TIMERS_MAX; fd++)
+        resume(fd);
+    (void)pthread_mutex_unlock(&timers_mutex);
+}
+
 static void lock(struct pilot *pilot, enum pilot_kind kind, struct pilot_loss *loss,
                  struct redlock_lease **ret_lease)
 {
@@ -59,7 +136,7 @@ TEST(a_lease_ends_in_a_long_sleep)
 
         check_row = pilot_kind_name(kind);
         lock(&pilot, kind, &loss, &lease);
-        atomic_fetch_add(&slept_s, LONG_S);
+        sleep_for(LONG_S);
         CHECK_UINT(redlock_remaining_ms(lease), 0);
         CHECK_UINT(redlock_holds(lease), 0);
         CHECK_INT(pilot_extend(&pilot, lease, TTL_MS), REDLOCK_LOST);
@@ -83,7 +160,7 @@ TEST(lost_is_told_after_a_long_sleep)
 
         check_row = pilot_kind_name(kind);
         lock(&pilot, kind, &loss, &lease);
-        atomic_fetch_add(&slept_s, LONG_S);
+        sleep_for(LONG_S);
         CHECK(pilot_until(&pilot, pilot_is_lost, &loss));
         CHECK_UINT(loss.remaining_ms, 0);
         CHECK_UINT(pilot_stats(&pilot).lost, 1);
@@ -116,7 +193,7 @@ TEST(a_lease_outlasts_a_short_sleep)
         check_row = pilot_kind_name(kind);
         lock(&pilot, kind, &loss, &lease);
         renewal.lease = lease;
-        atomic_fetch_add(&slept_s, SHORT_S);
+        sleep_for(SHORT_S);
         if (kind == PILOT_LOOP) /* Else its thread may have been quicker. */
             CHECK(!is_renewed(&renewal));
         CHECK(pilot_until(&pilot, is_renewed, &renewal));
@@ -126,6 +203,115 @@ TEST(a_lease_outlasts_a_short_sleep)
     }
 }
 
+/* ---- At once ---- */
+
+#define STILL_TTL_MS 60000
+#define AT_ONCE_S 10 /* Far more than it takes, and far less than the lease would last awake. */
+
+static void be_still(struct redlock_options *opts)
+{
+    opts->clock_guard = REDLOCK_CLOCK_GUARD_OFF;
+    opts->restart_guard = false;
+    opts->reply_timeout_ms = STILL_TTL_MS - 10000;
+}
+
+/* Nothing but the deadline of this lease wakes the client: no renewal, no look at clocks, no
+ * timeout. */
+static struct redlock_lease *lock_still(struct pilot *pilot, enum pilot_kind kind,
+                                        struct pilot_loss *loss)
+{
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease = NULL;
+
+    cluster_ready(&three, 3);
+    CHECK_INT(pilot_try_open(pilot, kind, cluster_masters(&three), be_still), REDLOCK_OK);
+    CHECK(pilot_until_up(pilot, 3));
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = STILL_TTL_MS;
+    opts.no_renew = true;
+    opts.lost = pilot_on_lost;
+    opts.lost_arg = loss;
+    CHECK_INT(pilot_lock(pilot, "still", &opts, &lease), REDLOCK_OK);
+    for (unsigned i = 0; i < 10; i++) /* Until a thread has nothing to do any more. */
+        pilot_turn(pilot);
+    return lease;
+}
+
+static void check_lost_at_once(struct pilot *pilot, struct pilot_loss *loss)
+{
+    double begun_s = cluster_now_s();
+
+    CHECK_UINT(atomic_load(&loss->runs), 0);
+    sleep_for(STILL_TTL_MS / 1000);
+    CHECK(pilot_until(pilot, pilot_is_lost, loss));
+    CHECK(cluster_now_s() - begun_s < AT_ONCE_S);
+    CHECK_UINT(loss->remaining_ms, 0);
+}
+
+/* On a loop, and by the thread of a client that nobody calls. */
+TEST(lost_is_told_at_once_after_a_sleep)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot_loss loss = {.runs = 0};
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        lease = lock_still(&pilot, kind, &loss);
+        check_lost_at_once(&pilot, &loss);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
+        pilot_close(&pilot);
+    }
+}
+
+struct call {
+    struct redlock *rl;
+    int status;
+};
+
+static void *wait_for_lock(void *arg)
+{
+    struct call *call = arg;
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+
+    redlock_lock_options_init(&opts);
+    opts.wait_ms = UINT32_MAX;
+    opts.retry_delay_min_ms = opts.retry_delay_max_ms = STILL_TTL_MS; /* It does not poll. */
+    call->status = redlock_lock(call->rl, "taken", &opts, &lease);
+    return NULL;
+}
+
+/* While another thread waits for another lock: it runs the loop, and the client's own naps. */
+TEST(lost_is_told_at_once_while_a_call_waits)
+{
+    struct pilot_loss loss = {.runs = 0};
+    struct redlock_lease *lease, *taken;
+    struct pilot pilot, holder;
+    struct call call;
+    pthread_t thread;
+
+    lease = lock_still(&pilot, PILOT_BLOCKING, &loss);
+    CHECK_INT(pilot_try_open(&holder, PILOT_BLOCKING, cluster_masters(&three), be_still),
+              REDLOCK_OK);
+    CHECK_INT(pilot_lock_for(&holder, "taken", STILL_TTL_MS, false, 0, &taken), REDLOCK_OK);
+    call = (struct call){.rl = pilot.rl};
+    CHECK_INT(pthread_create(&thread, NULL, wait_for_lock, &call), 0);
+    while (pilot_stats(&pilot).leases < 2) /* The call has begun. */
+        pilot_turn(&pilot);
+    for (unsigned i = 0; i < 10; i++)
+        pilot_turn(&pilot);
+    check_lost_at_once(&pilot, &loss);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
+    CHECK_INT(pilot_unlock(&holder, taken), REDLOCK_LOST);
+    (void)pthread_join(thread, NULL);
+    CHECK_INT(call.status, REDLOCK_OK);
+    pilot_close(&pilot);
+    pilot_close(&holder);
+}
+
 CHECK_MAIN({"a_lease_ends_in_a_long_sleep", a_lease_ends_in_a_long_sleep},
            {"lost_is_told_after_a_long_sleep", lost_is_told_after_a_long_sleep},
-           {"a_lease_outlasts_a_short_sleep", a_lease_outlasts_a_short_sleep})
+           {"a_lease_outlasts_a_short_sleep", a_lease_outlasts_a_short_sleep},
+           {"lost_is_told_at_once_after_a_sleep", lost_is_told_at_once_after_a_sleep},
+           {"lost_is_told_at_once_while_a_call_waits", lost_is_told_at_once_while_a_call_waits})

@@ -22,6 +22,7 @@ struct process {
     unsigned long long started; /* In ticks since the start of the machine. */
     bool alive;                 /* No zombie. */
     bool ours;                  /* A descendant of this process. */
+    bool grouped;               /* It gets its signal with its process group. */
 };
 
 struct table {
@@ -46,7 +47,7 @@ static bool parse_stat(const char *text, struct process *process)
         return false;
     /* A process whose first thread has ended looks like a zombie, and is none. */
     process->alive = (state != 'Z' && state != 'X') || threads > 1;
-    process->ours = false;
+    process->ours = process->grouped = false;
     return true;
 }
 
@@ -175,27 +176,61 @@ bool family_is_known(void)
 
 static bool is_meant(const struct process *process, pid_t group)
 {
+    if (!process->ours)
+        return false;
     return group > 0 ? process->group == group : process->group != -group;
+}
+
+/* True: no process of somebody else's is in this group. */
+static bool is_ours_alone(const struct table *table, pid_t group)
+{
+    for (size_t i = 0; i < table->len; i++)
+        if (table->list[i].group == group && !table->list[i].ours)
+            return false;
+    return group != getpgrp();
+}
+
+/* The kernel signals a group in one go: a process that forks and ends all the time cannot
+ * escape.  The group of a zombie may be all that we see of it. */
+static void signal_groups(struct table *table, int signal, pid_t group)
+{
+    for (size_t i = 0; i < table->len; i++) {
+        const pid_t one = table->list[i].group;
+
+        if (!is_meant(&table->list[i], group) || table->list[i].grouped ||
+            !is_ours_alone(table, one))
+            continue;
+        (void)kill(-one, signal);
+        for (size_t k = i; k < table->len; k++)
+            if (table->list[k].group == one)
+                table->list[k].grouped = true;
+    }
+}
+
+/* Those that got the signal with their group are only looked at. */
+static void signal_one(const struct process *process, int signal, struct family_count *count)
+{
+    if (!process->alive)
+        count->zombies += process->parent == getpid();
+    else if (signal_process(process, process->grouped ? 0 : signal) == 0)
+        count->alive++;
+    else if (errno == EPERM)
+        count->immune++;
 }
 
 struct family_count family_signal(int signal, pid_t group)
 {
     static struct table table;
-    struct family_count count = {0, 0};
+    struct family_count count = {0, 0, 0};
 
     if (!family_is_known())
         return count;
     read_all(&table);
     mark_ours(&table);
-    for (size_t i = 0; i < table.len; i++) {
-        const struct process *process = &table.list[i];
-
-        if (!process->ours || !process->alive || !is_meant(process, group))
-            continue;
-        if (signal_process(process, signal) == 0)
-            count.alive++;
-        else if (errno == EPERM)
-            count.immune++;
-    }
+    if (signal != 0)
+        signal_groups(&table, signal, group);
+    for (size_t i = 0; i < table.len; i++)
+        if (is_meant(&table.list[i], group))
+            signal_one(&table.list[i], signal, &count);
     return count;
 }

@@ -12,8 +12,9 @@
 #include <sys/types.h>
 
 struct family_count {
-    unsigned alive;  /* Descendants that ran, and that could be signalled. */
-    unsigned immune; /* Descendants that may not be signalled. */
+    unsigned alive;   /* Descendants that could be signalled. */
+    unsigned immune;  /* Descendants that may not be signalled. */
+    unsigned zombies; /* Children of this process that it has not reaped. */
 };
 
 /* Whether /proc shows the processes of our PID namespace. */
@@ -21,9 +22,12 @@ bool family_is_known(void);
 
 /*
  * Send the signal to every living descendant; 0 only counts them.  group: only to those in
- * this process group; -group: only to those outside it; 0: to all.  Processes that are started
- * meanwhile may be missed, so that whoever kills calls again until none is alive.  Where the family
- * is not known, nothing is found.
+ * this process group; -group: only to those outside it; 0: to all.  Where the family is not
+ * known, nothing is found.
+ *
+ * Whoever kills calls again until none is alive and none is a zombie.  A process that forks
+ * and ends all the time may be missed; but what it was when the call began is a child of this
+ * process by then, and a zombie.
  */
 struct family_count family_signal(int signal, pid_t group);
 

@@ -132,12 +132,12 @@ static bool has_children(void)
 /* True: none is left that could be killed. */
 static bool clear(struct guardian *guardian, drift_time now)
 {
-    struct family_count count = {0, 0};
+    struct family_count count = {0, 0, 0};
 
     if (has_children())
         count = family_signal(SIGKILL, 0);
     guardian->end.survivors = count.alive + count.immune;
-    return count.alive == 0 || now >= guardian->patience;
+    return count.alive + count.zombies == 0 || now >= guardian->patience;
 }
 
 static void begin_clearing(struct guardian *guardian, drift_time now)
@@ -163,7 +163,7 @@ static bool leave(struct guardian *guardian, drift_time now)
         guardian->end.cleared = true;
     if (act == DEADLINE_KILL)
         guardian->end.survivors = count.alive + count.immune;
-    return count.alive == 0 || now >= drift_add(guardian->left.kill, LOOK_FOR);
+    return count.alive + count.zombies == 0 || now >= drift_add(guardian->left.kill, LOOK_FOR);
 }
 
 static void on_child_ended(struct guardian *guardian, drift_time now)

@@ -78,7 +78,8 @@ int leash_order(const struct leash *leash, const struct leash_order *order)
     ssize_t len = send(leash->socket, order, sizeof *order, MSG_NOSIGNAL | MSG_DONTWAIT);
     bool is_dead = len < 0 && errno != EAGAIN;
 
-    (void)kill(leash->pid, SIGCONT);
+    if (leash->pid != 0)
+        (void)kill(leash->pid, SIGCONT);
     return is_dead ? -1 : 0;
 }
 
@@ -99,12 +100,22 @@ int leash_report(const struct leash *leash, struct leash_report *ret_report)
     return 1;
 }
 
+void leash_bury(struct leash *leash)
+{
+    if (leash->pid != 0 && waitpid(leash->pid, NULL, WNOHANG) != 0)
+        leash->pid = 0; /* Also where SIGCHLD is ignored, and the kernel has done it. */
+    while (!leash->had_children && waitpid(-1, NULL, WNOHANG) > 0)
+        continue;
+}
+
 void leash_close(struct leash *leash)
 {
     /* What the command left alone goes to whom it would have gone without us. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 0);
-    (void)kill(leash->pid, SIGKILL);
-    (void)waitpid(leash->pid, NULL, 0); /* Fails where SIGCHLD is ignored. */
+    if (leash->pid != 0) {
+        (void)kill(leash->pid, SIGKILL);
+        (void)waitpid(leash->pid, NULL, 0); /* Fails where SIGCHLD is ignored. */
+    }
     (void)close(leash->socket);
     (void)munmap(leash->shared, sizeof *leash->shared);
 }

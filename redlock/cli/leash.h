@@ -64,7 +64,7 @@ struct cli;
 
 struct leash {
     int socket;
-    pid_t pid; /* Of the guardian; not reaped before leash_close(). */
+    pid_t pid; /* Of the guardian; 0: it was reaped. */
     struct leash_shared *shared;
     bool had_children; /* This process, from before: we are no subreaper then. */
 };
@@ -84,6 +84,9 @@ int leash_order(const struct leash *leash, const struct leash_order *order);
 
 /* 1: *ret_report is the next report; 0: there is none yet; -1: the guardian is dead. */
 int leash_report(const struct leash *leash, struct leash_report *ret_report);
+
+/* Reap the guardian, which is dead, and the orphans that it left. */
+void leash_bury(struct leash *leash);
 
 /* End the guardian, whose command has ended or was never started. */
 void leash_close(struct leash *leash);

@@ -167,12 +167,15 @@ static void on_ended(struct run *run, const struct leash_report *report)
 static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct run *run = timer->data;
-    struct family_count count = {0, 0};
+    struct family_count count = {0, 0, 0};
 
     (void)events;
-    if (!run->leash.had_children)
+    if (run->leash.had_children)
+        count.alive = run->terminal.command != 0 && kill(-run->terminal.command, SIGKILL) == 0;
+    else
         count = family_signal(SIGKILL, 0);
-    if (count.alive > 0 && ++run->mourn_looks < MOURN_LOOKS_MAX)
+    leash_bury(&run->leash);
+    if (count.alive + count.zombies > 0 && ++run->mourn_looks < MOURN_LOOKS_MAX)
         return;
     ev_timer_stop(loop, timer);
     run->ended = true;
@@ -189,8 +192,6 @@ static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
 static void on_guardian_dead(struct run *run)
 {
     ev_io_stop(run->session.loop, &run->reports);
-    if (run->terminal.command != 0)
-        (void)kill(-run->terminal.command, SIGKILL);
     ev_timer_start(run->session.loop, &run->mourning);
     ev_feed_event(run->session.loop, &run->mourning, EV_TIMER);
 }

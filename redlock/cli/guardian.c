@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -455,5 +456,5 @@ void guardian_main(const struct guardian_job *job)
     (void)signal(SIGCHLD, SIG_DFL);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && open_descriptors(&guardian) == 0)
         loop(&guardian);
-    _exit(0);
+    exit(0);
 }

@@ -4,15 +4,21 @@
 #include "redlock/cli/leash.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "redlock/cli/guardian.h"
+
+/* A guardian that has nothing to do ends in less than a millisecond.  Chosen: long enough for a
+ * busy machine, and short enough to wait for one that was stopped. */
+#define END_WITHIN_MS 1000
 
 /* What a program that was started by exec has left. */
 static bool have_children(void)
@@ -51,6 +57,7 @@ int leash_open(struct leash *leash, struct cli *cli, const char *name, char **ar
         guardian_main(&job);
     }
     (void)sigprocmask(SIG_SETMASK, &job.mask, NULL);
+    (void)signal(SIGCHLD, SIG_DFL); /* Ignored, it would have the kernel reap the guardian. */
     (void)close(pair[1]);
     leash->socket = pair[0];
     if (leash->pid > 0 && !leash->had_children)
@@ -102,20 +109,32 @@ int leash_report(const struct leash *leash, struct leash_report *ret_report)
 
 void leash_bury(struct leash *leash)
 {
-    if (leash->pid != 0 && waitpid(leash->pid, NULL, WNOHANG) != 0)
-        leash->pid = 0; /* Also where SIGCHLD is ignored, and the kernel has done it. */
+    if (leash->pid != 0 && waitpid(leash->pid, NULL, WNOHANG) == leash->pid)
+        leash->pid = 0;
     while (!leash->had_children && waitpid(-1, NULL, WNOHANG) > 0)
         continue;
+}
+
+/* It ends by itself; unless somebody stops it at this moment. */
+static void end_guardian(pid_t pid)
+{
+    struct pollfd guardian = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+
+    (void)kill(pid, SIGCONT);
+    if (guardian.fd >= 0) { /* Linux before 5.3 has none. */
+        (void)poll(&guardian, 1, END_WITHIN_MS);
+        (void)close(guardian.fd);
+    }
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
 }
 
 void leash_close(struct leash *leash)
 {
     /* What the command left alone goes to whom it would have gone without us. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 0);
-    if (leash->pid != 0) {
-        (void)kill(leash->pid, SIGKILL);
-        (void)waitpid(leash->pid, NULL, 0); /* Fails where SIGCHLD is ignored. */
-    }
     (void)close(leash->socket);
+    if (leash->pid != 0)
+        end_guardian(leash->pid);
     (void)munmap(leash->shared, sizeof *leash->shared);
 }

@@ -26,6 +26,7 @@ struct session {
     int signal; /* The first that came; 0: none. */
     /* Where not NULL, signals go there, and end nothing by themselves. */
     void (*on_signal)(struct session *session, int signal);
+    void *on_signal_arg;
     bool quiet; /* Say nothing about operations that fail. */
     bool done;
     int status; /* Of the operation that is done. */

@@ -378,7 +378,7 @@ void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)
 
 /* ---- The masters ---- */
 
-static void forget_masters(struct cli *cli)
+void cli_forget_masters(struct cli *cli)
 {
     if (cli->masters != NULL)
         sodium_memzero(cli->masters, strlen(cli->masters));
@@ -444,7 +444,7 @@ static void take_masters_file(struct cli *cli, const char *path)
 
     if (error == NULL)
         blank_comments(text);
-    forget_masters(cli);
+    cli_forget_masters(cli);
     if (error == NULL) {
         cli->masters = copy_text(text);
         cli->masters_from = copy_text(path);
@@ -462,7 +462,7 @@ static void take_masters(struct cli *cli, char *list)
         take_masters_file(cli, list + 1);
         return;
     }
-    forget_masters(cli);
+    cli_forget_masters(cli);
     cli->masters = copy_text(list);
     if (strchr(list, '@') != NULL)
         memset(list, '*', strlen(list));
@@ -558,7 +558,7 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
         cli_say("%s: %s", cli_show_name(cli->masters_from, shown), redlock_errmsg(NULL));
     else if (status != REDLOCK_OK)
         cli_say("%s", redlock_errmsg(NULL));
-    forget_masters(cli);
+    cli_forget_masters(cli);
     return cli_exit_of(status);
 }
 

@@ -27,6 +27,7 @@ enum cli_exit {
     CLI_HELD = 75,        /* EX_TEMPFAIL: another owner has the lock. */
     CLI_LOST = 76,        /* The lock is not held (any more). */
     CLI_CHANGE = 78,      /* EX_CONFIG: the masters are not set up as they should be. */
+    CLI_TIMED_OUT = 124,  /* As timeout(1) has it: the command took too long. */
     CLI_NOT_EXECUTABLE = 126,
     CLI_NOT_FOUND = 127,
     CLI_SIGNAL = 128, /* Plus the number of the signal. */
@@ -158,5 +159,8 @@ bool cli_is_guarded(const struct cli *cli);
  * after a message unless CLI_OK.
  */
 int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl);
+
+/* Wipe the list of masters, in a process that needs none. */
+void cli_forget_masters(struct cli *cli);
 
 #endif /* REDLOCK_CLI_H */

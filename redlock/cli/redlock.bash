@@ -17,7 +17,8 @@ _redlock_own_options() {
     doctor) echo --fair --fence --names --permits --shared ;;
     extend) echo --permits --shared --ttl ;;
     init) echo --new ;;
-    lock | run) echo --fair --fence --permits --shared --ttl --wait ;;
+    lock) echo --fair --fence --permits --shared --ttl --wait ;;
+    run) echo --fair --fence --hold-at-least --hold-at-most --permits --shared --ttl --wait ;;
     status) echo --clocks ;;
     unlock) echo --permits --shared ;;
     esac
@@ -29,9 +30,10 @@ _redlock_takes_value() {
     acl:--permits | doctor:--permits) return 1 ;;
     esac
     case $1 in
-    --clock-guard | --connect-timeout | --contend | --cycles | --hold-ms | --in-flight | --masters | \
-        --masters-file | --max-ttl | --mode | --names | --permits | --reply-timeout | --resources | --restart-guard | \
-        --threads | --ttl | --user | --wait) return 0 ;;
+    --clock-guard | --connect-timeout | --contend | --cycles | --hold-at-least | --hold-at-most | \
+        --hold-ms | --in-flight | --masters | --masters-file | --max-ttl | --mode | --names | \
+        --permits | --reply-timeout | --resources | --restart-guard | --threads | --ttl | --user | \
+        --wait) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -42,6 +44,7 @@ _redlock_complete_value() {
     --mode) mapfile -t COMPREPLY < <(compgen -W "loop blocking" -- "$2") ;;
     --clock-guard) mapfile -t COMPREPLY < <(compgen -W "off periodic per_vote" -- "$2") ;;
     --restart-guard) mapfile -t COMPREPLY < <(compgen -W "on off" -- "$2") ;;
+    --hold-at-least | --hold-at-most) mapfile -t COMPREPLY < <(compgen -W "1m 10m 1h" -- "$2") ;;
     --ttl | --max-ttl) mapfile -t COMPREPLY < <(compgen -W "5s 10s 30s 60s" -- "$2") ;;
     --wait) mapfile -t COMPREPLY < <(compgen -W "0 10s 1m forever" -- "$2") ;;
     esac

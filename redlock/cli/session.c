@@ -27,13 +27,21 @@ static void on_signal(struct ev_loop *loop, ev_signal *watcher, int events)
         session->signal = watcher->signum;
 }
 
+void session_unblock(int signal)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, signal);
+    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* What was ignored when we were started - nohup does it, and shells for jobs
- * in the background - stays ignored, here and in what we start. */
+ * in the background - stays ignored.  What was blocked is heard from now on. */
 static void watch_signals(struct session *session)
 {
     struct sigaction action;
 
-    (void)sigprocmask(SIG_SETMASK, NULL, &session->mask_before);
     for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++) {
         ev_signal *watcher = &session->signals[session->signals_len];
 
@@ -43,10 +51,10 @@ static void watch_signals(struct session *session)
         ev_signal_init(watcher, on_signal, ending_signals[i]);
         watcher->data = session;
         ev_signal_start(session->loop, watcher);
+        session_unblock(ending_signals[i]);
         session->signals_len++;
     }
     /* A reader of our output that has gone must not take the lock with it. */
-    (void)sigaction(SIGPIPE, NULL, &session->pipe_before);
     (void)signal(SIGPIPE, SIG_IGN);
 }
 

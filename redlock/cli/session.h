@@ -21,13 +21,12 @@ struct session {
     struct cli *cli;
     struct ev_loop *loop;
     struct redlock *rl;
-    sigset_t mask_before;         /* As the program found it; likewise the next. */
-    struct sigaction pipe_before; /* SIGPIPE, which is ignored from then on. */
     ev_signal signals[SESSION_SIGNALS_MAX];
     unsigned signals_len;
     int signal; /* The first that came; 0: none. */
     /* Where not NULL, signals go there, and end nothing by themselves. */
     void (*on_signal)(struct session *session, int signal);
+    void *on_signal_arg;
     bool quiet; /* Say nothing about operations that fail. */
     bool done;
     int status; /* Of the operation that is done. */
@@ -46,6 +45,9 @@ int session_adopt(struct session *session, const struct cli_names *names, const 
                   const struct redlock_lock_options *opts, struct redlock_lease **ret_lease);
 int session_extend(struct session *session, struct redlock_lease *lease, uint32_t ttl_ms);
 int session_unlock(struct session *session, struct redlock_lease *lease);
+
+/* A signal that is watched must be heard: a program may be started with any of them blocked. */
+void session_unblock(int signal);
 
 /* The exit code for the signal that ended it, or CLI_OK. */
 int session_signal_exit(const struct session *session);

@@ -4,7 +4,7 @@
  *
  * `redlock run` promises that the command is dead before the lock runs out, by
  * a quarter of the fifth of the lease that is left when it gives up (redlock(1),
- * LOSING THE LOCK).  So a command that runs, while `redlock` does, has so much
+ * THE CONTRACT OF RUN).  So a command that runs, while `redlock` does, has so much
  * time for what it begins; it relies on half of that, and calls that its trust.
  * It cannot ask for more, and a pause of `redlock` it cannot see; but whoever
  * is paused with it, as a nemesis does, it can: then time has passed between

@@ -5,8 +5,8 @@
  * A hold begins with the first word of the command, and ends with its last.
  * It has no deadline to tell, since nobody tells the command; its writes have
  * one, its trust.  Whatever stops or kills the client must stop or kill all of
- * its processes: with `redlock` alone stopped its command would go on, as
- * redlock(1) says in CAVEATS.
+ * its processes, the guardian of `redlock` among them: redlock(1) says what
+ * happens with some of them, in THE CONTRACT OF RUN.
  */
 #include "partition/command.h"
 

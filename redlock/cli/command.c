@@ -1,0 +1,340 @@
+/*
+ * command.c - orders to the guardian, its reports, signals and the terminal.
+ */
+#include "redlock/cli/command.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "redlock/cli/family.h"
+
+/* Some programs send one request to end twice - timeout(1) to us and to our
+ * group - so that only a later one means that somebody lost patience. */
+#define IMPATIENT_AFTER_S 0.25
+
+/* How often and how long to look for what a killed guardian has left.  Chosen, not measured. */
+#define MOURN_EVERY_S 0.005
+#define MOURN_LOOKS_MAX 1000
+
+/* Signals that are for the command, besides those that a session watches.
+ * Not those that were ignored when we were started, but SIGCONT always. */
+static const int more_signals[COMMAND_SIGNALS_LEN] = {SIGCONT, SIGTSTP, SIGWINCH};
+
+static void signal_command(struct command *command, int signal)
+{
+    const struct leash_order order = {.type = LEASH_SIGNAL, .signal = signal};
+
+    (void)leash_order(&command->leash, &order); /* A dead guardian is found by its reports. */
+}
+
+void command_end(struct command *command)
+{
+    const struct leash_order order = {.type = LEASH_END};
+
+    if (!command->started || command->ended)
+        return;
+    leash_renew(&command->leash, command->lease);
+    (void)leash_order(&command->leash, &order);
+}
+
+/* ---- The guardian is dead ---- */
+
+/* The guardian was killed, and the command with it.  Its orphans are ours now, unless we had
+ * children of others from the start. */
+static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct command *command = timer->data;
+    bool only_group = command->leash.had_children || !family_is_known();
+    struct family_count count = {0, 0, 0};
+
+    (void)events;
+    if (!only_group)
+        count = family_signal(SIGKILL, 0);
+    else if (command->terminal.command != 0)
+        count.alive = kill(-command->terminal.command, SIGKILL) == 0;
+    leash_bury(&command->leash);
+    if (count.alive + count.zombies > 0 && ++command->mourn_looks < MOURN_LOOKS_MAX)
+        return;
+    ev_timer_stop(loop, timer);
+    command->ended = true;
+    command->end.code = CLI_SIGNAL + SIGKILL;
+    command->end.survivors = count.alive + count.immune;
+    if (only_group)
+        cli_say("the guardian was killed, and the command with it; what that had started may run");
+    else
+        cli_say("the guardian was killed, and the command with all that it had started%s",
+                command->end.survivors > 0 ? ", as far as it could be" : "");
+}
+
+static void on_guardian_dead(struct command *command)
+{
+    ev_io_stop(command->session->loop, &command->reports);
+    ev_timer_start(command->session->loop, &command->mourning);
+    ev_feed_event(command->session->loop, &command->mourning, EV_TIMER);
+}
+
+/* ---- Signals ---- */
+
+static bool asks_to_end(int signal)
+{
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
+}
+
+/* Of a session: those that would have ended us. */
+static void on_ending_signal(struct session *session, int signal)
+{
+    struct command *command = session->on_signal_arg;
+    ev_tstamp now = ev_time();
+
+    if (command->ended)
+        return;
+    if (asks_to_end(signal) && command->asked_at != 0 &&
+        now > command->asked_at + IMPATIENT_AFTER_S) {
+        signal_command(command, SIGKILL);
+        cli_say("second signal: SIGKILL to the command");
+        return;
+    }
+    if (asks_to_end(signal) && command->asked_at == 0)
+        command->asked_at = now;
+    signal_command(command, signal);
+}
+
+/* We go on after a stop.  A command whose lease ran out meanwhile is dead. */
+static void go_on(struct command *command)
+{
+    if (redlock_remaining_ms(command->lease) == 0)
+        return;
+    terminal_give(&command->terminal);
+    signal_command(command, SIGCONT);
+}
+
+static void on_more_signal(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+    struct command *command = watcher->data;
+
+    (void)loop, (void)events;
+    if (command->ended)
+        return;
+    if (watcher->signum == SIGCONT)
+        go_on(command);
+    else
+        signal_command(command, watcher->signum);
+}
+
+/* ---- Stops ---- */
+
+static ev_signal *find_tstp(struct command *command)
+{
+    for (unsigned i = 0; i < COMMAND_SIGNALS_LEN; i++)
+        if (command->signals[i].signum == SIGTSTP && ev_is_active(&command->signals[i]))
+            return &command->signals[i];
+    return NULL; /* It was ignored from the start. */
+}
+
+/*
+ * Stop, and with us our process group or not.  False: we did not.  The kernel drops
+ * SIGTSTP where the process group is orphaned: no shell would continue it.  A process that
+ * was stopped has got SIGCONT when it runs again.
+ */
+static bool stop(struct command *command, bool our_group)
+{
+    struct ev_loop *loop = command->session->loop;
+    ev_signal *tstp = find_tstp(command);
+    sigset_t cont, pending;
+
+    if (tstp == NULL)
+        return false;
+    (void)sigemptyset(&cont);
+    (void)sigaddset(&cont, SIGCONT);
+    (void)sigprocmask(SIG_BLOCK, &cont, NULL);
+    ev_signal_stop(loop, tstp); /* Back to what it does by default. */
+    (void)kill(our_group ? 0 : getpid(), SIGTSTP);
+    (void)sigpending(&pending);
+    ev_signal_start(loop, tstp);
+    (void)sigprocmask(SIG_UNBLOCK, &cont, NULL); /* on_more_signal() does the rest. */
+    return sigismember(&pending, SIGCONT) == 1;
+}
+
+/*
+ * Stop as the command did, so that the shell notices: the lock is not renewed any more, and
+ * unless we are continued in time, it is lost.  Everybody in our group would have been
+ * stopped by ^Z, had the terminal not been the command's.  Where we cannot be stopped,
+ * the command goes on, as it would without us.
+ */
+static void stop_as_well(struct command *command, bool our_group)
+{
+    terminal_take(&command->terminal);
+    if (!stop(command, our_group))
+        go_on(command);
+}
+
+/* A command in the background wants the terminal.  Where nobody can bring us to the
+ * foreground, it gets what the kernel gives to stopped processes that are orphaned: SIGHUP;
+ * and if it tries again, SIGKILL. */
+static void on_wants_terminal(struct command *command)
+{
+    if (terminal_we_have_it(&command->terminal)) {
+        go_on(command);
+    } else if (!stop(command, true)) {
+        signal_command(command, command->hung_up ? SIGKILL : SIGHUP);
+        command->hung_up = true;
+        go_on(command);
+    }
+}
+
+static void on_stopped(struct command *command, int signal)
+{
+    if (signal == SIGTSTP)
+        stop_as_well(command, terminal_command_has_it(&command->terminal));
+    else if ((signal == SIGTTIN || signal == SIGTTOU) && command->terminal.is_ours)
+        on_wants_terminal(command);
+    /* Whoever sent SIGSTOP lets it go on. */
+}
+
+/* ---- Reports ---- */
+
+static void on_report(struct command *command, const struct leash_report *report)
+{
+    switch (report->type) {
+    case LEASH_STARTED:
+        command->terminal.command = report->pid;
+        break;
+    case LEASH_FAILED:
+        command->failed = report->error;
+        command->ended = true;
+        break;
+    case LEASH_STOPPED:
+        on_stopped(command, report->signal);
+        break;
+    case LEASH_ENDED:
+        command->ended = true;
+        command->end = *report;
+        break;
+    }
+}
+
+static void on_reports(struct ev_loop *loop, ev_io *watcher, int events)
+{
+    struct command *command = watcher->data;
+    struct leash_report report;
+    int got = 0;
+
+    (void)loop, (void)events;
+    while (!command->ended && (got = leash_report(&command->leash, &report)) > 0)
+        on_report(command, &report);
+    if (!command->ended && got < 0)
+        on_guardian_dead(command);
+}
+
+static void watch(struct command *command)
+{
+    struct ev_loop *loop = command->session->loop;
+    struct sigaction action;
+
+    for (unsigned i = 0; i < COMMAND_SIGNALS_LEN; i++) {
+        ev_signal_init(&command->signals[i], on_more_signal, more_signals[i]);
+        command->signals[i].data = command;
+        (void)sigaction(more_signals[i], NULL, &action);
+        if (action.sa_handler == SIG_IGN && more_signals[i] != SIGCONT)
+            continue;
+        ev_signal_start(loop, &command->signals[i]);
+        session_unblock(more_signals[i]);
+    }
+    ev_io_init(&command->reports, on_reports, command->leash.socket, EV_READ);
+    command->reports.data = command;
+    ev_io_start(loop, &command->reports);
+    ev_timer_init(&command->mourning, on_mourning, MOURN_EVERY_S, MOURN_EVERY_S);
+    command->mourning.data = command;
+    command->session->on_signal = on_ending_signal;
+    command->session->on_signal_arg = command;
+}
+
+static void unwatch(struct command *command)
+{
+    struct ev_loop *loop = command->session->loop;
+
+    for (unsigned i = 0; i < COMMAND_SIGNALS_LEN; i++)
+        ev_signal_stop(loop, &command->signals[i]);
+    ev_io_stop(loop, &command->reports);
+    ev_timer_stop(loop, &command->mourning);
+}
+
+/* ---- All of it ---- */
+
+int command_open(struct command *command, struct cli *cli, const char *name, char **argv)
+{
+    if (leash_open(&command->leash, cli, name, argv) == 0)
+        return CLI_OK;
+    cli_say("cannot start a process: %s", strerror(errno));
+    return CLI_INTERNAL;
+}
+
+static int start(struct command *command, struct leash_order *order)
+{
+    order->type = LEASH_START;
+    order->gets_tty = terminal_is_free(&command->terminal);
+    leash_renew(&command->leash, command->lease);
+    command->started = true;
+    return leash_order(&command->leash, order);
+}
+
+int command_run(struct command *command, struct session *session, struct redlock_lease *lease,
+                struct leash_order *order)
+{
+    command->session = session;
+    command->lease = lease;
+    terminal_open(&command->terminal);
+    watch(command);
+    cli_never_wait();
+    if (start(command, order) != 0) {
+        command->failed = EPIPE; /* Somebody killed the guardian. */
+        command->ended = true;
+    }
+    while (!command->ended) {
+        leash_renew(&command->leash, lease);
+        ev_run(session->loop, EVRUN_ONCE);
+    }
+    terminal_take(&command->terminal);
+    unwatch(command);
+    if (command->failed != 0) {
+        cli_say("cannot start a process: %s", strerror(command->failed));
+        return CLI_INTERNAL;
+    }
+    return CLI_OK;
+}
+
+/* ---- Words ---- */
+
+uint32_t command_ms(int64_t ns)
+{
+    return ns > 0 ? drift_to_ms((drift_span)ns) : 0;
+}
+
+static void say_killed(const struct leash_report *report, bool lost)
+{
+    if (!lost || report->ended_ns == LEASH_GONE)
+        cli_say("killed the command");
+    else if (report->ended_ns > 0)
+        cli_say("killed the command, %u ms before the lock runs out", command_ms(report->ended_ns));
+    else
+        cli_say("killed the command, %u ms after the lock ran out", command_ms(-report->ended_ns));
+}
+
+void command_tell(const struct command *command, bool lost)
+{
+    const struct leash_report *end = &command->end;
+
+    if (end->killed)
+        say_killed(end, lost);
+    if (end->cleared)
+        cli_say("ended what the command had left running in its process group");
+    if (end->survivors > 0)
+        cli_say("%u processes that the command started could not be killed", end->survivors);
+}
+
+void command_close(struct command *command)
+{
+    leash_close(&command->leash);
+}

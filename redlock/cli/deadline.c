@@ -1,0 +1,58 @@
+/*
+ * deadline.c - the one rule by which commands end.
+ */
+#include "redlock/cli/deadline.h"
+
+/* A command is asked to end when a fifth of the ttl is left, and killed when a
+ * quarter of that is left, at most half a second.  With 10 s it has 1.5 s to clean
+ * up, and is killed 0.5 s before the end.  Chosen, not measured: half of the lease
+ * remains for attempts to renew it. */
+#define ASK_SHARE 5
+#define KILL_SHARE 4
+#define KILL_MAX (500 * DRIFT_MS)
+
+struct deadline_margins deadline_margins(drift_span ttl, drift_span left)
+{
+    struct deadline_margins margins = {.ask = ttl / ASK_SHARE};
+
+    /* The library tells of a loss no earlier than in the second half of a lease. */
+    if (margins.ask > left / 2)
+        margins.ask = left / 2;
+    margins.kill = margins.ask / KILL_SHARE;
+    if (margins.kill > KILL_MAX)
+        margins.kill = KILL_MAX;
+    return margins;
+}
+
+struct deadline deadline_before(drift_time end, const struct deadline_margins *margins)
+{
+    if (end == DRIFT_NEVER)
+        return (struct deadline){DRIFT_NEVER, DRIFT_NEVER};
+    return (struct deadline){
+        .ask = drift_until(margins->ask, end), /* end - margin, or 0. */
+        .kill = drift_until(margins->kill, end),
+    };
+}
+
+struct deadline deadline_sooner(struct deadline a, struct deadline b)
+{
+    return (struct deadline){
+        .ask = a.ask < b.ask ? a.ask : b.ask,
+        .kill = a.kill < b.kill ? a.kill : b.kill,
+    };
+}
+
+enum deadline_act deadline_due(const struct deadline *deadline, drift_time now,
+                               drift_time *ret_wake)
+{
+    if (now >= deadline->kill) {
+        *ret_wake = DRIFT_NEVER;
+        return DEADLINE_KILL;
+    }
+    if (now >= deadline->ask) {
+        *ret_wake = deadline->kill;
+        return DEADLINE_ASK;
+    }
+    *ret_wake = deadline->ask;
+    return DEADLINE_WAIT;
+}

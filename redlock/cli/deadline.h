@@ -1,0 +1,36 @@
+/*
+ * deadline.h - when a command is asked to end, and when it is killed.
+ *
+ * Pure: no clock and no process.  Instants are of drift_now().
+ */
+#ifndef REDLOCK_DEADLINE_H
+#define REDLOCK_DEADLINE_H
+
+#include "drift/drift.h"
+
+/* How long before the end of a lease a command is asked to end, and killed. */
+struct deadline_margins {
+    drift_span ask, kill; /* kill <= ask. */
+};
+
+struct deadline {
+    drift_time ask;  /* SIGTERM is due from here on, */
+    drift_time kill; /* and SIGKILL from here on. */
+};
+
+enum deadline_act { DEADLINE_WAIT, DEADLINE_ASK, DEADLINE_KILL };
+
+/* The margins of a lease of ttl that has left to go when it is new. */
+struct deadline_margins deadline_margins(drift_span ttl, drift_span left);
+
+/* The deadline of a lease that ends at end.  It never comes where end is DRIFT_NEVER. */
+struct deadline deadline_before(drift_time end, const struct deadline_margins *margins);
+
+/* The earlier instant of each kind. */
+struct deadline deadline_sooner(struct deadline a, struct deadline b);
+
+/* What is due now.  *ret_wake is when to ask again: DRIFT_NEVER after DEADLINE_KILL. */
+enum deadline_act deadline_due(const struct deadline *deadline, drift_time now,
+                               drift_time *ret_wake);
+
+#endif /* REDLOCK_DEADLINE_H */

@@ -1,0 +1,460 @@
+/*
+ * guardian.c - starts the command, waits for it, and kills it in time.
+ *
+ * Every turn of the loop asks deadline_due() what is due, does it, and sleeps.  Renewals
+ * move the end of the lease in shared memory and wake nobody: the timer rings at the old
+ * deadline, and is set anew.
+ */
+#include "redlock/cli/guardian.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "redlock/cli/child.h"
+#include "redlock/cli/cli.h"
+#include "redlock/cli/environment.h"
+#include "redlock/cli/family.h"
+
+/* `ps` shows it.  It does not contain "redlock", so that `pkill redlock` spares it. */
+#define NAME "lock-guardian"
+
+/* A command that ended may leave processes in its group, such as the tee of `exec > >(tee
+ * log)`, which end a moment later.  They have so long before SIGTERM, and before SIGKILL.
+ * Chosen, not measured. */
+#define LEFT_ASK (1 * DRIFT_S)
+#define LEFT_KILL (1500 * DRIFT_MS)
+
+/* How often to look for processes that should be dead or gone - each time half as often as
+ * before - and for how long: a process in an uninterruptible sleep may never die.  Chosen,
+ * not measured. */
+#define NAP_MIN (5 * DRIFT_MS)
+#define NAP_MAX (100 * DRIFT_MS)
+#define LOOK_FOR (5 * DRIFT_S)
+
+#define DESCRIPTORS_MAX 65536 /* Closed one by one, where the kernel cannot close a range. */
+
+enum phase {
+    IDLE,     /* There is no order to start yet. */
+    RUNNING,  /* The command runs. */
+    ASKED,    /* It has got SIGTERM. */
+    KILLING,  /* It has got SIGKILL. */
+    LEAVING,  /* It has ended by itself, and left processes in its group. */
+    CLEARING, /* It has ended, and all that it started must end. */
+    OVER      /* All is told. */
+};
+
+struct guardian {
+    int socket, signals, timer;
+    const struct leash_shared *shared;
+    const char *name;
+    struct child child;
+    struct leash_order start;
+    enum phase phase;
+    bool told_to_end;     /* By `redlock`, or by its death. */
+    bool alone;           /* `redlock` is dead. */
+    pid_t group;          /* The command's, also after its end. */
+    struct deadline left; /* LEAVING: when the rest of the group must end. */
+    bool left_asked;      /* LEAVING: it has got SIGTERM. */
+    drift_time patience;  /* CLEARING: how long to look. */
+    drift_span nap;       /* KILLING and later: how long until the next look. */
+    struct leash_report end;
+};
+
+/* ---- Words to redlock ---- */
+
+/* A `redlock` that is stopped reads nothing: only the end is worth waiting for. */
+static void report(const struct guardian *guardian, const struct leash_report *report, int flags)
+{
+    if (send(guardian->socket, report, sizeof *report, MSG_NOSIGNAL | flags) < 0)
+        return; /* `redlock` is dead, and nobody wants to know. */
+}
+
+/* The end of the lease, minus now. */
+static int64_t left_ns(const struct guardian *guardian, drift_time now)
+{
+    drift_time end = atomic_load(&guardian->shared->end);
+
+    return end != 0 ? (int64_t)(end - now) : LEASH_GONE;
+}
+
+static void finish(struct guardian *guardian, drift_time now)
+{
+    guardian->end.type = LEASH_ENDED;
+    guardian->end.ended_ns = left_ns(guardian, now);
+    guardian->phase = OVER;
+    report(guardian, &guardian->end, 0);
+}
+
+/* ---- The end of the command ---- */
+
+/* Its group in one go, and the others one by one; each gets it once. */
+static void signal_all(const struct guardian *guardian, int signal)
+{
+    child_signal(&guardian->child, signal);
+    (void)family_signal(signal, -guardian->group);
+}
+
+/* Who is stopped would not hear of SIGTERM without SIGCONT. */
+static void ask(struct guardian *guardian, drift_time now)
+{
+    guardian->phase = ASKED;
+    guardian->end.asked_ns = left_ns(guardian, now);
+    signal_all(guardian, SIGTERM);
+    signal_all(guardian, SIGCONT);
+}
+
+static void kill_all(struct guardian *guardian, drift_time now)
+{
+    guardian->nap = NAP_MIN;
+    if (guardian->phase == RUNNING)
+        guardian->end.asked_ns = left_ns(guardian, now);
+    guardian->phase = KILLING;
+    guardian->end.killed = true;
+    signal_all(guardian, SIGKILL);
+}
+
+/* Whether the command has left anybody at all: its orphans are our children. */
+static bool has_children(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* True: none is left that could be killed. */
+static bool clear(struct guardian *guardian, drift_time now)
+{
+    struct family_count count = {0, 0, 0};
+
+    if (has_children())
+        count = family_signal(SIGKILL, 0);
+    guardian->end.survivors = count.alive + count.immune;
+    return count.alive + count.zombies == 0 || now >= guardian->patience;
+}
+
+static void begin_clearing(struct guardian *guardian, drift_time now)
+{
+    guardian->phase = CLEARING;
+    guardian->patience = drift_add(now, LOOK_FOR);
+    guardian->nap = NAP_MIN;
+}
+
+/* True: none is left in the command's process group, or none that could be killed. */
+static bool leave(struct guardian *guardian, drift_time now)
+{
+    drift_time wake;
+    enum deadline_act act = deadline_due(&guardian->left, now, &wake);
+    bool asks = act == DEADLINE_ASK && !guardian->left_asked;
+    int signal = act == DEADLINE_KILL ? SIGKILL : asks ? SIGTERM : 0;
+    struct family_count count = family_signal(signal, guardian->group);
+
+    if (asks)
+        (void)family_signal(SIGCONT, guardian->group);
+    guardian->left_asked = guardian->left_asked || asks;
+    if (act != DEADLINE_WAIT && count.alive > 0)
+        guardian->end.cleared = true;
+    if (act == DEADLINE_KILL)
+        guardian->end.survivors = count.alive + count.immune;
+    return count.alive + count.zombies == 0 || now >= drift_add(guardian->left.kill, LOOK_FOR);
+}
+
+static void on_child_ended(struct guardian *guardian, drift_time now)
+{
+    if (guardian->phase != RUNNING) {
+        begin_clearing(guardian, now);
+        return;
+    }
+    guardian->phase = LEAVING;
+    guardian->start.limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER}; /* It was kept. */
+    guardian->left.ask = drift_add(now, LEFT_ASK);
+    guardian->left.kill = drift_add(now, LEFT_KILL);
+    guardian->nap = NAP_MIN;
+    if (!has_children())
+        finish(guardian, now);
+}
+
+/* ---- What is due ---- */
+
+/* Why a command that runs is to end. */
+static enum leash_why why_of(const struct guardian *guardian, const struct deadline *lease)
+{
+    if (guardian->told_to_end)
+        return LEASH_TOLD;
+    return guardian->start.limit.ask < lease->ask ? LEASH_AT_LIMIT : LEASH_AT_DEADLINE;
+}
+
+/* Nothing was wrong so far, with the command or with what it left. */
+static bool is_wanted(const struct guardian *guardian)
+{
+    return guardian->end.why == LEASH_BY_ITSELF &&
+           (guardian->phase == RUNNING || guardian->phase == LEAVING);
+}
+
+static void act(struct guardian *guardian, enum deadline_act act, drift_time now)
+{
+    switch (guardian->phase) {
+    case RUNNING:
+        if (act == DEADLINE_ASK)
+            ask(guardian, now);
+        else if (act == DEADLINE_KILL)
+            kill_all(guardian, now);
+        break;
+    case ASKED:
+        if (act == DEADLINE_KILL)
+            kill_all(guardian, now);
+        break;
+    case KILLING:
+        signal_all(guardian, SIGKILL); /* Whom they started meanwhile. */
+        break;
+    case LEAVING:
+        if (act != DEADLINE_WAIT && guardian->end.why != LEASH_BY_ITSELF)
+            begin_clearing(guardian, now);
+        else if (leave(guardian, now))
+            finish(guardian, now);
+        break;
+    case CLEARING:
+        if (clear(guardian, now))
+            finish(guardian, now);
+        break;
+    case IDLE:
+    case OVER:
+        break;
+    }
+}
+
+/* The next look at processes that do not end, unless something happens before. */
+static drift_time nap(struct guardian *guardian, drift_time now)
+{
+    drift_time wake = drift_add(now, guardian->nap);
+
+    guardian->nap = guardian->nap < NAP_MAX / 2 ? 2 * guardian->nap : NAP_MAX;
+    return wake;
+}
+
+/* Do what is due.  Gives when to look again. */
+static drift_time look(struct guardian *guardian, drift_time now)
+{
+    drift_time end = atomic_load(&guardian->shared->end), wake;
+    struct deadline lease = deadline_before(end, &guardian->start.margins);
+    struct deadline deadline = deadline_sooner(lease, guardian->start.limit);
+    enum deadline_act due;
+
+    if (guardian->told_to_end)
+        deadline.ask = 0;
+    due = deadline_due(&deadline, now, &wake);
+    if (due != DEADLINE_WAIT && is_wanted(guardian)) {
+        guardian->end.why = why_of(guardian, &lease);
+        guardian->start.limit = deadline; /* A renewal that comes now is too late. */
+    }
+    act(guardian, due, now);
+    switch (guardian->phase) {
+    case RUNNING:
+    case ASKED:
+        return wake;
+    case KILLING:
+    case LEAVING:
+    case CLEARING:
+        return nap(guardian, now);
+    case IDLE:
+    case OVER:
+        break;
+    }
+    return DRIFT_NEVER;
+}
+
+/* ---- What happens ---- */
+
+static void look_at_child(struct guardian *guardian, drift_time now)
+{
+    struct leash_report stopped = {.type = LEASH_STOPPED};
+    bool is_lost = guardian->phase != RUNNING;
+    siginfo_t info;
+    int status;
+
+    for (;;) {
+        switch (child_look(&guardian->child, is_lost, &status)) {
+        case CHILD_STOPPED:
+            stopped.signal = status;
+            report(guardian, &stopped, MSG_DONTWAIT);
+            continue;
+        case CHILD_ENDED:
+            guardian->end.code = status;
+            on_child_ended(guardian, now);
+            break;
+        case CHILD_NOTHING:
+            break;
+        }
+        break;
+    }
+    /* Orphans are ours to bury; the command is not among them, or not any more. */
+    info.si_pid = 0;
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
+           info.si_pid != guardian->child.pid) {
+        (void)waitpid(info.si_pid, NULL, WNOHANG);
+        info.si_pid = 0;
+    }
+}
+
+/* Not even the terminal: who reads a pipe waits until nobody can write to it any more. */
+static void drop_descriptors(const struct guardian *guardian)
+{
+    int kept[] = {STDERR_FILENO, guardian->socket, guardian->signals, guardian->timer};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int last = 0;
+
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (null < 0 || dup2(null, fd) < 0)
+            (void)close(fd);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        last = kept[i] > last ? kept[i] : last;
+    if (close_range((unsigned)last + 1, ~0U, 0) != 0) /* Linux before 5.9. */
+        last = DESCRIPTORS_MAX;
+    for (int fd = STDERR_FILENO + 1; fd < last; fd++)
+        if (fd != guardian->socket && fd != guardian->signals && fd != guardian->timer)
+            (void)close(fd);
+}
+
+static void start(struct guardian *guardian, drift_time now)
+{
+    struct deadline lease =
+        deadline_before(atomic_load(&guardian->shared->end), &guardian->start.margins);
+    struct leash_report started = {.type = LEASH_STARTED};
+    struct leash_order *order = &guardian->start;
+    drift_time wake;
+
+    if (deadline_due(&lease, now, &wake) != DEADLINE_WAIT) {
+        guardian->end.why = LEASH_AT_DEADLINE;
+        guardian->end.asked_ns = left_ns(guardian, now);
+        finish(guardian, now);
+        return;
+    }
+    guardian->child.gets_tty = order->gets_tty;
+    guardian->child.envp = environment_make(guardian->name, order->token, order->number);
+    if (guardian->child.envp == NULL || child_start(&guardian->child) != 0) {
+        started.type = LEASH_FAILED;
+        started.error = errno;
+        guardian->phase = OVER;
+    } else {
+        guardian->phase = RUNNING;
+        guardian->group = started.pid = guardian->child.pid;
+        drop_descriptors(guardian);
+    }
+    report(guardian, &started, 0);
+}
+
+static void obey(struct guardian *guardian, const struct leash_order *order, drift_time now)
+{
+    switch (order->type) {
+    case LEASH_START:
+        guardian->start = *order;
+        start(guardian, now);
+        break;
+    case LEASH_SIGNAL:
+        child_signal(&guardian->child, order->signal);
+        break;
+    case LEASH_END:
+        guardian->told_to_end = true;
+        break;
+    }
+}
+
+/* Without `redlock` nobody renews the lock.  False: and there is nothing left to do. */
+static bool take_orders(struct guardian *guardian, drift_time now)
+{
+    struct leash_order order;
+    ssize_t len;
+
+    while ((len = recv(guardian->socket, &order, sizeof order, MSG_DONTWAIT)) ==
+           (ssize_t)sizeof order)
+        obey(guardian, &order, now);
+    if (len < 0 && errno == EAGAIN)
+        return true;
+    guardian->told_to_end = guardian->alone = true;
+    return guardian->phase != IDLE && guardian->phase != OVER;
+}
+
+/* ---- The process ---- */
+
+static int open_descriptors(struct guardian *guardian)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    guardian->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    guardian->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    return guardian->signals >= 0 && guardian->timer >= 0 ? 0 : -1;
+}
+
+/* Setting it also takes back that it has rung. */
+static void set_timer(const struct guardian *guardian, drift_time wake)
+{
+    struct itimerspec when = {.it_value = {0, 0}};
+
+    if (wake != DRIFT_NEVER) {
+        when.it_value.tv_sec = (time_t)(wake / DRIFT_S);
+        when.it_value.tv_nsec = (long)(wake % DRIFT_S) + (wake == 0); /* 0 would turn it off. */
+    }
+    (void)timerfd_settime(guardian->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* Sleep until something happens. */
+static void doze(struct guardian *guardian, drift_time wake)
+{
+    struct pollfd all[] = {
+        {.fd = guardian->timer, .events = POLLIN},
+        {.fd = guardian->signals, .events = POLLIN},
+        /* Once `redlock` is dead, its end of the socket would wake us for ever. */
+        {.fd = guardian->alone && guardian->phase != OVER ? -1 : guardian->socket,
+         .events = POLLIN},
+    };
+    struct signalfd_siginfo info;
+
+    set_timer(guardian, wake);
+    (void)poll(all, sizeof all / sizeof *all, -1);
+    while (read(guardian->signals, &info, sizeof info) > 0)
+        continue; /* That there was one is all we want to know. */
+}
+
+static void loop(struct guardian *guardian)
+{
+    drift_time now = 0;
+
+    for (;;) {
+        if (drift_now(&now) != 0)
+            now = DRIFT_NEVER - 1; /* Without a clock everything is too late. */
+        if (!take_orders(guardian, now))
+            return;
+        look_at_child(guardian, now);
+        doze(guardian, look(guardian, now));
+    }
+}
+
+void guardian_main(const struct guardian_job *job)
+{
+    static struct guardian guardian; /* Zeroes. */
+
+    cli_forget_masters(job->cli);
+    guardian.socket = job->socket;
+    guardian.shared = job->shared;
+    guardian.name = job->name;
+    guardian.child.argv = job->argv;
+    guardian.child.mask = job->mask;
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_NAME, NAME);
+    /* Ignored, it would have the kernel bury our children. */
+    (void)sigaction(SIGCHLD, NULL, &guardian.child.chld_after);
+    (void)signal(SIGCHLD, SIG_DFL);
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && open_descriptors(&guardian) == 0)
+        loop(&guardian);
+    exit(0);
+}

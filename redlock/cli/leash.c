@@ -1,0 +1,140 @@
+/*
+ * leash.c - the end of the leash that `redlock run` holds.
+ */
+#include "redlock/cli/leash.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "redlock/cli/guardian.h"
+
+/* A guardian that has nothing to do ends in less than a millisecond.  Chosen: long enough for a
+ * busy machine, and short enough to wait for one that was stopped. */
+#define END_WITHIN_MS 1000
+
+/* What a program that was started by exec has left. */
+static bool have_children(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static struct leash_shared *share(void)
+{
+    void *memory = mmap(NULL, sizeof(struct leash_shared), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+int leash_open(struct leash *leash, struct cli *cli, const char *name, char **argv)
+{
+    struct guardian_job job = {.cli = cli, .name = name, .argv = argv};
+    sigset_t all;
+    int pair[2];
+
+    leash->had_children = have_children();
+    leash->shared = share();
+    if (leash->shared == NULL || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return -1;
+    /* The guardian is to be born with every signal blocked. */
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, &job.mask);
+    leash->pid = fork();
+    if (leash->pid == 0) {
+        (void)close(pair[0]);
+        job.socket = pair[1];
+        job.shared = leash->shared;
+        guardian_main(&job);
+    }
+    (void)sigprocmask(SIG_SETMASK, &job.mask, NULL);
+    (void)signal(SIGCHLD, SIG_DFL); /* Ignored, it would have the kernel reap the guardian. */
+    (void)close(pair[1]);
+    leash->socket = pair[0];
+    if (leash->pid > 0 && !leash->had_children)
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    return leash->pid > 0 ? 0 : -1;
+}
+
+/* The clock is read first, and what is left is rounded down: never too late. */
+void leash_renew(struct leash *leash, const struct redlock_lease *lease)
+{
+    drift_time now = 0;
+    uint32_t left_ms;
+
+    if (drift_now(&now) != 0)
+        return;
+    left_ms = redlock_remaining_ms(lease);
+    if (left_ms > 0)
+        atomic_store(&leash->shared->end, now + left_ms * DRIFT_MS);
+    else if (atomic_load(&leash->shared->end) > now)
+        atomic_store(&leash->shared->end, 0); /* Gone before its time. */
+}
+
+int leash_order(const struct leash *leash, const struct leash_order *order)
+{
+    ssize_t len = send(leash->socket, order, sizeof *order, MSG_NOSIGNAL | MSG_DONTWAIT);
+    bool is_dead = len < 0 && errno != EAGAIN;
+
+    if (leash->pid != 0)
+        (void)kill(leash->pid, SIGCONT);
+    return is_dead ? -1 : 0;
+}
+
+int leash_report(const struct leash *leash, struct leash_report *ret_report)
+{
+    struct leash_report report;
+    ssize_t len = -1;
+
+    /* A guardian that dies with orders unread leaves an error before its last reports. */
+    for (int i = 0; i < 3 && len < 0; i++) {
+        len = recv(leash->socket, &report, sizeof report, MSG_DONTWAIT);
+        if (len < 0 && errno == EAGAIN)
+            return 0;
+    }
+    if (len != (ssize_t)sizeof report)
+        return -1;
+    *ret_report = report;
+    return 1;
+}
+
+void leash_bury(struct leash *leash)
+{
+    if (leash->pid != 0 && waitpid(leash->pid, NULL, WNOHANG) == leash->pid)
+        leash->pid = 0;
+    while (!leash->had_children && waitpid(-1, NULL, WNOHANG) > 0)
+        continue;
+}
+
+/* It ends by itself; unless somebody stops it at this moment. */
+static void end_guardian(pid_t pid)
+{
+    struct pollfd guardian = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+
+    (void)kill(pid, SIGCONT);
+    if (guardian.fd >= 0) { /* Linux before 5.3 has none. */
+        (void)poll(&guardian, 1, END_WITHIN_MS);
+        (void)close(guardian.fd);
+    }
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+}
+
+void leash_close(struct leash *leash)
+{
+    /* What the command left alone goes to whom it would have gone without us. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 0);
+    (void)close(leash->socket);
+    if (leash->pid != 0)
+        end_guardian(leash->pid);
+    (void)munmap(leash->shared, sizeof *leash->shared);
+}

@@ -1,0 +1,55 @@
+/*
+ * terminal.c - hands the terminal over, and takes it back.
+ */
+#include "redlock/cli/terminal.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool group_has_it(pid_t group)
+{
+    return tcgetpgrp(STDIN_FILENO) == group;
+}
+
+void terminal_open(struct terminal *terminal)
+{
+    terminal->is_ours = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) > 0;
+    (void)signal(SIGTTOU, SIG_IGN);
+}
+
+/* A pipeline's other processes are in our group and need the terminal as well:
+ * `redlock run x -- cmd | less`.  There the command gets it when it asks. */
+static bool output_is_piped(void)
+{
+    struct stat info;
+
+    return fstat(STDOUT_FILENO, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode));
+}
+
+bool terminal_is_free(const struct terminal *terminal)
+{
+    return terminal_we_have_it(terminal) && !output_is_piped();
+}
+
+bool terminal_we_have_it(const struct terminal *terminal)
+{
+    return terminal->is_ours && group_has_it(getpgrp());
+}
+
+bool terminal_command_has_it(const struct terminal *terminal)
+{
+    return terminal->is_ours && terminal->command != 0 && group_has_it(terminal->command);
+}
+
+void terminal_give(const struct terminal *terminal)
+{
+    if (terminal->command != 0 && terminal_we_have_it(terminal))
+        (void)tcsetpgrp(STDIN_FILENO, terminal->command); /* Fails where it is gone. */
+}
+
+void terminal_take(const struct terminal *terminal)
+{
+    if (terminal_command_has_it(terminal))
+        (void)tcsetpgrp(STDIN_FILENO, getpgrp()); /* Fails where the terminal is gone. */
+}

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "redlock/cli/rights.h"
-#include "redlock/wire.h"
+#include "redlock/wire/wire.h"
 
 #define LINE_MAX_LEN 78 /* Columns of a line: so that the manual can show it as it is. */
 #define WORD_MAX (REDLOCK_NAME_MAX + 64)

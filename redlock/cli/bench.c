@@ -22,12 +22,12 @@
 
 #include <ev.h>
 
-#include "redlock/client.h"
+#include "redlock/client/inspect.h"
 
 enum {
     CYCLES_DEFAULT = 20000, /* Two to three seconds, one at a time. */
     CYCLES_MAX = 10000000,  /* 80 MB of samples. */
-    IN_FLIGHT_MAX = MASTER_ASKS_MAX / 2,
+    IN_FLIGHT_MAX = INSPECT_IN_FLIGHT_MAX,
     THREADS_MAX = 1024,
     NAME_ROOM = 48
 };
@@ -233,12 +233,12 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
 
 static bool links_are_coming(const struct bench *bench)
 {
-    return bench->rl->coming != 0 && !stopped;
+    return inspect_client(bench->rl).coming != 0 && !stopped;
 }
 
 static bool leases_are_left(const struct bench *bench)
 {
-    return bench->rl->stats.leases > 0;
+    return inspect_client(bench->rl).leases > 0;
 }
 
 /* Run the loop as long as this is true, but not for ever. */
@@ -478,33 +478,26 @@ static int make_workers(struct bench *bench)
 }
 
 /* Masters that may vote, and those that may not yet. */
-static int count_masters(struct redlock *rl, unsigned *ret_up, unsigned *ret_warming)
+static void count_masters(struct redlock *rl, unsigned *ret_up, unsigned *ret_warming)
 {
-    int status = client_enter(rl); /* A blocking client has a thread. */
+    const struct inspect_client client = inspect_client(rl);
 
-    if (status != REDLOCK_OK)
-        return status;
     *ret_up = *ret_warming = 0;
-    for (unsigned m = 0; m < rl->options.masters_len; m++) {
-        const struct guard_look *look = &rl->standing.guard.masters[m].look;
+    for (unsigned m = 0; m < client.masters; m++) {
+        const struct inspect_master master = inspect_master(rl, m);
 
-        if (!(rl->standing.linked & 1u << m))
+        if (!master.is_linked)
             continue;
-        *ret_up += !rl->options.restart_guard || (look->number != 0 && look->ready);
-        *ret_warming += rl->options.restart_guard && look->number != 0 && !look->ready;
+        *ret_up += !client.restart_guard || (master.look.number != 0 && master.look.ready);
+        *ret_warming += client.restart_guard && master.look.number != 0 && !master.look.ready;
     }
-    client_leave(rl);
-    return REDLOCK_OK;
 }
 
 static int check_links(const struct bench *bench)
 {
-    unsigned masters = bench->rl->options.masters_len, up, warming;
+    unsigned masters = inspect_client(bench->rl).masters, up, warming;
 
-    if (count_masters(bench->rl, &up, &warming) != REDLOCK_OK) {
-        cli_say("%s", redlock_errmsg(bench->rl));
-        return CLI_INTERNAL;
-    }
+    count_masters(bench->rl, &up, &warming);
     if (up > masters / 2)
         return CLI_OK;
     if (warming == 0)
@@ -520,31 +513,30 @@ static int check_links(const struct bench *bench)
 /* Per vote, a clock is watched for as long as the longest lease before it counts. */
 static bool clocks_are_watched(const struct bench *bench)
 {
-    const struct redlock *rl = bench->rl;
-    drift_time now = 0;
-    char text[128];
+    unsigned masters = inspect_client(bench->rl).masters;
 
-    if (drift_now(&now) != 0)
-        return false;
-    for (unsigned m = 0; m < rl->options.masters_len && !stopped; m++)
-        if ((rl->standing.linked & 1u << m) != 0 && clocks_explain(rl, m, now, text, sizeof text))
+    for (unsigned m = 0; m < masters && !stopped; m++) {
+        const struct inspect_master master = inspect_master(bench->rl, m);
+
+        if (master.is_linked && master.clock[0] != 0)
             return true;
+    }
     return false;
 }
 
 static void await_clocks(struct bench *bench)
 {
-    uint32_t at_most_ms = drift_to_ms(bench->rl->clocks.guard.window) + AWAIT_CLOCKS_MS;
+    const struct inspect_client client = inspect_client(bench->rl);
+    uint32_t at_most_ms = drift_to_ms(client.clock_window) + AWAIT_CLOCKS_MS;
     uint64_t until_ns = now_ns() + at_most_ms * UINT64_C(1000000);
     bool is_over = false;
 
-    if (bench->rl->options.clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
+    if (client.clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
         return;
     if (!bench->blocking)
         linger_while(bench, clocks_are_watched, at_most_ms);
-    while (bench->blocking && !is_over && client_enter(bench->rl) == REDLOCK_OK) {
+    while (bench->blocking && !is_over) {
         is_over = !clocks_are_watched(bench) || now_ns() >= until_ns;
-        client_leave(bench->rl);
         sleep_a_little(1);
     }
 }

@@ -15,7 +15,7 @@
 
 #include <sodium.h>
 
-#include "redlock/error.h"
+#include "redlock/base/error.h"
 
 #define MASTERS_FILE_MAX 65536 /* Bytes: 15 URIs of the longest kind take 20 000. */
 

@@ -17,7 +17,7 @@
 #include <ev.h>
 #include <sodium.h>
 
-#include "redlock/client.h"
+#include "redlock/client/inspect.h"
 
 #define QUIET_CYCLES 200 /* Of the lock that nobody else wants: a median needs no more. */
 
@@ -177,7 +177,7 @@ static uint64_t count_commands(const struct run *run)
     uint64_t commands = 0;
 
     for (uint32_t i = 0; i < run->contend->clients; i++)
-        commands += run->parties[i].rl->stats.commands;
+        commands += inspect_client(run->parties[i].rl).commands;
     return commands;
 }
 
@@ -192,7 +192,7 @@ static void print_figures(struct run *run, double took_us)
                                "quiet_acquire_p50_us=%.1f commands_per_lock=%.1f errors=%u "
                                "unconfirmed_releases=%u\n";
     double p50_us = percentile_us(run, 50), p99_us = percentile_us(run, 99);
-    unsigned masters = run->parties[0].rl->options.masters_len;
+    unsigned masters = inspect_client(run->parties[0].rl).masters;
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -207,7 +207,7 @@ static void print_figures(struct run *run, double took_us)
 static bool is_coming(const struct run *run)
 {
     for (uint32_t i = 0; i < run->contend->clients; i++)
-        if (run->parties[i].rl->coming != 0)
+        if (inspect_client(run->parties[i].rl).coming != 0)
             return true;
     return false;
 }

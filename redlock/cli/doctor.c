@@ -16,9 +16,10 @@
 #include "redlock/cli/exam.h"
 #include "redlock/cli/marker.h"
 #include "redlock/cli/rights.h"
-#include "redlock/client.h"
-#include "redlock/error.h"
-#include "redlock/uri.h"
+#include "redlock/client/inspect.h"
+#include "redlock/wire/name.h"
+#include "redlock/base/error.h"
+#include "redlock/link/uri.h"
 
 #define CLOCK_MAX_US 500000 /* NTP keeps clocks far closer; no other source. */
 #define KEY_MAX (REDLOCK_NAME_MAX + 40)
@@ -56,7 +57,7 @@ static void examine_all(struct doctor *doctor)
     for (unsigned m = 0; m < doctor->masters; m++) {
         struct exam *exam = &doctor->exams[m];
 
-        exam->uri = &doctor->rl->options.masters[m];
+        exam->uri = inspect_master(doctor->rl, m).uri;
         exam->limit_ms = doctor->cli->connect_timeout_ms + doctor->cli->reply_timeout_ms;
         exam->reply_timeout_ms = doctor->cli->reply_timeout_ms;
         exam->kinds = doctor->wanted.kinds;
@@ -207,7 +208,7 @@ static const char *why_warming(const struct master_info *info)
 
 static void find_warming(const struct doctor *doctor, struct exam *exam, bool has_epochs)
 {
-    drift_span whole = marker_quarantine(doctor->rl, longest_lease_ms(doctor));
+    drift_span whole = inspect_quarantine(doctor->rl, longest_lease_ms(doctor));
     bool durable = handshake_is_durable(&exam->info);
     char change[EXAM_TEXT_MAX];
 
@@ -231,7 +232,7 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
             handshake_is_same(&exam->info, &doctor->exams[k].info) ||
             strcmp(exam->marker.epoch, doctor->exams[k].marker.epoch) != 0)
             continue;
-        exam->votes = exam->votes && !doctor->rl->options.restart_guard;
+        exam->votes = exam->votes && !inspect_client(doctor->rl).restart_guard;
         exam_find(exam, "same_epoch",
                   "empty the one that was given the other's data, or both if nobody knows "
                   "(FLUSHALL), and let redlock init watch it",
@@ -281,7 +282,7 @@ static void look_at_markers(struct doctor *doctor)
  * and no master can tell. */
 static void look_for_other_lists(struct doctor *doctor)
 {
-    for (unsigned m = 0; m < doctor->masters && doctor->rl->options.restart_guard; m++) {
+    for (unsigned m = 0; m < doctor->masters && inspect_client(doctor->rl).restart_guard; m++) {
         struct exam *exam = &doctor->exams[m];
 
         if (exam->marker.of == 0 || exam->marker.of == doctor->masters)
@@ -503,7 +504,7 @@ static int look_and_print(struct doctor *doctor)
 {
     int code;
 
-    doctor->masters = doctor->rl->options.masters_len;
+    doctor->masters = inspect_client(doctor->rl).masters;
     examine_all(doctor);
     compare(doctor);
     if (doctor->cli->json)
@@ -527,7 +528,7 @@ static void take_arguments(struct doctor *doctor, int argc, char **argv)
     if (optind < argc) {
         cli_need_arguments(cli, argc, argv, 1, "[NAME]");
         start = argv[optind];
-        if (options_check_name(start) != REDLOCK_OK)
+        if (name_check(start) != REDLOCK_OK)
             cli_usage_error(cli, "%s", redlock_errmsg(NULL));
         if (doctor->wanted.names != NULL)
             cli_usage_error(cli, "NAME and --names say the same thing: give one of them");

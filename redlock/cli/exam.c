@@ -15,9 +15,9 @@
 #include "redlock/cli/probe.h"
 #include "redlock/cli/rights.h"
 #include "redlock/cli/talk.h"
-#include "redlock/quorum.h"
-#include "redlock/reply.h"
-#include "redlock/uri.h"
+#include "redlock/core/quorum.h"
+#include "redlock/wire/reply.h"
+#include "redlock/link/uri.h"
 
 #define LOOKS_AT_CLOCK 5 /* The quickest counts; no source. */
 

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "redlock/handshake.h"
-#include "redlock/wire.h"
+#include "redlock/link/handshake.h"
+#include "redlock/wire/wire.h"
 
 struct uri;
 

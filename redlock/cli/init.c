@@ -14,8 +14,9 @@
 
 #include "redlock/cli/marker.h"
 #include "redlock/cli/session.h"
-#include "redlock/client.h"
-#include "redlock/loop.h"
+#include "redlock/client/inspect.h"
+#include "redlock/link/uri.h"
+#include "redlock/wire/reply.h"
 
 #define TICK_S 0.2 /* Between two looks at how far it is; as smooth as it need be. */
 #define LINE_MAX_LEN 160
@@ -40,45 +41,60 @@ struct init {
     struct said said[REDLOCK_MASTERS_MAX];
 };
 
-static bool is_linked(const struct init *init, unsigned m)
+static struct inspect_master master_of(const struct init *init, unsigned m)
 {
-    return (init->rl->standing.linked & 1u << m) != 0;
+    return inspect_master(init->rl, m);
 }
 
-static const struct guard_master *guarded(const struct init *init, unsigned m)
+static bool is_linked(const struct init *init, unsigned m)
 {
-    return &init->rl->standing.guard.masters[m];
+    return (inspect_client(init->rl).linked & mask_of(m)) != 0;
 }
 
 static bool may_vote(const struct init *init, unsigned m)
 {
-    return is_linked(init, m) && guarded(init, m)->look.number != 0 && guarded(init, m)->look.ready;
+    const struct inspect_master master = master_of(init, m);
+
+    return master.is_linked && master.look.number != 0 && master.look.ready;
 }
 
 static bool is_warming(const struct init *init, unsigned m)
 {
-    return is_linked(init, m) && guarded(init, m)->look.number != 0 &&
-           !guarded(init, m)->look.ready;
+    const struct inspect_master master = master_of(init, m);
+
+    return master.is_linked && master.look.number != 0 && !master.look.ready;
 }
 
 static unsigned count_linked(const struct init *init)
 {
-    return (unsigned)__builtin_popcount(init->rl->standing.linked);
+    return (unsigned)__builtin_popcount(inspect_client(init->rl).linked);
+}
+
+static bool is_connecting(const struct init *init)
+{
+    return inspect_client(init->rl).connecting != 0;
+}
+
+static drift_time now_of(const struct init *init)
+{
+    return inspect_client(init->rl).now;
 }
 
 static double seconds_left(const struct init *init, unsigned m)
 {
-    drift_time now = loop_now(init->rl->loop);
+    return (double)master_of(init, m).warming_left / (double)DRIFT_S;
+}
 
-    return (double)guard_left(&init->rl->standing.guard, m, now) / (double)DRIFT_S;
+static void say_of(const struct init *init, unsigned m, const char *text)
+{
+    cli_say("master %u (%s): %s", m + 1, master_of(init, m).name, text);
 }
 
 static void say_who_is_down(const struct init *init)
 {
     for (unsigned m = 0; m < init->masters; m++)
         if (!is_linked(init, m))
-            cli_say("master %u (%s): %s", m + 1, master_name(init->rl->masters[m]),
-                    master_error(init->rl->masters[m]));
+            say_of(init, m, master_of(init, m).error);
 }
 
 static int tell_end(const struct init *init, unsigned voters)
@@ -129,20 +145,20 @@ static void clear_progress(const struct init *init)
 static void tell_of_warming(struct init *init)
 {
     for (unsigned m = 0; m < init->masters; m++) {
-        bool may_have_one = guarded(init, m)->asked || init->rl->coming != 0;
+        bool may_have_one = master_of(init, m).is_looked_at || inspect_client(init->rl).coming != 0;
 
-        if (!is_warming(init, m) || (init->told & 1u << m) != 0 || may_have_one)
+        if (!is_warming(init, m) || (init->told & mask_of(m)) != 0 || may_have_one)
             continue;
-        init->told |= (quorum_mask)(1u << m);
+        init->told |= mask_of(m);
         cli_say("master %u (%s) is warming up, and may vote in %.1f s", m + 1,
-                master_name(init->rl->masters[m]), seconds_left(init, m));
+                master_of(init, m).name, seconds_left(init, m));
     }
 }
 
 /* Whether all that answer have an epoch. */
 static bool is_done(const struct init *init)
 {
-    if (init->rl->standing.connecting != 0)
+    if (is_connecting(init))
         return false;
     for (unsigned m = 0; m < init->masters; m++)
         if (is_linked(init, m) && !may_vote(init, m))
@@ -157,17 +173,17 @@ static bool is_done(const struct init *init)
  */
 static bool is_stuck(struct init *init)
 {
-    drift_time now = loop_now(init->rl->loop);
-    bool waits = count_linked(init) == init->masters || init->rl->standing.connecting != 0;
+    drift_time now = now_of(init);
+    bool waits = count_linked(init) == init->masters || is_connecting(init);
 
     for (unsigned m = 0; m < init->masters && !waits; m++)
-        waits =
-            is_linked(init, m) && (guarded(init, m)->look.number == 0 || seconds_left(init, m) > 0);
+        waits = is_linked(init, m) &&
+                (master_of(init, m).look.number == 0 || seconds_left(init, m) > 0);
     if (waits)
         init->stuck = 0;
     else if (init->stuck == 0)
         init->stuck = now;
-    return !waits && now >= drift_add(init->stuck, init->rl->options.connect_timeout);
+    return !waits && now >= drift_add(init->stuck, inspect_client(init->rl).connect_timeout);
 }
 
 static int wait_for_all(struct init *init)
@@ -200,16 +216,15 @@ static void take_error(struct said *said, const char *error)
     (void)snprintf(said->error, sizeof said->error, "%s", error[0] != 0 ? error : "is down");
 }
 
-static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
-                      const struct reply *reply)
+static void on_answer(void *cookie, unsigned master, uint32_t query, const struct reply *reply)
 {
-    struct init *init = rl->query_arg;
+    struct init *init = cookie;
     struct said *said = &init->said[master];
     struct marker marker;
 
     said->answered = true;
     if (reply == NULL)
-        take_error(said, master_error(rl->masters[master]));
+        take_error(said, master_of(init, master).error);
     else if (reply->type == REPLY_ERROR)
         take_error(said, reply->text);
     else if ((enum query)query == QUERY_EPOCH)
@@ -222,11 +237,13 @@ static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
         said->look = marker.look;
 }
 
+static const struct inspect_events inspect_events = {.on_answer = on_answer};
+
 /* What the guard would find, had it looked. */
 static uint64_t find_floor(const struct init *init)
 {
     const struct guard_config config = {.masters = init->masters};
-    drift_time now = loop_now(init->rl->loop);
+    drift_time now = now_of(init);
     struct guard_actions actions;
     struct guard guard;
 
@@ -242,20 +259,20 @@ static uint64_t find_floor(const struct init *init)
 static void ask(struct init *init, unsigned m, enum query query)
 {
     static const char get[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n";
-    const struct master_info *info = master_info(init->rl->masters[m]);
+    const struct inspect_master master = master_of(init, m);
     uint64_t nonce = query == QUERY_GIVE ? init->said[m].look.number : 0;
     uint64_t floor = query == QUERY_GIVE ? find_floor(init) : 0;
     char look[WIRE_MAX];
 
     init->said[m].answered = !is_linked(init, m);
     if (!is_linked(init, m))
-        take_error(&init->said[m], master_error(init->rl->masters[m]));
+        take_error(&init->said[m], master_of(init, m).error);
     else if (query == QUERY_EPOCH)
-        client_query(init->rl, m, query, get, sizeof get - 1);
+        inspect_query(init->rl, m, query, get, sizeof get - 1);
     else
-        client_query(
-            init->rl, m, query, look,
-            marker_look(look, info, init->rl->options.max_ttl_ms, nonce, floor, init->masters));
+        inspect_query(init->rl, m, query, look,
+                      marker_look(look, &master.info, inspect_client(init->rl).max_ttl_ms, nonce,
+                                  floor, init->masters));
 }
 
 static bool all_answered(const struct init *init)
@@ -269,13 +286,12 @@ static bool all_answered(const struct init *init)
 /* Ask all, and wait for the answers: CLI_OK if all answered; else why not, told. */
 static int ask_all(struct init *init, enum query query)
 {
-    drift_time until =
-        drift_add(loop_now(init->rl->loop), init->session.cli->connect_timeout_ms * DRIFT_MS);
+    drift_time until = drift_add(now_of(init), init->session.cli->connect_timeout_ms * DRIFT_MS);
     int code = CLI_OK;
 
     for (unsigned m = 0; m < init->masters; m++)
         ask(init, m, query);
-    while (!all_answered(init) && init->session.signal == 0 && loop_now(init->rl->loop) < until)
+    while (!all_answered(init) && init->session.signal == 0 && now_of(init) < until)
         ev_run(init->session.loop, EVRUN_ONCE);
     if (init->session.signal != 0)
         return session_signal_exit(&init->session);
@@ -284,8 +300,7 @@ static int ask_all(struct init *init, enum query query)
 
         if (said->answered && said->error[0] == 0)
             continue;
-        cli_say("master %u (%s): %s", m + 1, master_name(init->rl->masters[m]),
-                said->answered ? said->error : "does not answer in time");
+        say_of(init, m, said->answered ? said->error : "does not answer in time");
         code = CLI_UNREACHABLE;
     }
     return code;
@@ -309,8 +324,7 @@ static int refuse_old(const struct init *init)
     for (unsigned m = 0; m < init->masters; m++) {
         if (!init->said[m].has_epoch)
             continue;
-        cli_say("master %u (%s) is not new: it has an epoch", m + 1,
-                master_name(init->rl->masters[m]));
+        cli_say("master %u (%s) is not new: it has an epoch", m + 1, master_of(init, m).name);
         code = CLI_CHANGE;
     }
     if (code != CLI_OK)
@@ -320,16 +334,18 @@ static int refuse_old(const struct init *init)
 
 static int connect_all(struct init *init)
 {
-    while (init->rl->standing.connecting != 0 && init->session.signal == 0)
+    while (is_connecting(init) && init->session.signal == 0)
         ev_run(init->session.loop, EVRUN_ONCE);
     if (init->session.signal != 0)
         return session_signal_exit(&init->session);
-    for (unsigned m = 0; m < init->masters; m++)
-        if (is_linked(init, m) && !handshake_is_known(master_info(init->rl->masters[m]))) {
-            cli_say("master %u (%s): INFO tells no run_id, which the restart guard needs", m + 1,
-                    master_name(init->rl->masters[m]));
-            return CLI_UNREACHABLE;
-        }
+    for (unsigned m = 0; m < init->masters; m++) {
+        const struct inspect_master master = master_of(init, m);
+
+        if (!master.is_linked || handshake_is_known(&master.info))
+            continue;
+        say_of(init, m, "INFO tells no run_id, which the restart guard needs");
+        return CLI_UNREACHABLE;
+    }
     say_who_is_down(init);
     return count_linked(init) == init->masters ? CLI_OK : CLI_UNREACHABLE;
 }
@@ -339,8 +355,7 @@ static int give_at_once(struct init *init)
 {
     int code = connect_all(init);
 
-    init->rl->on_query = on_answer;
-    init->rl->query_arg = init;
+    inspect_listen(init->rl, &inspect_events, init);
     if (code == CLI_OK)
         code = ask_all(init, QUERY_EPOCH);
     if (code == CLI_OK)
@@ -353,12 +368,11 @@ static int give_at_once(struct init *init)
         code = check_floor(init);
     if (code == CLI_OK)
         code = ask_all(init, QUERY_GIVE);
-    init->rl->on_query = NULL;
+    inspect_listen(init->rl, NULL, NULL);
     for (unsigned m = 0; m < init->masters && code == CLI_OK; m++) {
         if (init->said[m].has_epoch)
             continue;
-        cli_say("master %u (%s) has lost its memory meanwhile", m + 1,
-                master_name(init->rl->masters[m]));
+        cli_say("master %u (%s) has lost its memory meanwhile", m + 1, master_of(init, m).name);
         code = CLI_UNREACHABLE;
     }
     return code == CLI_OK ? tell_end(init, init->masters) : code;
@@ -388,7 +402,7 @@ static int init_main(struct cli *cli, int argc, char **argv)
     if (code != CLI_OK)
         return code;
     init.rl = init.session.rl;
-    init.masters = init.rl->options.masters_len;
+    init.masters = inspect_client(init.rl).masters;
     init.shows_progress = isatty(STDERR_FILENO) != 0 && !cli->verbose;
     ev_timer_init(&tick, on_tick, TICK_S, TICK_S);
     ev_timer_start(init.session.loop, &tick);

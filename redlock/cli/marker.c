@@ -10,10 +10,9 @@
 
 #include <sodium.h>
 
-#include "redlock/client.h"
-#include "redlock/handshake.h"
-#include "redlock/reply.h"
-#include "redlock/standing.h"
+#include "redlock/link/handshake.h"
+#include "redlock/wire/answer.h"
+#include "redlock/wire/reply.h"
 
 static void write_number(uint64_t number, char digits[WIRE_NUMBER + 1])
 {
@@ -54,25 +53,12 @@ bool marker_parse(const struct reply *reply, struct marker *ret_marker)
 {
     struct marker marker = {.age_ms = 0};
 
-    if (!standing_parse(reply, &marker.look))
+    if (!answer_look(reply, &marker.look))
         return false;
     if (!marker.look.ready)
         marker.age_ms = read_age(reply->text);
     *ret_marker = marker;
     return true;
-}
-
-drift_span marker_quarantine(const struct redlock *rl, uint32_t max_ttl_ms)
-{
-    const struct guard_config config = {
-        .masters = rl->options.masters_len,
-        .max_ttl_ms = max_ttl_ms > rl->options.max_ttl_ms ? max_ttl_ms : rl->options.max_ttl_ms,
-        .drift = rl->options.drift,
-    };
-    struct guard guard;
-
-    guard_init(&guard, &config);
-    return guard_quarantine(&guard);
 }
 
 drift_span marker_left(drift_span quarantine, uint64_t age_ms)

@@ -9,11 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "redlock/guard.h"
-#include "redlock/wire.h"
+#include "redlock/core/guard.h"
+#include "redlock/wire/wire.h"
 
 struct master_info;
-struct redlock;
 struct reply;
 
 /* What a look says: what the guard reads of it, and more. */
@@ -35,12 +34,9 @@ size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t 
 /* The answer; false: it is none. */
 bool marker_parse(const struct reply *reply, struct marker *ret_marker);
 
-/* How long a master without an epoch must be watched, if leases last so long. */
-drift_span marker_quarantine(const struct redlock *rl, uint32_t max_ttl_ms);
-
 /*
- * What is left of that for somebody who has watched since the nonce was written;
- * all of it where nobody has, or it would have an epoch by now.
+ * What is left of the time that a master must be watched, for somebody who has watched since the
+ * nonce was written; all of it where nobody has, or it would have an epoch by now.
  */
 drift_span marker_left(drift_span quarantine, uint64_t age_ms);
 

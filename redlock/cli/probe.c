@@ -9,7 +9,7 @@
 #include "redlock/cli/exam.h"
 #include "redlock/cli/rights.h"
 #include "redlock/cli/talk.h"
-#include "redlock/reply.h"
+#include "redlock/wire/reply.h"
 
 #define KEY_MAX (WIRE_MARK_LEN + WIRE_PERMIT_LEN + REDLOCK_NAME_MAX + 64)
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "redlock/cli/cli.h"
-#include "redlock/client.h"
-#include "redlock/error.h"
+#include "redlock/client/inspect.h"
+#include "redlock/base/error.h"
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 
@@ -192,10 +192,11 @@ static void print_clock(const struct report *report)
 static void print_master(const struct status *status, unsigned m, int width)
 {
     const struct report *report = &status->reports[m];
-    const struct master_info *info = master_info(status->rl->masters[m]);
+    const struct inspect_master master = inspect_master(status->rl, m);
+    const struct master_info *info = &master.info;
     char quoted[QUOTED_MAX], uptime[32];
 
-    (void)printf("master %-2u  %-*s  ", m + 1, width, master_name(status->rl->masters[m]));
+    (void)printf("master %-2u  %-*s  ", m + 1, width, inspect_master(status->rl, m).name);
     if (!report->up && !report->warming) {
         (void)printf("%s  %s\n", report->barred ? "barred" : "down",
                      quote(report->error, strlen(report->error), quoted));
@@ -285,7 +286,7 @@ void report_text(const struct status *status)
     size_t width = 0;
 
     for (unsigned m = 0; m < status->masters; m++) {
-        size_t len = strlen(master_name(status->rl->masters[m]));
+        size_t len = strlen(inspect_master(status->rl, m).name);
 
         width = len > width ? len : width;
     }
@@ -319,10 +320,11 @@ static void print_json_range(const char *key, const struct drift_range *range, d
 static void print_json_master(const struct status *status, unsigned m)
 {
     const struct report *report = &status->reports[m];
-    const struct master_info *info = master_info(status->rl->masters[m]);
+    const struct inspect_master master = inspect_master(status->rl, m);
+    const struct master_info *info = &master.info;
 
     (void)printf("{\"number\":%u,", m + 1);
-    print_json_text("endpoint", master_name(status->rl->masters[m]));
+    print_json_text("endpoint", inspect_master(status->rl, m).name);
     (void)printf(",\"up\":%s,", report->up ? "true" : "false");
     print_json_text("error", report->error[0] != 0 ? report->error : NULL);
     if (report->warming)

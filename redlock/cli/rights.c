@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "redlock/wire.h"
+#include "redlock/wire/wire.h"
 
 #define EVAL_TEXT "return 1"
 #define EVAL_SHA1 "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "redlock/client.h"
-#include "redlock/loop.h"
+#include "redlock/client/inspect.h"
+#include "redlock/io/loop.h"
 
 /* Those that end a program.  While a lock is being acquired all of them
  * cancel; while a command runs they are for the command. */
@@ -85,12 +85,12 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
 
 static bool links_are_coming(const struct session *session)
 {
-    return session->rl->coming != 0;
+    return inspect_client(session->rl).coming != 0;
 }
 
 static bool leases_are_left(const struct session *session)
 {
-    return session->rl->stats.leases > 0;
+    return inspect_client(session->rl).leases > 0;
 }
 
 /* Run the loop as long as this is true, but at most for a reply timeout. */
@@ -112,19 +112,18 @@ static void linger_while(struct session *session, bool (*busy)(const struct sess
  * takes, if somebody watches; 0: it is not for them. */
 static drift_span warm_up(const struct session *session, unsigned *ret_warming)
 {
-    const struct redlock *rl = session->rl;
-    const struct guard *guard = &rl->standing.guard;
-    unsigned majority = rl->options.masters_len / 2 + 1, voters = 0, warming = 0;
+    const struct inspect_client client = inspect_client(session->rl);
+    unsigned majority = client.masters / 2 + 1, voters = 0, warming = 0;
     drift_span left[REDLOCK_MASTERS_MAX], longest = 0;
 
-    for (unsigned m = 0; m < rl->options.masters_len && rl->options.restart_guard; m++) {
-        const struct guard_look *look = &guard->masters[m].look;
+    for (unsigned m = 0; m < client.masters && client.restart_guard; m++) {
+        const struct inspect_master master = inspect_master(session->rl, m);
 
-        if (!(rl->standing.linked & 1u << m) || look->number == 0)
+        if (!master.is_linked || master.look.number == 0)
             continue;
-        voters += look->ready;
-        if (!look->ready)
-            left[warming++] = guard_left(guard, m, loop_now(rl->loop));
+        voters += master.look.ready;
+        if (!master.look.ready)
+            left[warming++] = master.warming_left;
     }
     *ret_warming = warming;
     if (voters >= majority || voters + warming < majority)
@@ -149,7 +148,7 @@ static void tell_of_warming(const struct session *session)
     if (left > 0)
         cli_say("%u of %u masters have no memory: a majority may vote after one client has "
                 "watched them for %.1f s more: run `redlock init`, or wait with --wait %us",
-                warming, session->rl->options.masters_len, (double)left / (double)DRIFT_S,
+                warming, inspect_client(session->rl).masters, (double)left / (double)DRIFT_S,
                 (unsigned)(left / DRIFT_S) + 2);
 }
 

@@ -15,7 +15,10 @@
 #include "drift/drift.h"
 #include "redlock/cli/marker.h"
 #include "redlock/cli/report.h"
-#include "redlock/client.h"
+#include "redlock/client/inspect.h"
+#include "redlock/wire/name.h"
+#include "redlock/wire/reply.h"
+#include "redlock/wire/wire.h"
 
 #define COMMAND_MAX (REDLOCK_NAME_MAX + 96) /* "GET name" with its lengths, or the like. */
 /* How many readers there are: those whose time is up may be stored still. */
@@ -52,7 +55,7 @@ static void ask_one(struct status *status, unsigned master, enum query query, co
                     size_t len)
 {
     status->reports[master].questions++;
-    client_query(status->rl, master, query, command, len);
+    inspect_query(status->rl, master, query, command, len);
 }
 
 static void ask_name(struct status *status, unsigned master, enum query query, const char *word)
@@ -88,15 +91,16 @@ static void ask(struct status *status, unsigned master)
 {
     static const char time[] = "*1\r\n$4\r\nTIME\r\n"; /* Its user may ask this in any case. */
     struct report *report = &status->reports[master];
+    const struct inspect_client client = inspect_client(status->rl);
+    const struct inspect_master seen = inspect_master(status->rl, master);
     char look[WIRE_MAX];
 
     report->asked = true;
     report->asked_at = read_clock();
     ask_one(status, master, QUERY_TIME, time, sizeof time - 1);
-    if (status->rl->options.restart_guard)
+    if (client.restart_guard)
         ask_one(status, master, QUERY_LOOK, look,
-                marker_look(look, master_info(status->rl->masters[master]),
-                            status->rl->options.max_ttl_ms, 0, 0, 0));
+                marker_look(look, &seen.info, client.max_ttl_ms, 0, 0, 0));
     if (status->name != NULL) {
         ask_name(status, master, QUERY_GET, "GET");
         ask_name(status, master, QUERY_PTTL, "PTTL");
@@ -147,16 +151,15 @@ static void take_look(struct report *report, const struct reply *reply)
     report->fresh = marker.look.fresh;
 }
 
-static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
-                      const struct reply *reply)
+static void on_answer(void *cookie, unsigned master, uint32_t query, const struct reply *reply)
 {
-    struct status *status = rl->query_arg;
+    struct status *status = cookie;
     struct report *report = &status->reports[master];
 
     if (report->over)
         return;
     if (reply == NULL) {
-        finish(status, report, false, master_error(rl->masters[master]));
+        finish(status, report, false, inspect_master(status->rl, master).error);
         return;
     }
     switch ((enum query)query) {
@@ -184,25 +187,27 @@ static void on_answer(struct redlock *rl, unsigned master, uint32_t query,
     report->answers++;
 }
 
+static const struct inspect_events inspect_events = {.on_answer = on_answer};
+
 /* All is answered: tell whether it may vote, unless it is too early for that. */
 static void settle(struct status *status, unsigned m)
 {
     struct report *report = &status->reports[m];
-    const struct guard *guard = &status->rl->standing.guard;
-    const struct guard_look *look = &guard->masters[m].look;
-    bool is_asked = guard->masters[m].asked; /* Its answer may be that it has an epoch now. */
+    const struct inspect_client client = inspect_client(status->rl);
+    const struct inspect_master master = inspect_master(status->rl, m);
+    bool is_asked = master.is_looked_at; /* The answer may be that it has an epoch now. */
     drift_span left;
 
-    if (!status->rl->options.restart_guard || (look->number != 0 && look->ready)) {
+    if (!client.restart_guard || (master.look.number != 0 && master.look.ready)) {
         finish(status, report, true, NULL);
         return;
     }
-    if (look->number == 0 || is_asked || (status->rl->coming & 1u << m) != 0)
+    if (master.look.number == 0 || is_asked || (client.coming & mask_of(m)) != 0)
         return; /* All of them are new, and will soon have their epochs. */
-    left = marker_left(guard_quarantine(guard), report->age_ms);
+    left = marker_left(client.quarantine, report->age_ms);
     report->warming = true;
     report->warming_ms = drift_to_ms(left);
-    report->unwatched = report->age_ms >= drift_to_ms(guard_quarantine(guard));
+    report->unwatched = report->age_ms >= drift_to_ms(client.quarantine);
     status->warming++;
     finish(status, report, false, "is warming up");
 }
@@ -212,7 +217,8 @@ static void look_at_links(struct status *status)
 {
     for (unsigned m = 0; m < status->masters; m++) {
         struct report *report = &status->reports[m];
-        bool linked = (status->rl->standing.linked & 1u << m) != 0;
+        const struct inspect_client client = inspect_client(status->rl);
+        bool linked = (client.linked & mask_of(m)) != 0;
 
         if (report->over)
             continue;
@@ -220,8 +226,8 @@ static void look_at_links(struct status *status)
             ask(status, m);
         else if (linked && report->answers == report->questions)
             settle(status, m);
-        else if (!linked && (report->asked || !(status->rl->standing.connecting & 1u << m)))
-            finish(status, report, false, master_error(status->rl->masters[m]));
+        else if (!linked && (report->asked || !(client.connecting & mask_of(m))))
+            finish(status, report, false, inspect_master(status->rl, m).error);
     }
 }
 
@@ -239,8 +245,7 @@ static void ask_all(struct status *status, struct ev_loop *loop)
     ev_timer limit;
     double limit_s = (status->cli->connect_timeout_ms + status->cli->reply_timeout_ms) / 1e3;
 
-    status->rl->on_query = on_answer;
-    status->rl->query_arg = status;
+    inspect_listen(status->rl, &inspect_events, status);
     ev_now_update(loop);
     ev_timer_init(&limit, on_limit, limit_s, 0);
     ev_set_priority(&limit, EV_MINPRI); /* Answers that are here come first. */
@@ -251,7 +256,7 @@ static void ask_all(struct status *status, struct ev_loop *loop)
         look_at_links(status);
     }
     ev_timer_stop(loop, &limit);
-    status->rl->on_query = NULL;
+    inspect_listen(status->rl, NULL, NULL);
 }
 
 /* ---- Clocks ---- */
@@ -269,12 +274,12 @@ static void on_rates_limit(struct ev_loop *loop, ev_timer *timer, int events)
 
 static bool has_rates(const struct status *status)
 {
-    struct drift_range rate_ppm;
+    for (unsigned m = 0; m < status->masters; m++) {
+        const struct inspect_master master = inspect_master(status->rl, m);
 
-    for (unsigned m = 0; m < status->masters; m++)
-        if ((status->rl->standing.linked & 1u << m) != 0 &&
-            drift_node_rate(&status->rl->clocks.nodes[m].node, &rate_ppm) != 0)
+        if (master.is_linked && !master.has_rate)
             return false;
+    }
     return true;
 }
 
@@ -293,33 +298,33 @@ static void wait_for_rates(struct status *status, struct ev_loop *loop)
 }
 
 /* What a client that has just begun cannot know does not speak against a master. */
-static void look_at_clock(struct status *status, unsigned m, drift_time now)
+static void look_at_clock(struct status *status, unsigned m)
 {
-    const struct clocks_node *clock = &status->rl->clocks.nodes[m];
+    const struct inspect_master master = inspect_master(status->rl, m);
     struct report *report = &status->reports[m];
-    char text[sizeof report->error];
 
     if (!report->up && !report->warming)
         return;
-    report->has_offset = clocks_offset(status->rl, m, now, &report->offset) == 0;
-    report->has_rate = status->rates && drift_node_rate(&clock->node, &report->rate_ppm) == 0;
-    if (!report->up || clock->reason == CLOCKS_NOTHING || clock->reason == CLOCKS_NOT_KNOWN ||
-        !clocks_explain(status->rl, m, now, text, sizeof text))
+    report->has_offset = master.has_offset;
+    report->offset = master.offset;
+    report->has_rate = status->rates && master.has_rate;
+    report->rate_ppm = master.rate_ppm;
+    if (!report->up || !master.is_barred)
         return;
     report->up = false;
     report->barred = true;
     status->up--;
-    (void)snprintf(report->error, sizeof report->error, "%s", text);
+    (void)snprintf(report->error, sizeof report->error, "%s", master.clock);
 }
 
 static void look_at_clocks(struct status *status, struct ev_loop *loop)
 {
-    if (status->rl->options.clock_guard == REDLOCK_CLOCK_GUARD_OFF)
+    if (inspect_client(status->rl).clock_guard == REDLOCK_CLOCK_GUARD_OFF)
         return;
     if (status->rates)
         wait_for_rates(status, loop);
     for (unsigned m = 0; m < status->masters; m++)
-        look_at_clock(status, m, read_clock());
+        look_at_clock(status, m);
 }
 
 /* ---- The command ---- */
@@ -343,7 +348,7 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
 {
     int code;
 
-    status->masters = status->rl->options.masters_len;
+    status->masters = inspect_client(status->rl).masters;
     ask_all(status, loop);
     welcome_the_new(status);
     look_at_clocks(status, loop);
@@ -362,7 +367,7 @@ static int check_name(const char *name)
 {
     bool is_permit = strncmp(name, WIRE_PERMIT, WIRE_PERMIT_LEN) == 0;
 
-    return options_check_name(is_permit ? name + WIRE_PERMIT_LEN : name);
+    return name_check(is_permit ? name + WIRE_PERMIT_LEN : name);
 }
 
 static int status_main(struct cli *cli, int argc, char **argv)
@@ -390,8 +395,7 @@ static int status_main(struct cli *cli, int argc, char **argv)
     }
     code = cli_open(cli, loop, &status.rl);
     if (code == CLI_OK) {
-        status.rl->standing.guard.passive =
-            true; /* It may be asked about some of the masters only. */
+        inspect_look_only(status.rl); /* It may be asked about some of the masters only. */
         code = ask_and_print(&status, loop);
     }
     (void)redlock_close(status.rl);

@@ -14,9 +14,9 @@
 
 #include <hiredis/hiredis.h>
 
-#include "redlock/reply.h"
-#include "redlock/resolve.h"
-#include "redlock/uri.h"
+#include "redlock/link/reader.h"
+#include "redlock/io/resolve.h"
+#include "redlock/link/uri.h"
 
 /* ---- Connecting ---- */
 
@@ -112,7 +112,7 @@ void talk_open(struct talk *talk, const struct uri *uri, uint32_t limit_ms)
     talk->uri = uri;
     (void)drift_now(&now);
     talk->until = drift_add(now, limit_ms * DRIFT_MS);
-    talk->reader = reply_reader(&talk->reply);
+    talk->reader = reader_new(&talk->reply);
     if (talk->reader == NULL)
         break_off(talk, "out of memory");
     else if (uri->path != NULL || resolve_is_address(uri->host))
@@ -129,7 +129,7 @@ void talk_close(struct talk *talk)
         redisFree(talk->context);
     if (talk->reader != NULL)
         redisReaderFree(talk->reader);
-    reply_done(&talk->reply);
+    reader_forget(&talk->reply);
     talk->context = NULL;
     talk->reader = NULL;
 }
@@ -163,7 +163,7 @@ static void read_more(struct talk *talk)
     char bytes[16384];
     ssize_t n;
 
-    if (reply_overflows(talk->reader)) {
+    if (reader_overflows(talk->reader)) {
         break_off(talk, "answers without end");
         return;
     }

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "drift/drift.h"
-#include "redlock/reply.h"
+#include "redlock/wire/reply.h"
 
 struct redisContext;
 struct redisReader;

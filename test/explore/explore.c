@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "explore/explore.h"
-#include "story.h"
+#include "test/lib/story.h"
 
 /* ---- Worlds, put away ---- */
 

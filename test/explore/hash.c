@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alike.h"
+#include "test/lib/alike.h"
 
 /* Odd, and its bits are well mixed.  SALT is another start of all hashes: worlds are
  * not confused by accident if there are just as many with it. */

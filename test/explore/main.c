@@ -28,7 +28,7 @@
 
 #define MEGABYTES 1000
 
-/* As much as fits into a minute together; test/mutants.txt says what each is good
+/* As much as fits into a minute together; test/mutants/mutants.txt says what each is good
  * for. */
 static const struct scenario scenarios[] = {
     {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "story.h"
+#include "test/lib/story.h"
 
 /* Not assert(): it must hold in every build. */
 static void must(bool condition, const char *what)

@@ -53,7 +53,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "redlock/quorum.h"
+#include "redlock/core/quorum.h"
 
 #define CLIENTS 2
 #define MASTERS 3

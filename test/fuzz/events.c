@@ -36,7 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redlock/quorum.h"
+#include "redlock/core/quorum.h"
 
 #include "../alike.h"
 #include "../story.h"

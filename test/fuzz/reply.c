@@ -5,7 +5,7 @@
  * Every reply is counted as a vote on every command, with the restart guard and
  * without, and for every kind of lock, and taken for an answer to its look.  Beyond not crashing:
  * the text stays within its limit, and so does what waits in the reader's buffer, provided that one
- * stops where reply_overflows() says so.  Only what comes out whole is a yes, or a look.
+ * stops where reader_overflows() says so.  Only what comes out whole is a yes, or a look.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 
 #include <hiredis/hiredis.h>
 
-#include "redlock/kind.h"
-#include "redlock/reply.h"
-#include "redlock/standing.h"
-#include "redlock/vote.h"
+#include "redlock/lease/kind.h"
+#include "redlock/link/reader.h"
+#include "redlock/wire/answer.h"
+#include "redlock/wire/vote.h"
 
 /* Not assert(): it must hold in every build. */
 #define MUST(condition)                                    \
@@ -109,7 +109,7 @@ static void check_look(const struct reply *reply)
     const char *p;
     char text[32];
 
-    if (!standing_parse(reply, &look))
+    if (!answer_look(reply, &look))
         return;
     MUST(reply->type == REPLY_TEXT && look.number != 0 && !(look.ready && look.fresh));
     (void)snprintf(text, sizeof text, "%s %016" PRIx64 " ", look.ready ? "ready" : "warming",
@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t len);
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t len)
 {
     struct reply reply = {.text = NULL};
-    redisReader *reader = reply_reader(&reply);
+    redisReader *reader = reader_new(&reply);
     unsigned dice = len > 0 ? bytes[0] : 0;
     size_t at = len > 0 ? 1 : 0;
 
@@ -163,12 +163,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t len)
             piece = len - at;
         MUST(redisReaderFeed(reader, (const char *)bytes + at, piece) == REDIS_OK);
         at += piece;
-        if (!take_all(reader, &reply) || reply_overflows(reader))
+        if (!take_all(reader, &reply) || reader_overflows(reader))
             break;
         MUST(reader->len - reader->pos <= REPLY_TEXT_MAX + 1024);
     }
     redisReaderFree(reader);
     MUST(reply.text_room <= REPLY_TEXT_MAX + 1);
-    reply_done(&reply);
+    reader_forget(&reply);
     return 0;
 }

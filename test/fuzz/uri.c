@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redlock/error.h"
-#include "redlock/options.h"
-#include "redlock/uri.h"
+#include "redlock/base/error.h"
+#include "redlock/client/options.h"
+#include "redlock/link/uri.h"
 
 /* Not assert(): it must hold in every build. */
 #define MUST(condition)                                    \

@@ -63,7 +63,7 @@ void server_restart(struct server *server);
  * stored this name. */
 void server_fail_power(struct server *server, const char *name);
 /*
- * Give it the marker of the restart guard (redlock/guard.h) that it would have
+ * Give it the marker of the restart guard (redlock/core/guard.h) that it would have
  * if clients had watched it for long enough, in databases 0 to 3.  One that
  * forgets what it knew - killed, flushed, made a replica and a master again -
  * has none: it does not vote for a minute, unless it is seasoned again.

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "live/cluster.h"
-#include "redlock/script.h"
+#include "redlock/wire/script.h"
 
 #define CONNECTIONS_MAX 64
 #define IN_MAX (1u << 16)

@@ -2,7 +2,7 @@
  * test-live-answers.c - answers that are not what they seem: that come unasked,
  * quote a password, hold more than text, or can be had without end.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <hiredis/hiredis.h>
 
@@ -10,7 +10,7 @@
 #include "live/fake.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
-#include "redlock/script.h"
+#include "redlock/wire/script.h"
 
 static char spoken[16 * 1024]; /* All that was logged. */
 static size_t spoken_len;

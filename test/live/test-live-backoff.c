@@ -4,7 +4,7 @@
  * Each attempt looks up the master's name, so that counting the look-ups (the
  * linker's --wrap) counts the attempts, also those that come to nothing.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <netdb.h>
 #include <stdatomic.h>

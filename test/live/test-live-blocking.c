@@ -2,7 +2,7 @@
  * test-live-blocking.c - who runs the loop of a blocking client, when it is not
  * plain: calls that do not wait, and calls that have just ended.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 #include <unistd.h>

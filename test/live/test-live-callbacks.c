@@ -3,7 +3,7 @@
  * once, never before the call returns, never after cancel; and what may be
  * done inside of them.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <ev.h>
 

@@ -2,7 +2,7 @@
  * test-live-clocks.c - the clock guard on real masters, each with a wall clock
  * that is stepped by a preload (test/partition/skew.c).
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

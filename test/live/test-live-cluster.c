@@ -3,7 +3,7 @@
  * REDLOCK_TEST_MASTERS=host:port,... says where.  Without it, on one of its
  * own.  Changes nothing there but keys under "test:".
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
  * test-live-contend.c - 16 threads and 8 processes want one lock of five real
  * masters, while all is well and while it is not.
  */
-#include "check.h"
+#include "test/lib/check.h"
 #include "live/cluster.h"
 #include "live/contend.h"
 

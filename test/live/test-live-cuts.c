@@ -3,7 +3,7 @@
  * connections at any byte (proxy.h).  Nothing crashes, no two hold what one may, and no key
  * outlives its lease.  SEED=n repeats the faults, though not their moments.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

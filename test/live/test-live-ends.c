@@ -2,7 +2,7 @@
  * test-live-ends.c - leases and clients that end oddly: unlocked twice, lost
  * and still used, closed while others wait, and taken through a fork.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

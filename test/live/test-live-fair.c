@@ -1,7 +1,7 @@
 /*
  * test-live-fair.c - first come, first served, on real masters.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
-#include "redlock/script.h"
+#include "redlock/wire/script.h"
 
 #define WAITERS 300
 #define PROCESSES 2

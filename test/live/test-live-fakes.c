@@ -2,7 +2,7 @@
  * test-live-fakes.c - masters that speak badly: each as one of five, where
  * locking goes on, and each alone, where it is told why nothing goes.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <malloc.h>
 

@@ -3,7 +3,7 @@
  * locked up behind a password, or turned into replicas: with one or two down
  * locking goes on, with three it ends at once, and then it recovers.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <stdatomic.h>
 

@@ -2,7 +2,7 @@
  * test-live-fence.c - fencing tokens from real masters: in step, out of step, and
  * when counters were lost.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
-#include "redlock/script.h"
-#include "redlock/wire.h"
+#include "redlock/wire/script.h"
+#include "redlock/wire/wire.h"
 
 #define SHORT_MS 800 /* Longest leases, which are waited for. */
 #define NAME "x"

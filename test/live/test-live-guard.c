@@ -3,7 +3,7 @@
  * restarted without data does not vote until every lease that it may have granted
  * is over, and who has its data votes at once.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * (CLIENT PAUSE), and then go on: late answers are undone, memory stays where
  * it is, and links come back.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <malloc.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * getaddrinfo() is ours for names under .test (the linker's --wrap), so that
  * what a resolver says does not depend on where this runs.  So is socket().
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <dirent.h>
 #include <malloc.h>

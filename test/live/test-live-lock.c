@@ -2,7 +2,7 @@
  * test-live-lock.c - what a lock does on five real masters that are well, with
  * either kind of client.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include "live/cluster.h"
 #include "live/pilot.h"

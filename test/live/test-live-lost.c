@@ -2,7 +2,7 @@
  * test-live-lost.c - the lost callback of a blocking client, which runs beside
  * other threads: who waits for it, who does not, and what it may not do.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 #include <signal.h>

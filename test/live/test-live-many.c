@@ -1,7 +1,7 @@
 /*
  * test-live-many.c - several resources in one lease, on real masters.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

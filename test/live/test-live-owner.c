@@ -2,7 +2,7 @@
  * test-live-owner.c - locks that their owner may lock again: by thread, and by
  * a pointer; counts; and what others may not do.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /*
  * test-live-permits.c - semaphores, on real masters.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
  * test-live-program.c - what the program around a client may do to it: have no
  * descriptors left, fork, cancel threads, and watch the loop as well.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <fcntl.h>
 #include <pthread.h>

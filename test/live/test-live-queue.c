@@ -2,11 +2,11 @@
  * test-live-queue.c - a master that hangs until its queue is full, and then goes
  * on: what could not be released there is released when there is room.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include "live/cluster.h"
 #include "live/pilot.h"
-#include "redlock/master.h"
+#include "redlock/link/link.h"
 #include "redlock/redlock.h"
 
 #define IN_FLIGHT 128
@@ -123,7 +123,7 @@ TEST(what_found_no_room_is_released_when_there_is_some)
     CHECK_UINT(flights.failed, 0);
     CHECK_UINT(pilot_stats(&pilot).masters_up, 2);
     /* Each asks for three things at the most: a lock, a proof, and a release. */
-    CHECK(flights.begun > MASTER_ASKS_MAX / 3 - HELD);
+    CHECK(flights.begun > LINK_ASKS_MAX / 3 - HELD);
     for (unsigned i = 0; i < HELD; i++)
         CHECK_INT(redlock_unlock_async(flights.leases[i], NULL, NULL), REDLOCK_OK);
 
@@ -154,7 +154,7 @@ TEST(a_full_queue_is_told_of)
     CHECK(pilot_until_up(&pilot, 1));
     server_pause(&three.server[0]);
     flights = (struct flights){.pilot = &pilot, .keep = true};
-    begin(&flights, MASTER_ASKS_MAX);
+    begin(&flights, LINK_ASKS_MAX);
     CHECK(pilot_until(&pilot, is_full, &pilot));
     CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
     CHECK_HAS(pilot.message, "has too much to do");

@@ -5,7 +5,7 @@
  * Where it matters, the pause between two rounds is set so long that nothing but a
  * wake-up can explain that the lock was taken in time.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

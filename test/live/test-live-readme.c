@@ -3,12 +3,12 @@
  * and run.  It only gets other masters than it names, and the patience that a test
  * needs on a busy machine.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <err.h>
 
 #include "live/cluster.h"
-#include "redlock/options.h"
+#include "redlock/client/options.h"
 #include "redlock/redlock.h"
 
 #define PATIENCE_MS 10000

@@ -2,7 +2,7 @@
  * test-live-renew.c - leases that are kept, and leases that run out.  Both
  * kinds of client at once, because it takes time.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <stdatomic.h>
 

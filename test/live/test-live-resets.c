@@ -2,7 +2,7 @@
  * test-live-resets.c - links that break at a bad moment: the client has read an answer,
  * and what it writes because of that answer meets a connection that was reset.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <ev.h>
 

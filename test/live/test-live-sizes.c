@@ -2,7 +2,7 @@
  * test-live-sizes.c - clusters of 1 to 15 masters: how many may be down, and
  * votes that are split.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include "live/cluster.h"
 #include "live/pilot.h"

@@ -5,7 +5,7 @@
  * What a kernel does when it resumes is done here by sleep_for(): each timer on CLOCK_BOOTTIME
  * that is overdue by then rings.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

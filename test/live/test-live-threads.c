@@ -2,7 +2,7 @@
  * test-live-threads.c - one blocking client and many threads, in ways that
  * ThreadSanitizer can follow: no forks but those of the servers.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

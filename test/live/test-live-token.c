@@ -2,7 +2,7 @@
  * test-live-token.c - what redlock_token() gives is the token of the lock that is
  * held, at all times, and may be read without asking anybody.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -63,7 +63,7 @@ static void *lock(void *arg)
     return NULL;
 }
 
-/* Who has lost a round leaves a mark where it waits (redlock/wait.h). */
+/* Who has lost a round leaves a mark where it waits (redlock/core/wait.h). */
 static bool waits(void *arg)
 {
     const struct locker *locker = arg;

@@ -9,11 +9,11 @@
 
 #include <ev.h>
 
-#include "check.h"
+#include "test/lib/check.h"
 #include "live/cluster.h"
 #include "live/pilot.h"
-#include "redlock/lease.h"
-#include "redlock/script.h"
+#include "redlock/lease/lease.h"
+#include "redlock/wire/script.h"
 
 #define NEVER_MS 600000 /* Longer than any test. */
 #define PARTIES_MAX 17

@@ -1,7 +1,7 @@
 /*
  * scripts.c - prints what the library has of each script: SHA-1, length, text.
  */
-#include "redlock/script.h"
+#include "redlock/wire/script.h"
 
 #include <stdio.h>
 

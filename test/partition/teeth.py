@@ -1,6 +1,6 @@
 """That the partition run can fail: the same run on libraries with planted bugs.
 
-Each bug of the table below is built by -Dmutant=NAME (see test/mutants.txt), and meets the faults
+Each bug of the table below is built by -Dmutant=NAME (see test/mutants/mutants.txt), and meets the faults
 that should bring it to light.  It must be caught by one of the rules named here, and a library
 without a bug must not be, with the same faults and the same seed.
 """

@@ -1,7 +1,7 @@
 /*
  * test-claim.c - what may be claimed after a look, at both sides of each bound.
  */
-#include "check.h"
+#include "test/lib/check.h"
 
 #include "partition/claim.h"
 #include "partition/tool.h"

@@ -4,7 +4,7 @@
  */
 #include "sim.h"
 
-#include "redlock/client.h"
+#include "redlock/client/client.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -221,6 +221,8 @@ void calls_open(struct ev_loop *process)
     is_short = begin_shortage();
     status = redlock_open(&opts, &rl);
     process->client++;
+    if (status == REDLOCK_OK)
+        rl->env.asks_max = plan->asks_max + 3;
     if (end_shortage(is_short) && status == REDLOCK_E_NOMEM)
         return;
     expect("redlock_open", status, REDLOCK_OK);
@@ -233,7 +235,7 @@ void calls_close(struct ev_loop *process)
     struct redlock *rl = process->rl;
 
     world_note("close: client", process->number, 0, 0);
-    tally.outcomes[OUTCOME_LATE_YES] += rl->stats.late_yes;
+    tally.outcomes[OUTCOME_LATE_YES] += rl->env.stats.late_yes;
     for (unsigned place = 0; place < SIM_LEASES_MAX; place++)
         if (process->recs[place] != NULL)
             end_rec(process->recs[place]);
@@ -421,7 +423,7 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
 {
     struct lease_rec *rec = new_rec(process, 1u << resource);
     struct op *op = new_op(OP_LOCK, rec);
-    uint32_t leases = process->rl->stats.leases;
+    uint32_t leases = process->rl->env.stats.leases;
     struct redlock_lock_options opts;
     bool is_short;
     int status;
@@ -452,7 +454,7 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
     is_short = begin_shortage();
     status = lock_async(rec, &opts, op);
     if (end_shortage(is_short) && status == REDLOCK_E_NOMEM) {
-        if (process->rl->stats.leases != leases)
+        if (process->rl->env.stats.leases != leases)
             world_fail("api", "E_NOMEM, and something was changed");
         process->recs[rec->place] = NULL;
         return;
@@ -497,7 +499,7 @@ static void check_inner(const struct lease_rec *rec, uint64_t commands)
     uint32_t holds = redlock_holds(rec->lease);
 
     tally.checks++;
-    if (rec->process->rl->stats.commands != commands)
+    if (rec->process->rl->env.stats.commands != commands)
         world_fail("reentry", "client %u asks masters for a lock that it has",
                    rec->process->number);
     if (holds != rec->holds)
@@ -525,7 +527,7 @@ bool calls_may_lock_again(const struct lease_rec *rec)
 
 void calls_lock_again(struct lease_rec *rec)
 {
-    uint64_t commands = rec->process->rl->stats.commands;
+    uint64_t commands = rec->process->rl->env.stats.commands;
     bool is_over = oracle_remaining_ms(rec, process_now(rec->process)) == 0;
     struct redlock_lock_options opts;
     struct redlock_lease *lease;
@@ -551,7 +553,7 @@ void calls_lock_again(struct lease_rec *rec)
 /* False: it may not be unlocked now. */
 static bool unlock_inner(struct lease_rec *rec)
 {
-    uint64_t commands = rec->process->rl->stats.commands;
+    uint64_t commands = rec->process->rl->env.stats.commands;
     bool busy = rec->op != NULL;
 
     expect("redlock_unlock_async of an inner lock", redlock_unlock_async(rec->lease, NULL, NULL),

@@ -17,7 +17,7 @@
  */
 #include "sim.h"
 
-#include "redlock/client.h"
+#include "redlock/client/client.h"
 
 #include <string.h>
 
@@ -76,34 +76,34 @@ static uint64_t number_of(const struct command *command, unsigned i)
     return number;
 }
 
-static void on_set(struct ev_loop *process, unsigned master, const struct master_ask *ask,
+static void on_set(struct ev_loop *process, unsigned master, const struct ask *ask,
                    const struct command *command)
 {
     const struct parts at = store_parts(command);
     int token = oracle_token(command->argv[at.token], command->lens[at.token]);
-    struct claim *claim = find_round(process, ask->serial, ask->ask);
+    struct claim *claim = find_round(process, ask->serial, ask->number);
 
     oracle_on_set(process, ask, store_set(command), token);
     if (claim == NULL) {
         claim = memory_take(sizeof *claim);
         claim->slot = ask->slot;
         claim->serial = ask->serial;
-        claim->round = ask->ask;
+        claim->round = ask->number;
         claim->token = token;
         claim->next = process->claims;
         process->claims = claim;
     }
     if (claim->token != token)
         world_fail("token", "one round has two tokens");
-    judge_on_set(process, ask->serial, ask->ask);
+    judge_on_set(process, ask->serial, ask->number);
     judge_on_waiter(process, ask->serial, command);
     claim->may_store |= (quorum_mask)(1u << master);
     claim->told[master] = NULL;
-    if (!ask->in_full) /* Not sent again, since the script was gone. */
+    if (!(ask->flags & ASK_IN_FULL)) /* Not sent again, since the script was gone. */
         lasts(process, claim, number_of(command, at.ttl));
 }
 
-void oracle_on_send(struct ev_loop *process, unsigned master, const struct master_ask *ask,
+void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *ask,
                     const char *bytes, size_t len)
 {
     struct command command;
@@ -112,14 +112,14 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct maste
 
     store_parse(bytes, len, &command);
     at = store_parts(&command);
-    if (at.is_other || ask->command == MASTER_LEAVE) /* That is of no round. */
+    if (at.is_other || ask->what == WHAT_LEAVE) /* That is of no round. */
         return;
     world_say("    client %u asks master %u: %s %u, lease %u, token %d", process->number, master,
-              names[ask->command], ask->ask, ask->serial,
+              names[ask->what], ask->number, ask->serial,
               oracle_token(command.argv[at.token], command.lens[at.token]));
     if (command.len != len)
         world_fail("wire", "more than one command");
-    if (ask->command == QUORUM_CMD_SET || ask->command == QUORUM_CMD_FENCE) {
+    if (ask->what == QUORUM_CMD_SET || ask->what == QUORUM_CMD_FENCE) {
         on_set(process, master, ask, &command);
         return;
     }
@@ -127,13 +127,13 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct maste
                        oracle_token(command.argv[at.token], command.lens[at.token]));
     if (claim == NULL)
         return; /* Adopted, or over. */
-    if (ask->command == QUORUM_CMD_RELEASE) {
-        claim->told[master] = link_conn(process->rl->masters[master]);
-        claim->release_ask[master] = ask->ask;
-    } else if (ask->command == QUORUM_CMD_RAISE) {
-        claim->raise_ask[master] = ask->ask;
-    } else if (claim->extend_ask[master] != ask->ask) { /* Not sent again, in full. */
-        claim->extend_ask[master] = ask->ask;
+    if (ask->what == QUORUM_CMD_RELEASE) {
+        claim->told[master] = conn_of(process, process->rl->masters.peers.links[master]);
+        claim->release_ask[master] = ask->number;
+    } else if (ask->what == QUORUM_CMD_RAISE) {
+        claim->raise_ask[master] = ask->number;
+    } else if (claim->extend_ask[master] != ask->number) { /* Not sent again, in full. */
+        claim->extend_ask[master] = ask->number;
         lasts(process, claim, number_of(&command, at.ttl));
     }
 }
@@ -144,25 +144,25 @@ static bool is_many(unsigned set)
 }
 
 /* A master that does not extend several may store the token of some. */
-static void on_script_answer(struct claim *claim, unsigned master, const struct master_ask *ask,
+static void on_script_answer(struct claim *claim, unsigned master, const struct ask *ask,
                              const struct answer *answer)
 {
     quorum_mask bit = (quorum_mask)(1u << master);
     bool no = (answer->type == REPLY_INTEGER && answer->integer == 0) ||
               strstr(answer->text, "WRONGTYPE") != NULL;
 
-    if (ask->command == QUORUM_CMD_RELEASE && claim->release_ask[master] == ask->ask) {
+    if (ask->what == QUORUM_CMD_RELEASE && claim->release_ask[master] == ask->number) {
         claim->may_store &= (quorum_mask)~bit;
         claim->errors |= answer->type == REPLY_ERROR ? bit : 0;
-    } else if (ask->command == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->ask && no) {
+    } else if (ask->what == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->number && no) {
         if (!is_many(oracle_token_of(claim->token)->set))
             claim->may_store &= (quorum_mask)~bit;
-    } else if (ask->command == QUORUM_CMD_RAISE && claim->raise_ask[master] == ask->ask && no) {
+    } else if (ask->what == QUORUM_CMD_RAISE && claim->raise_ask[master] == ask->number && no) {
         claim->may_store &= (quorum_mask)~bit;
     }
 }
 
-void oracle_on_answer(struct ev_loop *process, unsigned master, const struct master_ask *ask,
+void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask *ask,
                       const struct answer *answer)
 {
     struct claim *claim;
@@ -170,37 +170,37 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct mas
     bool taken = answer->type == REPLY_INTEGER; /* One of several, a permit, a place. */
     bool hints = world.plan.permits && answer->integer > 0;
 
-    if (ask->command == MASTER_TIME || ask->command == MASTER_LEAVE)
+    if (ask->what == WHAT_TIME || ask->what == WHAT_LEAVE)
         return;
     if (yes)
         waits_on_heard(process); /* Who has let one reader in lets in the next. */
-    if (ask->command == MASTER_WAIT) {
+    if (ask->what == WHAT_WAIT) {
         world_say("    client %u, who waits, looks at master %u: %lld %s", process->number, master,
                   answer->integer, answer->text);
         waits_on_heard(process);
         return;
     }
-    if (ask->command == MASTER_LOOK || ask->command == MASTER_PROOF ||
-        ask->command == MASTER_COUNT) {
+    if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF ||
+        ask->what == WHAT_COUNT) {
         world_say("    client %u looks at master %u: %s %lld", process->number, master,
                   answer->text, answer->integer);
         return;
     }
     world_say("    client %u hears of master %u: %s %u, lease %u: %s %lld", process->number, master,
-              names[ask->command], ask->ask, ask->serial, answer->text, answer->integer);
-    if (ask->command != QUORUM_CMD_SET && ask->command != QUORUM_CMD_FENCE) {
+              names[ask->what], ask->number, ask->serial, answer->text, answer->integer);
+    if (ask->what != QUORUM_CMD_SET && ask->what != QUORUM_CMD_FENCE) {
         for (claim = process->claims; claim != NULL; claim = claim->next)
             if (claim->serial == ask->serial)
                 on_script_answer(claim, master, ask, answer);
         return;
     }
-    claim = find_round(process, ask->serial, ask->ask);
+    claim = find_round(process, ask->serial, ask->number);
     if (taken && world.plan.permits)
         world_outcome(hints ? OUTCOME_PERMIT_ELSEWHERE : OUTCOME_PERMITS_GONE);
     else if (taken && claim != NULL && is_many(oracle_token_of(claim->token)->set))
         world_outcome(OUTCOME_MANY_TAKEN);
     if (answer->type == REPLY_NIL || taken)
-        judge_on_no(process, ask->serial, ask->ask, hints);
+        judge_on_no(process, ask->serial, ask->number, hints);
     if (claim != NULL && !yes)
         claim->may_store &= (quorum_mask) ~(1u << master);
 }
@@ -211,7 +211,7 @@ static const struct redlock_lease *lease_of(const struct ev_loop *process,
                                             const struct claim *claim)
 {
     const struct redlock *rl = process->rl;
-    const struct redlock_lease *lease = claim->slot < rl->slots_len ? rl->slots[claim->slot] : NULL;
+    const struct redlock_lease *lease = claim->slot < rl->leases.slots_len ? rl->leases.slots[claim->slot] : NULL;
 
     return lease != NULL && (uint32_t)lease->serial == claim->serial ? lease : NULL;
 }
@@ -219,13 +219,10 @@ static const struct redlock_lease *lease_of(const struct ev_loop *process,
 static void check_told(const struct ev_loop *process, const struct claim *claim)
 {
     for (unsigned m = 0; m < world.plan.servers; m++) {
-        const struct master *link = process->rl->masters[m];
-
-        if (!(claim->may_store & 1u << m) || !link_is_up(link) || link_is_full(link))
+        /* It is down, full, or warming: until it may vote, all that it stores has run out. */
+        if (!(claim->may_store & process->rl->masters.peers.up & 1u << m))
             continue;
-        if (!(process->rl->up & 1u << m))
-            continue; /* It is warming: until it may vote, all that it stores has run out. */
-        if (claim->told[m] != link_conn(link))
+        if (claim->told[m] != conn_of(process, process->rl->masters.peers.links[m]))
             world_fail("cleanup",
                        "master %u may store the token of the dead round %u of lease %u of client "
                        "%u, is linked, and has not been told",
@@ -286,7 +283,7 @@ void claims_on_close(struct ev_loop *process)
 
 void claims_on_stored(const struct conn *conn, int token)
 {
-    if (conn->link == NULL)
+    if (conn->client == NULL)
         oracle_token_of(token)->is_excused = true;
 }
 
@@ -324,12 +321,12 @@ void oracle_on_quiet(void)
     for (unsigned i = 0; i < world.plan.processes; i++) {
         const struct redlock *rl = world.processes[i].rl;
 
-        if (rl->stats.leases != 0)
+        if (rl->env.stats.leases != 0)
             world_fail("leak", "client %u has %u leases in memory, and its program none", i,
-                       rl->stats.leases);
-        if (rl->listen.channels_len != 0)
+                       rl->env.stats.leases);
+        if (rl->lines.channels_len != 0)
             world_fail("leak", "client %u listens for %u names, and nobody waits", i,
-                       rl->listen.channels_len);
+                       rl->lines.channels_len);
     }
     for (unsigned m = 0; m < world.plan.servers; m++)
         for (unsigned r = 0; r < world.plan.resources; r++)

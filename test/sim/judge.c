@@ -19,7 +19,7 @@
  */
 #include "sim.h"
 
-#include "redlock/client.h"
+#include "redlock/client/client.h"
 
 #define SLACK (2 * DRIFT_MS)
 

@@ -12,7 +12,7 @@
  */
 #include "sim.h"
 
-#include "redlock/client.h"
+#include "redlock/client/client.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  */
 #include "sim.h"
 
-#include "redlock/client.h"
+#include "redlock/client/client.h"
 
 #include <string.h>
 
@@ -56,18 +56,18 @@ static struct ev_loop *any_process(void)
 static struct conn *any_conn(void)
 {
     struct ev_loop *process = any_process();
-    const struct master *link;
+    const struct link *link;
     unsigned m;
 
     if (process->rl == NULL)
         return NULL;
     m = (unsigned)dice_below(world.plan.servers);
-    link = process->rl->masters[m];
-    if (process->rl->listen.links[m] != NULL && dice_chance(400)) {
+    link = process->rl->masters.peers.links[m];
+    if (process->rl->lines.listener.links[m] != NULL && dice_chance(400)) {
         waits_on_trouble(process);
-        link = process->rl->listen.links[m];
+        link = process->rl->lines.listener.links[m];
     }
-    return link_conn(link);
+    return conn_of(process, link);
 }
 
 static void cut(struct ev_loop *process, unsigned number)
@@ -78,7 +78,7 @@ static void cut(struct ev_loop *process, unsigned number)
     process->cut[number] = until;
     process_sicken(process, until + 2 * world.plan.quick);
     for (struct conn *conn = world.servers[number].conns; conn != NULL; conn = conn->next) {
-        if (conn->process != process || conn->link == NULL || conn->mute)
+        if (conn->process != process || conn->client == NULL || conn->mute)
             continue;
         if (out)
             conn->to_server.blocked_until = until;
@@ -128,7 +128,7 @@ static bool is_known_to_all(const struct server *server)
     for (unsigned i = 0; i < world.plan.processes; i++) {
         const struct redlock *rl = world.processes[i].rl;
 
-        if (rl == NULL || rl->standing.guard.masters[server->number].epoch != server->marker.epoch)
+        if (rl == NULL || rl->masters.standing.guard.masters[server->number].epoch != server->marker.epoch)
             return false;
     }
     return server->marker.exists && server->marker.epoch != 0;
@@ -319,13 +319,16 @@ void nemesis_end(void)
 {
     world.plan.asks_max = PLAN_ASKS_MAX;
     world.plan.window = PLAN_WINDOW;
-    for (unsigned i = 0; i < world.plan.processes; i++)
+    for (unsigned i = 0; i < world.plan.processes; i++) {
         memset(world.processes[i].cut, 0, sizeof world.processes[i].cut);
+        if (world.processes[i].rl != NULL)
+            world.processes[i].rl->env.asks_max = PLAN_ASKS_MAX;
+    }
     for (unsigned i = 0; i < world.plan.servers; i++) {
         struct server *server = &world.servers[i];
 
         for (struct conn *conn = server->conns; conn != NULL; conn = conn->next) {
-            if (conn->mute && conn->link != NULL && dice_chance(500))
+            if (conn->mute && conn->client != NULL && dice_chance(500))
                 net_reset(conn);
             net_hurry(conn);
         }

@@ -7,7 +7,7 @@
  */
 #include "sim.h"
 
-#include "redlock/client.h"
+#include "redlock/client/client.h"
 
 #include <string.h>
 
@@ -36,9 +36,7 @@ struct message *net_message(enum message_kind kind, size_t room)
     }
     message->next = NULL;
     message->kind = kind;
-    message->commands = 0;
-    message->len = 0;
-    message->answers = (struct answer *)(void *)message->bytes;
+    message->len = message->read = 0;
     return message;
 }
 
@@ -92,9 +90,9 @@ static sim_time arrival(const struct conn *conn, const struct queue *queue, sim_
 
     if (at < queue->last)
         at = queue->last;
-    if (conn->link != NULL && at - now > world.plan.quick)
+    if (conn->client != NULL && at - now > world.plan.quick)
         process_sicken(conn->process, at + world.plan.quick);
-    if (conn->link != NULL && at - now > world.plan.reply_timeout_ms * DRIFT_MS)
+    if (conn->client != NULL && at - now > world.plan.reply_timeout_ms * DRIFT_MS)
         world_fault(FAULT_SLOW);
     return at;
 }
@@ -112,7 +110,7 @@ static void push(struct conn *conn, struct queue *queue, struct message *message
 
 /* ---- Both ways ---- */
 
-struct conn *net_connect(struct ev_loop *process, struct master *link, unsigned number)
+struct conn *net_connect(struct ev_loop *process, struct transport *client, unsigned number)
 {
     struct server *server = &world.servers[number];
     struct conn *conn = memory_take(sizeof *conn);
@@ -120,7 +118,8 @@ struct conn *net_connect(struct ev_loop *process, struct master *link, unsigned 
     conn->number = ++conns;
     conn->server = server;
     conn->process = process;
-    conn->link = link;
+    conn->client = client;
+    conn->accepted = server->alive;
     conn->master = number;
     conn->doom = FAULT_LEN;
     queue_init(&conn->to_server);
@@ -141,17 +140,18 @@ void net_to_server(struct conn *conn, struct message *message)
         net_done(message);
         return;
     }
+    conn->spoken = true;
     conn->unread += message->len;
     push(conn, &conn->to_server, message, process_now(conn->process), EVENT_TO_SERVER);
 }
 
 void net_to_client(struct conn *conn, struct message *message)
 {
-    if (conn->link == NULL) {
+    if (conn->client == NULL) {
         net_done(message);
         return;
     }
-    if (conn->mute && message->kind == MESSAGE_ANSWERS)
+    if (conn->mute && message->kind == MESSAGE_BYTES)
         world_fault(FAULT_SILENCE);
     push(conn, &conn->to_client, message, process_now(conn->process), EVENT_TO_CLIENT);
 }
@@ -161,7 +161,7 @@ void net_close(struct conn *conn)
 {
     const struct plan *plan = &world.plan;
 
-    conn->link = NULL;
+    conn->client = NULL;
     net_drop(&conn->to_client);
     if (conn->to_server.first == NULL || world.phase != PHASE_CHAOS)
         return;
@@ -192,10 +192,10 @@ static bool is_old(const struct conn *conn)
 {
     const struct conn *other = conn->server->conns;
 
-    if (conn->link != NULL)
+    if (conn->client != NULL)
         return false;
     for (; other != conn; other = other->next)
-        if (other->process == conn->process && other->link != NULL && link_is_up(other->link))
+        if (other->process == conn->process && other->client != NULL && other->spoken)
             return true;
     return false;
 }
@@ -203,15 +203,14 @@ static bool is_old(const struct conn *conn)
 /* Some, all, or none of it is executed, and nobody will hear of it. */
 static void break_over(struct conn *conn, struct message *message)
 {
-    unsigned commands = message->commands;
+    size_t len = message->len;
 
     if (conn->doom == FAULT_RESET_BEFORE)
-        commands = 0;
+        len = 0;
     else if (conn->doom == FAULT_RESET_MIDDLE)
-        commands = (unsigned)dice_below(commands);
-    if (conn->doom != FAULT_RESET_MIDDLE || commands > 0)
-        world_fault(conn->doom);
-    server_take_some(conn, message, commands);
+        len = (size_t)dice_below(len);
+    world_fault(conn->doom);
+    server_take_some(conn, message, len);
     net_reset(conn);
 }
 
@@ -223,29 +222,28 @@ void net_deliver(struct conn *conn)
         struct message *message = conn->to_server.first;
 
         if (server->hung) {
-            if (message->kind == MESSAGE_COMMANDS)
-                world_fault(FAULT_HANG);
+            world_fault(FAULT_HANG);
             process_sicken(conn->process, world.now + world.plan.quick);
             return;
         }
         message = queue_take(&conn->to_server);
         conn->unread -= message->len;
-        if (message->kind == MESSAGE_COMMANDS && is_old(conn))
+        if (is_old(conn))
             world_fault(FAULT_LATE_OLD);
-        if (message->kind == MESSAGE_COMMANDS && conn->doom != FAULT_LEN && conn->link != NULL)
+        if (conn->doom != FAULT_LEN && conn->client != NULL)
             break_over(conn, message);
         else
             server_take(conn, message);
         net_done(message);
-        if (conn->link != NULL)
-            link_on_window(conn->link);
+        if (conn->client != NULL)
+            sim_transport_on_space(conn->client);
     }
     wait_for_block(conn, &conn->to_server, EVENT_TO_SERVER);
 }
 
 void net_arrive(struct conn *conn)
 {
-    if (conn->link == NULL || conn->to_client.first == NULL)
+    if (conn->client == NULL || conn->to_client.first == NULL)
         return;
     if (is_due(&conn->to_client))
         process_poke(conn->process, world.now + dice_below(20 * SIM_US));
@@ -258,12 +256,32 @@ bool net_has_arrived(const struct conn *conn)
     return is_due(&conn->to_client);
 }
 
-struct message *net_take(struct conn *conn)
+struct message *net_peek(struct conn *conn)
 {
     if (is_due(&conn->to_client))
-        return queue_take(&conn->to_client);
+        return conn->to_client.first;
     wait_for_block(conn, &conn->to_client, EVENT_TO_CLIENT);
     return NULL;
+}
+
+struct message *net_take(struct conn *conn)
+{
+    return queue_take(&conn->to_client);
+}
+
+bool net_was_reset(const struct conn *conn)
+{
+    const struct message *message = conn->to_client.first;
+
+    while (message != NULL && message->kind != MESSAGE_RESET)
+        message = message->next;
+    return message != NULL && message->at <= world.now &&
+           conn->to_client.blocked_until <= world.now;
+}
+
+size_t net_room(const struct conn *conn)
+{
+    return conn->unread < world.plan.window ? world.plan.window - conn->unread : 0;
 }
 
 void net_reset(struct conn *conn)
@@ -274,14 +292,14 @@ void net_reset(struct conn *conn)
         return;
     conn->reset = true;
     net_drop(&conn->to_server);
-    conn->unread = 0;
-    if (conn->link == NULL)
+    conn->unread = conn->inbox_len = 0;
+    if (conn->client == NULL)
         return;
     if (conn->to_client.blocked_until == SIM_NEVER)
         net_drop(&conn->to_client); /* Or a reset would not come either. */
     if (conn->to_client.blocked_until == SIM_NEVER)
         conn->to_client.blocked_until = 0;
-    message = net_message(link_is_up(conn->link) ? MESSAGE_RESET : MESSAGE_REFUSED, 0);
+    message = net_message(conn->accepted ? MESSAGE_RESET : MESSAGE_REFUSED, 0);
     net_to_client(conn, message);
 }
 
@@ -297,7 +315,7 @@ void net_silence(struct conn *conn)
 
 void net_give_up(struct conn *conn)
 {
-    if (conn->mute && conn->link != NULL)
+    if (conn->mute && conn->client != NULL)
         net_reset(conn);
 }
 
@@ -320,7 +338,7 @@ void net_hurry(struct conn *conn)
 {
     conn->mute = false;
     conn->doom = FAULT_LEN;
-    if (conn->link != NULL)
+    if (conn->client != NULL)
         process_sicken(conn->process, world.now + 2 * world.plan.quick);
     hurry(conn, &conn->to_server, EVENT_TO_SERVER);
     hurry(conn, &conn->to_client, EVENT_TO_CLIENT);

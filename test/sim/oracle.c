@@ -29,8 +29,8 @@
  */
 #include "sim.h"
 
-#include "redlock/client.h"
-#include "redlock/script.h"
+#include "redlock/client/client.h"
+#include "redlock/wire/script.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -125,7 +125,7 @@ const char *oracle_old_token(unsigned set)
     return NULL;
 }
 
-void oracle_on_set(const struct ev_loop *process, const struct master_ask *ask, unsigned set,
+void oracle_on_set(const struct ev_loop *process, const struct ask *ask, unsigned set,
                    int number)
 {
     struct token *token = tokens[number];
@@ -135,16 +135,16 @@ void oracle_on_set(const struct ev_loop *process, const struct master_ask *ask, 
         token->process = process->number;
         token->client = process->client;
         token->serial = ask->serial;
-        token->round = ask->ask;
+        token->round = ask->number;
         token->set = set;
         return;
     }
     if (token->process != process->number || token->client != process->client ||
-        token->serial != ask->serial || token->round != ask->ask)
+        token->serial != ask->serial || token->round != ask->number)
         world_fail("token",
                    "round %u of lease %u of client %u has the token %s of round %u of lease %u "
                    "of client %u",
-                   ask->ask, ask->serial, process->number, token->text, token->round, token->serial,
+                   ask->number, ask->serial, process->number, token->text, token->round, token->serial,
                    token->process);
 }
 

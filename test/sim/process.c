@@ -1,5 +1,5 @@
 /*
- * process.c - redlock/loop.h in virtual time: the turns of a loop, and the
+ * process.c - redlock/io/loop.h in virtual time: the turns of a loop, and the
  * process around it, which may be stopped at any instant.
  *
  * A turn does what libev does: what arrived first, then the program, then
@@ -11,8 +11,8 @@
  */
 #include "sim.h"
 
-#include "redlock/client.h"
-#include "redlock/loop.h"
+#include "redlock/client/client.h"
+#include "redlock/io/loop.h"
 
 #include <string.h>
 
@@ -20,6 +20,8 @@
 
 struct loop {
     struct ev_loop *process;
+    const struct loop_events *events;
+    void *cookie;
 };
 
 static struct loop loops[SIM_PROCESSES_MAX];
@@ -63,15 +65,14 @@ bool process_is_linked(const struct ev_loop *process)
     if (process->rl == NULL)
         return false;
     for (unsigned m = 0; m < world.plan.servers; m++) {
-        const struct master *link = process->rl->masters[m];
+        const struct conn *conn = conn_of(process, process->rl->masters.peers.links[m]);
         const struct server *server = &world.servers[m];
 
-        if (!link_is_up(link) || !(process->rl->up & 1u << m) || link_is_full(link) ||
-            link_conn(link)->mute)
+        if (!(process->rl->masters.peers.up & 1u << m) || conn == NULL || conn->mute)
             return false;
         if (!server->alive || server->hung || server->mood != MOOD_FINE)
             return false;
-        if (clocks_explain(process->rl, m, process_clock(process), text, sizeof text))
+        if (clocks_explain(&process->rl->masters.clocks, m, process_clock(process), text, sizeof text))
             return false;
     }
     return true;
@@ -83,7 +84,7 @@ static void look_at_clocks(struct ev_loop *process)
     uint64_t now = process_clock(process);
 
     for (unsigned m = 0; m < world.plan.servers; m++) {
-        const struct clocks_node *node = &process->rl->clocks.nodes[m];
+        const struct clocks_node *node = &process->rl->masters.clocks.nodes[m];
 
         if (node->node.counts_from <= now)
             continue;
@@ -143,12 +144,14 @@ static void end_stall(struct ev_loop *process)
 
 /* ---- loop.h ---- */
 
-struct loop *loop_new(struct redlock *rl, struct ev_loop *process)
+struct loop *loop_new(struct ev_loop *process, const struct loop_events *events, void *cookie)
 {
     struct loop *loop = &loops[process->number];
 
     loop->process = process;
-    process->rl = rl;
+    loop->events = events;
+    loop->cookie = cookie;
+    process->rl = cookie; /* The client is the cookie of its loop. */
     process->wake_at = SIM_NEVER;
     return loop;
 }
@@ -196,6 +199,12 @@ void loop_wake_at(struct loop *loop, drift_time at)
     world_fault(FAULT_EARLY_WAKE);
 }
 
+void loop_on_kick(struct loop *loop, void (*kick)(void *cookie), void *cookie)
+{
+    (void)loop, (void)kick, (void)cookie;
+    world_fail("contract", "a kick, which is for clients with a thread");
+}
+
 void loop_kick(struct loop *loop)
 {
     (void)loop;
@@ -216,26 +225,17 @@ void process_poke(struct ev_loop *process, sim_time at)
     world_post(at, EVENT_TURN, process, ++process->turn_tag);
 }
 
-/* Those by which it asks, and then those by which it listens, which may be NULL. */
-static struct master *link_of(const struct ev_loop *process, unsigned i)
-{
-    const struct redlock *rl = process->rl;
-
-    return i < world.plan.servers ? rl->masters[i] : rl->listen.links[i - world.plan.servers];
-}
-
 static void do_io(struct ev_loop *process)
 {
-    unsigned client = process->client, first = (unsigned)dice_below(2 * world.plan.servers);
+    unsigned client = process->client, first = (unsigned)dice_below(SIM_TRANSPORTS_MAX);
 
-    for (unsigned i = 0; i < 2 * world.plan.servers; i++) {
-        struct master *link;
+    for (unsigned i = 0; i < SIM_TRANSPORTS_MAX; i++) {
+        struct transport *transport = process->transports[(first + i) % SIM_TRANSPORTS_MAX];
 
         if (process->rl == NULL || process->client != client)
             return;
-        link = link_of(process, (first + i) % (2 * world.plan.servers));
-        if (link != NULL && link_has_io(link))
-            link_on_io(link);
+        if (transport != NULL && sim_transport_has_io(transport))
+            sim_transport_on_io(transport);
     }
 }
 
@@ -244,7 +244,7 @@ static void do_wake(struct ev_loop *process)
     if (process->rl == NULL || process->wake_at > world.now)
         return;
     process->wake_at = SIM_NEVER;
-    client_on_timer(process->rl);
+    loops[process->number].events->on_timer(loops[process->number].cookie);
 }
 
 static void do_timers(struct ev_loop *process)
@@ -254,14 +254,14 @@ static void do_timers(struct ev_loop *process)
 
     if (wake_first)
         do_wake(process);
-    for (unsigned i = 0; i < 2 * world.plan.servers; i++) {
-        struct master *link;
+    for (unsigned i = 0; i < SIM_TRANSPORTS_MAX; i++) {
+        struct transport *transport = process->transports[i];
 
         if (process->rl == NULL || process->client != client)
             return;
-        link = link_of(process, i);
-        if (link != NULL && link_timer(link) <= clock_at(&process->clock, world.now))
-            link_on_timer(link);
+        if (transport != NULL &&
+            sim_transport_timer(transport) <= clock_at(&process->clock, world.now))
+            sim_transport_on_timer(transport);
     }
     if (!wake_first && process->client == client)
         do_wake(process);
@@ -284,13 +284,13 @@ static void plan_next(struct ev_loop *process)
     if (process->rl != NULL) {
         uint64_t timer = DRIFT_NEVER;
 
-        for (unsigned i = 0; i < 2 * world.plan.servers; i++) {
-            const struct master *link = link_of(process, i);
+        for (unsigned i = 0; i < SIM_TRANSPORTS_MAX; i++) {
+            const struct transport *transport = process->transports[i];
 
-            if (link == NULL)
+            if (transport == NULL)
                 continue;
-            timer = link_timer(link) < timer ? link_timer(link) : timer;
-            has_io = has_io || link_has_io(link);
+            timer = sim_transport_timer(transport) < timer ? sim_transport_timer(transport) : timer;
+            has_io = has_io || sim_transport_has_io(transport);
         }
         timer = clock_when(&process->clock, timer);
         next = timer < next ? timer : next;
@@ -318,8 +318,7 @@ void process_turn(struct ev_loop *process, uint64_t tag)
     do_program(process);
     do_timers(process);
     if (process->rl != NULL) {
-        client_flush(process->rl);
-        client_arm(process->rl);
+        loops[process->number].events->before_sleep(loops[process->number].cookie);
         look_at_clocks(process);
     }
     oracle_look(process);

@@ -3,7 +3,7 @@
  */
 #include "sim.h"
 
-#include "redlock/wire.h"
+#include "redlock/wire/wire.h"
 
 #include <stdio.h>
 #include <string.h>

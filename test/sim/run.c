@@ -4,9 +4,9 @@
  */
 #include "sim.h"
 
-#include "redlock/client.h"
+#include "redlock/client/client.h"
 
-/* As in redlock/master.c: the longest pause between two attempts to connect. */
+/* As in redlock/link/master.c: the longest pause between two attempts to connect. */
 #define RETRY_LAST (2 * DRIFT_S)
 
 static unsigned probes_left;
@@ -90,7 +90,7 @@ static void quieten(void)
     if (plan->guarded)
         span += RETRY_LAST + 2 * (plan->connect_timeout_ms + plan->ttl_max_ms) * DRIFT_MS;
     /* Who has waited listens for a while more, by a clock that may be slow. */
-    enter(PHASE_QUIET, span + 2 * LISTEN_LINGER);
+    enter(PHASE_QUIET, span + 2 * LINES_LINGER);
 }
 
 static void finish(void)

@@ -27,60 +27,81 @@ void server_set_scripts(struct server *server, bool there)
         server->has_script[i] = there;
 }
 
-static void welcome(struct conn *conn)
+/* Answers to all that comes at once; far more than a run needs. */
+static char answers[1u << 20];
+
+/* Execute the commands that are whole, and write down their answers; returns their length. */
+static size_t obey(struct conn *conn)
 {
-    static const struct answer loading = {REPLY_ERROR, 0, "LOADING Redis is loading the dataset"};
-    struct message *reply = net_message(MESSAGE_WELCOME, sizeof(struct answer));
-    struct server *server = conn->server;
-    const struct answer fine = {REPLY_STATUS, (long long)server->runs, "OK"};
+    struct answer answer;
+    struct command command;
+    size_t len = 0, done = 0, command_len;
 
-    if (server->mood == MOOD_LOADING)
-        world_fault(FAULT_LOADING);
-    else
-        server_set_scripts(server, true);
-    reply->answers[0] = server->mood == MOOD_LOADING ? loading : fine;
-    net_to_client(conn, reply);
-}
+    while ((command_len = resp_command_len(conn->inbox + done, conn->inbox_len - done)) > 0) {
+        bool is_other;
 
-/* Execute the first commands, and write down their answers. */
-static void obey(struct conn *conn, struct message *message, unsigned commands,
-                 struct answer *answers)
-{
-    const char *p = message->bytes;
-
-    for (unsigned i = 0; i < commands; i++) {
-        struct command command;
-
-        store_parse(p, message->len - (size_t)(p - message->bytes), &command);
-        if (store_parts(&command).is_other) {
-            p += store_execute(conn, &command, &answers[i]);
-            continue;
-        }
-        oracle_before(conn->server, &command);
-        p += store_execute(conn, &command, &answers[i]);
-        oracle_after(conn, &command, &answers[i]);
+        store_parse(conn->inbox + done, command_len, &command);
+        is_other = store_parts(&command).is_other;
+        if (!is_other)
+            oracle_before(conn->server, &command);
+        (void)store_execute(conn, &command, &answer);
+        if (!is_other)
+            oracle_after(conn, &command, &answer);
+        if (sizeof answers - len < resp_answer_max(&answer))
+            world_fail("simulator", "more answers than there is room for");
+        len += resp_write(answers + len, &answer);
+        done += command_len;
     }
+    conn->inbox_len -= done;
+    memmove(conn->inbox, conn->inbox + done, conn->inbox_len);
+    return len;
 }
 
-void server_take(struct conn *conn, struct message *message)
+static void receive(struct conn *conn, const char *bytes, size_t len)
 {
-    struct message *reply;
+    if (conn->inbox_room < conn->inbox_len + len) {
+        char *inbox = memory_take(2 * (conn->inbox_len + len));
 
-    if (message->kind == MESSAGE_GREETING) {
-        welcome(conn);
+        if (conn->inbox_len > 0)
+            memcpy(inbox, conn->inbox, conn->inbox_len);
+        conn->inbox = inbox;
+        conn->inbox_room = 2 * (conn->inbox_len + len);
+    }
+    memcpy(conn->inbox + conn->inbox_len, bytes, len);
+    conn->inbox_len += len;
+}
+
+static void send_bytes(struct conn *conn, const char *bytes, size_t len)
+{
+    struct message *message;
+
+    if (len == 0)
         return;
-    }
-    reply = net_message(MESSAGE_ANSWERS, message->commands * sizeof(struct answer));
-    reply->commands = message->commands;
-    obey(conn, message, message->commands, reply->answers);
-    net_to_client(conn, reply);
+    message = net_message(MESSAGE_BYTES, len);
+    memcpy(message->bytes, bytes, len);
+    message->len = len;
+    net_to_client(conn, message);
 }
 
-void server_take_some(struct conn *conn, struct message *message, unsigned commands)
+void server_take(struct conn *conn, const struct message *message)
 {
-    struct answer *answers = memory_take((commands + 1) * sizeof *answers);
+    receive(conn, message->bytes, message->len);
+    send_bytes(conn, answers, obey(conn));
+}
 
-    obey(conn, message, commands, answers);
+void server_answer(struct conn *conn, const struct answer *answer)
+{
+    char bytes[256];
+
+    if (resp_answer_max(answer) > sizeof bytes)
+        world_fail("simulator", "a message that is longer than there is room for");
+    send_bytes(conn, bytes, resp_write(bytes, answer));
+}
+
+void server_take_some(struct conn *conn, const struct message *message, size_t len)
+{
+    receive(conn, message->bytes, len);
+    (void)obey(conn);
 }
 
 /* It says that it does not keep all that it is told: its marker may survive what its
@@ -156,7 +177,7 @@ void server_mend(struct server *server)
     server->hung = false;
     server->mood = MOOD_FINE;
     for (struct conn *conn = server->conns; conn != NULL; conn = conn->next) {
-        if (conn->link != NULL)
+        if (conn->client != NULL)
             process_sicken(conn->process, world.now + 2 * world.plan.quick);
         net_deliver(conn);
     }

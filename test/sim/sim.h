@@ -1,9 +1,9 @@
 /*
  * sim.h - a whole world in one thread: clients, masters, networks, clocks.
  *
- * The clients are the real library but for two files: loop.h is implemented by
- * process.c, in virtual time, and master.h by link.c, on a network that is
- * made up (net.c), to servers that are (server.c, store.c).  One 64-bit seed
+ * The clients are the real library but for two files: process.c implements loop.h in
+ * virtual time, and transport.c implements transport.h.  The network is made up (net.c),
+ * and so are the servers (server.c, store.c), which speak RESP (resp.c).  One 64-bit seed
  * decides everything, and a run of a seed is the same every time.
  *
  * *True time* is a clock that nobody in the world can read: what it shows is
@@ -23,20 +23,21 @@
 #include <stdint.h>
 
 #include "drift/drift.h"
-#include "redlock/master.h"
-#include "redlock/quorum.h"
+#include "redlock/masters/peers.h"
+#include "redlock/core/quorum.h"
 #include "redlock/redlock.h"
-#include "redlock/reply.h"
-#include "redlock/script.h"
+#include "redlock/wire/reply.h"
+#include "redlock/wire/script.h"
 
 #define SIM_PROCESSES_MAX 5
 #define SIM_SERVERS_MAX 7
 #define SIM_RESOURCES_MAX 3
-#define SIM_SETS (1u << SIM_RESOURCES_MAX) /* Of resources, as masks. */
-#define SIM_LINES (2 * SIM_SETS)           /* Those who wait for one, and to read. */
-#define SIM_READERS_MAX 256                /* Of one key, those included whose time is up. */
-#define SIM_LEASES_MAX 5                   /* That one process works with at a time. */
-#define SIM_TTLS_MAX 4                     /* Different leases asked for in one run. */
+#define SIM_SETS (1u << SIM_RESOURCES_MAX)       /* Of resources, as masks. */
+#define SIM_LINES (2 * SIM_SETS)                 /* Those who wait for one, and to read. */
+#define SIM_READERS_MAX 256                      /* Of one key, those included whose time is up. */
+#define SIM_LEASES_MAX 5                         /* That one process works with at a time. */
+#define SIM_TTLS_MAX 4                           /* Different leases asked for in one run. */
+#define SIM_TRANSPORTS_MAX (2 * SIM_SERVERS_MAX) /* Of one process: to ask by, and to listen. */
 #define SIM_NEVER UINT64_MAX
 #define SIM_US UINT64_C(1000)
 
@@ -100,6 +101,10 @@ bool memory_has_failed(void);
     X(EARLY_WAKE, "loop that woke too early")                                     \
     X(QUEUE_FULL, "link that took no more commands")                              \
     X(WINDOW_FULL, "socket that took no more bytes")                              \
+    X(CUT_READ, "read that ended in the middle of an answer")                     \
+    X(CUT_WRITE, "write that ended in the middle of a command")                   \
+    X(WRITE_FAILS, "write that failed")                                           \
+    X(WRITE_AFTER_RESET, "write after a reset that had not been read yet")        \
     X(DRIFT, "clocks as far apart as the bound allows")                           \
     X(FOREIGN, "key of a stranger")                                               \
     X(WRONG_TYPE, "key that is not a string")                                     \
@@ -186,7 +191,7 @@ struct key {
 
 #define SIM_RUN_OF_ANOTHER UINT32_MAX /* No run of this server. */
 
-/* Of a master, for the restart guard: see redlock/guard.h. */
+/* Of a master, for the restart guard: see redlock/core/guard.h. */
 struct marker {
     bool exists, fresh;
     unsigned run;                                      /* Of the server that wrote it. */
@@ -245,7 +250,8 @@ struct ev_loop {
     struct sim_clock clock;
     uint32_t max_ttl_ms; /* Of its clients. */
     struct redlock *rl;  /* NULL: none open. */
-    unsigned client;     /* Number of the client: raised at every open and close. */
+    struct transport *transports[SIM_TRANSPORTS_MAX];
+    unsigned client; /* Number of the client: raised at every open and close. */
 
     sim_time wake_at; /* When client_on_timer() is due. */
     sim_time act_at;  /* When its program does something. */
@@ -400,12 +406,9 @@ void run_on_probe(void);
 /* ---- The network (net.c) ---- */
 
 enum message_kind {
-    MESSAGE_GREETING, /* To a server. */
-    MESSAGE_COMMANDS,
+    MESSAGE_BYTES,     /* Both ways. */
     MESSAGE_CONNECTED, /* To a client. */
     MESSAGE_REFUSED,
-    MESSAGE_WELCOME,
-    MESSAGE_ANSWERS,
     MESSAGE_RESET,
 };
 
@@ -413,10 +416,8 @@ struct message {
     struct message *next;
     sim_time sent, at; /* at: it arrives. */
     enum message_kind kind;
-    unsigned commands; /* Or answers. */
-    size_t len;        /* Bytes of commands; room for so many is there. */
+    size_t len, read; /* Bytes, and how many of them the client has read. */
     size_t room;
-    struct answer *answers;
     char *bytes;
 };
 
@@ -430,33 +431,42 @@ struct conn {
     uint64_t number;
     struct server *server;
     struct ev_loop *process;
-    struct master *link; /* NULL: closed by the client; its commands may be on their way. */
-    unsigned master;     /* Number of the server, as the client counts. */
-    bool reset;          /* The server does not know it any more. */
-    bool mute;           /* Its answers do not come. */
-    sim_time mute_until; /* Then the client's kernel gives it up. */
-    enum fault doom;     /* The next commands bring it about; FAULT_LEN: nothing. */
-    size_t unread;       /* Bytes on their way to the server, or in its socket. */
-    unsigned hears;      /* Resources of which it is told: a mask. */
+    struct transport *client; /* NULL: closed by the client; its commands may be on their way. */
+    unsigned master;          /* Number of the server, as the client counts. */
+    bool accepted;            /* The server was there when the client connected. */
+    bool spoken;              /* The client has sent something on it. */
+    bool reset;               /* The server does not know it any more. */
+    bool mute;                /* Its answers do not come. */
+    sim_time mute_until;      /* Then the client's kernel gives it up. */
+    enum fault doom;          /* The next commands bring it about; FAULT_LEN: nothing. */
+    size_t unread;            /* Bytes on their way to the server, or in its socket. */
+    char *inbox;              /* A command of which not all has come. */
+    size_t inbox_len, inbox_room;
+    unsigned hears; /* Resources of which it is told: a mask. */
     struct queue to_server, to_client;
     struct conn *next; /* Of the same server. */
 };
 
 /* A client's kernel gives up a connection at most this long after the server's last packet.
- * set_socket() in redlock/master.c sets the parts: the first probe after 15 s, the second after
- * 5 s more, and 15 s for data sent in between.  The rest is for late timers of the kernel. */
+ * set_socket() in redlock/link/master.c sets the parts: the first probe after 15 s, the second
+ * after 5 s more, and 15 s for data sent in between.  The rest is for late timers of the kernel. */
 #define NET_SILENCE_MAX (40 * DRIFT_S)
 
 void net_begin(void);
-struct conn *net_connect(struct ev_loop *process, struct master *link, unsigned server);
+struct conn *net_connect(struct ev_loop *process, struct transport *client, unsigned server);
 /* The client closes it.  What it sent may arrive or not, now or later. */
 void net_close(struct conn *conn);
 struct message *net_message(enum message_kind kind, size_t room);
 void net_to_server(struct conn *conn, struct message *message);
 void net_to_client(struct conn *conn, struct message *message);
-/* What has arrived for the client; NULL: nothing (more). */
+/* What has arrived for the client first; NULL: nothing.  To take it out. */
+struct message *net_peek(struct conn *conn);
 struct message *net_take(struct conn *conn);
 bool net_has_arrived(const struct conn *conn);
+/* A reset has arrived for the client, perhaps behind what it has not read. */
+bool net_was_reset(const struct conn *conn);
+/* So many bytes may be written now. */
+size_t net_room(const struct conn *conn);
 void net_done(struct message *message);
 /* Hand over to the server what has arrived there; have the client look. */
 void net_deliver(struct conn *conn);
@@ -475,9 +485,11 @@ void net_hurry(struct conn *conn);
 
 void server_init(struct server *server, unsigned number);
 void server_set_scripts(struct server *server, bool there);
-/* Execute all that came, and answer; or the first commands only, without an answer. */
-void server_take(struct conn *conn, struct message *message);
-void server_take_some(struct conn *conn, struct message *message, unsigned commands);
+/* Execute what came, and answer; or what the first bytes say, without an answer. */
+void server_take(struct conn *conn, const struct message *message);
+void server_take_some(struct conn *conn, const struct message *message, size_t len);
+/* Send one answer, or what nobody asked for. */
+void server_answer(struct conn *conn, const struct answer *answer);
 void server_crash(struct server *server, bool forget);
 void server_mend(struct server *server);
 bool server_flushall(struct server *server);
@@ -560,19 +572,26 @@ void process_sicken(struct ev_loop *process, sim_time until);
 bool process_is_healthy(const struct ev_loop *process, sim_time since);
 bool process_is_linked(const struct ev_loop *process);
 
-/* ---- Links (link.c): what processes need beside master.h ---- */
+/* ---- Transports (transport.c): what processes need beside transport.h ---- */
 
-void link_on_io(struct master *link);
-bool link_has_io(const struct master *link);
+void sim_transport_on_io(struct transport *transport);
+bool sim_transport_has_io(const struct transport *transport);
 /* On the process' clock; DRIFT_NEVER: none. */
-uint64_t link_timer(const struct master *link);
-void link_on_timer(struct master *link);
-bool link_is_up(const struct master *link);
-/* It takes no commands although it is up. */
-bool link_is_full(const struct master *link);
-struct conn *link_conn(const struct master *link);
+uint64_t sim_transport_timer(const struct transport *transport);
+void sim_transport_on_timer(struct transport *transport);
+struct conn *sim_transport_conn(const struct transport *transport);
 /* The socket takes bytes again. */
-void link_on_window(struct master *link);
+void sim_transport_on_space(struct transport *transport);
+/* The connection of a link; NULL: it has none, or there is no such link. */
+struct conn *conn_of(const struct ev_loop *process, const struct link *link);
+
+/* ---- RESP (resp.c) ---- */
+
+/* How long the first command is; 0: not all of it has come. */
+size_t resp_command_len(const char *bytes, size_t len);
+/* Write an answer, which takes no more bytes than that; returns how many. */
+size_t resp_answer_max(const struct answer *answer);
+size_t resp_write(char *buf, const struct answer *answer);
 
 /* ---- Who waits (waits.c) ---- */
 
@@ -745,7 +764,7 @@ int oracle_foreign_token(void);
 struct token *oracle_token_of(int number);
 /* A token of those resources whose round is dead; NULL: none. */
 const char *oracle_old_token(unsigned set);
-void oracle_on_set(const struct ev_loop *process, const struct master_ask *ask, unsigned set,
+void oracle_on_set(const struct ev_loop *process, const struct ask *ask, unsigned set,
                    int number);
 
 /* A command begins on a server, and has been executed. */
@@ -761,9 +780,9 @@ bool oracle_has_keys(const struct lease_rec *rec);
 /* ---- of tokens (claims.c) ---- */
 
 /* A command is handed to a link; and its answer to the client. */
-void oracle_on_send(struct ev_loop *process, unsigned master, const struct master_ask *ask,
+void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *ask,
                     const char *bytes, size_t len);
-void oracle_on_answer(struct ev_loop *process, unsigned master, const struct master_ask *ask,
+void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask *ask,
                       const struct answer *answer);
 void claims_on_turn(struct ev_loop *process);
 void claims_on_detach(struct ev_loop *process, uint32_t serial);

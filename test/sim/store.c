@@ -9,8 +9,8 @@
  */
 #include "sim.h"
 
-#include "redlock/script.h"
-#include "redlock/wire.h"
+#include "redlock/wire/script.h"
+#include "redlock/wire/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -786,6 +786,46 @@ static struct answer do_time(const struct server *server)
     return (struct answer){REPLY_ARRAY, 0, text};
 }
 
+/* ---- The greeting ---- */
+
+/* SCRIPT LOAD, text */
+static struct answer do_load(struct server *server, const struct command *command)
+{
+    for (int i = 0; i < SCRIPT_LEN; i++) {
+        if (command->argc != 3 || !store_is(command, 2, script_all[i].text))
+            continue;
+        server->has_script[i] = true;
+        return (struct answer){REPLY_TEXT, 0, script_all[i].sha1};
+    }
+    world_fail("wire", "a script that nobody knows");
+}
+
+/* Other clients have brought the other scripts. */
+static struct answer do_info(struct server *server)
+{
+    const size_t room = 256;
+    char *text = memory_take(room);
+
+    server_set_scripts(server, true);
+    (void)snprintf(text, room,
+                   "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n"
+                   "run_id:%020x%020x\r\nuptime_in_seconds:1\r\nloading:0\r\naof_enabled:1\r\n"
+                   "maxmemory:0\r\nmaxmemory_policy:noeviction\r\nrole:master\r\n",
+                   server->number + 1, server->runs);
+    return (struct answer){REPLY_TEXT, 0, text};
+}
+
+/* CONFIG GET, setting */
+static struct answer do_config(const struct server *server, const struct command *command)
+{
+    if (store_is(command, 2, "no-appendfsync-on-rewrite"))
+        return (struct answer){REPLY_ARRAY, 0, "no-appendfsync-on-rewrite no"};
+    if (!store_is(command, 2, "appendfsync"))
+        world_fail("wire", "a setting that nobody knows");
+    return (struct answer){REPLY_ARRAY, 0,
+                           server->keeps ? "appendfsync always" : "appendfsync everysec"};
+}
+
 static struct answer execute(struct conn *conn, const struct command *command)
 {
     struct server *server = conn->server;
@@ -798,6 +838,12 @@ static struct answer execute(struct conn *conn, const struct command *command)
     }
     if (command->argc == 1 && store_is(command, 0, "TIME"))
         return do_time(server);
+    if (store_is(command, 0, "SCRIPT"))
+        return do_load(server, command);
+    if (store_is(command, 0, "INFO"))
+        return do_info(server);
+    if (store_is(command, 0, "CONFIG"))
+        return do_config(server, command);
     if (store_is(command, 0, "SUBSCRIBE") || store_is(command, 0, "UNSUBSCRIBE"))
         return do_subscribe(conn, command, store_is(command, 0, "SUBSCRIBE"));
     if (store_is(command, 0, "SET")) {

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "real.h"
-#include "redlock/wire.h"
+#include "redlock/wire/wire.h"
 
 #define COUNT_DEFAULT 5000
 #define WORDS_MAX 7

@@ -20,7 +20,7 @@
 #include <hiredis/hiredis.h>
 
 #include "real.h"
-#include "redlock/wire.h"
+#include "redlock/wire/wire.h"
 
 #define COUNT_DEFAULT 50000
 #define TOKENS 3

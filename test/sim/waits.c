@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "redlock/client.h"
-#include "redlock/wait.h"
+#include "redlock/client/client.h"
+#include "redlock/core/wait.h"
 
 #define RETRY_LAST (2 * DRIFT_S) /* As in master.c. */
 
@@ -68,7 +68,7 @@ void waits_on_trouble(struct ev_loop *process)
 
 static bool is_told(const struct conn *conn, unsigned mark)
 {
-    return !conn->reset && conn->link != NULL && (conn->hears & 1u << mark) != 0;
+    return !conn->reset && conn->client != NULL && (conn->hears & 1u << mark) != 0;
 }
 
 unsigned waits_count(const struct server *server, unsigned mark)
@@ -83,13 +83,11 @@ unsigned waits_count(const struct server *server, unsigned mark)
 static void tell(struct conn *conn, unsigned mark, const char *text)
 {
     const size_t room = sizeof WIRE_MARK + strlen(store_mark_name(mark)) + strlen(text) + 1;
-    struct message *message = net_message(MESSAGE_ANSWERS, sizeof(struct answer));
     char *all = memory_take(room);
+    const struct answer answer = {REPLY_ARRAY, 0, all};
 
     (void)snprintf(all, room, WIRE_MARK "%s %s", store_mark_name(mark), text);
-    message->commands = 1;
-    message->answers[0] = (struct answer){REPLY_ARRAY, 0, all};
-    net_to_client(conn, message);
+    server_answer(conn, &answer);
 }
 
 static bool goes_wrong(struct conn *conn, enum fault fault)
@@ -252,9 +250,9 @@ static void sum_up(void)
 /* The connection on which this client listens to that master; NULL: none is up. */
 static const struct conn *listening_conn(const struct ev_loop *process, unsigned master)
 {
-    const struct master *link = process->rl->listen.links[master];
+    const struct link *link = process->rl->lines.listener.links[master];
 
-    return link != NULL && link_is_up(link) ? link_conn(link) : NULL;
+    return link != NULL ? conn_of(process, link) : NULL;
 }
 
 bool waits_hears_all(const struct ev_loop *process, unsigned mark)

@@ -1,0 +1,127 @@
+/*
+ * error.c - status texts, the thread's message, and the version: what a caller
+ * can read without having a client.
+ *
+ * Nothing here allocates, so that "out of memory" can be told too.
+ */
+#include "redlock/base/error.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char thread_message[ERROR_MESSAGE_MAX];
+
+/* Put "..." at the end of what did not fit. */
+static void mark_cut(char *text, size_t size)
+{
+    memcpy(text + size - sizeof "...", "...", sizeof "...");
+}
+
+void error_clear(void)
+{
+    thread_message[0] = '\0';
+}
+
+int error_set(int status, const char *format, ...)
+{
+    /* By way of a copy, for an argument may be the old message. */
+    char text[ERROR_MESSAGE_MAX];
+    va_list args;
+    int len;
+
+    va_start(args, format);
+    len = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    assert(len >= 0);
+    if ((size_t)len >= sizeof text)
+        mark_cut(text, sizeof text);
+    memcpy(thread_message, text, sizeof text);
+    return status;
+}
+
+int error_wrap(int status, const char *format, ...)
+{
+    char text[ERROR_MESSAGE_MAX];
+    va_list args;
+    int len;
+
+    va_start(args, format);
+    len = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    assert(len >= 0);
+    if ((size_t)len < sizeof text && thread_message[0] != '\0')
+        len += snprintf(text + len, sizeof text - (size_t)len, ": %s", thread_message);
+    if ((size_t)len >= sizeof text)
+        mark_cut(text, sizeof text);
+    memcpy(thread_message, text, sizeof text);
+    return status;
+}
+
+const char *error_message(void)
+{
+    return thread_message;
+}
+
+/* Write one byte of a name; returns how many characters it took, up to 4. */
+static size_t quote_byte(unsigned char byte, char *ret_text)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    if (byte >= ' ' && byte <= '~' && byte != '\\') {
+        ret_text[0] = (char)byte;
+        return 1;
+    }
+    ret_text[0] = '\\';
+    ret_text[1] = 'x';
+    ret_text[2] = digits[byte >> 4];
+    ret_text[3] = digits[byte & 15];
+    return 4;
+}
+
+const char *error_quote(const char *name, size_t name_len, char *buf, size_t size)
+{
+    size_t len = 0; /* Written so far. */
+    size_t fit = 0; /* The longest part that leaves room for "...". */
+
+    assert(size >= 8);
+    for (size_t i = 0; i < name_len; i++) {
+        char text[4];
+        size_t text_len = quote_byte((unsigned char)name[i], text);
+
+        if (len + text_len >= size) {
+            memcpy(buf + fit, "...", sizeof "...");
+            return buf;
+        }
+        memcpy(buf + len, text, text_len);
+        len += text_len;
+        if (len + sizeof "..." <= size)
+            fit = len;
+    }
+    buf[len] = '\0';
+    return buf;
+}
+
+const char *redlock_strerror(int status)
+{
+#define TEXT_OF(code, text) \
+    case code:              \
+        return text;
+    switch (status) {
+        ERROR_STATUSES(TEXT_OF)
+    }
+#undef TEXT_OF
+    return "unknown status";
+}
+
+const char *redlock_errmsg(const struct redlock *rl)
+{
+    (void)rl; /* The message is the thread's, whichever client it is about. */
+    return error_message();
+}
+
+const char *redlock_version(void)
+{
+    return REDLOCK_VERSION; /* Of the project, from meson.build. */
+}

@@ -1,0 +1,29 @@
+/*
+ * mask.h - sets of masters, a bit for each.
+ */
+#ifndef REDLOCK_MASK_H
+#define REDLOCK_MASK_H
+
+#include <stdint.h>
+
+#include "redlock/redlock.h"
+
+#define QUORUM_MASTERS_MAX REDLOCK_MASTERS_MAX
+
+typedef uint16_t quorum_mask;
+
+_Static_assert(QUORUM_MASTERS_MAX <= 16, "a mask has a bit for each master");
+
+/* The set of one master. */
+static inline quorum_mask mask_of(unsigned master)
+{
+    return (quorum_mask)(1u << master);
+}
+
+/* A set without one master. */
+static inline quorum_mask mask_without(quorum_mask mask, unsigned master)
+{
+    return (quorum_mask)(mask & ~(1u << master));
+}
+
+#endif /* REDLOCK_MASK_H */

@@ -1,0 +1,45 @@
+/*
+ * token.c - tokens out of a ChaCha20 keystream.
+ */
+#include "redlock/base/token.h"
+
+#include <assert.h>
+
+#include <sodium.h>
+
+#define TOKEN_BYTES (TOKEN_LEN / 2)
+
+_Static_assert(sizeof((struct token_key *)0)->bytes == crypto_stream_chacha20_KEYBYTES,
+               "the key of the stream");
+_Static_assert(crypto_stream_chacha20_NONCEBYTES == sizeof(uint64_t), "a serial is a nonce");
+
+int token_key_init(struct token_key *key)
+{
+    if (sodium_init() < 0) /* 1 is "was done before". */
+        return -1;
+    randombytes_buf(key->bytes, sizeof key->bytes);
+    return 0;
+}
+
+void token_key_done(struct token_key *key)
+{
+    sodium_memzero(key, sizeof *key);
+}
+
+void token_write(const struct token_key *key, uint64_t serial, uint32_t round,
+                 char ret_token[TOKEN_LEN + 1])
+{
+    static const char digits[] = "0123456789abcdef";
+    static const unsigned char zeroes[TOKEN_BYTES];
+    unsigned char nonce[sizeof serial];
+    unsigned char bytes[TOKEN_BYTES];
+
+    for (unsigned i = 0; i < sizeof nonce; i++)
+        nonce[i] = (unsigned char)(serial >> (8 * i)); /* The same on every machine. */
+    crypto_stream_chacha20_xor_ic(bytes, zeroes, sizeof bytes, nonce, round, key->bytes);
+    for (unsigned i = 0; i < TOKEN_BYTES; i++) {
+        ret_token[2 * i] = digits[bytes[i] >> 4];
+        ret_token[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    ret_token[TOKEN_LEN] = '\0';
+}

@@ -1,0 +1,616 @@
+/*
+ * api.c - the public calls on leases, of both kinds of client.
+ *
+ * A blocking call is an asynchronous one with a waiter in the place of the
+ * callback.
+ */
+#include "redlock/redlock.h"
+
+#include <string.h>
+
+#include "redlock/base/error.h"
+#include "redlock/client/blocking.h"
+#include "redlock/client/client.h"
+#include "redlock/lease/explain.h"
+#include "redlock/lease/lease.h"
+#include "redlock/lease/table.h"
+#include "redlock/wire/name.h"
+
+/* ---- What both kinds share ---- */
+
+/* Its owner may lock it again. */
+static int give_owner(struct redlock_lease *lease, const struct owner *owner)
+{
+    lease->has_owner = owner_add(&lease->leases->owners, owner, lease->name, lease) == 0;
+    if (lease->has_owner)
+        return REDLOCK_OK;
+    lease_let_go(lease);
+    return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
+}
+
+/* What its owner has, once more: is_inner() from now on. */
+static int take_again(struct owned *owned)
+{
+    const struct redlock_lease *lease = owned->lease;
+
+    if (owned->count == 0 || (client_of(lease)->blocking == NULL && lease->op != LEASE_OP_NONE))
+        return error_set(REDLOCK_E_STATE, "its owner is busy with it already");
+    if (owned->count == UINT32_MAX)
+        return error_set(REDLOCK_E_STATE, "its owner has it too many times");
+    if (redlock_remaining_ms(lease) == 0)
+        return error_set(REDLOCK_LOST, "its owner has lost it, and has to unlock it first");
+    owned->count++;
+    return REDLOCK_OK;
+}
+
+static struct wanted one(const char *const *resource)
+{
+    return (struct wanted){.resources = resource, .len = 1};
+}
+
+static struct wanted several(const char *const *resources, size_t len)
+{
+    return (struct wanted){.resources = resources, .len = len, .many = true};
+}
+
+static int check_names(const struct wanted *wanted)
+{
+    if (!wanted->many)
+        return name_check(wanted->resources[0]);
+    if (wanted->resources == NULL || wanted->len < 1 || wanted->len > REDLOCK_NAMES_MAX)
+        return error_set(REDLOCK_E_INVAL, "%zu resources, must be 1 to %d",
+                         wanted->resources == NULL ? 0 : wanted->len, REDLOCK_NAMES_MAX);
+    for (size_t i = 0; i < wanted->len; i++) {
+        int status = name_check(wanted->resources[i]);
+
+        if (status != REDLOCK_OK)
+            return error_wrap(status, "resource %zu", i + 1);
+        for (size_t before = 0; before < i; before++)
+            if (strcmp(wanted->resources[before], wanted->resources[i]) == 0)
+                return error_set(REDLOCK_E_INVAL, "resource %zu and resource %zu are the same",
+                                 before + 1, i + 1);
+    }
+    return REDLOCK_OK;
+}
+
+static struct redlock_lease *new_lease(struct redlock *rl, const struct wanted *wanted,
+                                       const struct redlock_lock_options *opts,
+                                       const struct quorum_config *config)
+{
+    char names[WIRE_NAMES_MAX + 1];
+    enum kind_id kind = kind_choose(wanted, opts);
+    const struct lease_wanted lease = {
+        .kind = kind,
+        .name = names,
+        .name_len = kind_names(kind, wanted, names),
+        .token = wanted->token,
+        .opts = opts,
+        .config = config,
+    };
+
+    return lease_new(&rl->leases, &lease);
+}
+
+/* Check everything that can be checked, and make the lease; or take the one that its owner has
+ * already. */
+static int make_lease(struct redlock *rl, const struct wanted *wanted,
+                      const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+{
+    struct redlock_lock_options all;
+    struct quorum_config config;
+    struct redlock_lease *lease;
+    struct owned *owned = NULL;
+    struct owner owner;
+    int status = check_names(wanted);
+
+    if (status == REDLOCK_OK)
+        status = options_lock(&rl->options, opts, &all, &config);
+    if (status == REDLOCK_OK)
+        status = kind_check(wanted, &all);
+    if (status != REDLOCK_OK)
+        return status;
+    config.many = wanted->len > 1;
+    if (all.reentrant) {
+        owner = owner_make(all.owner);
+        owned = owner_find(&rl->leases.owners, &owner, wanted->resources[0]);
+    }
+    if (owned != NULL) {
+        *ret_lease = owned->lease;
+        if (all.fence && !owned->lease->q.config.fence)
+            return error_set(REDLOCK_E_STATE, "its owner has it without a fencing token");
+        return take_again(owned);
+    }
+    lease = new_lease(rl, wanted, &all, &config);
+    if (lease == NULL)
+        return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
+    *ret_lease = lease;
+    return all.reentrant ? give_owner(lease, &owner) : REDLOCK_OK;
+}
+
+static int need_kind(const struct redlock *rl, bool blocking)
+{
+    if (!blocking && rl->blocking != NULL)
+        return error_set(REDLOCK_E_STATE, "an asynchronous call on a blocking client");
+    if (blocking && rl->blocking == NULL)
+        return error_set(REDLOCK_E_STATE, "a blocking call on a client with a loop");
+    if (blocking && blocking_is_self(rl->blocking))
+        return error_set(REDLOCK_E_STATE, "a blocking call from a callback");
+    return REDLOCK_OK;
+}
+
+/* client_enter() for a lease: also OK only if the lease is the caller's. */
+static int enter_lease(struct redlock_lease *lease, bool blocking)
+{
+    int status;
+
+    error_clear();
+    if (lease == NULL)
+        return lease_check(lease);
+    status = client_enter(client_of(lease));
+    if (status != REDLOCK_OK)
+        return status;
+    status = lease_check(lease);
+    if (status == REDLOCK_OK)
+        status = need_kind(client_of(lease), blocking);
+    if (status != REDLOCK_OK)
+        client_leave(client_of(lease));
+    return status;
+}
+
+static void start(struct redlock_lease *lease, enum lease_op op, enum quorum_event_type type,
+                  uint32_t ttl_ms)
+{
+    struct quorum_event event = {.type = type, .lease = ttl_ms * DRIFT_MS};
+
+    lease->op = (uint8_t)op;
+    lease_step(lease, &event);
+}
+
+/* Whether the lease can be extended now, and to that. */
+static int check_extend(const struct redlock_lease *lease, uint32_t ttl_ms)
+{
+    int status = ttl_ms != 0 ? options_check_ttl(&client_of(lease)->options, ttl_ms) : REDLOCK_OK;
+
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "extend");
+    if (lease->op != LEASE_OP_NONE || !quorum_may_extend(&lease->q))
+        return error_set(REDLOCK_E_STATE, "extend: the lease is not held yet, or is busy");
+    return REDLOCK_OK;
+}
+
+/* An extend that is overtaken by an unlock ends with it. */
+static void drop_extend(struct redlock_lease *lease)
+{
+    if (lease->op == LEASE_OP_EXTEND && lease->waiter != NULL) {
+        struct waiter *waiter = lease->waiter;
+
+        lease->waiter = NULL;
+        blocking_wake(client_of(lease)->blocking, waiter,
+                      error_set(REDLOCK_LOST, "extend: unlocked meanwhile"));
+    }
+    lease->ready_done = false;
+}
+
+/*
+ * The caller may free lost_arg when the call returns: wait for a lost that
+ * runs.  OK; or, if the client is closed meanwhile, E_STATE, and the call has
+ * been left.
+ */
+static int leave_lost(struct redlock_lease *lease)
+{
+    struct redlock *rl = client_of(lease);
+
+    lease->lost = NULL;
+    lease_pin(lease); /* It is not owned any more, and may be over when lost returns. */
+    while (lease->in_lost)
+        blocking_wait_change(rl->blocking);
+    lease_unpin(lease);
+    if (rl->blocking == NULL || !rl->env.closing)
+        return REDLOCK_OK;
+    lease_reap(lease);
+    blocking_unlock(rl->blocking);
+    return error_set(REDLOCK_E_STATE, "the client was closed meanwhile");
+}
+
+/* Whether this thread may end it. */
+static int check_owner(const struct redlock_lease *lease)
+{
+    const struct owned *owned = lease_owned(lease);
+    const struct owner self = owner_make(NULL);
+
+    if (owned == NULL || owned->owner.pointer != NULL || owner_is_same(&owned->owner, &self))
+        return REDLOCK_OK;
+    return error_set(REDLOCK_E_STATE, "it is another thread's");
+}
+
+/* Whether its owner has it still when it is unlocked once. */
+static bool is_inner(const struct redlock_lease *lease)
+{
+    const struct owned *owned = lease_owned(lease);
+
+    return owned != NULL && owned->count > 1;
+}
+
+/* No master is told: OK or LOST, whichever the lease is. */
+static int unlock_inner(struct redlock_lease *lease)
+{
+    lease_owned(lease)->count--;
+    return redlock_remaining_ms(lease) > 0 ? REDLOCK_OK : REDLOCK_LOST;
+}
+
+/* ---- On the caller's loop ---- */
+
+/* Call done soon, for what was done without the masters; and that of an unlock before
+ * it no more. */
+static void end_soon(struct redlock_lease *lease, enum lease_op op, int status,
+                     redlock_done_fn *done, void *arg)
+{
+    lease->op = (uint8_t)(done != NULL ? op : LEASE_OP_NONE);
+    lease->status = (int8_t)status;
+    lease->done = done;
+    lease->arg = arg;
+    lease->ready_done = done != NULL;
+    if (done != NULL)
+        table_make_ready(lease->leases, lease);
+}
+
+/* To cancel what is locked once more would end all of it.  An extend that is under
+ * way when an inner lock is unlocked stays so: its done is to come. */
+static int check_unlock_async(const struct redlock_lease *lease)
+{
+    if (lease->op == LEASE_OP_LOCK && !is_inner(lease))
+        return error_set(REDLOCK_E_STATE, "not held yet; cancel it instead");
+    if (lease->op == LEASE_OP_LOCK)
+        return error_set(REDLOCK_E_STATE, "its owner is locking it again");
+    if (lease->op == LEASE_OP_EXTEND && is_inner(lease))
+        return error_set(REDLOCK_E_STATE, "an extend is under way");
+    return check_owner(lease);
+}
+
+static int lock_async(struct redlock *rl, const struct wanted *wanted,
+                      const struct redlock_lock_options *opts, redlock_done_fn *done, void *arg,
+                      struct redlock_lease **ret_lease)
+{
+    struct redlock_lease *lease = NULL;
+    int status = client_enter(rl);
+
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "acquire");
+    status = need_kind(rl, false);
+    if (status == REDLOCK_OK && done == NULL)
+        status = error_set(REDLOCK_E_INVAL, "done is NULL");
+    if (status == REDLOCK_OK)
+        status = make_lease(rl, wanted, opts, &lease);
+    if (status != REDLOCK_OK) {
+        client_leave(rl);
+        return error_wrap(status, "acquire");
+    }
+    if (ret_lease != NULL)
+        *ret_lease = lease;
+    if (is_inner(lease)) {
+        end_soon(lease, LEASE_OP_LOCK, REDLOCK_OK, done, arg);
+        client_leave(rl);
+        return REDLOCK_OK;
+    }
+    lease->done = done;
+    lease->arg = arg;
+    start(lease, LEASE_OP_LOCK, QUORUM_EV_ACQUIRE, 0);
+    client_leave(rl);
+    return REDLOCK_OK;
+}
+
+int redlock_lock_async(struct redlock *rl, const char *resource,
+                       const struct redlock_lock_options *opts, redlock_done_fn *done, void *arg,
+                       struct redlock_lease **ret_lease)
+{
+    const struct wanted wanted = one(&resource);
+
+    return lock_async(rl, &wanted, opts, done, arg, ret_lease);
+}
+
+int redlock_lock_many_async(struct redlock *rl, const char *const *resources, size_t resources_len,
+                            const struct redlock_lock_options *opts, redlock_done_fn *done,
+                            void *arg, struct redlock_lease **ret_lease)
+{
+    const struct wanted wanted = several(resources, resources_len);
+
+    return lock_async(rl, &wanted, opts, done, arg, ret_lease);
+}
+
+int redlock_extend_async(struct redlock_lease *lease, uint32_t ttl_ms, redlock_done_fn *done,
+                         void *arg)
+{
+    int status = enter_lease(lease, false);
+
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "extend");
+    status = done != NULL ? check_extend(lease, ttl_ms)
+                          : error_set(REDLOCK_E_INVAL, "extend: done is NULL");
+    if (status == REDLOCK_OK) {
+        lease->done = done;
+        lease->arg = arg;
+        start(lease, LEASE_OP_EXTEND, QUORUM_EV_EXTEND, ttl_ms);
+    }
+    client_leave(client_of(lease));
+    return status;
+}
+
+int redlock_unlock_async(struct redlock_lease *lease, redlock_done_fn *done, void *arg)
+{
+    struct redlock *rl;
+    int status;
+
+    if (lease == NULL)
+        return REDLOCK_OK;
+    rl = client_of(lease);
+    status = enter_lease(lease, false);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "release");
+    status = check_unlock_async(lease);
+    if (status != REDLOCK_OK || is_inner(lease)) {
+        if (status == REDLOCK_OK)
+            end_soon(lease, LEASE_OP_UNLOCK, unlock_inner(lease), done, arg);
+        client_leave(rl);
+        return status == REDLOCK_OK ? status : error_wrap(status, "release");
+    }
+    drop_extend(lease);
+    lease_disown(lease);
+    lease->lost = NULL;
+    lease->done = done;
+    lease->arg = arg;
+    start(lease, LEASE_OP_UNLOCK, QUORUM_EV_RELEASE, 0);
+    client_leave(rl);
+    return REDLOCK_OK;
+}
+
+/* The lease ends without a word to the caller. */
+static void give_up(struct redlock_lease *lease, struct quorum_event *event)
+{
+    lease->ready_done = lease->ready_lost = false;
+    lease->op = LEASE_OP_NONE;
+    lease_step(lease, event);
+    lease_let_go(lease);
+}
+
+void redlock_cancel(struct redlock_lease *lease)
+{
+    struct quorum_event event = {.type = QUORUM_EV_CANCEL};
+    struct redlock *rl;
+
+    if (lease == NULL)
+        return;
+    rl = client_of(lease);
+    if (enter_lease(lease, false) != REDLOCK_OK)
+        return;
+    give_up(lease, &event);
+    client_leave(rl);
+}
+
+/* ---- Blocking ---- */
+
+static int unlock_inner_now(struct redlock_lease *lease)
+{
+    int status = unlock_inner(lease);
+
+    explain_end(lease, LEASE_OP_UNLOCK, status);
+    return status;
+}
+
+static void begin_wait(struct redlock_lease *lease, struct waiter *waiter)
+{
+    blocking_begin_wait(client_of(lease)->blocking, waiter);
+    lease->waiter = waiter;
+}
+
+static int lock(struct redlock *rl, const struct wanted *wanted,
+                const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+{
+    struct redlock_lease *lease = NULL;
+    struct waiter waiter;
+    int status = client_enter(rl);
+
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "acquire");
+    status = need_kind(rl, true);
+    if (status == REDLOCK_OK && ret_lease == NULL)
+        status = error_set(REDLOCK_E_INVAL, "ret_lease is NULL");
+    if (status == REDLOCK_OK)
+        status = make_lease(rl, wanted, opts, &lease);
+    if (status != REDLOCK_OK) {
+        client_leave(rl);
+        return error_wrap(status, "acquire");
+    }
+    if (is_inner(lease)) {
+        *ret_lease = lease;
+        client_leave(rl);
+        return REDLOCK_OK;
+    }
+    begin_wait(lease, &waiter);
+    start(lease, LEASE_OP_LOCK, QUORUM_EV_ACQUIRE, 0);
+    lease_reap(lease);
+    status = client_wait(rl, &waiter);
+    if (status == REDLOCK_OK)
+        *ret_lease = lease;
+    return status;
+}
+
+int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_lock_options *opts,
+                 struct redlock_lease **ret_lease)
+{
+    const struct wanted wanted = one(&resource);
+
+    return lock(rl, &wanted, opts, ret_lease);
+}
+
+int redlock_lock_many(struct redlock *rl, const char *const *resources, size_t resources_len,
+                      const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+{
+    const struct wanted wanted = several(resources, resources_len);
+
+    return lock(rl, &wanted, opts, ret_lease);
+}
+
+int redlock_extend(struct redlock_lease *lease, uint32_t ttl_ms)
+{
+    struct waiter waiter;
+    int status = enter_lease(lease, true);
+
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "extend");
+    status = check_extend(lease, ttl_ms);
+    if (status != REDLOCK_OK) {
+        client_leave(client_of(lease));
+        return status;
+    }
+    begin_wait(lease, &waiter);
+    start(lease, LEASE_OP_EXTEND, QUORUM_EV_EXTEND, ttl_ms);
+    return client_wait(client_of(lease), &waiter);
+}
+
+int redlock_unlock(struct redlock_lease *lease)
+{
+    struct redlock *rl;
+    struct waiter waiter;
+    int status;
+
+    if (lease == NULL)
+        return REDLOCK_OK;
+    rl = client_of(lease);
+    status = enter_lease(lease, true);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "release");
+    status = check_owner(lease);
+    if (status != REDLOCK_OK || is_inner(lease)) {
+        status = status != REDLOCK_OK ? error_wrap(status, "release") : unlock_inner_now(lease);
+        client_leave(rl);
+        return status;
+    }
+    drop_extend(lease);
+    lease_disown(lease);
+    status = leave_lost(lease);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "release");
+    begin_wait(lease, &waiter);
+    start(lease, LEASE_OP_UNLOCK, QUORUM_EV_RELEASE, 0);
+    lease_reap(lease);
+    return client_wait(rl, &waiter);
+}
+
+/* ---- Either kind ---- */
+
+static int adopt(struct redlock *rl, const struct wanted *wanted,
+                 const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+{
+    const char *token = wanted->token;
+    struct redlock_lease *lease = NULL;
+    int status = client_enter(rl);
+
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "adopt");
+    if (ret_lease == NULL || token == NULL)
+        status = error_set(REDLOCK_E_INVAL, "%s is NULL", token == NULL ? "token" : "ret_lease");
+    else if (token[0] == 0 || strlen(token) > REDLOCK_TOKEN_MAX)
+        status = error_set(REDLOCK_E_INVAL, "a token has 1 to %d bytes", REDLOCK_TOKEN_MAX);
+    if (status == REDLOCK_OK)
+        status = make_lease(rl, wanted, opts, &lease);
+    if (status == REDLOCK_OK) {
+        start(lease, LEASE_OP_NONE, QUORUM_EV_ADOPT, 0);
+        *ret_lease = lease;
+    }
+    client_leave(rl);
+    return status == REDLOCK_OK ? status : error_wrap(status, "adopt");
+}
+
+int redlock_adopt(struct redlock *rl, const char *resource, const char *token,
+                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
+{
+    struct wanted wanted = one(&resource);
+
+    wanted.token = token;
+    return adopt(rl, &wanted, opts, ret_lease);
+}
+
+int redlock_adopt_many(struct redlock *rl, const char *const *resources, size_t resources_len,
+                       const char *token, const struct redlock_lock_options *opts,
+                       struct redlock_lease **ret_lease)
+{
+    struct wanted wanted = several(resources, resources_len);
+
+    wanted.token = token;
+    return adopt(rl, &wanted, opts, ret_lease);
+}
+
+int redlock_detach(struct redlock_lease *lease)
+{
+    struct quorum_event event = {.type = QUORUM_EV_DETACH};
+    struct redlock *rl;
+    int status;
+
+    if (lease == NULL)
+        return REDLOCK_OK;
+    rl = client_of(lease);
+    status = enter_lease(lease, rl->blocking != NULL);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "detach");
+    if (lease->waiter != NULL || lease->op == LEASE_OP_LOCK) {
+        client_leave(rl);
+        return error_set(REDLOCK_E_STATE, "detach: a call with the lease is under way");
+    }
+    status = check_owner(lease);
+    if (status != REDLOCK_OK) {
+        client_leave(rl);
+        return error_wrap(status, "detach");
+    }
+    lease_disown(lease);
+    status = leave_lost(lease);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "detach");
+    give_up(lease, &event);
+    client_leave(rl);
+    return REDLOCK_OK;
+}
+
+uint32_t redlock_holds(const struct redlock_lease *lease)
+{
+    const struct owned *owned;
+    uint32_t holds = 0;
+
+    if (lease == NULL || client_enter(client_of(lease)) != REDLOCK_OK)
+        return 0;
+    owned = lease_owned(lease);
+    if (owned != NULL)
+        holds = owned->count;
+    else
+        holds = lease->owned && redlock_remaining_ms(lease) > 0;
+    client_leave(client_of(lease));
+    return holds;
+}
+
+uint32_t redlock_remaining_ms(const struct redlock_lease *lease)
+{
+    if (lease == NULL || client_is_forked(client_of(lease)))
+        return 0;
+    return lease_remaining_ms(lease);
+}
+
+const char *redlock_resource(const struct redlock_lease *lease)
+{
+    return lease != NULL ? lease_name(lease) : "";
+}
+
+uint32_t redlock_permit(const struct redlock_lease *lease)
+{
+    return lease != NULL && lease_kind(lease)->slots != NULL ? kind_permit_slot(lease) + 1u : 0;
+}
+
+uint64_t redlock_fence(const struct redlock_lease *lease)
+{
+    const struct quorum_fence *fence = lease != NULL ? lease_fence(lease) : NULL;
+
+    return fence != NULL ? fence->token : 0;
+}
+
+const char *redlock_token(const struct redlock_lease *lease)
+{
+    return lease != NULL ? lease_token(lease) : "";
+}

@@ -1,0 +1,489 @@
+/*
+ * blocking.c - a thread that runs the loop while others wait.
+ */
+#include "redlock/client/blocking.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ev.h>
+
+#include "redlock/base/error.h"
+
+/* Measured: with fewer calls than this under way, five sends by the caller
+ * cost less than the wait for another thread to do them. */
+#define CROWD 3
+
+/* When nobody has called for so long, the thread runs the loop again.  It is also
+ * how late an answer that nobody waits for may be read.  No source; measured:
+ * calls in a row are less than that apart, and a thread that looks a thousand
+ * times a second costs nothing that shows. */
+#define LULL DRIFT_MS
+
+struct blocking {
+    const struct blocking_events *events;
+    void *cookie;
+    struct ev_loop *ev;
+    ev_async kick;
+    pthread_mutex_t mutex;
+    atomic_uint entering;           /* Threads that are about to have it. */
+    int cancel_state;               /* To go back to, of the thread that has the mutex. */
+    uint64_t calls;                 /* That had to wait, ever; others are no reason to
+                                     * leave the loop to callers. */
+    unsigned waiting;               /* Calls under way; */
+    unsigned watching;              /* and those that wait for a callback to return. */
+    struct waiter *oldest, *newest; /* Of these. */
+    struct waiter *woken;           /* To be let run when the mutex is given up. */
+    bool served;                    /* Somebody runs the loop, or is about to; */
+    struct waiter *server;          /* who: NULL: the thread. */
+    bool asleep;                    /* The loop, without the mutex. */
+    bool napping;                   /* The thread, until it is called. */
+    pthread_cond_t called;          /* The thread is. */
+    pthread_cond_t idle;
+    pthread_t thread;
+    bool started, stopping;
+};
+
+static void on_kick(struct ev_loop *ev, ev_async *kick, int events)
+{
+    (void)ev, (void)kick, (void)events; /* Being awake is all it is for. */
+}
+
+void blocking_kick(struct blocking *blocking)
+{
+    if (blocking->asleep)
+        ev_async_send(blocking->ev, &blocking->kick);
+}
+
+static bool has_callbacks(const struct blocking *blocking)
+{
+    return blocking->events->has_callbacks(blocking->cookie);
+}
+
+/* libev calls these around its sleep. */
+static void before_sleep(struct ev_loop *ev)
+{
+    struct blocking *blocking = ev_userdata(ev);
+
+    blocking->asleep = true;
+    /* What is written last may break a link, and that end the call that waits. */
+    if (blocking->server != NULL ? blocking->server->is_done
+                                 : blocking->stopping || has_callbacks(blocking))
+        blocking_kick(blocking);
+    blocking_unlock(blocking);
+}
+
+static void after_sleep(struct ev_loop *ev)
+{
+    struct blocking *blocking = ev_userdata(ev);
+
+    blocking_lock(blocking);
+    blocking->asleep = false;
+}
+
+static void let_run(struct waiter *next)
+{
+    struct waiter *waiter;
+
+    while ((waiter = next) != NULL) {
+        next = waiter->next_woken; /* It is on the stack of a thread that now goes on. */
+        (void)sem_post(&waiter->woken);
+    }
+}
+
+/* Give up the mutex until cond is signalled; DRIFT_NEVER: however long it takes.
+ * False: it was not. */
+static bool wait_for(struct blocking *blocking, pthread_cond_t *cond, drift_span at_most)
+{
+    int before = blocking->cancel_state, error;
+    struct timespec until;
+
+    let_run(blocking->woken);
+    blocking->woken = NULL;
+    if (at_most == DRIFT_NEVER) {
+        error = pthread_cond_wait(cond, &blocking->mutex);
+    } else {
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += (time_t)(at_most / DRIFT_S);
+        until.tv_nsec += (long)(at_most % DRIFT_S);
+        if (until.tv_nsec >= (long)DRIFT_S) {
+            until.tv_nsec -= (long)DRIFT_S;
+            until.tv_sec++;
+        }
+        error = pthread_cond_timedwait(cond, &blocking->mutex, &until);
+    }
+    blocking->cancel_state = before;
+    return error != ETIMEDOUT;
+}
+
+/* ---- Who runs the loop ---- */
+
+/* Whoever ran the loop stops.  The call that has waited longest goes on with it;
+ * if there is none, the thread will, after a lull.  Nothing stays unwritten until
+ * then: a call that fails has sent its releases when it returns. */
+static void hand_over(struct blocking *blocking)
+{
+    struct waiter *next;
+
+    blocking->events->flush(blocking->cookie);
+    next = blocking->oldest; /* A link that broke over it may have ended some. */
+    blocking->server = next;
+    blocking->served = next != NULL;
+    if (next != NULL) {
+        next->serves = true;
+        next->next_woken = blocking->woken;
+        blocking->woken = next;
+    } else if (blocking->napping) {
+        (void)pthread_cond_signal(&blocking->called);
+    }
+    if (blocking->stopping)
+        blocking_idle(blocking);
+}
+
+/* The thread's part: while nobody calls, and there is no callback to run. */
+static void serve_lull(struct blocking *blocking)
+{
+    uint64_t calls = blocking->calls;
+
+    blocking->served = true;
+    while (!blocking->stopping && blocking->calls == calls && !has_callbacks(blocking))
+        ev_run(blocking->ev, EVRUN_ONCE);
+    hand_over(blocking);
+}
+
+/* Run callbacks, until there has been no call for a while and nobody runs the loop. */
+static void await_lull(struct blocking *blocking)
+{
+    bool quiet = false;
+
+    while (!blocking->stopping) {
+        drift_span alarm = blocking->events->alarm_in(blocking->cookie);
+        uint64_t calls = blocking->calls;
+
+        blocking->events->run_callbacks(blocking->cookie);
+        if (has_callbacks(blocking))
+            continue;
+        if (quiet && !blocking->served)
+            return;
+        blocking->napping = quiet; /* A call runs the loop, and waits for long. */
+        if (quiet)
+            alarm = DRIFT_NEVER;
+        else if (blocking->served || alarm > LULL)
+            alarm = LULL;
+        (void)wait_for(blocking, &blocking->called, alarm);
+        blocking->napping = false;
+        quiet = blocking->calls == calls;
+    }
+}
+
+static void *run(void *arg)
+{
+    struct blocking *blocking = arg;
+
+    blocking_lock(blocking);
+    while (!blocking->stopping) {
+        if (!blocking->served)
+            serve_lull(blocking);
+        await_lull(blocking);
+    }
+    blocking_unlock(blocking);
+    return NULL;
+}
+
+void blocking_call_thread(struct blocking *blocking)
+{
+    if (blocking->server == NULL)
+        blocking_kick(blocking);
+    (void)pthread_cond_signal(&blocking->called);
+}
+
+/* ---- The thread ---- */
+
+/* It is held for microseconds: where the C library can, spin a little before
+ * going to sleep over it. */
+static void make_mutex(struct blocking *blocking)
+{
+    pthread_mutexattr_t attr;
+
+    (void)pthread_mutexattr_init(&attr);
+#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+    (void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+    (void)pthread_mutex_init(&blocking->mutex, &attr);
+    (void)pthread_mutexattr_destroy(&attr);
+}
+
+static void make_conditions(struct blocking *blocking)
+{
+    pthread_condattr_t attr;
+
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&blocking->called, &attr);
+    (void)pthread_cond_init(&blocking->idle, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
+struct blocking *blocking_new(const struct blocking_events *events, void *cookie)
+{
+    struct blocking *blocking = calloc(1, sizeof *blocking);
+    int probe;
+
+    if (blocking == NULL)
+        return NULL;
+    blocking->events = events;
+    blocking->cookie = cookie;
+    blocking->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
+    if (blocking->ev == NULL)
+        goto fail_loop;
+    probe = eventfd(0, EFD_CLOEXEC); /* libev aborts if it gets none. */
+    if (probe < 0)
+        goto fail_probe;
+    (void)close(probe);
+    ev_set_userdata(blocking->ev, blocking);
+    ev_set_loop_release_cb(blocking->ev, before_sleep, after_sleep);
+    ev_async_init(&blocking->kick, on_kick);
+    ev_async_start(blocking->ev, &blocking->kick);
+    make_mutex(blocking);
+    make_conditions(blocking);
+    return blocking;
+
+fail_probe:
+    ev_loop_destroy(blocking->ev);
+fail_loop:
+    free(blocking);
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+int blocking_start(struct blocking *blocking)
+{
+    sigset_t all, before;
+    int error;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    blocking_lock(blocking); /* The thread begins when it may know who it is. */
+    error = pthread_create(&blocking->thread, NULL, run, blocking);
+    blocking->started = error == 0;
+    blocking_unlock(blocking);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0)
+        return error_set(REDLOCK_E_SYSTEM, "open: cannot start a thread: %s", strerror(error));
+    return REDLOCK_OK;
+}
+
+/* Calls that began before the client closed, and find out when they have the mutex. */
+static void await_entering(struct blocking *blocking)
+{
+    bool some = true;
+
+    while (some) {
+        (void)sched_yield();
+        blocking_lock(blocking);
+        some = atomic_load(&blocking->entering) > 0;
+        blocking_unlock(blocking);
+    }
+}
+
+void blocking_stop(struct blocking *blocking)
+{
+    if (!blocking->started)
+        return;
+    blocking_lock(blocking);
+    blocking->stopping = true;
+    blocking_call_thread(blocking);
+    /* Calls that have ended, but have not left the loop, or not heard of it. */
+    while (blocking->server != NULL || blocking->watching > 0)
+        (void)wait_for(blocking, &blocking->idle, DRIFT_NEVER);
+    blocking_unlock(blocking);
+    (void)pthread_join(blocking->thread, NULL);
+    blocking->started = false;
+    await_entering(blocking);
+}
+
+void blocking_free(struct blocking *blocking)
+{
+    ev_async_stop(blocking->ev, &blocking->kick);
+    ev_loop_destroy(blocking->ev);
+    (void)pthread_mutex_destroy(&blocking->mutex);
+    (void)pthread_cond_destroy(&blocking->called);
+    (void)pthread_cond_destroy(&blocking->idle);
+    free(blocking);
+}
+
+bool blocking_was_idle(struct blocking *blocking)
+{
+    if (pthread_mutex_trylock(&blocking->mutex) != 0)
+        return false;
+    (void)pthread_mutex_unlock(&blocking->mutex);
+    /* Those who waited are not in this process, but to destroy a condition is to
+     * wait for them (glibc): forget them. */
+    make_conditions(blocking);
+    return true;
+}
+
+struct ev_loop *blocking_loop(struct blocking *blocking)
+{
+    return blocking->ev;
+}
+
+/* A thread cannot be cancelled while it has the mutex: send() under it is a
+ * place to be cancelled at. */
+void blocking_lock(struct blocking *blocking)
+{
+    int before;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    atomic_fetch_add(&blocking->entering, 1);
+    (void)pthread_mutex_lock(&blocking->mutex);
+    atomic_fetch_sub(&blocking->entering, 1);
+    blocking->cancel_state = before;
+}
+
+bool blocking_is_crowded(const struct blocking *blocking)
+{
+    return blocking->waiting >= CROWD;
+}
+
+void blocking_unlock(struct blocking *blocking)
+{
+    struct waiter *woken = blocking->woken;
+    int before = blocking->cancel_state;
+
+    blocking->woken = NULL;
+    (void)pthread_mutex_unlock(&blocking->mutex);
+    let_run(woken);
+    (void)pthread_setcancelstate(before, NULL);
+}
+
+void blocking_wait_change(struct blocking *blocking)
+{
+    blocking->watching++;
+    (void)wait_for(blocking, &blocking->idle, DRIFT_NEVER);
+    blocking->watching--;
+    if (blocking->stopping)
+        blocking_idle(blocking);
+}
+
+bool blocking_is_self(const struct blocking *blocking)
+{
+    return blocking->started && pthread_equal(pthread_self(), blocking->thread);
+}
+
+/* ---- Waiting ---- */
+
+void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter)
+{
+    (void)sem_init(&waiter->woken, 0, 0);
+    waiter->before = blocking->newest;
+    waiter->after = NULL;
+    waiter->is_done = waiter->serves = false;
+    waiter->message[0] = 0;
+    if (blocking->newest != NULL)
+        blocking->newest->after = waiter;
+    else
+        blocking->oldest = waiter;
+    blocking->newest = waiter;
+    blocking->waiting++;
+}
+
+static void unlist(struct blocking *blocking, struct waiter *waiter)
+{
+    if (waiter->before != NULL)
+        waiter->before->after = waiter->after;
+    else
+        blocking->oldest = waiter->after;
+    if (waiter->after != NULL)
+        waiter->after->before = waiter->before;
+    else
+        blocking->newest = waiter->before;
+    blocking->waiting--;
+}
+
+/* Run the loop until it has brought what this call waits for. */
+static void serve(struct blocking *blocking, struct waiter *waiter)
+{
+    int before = blocking->cancel_state;
+
+    blocking->cancel_state = PTHREAD_CANCEL_DISABLE; /* Nor in its sleep. */
+    while (!waiter->is_done)
+        ev_run(blocking->ev, EVRUN_ONCE);
+    blocking->cancel_state = before;
+    hand_over(blocking);
+}
+
+int blocking_wait(struct blocking *blocking, struct waiter *waiter)
+{
+    int before = blocking->cancel_state;
+
+    blocking->calls += !waiter->is_done;
+    if (waiter->is_done) {
+        blocking_unlock(blocking);
+    } else if (!blocking->served) {
+        blocking->served = true;
+        blocking->server = waiter;
+        serve(blocking, waiter);
+        blocking_unlock(blocking);
+    } else {
+        /* The waiter is on this thread's stack: it cannot be cancelled away. */
+        blocking->cancel_state = PTHREAD_CANCEL_DISABLE;
+        blocking_unlock(blocking);
+        while (sem_wait(&waiter->woken) != 0 && errno == EINTR)
+            ;
+        if (waiter->serves) {
+            blocking_lock(blocking);
+            serve(blocking, waiter);
+            blocking_unlock(blocking);
+        }
+        (void)pthread_setcancelstate(before, NULL);
+    }
+    (void)sem_destroy(&waiter->woken);
+    /* An empty one, too: the thread may have one from the beginning of the call. */
+    return error_set(waiter->status, "%s", waiter->message);
+}
+
+void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status)
+{
+    unlist(blocking, waiter);
+    waiter->status = status;
+    (void)memccpy(waiter->message, error_message(), 0, sizeof waiter->message);
+    waiter->is_done = true;
+    if (blocking->server == waiter) {
+        blocking_kick(blocking); /* It finds out by itself. */
+        return;
+    }
+    waiter->next_woken = blocking->woken;
+    blocking->woken = waiter;
+}
+
+void blocking_idle(struct blocking *blocking)
+{
+    (void)pthread_cond_broadcast(&blocking->idle);
+}
+
+static drift_time now_or_never(void)
+{
+    drift_time now;
+
+    return drift_now(&now) == 0 ? now : DRIFT_NEVER;
+}
+
+void blocking_wait_idle(struct blocking *blocking, drift_span at_most)
+{
+    drift_time now = now_or_never(), until = drift_add(now, at_most);
+
+    while (blocking->events->has_leases(blocking->cookie)) {
+        if (!wait_for(blocking, &blocking->idle, drift_until(now, until)))
+            return;
+        now = now_or_never();
+    }
+}

@@ -1,0 +1,647 @@
+/*
+ * client.c - open, close, events passed on, callbacks out.
+ */
+#include "redlock/client/client.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "redlock/base/error.h"
+#include "redlock/base/fork.h"
+#include "redlock/client/blocking.h"
+#include "redlock/client/inspect.h"
+#include "redlock/lease/explain.h"
+#include "redlock/lease/lease.h"
+#include "redlock/lease/table.h"
+
+bool client_is_forked(const struct redlock *rl)
+{
+    return fork_count() != rl->forks;
+}
+
+struct redlock *client_of(const struct redlock_lease *lease)
+{
+    void *leases = lease->leases;
+
+    return (void *)((char *)leases - offsetof(struct redlock, leases));
+}
+
+static bool is_deaf(const struct redlock *rl)
+{
+    return rl->blocking == NULL;
+}
+
+/* ---- The loop ---- */
+
+/* Tell the loop when its timer is to ring, if that is earlier than it knows: the last thing of
+ * every call and every event. */
+static void arm(struct redlock *rl)
+{
+    drift_time at = alarm_next(&rl->env.alarms);
+
+    if (rl->leases.ready != NULL && rl->blocking != NULL)
+        blocking_call_thread(rl->blocking);
+    else if (rl->leases.ready != NULL)
+        at = 0;
+    if (at >= rl->armed)
+        return;
+    rl->armed = at;
+    loop_wake_at(rl->env.loop, at);
+}
+
+/* Between events: write to all masters that need it, and take down the links that break. */
+static void flush(struct redlock *rl)
+{
+    masters_flush(&rl->masters);
+    listener_flush(&rl->lines.listener);
+}
+
+/* ---- Callbacks ---- */
+
+/* A callback may run the loop, and others within it close the client: they tell all. */
+static bool is_gone(struct redlock *rl, bool *outer, bool gone)
+{
+    if (!gone)
+        rl->gone = outer;
+    else if (outer != NULL)
+        *outer = true;
+    return gone;
+}
+
+/* Lost comes first: done may free the lease.  False: the client is gone. */
+static bool run_lost(struct redlock *rl, struct redlock_lease *lease)
+{
+    void (*lost)(struct redlock_lease *, void *) = lease->lost;
+    struct blocking *blocking = rl->blocking;
+    bool gone = false, *outer = rl->gone;
+
+    lease->ready_lost = false;
+    if (lost == NULL)
+        return true;
+    rl->gone = &gone;
+    if (blocking != NULL) {
+        lease->in_lost = true;
+        blocking_unlock(blocking);
+    }
+    lost(lease, lease->lost_arg);
+    if (blocking != NULL) {
+        blocking_lock(blocking);
+        lease->in_lost = false;
+        blocking_idle(blocking);
+    }
+    return !is_gone(rl, outer, gone);
+}
+
+static bool run_done(struct redlock *rl, struct redlock_lease *lease)
+{
+    redlock_done_fn *done = lease->done;
+    enum lease_op op = lease->op;
+    bool gone = false, *outer = rl->gone;
+
+    lease->ready_done = false;
+    lease->done = NULL;
+    lease->op = LEASE_OP_NONE;
+    if (op == LEASE_OP_LOCK && lease->status != REDLOCK_OK)
+        lease_disown(lease);
+    if (done == NULL)
+        return true;
+    explain_end(lease, op, lease->status);
+    rl->gone = &gone;
+    done(lease, lease->status, lease->arg);
+    return !is_gone(rl, outer, gone);
+}
+
+/* What becomes due while callbacks run is for the next turn of the loop: else a lock that fails at
+ * once, and is tried again in its callback, would never end.  A callback may run the loop itself,
+ * and wait there for what is due after it, and for its own lease. */
+static void run_callbacks(struct redlock *rl)
+{
+    for (uint32_t due = rl->leases.ready_len; due > 0 && rl->leases.ready != NULL; due--) {
+        struct redlock_lease *lease = table_take_ready(&rl->leases);
+
+        lease_pin(lease);
+        if (lease->ready_lost && !run_lost(rl, lease))
+            return;
+        if (lease->ready_done && !run_done(rl, lease))
+            return;
+        lease_unpin(lease);
+        lease_reap(lease);
+    }
+    arm(rl);
+}
+
+/* See to it that the callbacks that are due run: now, or in the thread of a blocking client.  The
+ * last thing that an event of the loop does: the client may be gone when it returns. */
+static void deliver(struct redlock *rl)
+{
+    if (rl->blocking == NULL)
+        run_callbacks(rl);
+    else
+        arm(rl);
+}
+
+/* ---- Events of the masters ---- */
+
+static void on_answer(void *cookie, unsigned m, const struct ask *ask, const struct reply *reply)
+{
+    struct redlock *rl = cookie;
+
+    if (ask->what == WHAT_QUERY)
+        inspect_on_answer(rl, m, ask->number, reply);
+    else if (ask->what == WHAT_WAIT)
+        lines_on_look(&rl->lines, m, ask, reply);
+    else
+        leases_on_answer(&rl->leases, m, ask, reply);
+}
+
+static void on_vote(void *cookie, unsigned m, const struct ask *ask, const struct vote *vote)
+{
+    struct redlock *rl = cookie;
+
+    leases_on_vote(&rl->leases, m, ask, vote);
+}
+
+static void on_change(void *cookie, unsigned m)
+{
+    struct redlock *rl = cookie;
+
+    leases_on_change(&rl->leases, m);
+}
+
+static void on_room(void *cookie, unsigned m)
+{
+    struct redlock *rl = cookie;
+
+    leases_on_room(&rl->leases, m);
+}
+
+static void on_link(void *cookie, unsigned m, bool up)
+{
+    struct redlock *rl = cookie;
+
+    if (!up)
+        lines_on_break(&rl->lines, m);
+}
+
+static void on_done(void *cookie)
+{
+    deliver(cookie);
+}
+
+static const struct masters_events masters_events = {
+    .on_answer = on_answer,
+    .on_vote = on_vote,
+    .on_change = on_change,
+    .on_room = on_room,
+    .on_link = on_link,
+    .on_done = on_done,
+};
+
+/* ---- Events of the leases ---- */
+
+static void on_step(void *cookie, struct redlock_lease *lease, enum quorum_state before)
+{
+    struct redlock *rl = cookie;
+
+    lines_on_step(&rl->lines, lease, before);
+}
+
+/* Wake the call that waits for it. */
+static void wake(struct redlock *rl, struct redlock_lease *lease, int status)
+{
+    struct waiter *waiter = lease->waiter;
+
+    lease->waiter = NULL;
+    if (lease->op == LEASE_OP_LOCK && status != REDLOCK_OK)
+        lease_disown(lease);
+    explain_end(lease, lease->op, status);
+    blocking_wake(rl->blocking, waiter, status);
+}
+
+static void on_end(void *cookie, struct redlock_lease *lease, int status)
+{
+    struct redlock *rl = cookie;
+
+    if (rl->blocking != NULL) {
+        if (lease->waiter != NULL)
+            wake(rl, lease, status);
+        lease->op = LEASE_OP_NONE;
+        return;
+    }
+    lease->status = (int8_t)status;
+    lease->ready_done = true;
+    table_make_ready(&rl->leases, lease);
+}
+
+static void on_free(void *cookie, struct redlock_lease *lease)
+{
+    struct redlock *rl = cookie;
+
+    lines_forget(&rl->lines, lease);
+    if (rl->env.stats.leases == 1 && rl->blocking != NULL) /* It is the last one. */
+        blocking_idle(rl->blocking);
+}
+
+static const struct lease_events lease_events = {
+    .on_step = on_step,
+    .on_end = on_end,
+    .on_free = on_free,
+};
+
+/* ---- Events of the loop ---- */
+
+static struct redlock_lease *lease_of(struct alarm *alarm)
+{
+    void *lease = (char *)alarm - offsetof(struct redlock_lease, alarm);
+
+    return lease;
+}
+
+static void on_timer(void *cookie)
+{
+    struct redlock *rl = cookie;
+    drift_time now = env_now(&rl->env);
+    struct alarm *alarm;
+
+    rl->armed = DRIFT_NEVER;
+    env_begin_event(&rl->env);
+    while ((alarm = alarm_ring(&rl->env.alarms, now)) != NULL)
+        if (!masters_on_alarm(&rl->masters, alarm) && !lines_on_alarm(&rl->lines, alarm))
+            lease_on_alarm(lease_of(alarm), now);
+    env_end_event(&rl->env);
+    lines_tidy(&rl->lines);
+    deliver(rl);
+}
+
+static void before_sleep(void *cookie)
+{
+    struct redlock *rl = cookie;
+
+    flush(rl);
+    arm(rl);
+}
+
+static const struct loop_events loop_events = {
+    .on_timer = on_timer,
+    .before_sleep = before_sleep,
+};
+
+/* ---- What a blocking client's thread asks ---- */
+
+static void do_flush(void *cookie)
+{
+    before_sleep(cookie);
+}
+
+static void do_callbacks(void *cookie)
+{
+    run_callbacks(cookie);
+}
+
+static bool has_callbacks(void *cookie)
+{
+    const struct redlock *rl = cookie;
+
+    return rl->leases.ready != NULL;
+}
+
+static bool has_leases(void *cookie)
+{
+    const struct redlock *rl = cookie;
+
+    return rl->env.stats.leases > 0;
+}
+
+static drift_span alarm_in(void *cookie)
+{
+    const struct redlock *rl = cookie;
+
+    return drift_until(env_now(&rl->env), rl->armed);
+}
+
+static const struct blocking_events blocking_events = {
+    .flush = do_flush,
+    .run_callbacks = do_callbacks,
+    .has_callbacks = has_callbacks,
+    .has_leases = has_leases,
+    .alarm_in = alarm_in,
+};
+
+static void kick(void *cookie)
+{
+    blocking_kick(cookie);
+}
+
+/* ---- Open ---- */
+
+static int no_memory(void)
+{
+    return error_set(REDLOCK_E_NOMEM, "open: %s", redlock_strerror(REDLOCK_E_NOMEM));
+}
+
+static int make_loop(struct redlock *rl, struct ev_loop *ev)
+{
+    rl->env.loop = loop_new(ev, &loop_events, rl);
+    if (rl->env.loop == NULL && errno != ENOMEM)
+        return error_set(REDLOCK_E_SYSTEM, "open: cannot make a timer: %s", strerror(errno));
+    if (rl->env.loop == NULL)
+        return no_memory();
+    if (rl->blocking != NULL)
+        loop_on_kick(rl->env.loop, kick, rl->blocking);
+    if (env_now(&rl->env) == DRIFT_NEVER)
+        return error_set(REDLOCK_E_SYSTEM, "open: this system has no CLOCK_BOOTTIME");
+    return REDLOCK_OK;
+}
+
+static int make_masters(struct redlock *rl, struct ev_loop *ev)
+{
+    const struct options *options = &rl->options;
+    const struct masters_config config = {
+        .env = &rl->env,
+        .ev = ev,
+        .uris = options->masters,
+        .len = options->masters_len,
+        .connect_timeout = options->connect_timeout,
+        .reply_timeout = options->reply_timeout,
+        .max_ttl_ms = options->max_ttl_ms,
+        .drift = options->drift,
+        .restart_guard = options->restart_guard,
+        .clock_guard = options->clock_guard,
+    };
+    const struct listener_config listener = {
+        .env = &rl->env,
+        .ev = ev,
+        .uris = options->masters,
+        .len = options->masters_len,
+        .connect_timeout = options->connect_timeout,
+        .reply_timeout = options->reply_timeout,
+    };
+
+    if (masters_init(&rl->masters, &config, &masters_events, rl) != 0 ||
+        lines_init(&rl->lines, &rl->masters, &listener, on_done, rl) != 0)
+        return no_memory();
+    return REDLOCK_OK;
+}
+
+static int make_parts(struct redlock *rl)
+{
+    struct ev_loop *ev = rl->options.loop;
+    int status;
+
+    if (token_key_init(&rl->leases.tokens) != 0)
+        return error_set(REDLOCK_E_SYSTEM, "open: libsodium finds no entropy");
+    randombytes_buf(&rl->env.dice, sizeof rl->env.dice);
+    if (ev == NULL) {
+        rl->blocking = blocking_new(&blocking_events, rl);
+        if (rl->blocking == NULL)
+            return no_memory();
+        ev = blocking_loop(rl->blocking);
+    }
+    status = make_loop(rl, ev);
+    return status == REDLOCK_OK ? make_masters(rl, ev) : status;
+}
+
+static void init(struct redlock *rl)
+{
+    rl->forks = fork_count();
+    rl->armed = DRIFT_NEVER;
+    rl->env.asks_max = LINK_ASKS_MAX;
+    rl->env.log = rl->options.log;
+    rl->env.log_arg = rl->options.log_arg;
+    rl->leases.env = &rl->env;
+    rl->leases.masters = &rl->masters;
+    rl->leases.events = &lease_events;
+    rl->leases.cookie = rl;
+    rl->leases.reply_timeout = rl->options.reply_timeout;
+    table_init(&rl->leases);
+}
+
+/* No majority of two survives a failure, and four survive no more than three. */
+static void warn_of_number(const struct redlock *rl)
+{
+    unsigned masters = rl->options.masters_len;
+
+    if (masters < 3)
+        env_log(&rl->env, REDLOCK_LOG_WARNING,
+                "masters: %u of them, so that no lock survives the loss of one; use 3 or 5",
+                masters);
+    else if (masters % 2 == 0)
+        env_log(&rl->env, REDLOCK_LOG_WARNING,
+                "masters: %u, an even number, survive the loss of no more than %u do", masters,
+                masters - 1);
+}
+
+/* Everything but the thread, which must be gone already. */
+static void free_client(struct redlock *rl)
+{
+    masters_done(&rl->masters);
+    for (uint32_t i = 0; i < rl->leases.slots_len; i++)
+        if (rl->leases.slots[i] != NULL)
+            lease_free(rl->leases.slots[i]);
+    lines_done(&rl->lines);
+    table_done(&rl->leases);
+    alarm_done(&rl->env.alarms);
+    owner_done(&rl->leases.owners);
+    if (rl->env.loop != NULL)
+        loop_free(rl->env.loop);
+    options_done(&rl->options);
+    token_key_done(&rl->leases.tokens);
+    free(rl);
+}
+
+static void free_all(struct redlock *rl)
+{
+    struct blocking *blocking = rl->blocking;
+
+    free_client(rl);
+    if (blocking != NULL)
+        blocking_free(blocking);
+}
+
+int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
+{
+    struct redlock *rl;
+    int status;
+
+    error_clear();
+    fork_watch();
+    if (ret_rl == NULL)
+        return error_set(REDLOCK_E_INVAL, "open: ret_rl is NULL");
+    rl = calloc(1, sizeof *rl);
+    if (rl == NULL)
+        return no_memory();
+    status = options_copy(opts, &rl->options);
+    if (status != REDLOCK_OK) {
+        free(rl);
+        return error_wrap(status, "open");
+    }
+    init(rl);
+    status = make_parts(rl);
+    if (status != REDLOCK_OK)
+        goto fail_parts;
+    warn_of_number(rl);
+    masters_start(&rl->masters);
+    if (rl->blocking != NULL)
+        status = blocking_start(rl->blocking);
+    if (status != REDLOCK_OK)
+        goto fail_parts;
+    *ret_rl = rl;
+    return REDLOCK_OK;
+
+fail_parts:
+    free_all(rl);
+    return status;
+}
+
+/* ---- Close ---- */
+
+static void cancel(struct redlock *rl, struct redlock_lease *lease)
+{
+    struct quorum_event event = {.type = QUORUM_EV_CANCEL};
+
+    if (lease->waiter != NULL) {
+        struct waiter *waiter = lease->waiter;
+
+        lease->waiter = NULL;
+        explain_end(lease, lease->op, REDLOCK_E_STATE);
+        blocking_wake(rl->blocking, waiter, REDLOCK_E_STATE);
+    }
+    lease->lost = NULL;
+    lease_step(lease, &event);
+    lease->ready_done = lease->ready_lost = false;
+    lease_disown(lease);
+    lease_reap(lease);
+}
+
+/* Undo every lease; calls under way end with E_STATE. */
+static void begin_close(struct redlock *rl)
+{
+    rl->env.closing = true;
+    rl->env.deaf = is_deaf(rl);
+    for (uint32_t i = 0; i < rl->leases.slots_len; i++)
+        if (rl->leases.slots[i] != NULL)
+            cancel(rl, rl->leases.slots[i]);
+    flush(rl);
+}
+
+static void close_blocking(struct redlock *rl)
+{
+    struct blocking *blocking = rl->blocking;
+    int before;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* Half closed is no state. */
+    blocking_lock(blocking);
+    begin_close(rl);
+    blocking_wait_idle(blocking, rl->options.reply_timeout);
+    blocking_unlock(blocking);
+    blocking_stop(blocking);
+    free_all(rl);
+    (void)pthread_setcancelstate(before, NULL);
+}
+
+/* In the child of a fork.  Where the fork caught a thread at work, what it worked on is not to be
+ * trusted, and is leaked. */
+static void close_forked(struct redlock *rl)
+{
+    if (rl->blocking == NULL || blocking_was_idle(rl->blocking))
+        free_all(rl);
+}
+
+struct redlock *redlock_close(struct redlock *rl)
+{
+    if (rl == NULL)
+        return NULL;
+    if (client_is_forked(rl)) {
+        close_forked(rl);
+        return NULL;
+    }
+    if (rl->blocking != NULL && blocking_is_self(rl->blocking)) {
+        (void)error_set(REDLOCK_E_STATE, "close: from a callback of a blocking client");
+        return rl; /* A thread cannot wait for its own end. */
+    }
+    if (rl->blocking != NULL) {
+        close_blocking(rl);
+        return NULL;
+    }
+    begin_close(rl);
+    if (rl->gone != NULL)
+        *rl->gone = true;
+    free_client(rl);
+    return NULL;
+}
+
+/* ---- Calls ---- */
+
+int client_enter(struct redlock *rl)
+{
+    error_clear();
+    if (rl == NULL)
+        return error_set(REDLOCK_E_INVAL, "the client is NULL");
+    if (client_is_forked(rl))
+        return error_set(REDLOCK_E_STATE, "the client belongs to the process before the fork");
+    if (rl->blocking != NULL)
+        blocking_lock(rl->blocking);
+    if (!rl->env.closing)
+        return REDLOCK_OK;
+    if (rl->blocking != NULL)
+        blocking_unlock(rl->blocking);
+    return error_set(REDLOCK_E_STATE, "the client is being closed");
+}
+
+/* Of a blocking client: write, or leave that to who runs the loop. */
+static void let_out(struct redlock *rl)
+{
+    if (blocking_is_crowded(rl->blocking))
+        loop_kick(rl->env.loop);
+    else
+        flush(rl); /* A link that breaks over it sets alarms: arm last. */
+    arm(rl);
+}
+
+void client_leave(struct redlock *rl)
+{
+    if (rl->blocking == NULL) {
+        arm(rl); /* The loop flushes before it sleeps. */
+        return;
+    }
+    let_out(rl);
+    blocking_unlock(rl->blocking);
+}
+
+int client_wait(struct redlock *rl, struct waiter *waiter)
+{
+    let_out(rl);
+    return blocking_wait(rl->blocking, waiter);
+}
+
+#define STATS_SIZE_MAX 4096 /* Chosen: more is a size that was never set. */
+
+int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
+{
+    struct redlock_stats *stats;
+    size_t size;
+    int status;
+
+    if (ret_stats == NULL || ret_stats->size < sizeof ret_stats->size ||
+        ret_stats->size > STATS_SIZE_MAX)
+        return error_set(REDLOCK_E_INVAL, "stats: NULL, or its size is not set");
+    status = client_enter(rl);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "stats");
+    stats = &rl->env.stats;
+    size = ret_stats->size < sizeof *stats ? ret_stats->size : sizeof *stats;
+    stats->size = ret_stats->size;
+    stats->masters = rl->options.masters_len;
+    stats->masters_up = (uint32_t)__builtin_popcount(rl->masters.peers.up);
+    memcpy(ret_stats, stats, size);
+    if (ret_stats->size > size) /* A newer caller's: what we do not count is 0. */
+        memset((char *)ret_stats + size, 0, ret_stats->size - size);
+    client_leave(rl);
+    return REDLOCK_OK;
+}

@@ -1,0 +1,111 @@
+/*
+ * inspect.c - copies of what a client knows.
+ */
+#include "redlock/client/inspect.h"
+
+#include <stdio.h>
+
+#include "redlock/client/client.h"
+
+_Static_assert(INSPECT_IN_FLIGHT_MAX == LINK_ASKS_MAX / 2, "a command and its release");
+
+struct inspect_client inspect_client(struct redlock *rl)
+{
+    struct inspect_client seen = {.masters = 0};
+    const struct masters *masters = &rl->masters;
+
+    if (client_enter(rl) != REDLOCK_OK)
+        return seen;
+    seen = (struct inspect_client){
+        .now = env_now(&rl->env),
+        .masters = masters->peers.len,
+        .up = masters->peers.up,
+        .coming = masters->peers.coming,
+        .linked = masters->standing.linked,
+        .connecting = masters->standing.connecting,
+        .max_ttl_ms = rl->options.max_ttl_ms,
+        .connect_timeout = rl->options.connect_timeout,
+        .quarantine = guard_quarantine(&masters->standing.guard),
+        .clock_window = masters->clocks.guard.window,
+        .restart_guard = rl->options.restart_guard,
+        .clock_guard = rl->options.clock_guard,
+        .leases = (uint32_t)rl->env.stats.leases,
+        .commands = rl->env.stats.commands,
+    };
+    client_leave(rl);
+    return seen;
+}
+
+static void look_at_clock(const struct clocks *clocks, unsigned m, drift_time now,
+                          struct inspect_master *seen)
+{
+    const struct clocks_node *node = &clocks->nodes[m];
+
+    seen->has_offset = clocks_offset(clocks, m, now, &seen->offset) == 0;
+    seen->has_rate = drift_node_rate(&node->node, &seen->rate_ppm) == 0;
+    if (!clocks_explain(clocks, m, now, seen->clock, sizeof seen->clock))
+        return;
+    seen->is_barred = node->reason != CLOCKS_NOTHING && node->reason != CLOCKS_NOT_KNOWN;
+}
+
+struct inspect_master inspect_master(struct redlock *rl, unsigned m)
+{
+    struct inspect_master seen = {.name = ""};
+    const struct masters *masters = &rl->masters;
+    const struct guard *guard = &masters->standing.guard;
+    drift_time now;
+
+    if (client_enter(rl) != REDLOCK_OK)
+        return seen;
+    now = env_now(&rl->env);
+    seen.uri = &rl->options.masters[m];
+    seen.name = masters_name(masters, m);
+    (void)snprintf(seen.error, sizeof seen.error, "%s", masters_error(masters, m));
+    seen.info = *link_info(masters->peers.links[m]);
+    seen.is_linked = masters_is_linked(masters, m);
+    seen.look = guard->masters[m].look;
+    seen.is_looked_at = guard->masters[m].asked;
+    seen.warming_left = guard_left(guard, m, now);
+    look_at_clock(&masters->clocks, m, now, &seen);
+    client_leave(rl);
+    return seen;
+}
+
+drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms)
+{
+    const struct options *options = &rl->options;
+    const struct guard_config config = {
+        .masters = options->masters_len,
+        .max_ttl_ms = max_ttl_ms > options->max_ttl_ms ? max_ttl_ms : options->max_ttl_ms,
+        .drift = options->drift,
+    };
+    struct guard guard;
+
+    guard_init(&guard, &config);
+    return guard_quarantine(&guard);
+}
+
+void inspect_look_only(struct redlock *rl)
+{
+    rl->masters.standing.guard.passive = true;
+}
+
+void inspect_listen(struct redlock *rl, const struct inspect_events *events, void *cookie)
+{
+    rl->inspector = events;
+    rl->inspector_cookie = cookie;
+}
+
+void inspect_query(struct redlock *rl, unsigned m, uint32_t query, const char *command,
+                   size_t command_len)
+{
+    const struct ask ask = {.number = query, .what = WHAT_QUERY, .flags = ASK_TELL};
+
+    link_send(rl->masters.peers.links[m], &ask, command, command_len);
+}
+
+void inspect_on_answer(struct redlock *rl, unsigned m, uint32_t query, const struct reply *reply)
+{
+    if (rl->inspector != NULL)
+        rl->inspector->on_answer(rl->inspector_cookie, m, query, reply);
+}

@@ -1,0 +1,310 @@
+/*
+ * options.c - from what the caller wrote to what the machine is run with.
+ */
+#include "redlock/client/options.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drift/node.h"
+#include "redlock/base/error.h"
+#include "redlock/core/wait.h"
+#include "redlock/wire/wire.h"
+
+#define SIZE_MAX_SENSE 4096 /* Bytes: a page, which no struct of options will reach. */
+
+/* What was in the first version: up to and with its last field. */
+#define OPTIONS_SIZE_1 \
+    (offsetof(struct redlock_options, log_arg) + sizeof(((struct redlock_options *)0)->log_arg))
+#define LOCK_OPTIONS_SIZE_1                         \
+    (offsetof(struct redlock_lock_options, owner) + \
+     sizeof(((struct redlock_lock_options *)0)->owner))
+
+static const struct redlock_options default_options = {
+    .size = sizeof(struct redlock_options),
+    .connect_timeout_ms = 1000,
+    .reply_timeout_ms = 50,
+    .drift_ppm = 10000,
+    .drift_fixed_ms = 2,
+    .max_ttl_ms = 60000,
+    .restart_guard = true,
+    .clock_guard = REDLOCK_CLOCK_GUARD_PERIODIC,
+};
+
+static const struct redlock_lock_options default_lock_options = {
+    .size = sizeof(struct redlock_lock_options),
+    .ttl_ms = 10000,
+    .retry_delay_min_ms = 50,
+    .retry_delay_max_ms = 200,
+};
+
+/* Fill a caller's struct, which may be of another version. */
+static void init_sized(void *opts, size_t size, const void *defaults, size_t defaults_size)
+{
+    if (opts == NULL || size < sizeof size)
+        return;
+    memset(opts, 0, size);
+    memcpy(opts, defaults, size < defaults_size ? size : defaults_size);
+    memcpy(opts, &size, sizeof size); /* The first field of both. */
+}
+
+void redlock_options_init_sized(struct redlock_options *opts, size_t size)
+{
+    init_sized(opts, size, &default_options, sizeof default_options);
+}
+
+void redlock_lock_options_init_sized(struct redlock_lock_options *opts, size_t size)
+{
+    init_sized(opts, size, &default_lock_options, sizeof default_lock_options);
+}
+
+/* Copy a caller's struct over *ret_full, which has the defaults of our version. */
+static int copy_sized(const void *opts, size_t size, size_t size_min, void *ret_full,
+                      size_t full_size)
+{
+    const unsigned char *bytes = opts;
+
+    if (size < size_min || size > SIZE_MAX_SENSE)
+        return error_set(REDLOCK_E_INVAL, "size is %zu: the options were not initialized", size);
+    for (size_t i = full_size; i < size; i++) {
+        if (bytes[i] != 0)
+            return error_set(REDLOCK_E_INVAL,
+                             "size is %zu and not %zu: an option of a later version is set", size,
+                             full_size);
+    }
+    memcpy(ret_full, opts, size < full_size ? size : full_size);
+    memcpy(ret_full, &full_size, sizeof full_size);
+    return REDLOCK_OK;
+}
+
+static int check_range(const char *what, uint32_t value, uint32_t min, uint32_t max)
+{
+    if (value < min || value > max)
+        return error_set(REDLOCK_E_INVAL, "%s is %u, must be %u to %u", what, value, min, max);
+    return REDLOCK_OK;
+}
+
+static int check_numbers(const struct redlock_options *opts)
+{
+    int r = check_range("connect_timeout_ms", opts->connect_timeout_ms, 1, 3600000);
+
+    if (r == REDLOCK_OK)
+        r = check_range("reply_timeout_ms", opts->reply_timeout_ms, 1, 3600000);
+    if (r == REDLOCK_OK)
+        r = check_range("drift_ppm", opts->drift_ppm, 0, 500000);
+    if (r == REDLOCK_OK)
+        r = check_range("drift_fixed_ms", opts->drift_fixed_ms, 0, 60000);
+    if (r == REDLOCK_OK)
+        r = check_range("max_ttl_ms", opts->max_ttl_ms, 1, WIRE_TTL_MAX_MS);
+    if (r == REDLOCK_OK)
+        r = check_range("clock_guard", (uint32_t)opts->clock_guard, REDLOCK_CLOCK_GUARD_OFF,
+                        REDLOCK_CLOCK_GUARD_PER_VOTE);
+    return r;
+}
+
+/* Add the master to the list, unless it is there. */
+static int add_master(struct options *options, const char *text, size_t text_len)
+{
+    unsigned number = options->masters_len + 1; /* People count from 1. */
+    struct uri *uri = &options->masters[options->masters_len];
+    int r;
+
+    if (options->masters_len == REDLOCK_MASTERS_MAX)
+        return error_set(REDLOCK_E_INVAL, "more than %d masters", REDLOCK_MASTERS_MAX);
+    r = uri_parse(text, text_len, uri);
+    if (r != REDLOCK_OK)
+        return error_wrap(r, "master %u", number);
+    options->masters_len++; /* From here on options_done() frees it. */
+    for (unsigned i = 0; i + 1 < number; i++) {
+        if (uri_same_place(&options->masters[i], uri))
+            return error_set(REDLOCK_E_INVAL, "master %u and master %u are both %.*s", number,
+                             i + 1, (int)uri_place_len(uri), uri->name);
+    }
+    return REDLOCK_OK;
+}
+
+/*
+ * Split the list: items are parted by white space, by a comma, or by a comma
+ * with white space around it.  A comma always stands between two items, so that
+ * an empty one - a shell variable that was not set - is found.
+ */
+static int add_masters(struct options *options, const char *list)
+{
+    static const char space[] = " \t\r\n\v\f";
+    static const char stops[] = ", \t\r\n\v\f";
+    const char *p = list + strspn(list, space);
+
+    if (*p == '\0')
+        return error_set(REDLOCK_E_INVAL, "the list of masters is empty");
+    for (;;) {
+        size_t len = strcspn(p, stops);
+        int r = add_master(options, p, len);
+
+        if (r != REDLOCK_OK)
+            return r;
+        p += len;
+        p += strspn(p, space);
+        if (*p == '\0')
+            return REDLOCK_OK;
+        if (*p == ',') {
+            p++;
+            p += strspn(p, space);
+        }
+    }
+}
+
+static int copy_masters(struct options *options, const char *list)
+{
+    int r;
+
+    if (list != NULL)
+        return add_masters(options, list);
+    list = getenv("REDLOCK_MASTERS");
+    if (list == NULL)
+        return error_set(REDLOCK_E_INVAL,
+                         "no masters: neither the option masters nor REDLOCK_MASTERS is set");
+    r = add_masters(options, list);
+    return r == REDLOCK_OK ? r : error_wrap(r, "REDLOCK_MASTERS");
+}
+
+int options_copy(const struct redlock_options *opts, struct options *ret_options)
+{
+    struct redlock_options full = default_options;
+    struct options options = {.masters_len = 0};
+    int r = REDLOCK_OK;
+
+    if (opts != NULL)
+        r = copy_sized(opts, opts->size, OPTIONS_SIZE_1, &full, sizeof full);
+    if (r == REDLOCK_OK)
+        r = check_numbers(&full);
+    if (r == REDLOCK_OK)
+        r = copy_masters(&options, full.masters);
+    if (r != REDLOCK_OK) {
+        options_done(&options);
+        return r;
+    }
+    options.loop = full.loop;
+    options.connect_timeout = full.connect_timeout_ms * DRIFT_MS;
+    options.reply_timeout = full.reply_timeout_ms * DRIFT_MS;
+    options.max_ttl_ms = full.max_ttl_ms;
+    options.drift.ppm = full.drift_ppm;
+    options.drift.fixed = full.drift_fixed_ms * DRIFT_MS;
+    options.restart_guard = full.restart_guard;
+    options.clock_guard = full.clock_guard;
+    options.log = full.log;
+    options.log_arg = full.log_arg;
+    *ret_options = options;
+    return REDLOCK_OK;
+}
+
+void options_done(struct options *options)
+{
+    for (unsigned i = 0; i < options->masters_len; i++)
+        uri_done(&options->masters[i]);
+    *options = (struct options){.masters_len = 0};
+}
+
+/*
+ * What is left off the end of a lease.  Who asks next compares the master's clock
+ * with its own, to within the drift, and its own may differ from the holder's by the
+ * drift as well; and steps that are below the tolerance in sum it does not see.  All
+ * of that is covered where each vote is checked.  Elsewhere it would be a comfort that
+ * nothing is built on, and cost leases that are shorter than the tolerance.
+ */
+static struct drift_bound allowance_of(const struct options *options)
+{
+    struct drift_bound allowance = options->drift;
+
+    if (options->clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
+        return allowance;
+    allowance.ppm *= 2;
+    allowance.fixed += DRIFT_TOLERANCE;
+    return allowance;
+}
+
+/* How long a lease can be relied on; 0 if it is swallowed by its allowance. */
+static drift_span validity_of(const struct options *options, uint32_t ttl_ms)
+{
+    const struct drift_bound allowance = allowance_of(options);
+
+    return drift_deadline(0, ttl_ms * DRIFT_MS, &allowance);
+}
+
+int options_check_ttl(const struct options *options, uint32_t ttl_ms)
+{
+    const struct drift_bound allowance = allowance_of(options);
+
+    if (ttl_ms == 0)
+        return error_set(REDLOCK_E_INVAL, "ttl_ms is 0");
+    if (ttl_ms > options->max_ttl_ms)
+        return error_set(REDLOCK_E_INVAL, "ttl_ms is %u, over max_ttl_ms, which is %u", ttl_ms,
+                         options->max_ttl_ms);
+    if (validity_of(options, ttl_ms) == 0)
+        return error_set(REDLOCK_E_INVAL,
+                         "ttl_ms is %u, not longer than its drift allowance (%u ppm and %u ms)",
+                         ttl_ms, allowance.ppm, drift_to_ms(allowance.fixed));
+    return REDLOCK_OK;
+}
+
+/* When to tell of the loss.  0: it leaves nothing of the lease. */
+static drift_span lost_margin_of(const struct redlock_lock_options *opts, drift_span validity)
+{
+    drift_span margin = opts->lost_margin_ms * DRIFT_MS;
+
+    if (margin == 0) {
+        margin = opts->ttl_ms * DRIFT_MS / 10;
+        return margin < validity / 2 ? margin : validity / 2;
+    }
+    return margin < validity ? margin : 0;
+}
+
+int options_lock(const struct options *options, const struct redlock_lock_options *opts,
+                 struct redlock_lock_options *ret_opts, struct quorum_config *ret_config)
+{
+    struct redlock_lock_options full = default_lock_options;
+    drift_span lost_margin;
+    unsigned rarer;
+    int r = REDLOCK_OK;
+
+    assert(options->masters_len >= 1);
+    if (opts != NULL)
+        r = copy_sized(opts, opts->size, LOCK_OPTIONS_SIZE_1, &full, sizeof full);
+    if (r == REDLOCK_OK)
+        r = options_check_ttl(options, full.ttl_ms);
+    if (r != REDLOCK_OK)
+        return r;
+    if (full.retry_delay_min_ms > full.retry_delay_max_ms)
+        return error_set(REDLOCK_E_INVAL,
+                         "retry_delay_min_ms is %u, over retry_delay_max_ms, which is %u",
+                         full.retry_delay_min_ms, full.retry_delay_max_ms);
+    lost_margin = lost_margin_of(&full, validity_of(options, full.ttl_ms));
+    if (full.lost_margin_ms != 0 && lost_margin == 0)
+        return error_set(REDLOCK_E_INVAL,
+                         "lost_margin_ms is %u, not less than the validity of a ttl_ms of %u",
+                         full.lost_margin_ms, full.ttl_ms);
+    if (full.fence && !options->restart_guard)
+        return error_set(REDLOCK_E_INVAL,
+                         "fence is set, and restart_guard is not: nobody would notice that a "
+                         "master lost its counters");
+    if (full.permits > REDLOCK_PERMITS_MAX)
+        return error_set(REDLOCK_E_INVAL, "permits is %u, must be 0 to %d", full.permits,
+                         REDLOCK_PERMITS_MAX);
+    full.lost_margin_ms = drift_to_ms(lost_margin);
+    rarer = full.fair ? WAIT_PATIENCE : 1; /* Each of them sends heartbeats. */
+    *ret_config = (struct quorum_config){
+        .masters = options->masters_len,
+        .lease = full.ttl_ms * DRIFT_MS,
+        .reply_timeout = options->reply_timeout,
+        .wait = full.wait_ms == UINT32_MAX ? DRIFT_NEVER : full.wait_ms * DRIFT_MS,
+        .pause_min = full.retry_delay_min_ms * DRIFT_MS * rarer,
+        .pause_max = full.retry_delay_max_ms * DRIFT_MS * rarer,
+        .lost_margin = lost_margin,
+        .hold_max = full.max_hold_ms == 0 ? DRIFT_NEVER : full.max_hold_ms * DRIFT_MS,
+        .drift = allowance_of(options),
+        .renew = !full.no_renew,
+        .fence = full.fence,
+    };
+    *ret_opts = full;
+    return REDLOCK_OK;
+}

@@ -1,0 +1,403 @@
+/*
+ * guard.c - looks at markers in, looks and new epochs out; pure.
+ *
+ * The rules, each next to the code that keeps it.  Q is a majority of N masters.
+ *
+ *  1. A master without an epoch gets one when the same nonce has been seen for
+ *     as long as the longest lease lasts: by then every vote that it gave and
+ *     forgot is over (is_due).  The time counts from the answer that told the
+ *     nonce first, and the nonce is younger than the loss.
+ *  2. The longest lease is what others have told the masters, not only our own.
+ *     It is read from the masters after that time: from N - Q + 1 others with
+ *     an epoch, which share one with every majority that was told; or, where
+ *     more have forgotten, from all there are (is_known), which is as good as
+ *     proof only if all clients have the same longest lease.  If it proves to be
+ *     longer, the wait goes on.
+ *     The same others tell the greatest numbers that were drawn as fencing tokens by
+ *     then: a new epoch begins with the greatest of all, or, where more have forgotten,
+ *     with the time if that is greater (guard_floor).
+ *  3. No master is asked for a lock before a majority with epochs was told our
+ *     own longest lease (guard_voters), or rule 2 could read before it is written.
+ *  4. Masters that are all new, and all keep what they are told, need not wait:
+ *     no lease can be alive (is_new_cluster).  All of N have to say so: a few that
+ *     lost their memory look the same.
+ *  5. Two masters with the same epoch, which is drawn for one, have the same data: a
+ *     snapshot or a copy of one was put in the place of the other's, which are gone with
+ *     the locks in them.  Which of the two it was nobody can tell, so neither is a voter
+ *     or tells what it knows, until one is emptied (guard_twin).
+ */
+#include "redlock/core/guard.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* A master that is warming is looked at so often, to see whether another client has given
+ * it an epoch; and one of two with the same, whether it was emptied.  No source: it is one
+ * small command. */
+#define LOOK_EVERY (500 * DRIFT_MS)
+
+static unsigned count(quorum_mask mask)
+{
+    return (unsigned)__builtin_popcount(mask);
+}
+
+static unsigned majority(const struct guard *g)
+{
+    return g->config.masters / 2 + 1;
+}
+
+static bool is_seen(const struct guard_master *m)
+{
+    return m->look.number != 0;
+}
+
+static bool is_warming(const struct guard_master *m)
+{
+    return is_seen(m) && !m->look.ready;
+}
+
+static bool is_ready(const struct guard_master *m)
+{
+    return is_seen(m) && m->look.ready;
+}
+
+/* Rule 5.  A master that is down had the epoch that we last saw there. */
+unsigned guard_twin(const struct guard *g, unsigned master)
+{
+    const struct guard_master *m = &g->masters[master];
+
+    for (unsigned i = 0; i < g->config.masters; i++)
+        if (i != master && is_ready(m) && g->masters[i].epoch == m->look.number)
+            return i;
+    return g->config.masters;
+}
+
+/* It has an epoch of its own. */
+static bool knows(const struct guard *g, unsigned master)
+{
+    return is_ready(&g->masters[master]) && guard_twin(g, master) == g->config.masters;
+}
+
+static quorum_mask find_knowing(const struct guard *g)
+{
+    quorum_mask knowing = 0;
+
+    for (unsigned i = 0; i < g->config.masters; i++)
+        knowing |= knows(g, i) ? mask_of(i) : 0;
+    return knowing;
+}
+
+/* What was told once stays: who told it may forget, and then all others. */
+uint32_t guard_max_ttl_ms(const struct guard *g)
+{
+    return g->longest_ms;
+}
+
+/* The clocks of the holder and of ours may differ by what the drift allows;
+ * twice that, since it costs nothing. */
+drift_span guard_quarantine(const struct guard *g)
+{
+    drift_span lease = guard_max_ttl_ms(g) * DRIFT_MS;
+
+    return drift_add(lease, 2 * drift_allowance(lease, &g->config.drift));
+}
+
+static drift_time due_at(const struct guard *g, const struct guard_master *m)
+{
+    return drift_add(m->since, guard_quarantine(g));
+}
+
+drift_span guard_left(const struct guard *g, unsigned master, drift_time now)
+{
+    const struct guard_master *m = &g->masters[master];
+
+    return is_warming(m) ? drift_until(now, due_at(g, m)) : 0;
+}
+
+/* Rule 1. */
+static bool is_due(const struct guard *g, const struct guard_master *m, drift_time now)
+{
+    return is_warming(m) && now >= due_at(g, m);
+}
+
+/* Rule 4. */
+static bool is_new_cluster(const struct guard *g)
+{
+    for (unsigned i = 0; i < g->config.masters; i++) {
+        const struct guard_master *m = &g->masters[i];
+
+        if (!m->linked || !is_warming(m) || !m->look.fresh)
+            return false;
+    }
+    return !g->seen_epoch && !g->passive;
+}
+
+/* Rule 2: the others were looked at since it was due.  *ret_missing: those
+ * that are still to be looked at, so that it may become true. */
+static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_missing)
+{
+    drift_time due = due_at(g, &g->masters[master]);
+    unsigned others = g->config.masters - 1, looked = 0, ready = 0;
+
+    *ret_missing = 0;
+    for (unsigned i = 0; i < g->config.masters; i++) {
+        const struct guard_master *m = &g->masters[i];
+
+        if (i == master)
+            continue;
+        if (is_seen(m) && m->linked && m->looked >= due) {
+            looked++;
+            ready += knows(g, i);
+        } else if (m->linked) {
+            *ret_missing |= mask_of(i);
+        }
+    }
+    return ready >= g->config.masters - majority(g) + 1 || looked == others;
+}
+
+/* ---- Events ---- */
+
+void guard_init(struct guard *g, const struct guard_config *config)
+{
+    assert(config->masters >= 1 && config->masters <= QUORUM_MASTERS_MAX);
+    memset(g, 0, sizeof *g);
+    g->config = *config;
+    g->longest_ms = config->max_ttl_ms;
+}
+
+/* A new connection is looked at before it counts; what was seen of a nonce
+ * before stays true. */
+void guard_on_link(struct guard *g, unsigned master, bool up)
+{
+    struct guard_master *m = &g->masters[master];
+
+    assert(master < g->config.masters);
+    m->linked = up;
+    m->asked = false;
+    m->look_at = up ? 0 : DRIFT_NEVER;
+    g->told &= (quorum_mask)~mask_of(master);
+    if (is_ready(m))
+        m->look.number = 0;
+}
+
+void guard_on_max(struct guard *g, uint32_t max_ttl_ms)
+{
+    if (max_ttl_ms > g->longest_ms)
+        g->longest_ms = max_ttl_ms;
+}
+
+void guard_on_look(struct guard *g, unsigned master, const struct guard_look *look, drift_time now)
+{
+    struct guard_master *m = &g->masters[master];
+    bool same = is_warming(m) && !look->ready && m->look.number == look->number;
+    unsigned twin;
+
+    assert(master < g->config.masters && look->number != 0);
+    if (!m->linked || !m->asked)
+        return;
+    m->asked = false;
+    m->looked = m->asked_at;
+    m->look = *look;
+    m->epoch = look->ready ? look->number : 0;
+    guard_on_max(g, look->max_ttl_ms);
+    if (!same)
+        m->since = now;
+    if (!look->ready) {
+        g->told &= (quorum_mask)~mask_of(master);
+        m->look_at = drift_add(now, LOOK_EVERY);
+        return;
+    }
+    m->look_at = DRIFT_NEVER;
+    twin = guard_twin(g, master);
+    if (twin != g->config.masters)
+        m->look_at = g->masters[twin].look_at = drift_add(now, LOOK_EVERY);
+    g->seen_epoch = true;
+    g->told |= mask_of(master);
+    g->open = g->open || count(g->told) >= majority(g);
+}
+
+/* Look at it, unless a look is out already. */
+static void look_at(struct guard *g, unsigned master, drift_time now, struct guard_actions *act)
+{
+    struct guard_master *m = &g->masters[master];
+
+    if (!m->linked || m->asked)
+        return;
+    m->asked = true;
+    m->asked_at = now;
+    act->look |= mask_of(master);
+}
+
+static void look_at_all(struct guard *g, quorum_mask masters, drift_time now,
+                        struct guard_actions *act)
+{
+    for (unsigned i = 0; i < g->config.masters; i++)
+        if (masters & mask_of(i))
+            look_at(g, i, now, act);
+}
+
+/* ---- Floors ---- */
+
+/* Of the clocks, as they were when they were looked at, the one in the middle; of an even
+ * number, the later of the two. */
+static uint64_t median_us(const struct guard *g)
+{
+    uint64_t times[QUORUM_MASTERS_MAX];
+    unsigned len = 0;
+
+    for (unsigned i = 0; i < g->config.masters; i++) {
+        const struct guard_look *look = &g->masters[i].look;
+        unsigned at = len;
+
+        if (!g->masters[i].linked || !is_seen(&g->masters[i]))
+            continue;
+        for (; at > 0 && times[at - 1] > look->time_us; at--)
+            times[at] = times[at - 1];
+        times[at] = look->time_us;
+        len++;
+    }
+    return len > 0 ? times[len / 2] : 0;
+}
+
+/*
+ * Rule 2.  The clocks are only asked where the others cannot tell, and all of them at
+ * once: the middle of all never goes back unless they do, the middle of some may.
+ */
+uint64_t guard_floor(const struct guard *g)
+{
+    uint64_t median = median_us(g), floor = 0;
+    unsigned ready = 0;
+
+    for (unsigned i = 0; i < g->config.masters; i++) {
+        const struct guard_master *m = &g->masters[i];
+
+        ready += m->linked && knows(g, i);
+        if (is_seen(m) && m->look.high > floor)
+            floor = m->look.high;
+    }
+    if (ready < g->config.masters - majority(g) + 1 && median > floor)
+        floor = median;
+    return floor <= median + GUARD_AHEAD_US && floor < QUORUM_FENCE_MAX ? floor : 0;
+}
+
+/* Above the mark, as far ahead as a script would not go either.  The time is that of the look,
+ * which was before the count. */
+uint64_t guard_number(const struct guard *g, unsigned master, uint64_t count, bool *ret_unkept)
+{
+    const struct guard_look *look = &g->masters[master].look;
+    uint64_t number = look->floor + count;
+
+    *ret_unkept = false;
+    if (!is_ready(&g->masters[master]) || count > QUORUM_FENCE_MAX - look->floor)
+        return 0;
+    if (number <= look->high)
+        return number;
+    *ret_unkept = true;
+    return number <= look->time_us + GUARD_AHEAD_US ? number : 0;
+}
+
+/* The mark is where its script puts it: the first of its steps that is no less. */
+void guard_on_raised(struct guard *g, unsigned master, uint64_t number)
+{
+    struct guard_look *look = &g->masters[master].look;
+    uint64_t steps, high;
+
+    if (!is_ready(&g->masters[master]) || number <= look->floor)
+        return;
+    steps = (number - look->floor + GUARD_HIGH_STEP - 1) / GUARD_HIGH_STEP;
+    high = look->floor + steps * GUARD_HIGH_STEP;
+    if (high > look->high)
+        look->high = high;
+}
+
+static void end_watch(struct guard *g, unsigned master, drift_time now, struct guard_actions *act)
+{
+    quorum_mask missing;
+
+    if (!is_known(g, master, &missing)) {
+        look_at_all(g, missing, now, act);
+        return;
+    }
+    if (act->floor == 0) { /* Now and then, whether one of them has been put right. */
+        if (now >= g->masters[master].look_at)
+            look_at_all(g, (quorum_mask)((1u << g->config.masters) - 1), now, act);
+        return;
+    }
+    look_at(g, master, now, act);
+    act->install |= act->look & mask_of(master);
+}
+
+static drift_time wake_at(const struct guard *g, drift_time now)
+{
+    drift_time at = DRIFT_NEVER;
+
+    for (unsigned i = 0; i < g->config.masters; i++) {
+        const struct guard_master *m = &g->masters[i];
+        drift_time due = is_warming(m) ? due_at(g, m) : DRIFT_NEVER;
+
+        if (!m->linked || m->asked)
+            continue; /* Its answer, or the end of its link, is the next event. */
+        if (due > now && due < at)
+            at = due;
+        if (m->look_at < at)
+            at = m->look_at;
+    }
+    return at;
+}
+
+void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actions)
+{
+    bool is_new = is_new_cluster(g);
+
+    *ret_actions = (struct guard_actions){.floor = guard_floor(g)};
+    for (unsigned i = 0; i < g->config.masters; i++) {
+        struct guard_master *m = &g->masters[i];
+
+        if (!m->linked)
+            continue;
+        if (is_new && ret_actions->floor != 0) {
+            look_at(g, i, now, ret_actions);
+            ret_actions->install |= ret_actions->look & mask_of(i);
+        } else if (is_due(g, m, now) && !g->passive) {
+            end_watch(g, i, now, ret_actions);
+        }
+        if (now >= m->look_at)
+            look_at(g, i, now, ret_actions);
+    }
+    ret_actions->wake_at = wake_at(g, now);
+}
+
+/* ---- Questions ---- */
+
+/* Rules 3 and 5. */
+quorum_mask guard_voters(const struct guard *g)
+{
+    return g->open ? g->told & find_knowing(g) : 0;
+}
+
+/* Whether rule 4 may yet come to hold. */
+static bool may_be_new(const struct guard *g, quorum_mask coming)
+{
+    for (unsigned i = 0; i < g->config.masters; i++) {
+        const struct guard_master *m = &g->masters[i];
+        bool unknown = !is_seen(m) && (m->linked || (coming & mask_of(i)) != 0);
+
+        if (!unknown && !(m->linked && is_warming(m) && m->look.fresh))
+            return false;
+    }
+    return !g->seen_epoch && !g->passive;
+}
+
+quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming)
+{
+    bool is_new = may_be_new(g, coming);
+    quorum_mask hopefuls = 0;
+
+    for (unsigned i = 0; i < g->config.masters; i++) {
+        const struct guard_master *m = &g->masters[i];
+
+        if (m->linked && (m->asked || !is_seen(m) || (is_warming(m) && is_new) || knows(g, i)))
+            hopefuls |= mask_of(i);
+    }
+    return hopefuls & (quorum_mask)~guard_voters(g);
+}

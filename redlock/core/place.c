@@ -1,0 +1,128 @@
+/*
+ * place.c - which number is the ticket, and when to hurry.
+ */
+#include "redlock/core/place.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define PATIENCE_MAX_MS 86400000 /* A day: no lease is longer. */
+
+static bool is_majority(const struct place *p, quorum_mask mask)
+{
+    return (unsigned)__builtin_popcount(mask) >= p->masters / 2 + 1;
+}
+
+void place_init(struct place *p, unsigned masters, drift_span pause_max)
+{
+    uint64_t patience_ms = PLACE_BEATS * (pause_max / DRIFT_MS + 1);
+
+    assert(masters >= 1 && masters <= QUORUM_MASTERS_MAX);
+    memset(p, 0, sizeof *p);
+    p->masters = masters;
+    if (patience_ms < PLACE_PATIENCE_MIN_MS)
+        patience_ms = PLACE_PATIENCE_MIN_MS;
+    p->patience_ms = (uint32_t)(patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS);
+}
+
+void place_on_round(struct place *p)
+{
+    p->hurries = p->stirred = false;
+}
+
+/* Who has no ticket yet joins, and that is granted to number 1 alone: if it is its turn there, it
+ * is its turn still. */
+void place_on_ask(struct place *p, quorum_mask masters)
+{
+    p->granted &= (quorum_mask)~masters;
+    p->said &= (quorum_mask)~masters;
+    if (p->ticket == 0)
+        return;
+    p->named &= (quorum_mask)~masters;
+    p->said |= masters;
+}
+
+/* The greatest of a majority: with any other majority it shares a master, and so with that by
+ * which somebody was in line before this one joined. */
+static void draw(struct place *p, unsigned master, uint64_t number)
+{
+    p->told |= mask_of(master);
+    if (number > p->top) {
+        p->top = number;
+        p->stored = 0;
+    }
+    if (number == p->top)
+        p->stored |= mask_of(master);
+    if (!is_majority(p, p->told))
+        return;
+    p->ticket = p->top;
+    p->stirred = true; /* What was told before is news to who can make use of it now. */
+    p->hurries = !is_majority(p, p->stored);
+}
+
+void place_on_number(struct place *p, unsigned master, uint64_t number)
+{
+    assert(master < p->masters);
+    p->stored &= (quorum_mask)~mask_of(master);
+    p->full &= (quorum_mask)~mask_of(master);
+    if (number == 0)
+        p->full |= mask_of(master);
+    else if (p->ticket == 0)
+        draw(p, master, number);
+    else if (number == p->ticket)
+        p->stored |= mask_of(master);
+}
+
+void place_on_grant(struct place *p, unsigned master)
+{
+    assert(master < p->masters);
+    p->granted |= mask_of(master);
+    place_on_number(p, master, p->said & mask_of(master) ? p->ticket : 1);
+}
+
+/* It is first there by a number that it had before its ticket, and may be in the way of those
+ * who come before it elsewhere: the master is to be told. */
+static quorum_mask misplaced(const struct place *p)
+{
+    return p->ticket != 0 ? (p->named | p->granted) & (quorum_mask)~p->stored : 0;
+}
+
+void place_on_answer(struct place *p, unsigned master)
+{
+    assert(master < p->masters);
+    p->stirred |= (misplaced(p) & mask_of(master)) != 0;
+}
+
+void place_on_named(struct place *p, unsigned master)
+{
+    assert(master < p->masters);
+    p->named |= mask_of(master);
+    p->stirred = true;
+}
+
+/* A round that meets a release comes before it on some masters and behind it on others: those
+ * that granted count, too, but are no reason by themselves. */
+bool place_is_due(const struct place *p, quorum_mask up)
+{
+    if (p->hurries)
+        return true;
+    return p->stirred && ((misplaced(p) & up) != 0 || is_majority(p, p->named | p->granted));
+}
+
+bool place_is_taken(const struct place *p)
+{
+    return p->ticket != 0 && is_majority(p, p->stored);
+}
+
+/* As a sorted set has it: by number, and of equals by name.  Who has no ticket comes last. */
+bool place_is_before(const struct place *p, const struct place *other)
+{
+    if (p->ticket != other->ticket)
+        return p->ticket != 0 && (p->ticket < other->ticket || other->ticket == 0);
+    return strcmp(p->waiter, other->waiter) < 0;
+}
+
+bool place_is_full(const struct place *p)
+{
+    return is_majority(p, p->full);
+}

@@ -1,0 +1,1015 @@
+/*
+ * quorum.c - the machine: events in, actions out; pure.
+ *
+ * The rules, each next to the code that keeps it:
+ *
+ *  1. A lease counts from before its first byte was sent (begin_round).
+ *  2. The deadline is tested before a vote is counted, since after a pause of
+ *     the process the kernel delivers old answers first (quorum_step).
+ *  3. Won the moment a majority said yes, lost the moment a majority can no
+ *     longer do so; nobody waits for the rest (judge_round).
+ *  4. Every master that may store the token of a dead round, and can be told,
+ *     is told to release it, once per connection (settle).  All ways of
+ *     failing come down to declaring the round dead; settle does the rest.
+ *  5. A master is asked as soon as its link is up and it owes us nothing, so
+ *     at most one token of ours is in doubt on any master (ask_for_lock).
+ *  6. An extension never shortens: the script does not, and so neither may
+ *     the deadline (judge_extension).
+ *  7. After lost was said nothing makes the lease longer (tell_lost).
+ *  8. A fencing token is a number that a majority counted to for this round
+ *     (agreed).  No master counts to one twice, and two majorities share a
+ *     master, so nobody else has it, whatever clocks do; and who had the lock
+ *     before had that master count to less.
+ *  9. Who asked for one of several that were as good, and hears that another is
+ *     free, asks for that at once, a few times (is_elsewhere).
+ * 10. A master that refuses to extend a token of several names may store it under
+ *     some of them: it holds no more, and is told to release it (on_refusal).  An
+ *     adopted token is the exception until it is proven or lost: another process may
+ *     hold it.
+ */
+#include "redlock/core/quorum.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define PAUSE_LEAST DRIFT_MS /* No source: the unit that pauses are set in. */
+
+/* What one step works on; saves passing three arguments around. */
+struct step {
+    struct quorum *q;
+    const struct quorum_event *ev;
+    struct quorum_actions *act;
+    bool goes_on; /* The round was lost, and the next one begins at once. */
+};
+
+static unsigned count(quorum_mask mask)
+{
+    return (unsigned)__builtin_popcount(mask);
+}
+
+static quorum_mask everyone(const struct quorum *q)
+{
+    return (quorum_mask)((1u << q->config.masters) - 1);
+}
+
+/* A majority: two of them always share a master, which is all of Redlock. */
+static unsigned majority(const struct quorum *q)
+{
+    return q->config.masters / 2 + 1;
+}
+
+static drift_time earlier(drift_time a, drift_time b)
+{
+    return a < b ? a : b;
+}
+
+static drift_time later(drift_time a, drift_time b)
+{
+    return a > b ? a : b;
+}
+
+/* Masters that may store the token that is held or being asked for.  What others
+ * may store is of dead rounds: nothing to extend, and nothing to rely on. */
+static quorum_mask holders(const struct quorum *q)
+{
+    return q->may_hold & q->live;
+}
+
+static void send(struct step *s, enum quorum_command command, quorum_mask to, uint32_t ask)
+{
+    struct quorum *q = s->q;
+
+    if (to == 0)
+        return;
+    assert(s->act->send_len < QUORUM_SENDS_MAX);
+    assert((to & ~s->ev->up) == 0);
+    s->act->send[s->act->send_len++] = (struct quorum_send){command, to, ask};
+    for (unsigned m = 0; m < q->config.masters; m++)
+        if (to & mask_of(m))
+            q->ask_of[m] = ask;
+    q->owing |= to;
+}
+
+static void end(struct step *s, enum quorum_state next, int status)
+{
+    s->q->state = next;
+    s->act->ended = true;
+    s->act->status = status;
+}
+
+/*
+ * Whatever was asked for by now has expired by itself at settle_by, on a
+ * master that obeyed at once; one that hung may obey later, and is told then
+ * if its link still stands.
+ */
+static void asked_until(struct step *s)
+{
+    struct quorum *q = s->q;
+    drift_span allowance = drift_allowance(q->lease, &q->config.drift);
+
+    q->settle_by = later(q->settle_by, drift_add(s->ev->now, drift_add(q->lease, allowance)));
+}
+
+/* Masters whose answer is still to come, over a link that stands, and which took
+ * no release (their queue was full): what they do late has to be undone then. */
+static quorum_mask untold(const struct quorum *q)
+{
+    return q->may_hold & q->owing & (quorum_mask)~q->releasing;
+}
+
+/* Rule 4. */
+static void settle(struct step *s)
+{
+    struct quorum *q = s->q;
+    quorum_mask dead = q->may_hold & (quorum_mask)~q->live;
+    quorum_mask to = dead & s->ev->up & (quorum_mask)~q->releasing;
+
+    if (q->state == QUORUM_ADOPTED || q->state == QUORUM_PROVING) /* Rule 10. */
+        to = 0;
+    if (to == 0)
+        return;
+    send(s, QUORUM_CMD_RELEASE, to, ++q->ask);
+    q->releasing |= to;
+}
+
+static void forget_ask(struct quorum *q)
+{
+    q->asked = q->yes = q->none = 0;
+    q->elsewhere = 0;
+    q->decided = false;
+}
+
+/* From here on its token is only good for being released (settle). */
+static void bury_round(struct quorum *q)
+{
+    q->round = 0;
+    q->live = 0;
+    q->deadline = 0;
+}
+
+static bool is_held(const struct quorum *q)
+{
+    return q->state == QUORUM_HELD || q->state == QUORUM_EXTENDING;
+}
+
+/* A random time between two attempts, so that rivals fall out of step.  Never
+ * nothing: without a majority each attempt fails at once, and would spin. */
+static drift_span pause_between(const struct step *s)
+{
+    const struct quorum_config *config = &s->q->config;
+    drift_span range = config->pause_max - config->pause_min;
+    /* The dice have 32 bits: in microseconds they cover 71 minutes. */
+    drift_span pause = config->pause_min + (drift_span)s->ev->random * 1000 % (range + 1);
+
+    return pause > PAUSE_LEAST ? pause : PAUSE_LEAST;
+}
+
+/* ---- Acquiring ---- */
+
+/* Rule 5: called at the start of a round, and again at each event in it. */
+static void ask_for_lock(struct step *s)
+{
+    struct quorum *q = s->q;
+    quorum_mask busy = q->asked | q->owing | q->may_hold;
+    quorum_mask to = s->ev->up & everyone(q) & (quorum_mask)~busy;
+
+    if (to == 0 || (q->config.fence && count(q->yes) >= majority(q)))
+        return; /* The counters of those that said yes come next. */
+    for (unsigned m = 0; m < q->config.masters; m++)
+        if (to & mask_of(m))
+            q->round_of[m] = q->round;
+    q->live |= to;
+    q->may_hold |= to;
+    q->asked |= to;
+    send(s, q->config.fence ? QUORUM_CMD_FENCE : QUORUM_CMD_SET, to, q->round);
+    asked_until(s);
+}
+
+/* Masters from which a yes may still come in this round. */
+static quorum_mask awaited(const struct step *s)
+{
+    const struct quorum *q = s->q;
+    quorum_mask answering = q->asked & q->owing & (quorum_mask)~q->none;
+    quorum_mask unasked = everyone(q) & (quorum_mask)~q->asked;
+
+    return answering | (unasked & (s->ev->coming | (s->ev->up & q->owing)));
+}
+
+/* Rule 9: whether most of those that say no know that another round may do better.  (Where a
+ * permit is held for long, a master that was away may lack it for as long, and know nothing.) */
+static bool is_elsewhere(const struct quorum *q)
+{
+    quorum_mask no = q->asked & (quorum_mask) ~(q->yes | q->none | q->owing);
+
+    return q->elsewhere != 0 && 2u * q->elsewhere >= count(no) && q->detours > 0;
+}
+
+/* The round is dead.  Try again while there is time, or end. */
+static void lose_round(struct step *s, int status)
+{
+    struct quorum *q = s->q;
+
+    s->goes_on = status == REDLOCK_CONTENDED && is_elsewhere(q);
+    q->contended = status == REDLOCK_CONTENDED;
+    bury_round(q);
+    forget_ask(q);
+    if (s->goes_on) { /* Until the step ends. */
+        q->state = QUORUM_PAUSING;
+        return;
+    }
+    if (s->ev->now >= q->give_up) {
+        end(s, QUORUM_IDLE, status);
+        return;
+    }
+    q->timeout = earlier(drift_add(s->ev->now, pause_between(s)), q->give_up);
+    q->state = QUORUM_PAUSING;
+}
+
+/*
+ * When the holder is told that the end is near: the margin before it, but not
+ * in the first half of a lease that is short for its margin.  Set when the
+ * hold is confirmed: an extension that fails takes nothing away from it.
+ */
+static drift_time lost_at(const struct quorum *q)
+{
+    drift_span half = drift_until(q->sent, q->deadline) / 2;
+    drift_span margin = q->config.lost_margin < half ? q->config.lost_margin : half;
+
+    return q->deadline - margin;
+}
+
+/* Renewed when a third of the lease is spent; but where the allowance or the
+ * margin is large, lost would be told before that. */
+static void hold(struct step *s)
+{
+    struct quorum *q = s->q;
+    drift_span third = q->lease / 3, half;
+
+    q->lost_at = lost_at(q);
+    half = drift_until(q->sent, q->lost_at) / 2;
+    q->renew_at = DRIFT_NEVER;
+    if (q->config.renew)
+        q->renew_at = drift_add(q->sent, third < half ? third : half);
+    q->state = QUORUM_HELD;
+    forget_ask(q);
+}
+
+/* token: for fencing; 0: none is wanted. */
+static void win_round(struct step *s, uint64_t token)
+{
+    struct quorum *q = s->q;
+
+    if (token != 0)
+        s->ev->fence->token = token;
+    q->give_up = drift_add(s->ev->now, q->config.hold_max);
+    hold(s);
+    end(s, QUORUM_HELD, REDLOCK_OK);
+}
+
+/* Rule 9: the others may answer yet, for as long again as these took: who has not, is not
+ * asked in the next round, and what just a majority stores is easily lost. */
+static void await_rest(struct step *s)
+{
+    struct quorum *q = s->q;
+    drift_span took = drift_until(q->sent, s->ev->now);
+
+    if (!q->decided)
+        q->timeout = earlier(q->timeout, drift_add(s->ev->now, took));
+    q->decided = true;
+}
+
+static void draw_fence(struct step *s);
+
+/* Rule 3.  waiting: masters whose yes may still come. */
+static void judge_round(struct step *s, quorum_mask waiting)
+{
+    struct quorum *q = s->q;
+    quorum_mask no = q->asked & (quorum_mask) ~(q->yes | q->none | q->owing);
+
+    if (count(q->yes) >= majority(q)) {
+        if (s->ev->now >= q->deadline) {
+            lose_round(s, REDLOCK_TOO_LATE);
+            return;
+        }
+        if (q->config.fence)
+            draw_fence(s);
+        else
+            win_round(s, 0);
+    } else if (count(q->yes | waiting) < majority(q)) {
+        /* Where enough answered, or would have, it is others that hold it. */
+        bool answered = count(q->yes | no | waiting) >= majority(q);
+
+        if (answered && waiting != 0 && is_elsewhere(q))
+            await_rest(s);
+        else
+            lose_round(s, answered ? REDLOCK_CONTENDED : REDLOCK_UNREACHABLE);
+    }
+}
+
+/* Rule 1: sent is the time of this event, read before anything goes out. */
+static void begin_round(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    forget_ask(q);
+    if (count((s->ev->up | s->ev->coming) & everyone(q)) < majority(q)) {
+        lose_round(s, REDLOCK_UNREACHABLE); /* Bother nobody with a hopeless round. */
+        return;
+    }
+    q->round = ++q->ask;
+    q->sent = s->ev->now;
+    q->lease = q->config.lease;
+    if (q->config.fence) {
+        s->ev->fence->counter = 0;
+        s->ev->fence->raises = 0;
+    }
+    q->deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
+    q->timeout = drift_add(q->sent, q->config.reply_timeout);
+    q->state = QUORUM_ACQUIRING;
+    ask_for_lock(s);
+    judge_round(s, awaited(s));
+}
+
+/* Rule 9. */
+static void go_on(struct step *s)
+{
+    s->q->detours--;
+    begin_round(s);
+}
+
+/* ---- Fencing tokens ---- */
+
+/* Each time four times as much; from then on alike: rivals do not count to 1024 in a round
+ * trip, and numbers are not to run ahead of the clock. */
+#define RAISES_MAX 5
+
+#define FAR_BEHIND UINT8_MAX /* So far, or farther: it is in step with nobody. */
+
+/* Bytes, not numbers: a majority that is in step is so near the greatest, or is
+ * brought there.  So is one whose number is unkept, which agrees with nobody. */
+static void note_counter(struct step *s, unsigned master, uint64_t counter)
+{
+    struct quorum_fence *fence = s->ev->fence;
+    uint64_t gap = counter > fence->counter ? counter - fence->counter : 0;
+
+    for (unsigned m = 0; m < s->q->config.masters && gap > 0; m++)
+        fence->behind[m] = gap < (uint64_t)(FAR_BEHIND - fence->behind[m])
+                               ? (uint8_t)(fence->behind[m] + gap)
+                               : FAR_BEHIND;
+    fence->counter += gap;
+    gap = fence->counter - counter;
+    if (gap >= FAR_BEHIND || s->ev->unkept)
+        gap = FAR_BEHIND;
+    fence->behind[master] = (uint8_t)gap;
+}
+
+/* Masters that said yes and counted to the same as this one did. */
+static quorum_mask in_step(const struct step *s, unsigned master)
+{
+    const uint8_t *behind = s->ev->fence->behind;
+    quorum_mask same = 0;
+
+    for (unsigned m = 0; m < s->q->config.masters; m++)
+        if ((s->q->yes & mask_of(m)) && behind[m] == behind[master])
+            same |= mask_of(m);
+    return behind[master] < FAR_BEHIND ? same : 0;
+}
+
+/* Rule 8: what a majority counted to, or 0. */
+static uint64_t agreed(const struct step *s)
+{
+    const struct quorum_fence *fence = s->ev->fence;
+
+    for (unsigned m = 0; m < s->q->config.masters; m++)
+        if ((s->q->yes & mask_of(m)) && count(in_step(s, m)) >= majority(s->q))
+            return fence->counter - fence->behind[m];
+    return 0;
+}
+
+/*
+ * All that store our token, or may, count on from the same number, that none of
+ * them has reached: then they are in step.  That they store it is part of the
+ * proof: one that has granted the next owner's round, and counts for us after
+ * that, would leave him with the smaller number, although he comes later.
+ *
+ * All the while rivals who are refused count on, too, and where one counter is ahead of
+ * what is asked for, and another is not, they stay apart; so each time more is asked for.
+ */
+static void raise_counters(struct step *s)
+{
+    struct quorum *q = s->q;
+    struct quorum_fence *fence = s->ev->fence;
+    quorum_mask to = s->ev->up & holders(q);
+    uint64_t step = UINT64_C(1) << 2 * fence->raises;
+
+    if (fence->counter > QUORUM_FENCE_MAX - step || count(to) < majority(q)) {
+        lose_round(s, REDLOCK_UNREACHABLE);
+        return;
+    }
+    fence->counter += step;
+    if (fence->raises < RAISES_MAX)
+        fence->raises++;
+    memset(fence->behind, 0, sizeof fence->behind);
+    forget_ask(q);
+    q->asked = to;
+    send(s, QUORUM_CMD_RAISE, to, ++q->ask);
+}
+
+/* A majority has granted the lock. */
+static void draw_fence(struct step *s)
+{
+    struct quorum *q = s->q;
+    uint64_t token = agreed(s);
+
+    if (token != 0) {
+        win_round(s, token);
+        return;
+    }
+    q->timeout = drift_add(s->ev->now, q->config.reply_timeout);
+    q->state = QUORUM_RAISING;
+    raise_counters(s);
+}
+
+static quorum_mask awaited_raises(const struct quorum *q)
+{
+    return q->asked & q->owing & (quorum_mask)~q->none;
+}
+
+/* Whether those that are waited for may yet make a majority with some that are in step. */
+static bool may_agree(const struct step *s, quorum_mask waiting)
+{
+    for (unsigned m = 0; m < s->q->config.masters; m++)
+        if ((s->q->yes & mask_of(m)) && count(in_step(s, m) | waiting) >= majority(s->q))
+            return true;
+    return count(waiting) >= majority(s->q);
+}
+
+/* They are out of step again only where another lock, that shares the counter, was
+ * granted or raised in between. */
+static void judge_raise(struct step *s, quorum_mask waiting)
+{
+    struct quorum *q = s->q;
+    uint64_t token = agreed(s);
+
+    if (s->ev->now >= q->deadline)
+        lose_round(s, REDLOCK_TOO_LATE);
+    else if (token != 0)
+        win_round(s, token);
+    else if (count(q->yes | waiting) < majority(q))
+        lose_round(s, REDLOCK_UNREACHABLE);
+    else if (!may_agree(s, waiting))
+        raise_counters(s);
+}
+
+/* ---- Holding ---- */
+
+/* Rule 7. */
+static void tell_lost(struct step *s)
+{
+    if (!s->q->told)
+        s->act->lost = true;
+    s->q->told = true;
+}
+
+/* Nobody can show any more that we hold it: past the deadline, or a majority
+ * does not have our token. */
+static void lose_hold(struct step *s)
+{
+    struct quorum *q = s->q;
+    bool somebody_waits = q->asked_extend || q->state == QUORUM_PROVING;
+
+    if (is_held(q))
+        tell_lost(s);
+    bury_round(q);
+    q->asked_extend = false;
+    q->state = QUORUM_LOST;
+    forget_ask(q);
+    if (somebody_waits)
+        end(s, QUORUM_LOST, REDLOCK_LOST);
+}
+
+static void fail_extension(struct step *s, int status)
+{
+    struct quorum *q = s->q;
+
+    q->renew_at = q->config.renew ? drift_add(s->ev->now, pause_between(s)) : DRIFT_NEVER;
+    forget_ask(q);
+    if (q->state == QUORUM_PROVING)
+        end(s, QUORUM_ADOPTED, status);
+    else if (q->asked_extend)
+        end(s, QUORUM_HELD, status);
+    else
+        q->state = QUORUM_HELD;
+    q->asked_extend = false;
+}
+
+static void judge_extension(struct step *s, quorum_mask waiting)
+{
+    struct quorum *q = s->q;
+    bool proving = q->state == QUORUM_PROVING;
+
+    if (count(holders(q)) < majority(q)) {
+        lose_hold(s);
+    } else if (count(q->yes) >= majority(q)) {
+        drift_time deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
+
+        if (s->ev->now >= deadline) {
+            fail_extension(s, REDLOCK_TOO_LATE);
+            return;
+        }
+        if (proving)
+            q->give_up = drift_add(s->ev->now, q->config.hold_max);
+        q->deadline = later(q->deadline, deadline); /* Rule 6. */
+        hold(s);
+        if (proving || q->asked_extend)
+            end(s, QUORUM_HELD, REDLOCK_OK);
+        q->asked_extend = false;
+    } else if (count(q->yes | waiting) < majority(q)) {
+        fail_extension(s, REDLOCK_UNREACHABLE);
+    }
+}
+
+static void ask_to_extend(struct step *s, uint32_t ask)
+{
+    struct quorum *q = s->q;
+    quorum_mask to = s->ev->up & holders(q) & (quorum_mask)~q->asked;
+
+    if (to == 0)
+        return;
+    q->asked |= to;
+    asked_until(s);
+    send(s, QUORUM_CMD_EXTEND, to, ask);
+}
+
+/*
+ * Masters from which a yes to an extension may still come.  Who stores an
+ * adopted token is not known, and it may be just the masters whose first link
+ * is still coming up: as in a round, they are asked when it stands (judge).
+ */
+static quorum_mask awaited_proofs(const struct step *s)
+{
+    const struct quorum *q = s->q;
+    quorum_mask answering = q->asked & q->owing & holders(q) & (quorum_mask)~q->none;
+    quorum_mask coming = holders(q) & (quorum_mask)~q->asked & s->ev->coming;
+
+    return answering | (q->state == QUORUM_PROVING ? coming : 0);
+}
+
+static void begin_extension(struct step *s, enum quorum_state state)
+{
+    struct quorum *q = s->q;
+
+    forget_ask(q);
+    q->state = state;
+    q->sent = s->ev->now;
+    q->timeout = drift_add(q->sent, q->config.reply_timeout);
+    ask_to_extend(s, ++q->ask);
+    judge_extension(s, awaited_proofs(s));
+}
+
+static void on_held_timer(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    if (q->told)
+        return;
+    if (s->ev->now >= q->lost_at) {
+        tell_lost(s);
+        return;
+    }
+    if (s->ev->now < q->renew_at)
+        return;
+    if (s->ev->now >= q->give_up)
+        q->renew_at = DRIFT_NEVER;
+    else
+        begin_extension(s, QUORUM_EXTENDING);
+}
+
+/* ---- Releasing ---- */
+
+static void judge_release(struct step *s, quorum_mask waiting)
+{
+    struct quorum *q = s->q;
+    quorum_mask unknown = q->asked & (q->none | q->may_hold);
+    quorum_mask gone = everyone(q) & (quorum_mask) ~(q->yes | unknown);
+
+    if (count(q->yes) >= majority(q))
+        end(s, QUORUM_IDLE, REDLOCK_OK);
+    else if (count(q->yes | waiting) < majority(q))
+        end(s, QUORUM_IDLE,
+            count(gone) > q->config.masters - majority(q) ? REDLOCK_LOST : REDLOCK_UNREACHABLE);
+}
+
+static quorum_mask awaited_releases(const struct step *s)
+{
+    const struct quorum *q = s->q;
+
+    return q->asked & (quorum_mask)~q->none & (q->releasing | (q->may_hold & s->ev->coming));
+}
+
+/* The round is declared dead, so settle sends the releases; here they are
+ * only counted. */
+static void begin_release(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    forget_ask(q);
+    q->asked = holders(q);
+    bury_round(q);
+    q->asked_extend = false;
+    q->timeout = drift_add(s->ev->now, q->config.reply_timeout);
+    q->state = QUORUM_RELEASING;
+    settle(s);
+    judge_release(s, awaited_releases(s));
+}
+
+/* ---- Beginning when the first links are up ---- */
+
+static bool worth_waiting(const struct step *s)
+{
+    quorum_mask up = s->ev->up & everyone(s->q);
+    quorum_mask coming = s->ev->coming & everyone(s->q);
+
+    return count(up) < majority(s->q) && count(up | coming) >= majority(s->q);
+}
+
+static void begin(struct step *s, enum quorum_event_type wanted)
+{
+    struct quorum *q = s->q;
+
+    if (worth_waiting(s)) {
+        q->wanted = wanted;
+        q->state = QUORUM_CONNECTING;
+    } else if (wanted == QUORUM_EV_ACQUIRE) {
+        q->detours = QUORUM_DETOURS;
+        begin_round(s);
+    } else if (wanted == QUORUM_EV_EXTEND) {
+        begin_extension(s, QUORUM_PROVING);
+    } else {
+        assert(wanted == QUORUM_EV_RELEASE);
+        begin_release(s);
+    }
+}
+
+/* ---- Events ---- */
+
+static void on_acquire(struct step *s)
+{
+    assert(s->q->state == QUORUM_IDLE && s->q->ask == 0);
+    s->q->give_up = drift_add(s->ev->now, s->q->config.wait);
+    begin(s, QUORUM_EV_ACQUIRE);
+}
+
+/* Every master may store the token, which is not of a round of ours. */
+static void on_adopt(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    assert(q->state == QUORUM_IDLE && q->ask == 0);
+    q->round = ++q->ask;
+    for (unsigned m = 0; m < q->config.masters; m++)
+        q->round_of[m] = q->round;
+    q->may_hold = q->live = everyone(q);
+    q->lease = q->config.lease;
+    asked_until(s);
+    q->state = QUORUM_ADOPTED;
+}
+
+static void on_extend(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    assert(quorum_may_extend(q));
+    if (q->told || q->state == QUORUM_LOST) {
+        end(s, q->state, REDLOCK_LOST); /* Rule 7. */
+        return;
+    }
+    if (s->ev->lease != 0)
+        q->lease = s->ev->lease;
+    if (q->state == QUORUM_ADOPTED) {
+        begin(s, QUORUM_EV_EXTEND);
+        return;
+    }
+    q->asked_extend = true; /* A renewal that is out is overtaken. */
+    begin_extension(s, QUORUM_EXTENDING);
+}
+
+static void on_release(struct step *s)
+{
+    switch (s->q->state) {
+    case QUORUM_ADOPTED:
+        begin(s, QUORUM_EV_RELEASE);
+        break;
+    case QUORUM_CONNECTING:
+    case QUORUM_HELD:
+    case QUORUM_EXTENDING:
+    case QUORUM_PROVING:
+        begin_release(s);
+        break;
+    case QUORUM_LOST:
+        end(s, QUORUM_IDLE, REDLOCK_LOST);
+        break;
+    case QUORUM_IDLE:
+    case QUORUM_ACQUIRING:
+    case QUORUM_RAISING:
+    case QUORUM_PAUSING:
+    case QUORUM_RELEASING:
+        assert(!"a release of what is not held");
+    }
+}
+
+static void on_cancel(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    bury_round(q);
+    q->state = QUORUM_IDLE;
+    forget_ask(q);
+    s->act->lost = s->act->ended = false; /* Nobody listens, even if it was lost by now. */
+}
+
+/* Look again at what is under way, now that something is known. */
+static void judge(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    switch (q->state) {
+    case QUORUM_ACQUIRING:
+        ask_for_lock(s);
+        judge_round(s, awaited(s));
+        break;
+    case QUORUM_RAISING:
+        judge_raise(s, awaited_raises(q));
+        break;
+    case QUORUM_PROVING:
+        ask_to_extend(s, q->ask); /* Nothing else is sent meanwhile. */
+        judge_extension(s, awaited_proofs(s));
+        break;
+    case QUORUM_EXTENDING:
+        judge_extension(s, awaited_proofs(s));
+        break;
+    case QUORUM_HELD:
+        if (count(holders(q)) < majority(q))
+            lose_hold(s);
+        break;
+    case QUORUM_RELEASING:
+        settle(s);
+        judge_release(s, awaited_releases(s));
+        break;
+    case QUORUM_CONNECTING:
+        if (!worth_waiting(s))
+            begin(s, q->wanted);
+        break;
+    case QUORUM_IDLE:
+    case QUORUM_PAUSING:
+    case QUORUM_ADOPTED:
+    case QUORUM_LOST:
+        break;
+    }
+}
+
+/* Rule 10. */
+static void on_refusal(struct quorum *q, quorum_mask from)
+{
+    if (q->config.many)
+        q->live &= (quorum_mask)~from;
+    else
+        q->may_hold &= (quorum_mask)~from;
+}
+
+static void on_reply(struct step *s)
+{
+    struct quorum *q = s->q;
+    quorum_mask from = mask_of(s->ev->master);
+    bool yes = s->ev->vote == QUORUM_VOTE_YES;
+    bool is_void = s->ev->vote == QUORUM_VOTE_VOID;
+
+    assert(s->ev->master < q->config.masters);
+    if (s->ev->ask != q->ask_of[s->ev->master] || !(q->owing & from))
+        return; /* Something newer was sent on the same link: its answer counts. */
+    q->owing &= (quorum_mask)~from;
+    switch (s->ev->command) {
+    case QUORUM_CMD_SET: /* A master that answers with an error has not set. */
+    case QUORUM_CMD_FENCE:
+        if (!yes && !is_void)
+            q->may_hold &= (quorum_mask)~from;
+        break;
+    case QUORUM_CMD_EXTEND:
+    case QUORUM_CMD_RAISE:
+        if (s->ev->vote == QUORUM_VOTE_NO)
+            on_refusal(q, from);
+        break;
+    case QUORUM_CMD_RELEASE: /* An error is not asked again: the key expires by itself. */
+        q->may_hold &= (quorum_mask)~from;
+        q->releasing &= (quorum_mask)~from;
+        break;
+    }
+    /* A master that took no release (its queue was full) still answers what it
+     * was asked before: that is no confirmation. */
+    if (q->state == QUORUM_RELEASING && s->ev->command != QUORUM_CMD_RELEASE)
+        from = 0;
+    /* Nor is a release (rule 10) an extension. */
+    if (q->state == QUORUM_EXTENDING && s->ev->command == QUORUM_CMD_RELEASE)
+        from = 0;
+    if (q->asked & from) {
+        q->yes |= yes ? from : 0;
+        if (yes && s->ev->counter != 0)
+            note_counter(s, s->ev->master, s->ev->counter);
+        q->none |= s->ev->vote == QUORUM_VOTE_NONE || is_void ? from : 0;
+        q->elsewhere = (uint8_t)(q->elsewhere + s->ev->elsewhere) & 15u;
+    }
+    judge(s);
+}
+
+static void on_link(struct step *s)
+{
+    struct quorum *q = s->q;
+    quorum_mask on = mask_of(s->ev->master);
+
+    assert(s->ev->master < q->config.masters);
+    if (q->state == QUORUM_RELEASING) {
+        q->none |= q->asked & on & (q->owing | q->releasing);
+    } else { /* Who goes away may come back without memory: its yes is void as well. */
+        q->none |= q->asked & on;
+        q->yes &= (quorum_mask)~on;
+    }
+    q->owing &= (quorum_mask)~on;
+    q->releasing &= (quorum_mask)~on;
+    judge(s);
+}
+
+static void on_timer(struct step *s)
+{
+    struct quorum *q = s->q;
+    bool due = s->ev->now >= q->timeout;
+
+    switch (q->state) {
+    case QUORUM_ACQUIRING:
+        if (due && q->decided)
+            lose_round(s, REDLOCK_CONTENDED);
+        else if (due)
+            judge_round(s, 0);
+        break;
+    case QUORUM_RAISING:
+        if (due)
+            lose_round(s, s->ev->now >= q->deadline ? REDLOCK_TOO_LATE : REDLOCK_UNREACHABLE);
+        break;
+    case QUORUM_PAUSING:
+        if (due)
+            begin(s, QUORUM_EV_ACQUIRE);
+        break;
+    case QUORUM_HELD:
+        on_held_timer(s);
+        break;
+    case QUORUM_EXTENDING:
+        if (due)
+            judge_extension(s, 0);
+        if (q->state == QUORUM_EXTENDING && s->ev->now >= q->lost_at) {
+            tell_lost(s);
+            fail_extension(s, REDLOCK_LOST);
+        }
+        break;
+    case QUORUM_PROVING:
+        if (due)
+            judge_extension(s, 0);
+        break;
+    case QUORUM_RELEASING:
+        if (due)
+            judge_release(s, 0);
+        break;
+    case QUORUM_IDLE:
+    case QUORUM_LOST:
+        if (s->ev->now >= q->settle_by) {
+            settle(s); /* Who can be told is told: it may have obeyed late. */
+            q->may_hold = untold(q);
+            q->releasing = 0;
+        }
+        break;
+    case QUORUM_CONNECTING:
+    case QUORUM_ADOPTED:
+        break;
+    }
+}
+
+/* Who knows when the lock is free tells when the next round is to begin; but the
+ * last one begins when there is no more time to wait. */
+static void on_wake(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    if (q->state != QUORUM_PAUSING)
+        return;
+    q->timeout = earlier(s->ev->until, q->give_up);
+    on_timer(s);
+}
+
+static drift_time wake_at(const struct quorum *q)
+{
+    switch (q->state) {
+    case QUORUM_ACQUIRING:
+    case QUORUM_RAISING:
+    case QUORUM_PAUSING:
+    case QUORUM_PROVING:
+    case QUORUM_RELEASING:
+        return q->timeout;
+    case QUORUM_HELD:
+        return q->told ? q->deadline : earlier(q->renew_at, q->lost_at);
+    case QUORUM_EXTENDING:
+        return earlier(q->timeout, q->lost_at);
+    case QUORUM_IDLE:
+    case QUORUM_LOST:
+        return q->may_hold != untold(q) ? q->settle_by : DRIFT_NEVER;
+    case QUORUM_CONNECTING:
+    case QUORUM_ADOPTED:
+        break;
+    }
+    return DRIFT_NEVER;
+}
+
+void quorum_init(struct quorum *q, const struct quorum_config *config)
+{
+    assert(config->masters >= 1 && config->masters <= QUORUM_MASTERS_MAX);
+    assert(config->pause_min <= config->pause_max);
+    memset(q, 0, sizeof *q); /* Padding too, so that equal machines have equal bytes. */
+    q->config = *config;
+    q->state = QUORUM_IDLE;
+}
+
+void quorum_step(struct quorum *q, const struct quorum_event *event,
+                 struct quorum_actions *ret_actions)
+{
+    struct step s = {q, event, ret_actions, false};
+
+    ret_actions->send_len = 0;
+    ret_actions->lost = ret_actions->ended = false;
+    ret_actions->status = REDLOCK_OK;
+    assert(event->fence != NULL || !q->config.fence);
+
+    if (is_held(q) && event->now >= q->deadline)
+        lose_hold(&s); /* Rule 2. */
+    switch (event->type) {
+    case QUORUM_EV_ACQUIRE:
+        on_acquire(&s);
+        break;
+    case QUORUM_EV_ADOPT:
+        on_adopt(&s);
+        break;
+    case QUORUM_EV_EXTEND:
+        on_extend(&s);
+        break;
+    case QUORUM_EV_RELEASE:
+        on_release(&s);
+        break;
+    case QUORUM_EV_CANCEL:
+        on_cancel(&s);
+        break;
+    case QUORUM_EV_DETACH:
+        q->may_hold = 0;
+        on_cancel(&s);
+        break;
+    case QUORUM_EV_REPLY:
+        on_reply(&s);
+        break;
+    case QUORUM_EV_LINK:
+        on_link(&s);
+        break;
+    case QUORUM_EV_TIMER:
+        on_timer(&s);
+        break;
+    case QUORUM_EV_WAKE:
+        on_wake(&s);
+        break;
+    }
+    settle(&s);
+    if (s.goes_on)
+        go_on(&s);
+    ret_actions->wake_at = wake_at(q);
+}
+
+drift_span quorum_remaining(const struct quorum *q, drift_time now)
+{
+    return is_held(q) ? drift_until(now, q->deadline) : 0;
+}
+
+bool quorum_may_extend(const struct quorum *q)
+{
+    return q->state == QUORUM_ADOPTED || q->state == QUORUM_HELD || q->state == QUORUM_LOST ||
+           (q->state == QUORUM_EXTENDING && !q->asked_extend);
+}
+
+bool quorum_is_settled(const struct quorum *q)
+{
+    return q->state == QUORUM_IDLE && q->may_hold == 0;
+}
+
+bool quorum_must_release(const struct quorum *q, unsigned master)
+{
+    return (q->may_hold & ~q->live & ~q->releasing & mask_of(master)) != 0;
+}
+
+bool quorum_cares(const struct quorum *q, unsigned master)
+{
+    if (q->state == QUORUM_CONNECTING || q->state == QUORUM_ACQUIRING)
+        return true;
+    return ((q->asked | q->owing | q->may_hold) & mask_of(master)) != 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * env.c - dice and log.
+ */
+#include "redlock/io/env.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define LINE_MAX 512 /* Bytes of a line of the log; what is longer is cut. */
+
+/* SplitMix64 (Steele, Lea, Flood 2014), the best known of the small generators. */
+uint32_t env_random(struct env *env)
+{
+    uint64_t z = (env->dice += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)(z >> 32);
+}
+
+void env_log(const struct env *env, enum redlock_level level, const char *format, ...)
+{
+    char line[LINE_MAX];
+    va_list args;
+
+    if (env->log == NULL)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    env->log(env->log_arg, level, line);
+}

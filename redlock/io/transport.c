@@ -1,0 +1,386 @@
+/*
+ * transport.c - the transport, on sockets and libev.
+ *
+ * It opens its sockets itself, so that they are close-on-exec and non-blocking from the
+ * start: a fork in another thread never inherits one.
+ */
+#include "redlock/io/transport.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <ev.h>
+
+#include "redlock/io/loop.h"
+#include "redlock/io/resolve.h"
+
+#define ERROR_MAX 96
+
+enum state { CLOSED, RESOLVING, CONNECTING, OPEN };
+
+struct transport {
+    struct loop *loop;
+    struct ev_loop *ev;
+    const struct transport_events *events;
+    void *cookie;
+    enum state state;
+    struct transport_to to;
+    unsigned turn;
+    struct resolve *resolve; /* While there are addresses to try. */
+    unsigned tried;          /* Addresses, in this attempt. */
+    int fd;                  /* -1: none. */
+    char error[ERROR_MAX];   /* Why a name has no address. */
+    ev_io reader, writer;
+    ev_timer timer;
+};
+
+/* ---- Closing ---- */
+
+static void close_socket(struct transport *transport)
+{
+    ev_io_stop(transport->ev, &transport->reader);
+    ev_io_stop(transport->ev, &transport->writer);
+    if (transport->fd >= 0)
+        (void)close(transport->fd);
+    transport->fd = -1;
+}
+
+static void end_resolve(struct transport *transport)
+{
+    if (transport->resolve != NULL)
+        resolve_free(transport->resolve);
+    transport->resolve = NULL;
+}
+
+/* With no time to linger, close() drops what is unsent, and resets (socket(7)). */
+static void drop_unsent(const struct transport *transport)
+{
+    const struct linger at_once = {.l_onoff = 1};
+
+    (void)setsockopt(transport->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
+void transport_close(struct transport *transport, bool reset)
+{
+    if (reset && transport->state == OPEN)
+        drop_unsent(transport);
+    close_socket(transport);
+    end_resolve(transport);
+    transport->state = CLOSED;
+}
+
+/* ---- Connecting ---- */
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    struct sockaddr_un un;
+};
+
+/* "fe80::1%eth0" names an interface, too. */
+static void read_scope(const char *text, char *ret_bare, struct sockaddr_in6 *address)
+{
+    size_t len = strcspn(text, "%");
+
+    memcpy(ret_bare, text, len);
+    ret_bare[len] = '\0';
+    if (text[len] == '%')
+        address->sin6_scope_id = if_nametoindex(text + len + 1);
+}
+
+/* The address of a numeric host, or of a path; its length, or 0: it is none. */
+static socklen_t make_address(const struct transport_to *to, const char *host,
+                              union address *address)
+{
+    char bare[RESOLVE_ADDRESS_MAX];
+
+    memset(address, 0, sizeof *address);
+    if (to->path != NULL) {
+        address->un.sun_family = AF_UNIX;
+        assert(strlen(to->path) < sizeof address->un.sun_path); /* uri.c has seen to that. */
+        memcpy(address->un.sun_path, to->path, strlen(to->path) + 1);
+        return sizeof address->un;
+    }
+    if (inet_pton(AF_INET, host, &address->in.sin_addr) == 1) {
+        address->in.sin_family = AF_INET;
+        address->in.sin_port = htons((uint16_t)to->port);
+        return sizeof address->in;
+    }
+    read_scope(host, bare, &address->in6);
+    if (inet_pton(AF_INET6, bare, &address->in6.sin6_addr) != 1)
+        return 0;
+    address->in6.sin6_family = AF_INET6;
+    address->in6.sin6_port = htons((uint16_t)to->port);
+    return sizeof address->in6;
+}
+
+/* The kernel gives up an idle link to a vanished host at the second probe, after 20 s, and
+ * unacknowledged bytes 15 s after they were sent.  Without TCP_USER_TIMEOUT it stops probing
+ * while bytes are unacknowledged, and sends these again for a quarter of an hour: a link that
+ * listens, which has no timeout of its own, would stay deaf so long after a subscription. */
+static void set_tcp(int fd)
+{
+    const int on = 1, idle_s = 15, interval_s = 5;
+    const unsigned unheard_ms = 15000;
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unheard_ms, sizeof unheard_ms);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+/* Returns NULL, and the loop goes on with it; or why not. */
+static const char *connect_to(struct transport *transport, const char *host)
+{
+    union address address;
+    socklen_t len = make_address(&transport->to, host, &address);
+
+    if (len == 0)
+        return "the address is of no known family";
+    transport->fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (transport->fd < 0)
+        return strerror(errno);
+    if (address.any.sa_family != AF_UNIX)
+        set_tcp(transport->fd);
+    /* EINTR: it goes on in the background, as for EINPROGRESS (connect(2)). */
+    if (connect(transport->fd, &address.any, len) != 0 && errno != EINPROGRESS && errno != EINTR) {
+        const char *error = strerror(errno);
+
+        close_socket(transport);
+        return error;
+    }
+    transport->state = CONNECTING;
+    ev_io_set(&transport->writer, transport->fd, EV_WRITE);
+    ev_io_set(&transport->reader, transport->fd, EV_READ);
+    ev_io_start(transport->ev, &transport->writer);
+    return NULL;
+}
+
+static const char *cannot_resolve(struct transport *transport, const char *why)
+{
+    (void)snprintf(transport->error, sizeof transport->error, "cannot resolve the name: %s", why);
+    return transport->error;
+}
+
+/* Not all addresses of a host need lead to the server: "localhost" may be ::1 first.
+ * error: why the one before did not; NULL: there was none. */
+static const char *connect_to_next(struct transport *transport, const char *error)
+{
+    char address[RESOLVE_ADDRESS_MAX];
+
+    while (transport->tried < resolve_len(transport->resolve) || transport->tried == 0) {
+        error = resolve_take(transport->resolve, transport->turn + transport->tried++, address);
+        if (error != NULL)
+            return cannot_resolve(transport, error);
+        error = connect_to(transport, address);
+        if (error == NULL)
+            return NULL;
+    }
+    return error;
+}
+
+static void fail(struct transport *transport, const char *error)
+{
+    transport_close(transport, false);
+    transport->events->on_open(transport->cookie, error);
+}
+
+static void on_connected(struct transport *transport)
+{
+    int error = 0;
+    socklen_t error_len = sizeof error;
+    const char *text = NULL;
+
+    if (getsockopt(transport->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) != 0)
+        error = errno;
+    if (error != 0) {
+        text = strerror(error);
+        close_socket(transport);
+        if (transport->resolve != NULL)
+            text = connect_to_next(transport, text);
+        if (text != NULL)
+            fail(transport, text);
+        return;
+    }
+    end_resolve(transport);
+    transport->state = OPEN;
+    ev_io_stop(transport->ev, &transport->writer);
+    ev_io_start(transport->ev, &transport->reader);
+    transport->events->on_open(transport->cookie, NULL);
+}
+
+static void on_resolved(struct transport *transport)
+{
+    const char *error;
+
+    ev_io_stop(transport->ev, &transport->reader);
+    error = connect_to_next(transport, NULL);
+    if (error != NULL)
+        fail(transport, error);
+}
+
+const char *transport_open(struct transport *transport, const struct transport_to *to,
+                           unsigned turn)
+{
+    assert(transport->state == CLOSED);
+    transport->to = *to;
+    transport->turn = turn;
+    transport->tried = 0;
+    if (to->path != NULL || resolve_is_address(to->host))
+        return connect_to(transport, to->host);
+    transport->resolve = resolve_start(to->host);
+    if (transport->resolve == NULL)
+        return "cannot start to resolve the name";
+    transport->state = RESOLVING;
+    ev_io_set(&transport->reader, resolve_fd(transport->resolve), EV_READ);
+    ev_io_start(transport->ev, &transport->reader);
+    return NULL;
+}
+
+const char *transport_doing(const struct transport *transport)
+{
+    return transport->state == RESOLVING ? "resolving the name" : "connecting";
+}
+
+/* ---- Bytes ---- */
+
+static bool is_none_now(int error)
+{
+    return error == EAGAIN || error == EWOULDBLOCK;
+}
+
+ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error)
+{
+    ssize_t n;
+
+    assert(transport->state == OPEN);
+    do
+        n = recv(transport->fd, buf, room, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n > 0)
+        return n;
+    if (n < 0 && is_none_now(errno))
+        return 0;
+    *ret_error = n == 0 ? "Server closed the connection" : strerror(errno);
+    return -1;
+}
+
+/* MSG_NOSIGNAL: SIGPIPE would be raised in programs that are not ours to change. */
+ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
+                        const char **ret_error)
+{
+    ssize_t n;
+
+    assert(transport->state == OPEN);
+    do
+        n = send(transport->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        return n;
+    if (is_none_now(errno))
+        return 0;
+    *ret_error = strerror(errno);
+    return -1;
+}
+
+void transport_await_space(struct transport *transport, bool on)
+{
+    assert(transport->state == OPEN);
+    if (!on) {
+        ev_io_stop(transport->ev, &transport->writer);
+    } else if (!ev_is_active(&transport->writer)) {
+        ev_io_start(transport->ev, &transport->writer);
+        loop_kick(transport->loop);
+    }
+}
+
+/* ---- The timer ---- */
+
+void transport_set_timer(struct transport *transport, drift_span in)
+{
+    ev_timer_stop(transport->ev, &transport->timer);
+    if (in == DRIFT_NEVER)
+        return;
+    ev_timer_set(&transport->timer, (double)in / (double)DRIFT_S, 0);
+    ev_timer_start(transport->ev, &transport->timer);
+    loop_kick(transport->loop);
+}
+
+bool transport_has_timer(const struct transport *transport)
+{
+    return ev_is_active(&transport->timer);
+}
+
+/* ---- Events ---- */
+
+static void on_readable(struct ev_loop *ev, ev_io *io, int events)
+{
+    struct transport *transport = io->data;
+
+    (void)ev, (void)events;
+    if (transport->state == RESOLVING)
+        on_resolved(transport);
+    else
+        transport->events->on_bytes(transport->cookie);
+}
+
+static void on_writable(struct ev_loop *ev, ev_io *io, int events)
+{
+    struct transport *transport = io->data;
+
+    (void)ev, (void)events;
+    if (transport->state == CONNECTING)
+        on_connected(transport);
+    else
+        transport->events->on_space(transport->cookie);
+}
+
+static void on_timer(struct ev_loop *ev, ev_timer *timer, int events)
+{
+    struct transport *transport = timer->data;
+
+    (void)ev, (void)events;
+    transport->events->on_timer(transport->cookie);
+}
+
+struct transport *transport_new(struct loop *loop, struct ev_loop *ev,
+                                const struct transport_events *events, void *cookie)
+{
+    struct transport *transport = calloc(1, sizeof *transport);
+
+    if (transport == NULL)
+        return NULL;
+    transport->loop = loop;
+    transport->ev = ev;
+    transport->events = events;
+    transport->cookie = cookie;
+    transport->fd = -1;
+    ev_io_init(&transport->reader, on_readable, -1, EV_READ);
+    ev_io_init(&transport->writer, on_writable, -1, EV_WRITE);
+    ev_timer_init(&transport->timer, on_timer, 0, 0);
+    /* Answers come before timeouts, as in loop_ev.c. */
+    ev_set_priority(&transport->timer, EV_MINPRI);
+    transport->reader.data = transport->writer.data = transport->timer.data = transport;
+    return transport;
+}
+
+void transport_free(struct transport *transport)
+{
+    if (transport == NULL)
+        return;
+    transport_close(transport, false);
+    transport_set_timer(transport, DRIFT_NEVER);
+    free(transport);
+}

@@ -1,0 +1,103 @@
+/*
+ * explain.c - the operation, the name, the masters that are to blame, and why.
+ */
+#include "redlock/lease/explain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/base/error.h"
+
+#define QUOTED_MAX 80 /* Of a name in a message. */
+
+static const char *op_name(enum lease_op op)
+{
+    switch (op) {
+    case LEASE_OP_LOCK:
+        return "acquire";
+    case LEASE_OP_EXTEND:
+        return "extend";
+    case LEASE_OP_UNLOCK:
+        return "release";
+    case LEASE_OP_NONE:
+        break;
+    }
+    return "lease";
+}
+
+/* Empty: it is none. */
+static const char *trouble_of(const struct redlock_lease *lease, unsigned m, const char *silence)
+{
+    const struct masters *masters = lease->leases->masters;
+    const char *error = masters_error(masters, m);
+
+    if (masters->peers.up & lease->silent & mask_of(m))
+        return silence;
+    if (!masters_is_linked(masters, m) && error[0] == 0)
+        return "has too much to do"; /* Its queue is full: see LINK_ASKS_MAX. */
+    return error;
+}
+
+/* The first masters that are to blame, and dots where there is no room for more. */
+static void list_troubles(const struct redlock_lease *lease, char *buf, size_t size)
+{
+    static const char dots[] = "; ...";
+    const struct masters *masters = lease->leases->masters;
+    char silence[48];
+    size_t len = 0;
+
+    (void)snprintf(silence, sizeof silence, "no answer within %u ms",
+                   drift_to_ms(lease->leases->reply_timeout));
+    buf[0] = 0;
+    for (unsigned m = 0; m < masters->peers.len; m++) {
+        const char *error = trouble_of(lease, m, silence);
+        size_t room = size - len - sizeof dots, more;
+
+        if (error[0] == 0)
+            continue;
+        more = (size_t)snprintf(buf + len, room, "%smaster %u (%s): %s", len > 0 ? "; " : "", m + 1,
+                                masters_name(masters, m), error);
+        if (more >= room) { /* The first is told as far as it goes. */
+            memcpy(buf + (len > 0 ? len : room - 1), dots, sizeof dots);
+            return;
+        }
+        len += more;
+    }
+}
+
+/* Several as a list. */
+static void quote_names(const struct redlock_lease *lease, char *buf, size_t size)
+{
+    char names[QUOTED_MAX];
+    const char *name = lease_name(lease);
+    size_t len = lease->name_len - (size_t)(name - lease->name);
+
+    if (len > sizeof names)
+        len = sizeof names;
+    for (size_t i = 0; i < len; i++)
+        names[i] = (char)(name[i] != '\0' ? name[i] : ',');
+    (void)error_quote(names, len, buf, size);
+}
+
+void explain_end(const struct redlock_lease *lease, enum lease_op op, int status)
+{
+    char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
+    const char *why = redlock_strerror(status);
+
+    if (status == REDLOCK_OK) {
+        error_clear();
+        return;
+    }
+    quote_names(lease, name, sizeof name);
+    troubles[0] = 0;
+    if (status == REDLOCK_UNREACHABLE || status == REDLOCK_TOO_LATE)
+        list_troubles(lease, troubles, sizeof troubles);
+    if (lease_kind(lease)->explain != NULL)
+        lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
+    if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
+        why = "the lock is held still, but lost was told, or was due";
+    if (status == REDLOCK_E_STATE) /* The only way for it to befall a call under way. */
+        why = "the client was closed meanwhile";
+    (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",
+                    troubles);
+}

@@ -1,0 +1,157 @@
+/*
+ * kind_fair.c - one name, in the order of a queue.
+ *
+ * What stands for SET is a heartbeat: it puts the waiter into a queue beside the key, and grants
+ * to the first in the queue alone (core/place.h).  Exclusion is that of SET NX on a majority; the
+ * queue only decides who may ask, so that nothing that goes wrong with it gives a lock to two.
+ *
+ * Rules
+ * - A heartbeat is answered by OK, or by the number of the waiter's place, or by 0: no room.
+ * - A waiter that stops waiting leaves the queue on every master, before its release goes out, so
+ *   that the release notifies the next one.
+ * - Where the waiter may have the key, its release notifies.  Where it has not, the farewell
+ *   does, since the waiter may have been the first while nobody held the lock.
+ */
+#include <stdio.h>
+
+#include "redlock/core/place.h"
+#include "redlock/lease/kind.h"
+#include "redlock/lease/state.h"
+
+static size_t write(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
+{
+    return script == SCRIPT_EXTEND ? wire_script(buf, script, in_full, args)
+                                   : wire_fair(buf, script, in_full, args);
+}
+
+/* Whatever the lock's key is, SET NX says no to it: an error of a wrong type is of the queue's. */
+static struct vote count(enum quorum_command command, const struct reply *reply)
+{
+    struct vote vote = vote_count(command, reply);
+
+    if (command != QUORUM_CMD_SET)
+        return vote;
+    if (reply->type == REPLY_INTEGER && reply->integer >= 0 && reply->integer <= WIRE_TICKET_MAX)
+        return (struct vote){
+            .vote = QUORUM_VOTE_NO, .is_queued = true, .number = (uint64_t)reply->integer};
+    if (vote.vote == QUORUM_VOTE_NO)
+        vote.vote = QUORUM_VOTE_NONE;
+    return vote;
+}
+
+/* The waiter's name is as its tokens are, of a round that never is. */
+static void init(struct redlock_lease *lease, const struct redlock_lock_options *opts,
+                 const char *token)
+{
+    struct place *place = lease_extra(lease);
+    const struct quorum_config *config = &lease->q.config;
+
+    (void)opts, (void)token;
+    place_init(place, config->masters, config->pause_max + config->reply_timeout);
+    token_write(&lease->leases->tokens, lease->serial, 0, place->waiter);
+}
+
+static void fill(const struct redlock_lease *lease, unsigned master, char key[WIRE_KEY_MAX],
+                 struct wire_args *args)
+{
+    const struct place *place = lease_extra(lease);
+
+    (void)master, (void)key;
+    args->waiter = place->waiter;
+    args->ticket = place->ticket;
+    args->patience_ms = place->patience_ms;
+}
+
+/* Nobody waits for the answer: masters that cannot be told find out in time. */
+static void say(struct masters *masters, quorum_mask to, size_t len)
+{
+    const struct ask ask = {.what = WHAT_LEAVE};
+
+    for (unsigned m = 0; m < masters->peers.len; m++)
+        if (masters->peers.up & to & mask_of(m))
+            masters_send(masters, m, &ask, masters->peers.scratch, len);
+}
+
+/* In full where a script is said, for nobody would ask again. */
+static void leave(const struct redlock_lease *lease, quorum_mask masters)
+{
+    struct leases *leases = lease->leases;
+    char *scratch = leases->masters->peers.scratch;
+    struct wire_args args = {.name = lease->name, .name_len = lease->name_len};
+    quorum_mask others = masters & (quorum_mask)~lease->q.may_hold;
+
+    fill(lease, 0, NULL, &args);
+    say(leases->masters, masters, wire_leave(scratch, &args));
+    args.token = args.waiter; /* No key has that. */
+    args.token_len = TOKEN_LEN;
+    say(leases->masters, others, wire_fair(scratch, SCRIPT_RELEASE_FAIR, true, &args));
+}
+
+static void on_step(struct redlock_lease *lease)
+{
+    struct place *place = lease_extra(lease);
+
+    if (place->left)
+        return;
+    if (lease_is_waiting(lease)) {
+        place->joined = true;
+    } else if (place->joined) {
+        place->left = true;
+        leave(lease, lease->leases->masters->peers.up);
+    }
+}
+
+static void on_ask(struct redlock_lease *lease, const struct quorum_send *send)
+{
+    place_on_ask(lease_extra(lease), send->to);
+}
+
+/* The farewell, if there was one, came before this. */
+static void on_ask_again(struct redlock_lease *lease, unsigned master)
+{
+    struct place *place = lease_extra(lease);
+
+    place_on_ask(place, mask_of(master));
+    if (place->left)
+        leave(lease, mask_of(master));
+}
+
+static void on_answer(struct redlock_lease *lease, unsigned master, const struct ask *ask,
+                      const struct vote *vote)
+{
+    struct place *place = lease_extra(lease);
+
+    if (ask->what == QUORUM_CMD_SET && vote->is_queued)
+        place_on_number(place, master, vote->number);
+    else if (ask->what == QUORUM_CMD_SET && vote->vote == QUORUM_VOTE_YES)
+        place_on_grant(place, master);
+    place_on_answer(place, master);
+}
+
+static void explain(const struct redlock_lease *lease, int status, char *text, size_t size)
+{
+    if (status == REDLOCK_CONTENDED && place_is_full(lease_extra(lease)))
+        (void)snprintf(text, size, "its queue is full, of %d who wait", WIRE_QUEUE_MAX);
+}
+
+const struct kind kind_fair = {
+    .extra = sizeof(struct place),
+    .queued = true,
+    .scripts =
+        {
+            [QUORUM_CMD_SET] = SCRIPT_ACQUIRE_FAIR,
+            [QUORUM_CMD_EXTEND] = SCRIPT_EXTEND,
+            [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_FAIR,
+            [QUORUM_CMD_FENCE] = KIND_NO_SCRIPT,
+            [QUORUM_CMD_RAISE] = KIND_NO_SCRIPT,
+        },
+    .write = write,
+    .count = count,
+    .init = init,
+    .fill = fill,
+    .on_step = on_step,
+    .on_ask = on_ask,
+    .on_ask_again = on_ask_again,
+    .on_answer = on_answer,
+    .explain = explain,
+};

@@ -1,0 +1,65 @@
+/*
+ * kind_many.c - several names in one lease, with one token: all of them or none.
+ *
+ * Each master sets all keys or none, in one script, and a majority decides as for any lock.  So
+ * no client holds one name and waits for another: there is no order to keep, and no deadlock.
+ *
+ * Rules
+ * - A no tells the number of the first name that is taken, from 1.  The client waits for that
+ *   name, in the line of those that wait for it alone.
+ * - An extension needs all keys: a master that misses one says no.
+ * - A release goes on behind a key that cannot be deleted, and then tells the error.
+ */
+#include <string.h>
+
+#include "redlock/lease/kind.h"
+#include "redlock/lease/state.h"
+
+static size_t write(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
+{
+    return wire_many(buf, script, in_full, args);
+}
+
+static struct vote count(enum quorum_command command, const struct reply *reply)
+{
+    if (command == QUORUM_CMD_SET && reply->type == REPLY_INTEGER && reply->integer >= 1 &&
+        reply->integer <= REDLOCK_NAMES_MAX)
+        return (struct vote){.vote = QUORUM_VOTE_NO, .taken = (unsigned)reply->integer};
+    return vote_count(command, reply);
+}
+
+/* The lease waits for that name from now on. */
+static void on_answer(struct redlock_lease *lease, unsigned master, const struct ask *ask,
+                      const struct vote *vote)
+{
+    (void)master;
+    if (vote->taken == 0 || ask->number != lease->q.round)
+        return;
+    if (vote->taken <= wire_count_names(lease->name, lease->name_len))
+        lease->taken = (uint8_t)(vote->taken - 1);
+}
+
+static const char *awaited(const struct redlock_lease *lease, size_t *ret_len)
+{
+    const char *name = lease->name;
+
+    for (unsigned i = 0; i < lease->line; i++)
+        name += strlen(name) + 1;
+    *ret_len = strlen(name);
+    return name;
+}
+
+const struct kind kind_many = {
+    .scripts =
+        {
+            [QUORUM_CMD_SET] = SCRIPT_ACQUIRE_MANY,
+            [QUORUM_CMD_EXTEND] = SCRIPT_EXTEND_MANY,
+            [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_MANY,
+            [QUORUM_CMD_FENCE] = KIND_NO_SCRIPT,
+            [QUORUM_CMD_RAISE] = KIND_NO_SCRIPT,
+        },
+    .write = write,
+    .count = count,
+    .on_answer = on_answer,
+    .awaited = awaited,
+};

@@ -1,0 +1,490 @@
+/*
+ * lease.c - carries out what the machine decides, and nothing else.
+ */
+#include "redlock/lease/lease.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/base/error.h"
+#include "redlock/lease/table.h"
+
+/* A client that holds 100 000 leases takes 512 bytes of heap for each, names aside: this, and up
+ * to 42 for the slot, the alarm, and the growth of their tables (test/bench/leases.c). */
+_Static_assert(sizeof(struct redlock_lease) <= 456, "a lease has grown");
+
+/* ---- Memory ---- */
+
+static size_t extra_size(const struct kind *kind, const struct quorum_config *config)
+{
+    size_t fence = config->fence ? sizeof(struct quorum_fence) : 0;
+    size_t extra = fence + kind->extra;
+
+    return extra > 0 ? _Alignof(uint64_t) + extra : 0;
+}
+
+/* name and token are copied behind it. */
+static struct redlock_lease *make(const struct lease_wanted *wanted)
+{
+    size_t token_len = wanted->token != NULL ? strlen(wanted->token) : 0;
+    size_t extra = extra_size(kinds[wanted->kind], wanted->config);
+    size_t size = sizeof(struct redlock_lease) + wanted->name_len + 1 + token_len + 1 + extra;
+    struct redlock_lease *lease = malloc(size);
+
+    if (lease == NULL)
+        return NULL;
+    *lease = (struct redlock_lease){.kind = (uint8_t)wanted->kind, .owned = true, .alive = true};
+    memcpy(lease->name, wanted->name, wanted->name_len);
+    lease->name[wanted->name_len] = '\0';
+    lease->name_len = (uint16_t)wanted->name_len;
+    memcpy(lease->name + wanted->name_len + 1, wanted->token != NULL ? wanted->token : "",
+           token_len + 1);
+    lease->adopted_len = (uint8_t)token_len;
+    if (extra > 0)
+        memset(lease_behind(lease), 0, extra - _Alignof(uint64_t));
+    return lease;
+}
+
+struct redlock_lease *lease_new(struct leases *leases, const struct lease_wanted *wanted)
+{
+    struct redlock_lease *lease;
+
+    if (table_reserve(leases) != 0)
+        return NULL;
+    lease = make(wanted);
+    if (lease == NULL)
+        return NULL;
+    lease->leases = leases;
+    lease->lost = wanted->opts->lost;
+    lease->lost_arg = wanted->opts->lost_arg;
+    lease->alarm.pos = ALARM_OFF;
+    lease->wake_at = DRIFT_NEVER;
+    quorum_init(&lease->q, wanted->config);
+    table_take_slot(leases, lease);
+    if (lease_kind(lease)->init != NULL)
+        lease_kind(lease)->init(lease, wanted->opts, wanted->token);
+    return lease;
+}
+
+void lease_pin(struct redlock_lease *lease)
+{
+    assert(lease->alive && lease->pins < UINT8_MAX);
+    lease->pins++;
+}
+
+void lease_unpin(struct redlock_lease *lease)
+{
+    assert(lease->alive && lease->pins > 0);
+    lease->pins--;
+}
+
+void lease_free(struct redlock_lease *lease)
+{
+    struct leases *leases = lease->leases;
+
+    alarm_set(&leases->env->alarms, &lease->alarm, DRIFT_NEVER);
+    lease_disown(lease);
+    lease->alive = false;
+    atomic_store_explicit(&lease->deadline, 0, memory_order_relaxed);
+    leases->events->on_free(leases->cookie, lease);
+    table_bury(leases, lease);
+}
+
+void lease_reap(struct redlock_lease *lease)
+{
+    if (lease->owned || lease->pins > 0 || lease->is_ready || !quorum_is_settled(&lease->q))
+        return;
+    lease_free(lease);
+}
+
+void lease_disown(struct redlock_lease *lease)
+{
+    if (lease->has_owner)
+        owner_drop(&lease->leases->owners, lease->name, lease);
+    lease->owned = lease->has_owner = false;
+}
+
+void lease_let_go(struct redlock_lease *lease)
+{
+    lease_disown(lease);
+    lease->lost = NULL;
+    lease_reap(lease);
+}
+
+int lease_check(const struct redlock_lease *lease)
+{
+    if (lease == NULL)
+        return error_set(REDLOCK_E_INVAL, "the lease is NULL");
+    if (!lease->alive || !lease->owned)
+        return error_set(REDLOCK_E_STATE, "the lease has been unlocked or given up already");
+    return REDLOCK_OK;
+}
+
+const char *lease_awaited(const struct redlock_lease *lease, size_t *ret_len)
+{
+    if (lease_kind(lease)->awaited != NULL)
+        return lease_kind(lease)->awaited(lease, ret_len);
+    *ret_len = lease->name_len;
+    return lease->name;
+}
+
+struct owned *lease_owned(const struct redlock_lease *lease)
+{
+    return lease->has_owner ? owner_of(&lease->leases->owners, lease->name, lease) : NULL;
+}
+
+/* ---- Actions ---- */
+
+static void write_token(const struct redlock_lease *lease, uint32_t round, unsigned master,
+                        char *ret_token)
+{
+    token_write(&lease->leases->tokens, lease->serial, round, ret_token);
+    if (lease_kind(lease)->mark != NULL)
+        lease_kind(lease)->mark(lease, master, ret_token);
+}
+
+/* A token that is not the live one is written to spare: another thread may be reading
+ * lease->token (redlock_token). */
+static struct wire_args args_of(struct redlock_lease *lease, unsigned master,
+                                char spare[TOKEN_LEN + 1])
+{
+    uint32_t round = lease->q.round_of[master];
+    struct wire_args args = {
+        .name = lease->name,
+        .name_len = lease->name_len,
+        .token = lease->token,
+        .token_len = TOKEN_LEN,
+        .ttl_ms = drift_to_ms(lease->q.lease),
+    };
+
+    if (lease->adopted_len > 0) {
+        args.token = lease_token(lease);
+        args.token_len = lease->adopted_len;
+    } else if (round == lease->q.round && lease->token_round != round) {
+        write_token(lease, round, master, lease->token);
+        lease->token_round = round;
+    } else if (lease->token_round != round) {
+        write_token(lease, round, master, spare);
+        args.token = spare;
+    }
+    return args;
+}
+
+static size_t encode(struct redlock_lease *lease, enum quorum_command command, unsigned master,
+                     bool in_full, char *buf)
+{
+    const struct kind *kind = lease_kind(lease);
+    char spare[TOKEN_LEN + 1], key[WIRE_KEY_MAX];
+    struct wire_args args = args_of(lease, master, spare);
+
+    if (command == QUORUM_CMD_RAISE) {
+        args.epoch = masters_epoch(lease->leases->masters, master);
+        args.counter = lease_fence(lease)->counter;
+    }
+    if (kind->fill != NULL)
+        kind->fill(lease, master, key, &args);
+    return kind_write(kind, buf, command, in_full, &args);
+}
+
+static struct ask make_ask(const struct redlock_lease *lease, uint32_t number, unsigned what,
+                           bool in_full)
+{
+    return (struct ask){
+        .slot = lease->slot,
+        .serial = (uint32_t)lease->serial,
+        .number = number,
+        .what = (uint8_t)what,
+        .flags = in_full ? ASK_IN_FULL : 0,
+    };
+}
+
+/* For a fencing token: one count on each master, whether the SET before it is granted or not. */
+static void send_counts(struct redlock_lease *lease, const struct quorum_send *send)
+{
+    struct masters *masters = lease->leases->masters;
+    const struct ask ask = make_ask(lease, send->ask, WHAT_COUNT, false);
+    const struct wire_args args = {
+        .name = lease->name,
+        .name_len = lease->name_len,
+    };
+    size_t len = wire_count(masters->peers.scratch, &args);
+
+    for (unsigned m = 0; m < lease->q.config.masters; m++)
+        if (send->to & mask_of(m))
+            masters_send(masters, m, &ask, masters->peers.scratch, len);
+}
+
+/* A client that is deaf hears no NOSCRIPT.  So its first release of each kind brings the text to
+ * each master, and the others find it there. */
+static bool brings_script(const struct redlock_lease *lease, enum quorum_command command,
+                          unsigned master)
+{
+    struct leases *leases = lease->leases;
+    quorum_mask *brought = &leases->brought[lease->kind];
+
+    if (!leases->env->deaf || command != QUORUM_CMD_RELEASE || (*brought & mask_of(master)))
+        return false;
+    *brought |= mask_of(master);
+    return true;
+}
+
+static bool begins(enum quorum_command command)
+{
+    return command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE;
+}
+
+static void on_begin(struct redlock_lease *lease, const struct quorum_send *send)
+{
+    if (lease->token_round != lease->q.round)
+        lease->leases->env->stats.rounds++;
+    if (lease_kind(lease)->on_ask != NULL)
+        lease_kind(lease)->on_ask(lease, send);
+}
+
+/* The bytes are the same for all masters, but for those with an older round, and where they name
+ * an epoch or bring a script. */
+static void carry_out(struct redlock_lease *lease, const struct quorum_send *send)
+{
+    struct masters *masters = lease->leases->masters;
+    char *scratch = masters->peers.scratch;
+    struct ask ask = make_ask(lease, send->ask, send->command, false);
+    bool has_epoch = send->command == QUORUM_CMD_RAISE;
+    uint32_t encoded = 0; /* No round has this number. */
+    size_t len = 0;
+
+    if (begins(send->command))
+        on_begin(lease, send);
+    for (unsigned m = 0; m < lease->q.config.masters; m++) {
+        uint8_t flags;
+
+        if (!(send->to & mask_of(m)))
+            continue;
+        flags = brings_script(lease, send->command, m) ? ASK_IN_FULL : 0;
+        if (lease->q.round_of[m] != encoded || has_epoch || flags != ask.flags) {
+            encoded = lease->q.round_of[m];
+            ask.flags = flags;
+            len = encode(lease, send->command, m, flags != 0, scratch);
+        }
+        masters_send(masters, m, &ask, scratch, len);
+    }
+    if (send->command == QUORUM_CMD_FENCE)
+        send_counts(lease, send);
+    masters_want_proof(masters, send->command, send->to);
+}
+
+static void count_end(const struct redlock_lease *lease, int status)
+{
+    struct redlock_stats *stats = &lease->leases->env->stats;
+    bool fenced = status == REDLOCK_OK && lease->q.config.fence;
+
+    switch ((enum lease_op)lease->op) {
+    case LEASE_OP_LOCK:
+        stats->fenced += fenced;
+        stats->acquired += status == REDLOCK_OK;
+        stats->contended += status == REDLOCK_CONTENDED;
+        stats->unreachable += status == REDLOCK_UNREACHABLE;
+        stats->too_late += status == REDLOCK_TOO_LATE;
+        break;
+    case LEASE_OP_UNLOCK:
+        stats->released += status == REDLOCK_OK;
+        break;
+    case LEASE_OP_EXTEND:
+    case LEASE_OP_NONE:
+        break;
+    }
+}
+
+static void end_op(struct redlock_lease *lease, int status)
+{
+    struct leases *leases = lease->leases;
+
+    count_end(lease, status);
+    if (lease->has_owner && lease->op == LEASE_OP_LOCK && status == REDLOCK_OK)
+        lease_owned(lease)->count = 1;
+    leases->events->on_end(leases->cookie, lease, status);
+}
+
+/* Forward at once, backward when it rings: see alarm.h. */
+static void set_alarm(struct redlock_lease *lease, drift_time at)
+{
+    lease->wake_at = at;
+    if (at == DRIFT_NEVER || (lease->alarm.pos != ALARM_OFF && lease->alarm.at <= at))
+        return;
+    alarm_set(&lease->leases->env->alarms, &lease->alarm, at);
+}
+
+/* For redlock_remaining_ms() in any thread. */
+static void publish_deadline(struct redlock_lease *lease)
+{
+    bool held = lease->q.state == QUORUM_HELD || lease->q.state == QUORUM_EXTENDING;
+    drift_time before = atomic_load_explicit(&lease->deadline, memory_order_relaxed);
+    drift_time after = held ? lease->q.deadline : 0;
+
+    if (after == before)
+        return;
+    lease->leases->env->stats.extended += before != 0 && after != 0;
+    atomic_store_explicit(&lease->deadline, after, memory_order_relaxed);
+}
+
+static void on_lost(struct redlock_lease *lease)
+{
+    lease->leases->env->stats.lost++;
+    if (lease->lost == NULL)
+        return;
+    lease->ready_lost = true;
+    table_make_ready(lease->leases, lease);
+}
+
+void lease_step(struct redlock_lease *lease, struct quorum_event *event)
+{
+    struct leases *leases = lease->leases;
+    const struct peers *peers = &leases->masters->peers;
+    quorum_mask owing = lease->q.owing; /* Before the releases of what failed. */
+    enum quorum_state before = lease->q.state;
+    struct quorum_actions actions;
+
+    event->up = peers->up;
+    event->coming = peers->coming;
+    event->random = env_random(leases->env);
+    event->fence = lease_fence(lease);
+    event->now = env_now(leases->env);
+    quorum_step(&lease->q, event, &actions);
+    if (lease_kind(lease)->on_step != NULL)
+        lease_kind(lease)->on_step(lease);
+    for (unsigned i = 0; i < actions.send_len; i++)
+        carry_out(lease, &actions.send[i]);
+    set_alarm(lease, actions.wake_at);
+    publish_deadline(lease);
+    leases->events->on_step(leases->cookie, lease, before);
+    if (actions.lost)
+        on_lost(lease);
+    if (!actions.ended)
+        return;
+    lease->silent = event->type == QUORUM_EV_TIMER ? owing : 0;
+    leases->env->stats.raised += lease->op == LEASE_OP_LOCK && actions.status == REDLOCK_OK &&
+                                 event->type == QUORUM_EV_REPLY &&
+                                 event->command == QUORUM_CMD_RAISE;
+    end_op(lease, actions.status);
+}
+
+/* ---- Answers ---- */
+
+/* A master without our scripts gets this one in full, and has it then. */
+static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t number,
+                         enum quorum_command command)
+{
+    struct masters *masters = lease->leases->masters;
+    const struct ask again = make_ask(lease, number, command, true);
+    size_t len;
+
+    if (!(masters->peers.up & mask_of(master)) || lease->q.ask_of[master] != number)
+        return false;
+    len = encode(lease, command, master, true, masters->peers.scratch);
+    masters_send(masters, master, &again, masters->peers.scratch, len);
+    masters_want_proof(masters, command, mask_of(master));
+    if (command == QUORUM_CMD_SET && lease_kind(lease)->on_ask_again != NULL)
+        lease_kind(lease)->on_ask_again(lease, master);
+    return true;
+}
+
+void lease_on_vote(struct redlock_lease *lease, unsigned master, const struct ask *ask,
+                   const struct vote *vote, const char *error)
+{
+    const struct kind *kind = lease_kind(lease);
+    struct masters *masters = lease->leases->masters;
+    enum quorum_command command = (enum quorum_command)ask->what;
+    bool in_full = (ask->flags & ASK_IN_FULL) != 0;
+    bool lacks_script = vote->noscript && kind_is_script(kind, command) && !in_full;
+    struct quorum_event event = {
+        .type = QUORUM_EV_REPLY,
+        .master = master,
+        .ask = ask->number,
+        .command = command,
+        .vote = vote->vote,
+        .counter = vote->counter,
+        .unkept = vote->unkept,
+        .elsewhere = vote->hint != 0,
+    };
+
+    if (vote->relink)
+        masters_relink(masters, master, error);
+    else if (!lacks_script && vote->vote != QUORUM_VOTE_VOID) /* Of which it knows already. */
+        masters_note(masters, master, error);
+    if (vote->vote == QUORUM_VOTE_YES && !masters_count(masters, master, command, lease->q.sent))
+        event.vote = begins(command) ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE;
+    if (vote->vote == QUORUM_VOTE_YES && command == QUORUM_CMD_RAISE)
+        masters_raised(masters, master, vote->counter);
+    if (lacks_script && send_in_full(lease, master, ask->number, command))
+        return;
+    if (kind->on_answer != NULL)
+        kind->on_answer(lease, master, ask, vote);
+    if (begins(command) && vote->vote == QUORUM_VOTE_YES && ask->number != lease->q.round)
+        lease->leases->env->stats.late_yes++;
+    lease_step(lease, &event);
+    lease_reap(lease);
+}
+
+void lease_on_alarm(struct redlock_lease *lease, drift_time now)
+{
+    struct quorum_event event = {.type = QUORUM_EV_TIMER};
+
+    if (lease->wake_at > now) {
+        set_alarm(lease, lease->wake_at);
+        return;
+    }
+    lease_step(lease, &event);
+    lease_reap(lease);
+}
+
+/* ---- All leases ---- */
+
+void leases_on_answer(struct leases *leases, unsigned master, const struct ask *ask,
+                      const struct reply *reply)
+{
+    struct redlock_lease *lease = table_find(leases, ask->slot, ask->serial);
+    struct vote vote;
+
+    if (lease == NULL)
+        return;
+    vote = kind_count(lease_kind(lease), (enum quorum_command)ask->what, reply);
+    if (!masters_hold(leases->masters, master, ask, &vote))
+        lease_on_vote(lease, master, ask, &vote, vote_error(&vote, reply));
+}
+
+void leases_on_vote(struct leases *leases, unsigned master, const struct ask *ask,
+                    const struct vote *vote)
+{
+    struct redlock_lease *lease = table_find(leases, ask->slot, ask->serial);
+
+    if (lease != NULL)
+        lease_on_vote(lease, master, ask, vote, "");
+}
+
+void leases_on_change(struct leases *leases, unsigned master)
+{
+    for (uint32_t i = 0; i < leases->slots_len; i++) {
+        struct redlock_lease *lease = leases->slots[i];
+        struct quorum_event event = {.type = QUORUM_EV_LINK, .master = master};
+
+        if (lease == NULL || !quorum_cares(&lease->q, master))
+            continue;
+        lease_step(lease, &event);
+        lease_reap(lease);
+    }
+}
+
+void leases_on_room(struct leases *leases, unsigned master)
+{
+    for (uint32_t i = 0; i < leases->slots_len; i++) {
+        struct redlock_lease *lease = leases->slots[i];
+        struct quorum_event event = {.type = QUORUM_EV_TIMER}; /* Early does no harm. */
+
+        if (!(leases->masters->peers.up & mask_of(master)))
+            return;
+        if (lease == NULL || !quorum_must_release(&lease->q, master))
+            continue;
+        lease_step(lease, &event);
+        lease_reap(lease);
+    }
+}

@@ -1,0 +1,112 @@
+/*
+ * listener.c - links that listen, all or none.
+ */
+#include "redlock/line/listener.h"
+
+#include "redlock/link/uri.h"
+
+/* ---- Events ---- */
+
+static void on_link(void *cookie, unsigned master, const struct link_fall *fall)
+{
+    struct listener *listener = cookie;
+    bool up = fall == NULL;
+
+    listener->linked = mask_without(listener->linked, master);
+    listener->linked |= up ? mask_of(master) : 0;
+    listener->events->on_link(listener->cookie, master, up);
+}
+
+static void on_reply(void *cookie, unsigned master, const struct ask *ask,
+                     const struct reply *reply)
+{
+    struct listener *listener = cookie;
+
+    (void)ask; /* It asks nothing. */
+    listener->events->on_push(listener->cookie, master, reply);
+}
+
+static void on_done(void *cookie)
+{
+    struct listener *listener = cookie;
+
+    listener->events->on_done(listener->cookie);
+}
+
+static const struct link_events link_events = {
+    .on_link = on_link,
+    .on_reply = on_reply,
+    .on_done = on_done,
+};
+
+/* ---- Begin and end ---- */
+
+void listener_init(struct listener *listener, const struct listener_config *config,
+                   const struct listener_events *events, void *cookie)
+{
+    *listener = (struct listener){.config = *config, .events = events, .cookie = cookie};
+}
+
+void listener_start(struct listener *listener)
+{
+    const struct listener_config *config = &listener->config;
+    struct link_config link = {
+        .env = config->env,
+        .ev = config->ev,
+        .dirty = &listener->dirty,
+        .connect_timeout = config->connect_timeout,
+        .reply_timeout = config->reply_timeout,
+        .listens = true,
+    };
+
+    for (unsigned m = 0; m < config->len; m++) {
+        if (listener->links[m] != NULL)
+            continue;
+        link.uri = &config->uris[m];
+        link.number = m;
+        listener->links[m] = link_new(&link, &link_events, listener);
+        if (listener->links[m] != NULL)
+            link_start(listener->links[m]);
+    }
+}
+
+void listener_stop(struct listener *listener)
+{
+    for (unsigned m = 0; m < listener->config.len; m++) {
+        if (listener->links[m] != NULL)
+            link_free(listener->links[m]);
+        listener->links[m] = NULL;
+    }
+    listener->linked = listener->dirty = 0;
+}
+
+/* ---- Writing ---- */
+
+bool listener_say(struct listener *listener, unsigned master, const char *command,
+                  size_t command_len)
+{
+    if (!(listener->linked & mask_of(master)))
+        return false;
+    link_say(listener->links[master], command, command_len);
+    return true;
+}
+
+void listener_flush(struct listener *listener)
+{
+    while (listener->dirty != 0) {
+        unsigned m = (unsigned)__builtin_ctz(listener->dirty);
+
+        listener->dirty = mask_without(listener->dirty, m);
+        link_flush(listener->links[m]);
+    }
+}
+
+void listener_write(struct listener *listener)
+{
+    for (quorum_mask left = listener->dirty; left != 0; left &= (quorum_mask)(left - 1)) {
+        unsigned m = (unsigned)__builtin_ctz(left);
+
+        listener->dirty = mask_without(listener->dirty, m);
+        link_write(listener->links[m]);
+    }
+}

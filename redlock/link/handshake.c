@@ -1,0 +1,336 @@
+/*
+ * handshake.c - a few commands, and the answers that let a master vote.
+ */
+#include "redlock/link/handshake.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+#include <sodium.h>
+
+#include "redlock/wire/reply.h"
+#include "redlock/wire/script.h"
+#include "redlock/link/uri.h"
+
+/* ---- Asking ---- */
+
+/* Longer than user, password and scripts together, each at its longest. */
+#define BYTES_MAX 8192
+
+/* The commands as they are written one behind the other. */
+struct writer {
+    struct handshake *handshake;
+    char *bytes;
+    size_t len;
+    int failed; /* Without memory. */
+};
+
+static void say(struct writer *writer, enum handshake_step step, int argc, const char **argv)
+{
+    char *command;
+    int len = (int)redisFormatCommandArgv(&command, argc, argv, NULL);
+
+    if (len < 0) {
+        writer->failed = 1;
+        return;
+    }
+    assert(writer->len + (size_t)len <= BYTES_MAX);
+    memcpy(writer->bytes + writer->len, command, (size_t)len);
+    writer->len += (size_t)len;
+    sodium_memzero(command, (size_t)len);
+    redisFreeCommand(command);
+    writer->handshake->steps[writer->handshake->steps_len++] = step;
+}
+
+static void say_auth(struct writer *writer, const struct uri *uri)
+{
+    const char *both[] = {"AUTH", uri->user, uri->password};
+    const char *one[] = {"AUTH", uri->password};
+
+    if (uri->password == NULL)
+        return;
+    if (uri->user != NULL)
+        say(writer, HANDSHAKE_AUTH, 3, both);
+    else
+        say(writer, HANDSHAKE_AUTH, 2, one);
+}
+
+static void say_select(struct writer *writer, const struct uri *uri)
+{
+    char db[12];
+    const char *select[] = {"SELECT", db};
+
+    if (uri->db == 0)
+        return;
+    (void)snprintf(db, sizeof db, "%u", uri->db);
+    say(writer, HANDSHAKE_SELECT, 2, select);
+}
+
+static void say_load(struct writer *writer, enum handshake_step step, enum script_id script)
+{
+    const char *load[] = {"SCRIPT", "LOAD", script_all[script].text};
+
+    say(writer, step, 3, load);
+}
+
+static void say_config(struct writer *writer, enum handshake_step step, const char *setting)
+{
+    const char *get[] = {"CONFIG", "GET", setting};
+
+    say(writer, step, 3, get);
+}
+
+static size_t finish(struct writer *writer, char **ret_bytes)
+{
+    if (writer->failed) {
+        sodium_memzero(writer->bytes, writer->len);
+        free(writer->bytes);
+        return 0;
+    }
+    *ret_bytes = writer->bytes;
+    return writer->len;
+}
+
+size_t handshake_begin(struct handshake *handshake, const struct uri *uri, bool guarded,
+                       char **ret_bytes)
+{
+    const char *info[] = {"INFO"};
+    struct writer writer = {.handshake = handshake, .bytes = malloc(BYTES_MAX)};
+
+    *handshake = (struct handshake){.steps_len = 0};
+    if (writer.bytes == NULL)
+        return 0;
+    say_auth(&writer, uri);
+    say_select(&writer, uri);
+    say_load(&writer, HANDSHAKE_RELEASE, SCRIPT_RELEASE);
+    say_load(&writer, HANDSHAKE_EXTEND, SCRIPT_EXTEND);
+    say(&writer, HANDSHAKE_INFO, 1, info);
+    if (guarded) {
+        say_config(&writer, HANDSHAKE_FSYNC, "appendfsync");
+        say_config(&writer, HANDSHAKE_REWRITE, "no-appendfsync-on-rewrite");
+    }
+    return finish(&writer, ret_bytes);
+}
+
+size_t handshake_begin_listening(struct handshake *handshake, const struct uri *uri,
+                                 char **ret_bytes)
+{
+    struct writer writer = {.handshake = handshake, .bytes = malloc(BYTES_MAX)};
+
+    assert(uri->password != NULL);
+    *handshake = (struct handshake){.steps_len = 0};
+    if (writer.bytes == NULL)
+        return 0;
+    say_auth(&writer, uri);
+    return finish(&writer, ret_bytes);
+}
+
+/* ---- Understanding ---- */
+
+/* Copy the value of "\nkey:value\r\n"; "?" if there is none. */
+static void read_field(const char *info, const char *key, char *value, size_t size)
+{
+    const char *at = strstr(info, key);
+    size_t len = 0;
+
+    (void)snprintf(value, size, "?");
+    if (at == NULL)
+        return;
+    at += strlen(key);
+    while (len + 1 < size && at[len] != '\r' && at[len] != '\n' && at[len] != 0)
+        len++;
+    memcpy(value, at, len);
+    value[len] = 0;
+    for (char *p = value; *p != 0; p++)
+        if ((unsigned char)*p < ' ' || *p == 127)
+            *p = '?'; /* It will be shown on terminals. */
+}
+
+static uint64_t read_number(const char *info, const char *key)
+{
+    char value[24];
+
+    read_field(info, key, value, sizeof value);
+    return strtoull(value, NULL, 10); /* 0 of a "?". */
+}
+
+static char read_flag(const char *info, const char *key)
+{
+    char value[4];
+
+    read_field(info, key, value, sizeof value);
+    return strcmp(value, "0") == 0 || strcmp(value, "1") == 0 ? value[0] : '?';
+}
+
+static void read_info(const struct reply *reply, struct master_info *info)
+{
+    const char *text = reply->type == REPLY_TEXT ? reply->text : ""; /* May be forbidden. */
+    char replid_before[48]; /* Of the master that it was a replica of; zeroes: of none. */
+
+    read_field(text, "\nredis_version:", info->version, sizeof info->version);
+    read_field(text, "\nrole:", info->role, sizeof info->role);
+    read_field(text, "\nredis_mode:", info->mode, sizeof info->mode);
+    read_field(text, "\nmaxmemory_policy:", info->policy, sizeof info->policy);
+    read_field(text, "\nrun_id:", info->run_id, sizeof info->run_id);
+    read_field(text, "\nmaster_replid2:", replid_before, sizeof replid_before);
+    info->promoted = strspn(replid_before, "0?") != strlen(replid_before);
+    info->loading = read_flag(text, "\nloading:");
+    info->keeps = read_flag(text, "\naof_enabled:");
+    info->maxmemory = read_number(text, "\nmaxmemory:");
+    info->uptime_s = read_number(text, "\nuptime_in_seconds:");
+}
+
+/* Why this is no master that may vote; NULL: it may. */
+static const char *refusal_of(const struct master_info *info)
+{
+    if (strcmp(info->role, "slave") == 0)
+        return "is a replica, not a master";
+    if (strcmp(info->mode, "cluster") == 0)
+        return "is a node of a Redis Cluster, not a master by itself";
+    if (info->loading == '1')
+        return "is still loading its data";
+    return NULL;
+}
+
+static const char *step_name(enum handshake_step step)
+{
+    switch (step) {
+    case HANDSHAKE_AUTH:
+        return "AUTH";
+    case HANDSHAKE_SELECT:
+        return "SELECT";
+    case HANDSHAKE_RELEASE:
+    case HANDSHAKE_EXTEND:
+        return "SCRIPT LOAD";
+    case HANDSHAKE_INFO:
+        return "INFO";
+    case HANDSHAKE_FSYNC:
+    case HANDSHAKE_REWRITE:
+        return "CONFIG GET";
+    case HANDSHAKE_STEPS:
+        break;
+    }
+    return "?";
+}
+
+/* What is wrong with the answer to a step; NULL: nothing. */
+static const char *judge(enum handshake_step step, const struct reply *reply)
+{
+    const char *sha1 = NULL;
+
+    switch (step) {
+    case HANDSHAKE_AUTH:
+    case HANDSHAKE_SELECT:
+        return reply->type == REPLY_STATUS ? NULL : "answered with garbage";
+    case HANDSHAKE_RELEASE:
+        sha1 = script_all[SCRIPT_RELEASE].sha1;
+        break;
+    case HANDSHAKE_EXTEND:
+        sha1 = script_all[SCRIPT_EXTEND].sha1;
+        break;
+    case HANDSHAKE_INFO: /* These may be forbidden. */
+    case HANDSHAKE_FSYNC:
+    case HANDSHAKE_REWRITE:
+    case HANDSHAKE_STEPS:
+        return NULL;
+    }
+    if (reply->type != REPLY_TEXT || strcmp(reply->text, sha1) != 0)
+        return "gave another digest than ours: not a Redis?";
+    return NULL;
+}
+
+/* What it tells of itself, as far as that is allowed. */
+static void learn(enum handshake_step step, const struct reply *reply, struct master_info *info)
+{
+    bool told = reply->type == REPLY_ARRAY;
+
+    if (step == HANDSHAKE_INFO) {
+        info->syncs = false;
+        read_info(reply, info);
+    } else if (step == HANDSHAKE_FSYNC) {
+        info->syncs = told && strcmp(reply->text, "always") == 0;
+    } else if (step == HANDSHAKE_REWRITE) {
+        info->syncs = info->syncs && told && strcmp(reply->text, "no") == 0;
+    }
+}
+
+enum handshake_result handshake_on_reply(struct handshake *handshake, const struct reply *reply,
+                                         struct master_info *info, char *error, size_t error_size)
+{
+    enum handshake_step step = handshake->steps[handshake->steps_done++];
+    const char *trouble = judge(step, reply);
+
+    assert(handshake->steps_done <= handshake->steps_len);
+    if (reply->type == REPLY_ERROR && strncmp(reply->text, "LOADING ", 8) == 0) {
+        (void)snprintf(error, error_size, "is still loading its data");
+        return HANDSHAKE_FAILED;
+    }
+    if (reply->type == REPLY_ERROR && step != HANDSHAKE_INFO && step != HANDSHAKE_FSYNC &&
+        step != HANDSHAKE_REWRITE)
+        trouble = reply->text;
+    if (trouble != NULL && step == HANDSHAKE_AUTH) {
+        /* "unknown command 'AUTH', with args beginning with: 'user' 'password'" */
+        (void)snprintf(error, error_size, "AUTH: %.*s", (int)strcspn(trouble, "'\"`"), trouble);
+        return HANDSHAKE_FAILED;
+    }
+    if (trouble != NULL) {
+        (void)snprintf(error, error_size, "%s: %s", step_name(step), trouble);
+        return HANDSHAKE_FAILED;
+    }
+    learn(step, reply, info);
+    if (handshake->steps_done < handshake->steps_len)
+        return HANDSHAKE_GOES_ON;
+    trouble = refusal_of(info);
+    if (trouble == NULL)
+        return HANDSHAKE_DONE;
+    (void)snprintf(error, error_size, "%s", trouble);
+    return HANDSHAKE_FAILED;
+}
+
+/* ---- Judging ---- */
+
+bool handshake_is_informed(const struct master_info *info)
+{
+    return info->version[0] != 0 && strcmp(info->version, "?") != 0;
+}
+
+/* "run_id" is 40 hexadecimal digits.  What else some proxy or imitation says
+ * there may well be what all of its kind say. */
+static bool is_run_id(const char *text)
+{
+    return strlen(text) == 40 && strspn(text, "0123456789abcdef") == 40 && strspn(text, "0") < 40;
+}
+
+bool handshake_is_same(const struct master_info *a, const struct master_info *b)
+{
+    return is_run_id(a->run_id) && strcmp(a->run_id, b->run_id) == 0;
+}
+
+bool handshake_is_known(const struct master_info *info)
+{
+    return is_run_id(info->run_id);
+}
+
+bool handshake_is_durable(const struct master_info *info)
+{
+    return info->keeps == '1' && info->syncs;
+}
+
+bool handshake_keeps(const struct master_info *info)
+{
+    return handshake_is_durable(info) && !info->promoted;
+}
+
+bool handshake_evicts(const struct master_info *info)
+{
+    return info->maxmemory > 0 && strcmp(info->policy, "noeviction") != 0 &&
+           strcmp(info->policy, "?") != 0;
+}
+
+bool handshake_forgets(const struct master_info *info)
+{
+    return info->keeps == '0';
+}

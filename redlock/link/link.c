@@ -1,0 +1,643 @@
+/*
+ * link.c - connect, greet, up; and down again.
+ */
+#include "redlock/link/link.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+#include <sodium.h>
+
+#include "redlock/io/env.h"
+#include "redlock/io/transport.h"
+#include "redlock/link/reader.h"
+
+#define ERROR_MAX 160
+
+/* The pause between two attempts: doubled from the first to the last, and then shortened by up
+ * to a half at random, so that clients that lost a master together do not come back together.
+ * Chosen: a restart takes redis-server about 100 ms, and one SYN in two seconds is no load. */
+#define RETRY_FIRST (50 * DRIFT_MS)
+#define RETRY_LAST (2 * DRIFT_S)
+
+/* A link that owes answers and has given none at so many looks in a row, a second or a reply
+ * timeout apart, is taken down.  A host that vanished sends no reset, and the kernel would wait
+ * longer. */
+#define SILENT_LOOKS 3
+
+/* A server that is listed twice keeps the link that it had.  When that link breaks, it has so
+ * many attempts, a second or two, before the other one may take its place: else the leases that
+ * were asked for on it would be lost. */
+#define CLAIM_ATTEMPTS 5
+
+/* Bytes of an empty buffer that are kept for the next commands: more than a thousand locks take.
+ * What a slow master made the buffer grow to is freed. */
+#define OUT_KEPT_MAX (256u << 10)
+
+#define READ_MAX (16u << 10) /* Bytes that one turn of the loop reads. */
+
+enum link_state { LINK_DOWN, LINK_CONNECTING, LINK_GREETING, LINK_UP };
+
+struct link {
+    struct link_config config;
+    const struct link_events *events;
+    void *cookie;
+    enum link_state state;
+    struct transport *transport;
+    struct redisReader *parser; /* From GREETING on. */
+    struct reply reply;
+    struct handshake handshake;
+    unsigned attempts; /* In a row without success. */
+
+    struct ask *asks; /* A ring of what was sent and not answered.  Its room is a power of two. */
+    uint32_t asks_first, asks_len, asks_room;
+    char *out; /* What was not sent yet: [out_sent, out_len). */
+    size_t out_sent, out_len, out_room;
+    bool full;             /* It takes no more commands for now. */
+    bool doomed;           /* It goes down when the event is over, because of error. */
+    bool mute;             /* It does not answer: the kernel is to forget what it was given. */
+    bool refused;          /* The owner was told that the greeting failed. */
+    bool served;           /* It is up, or was; info is of that time. */
+    bool works;            /* It has answered a command that asks for more than a sign of life. */
+    uint64_t answers;      /* On this connection. */
+    uint64_t answers_seen; /* When it was last looked at for silence. */
+    unsigned silent_looks;
+
+    struct master_info info;
+    char error[ERROR_MAX];
+};
+
+/* What a master says goes into logs, one line each. */
+static void set_error(struct link *link, const char *what, const char *why)
+{
+    (void)snprintf(link->error, sizeof link->error, "%s%s", what, why);
+    for (char *p = link->error; *p != 0; p++)
+        if ((unsigned char)*p < ' ' || *p == 127)
+            *p = '?';
+}
+
+static void mark_dirty(struct link *link)
+{
+    *link->config.dirty |= mask_of(link->config.number);
+}
+
+static void doom(struct link *link, const char *what, const char *why)
+{
+    set_error(link, what, why);
+    link->doomed = true;
+    mark_dirty(link);
+}
+
+/* ---- Down ---- */
+
+static void empty_out(struct link *link)
+{
+    link->out_sent = link->out_len = 0;
+    if (link->out_room <= OUT_KEPT_MAX)
+        return;
+    free(link->out);
+    link->out = NULL;
+    link->out_room = 0;
+}
+
+static void close_link(struct link *link)
+{
+    transport_close(link->transport, link->mute);
+    transport_set_timer(link->transport, DRIFT_NEVER);
+    if (link->parser != NULL)
+        redisReaderFree(link->parser);
+    link->parser = NULL;
+    link->state = LINK_DOWN;
+    if (link->out != NULL)
+        sodium_memzero(link->out, link->out_len); /* It may hold a password. */
+    empty_out(link);
+    link->full = link->doomed = link->mute = false;
+}
+
+static drift_span retry_in(struct link *link)
+{
+    drift_span span = RETRY_FIRST;
+
+    for (unsigned i = 0; i < link->attempts && span < RETRY_LAST; i++)
+        span *= 2;
+    if (span > RETRY_LAST)
+        span = RETRY_LAST;
+    return span / 2 + span / 2 * env_random(link->config.env) / UINT32_MAX;
+}
+
+static struct ask take_ask(struct link *link)
+{
+    const struct ask ask = link->asks[link->asks_first];
+
+    link->asks_first = (link->asks_first + 1) & (link->asks_room - 1);
+    link->asks_len--;
+    return ask;
+}
+
+static void drop_asks(struct link *link)
+{
+    while (link->asks_len > 0) {
+        const struct ask ask = take_ask(link);
+
+        if (ask.flags & ASK_TELL)
+            link->events->on_reply(link->cookie, link->config.number, &ask, NULL);
+    }
+}
+
+/* The link is down, or did not come up; error says why.  Nobody up the stack uses it. */
+static void go_down(struct link *link)
+{
+    bool was_up = link->state == LINK_UP, greeted = link->state == LINK_GREETING;
+    struct link_fall fall;
+
+    assert(!link->config.env->in_event);
+    if (link->works) /* It served: what it does not do from now on counts anew. */
+        link->attempts = 0;
+    link->works = false;
+    fall.retry_in = retry_in(link);
+    /* A master that comes back and fails the greeting, as a replica, say, is news once more. */
+    fall.is_news = was_up || link->attempts == 0 || (greeted && !link->refused);
+    link->refused = !was_up && (link->refused || greeted);
+    link->attempts++;
+    close_link(link);
+    env_begin_event(link->config.env);
+    link->events->on_link(link->cookie, link->config.number, &fall);
+    drop_asks(link);
+    env_end_event(link->config.env);
+    transport_set_timer(link->transport, fall.retry_in);
+}
+
+/* ---- Appending ---- */
+
+/* Make room for so many bytes more; false: the link is doomed. */
+static bool make_room(struct link *link, size_t len)
+{
+    size_t room = link->out_room ? link->out_room : 4096;
+    char *out;
+
+    if (link->out_room - link->out_len >= len)
+        return true;
+    while (room - link->out_len < len)
+        room *= 2;
+    out = realloc(link->out, room);
+    if (out == NULL) {
+        doom(link, "out of memory", "");
+        return false;
+    }
+    link->out = out;
+    link->out_room = room;
+    return true;
+}
+
+static void append(struct link *link, const char *bytes, size_t len)
+{
+    if (!make_room(link, len))
+        return;
+    memcpy(link->out + link->out_len, bytes, len);
+    link->out_len += len;
+    mark_dirty(link);
+}
+
+static bool has_room(const struct link *link)
+{
+    return link->asks_len < link->config.env->asks_max - 3 && /* For a count and a proof. */
+           link->out_len - link->out_sent < LINK_UNSENT_MAX;
+}
+
+static void look_again(struct link *link)
+{
+    drift_span reply_timeout = link->config.reply_timeout;
+
+    transport_set_timer(link->transport, reply_timeout > DRIFT_S ? reply_timeout : DRIFT_S);
+}
+
+static bool grow_asks(struct link *link)
+{
+    uint32_t room = link->asks_room ? link->asks_room * 2 : 64;
+    struct ask *asks = malloc(room * sizeof *asks);
+
+    if (asks == NULL)
+        return false;
+    for (uint32_t i = 0; i < link->asks_len; i++)
+        asks[i] = link->asks[(link->asks_first + i) % link->asks_room];
+    free(link->asks);
+    link->asks = asks;
+    link->asks_first = 0;
+    link->asks_room = room;
+    return true;
+}
+
+void link_send(struct link *link, const struct ask *ask, const char *command, size_t command_len)
+{
+    assert(link->state == LINK_UP);
+    if (link->doomed)
+        return;
+    if (link->asks_len == link->asks_room && !grow_asks(link)) {
+        doom(link, "out of memory", "");
+        return;
+    }
+    append(link, command, command_len);
+    if (link->doomed)
+        return;
+    link->asks[(link->asks_first + link->asks_len++) & (link->asks_room - 1)] = *ask;
+    if (!has_room(link)) {
+        link->full = true;
+        link->events->on_room(link->cookie, link->config.number, false);
+    }
+    if (!transport_has_timer(link->transport))
+        look_again(link);
+}
+
+void link_say(struct link *link, const char *command, size_t command_len)
+{
+    if (link->state != LINK_UP || link->doomed)
+        return; /* When it comes up, all is said anew. */
+    if (has_room(link))
+        append(link, command, command_len);
+    else
+        doom(link, "takes no commands", "");
+}
+
+/* ---- Writing ---- */
+
+/* At half only: each time all leases are looked at. */
+static void look_if_full(struct link *link)
+{
+    if (!link->full || link->doomed || link->asks_len > link->config.env->asks_max / 2 ||
+        link->out_len - link->out_sent > LINK_UNSENT_MAX / 2)
+        return;
+    link->full = false;
+    link->events->on_room(link->cookie, link->config.number, true);
+}
+
+/* Keep what was not sent, at the front. */
+static void keep_rest(struct link *link)
+{
+    if (link->out_sent == link->out_len) {
+        if (link->state == LINK_GREETING)
+            sodium_memzero(link->out, link->out_len);
+        empty_out(link);
+    } else if (link->out_sent > link->out_room / 2) {
+        link->out_len -= link->out_sent;
+        memmove(link->out, link->out + link->out_sent, link->out_len);
+        link->out_sent = 0;
+    }
+}
+
+static void write_out(struct link *link)
+{
+    const char *error;
+    ssize_t n = 1;
+
+    while (link->out_sent < link->out_len && n > 0) {
+        n = transport_write(link->transport, link->out + link->out_sent,
+                            link->out_len - link->out_sent, &error);
+        if (n < 0) {
+            doom(link, "", error);
+            return;
+        }
+        link->out_sent += (size_t)n;
+    }
+    keep_rest(link);
+    transport_await_space(link->transport, link->out_len > 0);
+}
+
+void link_write(struct link *link)
+{
+    bool is_open = link->state == LINK_UP || link->state == LINK_GREETING;
+
+    if (is_open && !link->doomed)
+        write_out(link);
+    if (link->doomed)
+        mark_dirty(link); /* For the flush that takes it down. */
+}
+
+void link_flush(struct link *link)
+{
+    link_write(link);
+    if (link->doomed) {
+        go_down(link);
+        return;
+    }
+    env_begin_event(link->config.env);
+    look_if_full(link);
+    env_end_event(link->config.env);
+}
+
+/* ---- Greeting ---- */
+
+static void come_up(struct link *link)
+{
+    bool guarded = !link->config.listens && link->config.guarded;
+
+    link->state = LINK_UP;
+    /* Until the restart guard has looked at it. */
+    set_error(link, "", guarded ? "has not told yet whether it may vote" : "");
+    transport_set_timer(link->transport, DRIFT_NEVER);
+    link->events->on_link(link->cookie, link->config.number, NULL);
+}
+
+static void say_greeting(struct link *link)
+{
+    const struct link_config *config = &link->config;
+    char *bytes;
+    size_t len = config->listens
+                     ? handshake_begin_listening(&link->handshake, config->uri, &bytes)
+                     : handshake_begin(&link->handshake, config->uri, config->guarded, &bytes);
+
+    if (len == 0) {
+        doom(link, "out of memory", "");
+        return;
+    }
+    append(link, bytes, len);
+    sodium_memzero(bytes, len);
+    free(bytes);
+}
+
+static void greet(struct link *link)
+{
+    link->state = LINK_GREETING;
+    link->answers = link->answers_seen = 0;
+    link->silent_looks = 0;
+    link->parser = reader_new(&link->reply);
+    if (link->parser == NULL)
+        doom(link, "out of memory", "");
+    else if (link->config.listens && link->config.uri->password == NULL)
+        come_up(link);
+    else
+        say_greeting(link);
+}
+
+static void on_greeting(struct link *link)
+{
+    char error[ERROR_MAX];
+    const char *reason = NULL;
+
+    switch (handshake_on_reply(&link->handshake, &link->reply, &link->info, error, sizeof error)) {
+    case HANDSHAKE_GOES_ON:
+        return;
+    case HANDSHAKE_FAILED:
+        doom(link, "", error);
+        return;
+    case HANDSHAKE_DONE:
+        break;
+    }
+    if (link->parser->pos < link->parser->len) {
+        doom(link, "said something that nobody asked", "");
+        return;
+    }
+    if (!link->config.listens)
+        reason = link->events->may_serve(link->cookie, link->config.number);
+    link->served = reason == NULL;
+    if (reason != NULL)
+        doom(link, "", reason);
+    else
+        come_up(link);
+}
+
+/* ---- Receiving ---- */
+
+static void on_answer(struct link *link)
+{
+    struct ask ask;
+
+    if (link->config.listens) {
+        link->works |= link->reply.type != REPLY_ERROR;
+        link->events->on_reply(link->cookie, link->config.number, NULL, &link->reply);
+        return;
+    }
+    if (link->asks_len == 0) {
+        doom(link, "said something that nobody asked", "");
+        return;
+    }
+    ask = take_ask(link);
+    link->answers += !(ask.flags & ASK_LOOK);
+    link->works |= !(ask.flags & (ASK_LOOK | ASK_LIFE));
+    link->events->on_reply(link->cookie, link->config.number, &ask, &link->reply);
+}
+
+static void take_replies(struct link *link)
+{
+    void *reply;
+
+    while (!link->doomed) {
+        if (redisReaderGetReply(link->parser, &reply) != REDIS_OK) {
+            doom(link, "answered with garbage: ", link->parser->errstr);
+            return;
+        }
+        if (reply == NULL)
+            break;
+        if (link->state == LINK_UP)
+            on_answer(link);
+        else
+            on_greeting(link);
+    }
+    if (!link->doomed && reader_overflows(link->parser))
+        doom(link, "answers without end", "");
+}
+
+static void read_answers(struct link *link)
+{
+    char bytes[READ_MAX];
+    const char *error;
+    ssize_t n = transport_read(link->transport, bytes, sizeof bytes, &error);
+
+    if (n < 0)
+        doom(link, "", error);
+    else if (n > 0 && redisReaderFeed(link->parser, bytes, (size_t)n) != REDIS_OK)
+        doom(link, "out of memory", "");
+    else
+        take_replies(link);
+    look_if_full(link);
+}
+
+/* ---- Events ---- */
+
+static void attempt(struct link *link)
+{
+    const struct uri *uri = link->config.uri;
+    const struct transport_to to = {.host = uri->host, .path = uri->path, .port = uri->port};
+    const char *error;
+
+    assert(link->state == LINK_DOWN);
+    transport_set_timer(link->transport, link->config.connect_timeout);
+    link->state = LINK_CONNECTING;
+    error = transport_open(link->transport, &to, link->attempts);
+    if (error != NULL)
+        doom(link, "", error);
+}
+
+static void look_for_silence(struct link *link)
+{
+    if (link->asks_len == 0) {
+        link->silent_looks = 0;
+        return; /* The next command starts the timer again. */
+    }
+    if (link->answers != link->answers_seen)
+        link->silent_looks = 0;
+    link->answers_seen = link->answers;
+    if (++link->silent_looks <= SILENT_LOOKS) {
+        look_again(link);
+        return;
+    }
+    link->mute = true;
+    doom(link, "takes commands and does not answer", "");
+}
+
+static void time_out(struct link *link)
+{
+    switch (link->state) {
+    case LINK_DOWN:
+        attempt(link);
+        break;
+    case LINK_CONNECTING:
+        doom(link, "timeout while ", transport_doing(link->transport));
+        break;
+    case LINK_GREETING:
+        doom(link, "connected, but does not answer", "");
+        break;
+    case LINK_UP:
+        look_for_silence(link);
+        break;
+    }
+}
+
+static void begin(struct link *link)
+{
+    env_begin_event(link->config.env);
+}
+
+static void end(struct link *link)
+{
+    env_end_event(link->config.env);
+    if (link->doomed)
+        go_down(link);
+    link->events->on_done(link->cookie); /* Last: the link may be gone. */
+}
+
+static void on_open(void *cookie, const char *error)
+{
+    struct link *link = cookie;
+
+    begin(link);
+    if (error != NULL)
+        doom(link, "", error);
+    else
+        greet(link);
+    link_write(link);
+    end(link);
+}
+
+static void on_bytes(void *cookie)
+{
+    struct link *link = cookie;
+
+    begin(link);
+    read_answers(link);
+    end(link);
+}
+
+static void on_space(void *cookie)
+{
+    struct link *link = cookie;
+
+    begin(link);
+    link_write(link);
+    look_if_full(link);
+    end(link);
+}
+
+static void on_timer(void *cookie)
+{
+    struct link *link = cookie;
+
+    begin(link);
+    time_out(link);
+    end(link);
+}
+
+static const struct transport_events transport_events = {
+    .on_open = on_open,
+    .on_bytes = on_bytes,
+    .on_space = on_space,
+    .on_timer = on_timer,
+};
+
+/* ---- The outside ---- */
+
+struct link *link_new(const struct link_config *config, const struct link_events *events,
+                      void *cookie)
+{
+    struct link *link = calloc(1, sizeof *link);
+
+    if (link == NULL)
+        return NULL;
+    link->transport = transport_new(config->env->loop, config->ev, &transport_events, link);
+    if (link->transport == NULL) {
+        free(link);
+        return NULL;
+    }
+    link->config = *config;
+    link->events = events;
+    link->cookie = cookie;
+    set_error(link, "not connected yet", "");
+    return link;
+}
+
+void link_free(struct link *link)
+{
+    assert(!link->config.env->in_event);
+    close_link(link);
+    transport_free(link->transport);
+    reader_forget(&link->reply);
+    free(link->asks);
+    free(link->out);
+    free(link);
+}
+
+/* The loop makes the first attempt, so that all that can happen in it happens in the loop: a
+ * unix socket may refuse at once. */
+void link_start(struct link *link)
+{
+    transport_set_timer(link->transport, 0);
+}
+
+void link_relink(struct link *link, const char *reason)
+{
+    doom(link, "", reason);
+}
+
+void link_note(struct link *link, const char *error)
+{
+    /* Nearly always there is nothing to say, and nothing was said before. */
+    if (!link->doomed && (error[0] != 0 || link->error[0] != 0))
+        set_error(link, "", error);
+}
+
+bool link_is_up(const struct link *link)
+{
+    return link->state == LINK_UP;
+}
+
+const char *link_name(const struct link *link)
+{
+    return link->config.uri->name;
+}
+
+const char *link_error(const struct link *link)
+{
+    return link->error;
+}
+
+const struct master_info *link_info(const struct link *link)
+{
+    return &link->info;
+}
+
+bool link_claims(const struct link *link)
+{
+    return link->state == LINK_UP || (link->served && link->attempts < CLAIM_ATTEMPTS);
+}

@@ -1,0 +1,452 @@
+/*
+ * uri.c - URIs of masters.
+ *
+ * The text is cut into pieces from the outside in: scheme, user and password,
+ * place.  A piece is a pointer into the text and a length; nothing is copied
+ * before it is known to be good.  Letters are compared as ASCII, whatever the
+ * locale.
+ */
+#include "redlock/link/uri.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include <sodium.h>
+
+#include "redlock/base/error.h"
+
+_Static_assert(URI_PATH_MAX < sizeof(((struct sockaddr_un *)0)->sun_path), "room for the NUL");
+
+/* Longest name: every byte of a path escaped, with "unix:" and "?db=65535". */
+#define NAME_MAX_LEN (3 * URI_PATH_MAX + 32)
+_Static_assert(NAME_MAX_LEN >= URI_HOST_MAX + 32, "the longest host fits as well");
+
+struct piece {
+    const char *p;
+    size_t len;
+};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_alnum(char c)
+{
+    return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
+}
+
+static bool same_letters(const char *a, const char *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (lower(a[i]) != lower(b[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the piece is this word, in letters of either case. */
+static bool is_word(struct piece piece, const char *word)
+{
+    return piece.len == strlen(word) && same_letters(piece.p, word, piece.len);
+}
+
+static bool starts_with(struct piece piece, const char *word)
+{
+    return piece.len >= strlen(word) && same_letters(piece.p, word, strlen(word));
+}
+
+static struct piece skip(struct piece piece, size_t len)
+{
+    assert(len <= piece.len);
+    return (struct piece){.p = piece.p + len, .len = piece.len - len};
+}
+
+/* How many bytes there are before the first of these. */
+static size_t span_until(struct piece piece, const char *stops)
+{
+    size_t i = 0;
+
+    while (i < piece.len && strchr(stops, piece.p[i]) == NULL)
+        i++;
+    return i;
+}
+
+static int refuse(const char *why)
+{
+    return error_set(REDLOCK_E_INVAL, "%s", why);
+}
+
+static int copy_piece(struct piece piece, char **ret_text)
+{
+    char *text = malloc(piece.len + 1);
+
+    if (text == NULL)
+        return error_set(REDLOCK_E_NOMEM, "out of memory");
+    memcpy(text, piece.p, piece.len);
+    text[piece.len] = '\0';
+    *ret_text = text;
+    return REDLOCK_OK;
+}
+
+/* A decimal number from min to max (a million at most); -1 if it is not one. */
+static long parse_number(struct piece piece, long min, long max)
+{
+    long number = 0;
+
+    if (piece.len == 0)
+        return -1;
+    for (size_t i = 0; i < piece.len; i++) {
+        if (!is_digit(piece.p[i]))
+            return -1;
+        number = 10 * number + (piece.p[i] - '0');
+        if (number > max)
+            return -1;
+    }
+    return number < min ? -1 : number;
+}
+
+/* Value of a hexadecimal digit; -1 if it is not one. */
+static int hex_value(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    if (lower(c) >= 'a' && lower(c) <= 'f')
+        return lower(c) - 'a' + 10;
+    return -1;
+}
+
+/* Undo %HH into text, which has room for piece.len bytes; returns why not, or NULL. */
+static const char *unescape(struct piece piece, char *text, size_t *ret_len)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < piece.len; i++) {
+        bool is_whole = i + 2 < piece.len;
+        int high, low;
+
+        if (piece.p[i] != '%') {
+            text[len++] = piece.p[i];
+            continue;
+        }
+        high = is_whole ? hex_value(piece.p[i + 1]) : -1;
+        low = is_whole ? hex_value(piece.p[i + 2]) : -1;
+        if (high < 0 || low < 0)
+            return "has a '%' without two hexadecimal digits (a '%' itself is written %25)";
+        if (high == 0 && low == 0)
+            return "has a NUL (%00)";
+        text[len++] = (char)(16 * high + low);
+        i += 2;
+    }
+    *ret_len = len;
+    return NULL;
+}
+
+/* Copy a user, password or path, unescaped. */
+static int copy_unescaped(struct piece piece, const char *what, size_t max, char **ret_text)
+{
+    const char *problem;
+    size_t len = 0;
+    char *text;
+
+    text = malloc(piece.len + 1);
+    if (text == NULL)
+        return error_set(REDLOCK_E_NOMEM, "out of memory");
+    problem = unescape(piece, text, &len);
+    if (problem == NULL && len <= max) {
+        text[len] = '\0';
+        *ret_text = text;
+        return REDLOCK_OK;
+    }
+    sodium_memzero(text, piece.len + 1);
+    free(text);
+    if (problem != NULL)
+        return error_set(REDLOCK_E_INVAL, "the %s %s", what, problem);
+    return error_set(REDLOCK_E_INVAL, "the %s is longer than %zu bytes", what, max);
+}
+
+/* User and password: all before the last '@', if there is one.  Leaves what follows. */
+static int parse_login(struct piece *rest, struct uri *uri)
+{
+    struct piece user = *rest;
+    struct piece password;
+    const char *at = rest->len > 0 ? memrchr(rest->p, '@', rest->len) : NULL;
+    int r;
+
+    if (at == NULL)
+        return REDLOCK_OK;
+    user.len = (size_t)(at - rest->p);
+    *rest = skip(*rest, user.len + 1);
+    password = skip(user, span_until(user, ":"));
+    if (password.len == 0)
+        return refuse("a user needs a password: user:password@host, or :password@host without"
+                      " a user (an '@' of something else is written %40)");
+    user.len -= password.len;
+    password = skip(password, 1);
+    if (password.len == 0)
+        return refuse("the password is empty");
+    if (user.len > 0) {
+        r = copy_unescaped(user, "user", URI_SECRET_MAX, &uri->user);
+        if (r != REDLOCK_OK)
+            return r;
+    }
+    return copy_unescaped(password, "password", URI_SECRET_MAX, &uri->password);
+}
+
+static int parse_db(struct piece db, struct uri *uri)
+{
+    long number = parse_number(db, 0, URI_DB_MAX);
+
+    if (number < 0)
+        return error_set(REDLOCK_E_INVAL, "the database is not a number from 0 to %d", URI_DB_MAX);
+    uri->db = (unsigned)number;
+    return REDLOCK_OK;
+}
+
+/* "/path[?db=N]" */
+static int parse_socket(struct piece place, struct uri *uri)
+{
+    struct piece path = {.p = place.p, .len = span_until(place, "?")};
+    struct piece query = skip(place, path.len);
+    int r;
+
+    if (path.len == 0 || path.p[0] != '/')
+        return refuse("the path of a unix socket must begin with '/', as in unix:///run/r.sock");
+    if (query.len > 0) {
+        if (!starts_with(query, "?db="))
+            return refuse("all that may follow the path of a unix socket is ?db=N");
+        r = parse_db(skip(query, sizeof "?db=" - 1), uri);
+        if (r != REDLOCK_OK)
+            return r;
+    }
+    return copy_unescaped(path, "path", URI_PATH_MAX, &uri->path);
+}
+
+/* An address that stood in brackets, in its canonical form so that two can be compared. */
+static int parse_ipv6(struct piece address, struct uri *uri)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr binary;
+
+    if (address.len < sizeof text) {
+        memcpy(text, address.p, address.len);
+        text[address.len] = '\0';
+        if (inet_pton(AF_INET6, text, &binary) == 1) {
+            inet_ntop(AF_INET6, &binary, text, sizeof text);
+            return copy_piece((struct piece){.p = text, .len = strlen(text)}, &uri->host);
+        }
+    }
+    return refuse("what is in brackets is not an IPv6 address (zones are not supported)");
+}
+
+static int parse_host_name(struct piece host, struct uri *uri)
+{
+    if (host.len == 0)
+        return refuse("no host");
+    if (host.len > URI_HOST_MAX)
+        return error_set(REDLOCK_E_INVAL, "the host is longer than %d bytes", URI_HOST_MAX);
+    for (size_t i = 0; i < host.len; i++) {
+        if (!is_alnum(host.p[i]) && strchr("-_.", host.p[i]) == NULL)
+            return refuse("the host may have letters, digits, '-', '_' and '.' only");
+    }
+    return copy_piece(host, &uri->host);
+}
+
+/* The host, with brackets or without.  Leaves what follows. */
+static int parse_host(struct piece *rest, struct uri *uri)
+{
+    struct piece host = *rest;
+    struct piece port;
+
+    if (rest->len > 0 && rest->p[0] == '[') {
+        host = skip(*rest, 1);
+        host.len = span_until(host, "]");
+        if (host.len == rest->len - 1)
+            return refuse("a '[' has no ']'");
+        *rest = skip(*rest, host.len + 2);
+        return parse_ipv6(host, uri);
+    }
+    if (rest->len > 0 && rest->p[0] == '/')
+        return refuse("no host (for a unix socket, write unix:// before its path)");
+    host.len = span_until(host, ":/?#");
+    *rest = skip(*rest, host.len);
+    if (rest->len > 0 && rest->p[0] == ':') {
+        port = skip(*rest, 1);
+        port.len = span_until(port, "/");
+        if (span_until(port, ":") < port.len)
+            return refuse("more than one ':' (an IPv6 address needs brackets, as in [::1]:6379)");
+    }
+    return parse_host_name(host, uri);
+}
+
+/* "host[:port][/[db]]" */
+static int parse_endpoint(struct piece place, struct uri *uri)
+{
+    struct piece rest = place;
+    struct piece port;
+    long number;
+    int r = parse_host(&rest, uri);
+
+    if (r != REDLOCK_OK)
+        return r;
+    if (span_until(rest, "?#") < rest.len)
+        return refuse("nothing may follow the database (a '?' belongs to unix:// alone)");
+    uri->port = URI_PORT;
+    if (rest.len > 0 && rest.p[0] == ':') {
+        port = skip(rest, 1);
+        port.len = span_until(port, "/");
+        number = parse_number(port, 1, 65535);
+        if (number < 0)
+            return refuse("the port is not a number from 1 to 65535");
+        uri->port = (unsigned)number;
+        rest = skip(rest, port.len + 1);
+    }
+    if (rest.len == 0)
+        return REDLOCK_OK;
+    if (rest.p[0] != '/')
+        return refuse("after a ']' comes ':' and a port, or '/' and a database");
+    return rest.len == 1 ? REDLOCK_OK : parse_db(skip(rest, 1), uri);
+}
+
+/* Take off the scheme.  Leaves what follows. */
+static int parse_scheme(struct piece *rest, bool *ret_unix)
+{
+    struct piece scheme = *rest;
+
+    scheme.len = 0;
+    while (scheme.len < rest->len &&
+           (is_alnum(rest->p[scheme.len]) || strchr("+-.", rest->p[scheme.len]) != NULL))
+        scheme.len++;
+    *ret_unix = false;
+    if (!starts_with(skip(*rest, scheme.len), "://")) {
+        /* Short for a unix socket, unless it is the user "unix". */
+        *ret_unix = starts_with(*rest, "unix:/") && span_until(*rest, "@") == rest->len;
+        if (*ret_unix)
+            *rest = skip(*rest, sizeof "unix:" - 1);
+        return REDLOCK_OK;
+    }
+    *rest = skip(*rest, scheme.len + sizeof "://" - 1);
+    if (is_word(scheme, "redis"))
+        return REDLOCK_OK;
+    if (is_word(scheme, "unix")) {
+        *ret_unix = true;
+        return REDLOCK_OK;
+    }
+    if (is_word(scheme, "rediss"))
+        return refuse("rediss://: TLS is not supported by this build");
+    return refuse("unknown scheme: only redis:// and unix:// are known");
+}
+
+/* Write a path as a URI has it; returns the length, up to 3 * URI_PATH_MAX. */
+static size_t escape_path(const char *path, char *ret_text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    size_t len = 0;
+
+    for (const char *p = path; *p != '\0'; p++) {
+        /* "unix://" would be the scheme, and what follows it no path. */
+        bool is_second_slash = *p == '/' && p == path + 1;
+
+        if (!is_second_slash && (is_alnum(*p) || strchr("/-_.~+=:", *p) != NULL)) {
+            ret_text[len++] = *p;
+            continue;
+        }
+        ret_text[len++] = '%';
+        ret_text[len++] = digits[(unsigned char)*p >> 4];
+        ret_text[len++] = digits[(unsigned char)*p & 15];
+    }
+    return len;
+}
+
+/* Compose what messages show. */
+static int make_name(struct uri *uri)
+{
+    bool is_unix = uri->path != NULL;
+    bool is_ipv6 = !is_unix && strchr(uri->host, ':') != NULL;
+    char name[NAME_MAX_LEN];
+    size_t len;
+
+    if (is_unix) {
+        len = (size_t)snprintf(name, sizeof name, "unix:");
+        len += escape_path(uri->path, name + len);
+    } else {
+        len = (size_t)snprintf(name, sizeof name, "%s%s%s:%u", is_ipv6 ? "[" : "", uri->host,
+                               is_ipv6 ? "]" : "", uri->port);
+    }
+    if (uri->db != 0)
+        len += (size_t)snprintf(name + len, sizeof name - len, is_unix ? "?db=%u" : "/%u", uri->db);
+    assert(len < sizeof name);
+    return copy_piece((struct piece){.p = name, .len = len}, &uri->name);
+}
+
+/* Parse into *uri, which is to be freed whatever comes. */
+static int parse(struct piece rest, struct uri *uri)
+{
+    bool is_unix;
+    int r;
+
+    if (rest.len == 0)
+        return refuse("empty");
+    for (size_t i = 0; i < rest.len; i++) {
+        if ((unsigned char)rest.p[i] <= ' ' || rest.p[i] == 0x7f)
+            return refuse("has white space or a control character (write it as %HH)");
+    }
+    r = parse_scheme(&rest, &is_unix);
+    if (r == REDLOCK_OK)
+        r = parse_login(&rest, uri);
+    if (r == REDLOCK_OK)
+        r = is_unix ? parse_socket(rest, uri) : parse_endpoint(rest, uri);
+    return r == REDLOCK_OK ? make_name(uri) : r;
+}
+
+int uri_parse(const char *text, size_t text_len, struct uri *ret_uri)
+{
+    struct uri uri = {.host = NULL};
+    int r = parse((struct piece){.p = text, .len = text_len}, &uri);
+
+    if (r == REDLOCK_OK)
+        *ret_uri = uri;
+    else
+        uri_done(&uri);
+    return r;
+}
+
+static void free_secret(char *secret)
+{
+    if (secret != NULL)
+        sodium_memzero(secret, strlen(secret));
+    free(secret);
+}
+
+void uri_done(struct uri *uri)
+{
+    free(uri->host);
+    free(uri->path);
+    free_secret(uri->user);
+    free_secret(uri->password);
+    free(uri->name);
+    *uri = (struct uri){.host = NULL};
+}
+
+bool uri_same_place(const struct uri *a, const struct uri *b)
+{
+    if (a->path != NULL || b->path != NULL)
+        return a->path != NULL && b->path != NULL && strcmp(a->path, b->path) == 0;
+    return a->port == b->port && strlen(a->host) == strlen(b->host) &&
+           same_letters(a->host, b->host, strlen(a->host));
+}
+
+size_t uri_place_len(const struct uri *uri)
+{
+    return strcspn(uri->name, uri->path != NULL ? "?" : "/");
+}

@@ -1,0 +1,341 @@
+/*
+ * clocks.c - TIME asked, samples judged, votes counted.
+ */
+#include "redlock/masters/clocks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/wire/reply.h"
+#include "redlock/masters/peers.h"
+#include "redlock/masters/standing.h"
+#include "redlock/wire/answer.h"
+
+#define TEXT_MAX 128
+
+static const char time_command[] = "*1\r\n$4\r\nTIME\r\n";
+
+static bool is_on(const struct clocks *clocks)
+{
+    return clocks->peers->clock_guard != REDLOCK_CLOCK_GUARD_OFF;
+}
+
+static bool is_per_vote(const struct clocks *clocks)
+{
+    return clocks->peers->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
+}
+
+int clocks_init(struct clocks *clocks, struct peers *peers, struct standing *standing)
+{
+    clocks->peers = peers;
+    clocks->standing = standing;
+    clocks->guard = (struct drift_guard){
+        .rate_ppm = peers->drift.ppm,
+        .tolerance = DRIFT_TOLERANCE,
+        .window = guard_quarantine(&clocks->standing->guard),
+        .gap = CLOCKS_GAP,
+    };
+    clocks->alarm.pos = ALARM_OFF;
+    return alarm_reserve(&peers->env->alarms, 2); /* This one, and that of standing.c. */
+}
+
+/* ---- Asking ---- */
+
+/* When it was asked goes with the ask, since several may be on their way.  A number of 1 says
+ * that votes wait for it. */
+static struct ask ask_at(drift_time sent, bool is_proof)
+{
+    return (struct ask){
+        .slot = (uint32_t)sent,
+        .serial = (uint32_t)(sent >> 32),
+        .number = is_proof,
+        .what = WHAT_TIME,
+        .flags = ASK_LIFE,
+    };
+}
+
+static drift_time sent_at(const struct ask *ask)
+{
+    return (drift_time)ask->serial << 32 | ask->slot;
+}
+
+/* What is written is written after this. */
+static void send_time(struct clocks *clocks, unsigned master, bool is_proof)
+{
+    const struct ask ask = ask_at(env_now(clocks->peers->env), is_proof);
+
+    clocks->nodes[master].asked |= !is_proof;
+    link_send(clocks->peers->links[master], &ask, time_command, sizeof time_command - 1);
+}
+
+void clocks_ask(struct clocks *clocks, unsigned master)
+{
+    send_time(clocks, master, true);
+}
+
+void clocks_on_link(struct clocks *clocks, unsigned master, bool up)
+{
+
+    clocks->nodes[master].asked = false;
+    if (!is_on(clocks) || !up)
+        return;
+    send_time(clocks, master, false);
+    if (clocks->alarm.pos == ALARM_OFF)
+        alarm_set(&clocks->peers->env->alarms, &clocks->alarm,
+                  drift_add(env_now(clocks->peers->env), CLOCKS_EVERY));
+}
+
+void clocks_on_alarm(struct clocks *clocks)
+{
+    quorum_mask linked = clocks->standing->linked;
+
+    if (clocks->peers->env->deaf)
+        return;
+    for (unsigned m = 0; m < clocks->peers->len; m++)
+        if ((linked & 1u << m) != 0 && !clocks->nodes[m].asked)
+            send_time(clocks, m, false);
+    /* Whoever is not among them comes back without a word if its queue was full. */
+    alarm_set(&clocks->peers->env->alarms, &clocks->alarm,
+              drift_add(env_now(clocks->peers->env), CLOCKS_EVERY));
+}
+
+/* ---- Judging ---- */
+
+int clocks_offset(const struct clocks *clocks, unsigned master, drift_time now,
+                  struct drift_range *ret_offset)
+{
+    struct drift_range offsets[QUORUM_MASTERS_MAX], own = {0, 0}, median;
+    unsigned len = 0;
+    bool is_known = false;
+
+    for (unsigned m = 0; m < clocks->peers->len; m++) {
+        const struct drift_node *node = &clocks->nodes[m].node;
+
+        if (drift_until(node->last.received, now) > clocks->guard.gap ||
+            drift_node_offset(node, &clocks->guard, now, &offsets[len]) != 0)
+            continue;
+        if (m == master) {
+            own = offsets[len];
+            is_known = true;
+        }
+        len++;
+    }
+    /* Fewer might all be in the wrong, and two agree about nothing. */
+    if (!is_known || len < 3 || len < clocks->peers->len / 2 + 1)
+        return 1;
+    drift_node_median(offsets, len, &median);
+    ret_offset->lo = own.lo - median.hi;
+    ret_offset->hi = own.hi - median.lo;
+    return 0;
+}
+
+static void tell(const struct clocks *clocks, unsigned master, const char *text)
+{
+    peers_warn(clocks->peers, master, text);
+}
+
+/* So far off that it is not to be counted, or that somebody should know. */
+static void place_one(struct clocks *clocks, unsigned master, drift_time now)
+{
+    struct clocks_node *node = &clocks->nodes[master];
+    const struct drift_range others = {0, 0};
+    enum drift_place before = node->place;
+    struct drift_range offset;
+    char text[TEXT_MAX];
+
+    if (clocks_offset(clocks, master, now, &offset) != 0)
+        return;
+    node->place = drift_node_place(&offset, &others);
+    if (node->place == DRIFT_PLACE_OUTLIER) {
+        drift_node_bar(&node->node, &clocks->guard, now);
+        node->reason = CLOCKS_OUTLIER;
+        node->amount = offset.lo > 0 ? offset.lo : offset.hi;
+    }
+    if (node->place == before || node->place == DRIFT_PLACE_NEAR)
+        return;
+    (void)snprintf(text, sizeof text, "its wall clock is %+.3f s off those of the others%s",
+                   (double)(offset.lo > 0 ? offset.lo : offset.hi) / (double)DRIFT_S,
+                   node->place == DRIFT_PLACE_OUTLIER ? ", and it may not vote" : "");
+    tell(clocks, master, text);
+}
+
+/* What one says moves the median of all. */
+static void place(struct clocks *clocks, drift_time now)
+{
+    for (unsigned m = 0; m < clocks->peers->len; m++)
+        place_one(clocks, m, now);
+}
+
+/* The longest lease that may be alive is longer than was thought: what was learned was
+ * about a window that is too short. */
+static void lengthen_window(struct clocks *clocks)
+{
+    drift_span window = guard_quarantine(&clocks->standing->guard), more;
+
+    if (window <= clocks->guard.window)
+        return;
+    more = window - clocks->guard.window;
+    clocks->guard.window = window;
+    for (unsigned m = 0; m < clocks->peers->len; m++) {
+        struct drift_node *node = &clocks->nodes[m].node;
+        drift_time until = node->counts_from != 0 ? drift_add(node->counts_from, more) : 0;
+
+        *node = (struct drift_node){.counts_from = until};
+    }
+}
+
+/* Without anything to compare with: as if somebody had said that all is well.  What
+ * stands against it stays. */
+static enum drift_verdict trust(struct clocks *clocks, struct drift_node *node,
+                                const struct drift_sample *sample, drift_time counts_from)
+{
+    struct drift_range offset;
+
+    drift_sample_offset(sample, &offset);
+    drift_node_vouch(node, &clocks->guard, sample->sent, &offset);
+    node->counts_from = counts_from;
+    return drift_node_sample(node, &clocks->guard, sample);
+}
+
+static enum clocks_reason reason_of(enum drift_verdict verdict)
+{
+    switch (verdict) {
+    case DRIFT_FIRST:
+        return CLOCKS_NOT_KNOWN;
+    case DRIFT_FORWARD:
+        return CLOCKS_FORWARD;
+    case DRIFT_BACKWARD:
+        return CLOCKS_BACKWARD;
+    case DRIFT_FAST:
+        return CLOCKS_FAST;
+    case DRIFT_STEADY:
+    case DRIFT_UNCERTAIN:
+        break;
+    }
+    return CLOCKS_NOTHING;
+}
+
+/* Of what it was put forward or back, so much for certain. */
+static int64_t amount_of(const struct drift_node *node)
+{
+    if (node->verdict == DRIFT_FORWARD)
+        return node->advance.lo;
+    return node->step.hi < 0 ? node->step.hi : 0;
+}
+
+static void judge(struct clocks *clocks, unsigned master, const struct drift_sample *sample)
+{
+    struct clocks_node *node = &clocks->nodes[master];
+    drift_time before = node->node.counts_from;
+    enum drift_verdict verdict = drift_node_sample(&node->node, &clocks->guard, sample);
+    char text[TEXT_MAX];
+    bool is_news;
+
+    if (verdict == DRIFT_FIRST && !is_per_vote(clocks))
+        verdict = trust(clocks, &node->node, sample, before);
+    if (reason_of(verdict) == CLOCKS_NOTHING || node->node.counts_from == before)
+        return;
+    is_news = before <= sample->sent || node->reason != reason_of(verdict);
+    node->reason = reason_of(verdict);
+    node->amount = amount_of(&node->node);
+    if (is_news && clocks_explain(clocks, master, sample->received, text, sizeof text))
+        tell(clocks, master, text);
+}
+
+bool clocks_on_time(struct clocks *clocks, unsigned master, const struct ask *ask,
+                    const struct reply *reply)
+{
+    struct clocks_node *node = &clocks->nodes[master];
+    struct drift_sample sample = {.sent = sent_at(ask), .received = env_now(clocks->peers->env)};
+    char text[TEXT_MAX];
+
+    if (ask->number != 1)
+        node->asked = false;
+    if (!answer_time(reply, &sample.node_us)) {
+        (void)snprintf(text, sizeof text, "clock guard: %s",
+                       reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+        link_relink(clocks->peers->links[master], text);
+        return false;
+    }
+    lengthen_window(clocks);
+    judge(clocks, master, &sample);
+    if (ask->number != 1)
+        place(clocks, sample.received);
+    return ask->number == 1;
+}
+
+/* ---- Counting ---- */
+
+static bool counts(const struct clocks *clocks, unsigned master, drift_time sent)
+{
+    const struct drift_node *node = &clocks->nodes[master].node;
+
+    if (!is_on(clocks))
+        return true;
+    if (is_per_vote(clocks))
+        return drift_node_counts(node, &clocks->guard, sent);
+    return sent >= node->counts_from;
+}
+
+/* A vote that waited for a TIME counts as that does, which was just learned from. */
+static drift_time proved_at(const struct clocks *clocks, unsigned master, drift_time sent)
+{
+    return is_per_vote(clocks) ? clocks->nodes[master].node.last.sent : sent;
+}
+
+bool clocks_count(struct clocks *clocks, unsigned master, enum quorum_command command,
+                  drift_time sent)
+{
+    char text[TEXT_MAX];
+
+    if (command == QUORUM_CMD_RELEASE || (command == QUORUM_CMD_EXTEND && !is_per_vote(clocks)))
+        return true;
+    if (counts(clocks, master, proved_at(clocks, master, sent)))
+        return true;
+    if (clocks_explain(clocks, master, env_now(clocks->peers->env), text, sizeof text))
+        link_note(clocks->peers->links[master], text);
+    return false;
+}
+
+static double seconds(int64_t ns)
+{
+    return (double)ns / (double)DRIFT_S;
+}
+
+bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now, char *text,
+                    size_t size)
+{
+    const struct clocks_node *node = &clocks->nodes[master];
+    drift_span left = drift_until(now, node->node.counts_from);
+    char what[TEXT_MAX / 2];
+
+    if (!is_on(clocks) || (!is_per_vote(clocks) && left == 0))
+        return false;
+    if (left == 0 && counts(clocks, master, now))
+        return false;
+    if (left == 0) {
+        (void)snprintf(text, size, "its wall clock cannot be told well enough: it answers slowly");
+        return true;
+    }
+    switch (node->reason) {
+    case CLOCKS_NOTHING:
+    case CLOCKS_NOT_KNOWN:
+        (void)snprintf(what, sizeof what, "has not been watched for long enough");
+        break;
+    case CLOCKS_FORWARD:
+    case CLOCKS_BACKWARD:
+        (void)snprintf(what, sizeof what, "was stepped by %+.3f s", seconds(node->amount));
+        break;
+    case CLOCKS_FAST:
+        (void)snprintf(what, sizeof what, "runs faster than the drift allows");
+        break;
+    case CLOCKS_OUTLIER:
+        (void)snprintf(what, sizeof what, "is %+.3f s off those of the others",
+                       seconds(node->amount));
+        break;
+    }
+    (void)snprintf(text, size, "its wall clock %s, and it may not vote for %.1f s", what,
+                   seconds((int64_t)left));
+    return true;
+}

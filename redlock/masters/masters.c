@@ -1,0 +1,336 @@
+/*
+ * masters.c - links owned, answers sorted, what people should know told to the log.
+ */
+#include "redlock/masters/masters.h"
+
+#include <stdio.h>
+
+#include "redlock/link/uri.h"
+
+#define TEXT_MAX 160
+
+/* ---- One server, one vote ---- */
+
+/* Another link that leads to the same server, and has its vote; NULL: none. */
+static const struct link *find_twin(const struct peers *peers, unsigned m, unsigned *ret_number)
+{
+    const struct master_info *info = link_info(peers->links[m]);
+
+    for (unsigned other = 0; other < peers->len; other++) {
+        const struct link *link = peers->links[other];
+
+        if (other == m || !link_claims(link) || !handshake_is_same(link_info(link), info))
+            continue;
+        *ret_number = other;
+        return link;
+    }
+    return NULL;
+}
+
+/* One server has one vote, by whichever link came up first.  The other links to it stay down as
+ * long as that one is up. */
+static const char *may_serve(void *cookie, unsigned m)
+{
+    struct masters *masters = cookie;
+    unsigned number = 0;
+    const struct link *twin = find_twin(&masters->peers, m, &number);
+
+    if (twin == NULL)
+        return NULL;
+    (void)snprintf(masters->peers.scratch, sizeof masters->peers.scratch,
+                   "is the same server as master %u (%s)", number + 1, link_name(twin));
+    return masters->peers.scratch;
+}
+
+/* ---- The log ---- */
+
+/* What a master may vote with, but should not have to. */
+static void warn(const struct peers *peers, unsigned m)
+{
+    const struct master_info *info = link_info(peers->links[m]);
+    char text[TEXT_MAX];
+
+    if (handshake_evicts(info)) {
+        (void)snprintf(text, sizeof text,
+                       "maxmemory-policy is %s: when its memory is full it drops locks that are "
+                       "held; set noeviction",
+                       info->policy);
+        peers_warn(peers, m, text);
+    }
+    if (handshake_forgets(info))
+        peers_warn(peers, m, "appendonly is no: restarted, it has forgotten its locks");
+}
+
+static void log_link(const struct peers *peers, unsigned m, const struct link_fall *fall)
+{
+    const struct link *link = peers->links[m];
+
+    if (fall == NULL) {
+        env_log(peers->env, REDLOCK_LOG_INFO, "master %u (%s): up, version %s", m + 1,
+                link_name(link), link_info(link)->version);
+        warn(peers, m);
+    } else if (fall->is_news) {
+        env_log(peers->env, REDLOCK_LOG_WARNING, "master %u (%s): %s; next attempt in %d ms", m + 1,
+                link_name(link), link_error(link), (int)drift_to_ms(fall->retry_in));
+    }
+}
+
+/* ---- Events of the links ---- */
+
+static void on_link(void *cookie, unsigned m, const struct link_fall *fall)
+{
+    struct masters *masters = cookie;
+    bool up = fall == NULL;
+
+    log_link(&masters->peers, m, fall);
+    masters->peers.env->stats.connects += up;
+    masters->events->on_link(masters->cookie, m, up);
+    clocks_on_link(&masters->clocks, m, up);
+    standing_on_link(&masters->standing, m, up);
+}
+
+static void on_reply(void *cookie, unsigned m, const struct ask *ask, const struct reply *reply)
+{
+    struct masters *masters = cookie;
+
+    switch (ask->what) {
+    case WHAT_LEAVE:
+        return; /* If it was not done, masters find out in time. */
+    case WHAT_LOOK:
+        standing_on_look(&masters->standing, m, reply);
+        return;
+    case WHAT_PROOF:
+        proof_on_answer(&masters->proof, m, reply);
+        return;
+    case WHAT_TIME:
+        if (clocks_on_time(&masters->clocks, m, ask, reply))
+            proof_on_time(&masters->proof, m);
+        return;
+    case WHAT_COUNT:
+        proof_on_count(&masters->proof, m, ask, reply);
+        return;
+    default:
+        masters->events->on_answer(masters->cookie, m, ask, reply);
+    }
+}
+
+static void on_room(void *cookie, unsigned m, bool room)
+{
+    struct masters *masters = cookie;
+
+    standing_on_room(&masters->standing, m, room);
+    if (room)
+        masters->events->on_room(masters->cookie, m);
+}
+
+static void on_done(void *cookie)
+{
+    struct masters *masters = cookie;
+
+    masters->events->on_done(masters->cookie);
+}
+
+static const struct link_events link_events = {
+    .may_serve = may_serve,
+    .on_link = on_link,
+    .on_reply = on_reply,
+    .on_room = on_room,
+    .on_done = on_done,
+};
+
+/* ---- Events of the guards ---- */
+
+static void on_new_epoch(void *cookie, unsigned m)
+{
+    struct masters *masters = cookie;
+
+    proof_forget(&masters->proof, m);
+}
+
+static void on_change(void *cookie, unsigned m)
+{
+    struct masters *masters = cookie;
+
+    masters->events->on_change(masters->cookie, m);
+}
+
+static const struct standing_events standing_events = {
+    .on_new_epoch = on_new_epoch,
+    .on_change = on_change,
+};
+
+static void on_vote(void *cookie, unsigned m, const struct ask *ask, const struct vote *vote)
+{
+    struct masters *masters = cookie;
+
+    masters->events->on_vote(masters->cookie, m, ask, vote);
+}
+
+/* ---- Begin and end ---- */
+
+static int make_links(struct peers *peers, const struct masters_config *config, void *cookie)
+{
+    struct link_config link = {
+        .env = config->env,
+        .ev = config->ev,
+        .dirty = &peers->dirty,
+        .connect_timeout = config->connect_timeout,
+        .reply_timeout = config->reply_timeout,
+        .guarded = config->restart_guard,
+    };
+
+    for (unsigned m = 0; m < config->len; m++) {
+        link.uri = &config->uris[m];
+        link.number = m;
+        peers->links[m] = link_new(&link, &link_events, cookie);
+        if (peers->links[m] == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+int masters_init(struct masters *masters, const struct masters_config *config,
+                 const struct masters_events *events, void *cookie)
+{
+    struct peers *peers = &masters->peers;
+
+    masters->events = events;
+    masters->cookie = cookie;
+    peers->env = config->env;
+    peers->len = config->len;
+    peers->restart_guard = config->restart_guard;
+    peers->clock_guard = config->clock_guard;
+    peers->max_ttl_ms = config->max_ttl_ms;
+    peers->drift = config->drift;
+    peers->connect_timeout = config->connect_timeout;
+    if (standing_init(&masters->standing, peers, &standing_events, masters) != 0 ||
+        clocks_init(&masters->clocks, peers, &masters->standing) != 0)
+        return -1;
+    masters->proof.peers = peers;
+    masters->proof.standing = &masters->standing;
+    masters->proof.clocks = &masters->clocks;
+    masters->proof.on_vote = on_vote;
+    masters->proof.cookie = masters;
+    return make_links(peers, config, masters);
+}
+
+void masters_start(struct masters *masters)
+{
+    for (unsigned m = 0; m < masters->peers.len; m++)
+        link_start(masters->peers.links[m]);
+}
+
+void masters_done(struct masters *masters)
+{
+    for (unsigned m = 0; m < masters->peers.len; m++) {
+        if (masters->peers.links[m] != NULL)
+            link_free(masters->peers.links[m]);
+        masters->peers.links[m] = NULL;
+    }
+    proof_done(&masters->proof);
+}
+
+/* ---- What leases and lines ask for ---- */
+
+void masters_send(struct masters *masters, unsigned m, const struct ask *ask, const char *command,
+                  size_t command_len)
+{
+    link_send(masters->peers.links[m], ask, command, command_len);
+    masters->peers.env->stats.commands++;
+}
+
+void masters_want_proof(struct masters *masters, enum quorum_command command, quorum_mask sent)
+{
+    proof_want(&masters->proof, command, sent);
+}
+
+bool masters_hold(struct masters *masters, unsigned m, const struct ask *ask,
+                  const struct vote *vote)
+{
+    return proof_hold(&masters->proof, m, ask, vote);
+}
+
+bool masters_count(struct masters *masters, unsigned m, enum quorum_command command,
+                   drift_time sent)
+{
+    return clocks_count(&masters->clocks, m, command, sent);
+}
+
+void masters_raised(struct masters *masters, unsigned m, uint64_t number)
+{
+    guard_on_raised(&masters->standing.guard, m, number);
+}
+
+const char *masters_epoch(const struct masters *masters, unsigned m)
+{
+    return masters->standing.epochs[m];
+}
+
+/* ---- Writing ---- */
+
+/* A link that breaks over it makes work for the others; but it is down then, so that this ends
+ * after as many turns as there are masters. */
+void masters_flush(struct masters *masters)
+{
+    struct peers *peers = &masters->peers;
+
+    assert(!peers->env->in_event);
+    while (peers->dirty != 0) {
+        unsigned m = (unsigned)__builtin_ctz(peers->dirty);
+
+        proof_ask(&masters->proof, m);
+        peers->dirty = mask_without(peers->dirty, m);
+        link_flush(peers->links[m]);
+    }
+}
+
+void masters_write(struct masters *masters)
+{
+    struct peers *peers = &masters->peers;
+
+    for (quorum_mask left = peers->dirty; left != 0; left &= (quorum_mask)(left - 1)) {
+        unsigned m = (unsigned)__builtin_ctz(left);
+
+        proof_ask(&masters->proof, m);
+        peers->dirty = mask_without(peers->dirty, m);
+        link_write(peers->links[m]);
+    }
+}
+
+bool masters_on_alarm(struct masters *masters, const struct alarm *alarm)
+{
+    if (alarm == &masters->standing.alarm)
+        standing_on_alarm(&masters->standing);
+    else if (alarm == &masters->clocks.alarm)
+        clocks_on_alarm(&masters->clocks);
+    else
+        return false;
+    return true;
+}
+
+/* ---- One link ---- */
+
+void masters_note(struct masters *masters, unsigned m, const char *error)
+{
+    link_note(masters->peers.links[m], error);
+}
+
+void masters_relink(struct masters *masters, unsigned m, const char *reason)
+{
+    link_relink(masters->peers.links[m], reason);
+}
+
+const char *masters_name(const struct masters *masters, unsigned m)
+{
+    return link_name(masters->peers.links[m]);
+}
+
+const char *masters_error(const struct masters *masters, unsigned m)
+{
+    return link_error(masters->peers.links[m]);
+}
+
+bool masters_is_linked(const struct masters *masters, unsigned m)
+{
+    return (masters->standing.linked & mask_of(m)) != 0;
+}

@@ -1,0 +1,193 @@
+/*
+ * proof.c - one read or two behind the SETs and extensions of a write, and what they
+ * prove.
+ */
+#include "redlock/masters/proof.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/wire/reply.h"
+#include "redlock/masters/clocks.h"
+#include "redlock/masters/peers.h"
+#include "redlock/masters/standing.h"
+#include "redlock/wire/answer.h"
+#include "redlock/wire/vote.h"
+
+void proof_done(struct proof *proof)
+{
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
+        free(proof->held[m].yes);
+}
+
+/* Of the master's clock. */
+static bool needs_time(const struct proof *proof)
+{
+    return proof->peers->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
+}
+
+/* Whether a yes to it has to be proved.  RAISE names the epoch itself, so that only the
+ * clock is left; and a release that finds the token was no loss. */
+static bool is_to_be_proved(const struct proof *proof, enum quorum_command command)
+{
+    switch (command) {
+    case QUORUM_CMD_SET:
+    case QUORUM_CMD_EXTEND:
+        return proof->peers->restart_guard || needs_time(proof);
+    case QUORUM_CMD_FENCE:
+        return true;
+    case QUORUM_CMD_RAISE:
+        return needs_time(proof);
+    case QUORUM_CMD_RELEASE:
+        break;
+    }
+    return false;
+}
+
+void proof_want(struct proof *proof, enum quorum_command command, quorum_mask masters)
+{
+    if (is_to_be_proved(proof, command))
+        proof->wanted |= masters;
+}
+
+void proof_ask(struct proof *proof, unsigned master)
+{
+    static const struct ask ask = {.what = WHAT_PROOF};
+
+    if (!(proof->wanted & mask_of(master)))
+        return;
+    proof->wanted &= (quorum_mask)~mask_of(master);
+    if (proof->peers->restart_guard) {
+        if (needs_time(proof))
+            link_send(proof->peers->links[master], &ask, WIRE_PROOF_MAX, sizeof WIRE_PROOF_MAX - 1);
+        else
+            link_send(proof->peers->links[master], &ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
+        proof->peers->env->stats.commands++;
+    }
+    if (needs_time(proof)) { /* Last: see proof_on_answer(). */
+        clocks_ask(proof->clocks, master);
+        proof->peers->env->stats.commands++;
+    }
+}
+
+/* What is held back is void with the connection that it came by: the leases
+ * are told of that, and do not wait for it. */
+void proof_forget(struct proof *proof, unsigned master)
+{
+    proof->wanted &= (quorum_mask)~mask_of(master);
+    proof->held[master].len = 0;
+}
+
+static bool grow(struct held *held)
+{
+    uint32_t room = held->room > 0 ? held->room * 2 : 64;
+    struct yes *yes = realloc(held->yes, room * sizeof *yes);
+
+    if (yes == NULL)
+        return false;
+    held->yes = yes;
+    held->room = room;
+    return true;
+}
+
+bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
+                const struct vote *vote)
+{
+    struct held *held = &proof->held[master];
+
+    if (vote->vote != QUORUM_VOTE_YES || !is_to_be_proved(proof, (enum quorum_command)ask->what))
+        return false;
+    if (held->len == held->room && !grow(held))
+        link_relink(proof->peers->links[master], "out of memory");
+    else
+        held->yes[held->len++] = (struct yes){.ask = *ask, .counter = vote->counter};
+    return true;
+}
+
+static bool is_epoch(const struct proof *proof, unsigned master, const char *text, size_t len)
+{
+    return len == WIRE_NUMBER && memcmp(text, proof->standing->epochs[master], WIRE_NUMBER) == 0;
+}
+
+/* Where the clock matters the longest lease comes behind the epoch, and is learned. */
+static bool take_proof(struct proof *proof, unsigned master, const struct reply *reply)
+{
+    uint32_t max_ttl_ms;
+
+    if (!needs_time(proof))
+        return reply->type == REPLY_TEXT && is_epoch(proof, master, reply->text, reply->text_len);
+    if (reply->type != REPLY_ARRAY || !is_epoch(proof, master, reply->before, reply->before_len) ||
+        !answer_max(reply->text, &max_ttl_ms))
+        return false;
+    guard_on_max(&proof->standing->guard, max_ttl_ms);
+    return true;
+}
+
+/* A lease that hears of its vote may have its callback ask for the next lock,
+ * but nothing is answered, and so nothing added here, before this returns. */
+static void let_go(struct proof *proof, unsigned master)
+{
+    struct held *held = &proof->held[master];
+
+    for (uint32_t i = 0; i < held->len; i++) {
+        const struct yes *yes = &held->yes[i];
+        bool counted = yes->ask.what != QUORUM_CMD_FENCE || yes->counter != 0;
+        const struct vote vote = {
+            .vote = counted ? QUORUM_VOTE_YES : QUORUM_VOTE_VOID,
+            .counter = yes->counter,
+            .unkept = yes->unkept,
+        };
+
+        proof->on_vote(proof->cookie, master, &yes->ask, &vote);
+    }
+    held->len = 0;
+}
+
+/* Whether it belongs to the latest yes: nothing is answered between the two. */
+static bool is_of(const struct held *held, const struct ask *ask)
+{
+    const struct ask *last;
+
+    if (held->len == 0)
+        return false;
+    last = &held->yes[held->len - 1].ask;
+    return last->what == QUORUM_CMD_FENCE && last->slot == ask->slot &&
+           last->serial == ask->serial && last->number == ask->number;
+}
+
+void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
+                    const struct reply *reply)
+{
+    const struct vote vote = vote_number(reply);
+    struct held *held = &proof->held[master];
+    struct link *link = proof->peers->links[master];
+    struct yes *yes;
+
+    if (vote.relink)
+        link_relink(link, reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+    else if (reply->type == REPLY_ERROR)
+        link_note(link, reply->text);
+    if (reply->type == REPLY_ERROR || vote.relink || !is_of(held, ask))
+        return;
+    yes = &held->yes[held->len - 1];
+    if (vote.counter != 0)
+        yes->counter = guard_number(&proof->standing->guard, master, vote.counter, &yes->unkept);
+    if (yes->counter == 0)
+        link_note(link, "the fencing counter is days ahead of the clock, or below zero");
+}
+
+void proof_on_answer(struct proof *proof, unsigned master, const struct reply *reply)
+{
+    if (!take_proof(proof, master, reply)) {
+        link_relink(proof->peers->links[master],
+                    reply->type == REPLY_ERROR ? reply->text : "has lost its memory");
+        return;
+    }
+    if (!needs_time(proof)) /* Or that was asked for behind it. */
+        let_go(proof, master);
+}
+
+void proof_on_time(struct proof *proof, unsigned master)
+{
+    let_go(proof, master);
+}

@@ -1,0 +1,264 @@
+/*
+ * standing.c - looks sent, markers read, masks kept.
+ */
+#include "redlock/masters/standing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/wire/reply.h"
+#include "redlock/masters/peers.h"
+#include "redlock/wire/answer.h"
+
+_Static_assert(GUARD_HIGH_STEP == WIRE_FENCE_STEP && GUARD_AHEAD_US == WIRE_FENCE_AHEAD_US,
+               "the guard counts as the scripts do");
+
+int standing_init(struct standing *standing, struct peers *peers,
+                  const struct standing_events *events, void *cookie)
+{
+    const struct guard_config config = {
+        .masters = peers->len,
+        .max_ttl_ms = peers->max_ttl_ms,
+        .drift = peers->drift,
+    };
+
+    standing->peers = peers;
+    standing->events = events;
+    standing->cookie = cookie;
+    guard_init(&standing->guard, &config);
+    standing->alarm.pos = ALARM_OFF;
+    standing->hope_until = drift_add(env_now(peers->env), peers->connect_timeout);
+    standing->connecting = peers->coming = (quorum_mask)((1u << config.masters) - 1);
+    return alarm_reserve(&peers->env->alarms, 1);
+}
+
+/* ---- Looks ---- */
+
+/* Two draws: nobody else ever draws the same. */
+static void write_random(struct env *env, char digits[WIRE_NUMBER + 1])
+{
+    uint64_t number = (uint64_t)env_random(env) << 32 | env_random(env);
+
+    (void)snprintf(digits, WIRE_NUMBER + 1, "%016" PRIx64, number == 0 ? 1 : number);
+}
+
+/* floor: 0, or to give it an epoch, if it still has the nonce that was seen. */
+static void send_look(struct standing *standing, unsigned master, uint64_t floor)
+{
+    struct peers *peers = standing->peers;
+    const struct master_info *info = link_info(peers->links[master]);
+    const struct ask ask = {.what = WHAT_LOOK, .flags = ASK_LOOK};
+    char random[WIRE_NUMBER + 1], nonce[WIRE_NUMBER + 1] = "";
+    struct wire_look look = {
+        .id = info->run_id, /* Not its replid, which a first replica changes. */
+        .keeps = handshake_keeps(info),
+        .is_known = standing->guard.seen_epoch && !standing->guard.passive,
+        .max_ttl_ms = peers->max_ttl_ms,
+        .random = random,
+        .nonce = nonce,
+        .masters = standing->guard.passive ? 0 : peers->len,
+        .floor = floor,
+    };
+
+    write_random(peers->env, random);
+    if (floor != 0)
+        (void)snprintf(nonce, sizeof nonce, "%016" PRIx64,
+                       standing->guard.masters[master].look.number);
+    link_send(peers->links[master], &ask, peers->scratch, wire_look(peers->scratch, &look));
+}
+
+/* ---- Telling ---- */
+
+/* Of a master that is up, and why it has no vote; it is logged when it is news. */
+static void tell(struct standing *standing, unsigned master, const char *text, bool is_news)
+{
+    link_note(standing->peers->links[master], text);
+    if (is_news)
+        peers_warn(standing->peers, master, text);
+}
+
+static void tell_of_warming(struct standing *standing, unsigned master, bool is_news,
+                            drift_time now)
+{
+    drift_span left = guard_left(&standing->guard, master, now);
+    char text[128];
+
+    if (left > 0)
+        (void)snprintf(text, sizeof text, "is warming up: it has no memory, and may vote in %.1f s",
+                       (double)left / (double)DRIFT_S);
+    else if (guard_floor(&standing->guard) == 0)
+        (void)snprintf(text, sizeof text,
+                       "is warming up: it has no memory, and the fencing counters of "
+                       "the others are days ahead of the clocks");
+    else
+        (void)snprintf(text, sizeof text,
+                       "is warming up: it has no memory, and too few of the "
+                       "others can be asked whether it may vote");
+    tell(standing, master, text, is_news);
+}
+
+/* Of each that has the epoch of another, and until it has one of its own. */
+static void tell_of_twins(struct standing *standing)
+{
+    char text[128];
+
+    for (unsigned m = 0; m < standing->peers->len; m++) {
+        unsigned twin = guard_twin(&standing->guard, m);
+        bool has_one = twin < standing->peers->len;
+
+        if (has_one == ((standing->twins & mask_of(m)) != 0))
+            continue;
+        standing->twins ^= mask_of(m);
+        if (!has_one && !(standing->linked & mask_of(m) && standing->guard.masters[m].look.ready))
+            continue; /* That it is down or warming is what there is to tell. */
+        text[0] = '\0';
+        if (has_one)
+            (void)snprintf(text, sizeof text,
+                           "has the same epoch as master %u: the data of one are a copy, and "
+                           "must be emptied (redlock doctor)",
+                           twin + 1);
+        tell(standing, m, text, has_one);
+    }
+}
+
+/* Masters that can be asked for locks, and those that may soon be. */
+static void find_masks(const struct standing *standing, drift_time now, quorum_mask *ret_up,
+                       quorum_mask *ret_coming)
+{
+
+    *ret_up = standing->linked;
+    *ret_coming = standing->connecting;
+    if (standing->peers->restart_guard)
+        *ret_up &= guard_voters(&standing->guard);
+    if (standing->peers->restart_guard && now < standing->hope_until)
+        *ret_coming |= guard_hopefuls(&standing->guard, standing->connecting);
+    *ret_coming &=
+        standing->peers->coming; /* Only of the first attempt, which never comes again. */
+}
+
+/*
+ * The masks that the leases go by, who are told of what changed.  anew: masters
+ * of which they must hear even if their bits are what they were.  One after the
+ * other: to a lease it means that what it has asked of this master is void, so
+ * none may be asked before it is told of.
+ */
+static void update(struct standing *standing, quorum_mask anew)
+{
+    drift_time now = env_now(standing->peers->env);
+    quorum_mask up, coming;
+
+    for (unsigned m = 0; m < standing->peers->len; m++) {
+        find_masks(standing, now, &up, &coming); /* Whoever was told may have filled a queue. */
+        if (!(((up ^ standing->peers->up) | (coming ^ standing->peers->coming) | anew) &
+              mask_of(m)))
+            continue;
+        standing->peers->up =
+            (quorum_mask)((standing->peers->up & ~mask_of(m)) | (up & mask_of(m)));
+        standing->peers->coming =
+            (quorum_mask)((standing->peers->coming & ~mask_of(m)) | (coming & mask_of(m)));
+        standing->events->on_change(standing->cookie, m);
+    }
+}
+
+/* Do what the guard says. */
+static void carry_out(struct standing *standing)
+{
+    drift_time now = env_now(standing->peers->env);
+    struct guard_actions actions;
+
+    if (!standing->peers->restart_guard || now == DRIFT_NEVER)
+        return; /* Without a clock nobody has been watched long enough. */
+    if (standing->peers->env->deaf)
+        return; /* A blocking client may still wait for a master to take a release. */
+    guard_next(&standing->guard, now, &actions);
+    for (unsigned m = 0; m < standing->peers->len; m++)
+        if (actions.look & mask_of(m))
+            send_look(standing, m, actions.install & mask_of(m) ? actions.floor : 0);
+    if (now < standing->hope_until && standing->hope_until < actions.wake_at)
+        actions.wake_at = standing->hope_until;
+    alarm_set(&standing->peers->env->alarms, &standing->alarm, actions.wake_at);
+}
+
+/* ---- Events ---- */
+
+void standing_on_link(struct standing *standing, unsigned master, bool up)
+{
+    bool guarded = standing->peers->restart_guard;
+
+    standing->events->on_new_epoch(standing->cookie, master);
+    standing_on_room(standing, master, up);
+    standing->connecting &= (quorum_mask)~mask_of(master);
+    if (guarded && up && !handshake_is_known(link_info(standing->peers->links[master]))) {
+        link_relink(standing->peers->links[master],
+                    "INFO tells no run_id, which the restart guard needs");
+        up = false;
+    }
+    guard_on_link(&standing->guard, master, up);
+    tell_of_twins(standing);
+    carry_out(standing);
+    update(standing, guarded && up ? 0 : mask_of(master));
+}
+
+void standing_on_room(struct standing *standing, unsigned master, bool room)
+{
+
+    if (!room) {
+        standing->linked &= (quorum_mask)~mask_of(master);
+        standing->peers->up &= (quorum_mask)~mask_of(master);
+        return;
+    }
+    standing->linked |= mask_of(master);
+    if (!standing->peers->restart_guard || (guard_voters(&standing->guard) & mask_of(master)) != 0)
+        standing->peers->up |= mask_of(master);
+}
+
+/* Why an answer to a look is no look. */
+static void explain(const struct standing *standing, const struct reply *reply, char *text,
+                    size_t size)
+{
+    bool is_other = reply->type == REPLY_TEXT && strncmp(reply->text, "other ", 6) == 0;
+
+    if (is_other)
+        (void)snprintf(text, size, "is one of %.2s masters to other clients, and one of %u here",
+                       reply->text + 6, standing->peers->len);
+    else
+        (void)snprintf(text, size, "restart guard: %s",
+                       reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+}
+
+void standing_on_look(struct standing *standing, unsigned master, const struct reply *reply)
+{
+    const struct guard_look before = standing->guard.masters[master].look;
+    drift_time now = env_now(standing->peers->env);
+    struct guard_look look;
+    char text[128];
+
+    if (!answer_look(reply, &look)) {
+        explain(standing, reply, text, sizeof text);
+        link_relink(standing->peers->links[master], text);
+        return;
+    }
+    if (look.number != before.number)
+        standing->events->on_new_epoch(standing->cookie,
+                                       master); /* What it voted for had another epoch. */
+    guard_on_look(&standing->guard, master, &look, now);
+    if (look.ready) {
+        (void)snprintf(standing->epochs[master], sizeof standing->epochs[master], "%016" PRIx64,
+                       look.number);
+        if (!(standing->twins & mask_of(master)))
+            link_note(standing->peers->links[master], "");
+    }
+    tell_of_twins(standing);
+    carry_out(standing);
+    if (!look.ready)
+        tell_of_warming(standing, master, look.number != before.number, now);
+    update(standing, look.number != before.number ? mask_of(master) : 0);
+}
+
+void standing_on_alarm(struct standing *standing)
+{
+    carry_out(standing);
+    update(standing, 0);
+}

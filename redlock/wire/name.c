@@ -1,0 +1,33 @@
+/*
+ * name.c - names that the masters need for other keys are refused.
+ */
+#include "redlock/wire/name.h"
+
+#include <string.h>
+
+#include "redlock/base/error.h"
+#include "redlock/redlock.h"
+#include "redlock/wire/keys.h"
+
+int name_check(const char *name)
+{
+    if (name == NULL)
+        return error_set(REDLOCK_E_INVAL, "the resource name is NULL");
+    if (name[0] == '\0')
+        return error_set(REDLOCK_E_INVAL, "the resource name is empty");
+    if (strnlen(name, REDLOCK_NAME_MAX + 1) > REDLOCK_NAME_MAX)
+        return error_set(REDLOCK_E_INVAL, "the resource name is longer than %d bytes",
+                         REDLOCK_NAME_MAX);
+    if (strcmp(name, WIRE_MARKER) == 0)
+        return error_set(REDLOCK_E_INVAL, "the resource name is that of the masters' markers");
+    if (strncmp(name, WIRE_MARK, WIRE_MARK_LEN) == 0)
+        return error_set(REDLOCK_E_INVAL, "the resource name begins with " WIRE_MARK
+                                          ", as the marks of those who wait do");
+    if (strncmp(name, WIRE_PERMIT, WIRE_PERMIT_LEN) == 0)
+        return error_set(REDLOCK_E_INVAL,
+                         "the resource name begins with " WIRE_PERMIT ", as those of permits do");
+    if (strncmp(name, WIRE_QUEUE, WIRE_QUEUE_LEN) == 0)
+        return error_set(REDLOCK_E_INVAL,
+                         "the resource name begins with " WIRE_QUEUE ", as the queues do");
+    return REDLOCK_OK;
+}

@@ -1,0 +1,118 @@
+/*
+ * vote.c - what a reply says about a key.
+ *
+ * Nothing is a yes or a no unless the master said so in the very words that
+ * the command has for it: all else leaves open what the master did.
+ */
+#include "redlock/wire/vote.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "redlock/wire/reply.h"
+
+/* Errors of a master that is in another state than at the handshake. */
+static const char *const relink_codes[] = {"READONLY", "NOAUTH", "LOADING", "MASTERDOWN"};
+
+/*
+ * Whether an error has this code.  Redis up to 6 hides what goes wrong inside
+ * of a script in "ERR Error running script (call to f_...): ... WRONGTYPE ...";
+ * since 7 the code comes first there as well.
+ */
+static bool has_code(const struct reply *reply, const char *code)
+{
+    static const char in_script[] = "ERR Error running script";
+    size_t code_len = strlen(code);
+
+    if (strncmp(reply->text, in_script, sizeof in_script - 1) == 0)
+        return strstr(reply->text, code) != NULL;
+    return strncmp(reply->text, code, code_len) == 0 &&
+           (reply->text[code_len] == ' ' || reply->text[code_len] == '\0');
+}
+
+static struct vote count_error(const struct reply *reply)
+{
+    struct vote vote = {.vote = QUORUM_VOTE_NONE};
+
+    if (has_code(reply, "NOSCRIPT"))
+        vote.noscript = true;
+    else if (has_code(reply, "WRONGTYPE"))
+        vote.vote = QUORUM_VOTE_NO;
+    for (size_t i = 0; i < sizeof relink_codes / sizeof relink_codes[0]; i++) {
+        if (has_code(reply, relink_codes[i]))
+            vote.relink = true;
+    }
+    return vote;
+}
+
+static struct vote count_set(const struct reply *reply)
+{
+    if (reply->type == REPLY_STATUS && strcmp(reply->text, "OK") == 0)
+        return (struct vote){.vote = QUORUM_VOTE_YES};
+    if (reply->type == REPLY_NIL)
+        return (struct vote){.vote = QUORUM_VOTE_NO};
+    return (struct vote){.vote = QUORUM_VOTE_NONE, .relink = true};
+}
+
+static struct vote count_script(const struct reply *reply)
+{
+    if (reply->type == REPLY_INTEGER && reply->integer == 1)
+        return (struct vote){.vote = QUORUM_VOTE_YES};
+    if (reply->type == REPLY_INTEGER && reply->integer == 0)
+        return (struct vote){.vote = QUORUM_VOTE_NO};
+    return (struct vote){.vote = QUORUM_VOTE_NONE, .relink = true};
+}
+
+static struct vote count_raise(const struct reply *reply)
+{
+    if (reply->type == REPLY_INTEGER && reply->integer >= 0 &&
+        reply->integer <= (long long)QUORUM_FENCE_MAX)
+        return (struct vote){
+            .vote = reply->integer > 0 ? QUORUM_VOTE_YES : QUORUM_VOTE_NO,
+            .counter = (uint64_t)reply->integer,
+        };
+    return (struct vote){.vote = QUORUM_VOTE_NONE, .relink = true};
+}
+
+struct vote vote_count(enum quorum_command command, const struct reply *reply)
+{
+    if (reply->type == REPLY_ERROR)
+        return count_error(reply);
+    switch (command) {
+    case QUORUM_CMD_SET:
+    case QUORUM_CMD_FENCE:
+        return count_set(reply);
+    case QUORUM_CMD_EXTEND:
+    case QUORUM_CMD_RELEASE:
+        return count_script(reply);
+    case QUORUM_CMD_RAISE:
+        return count_raise(reply);
+    }
+    assert(!"a command");
+    return (struct vote){.vote = QUORUM_VOTE_NONE};
+}
+
+struct vote vote_number(const struct reply *reply)
+{
+    struct vote vote = reply->type == REPLY_ERROR ? count_error(reply) : count_raise(reply);
+
+    if (vote.vote == QUORUM_VOTE_YES)
+        return vote;
+    if (reply->type == REPLY_INTEGER)
+        vote.relink = false;
+    else if (vote.vote == QUORUM_VOTE_NO)
+        vote.relink = true;
+    vote.vote = QUORUM_VOTE_NONE;
+    return vote;
+}
+
+const char *vote_error(const struct vote *vote, const struct reply *reply)
+{
+    if (reply->type == REPLY_ERROR)
+        return reply->text;
+    if (!vote->relink)
+        return "";
+    if (reply->type == REPLY_INTEGER && reply->integer == -1)
+        return "has lost its memory"; /* See SCRIPT_RAISE. */
+    return "answered with garbage";
+}

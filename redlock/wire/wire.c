@@ -1,0 +1,287 @@
+/*
+ * wire.c - the commands of the lock as arrays of bulk strings.
+ */
+#include "redlock/wire/wire.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "redlock/base/token.h"
+
+#define DECIMAL_MAX 20 /* Digits of UINT64_MAX. */
+
+/* A command without its script and its names: a token, numbers, what Redis puts before each. */
+#define ARGS_MANY_MAX (REDLOCK_TOKEN_MAX + 120)
+#define ARGS_MAX (REDLOCK_TOKEN_MAX + TOKEN_LEN + 200)
+
+_Static_assert(SCRIPT_TEXT_MAX_MANY + REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 8) + ARGS_MANY_MAX <=
+                   WIRE_MAX,
+               "a script that takes several names fits");
+_Static_assert(SCRIPT_TEXT_MAX + 2 * (WIRE_MARK_LEN + WIRE_KEY_MAX) + ARGS_MAX <= WIRE_MAX,
+               "any other script fits");
+_Static_assert(WIRE_QUEUE_MAX_ENTRIES == 2 * WIRE_QUEUE_MAX, "two entries for each waiter");
+
+/* A constant piece of a command. */
+#define PUT_CONSTANT(p, text) put_bytes((p), (text), sizeof(text) - 1)
+
+static char *put_bytes(char *p, const char *bytes, size_t len)
+{
+    memcpy(p, bytes, len);
+    return p + len;
+}
+
+/* Write the digits of number at the end of buf; returns the first. */
+static const char *decimal(uint64_t number, char buf[DECIMAL_MAX])
+{
+    char *p = buf + DECIMAL_MAX;
+
+    do {
+        *--p = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    return p;
+}
+
+/* One argument: "$3\r\nfoo\r\n". */
+static char *put_bulk(char *p, const char *bytes, size_t len)
+{
+    char buf[DECIMAL_MAX];
+    const char *digits = decimal((uint32_t)len, buf);
+
+    *p++ = '$';
+    p = put_bytes(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
+    p = PUT_CONSTANT(p, "\r\n");
+    p = put_bytes(p, bytes, len);
+    return PUT_CONSTANT(p, "\r\n");
+}
+
+static char *put_number(char *p, uint64_t number)
+{
+    char buf[DECIMAL_MAX];
+    const char *digits = decimal(number, buf);
+
+    return put_bulk(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
+}
+
+uint16_t wire_counter(const char *name, size_t name_len)
+{
+    uint32_t hash = UINT32_C(2166136261);
+
+    for (size_t i = 0; i < name_len; i++)
+        hash = (hash ^ (unsigned char)name[i]) * UINT32_C(16777619);
+    return (uint16_t)(hash ^ hash >> 16);
+}
+
+static void check(const struct wire_args *args)
+{
+    assert(args->name_len >= 1 && args->name_len <= WIRE_KEY_MAX);
+    assert(args->token_len >= 1 && args->token_len <= REDLOCK_TOKEN_MAX);
+}
+
+size_t wire_set(char *buf, const struct wire_args *args)
+{
+    char *p = buf;
+
+    assert(args->ttl_ms > 0);
+    p = PUT_CONSTANT(p, "*6\r\n$3\r\nSET\r\n");
+    check(args);
+    p = put_bulk(p, args->name, args->name_len);
+    p = put_bulk(p, args->token, args->token_len);
+    p = PUT_CONSTANT(p, "$2\r\nNX\r\n$2\r\nPX\r\n");
+    p = put_number(p, args->ttl_ms);
+    return (size_t)(p - buf);
+}
+
+size_t wire_count(char *buf, const struct wire_args *args)
+{
+    char *p = buf;
+
+    assert(args->name_len >= 1 && args->name_len <= REDLOCK_NAME_MAX);
+    p = PUT_CONSTANT(p, "*4\r\n$7\r\nHINCRBY\r\n$14\r\n" WIRE_MARKER "\r\n");
+    p = put_number(p, wire_counter(args->name, args->name_len));
+    p = PUT_CONSTANT(p, "$1\r\n1\r\n");
+    return (size_t)(p - buf);
+}
+
+/* "*N EVALSHA sha1", or "*N EVAL text"; count: of all that there is. */
+static char *put_script(char *p, uint32_t count, enum script_id script, bool in_full)
+{
+    const struct script *s = &script_all[script];
+    char buf[DECIMAL_MAX];
+    const char *digits = decimal(count, buf);
+
+    assert(script < SCRIPT_LEN);
+    *p++ = '*';
+    p = put_bytes(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
+    if (in_full) {
+        p = PUT_CONSTANT(p, "\r\n$4\r\nEVAL\r\n");
+        return put_bulk(p, s->text, s->text_len);
+    }
+    p = PUT_CONSTANT(p, "\r\n$7\r\nEVALSHA\r\n$40\r\n");
+    p = put_bytes(p, s->sha1, 40);
+    return PUT_CONSTANT(p, "\r\n");
+}
+
+size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
+{
+    bool counts = script == SCRIPT_RAISE;
+    bool has_number = script != SCRIPT_RELEASE && script != SCRIPT_RELEASE_PERMIT &&
+                      script != SCRIPT_RELEASE_SHARED;
+    char *p = put_script(buf, 5u + has_number + 3u * counts, script, in_full);
+
+    assert(script != SCRIPT_LOOK && script != SCRIPT_WAIT);
+    check(args);
+    p = put_number(p, 1u + counts); /* Keys: the name, and the marker. */
+    p = put_bulk(p, args->name, args->name_len);
+    if (counts)
+        p = PUT_CONSTANT(p, "$14\r\n" WIRE_MARKER "\r\n");
+    p = put_bulk(p, args->token, args->token_len);
+    if (has_number)
+        p = put_number(p, counts ? args->counter : args->ttl_ms);
+    if (counts) {
+        p = put_number(p, wire_counter(args->name, args->name_len));
+        p = put_bulk(p, args->epoch, WIRE_NUMBER);
+    }
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+unsigned wire_count_names(const char *names, size_t names_len)
+{
+    unsigned count = 1;
+
+    for (size_t i = 0; i < names_len; i++)
+        count += names[i] == '\0';
+    return count;
+}
+
+size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
+{
+    bool has_ttl = script != SCRIPT_RELEASE_MANY;
+    unsigned count = wire_count_names(args->name, args->name_len);
+    const char *name = args->name, *end = args->name + args->name_len;
+    char *p = put_script(buf, 4u + count + has_ttl, script, in_full);
+
+    assert(args->name_len <= WIRE_NAMES_MAX && count <= REDLOCK_NAMES_MAX);
+    p = put_number(p, count);
+    for (size_t len; name <= end; name += len + 1) {
+        len = strnlen(name, (size_t)(end - name));
+        p = put_bulk(p, name, len);
+    }
+    p = put_bulk(p, args->token, args->token_len);
+    if (has_ttl)
+        p = put_number(p, args->ttl_ms);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_fair(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
+{
+    bool asks = script == SCRIPT_ACQUIRE_FAIR;
+    char *p = put_script(buf, asks ? 9 : 6, script, in_full);
+
+    check(args);
+    p = put_number(p, 1);
+    p = put_bulk(p, args->name, args->name_len);
+    p = put_bulk(p, args->token, args->token_len);
+    if (asks)
+        p = put_number(p, args->ttl_ms);
+    p = put_bulk(p, args->waiter, TOKEN_LEN);
+    if (asks) {
+        p = put_number(p, args->ticket);
+        p = put_number(p, args->patience_ms);
+    }
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_leave(char *buf, const struct wire_args *args)
+{
+    char queue[WIRE_QUEUE_LEN + REDLOCK_NAME_MAX], end[1 + TOKEN_LEN] = "-";
+    char *p = buf;
+
+    memcpy(queue, WIRE_QUEUE, WIRE_QUEUE_LEN);
+    memcpy(queue + WIRE_QUEUE_LEN, args->name, args->name_len);
+    memcpy(end + 1, args->waiter, TOKEN_LEN);
+    p = PUT_CONSTANT(p, "*4\r\n$4\r\nZREM\r\n");
+    p = put_bulk(p, queue, WIRE_QUEUE_LEN + args->name_len);
+    p = put_bulk(p, args->waiter, TOKEN_LEN);
+    p = put_bulk(p, end, sizeof end);
+    return (size_t)(p - buf);
+}
+
+size_t wire_permit(char *buf, bool in_full, const struct wire_args *args)
+{
+    char *p = put_script(buf, 8, SCRIPT_ACQUIRE_PERMIT, in_full);
+
+    assert(args->ttl_ms > 0 && args->slot < args->slots);
+    check(args);
+    p = put_number(p, 1);
+    p = put_bulk(p, args->name, args->name_len);
+    p = put_bulk(p, args->token, args->token_len);
+    p = put_number(p, args->ttl_ms);
+    p = put_number(p, args->slot);
+    p = put_number(p, args->slots);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_wait(char *buf, const struct wire_wait *wait)
+{
+    char *p = put_script(buf, 8, wait->slots > 0 ? SCRIPT_WAIT_PERMIT : SCRIPT_WAIT, true);
+
+    assert(wait->mark_len > WIRE_MARK_LEN && wait->mark_len <= WIRE_MARK_LEN + WIRE_KEY_MAX);
+    p = PUT_CONSTANT(p, "$1\r\n2\r\n");
+    p = put_bulk(p, wait->mark + WIRE_MARK_LEN, wait->mark_len - WIRE_MARK_LEN);
+    p = put_bulk(p, wait->mark, wait->mark_len);
+    p = put_number(p, WIRE_MARK_MS);
+    if (wait->slots > 0)
+        p = put_number(p, wait->slots);
+    else
+        p = wait->off_ms != WIRE_READER ? put_number(p, wait->off_ms) : put_bulk(p, "", 0);
+    p = wait->is_taken ? put_bulk(p, "taken", 5) : put_bulk(p, "held", 4);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_len)
+{
+    char *p = buf;
+
+    p = on ? PUT_CONSTANT(p, "*2\r\n$9\r\nSUBSCRIBE\r\n")
+           : PUT_CONSTANT(p, "*2\r\n$11\r\nUNSUBSCRIBE\r\n");
+    p = put_bulk(p, channel, channel_len);
+    return (size_t)(p - buf);
+}
+
+size_t wire_look(char *buf, const struct wire_look *look)
+{
+    char *p = put_script(buf, 11, SCRIPT_LOOK, true);
+
+    p = PUT_CONSTANT(p, "$1\r\n1\r\n$14\r\n" WIRE_MARKER "\r\n");
+    p = put_bulk(p, look->id, strlen(look->id));
+    p = put_number(p, !look->keeps ? 0 : look->is_known ? 1 : 2);
+    p = put_number(p, look->max_ttl_ms);
+    p = put_bulk(p, look->random, WIRE_NUMBER);
+    p = put_bulk(p, look->nonce, strlen(look->nonce));
+    p = look->masters > 0 ? put_number(p, look->masters) : put_bulk(p, "", 0);
+    p = put_number(p, look->floor);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_permit_key(char *buf, const char *name, size_t name_len, unsigned slot)
+{
+    char *p = buf;
+
+    assert(slot < REDLOCK_PERMITS_MAX && name_len + 4 <= WIRE_KEY_MAX);
+    memcpy(p, name, name_len);
+    p += name_len;
+    *p++ = ':';
+    if (slot >= 100)
+        *p++ = (char)('0' + slot / 100);
+    if (slot >= 10)
+        *p++ = (char)('0' + slot / 10 % 10);
+    *p++ = (char)('0' + slot % 10);
+    return (size_t)(p - buf);
+}

@@ -1,0 +1,92 @@
+/*
+ * alike.c - what machines may forget.
+ */
+#include "test/lib/alike.h"
+
+static void forget(drift_time *t, drift_time now)
+{
+    if (*t < now)
+        *t = now;
+}
+
+/* Of masters: an answer that is not owed is not counted, whatever it answers, and
+ * the round of a token that is not there is that of no command. */
+static void forget_masters(struct quorum *q)
+{
+    for (unsigned m = 0; m < q->config.masters; m++) {
+        if (!(q->owing & 1u << m))
+            q->ask_of[m] = 0;
+        if (!(q->may_hold & 1u << m))
+            q->round_of[m] = 0;
+    }
+}
+
+/* Nothing is held any more, nor will be. */
+static void forget_hold(struct quorum *q)
+{
+    q->told = false;
+    q->sent = q->deadline = q->give_up = q->renew_at = q->lost_at = 0;
+    q->lease = 0;
+}
+
+static void forget_by_state(struct quorum *q)
+{
+    if (q->state != QUORUM_ACQUIRING)
+        q->detours = 0; /* As many as may be, when the next round begins. */
+    if (q->state != QUORUM_CONNECTING)
+        q->wanted = QUORUM_EV_ACQUIRE;
+    switch (q->state) {
+    case QUORUM_ACQUIRING:
+    case QUORUM_RAISING:
+    case QUORUM_PROVING:
+        break;
+    case QUORUM_EXTENDING:
+        q->renew_at = 0;
+        break;
+    case QUORUM_HELD:
+    case QUORUM_CONNECTING:
+    case QUORUM_ADOPTED:
+        q->sent = q->timeout = 0;
+        break;
+    case QUORUM_PAUSING:
+        q->sent = q->lease = 0;
+        break;
+    case QUORUM_RELEASING:
+        forget_hold(q);
+        break;
+    case QUORUM_IDLE:
+    case QUORUM_LOST:
+        forget_hold(q);
+        q->timeout = 0;
+        if (q->may_hold == 0)
+            q->settle_by = 0;
+        break;
+    }
+}
+
+/* A token that is drawn is for others to keep. */
+void alike_forget_fence(const struct quorum *q, struct quorum_fence *fence)
+{
+    bool counts = q->state == QUORUM_ACQUIRING || q->state == QUORUM_RAISING;
+
+    fence->token = 0;
+    if (!counts)
+        fence->counter = 0;
+    if (q->state != QUORUM_RAISING)
+        fence->raises = 0;
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
+        if (!counts || !(q->yes & 1u << m))
+            fence->behind[m] = 0;
+}
+
+void alike_forget(struct quorum *q, drift_time now)
+{
+    forget(&q->timeout, now);
+    forget(&q->deadline, now);
+    forget(&q->renew_at, now);
+    forget(&q->lost_at, now);
+    forget(&q->give_up, now);
+    forget(&q->settle_by, now);
+    forget_by_state(q);
+    forget_masters(q);
+}

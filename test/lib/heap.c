@@ -1,0 +1,70 @@
+/*
+ * heap.c - see heap.h.
+ */
+#include "test/lib/heap.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define NOT_PLANNED ((unsigned)-1)
+
+static unsigned allocations;
+static unsigned successes_left = NOT_PLANNED;
+static bool has_failed;
+
+/* Names that the linker gives: the asked for, and the real thing. */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t len, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t len, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+void heap_reset(void)
+{
+    allocations = 0;
+    successes_left = NOT_PLANNED;
+    has_failed = false;
+}
+
+void heap_fail_after(unsigned successes)
+{
+    successes_left = successes;
+    has_failed = false;
+}
+
+int heap_has_failed(void)
+{
+    return has_failed;
+}
+
+unsigned heap_allocations(void)
+{
+    return allocations;
+}
+
+static bool must_fail(void)
+{
+    allocations++;
+    if (successes_left == NOT_PLANNED || has_failed)
+        return false;
+    if (successes_left-- > 0)
+        return false;
+    has_failed = true;
+    return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return must_fail() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t len, size_t size)
+{
+    return must_fail() ? NULL : __real_calloc(len, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    return must_fail() ? NULL : __real_realloc(p, size);
+}

@@ -1,0 +1,672 @@
+/*
+ * test-api.c - bad input: a clear status, a clear message, and nothing lost.
+ *
+ * Every row says what is wrong and what the caller is told, word for word,
+ * since the words are all that he has.  After each, what was held is held, what
+ * works still works, and what was to be returned is untouched.
+ */
+#include "test/lib/check.h"
+
+#include <stdlib.h>
+
+#include <ev.h>
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+static struct cluster five;
+
+/* Not NULL, and never looked into: what a failed call must leave alone. */
+static char untouched_byte;
+#define UNTOUCHED ((void *)&untouched_byte)
+
+/* ---- Opening ---- */
+
+struct bad_masters {
+    const char *row, *masters, *message;
+};
+
+static const struct bad_masters bad_masters[] = {
+    {"empty", "", "open: the list of masters is empty"},
+    {"space", " \t\n", "open: the list of masters is empty"},
+    {"comma", ",", "open: master 1: empty"},
+    {"comma at the end", "a:1,", "open: master 2: empty"},
+    {"duplicate", "a:1,b:1,A:1", "open: master 3 and master 1 are both A:1"},
+    {"default port", "a,a:6379", "open: master 2 and master 1 are both a:6379"},
+    {"two databases of one", "a:1/1,a:1/2", "open: master 2 and master 1 are both a:1"},
+    {"sixteen", "a:1,a:2,a:3,a:4,a:5,a:6,a:7,a:8,a:9,a:10,a:11,a:12,a:13,a:14,a:15,a:16",
+     "open: more than 15 masters"},
+    {"port 0", "a:0", "open: master 1: the port is not a number from 1 to 65535"},
+    {"port 65536", "b,a:65536", "open: master 2: the port is not a number from 1 to 65535"},
+    {"port text", "a:http", "open: master 1: the port is not a number from 1 to 65535"},
+    {"scheme", "http://a", "open: master 1: unknown scheme: only redis:// and unix:// are known"},
+    {"tls", "rediss://a", "open: master 1: rediss://: TLS is not supported by this build"},
+    {"user alone", "hunter2@a",
+     "open: master 1: a user needs a password: user:password@host, or :password@host without a "
+     "user (an '@' of something else is written %40)"},
+    {"bare IPv6", "::1",
+     "open: master 1: more than one ':' (an IPv6 address needs brackets, as in [::1]:6379)"},
+    {"not IPv6", "[hunter2]:1",
+     "open: master 1: what is in brackets is not an IPv6 address (zones are not supported)"},
+    {"database", "a/hunter2", "open: master 1: the database is not a number from 0 to 65535"},
+    {"secret and bad port", "u:hunter2@a:x",
+     "open: master 1: the port is not a number from 1 to 65535"},
+    {"secret twice", "u:hunter2@a,:hunter2@a", "open: master 2 and master 1 are both a:6379"},
+};
+
+TEST(open_refuses_bad_masters)
+{
+    for (size_t i = 0; i < sizeof bad_masters / sizeof *bad_masters; i++) {
+        struct redlock *rl = UNTOUCHED;
+        struct redlock_options opts;
+
+        check_row = bad_masters[i].row;
+        redlock_options_init(&opts);
+        opts.masters = bad_masters[i].masters;
+        CHECK_INT(redlock_open(&opts, &rl), REDLOCK_E_INVAL);
+        CHECK_STR(redlock_errmsg(NULL), bad_masters[i].message);
+        CHECK(rl == UNTOUCHED);
+        CHECK(strstr(redlock_errmsg(NULL), "hunter2") == NULL);
+    }
+}
+
+TEST(open_takes_masters_from_the_environment)
+{
+    struct redlock *rl = UNTOUCHED;
+
+    CHECK_INT(unsetenv("REDLOCK_MASTERS"), 0);
+    CHECK_INT(redlock_open(NULL, &rl), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL),
+              "open: no masters: neither the option masters nor REDLOCK_MASTERS is set");
+    CHECK_INT(setenv("REDLOCK_MASTERS", "a:0", 1), 0);
+    CHECK_INT(redlock_open(NULL, &rl), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL),
+              "open: REDLOCK_MASTERS: master 1: the port is not a number from 1 to 65535");
+    CHECK(rl == UNTOUCHED);
+    CHECK_INT(setenv("REDLOCK_MASTERS", cluster_masters(&five), 1), 0);
+    CHECK_INT(redlock_open(NULL, NULL), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "open: ret_rl is NULL");
+    CHECK_INT(unsetenv("REDLOCK_MASTERS"), 0);
+}
+
+struct bad_option {
+    const char *row;
+    void (*spoil)(struct redlock_options *opts);
+    const char *message;
+};
+
+static void no_size(struct redlock_options *opts)
+{
+    opts->size = 0;
+}
+
+static void wild_size(struct redlock_options *opts)
+{
+    opts->size = 1u << 20;
+}
+
+static void no_connect_timeout(struct redlock_options *opts)
+{
+    opts->connect_timeout_ms = 0;
+}
+
+static void no_reply_timeout(struct redlock_options *opts)
+{
+    opts->reply_timeout_ms = 0;
+}
+
+static void long_reply_timeout(struct redlock_options *opts)
+{
+    opts->reply_timeout_ms = 3600001;
+}
+
+static void wild_drift(struct redlock_options *opts)
+{
+    opts->drift_ppm = 500001;
+}
+
+static void wild_drift_fixed(struct redlock_options *opts)
+{
+    opts->drift_fixed_ms = UINT32_MAX;
+}
+
+static void no_max_ttl(struct redlock_options *opts)
+{
+    opts->max_ttl_ms = 0;
+}
+
+static const struct bad_option bad_options[] = {
+    {"size 0", no_size, "open: size is 0: the options were not initialized"},
+    {"size of a megabyte", wild_size, "open: size is 1048576: the options were not initialized"},
+    {"connect timeout 0", no_connect_timeout,
+     "open: connect_timeout_ms is 0, must be 1 to 3600000"},
+    {"reply timeout 0", no_reply_timeout, "open: reply_timeout_ms is 0, must be 1 to 3600000"},
+    {"reply timeout", long_reply_timeout,
+     "open: reply_timeout_ms is 3600001, must be 1 to 3600000"},
+    {"drift", wild_drift, "open: drift_ppm is 500001, must be 0 to 500000"},
+    {"fixed drift", wild_drift_fixed, "open: drift_fixed_ms is 4294967295, must be 0 to 60000"},
+    {"max ttl 0", no_max_ttl, "open: max_ttl_ms is 0, must be 1 to 86400000"},
+};
+
+TEST(open_refuses_bad_options)
+{
+    for (size_t i = 0; i < sizeof bad_options / sizeof *bad_options; i++) {
+        struct redlock *rl = UNTOUCHED;
+        struct redlock_options opts;
+
+        check_row = bad_options[i].row;
+        redlock_options_init(&opts);
+        opts.masters = "127.0.0.1:1";
+        bad_options[i].spoil(&opts);
+        CHECK_INT(redlock_open(&opts, &rl), REDLOCK_E_INVAL);
+        CHECK_STR(redlock_errmsg(NULL), bad_options[i].message);
+        CHECK(rl == UNTOUCHED);
+    }
+}
+
+/* ---- Locking ---- */
+
+/* A client of each kind in turn, with one lock held that nothing may harm. */
+struct bench {
+    struct pilot pilot;
+    struct redlock_lease *held;
+};
+
+static void set_up(struct bench *bench, enum pilot_kind kind)
+{
+    cluster_ready(&five, 5);
+    pilot_open(&bench->pilot, kind, cluster_masters(&five), 0);
+    CHECK(pilot_until_up(&bench->pilot, five.len));
+    CHECK_INT(pilot_lock(&bench->pilot, "held", NULL, &bench->held), REDLOCK_OK);
+}
+
+/* Masters are asked at once, but the last of them need not have answered yet. */
+static bool has_one_key_each(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < five.len; i++) {
+        if (server_locks(&five.server[i]) != 1)
+            return false;
+    }
+    return true;
+}
+
+/* What was held is held, nothing else is, and all works. */
+static void check_nothing_lost(struct bench *bench)
+{
+    struct redlock_lease *lease;
+
+    CHECK(redlock_remaining_ms(bench->held) > 0);
+    CHECK(pilot_until_leases(&bench->pilot, 1));
+    CHECK_INT(pilot_extend(&bench->pilot, bench->held, 0), REDLOCK_OK);
+    CHECK_INT(pilot_lock(&bench->pilot, "other", NULL, &lease), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(&bench->pilot, lease), REDLOCK_OK);
+    CHECK(pilot_until(&bench->pilot, has_one_key_each, NULL));
+}
+
+static void tear_down(struct bench *bench)
+{
+    check_nothing_lost(bench);
+    CHECK_INT(pilot_unlock(&bench->pilot, bench->held), REDLOCK_OK);
+    pilot_close(&bench->pilot);
+}
+
+static void with_both(void (*try)(struct bench *bench))
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct bench bench;
+
+        set_up(&bench, kind);
+        try(&bench);
+        check_row = pilot_kind_name(kind);
+        tear_down(&bench);
+    }
+}
+
+struct bad_lock {
+    const char *row, *name, *message;
+    struct redlock_lock_options opts; /* Its size 0: none. */
+};
+
+#define ALL_OF sizeof(struct redlock_lock_options)
+
+static char long_name[REDLOCK_NAME_MAX + 2];
+
+static const struct bad_lock bad_locks[] = {
+    {"no name", NULL, "acquire: the resource name is NULL", {0}},
+    {"empty name", "", "acquire: the resource name is empty", {0}},
+    {"long name", long_name, "acquire: the resource name is longer than 512 bytes", {0}},
+    {"name of the marker",
+     "redlock:master",
+     "acquire: the resource name is that of the masters' markers",
+     {0}},
+    {"name of a mark",
+     "redlock:wait:x",
+     "acquire: the resource name begins with redlock:wait:, as the marks of those who wait do",
+     {0}},
+    {"name of a permit",
+     "redlock:permit:x:0",
+     "acquire: the resource name begins with redlock:permit:, as those of permits do",
+     {0}},
+    {"too many permits",
+     "x",
+     "acquire: permits is 257, must be 0 to 256",
+     {.size = ALL_OF, .ttl_ms = 1000, .permits = 257}},
+    {"a permit with a fencing token",
+     "x",
+     "acquire: permits is for locks of one resource, without fence and reentrant",
+     {.size = ALL_OF, .ttl_ms = 1000, .permits = 2, .fence = true}},
+    {"a permit that is reentrant",
+     "x",
+     "acquire: permits is for locks of one resource, without fence and reentrant",
+     {.size = ALL_OF, .ttl_ms = 1000, .permits = 2, .reentrant = true}},
+    {"name of a queue",
+     "redlock:queue:x",
+     "acquire: the resource name begins with redlock:queue:, as the queues do",
+     {0}},
+    {"fair and fenced",
+     "x",
+     "acquire: fair is for locks of one resource, without fence and permits",
+     {.size = ALL_OF, .ttl_ms = 10000, .fence = true, .fair = true}},
+    {"tiny size", "x", "acquire: size is 8: the options were not initialized", {.size = 8}},
+    {"ttl 0", "x", "acquire: ttl_ms is 0", {.size = ALL_OF}},
+    {"ttl within its allowance",
+     "x",
+     "acquire: ttl_ms is 2, not longer than its drift allowance (10000 ppm and 2 ms)",
+     {.size = ALL_OF, .ttl_ms = 2}},
+    {"ttl over the maximum",
+     "x",
+     "acquire: ttl_ms is 60001, over max_ttl_ms, which is 60000",
+     {.size = ALL_OF, .ttl_ms = 60001}},
+    {"longest ttl",
+     "x",
+     "acquire: ttl_ms is 4294967295, over max_ttl_ms, which is 60000",
+     {.size = ALL_OF, .ttl_ms = UINT32_MAX}},
+    {"delays",
+     "x",
+     "acquire: retry_delay_min_ms is 2, over retry_delay_max_ms, which is 1",
+     {.size = ALL_OF, .ttl_ms = 1000, .retry_delay_min_ms = 2, .retry_delay_max_ms = 1}},
+    {"margin",
+     "x",
+     "acquire: lost_margin_ms is 1000, not less than the validity of a ttl_ms of 1000",
+     {.size = ALL_OF, .ttl_ms = 1000, .lost_margin_ms = 1000}},
+};
+
+static void try_bad_locks(struct bench *bench)
+{
+    memset(long_name, 'n', REDLOCK_NAME_MAX + 1);
+    for (size_t i = 0; i < sizeof bad_locks / sizeof *bad_locks; i++) {
+        const struct bad_lock *bad = &bad_locks[i];
+        struct redlock_lease *lease = UNTOUCHED;
+
+        check_row = bad->row;
+        CHECK_INT(
+            pilot_lock(&bench->pilot, bad->name, bad->opts.size != 0 ? &bad->opts : NULL, &lease),
+            REDLOCK_E_INVAL);
+        CHECK_STR(bench->pilot.message, bad->message);
+        CHECK(lease == UNTOUCHED);
+    }
+}
+
+TEST(lock_refuses_bad_input)
+{
+    with_both(try_bad_locks);
+}
+
+/* The message of an adoption is the same, but for the verb. */
+static void try_bad_adoptions(struct bench *bench)
+{
+    struct redlock *rl = bench->pilot.rl;
+    struct redlock_lease *lease = UNTOUCHED;
+    char token[REDLOCK_TOKEN_MAX + 2] = "";
+    struct redlock_lock_options permits;
+
+    redlock_lock_options_init(&permits);
+    permits.permits = 2;
+    check_row = pilot_kind_name(bench->pilot.kind);
+    CHECK_INT(redlock_adopt(rl, "x", token, NULL, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(rl), "adopt: a token has 1 to 128 bytes");
+    memset(token, 't', REDLOCK_TOKEN_MAX + 1);
+    CHECK_INT(redlock_adopt(rl, "x", token, NULL, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(rl), "adopt: a token has 1 to 128 bytes");
+    CHECK_INT(redlock_adopt(rl, "x", "0g", &permits, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(rl), "adopt: the token is of none of 2 permits");
+    CHECK_INT(redlock_adopt(rl, "x", NULL, NULL, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(rl), "adopt: token is NULL");
+    CHECK_INT(redlock_adopt(rl, "", "t", NULL, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(rl), "adopt: the resource name is empty");
+    CHECK_INT(redlock_adopt(rl, NULL, "t", NULL, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(rl), "adopt: the resource name is NULL");
+    CHECK_INT(redlock_adopt(rl, "x", "t", NULL, NULL), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(rl), "adopt: ret_lease is NULL");
+    CHECK_INT(redlock_adopt(NULL, "x", "t", NULL, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(rl), "adopt: the client is NULL");
+    CHECK(lease == UNTOUCHED);
+}
+
+TEST(adopt_refuses_bad_input)
+{
+    with_both(try_bad_adoptions);
+}
+
+static void try_bad_extensions(struct bench *bench)
+{
+    struct pilot *pilot = &bench->pilot;
+
+    check_row = pilot_kind_name(pilot->kind);
+    CHECK_INT(pilot_extend(pilot, bench->held, 60001), REDLOCK_E_INVAL);
+    CHECK_STR(pilot->message, "extend: ttl_ms is 60001, over max_ttl_ms, which is 60000");
+    CHECK_INT(pilot_extend(pilot, bench->held, 2), REDLOCK_E_INVAL);
+    CHECK_STR(pilot->message,
+              "extend: ttl_ms is 2, not longer than its drift allowance (10000 ppm and 2 ms)");
+    CHECK_INT(pilot_extend(pilot, NULL, 1000), REDLOCK_E_INVAL);
+    CHECK_STR(pilot->message, "extend: the lease is NULL");
+}
+
+TEST(extend_refuses_bad_input)
+{
+    with_both(try_bad_extensions);
+}
+
+/* ---- NULL ---- */
+
+static void on_done(struct redlock_lease *lease, int status, void *arg)
+{
+    (void)lease, (void)status;
+    ++*(unsigned *)arg;
+}
+
+TEST(null_is_told_on_a_loop)
+{
+    struct redlock_lease *lease = UNTOUCHED;
+    struct bench bench;
+    unsigned calls = 0;
+
+    set_up(&bench, PILOT_LOOP);
+    CHECK_INT(redlock_lock_async(NULL, "x", NULL, on_done, &calls, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: the client is NULL");
+    CHECK_INT(redlock_lock_async(bench.pilot.rl, NULL, NULL, on_done, &calls, &lease),
+              REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: the resource name is NULL");
+    CHECK_INT(redlock_lock_async(bench.pilot.rl, "x", NULL, NULL, NULL, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: done is NULL");
+    CHECK_INT(redlock_extend_async(NULL, 0, on_done, &calls), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "extend: the lease is NULL");
+    CHECK_INT(redlock_extend_async(bench.held, 0, NULL, NULL), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "extend: done is NULL");
+    CHECK_INT(redlock_unlock_async(NULL, on_done, &calls), REDLOCK_OK);
+    CHECK(lease == UNTOUCHED);
+    tear_down(&bench);
+    CHECK_UINT(calls, 0);
+}
+
+TEST(null_is_told_where_calls_block)
+{
+    struct redlock_lease *lease = UNTOUCHED;
+    struct bench bench;
+
+    set_up(&bench, PILOT_BLOCKING);
+    CHECK_INT(redlock_lock(NULL, "x", NULL, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: the client is NULL");
+    CHECK_INT(redlock_lock(bench.pilot.rl, NULL, NULL, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: the resource name is NULL");
+    CHECK_INT(redlock_lock(bench.pilot.rl, "x", NULL, NULL), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: ret_lease is NULL");
+    CHECK_INT(redlock_extend(NULL, 0), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "extend: the lease is NULL");
+    CHECK_INT(redlock_unlock(NULL), REDLOCK_OK);
+    CHECK(lease == UNTOUCHED);
+    tear_down(&bench);
+}
+
+/* ---- Lists ---- */
+
+static const char *const seventeen[17] = {"a", "b", "c", "d", "e", "f", "g", "h", "i",
+                                          "j", "k", "l", "m", "n", "o", "p", "q"};
+static const char *const bad_lists[][3] = {
+    {"a", "", "c"}, {"a", NULL, "c"}, {"a", "b", "a"}, {"a", "redlock:wait:x", "b"}};
+
+static const struct {
+    const char *row;
+    const char *const *resources;
+    size_t len;
+    bool fence, reentrant;
+    const char *message;
+} list_rows[] = {
+    {"none", seventeen, 0, false, false, "0 resources, must be 1 to 16"},
+    {"NULL", NULL, 3, false, false, "0 resources, must be 1 to 16"},
+    {"too many", seventeen, 17, false, false, "17 resources, must be 1 to 16"},
+    {"empty name", bad_lists[0], 3, false, false, "resource 2: the resource name is empty"},
+    {"no name", bad_lists[1], 3, false, false, "resource 2: the resource name is NULL"},
+    {"twice", bad_lists[2], 3, false, false, "resource 1 and resource 3 are the same"},
+    {"mark", bad_lists[3], 3, false, false,
+     "resource 2: the resource name begins with redlock:wait:, as the marks of those who wait do"},
+    {"fence", seventeen, 3, true, false, "fence is for locks of one resource"},
+    {"fence of one", seventeen, 1, true, false, "fence is for locks of one resource"},
+    {"reentrant", seventeen, 3, false, true, "reentrant is for locks of one resource"},
+};
+
+static void check_told(const char *what, const char *message)
+{
+    char want[256];
+
+    (void)snprintf(want, sizeof want, "%s: %s", what, message);
+    CHECK_STR(redlock_errmsg(NULL), want);
+}
+
+static void try_bad_list(struct bench *bench, size_t i)
+{
+    struct redlock_lease *lease = UNTOUCHED;
+    struct redlock_lock_options opts;
+
+    redlock_lock_options_init(&opts);
+    opts.fence = list_rows[i].fence;
+    opts.reentrant = list_rows[i].reentrant;
+    check_row = list_rows[i].row;
+    CHECK_INT(
+        redlock_lock_many(bench->pilot.rl, list_rows[i].resources, list_rows[i].len, &opts, &lease),
+        REDLOCK_E_INVAL);
+    check_told("acquire", list_rows[i].message);
+    if (!opts.reentrant) { /* That is for no adopted lease. */
+        CHECK_INT(redlock_adopt_many(bench->pilot.rl, list_rows[i].resources, list_rows[i].len, "t",
+                                     &opts, &lease),
+                  REDLOCK_E_INVAL);
+        check_told("adopt", list_rows[i].message);
+    }
+    CHECK(lease == UNTOUCHED);
+    check_row = NULL;
+}
+
+TEST(lists_are_checked)
+{
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease = UNTOUCHED;
+    struct bench bench;
+    unsigned calls = 0;
+
+    set_up(&bench, PILOT_BLOCKING);
+    for (size_t i = 0; i < sizeof list_rows / sizeof list_rows[0]; i++)
+        try_bad_list(&bench, i);
+    CHECK_INT(redlock_lock_many(bench.pilot.rl, seventeen, 2, NULL, NULL), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: ret_lease is NULL");
+    redlock_lock_options_init(&opts);
+    opts.permits = 2;
+    CHECK_INT(redlock_lock_many(bench.pilot.rl, seventeen, 2, &opts, &lease), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: permits is for locks of one resource");
+    CHECK_INT(redlock_lock_many_async(bench.pilot.rl, seventeen, 2, NULL, on_done, &calls, &lease),
+              REDLOCK_E_STATE);
+    CHECK_INT(redlock_lock_many(bench.pilot.rl, seventeen, 1, NULL, &lease), REDLOCK_OK);
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    tear_down(&bench);
+    CHECK_UINT(calls, 0);
+}
+
+static const struct {
+    const char *row;
+    size_t len; /* 0: redlock_lock(). */
+    bool fence, reentrant;
+    uint32_t permits;
+    const char *message;
+} shared_rows[] = {
+    {"several", 2, false, false, 0, "acquire: shared is for locks of one resource"},
+    {"a list of one", 1, false, false, 0, "acquire: shared is for locks of one resource"},
+    {"fence", 0, true, false, 0, "acquire: fence is not for shared locks"},
+    {"reentrant", 0, false, true, 0, "acquire: reentrant is not for shared locks"},
+    {"permits", 0, false, false, 3, "acquire: permits is not for shared locks"},
+};
+
+TEST(what_is_shared_is_checked)
+{
+    struct bench bench;
+
+    set_up(&bench, PILOT_BLOCKING);
+    for (size_t i = 0; i < sizeof shared_rows / sizeof shared_rows[0]; i++) {
+        struct redlock_lease *lease = UNTOUCHED;
+        struct redlock_lock_options opts;
+        size_t len = shared_rows[i].len;
+
+        redlock_lock_options_init(&opts);
+        CHECK(!opts.shared);
+        opts.shared = true;
+        opts.fence = shared_rows[i].fence;
+        opts.reentrant = shared_rows[i].reentrant;
+        opts.permits = shared_rows[i].permits;
+        check_row = shared_rows[i].row;
+        CHECK_INT(len > 0 ? redlock_lock_many(bench.pilot.rl, seventeen, len, &opts, &lease)
+                          : redlock_lock(bench.pilot.rl, "a", &opts, &lease),
+                  REDLOCK_E_INVAL);
+        CHECK_STR(redlock_errmsg(NULL), shared_rows[i].message);
+        CHECK(lease == UNTOUCHED);
+    }
+    check_row = NULL;
+    tear_down(&bench);
+}
+
+TEST(null_is_told_by_all_else)
+{
+    struct redlock_stats stats = {.size = sizeof stats};
+    struct bench bench;
+
+    set_up(&bench, PILOT_BLOCKING);
+    redlock_options_init_sized(NULL, sizeof(struct redlock_options));
+    redlock_lock_options_init_sized(NULL, sizeof(struct redlock_lock_options));
+    CHECK(redlock_close(NULL) == NULL);
+    redlock_cancel(NULL);
+    CHECK_INT(redlock_detach(NULL), REDLOCK_OK);
+    CHECK_UINT(redlock_remaining_ms(NULL), 0);
+    CHECK_STR(redlock_resource(NULL), "");
+    CHECK_STR(redlock_token(NULL), "");
+    CHECK_INT(redlock_stats(NULL, &stats), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "stats: the client is NULL");
+    CHECK_INT(redlock_stats(bench.pilot.rl, NULL), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "stats: NULL, or its size is not set");
+    stats.size = 0;
+    CHECK_INT(redlock_stats(bench.pilot.rl, &stats), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "stats: NULL, or its size is not set");
+    tear_down(&bench);
+}
+
+/* ---- Calls of the other kind ---- */
+
+TEST(blocking_calls_are_not_for_a_loop)
+{
+    struct redlock_lease *lease = UNTOUCHED;
+    struct bench bench;
+
+    set_up(&bench, PILOT_LOOP);
+    CHECK_INT(redlock_lock(bench.pilot.rl, "x", NULL, &lease), REDLOCK_E_STATE);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: a blocking call on a client with a loop");
+    CHECK(lease == UNTOUCHED);
+    CHECK_INT(redlock_extend(bench.held, 0), REDLOCK_E_STATE);
+    CHECK_STR(redlock_errmsg(NULL), "extend: a blocking call on a client with a loop");
+    CHECK_INT(redlock_unlock(bench.held), REDLOCK_E_STATE);
+    CHECK_STR(redlock_errmsg(NULL), "release: a blocking call on a client with a loop");
+    tear_down(&bench);
+}
+
+TEST(asynchronous_calls_are_for_a_loop)
+{
+    struct redlock_lease *lease = UNTOUCHED;
+    struct bench bench;
+    unsigned calls = 0;
+
+    set_up(&bench, PILOT_BLOCKING);
+    CHECK_INT(redlock_lock_async(bench.pilot.rl, "x", NULL, on_done, &calls, &lease),
+              REDLOCK_E_STATE);
+    CHECK_STR(redlock_errmsg(NULL), "acquire: an asynchronous call on a blocking client");
+    CHECK(lease == UNTOUCHED);
+    CHECK_INT(redlock_extend_async(bench.held, 0, on_done, &calls), REDLOCK_E_STATE);
+    CHECK_STR(redlock_errmsg(NULL), "extend: an asynchronous call on a blocking client");
+    CHECK_INT(redlock_unlock_async(bench.held, on_done, &calls), REDLOCK_E_STATE);
+    CHECK_STR(redlock_errmsg(NULL), "release: an asynchronous call on a blocking client");
+    redlock_cancel(bench.held);
+    tear_down(&bench);
+    CHECK_UINT(calls, 0);
+}
+
+/* ---- Structs of other versions ---- */
+
+TEST(stats_of_other_sizes)
+{
+    struct {
+        struct redlock_stats stats;
+        uint64_t later;
+    } larger = {.stats.size = sizeof larger, .later = 7};
+    struct redlock_stats smaller = {.size = offsetof(struct redlock_stats, contended),
+                                    .contended = 7};
+    struct bench bench;
+
+    set_up(&bench, PILOT_BLOCKING);
+    CHECK_INT(redlock_stats(bench.pilot.rl, &smaller), REDLOCK_OK);
+    CHECK_UINT(smaller.acquired, 1);
+    CHECK_UINT(smaller.contended, 7);
+    CHECK_UINT(smaller.size, offsetof(struct redlock_stats, contended));
+    CHECK_INT(redlock_stats(bench.pilot.rl, &larger.stats), REDLOCK_OK);
+    CHECK_UINT(larger.stats.acquired, 1);
+    CHECK_UINT(larger.stats.masters, 5);
+    CHECK_UINT(larger.later, 0); /* Not counted by this library, and not left to chance. */
+    tear_down(&bench);
+}
+
+/* A size that was never set must not be believed: so much would be zeroed. */
+TEST(stats_of_a_wild_size)
+{
+    static const size_t sizes[] = {4097, 1u << 20, SIZE_MAX};
+    struct {
+        struct redlock_stats stats;
+        char later[8192];
+    } wild;
+    struct bench bench;
+
+    set_up(&bench, PILOT_BLOCKING);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        memset(&wild, 7, sizeof wild);
+        wild.stats.size = sizes[i];
+        CHECK_INT(redlock_stats(bench.pilot.rl, &wild.stats), REDLOCK_E_INVAL);
+        CHECK_STR(redlock_errmsg(NULL), "stats: NULL, or its size is not set");
+        CHECK_UINT(wild.stats.size, sizes[i]);
+        CHECK_INT(wild.later[0], 7);
+    }
+    wild.stats.size = 4096; /* The most that is believed, and not a byte more is zeroed. */
+    CHECK_INT(redlock_stats(bench.pilot.rl, &wild.stats), REDLOCK_OK);
+    CHECK_INT(wild.later[4095 - sizeof wild.stats], 0);
+    CHECK_INT(wild.later[4096 - sizeof wild.stats], 7);
+    tear_down(&bench);
+}
+
+CHECK_MAIN({"open_refuses_bad_masters", open_refuses_bad_masters},
+           {"open_takes_masters_from_the_environment", open_takes_masters_from_the_environment},
+           {"open_refuses_bad_options", open_refuses_bad_options},
+           {"lock_refuses_bad_input", lock_refuses_bad_input},
+           {"adopt_refuses_bad_input", adopt_refuses_bad_input},
+           {"extend_refuses_bad_input", extend_refuses_bad_input},
+           {"null_is_told_on_a_loop", null_is_told_on_a_loop},
+           {"null_is_told_where_calls_block", null_is_told_where_calls_block},
+           {"lists_are_checked", lists_are_checked},
+           {"what_is_shared_is_checked", what_is_shared_is_checked},
+           {"null_is_told_by_all_else", null_is_told_by_all_else},
+           {"blocking_calls_are_not_for_a_loop", blocking_calls_are_not_for_a_loop},
+           {"asynchronous_calls_are_for_a_loop", asynchronous_calls_are_for_a_loop},
+           {"stats_of_other_sizes", stats_of_other_sizes},
+           {"stats_of_a_wild_size", stats_of_a_wild_size})

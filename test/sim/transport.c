@@ -1,0 +1,278 @@
+/*
+ * transport.c - redlock/io/transport.h on the made-up network.
+ *
+ * All of the library above the sockets runs on it: greeting, queues, back-off, silence,
+ * parsing.  It hands over a stream of bytes as a kernel does: in pieces that end anywhere,
+ * with room for any number of bytes, and with an end at any byte, found by a read or a write.
+ */
+#include "sim.h"
+
+#include "redlock/client/client.h"
+#include "redlock/io/transport.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Half of the first pause of a link (master.c). */
+#define BACKOFF_MIN (25 * DRIFT_MS)
+
+struct transport {
+    const struct transport_events *events;
+    void *cookie;
+    struct ev_loop *process;
+    unsigned place; /* In process->transports. */
+    struct conn *conn;
+    bool is_open;
+    bool awaits_space;
+    bool is_stuffed;    /* The socket takes nothing until the next turn. */
+    uint64_t timer;     /* On the process' clock. */
+    uint64_t closed_at; /* Likewise; 0: it never was open. */
+};
+
+struct transport *transport_new(struct loop *loop, struct ev_loop *process,
+                                const struct transport_events *events, void *cookie)
+{
+    struct transport *transport = calloc(1, sizeof *transport);
+
+    (void)loop;
+    if (transport == NULL)
+        return NULL;
+    transport->events = events;
+    transport->cookie = cookie;
+    transport->process = process;
+    transport->timer = DRIFT_NEVER;
+    while (process->transports[transport->place] != NULL)
+        if (++transport->place == SIM_TRANSPORTS_MAX)
+            world_fail("simulator", "more links than there is room for");
+    process->transports[transport->place] = transport;
+    return transport;
+}
+
+void transport_free(struct transport *transport)
+{
+    if (transport == NULL)
+        return;
+    transport_close(transport, false);
+    transport->process->transports[transport->place] = NULL;
+    free(transport);
+}
+
+/* Masters are at 10.0.0.1, 10.0.0.2, ... */
+const char *transport_open(struct transport *transport, const struct transport_to *to,
+                           unsigned turn)
+{
+    uint64_t now = process_clock(transport->process);
+
+    (void)turn;
+    if (transport->conn != NULL)
+        world_fail("contract", "a transport that is opened twice");
+    if (transport->closed_at != 0 && now - transport->closed_at < BACKOFF_MIN)
+        world_fail("backoff", "a link is tried again %llu us after it was closed",
+                   (unsigned long long)(now - transport->closed_at) / SIM_US);
+    transport->conn = net_connect(transport->process, transport,
+                                  (unsigned)(to->host[strlen(to->host) - 1] - '1'));
+    return NULL;
+}
+
+const char *transport_doing(const struct transport *transport)
+{
+    (void)transport;
+    return "connecting";
+}
+
+void transport_close(struct transport *transport, bool reset)
+{
+    (void)reset; /* The worse: what was sent may arrive, at once or late. */
+    if (transport->conn != NULL)
+        net_close(transport->conn);
+    transport->closed_at = process_clock(transport->process);
+    transport->conn = NULL;
+    transport->is_open = transport->awaits_space = transport->is_stuffed = false;
+}
+
+/* ---- Bytes ---- */
+
+/* A kernel may end a piece anywhere, and does so seldom. */
+static size_t cut(size_t len, enum fault fault)
+{
+    if (len < 2 || !world.plan.enabled[fault] || !dice_chance(60))
+        return len;
+    world_fault(fault);
+    return 1 + (size_t)dice_below(len - 1);
+}
+
+static const char *end_of_stream(struct transport *transport)
+{
+    world_note("end of stream: client", transport->process->number, 0, 0);
+    return dice_chance(300) ? "Server closed the connection" : "Connection reset by peer";
+}
+
+ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error)
+{
+    size_t len = 0;
+    struct message *message;
+
+    if (!transport->is_open)
+        world_fail("contract", "a read of a transport that is not open");
+    room = cut(room < 512 ? room : 512, FAULT_CUT_READ);
+    while (len < room && (message = net_peek(transport->conn)) != NULL &&
+           message->kind == MESSAGE_BYTES) {
+        size_t left = message->len - message->read;
+        size_t piece = left < room - len ? left : room - len;
+
+        memcpy(buf + len, message->bytes + message->read, piece);
+        len += piece;
+        message->read += piece;
+        if (message->read == message->len)
+            net_done(net_take(transport->conn));
+    }
+    if (len > 0 || net_peek(transport->conn) == NULL)
+        return (ssize_t)len;
+    *ret_error = end_of_stream(transport);
+    return -1;
+}
+
+/* The reset has come, perhaps behind answers that are not read yet; or it comes now. */
+static bool write_fails(struct transport *transport)
+{
+    if (net_was_reset(transport->conn)) {
+        world_fault(FAULT_WRITE_AFTER_RESET);
+        return true;
+    }
+    if (world.phase != PHASE_CHAOS || !world.plan.enabled[FAULT_WRITE_FAILS] ||
+        dice_below(700) != 0)
+        return false;
+    world_fault(FAULT_WRITE_FAILS);
+    net_reset(transport->conn);
+    return true;
+}
+
+ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
+                        const char **ret_error)
+{
+    struct message *message;
+    size_t room;
+
+    if (!transport->is_open)
+        world_fail("contract", "a write to a transport that is not open");
+    if (write_fails(transport)) {
+        *ret_error = dice_chance(500) ? "Broken pipe" : "Connection reset by peer";
+        return -1;
+    }
+    if (transport->is_stuffed)
+        return 0;
+    room = net_room(transport->conn);
+    if (room < len) {
+        world_fault(FAULT_WINDOW_FULL);
+        process_sicken(transport->process, process_now(transport->process));
+        len = room;
+    }
+    if (cut(len, FAULT_CUT_WRITE) < len) {
+        len = (size_t)dice_below(len);
+        transport->is_stuffed = true;
+        process_sicken(transport->process, process_now(transport->process) + world.plan.quick);
+    }
+    if (len == 0)
+        return 0;
+    message = net_message(MESSAGE_BYTES, len);
+    memcpy(message->bytes, bytes, len);
+    message->len = len;
+    net_to_server(transport->conn, message);
+    return (ssize_t)len;
+}
+
+void transport_await_space(struct transport *transport, bool on)
+{
+    transport->awaits_space = on;
+}
+
+/* ---- The timer ---- */
+
+void transport_set_timer(struct transport *transport, drift_span in)
+{
+    transport->timer =
+        in == DRIFT_NEVER ? DRIFT_NEVER : drift_add(process_clock(transport->process), in);
+}
+
+bool transport_has_timer(const struct transport *transport)
+{
+    return transport->timer != DRIFT_NEVER;
+}
+
+/* ---- Turns of the loop ---- */
+
+static bool has_space(const struct transport *transport)
+{
+    return transport->awaits_space && transport->is_open && net_room(transport->conn) > 0;
+}
+
+bool sim_transport_has_io(const struct transport *transport)
+{
+    return (transport->conn != NULL && net_has_arrived(transport->conn)) || has_space(transport);
+}
+
+static void open_or_fail(struct transport *transport)
+{
+    struct message *message = net_take(transport->conn);
+    bool is_open = message->kind == MESSAGE_CONNECTED;
+
+    net_done(message);
+    if (is_open) {
+        transport->is_open = true;
+        transport->events->on_open(transport->cookie, NULL);
+        return;
+    }
+    world_fault(FAULT_REFUSED);
+    transport_close(transport, false);
+    transport->events->on_open(transport->cookie, "Connection refused");
+}
+
+/* As for any callback of it: the transport may be gone after each. */
+void sim_transport_on_io(struct transport *transport)
+{
+    struct ev_loop *process = transport->process;
+    unsigned place = transport->place;
+
+    transport->is_stuffed = false;
+    if (transport->conn != NULL && !transport->is_open && net_has_arrived(transport->conn)) {
+        open_or_fail(transport);
+        return;
+    }
+    if (transport->conn != NULL && net_has_arrived(transport->conn))
+        transport->events->on_bytes(transport->cookie);
+    if (process->transports[place] == transport && has_space(transport))
+        transport->events->on_space(transport->cookie);
+}
+
+uint64_t sim_transport_timer(const struct transport *transport)
+{
+    return transport->timer;
+}
+
+void sim_transport_on_timer(struct transport *transport)
+{
+    transport->timer = DRIFT_NEVER;
+    transport->events->on_timer(transport->cookie);
+}
+
+struct conn *sim_transport_conn(const struct transport *transport)
+{
+    return transport->conn;
+}
+
+void sim_transport_on_space(struct transport *transport)
+{
+    if (!transport->awaits_space)
+        return;
+    process_sicken(transport->process, world.now + world.plan.quick);
+    process_poke(transport->process, world.now);
+}
+
+/* The connection of a link; NULL: none, or no link. */
+struct conn *conn_of(const struct ev_loop *process, const struct link *link)
+{
+    for (unsigned i = 0; i < SIM_TRANSPORTS_MAX; i++)
+        if (process->transports[i] != NULL && process->transports[i]->cookie == link)
+            return process->transports[i]->conn;
+    return NULL;
+}

@@ -1,0 +1,158 @@
+/*
+ * watch.c - what the oracle sees between a client and its links.
+ *
+ * The linker's --wrap sends link_new() and link_send() here.  The events of a link pass through this file on their way to its owner, so that the library needs no hook and
+ * its link is the real one.
+ */
+#include "sim.h"
+
+#include "redlock/client/client.h"
+#include "redlock/wire/reply.h"
+
+#include <string.h>
+
+struct link *__real_link_new(const struct link_config *config, const struct link_events *events,
+                             void *cookie);
+struct link *__wrap_link_new(const struct link_config *config, const struct link_events *events,
+                             void *cookie);
+void __real_link_send(struct link *link, const struct ask *ask, const char *command,
+                      size_t command_len);
+void __wrap_link_send(struct link *link, const struct ask *ask, const char *command,
+                      size_t command_len);
+
+/* What stands between a link and its owner. */
+struct watch {
+    struct ev_loop *process;
+    const struct link_events *events; /* The owner's. */
+    void *cookie;
+    struct link *link;
+    bool listens;
+};
+
+static void sicken(struct ev_loop *process)
+{
+    process_sicken(process, process_now(process));
+}
+
+static const char *may_serve(void *cookie, unsigned number)
+{
+    struct watch *watch = cookie;
+
+    return watch->events->may_serve(watch->cookie, number);
+}
+
+static void count_fault(const char *error)
+{
+    if (strncmp(error, "timeout while", 13) == 0)
+        world_fault(FAULT_CONNECT_TIMEOUT);
+    else if (strcmp(error, "connected, but does not answer") == 0)
+        world_fault(FAULT_GREETING_TIMEOUT);
+    else if (strcmp(error, "takes commands and does not answer") == 0)
+        world_fault(FAULT_MUTE);
+}
+
+static void on_link(void *cookie, unsigned number, const struct link_fall *fall)
+{
+    struct watch *watch = cookie;
+
+    world_note(fall == NULL ? "up, link: client, master" : "down, link: client, master",
+               watch->process->number, number, watch->listens);
+    if (watch->listens)
+        waits_on_trouble(watch->process);
+    else
+        sicken(watch->process);
+    if (fall != NULL) {
+        count_fault(link_error(watch->link));
+        world_say("    because: %s", link_error(watch->link));
+    }
+    watch->events->on_link(watch->cookie, number, fall);
+}
+
+static void on_push(const struct watch *watch, unsigned number, const struct reply *reply)
+{
+    world_say("    client %u is told by master %u: %s %s", watch->process->number, number,
+              reply->before != NULL ? reply->before : "", reply->text);
+    waits_on_heard(watch->process);
+}
+
+static void on_reply(void *cookie, unsigned number, const struct ask *ask,
+                     const struct reply *reply)
+{
+    struct watch *watch = cookie;
+    bool has_text = reply->type != REPLY_INTEGER && reply->type != REPLY_NIL;
+    const struct answer answer = {reply->type, reply->integer, has_text ? reply->text : ""};
+
+    if (ask == NULL) {
+        on_push(watch, number, reply);
+    } else {
+        if (ask->what == WHAT_LOOK ||
+            (reply->type == REPLY_ERROR && strncmp(reply->text, "NOSCRIPT", 8) != 0))
+            sicken(watch->process);
+        oracle_on_answer(watch->process, number, ask, &answer);
+    }
+    watch->events->on_reply(watch->cookie, number, ask, reply);
+}
+
+static void on_room(void *cookie, unsigned number, bool room)
+{
+    struct watch *watch = cookie;
+
+    sicken(watch->process);
+    if (!room)
+        world_fault(FAULT_QUEUE_FULL);
+    watch->events->on_room(watch->cookie, number, room);
+}
+
+static void on_done(void *cookie)
+{
+    struct watch *watch = cookie;
+
+    watch->events->on_done(watch->cookie);
+}
+
+static const struct link_events events = {
+    .may_serve = may_serve,
+    .on_link = on_link,
+    .on_reply = on_reply,
+    .on_room = on_room,
+    .on_done = on_done,
+};
+
+struct link *__wrap_link_new(const struct link_config *config, const struct link_events *owners,
+                             void *cookie)
+{
+    struct watch *watch = memory_take(sizeof *watch);
+
+    *watch = (struct watch){.process = config->ev,
+                            .events = owners,
+                            .cookie = cookie,
+                            .listens = config->listens};
+    watch->link = __real_link_new(config, &events, watch);
+    return watch->link;
+}
+
+/* The process and the number of a link that asks. */
+static struct ev_loop *owner_of_link(const struct link *link, unsigned *ret_number)
+{
+    for (unsigned i = 0; i < world.plan.processes; i++) {
+        const struct redlock *rl = world.processes[i].rl;
+
+        for (unsigned m = 0; rl != NULL && m < world.plan.servers; m++) {
+            if (rl->masters.peers.links[m] != link)
+                continue;
+            *ret_number = m;
+            return &world.processes[i];
+        }
+    }
+    world_fail("simulator", "a command on a link of nobody");
+}
+
+void __wrap_link_send(struct link *link, const struct ask *ask, const char *command,
+                      size_t command_len)
+{
+    unsigned number;
+    struct ev_loop *process = owner_of_link(link, &number);
+
+    oracle_on_send(process, number, ask, command, command_len);
+    __real_link_send(link, ask, command, command_len);
+}

@@ -1,0 +1,103 @@
+/*
+ * test-deadline.c - when a command is asked to end, and when it is killed.
+ */
+#include "redlock/cli/deadline.h"
+
+#include "test/lib/check.h"
+
+#define END (1000 * DRIFT_S)
+
+static const struct deadline_margins margins = {.ask = 2 * DRIFT_S, .kill = 500 * DRIFT_MS};
+
+TEST(margins_of_a_lease)
+{
+    static const struct {
+        const char *row;
+        drift_span ttl, left, ask, kill;
+    } rows[] = {
+        {"ten seconds", 10 * DRIFT_S, 9800 * DRIFT_MS, 2 * DRIFT_S, 500 * DRIFT_MS},
+        {"one second", DRIFT_S, 985 * DRIFT_MS, 200 * DRIFT_MS, 50 * DRIFT_MS},
+        {"one day", 86400 * DRIFT_S, 86000 * DRIFT_S, 17280 * DRIFT_S, 500 * DRIFT_MS},
+        {"little is left of it", DRIFT_S, 100 * DRIFT_MS, 50 * DRIFT_MS, 12500000},
+        {"nothing is left of it", DRIFT_S, 0, 0, 0},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct deadline_margins got = deadline_margins(rows[i].ttl, rows[i].left);
+
+        check_row = rows[i].row;
+        CHECK_UINT(got.ask, rows[i].ask);
+        CHECK_UINT(got.kill, rows[i].kill);
+    }
+}
+
+TEST(acts_at_its_time_and_not_before)
+{
+    const struct deadline deadline = deadline_before(END, &margins);
+    static const struct {
+        drift_time now;
+        enum deadline_act act;
+        drift_time wake;
+    } rows[] = {
+        {0, DEADLINE_WAIT, END - 2 * DRIFT_S},
+        {END - 2 * DRIFT_S - 1, DEADLINE_WAIT, END - 2 * DRIFT_S},
+        {END - 2 * DRIFT_S, DEADLINE_ASK, END - 500 * DRIFT_MS},
+        {END - 500 * DRIFT_MS - 1, DEADLINE_ASK, END - 500 * DRIFT_MS},
+        {END - 500 * DRIFT_MS, DEADLINE_KILL, DRIFT_NEVER},
+        {END, DEADLINE_KILL, DRIFT_NEVER},
+        {DRIFT_NEVER - 1, DEADLINE_KILL, DRIFT_NEVER},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        drift_time wake = 1;
+
+        CHECK_INT(deadline_due(&deadline, rows[i].now, &wake), rows[i].act);
+        CHECK_UINT(wake, rows[i].wake);
+    }
+}
+
+TEST(a_lease_that_is_gone)
+{
+    const struct deadline deadline = deadline_before(0, &margins);
+    drift_time wake;
+
+    CHECK_INT(deadline_due(&deadline, 0, &wake), DEADLINE_KILL);
+}
+
+/* The machine has run for less time than the margin: the end of the lease is near zero. */
+TEST(an_end_that_is_nearer_than_its_margin)
+{
+    const struct deadline deadline = deadline_before(DRIFT_S, &margins);
+    drift_time wake;
+
+    CHECK_INT(deadline_due(&deadline, 0, &wake), DEADLINE_ASK);
+    CHECK_UINT(wake, 500 * DRIFT_MS);
+}
+
+TEST(no_end)
+{
+    const struct deadline deadline = deadline_before(DRIFT_NEVER, &margins);
+    drift_time wake;
+
+    CHECK_INT(deadline_due(&deadline, DRIFT_NEVER - 1, &wake), DEADLINE_WAIT);
+    CHECK_UINT(wake, DRIFT_NEVER);
+}
+
+/* SIGTERM by the one, SIGKILL by the other. */
+TEST(the_sooner_of_two)
+{
+    const struct deadline first = {.ask = 10, .kill = 40}, second = {.ask = 20, .kill = 30};
+    const struct deadline both = deadline_sooner(first, second);
+    const struct deadline same = deadline_sooner(second, first);
+
+    CHECK_UINT(both.ask, 10);
+    CHECK_UINT(both.kill, 30);
+    CHECK_UINT(same.ask, 10);
+    CHECK_UINT(same.kill, 30);
+}
+
+CHECK_MAIN({"margins_of_a_lease", margins_of_a_lease},
+           {"acts_at_its_time_and_not_before", acts_at_its_time_and_not_before},
+           {"a_lease_that_is_gone", a_lease_that_is_gone},
+           {"an_end_that_is_nearer_than_its_margin", an_end_that_is_nearer_than_its_margin},
+           {"no_end", no_end}, {"the_sooner_of_two", the_sooner_of_two})

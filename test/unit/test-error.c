@@ -1,0 +1,186 @@
+/*
+ * test-error.c - statuses walked through their one table, messages cut and wrapped.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "redlock/base/error.h"
+
+#include "test/lib/check.h"
+
+static const struct {
+    int status;
+    const char *name, *text;
+} statuses[] = {
+#define ROW(code, text) {code, #code, text},
+    ERROR_STATUSES(ROW)
+#undef ROW
+};
+
+#define STATUSES_LEN (sizeof statuses / sizeof statuses[0])
+
+TEST(statuses_are_distinct)
+{
+    for (size_t i = 0; i < STATUSES_LEN; i++) {
+        check_row = statuses[i].name;
+        CHECK(statuses[i].text[0] != '\0');
+        CHECK_STR(redlock_strerror(statuses[i].status), statuses[i].text);
+        for (size_t j = 0; j < i; j++) {
+            CHECK(statuses[i].status != statuses[j].status);
+            CHECK(strcmp(statuses[i].text, statuses[j].text) != 0);
+        }
+    }
+}
+
+/* The table has every status that the public header has: all other numbers
+ * near them are unknown. */
+TEST(unknown_statuses_have_a_text)
+{
+    unsigned known = 0;
+
+    for (int status = -1000; status <= 1000; status++)
+        known += strcmp(redlock_strerror(status), "unknown status") != 0;
+    CHECK_UINT(known, STATUSES_LEN);
+    CHECK_STR(redlock_strerror(INT32_MAX), "unknown status");
+    CHECK_STR(redlock_strerror(INT32_MIN), "unknown status");
+    CHECK_STR(redlock_strerror(REDLOCK_LOST + 1), "unknown status");
+    CHECK_STR(redlock_strerror(REDLOCK_E_SYSTEM - 1), "unknown status");
+}
+
+TEST(messages_are_wrapped_on_the_way_up)
+{
+    error_clear();
+    CHECK_STR(redlock_errmsg(NULL), "");
+    CHECK_INT(error_set(REDLOCK_UNREACHABLE, "connection %s", "refused"), REDLOCK_UNREACHABLE);
+    CHECK_INT(error_wrap(REDLOCK_E_INVAL, "master %d (%s)", 2, "10.0.0.3:6379"), REDLOCK_E_INVAL);
+    CHECK_INT(error_wrap(-77, "acquire jobs/7"), -77);
+    CHECK_STR(redlock_errmsg(NULL), "acquire jobs/7: master 2 (10.0.0.3:6379): connection refused");
+    CHECK_STR(error_message(), redlock_errmsg(NULL));
+    error_set(1, "new");
+    CHECK_STR(error_message(), "new");
+    error_clear();
+    CHECK_STR(error_message(), "");
+    error_wrap(1, "alone");
+    CHECK_STR(error_message(), "alone");
+}
+
+TEST(a_message_may_be_made_of_itself)
+{
+    error_set(1, "inner");
+    error_set(1, "<%s>", error_message());
+    CHECK_STR(error_message(), "<inner>");
+    error_wrap(1, "again %s", error_message());
+    CHECK_STR(error_message(), "again <inner>: <inner>");
+}
+
+/* A text of len times the letter x. */
+static const char *xs(size_t len)
+{
+    static char text[2 * ERROR_MESSAGE_MAX];
+
+    memset(text, 'x', len);
+    text[len] = '\0';
+    return text;
+}
+
+TEST(long_messages_end_in_dots)
+{
+    error_set(1, "%s", xs(ERROR_MESSAGE_MAX - 1));
+    CHECK_STR(error_message(), xs(ERROR_MESSAGE_MAX - 1));
+    error_set(1, "%s", xs(ERROR_MESSAGE_MAX));
+    CHECK_UINT(strlen(error_message()), ERROR_MESSAGE_MAX - 1);
+    CHECK_STR(error_message() + ERROR_MESSAGE_MAX - 5, "x...");
+    /* Wrapped to the last byte that there is, and to one more. */
+    error_set(1, "%s", xs(ERROR_MESSAGE_MAX - 4));
+    error_wrap(1, "p");
+    CHECK_UINT(strlen(error_message()), ERROR_MESSAGE_MAX - 1);
+    CHECK_STR(error_message() + ERROR_MESSAGE_MAX - 5, "xxxx");
+    error_set(1, "%s", xs(ERROR_MESSAGE_MAX - 3));
+    error_wrap(1, "p");
+    CHECK_STR(error_message() + ERROR_MESSAGE_MAX - 5, "x...");
+    CHECK(strncmp(error_message(), "p: xxx", 6) == 0);
+    error_wrap(1, "%s", xs(ERROR_MESSAGE_MAX + 100));
+    CHECK_STR(error_message() + ERROR_MESSAGE_MAX - 5, "x...");
+}
+
+static void *look_from_another_thread(void *arg)
+{
+    char **ret_seen = arg;
+
+    *ret_seen = strdup(error_message());
+    error_set(1, "of the other thread");
+    return NULL;
+}
+
+TEST(every_thread_has_its_own)
+{
+    pthread_t thread;
+    char *seen = NULL;
+
+    error_set(1, "of this thread");
+    CHECK(pthread_create(&thread, NULL, look_from_another_thread, &seen) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK_STR(seen, "");
+    CHECK_STR(error_message(), "of this thread");
+    free(seen);
+}
+
+TEST(names_are_quoted)
+{
+    static const struct {
+        const char *name;
+        size_t size;
+        const char *quoted;
+    } rows[] = {
+        {"", 8, ""},
+        {"plain", 64, "plain"},
+        {"two words", 64, "two words"},
+        {"~ \x1f\x7f", 64, "~ \\x1f\\x7f"},
+        {"a\nb\\c\"", 64, "a\\x0ab\\x5cc\""},
+        {"\xc3\xa9", 64, "\\xc3\\xa9"},
+        {"1234567", 8, "1234567"},
+        {"12345678", 8, "1234..."},
+        {"123\n", 8, "123\\x0a"},
+        {"1234\n", 8, "1234..."},
+        {"12\n\n", 8, "12..."},
+        {"\n\n", 8, "\\x0a..."},
+        {"\n\n", 9, "\\x0a\\x0a"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char buf[64];
+
+        memset(buf, '#', sizeof buf);
+        check_row = rows[i].quoted;
+        CHECK_STR(error_quote(rows[i].name, strlen(rows[i].name), buf, rows[i].size),
+                  rows[i].quoted);
+        CHECK(rows[i].size == sizeof buf || buf[rows[i].size] == '#');
+    }
+}
+
+TEST(a_nul_is_quoted_too)
+{
+    char buf[16];
+
+    CHECK_STR(error_quote("a\0b", 3, buf, sizeof buf), "a\\x00b");
+}
+
+/* Three numbers with dots; those of the build. */
+TEST(the_version_is_that_of_the_build)
+{
+    int numbers[3], len = 0;
+
+    CHECK_STR(redlock_version(), REDLOCK_VERSION);
+    CHECK_INT(sscanf(redlock_version(), "%d.%d.%d%n", &numbers[0], &numbers[1], &numbers[2], &len),
+              3);
+    CHECK_INT(redlock_version()[len], '\0');
+}
+
+CHECK_MAIN({"statuses_are_distinct", statuses_are_distinct},
+           {"unknown_statuses_have_a_text", unknown_statuses_have_a_text},
+           {"messages_are_wrapped_on_the_way_up", messages_are_wrapped_on_the_way_up},
+           {"a_message_may_be_made_of_itself", a_message_may_be_made_of_itself},
+           {"long_messages_end_in_dots", long_messages_end_in_dots},
+           {"every_thread_has_its_own", every_thread_has_its_own},
+           {"names_are_quoted", names_are_quoted}, {"a_nul_is_quoted_too", a_nul_is_quoted_too},
+           {"the_version_is_that_of_the_build", the_version_is_that_of_the_build})

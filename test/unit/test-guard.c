@@ -1,0 +1,632 @@
+/*
+ * test-guard.c - the rules of the restart guard, one by one, on five masters.
+ *
+ * The machine is fed by hand: a link comes up, a look is answered, time goes
+ * by.  That the rules suffice is for the simulator to show.
+ */
+#include "redlock/core/guard.h"
+
+#include "test/lib/check.h"
+
+#define LEN 5
+#define ALL 0x1f
+#define MAX_TTL_MS 1000
+#define ONE_MS DRIFT_MS
+/* With 1 % of drift and 2 ms: the lease, and twice its allowance. */
+#define WATCH (1024 * ONE_MS)
+
+static struct guard g;
+static struct guard_actions act;
+static drift_time now;
+static uint64_t floor_us, high, time_us; /* That the next look tells. */
+
+static void next(void)
+{
+    guard_next(&g, now, &act);
+}
+
+static void begin(unsigned masters)
+{
+    const struct guard_config config = {masters, MAX_TTL_MS, {10000, 2 * ONE_MS}};
+
+    guard_init(&g, &config);
+    now = 77 * DRIFT_S;
+    floor_us = 900;
+    high = 1000;
+    time_us = 5000;
+    next();
+    CHECK_UINT(act.look, 0);
+    for (unsigned m = 0; m < masters; m++)
+        guard_on_link(&g, m, true);
+    next();
+    CHECK_UINT(act.look, (1u << masters) - 1); /* Each is looked at before it counts. */
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_voters(&g), 0);
+}
+
+static void answer_ready(unsigned master, uint64_t epoch, uint32_t max_ttl_ms)
+{
+    const struct guard_look look = {true, false, epoch, max_ttl_ms, floor_us, high, time_us};
+
+    guard_on_look(&g, master, &look, now);
+}
+
+static void answer_warming(unsigned master, uint64_t nonce, bool fresh)
+{
+    const struct guard_look look = {false, fresh, nonce, MAX_TTL_MS, 0, 0, time_us};
+
+    guard_on_look(&g, master, &look, now);
+}
+
+/* Its link is new: the next look may say something else. */
+static void look_again(unsigned master)
+{
+    guard_on_link(&g, master, false);
+    guard_on_link(&g, master, true);
+    next();
+}
+
+/* Answer all looks that are out: those of masters in warming tell a nonce of 9. */
+static void answer_all(quorum_mask warming)
+{
+    for (unsigned m = 0; m < g.config.masters; m++) {
+        if (!g.masters[m].asked)
+            continue;
+        if (warming & 1u << m)
+            answer_warming(m, 9, false);
+        else
+            answer_ready(m, m + 1, MAX_TTL_MS);
+    }
+}
+
+/* Go on to this instant, waking as the machine wants, until it installs. */
+static void run_until(drift_time end, quorum_mask warming)
+{
+    while (next(), act.install == 0 && now < end) {
+        answer_all(warming);
+        next();
+        if (act.install != 0)
+            break;
+        now = act.wake_at < end ? act.wake_at : end;
+    }
+}
+
+TEST(votes_when_a_majority_is_ready)
+{
+    begin(LEN);
+    answer_ready(0, 1, MAX_TTL_MS);
+    answer_ready(1, 2, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0); /* Rule 3. */
+    CHECK_UINT(guard_hopefuls(&g, 0), ALL);
+    answer_ready(3, 4, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0x0b);
+    CHECK_UINT(guard_hopefuls(&g, 0), 0x14);
+    guard_on_link(&g, 0, false);
+    guard_on_link(&g, 1, false);
+    CHECK_UINT(guard_voters(&g), 0x08); /* A majority was told once: that suffices. */
+}
+
+TEST(a_new_link_is_looked_at)
+{
+    begin(LEN);
+    answer_all(0);
+    CHECK_UINT(guard_voters(&g), ALL);
+    guard_on_link(&g, 2, false);
+    guard_on_link(&g, 2, true);
+    CHECK_UINT(guard_voters(&g), ALL & ~4u);
+    next();
+    CHECK_UINT(act.look, 4);
+    answer_all(0);
+    CHECK_UINT(guard_voters(&g), ALL);
+    next();
+    CHECK_UINT(act.look, 0);
+    CHECK_UINT(act.wake_at, DRIFT_NEVER); /* Nothing to do, and nothing costs. */
+}
+
+TEST(who_forgot_is_watched_for_the_longest_lease)
+{
+    drift_time since;
+
+    begin(LEN);
+    answer_all(0x10);
+    since = now;
+    CHECK_UINT(guard_voters(&g), 0x0f);
+    CHECK_UINT(guard_left(&g, 4, now), WATCH);
+    CHECK_UINT(guard_left(&g, 0, now), 0);
+    run_until(since + WATCH - 1, 0x10);
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_left(&g, 4, now), 1);
+    run_until(since + 2 * WATCH, 0x10);
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(now, since + WATCH);
+    answer_ready(4, 5, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), ALL);
+}
+
+TEST(a_new_nonce_begins_anew)
+{
+    drift_time since;
+
+    begin(LEN);
+    answer_all(0x10);
+    run_until(now + WATCH / 2, 0x10);
+    g.masters[4].look_at = 0; /* Now. */
+    next();
+    answer_warming(4, 10, false);
+    since = now;
+    CHECK_UINT(guard_left(&g, 4, now), WATCH);
+    while (now < since + WATCH - 1) {
+        next();
+        CHECK_UINT(act.install, 0);
+        for (unsigned m = 0; m < LEN; m++)
+            if (g.masters[m].asked)
+                m == 4 ? answer_warming(m, 10, false) : answer_ready(m, m + 1, MAX_TTL_MS);
+        now += WATCH / 10 < since + WATCH - 1 - now ? WATCH / 10 : since + WATCH - 1 - now;
+    }
+}
+
+TEST(a_watch_survives_its_link)
+{
+    drift_time since;
+
+    begin(LEN);
+    answer_all(0x10);
+    since = now;
+    guard_on_link(&g, 4, false);
+    now += WATCH / 2;
+    CHECK_UINT(guard_left(&g, 4, now), WATCH / 2);
+    guard_on_link(&g, 4, true);
+    run_until(since + 2 * WATCH, 0x10);
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(now, since + WATCH);
+}
+
+/* Rule 2: what the others say before it is due does not count. */
+TEST(others_are_read_after_it_was_due)
+{
+    begin(LEN);
+    answer_all(0x10);
+    now += WATCH;
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(act.look, 0x1f);
+    answer_ready(0, 1, MAX_TTL_MS);
+    answer_ready(1, 2, MAX_TTL_MS);
+    answer_warming(4, 9, false);
+    next();
+    CHECK_UINT(act.install, 0); /* Two, and three share one with every majority. */
+    answer_ready(2, 3, MAX_TTL_MS);
+    next();
+    CHECK_UINT(act.install, 0x10);
+}
+
+TEST(a_longer_lease_is_waited_for)
+{
+    drift_time since;
+
+    begin(LEN);
+    answer_all(0x10);
+    since = now;
+    now += WATCH;
+    next();
+    answer_ready(0, 1, MAX_TTL_MS);
+    answer_ready(1, 2, 3 * MAX_TTL_MS); /* Somebody has come who locks for longer. */
+    answer_ready(2, 3, MAX_TTL_MS);
+    answer_warming(4, 9, false);
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_max_ttl_ms(&g), 3 * MAX_TTL_MS);
+    CHECK_UINT(guard_left(&g, 4, since), 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
+    run_until(since + 10 * WATCH, 0x10);
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(now, since + 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
+}
+
+TEST(a_longer_lease_is_heard_of_without_a_look)
+{
+    begin(LEN);
+    answer_all(0x10);
+    guard_on_max(&g, 3 * MAX_TTL_MS);
+    guard_on_max(&g, MAX_TTL_MS);
+    CHECK_UINT(guard_max_ttl_ms(&g), 3 * MAX_TTL_MS);
+    CHECK_UINT(guard_left(&g, 4, now), 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
+}
+
+/* Then there is nobody else to tell of it. */
+TEST(a_longer_lease_is_remembered_when_all_forget)
+{
+    drift_time since;
+
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++)
+        answer_ready(m, m + 1, 3 * MAX_TTL_MS);
+    for (unsigned m = 0; m < LEN; m++)
+        look_again(m);
+    since = now;
+    run_until(since + 10 * WATCH, ALL);
+    CHECK_UINT(act.install & ALL, act.install);
+    CHECK(act.install != 0);
+    CHECK_UINT(now, since + 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
+}
+
+/* With two ready, one down and two that forgot nobody can know the longest lease. */
+TEST(too_few_others_are_no_proof)
+{
+    begin(LEN);
+    guard_on_link(&g, 0, false);
+    answer_all(0x18);
+    run_until(now + 10 * WATCH, 0x18);
+    CHECK_UINT(act.install, 0);
+    guard_on_link(&g, 0, true);
+    run_until(now + 10 * WATCH, 0x18);
+    CHECK_UINT(act.install & 0x18, act.install);
+    CHECK(act.install != 0);
+}
+
+TEST(all_that_forgot_together_warm_together)
+{
+    drift_time since;
+
+    begin(LEN);
+    answer_all(ALL);
+    since = now;
+    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+    run_until(since + 2 * WATCH, ALL);
+    CHECK_UINT(now, since + WATCH);
+    CHECK_UINT(act.install, ALL);
+    for (unsigned m = 0; m < LEN; m++)
+        answer_ready(m, 5 + m, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), ALL);
+}
+
+/* Rule 4. */
+TEST(new_masters_vote_at_once)
+{
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++) {
+        next();
+        CHECK_UINT(act.install, 0); /* All have to say so. */
+        CHECK_UINT(guard_hopefuls(&g, 0), ALL);
+        answer_warming(m, m + 1, true);
+    }
+    next();
+    CHECK_UINT(act.install, ALL);
+    for (unsigned m = 0; m < LEN; m++)
+        answer_ready(m, 5 + m, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), ALL);
+}
+
+/* Rule 5. */
+TEST(two_with_the_same_epoch_do_not_vote)
+{
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++)
+        answer_ready(m, m < 4 ? m + 1 : 3, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0x0b);
+    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+    CHECK_UINT(guard_twin(&g, 2), 4);
+    CHECK_UINT(guard_twin(&g, 4), 2);
+    CHECK_UINT(guard_twin(&g, 0), LEN);
+    next();
+    CHECK_UINT(act.look, 0);
+    now = act.wake_at; /* They are looked at again, for one may be emptied. */
+    next();
+    CHECK_UINT(act.look, 0x14);
+    answer_ready(2, 3, MAX_TTL_MS);
+    answer_warming(4, 9, false);
+    CHECK_UINT(guard_voters(&g), 0x0f);
+    now = act.wake_at;
+    next();
+    CHECK_UINT(act.look & 4, 4); /* Once more, as was planned; and then no more. */
+    answer_ready(2, 3, MAX_TTL_MS);
+    now += 10 * DRIFT_S;
+    next();
+    CHECK_UINT(act.look & 4, 0);
+}
+
+/* It is the data of a master that is down, and may come back. */
+TEST(nor_does_one_with_the_epoch_of_one_that_is_down)
+{
+    begin(LEN);
+    answer_all(0);
+    guard_on_link(&g, 4, false);
+    look_again(3);
+    answer_ready(3, 5, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0x07);
+    look_again(3);
+    answer_ready(3, 5, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0x07);
+    look_again(4);
+    answer_ready(4, 6, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), ALL);
+}
+
+/* Of what was drawn, three others know in any case; two and a copy of one may not. */
+TEST(what_a_copy_tells_is_no_proof)
+{
+    begin(LEN);
+    answer_all(1);
+    CHECK_UINT(guard_floor(&g), high);
+    look_again(4);
+    guard_on_link(&g, 1, false);
+    answer_ready(4, 4, MAX_TTL_MS);
+    CHECK_UINT(guard_floor(&g), time_us);
+    now += 2 * WATCH;
+    next();
+    CHECK_UINT(act.look, 0x1d);
+    answer_warming(0, 9, false);
+    for (unsigned m = 2; m < LEN; m++)
+        answer_ready(m, m < 4 ? m + 1 : 4, MAX_TTL_MS);
+    next();
+    CHECK_UINT(act.install, 0);
+    run_until(now + WATCH, 1); /* In which 4 tells of an epoch of its own. */
+    CHECK_UINT(act.install, 1);
+}
+
+TEST(some_new_masters_do_not)
+{
+    begin(LEN);
+    answer_ready(0, 1, MAX_TTL_MS);
+    for (unsigned m = 1; m < LEN; m++)
+        answer_warming(m, m + 1, true);
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_hopefuls(&g, 0), 1);
+}
+
+TEST(one_that_does_not_keep_makes_none_new)
+{
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++)
+        answer_warming(m, m + 1, m != 2);
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+}
+
+TEST(masters_once_seen_are_not_new)
+{
+    begin(LEN);
+    answer_all(0);
+    for (unsigned m = 0; m < LEN; m++) {
+        guard_on_link(&g, m, false);
+        guard_on_link(&g, m, true);
+    }
+    next();
+    for (unsigned m = 0; m < LEN; m++)
+        answer_warming(m, m + 1, true);
+    next();
+    CHECK_UINT(act.install, 0);
+}
+
+TEST(one_master_is_a_cluster_too)
+{
+    drift_time since;
+
+    begin(1);
+    answer_warming(0, 9, false);
+    since = now;
+    run_until(since + 2 * WATCH, 1);
+    CHECK_UINT(act.install, 1);
+    CHECK_UINT(now, since + WATCH);
+    answer_ready(0, 5, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 1);
+}
+
+/* `redlock status` may know only some of the masters. */
+TEST(who_looks_on_gives_no_epochs)
+{
+    begin(LEN);
+    g.passive = true;
+    for (unsigned m = 0; m < LEN; m++)
+        answer_warming(m, m + 1, true);
+    next();
+    CHECK_UINT(act.look, 0);
+    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+    run_until(now + 3 * WATCH, ALL);
+    CHECK_UINT(act.install, 0);
+}
+
+/* What nobody asked, or an old link said, is no look. */
+TEST(answers_must_be_asked_for)
+{
+    begin(LEN);
+    answer_all(0);
+    answer_warming(1, 9, false);
+    CHECK_UINT(guard_voters(&g), ALL);
+    guard_on_link(&g, 1, false);
+    answer_ready(1, 2, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), ALL & ~2u);
+}
+
+/* Rule 2: the greatest of all, which the clocks have no say in. */
+TEST(counters_begin_with_the_greatest_of_others)
+{
+    begin(LEN);
+    for (unsigned m = 0; m < 4; m++) {
+        high = 1000 + 10 * (m % 3);
+        answer_ready(m, m + 1, MAX_TTL_MS);
+    }
+    time_us = 9000;
+    answer_warming(4, 9, false);
+    CHECK_UINT(guard_floor(&g), 1020);
+    high = 1030; /* They go on meanwhile. */
+    run_until(now + 2 * WATCH, 0x10);
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(act.floor, 1030);
+}
+
+/* What they say before it is due is too early: a token may be drawn after that with
+ * the help of the vote that was forgotten. */
+TEST(counters_are_read_after_it_was_due)
+{
+    begin(LEN);
+    answer_all(0x10);
+    now += WATCH;
+    next();
+    CHECK_UINT(act.install, 0);
+    high = 1001;
+    answer_ready(0, 1, MAX_TTL_MS);
+    high = 1000;
+    answer_ready(1, 2, MAX_TTL_MS);
+    answer_warming(4, 9, false);
+    next();
+    CHECK_UINT(act.install, 0);
+    high = 1002;
+    answer_ready(2, 3, MAX_TTL_MS);
+    next();
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(act.floor, 1002);
+}
+
+/* Three forgot: two others share no master with some majorities. */
+TEST(where_counters_were_lost_they_begin_with_the_time)
+{
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++) {
+        time_us = 5000 + 100 * m;
+        if (m < 2)
+            answer_ready(m, m + 1, MAX_TTL_MS);
+        else
+            answer_warming(m, 9, false);
+    }
+    CHECK_UINT(guard_floor(&g), 5200);
+    high = 5300; /* Or with what is greater. */
+    look_again(0);
+    answer_ready(0, 1, MAX_TTL_MS);
+    CHECK_UINT(guard_floor(&g), 5300);
+}
+
+/* Also what a master that has forgotten its epoch kept of its counters. */
+TEST(a_number_that_was_kept_counts)
+{
+    const struct guard_look look = {false, false, 9, MAX_TTL_MS, 0, 7777, 5000};
+
+    begin(LEN);
+    for (unsigned m = 0; m < 4; m++)
+        answer_ready(m, m + 1, MAX_TTL_MS);
+    guard_on_look(&g, 4, &look, now);
+    CHECK_UINT(guard_floor(&g), 7777);
+}
+
+/* All who are new agree on the time, be some of their clocks as wrong as they may. */
+TEST(new_masters_begin_with_the_middle_of_the_clocks)
+{
+    static const uint64_t times[LEN] = {9, 5003, UINT64_C(1) << 52, 5001, 5002};
+
+    begin(LEN);
+    for (unsigned m = 0; m < LEN; m++) {
+        time_us = times[m];
+        answer_warming(m, m + 1, true);
+    }
+    next();
+    CHECK_UINT(act.install, ALL);
+    CHECK_UINT(act.floor, 5002);
+}
+
+/* A number that was not counted to would be handed on to all. */
+TEST(a_number_far_ahead_of_the_clocks_is_not_handed_on)
+{
+    begin(LEN);
+    high = time_us + (UINT64_C(1) << 40);
+    answer_all(0x10);
+    CHECK_UINT(guard_floor(&g), high);
+    high++;
+    look_again(2);
+    answer_ready(2, 3, MAX_TTL_MS);
+    CHECK_UINT(guard_floor(&g), 0);
+    run_until(now + 3 * WATCH, 0x10);
+    CHECK_UINT(act.install, 0);
+    next();
+    CHECK(act.wake_at > now); /* And it does not ask all the time. */
+    high = 1000;              /* It was put right. */
+    run_until(now + WATCH, 0x10);
+    CHECK_UINT(act.install, 0x10);
+    CHECK_UINT(act.floor, 1000);
+}
+
+static uint64_t unkept_from; /* The first number that is; 0: none was. */
+
+static uint64_t number_of(unsigned master, uint64_t count)
+{
+    bool unkept;
+    uint64_t number = guard_number(&g, master, count, &unkept);
+
+    if (unkept && unkept_from == 0)
+        unkept_from = number;
+    return number;
+}
+
+TEST(a_number_that_may_be_forgotten_is_raised)
+{
+    begin(LEN);
+    floor_us = 5000;
+    high = floor_us + (1 << 14);
+    answer_all(0);
+    unkept_from = 0;
+    CHECK_UINT(number_of(2, 1), 5001);
+    CHECK_UINT(number_of(2, 1 << 14), high);
+    CHECK_UINT(unkept_from, 0);
+    CHECK_UINT(number_of(2, (1 << 14) + 1), high + 1);
+    CHECK_UINT(unkept_from, high + 1);
+    guard_on_raised(&g, 2, high); /* Which is no news. */
+    guard_on_raised(&g, 3, high + 1);
+    unkept_from = 0;
+    CHECK_UINT(number_of(2, (1 << 14) + 1), high + 1);
+    CHECK_UINT(unkept_from, high + 1);
+    guard_on_raised(&g, 2, high + 1); /* The mark goes up by a whole step. */
+    unkept_from = 0;
+    CHECK_UINT(number_of(2, 2 << 14), high + (1 << 14));
+    CHECK_UINT(unkept_from, 0);
+    CHECK_UINT(number_of(2, (2 << 14) + 1), high + (1 << 14) + 1);
+    CHECK_UINT(unkept_from, high + (1 << 14) + 1);
+}
+
+TEST(a_number_that_no_counter_can_have_is_none)
+{
+    begin(LEN);
+    floor_us = 5000;
+    answer_all(0x10);
+    CHECK_UINT(number_of(0, UINT64_C(1) << 40), 5000 + (UINT64_C(1) << 40));
+    CHECK_UINT(number_of(0, (UINT64_C(1) << 40) + 1), 0);
+    CHECK_UINT(number_of(0, QUORUM_FENCE_MAX - 4999), 0);
+    CHECK_UINT(number_of(4, 1), 0); /* It has forgotten from where it counts. */
+    guard_on_raised(&g, 4, 7000);
+    guard_on_link(&g, 0, false);
+    CHECK_UINT(number_of(0, 1), 0);
+}
+
+CHECK_MAIN(
+    {"a_number_that_may_be_forgotten_is_raised", a_number_that_may_be_forgotten_is_raised},
+    {"a_number_that_no_counter_can_have_is_none", a_number_that_no_counter_can_have_is_none},
+    {"counters_begin_with_the_greatest_of_others", counters_begin_with_the_greatest_of_others},
+    {"counters_are_read_after_it_was_due", counters_are_read_after_it_was_due},
+    {"where_counters_were_lost_they_begin_with_the_time",
+     where_counters_were_lost_they_begin_with_the_time},
+    {"a_number_that_was_kept_counts", a_number_that_was_kept_counts},
+    {"new_masters_begin_with_the_middle_of_the_clocks",
+     new_masters_begin_with_the_middle_of_the_clocks},
+    {"a_number_far_ahead_of_the_clocks_is_not_handed_on",
+     a_number_far_ahead_of_the_clocks_is_not_handed_on},
+    {"votes_when_a_majority_is_ready", votes_when_a_majority_is_ready},
+    {"a_new_link_is_looked_at", a_new_link_is_looked_at},
+    {"who_forgot_is_watched_for_the_longest_lease", who_forgot_is_watched_for_the_longest_lease},
+    {"a_new_nonce_begins_anew", a_new_nonce_begins_anew},
+    {"a_watch_survives_its_link", a_watch_survives_its_link},
+    {"a_longer_lease_is_remembered_when_all_forget", a_longer_lease_is_remembered_when_all_forget},
+    {"others_are_read_after_it_was_due", others_are_read_after_it_was_due},
+    {"a_longer_lease_is_waited_for", a_longer_lease_is_waited_for},
+    {"a_longer_lease_is_heard_of_without_a_look", a_longer_lease_is_heard_of_without_a_look},
+    {"too_few_others_are_no_proof", too_few_others_are_no_proof},
+    {"all_that_forgot_together_warm_together", all_that_forgot_together_warm_together},
+    {"new_masters_vote_at_once", new_masters_vote_at_once},
+    {"two_with_the_same_epoch_do_not_vote", two_with_the_same_epoch_do_not_vote},
+    {"nor_does_one_with_the_epoch_of_one_that_is_down",
+     nor_does_one_with_the_epoch_of_one_that_is_down},
+    {"what_a_copy_tells_is_no_proof", what_a_copy_tells_is_no_proof},
+    {"some_new_masters_do_not", some_new_masters_do_not},
+    {"one_that_does_not_keep_makes_none_new", one_that_does_not_keep_makes_none_new},
+    {"masters_once_seen_are_not_new", masters_once_seen_are_not_new},
+    {"one_master_is_a_cluster_too", one_master_is_a_cluster_too},
+    {"who_looks_on_gives_no_epochs", who_looks_on_gives_no_epochs},
+    {"answers_must_be_asked_for", answers_must_be_asked_for})

@@ -1,0 +1,411 @@
+/*
+ * test-handshake.c - what is said on a new connection, and what is made of it.
+ */
+#include "redlock/link/handshake.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/wire/reply.h"
+#include "redlock/wire/script.h"
+#include "redlock/link/uri.h"
+#include "test/lib/check.h"
+
+#define RUN_ID "0123456789abcdef0123456789abcdef01234567"
+
+static char ok_text[] = "OK";
+static const struct reply ok = {.type = REPLY_STATUS, .text = ok_text, .text_len = 2};
+
+static bool guarded; /* By the restart guard. */
+
+static struct handshake begin(const char *text, char **ret_bytes, size_t *ret_len)
+{
+    struct handshake handshake;
+    struct uri uri;
+
+    CHECK_INT(uri_parse(text, strlen(text), &uri), 0);
+    *ret_len = handshake_begin(&handshake, &uri, guarded, ret_bytes);
+    CHECK(*ret_len > 0);
+    uri_done(&uri);
+    return handshake;
+}
+
+static struct reply text_reply(enum reply_type type, const char *text)
+{
+    return (struct reply){.type = type, .text = (char *)(uintptr_t)text, .text_len = strlen(text)};
+}
+
+static struct reply digest(enum script_id script)
+{
+    return text_reply(REPLY_TEXT, script_all[script].sha1);
+}
+
+static bool has_bytes(const char *bytes, size_t len, const char *part)
+{
+    return memmem(bytes, len, part, strlen(part)) != NULL;
+}
+
+TEST(says_only_what_is_needed)
+{
+    char *bytes;
+    size_t len;
+    struct handshake handshake = begin("h:7001", &bytes, &len);
+
+    CHECK_UINT(handshake.steps_len, 3);
+    CHECK(!has_bytes(bytes, len, "AUTH"));
+    CHECK(!has_bytes(bytes, len, "SELECT"));
+    CHECK(has_bytes(bytes, len, script_all[SCRIPT_RELEASE].text));
+    CHECK(has_bytes(bytes, len, script_all[SCRIPT_EXTEND].text));
+    CHECK(has_bytes(bytes, len, "*1\r\n$4\r\nINFO\r\n"));
+    free(bytes);
+}
+
+/* What CONFIG GET says, of which the last text is kept. */
+static struct reply setting(const char *value)
+{
+    return text_reply(REPLY_ARRAY, value);
+}
+
+/* A whole handshake with the guard; these two answers last. */
+static struct master_info guarded_info(const char *info_text, struct reply fsync,
+                                       struct reply rewrite)
+{
+    struct reply answers[] = {digest(SCRIPT_RELEASE), digest(SCRIPT_EXTEND),
+                              text_reply(REPLY_TEXT, info_text), fsync, rewrite};
+    struct handshake handshake;
+    struct master_info info;
+    char error[80], *bytes;
+    size_t len, last = sizeof answers / sizeof answers[0] - 1;
+
+    memset(&info, 0x5a, sizeof info); /* As a link that has been up before leaves it. */
+    guarded = true;
+    handshake = begin("h", &bytes, &len);
+    guarded = false;
+    CHECK_UINT(handshake.steps_len, last + 1);
+    free(bytes);
+    for (size_t i = 0; i < last; i++)
+        CHECK_INT(handshake_on_reply(&handshake, &answers[i], &info, error, sizeof error),
+                  HANDSHAKE_GOES_ON);
+    CHECK_INT(handshake_on_reply(&handshake, &answers[last], &info, error, sizeof error),
+              HANDSHAKE_DONE);
+    return info;
+}
+
+TEST(knows_who_keeps_what_he_is_told)
+{
+    const struct reply forbidden = text_reply(REPLY_ERROR, "NOPERM no config"),
+                       always = setting("always"), no = setting("no");
+    static const char stores[] = "\naof_enabled:1\r\n", forgets[] = "\naof_enabled:0\r\n";
+    const struct {
+        const char *name, *info;
+        struct reply fsync, rewrite;
+        bool keeps;
+    } rows[] = {
+        {"always", stores, always, no, true},
+        {"no file", forgets, always, no, false},
+        {"not told", "", always, no, false},
+        {"every second", stores, setting("everysec"), no, false},
+        {"not on rewrite", stores, always, setting("yes"), false},
+        {"CONFIG forbidden", stores, forbidden, no, false},
+        {"the other one forbidden", stores, always, forbidden, false},
+        {"a text", stores, text_reply(REPLY_TEXT, "always"), no, false},
+        {"no such setting", stores, setting(""), no, false},
+        {"never a replica",
+         "\nmaster_replid2:0000000000000000000000000000000000000000\r\n"
+         "aof_enabled:1\r\n",
+         always, no, true},
+        {"a replica before", "\nmaster_replid2:" RUN_ID "\r\naof_enabled:1\r\n", always, no, false},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct master_info info = guarded_info(rows[i].info, rows[i].fsync, rows[i].rewrite);
+
+        check_row = rows[i].name;
+        CHECK(handshake_keeps(&info) == rows[i].keeps);
+    }
+}
+
+TEST(logs_in_before_all_else)
+{
+    char *bytes;
+    size_t len;
+    const char both[] = "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$6\r\nsecret\r\n"
+                        "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n";
+    const char old[] = "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*3\r\n$6\r\nSCRIPT\r\n";
+
+    begin("redis://ann:secret@h/3", &bytes, &len);
+    CHECK(len > sizeof both && memcmp(bytes, both, sizeof both - 1) == 0);
+    free(bytes);
+    begin("redis://:secret@h", &bytes, &len);
+    CHECK(len > sizeof old && memcmp(bytes, old, sizeof old - 1) == 0);
+    free(bytes);
+}
+
+/* Answer all steps of a plain handshake, INFO with this. */
+static enum handshake_result shake(struct reply info_reply, struct master_info *info, char *error,
+                                   size_t error_size)
+{
+    struct reply release = digest(SCRIPT_RELEASE), extend = digest(SCRIPT_EXTEND);
+    char *bytes;
+    size_t len;
+    struct handshake handshake = begin("h", &bytes, &len);
+
+    free(bytes);
+    CHECK_INT(handshake_on_reply(&handshake, &release, info, error, error_size), HANDSHAKE_GOES_ON);
+    CHECK_INT(handshake_on_reply(&handshake, &extend, info, error, error_size), HANDSHAKE_GOES_ON);
+    return handshake_on_reply(&handshake, &info_reply, info, error, error_size);
+}
+
+TEST(learns_from_info)
+{
+    struct master_info info;
+    char error[80];
+
+    CHECK_INT(shake(text_reply(REPLY_TEXT, "# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\n"
+                                           "uptime_in_seconds:42\r\n\r\n# Replication\r\n"
+                                           "role:master\r\n"),
+                    &info, error, sizeof error),
+              HANDSHAKE_DONE);
+    CHECK_STR(info.version, "7.0.15");
+    CHECK_STR(info.role, "master");
+    CHECK_STR(info.run_id, "abc");
+    CHECK_UINT(info.uptime_s, 42);
+}
+
+TEST(does_without_info)
+{
+    struct master_info info;
+    char error[80];
+
+    CHECK_INT(shake(text_reply(REPLY_ERROR, "NOPERM no INFO for you"), &info, error, sizeof error),
+              HANDSHAKE_DONE);
+    CHECK_STR(info.version, "?");
+    CHECK_STR(info.role, "?");
+    CHECK_UINT(info.uptime_s, 0);
+}
+
+TEST(cuts_what_is_too_long)
+{
+    struct master_info info;
+    char error[80];
+
+    CHECK_INT(shake(text_reply(REPLY_TEXT, "\nredis_version:1234567890123456789012345678901234567"
+                                           "\r\nrole:master\r\n"),
+                    &info, error, sizeof error),
+              HANDSHAKE_DONE);
+    CHECK_STR(info.version, "1234567890123456789012345678901");
+}
+
+TEST(keeps_terminals_safe)
+{
+    struct master_info info;
+    char error[80];
+
+    CHECK_INT(shake(text_reply(REPLY_TEXT, "\nredis_version:7\033[2J\r\nrole:master\r\n"), &info,
+                    error, sizeof error),
+              HANDSHAKE_DONE);
+    CHECK_STR(info.version, "7?[2J");
+}
+
+#define SERVER "# Server\r\nredis_version:7.0.15\r\n"
+
+TEST(refuses_what_is_no_master)
+{
+    static const struct {
+        const char *info, *error; /* NULL: it is let in. */
+    } rows[] = {
+        {SERVER "role:slave\r\n", "is a replica, not a master"},
+        {SERVER "role:master\r\n", NULL},
+        {SERVER "redis_mode:cluster\r\nrole:master\r\n",
+         "is a node of a Redis Cluster, not a master by itself"},
+        {SERVER "redis_mode:standalone\r\nrole:master\r\n", NULL},
+        {SERVER "loading:1\r\nrole:master\r\n", "is still loading its data"},
+        {SERVER "loading:0\r\nasync_loading:1\r\nrole:master\r\n", NULL},
+        {SERVER "redis_mode:cluster\r\nloading:1\r\nrole:slave\r\n", "is a replica, not a master"},
+        /* Only where a line begins. */
+        {SERVER "also_loading:1\r\nold_role:slave\r\n", NULL},
+        {"", NULL},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct master_info info;
+        char error[80] = "";
+
+        check_row = rows[i].info;
+        CHECK_INT(shake(text_reply(REPLY_TEXT, rows[i].info), &info, error, sizeof error),
+                  rows[i].error != NULL ? HANDSHAKE_FAILED : HANDSHAKE_DONE);
+        CHECK_STR(error, rows[i].error != NULL ? rows[i].error : "");
+    }
+}
+
+static struct master_info info_of(const char *text)
+{
+    struct master_info info;
+    char error[80];
+
+    (void)shake(text_reply(REPLY_TEXT, text), &info, error, sizeof error);
+    return info;
+}
+
+TEST(knows_a_server_again)
+{
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } rows[] = {
+        {RUN_ID, RUN_ID, true},
+        {RUN_ID, "1123456789abcdef0123456789abcdef01234567", false},
+        {RUN_ID, "0123456789abcdef0123456789abcdef01234568", false},
+        {RUN_ID, "", false},
+        {"", "", false},
+        /* What is no id of Redis' says nothing. */
+        {"0123", "0123", false},
+        {RUN_ID "8", RUN_ID "8", false},
+        {"0123456789abcdef0123456789abcdef0123456x", "0123456789abcdef0123456789abcdef0123456x",
+         false},
+        {"0000000000000000000000000000000000000000", "0000000000000000000000000000000000000000",
+         false},
+        {"0000000000000000000000000000000000000001", "0000000000000000000000000000000000000001",
+         true},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[120];
+        struct master_info a, b;
+
+        check_row = rows[i].b;
+        (void)snprintf(text, sizeof text, SERVER "run_id:%s\r\n", rows[i].a);
+        a = info_of(text);
+        (void)snprintf(text, sizeof text, SERVER "run_id:%s\r\n", rows[i].b);
+        b = info_of(text);
+        CHECK_INT(handshake_is_same(&a, &b), rows[i].same);
+        CHECK_INT(handshake_is_same(&b, &a), rows[i].same);
+    }
+}
+
+/* Who may not ask cannot be told: two of them are not taken for one. */
+TEST(knows_nobody_without_info)
+{
+    const struct master_info never = {.uptime_s = 0};
+    struct master_info a, b;
+    char error[80];
+
+    (void)shake(text_reply(REPLY_ERROR, "NOPERM"), &a, error, sizeof error);
+    (void)shake(text_reply(REPLY_ERROR, "NOPERM"), &b, error, sizeof error);
+    CHECK(!handshake_is_same(&a, &b));
+    CHECK(!handshake_is_informed(&a));
+    CHECK(!handshake_evicts(&a));
+    CHECK(!handshake_forgets(&a));
+    CHECK(!handshake_is_same(&never, &never));
+    CHECK(!handshake_is_informed(&never));
+    CHECK(!handshake_evicts(&never));
+    CHECK(!handshake_forgets(&never));
+    a = info_of(SERVER);
+    CHECK(handshake_is_informed(&a));
+}
+
+TEST(sees_risks)
+{
+    static const struct {
+        const char *info;
+        bool evicts, forgets;
+    } rows[] = {
+        {SERVER "maxmemory:0\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n", false, false},
+        {SERVER "maxmemory:1\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n", false, false},
+        {SERVER "maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n", false, false},
+        {SERVER "maxmemory:1\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n", true, false},
+        {SERVER "maxmemory:4294967296\r\nmaxmemory_policy:volatile-ttl\r\n", true, false},
+        {SERVER "maxmemory:1\r\naof_enabled:0\r\n", false, true},
+        {SERVER "aof_enabled:00\r\n", false, false}, /* Not in any words that we know. */
+        {SERVER, false, false},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct master_info info = info_of(rows[i].info);
+
+        check_row = rows[i].info;
+        CHECK_INT(handshake_evicts(&info), rows[i].evicts);
+        CHECK_INT(handshake_forgets(&info), rows[i].forgets);
+    }
+}
+
+TEST(says_which_step_failed)
+{
+    static const struct {
+        const char *uri, *reply, *error;
+        enum reply_type type;
+        unsigned good; /* Steps before that one. */
+    } rows[] = {
+        {"redis://:x@h", "WRONGPASS no", "AUTH: WRONGPASS no", REPLY_ERROR, 0},
+        {"redis://:x@h", "hm", "AUTH: answered with garbage", REPLY_TEXT, 0},
+        {"redis://:x@h/99", "ERR range", "SELECT: ERR range", REPLY_ERROR, 1},
+        {"h", "NOAUTH first", "SCRIPT LOAD: NOAUTH first", REPLY_ERROR, 0},
+        {"h", "0123", "SCRIPT LOAD: gave another digest than ours: not a Redis?", REPLY_TEXT, 0},
+        {"h", "OK", "SCRIPT LOAD: gave another digest than ours: not a Redis?", REPLY_STATUS, 0},
+        {"h", "LOADING Redis is loading the dataset in memory", "is still loading its data",
+         REPLY_ERROR, 0},
+        {"redis://:x@h/1", "LOADING Redis is loading the dataset in memory",
+         "is still loading its data", REPLY_ERROR, 1},
+        {"h", "LOADINGS", "SCRIPT LOAD: LOADINGS", REPLY_ERROR, 0},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct master_info info;
+        struct reply reply = text_reply(rows[i].type, rows[i].reply);
+        char error[80] = "", *bytes;
+        size_t len;
+        struct handshake handshake = begin(rows[i].uri, &bytes, &len);
+
+        free(bytes);
+        check_row = rows[i].error;
+        for (unsigned step = 0; step < rows[i].good; step++)
+            CHECK_INT(handshake_on_reply(&handshake, &ok, &info, error, sizeof error),
+                      HANDSHAKE_GOES_ON);
+        CHECK_INT(handshake_on_reply(&handshake, &reply, &info, error, sizeof error),
+                  HANDSHAKE_FAILED);
+        CHECK_STR(error, rows[i].error);
+    }
+}
+
+/* Servers without AUTH repeat what they do not know, and what came with it. */
+TEST(keeps_a_password_that_is_echoed)
+{
+    static const struct {
+        const char *reply, *error;
+    } rows[] = {
+        {"ERR unknown command 'AUTH', with args beginning with: 'joe' 'geheim' ",
+         "AUTH: ERR unknown command "},
+        {"ERR unknown command `AUTH`, with args beginning with: `joe`, `geheim`, ",
+         "AUTH: ERR unknown command "},
+        {"ERR \"geheim\"?", "AUTH: ERR "},
+        {"'geheim'", "AUTH: "},
+        {"WRONGPASS of 'joe' or 'geheim'", "AUTH: WRONGPASS of "},
+        {"ERR none of it quoted", "AUTH: ERR none of it quoted"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct reply reply = text_reply(REPLY_ERROR, rows[i].reply);
+        struct master_info info;
+        char error[160] = "", *bytes;
+        size_t len;
+        struct handshake handshake = begin("redis://joe:geheim@h", &bytes, &len);
+
+        free(bytes);
+        check_row = rows[i].reply;
+        CHECK_INT(handshake_on_reply(&handshake, &reply, &info, error, sizeof error),
+                  HANDSHAKE_FAILED);
+        CHECK_STR(error, rows[i].error);
+    }
+}
+
+CHECK_MAIN({"says_only_what_is_needed", says_only_what_is_needed},
+           {"knows_who_keeps_what_he_is_told", knows_who_keeps_what_he_is_told},
+           {"logs_in_before_all_else", logs_in_before_all_else},
+           {"learns_from_info", learns_from_info}, {"does_without_info", does_without_info},
+           {"cuts_what_is_too_long", cuts_what_is_too_long},
+           {"keeps_terminals_safe", keeps_terminals_safe},
+           {"refuses_what_is_no_master", refuses_what_is_no_master},
+           {"knows_a_server_again", knows_a_server_again},
+           {"knows_nobody_without_info", knows_nobody_without_info}, {"sees_risks", sees_risks},
+           {"says_which_step_failed", says_which_step_failed},
+           {"keeps_a_password_that_is_echoed", keeps_a_password_that_is_echoed})

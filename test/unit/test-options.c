@@ -1,0 +1,663 @@
+/*
+ * test-options.c - defaults, both sides of every limit, structs of other versions.
+ */
+#include <stdlib.h>
+
+#include "redlock/base/error.h"
+#include "redlock/client/options.h"
+#include "redlock/wire/name.h"
+
+#include "test/lib/check.h"
+#include "test/lib/heap.h"
+
+#define ELEMENTS(array) (sizeof(array) / sizeof(array)[0])
+
+/* What has been shipped, by release: never to be changed, only added to. */
+static const struct {
+    const char *version;
+    size_t options, lock_options;
+} shipped[] = {
+    {"0.1.0", offsetof(struct redlock_options, log_arg) + sizeof(void *),
+     offsetof(struct redlock_lock_options, owner) + sizeof(void *)},
+};
+
+static struct redlock_options default_opts(const char *masters)
+{
+    struct redlock_options opts;
+
+    redlock_options_init(&opts);
+    opts.masters = masters;
+    return opts;
+}
+
+static struct redlock_lock_options default_lock(void)
+{
+    struct redlock_lock_options opts;
+
+    redlock_lock_options_init(&opts);
+    return opts;
+}
+
+/* Copied, or the test is over. */
+static struct options copied(const struct redlock_options *opts)
+{
+    struct options options;
+
+    if (options_copy(opts, &options) != REDLOCK_OK) {
+        printf("%s\n", error_message());
+        CHECK(!"is copied");
+    }
+    return options;
+}
+
+static void check_refused(const struct redlock_options *opts, int status, const char *message)
+{
+    struct options options, before;
+
+    memset(&options, 0x5a, sizeof options);
+    memset(&before, 0x5a, sizeof before);
+    error_clear();
+    CHECK_INT(options_copy(opts, &options), status);
+    CHECK_HAS(error_message(), message);
+    CHECK(memcmp(&options, &before, sizeof options) == 0);
+}
+
+static void check_masters_refused(const char *masters, const char *message)
+{
+    struct redlock_options opts = default_opts(masters);
+
+    check_row = masters;
+    check_refused(&opts, REDLOCK_E_INVAL, message);
+}
+
+TEST(defaults_are_those_of_the_header)
+{
+    struct redlock_options opts = default_opts(NULL);
+    struct redlock_lock_options lock = default_lock();
+
+    CHECK_UINT(opts.size, sizeof opts);
+    CHECK(opts.masters == NULL && opts.loop == NULL && opts.log == NULL && opts.log_arg == NULL);
+    CHECK_UINT(opts.connect_timeout_ms, 1000);
+    CHECK_UINT(opts.reply_timeout_ms, 50);
+    CHECK_UINT(opts.drift_ppm, 10000);
+    CHECK_UINT(opts.drift_fixed_ms, 2);
+    CHECK_UINT(opts.max_ttl_ms, 60000);
+    CHECK(opts.restart_guard);
+    CHECK_INT(opts.clock_guard, REDLOCK_CLOCK_GUARD_PERIODIC);
+    CHECK_UINT(lock.size, sizeof lock);
+    CHECK_UINT(lock.ttl_ms, 10000);
+    CHECK_UINT(lock.wait_ms, 0);
+    CHECK_UINT(lock.retry_delay_min_ms, 50);
+    CHECK_UINT(lock.retry_delay_max_ms, 200);
+    CHECK(!lock.no_renew);
+    CHECK_UINT(lock.max_hold_ms, 0);
+    CHECK_UINT(lock.lost_margin_ms, 0);
+    CHECK(lock.lost == NULL && lock.lost_arg == NULL);
+    CHECK(!lock.reentrant && lock.owner == NULL && !lock.fair);
+}
+
+static void log_nothing(void *log_arg, enum redlock_level level, const char *message)
+{
+    (void)log_arg, (void)level, (void)message;
+}
+
+TEST(all_fields_are_copied)
+{
+    char masters[] = "a:1 b:2";
+    struct redlock_options opts = default_opts(masters);
+    struct options options;
+
+    opts.loop = (struct ev_loop *)&opts;
+    opts.connect_timeout_ms = 3600000;
+    opts.reply_timeout_ms = 7;
+    opts.drift_ppm = 9;
+    opts.drift_fixed_ms = 60000;
+    opts.max_ttl_ms = 86400000;
+    opts.log = log_nothing;
+    opts.log_arg = &options;
+    options = copied(&opts);
+    memset(masters, '#', sizeof masters - 1); /* Ours are copies. */
+    CHECK_UINT(options.masters_len, 2);
+    CHECK_STR(options.masters[0].name, "a:1");
+    CHECK_STR(options.masters[1].name, "b:2");
+    CHECK(options.loop == opts.loop);
+    CHECK_UINT(options.connect_timeout, 3600 * DRIFT_S);
+    CHECK_UINT(options.reply_timeout, 7 * DRIFT_MS);
+    CHECK_UINT(options.drift.ppm, 9);
+    CHECK_UINT(options.drift.fixed, 60 * DRIFT_S);
+    CHECK_UINT(options.max_ttl_ms, 86400000);
+    CHECK(options.log == log_nothing && options.log_arg == &options);
+    options_done(&options);
+    CHECK_UINT(options.masters_len, 0);
+    options_done(&options);
+}
+
+TEST(masters_may_come_from_the_environment)
+{
+    struct redlock_options opts = default_opts(NULL);
+    struct options options;
+
+    unsetenv("REDLOCK_MASTERS");
+    check_refused(&opts, REDLOCK_E_INVAL, "REDLOCK_MASTERS");
+    check_refused(NULL, REDLOCK_E_INVAL, "REDLOCK_MASTERS");
+    setenv("REDLOCK_MASTERS", " ", 1);
+    check_refused(NULL, REDLOCK_E_INVAL, "REDLOCK_MASTERS: the list of masters is empty");
+    setenv("REDLOCK_MASTERS", "e:1,e:x", 1);
+    check_refused(NULL, REDLOCK_E_INVAL, "REDLOCK_MASTERS: master 2: the port");
+    setenv("REDLOCK_MASTERS", "e:1", 1);
+    options = copied(NULL);
+    CHECK_STR(options.masters[0].name, "e:1");
+    CHECK_UINT(options.reply_timeout, 50 * DRIFT_MS);
+    options_done(&options);
+    opts.masters = "f:1"; /* The option comes first, even if it is wrong. */
+    options = copied(&opts);
+    CHECK_STR(options.masters[0].name, "f:1");
+    options_done(&options);
+    check_masters_refused("", "the list of masters is empty");
+    unsetenv("REDLOCK_MASTERS");
+}
+
+TEST(lists_are_split)
+{
+    static const char *const lists[] = {
+        "a:1,b:2,c:3",
+        "a:1 b:2 c:3",
+        "a:1, b:2, c:3",
+        "a:1 , b:2 ,c:3",
+        "\n a:1\n\tb:2\r\n c:3\v\f",
+        "redis://a:1,u:p@b:2 c:3/0",
+    };
+
+    for (size_t i = 0; i < ELEMENTS(lists); i++) {
+        struct redlock_options opts = default_opts(lists[i]);
+        struct options options = copied(&opts);
+
+        check_row = lists[i];
+        CHECK_UINT(options.masters_len, 3);
+        CHECK_STR(options.masters[0].name, "a:1");
+        CHECK_STR(options.masters[1].name, "b:2");
+        CHECK_STR(options.masters[2].name, "c:3");
+        options_done(&options);
+    }
+}
+
+TEST(bad_lists_are_refused)
+{
+    check_masters_refused("", "empty");
+    check_masters_refused(" \t\n", "empty");
+    check_masters_refused(",", "master 1: empty");
+    check_masters_refused(",a", "master 1: empty");
+    check_masters_refused("a,", "master 2: empty");
+    check_masters_refused("a, ", "master 2: empty");
+    check_masters_refused("a,,b", "master 2: empty");
+    check_masters_refused("a , , b", "master 2: empty");
+    check_masters_refused("a b,c:0", "master 3: the port");
+    check_masters_refused("a;b", "master 1: ");
+}
+
+TEST(there_may_be_fifteen_masters)
+{
+    char list[256] = "";
+    struct redlock_options opts = default_opts(list);
+    struct options options;
+
+    for (unsigned i = 1; i <= 15; i++)
+        sprintf(list + strlen(list), "h:%u ", i);
+    options = copied(&opts);
+    CHECK_UINT(options.masters_len, 15);
+    options_done(&options);
+    strcat(list, "h:16");
+    check_refused(&opts, REDLOCK_E_INVAL, "more than 15 masters");
+}
+
+TEST(duplicates_are_refused)
+{
+    check_masters_refused("127.0.0.1:7001 127.0.0.1:7002 127.0.0.1:7001",
+                          "master 3 and master 1 are both 127.0.0.1:7001");
+    check_masters_refused("h:1 H:1", "master 2 and master 1 are both H:1");
+    check_masters_refused("h:1/1,h:1/2", "master 2 and master 1 are both h:1");
+    check_masters_refused("a h redis://u:S3cr3t@h", "master 3 and master 2 are both h:6379");
+    check_masters_refused("[::1] [0::1]", "master 2 and master 1 are both [::1]:6379");
+    check_masters_refused("unix:///r unix:/r?db=1", "master 2 and master 1 are both unix:/r");
+}
+
+TEST(numbers_have_limits)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+        uint32_t min, max;
+    } fields[] = {
+        {"connect_timeout_ms", offsetof(struct redlock_options, connect_timeout_ms), 1, 3600000},
+        {"reply_timeout_ms", offsetof(struct redlock_options, reply_timeout_ms), 1, 3600000},
+        {"drift_ppm", offsetof(struct redlock_options, drift_ppm), 0, 500000},
+        {"drift_fixed_ms", offsetof(struct redlock_options, drift_fixed_ms), 0, 60000},
+        {"max_ttl_ms", offsetof(struct redlock_options, max_ttl_ms), 1, 86400000},
+        {"clock_guard", offsetof(struct redlock_options, clock_guard), 0, 2},
+    };
+
+    for (size_t i = 0; i < ELEMENTS(fields); i++) {
+        struct redlock_options opts = default_opts("h");
+        uint32_t *field = (uint32_t *)(void *)((char *)&opts + fields[i].offset);
+        struct options options;
+
+        check_row = fields[i].name;
+        *field = fields[i].min;
+        options = copied(&opts);
+        options_done(&options);
+        *field = fields[i].max;
+        options = copied(&opts);
+        options_done(&options);
+        *field = fields[i].max + 1;
+        check_refused(&opts, REDLOCK_E_INVAL, fields[i].name);
+        *field = UINT32_MAX;
+        check_refused(&opts, REDLOCK_E_INVAL, fields[i].name);
+        if (fields[i].min > 0) {
+            *field = 0;
+            check_refused(&opts, REDLOCK_E_INVAL, fields[i].name);
+        }
+    }
+}
+
+/* A caller of every release gets what he set, and the defaults of what he did not know. */
+TEST(shipped_sizes_are_accepted)
+{
+    for (size_t i = 0; i < ELEMENTS(shipped); i++) {
+        struct redlock_options opts;
+        struct redlock_lock_options lock, full;
+        struct quorum_config config;
+        struct options options;
+
+        check_row = shipped[i].version;
+        memset(&opts, 0x5a, sizeof opts);
+        redlock_options_init_sized(&opts, shipped[i].options);
+        CHECK_UINT(opts.size, shipped[i].options);
+        opts.masters = "h";
+        options = copied(&opts);
+        memset(&lock, 0x5a, sizeof lock);
+        redlock_lock_options_init_sized(&lock, shipped[i].lock_options);
+        CHECK_UINT(lock.size, shipped[i].lock_options);
+        CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+        CHECK_UINT(full.size, sizeof full);
+        options_done(&options);
+
+        opts.size = shipped[0].options - 1;
+        check_refused(&opts, REDLOCK_E_INVAL, "not initialized");
+    }
+    CHECK_UINT(shipped[ELEMENTS(shipped) - 1].options, sizeof(struct redlock_options));
+    CHECK_UINT(shipped[ELEMENTS(shipped) - 1].lock_options, sizeof(struct redlock_lock_options));
+}
+
+/* Of a release after this one. */
+struct later_options {
+    struct redlock_options now;
+    uint64_t later[2];
+};
+
+TEST(later_sizes_are_accepted_if_unused)
+{
+    struct later_options opts;
+    struct options options;
+
+    memset(&opts, 0x5a, sizeof opts);
+    redlock_options_init_sized(&opts.now, sizeof opts);
+    CHECK_UINT(opts.now.size, sizeof opts);
+    CHECK_UINT(opts.later[0], 0);
+    CHECK_UINT(opts.later[1], 0);
+    opts.now.masters = "h";
+    options = copied(&opts.now);
+    CHECK_UINT(options.masters_len, 1);
+    options_done(&options);
+    ((unsigned char *)&opts)[sizeof opts - 1] = 1;
+    check_refused(&opts.now, REDLOCK_E_INVAL, "an option of a later version is set");
+}
+
+TEST(what_is_no_size_is_refused)
+{
+    static const size_t sizes[] = {0, 1, sizeof(size_t), 4097, SIZE_MAX};
+    struct options options;
+    struct redlock_options opts = default_opts("h");
+
+    options = copied(&opts);
+    for (size_t i = 0; i < ELEMENTS(sizes); i++) {
+        struct redlock_lock_options lock = default_lock(), full;
+        struct quorum_config config;
+
+        opts.size = sizes[i];
+        check_refused(&opts, REDLOCK_E_INVAL, "not initialized");
+        lock.size = sizes[i];
+        CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_E_INVAL);
+        CHECK_HAS(error_message(), "not initialized");
+    }
+    options_done(&options);
+}
+
+/* Never past the size, whatever it is. */
+TEST(init_writes_no_more_than_the_size)
+{
+    for (size_t size = 0; size < sizeof(struct redlock_options) + 16; size++) {
+        unsigned char bytes[sizeof(struct redlock_options) + 32];
+
+        memset(bytes, 0x5a, sizeof bytes);
+        redlock_options_init_sized((struct redlock_options *)(void *)bytes, size);
+        for (size_t i = size; i < sizeof bytes; i++)
+            CHECK_UINT(bytes[i], 0x5a);
+        memset(bytes, 0x5a, sizeof bytes);
+        redlock_lock_options_init_sized((struct redlock_lock_options *)(void *)bytes, size);
+        for (size_t i = size; i < sizeof bytes; i++)
+            CHECK_UINT(bytes[i], 0x5a);
+    }
+    redlock_options_init_sized(NULL, sizeof(struct redlock_options));
+    redlock_lock_options_init_sized(NULL, sizeof(struct redlock_lock_options));
+}
+
+static struct options some_options(void)
+{
+    struct redlock_options opts = default_opts("a b c");
+
+    return copied(&opts);
+}
+
+static void lose_nothing(struct redlock_lease *lease, void *lost_arg)
+{
+    (void)lease, (void)lost_arg;
+}
+
+TEST(a_lock_becomes_a_configuration)
+{
+    struct options options = some_options();
+    struct redlock_lock_options lock = default_lock(), full;
+    struct quorum_config config;
+
+    lock.ttl_ms = 20000;
+    lock.wait_ms = 3;
+    lock.retry_delay_min_ms = 4;
+    lock.retry_delay_max_ms = 5;
+    lock.no_renew = true;
+    lock.fence = true;
+    lock.max_hold_ms = 6;
+    lock.lost_margin_ms = 7;
+    lock.lost = lose_nothing;
+    lock.lost_arg = &lock;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_UINT(config.masters, 3);
+    CHECK_UINT(config.lease, 20 * DRIFT_S);
+    CHECK_UINT(config.reply_timeout, 50 * DRIFT_MS);
+    CHECK_UINT(config.wait, 3 * DRIFT_MS);
+    CHECK_UINT(config.pause_min, 4 * DRIFT_MS);
+    CHECK_UINT(config.pause_max, 5 * DRIFT_MS);
+    lock.fair = true; /* Then each of them sends heartbeats, which are rarer. */
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_UINT(config.pause_min, 16 * DRIFT_MS);
+    CHECK_UINT(config.pause_max, 20 * DRIFT_MS);
+    CHECK_UINT(config.hold_max, 6 * DRIFT_MS);
+    CHECK_UINT(config.lost_margin, 7 * DRIFT_MS);
+    CHECK_UINT(config.drift.ppm, 10000);
+    CHECK_UINT(config.drift.fixed, 2 * DRIFT_MS);
+    CHECK(!config.renew);
+    CHECK(config.fence);
+    CHECK(full.lost == lose_nothing && full.lost_arg == &lock);
+    CHECK_UINT(full.lost_margin_ms, 7);
+    CHECK_UINT(full.ttl_ms, 20000);
+    options_done(&options);
+}
+
+TEST(a_lock_has_defaults)
+{
+    struct options options = some_options();
+    struct redlock_lock_options lock = default_lock(), full;
+    struct quorum_config config;
+
+    CHECK_INT(options_lock(&options, NULL, &full, &config), REDLOCK_OK);
+    CHECK_UINT(config.lease, 10 * DRIFT_S);
+    CHECK_UINT(config.wait, 0);
+    CHECK_UINT(config.hold_max, DRIFT_NEVER);
+    CHECK_UINT(config.lost_margin, DRIFT_S);
+    CHECK_UINT(full.lost_margin_ms, 1000);
+    CHECK(config.renew);
+    CHECK(full.lost == NULL);
+
+    lock.wait_ms = UINT32_MAX;
+    lock.max_hold_ms = UINT32_MAX;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_UINT(config.wait, DRIFT_NEVER);
+    CHECK_UINT(config.hold_max, UINT32_MAX * DRIFT_MS);
+    lock.wait_ms = UINT32_MAX - 1;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_UINT(config.wait, (UINT32_MAX - 1) * DRIFT_MS);
+    options_done(&options);
+}
+
+/* Refused, with both structs untouched. */
+static void check_lock_refused(const struct options *options,
+                               const struct redlock_lock_options *lock, const char *message)
+{
+    struct redlock_lock_options full, full_before;
+    struct quorum_config config, config_before;
+
+    memset(&full, 0x5a, sizeof full);
+    memset(&full_before, 0x5a, sizeof full_before);
+    memset(&config, 0x5a, sizeof config);
+    memset(&config_before, 0x5a, sizeof config_before);
+    CHECK_INT(options_lock(options, lock, &full, &config), REDLOCK_E_INVAL);
+    CHECK_HAS(error_message(), message);
+    CHECK(memcmp(&full, &full_before, sizeof full) == 0);
+    CHECK(memcmp(&config, &config_before, sizeof config) == 0);
+}
+
+/* Without it nobody would notice that counters were lost. */
+TEST(a_fencing_token_needs_the_restart_guard)
+{
+    struct redlock_options opts = default_opts("h");
+    struct redlock_lock_options lock = default_lock();
+    struct options options;
+
+    opts.restart_guard = false;
+    options = copied(&opts);
+    lock.fence = true;
+    check_lock_refused(&options, &lock, "fence is set, and restart_guard is not");
+    options_done(&options);
+}
+
+/* What the clock guard cannot see is left off, too, where every vote is checked. */
+TEST(an_allowance_has_what_the_clock_guard_needs)
+{
+    static const struct {
+        enum redlock_clock_guard guard;
+        uint32_t ppm;
+        drift_span fixed;
+    } modes[] = {
+        {REDLOCK_CLOCK_GUARD_OFF, 10000, 2 * DRIFT_MS},
+        {REDLOCK_CLOCK_GUARD_PERIODIC, 10000, 2 * DRIFT_MS},
+        {REDLOCK_CLOCK_GUARD_PER_VOTE, 20000, 102 * DRIFT_MS},
+    };
+
+    for (size_t i = 0; i < ELEMENTS(modes); i++) {
+        struct redlock_options opts = default_opts("h");
+        struct redlock_lock_options lock = default_lock(), full;
+        struct quorum_config config;
+        struct options options;
+
+        opts.clock_guard = modes[i].guard;
+        options = copied(&opts);
+        CHECK_INT(options.clock_guard, modes[i].guard);
+        CHECK_UINT(options.drift.ppm, 10000);
+        CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+        CHECK_UINT(config.drift.ppm, modes[i].ppm);
+        CHECK_UINT(config.drift.fixed, modes[i].fixed);
+        lock.ttl_ms = 104;
+        if (modes[i].fixed < 100 * DRIFT_MS)
+            CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+        else
+            check_lock_refused(&options, &lock,
+                               "not longer than its drift allowance (20000 ppm and 102 ms)");
+        options_done(&options);
+    }
+}
+
+TEST(ttls_have_limits)
+{
+    struct options options = some_options();
+    struct redlock_lock_options lock = default_lock(), full;
+    struct quorum_config config;
+
+    lock.ttl_ms = 0;
+    check_lock_refused(&options, &lock, "ttl_ms is 0");
+    lock.ttl_ms = 60000;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_INT(options_check_ttl(&options, 60000), REDLOCK_OK);
+    lock.ttl_ms = 60001;
+    check_lock_refused(&options, &lock, "over max_ttl_ms, which is 60000");
+    CHECK_INT(options_check_ttl(&options, 60001), REDLOCK_E_INVAL);
+    CHECK_INT(options_check_ttl(&options, UINT32_MAX), REDLOCK_E_INVAL);
+    CHECK_INT(options_check_ttl(&options, 0), REDLOCK_E_INVAL);
+
+    /* 1 % of 2 ms and 2 ms more than swallow it; of 3 ms, something is left. */
+    lock.ttl_ms = 2;
+    check_lock_refused(&options, &lock, "not longer than its drift allowance (10000 ppm and 2 ms)");
+    lock.ttl_ms = 3;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    /* To the nanosecond: an allowance of all, and of all but one. */
+    options.drift.ppm = 0;
+    options.drift.fixed = 3 * DRIFT_MS;
+    check_lock_refused(&options, &lock, "drift allowance");
+    options.drift.fixed = 3 * DRIFT_MS - 1;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    options_done(&options);
+}
+
+TEST(delays_are_in_order)
+{
+    struct options options = some_options();
+    struct redlock_lock_options lock = default_lock(), full;
+    struct quorum_config config;
+
+    lock.retry_delay_min_ms = 7;
+    lock.retry_delay_max_ms = 7;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    lock.retry_delay_max_ms = 6;
+    check_lock_refused(&options, &lock, "retry_delay_min_ms is 7, over retry_delay_max_ms");
+    options_done(&options);
+}
+
+TEST(the_margin_leaves_something_of_the_lease)
+{
+    struct options options = some_options();
+    struct redlock_lock_options lock = default_lock(), full;
+    struct quorum_config config;
+
+    /* Of 1000 ms, 12 are allowance: the validity is 988 ms. */
+    lock.ttl_ms = 1000;
+    lock.lost_margin_ms = 987;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_UINT(config.lost_margin, 987 * DRIFT_MS);
+    lock.lost_margin_ms = 988;
+    check_lock_refused(&options, &lock, "lost_margin_ms is 988, not less than the validity");
+    lock.lost_margin_ms = UINT32_MAX;
+    check_lock_refused(&options, &lock, "lost_margin_ms");
+
+    /* The default: a tenth, or half of the validity where that is less. */
+    lock.lost_margin_ms = 0;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_UINT(config.lost_margin, 100 * DRIFT_MS);
+    lock.ttl_ms = 15;
+    options.drift.ppm = 0;
+    options.drift.fixed = 12 * DRIFT_MS;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_UINT(config.lost_margin, 1500000);
+    options.drift.fixed = 12 * DRIFT_MS + 2;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_UINT(config.lost_margin, 1499999);
+    CHECK_UINT(full.lost_margin_ms, 1);
+    /* 1 ns of validity: the margin is nothing, and still less. */
+    options.drift.fixed = 15 * DRIFT_MS - 1;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_UINT(config.lost_margin, 0);
+    options_done(&options);
+}
+
+TEST(names_are_any_bytes)
+{
+    static char longest[REDLOCK_NAME_MAX + 2];
+
+    CHECK_INT(name_check("a"), REDLOCK_OK);
+    CHECK_INT(name_check(" \n\x01\xff'\"\\"), REDLOCK_OK);
+    memset(longest, 'x', REDLOCK_NAME_MAX);
+    CHECK_INT(name_check(longest), REDLOCK_OK);
+    longest[REDLOCK_NAME_MAX] = 'x';
+    CHECK_INT(name_check(longest), REDLOCK_E_INVAL);
+    CHECK_HAS(error_message(), "longer than 512 bytes");
+    CHECK_INT(name_check(""), REDLOCK_E_INVAL);
+    CHECK_HAS(error_message(), "empty");
+    CHECK_INT(name_check(NULL), REDLOCK_E_INVAL);
+    CHECK_HAS(error_message(), "NULL");
+}
+
+TEST(messages_have_no_secret)
+{
+    static const char *const lists[] = {
+        "u:S3cr3t@h u:S3cr3t@h",
+        "u:S3cr3t@h:x",
+        "rediss://u:S3cr3t@h",
+        "S3cr3t@h",
+        "u:S3cr3t@h,",
+        "u:S3cr3t @h",
+        "u:S3cr3t,S3cr3t@h",
+        "unix://u:S3cr3t@h",
+        "unix://u:S3cr3t@/r?S3cr3t",
+        "unix://u:S3cr3t@/r unix://:S3cr3t@/r",
+        "u:S3cr3t%@h",
+        "h u:S3cr3t%00@h",
+        "S3cr3t://S3cr3t:S3cr3t@S3cr3t:",
+        "u:S3cr3t",
+    };
+
+    for (size_t i = 0; i < ELEMENTS(lists); i++) {
+        struct redlock_options opts = default_opts(lists[i]);
+
+        check_refused(&opts, REDLOCK_E_INVAL, "master ");
+        CHECK(strstr(error_message(), "S3cr3t") == NULL);
+        setenv("REDLOCK_MASTERS", lists[i], 1);
+        check_refused(NULL, REDLOCK_E_INVAL, "REDLOCK_MASTERS: ");
+        CHECK(strstr(error_message(), "S3cr3t") == NULL);
+    }
+    unsetenv("REDLOCK_MASTERS");
+}
+
+TEST(every_allocation_may_fail)
+{
+    struct redlock_options opts = default_opts("u:p@a,[::1],unix://:p@/r");
+    struct options options;
+
+    for (unsigned n = 0; n < 4 + 2 + 3; n++) {
+        heap_fail_after(n);
+        check_refused(&opts, REDLOCK_E_NOMEM, ": out of memory");
+        CHECK(heap_has_failed());
+    }
+    heap_reset();
+    options = copied(&opts);
+    CHECK_UINT(heap_allocations(), 4 + 2 + 3);
+    options_done(&options);
+}
+
+CHECK_MAIN({"defaults_are_those_of_the_header", defaults_are_those_of_the_header},
+           {"all_fields_are_copied", all_fields_are_copied},
+           {"masters_may_come_from_the_environment", masters_may_come_from_the_environment},
+           {"lists_are_split", lists_are_split}, {"bad_lists_are_refused", bad_lists_are_refused},
+           {"there_may_be_fifteen_masters", there_may_be_fifteen_masters},
+           {"duplicates_are_refused", duplicates_are_refused},
+           {"numbers_have_limits", numbers_have_limits},
+           {"shipped_sizes_are_accepted", shipped_sizes_are_accepted},
+           {"later_sizes_are_accepted_if_unused", later_sizes_are_accepted_if_unused},
+           {"what_is_no_size_is_refused", what_is_no_size_is_refused},
+           {"init_writes_no_more_than_the_size", init_writes_no_more_than_the_size},
+           {"a_lock_becomes_a_configuration", a_lock_becomes_a_configuration},
+           {"a_fencing_token_needs_the_restart_guard", a_fencing_token_needs_the_restart_guard},
+           {"an_allowance_has_what_the_clock_guard_needs",
+            an_allowance_has_what_the_clock_guard_needs},
+           {"a_lock_has_defaults", a_lock_has_defaults}, {"ttls_have_limits", ttls_have_limits},
+           {"delays_are_in_order", delays_are_in_order},
+           {"the_margin_leaves_something_of_the_lease", the_margin_leaves_something_of_the_lease},
+           {"names_are_any_bytes", names_are_any_bytes},
+           {"messages_have_no_secret", messages_have_no_secret},
+           {"every_allocation_may_fail", every_allocation_may_fail})

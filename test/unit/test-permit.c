@@ -1,0 +1,269 @@
+/*
+ * test-permit.c - which slot is asked for, why it is one, and how soon the next is.
+ */
+#include "redlock/core/permit.h"
+
+#include "test/lib/check.h"
+#include "test/lib/scene.h"
+
+/* ---- Why there are slots ---- */
+
+/*
+ * What would be simpler, and is wrong: each master has a counter of its own and gives away as
+ * many permits as there are; who gets one from a majority holds the semaphore.  Five masters
+ * with two each have ten to give, and ten are three majorities.
+ */
+TEST(counting_on_each_master_gives_too_many)
+{
+    enum { MASTERS = 5, PERMITS = 2, CLIENTS = 3 };
+    static const unsigned asked[CLIENTS][3] = {{0, 1, 2}, {3, 4, 0}, {1, 2, 3}};
+    unsigned given[MASTERS] = {0}, holders = 0;
+
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        unsigned granted = 0;
+
+        for (unsigned i = 0; i < 3; i++) {
+            unsigned m = asked[c][i];
+
+            granted += given[m] < PERMITS;
+            given[m] += given[m] < PERMITS;
+        }
+        holders += granted >= MASTERS / 2 + 1;
+    }
+    CHECK_UINT(holders, 3);
+}
+
+/* ---- The slot ---- */
+
+static struct permit of(uint16_t slots)
+{
+    return (struct permit){.slots = slots};
+}
+
+TEST(the_first_slot_is_random_and_the_same_for_all_of_a_round)
+{
+    struct permit p = of(7);
+
+    permit_ask(&p, 1, 1, 12);
+    CHECK_UINT(p.slot, 5);
+    permit_ask(&p, 1, 6, 13); /* Asked later, in the same round. */
+    for (unsigned m = 0; m < 3; m++)
+        CHECK_UINT(p.slot_of[m], 5);
+    permit_ask(&p, 2, 2, 13);
+    CHECK_UINT(p.slot, 6);
+    CHECK_UINT(p.slot_of[0], 5); /* There the lost round is to be released. */
+    CHECK_UINT(p.slot_of[1], 6);
+    CHECK_UINT(p.slot_of[2], 5);
+}
+
+static const struct {
+    const char *row;
+    unsigned asked, hints_len, hints[3], next; /* Slots from 0, hints from 1; next: 99: random. */
+} hint_rows[] = {
+    {"one", 2, 1, {5}, 4},
+    {"all agree", 2, 3, {5, 5, 5}, 4},
+    {"none is free", 2, 3, {0, 0, 0}, 99},
+    {"nobody has told", 2, 0, {0}, 99},
+    {"most of them", 2, 3, {4, 6, 6}, 5},
+    {"most of them, the other way round", 2, 3, {6, 4, 6}, 5},
+    {"one knows of none", 2, 3, {0, 5, 5}, 4},
+    {"the farther of two", 2, 2, {4, 6}, 5},
+    {"the farther of two, the other way round", 2, 2, {6, 4}, 5},
+    {"the farther, past the end", 5, 2, {7, 2}, 1},
+    {"the last", 0, 1, {8}, 7},
+};
+
+TEST(the_next_slot_is_what_most_tell)
+{
+    for (size_t i = 0; i < sizeof hint_rows / sizeof hint_rows[0]; i++) {
+        struct permit p = of(8);
+
+        check_row = hint_rows[i].row;
+        permit_ask(&p, 1, 31, hint_rows[i].asked);
+        for (unsigned h = 0; h < hint_rows[i].hints_len; h++)
+            permit_hint(&p, h, hint_rows[i].hints[h]);
+        permit_ask(&p, 2, 31, 3);
+        CHECK_UINT(p.slot, hint_rows[i].next == 99 ? 3 : hint_rows[i].next);
+        permit_ask(&p, 3, 31, 1); /* What was told is used up. */
+        CHECK_UINT(p.slot, 1);
+    }
+    check_row = NULL;
+}
+
+/* ---- Tokens and keys ---- */
+
+TEST(a_token_tells_its_slot)
+{
+    struct permit p = of(256);
+    char token[] = "0123456789abcdef";
+
+    for (unsigned slot = 0; slot < 256; slot++) {
+        permit_mark(token, slot);
+        CHECK_STR(token + 2, "23456789abcdef");
+        CHECK(permit_adopt(&p, token));
+        CHECK_UINT(p.slot, slot);
+        CHECK_UINT(p.slot_of[14], slot);
+        p.slots = (uint16_t)(slot + 1);
+        CHECK(permit_adopt(&p, token));
+        p.slots = (uint16_t)(slot > 0 ? slot : 1);
+        CHECK(permit_adopt(&p, token) == (slot == 0));
+        p.slots = 256;
+    }
+    CHECK(!permit_adopt(&p, ""));
+    CHECK(!permit_adopt(&p, "0"));
+    CHECK(!permit_adopt(&p, "0G"));
+    CHECK(!permit_adopt(&p, "G0"));
+    CHECK(!permit_adopt(&p, "0A"));
+    CHECK(permit_adopt(&p, "ff"));
+}
+
+/* ---- When the next round begins ---- */
+
+static void elsewhere(quorum_mask mask)
+{
+    for (unsigned m = 0; m < config.masters; m++)
+        if (mask & bit(m))
+            story_elsewhere(&story, m);
+}
+
+/* Nobody waits here: without a hint it would have ended. */
+TEST(who_hears_of_another_asks_for_it_at_once)
+{
+    begin_with(5);
+    acquire();
+    elsewhere(7);
+    answer(8, NO);
+    check_not_ended();
+    check_sent(0, 0, 0); /* The last may answer yet, and is asked like the others then. */
+    answer(16, NO);
+    check_not_ended();
+    check_sent(31, 0, 0);
+    CHECK_INT(story.q.state, QUORUM_ACQUIRING);
+    answer(7, YES);
+    check_ended(REDLOCK_OK);
+}
+
+/* For as long again as the others took, or until the round is over. */
+TEST(who_does_not_answer_is_not_waited_for)
+{
+    begin_with(5);
+    acquire();
+    story.now = STORY_START + 3 * DRIFT_MS;
+    elsewhere(7);
+    CHECK_UINT(story.act.wake_at, STORY_START + 6 * DRIFT_MS);
+    timer_at(STORY_START + 6 * DRIFT_MS - 1);
+    check_sent(0, 0, 0);
+    timer_at(STORY_START + 6 * DRIFT_MS);
+    check_not_ended();
+    check_sent(7, 0, 24);
+    answer(24, YES); /* Which comes too late. */
+    answer(24, YES); /* The release. */
+    check_sent(16, 0, 0);
+    answer(7, YES);
+    check_ended(REDLOCK_OK);
+
+    begin_again();
+    acquire();
+    story.now = STORY_START + TIMEOUT - 1;
+    elsewhere(7);
+    CHECK_UINT(story.act.wake_at, STORY_START + TIMEOUT);
+}
+
+TEST(half_of_those_who_say_no_are_enough_to_go_on)
+{
+    begin_with(5);
+    acquire();
+    answer(6, NO);
+    elsewhere(8);
+    check_ended(REDLOCK_CONTENDED); /* One of three. */
+
+    begin_again();
+    acquire();
+    answer(1, NO);
+    elsewhere(6);
+    answer(8, NO);
+    answer(16, YES);
+    check_not_ended(); /* Two of four. */
+    check_sent(15, 0, 16);
+}
+
+TEST(after_a_few_detours_there_is_a_pause)
+{
+    begin_with(1);
+    config.wait = DRIFT_NEVER;
+    begin_again();
+    for (unsigned turn = 0; turn < 2; turn++) { /* As many again behind each pause. */
+        if (turn == 0)
+            acquire();
+        else
+            timer_at(story.act.wake_at);
+        for (unsigned i = 0; i < QUORUM_DETOURS; i++) {
+            CHECK_UINT(story.q.detours, QUORUM_DETOURS - i);
+            elsewhere(1);
+            check_sent(1, 0, 0);
+        }
+        elsewhere(1);
+        CHECK_INT(story.q.state, QUORUM_PAUSING);
+        CHECK_UINT(story.act.wake_at, story.now + PAUSE_MIN);
+    }
+}
+
+/* It may be free where it was seen; but too few can be asked. */
+TEST(nobody_goes_on_when_too_few_answer)
+{
+    begin_with(5);
+    acquire();
+    elsewhere(3);
+    CHECK_INT(story.q.state, QUORUM_ACQUIRING);
+    timer_at(STORY_START + TIMEOUT);
+    check_ended(REDLOCK_UNREACHABLE);
+}
+
+/* Who is not waited for any more might have said yes or no. */
+TEST(who_was_taken_at_its_word_is_no_silence)
+{
+    begin_with(2);
+    acquire();
+    story.now = STORY_START + 3 * DRIFT_MS;
+    elsewhere(1);
+    check_sent(0, 0, 0);
+    for (unsigned i = 0; i < QUORUM_DETOURS; i++) {
+        check_not_ended();
+        timer_at(story.act.wake_at);
+        check_sent(1, 0, i == 0 ? 2 : 0);
+        story.now += DRIFT_MS;
+        elsewhere(1);
+    }
+    check_ended(REDLOCK_CONTENDED);
+}
+
+/* What was granted of the lost round is released before its master is asked again. */
+TEST(a_detour_asks_nobody_who_may_store_the_round_before)
+{
+    begin_with(5);
+    acquire();
+    answer(3, YES);
+    elsewhere(28);
+    check_not_ended();
+    check_sent(28, 0, 3);
+    answer(1, YES); /* The release. */
+    check_sent(1, 0, 0);
+    answer(29, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+}
+
+CHECK_MAIN({"counting_on_each_master_gives_too_many", counting_on_each_master_gives_too_many},
+           {"the_first_slot_is_random_and_the_same_for_all_of_a_round",
+            the_first_slot_is_random_and_the_same_for_all_of_a_round},
+           {"the_next_slot_is_what_most_tell", the_next_slot_is_what_most_tell},
+           {"a_token_tells_its_slot", a_token_tells_its_slot},
+
+           {"who_hears_of_another_asks_for_it_at_once", who_hears_of_another_asks_for_it_at_once},
+           {"who_does_not_answer_is_not_waited_for", who_does_not_answer_is_not_waited_for},
+           {"half_of_those_who_say_no_are_enough_to_go_on",
+            half_of_those_who_say_no_are_enough_to_go_on},
+           {"after_a_few_detours_there_is_a_pause", after_a_few_detours_there_is_a_pause},
+           {"nobody_goes_on_when_too_few_answer", nobody_goes_on_when_too_few_answer},
+           {"who_was_taken_at_its_word_is_no_silence", who_was_taken_at_its_word_is_no_silence},
+           {"a_detour_asks_nobody_who_may_store_the_round_before",
+            a_detour_asks_nobody_who_may_store_the_round_before})

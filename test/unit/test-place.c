@@ -1,0 +1,318 @@
+/*
+ * test-place.c - a place in a queue: which number is the ticket, and when it is a lease's turn.
+ */
+#include "redlock/core/place.h"
+
+#include "test/lib/check.h"
+
+#define ALL 0x1fu /* Of five masters. */
+
+static struct place p;
+
+static void begin(unsigned masters)
+{
+    place_init(&p, masters, 800 * DRIFT_MS);
+}
+
+/* One after the other, from the first. */
+static void tell(const uint64_t *numbers, unsigned len)
+{
+    for (unsigned m = 0; m < len; m++)
+        place_on_number(&p, m, numbers[m]);
+}
+
+TEST(the_greatest_of_a_majority_is_the_ticket)
+{
+    static const uint64_t numbers[] = {3, 7, 5, 9, 9};
+
+    begin(5);
+    tell(numbers, 2);
+    CHECK_UINT(p.ticket, 0);
+    tell(numbers, 3);
+    CHECK_UINT(p.ticket, 7);
+    tell(numbers, 5);
+    CHECK_UINT(p.ticket, 7); /* And stays it. */
+}
+
+/* However often one of them tells. */
+TEST(one_master_is_no_majority)
+{
+    begin(3);
+    for (uint64_t number = 1; number < 5; number++)
+        place_on_number(&p, 1, number);
+    CHECK_UINT(p.ticket, 0);
+    place_on_number(&p, 2, 2);
+    CHECK_UINT(p.ticket, 4);
+}
+
+TEST(of_four_masters_three_are_a_majority)
+{
+    static const uint64_t numbers[] = {1, 1, 1};
+
+    begin(4);
+    tell(numbers, 2);
+    CHECK_UINT(p.ticket, 0);
+    tell(numbers, 3);
+    CHECK_UINT(p.ticket, 1);
+    CHECK(place_is_taken(&p));
+}
+
+/* It has a ticket, and all masters know. */
+static void begin_in_line(void)
+{
+    static const uint64_t numbers[] = {1, 1, 1, 1, 1};
+
+    begin(5);
+    tell(numbers, 5);
+    place_on_round(&p);
+}
+
+/* Then the others are told, at once; where they agreed there is no hurry. */
+TEST(who_has_a_ticket_hurries_to_say_so)
+{
+    static const uint64_t same[] = {4, 4, 4}, different[] = {4, 5, 5}, other[] = {4, 4, 5};
+
+    begin(5);
+    tell(same, 3);
+    CHECK(place_is_taken(&p) && !place_is_due(&p, ALL));
+    begin(5);
+    tell(different, 3);
+    CHECK(!place_is_taken(&p) && place_is_due(&p, ALL));
+    place_on_round(&p);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_number(&p, 0, 4); /* It has not heard of it. */
+    CHECK(!place_is_taken(&p) && !place_is_due(&p, ALL));
+    place_on_number(&p, 0, 5);
+    CHECK(place_is_taken(&p));
+    begin(5);
+    tell(other, 3);
+    CHECK(!place_is_taken(&p) && place_is_due(&p, ALL));
+}
+
+/* A master that has forgotten it, and has put it elsewhere. */
+TEST(a_place_is_lost_and_found)
+{
+    static const uint64_t same[] = {4, 4, 4};
+
+    begin(5);
+    tell(same, 3);
+    place_on_number(&p, 2, 1);
+    CHECK(!place_is_taken(&p));
+    CHECK_UINT(p.ticket, 4);
+    place_on_number(&p, 4, 4);
+    CHECK(place_is_taken(&p));
+}
+
+/* Nobody else was there. */
+TEST(a_join_that_is_granted_is_number_one)
+{
+    begin(3);
+    place_on_grant(&p, 0);
+    CHECK_UINT(p.ticket, 0);
+    place_on_number(&p, 1, 2);
+    CHECK_UINT(p.ticket, 2);
+    place_on_grant(&p, 2);
+    CHECK_UINT(p.ticket, 2);
+    begin(3);
+    place_on_grant(&p, 0);
+    place_on_grant(&p, 2);
+    CHECK_UINT(p.ticket, 1);
+}
+
+TEST(a_majority_says_whose_turn_it_is)
+{
+    begin_in_line();
+    place_on_named(&p, 0);
+    place_on_named(&p, 0);
+    place_on_named(&p, 3);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_named(&p, 4);
+    CHECK(place_is_due(&p, ALL));
+    place_on_ask(&p, 1 << 3); /* What it says then is in its answer. */
+    CHECK(!place_is_due(&p, ALL));
+    place_on_named(&p, 1);
+    CHECK(place_is_due(&p, ALL));
+    place_on_round(&p);
+    CHECK(!place_is_due(&p, ALL));
+}
+
+/* Two grant it, and two that were asked too early tell a moment later. */
+TEST(who_was_granted_it_was_first_there)
+{
+    begin(5);
+    place_on_round(&p);
+    place_on_grant(&p, 1);
+    place_on_grant(&p, 4);
+    place_on_number(&p, 0, 1);
+    place_on_number(&p, 2, 1);
+    place_on_number(&p, 3, 1);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_named(&p, 2);
+    CHECK(place_is_due(&p, ALL));
+    place_on_ask(&p, 1u << 1);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_grant(&p, 1);
+    CHECK(place_is_due(&p, ALL));
+    place_on_round(&p);
+    for (unsigned m = 0; m < 3; m++)
+        place_on_grant(&p, m);
+    CHECK(!place_is_due(&p, ALL)); /* Too late, perhaps; then it waits as ever. */
+}
+
+/* What it has told before, of which nothing came, counts as long as it is not asked. */
+TEST(who_could_not_be_asked_has_told_all_the_same)
+{
+    begin_in_line();
+    for (unsigned m = 0; m < 3; m++)
+        place_on_named(&p, m);
+    place_on_round(&p);
+    place_on_ask(&p, 0x1e);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_named(&p, 3);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_named(&p, 4);
+    CHECK(place_is_due(&p, ALL));
+}
+
+/* Two masters are in error, and one tells its number, so that the round is lost; the lock is given
+ * back, all tell so, and what is asked then is a join still, that no master grants. */
+TEST(who_has_no_ticket_yet_has_not_had_its_turn)
+{
+    begin(5);
+    place_on_ask(&p, ALL);
+    place_on_number(&p, 0, 3);
+    for (unsigned m = 0; m < 3; m++)
+        place_on_named(&p, m);
+    CHECK(place_is_due(&p, ALL));
+    place_on_round(&p);
+    place_on_ask(&p, 0x1a);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_number(&p, 1, 3);
+    CHECK(!place_is_due(&p, ALL)); /* Still a join, it would be. */
+    place_on_number(&p, 2, 3);     /* What it was asked before. */
+    CHECK(place_is_taken(&p) && place_is_due(&p, ALL));
+    place_on_round(&p);
+    place_on_ask(&p, ALL);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_number(&p, 0, 3);
+    CHECK(!place_is_due(&p, ALL));
+}
+
+/* Alone it was number 1 there, and is asked for what comes to nothing before it can say that it
+ * has a ticket: until then those who come before it wait on that master. */
+TEST(who_is_first_by_an_old_number_says_his_ticket)
+{
+    begin(5);
+    place_on_ask(&p, 0x1f);
+    place_on_grant(&p, 0);
+    place_on_number(&p, 1, 2);
+    place_on_number(&p, 2, 2);
+    CHECK(place_is_due(&p, ALL));
+    place_on_round(&p);
+    place_on_ask(&p, 0x1e);
+    for (unsigned m = 1; m < 4; m++)
+        place_on_number(&p, m, 2);
+    CHECK(place_is_taken(&p) && !place_is_due(&p, ALL));
+    place_on_answer(&p, 0); /* To the release. */
+    CHECK(place_is_due(&p, ALL));
+    place_on_round(&p);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_ask(&p, 1);
+    place_on_grant(&p, 0);
+    place_on_answer(&p, 0);
+    CHECK(!place_is_due(&p, ALL));
+}
+
+/* Its turn has come there while others have it at another number. */
+TEST(who_is_called_by_an_old_number_says_his_ticket)
+{
+    static const uint64_t numbers[] = {2, 2, 2, 1};
+
+    begin(5);
+    tell(numbers, 4);
+    CHECK(place_is_taken(&p) && !place_is_due(&p, ALL));
+    place_on_named(&p, 2);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_named(&p, 3);
+    CHECK(place_is_due(&p, ALL));
+    CHECK(!place_is_due(&p, ALL & ~(1u << 3))); /* It could not say so. */
+}
+
+/* It could not be asked in the round that was to tell it so, for it owed an answer. */
+TEST(who_could_not_be_told_the_ticket_is_told_when_it_answers)
+{
+    static const uint64_t numbers[] = {2, 2, 2, 1};
+
+    begin(5);
+    tell(numbers, 4);
+    place_on_named(&p, 3);
+    CHECK(place_is_due(&p, ALL));
+    place_on_round(&p);
+    place_on_ask(&p, ALL & ~(1u << 3));
+    place_on_answer(&p, 0);
+    CHECK(!place_is_due(&p, ALL));
+    place_on_answer(&p, 3); /* To the release. */
+    CHECK(place_is_due(&p, ALL));
+    place_on_round(&p);
+    place_on_ask(&p, ALL);
+    place_on_answer(&p, 3); /* An error, say. */
+    CHECK(!place_is_due(&p, ALL));
+}
+
+TEST(a_queue_is_full)
+{
+    static const uint64_t none[] = {0, 0, 0};
+
+    begin(5);
+    tell(none, 2);
+    CHECK(!place_is_full(&p));
+    tell(none, 3);
+    CHECK(place_is_full(&p));
+    CHECK_UINT(p.ticket, 0);
+    place_on_number(&p, 1, 1024);
+    CHECK(!place_is_full(&p));
+}
+
+TEST(one_place_is_before_another)
+{
+    struct place a = {.ticket = 3, .waiter = "b"}, b = {.ticket = 4, .waiter = "a"};
+
+    CHECK(place_is_before(&a, &b) && !place_is_before(&b, &a));
+    b.ticket = 3;
+    CHECK(place_is_before(&b, &a) && !place_is_before(&a, &b));
+    CHECK(!place_is_before(&a, &a));
+    b.ticket = 0;
+    CHECK(place_is_before(&a, &b) && !place_is_before(&b, &a));
+}
+
+TEST(patience_is_some_heartbeats)
+{
+    place_init(&p, 5, 850 * DRIFT_MS);
+    CHECK_UINT(p.patience_ms, 4 * 851);
+    place_init(&p, 5, 0);
+    CHECK_UINT(p.patience_ms, 1000);
+    place_init(&p, 5, DRIFT_NEVER);
+    CHECK_UINT(p.patience_ms, 86400000);
+}
+
+CHECK_MAIN({"the_greatest_of_a_majority_is_the_ticket", the_greatest_of_a_majority_is_the_ticket},
+           {"one_master_is_no_majority", one_master_is_no_majority},
+           {"of_four_masters_three_are_a_majority", of_four_masters_three_are_a_majority},
+           {"who_has_a_ticket_hurries_to_say_so", who_has_a_ticket_hurries_to_say_so},
+           {"a_place_is_lost_and_found", a_place_is_lost_and_found},
+           {"a_join_that_is_granted_is_number_one", a_join_that_is_granted_is_number_one},
+           {"a_majority_says_whose_turn_it_is", a_majority_says_whose_turn_it_is},
+           {"who_was_granted_it_was_first_there", who_was_granted_it_was_first_there},
+           {"who_could_not_be_asked_has_told_all_the_same",
+            who_could_not_be_asked_has_told_all_the_same},
+           {"who_has_no_ticket_yet_has_not_had_its_turn",
+            who_has_no_ticket_yet_has_not_had_its_turn},
+           {"who_is_first_by_an_old_number_says_his_ticket",
+            who_is_first_by_an_old_number_says_his_ticket},
+           {"who_is_called_by_an_old_number_says_his_ticket",
+            who_is_called_by_an_old_number_says_his_ticket},
+           {"who_could_not_be_told_the_ticket_is_told_when_it_answers",
+            who_could_not_be_told_the_ticket_is_told_when_it_answers},
+           {"a_queue_is_full", a_queue_is_full},
+           {"one_place_is_before_another", one_place_is_before_another},
+           {"patience_is_some_heartbeats", patience_is_some_heartbeats})

@@ -1,0 +1,404 @@
+/*
+ * test-quorum-fence.c - how a fencing token is drawn.
+ */
+#include "test/lib/scene.h"
+
+#define COUNTER UINT64_C(1795240480123456) /* As they are: microseconds since 1970. */
+
+static void begin_fenced(unsigned masters)
+{
+    begin_with(masters);
+    config.fence = true;
+    begin_again();
+    acquire();
+}
+
+static uint64_t token(void)
+{
+    return story.fence.token;
+}
+
+/* Held, with this token. */
+static void check_won(uint64_t want)
+{
+    check_ended(REDLOCK_OK);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(token(), want);
+    CHECK(remaining() > 0);
+}
+
+static void check_raised(quorum_mask to, uint64_t counter)
+{
+    check_not_ended();
+    CHECK_INT(story.q.state, QUORUM_RAISING);
+    CHECK_UINT(sent(QUORUM_CMD_RAISE), to);
+    CHECK_UINT(story.fence.counter, counter);
+    CHECK_UINT(token(), 0);
+}
+
+TEST(one_round_trip_where_masters_are_in_step)
+{
+    for (unsigned masters = 1; masters <= QUORUM_MASTERS_MAX; masters++) {
+        begin_fenced(masters);
+        CHECK_UINT(sent(QUORUM_CMD_FENCE), all());
+        check_sent(0, 0, 0);
+        for (unsigned m = 0; m + 1 < majority(); m++) {
+            count_to(bit(m), COUNTER);
+            check_not_ended();
+        }
+        count_to(bit(majority() - 1), COUNTER);
+        check_won(COUNTER);
+        CHECK_UINT(story.act.send_len, 0);
+        CHECK_UINT(story.q.deadline, DEADLINE);
+    }
+}
+
+TEST(two_where_they_are_not)
+{
+    for (unsigned masters = 2; masters <= QUORUM_MASTERS_MAX; masters++) {
+        begin_fenced(masters);
+        for (unsigned m = 0; m < majority(); m++)
+            count_to(bit(m), COUNTER + m);
+        /* Those that have not answered are asked as well: they may store the token. */
+        check_raised(all(), COUNTER + majority());
+        for (unsigned m = masters - 1; m > masters - majority(); m--) {
+            if (story.links[m].asks_len == 2)
+                count_to(bit(m), COUNTER + 99); /* To what it was asked first. */
+            count_to(bit(m), COUNTER + majority());
+            check_not_ended();
+        }
+        if (story.links[0].asks_len == 2)
+            count_to(1, COUNTER);
+        count_to(1, COUNTER + majority());
+        check_won(COUNTER + majority());
+        CHECK_UINT(story.q.deadline, DEADLINE); /* The lease counts from the first question. */
+    }
+}
+
+/* The greatest number was counted to by one master: others count to it too. */
+TEST(the_greatest_is_no_token)
+{
+    begin_fenced(3);
+    count_to(1, COUNTER);
+    count_to(2, COUNTER + 1);
+    check_raised(7, COUNTER + 2);
+}
+
+TEST(who_said_no_is_not_asked_to_raise)
+{
+    begin_fenced(5);
+    answer(0x02, NO);
+    answer(0x08, NONE);
+    count_to(0x01, COUNTER);
+    count_to(0x04, COUNTER);
+    count_to(0x10, COUNTER - 1);
+    check_raised(0x15, COUNTER + 1);
+}
+
+/* Nor is anybody else asked for the lock any more. */
+TEST(who_comes_up_is_not_asked_then)
+{
+    begin_with(3);
+    config.fence = true;
+    begin_again();
+    story.up = 3;
+    story.coming = 4;
+    acquire();
+    count_to(1, COUNTER);
+    count_to(2, COUNTER + 1);
+    check_raised(3, COUNTER + 2);
+    link_up(2);
+    CHECK_UINT(story.act.send_len, 0);
+}
+
+TEST(any_number_of_a_majority_is_a_token)
+{
+    begin_fenced(5);
+    count_to(0x03, COUNTER);
+    count_to(0x04, COUNTER - 1);
+    check_raised(0x1f, COUNTER + 1);
+    count_to(0x01, COUNTER + 1);
+    count_to(0x02, COUNTER + 5); /* Of other locks: ahead of us there. */
+    count_to(0x04, COUNTER + 1);
+    check_not_ended();
+    count_to(0x08, COUNTER);
+    check_not_ended();
+    count_to(0x08, COUNTER + 1);
+    check_won(COUNTER + 1);
+}
+
+TEST(they_are_raised_again_if_need_be)
+{
+    begin_fenced(3);
+    count_to(1, COUNTER);
+    count_to(2, COUNTER + 1);
+    check_raised(7, COUNTER + 2);
+    count_to(1, COUNTER + 2);
+    count_to(2, COUNTER + 3);
+    check_not_ended();
+    CHECK_UINT(story.act.send_len, 0); /* m3 may agree with either. */
+    count_to(4, COUNTER);
+    count_to(4, COUNTER + 9);
+    check_raised(7, COUNTER + 9 + 4);
+    count_to(7, COUNTER + 13);
+    CHECK_UINT(token(), COUNTER + 13);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+}
+
+/* Rivals who are refused count on meanwhile: one counter is always ahead of what is asked for,
+ * until far more is. */
+TEST(rivals_are_left_behind)
+{
+    static const uint64_t steps[] = {1, 4, 16, 64, 256, 1024, 1024, 1024};
+    uint64_t ahead = COUNTER + 3;
+
+    begin_fenced(2);
+    count_to(1, COUNTER);
+    count_to(2, ahead);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        check_raised(3, ahead + steps[i]);
+        count_to(1, ahead + steps[i]);
+        ahead += steps[i] + 3;
+        count_to(2, ahead);
+    }
+    story_step(&story, QUORUM_EV_CANCEL);
+    answer_everything(YES);
+    begin_fenced(2); /* The next round begins with one. */
+    count_to(1, COUNTER);
+    count_to(2, COUNTER + 3);
+    check_raised(3, COUNTER + 4);
+}
+
+/* What is kept of the numbers: how far they are behind, up to 254. */
+TEST(numbers_far_apart_are_not_mixed_up)
+{
+    static const uint64_t gaps[] = {1, 2, 127, 253, 254, 255, 256, 511, 512, UINT64_C(1) << 40};
+
+    for (size_t i = 0; i < sizeof gaps / sizeof gaps[0]; i++) {
+        begin_fenced(3);
+        count_to(1, COUNTER - 2);
+        count_to(2, COUNTER - 1);
+        check_raised(7, COUNTER);
+        count_to(1, COUNTER + gaps[i]);
+        count_to(2, COUNTER);
+        count_to(4, COUNTER);
+        count_to(4, COUNTER);
+        if (gaps[i] <= 254)
+            check_won(COUNTER);
+        else
+            check_raised(7, COUNTER + gaps[i] + 4); /* That costs a round trip, and no more. */
+    }
+}
+
+/* Two that are far behind have not counted to the same for that. */
+TEST(those_far_behind_do_not_agree)
+{
+    begin_fenced(5);
+    count_to(0x01, COUNTER + 1000);
+    count_to(0x02, COUNTER);
+    count_to(0x04, COUNTER - 1000);
+    check_raised(0x1f, COUNTER + 1001);
+    for (unsigned m = 0; m < 5; m++)
+        while (story.links[m].asks_len > 1)
+            count_to(bit(m), 1);
+    count_to(0x01, COUNTER + 5000);
+    count_to(0x02, COUNTER + 2000);
+    count_to(0x04, COUNTER + 1002);
+    count_to(0x08, COUNTER + 1001);
+    check_raised(0x1f, COUNTER + 5004);
+}
+
+/* What a master said before its link broke is void: it may have forgotten it. */
+TEST(a_link_that_breaks_takes_its_number_with_it)
+{
+    begin_fenced(5);
+    count_to(0x03, COUNTER);
+    link_down(0);
+    count_to(0x04, COUNTER);
+    check_not_ended();
+    count_to(0x08, COUNTER);
+    check_won(COUNTER);
+    begin_fenced(5);
+    count_to(0x03, COUNTER);
+    count_to(0x04, COUNTER + 1);
+    check_raised(0x1f, COUNTER + 2);
+    count_to(0x03, COUNTER + 2);
+    link_down(1);
+    count_to(0x04, COUNTER + 2);
+    check_not_ended();
+    CHECK_INT(story.q.state, QUORUM_RAISING);
+}
+
+TEST(who_lost_the_key_does_not_help)
+{
+    begin_fenced(3);
+    count_to(1, COUNTER);
+    count_to(2, COUNTER + 1);
+    answer(4, NO);
+    answer(1, NO);
+    check_not_ended();
+    answer(2, NO);
+    check_ended(REDLOCK_UNREACHABLE);
+    CHECK_UINT(token(), 0);
+    begin_fenced(3);
+    count_to(1, COUNTER);
+    count_to(2, COUNTER + 1);
+    count_to(1, COUNTER + 2);
+    answer(4, NO);
+    answer(4, NONE); /* To the raise: it may have counted. */
+    answer(2, NONE);
+    check_ended(REDLOCK_UNREACHABLE);
+    CHECK_UINT(sent(QUORUM_CMD_RELEASE), 7);
+}
+
+TEST(the_deadline_counts_for_the_second_round_trip)
+{
+    begin_with(3);
+    config.fence = true;
+    config.reply_timeout = 2 * LEASE;
+    begin_again();
+    acquire();
+    count_to(1, COUNTER);
+    count_to(2, COUNTER + 1);
+    count_to(1, COUNTER + 2);
+    story.now = DEADLINE - 1;
+    count_to(2, COUNTER + 2);
+    check_won(COUNTER + 2);
+    begin_again();
+    acquire();
+    count_to(1, COUNTER);
+    count_to(2, COUNTER + 1);
+    count_to(1, COUNTER + 2);
+    story.now = DEADLINE;
+    count_to(2, COUNTER + 2);
+    check_ended(REDLOCK_TOO_LATE);
+    CHECK_UINT(sent(QUORUM_CMD_RELEASE), 7);
+    CHECK_UINT(token(), 0);
+}
+
+TEST(a_raise_that_nobody_answers_ends)
+{
+    begin_fenced(3);
+    count_to(1, COUNTER);
+    story.now += 10 * DRIFT_MS;
+    count_to(2, COUNTER + 1);
+    CHECK_UINT(story.act.wake_at, STORY_START + 10 * DRIFT_MS + TIMEOUT);
+    count_to(1, COUNTER + 2);
+    timer_at(story.act.wake_at - 1);
+    check_not_ended();
+    timer_at(STORY_START + 10 * DRIFT_MS + TIMEOUT);
+    check_ended(REDLOCK_UNREACHABLE);
+    CHECK_UINT(sent(QUORUM_CMD_RELEASE), 7);
+}
+
+TEST(the_next_round_draws_anew)
+{
+    begin_with(3);
+    config.fence = true;
+    config.wait = DRIFT_NEVER;
+    begin_again();
+    acquire();
+    count_to(1, COUNTER + 50);
+    answer(6, NO);
+    CHECK_INT(story.q.state, QUORUM_PAUSING);
+    answer(1, YES); /* To the release. */
+    timer_at(story.act.wake_at);
+    CHECK_UINT(sent(QUORUM_CMD_FENCE), 7);
+    count_to(6, COUNTER);
+    check_won(COUNTER);
+}
+
+TEST(a_raise_needs_a_majority_that_can_be_asked)
+{
+    begin_fenced(3);
+    count_to(1, COUNTER);
+    answer(4, NO);
+    story.up = 5;
+    count_to(2, COUNTER + 1);
+    check_ended(REDLOCK_UNREACHABLE);
+    CHECK_UINT(sent(QUORUM_CMD_RAISE), 0);
+}
+
+/* Numbers are doubles in Lua. */
+TEST(numbers_have_an_end)
+{
+    begin_fenced(3);
+    count_to(1, QUORUM_FENCE_MAX - 2);
+    count_to(2, QUORUM_FENCE_MAX - 1);
+    check_raised(7, QUORUM_FENCE_MAX);
+    begin_fenced(3);
+    count_to(1, QUORUM_FENCE_MAX - 1);
+    count_to(2, QUORUM_FENCE_MAX);
+    check_ended(REDLOCK_UNREACHABLE);
+}
+
+TEST(a_cancelled_raise_is_undone)
+{
+    begin_fenced(3);
+    count_to(1, COUNTER);
+    count_to(2, COUNTER + 1);
+    story_step(&story, QUORUM_EV_CANCEL);
+    CHECK_UINT(sent(QUORUM_CMD_RELEASE), 7);
+    answer_everything(YES);
+    CHECK(quorum_is_settled(&story.q));
+    CHECK_UINT(token(), 0);
+}
+
+/* Its number may be given again if that master forgets: it is raised, which keeps it. */
+TEST(who_may_forget_its_number_does_not_agree)
+{
+    begin_fenced(3);
+    count_to(1, COUNTER);
+    count_unkept(2, COUNTER);
+    check_raised(7, COUNTER + 1);
+    begin_fenced(5);
+    count_unkept(0x01, COUNTER + 300);
+    count_to(0x06, COUNTER);
+    check_raised(0x1f, COUNTER + 301);
+    begin_fenced(5);
+    count_unkept(0x01, COUNTER); /* It is one of three, but three others agree. */
+    count_to(0x02, COUNTER);
+    link_down(0);
+    count_to(0x0c, COUNTER);
+    check_won(COUNTER);
+}
+
+/* Whatever becomes of the hold. */
+TEST(a_token_stays_what_it_is)
+{
+    begin_fenced(3);
+    count_to(3, COUNTER);
+    check_won(COUNTER);
+    count_to(4, COUNTER + 7); /* A late yes. */
+    CHECK_UINT(token(), COUNTER);
+    timer_at(RENEW_AT);
+    answer(7, YES);
+    CHECK_UINT(token(), COUNTER);
+    timer_at(story.q.deadline);
+    CHECK_INT(story.q.state, QUORUM_LOST);
+    CHECK_UINT(token(), COUNTER);
+}
+
+CHECK_MAIN({"one_round_trip_where_masters_are_in_step", one_round_trip_where_masters_are_in_step},
+           {"two_where_they_are_not", two_where_they_are_not},
+           {"the_greatest_is_no_token", the_greatest_is_no_token},
+           {"who_said_no_is_not_asked_to_raise", who_said_no_is_not_asked_to_raise},
+           {"who_comes_up_is_not_asked_then", who_comes_up_is_not_asked_then},
+           {"any_number_of_a_majority_is_a_token", any_number_of_a_majority_is_a_token},
+           {"they_are_raised_again_if_need_be", they_are_raised_again_if_need_be},
+           {"rivals_are_left_behind", rivals_are_left_behind},
+           {"numbers_far_apart_are_not_mixed_up", numbers_far_apart_are_not_mixed_up},
+           {"those_far_behind_do_not_agree", those_far_behind_do_not_agree},
+           {"a_link_that_breaks_takes_its_number_with_it",
+            a_link_that_breaks_takes_its_number_with_it},
+           {"who_lost_the_key_does_not_help", who_lost_the_key_does_not_help},
+           {"the_deadline_counts_for_the_second_round_trip",
+            the_deadline_counts_for_the_second_round_trip},
+           {"a_raise_that_nobody_answers_ends", a_raise_that_nobody_answers_ends},
+           {"the_next_round_draws_anew", the_next_round_draws_anew},
+           {"a_raise_needs_a_majority_that_can_be_asked",
+            a_raise_needs_a_majority_that_can_be_asked},
+           {"numbers_have_an_end", numbers_have_an_end},
+           {"a_cancelled_raise_is_undone", a_cancelled_raise_is_undone},
+           {"who_may_forget_its_number_does_not_agree", who_may_forget_its_number_does_not_agree},
+           {"a_token_stays_what_it_is", a_token_stays_what_it_is})

@@ -1,0 +1,628 @@
+/*
+ * test-quorum-hold.c - keeping the lock: rules 6 and 7 of quorum.c, renewal,
+ * loss, and tokens taken over, at both sides of every boundary.
+ */
+#include "redlock/core/quorum.h"
+
+#include "test/lib/scene.h"
+
+/* ---- Rule 6, and extending ---- */
+
+TEST(renewal_begins_when_a_third_is_spent)
+{
+    begin_with(3);
+    hold();
+    CHECK_UINT(story.act.wake_at, RENEW_AT);
+    timer_at(RENEW_AT - 1);
+    check_sent(0, 0, 0);
+    timer_at(RENEW_AT);
+    check_sent(0, 7, 0);
+    check_not_ended();
+    CHECK_UINT(story.act.wake_at, RENEW_AT + TIMEOUT);
+    story.now += 7;
+    answer(3, YES);
+    check_not_ended(); /* Nobody asked. */
+    CHECK_UINT(story.q.deadline, RENEW_AT + LEASE - ALLOWANCE);
+    CHECK_UINT(story.act.wake_at, RENEW_AT + LEASE / 3); /* From its send as well. */
+}
+
+TEST(renewal_is_tried_again_after_a_pause)
+{
+    begin_with(3);
+    hold();
+    timer_at(RENEW_AT);
+    timer_at(RENEW_AT + TIMEOUT - 1);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    timer_at(RENEW_AT + TIMEOUT);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(story.q.deadline, DEADLINE);
+    CHECK_UINT(story.act.wake_at, RENEW_AT + TIMEOUT + PAUSE_MIN);
+    timer_at(story.act.wake_at);
+    check_sent(0, 7, 0);
+    answer(7, YES); /* Of the first attempt: something newer was sent. */
+    CHECK_UINT(story.q.deadline, DEADLINE);
+    answer(3, YES);
+    CHECK_UINT(story.q.deadline, RENEW_AT + TIMEOUT + PAUSE_MIN + LEASE - ALLOWANCE);
+}
+
+TEST(renewal_fails_as_soon_as_a_majority_is_impossible)
+{
+    begin_with(5);
+    hold();
+    timer_at(RENEW_AT);
+    answer(3, NONE);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    link_down(2);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(story.q.deadline, DEADLINE);
+}
+
+TEST(an_extension_is_a_matter_of_a_majority)
+{
+    for (unsigned n = 1; n <= QUORUM_MASTERS_MAX; n++) {
+        begin_with(n);
+        hold();
+        timer_at(RENEW_AT);
+        for (unsigned m = 0; m + 1 < majority(); m++) {
+            story_reply(&story, m, YES);
+            CHECK_UINT(story.q.deadline, DEADLINE);
+        }
+        story_reply(&story, majority() - 1, YES);
+        CHECK_UINT(story.q.deadline, RENEW_AT + LEASE - ALLOWANCE);
+    }
+}
+
+TEST(renewal_stops_when_held_for_long_enough)
+{
+    for (unsigned late = 0; late < 2; late++) {
+        begin_with(3);
+        config.hold_max = LEASE / 3 + 1 - late;
+        begin_again();
+        hold();
+        timer_at(RENEW_AT);
+        check_sent(0, late ? 0 : 7, 0);
+        if (late)
+            CHECK_UINT(story.act.wake_at, LOST_AT);
+    }
+}
+
+TEST(without_renewal_the_lease_runs_out)
+{
+    begin_with(3);
+    config.renew = false;
+    begin_again();
+    hold();
+    CHECK_UINT(story.act.wake_at, LOST_AT);
+    timer_at(RENEW_AT);
+    check_sent(0, 0, 0);
+    timer_at(LOST_AT);
+    CHECK(story.act.lost);
+}
+
+TEST(an_extension_never_shortens)
+{
+    static const struct {
+        drift_span lease; /* Asked for 1 s after the hold began. */
+        drift_span held;  /* From then on. */
+    } rows[] = {
+        {1000 * DRIFT_MS, 7908 * DRIFT_MS},
+        {7989 * DRIFT_MS, 7908 * DRIFT_MS},          /* 7907.11 ms: less than was left. */
+        {7990 * DRIFT_MS, 7908 * DRIFT_MS + 100000}, /* 0.1 ms more. */
+        {9000 * DRIFT_MS, 8908 * DRIFT_MS},
+        {60000 * DRIFT_MS, 59398 * DRIFT_MS},
+        {0, 8908 * DRIFT_MS}, /* As long as before. */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin_with(3);
+        config.renew = false;
+        begin_again();
+        hold();
+        story.now += DRIFT_S;
+        story_extend(&story, rows[i].lease);
+        check_sent(0, 7, 0);
+        check_not_ended();
+        answer(3, YES);
+        check_ended(REDLOCK_OK);
+        CHECK_UINT(remaining(), rows[i].held);
+    }
+}
+
+TEST(an_extension_that_comes_too_late_leaves_the_old_deadline)
+{
+    for (unsigned late = 0; late < 2; late++) {
+        begin_with(3);
+        hold();
+        story_extend(&story, 100 * DRIFT_MS); /* Relied on for 97 ms. */
+        answer(1, YES);
+        story.now = STORY_START + 97 * DRIFT_MS - 1 + late;
+        answer(2, YES);
+        check_ended(late ? REDLOCK_TOO_LATE : REDLOCK_OK);
+        CHECK_INT(story.q.state, QUORUM_HELD);
+        CHECK_UINT(story.q.deadline, DEADLINE);
+    }
+}
+
+TEST(the_owners_extension_overtakes_a_renewal)
+{
+    begin_with(3);
+    hold();
+    timer_at(RENEW_AT);
+    answer(1, YES);
+    CHECK(quorum_may_extend(&story.q));
+    story.now += 10;
+    story_extend(&story, 0);
+    check_sent(0, 7, 0);
+    CHECK(!quorum_may_extend(&story.q));
+    answer(6, YES); /* To the renewal: with m1's that would be a majority. */
+    check_not_ended();
+    CHECK_UINT(story.q.deadline, DEADLINE);
+    answer(6, YES);
+    check_ended(REDLOCK_OK);
+    CHECK_UINT(story.q.deadline, RENEW_AT + 10 + LEASE - ALLOWANCE);
+}
+
+TEST(the_owner_hears_when_an_extension_fails)
+{
+    begin_with(3);
+    hold();
+    story_extend(&story, 0);
+    timer_at(STORY_START + TIMEOUT);
+    check_ended(REDLOCK_UNREACHABLE);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK(!story.act.lost);
+
+    begin_again(); /* A majority is not even up. */
+    hold();
+    link_down(0);
+    link_down(1);
+    story_extend(&story, 0);
+    check_ended(REDLOCK_UNREACHABLE);
+    CHECK_UINT(story.q.deadline, DEADLINE);
+}
+
+/* S12: no waiting for the deadline where a majority says that the key is gone. */
+TEST(a_majority_of_no_loses_the_hold_at_once)
+{
+    for (unsigned n = 1; n <= QUORUM_MASTERS_MAX; n++) {
+        begin_with(n);
+        hold();
+        story_extend(&story, 0);
+        for (unsigned m = 0; m < n - majority(); m++) {
+            story_reply(&story, m, NO);
+            CHECK_INT(story.q.state, QUORUM_EXTENDING);
+            CHECK(remaining() > 0);
+        }
+        story_reply(&story, n - majority(), NO);
+        CHECK(story.act.lost);
+        check_ended(REDLOCK_LOST);
+        CHECK_INT(story.q.state, QUORUM_LOST);
+        CHECK_UINT(remaining(), 0);
+        check_sent(0, 0, (quorum_mask)(all() & ~((1u << (n - majority() + 1)) - 1)));
+    }
+}
+
+TEST(late_answers_of_a_failed_extension_can_lose_the_hold)
+{
+    begin_with(3);
+    hold();
+    timer_at(RENEW_AT);
+    timer_at(RENEW_AT + TIMEOUT);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    answer(1, NO);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    answer(2, NO);
+    CHECK_INT(story.q.state, QUORUM_LOST);
+    CHECK(story.act.lost);
+}
+
+/*
+ * Round one is lost, with m4 and m5 hung; round two is won by m1 to m3.  What m4
+ * and m5 may store is a dead token: nothing to extend, and nothing to rely on.
+ */
+static void hold_beside_dead_tokens(void)
+{
+    begin_with(5);
+    config.wait = DRIFT_NEVER;
+    begin_again();
+    acquire();
+    answer(7, NO);
+    check_sent(0, 0, 24);
+    timer_at(story.act.wake_at);
+    check_sent(7, 0, 0);
+    answer(7, YES);
+    check_ended(REDLOCK_OK);
+}
+
+TEST(a_dead_token_is_not_extended)
+{
+    hold_beside_dead_tokens();
+    timer_at(story.act.wake_at);
+    check_sent(0, 7, 0);
+    answer(24, YES); /* To SET, and then to release: both of round one. */
+    answer(24, YES);
+    answer(3, YES);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    answer(4, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+}
+
+TEST(a_dead_token_does_not_count_as_held)
+{
+    hold_beside_dead_tokens();
+    timer_at(story.act.wake_at);
+    answer(1, NO);
+    CHECK_INT(story.q.state, QUORUM_LOST);
+    CHECK(story.act.lost);
+    check_sent(0, 0, 6);
+}
+
+TEST(a_dead_token_does_not_count_as_held_between_extensions_either)
+{
+    hold_beside_dead_tokens();
+    timer_at(story.act.wake_at);
+    timer_at(story.act.wake_at);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    answer(1, NO); /* Late. */
+    CHECK_INT(story.q.state, QUORUM_LOST);
+}
+
+TEST(a_dead_token_does_not_count_as_released)
+{
+    hold_beside_dead_tokens();
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 7);
+    answer(1, NO); /* Two of five are no majority: it was lost, */
+    check_ended(REDLOCK_LOST);
+
+    hold_beside_dead_tokens();
+    story_step(&story, QUORUM_EV_RELEASE);
+    answer(24, YES); /* whatever is deleted elsewhere. */
+    answer(24, YES);
+    answer(1, YES);
+    check_not_ended();
+}
+
+/* ---- Rule 7, and losing ---- */
+
+TEST(lost_is_told_a_margin_before_the_deadline)
+{
+    begin_with(3);
+    config.renew = false;
+    begin_again();
+    hold();
+    timer_at(LOST_AT - 1);
+    CHECK(!story.act.lost);
+    CHECK_UINT(story.act.wake_at, LOST_AT);
+    timer_at(LOST_AT);
+    CHECK(story.act.lost);
+    check_not_ended();
+    check_sent(0, 0, 0);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(remaining(), 900 * DRIFT_MS); /* Still held. */
+    CHECK_UINT(story.act.wake_at, DEADLINE);
+    timer_at(DEADLINE);
+    CHECK(!story.act.lost); /* Once is enough. */
+    CHECK_INT(story.q.state, QUORUM_LOST);
+    check_sent(0, 0, 7);
+}
+
+/* A lease that is short for its margin is not lost before it has been used. */
+TEST(the_margin_is_at_most_half_of_the_lease)
+{
+    begin_with(3);
+    config.renew = false;
+    config.lost_margin = LEASE;
+    begin_again();
+    hold();
+    CHECK_UINT(story.act.wake_at, STORY_START + (LEASE - ALLOWANCE) / 2);
+}
+
+/* An attempt to extend that fails makes the lease no shorter, nor its margin. */
+TEST(the_margin_does_not_shrink_with_failed_extensions)
+{
+    begin_with(3);
+    hold();
+    for (unsigned i = 0; i < 1000 && !story.act.lost; i++) {
+        CHECK(story.act.wake_at > story.now);
+        timer_at(story.act.wake_at);
+    }
+    CHECK_UINT(story.now, LOST_AT);
+}
+
+TEST(an_extension_that_succeeds_moves_the_margin)
+{
+    begin_with(3);
+    hold();
+    timer_at(RENEW_AT);
+    answer(7, YES);
+    timer_at(LOST_AT);
+    CHECK(!story.act.lost);
+    check_sent(0, 7, 0); /* The next one. */
+}
+
+TEST(lost_is_told_even_with_an_extension_out)
+{
+    for (unsigned asked = 0; asked < 2; asked++) {
+        begin_with(3);
+        hold();
+        story.now = LOST_AT - 10;
+        if (asked)
+            story_extend(&story, 0);
+        else
+            story_step(&story, QUORUM_EV_TIMER);
+        check_sent(0, 7, 0);
+        CHECK_UINT(story.act.wake_at, LOST_AT);
+        timer_at(LOST_AT);
+        CHECK(story.act.lost);
+        CHECK_UINT(story.act.ended, asked);
+        if (asked)
+            CHECK_INT(story.act.status, REDLOCK_LOST);
+        answer(7, YES);
+        CHECK_UINT(story.q.deadline, DEADLINE); /* Rule 7. */
+        CHECK_UINT(story.act.wake_at, DEADLINE);
+    }
+}
+
+TEST(after_lost_was_told_nothing_extends)
+{
+    begin_with(3);
+    config.renew = false;
+    begin_again();
+    hold();
+    timer_at(LOST_AT);
+    CHECK(quorum_may_extend(&story.q));
+    story_extend(&story, 0);
+    check_sent(0, 0, 0);
+    check_ended(REDLOCK_LOST);
+    CHECK_UINT(story.q.deadline, DEADLINE);
+    CHECK(remaining() > 0);
+    story_step(&story, QUORUM_EV_RELEASE); /* But it can be released. */
+    check_sent(0, 0, 7);
+    answer(3, YES);
+    check_ended(REDLOCK_OK);
+}
+
+TEST(what_is_lost_cannot_be_extended_and_is_lost_when_released)
+{
+    begin_with(3);
+    hold();
+    timer_at(DEADLINE);
+    CHECK(story.act.lost);
+    CHECK_INT(story.q.state, QUORUM_LOST);
+    check_sent(0, 0, 7);
+    story_extend(&story, 0);
+    check_ended(REDLOCK_LOST);
+    check_sent(0, 0, 0);
+    CHECK(!story.act.lost);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_ended(REDLOCK_LOST);
+    CHECK_INT(story.q.state, QUORUM_IDLE);
+}
+
+/* ---- Adopting ---- */
+
+TEST(an_adopted_token_is_not_held_until_it_is_proven)
+{
+    begin_with(3);
+    story_step(&story, QUORUM_EV_ADOPT);
+    check_sent(0, 0, 0);
+    check_not_ended();
+    CHECK_INT(story.q.state, QUORUM_ADOPTED);
+    CHECK_UINT(remaining(), 0);
+    CHECK_UINT(story.act.wake_at, DRIFT_NEVER);
+    CHECK(quorum_may_extend(&story.q));
+    story.now += DRIFT_S;
+    story_extend(&story, 0);
+    check_sent(0, 7, 0);
+    CHECK_INT(story.q.state, QUORUM_PROVING);
+    CHECK_UINT(remaining(), 0);
+    answer(1, YES);
+    check_not_ended();
+    CHECK_UINT(remaining(), 0);
+    answer(2, YES);
+    check_ended(REDLOCK_OK);
+    CHECK_UINT(story.q.deadline, DEADLINE + DRIFT_S);
+    CHECK_UINT(story.act.wake_at, RENEW_AT + DRIFT_S);
+}
+
+TEST(a_proof_counts_before_its_deadline_and_not_at_it)
+{
+    for (unsigned late = 0; late < 2; late++) {
+        begin_with(1);
+        story_step(&story, QUORUM_EV_ADOPT);
+        story_extend(&story, 0);
+        story.now = DEADLINE - 1 + late;
+        answer(1, YES);
+        check_ended(late ? REDLOCK_TOO_LATE : REDLOCK_OK);
+        CHECK_INT(story.q.state, late ? QUORUM_ADOPTED : QUORUM_HELD);
+        CHECK_UINT(remaining(), 1 - late);
+    }
+}
+
+TEST(a_proof_that_fails_may_be_tried_again)
+{
+    begin_with(3);
+    story_step(&story, QUORUM_EV_ADOPT);
+    story_extend(&story, 0);
+    CHECK(!quorum_may_extend(&story.q));
+    CHECK_UINT(story.act.wake_at, STORY_START + TIMEOUT);
+    timer_at(STORY_START + TIMEOUT);
+    check_ended(REDLOCK_UNREACHABLE);
+    CHECK_INT(story.q.state, QUORUM_ADOPTED);
+    CHECK_UINT(story.act.wake_at, DRIFT_NEVER); /* Nobody renews what nobody holds. */
+    check_sent(0, 0, 0);                        /* It may be held all the same. */
+    answer(7, YES);
+    CHECK_UINT(remaining(), 0);
+    story_extend(&story, 0);
+    answer(3, YES);
+    check_ended(REDLOCK_OK);
+}
+
+TEST(an_adopted_token_may_turn_out_to_be_lost)
+{
+    begin_with(3);
+    story_step(&story, QUORUM_EV_ADOPT);
+    story_extend(&story, 0);
+    answer(1, NO);
+    check_not_ended();
+    answer(2, NO);
+    check_ended(REDLOCK_LOST);
+    CHECK(!story.act.lost); /* It never was held here. */
+    CHECK_INT(story.q.state, QUORUM_LOST);
+    check_sent(0, 0, 4);
+}
+
+TEST(an_adopted_token_can_be_released_at_once)
+{
+    static const struct {
+        enum quorum_vote vote;
+        int status;
+    } rows[] = {{YES, REDLOCK_OK}, {NO, REDLOCK_LOST}, {NONE, REDLOCK_UNREACHABLE}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin_with(3);
+        story_step(&story, QUORUM_EV_ADOPT);
+        story_step(&story, QUORUM_EV_RELEASE);
+        check_sent(0, 0, 7);
+        answer(1, rows[i].vote);
+        check_not_ended();
+        answer(2, rows[i].vote);
+        check_ended(rows[i].status);
+    }
+}
+
+TEST(adopted_tokens_wait_for_first_links_too)
+{
+    for (unsigned release = 0; release < 2; release++) {
+        begin_with(3);
+        story.up = 1;
+        story.coming = 6;
+        story_step(&story, QUORUM_EV_ADOPT);
+        if (release)
+            story_step(&story, QUORUM_EV_RELEASE);
+        else
+            story_extend(&story, 0);
+        CHECK_INT(story.q.state, QUORUM_CONNECTING);
+        check_sent(0, 0, 0);
+        check_not_ended();
+        story.now += DRIFT_S;
+        link_up(1);
+        check_sent(0, release ? 0 : 3, release ? 3 : 0);
+        if (!release)
+            CHECK_UINT(story.q.sent, STORY_START + DRIFT_S);
+        answer(3, YES);
+        check_ended(REDLOCK_OK);
+    }
+}
+
+/* m1 and m2 store it, and m5, the last whose link comes up; m3 and m4 never did. */
+TEST(a_proof_awaits_masters_that_are_coming)
+{
+    enum { COMES, REFUSES, HANGS, KINDS };
+
+    for (unsigned kind = COMES; kind < KINDS; kind++) {
+        begin_with(5);
+        story.up = 15;
+        story.coming = 16;
+        story_step(&story, QUORUM_EV_ADOPT);
+        story_extend(&story, 0);
+        check_sent(0, 15, 0);
+        answer(3, YES);
+        answer(12, NO);
+        check_not_ended();
+        story.now += DRIFT_MS;
+        if (kind == COMES) {
+            link_up(4);
+            check_sent(0, 16, 0);
+            check_not_ended();
+            answer(16, YES);
+            check_ended(REDLOCK_OK);
+            CHECK_UINT(story.q.deadline, DEADLINE); /* Of when the first were asked. */
+        } else if (kind == REFUSES) {
+            link_down(4);
+            check_ended(REDLOCK_UNREACHABLE);
+        } else {
+            timer_at(STORY_START + TIMEOUT);
+            check_ended(REDLOCK_UNREACHABLE);
+            link_up(4);
+            check_sent(0, 0, 0);
+        }
+    }
+}
+
+/* It is m3's first attempt to connect that may decide. */
+TEST(a_release_awaits_masters_that_are_coming)
+{
+    begin_with(3);
+    story.up = 3;
+    story.coming = 4;
+    story_step(&story, QUORUM_EV_ADOPT);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 3);
+    answer(1, NONE);
+    answer(2, YES);
+    check_not_ended();
+    link_up(2);
+    check_sent(0, 0, 4);
+    answer(4, YES);
+    check_ended(REDLOCK_OK);
+}
+
+TEST(the_limit_of_a_hold_counts_from_its_proof)
+{
+    begin_with(1);
+    config.hold_max = 4 * DRIFT_S;
+    begin_again();
+    story_step(&story, QUORUM_EV_ADOPT);
+    story.now += 100 * DRIFT_S;
+    story_extend(&story, 0);
+    answer(1, YES);
+    timer_at(story.act.wake_at);
+    check_sent(0, 1, 0);
+    answer(1, YES);
+    timer_at(story.act.wake_at); /* 6 s after the proof. */
+    check_sent(0, 0, 0);
+}
+
+CHECK_MAIN({"renewal_begins_when_a_third_is_spent", renewal_begins_when_a_third_is_spent},
+           {"renewal_is_tried_again_after_a_pause", renewal_is_tried_again_after_a_pause},
+           {"renewal_fails_as_soon_as_a_majority_is_impossible",
+            renewal_fails_as_soon_as_a_majority_is_impossible},
+           {"an_extension_is_a_matter_of_a_majority", an_extension_is_a_matter_of_a_majority},
+           {"renewal_stops_when_held_for_long_enough", renewal_stops_when_held_for_long_enough},
+           {"without_renewal_the_lease_runs_out", without_renewal_the_lease_runs_out},
+           {"an_extension_never_shortens", an_extension_never_shortens},
+           {"an_extension_that_comes_too_late_leaves_the_old_deadline",
+            an_extension_that_comes_too_late_leaves_the_old_deadline},
+           {"the_owners_extension_overtakes_a_renewal", the_owners_extension_overtakes_a_renewal},
+           {"the_owner_hears_when_an_extension_fails", the_owner_hears_when_an_extension_fails},
+           {"a_majority_of_no_loses_the_hold_at_once", a_majority_of_no_loses_the_hold_at_once},
+           {"late_answers_of_a_failed_extension_can_lose_the_hold",
+            late_answers_of_a_failed_extension_can_lose_the_hold},
+           {"a_dead_token_is_not_extended", a_dead_token_is_not_extended},
+           {"a_dead_token_does_not_count_as_held", a_dead_token_does_not_count_as_held},
+           {"a_dead_token_does_not_count_as_held_between_extensions_either",
+            a_dead_token_does_not_count_as_held_between_extensions_either},
+           {"a_dead_token_does_not_count_as_released", a_dead_token_does_not_count_as_released},
+           {"lost_is_told_a_margin_before_the_deadline", lost_is_told_a_margin_before_the_deadline},
+           {"the_margin_is_at_most_half_of_the_lease", the_margin_is_at_most_half_of_the_lease},
+           {"the_margin_does_not_shrink_with_failed_extensions",
+            the_margin_does_not_shrink_with_failed_extensions},
+           {"an_extension_that_succeeds_moves_the_margin",
+            an_extension_that_succeeds_moves_the_margin},
+           {"lost_is_told_even_with_an_extension_out", lost_is_told_even_with_an_extension_out},
+           {"after_lost_was_told_nothing_extends", after_lost_was_told_nothing_extends},
+           {"what_is_lost_cannot_be_extended_and_is_lost_when_released",
+            what_is_lost_cannot_be_extended_and_is_lost_when_released},
+           {"an_adopted_token_is_not_held_until_it_is_proven",
+            an_adopted_token_is_not_held_until_it_is_proven},
+           {"a_proof_counts_before_its_deadline_and_not_at_it",
+            a_proof_counts_before_its_deadline_and_not_at_it},
+           {"a_proof_that_fails_may_be_tried_again", a_proof_that_fails_may_be_tried_again},
+           {"an_adopted_token_may_turn_out_to_be_lost", an_adopted_token_may_turn_out_to_be_lost},
+           {"an_adopted_token_can_be_released_at_once", an_adopted_token_can_be_released_at_once},
+           {"adopted_tokens_wait_for_first_links_too", adopted_tokens_wait_for_first_links_too},
+           {"a_proof_awaits_masters_that_are_coming", a_proof_awaits_masters_that_are_coming},
+           {"a_release_awaits_masters_that_are_coming", a_release_awaits_masters_that_are_coming},
+           {"the_limit_of_a_hold_counts_from_its_proof", the_limit_of_a_hold_counts_from_its_proof})

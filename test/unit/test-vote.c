@@ -1,0 +1,197 @@
+/*
+ * test-vote.c - every kind of reply to every command, in one table.
+ *
+ * Linked without hiredis: the replies are made by hand.
+ */
+#include "redlock/wire/vote.h"
+
+#include "test/lib/check.h"
+
+#define YES QUORUM_VOTE_YES
+#define NO QUORUM_VOTE_NO
+#define NONE QUORUM_VOTE_NONE
+
+#define WRONG_KIND "Operation against a key holding the wrong kind of value"
+
+static const struct {
+    enum reply_type type;
+    const char *text;
+    long long integer;
+    struct vote set, script;
+} rows[] = {
+    {REPLY_STATUS, "OK", 0, {.vote = YES}, {.vote = NONE, .relink = true}},
+    {REPLY_STATUS, "QUEUED", 0, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
+    {REPLY_STATUS, "OKAY", 0, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
+    {REPLY_STATUS, "ok", 0, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
+    {REPLY_STATUS, "", 0, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
+    {REPLY_NIL, NULL, 0, {.vote = NO}, {.vote = NONE, .relink = true}},
+    {REPLY_INTEGER, NULL, 1, {.vote = NONE, .relink = true}, {.vote = YES}},
+    {REPLY_INTEGER, NULL, 0, {.vote = NONE, .relink = true}, {.vote = NO}},
+    {REPLY_INTEGER, NULL, 2, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
+    {REPLY_INTEGER, NULL, -1, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
+    {REPLY_INTEGER,
+     NULL,
+     1LL << 32,
+     {.vote = NONE, .relink = true},
+     {.vote = NONE, .relink = true}},
+    {REPLY_INTEGER,
+     NULL,
+     1LL << 32 | 1,
+     {.vote = NONE, .relink = true},
+     {.vote = NONE, .relink = true}},
+    {REPLY_TEXT, "OK", 1, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
+    {REPLY_TEXT, "1", 1, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
+    {REPLY_ARRAY, "OK", 1, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
+    {REPLY_OTHER, "OK", 1, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
+
+    /* Errors.  Type and text alone count, whatever the integer of an earlier reply. */
+    {REPLY_ERROR, "WRONGTYPE " WRONG_KIND, 1, {.vote = NO}, {.vote = NO}},
+    {REPLY_ERROR, "WRONGTYPE", 1, {.vote = NO}, {.vote = NO}},
+    {REPLY_ERROR, "WRONGTYPES", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR, "ERR WRONGTYPE", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR,
+     "NOSCRIPT No matching script. Please use EVAL.",
+     1,
+     {.vote = NONE, .noscript = true},
+     {.vote = NONE, .noscript = true}},
+    {REPLY_ERROR,
+     "READONLY You can't write against a read only replica.",
+     1,
+     {.vote = NONE, .relink = true},
+     {.vote = NONE, .relink = true}},
+    {REPLY_ERROR,
+     "NOAUTH Authentication required.",
+     1,
+     {.vote = NONE, .relink = true},
+     {.vote = NONE, .relink = true}},
+    {REPLY_ERROR,
+     "LOADING Redis is loading the dataset in memory",
+     1,
+     {.vote = NONE, .relink = true},
+     {.vote = NONE, .relink = true}},
+    {REPLY_ERROR,
+     "MASTERDOWN Link with MASTER is down",
+     1,
+     {.vote = NONE, .relink = true},
+     {.vote = NONE, .relink = true}},
+    {REPLY_ERROR, "LOADINGS", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR, "LOADIN", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR, "ERR unknown command", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR, "ERR READONLY", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR, "OOM command not allowed", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR, "BUSY Redis is busy running a script.", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR, "MISCONF Errors writing to the AOF file", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR, "NOPERM this user has no permissions", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR, "MOVED 866 127.0.0.1:7002", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR, "OK", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR, "", 1, {.vote = NONE}, {.vote = NONE}},
+
+    /* What Redis up to 6 makes of errors inside of a script. */
+    {REPLY_ERROR,
+     "ERR Error running script (call to f_b998): @user_script:1: WRONGTYPE " WRONG_KIND,
+     1,
+     {.vote = NO},
+     {.vote = NO}},
+    {REPLY_ERROR,
+     "ERR Error running script (call to f_b998): @user_script:1: @user_script: 1: -READONLY You "
+     "can't write against a read only replica.",
+     1,
+     {.vote = NONE, .relink = true},
+     {.vote = NONE, .relink = true}},
+    {REPLY_ERROR,
+     "ERR Error running script (call to f_b998): @user_script:1: user_script:1: attempt to call "
+     "nil",
+     1,
+     {.vote = NONE},
+     {.vote = NONE}},
+};
+
+static void check_vote(struct vote got, struct vote want)
+{
+    CHECK_INT(got.vote, want.vote);
+    CHECK_INT(got.noscript, want.noscript);
+    CHECK_INT(got.relink, want.relink);
+    CHECK_UINT(got.counter, want.counter);
+}
+
+TEST(replies_are_counted)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[256] = "OK"; /* Of an earlier reply, where this one has none. */
+        struct reply reply = {.type = rows[i].type, .integer = rows[i].integer, .text = text};
+
+        if (rows[i].text != NULL)
+            snprintf(text, sizeof text, "%s", rows[i].text);
+        reply.text_len = strlen(text);
+        check_row = rows[i].text;
+        check_vote(vote_count(QUORUM_CMD_SET, &reply), rows[i].set);
+        check_vote(vote_count(QUORUM_CMD_EXTEND, &reply), rows[i].script);
+        check_vote(vote_count(QUORUM_CMD_RELEASE, &reply), rows[i].script);
+    }
+}
+
+/* A connection's first reply may have no text at all. */
+TEST(a_text_may_be_missing)
+{
+    struct reply nil = {.type = REPLY_NIL};
+    struct reply one = {.type = REPLY_INTEGER, .integer = 1};
+
+    CHECK_INT(vote_count(QUORUM_CMD_SET, &nil).vote, NO);
+    CHECK_INT(vote_count(QUORUM_CMD_RELEASE, &nil).vote, NONE);
+    CHECK_INT(vote_count(QUORUM_CMD_SET, &one).vote, NONE);
+    CHECK_INT(vote_count(QUORUM_CMD_EXTEND, &one).vote, YES);
+}
+
+/* Of those that count: any number that fits into a double is a yes. */
+TEST(numbers_are_counted)
+{
+    static const struct {
+        long long integer;
+        struct vote vote;
+    } numbers[] = {
+        {0, {.vote = NO}},
+        {1, {.vote = YES, .counter = 1}},
+        {2, {.vote = YES, .counter = 2}},
+        {1795240480123456, {.vote = YES, .counter = 1795240480123456}},
+        {(1LL << 53) - 1, {.vote = YES, .counter = (UINT64_C(1) << 53) - 1}},
+        {1LL << 53, {.vote = NONE, .relink = true}},
+        {-1, {.vote = NONE, .relink = true}}, /* The epoch is gone. */
+        {-2, {.vote = NONE, .relink = true}},
+        {INT64_MIN, {.vote = NONE, .relink = true}},
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct reply reply = {.type = REPLY_INTEGER, .integer = numbers[i].integer};
+
+        check_vote(vote_count(QUORUM_CMD_RAISE, &reply), numbers[i].vote);
+        if (numbers[i].vote.vote == YES)
+            check_vote(vote_number(&reply), numbers[i].vote);
+        else /* A counter that somebody wrote by hand: the next number is no better. */
+            check_vote(vote_number(&reply), (struct vote){.vote = NONE});
+    }
+}
+
+TEST(what_counts_and_fails_counts_nothing)
+{
+    char ok[] = "OK", wrong[] = "WRONGTYPE " WRONG_KIND, noscript[] = "NOSCRIPT No matching",
+         ahead[] = "ERR the fencing counter is days ahead of the clock";
+    struct reply reply = {.type = REPLY_STATUS, .text = ok, .text_len = 2, .integer = 7};
+
+    check_vote(vote_count(QUORUM_CMD_FENCE, &reply), (struct vote){.vote = YES});
+    check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE, .relink = true});
+    check_vote(vote_number(&reply), (struct vote){.vote = NONE, .relink = true});
+    reply.type = REPLY_ERROR;
+    reply.text = ahead;
+    check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE});
+    check_vote(vote_number(&reply), (struct vote){.vote = NONE});
+    reply.text = noscript;
+    check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE, .noscript = true});
+    reply.text = wrong; /* Of the name; or, to a count, of the marker. */
+    check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NO});
+    check_vote(vote_number(&reply), (struct vote){.vote = NONE, .relink = true});
+}
+
+CHECK_MAIN({"numbers_are_counted", numbers_are_counted},
+           {"what_counts_and_fails_counts_nothing", what_counts_and_fails_counts_nothing},
+           {"replies_are_counted", replies_are_counted},
+           {"a_text_may_be_missing", a_text_may_be_missing})

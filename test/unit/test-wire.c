@@ -1,0 +1,420 @@
+/*
+ * test-wire.c - commands are byte for byte what hiredis' formatter makes of them.
+ */
+#include <hiredis/hiredis.h>
+
+#include "redlock/wire/wire.h"
+
+#include "test/lib/check.h"
+
+#define TTL_MAX "4294967295"
+#define EPOCH "0123456789abcdef"
+#define WAITER "0123456789abcdef0123456789abcdef01234567"
+#define ID EPOCH EPOCH "01234567"
+
+static char long_name[REDLOCK_NAME_MAX], long_token[REDLOCK_TOKEN_MAX];
+
+static const struct row {
+    const char *name;
+    size_t name_len;
+    const char *token;
+    size_t token_len;
+    uint32_t ttl_ms;
+    const char *ttl_text;
+} rows[] = {
+    {"a", 1, "t", 1, 1, "1"},
+    {"jobs/7", 6, "0123456789abcdef0123456789abcdef01234567", 40, 9, "9"},
+    {"two words\r\n", 11, "tok\r\nen", 7, 10, "10"},
+    {"\xff\x00\x01", 3, "*1\r\n$1\r\n", 8, 99, "99"},
+    {"123456789", 9, "t", 1, 100, "100"},
+    {"1234567890", 10, "t", 1, 10000, "10000"},
+    {long_name, 99, long_token, 99, 86400000, "86400000"},
+    {long_name, 100, long_token, 100, 999999999, "999999999"},
+    {long_name, 101, long_token, 101, 1000000000, "1000000000"},
+    {long_name, REDLOCK_NAME_MAX, long_token, REDLOCK_TOKEN_MAX, UINT32_MAX, TTL_MAX},
+};
+
+#define ROWS_LEN (sizeof rows / sizeof rows[0])
+
+static struct wire_args args_of(const struct row *row)
+{
+    memset(long_name, 'n', sizeof long_name);
+    memset(long_token, 't', sizeof long_token);
+    return (struct wire_args){.name = row->name,
+                              .name_len = row->name_len,
+                              .token = row->token,
+                              .token_len = row->token_len,
+                              .ttl_ms = row->ttl_ms};
+}
+
+static void check_same(const char *buf, size_t len, int argc, const char **argv, const size_t *lens)
+{
+    char *want;
+    int want_len = (int)redisFormatCommandArgv(&want, argc, argv, lens);
+
+    CHECK(want_len > 0);
+    CHECK_UINT(len, (size_t)want_len);
+    CHECK(memcmp(buf, want, len) == 0);
+    CHECK_INT(buf[len], '#'); /* Nothing was written past the end. */
+    redisFreeCommand(want);
+}
+
+TEST(set_is_formatted)
+{
+    for (size_t i = 0; i < ROWS_LEN; i++) {
+        struct wire_args args = args_of(&rows[i]);
+        const char *argv[] = {"SET", args.name, args.token, "NX", "PX", rows[i].ttl_text};
+        size_t lens[] = {3, args.name_len, args.token_len, 2, 2, strlen(rows[i].ttl_text)};
+        char buf[WIRE_MAX + 1];
+
+        memset(buf, '#', sizeof buf);
+        check_same(buf, wire_set(buf, &args), 6, argv, lens);
+    }
+}
+
+static void check_script(const struct row *row, enum script_id script, bool in_full)
+{
+    struct wire_args args = args_of(row);
+    const struct script *s = &script_all[script];
+    const char *argv[] = {in_full ? "EVAL" : "EVALSHA",
+                          in_full ? s->text : s->sha1,
+                          "1",
+                          args.name,
+                          args.token,
+                          row->ttl_text};
+    size_t lens[] = {strlen(argv[0]), strlen(argv[1]), 1,
+                     args.name_len,   args.token_len,  strlen(row->ttl_text)};
+    bool releases = script == SCRIPT_RELEASE || script == SCRIPT_RELEASE_PERMIT ||
+                    script == SCRIPT_RELEASE_SHARED;
+    char buf[WIRE_MAX + 1];
+
+    if (releases)
+        args.ttl_ms = 0; /* Not for a release. */
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_script(buf, script, in_full, &args), releases ? 5 : 6, argv, lens);
+}
+
+/* HINCRBY, the marker, the counter, 1. */
+static void check_count(const struct row *row)
+{
+    struct wire_args args = args_of(row);
+    char counter[8], buf[WIRE_MAX + 1];
+    const char *argv[] = {"HINCRBY", "redlock:master", counter, "1"};
+    size_t lens[] = {7, 14, 0, 1};
+
+    lens[2] =
+        (size_t)snprintf(counter, sizeof counter, "%u", wire_counter(args.name, args.name_len));
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_count(buf, &args), 4, argv, lens);
+}
+
+/* Name and marker, token, number, counter, epoch. */
+static void check_raise(const struct row *row, bool in_full)
+{
+    struct wire_args args = args_of(row);
+    const struct script *s = &script_all[SCRIPT_RAISE];
+    char counter[8];
+    const char *number = "9007199254740991";
+    const char *argv[] = {in_full ? "EVAL" : "EVALSHA",
+                          in_full ? s->text : s->sha1,
+                          "2",
+                          args.name,
+                          "redlock:master",
+                          args.token,
+                          number,
+                          counter,
+                          EPOCH};
+    size_t lens[] = {strlen(argv[0]),
+                     strlen(argv[1]),
+                     1,
+                     args.name_len,
+                     14,
+                     args.token_len,
+                     strlen(number),
+                     0,
+                     16};
+    char buf[WIRE_MAX + 1];
+
+    lens[7] =
+        (size_t)snprintf(counter, sizeof counter, "%u", wire_counter(args.name, args.name_len));
+    args.epoch = EPOCH;
+    args.counter = UINT64_C(9007199254740991);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_script(buf, SCRIPT_RAISE, in_full, &args), 9, argv, lens);
+}
+
+/* FNV-1a, by the test vectors of its authors (RFC 9923 has them too), and folded; a
+ * name must have its counter for ever. */
+TEST(a_name_has_its_counter)
+{
+    CHECK_UINT(wire_counter("", 0), 0x811c ^ 0x9dc5);
+    CHECK_UINT(wire_counter("a", 1), 0xe40c ^ 0x292c);
+    CHECK_UINT(wire_counter("foobar", 6), 0xbf9c ^ 0xf968);
+    CHECK_UINT(wire_counter("foobarx", 6), 0xbf9c ^ 0xf968);
+}
+
+TEST(scripts_are_formatted)
+{
+    for (size_t i = 0; i < ROWS_LEN; i++) {
+        check_script(&rows[i], SCRIPT_RELEASE, false);
+        check_script(&rows[i], SCRIPT_RELEASE, true);
+        check_script(&rows[i], SCRIPT_EXTEND, false);
+        check_script(&rows[i], SCRIPT_EXTEND, true);
+        check_script(&rows[i], SCRIPT_ACQUIRE_SHARED, true);
+        check_script(&rows[i], SCRIPT_EXTEND_SHARED, false);
+        check_script(&rows[i], SCRIPT_RELEASE_SHARED, false);
+        check_count(&rows[i]);
+        check_raise(&rows[i], false);
+        check_raise(&rows[i], true);
+    }
+}
+
+/* The longest: so many names, each as long as may be; and a short one, of two. */
+static void check_many(enum script_id script, bool in_full, unsigned names, size_t name_len)
+{
+    static char text[WIRE_NAMES_MAX];
+    const struct script *s = &script_all[script];
+    bool has_ttl = script != SCRIPT_RELEASE_MANY;
+    char count[4], buf[WIRE_MAX + 1];
+    const char *argv[5 + REDLOCK_NAMES_MAX] = {in_full ? "EVAL" : "EVALSHA",
+                                               in_full ? s->text : s->sha1, count};
+    size_t lens[5 + REDLOCK_NAMES_MAX] = {strlen(argv[0]), strlen(argv[1])};
+    struct wire_args args = args_of(&rows[ROWS_LEN - 1]);
+
+    lens[2] = (size_t)snprintf(count, sizeof count, "%u", names);
+    args.name = text;
+    args.name_len = names * (name_len + 1) - 1;
+    for (unsigned i = 0; i < names; i++) {
+        char *name = text + i * (name_len + 1);
+
+        memset(name, 'a' + (int)i, name_len);
+        if (i + 1 < names)
+            name[name_len] = '\0';
+        argv[3 + i] = name;
+        lens[3 + i] = name_len;
+    }
+    argv[3 + names] = args.token;
+    lens[3 + names] = args.token_len;
+    argv[4 + names] = TTL_MAX;
+    lens[4 + names] = strlen(TTL_MAX);
+    CHECK_UINT(wire_count_names(text, args.name_len), names);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_many(buf, script, in_full, &args), (int)(4 + names + has_ttl), argv, lens);
+}
+
+TEST(many_are_formatted)
+{
+    for (unsigned script = SCRIPT_ACQUIRE_MANY; script <= SCRIPT_RELEASE_MANY; script++) {
+        check_many((enum script_id)script, true, REDLOCK_NAMES_MAX, REDLOCK_NAME_MAX);
+        check_many((enum script_id)script, false, 2, 1);
+    }
+}
+
+/* The longest name, in the last slot. */
+static void check_permit(bool in_full)
+{
+    static char name[WIRE_KEY_MAX + 1];
+    const struct script *s = &script_all[SCRIPT_ACQUIRE_PERMIT];
+    struct wire_args args = args_of(&rows[ROWS_LEN - 1]);
+    const char *argv[] = {in_full ? "EVAL" : "EVALSHA",
+                          in_full ? s->text : s->sha1,
+                          "1",
+                          name,
+                          args.token,
+                          TTL_MAX,
+                          "255",
+                          "256"};
+    size_t lens[] = {strlen(argv[0]), strlen(argv[1]), 1, WIRE_KEY_MAX,
+                     args.token_len,  strlen(TTL_MAX), 3, 3};
+    char buf[WIRE_MAX + 1];
+
+    memset(name, 'n', WIRE_KEY_MAX);
+    args.name = name;
+    args.name_len = WIRE_KEY_MAX;
+    args.slot = REDLOCK_PERMITS_MAX - 1;
+    args.slots = REDLOCK_PERMITS_MAX;
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_permit(buf, in_full, &args), 8, argv, lens);
+}
+
+TEST(permits_are_formatted)
+{
+    const struct script *s = &script_all[SCRIPT_WAIT_PERMIT];
+    const char *argv[] = {
+        "EVAL",  s->text, "2",   "redlock:permit:s", "redlock:wait:redlock:permit:s",
+        "60000", "3",     "held"};
+    const struct wire_wait wait = {.mark = argv[4], .mark_len = strlen(argv[4]), .slots = 3};
+    char buf[WIRE_MAX + 1];
+
+    check_permit(true);
+    check_permit(false);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
+    for (size_t i = 0; i < ROWS_LEN; i++) {
+        check_script(&rows[i], SCRIPT_RELEASE_PERMIT, false);
+        check_script(&rows[i], SCRIPT_RELEASE_PERMIT, true);
+    }
+}
+
+/* A heartbeat, a release, and a farewell. */
+static void check_fair(const struct row *row, bool in_full)
+{
+    const struct script *asks = &script_all[SCRIPT_ACQUIRE_FAIR];
+    const struct script *releases = &script_all[SCRIPT_RELEASE_FAIR];
+    struct wire_args args = args_of(row);
+    char buf[WIRE_MAX + 1], ttl[16], queue[WIRE_QUEUE_LEN + REDLOCK_NAME_MAX];
+    const char *argv[] = {in_full ? "EVAL" : "EVALSHA",
+                          in_full ? asks->text : asks->sha1,
+                          "1",
+                          args.name,
+                          args.token,
+                          ttl,
+                          WAITER,
+                          "9007199254740991",
+                          "86400000"};
+    size_t lens[] = {
+        strlen(argv[0]), strlen(argv[1]), 1, args.name_len, args.token_len, 0, 40, 16, 8};
+    const char *releasing[] = {
+        argv[0], in_full ? releases->text : releases->sha1, argv[2], argv[3], argv[4], WAITER};
+    const char *leaving[] = {"ZREM", queue, WAITER, "-" WAITER};
+    size_t releasing_lens[] = {lens[0], strlen(releasing[1]), 1, lens[3], lens[4], 40};
+    size_t leaving_lens[] = {4, WIRE_QUEUE_LEN + args.name_len, 40, 41};
+
+    lens[5] = (size_t)snprintf(ttl, sizeof ttl, "%u", args.ttl_ms);
+    args.waiter = WAITER;
+    args.ticket = WIRE_TICKET_MAX;
+    args.patience_ms = 86400000;
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_fair(buf, SCRIPT_ACQUIRE_FAIR, in_full, &args), 9, argv, lens);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_fair(buf, SCRIPT_RELEASE_FAIR, in_full, &args), 6, releasing,
+               releasing_lens);
+    memcpy(queue, WIRE_QUEUE, WIRE_QUEUE_LEN);
+    memcpy(queue + WIRE_QUEUE_LEN, args.name, args.name_len);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_leave(buf, &args), 4, leaving, leaving_lens);
+}
+
+TEST(fair_ones_are_formatted)
+{
+    for (size_t i = 0; i < ROWS_LEN; i++) {
+        check_fair(&rows[i], false);
+        check_fair(&rows[i], true);
+    }
+}
+
+TEST(looks_of_who_waits_are_formatted)
+{
+    const char *argv[] = {
+        "EVAL", script_all[SCRIPT_WAIT].text, "2", "jobs/7", WIRE_MARK "jobs/7", "60000", "1700",
+        "held"};
+    struct wire_wait wait = {.mark = argv[4], .mark_len = WIRE_MARK_LEN + 6, .off_ms = 1700};
+    char buf[WIRE_MAX + 1];
+
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
+    argv[6] = "0";
+    argv[7] = "taken";
+    wait.off_ms = 0;
+    wait.is_taken = true;
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
+    argv[6] = "";
+    argv[7] = "held";
+    wait.off_ms = WIRE_READER;
+    wait.is_taken = false;
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
+}
+
+TEST(proofs_are_formatted)
+{
+    const char *argv[] = {"HGET", "redlock:master", "epoch"};
+    size_t lens[] = {4, 14, 5};
+    char buf[WIRE_MAX + 1];
+
+    memset(buf, '#', sizeof buf);
+    memcpy(buf, WIRE_PROOF, sizeof WIRE_PROOF - 1);
+    check_same(buf, sizeof WIRE_PROOF - 1, 3, argv, lens);
+}
+
+TEST(proofs_with_the_longest_lease_are_formatted)
+{
+    const char *argv[] = {"HMGET", "redlock:master", "epoch", "max"};
+    size_t lens[] = {5, 14, 5, 3};
+    char buf[WIRE_MAX + 1];
+
+    memset(buf, '#', sizeof buf);
+    memcpy(buf, WIRE_PROOF_MAX, sizeof WIRE_PROOF_MAX - 1);
+    check_same(buf, sizeof WIRE_PROOF_MAX - 1, 4, argv, lens);
+}
+
+TEST(looks_are_formatted)
+{
+    const char *text = script_all[SCRIPT_LOOK].text;
+    const char *argv[] = {"EVAL", text,  "1",  "redlock:master",  ID, "1", "60000",
+                          EPOCH,  EPOCH, "15", "1795240480123456"};
+    struct wire_look look = {ID, true, true, 60000, EPOCH, EPOCH, 15, 1795240480123456};
+    char buf[WIRE_MAX + 1];
+
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_look(buf, &look), 11, argv, NULL);
+    look.is_known = false;
+    argv[5] = "2";
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_look(buf, &look), 11, argv, NULL);
+    look.keeps = false;
+    look.nonce = "";
+    look.masters = 0;
+    argv[5] = "0";
+    argv[8] = argv[9] = "";
+    look.floor = 0;
+    argv[10] = "0";
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_look(buf, &look), 11, argv, NULL);
+}
+
+/* All lengths of the numbers: one below and at every power of ten. */
+TEST(every_length_of_a_ttl)
+{
+    for (uint64_t power = 1; power <= UINT32_MAX; power *= 10) {
+        for (uint32_t ttl_ms = (uint32_t)power - (power > 1); ttl_ms <= power; ttl_ms++) {
+            struct row row = rows[0];
+            char text[16];
+            struct wire_args args;
+            const char *argv[] = {"SET", "a", "t", "NX", "PX", text};
+            size_t lens[] = {3, 1, 1, 2, 2, (size_t)snprintf(text, sizeof text, "%u", ttl_ms)};
+            char buf[WIRE_MAX + 1];
+
+            row.ttl_ms = ttl_ms;
+            args = args_of(&row);
+            memset(buf, '#', sizeof buf);
+            check_same(buf, wire_set(buf, &args), 6, argv, lens);
+        }
+    }
+}
+
+TEST(the_key_of_a_permit_ends_with_its_slot)
+{
+    static const unsigned slots[] = {0, 9, 10, 99, 100, 255};
+    static const char *const keys[] = {"s:0", "s:9", "s:10", "s:99", "s:100", "s:255"};
+    char buf[WIRE_KEY_MAX];
+
+    for (unsigned i = 0; i < 6; i++) {
+        size_t len = wire_permit_key(buf, "s", 1, slots[i]);
+
+        CHECK_UINT(len, strlen(keys[i]));
+        CHECK(memcmp(buf, keys[i], len) == 0);
+    }
+}
+
+CHECK_MAIN({"the_key_of_a_permit_ends_with_its_slot", the_key_of_a_permit_ends_with_its_slot},
+           
+    {"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scripts_are_formatted},
+    {"a_name_has_its_counter", a_name_has_its_counter}, {"many_are_formatted", many_are_formatted},
+    {"permits_are_formatted", permits_are_formatted},
+    {"fair_ones_are_formatted", fair_ones_are_formatted},
+    {"looks_of_who_waits_are_formatted", looks_of_who_waits_are_formatted},
+    {"proofs_are_formatted", proofs_are_formatted},
+    {"proofs_with_the_longest_lease_are_formatted", proofs_with_the_longest_lease_are_formatted},
+    {"looks_are_formatted", looks_are_formatted}, {"every_length_of_a_ttl", every_length_of_a_ttl})

@@ -188,7 +188,7 @@ static void on_stopped(struct command *command, int signal)
 {
     if (signal == SIGTSTP)
         stop_as_well(command, terminal_command_has_it(&command->terminal));
-    else if ((signal == SIGTTIN || signal == SIGTTOU) && command->terminal.is_ours)
+    else if ((signal == SIGTTIN || signal == SIGTTOU) && command->terminal.fd >= 0)
         on_wants_terminal(command);
     /* Whoever sent SIGSTOP lets it go on. */
 }
@@ -297,6 +297,7 @@ int command_run(struct command *command, struct session *session, struct redlock
         ev_run(session->loop, EVRUN_ONCE);
     }
     terminal_take(&command->terminal);
+    terminal_close(&command->terminal);
     unwatch(command);
     if (command->failed != 0) {
         cli_say("cannot start a process: %s", strerror(command->failed));

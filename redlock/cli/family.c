@@ -181,13 +181,16 @@ static bool is_meant(const struct process *process, pid_t group)
     return group > 0 ? process->group == group : process->group != -group;
 }
 
-/* True: no process of somebody else's is in this group. */
+/* True: no process of somebody else's is in this group.  0 is a group of another PID
+ * namespace, and -1 would mean everybody to kill(). */
 static bool is_ours_alone(const struct table *table, pid_t group)
 {
+    if (group <= 1 || group == getpgrp())
+        return false;
     for (size_t i = 0; i < table->len; i++)
         if (table->list[i].group == group && !table->list[i].ours)
             return false;
-    return group != getpgrp();
+    return true;
 }
 
 /* The kernel signals a group in one go: a process that forks and ends all the time cannot

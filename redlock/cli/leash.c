@@ -65,12 +65,20 @@ int leash_open(struct leash *leash, struct cli *cli, const char *name, char **ar
     return leash->pid > 0 ? 0 : -1;
 }
 
+/* Somebody may have stopped the guardian; one that runs does not notice. */
+static void wake(const struct leash *leash)
+{
+    if (leash->pid != 0)
+        (void)kill(leash->pid, SIGCONT);
+}
+
 /* The clock is read first, and what is left is rounded down: never too late. */
 void leash_renew(struct leash *leash, const struct redlock_lease *lease)
 {
     drift_time now = 0;
     uint32_t left_ms;
 
+    wake(leash);
     if (drift_now(&now) != 0)
         return;
     left_ms = redlock_remaining_ms(lease);
@@ -85,8 +93,7 @@ int leash_order(const struct leash *leash, const struct leash_order *order)
     ssize_t len = send(leash->socket, order, sizeof *order, MSG_NOSIGNAL | MSG_DONTWAIT);
     bool is_dead = len < 0 && errno != EAGAIN;
 
-    if (leash->pid != 0)
-        (void)kill(leash->pid, SIGCONT);
+    wake(leash);
     return is_dead ? -1 : 0;
 }
 

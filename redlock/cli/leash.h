@@ -76,7 +76,8 @@ struct leash {
  */
 int leash_open(struct leash *leash, struct cli *cli, const char *name, char **argv);
 
-/* Write down the end of the lease, as the library tells it now. */
+/* Write down the end of the lease, as the library tells it now.  Here as well a guardian that
+ * somebody stopped goes on. */
 void leash_renew(struct leash *leash, const struct redlock_lease *lease);
 
 /* Send an order.  A guardian that somebody stopped goes on.  0, or -1: it is dead. */

@@ -3,18 +3,19 @@
  */
 #include "redlock/cli/terminal.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool group_has_it(pid_t group)
+static bool group_has_it(const struct terminal *terminal, pid_t group)
 {
-    return tcgetpgrp(STDIN_FILENO) == group;
+    return terminal->fd >= 0 && group != 0 && tcgetpgrp(terminal->fd) == group;
 }
 
 void terminal_open(struct terminal *terminal)
 {
-    terminal->is_ours = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) > 0;
+    terminal->fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
     (void)signal(SIGTTOU, SIG_IGN);
 }
 
@@ -29,27 +30,35 @@ static bool output_is_piped(void)
 
 bool terminal_is_free(const struct terminal *terminal)
 {
-    return terminal_we_have_it(terminal) && !output_is_piped();
+    return terminal_we_have_it(terminal) && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
+           !output_is_piped();
 }
 
 bool terminal_we_have_it(const struct terminal *terminal)
 {
-    return terminal->is_ours && group_has_it(getpgrp());
+    return group_has_it(terminal, getpgrp());
 }
 
 bool terminal_command_has_it(const struct terminal *terminal)
 {
-    return terminal->is_ours && terminal->command != 0 && group_has_it(terminal->command);
+    return group_has_it(terminal, terminal->command);
 }
 
 void terminal_give(const struct terminal *terminal)
 {
     if (terminal->command != 0 && terminal_we_have_it(terminal))
-        (void)tcsetpgrp(STDIN_FILENO, terminal->command); /* Fails where it is gone. */
+        (void)tcsetpgrp(terminal->fd, terminal->command); /* Fails where it is gone. */
 }
 
 void terminal_take(const struct terminal *terminal)
 {
     if (terminal_command_has_it(terminal))
-        (void)tcsetpgrp(STDIN_FILENO, getpgrp()); /* Fails where the terminal is gone. */
+        (void)tcsetpgrp(terminal->fd, getpgrp()); /* Fails where the terminal is gone. */
+}
+
+void terminal_close(struct terminal *terminal)
+{
+    if (terminal->fd >= 0)
+        (void)close(terminal->fd);
+    terminal->fd = -1;
 }

@@ -22,9 +22,9 @@ struct env {
     void (*log)(void *log_arg, enum redlock_level level, const char *message);
     void *log_arg;
     uint32_t asks_max; /* Commands that one link may owe us answers to. */
-    bool closing;  /* The client closes. */
-    bool deaf;     /* It closes on the caller's loop, so that it will hear no answer. */
-    bool in_event; /* See env_begin_event(). */
+    bool closing;      /* The client closes. */
+    bool deaf;         /* It closes on the caller's loop, so that it will hear no answer. */
+    bool in_event;     /* See env_begin_event(). */
 };
 
 /*

@@ -320,7 +320,7 @@ void transport_set_timer(struct transport *transport, drift_span in)
 
 bool transport_has_timer(const struct transport *transport)
 {
-    return ev_is_active(&transport->timer);
+    return transport->timer.active != 0; /* ev_is_active() would cast its const away. */
 }
 
 /* ---- Events ---- */

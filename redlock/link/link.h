@@ -27,8 +27,8 @@ struct reply;
 
 /*
  * A master that hangs must not grow our memory: with so many commands unanswered (env->asks_max),
- * or bytes unsent, the link takes no more.  Chosen: far above what a healthy master ever owes (256 locks
- * in flight owe 512); the bytes are what as many commands with names of 200 bytes take.
+ * or bytes unsent, the link takes no more.  Chosen: far above what a healthy master ever owes (256
+ * locks in flight owe 512); the bytes are what as many commands with names of 200 bytes take.
  */
 #define LINK_ASKS_MAX 32768
 #define LINK_UNSENT_MAX (8u << 20)

@@ -38,8 +38,8 @@
 
 #include "redlock/core/quorum.h"
 
-#include "../alike.h"
-#include "../story.h"
+#include "../lib/alike.h"
+#include "../lib/story.h"
 
 /* Not assert(): it must hold in every build. */
 #define MUST(condition)                                    \

@@ -64,17 +64,17 @@ static void check_vote(enum quorum_command command, const struct reply *reply)
 }
 
 /* Whatever the kind of lock: a yes is a yes, and what is told besides goes with a no. */
-static void check_kind(enum lease_kind kind, enum quorum_command command, const struct reply *reply)
+static void check_kind(enum kind_id kind, enum quorum_command command, const struct reply *reply)
 {
-    struct vote vote = kind_count(kind, command, reply);
+    struct vote vote = kind_count(kinds[kind], command, reply);
     bool is_set = command == QUORUM_CMD_SET;
     bool is_ok = reply->type == REPLY_STATUS && strcmp(reply->text, "OK") == 0;
     bool is_one = reply->type == REPLY_INTEGER && reply->integer == 1;
 
     MUST((vote.vote == QUORUM_VOTE_YES) == (is_set ? is_ok : is_one));
-    MUST(vote.taken == 0 || (kind == LEASE_MANY && vote.taken <= REDLOCK_NAMES_MAX));
-    MUST(!vote.hints || (kind == LEASE_PERMIT && vote.hint <= REDLOCK_PERMITS_MAX));
-    MUST(!vote.is_queued || (kind == LEASE_FAIR && vote.number <= WIRE_TICKET_MAX));
+    MUST(vote.taken == 0 || (kind == KIND_MANY && vote.taken <= REDLOCK_NAMES_MAX));
+    MUST(!vote.hints || (kind == KIND_PERMIT && vote.hint <= REDLOCK_PERMITS_MAX));
+    MUST(!vote.is_queued || (kind == KIND_FAIR && vote.number <= WIRE_TICKET_MAX));
     if (vote.taken != 0 || vote.hints || vote.is_queued)
         MUST(is_set && vote.vote == QUORUM_VOTE_NO);
     if (vote.noscript || vote.relink)
@@ -83,10 +83,10 @@ static void check_kind(enum lease_kind kind, enum quorum_command command, const 
 
 static void check_kinds(const struct reply *reply)
 {
-    for (unsigned kind = 0; kind < LEASE_KINDS; kind++) {
-        check_kind((enum lease_kind)kind, QUORUM_CMD_SET, reply);
-        check_kind((enum lease_kind)kind, QUORUM_CMD_EXTEND, reply);
-        check_kind((enum lease_kind)kind, QUORUM_CMD_RELEASE, reply);
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        check_kind((enum kind_id)kind, QUORUM_CMD_SET, reply);
+        check_kind((enum kind_id)kind, QUORUM_CMD_EXTEND, reply);
+        check_kind((enum kind_id)kind, QUORUM_CMD_RELEASE, reply);
     }
 }
 

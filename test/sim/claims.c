@@ -180,8 +180,7 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
         waits_on_heard(process);
         return;
     }
-    if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF ||
-        ask->what == WHAT_COUNT) {
+    if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF || ask->what == WHAT_COUNT) {
         world_say("    client %u looks at master %u: %s %lld", process->number, master,
                   answer->text, answer->integer);
         return;
@@ -211,7 +210,8 @@ static const struct redlock_lease *lease_of(const struct ev_loop *process,
                                             const struct claim *claim)
 {
     const struct redlock *rl = process->rl;
-    const struct redlock_lease *lease = claim->slot < rl->leases.slots_len ? rl->leases.slots[claim->slot] : NULL;
+    const struct redlock_lease *lease =
+        claim->slot < rl->leases.slots_len ? rl->leases.slots[claim->slot] : NULL;
 
     return lease != NULL && (uint32_t)lease->serial == claim->serial ? lease : NULL;
 }

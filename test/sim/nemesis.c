@@ -128,7 +128,8 @@ static bool is_known_to_all(const struct server *server)
     for (unsigned i = 0; i < world.plan.processes; i++) {
         const struct redlock *rl = world.processes[i].rl;
 
-        if (rl == NULL || rl->masters.standing.guard.masters[server->number].epoch != server->marker.epoch)
+        if (rl == NULL ||
+            rl->masters.standing.guard.masters[server->number].epoch != server->marker.epoch)
             return false;
     }
     return server->marker.exists && server->marker.epoch != 0;

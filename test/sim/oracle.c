@@ -125,8 +125,7 @@ const char *oracle_old_token(unsigned set)
     return NULL;
 }
 
-void oracle_on_set(const struct ev_loop *process, const struct ask *ask, unsigned set,
-                   int number)
+void oracle_on_set(const struct ev_loop *process, const struct ask *ask, unsigned set, int number)
 {
     struct token *token = tokens[number];
 
@@ -144,8 +143,8 @@ void oracle_on_set(const struct ev_loop *process, const struct ask *ask, unsigne
         world_fail("token",
                    "round %u of lease %u of client %u has the token %s of round %u of lease %u "
                    "of client %u",
-                   ask->number, ask->serial, process->number, token->text, token->round, token->serial,
-                   token->process);
+                   ask->number, ask->serial, process->number, token->text, token->round,
+                   token->serial, token->process);
 }
 
 /* ---- Beliefs ---- */

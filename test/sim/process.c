@@ -72,7 +72,8 @@ bool process_is_linked(const struct ev_loop *process)
             return false;
         if (!server->alive || server->hung || server->mood != MOOD_FINE)
             return false;
-        if (clocks_explain(&process->rl->masters.clocks, m, process_clock(process), text, sizeof text))
+        if (clocks_explain(&process->rl->masters.clocks, m, process_clock(process), text,
+                           sizeof text))
             return false;
     }
     return true;

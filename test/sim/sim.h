@@ -764,8 +764,7 @@ int oracle_foreign_token(void);
 struct token *oracle_token_of(int number);
 /* A token of those resources whose round is dead; NULL: none. */
 const char *oracle_old_token(unsigned set);
-void oracle_on_set(const struct ev_loop *process, const struct ask *ask, unsigned set,
-                   int number);
+void oracle_on_set(const struct ev_loop *process, const struct ask *ask, unsigned set, int number);
 
 /* A command begins on a server, and has been executed. */
 void oracle_before(struct server *server, const struct command *command);

@@ -1,8 +1,9 @@
 /*
  * watch.c - what the oracle sees between a client and its links.
  *
- * The linker's --wrap sends link_new() and link_send() here.  The events of a link pass through this file on their way to its owner, so that the library needs no hook and
- * its link is the real one.
+ * The linker's --wrap sends link_new() and link_send() here.  The events of a link pass through
+ * this file on their way to its owner, so that the library needs no hook and its link is the real
+ * one.
  */
 #include "sim.h"
 
@@ -123,10 +124,8 @@ struct link *__wrap_link_new(const struct link_config *config, const struct link
 {
     struct watch *watch = memory_take(sizeof *watch);
 
-    *watch = (struct watch){.process = config->ev,
-                            .events = owners,
-                            .cookie = cookie,
-                            .listens = config->listens};
+    *watch = (struct watch){
+        .process = config->ev, .events = owners, .cookie = cookie, .listens = config->listens};
     watch->link = __real_link_new(config, &events, watch);
     return watch->link;
 }

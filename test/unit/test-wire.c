@@ -408,8 +408,9 @@ TEST(the_key_of_a_permit_ends_with_its_slot)
     }
 }
 
-CHECK_MAIN({"the_key_of_a_permit_ends_with_its_slot", the_key_of_a_permit_ends_with_its_slot},
-           
+CHECK_MAIN(
+    {"the_key_of_a_permit_ends_with_its_slot", the_key_of_a_permit_ends_with_its_slot},
+
     {"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scripts_are_formatted},
     {"a_name_has_its_counter", a_name_has_its_counter}, {"many_are_formatted", many_are_formatted},
     {"permits_are_formatted", permits_are_formatted},

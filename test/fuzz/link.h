@@ -1,0 +1,117 @@
+/*
+ * link.h - the parts of fuzz-link: what the input decides, the network, the masters.
+ *
+ * link.c is the program that uses the library, and the fuzz target.  link-net.c implements
+ * transport.h and loop.h.  link-peer.c reads the commands and writes the canned answers.
+ */
+#ifndef FUZZ_LINK_H
+#define FUZZ_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "drift/drift.h"
+#include "must.h"
+
+/* Print a line of the story, if FUZZ_TELL is in the environment. */
+void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The next byte of the input; 0 when there is none left. */
+unsigned next_byte(void);
+
+struct ev_loop {
+    unsigned unused; /* The library passes it on, and nothing else. */
+};
+
+/* ---- One connection, as its master sees it ---- */
+
+#define COMMANDS_MAX 1024 /* Unanswered; those beyond are never answered. */
+#define PARTIAL_MAX (32u << 10)
+
+struct command {
+    uint8_t verb, script, channel;
+    uint64_t number; /* Of SCRIPT_RAISE: what is to be counted to. */
+};
+
+struct peer {
+    unsigned master;
+    struct command commands[COMMANDS_MAX]; /* A ring. */
+    unsigned first, len;
+    bool overflows;
+    size_t partial_len;
+    char partial[PARTIAL_MAX]; /* Of a command that has not come whole. */
+};
+
+#define ANSWER_MAX 1024
+
+void peer_reset_all(void);
+void peer_begin(struct peer *peer, unsigned master);
+/* The library wrote these bytes: they must be commands that we know. */
+void peer_on_bytes(struct peer *peer, const char *bytes, size_t len);
+/* Answer the oldest command; variant 0 is the good answer.  Returns its length, 0: there is
+ * no command. */
+size_t peer_answer(struct peer *peer, unsigned variant, char buf[ANSWER_MAX]);
+/* A message on a channel that was subscribed to. */
+size_t peer_message(unsigned channel, unsigned what, uint32_t number, char buf[ANSWER_MAX]);
+
+/* ---- The network ---- */
+
+struct transport;
+
+struct net_settings {
+    drift_span tick;      /* Passes whenever the clock is read. */
+    bool is_auto;         /* New connections are accepted, and get good answers at once. */
+    bool refuses_at_once; /* As a unix socket does. */
+    bool rings_early;     /* The timer of the loop. */
+};
+extern struct net_settings net_settings;
+
+void net_begin(void);
+drift_time net_now(void);
+/* The n-th transport that exists, round and round; NULL: there is none. */
+struct transport *net_pick(unsigned n);
+void net_accept(struct transport *transport, bool accept);
+void net_feed(struct transport *transport, const char *bytes, size_t len);
+void net_answer(struct transport *transport, unsigned variant);
+void net_end(struct transport *transport, bool writes_fail);
+void net_set_room(struct transport *transport, size_t room);
+void net_set_piece(struct transport *transport, size_t piece);
+void net_set_auto(struct transport *transport, bool is_auto);
+void net_reset_all(void);             /* Every connection ends, and new ones are good. */
+void net_forbid_closing(bool forbid); /* By the library, of connections that are good. */
+
+/* One turn of the loop; turns until nothing is due; and turns for so long. */
+void net_turn(void);
+void net_settle(void);
+void net_pass(drift_span span);
+/* The process is paused: nothing rings meanwhile. */
+void net_stall(drift_span span);
+/* From now on there is no clock, as if the kernel refused to tell the time. */
+void net_break_clock(void);
+bool net_has_clock(void);
+/* The input has had its turns. */
+bool net_is_tired(void);
+/* Something happened, so the loop does not spin. */
+void net_progress(void);
+/* The client is gone: nothing of it may be left. */
+void net_check_gone(void);
+
+/* ---- The program ---- */
+
+void calls_open(void); /* Picks the settings. */
+void calls_close(void);
+bool calls_is_open(void);
+void calls_one(unsigned which);
+void calls_on_stall(drift_span span);
+void calls_on_settled(void); /* All that is due has rung. */
+
+bool calls_is_guarded(void); /* Good masters may be kept from voting. */
+bool calls_all_up(void);
+/* All masters are good, and no guard is on: what is locked now is granted.  With a burst the
+ * ring of unanswered commands grows while it goes round. */
+void calls_recovered(bool bursts);
+
+#endif /* FUZZ_LINK_H */

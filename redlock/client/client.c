@@ -347,7 +347,7 @@ static int no_memory(void)
 
 static int make_loop(struct redlock *rl, struct ev_loop *ev)
 {
-    rl->env.loop = loop_new(ev, &loop_events, rl);
+    rl->env.loop = loop_ev_new(ev, &loop_events, rl);
     if (rl->env.loop == NULL && errno != ENOMEM)
         return error_set(REDLOCK_E_SYSTEM, "open: cannot make a timer: %s", strerror(errno));
     if (rl->env.loop == NULL)
@@ -359,12 +359,11 @@ static int make_loop(struct redlock *rl, struct ev_loop *ev)
     return REDLOCK_OK;
 }
 
-static int make_masters(struct redlock *rl, struct ev_loop *ev)
+static int make_masters(struct redlock *rl)
 {
     const struct options *options = &rl->options;
     const struct masters_config config = {
         .env = &rl->env,
-        .ev = ev,
         .uris = options->masters,
         .len = options->masters_len,
         .connect_timeout = options->connect_timeout,
@@ -376,7 +375,6 @@ static int make_masters(struct redlock *rl, struct ev_loop *ev)
     };
     const struct listener_config listener = {
         .env = &rl->env,
-        .ev = ev,
         .uris = options->masters,
         .len = options->masters_len,
         .connect_timeout = options->connect_timeout,
@@ -404,7 +402,7 @@ static int make_parts(struct redlock *rl)
         ev = blocking_loop(rl->blocking);
     }
     status = make_loop(rl, ev);
-    return status == REDLOCK_OK ? make_masters(rl, ev) : status;
+    return status == REDLOCK_OK ? make_masters(rl) : status;
 }
 
 static void init(struct redlock *rl)

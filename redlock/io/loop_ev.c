@@ -21,11 +21,10 @@
 
 #include "redlock/base/fork.h"
 
-struct loop {
+struct loop_ev {
+    struct loop loop; /* First: this is one. */
     const struct loop_events *events;
     void *cookie;
-    void (*kick)(void *cookie); /* NULL: no other thread sleeps in the loop. */
-    void *kick_cookie;
     unsigned forks; /* How many had happened when it was made. */
     struct ev_loop *ev;
     drift_time wanted; /* When on_timer() is to be called; DRIFT_NEVER: not at all. */
@@ -35,13 +34,26 @@ struct loop {
     ev_prepare prepare;
 };
 
-static bool is_forked(const struct loop *loop)
+static struct loop_ev *of_loop(struct loop *loop)
+{
+    return (struct loop_ev *)(void *)loop;
+}
+
+static bool is_forked(const struct loop_ev *loop)
 {
     return fork_count() != loop->forks;
 }
 
+static drift_time now(const struct loop *loop)
+{
+    drift_time time;
+
+    (void)loop;
+    return drift_now(&time) == 0 ? time : DRIFT_NEVER;
+}
+
 /* A child of a fork shares the descriptor with its parent, for which it must go on ringing. */
-static void set_descriptor(struct loop *loop, drift_time at)
+static void set_descriptor(struct loop_ev *loop, drift_time at)
 {
     struct itimerspec when = {
         .it_value = {.tv_sec = (time_t)(at / DRIFT_S), .tv_nsec = (long)(at % DRIFT_S)}};
@@ -53,7 +65,7 @@ static void set_descriptor(struct loop *loop, drift_time at)
     (void)timerfd_settime(loop->ring.fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-static void ring(struct loop *loop)
+static void ring(struct loop_ev *loop)
 {
     loop->wanted = DRIFT_NEVER;
     loop->events->on_timer(loop->cookie);
@@ -61,7 +73,7 @@ static void ring(struct loop *loop)
 
 static void on_ring(struct ev_loop *ev, ev_io *io, int events)
 {
-    struct loop *loop = io->data;
+    struct loop_ev *loop = io->data;
     uint64_t times;
 
     (void)events;
@@ -73,7 +85,7 @@ static void on_ring(struct ev_loop *ev, ev_io *io, int events)
     /* To set it again makes it unreadable.  Reading does so where it stays unset. */
     if (loop->wanted == DRIFT_NEVER)
         (void)!read(io->fd, &times, sizeof times);
-    else if (loop->wanted > loop_now(loop))
+    else if (loop->wanted > now(&loop->loop))
         set_descriptor(loop, loop->wanted);
     else
         ring(loop);
@@ -87,15 +99,126 @@ static void on_at_once(struct ev_loop *ev, ev_timer *timer, int events)
 
 static void on_prepare(struct ev_loop *ev, ev_prepare *prepare, int events)
 {
-    struct loop *loop = prepare->data;
+    struct loop_ev *loop = prepare->data;
 
     (void)ev, (void)events;
     loop->events->before_sleep(loop->cookie);
 }
 
-struct loop *loop_new(struct ev_loop *ev, const struct loop_events *events, void *cookie)
+static void wake_at(struct loop *any, drift_time at)
 {
-    struct loop *loop = calloc(1, sizeof *loop);
+    struct loop_ev *loop = of_loop(any);
+
+    if (at > now(any)) {
+        loop->wanted = at;
+        if (at < loop->set)
+            set_descriptor(loop, at); /* This wakes a loop that sleeps. */
+        return;
+    }
+    ev_timer_stop(loop->ev, &loop->at_once);
+    ev_timer_set(&loop->at_once, 0, 0);
+    ev_timer_start(loop->ev, &loop->at_once);
+    loop_kick(any);
+}
+
+static void free_loop(struct loop *any)
+{
+    struct loop_ev *loop = of_loop(any);
+
+    ev_io_stop(loop->ev, &loop->ring);
+    ev_timer_stop(loop->ev, &loop->at_once);
+    ev_prepare_stop(loop->ev, &loop->prepare);
+    (void)close(loop->ring.fd); /* In a child of a fork the parent's goes on ringing. */
+    free(loop);
+}
+
+/* ---- Watches ---- */
+
+struct watch {
+    struct loop_ev *loop;
+    const struct watch_events *events;
+    void *cookie;
+    ev_io io;
+    ev_timer timer;
+};
+
+static void on_io(struct ev_loop *ev, ev_io *io, int events)
+{
+    struct watch *watch = io->data;
+    unsigned what = (events & EV_READ ? LOOP_READ : 0) | (events & EV_WRITE ? LOOP_WRITE : 0);
+
+    (void)ev;
+    watch->events->on_ready(watch->cookie, what);
+}
+
+static void on_timer(struct ev_loop *ev, ev_timer *timer, int events)
+{
+    struct watch *watch = timer->data;
+
+    (void)ev, (void)events;
+    watch->events->on_timer(watch->cookie);
+}
+
+static struct watch *new_watch(struct loop *loop, const struct watch_events *events, void *cookie)
+{
+    struct watch *watch = calloc(1, sizeof *watch);
+
+    if (watch == NULL)
+        return NULL;
+    watch->loop = of_loop(loop);
+    watch->events = events;
+    watch->cookie = cookie;
+    ev_io_init(&watch->io, on_io, -1, 0);
+    ev_timer_init(&watch->timer, on_timer, 0, 0);
+    ev_set_priority(&watch->timer, EV_MINPRI); /* Answers come before timeouts, as below. */
+    watch->io.data = watch->timer.data = watch;
+    return watch;
+}
+
+static void free_watch(struct watch *watch)
+{
+    ev_io_stop(watch->loop->ev, &watch->io);
+    ev_timer_stop(watch->loop->ev, &watch->timer);
+    free(watch);
+}
+
+static void set_watch_fd(struct watch *watch, int fd, unsigned what)
+{
+    int events = (what & LOOP_READ ? EV_READ : 0) | (what & LOOP_WRITE ? EV_WRITE : 0);
+
+    ev_io_stop(watch->loop->ev, &watch->io);
+    if (events == 0)
+        return;
+    ev_io_set(&watch->io, fd, events);
+    ev_io_start(watch->loop->ev, &watch->io);
+    loop_kick(&watch->loop->loop);
+}
+
+static void set_watch_timer(struct watch *watch, drift_span in)
+{
+    ev_timer_stop(watch->loop->ev, &watch->timer);
+    if (in == DRIFT_NEVER)
+        return;
+    ev_timer_set(&watch->timer, (double)in / (double)DRIFT_S, 0);
+    ev_timer_start(watch->loop->ev, &watch->timer);
+    loop_kick(&watch->loop->loop);
+}
+
+/* ---- The loop ---- */
+
+static const struct loop_ops ops = {
+    .free = free_loop,
+    .now = now,
+    .wake_at = wake_at,
+    .watch_new = new_watch,
+    .watch_free = free_watch,
+    .watch_fd = set_watch_fd,
+    .watch_timer = set_watch_timer,
+};
+
+struct loop *loop_ev_new(struct ev_loop *ev, const struct loop_events *events, void *cookie)
+{
+    struct loop_ev *loop = calloc(1, sizeof *loop);
     int fd;
 
     if (loop == NULL) {
@@ -105,6 +228,7 @@ struct loop *loop_new(struct ev_loop *ev, const struct loop_events *events, void
     fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (fd < 0)
         goto fail_descriptor;
+    loop->loop.ops = &ops;
     loop->events = events;
     loop->cookie = cookie;
     loop->forks = fork_count();
@@ -122,52 +246,9 @@ struct loop *loop_new(struct ev_loop *ev, const struct loop_events *events, void
     loop->ring.data = loop->at_once.data = loop->prepare.data = loop;
     ev_io_start(ev, &loop->ring);
     ev_prepare_start(ev, &loop->prepare);
-    return loop;
+    return &loop->loop;
 
 fail_descriptor:
     free(loop);
     return NULL;
-}
-
-void loop_free(struct loop *loop)
-{
-    ev_io_stop(loop->ev, &loop->ring);
-    ev_timer_stop(loop->ev, &loop->at_once);
-    ev_prepare_stop(loop->ev, &loop->prepare);
-    (void)close(loop->ring.fd); /* In a child of a fork the parent's goes on ringing. */
-    free(loop);
-}
-
-drift_time loop_now(const struct loop *loop)
-{
-    drift_time now;
-
-    (void)loop;
-    return drift_now(&now) == 0 ? now : DRIFT_NEVER;
-}
-
-void loop_wake_at(struct loop *loop, drift_time at)
-{
-    if (at > loop_now(loop)) {
-        loop->wanted = at;
-        if (at < loop->set)
-            set_descriptor(loop, at); /* This wakes a loop that sleeps. */
-        return;
-    }
-    ev_timer_stop(loop->ev, &loop->at_once);
-    ev_timer_set(&loop->at_once, 0, 0);
-    ev_timer_start(loop->ev, &loop->at_once);
-    loop_kick(loop);
-}
-
-void loop_on_kick(struct loop *loop, void (*kick)(void *cookie), void *cookie)
-{
-    loop->kick = kick;
-    loop->kick_cookie = cookie;
-}
-
-void loop_kick(struct loop *loop)
-{
-    if (loop->kick != NULL)
-        loop->kick(loop->kick_cookie);
 }

@@ -1,5 +1,5 @@
 /*
- * transport.c - the transport, on sockets and libev.
+ * transport.c - the transport, on sockets.
  *
  * It opens its sockets itself, so that they are close-on-exec and non-blocking from the
  * start: a fork in another thread never inherits one.
@@ -19,8 +19,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <ev.h>
-
 #include "redlock/io/loop.h"
 #include "redlock/io/resolve.h"
 
@@ -30,7 +28,7 @@ enum state { CLOSED, RESOLVING, CONNECTING, OPEN };
 
 struct transport {
     struct loop *loop;
-    struct ev_loop *ev;
+    struct watch *watch;
     const struct transport_events *events;
     void *cookie;
     enum state state;
@@ -40,16 +38,19 @@ struct transport {
     unsigned tried;          /* Addresses, in this attempt. */
     int fd;                  /* -1: none. */
     char error[ERROR_MAX];   /* Why a name has no address. */
-    ev_io reader, writer;
-    ev_timer timer;
+    bool has_timer, awaits_space;
 };
 
 /* ---- Closing ---- */
 
+static void watch(struct transport *transport, int fd, unsigned what)
+{
+    watch_fd(transport->loop, transport->watch, fd, what);
+}
+
 static void close_socket(struct transport *transport)
 {
-    ev_io_stop(transport->ev, &transport->reader);
-    ev_io_stop(transport->ev, &transport->writer);
+    watch(transport, -1, 0);
     if (transport->fd >= 0)
         (void)close(transport->fd);
     transport->fd = -1;
@@ -77,6 +78,7 @@ void transport_close(struct transport *transport, bool reset)
     close_socket(transport);
     end_resolve(transport);
     transport->state = CLOSED;
+    transport->awaits_space = false;
 }
 
 /* ---- Connecting ---- */
@@ -162,9 +164,7 @@ static const char *connect_to(struct transport *transport, const char *host)
         return error;
     }
     transport->state = CONNECTING;
-    ev_io_set(&transport->writer, transport->fd, EV_WRITE);
-    ev_io_set(&transport->reader, transport->fd, EV_READ);
-    ev_io_start(transport->ev, &transport->writer);
+    watch(transport, transport->fd, LOOP_WRITE);
     return NULL;
 }
 
@@ -216,8 +216,7 @@ static void on_connected(struct transport *transport)
     }
     end_resolve(transport);
     transport->state = OPEN;
-    ev_io_stop(transport->ev, &transport->writer);
-    ev_io_start(transport->ev, &transport->reader);
+    watch(transport, transport->fd, LOOP_READ);
     transport->events->on_open(transport->cookie, NULL);
 }
 
@@ -225,7 +224,7 @@ static void on_resolved(struct transport *transport)
 {
     const char *error;
 
-    ev_io_stop(transport->ev, &transport->reader);
+    watch(transport, -1, 0);
     error = connect_to_next(transport, NULL);
     if (error != NULL)
         fail(transport, error);
@@ -244,8 +243,7 @@ const char *transport_open(struct transport *transport, const struct transport_t
     if (transport->resolve == NULL)
         return "cannot start to resolve the name";
     transport->state = RESOLVING;
-    ev_io_set(&transport->reader, resolve_fd(transport->resolve), EV_READ);
-    ev_io_start(transport->ev, &transport->reader);
+    watch(transport, resolve_fd(transport->resolve), LOOP_READ);
     return NULL;
 }
 
@@ -298,81 +296,72 @@ ssize_t transport_write(struct transport *transport, const char *bytes, size_t l
 void transport_await_space(struct transport *transport, bool on)
 {
     assert(transport->state == OPEN);
-    if (!on) {
-        ev_io_stop(transport->ev, &transport->writer);
-    } else if (!ev_is_active(&transport->writer)) {
-        ev_io_start(transport->ev, &transport->writer);
-        loop_kick(transport->loop);
-    }
+    if (transport->awaits_space == on)
+        return;
+    transport->awaits_space = on;
+    watch(transport, transport->fd, LOOP_READ | (on ? LOOP_WRITE : 0));
 }
 
 /* ---- The timer ---- */
 
 void transport_set_timer(struct transport *transport, drift_span in)
 {
-    ev_timer_stop(transport->ev, &transport->timer);
-    if (in == DRIFT_NEVER)
-        return;
-    ev_timer_set(&transport->timer, (double)in / (double)DRIFT_S, 0);
-    ev_timer_start(transport->ev, &transport->timer);
-    loop_kick(transport->loop);
+    transport->has_timer = in != DRIFT_NEVER;
+    watch_timer(transport->loop, transport->watch, in);
 }
 
 bool transport_has_timer(const struct transport *transport)
 {
-    return transport->timer.active != 0; /* ev_is_active() would cast its const away. */
+    return transport->has_timer;
 }
 
 /* ---- Events ---- */
 
-static void on_readable(struct ev_loop *ev, ev_io *io, int events)
+/* One callback for each event: the transport may be gone after it.  Space comes first; as long as
+ * the socket is readable, the loop comes again. */
+static void on_ready(void *cookie, unsigned what)
 {
-    struct transport *transport = io->data;
+    struct transport *transport = cookie;
 
-    (void)ev, (void)events;
     if (transport->state == RESOLVING)
         on_resolved(transport);
+    else if (transport->state == CONNECTING)
+        on_connected(transport);
+    else if (what & LOOP_WRITE)
+        transport->events->on_space(transport->cookie);
     else
         transport->events->on_bytes(transport->cookie);
 }
 
-static void on_writable(struct ev_loop *ev, ev_io *io, int events)
+static void on_timer(void *cookie)
 {
-    struct transport *transport = io->data;
+    struct transport *transport = cookie;
 
-    (void)ev, (void)events;
-    if (transport->state == CONNECTING)
-        on_connected(transport);
-    else
-        transport->events->on_space(transport->cookie);
-}
-
-static void on_timer(struct ev_loop *ev, ev_timer *timer, int events)
-{
-    struct transport *transport = timer->data;
-
-    (void)ev, (void)events;
+    transport->has_timer = false;
     transport->events->on_timer(transport->cookie);
 }
 
-struct transport *transport_new(struct loop *loop, struct ev_loop *ev,
-                                const struct transport_events *events, void *cookie)
+static const struct watch_events watch_events = {
+    .on_ready = on_ready,
+    .on_timer = on_timer,
+};
+
+struct transport *transport_new(struct loop *loop, const struct transport_events *events,
+                                void *cookie)
 {
     struct transport *transport = calloc(1, sizeof *transport);
 
     if (transport == NULL)
         return NULL;
+    transport->watch = watch_new(loop, &watch_events, transport);
+    if (transport->watch == NULL) {
+        free(transport);
+        return NULL;
+    }
     transport->loop = loop;
-    transport->ev = ev;
     transport->events = events;
     transport->cookie = cookie;
     transport->fd = -1;
-    ev_io_init(&transport->reader, on_readable, -1, EV_READ);
-    ev_io_init(&transport->writer, on_writable, -1, EV_WRITE);
-    ev_timer_init(&transport->timer, on_timer, 0, 0);
-    /* Answers come before timeouts, as in loop_ev.c. */
-    ev_set_priority(&transport->timer, EV_MINPRI);
-    transport->reader.data = transport->writer.data = transport->timer.data = transport;
     return transport;
 }
 
@@ -381,6 +370,6 @@ void transport_free(struct transport *transport)
     if (transport == NULL)
         return;
     transport_close(transport, false);
-    transport_set_timer(transport, DRIFT_NEVER);
+    watch_free(transport->loop, transport->watch);
     free(transport);
 }

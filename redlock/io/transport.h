@@ -17,7 +17,6 @@
 
 #include "drift/drift.h"
 
-struct ev_loop;
 struct loop;
 struct transport;
 
@@ -40,8 +39,8 @@ struct transport_events {
 };
 
 /* A transport that is closed, with a timer that is off; NULL without memory. */
-struct transport *transport_new(struct loop *loop, struct ev_loop *ev,
-                                const struct transport_events *events, void *cookie);
+struct transport *transport_new(struct loop *loop, const struct transport_events *events,
+                                void *cookie);
 /* Close it and free it.  NULL is allowed. */
 void transport_free(struct transport *transport);
 

@@ -52,7 +52,6 @@ void listener_start(struct listener *listener)
     const struct listener_config *config = &listener->config;
     struct link_config link = {
         .env = config->env,
-        .ev = config->ev,
         .dirty = &listener->dirty,
         .connect_timeout = config->connect_timeout,
         .reply_timeout = config->reply_timeout,

@@ -14,12 +14,10 @@
 #include "redlock/link/link.h"
 
 struct env;
-struct ev_loop;
 struct reply;
 
 struct listener_config {
     struct env *env;
-    struct ev_loop *ev;
     const struct uri *uris; /* Live as long as the listener. */
     unsigned len;
     drift_span connect_timeout, reply_timeout;

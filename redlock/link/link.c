@@ -575,7 +575,7 @@ struct link *link_new(const struct link_config *config, const struct link_events
 
     if (link == NULL)
         return NULL;
-    link->transport = transport_new(config->env->loop, config->ev, &transport_events, link);
+    link->transport = transport_new(config->env->loop, &transport_events, link);
     if (link->transport == NULL) {
         free(link);
         return NULL;

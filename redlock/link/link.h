@@ -21,7 +21,6 @@
 #include "redlock/link/uri.h"
 
 struct env;
-struct ev_loop;
 struct link;
 struct reply;
 
@@ -56,7 +55,6 @@ struct link_events {
 
 struct link_config {
     struct env *env;
-    struct ev_loop *ev;
     const struct uri *uri; /* Lives as long as the link. */
     unsigned number;       /* Of the master, from 0. */
     quorum_mask *dirty;    /* The link sets its bit there when it has something to flush. */

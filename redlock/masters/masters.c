@@ -172,7 +172,6 @@ static int make_links(struct peers *peers, const struct masters_config *config, 
 {
     struct link_config link = {
         .env = config->env,
-        .ev = config->ev,
         .dirty = &peers->dirty,
         .connect_timeout = config->connect_timeout,
         .reply_timeout = config->reply_timeout,

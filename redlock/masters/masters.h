@@ -39,7 +39,6 @@ struct masters_events {
 
 struct masters_config {
     struct env *env;
-    struct ev_loop *ev;
     const struct uri *uris; /* Live as long as the masters. */
     unsigned len;
     drift_span connect_timeout, reply_timeout;

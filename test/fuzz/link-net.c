@@ -45,14 +45,15 @@ struct transport {
     char in[IN_MAX];
 };
 
-struct loop {
+struct net_loop {
+    struct loop loop;
     const struct loop_events *events; /* NULL: no client is open. */
     void *cookie;
     drift_time wake_at;
 };
 
 struct net_settings net_settings;
-static struct loop the_loop;
+static struct net_loop the_loop;
 static struct transport *transports[TRANSPORTS_MAX];
 static drift_time now;
 static unsigned turns, idle_turns;
@@ -96,52 +97,45 @@ void net_forbid_closing(bool forbid)
 
 /* ---- loop.h ---- */
 
-struct loop *loop_new(struct ev_loop *ev, const struct loop_events *events, void *cookie)
+static void free_loop(struct loop *loop)
 {
-    (void)ev;
-    MUST(the_loop.events == NULL);
-    the_loop = (struct loop){.events = events, .cookie = cookie, .wake_at = DRIFT_NEVER};
-    return &the_loop;
+    MUST(loop == &the_loop.loop && the_loop.events != NULL);
+    the_loop.events = NULL;
 }
 
-void loop_free(struct loop *loop)
+static drift_time read_clock(const struct loop *loop)
 {
-    MUST(loop == &the_loop && loop->events != NULL);
-    loop->events = NULL;
-}
-
-drift_time loop_now(const struct loop *loop)
-{
-    MUST(loop == &the_loop);
+    MUST(loop == &the_loop.loop);
     now += net_settings.tick;
     return clock_fails ? DRIFT_NEVER : now;
 }
 
-void loop_wake_at(struct loop *loop, drift_time at)
+static void wake_at(struct loop *loop, drift_time at)
 {
-    loop->wake_at = clock_fails ? now : at; /* As drift_until() has it in loop_ev.c. */
+    MUST(loop == &the_loop.loop);
+    the_loop.wake_at = clock_fails ? now : at; /* As drift_until() has it in loop_ev.c. */
 }
 
-void loop_on_kick(struct loop *loop, void (*kick)(void *cookie), void *cookie)
-{
-    (void)loop, (void)kick, (void)cookie;
-    MUST(false); /* For clients with a thread. */
-}
+static const struct loop_ops ops = {.free = free_loop, .now = read_clock, .wake_at = wake_at};
 
-void loop_kick(struct loop *loop)
+struct loop *loop_ev_new(struct ev_loop *ev, const struct loop_events *events, void *cookie)
 {
-    MUST(loop == &the_loop && loop->events != NULL);
+    (void)ev;
+    MUST(the_loop.events == NULL);
+    the_loop = (struct net_loop){
+        .loop.ops = &ops, .events = events, .cookie = cookie, .wake_at = DRIFT_NEVER};
+    return &the_loop.loop;
 }
 
 /* ---- transport.h ---- */
 
-struct transport *transport_new(struct loop *loop, struct ev_loop *ev,
-                                const struct transport_events *events, void *cookie)
+struct transport *transport_new(struct loop *loop, const struct transport_events *events,
+                                void *cookie)
 {
     struct transport *transport = calloc(1, sizeof *transport);
     unsigned place = 0;
 
-    MUST(loop == &the_loop && ev != NULL && transport != NULL);
+    MUST(loop == &the_loop.loop && transport != NULL);
     MUST(events->on_open != NULL && events->on_bytes != NULL);
     MUST(events->on_space != NULL && events->on_timer != NULL);
     while (transports[place] != NULL)

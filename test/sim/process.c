@@ -18,13 +18,14 @@
 
 #define TICK_MAX (20 * SIM_US) /* What anything may take without being a stop. */
 
-struct loop {
+struct sim_loop {
+    struct loop loop; /* First: this is one. */
     struct ev_loop *process;
     const struct loop_events *events;
     void *cookie;
 };
 
-static struct loop loops[SIM_PROCESSES_MAX];
+static struct sim_loop loops[SIM_PROCESSES_MAX];
 
 void process_init(struct ev_loop *process, unsigned number)
 {
@@ -145,27 +146,20 @@ static void end_stall(struct ev_loop *process)
 
 /* ---- loop.h ---- */
 
-struct loop *loop_new(struct ev_loop *process, const struct loop_events *events, void *cookie)
+struct ev_loop *process_of_loop(const struct loop *loop)
 {
-    struct loop *loop = &loops[process->number];
-
-    loop->process = process;
-    loop->events = events;
-    loop->cookie = cookie;
-    process->rl = cookie; /* The client is the cookie of its loop. */
-    process->wake_at = SIM_NEVER;
-    return loop;
+    return ((const struct sim_loop *)(const void *)loop)->process;
 }
 
-void loop_free(struct loop *loop)
+static void free_loop(struct loop *loop)
 {
-    loop->process->rl = NULL;
-    loop->process->wake_at = SIM_NEVER;
+    process_of_loop(loop)->rl = NULL;
+    process_of_loop(loop)->wake_at = SIM_NEVER;
 }
 
-drift_time loop_now(const struct loop *loop)
+static drift_time now(const struct loop *loop)
 {
-    struct ev_loop *process = loop->process;
+    struct ev_loop *process = process_of_loop(loop);
 
     if (process->in_turn && !process->observed)
         pass_time(process);
@@ -180,7 +174,7 @@ uint64_t process_reading(struct ev_loop *process, sim_time at)
 
     process->in_turn = process->observed = true;
     process->ahead = at - world.now;
-    reading = loop_now(&loops[process->number]);
+    reading = now(&loops[process->number].loop);
     process->in_turn = in_turn;
     process->observed = observed;
     process->ahead = ahead;
@@ -188,9 +182,9 @@ uint64_t process_reading(struct ev_loop *process, sim_time at)
 }
 
 /* A timer of a loop runs for a span, whatever the clock says meanwhile. */
-void loop_wake_at(struct loop *loop, drift_time at)
+static void wake_at(struct loop *loop, drift_time at)
 {
-    struct ev_loop *process = loop->process;
+    struct ev_loop *process = process_of_loop(loop);
     drift_span span = drift_until(process_reading(process, process_now(process)), at);
 
     process->wake_at = clock_when(&process->clock, drift_add(process_clock(process), span));
@@ -200,16 +194,20 @@ void loop_wake_at(struct loop *loop, drift_time at)
     world_fault(FAULT_EARLY_WAKE);
 }
 
-void loop_on_kick(struct loop *loop, void (*kick)(void *cookie), void *cookie)
-{
-    (void)loop, (void)kick, (void)cookie;
-    world_fail("contract", "a kick, which is for clients with a thread");
-}
+/* Nobody watches a descriptor here: transport.c is the only one who would. */
+static const struct loop_ops ops = {.free = free_loop, .now = now, .wake_at = wake_at};
 
-void loop_kick(struct loop *loop)
+struct loop *loop_ev_new(struct ev_loop *process, const struct loop_events *events, void *cookie)
 {
-    (void)loop;
-    world_fail("contract", "a kick, which is for clients with a thread");
+    struct sim_loop *loop = &loops[process->number];
+
+    loop->loop.ops = &ops;
+    loop->process = process;
+    loop->events = events;
+    loop->cookie = cookie;
+    process->rl = cookie; /* The client is the cookie of its loop. */
+    process->wake_at = SIM_NEVER;
+    return &loop->loop;
 }
 
 /* ---- Turns ---- */

@@ -556,6 +556,8 @@ struct answer readers_execute(struct server *server, const struct command *comma
 /* ---- Processes (process.c) ---- */
 
 void process_init(struct ev_loop *process, unsigned number);
+struct loop;
+struct ev_loop *process_of_loop(const struct loop *loop);
 /* Have the loop turn at this instant, or when it may. */
 void process_poke(struct ev_loop *process, sim_time at);
 void process_turn(struct ev_loop *process, uint64_t tag);

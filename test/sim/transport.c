@@ -29,12 +29,12 @@ struct transport {
     uint64_t closed_at; /* Likewise; 0: it never was open. */
 };
 
-struct transport *transport_new(struct loop *loop, struct ev_loop *process,
-                                const struct transport_events *events, void *cookie)
+struct transport *transport_new(struct loop *loop, const struct transport_events *events,
+                                void *cookie)
 {
     struct transport *transport = calloc(1, sizeof *transport);
+    struct ev_loop *process = process_of_loop(loop);
 
-    (void)loop;
     if (transport == NULL)
         return NULL;
     transport->events = events;

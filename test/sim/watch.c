@@ -124,8 +124,10 @@ struct link *__wrap_link_new(const struct link_config *config, const struct link
 {
     struct watch *watch = memory_take(sizeof *watch);
 
-    *watch = (struct watch){
-        .process = config->ev, .events = owners, .cookie = cookie, .listens = config->listens};
+    *watch = (struct watch){.process = process_of_loop(config->env->loop),
+                            .events = owners,
+                            .cookie = cookie,
+                            .listens = config->listens};
     watch->link = __real_link_new(config, &events, watch);
     return watch->link;
 }

@@ -35,7 +35,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOKENS_MAX 16384 /* Of one run. */
+#define TOKENS_MAX 65536 /* Of one run. */
 #define TABLE_LEN (2 * TOKENS_MAX)
 
 static struct token *tokens[TOKENS_MAX];

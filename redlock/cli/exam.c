@@ -9,7 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <hiredis/hiredis.h>
 #include <sodium.h>
 
 #include "redlock/cli/probe.h"

@@ -14,6 +14,7 @@
 #include <sodium.h>
 
 #include "redlock/cli/exam.h"
+#include "redlock/cli/examine.h"
 #include "redlock/cli/marker.h"
 #include "redlock/cli/rights.h"
 #include "redlock/client/inspect.h"
@@ -45,7 +46,7 @@ static unsigned majority(const struct doctor *doctor)
 
 static void *run_exam(void *arg)
 {
-    exam_master(arg);
+    examine_master(arg);
     return NULL;
 }
 
@@ -66,7 +67,7 @@ static void examine_all(struct doctor *doctor)
         exam->is_in_use = doctor->is_in_use;
         started[m] = pthread_create(&threads[m], NULL, run_exam, exam) == 0;
         if (!started[m])
-            exam_master(exam); /* Then one after the other. */
+            examine_master(exam); /* Then one after the other. */
     }
     for (unsigned m = 0; m < doctor->masters; m++)
         if (started[m])

@@ -63,9 +63,6 @@ struct exam {
     unsigned findings_len;
 };
 
-/* Look at the master, and fill in what is behind the blank line.  Any thread. */
-void exam_master(struct exam *exam);
-
 /* Note a finding; change is NULL where there is nothing to be done. */
 void exam_find(struct exam *exam, const char *name, const char *change, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

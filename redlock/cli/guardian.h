@@ -11,7 +11,7 @@
 
 #include <signal.h>
 
-#include "redlock/cli/leash.h"
+#include "redlock/cli/orders.h"
 
 struct cli;
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "redlock/client/inspect.h"
-#include "redlock/io/loop.h"
 
 /* Those that end a program.  While a lock is being acquired all of them
  * cancel; while a command runs they are for the command. */

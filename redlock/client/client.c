@@ -15,7 +15,6 @@
 #include "redlock/base/error.h"
 #include "redlock/base/fork.h"
 #include "redlock/client/blocking.h"
-#include "redlock/client/inspect.h"
 #include "redlock/lease/explain.h"
 #include "redlock/lease/lease.h"
 #include "redlock/lease/table.h"
@@ -152,12 +151,12 @@ static void on_answer(void *cookie, unsigned m, const struct ask *ask, const str
 {
     struct redlock *rl = cookie;
 
-    if (ask->what == WHAT_QUERY)
-        inspect_on_answer(rl, m, ask->number, reply);
-    else if (ask->what == WHAT_WAIT)
+    if (ask->what == WHAT_WAIT)
         lines_on_look(&rl->lines, m, ask, reply);
-    else
+    else if (ask->what != WHAT_QUERY)
         leases_on_answer(&rl->leases, m, ask, reply);
+    else if (rl->on_query != NULL)
+        rl->on_query(rl->on_query_cookie, m, ask->number, reply);
 }
 
 static void on_vote(void *cookie, unsigned m, const struct ask *ask, const struct vote *vote)

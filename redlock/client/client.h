@@ -18,7 +18,7 @@
 #include "redlock/redlock.h"
 
 struct blocking;
-struct inspect_events;
+struct reply;
 struct waiter;
 
 struct redlock {
@@ -31,8 +31,9 @@ struct redlock {
     drift_time armed; /* What the loop was told last. */
     unsigned forks;   /* How many forks had happened when it was opened. */
     bool *gone;       /* Set when a callback of its own closes the client. */
-    const struct inspect_events *inspector;
-    void *inspector_cookie;
+    /* Where answers to inspect_query() go; NULL: nowhere. */
+    void (*on_query)(void *cookie, unsigned m, uint32_t query, const struct reply *reply);
+    void *on_query_cookie;
 };
 
 /* The client of a lease. */

@@ -92,8 +92,8 @@ void inspect_look_only(struct redlock *rl)
 
 void inspect_listen(struct redlock *rl, const struct inspect_events *events, void *cookie)
 {
-    rl->inspector = events;
-    rl->inspector_cookie = cookie;
+    rl->on_query = events != NULL ? events->on_answer : NULL;
+    rl->on_query_cookie = cookie;
 }
 
 void inspect_query(struct redlock *rl, unsigned m, uint32_t query, const char *command,
@@ -102,10 +102,4 @@ void inspect_query(struct redlock *rl, unsigned m, uint32_t query, const char *c
     const struct ask ask = {.number = query, .what = WHAT_QUERY, .flags = ASK_TELL};
 
     link_send(rl->masters.peers.links[m], &ask, command, command_len);
-}
-
-void inspect_on_answer(struct redlock *rl, unsigned m, uint32_t query, const struct reply *reply)
-{
-    if (rl->inspector != NULL)
-        rl->inspector->on_answer(rl->inspector_cookie, m, query, reply);
 }

@@ -77,7 +77,4 @@ void inspect_listen(struct redlock *rl, const struct inspect_events *events, voi
 void inspect_query(struct redlock *rl, unsigned m, uint32_t query, const char *command,
                    size_t command_len);
 
-/* For client.c. */
-void inspect_on_answer(struct redlock *rl, unsigned m, uint32_t query, const struct reply *reply);
-
 #endif /* REDLOCK_INSPECT_H */

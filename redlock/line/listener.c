@@ -3,8 +3,6 @@
  */
 #include "redlock/line/listener.h"
 
-#include "redlock/link/uri.h"
-
 /* ---- Events ---- */
 
 static void on_link(void *cookie, unsigned master, const struct link_fall *fall)

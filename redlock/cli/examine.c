@@ -1,0 +1,416 @@
+/*
+ * examine.c - connect, greet as the library does, and see what is set.
+ */
+#include "redlock/cli/examine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sodium.h>
+
+#include "redlock/cli/exam.h"
+#include "redlock/cli/probe.h"
+#include "redlock/cli/rights.h"
+#include "redlock/cli/talk.h"
+#include "redlock/core/quorum.h"
+#include "redlock/wire/reply.h"
+#include "redlock/link/uri.h"
+
+#define LOOKS_AT_CLOCK 5 /* The quickest counts; no source. */
+
+static bool is_guarded(const struct exam *exam)
+{
+    return (exam->kinds & RIGHTS_GUARD) != 0;
+}
+
+/* ---- Greeting ---- */
+
+/* What the library would say, and not only the first of it. */
+static void find_refusal(struct exam *exam, enum handshake_step step, const struct reply *reply,
+                         const char *error)
+{
+    exam->votes = false;
+    if (reply->type == REPLY_ERROR && exam_has_code(reply->text, "NOAUTH")) {
+        exam_find(exam, "auth", "put a password into its URI", "%s", error);
+        return;
+    }
+    switch (step) {
+    case HANDSHAKE_AUTH:
+        exam_find(exam, "auth", "correct user and password in the URI, or on the master", "%s",
+                  error);
+        return;
+    case HANDSHAKE_SELECT:
+        exam_find(exam, "select", "correct the number of the database in the URI", "%s", error);
+        return;
+    case HANDSHAKE_RELEASE:
+    case HANDSHAKE_EXTEND:
+        if (reply->type == REPLY_ERROR && !exam_has_code(reply->text, "LOADING"))
+            exam_find_error(exam, "SCRIPT LOAD", "+script|load", reply->text);
+        else if (reply->type == REPLY_ERROR)
+            exam_find(exam, "loading", "wait, and look again", "%s", error);
+        else
+            exam_find(exam, "script", "give the address of a Redis master", "%s", error);
+        return;
+    case HANDSHAKE_INFO:
+    case HANDSHAKE_FSYNC:
+    case HANDSHAKE_REWRITE:
+    case HANDSHAKE_STEPS:
+        break;
+    }
+    if (strcmp(exam->info.role, "slave") == 0)
+        exam_find(
+            exam, "replica",
+            "give the address of a master, or make it one (REPLICAOF NO ONE, and no replicaof in "
+            "redis.conf)",
+            "%s", error);
+    else if (strcmp(exam->info.mode, "cluster") == 0)
+        exam_find(exam, "cluster", "set cluster-enabled no in redis.conf, or give another server",
+                  "%s", error);
+    else
+        exam_find(exam, "loading", "wait, and look again", "%s", error);
+}
+
+static void take_greetings(struct exam *exam, struct talk *talk, struct handshake *handshake)
+{
+    const struct reply *reply;
+    char error[160];
+
+    while (handshake->steps_done < handshake->steps_len && (reply = talk_reply(talk)) != NULL) {
+        enum handshake_step step = handshake->steps[handshake->steps_done];
+
+        if (handshake_on_reply(handshake, reply, &exam->info, error, sizeof error) !=
+            HANDSHAKE_FAILED)
+            continue;
+        find_refusal(exam, step, reply, error);
+        if (exam_has(exam, "auth") || exam_has(exam, "select"))
+            return; /* As a stranger, or elsewhere: all else is moot. */
+    }
+    exam->answers = handshake->steps_done == handshake->steps_len;
+}
+
+static void greet(struct exam *exam, struct talk *talk)
+{
+    struct handshake handshake;
+    char *bytes;
+    size_t len = handshake_begin(&handshake, exam->uri, is_guarded(exam), &bytes);
+
+    if (len == 0)
+        return;
+    exam->votes = true;
+    talk_send(talk, bytes, len);
+    take_greetings(exam, talk, &handshake);
+    sodium_memzero(bytes, len);
+    free(bytes);
+}
+
+/* ---- What is set ---- */
+
+static void look_at_version(struct exam *exam)
+{
+    unsigned major = 0, minor = 0, patch = 0;
+
+    if (sscanf(exam->info.version, "%u.%u.%u", &major, &minor, &patch) < 2)
+        return;
+    if (major < 2 || (major == 2 && (minor < 6 || (minor == 6 && patch < 12))))
+        exam_find(exam, "version", "install Redis 6 or later",
+                  "version %s has no SET with NX and PX", exam->info.version);
+    else if (major < 6)
+        exam_find(exam, "version", NULL,
+                  "version %s has not been tested with redlock, 6 and later have",
+                  exam->info.version);
+}
+
+static void look_at_info(struct exam *exam)
+{
+    char change[EXAM_TEXT_MAX];
+
+    if (!handshake_is_informed(&exam->info)) {
+        (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s +info)", exam_user(exam));
+        exam_find(
+            exam, "info", change,
+            "INFO is forbidden: whether it is a master, the same as another, and keeps what it "
+            "stores is not known%s",
+            is_guarded(exam) ? ", and with the restart guard it may not vote" : "");
+        exam->votes = exam->votes && !is_guarded(exam);
+        return;
+    }
+    look_at_version(exam);
+    if (handshake_evicts(&exam->info))
+        exam_find(exam, "eviction",
+                  "set noeviction (CONFIG SET maxmemory-policy noeviction, and in redis.conf)",
+                  "maxmemory-policy is %s, so that it drops locks when its memory is full",
+                  exam->info.policy);
+    if (handshake_forgets(&exam->info))
+        exam_find(
+            exam, "persistence",
+            "set appendonly yes and appendfsync always (both by CONFIG SET, and in redis.conf)",
+            "appendonly is no, so that it forgets its locks when it is restarted");
+}
+
+/* Copy the value of a setting; false: it is not known. */
+static bool read_setting(struct talk *talk, const char *setting, char *value, size_t size)
+{
+    const char *const words[TALK_WORDS_MAX] = {"CONFIG", "GET", setting};
+    const struct reply *reply = talk_ask(talk, words);
+    bool known = reply != NULL && reply->type == REPLY_ARRAY && reply->before_len > 0 &&
+                 strcmp(reply->before, setting) == 0;
+
+    (void)snprintf(value, size, "%s", known ? reply->text : "?");
+    return known;
+}
+
+static void look_at_settings(struct exam *exam, struct talk *talk)
+{
+    char change[EXAM_TEXT_MAX], lax[8];
+
+    if (handshake_forgets(&exam->info))
+        return; /* It writes nothing, however often. */
+    if (!read_setting(talk, "appendfsync", exam->fsync, sizeof exam->fsync)) {
+        if (talk->broken[0] != 0)
+            return;
+        (void)snprintf(change, sizeof change,
+                       is_guarded(exam)
+                           ? "allow CONFIG GET (ACL SETUSER %s +config|get)"
+                           : "allow CONFIG GET for this look (ACL SETUSER %s +config|get), or see "
+                             "yourself that it is always",
+                       exam_user(exam));
+        exam_find(exam, "config", change, "appendfsync is not known, CONFIG GET is forbidden%s",
+                  is_guarded(exam) ? ", so that it warms up after each restart" : "");
+        return;
+    }
+    if (strcmp(exam->fsync, "always") != 0)
+        exam_find(exam, "fsync", "set always (CONFIG SET appendfsync always, and in redis.conf)",
+                  "appendfsync is %s, so that it forgets its latest locks when its power fails",
+                  exam->fsync);
+    else if (read_setting(talk, "no-appendfsync-on-rewrite", lax, sizeof lax) &&
+             strcmp(lax, "yes") == 0)
+        exam_find(exam, "fsync",
+                  "set no (CONFIG SET no-appendfsync-on-rewrite no, and in redis.conf)",
+                  "no-appendfsync-on-rewrite is yes, so that appendfsync is not always in force");
+}
+
+/* ---- Its clock ---- */
+
+static int64_t read_wall_clock_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* There is no system without. */
+    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+}
+
+/* A number that leaves room for calculating with it; -1: it is none. */
+static int64_t read_count(const char *text)
+{
+    int64_t count = text != NULL && text[0] != 0 ? strtoll(text, NULL, 10) : -1;
+
+    return count < INT64_C(1000000000000) ? count : -1; /* The year 33658. */
+}
+
+/* False: no answer that could be used. */
+static bool read_time(struct exam *exam, struct talk *talk, int64_t *ret_us)
+{
+    const char *const words[TALK_WORDS_MAX] = {"TIME"};
+    const struct reply *reply = talk_ask(talk, words);
+    int64_t s = -1, us = -1;
+
+    if (reply == NULL)
+        return false;
+    if (reply->type == REPLY_ARRAY) {
+        s = read_count(reply->before);
+        us = read_count(reply->text);
+    }
+    if (s >= 0 && us >= 0)
+        *ret_us = s * 1000000 + us;
+    else
+        exam_find_error(exam, "TIME", "+time",
+                        reply->type == REPLY_ERROR ? reply->text : "no time of day");
+    return s >= 0 && us >= 0;
+}
+
+static bool is_late(const struct exam *exam, const struct talk *talk)
+{
+    return talk_left_ms(talk) < exam->limit_ms / 2;
+}
+
+/* It read its clock at some instant between our two readings: the difference is
+ * known to half of what lies between them. */
+static void look_at_clock(struct exam *exam, struct talk *talk)
+{
+    /* One that is far away needs the time for other questions. */
+    for (unsigned i = 0; i < LOOKS_AT_CLOCK && (i == 0 || !is_late(exam, talk)); i++) {
+        int64_t sent_us = read_wall_clock_us(), got_us, there_us = 0;
+
+        if (!read_time(exam, talk, &there_us))
+            return;
+        got_us = read_wall_clock_us();
+        if (got_us < sent_us)
+            continue; /* Ours was set back meanwhile. */
+        if (exam->has_clock && (got_us - sent_us + 1) / 2 >= exam->error_us)
+            continue;
+        exam->has_clock = true;
+        exam->offset_us = there_us - sent_us - (got_us - sent_us) / 2;
+        exam->error_us = (got_us - sent_us + 1) / 2;
+    }
+    if (exam->has_clock && 2 * exam->error_us > exam->reply_timeout_ms * INT64_C(1000))
+        exam_find(exam, "slow", "make reply_timeout_ms or --reply-timeout longer than that",
+                  "an answer takes %.1f ms, and would be waited for %u ms",
+                  2 * (double)exam->error_us / 1e3, exam->reply_timeout_ms);
+}
+
+/* ---- Its marker ---- */
+
+static const char *const marker_fields[] = {"id",    "epoch", "nonce", "max", "fresh",
+                                            "since", "floor", "high",  "of"};
+enum { ID, EPOCH, NONCE, MAX, FRESH, SINCE, FLOOR, HIGH, OF, FIELDS };
+
+/* One of them.  All that redlock writes is shorter; more is cut off, but for the length. */
+struct field {
+    bool is_there;
+    size_t len;
+    char text[64];
+};
+
+static bool is_number(const struct field *field)
+{
+    return field->is_there && field->len == WIRE_NUMBER &&
+           strspn(field->text, "0123456789abcdef") == WIRE_NUMBER &&
+           strspn(field->text, "0") < WIRE_NUMBER;
+}
+
+static bool is_text(const struct field *field, const char *text)
+{
+    return field->is_there && strcmp(field->text, text) == 0;
+}
+
+/* Whether this is a number that a look can tell (look.lua), if it is there: what is below zero,
+ * or has more digits, nobody has counted to. */
+static bool can_be_told(const struct field *field)
+{
+    double number = field->is_there ? strtod(field->text, NULL) : 0;
+
+    return number >= 0 && number < 1e19;
+}
+
+/* Redlock writes no such marker, and what it makes of one is an answer that is none. */
+static bool is_spoilt(const struct field *fields, bool has_epoch, bool has_nonce)
+{
+    const struct field *floor = &fields[FLOOR];
+
+    if (!can_be_told(&fields[HIGH]))
+        return true;
+    if (has_epoch)
+        return !is_number(&fields[EPOCH]) || strspn(floor->text, "0123456789") != floor->len ||
+               floor->len == 0 || strtod(floor->text, NULL) > (double)QUORUM_FENCE_MAX;
+    return has_nonce && !is_number(&fields[NONCE]);
+}
+
+/* As the script of a look has it (look.lua), which would change the marker. */
+static void read_marker(struct exam *exam, const struct field *fields)
+{
+    struct exam_marker *marker = &exam->marker;
+    bool keeps = handshake_keeps(&exam->info), is_void, has_epoch, has_nonce;
+    int64_t max_ttl_ms, of, since_ms, now_ms;
+
+    now_ms = (read_wall_clock_us() + (exam->has_clock ? exam->offset_us : 0)) / 1000;
+    is_void = fields[ID].is_there && !keeps && !is_text(&fields[ID], exam->info.run_id);
+    has_epoch =
+        fields[EPOCH].is_there && !is_void && fields[FLOOR].is_there && fields[HIGH].is_there;
+    has_nonce = fields[NONCE].is_there && !is_void;
+    if (is_spoilt(fields, has_epoch, has_nonce)) {
+        exam->votes = false;
+        exam_find(exam, "marker", "delete this key, and let redlock init watch it",
+                  "somebody has written to the key " WIRE_MARKER
+                  ", its marker, what redlock cannot read");
+        return;
+    }
+    marker->known = true;
+    marker->ready = has_epoch;
+    marker->ahead_us = has_epoch ? strtoll(fields[HIGH].text, NULL, 10) - now_ms * 1000 : 0;
+    if (has_epoch)
+        (void)snprintf(marker->epoch, sizeof marker->epoch, "%.*s", WIRE_NUMBER,
+                       fields[EPOCH].text);
+    else if (has_nonce)
+        marker->fresh = is_text(&fields[FRESH], "1");
+    else
+        marker->fresh = keeps && !fields[ID].is_there;
+    if (!has_epoch && has_nonce && fields[SINCE].is_there) {
+        since_ms = strtoll(fields[SINCE].text, NULL, 10);
+        if (since_ms > 0 && since_ms < now_ms)
+            marker->age_ms = (uint64_t)(now_ms - since_ms);
+    }
+    max_ttl_ms = fields[MAX].is_there ? read_count(fields[MAX].text) : -1;
+    if (max_ttl_ms >= 0 && max_ttl_ms <= UINT32_MAX)
+        marker->max_ttl_ms = (uint32_t)max_ttl_ms;
+    of = fields[OF].is_there ? read_count(fields[OF].text) : -1;
+    marker->of = of > 0 && of <= REDLOCK_MASTERS_MAX ? (unsigned)of : 0;
+}
+
+/* False: it tells nothing of this one. */
+static bool take_field(struct talk *talk, struct field *ret_field)
+{
+    const struct reply *reply = talk_reply(talk);
+
+    if (reply == NULL || (reply->type != REPLY_TEXT && reply->type != REPLY_NIL))
+        return false;
+    ret_field->is_there = reply->type == REPLY_TEXT;
+    ret_field->len = ret_field->is_there ? reply->text_len : 0;
+    (void)snprintf(ret_field->text, sizeof ret_field->text, "%s",
+                   ret_field->is_there ? reply->text : "");
+    return true;
+}
+
+/* Said in one go, so that a master answers them in one go, too. */
+static void look_at_marker(struct exam *exam, struct talk *talk)
+{
+    struct field fields[FIELDS];
+    bool is_marker = true; /* Else it is forbidden, or no hash. */
+
+    for (unsigned i = 0; i < FIELDS; i++) {
+        const char *const words[TALK_WORDS_MAX] = {"HGET", WIRE_MARKER, marker_fields[i]};
+
+        talk_say(talk, words);
+    }
+    for (unsigned i = 0; i < FIELDS; i++)
+        is_marker = take_field(talk, &fields[i]) && is_marker;
+    if (is_marker && handshake_is_known(&exam->info))
+        read_marker(exam, fields);
+}
+
+/* ---- All of it ---- */
+
+static void ask_all(struct exam *exam, struct talk *talk)
+{
+    bool stores =
+        !exam_has(exam, "replica") && !exam_has(exam, "cluster") && !exam_has(exam, "loading");
+
+    look_at_info(exam);
+    look_at_settings(exam, talk);
+    look_at_clock(exam, talk);
+    if (stores && is_guarded(exam))
+        look_at_marker(exam, talk);
+    if (stores)
+        probe_all(exam, talk);
+}
+
+void examine_master(struct exam *exam)
+{
+    struct talk talk;
+
+    (void)snprintf(exam->fsync, sizeof exam->fsync, "?");
+    talk_open(&talk, exam->uri, exam->limit_ms);
+    if (talk.broken[0] == 0)
+        greet(exam, &talk);
+    talk.greeted = exam->answers;
+    if (exam->answers)
+        ask_all(exam, &talk);
+    if (talk.broken[0] != 0 && exam->answers)
+        exam_find(exam, "silent", "see whether it hangs, and what its log says", "broke off: %s",
+                  talk.broken);
+    else if (!exam->answers && exam->findings_len == 0)
+        exam_find(exam, "unreachable", "start it, let this machine reach it, or correct its URI",
+                  "%s", talk.broken[0] != 0 ? talk.broken : "out of memory");
+    talk_close(&talk);
+}

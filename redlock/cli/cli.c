@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -16,8 +15,7 @@
 #include <sodium.h>
 
 #include "redlock/base/error.h"
-
-#define MASTERS_FILE_MAX 65536 /* Bytes: 15 URIs of the longest kind take 20 000. */
+#include "redlock/base/list_file.h"
 
 #define WAIT_MAX_MS (1000u * 3600000) /* 1000 hours: the last whole one below 2^32 ms is 1193. */
 
@@ -398,60 +396,22 @@ static char *copy_text(const char *text)
     return copy;
 }
 
-/* Lines whose first character is a '#' become blanks, which part URIs. */
-static void blank_comments(char *text)
-{
-    for (char *line = text; *line != 0;) {
-        size_t len = strcspn(line, "\n");
-
-        if (line[strspn(line, " \t")] == '#')
-            memset(line, ' ', len);
-        line += len;
-        line += *line == '\n';
-    }
-}
-
-/* Into text[MASTERS_FILE_MAX]; NULL, or why not. */
-static const char *read_masters_file(const char *path, char *text)
-{
-    size_t len = 0;
-    ssize_t n = 1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-    if (fd < 0)
-        return strerror(errno);
-    while (n > 0 && len < MASTERS_FILE_MAX) {
-        n = read(fd, text + len, MASTERS_FILE_MAX - len);
-        if (n < 0 && errno == EINTR)
-            n = 1;
-        else if (n > 0)
-            len += (size_t)n;
-    }
-    (void)close(fd);
-    if (n < 0)
-        return strerror(errno);
-    if (len == MASTERS_FILE_MAX)
-        return "longer than any list of masters";
-    text[len] = 0;
-    return strlen(text) == len ? NULL : "holds a NUL byte";
-}
-
 static void take_masters_file(struct cli *cli, const char *path)
 {
-    static char text[MASTERS_FILE_MAX];
-    char shown[CLI_NAMES_SHOWN_MAX];
-    const char *error = read_masters_file(path, text);
+    char *list = NULL;
+    int status = list_file_read(path, &list);
 
-    if (error == NULL)
-        blank_comments(text);
+    if (status == REDLOCK_E_INVAL)
+        cli_usage_error(cli, "%s", redlock_errmsg(NULL));
     cli_forget_masters(cli);
-    if (error == NULL) {
-        cli->masters = copy_text(text);
+    if (status == REDLOCK_OK) {
+        cli->masters = copy_text(list);
         cli->masters_from = copy_text(path);
+        list_file_free(list);
+        return;
     }
-    sodium_memzero(text, sizeof text);
-    if (error != NULL)
-        cli_usage_error(cli, "the masters' file %s: %s", cli_show_name(path, shown), error);
+    cli_say("%s", redlock_errmsg(NULL));
+    exit(CLI_INTERNAL);
 }
 
 /* The memory of argv is what `ps` shows.  Between the start of the program and
@@ -468,16 +428,10 @@ static void take_masters(struct cli *cli, char *list)
         memset(list, '*', strlen(list));
 }
 
-static void find_masters(struct cli *cli)
+static void need_masters(const struct cli *cli)
 {
-    const char *list = getenv("REDLOCK_MASTERS");
-
-    if (cli->masters != NULL)
-        return;
-    if (list == NULL)
+    if (cli->masters == NULL && getenv("REDLOCK_MASTERS") == NULL)
         cli_usage_error(cli, "no masters: give --masters LIST, or set REDLOCK_MASTERS");
-    if (list[0] == '@')
-        take_masters_file(cli, list + 1);
 }
 
 /* ---- The client ---- */
@@ -543,7 +497,7 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     char shown[CLI_NAMES_SHOWN_MAX];
     int status;
 
-    find_masters(cli);
+    need_masters(cli);
     redlock_options_init(&opts);
     opts.masters = cli->masters;
     opts.loop = loop;

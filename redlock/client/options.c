@@ -9,9 +9,11 @@
 
 #include "drift/node.h"
 #include "redlock/base/error.h"
+#include "redlock/base/list_file.h"
 #include "redlock/core/wait.h"
 #include "redlock/wire/wire.h"
 
+#define PATH_SHOWN_MAX 200  /* Of the name of a file in a message. */
 #define SIZE_MAX_SENSE 4096 /* Bytes: a page, which no struct of options will reach. */
 
 /* What was in the first version: up to and with its last field. */
@@ -154,6 +156,21 @@ static int add_masters(struct options *options, const char *list)
     }
 }
 
+static int add_masters_of_file(struct options *options, const char *path)
+{
+    char shown[PATH_SHOWN_MAX];
+    char *list = NULL;
+    int r = list_file_read(path, &list);
+
+    if (r != REDLOCK_OK)
+        return r;
+    r = add_masters(options, list);
+    list_file_free(list);
+    return r == REDLOCK_OK
+               ? r
+               : error_wrap(r, "%s", error_quote(path, strlen(path), shown, sizeof shown));
+}
+
 static int copy_masters(struct options *options, const char *list)
 {
     int r;
@@ -164,7 +181,7 @@ static int copy_masters(struct options *options, const char *list)
     if (list == NULL)
         return error_set(REDLOCK_E_INVAL,
                          "no masters: neither the option masters nor REDLOCK_MASTERS is set");
-    r = add_masters(options, list);
+    r = list[0] == '@' ? add_masters_of_file(options, list + 1) : add_masters(options, list);
     return r == REDLOCK_OK ? r : error_wrap(r, "REDLOCK_MASTERS");
 }
 

@@ -16,12 +16,10 @@ static const struct cli_command *const commands[] = {&cli_acl,    &cli_bench,  &
  * say, standard error.  Closed again in what `run` starts. */
 static void open_standard_descriptors(void)
 {
-    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    while (fd >= 0 && fd <= STDERR_FILENO)
-        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (fd >= 0)
-        (void)close(fd);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && /* The lowest that is free is this one. */
+            open("/dev/null", (fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) | O_CLOEXEC) < 0)
+            return;
 }
 
 static const struct cli_command *find_command(const char *name)

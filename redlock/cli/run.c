@@ -258,8 +258,6 @@ static void check_options(struct run *run, struct cli *cli)
     cli_check_ttl(cli, run->ttl_ms);
     if (cli->json)
         cli_usage_error(cli, "--json is not for run: its output is the command's");
-    if (run->at_most_ms > 0 && run->at_least_ms > run->at_most_ms)
-        cli_usage_error(cli, "--hold-at-least is longer than --hold-at-most");
 }
 
 /* Options may come before NAME and after it; a NAME after "--" may be anything. */

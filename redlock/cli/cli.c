@@ -14,6 +14,8 @@
 
 #include <sodium.h>
 
+#include "drift/drift.h"
+#include "drift/node.h"
 #include "redlock/base/error.h"
 #include "redlock/base/list_file.h"
 
@@ -271,6 +273,57 @@ void cli_names_done(struct cli_names *names)
     *names = (struct cli_names){.len = 0};
 }
 
+/* ---- Guards ---- */
+
+/* The value, if it is one; constant, so that it may be kept. */
+static const char *take_guard(const struct cli *cli, const char *what, const char *value)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+        cli_usage_error(cli, "%s is '%s', but must be on or off", what,
+                        cli_show_argument(value, shown));
+    return strcmp(value, "on") == 0 ? "on" : "off";
+}
+
+bool cli_is_guarded(const struct cli *cli)
+{
+    const char *value = cli->restart_guard;
+
+    if (value == NULL)
+        value = getenv("REDLOCK_RESTART_GUARD");
+    return value == NULL || strcmp(take_guard(cli, "REDLOCK_RESTART_GUARD", value), "on") == 0;
+}
+
+static const char *const clock_guards[] = {
+    [REDLOCK_CLOCK_GUARD_OFF] = "off",
+    [REDLOCK_CLOCK_GUARD_PERIODIC] = "periodic",
+    [REDLOCK_CLOCK_GUARD_PER_VOTE] = "per_vote",
+};
+
+static enum redlock_clock_guard take_clock_guard(const struct cli *cli, const char *what,
+                                                 const char *value)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+    unsigned guard = 0;
+
+    while (strcmp(value, clock_guards[guard]) != 0)
+        if (++guard == sizeof clock_guards / sizeof *clock_guards)
+            cli_usage_error(cli, "%s is '%s', but must be off, periodic or per_vote", what,
+                            cli_show_argument(value, shown));
+    return (enum redlock_clock_guard)guard;
+}
+
+static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
+{
+    const char *value = cli->clock_guard;
+
+    if (value == NULL)
+        value = getenv("REDLOCK_CLOCK_GUARD");
+    return value == NULL ? REDLOCK_CLOCK_GUARD_PERIODIC
+                         : take_clock_guard(cli, "REDLOCK_CLOCK_GUARD", value);
+}
+
 /* ---- Numbers ---- */
 
 /* Digits only: strtoul() would take signs and blanks too.  Gives where they
@@ -364,6 +417,25 @@ uint32_t cli_permits(const struct cli *cli, const char *text)
     return cli_number(cli, "--permits", text, 1, REDLOCK_PERMITS_MAX);
 }
 
+static void check_drift(const struct cli *cli, uint32_t ttl_ms)
+{
+    struct redlock_options defaults;
+    struct drift_bound allowance;
+    char ttl[16];
+
+    redlock_options_init(&defaults);
+    allowance.ppm = defaults.drift_ppm;
+    allowance.fixed = defaults.drift_fixed_ms * DRIFT_MS;
+    if (find_clock_guard(cli) == REDLOCK_CLOCK_GUARD_PER_VOTE)
+        allowance = drift_node_allowance(allowance);
+    if (drift_deadline(0, ttl_ms * DRIFT_MS, &allowance) == 0)
+        cli_usage_error(cli,
+                        "--ttl is %s, not longer than what the drift of clocks may take off it "
+                        "(%u ppm and %u ms)",
+                        show_duration(ttl_ms, ttl, sizeof ttl), allowance.ppm,
+                        drift_to_ms(allowance.fixed));
+}
+
 void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)
 {
     char ttl[16], max[16];
@@ -372,6 +444,32 @@ void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)
         cli_usage_error(cli, "--ttl is %s, longer than --max-ttl, which is %s",
                         show_duration(ttl_ms, ttl, sizeof ttl),
                         show_duration(cli->max_ttl_ms, max, sizeof max));
+    check_drift(cli, ttl_ms);
+}
+
+void cli_check_lock(const struct cli *cli, const struct cli_names *names,
+                    const struct redlock_lock_options *opts)
+{
+    const struct {
+        const char *name;
+        bool is_set;
+    } kinds[] = {{"--fair", opts->fair},
+                 {"--fence", opts->fence},
+                 {"--permits", opts->permits > 0},
+                 {"--shared", opts->shared}};
+    const char *first = NULL;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (!kinds[i].is_set)
+            continue;
+        if (first != NULL)
+            cli_usage_error(cli, "%s and %s do not go together", first, kinds[i].name);
+        if (names->len > 1)
+            cli_usage_error(cli, "%s is for one NAME, and here are %zu", kinds[i].name, names->len);
+        first = kinds[i].name;
+    }
+    if (opts->fence && !cli_is_guarded(cli))
+        cli_usage_error(cli, "--fence needs the restart guard, which is off");
 }
 
 /* ---- The masters ---- */
@@ -435,55 +533,6 @@ static void need_masters(const struct cli *cli)
 }
 
 /* ---- The client ---- */
-
-/* The value, if it is one; constant, so that it may be kept. */
-static const char *take_guard(const struct cli *cli, const char *what, const char *value)
-{
-    char shown[CLI_NAMES_SHOWN_MAX];
-
-    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
-        cli_usage_error(cli, "%s is '%s', but must be on or off", what,
-                        cli_show_argument(value, shown));
-    return strcmp(value, "on") == 0 ? "on" : "off";
-}
-
-bool cli_is_guarded(const struct cli *cli)
-{
-    const char *value = cli->restart_guard;
-
-    if (value == NULL)
-        value = getenv("REDLOCK_RESTART_GUARD");
-    return value == NULL || strcmp(take_guard(cli, "REDLOCK_RESTART_GUARD", value), "on") == 0;
-}
-
-static const char *const clock_guards[] = {
-    [REDLOCK_CLOCK_GUARD_OFF] = "off",
-    [REDLOCK_CLOCK_GUARD_PERIODIC] = "periodic",
-    [REDLOCK_CLOCK_GUARD_PER_VOTE] = "per_vote",
-};
-
-static enum redlock_clock_guard take_clock_guard(const struct cli *cli, const char *what,
-                                                 const char *value)
-{
-    char shown[CLI_NAMES_SHOWN_MAX];
-    unsigned guard = 0;
-
-    while (strcmp(value, clock_guards[guard]) != 0)
-        if (++guard == sizeof clock_guards / sizeof *clock_guards)
-            cli_usage_error(cli, "%s is '%s', but must be off, periodic or per_vote", what,
-                            cli_show_argument(value, shown));
-    return (enum redlock_clock_guard)guard;
-}
-
-static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
-{
-    const char *value = cli->clock_guard;
-
-    if (value == NULL)
-        value = getenv("REDLOCK_CLOCK_GUARD");
-    return value == NULL ? REDLOCK_CLOCK_GUARD_PERIODIC
-                         : take_clock_guard(cli, "REDLOCK_CLOCK_GUARD", value);
-}
 
 static void on_log(void *arg, enum redlock_level level, const char *message)
 {

@@ -74,15 +74,16 @@ static int lock_main(struct cli *cli, int argc, char **argv)
     }
     cli_need_arguments(cli, argc, argv, 1, "NAME");
     cli_check_ttl(cli, opts.ttl_ms);
-    code = session_open(&session, cli);
-    if (code != CLI_OK)
-        return code;
     cli_names(cli, argv[optind], &names);
-    code = session_lock(&session, &names, &opts, &lease);
-    if (code == CLI_OK)
-        code = hand_over(&session, &names, argv[optind], lease, opts.ttl_ms);
+    cli_check_lock(cli, &names, &opts);
+    code = session_open(&session, cli);
+    if (code == CLI_OK) {
+        code = session_lock(&session, &names, &opts, &lease);
+        if (code == CLI_OK)
+            code = hand_over(&session, &names, argv[optind], lease, opts.ttl_ms);
+        session_close(&session);
+    }
     cli_names_done(&names);
-    session_close(&session);
     return code;
 }
 

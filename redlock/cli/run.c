@@ -164,10 +164,9 @@ static int release(struct run *run)
     return CLI_OK;
 }
 
-static int lock(struct run *run)
+static struct redlock_lock_options lock_options(struct run *run)
 {
     struct redlock_lock_options opts;
-    int code;
 
     redlock_lock_options_init(&opts);
     opts.ttl_ms = run->ttl_ms;
@@ -179,6 +178,14 @@ static int lock(struct run *run)
     opts.lost_margin_ms = run->ttl_ms / LOST_MARGIN_SHARE;
     opts.lost = on_lost;
     opts.lost_arg = run;
+    return opts;
+}
+
+static int lock(struct run *run)
+{
+    const struct redlock_lock_options opts = lock_options(run);
+    int code;
+
     code = session_lock(&run->session, &run->names, &opts, &run->lease);
     if (code == CLI_OK && drift_now(&run->acquired) != 0)
         run->acquired = 0;
@@ -255,9 +262,13 @@ static void take_options(struct run *run, struct cli *cli, int argc, char **argv
 
 static void check_options(struct run *run, struct cli *cli)
 {
-    cli_check_ttl(cli, run->ttl_ms);
+    const struct redlock_lock_options opts = lock_options(run);
+
     if (cli->json)
         cli_usage_error(cli, "--json is not for run: its output is the command's");
+    cli_check_ttl(cli, run->ttl_ms);
+    cli_names(cli, run->name, &run->names);
+    cli_check_lock(cli, &run->names, &opts);
 }
 
 /* Options may come before NAME and after it; a NAME after "--" may be anything. */
@@ -275,7 +286,6 @@ static void parse(struct run *run, struct cli *cli, int argc, char **argv)
         take_options(run, cli, argc, argv);
     take_separator(run, cli, argc, argv);
     check_options(run, cli);
-    cli_names(cli, run->name, &run->names);
 }
 
 static int run_main(struct cli *cli, int argc, char **argv)

@@ -174,6 +174,8 @@ static bool wait_until_done(struct session *session)
 static int refused(const struct session *session, int status)
 {
     cli_say("%s", redlock_errmsg(session->rl));
+    if (status == REDLOCK_E_INVAL)
+        cli_say("see `redlock %s --help`", session->cli->command->name);
     return cli_exit_of(status);
 }
 

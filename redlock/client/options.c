@@ -223,21 +223,15 @@ void options_done(struct options *options)
 }
 
 /*
- * What is left off the end of a lease.  Who asks next compares the master's clock
- * with its own, to within the drift, and its own may differ from the holder's by the
- * drift as well; and steps that are below the tolerance in sum it does not see.  All
- * of that is covered where each vote is checked.  Elsewhere it would be a comfort that
- * nothing is built on, and cost leases that are shorter than the tolerance.
+ * What is left off the end of a lease.  drift_node_allowance() covers all that may go wrong where
+ * each vote is checked.  Elsewhere it would be a comfort that nothing is built on, and cost leases
+ * that are shorter than the tolerance.
  */
 static struct drift_bound allowance_of(const struct options *options)
 {
-    struct drift_bound allowance = options->drift;
+    bool per_vote = options->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
 
-    if (options->clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
-        return allowance;
-    allowance.ppm *= 2;
-    allowance.fixed += DRIFT_TOLERANCE;
-    return allowance;
+    return per_vote ? drift_node_allowance(options->drift) : options->drift;
 }
 
 /* How long a lease can be relied on; 0 if it is swallowed by its allowance. */

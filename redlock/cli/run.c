@@ -266,6 +266,11 @@ static void check_options(struct run *run, struct cli *cli)
 
     if (cli->json)
         cli_usage_error(cli, "--json is not for run: its output is the command's");
+    if (run->ttl_ms * DRIFT_MS < DEADLINE_TTL_MIN)
+        cli_usage_error(cli,
+                        "--ttl is %ums, but must be at least %ums: the command must be killed "
+                        "before the lock ends, and a shorter ttl leaves too little time for that",
+                        run->ttl_ms, drift_to_ms(DEADLINE_TTL_MIN));
     cli_check_ttl(cli, run->ttl_ms);
     cli_names(cli, run->name, &run->names);
     cli_check_lock(cli, &run->names, &opts);

@@ -55,16 +55,21 @@ static const char usage_text[] =
     "\n"
     "Hold a lock that a majority of independent Redis masters agree on.\n"
     "\n"
-    "  redlock run [--shared] [--ttl 10s] [--wait 0|DURATION|forever] NAME -- CMD [ARG...]\n"
-    "  redlock lock [--shared] [--ttl 10s] [--wait 0|DURATION|forever] NAME\n"
-    "  redlock extend [--shared] [--ttl 10s] NAME TOKEN\n"
-    "  redlock unlock [--shared] NAME TOKEN\n"
+    "  redlock run [--fair|--fence|--permits K|--shared] [--ttl 10s]\n"
+    "              [--wait 0|DURATION|forever] [--hold-at-least DUR] [--hold-at-most DUR]\n"
+    "              NAME -- CMD [ARG...]\n"
+    "  redlock lock [--fair|--fence|--permits K|--shared] [--ttl 10s]\n"
+    "               [--wait 0|DURATION|forever] NAME\n"
+    "  redlock extend [--permits K|--shared] [--ttl 10s] NAME TOKEN\n"
+    "  redlock unlock [--permits K|--shared] NAME TOKEN\n"
     "  redlock status [--clocks] [NAME]\n"
     "  redlock doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]\n"
     "  redlock acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]\n"
     "  redlock init [--new]\n"
     "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
     "  redlock help [COMMAND]\n";
+
+#define JSON_TEXT "  --json                 print data as JSON\n"
 
 static const char shared_text[] =
     "Options of all commands:\n"
@@ -80,7 +85,7 @@ static const char shared_text[] =
     "  --clock-guard MODE     keep masters whose wall clock was stepped from voting: off,\n"
     "                         periodic, or per_vote, which all clients must use then;\n"
     "                         otherwise the environment's REDLOCK_CLOCK_GUARD (periodic)\n"
-    "  --json                 print data as JSON\n"
+    "%s" /* JSON_TEXT */
     "  --verbose              tell of links that come up and go down\n"
     "  -h, --help; --version\n"
     "DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n";
@@ -570,10 +575,11 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
 void cli_print_help(const struct cli *cli)
 {
     if (cli->command == NULL)
-        (void)printf("%s\n%s", usage_text, shared_text);
+        (void)printf("%s\n", usage_text);
     else
-        (void)printf("usage: redlock %s\n\n%s\n%s", cli->command->usage, cli->command->help,
-                     shared_text);
+        (void)printf("usage: redlock %s\n\n%s\n", cli->command->usage, cli->command->help);
+    (void)printf(shared_text,
+                 cli->command != NULL && cli->command->prints_nothing ? "" : JSON_TEXT);
     exit(cli_flush_output());
 }
 

@@ -52,6 +52,7 @@ struct cli_command {
     int (*run)(struct cli *cli, int argc, char **argv); /* argv[0] is the name; an exit code. */
     const char *usage;                                  /* What follows "redlock ". */
     const char *help;                                   /* Lines about its own options. */
+    bool prints_nothing;                                /* So --json is not for it. */
 };
 
 extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_init, cli_lock,

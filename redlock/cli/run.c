@@ -337,4 +337,5 @@ const struct cli_command cli_run = {
         "Exit: CMD's own, 64 usage, 69 too few masters, 75 held by another, 76 lost,\n"
         "124 --hold-at-most was over, 126 CMD cannot be executed, 127 CMD is not found,\n"
         "128+n ended by signal n.\n",
+    .prints_nothing = true,
 };

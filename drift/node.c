@@ -498,3 +498,12 @@ enum drift_place drift_node_place(const struct drift_range *offset,
         return DRIFT_PLACE_OUTLIER;
     return off > as_signed(DRIFT_FAR) ? DRIFT_PLACE_FAR : DRIFT_PLACE_NEAR;
 }
+
+struct drift_bound drift_node_allowance(struct drift_bound drift)
+{
+    struct drift_bound allowance = drift;
+
+    allowance.ppm *= 2;
+    allowance.fixed += DRIFT_TOLERANCE;
+    return allowance;
+}

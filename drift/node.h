@@ -60,6 +60,14 @@
 #define DRIFT_FAR (500 * DRIFT_MS)
 #define DRIFT_OUTLIER (5 * DRIFT_S)
 
+/*
+ * What leases leave off their ends where each vote is checked, if clocks drift apart like that.
+ * Who asks next compares the master's clock with its own, to within the drift, and its own may
+ * differ from the holder's by the drift as well; and steps that are below the tolerance in sum it
+ * does not see.
+ */
+struct drift_bound drift_node_allowance(struct drift_bound drift);
+
 /* What the guard goes by.  The same for all calls with one drift_node. */
 struct drift_guard {
     uint32_t rate_ppm;    /* How much faster or slower than ours an honest clock may run, parts

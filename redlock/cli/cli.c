@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,9 +14,10 @@
 
 #include <sodium.h>
 
+#include "drift/drift.h"
+#include "drift/node.h"
 #include "redlock/base/error.h"
-
-#define MASTERS_FILE_MAX 65536 /* Bytes: 15 URIs of the longest kind take 20 000. */
+#include "redlock/base/list_file.h"
 
 #define WAIT_MAX_MS (1000u * 3600000) /* 1000 hours: the last whole one below 2^32 ms is 1193. */
 
@@ -55,16 +55,21 @@ static const char usage_text[] =
     "\n"
     "Hold a lock that a majority of independent Redis masters agree on.\n"
     "\n"
-    "  redlock run [--shared] [--ttl 10s] [--wait 0|DURATION|forever] NAME -- CMD [ARG...]\n"
-    "  redlock lock [--shared] [--ttl 10s] [--wait 0|DURATION|forever] NAME\n"
-    "  redlock extend [--shared] [--ttl 10s] NAME TOKEN\n"
-    "  redlock unlock [--shared] NAME TOKEN\n"
+    "  redlock run [--fair|--fence|--permits K|--shared] [--ttl 10s]\n"
+    "              [--wait 0|DURATION|forever] [--hold-at-least DUR] [--hold-at-most DUR]\n"
+    "              NAME -- CMD [ARG...]\n"
+    "  redlock lock [--fair|--fence|--permits K|--shared] [--ttl 10s]\n"
+    "               [--wait 0|DURATION|forever] NAME\n"
+    "  redlock extend [--permits K|--shared] [--ttl 10s] NAME TOKEN\n"
+    "  redlock unlock [--permits K|--shared] NAME TOKEN\n"
     "  redlock status [--clocks] [NAME]\n"
     "  redlock doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]\n"
     "  redlock acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]\n"
     "  redlock init [--new]\n"
     "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
     "  redlock help [COMMAND]\n";
+
+#define JSON_TEXT "  --json                 print data as JSON\n"
 
 static const char shared_text[] =
     "Options of all commands:\n"
@@ -80,7 +85,7 @@ static const char shared_text[] =
     "  --clock-guard MODE     keep masters whose wall clock was stepped from voting: off,\n"
     "                         periodic, or per_vote, which all clients must use then;\n"
     "                         otherwise the environment's REDLOCK_CLOCK_GUARD (periodic)\n"
-    "  --json                 print data as JSON\n"
+    "%s" /* JSON_TEXT */
     "  --verbose              tell of links that come up and go down\n"
     "  -h, --help; --version\n"
     "DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n";
@@ -273,6 +278,57 @@ void cli_names_done(struct cli_names *names)
     *names = (struct cli_names){.len = 0};
 }
 
+/* ---- Guards ---- */
+
+/* The value, if it is one; constant, so that it may be kept. */
+static const char *take_guard(const struct cli *cli, const char *what, const char *value)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+        cli_usage_error(cli, "%s is '%s', but must be on or off", what,
+                        cli_show_argument(value, shown));
+    return strcmp(value, "on") == 0 ? "on" : "off";
+}
+
+bool cli_is_guarded(const struct cli *cli)
+{
+    const char *value = cli->restart_guard;
+
+    if (value == NULL)
+        value = getenv("REDLOCK_RESTART_GUARD");
+    return value == NULL || strcmp(take_guard(cli, "REDLOCK_RESTART_GUARD", value), "on") == 0;
+}
+
+static const char *const clock_guards[] = {
+    [REDLOCK_CLOCK_GUARD_OFF] = "off",
+    [REDLOCK_CLOCK_GUARD_PERIODIC] = "periodic",
+    [REDLOCK_CLOCK_GUARD_PER_VOTE] = "per_vote",
+};
+
+static enum redlock_clock_guard take_clock_guard(const struct cli *cli, const char *what,
+                                                 const char *value)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+    unsigned guard = 0;
+
+    while (strcmp(value, clock_guards[guard]) != 0)
+        if (++guard == sizeof clock_guards / sizeof *clock_guards)
+            cli_usage_error(cli, "%s is '%s', but must be off, periodic or per_vote", what,
+                            cli_show_argument(value, shown));
+    return (enum redlock_clock_guard)guard;
+}
+
+static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
+{
+    const char *value = cli->clock_guard;
+
+    if (value == NULL)
+        value = getenv("REDLOCK_CLOCK_GUARD");
+    return value == NULL ? REDLOCK_CLOCK_GUARD_PERIODIC
+                         : take_clock_guard(cli, "REDLOCK_CLOCK_GUARD", value);
+}
+
 /* ---- Numbers ---- */
 
 /* Digits only: strtoul() would take signs and blanks too.  Gives where they
@@ -366,6 +422,25 @@ uint32_t cli_permits(const struct cli *cli, const char *text)
     return cli_number(cli, "--permits", text, 1, REDLOCK_PERMITS_MAX);
 }
 
+static void check_drift(const struct cli *cli, uint32_t ttl_ms)
+{
+    struct redlock_options defaults;
+    struct drift_bound allowance;
+    char ttl[16];
+
+    redlock_options_init(&defaults);
+    allowance.ppm = defaults.drift_ppm;
+    allowance.fixed = defaults.drift_fixed_ms * DRIFT_MS;
+    if (find_clock_guard(cli) == REDLOCK_CLOCK_GUARD_PER_VOTE)
+        allowance = drift_node_allowance(allowance);
+    if (drift_deadline(0, ttl_ms * DRIFT_MS, &allowance) == 0)
+        cli_usage_error(cli,
+                        "--ttl is %s, not longer than what the drift of clocks may take off it "
+                        "(%u ppm and %u ms)",
+                        show_duration(ttl_ms, ttl, sizeof ttl), allowance.ppm,
+                        drift_to_ms(allowance.fixed));
+}
+
 void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)
 {
     char ttl[16], max[16];
@@ -374,6 +449,32 @@ void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)
         cli_usage_error(cli, "--ttl is %s, longer than --max-ttl, which is %s",
                         show_duration(ttl_ms, ttl, sizeof ttl),
                         show_duration(cli->max_ttl_ms, max, sizeof max));
+    check_drift(cli, ttl_ms);
+}
+
+void cli_check_lock(const struct cli *cli, const struct cli_names *names,
+                    const struct redlock_lock_options *opts)
+{
+    const struct {
+        const char *name;
+        bool is_set;
+    } kinds[] = {{"--fair", opts->fair},
+                 {"--fence", opts->fence},
+                 {"--permits", opts->permits > 0},
+                 {"--shared", opts->shared}};
+    const char *first = NULL;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (!kinds[i].is_set)
+            continue;
+        if (first != NULL)
+            cli_usage_error(cli, "%s and %s do not go together", first, kinds[i].name);
+        if (names->len > 1)
+            cli_usage_error(cli, "%s is for one NAME, and here are %zu", kinds[i].name, names->len);
+        first = kinds[i].name;
+    }
+    if (opts->fence && !cli_is_guarded(cli))
+        cli_usage_error(cli, "--fence needs the restart guard, which is off");
 }
 
 /* ---- The masters ---- */
@@ -398,60 +499,22 @@ static char *copy_text(const char *text)
     return copy;
 }
 
-/* Lines whose first character is a '#' become blanks, which part URIs. */
-static void blank_comments(char *text)
-{
-    for (char *line = text; *line != 0;) {
-        size_t len = strcspn(line, "\n");
-
-        if (line[strspn(line, " \t")] == '#')
-            memset(line, ' ', len);
-        line += len;
-        line += *line == '\n';
-    }
-}
-
-/* Into text[MASTERS_FILE_MAX]; NULL, or why not. */
-static const char *read_masters_file(const char *path, char *text)
-{
-    size_t len = 0;
-    ssize_t n = 1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-    if (fd < 0)
-        return strerror(errno);
-    while (n > 0 && len < MASTERS_FILE_MAX) {
-        n = read(fd, text + len, MASTERS_FILE_MAX - len);
-        if (n < 0 && errno == EINTR)
-            n = 1;
-        else if (n > 0)
-            len += (size_t)n;
-    }
-    (void)close(fd);
-    if (n < 0)
-        return strerror(errno);
-    if (len == MASTERS_FILE_MAX)
-        return "longer than any list of masters";
-    text[len] = 0;
-    return strlen(text) == len ? NULL : "holds a NUL byte";
-}
-
 static void take_masters_file(struct cli *cli, const char *path)
 {
-    static char text[MASTERS_FILE_MAX];
-    char shown[CLI_NAMES_SHOWN_MAX];
-    const char *error = read_masters_file(path, text);
+    char *list = NULL;
+    int status = list_file_read(path, &list);
 
-    if (error == NULL)
-        blank_comments(text);
+    if (status == REDLOCK_E_INVAL)
+        cli_usage_error(cli, "%s", redlock_errmsg(NULL));
     cli_forget_masters(cli);
-    if (error == NULL) {
-        cli->masters = copy_text(text);
+    if (status == REDLOCK_OK) {
+        cli->masters = copy_text(list);
         cli->masters_from = copy_text(path);
+        list_file_free(list);
+        return;
     }
-    sodium_memzero(text, sizeof text);
-    if (error != NULL)
-        cli_usage_error(cli, "the masters' file %s: %s", cli_show_name(path, shown), error);
+    cli_say("%s", redlock_errmsg(NULL));
+    exit(CLI_INTERNAL);
 }
 
 /* The memory of argv is what `ps` shows.  Between the start of the program and
@@ -468,68 +531,13 @@ static void take_masters(struct cli *cli, char *list)
         memset(list, '*', strlen(list));
 }
 
-static void find_masters(struct cli *cli)
+static void need_masters(const struct cli *cli)
 {
-    const char *list = getenv("REDLOCK_MASTERS");
-
-    if (cli->masters != NULL)
-        return;
-    if (list == NULL)
+    if (cli->masters == NULL && getenv("REDLOCK_MASTERS") == NULL)
         cli_usage_error(cli, "no masters: give --masters LIST, or set REDLOCK_MASTERS");
-    if (list[0] == '@')
-        take_masters_file(cli, list + 1);
 }
 
 /* ---- The client ---- */
-
-/* The value, if it is one; constant, so that it may be kept. */
-static const char *take_guard(const struct cli *cli, const char *what, const char *value)
-{
-    char shown[CLI_NAMES_SHOWN_MAX];
-
-    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
-        cli_usage_error(cli, "%s is '%s', but must be on or off", what,
-                        cli_show_argument(value, shown));
-    return strcmp(value, "on") == 0 ? "on" : "off";
-}
-
-bool cli_is_guarded(const struct cli *cli)
-{
-    const char *value = cli->restart_guard;
-
-    if (value == NULL)
-        value = getenv("REDLOCK_RESTART_GUARD");
-    return value == NULL || strcmp(take_guard(cli, "REDLOCK_RESTART_GUARD", value), "on") == 0;
-}
-
-static const char *const clock_guards[] = {
-    [REDLOCK_CLOCK_GUARD_OFF] = "off",
-    [REDLOCK_CLOCK_GUARD_PERIODIC] = "periodic",
-    [REDLOCK_CLOCK_GUARD_PER_VOTE] = "per_vote",
-};
-
-static enum redlock_clock_guard take_clock_guard(const struct cli *cli, const char *what,
-                                                 const char *value)
-{
-    char shown[CLI_NAMES_SHOWN_MAX];
-    unsigned guard = 0;
-
-    while (strcmp(value, clock_guards[guard]) != 0)
-        if (++guard == sizeof clock_guards / sizeof *clock_guards)
-            cli_usage_error(cli, "%s is '%s', but must be off, periodic or per_vote", what,
-                            cli_show_argument(value, shown));
-    return (enum redlock_clock_guard)guard;
-}
-
-static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
-{
-    const char *value = cli->clock_guard;
-
-    if (value == NULL)
-        value = getenv("REDLOCK_CLOCK_GUARD");
-    return value == NULL ? REDLOCK_CLOCK_GUARD_PERIODIC
-                         : take_clock_guard(cli, "REDLOCK_CLOCK_GUARD", value);
-}
 
 static void on_log(void *arg, enum redlock_level level, const char *message)
 {
@@ -543,7 +551,7 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     char shown[CLI_NAMES_SHOWN_MAX];
     int status;
 
-    find_masters(cli);
+    need_masters(cli);
     redlock_options_init(&opts);
     opts.masters = cli->masters;
     opts.loop = loop;
@@ -567,10 +575,11 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
 void cli_print_help(const struct cli *cli)
 {
     if (cli->command == NULL)
-        (void)printf("%s\n%s", usage_text, shared_text);
+        (void)printf("%s\n", usage_text);
     else
-        (void)printf("usage: redlock %s\n\n%s\n%s", cli->command->usage, cli->command->help,
-                     shared_text);
+        (void)printf("usage: redlock %s\n\n%s\n", cli->command->usage, cli->command->help);
+    (void)printf(shared_text,
+                 cli->command != NULL && cli->command->prints_nothing ? "" : JSON_TEXT);
     exit(cli_flush_output());
 }
 

@@ -52,6 +52,7 @@ struct cli_command {
     int (*run)(struct cli *cli, int argc, char **argv); /* argv[0] is the name; an exit code. */
     const char *usage;                                  /* What follows "redlock ". */
     const char *help;                                   /* Lines about its own options. */
+    bool prints_nothing;                                /* So --json is not for it. */
 };
 
 extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_init, cli_lock,
@@ -107,8 +108,13 @@ uint32_t cli_number(const struct cli *cli, const char *what, const char *text, u
 uint32_t cli_permits(const struct cli *cli, const char *text);
 
 /* The time a lease lasts: at most --max-ttl, which may follow on the command
- * line, and so is checked only here. */
+ * line, and so is checked only here; and longer than what clocks may take off it. */
 void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms);
+
+/* End the program if options of a lock do not go together, or not with several names.  The library
+ * would say so as well, but in words of C. */
+void cli_check_lock(const struct cli *cli, const struct cli_names *names,
+                    const struct redlock_lock_options *opts);
 
 /* Complain, say where help is, and end the program with CLI_USAGE. */
 void cli_usage_error(const struct cli *cli, const char *format, ...)

@@ -6,7 +6,9 @@
 /* A command is asked to end when a fifth of the ttl is left, and killed when a
  * quarter of that is left, at most half a second.  With 10 s it has 1.5 s to clean
  * up, and is killed 0.5 s before the end.  Chosen, not measured: half of the lease
- * remains for attempts to renew it. */
+ * remains for attempts to renew it.
+ * With DEADLINE_TTL_MIN it is killed 25 ms before the end.  Chosen, not measured: a process of a
+ * busy machine may wait for so long until it runs. */
 #define ASK_SHARE 5
 #define KILL_SHARE 4
 #define KILL_MAX (500 * DRIFT_MS)

@@ -8,6 +8,9 @@
 
 #include "drift/drift.h"
 
+/* The shortest ttl of a command, 500 ms: see deadline.c. */
+#define DEADLINE_TTL_MIN (500 * DRIFT_MS)
+
 /* How long before the end of a lease a command is asked to end, and killed. */
 struct deadline_margins {
     drift_span ask, kill; /* kill <= ask. */

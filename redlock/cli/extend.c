@@ -47,13 +47,14 @@ static int extend_main(struct cli *cli, int argc, char **argv)
     }
     cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
     cli_check_ttl(cli, opts.ttl_ms);
-    code = session_open(&session, cli);
-    if (code != CLI_OK)
-        return code;
     cli_names(cli, argv[optind], &names);
-    code = extend(&session, &names, argv[optind + 1], &opts);
+    cli_check_lock(cli, &names, &opts);
+    code = session_open(&session, cli);
+    if (code == CLI_OK) {
+        code = extend(&session, &names, argv[optind + 1], &opts);
+        session_close(&session);
+    }
     cli_names_done(&names);
-    session_close(&session);
     return code;
 }
 

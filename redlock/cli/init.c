@@ -324,11 +324,14 @@ static int refuse_old(const struct init *init)
     for (unsigned m = 0; m < init->masters; m++) {
         if (!init->said[m].has_epoch)
             continue;
-        cli_say("master %u (%s) is not new: it has an epoch", m + 1, master_of(init, m).name);
+        cli_say("master %u (%s) is not new: clients have used it", m + 1, master_of(init, m).name);
         code = CLI_CHANGE;
     }
-    if (code != CLI_OK)
-        cli_say("give no epoch at once where locks may be held; see `redlock init` without --new");
+    if (code == CLI_OK)
+        return CLI_OK;
+    cli_say("a master that was used cannot be taken for new, since it may hold locks: use "
+            "`redlock init` without --new");
+    cli_say("if no client runs and no lock is held, DEL " WIRE_MARKER " on each makes them new");
     return code;
 }
 

@@ -22,19 +22,21 @@ static void print_lease(const struct cli *cli, const struct cli_names *names,
         (void)printf("%s\n", redlock_token(lease));
 }
 
-/* Told, and then let go; a token that nobody was told of is no good to anyone. */
-static int hand_over(struct session *session, const struct cli_names *names,
+/* Told, and then let go; a token that nobody was told of is no good to anyone.  name: as it was
+ * written. */
+static int hand_over(struct session *session, const struct cli_names *names, const char *name,
                      struct redlock_lease *lease, uint32_t ttl_ms)
 {
+    char shown[CLI_NAMES_SHOWN_MAX];
     int code;
 
     print_lease(session->cli, names, lease, ttl_ms);
     code = cli_flush_output();
     if (code == CLI_OK)
         (void)redlock_detach(lease); /* Cannot fail: it is held, and nothing is under way. */
-    else
-        (void)session_unlock(session, lease); /* What failed first is what counts. */
-    return code;
+    else if (session_unlock(session, lease) == CLI_OK)
+        cli_say("the lock %s was given back", cli_show_name(name, shown));
+    return code; /* What failed first is what counts. */
 }
 
 static int lock_main(struct cli *cli, int argc, char **argv)
@@ -72,15 +74,16 @@ static int lock_main(struct cli *cli, int argc, char **argv)
     }
     cli_need_arguments(cli, argc, argv, 1, "NAME");
     cli_check_ttl(cli, opts.ttl_ms);
-    code = session_open(&session, cli);
-    if (code != CLI_OK)
-        return code;
     cli_names(cli, argv[optind], &names);
-    code = session_lock(&session, &names, &opts, &lease);
-    if (code == CLI_OK)
-        code = hand_over(&session, &names, lease, opts.ttl_ms);
+    cli_check_lock(cli, &names, &opts);
+    code = session_open(&session, cli);
+    if (code == CLI_OK) {
+        code = session_lock(&session, &names, &opts, &lease);
+        if (code == CLI_OK)
+            code = hand_over(&session, &names, argv[optind], lease, opts.ttl_ms);
+        session_close(&session);
+    }
     cli_names_done(&names);
-    session_close(&session);
     return code;
 }
 

@@ -12,16 +12,15 @@ static const struct cli_command *const commands[] = {&cli_acl,    &cli_bench,  &
                                                      &cli_extend, &cli_init,   &cli_lock,
                                                      &cli_run,    &cli_status, &cli_unlock};
 
-/* A program may be started without them, and the next socket would then be,
- * say, standard error.  Closed again in what `run` starts. */
+/* A program may be started without them, and the next socket would then be, say, standard error.
+ * Standard output takes no writes, so that a result that nobody can read is an error.  All are
+ * closed again in what `run` starts. */
 static void open_standard_descriptors(void)
 {
-    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    while (fd >= 0 && fd <= STDERR_FILENO)
-        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (fd >= 0)
-        (void)close(fd);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && /* The lowest that is free is this one. */
+            open("/dev/null", (fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) | O_CLOEXEC) < 0)
+            return;
 }
 
 static const struct cli_command *find_command(const char *name)
@@ -66,8 +65,8 @@ int main(int argc, char **argv)
     (void)cli_getopt(&cli, argc, argv, true, NULL);
     if (optind >= argc)
         cli_usage_error(&cli,
-                        "no command: acl, bench, doctor, extend, help, init, lock, run, status, or "
-                        "unlock");
+                        "a command is missing; the commands are: acl, bench, doctor, extend, help, "
+                        "init, lock, run, status, unlock");
     if (strcmp(argv[optind], "help") == 0)
         help(&cli, argc, argv);
     need_command(&cli, argv[optind]);

@@ -93,9 +93,9 @@ _redlock() {
     if _redlock_takes_value "$before" "$command"; then
         _redlock_complete_value "$before" "$word"
     elif [[ $word == -* ]]; then
-        mapfile -t COMPREPLY < <(
-            compgen -W "$_redlock_options $(_redlock_own_options "$command")" -- "$word"
-        )
+        local options=$_redlock_options
+        [[ $command != run ]] || options=${options/--json/} # Its output is that of the command.
+        mapfile -t COMPREPLY < <(compgen -W "$options $(_redlock_own_options "$command")" -- "$word")
     elif [[ -z $command || ($command == help && $names -eq 0) ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$_redlock_commands" -- "$word")
     elif [[ $command == run ]] && ((names > 0)); then

@@ -21,6 +21,8 @@ struct verdict {
     unsigned known;    /* Masters that said any of these. */
     long long ttl_ms;  /* Until fewer than a majority store it; -1: for ever. */
     long long waiting; /* So many, at least, are in the queues of a majority. */
+    unsigned permits;  /* How many of the semaphore with this name a majority stores, */
+    unsigned seats;    /* and how many masters store any. */
 };
 
 static unsigned majority(const struct status *status)
@@ -89,6 +91,23 @@ static long long count_waiting(const struct status *status)
     return best;
 }
 
+static bool is_taken(const struct status *status, unsigned slot)
+{
+    unsigned masters = 0;
+
+    for (unsigned m = 0; m < status->masters; m++)
+        masters += status->reports[m].up && status->reports[m].is_taken[slot];
+    return masters >= majority(status);
+}
+
+static void count_permits(const struct status *status, struct verdict *verdict)
+{
+    for (unsigned slot = 0; slot < REDLOCK_PERMITS_MAX; slot++)
+        verdict->permits += is_taken(status, slot);
+    for (unsigned m = 0; m < status->masters; m++)
+        verdict->seats += status->reports[m].up && status->reports[m].permits > 0;
+}
+
 static struct verdict judge(const struct status *status)
 {
     struct verdict verdict = {.holder = NULL, .waiting = count_waiting(status)};
@@ -111,6 +130,7 @@ static struct verdict judge(const struct status *status)
             verdict.holder = one;
         }
     }
+    count_permits(status, &verdict);
     if (verdict.holders >= majority(status))
         verdict.ttl_ms = ttl_of_majority(status, verdict.holder, majority(status));
     return verdict;
@@ -162,6 +182,8 @@ static void print_holder(const struct report *report)
         (void)printf("  held by %s ", quote(report->token, report->token_len, quoted));
         print_time_left(report->ttl_ms);
     }
+    if (report->permits > 0)
+        (void)printf(", %u permit%s taken", report->permits, report->permits == 1 ? "" : "s");
     if (report->waiting > 0)
         (void)printf(", %lld in its queue", report->waiting);
 }
@@ -239,29 +261,70 @@ static void print_reason(const struct status *status)
                      quote(reason->error, strlen(reason->error), quoted));
 }
 
+static void list_permits(const struct status *status, const char *between)
+{
+    const char *before = "";
+
+    for (unsigned slot = 0; slot < REDLOCK_PERMITS_MAX; slot++) {
+        if (!is_taken(status, slot))
+            continue;
+        (void)printf("%s%u", before, slot + 1); /* People count from 1. */
+        before = between;
+    }
+}
+
+static void print_permits(const struct status *status, unsigned permits)
+{
+    char quoted[QUOTED_MAX];
+
+    (void)printf("%s: %u permit%s taken (number ",
+                 quote(status->name, strlen(status->name), quoted), permits,
+                 permits == 1 ? "" : "s");
+    list_permits(status, ", ");
+    (void)printf(") on a majority of the masters\n");
+}
+
+static void print_owner(const struct status *status, const struct verdict *verdict)
+{
+    char quoted[QUOTED_MAX];
+
+    (void)printf("held by %s ",
+                 verdict->holder->token == NULL
+                     ? "readers"
+                     : quote(verdict->holder->token, verdict->holder->token_len, quoted));
+    print_time_left(verdict->ttl_ms);
+    (void)printf(" on %u of %u masters, a majority\n", verdict->holders, status->masters);
+}
+
+static void print_lock(const struct status *status, const struct verdict *verdict)
+{
+    char quoted[QUOTED_MAX];
+
+    (void)printf("%s: ", quote(status->name, strlen(status->name), quoted));
+    if (verdict->holders >= majority(status)) {
+        print_owner(status, verdict);
+    } else if (verdict->free >= majority(status)) {
+        (void)printf("free on %u of %u masters, a majority\n", verdict->free, status->masters);
+    } else {
+        (void)printf("no majority agrees: of %u masters %u say that it is free, at most %u name "
+                     "the same holder, %u do not tell",
+                     status->masters, verdict->free, verdict->holders,
+                     status->masters - verdict->known);
+        print_reason(status);
+        (void)printf("\n");
+    }
+}
+
 static void print_verdict(const struct status *status)
 {
     struct verdict verdict = judge(status);
     char quoted[QUOTED_MAX];
 
-    (void)printf("%s: ", quote(status->name, strlen(status->name), quoted));
-    if (verdict.holders >= majority(status)) {
-        (void)printf("held by %s ",
-                     verdict.holder->token == NULL
-                         ? "readers"
-                         : quote(verdict.holder->token, verdict.holder->token_len, quoted));
-        print_time_left(verdict.ttl_ms);
-        (void)printf(" on %u of %u masters, a majority\n", verdict.holders, status->masters);
-    } else if (verdict.free >= majority(status)) {
-        (void)printf("free on %u of %u masters, a majority\n", verdict.free, status->masters);
-    } else {
-        (void)printf("no majority agrees: of %u masters %u say that it is free, at most %u name "
-                     "the same holder, %u do not tell",
-                     status->masters, verdict.free, verdict.holders,
-                     status->masters - verdict.known);
-        print_reason(status);
-        (void)printf("\n");
-    }
+    if (verdict.permits > 0)
+        print_permits(status, verdict.permits);
+    /* Who asks for a semaphore would read that the lock of its name is free as an answer. */
+    if (verdict.permits == 0 || verdict.free < majority(status))
+        print_lock(status, &verdict);
     if (verdict.waiting > 0)
         (void)printf("%s: %lld %s in its queue on a majority of the masters\n",
                      quote(status->name, strlen(status->name), quoted), verdict.waiting,
@@ -350,7 +413,7 @@ static void print_json_master(const struct status *status, unsigned m)
             (void)printf(",\"readers\":%lld", report->readers);
         if (report->token != NULL || report->readers > 0)
             (void)printf(",\"ttl_ms\":%lld", report->ttl_ms);
-        (void)printf(",\"waiting\":%lld", report->waiting);
+        (void)printf(",\"waiting\":%lld,\"permits\":%u", report->waiting, report->permits);
     }
     (void)printf("}");
 }
@@ -362,29 +425,38 @@ static const char *reason_of(const struct status *status)
     return reason != NULL ? reason->error : NULL;
 }
 
-/* state: "held", "shared", "free", or "unknown" where no majority agrees. */
+/* state: "held", "shared", "permits" of a semaphore that are taken, "free", or "unknown" where no
+ * majority agrees. */
 static void print_json_verdict(const struct status *status)
 {
     struct verdict verdict = judge(status);
     bool held = verdict.holders >= majority(status);
     bool is_free = verdict.free >= majority(status);
     bool is_shared = verdict.shared >= majority(status);
+    bool has_permits = verdict.permits > 0 && is_free;
 
     (void)printf(",");
     print_json_text("resource", status->name);
     (void)printf(",");
-    print_json_text("state", is_shared ? "shared" : held ? "held" : is_free ? "free" : "unknown");
+    print_json_text("state", is_shared     ? "shared"
+                             : held        ? "held"
+                             : has_permits ? "permits"
+                             : is_free     ? "free"
+                                           : "unknown");
     (void)printf(",");
     print_json_text("reason", held || is_free || is_shared ? NULL : reason_of(status));
     (void)printf(",");
     print_json_text("holder", held ? verdict.holder->token : NULL);
-    (void)printf(",\"agreeing\":%u", held        ? verdict.holders
-                                     : is_shared ? verdict.shared
-                                     : is_free   ? verdict.free
-                                                 : 0);
+    (void)printf(",\"agreeing\":%u", held          ? verdict.holders
+                                     : is_shared   ? verdict.shared
+                                     : has_permits ? verdict.seats
+                                     : is_free     ? verdict.free
+                                                   : 0);
     if (held)
         (void)printf(",\"ttl_ms\":%lld", verdict.ttl_ms);
-    (void)printf(",\"waiting\":%lld", verdict.waiting);
+    (void)printf(",\"waiting\":%lld,\"permits\":[", verdict.waiting);
+    list_permits(status, ",");
+    (void)printf("]");
 }
 
 void report_json(const struct status *status)

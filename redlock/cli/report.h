@@ -38,6 +38,9 @@ struct report {
     long long readers; /* If it is shared; then there is no token. */
     bool knows_holder; /* Token, or its absence, is what the master said. */
     long long waiting; /* So many are in its queue (place.h). */
+    unsigned of;       /* It is one of so many masters to other clients; 0: not known. */
+    unsigned permits;  /* How many of the semaphore with this name it stores: */
+    bool is_taken[REDLOCK_PERMITS_MAX]; /* those, by their slots. */
 };
 
 struct status {

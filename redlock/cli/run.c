@@ -164,10 +164,9 @@ static int release(struct run *run)
     return CLI_OK;
 }
 
-static int lock(struct run *run)
+static struct redlock_lock_options lock_options(struct run *run)
 {
     struct redlock_lock_options opts;
-    int code;
 
     redlock_lock_options_init(&opts);
     opts.ttl_ms = run->ttl_ms;
@@ -179,6 +178,14 @@ static int lock(struct run *run)
     opts.lost_margin_ms = run->ttl_ms / LOST_MARGIN_SHARE;
     opts.lost = on_lost;
     opts.lost_arg = run;
+    return opts;
+}
+
+static int lock(struct run *run)
+{
+    const struct redlock_lock_options opts = lock_options(run);
+    int code;
+
     code = session_lock(&run->session, &run->names, &opts, &run->lease);
     if (code == CLI_OK && drift_now(&run->acquired) != 0)
         run->acquired = 0;
@@ -255,11 +262,18 @@ static void take_options(struct run *run, struct cli *cli, int argc, char **argv
 
 static void check_options(struct run *run, struct cli *cli)
 {
-    cli_check_ttl(cli, run->ttl_ms);
+    const struct redlock_lock_options opts = lock_options(run);
+
     if (cli->json)
         cli_usage_error(cli, "--json is not for run: its output is the command's");
-    if (run->at_most_ms > 0 && run->at_least_ms > run->at_most_ms)
-        cli_usage_error(cli, "--hold-at-least is longer than --hold-at-most");
+    if (run->ttl_ms * DRIFT_MS < DEADLINE_TTL_MIN)
+        cli_usage_error(cli,
+                        "--ttl is %ums, but must be at least %ums: the command must be killed "
+                        "before the lock ends, and a shorter ttl leaves too little time for that",
+                        run->ttl_ms, drift_to_ms(DEADLINE_TTL_MIN));
+    cli_check_ttl(cli, run->ttl_ms);
+    cli_names(cli, run->name, &run->names);
+    cli_check_lock(cli, &run->names, &opts);
 }
 
 /* Options may come before NAME and after it; a NAME after "--" may be anything. */
@@ -277,7 +291,6 @@ static void parse(struct run *run, struct cli *cli, int argc, char **argv)
         take_options(run, cli, argc, argv);
     take_separator(run, cli, argc, argv);
     check_options(run, cli);
-    cli_names(cli, run->name, &run->names);
 }
 
 static int run_main(struct cli *cli, int argc, char **argv)
@@ -324,4 +337,5 @@ const struct cli_command cli_run = {
         "Exit: CMD's own, 64 usage, 69 too few masters, 75 held by another, 76 lost,\n"
         "124 --hold-at-most was over, 126 CMD cannot be executed, 127 CMD is not found,\n"
         "128+n ended by signal n.\n",
+    .prints_nothing = true,
 };

@@ -143,12 +143,16 @@ static void tell_of_warming(const struct session *session)
 {
     unsigned warming;
     drift_span left = warm_up(session, &warming);
+    unsigned masters = inspect_client(session->rl).masters;
 
-    if (left > 0)
-        cli_say("%u of %u masters have no memory: a majority may vote after one client has "
-                "watched them for %.1f s more: run `redlock init`, or wait with --wait %us",
-                warming, inspect_client(session->rl).masters, (double)left / (double)DRIFT_S,
-                (unsigned)(left / DRIFT_S) + 2);
+    if (left == 0)
+        return;
+    cli_say("%u of %u masters have no memory: a majority may vote after one client has "
+            "watched them for %.1f s more: run `redlock init`, or wait with --wait %us",
+            warming, masters, (double)left / (double)DRIFT_S, (unsigned)(left / DRIFT_S) + 2);
+    if (warming == masters)
+        cli_say("if these masters have never been used, `redlock init --new` lets them vote at "
+                "once");
 }
 
 static void on_done(struct redlock_lease *lease, int status, void *arg)
@@ -174,7 +178,55 @@ static bool wait_until_done(struct session *session)
 static int refused(const struct session *session, int status)
 {
     cli_say("%s", redlock_errmsg(session->rl));
+    if (status == REDLOCK_E_INVAL)
+        cli_say("see `redlock %s --help`", session->cli->command->name);
     return cli_exit_of(status);
+}
+
+/* ---- Rights ---- */
+
+static const char *kind_option(const struct redlock_lock_options *opts)
+{
+    return opts->fair          ? " --fair"
+           : opts->fence       ? " --fence"
+           : opts->permits > 0 ? " --permits"
+           : opts->shared      ? " --shared"
+                               : "";
+}
+
+/* Redis says NOPERM, but versions differ in what they say of a script. */
+static bool is_about_rights(const char *error)
+{
+    static const char *const texts[] = {"NOPERM", "ACL failure", "The user executing the script",
+                                        "run this command", "INFO tells no run_id"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strstr(error, texts[i]) != NULL)
+            return true;
+    return false;
+}
+
+static void tell_of_rights(const struct session *session)
+{
+    unsigned masters = inspect_client(session->rl).masters;
+
+    for (unsigned m = 0; m < masters && !session->quiet; m++)
+        if (is_about_rights(inspect_master(session->rl, m).error)) {
+            cli_say("master %u forbids what this needs: see `redlock doctor%s`, which says what "
+                    "its users lack",
+                    m + 1, session->kind);
+            return;
+        }
+}
+
+/* The exit code of what was waited for. */
+static int ended(const struct session *session)
+{
+    if (!session->done)
+        return session_signal_exit(session);
+    if (session->status == REDLOCK_UNREACHABLE)
+        tell_of_rights(session);
+    return cli_exit_of(session->status);
 }
 
 /* ---- Operations ---- */
@@ -186,6 +238,7 @@ int session_lock(struct session *session, const struct cli_names *names,
     int status;
 
     session->done = false;
+    session->kind = kind_option(opts);
     if (names->len == 1)
         status = redlock_lock_async(session->rl, names->list[0], opts, on_done, session, &lease);
     else
@@ -197,7 +250,7 @@ int session_lock(struct session *session, const struct cli_names *names,
     if (session->done && session->status == REDLOCK_UNREACHABLE)
         tell_of_warming(session);
     if (session->done && session->status != REDLOCK_OK)
-        return cli_exit_of(session->status);
+        return ended(session);
     if (session->signal != 0) {
         redlock_cancel(lease);
         return session_signal_exit(session);
@@ -211,6 +264,7 @@ int session_adopt(struct session *session, const struct cli_names *names, const 
 {
     int status;
 
+    session->kind = kind_option(opts);
     if (names->len == 1)
         status = redlock_adopt(session->rl, names->list[0], token, opts, ret_lease);
     else
@@ -226,7 +280,8 @@ int session_extend(struct session *session, struct redlock_lease *lease, uint32_
     status = redlock_extend_async(lease, ttl_ms, on_done, session);
     if (status != REDLOCK_OK)
         return refused(session, status);
-    return wait_until_done(session) ? cli_exit_of(session->status) : session_signal_exit(session);
+    (void)wait_until_done(session);
+    return ended(session);
 }
 
 int session_unlock(struct session *session, struct redlock_lease *lease)
@@ -237,7 +292,8 @@ int session_unlock(struct session *session, struct redlock_lease *lease)
     status = redlock_unlock_async(lease, on_done, session);
     if (status != REDLOCK_OK)
         return refused(session, status);
-    return wait_until_done(session) ? cli_exit_of(session->status) : session_signal_exit(session);
+    (void)wait_until_done(session);
+    return ended(session);
 }
 
 /* ---- Open and close ---- */

@@ -27,6 +27,8 @@ struct session {
     /* Where not NULL, signals go there, and end nothing by themselves. */
     void (*on_signal)(struct session *session, int signal);
     void *on_signal_arg;
+    const char
+        *kind;  /* The option of `redlock doctor` for the kind of its lock: " --fair", or "". */
     bool quiet; /* Say nothing about operations that fail. */
     bool done;
     int status; /* Of the operation that is done. */

@@ -40,13 +40,14 @@ static int unlock_main(struct cli *cli, int argc, char **argv)
             how.shared = true;
     }
     cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
-    code = session_open(&session, cli);
-    if (code != CLI_OK)
-        return code;
     cli_names(cli, argv[optind], &names);
-    code = unlock(&session, &names, argv[optind + 1], &how);
+    cli_check_lock(cli, &names, &how);
+    code = session_open(&session, cli);
+    if (code == CLI_OK) {
+        code = unlock(&session, &names, argv[optind + 1], &how);
+        session_close(&session);
+    }
     cli_names_done(&names);
-    session_close(&session);
     return code;
 }
 

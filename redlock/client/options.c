@@ -9,9 +9,11 @@
 
 #include "drift/node.h"
 #include "redlock/base/error.h"
+#include "redlock/base/list_file.h"
 #include "redlock/core/wait.h"
 #include "redlock/wire/wire.h"
 
+#define PATH_SHOWN_MAX 200  /* Of the name of a file in a message. */
 #define SIZE_MAX_SENSE 4096 /* Bytes: a page, which no struct of options will reach. */
 
 /* What was in the first version: up to and with its last field. */
@@ -154,6 +156,21 @@ static int add_masters(struct options *options, const char *list)
     }
 }
 
+static int add_masters_of_file(struct options *options, const char *path)
+{
+    char shown[PATH_SHOWN_MAX];
+    char *list = NULL;
+    int r = list_file_read(path, &list);
+
+    if (r != REDLOCK_OK)
+        return r;
+    r = add_masters(options, list);
+    list_file_free(list);
+    return r == REDLOCK_OK
+               ? r
+               : error_wrap(r, "%s", error_quote(path, strlen(path), shown, sizeof shown));
+}
+
 static int copy_masters(struct options *options, const char *list)
 {
     int r;
@@ -164,7 +181,7 @@ static int copy_masters(struct options *options, const char *list)
     if (list == NULL)
         return error_set(REDLOCK_E_INVAL,
                          "no masters: neither the option masters nor REDLOCK_MASTERS is set");
-    r = add_masters(options, list);
+    r = list[0] == '@' ? add_masters_of_file(options, list + 1) : add_masters(options, list);
     return r == REDLOCK_OK ? r : error_wrap(r, "REDLOCK_MASTERS");
 }
 
@@ -206,21 +223,15 @@ void options_done(struct options *options)
 }
 
 /*
- * What is left off the end of a lease.  Who asks next compares the master's clock
- * with its own, to within the drift, and its own may differ from the holder's by the
- * drift as well; and steps that are below the tolerance in sum it does not see.  All
- * of that is covered where each vote is checked.  Elsewhere it would be a comfort that
- * nothing is built on, and cost leases that are shorter than the tolerance.
+ * What is left off the end of a lease.  drift_node_allowance() covers all that may go wrong where
+ * each vote is checked.  Elsewhere it would be a comfort that nothing is built on, and cost leases
+ * that are shorter than the tolerance.
  */
 static struct drift_bound allowance_of(const struct options *options)
 {
-    struct drift_bound allowance = options->drift;
+    bool per_vote = options->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
 
-    if (options->clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
-        return allowance;
-    allowance.ppm *= 2;
-    allowance.fixed += DRIFT_TOLERANCE;
-    return allowance;
+    return per_vote ? drift_node_allowance(options->drift) : options->drift;
 }
 
 /* How long a lease can be relied on; 0 if it is swallowed by its allowance. */

@@ -35,9 +35,10 @@ struct options {
 
 /*
  * Check opts (NULL: all defaults; fields past opts->size: theirs) and copy
- * them.  The masters come from opts->masters, or from REDLOCK_MASTERS.
- * Gives OK, E_INVAL (none, a bad, a duplicate or a 16th master; a number out
- * of its range; a size that cannot be one), E_NOMEM.  On failure
+ * them.  The masters come from opts->masters, or from REDLOCK_MASTERS, which may
+ * be "@FILE" (list_file.h).  Gives OK, E_INVAL (none, a bad, a duplicate or a 16th
+ * master; a file that cannot be read; a number out of its range; a size that cannot
+ * be one), E_NOMEM.  On failure
  * *ret_options is untouched and the message says which option or which master
  * (counted from 1), but nothing of what a master's URI says before its '@'.
  */

@@ -79,10 +79,21 @@ static void quote_names(const struct redlock_lease *lease, char *buf, size_t siz
     (void)error_quote(names, len, buf, size);
 }
 
+static const char *all_permits_taken(const struct redlock_lease *lease, char buf[48])
+{
+    unsigned slots = lease_kind(lease)->slots(lease);
+
+    if (slots == 1)
+        return "the only permit is taken";
+    (void)snprintf(buf, 48, "all %u permits are taken", slots);
+    return buf;
+}
+
 void explain_end(const struct redlock_lease *lease, enum lease_op op, int status)
 {
     char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
     const char *why = redlock_strerror(status);
+    char taken[48];
 
     if (status == REDLOCK_OK) {
         error_clear();
@@ -96,6 +107,10 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
         lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
     if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
         why = "the lock is held still, but lost was told, or was due";
+    else if (status == REDLOCK_LOST && lease->adopted_len > 0)
+        why = "the lock is not held with this token"; /* Nor perhaps ever was. */
+    else if (status == REDLOCK_CONTENDED && lease_kind(lease)->slots != NULL)
+        why = all_permits_taken(lease, taken);
     if (status == REDLOCK_E_STATE) /* The only way for it to befall a call under way. */
         why = "the client was closed meanwhile";
     (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",

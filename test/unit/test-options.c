@@ -2,6 +2,7 @@
  * test-options.c - defaults, both sides of every limit, structs of other versions.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "redlock/base/error.h"
 #include "redlock/client/options.h"
@@ -154,6 +155,49 @@ TEST(masters_may_come_from_the_environment)
     CHECK_STR(options.masters[0].name, "f:1");
     options_done(&options);
     check_masters_refused("", "the list of masters is empty");
+    unsetenv("REDLOCK_MASTERS");
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    CHECK(file != NULL);
+    CHECK(fputs(text, file) >= 0);
+    CHECK_INT(fclose(file), 0);
+}
+
+/* As `redlock` reads it: in lines, with comments; and the name of the file is told. */
+TEST(the_environment_may_name_a_file)
+{
+    char path[] = "/tmp/redlock-test-options-XXXXXX", value[64];
+    int fd = mkstemp(path);
+    struct options options;
+
+    CHECK(fd >= 0);
+    CHECK_INT(close(fd), 0);
+    (void)snprintf(value, sizeof value, "@%s", path);
+    setenv("REDLOCK_MASTERS", value, 1);
+    write_file(path, "# three,of:them\na:1\n  # and\n\tredis://u:p@b:2, c:3\n\n");
+    options = copied(NULL);
+    CHECK_UINT(options.masters_len, 3);
+    CHECK_STR(options.masters[0].name, "a:1");
+    CHECK_STR(options.masters[1].name, "b:2");
+    CHECK_STR(options.masters[2].name, "c:3");
+    options_done(&options);
+    heap_fail_after(0);
+    check_refused(NULL, REDLOCK_E_NOMEM, "out of memory");
+    heap_reset();
+    write_file(path, "a:1\nb:x\n");
+    check_refused(NULL, REDLOCK_E_INVAL, path);
+    check_refused(NULL, REDLOCK_E_INVAL, ": master 2: the port");
+    write_file(path, "# nothing\n");
+    check_refused(NULL, REDLOCK_E_INVAL, ": the list of masters is empty");
+    CHECK_INT(unlink(path), 0);
+    check_refused(NULL, REDLOCK_E_INVAL, "REDLOCK_MASTERS: the masters' file /tmp/redlock-test-");
+    check_refused(NULL, REDLOCK_E_INVAL, ": No such file or directory");
+    setenv("REDLOCK_MASTERS", "@/dev/zero", 1);
+    check_refused(NULL, REDLOCK_E_INVAL, "/dev/zero: longer than any list");
     unsetenv("REDLOCK_MASTERS");
 }
 
@@ -643,6 +687,7 @@ TEST(every_allocation_may_fail)
 CHECK_MAIN({"defaults_are_those_of_the_header", defaults_are_those_of_the_header},
            {"all_fields_are_copied", all_fields_are_copied},
            {"masters_may_come_from_the_environment", masters_may_come_from_the_environment},
+           {"the_environment_may_name_a_file", the_environment_may_name_a_file},
            {"lists_are_split", lists_are_split}, {"bad_lists_are_refused", bad_lists_are_refused},
            {"there_may_be_fifteen_masters", there_may_be_fifteen_masters},
            {"duplicates_are_refused", duplicates_are_refused},

@@ -1,0 +1,83 @@
+/*
+ * list_file.c - open, read, and take the comments out.
+ */
+#include "redlock/base/list_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "redlock/base/error.h"
+
+#define FILE_MAX 65536 /* Bytes: 15 URIs of the longest kind take 20 000. */
+#define SHOWN_MAX 200  /* Of the name of a file in a message. */
+
+/* A line that is a comment becomes blanks, which part URIs. */
+static void blank_comments(char *text)
+{
+    for (char *line = text; *line != 0;) {
+        size_t len = strcspn(line, "\n");
+
+        if (line[strspn(line, " \t")] == '#')
+            memset(line, ' ', len);
+        line += len;
+        line += *line == '\n';
+    }
+}
+
+/* Into text[FILE_MAX]; NULL, or why not. */
+static const char *read_text(const char *path, char *text)
+{
+    size_t len = 0;
+    ssize_t n = 1;
+    int error, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return strerror(errno);
+    while (n > 0 && len < FILE_MAX) {
+        n = read(fd, text + len, FILE_MAX - len);
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n > 0)
+            len += (size_t)n;
+    }
+    error = errno; /* close() may change it. */
+    (void)close(fd);
+    if (n < 0)
+        return strerror(error);
+    if (len == FILE_MAX)
+        return "longer than any list of masters";
+    text[len] = 0;
+    return strlen(text) == len ? NULL : "holds a NUL byte";
+}
+
+int list_file_read(const char *path, char **ret_list)
+{
+    char shown[SHOWN_MAX];
+    char *text = calloc(1, FILE_MAX); /* Zeroes: it ends somewhere, whatever was read. */
+    const char *why;
+
+    if (text == NULL)
+        return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
+    why = read_text(path, text);
+    if (why != NULL) {
+        sodium_memzero(text, FILE_MAX);
+        free(text);
+        return error_set(REDLOCK_E_INVAL, "the masters' file %s: %s",
+                         error_quote(path, strlen(path), shown, sizeof shown), why);
+    }
+    blank_comments(text);
+    *ret_list = text;
+    return REDLOCK_OK;
+}
+
+void list_file_free(char *list)
+{
+    if (list != NULL)
+        sodium_memzero(list, FILE_MAX);
+    free(list);
+}

@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 {
     struct redlock_options defaults;
     struct cli cli = {.command = NULL};
-    int first;
+    int first, code;
 
     open_standard_descriptors();
     redlock_options_init(&defaults);
@@ -72,5 +72,7 @@ int main(int argc, char **argv)
     need_command(&cli, argv[optind]);
     first = optind;
     optind = 0; /* glibc's way to begin anew with another argv. */
-    return cli.command->run(&cli, argc - first, argv + first);
+    code = cli.command->run(&cli, argc - first, argv + first);
+    cli_forget_masters(&cli); /* `acl` needs none. */
+    return code;
 }

@@ -58,7 +58,7 @@ static void arm(struct redlock *rl)
 static void flush(struct redlock *rl)
 {
     masters_flush(&rl->masters);
-    listener_flush(&rl->lines.listener);
+    lines_flush(&rl->lines);
 }
 
 /* ---- Callbacks ---- */

@@ -1,22 +1,16 @@
 /*
- * cli.c - the command line, the words to people, and the list of masters.
+ * cli.c - the command line, the list of masters, and the client.
  */
 #include "redlock/cli/cli.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <poll.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
 #include "drift/drift.h"
 #include "drift/node.h"
-#include "redlock/base/error.h"
 #include "redlock/base/list_file.h"
 
 #define WAIT_MAX_MS (1000u * 3600000) /* 1000 hours: the last whole one below 2^32 ms is 1193. */
@@ -89,160 +83,6 @@ static const char shared_text[] =
     "  --verbose              tell of links that come up and go down\n"
     "  -h, --help; --version\n"
     "DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n";
-
-/* ---- Words ---- */
-
-#define LINE_MAX_LEN 2048 /* Three times a message of the library, whose names are quoted. */
-
-static bool never_waits;
-
-void cli_never_wait(void)
-{
-    never_waits = true;
-}
-
-/* A pipe that says so takes a page, and a line of ours is shorter. */
-static bool takes_a_line(int fd)
-{
-    struct pollfd writable = {.fd = fd, .events = POLLOUT};
-
-    return poll(&writable, 1, 0) == 1 && (writable.revents & POLLOUT) != 0;
-}
-
-void cli_say(const char *format, ...)
-{
-    char line[LINE_MAX_LEN];
-    va_list args;
-    int len;
-
-    if (never_waits && !takes_a_line(STDERR_FILENO))
-        return;
-    if (!never_waits)
-        (void)fflush(stdout);
-    va_start(args, format);
-    len = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    if (len < 0)
-        return;
-    (void)fprintf(stderr, "redlock: %s\n", line); /* One write, of unbuffered output. */
-}
-
-void cli_usage_error(const struct cli *cli, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    (void)fputs("redlock: ", stderr);
-    if (cli->command != NULL)
-        (void)fprintf(stderr, "%s: ", cli->command->name);
-    (void)vfprintf(stderr, format, args);
-    (void)fprintf(stderr, "\nredlock: see `redlock%s%s --help`\n", cli->command != NULL ? " " : "",
-                  cli->command != NULL ? cli->command->name : "");
-    va_end(args);
-    exit(CLI_USAGE);
-}
-
-const char *cli_show_name(const char *name, char *buf)
-{
-    return error_quote(name, strlen(name), buf, CLI_NAMES_SHOWN_MAX);
-}
-
-const char *cli_show_argument(const char *argument, char *buf)
-{
-    if (strchr(argument, '@') != NULL || strstr(argument, "://") != NULL)
-        return "(not shown: it may hold a password)";
-    return cli_show_name(argument, buf);
-}
-
-/* The length of the UTF-8 character at text (RFC 3629, section 4), 0 if there
- * is none.  A NUL ends the text, and is no continuation byte. */
-static size_t utf8_len(const unsigned char *text)
-{
-    size_t len = text[0] < 0x80 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-    unsigned char low = 0x80, high = 0xbf;
-
-    if (len == 1)
-        return 1;
-    if (text[0] < 0xc2 || text[0] > 0xf4)
-        return 0;
-    low = text[0] == 0xe0 ? 0xa0 : text[0] == 0xf0 ? 0x90 : low; /* Not overlong, */
-    high = text[0] == 0xed   ? 0x9f
-           : text[0] == 0xf4 ? 0x8f
-                             : high; /* no surrogate, not past
-                                        U+10FFFF. */
-    if (text[1] < low || text[1] > high)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    return len;
-}
-
-void cli_json_string(FILE *file, const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-
-    (void)fputc('"', file);
-    while (*at != 0) {
-        size_t len = utf8_len(at);
-
-        if (len == 0)
-            (void)fprintf(file, "\\udc%02x", *at++);
-        else if (len == 1 && (*at < ' ' || *at == 0x7f))
-            (void)fprintf(file, "\\u%04x", *at++);
-        else if (*at == '"' || *at == '\\')
-            (void)fprintf(file, "\\%c", *at++);
-        else
-            for (; len > 0; len--)
-                (void)fputc(*at++, file);
-    }
-    (void)fputc('"', file);
-}
-
-void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
-                          uint32_t ttl_ms)
-{
-    (void)fputs(names->len == 1 ? "{\"resource\":" : "{\"resources\":[", stdout);
-    for (size_t i = 0; i < names->len; i++) {
-        (void)fputs(i > 0 ? "," : "", stdout);
-        cli_json_string(stdout, names->list[i]);
-    }
-    (void)fputs(names->len == 1 ? "" : "]", stdout);
-    (void)fputs(",\"token\":", stdout);
-    cli_json_string(stdout, redlock_token(lease));
-    if (redlock_fence(lease) != 0)
-        (void)printf(",\"fence\":%" PRIu64, redlock_fence(lease));
-    if (redlock_permit(lease) != 0)
-        (void)printf(",\"permit\":%u", redlock_permit(lease));
-    (void)printf(",\"ttl_ms\":%u,\"validity_ms\":%u}\n", ttl_ms, redlock_remaining_ms(lease));
-}
-
-int cli_flush_output(void)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return CLI_OK;
-    cli_say("cannot write to standard output: %s", strerror(errno));
-    return CLI_INTERNAL;
-}
-
-int cli_exit_of(int status)
-{
-    switch (status) {
-    case REDLOCK_OK:
-        return CLI_OK;
-    case REDLOCK_CONTENDED:
-        return CLI_HELD;
-    case REDLOCK_UNREACHABLE:
-    case REDLOCK_TOO_LATE:
-        return CLI_UNREACHABLE;
-    case REDLOCK_LOST:
-        return CLI_LOST;
-    case REDLOCK_E_INVAL:
-        return CLI_USAGE;
-    default:
-        return CLI_INTERNAL;
-    }
-}
 
 /* ---- Names ---- */
 

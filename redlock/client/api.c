@@ -1,8 +1,7 @@
 /*
  * api.c - the public calls on leases, of both kinds of client.
  *
- * A blocking call is an asynchronous one with a waiter in the place of the
- * callback.
+ * A blocking call is an asynchronous one with a waiter in the place of the callback.
  */
 #include "redlock/redlock.h"
 
@@ -11,121 +10,12 @@
 #include "redlock/base/error.h"
 #include "redlock/client/blocking.h"
 #include "redlock/client/client.h"
+#include "redlock/client/wanted.h"
 #include "redlock/lease/explain.h"
 #include "redlock/lease/lease.h"
 #include "redlock/lease/table.h"
-#include "redlock/wire/name.h"
 
-/* ---- What both kinds share ---- */
-
-/* Its owner may lock it again. */
-static int give_owner(struct redlock_lease *lease, const struct owner *owner)
-{
-    lease->has_owner = owner_add(&lease->leases->owners, owner, lease->name, lease) == 0;
-    if (lease->has_owner)
-        return REDLOCK_OK;
-    lease_let_go(lease);
-    return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
-}
-
-/* What its owner has, once more: is_inner() from now on. */
-static int take_again(struct owned *owned)
-{
-    const struct redlock_lease *lease = owned->lease;
-
-    if (owned->count == 0 || (client_of(lease)->blocking == NULL && lease->op != LEASE_OP_NONE))
-        return error_set(REDLOCK_E_STATE, "its owner is busy with it already");
-    if (owned->count == UINT32_MAX)
-        return error_set(REDLOCK_E_STATE, "its owner has it too many times");
-    if (redlock_remaining_ms(lease) == 0)
-        return error_set(REDLOCK_LOST, "its owner has lost it, and has to unlock it first");
-    owned->count++;
-    return REDLOCK_OK;
-}
-
-static struct wanted one(const char *const *resource)
-{
-    return (struct wanted){.resources = resource, .len = 1};
-}
-
-static struct wanted several(const char *const *resources, size_t len)
-{
-    return (struct wanted){.resources = resources, .len = len, .many = true};
-}
-
-static int check_names(const struct wanted *wanted)
-{
-    if (!wanted->many)
-        return name_check(wanted->resources[0]);
-    if (wanted->resources == NULL || wanted->len < 1 || wanted->len > REDLOCK_NAMES_MAX)
-        return error_set(REDLOCK_E_INVAL, "%zu resources, must be 1 to %d",
-                         wanted->resources == NULL ? 0 : wanted->len, REDLOCK_NAMES_MAX);
-    for (size_t i = 0; i < wanted->len; i++) {
-        int status = name_check(wanted->resources[i]);
-
-        if (status != REDLOCK_OK)
-            return error_wrap(status, "resource %zu", i + 1);
-        for (size_t before = 0; before < i; before++)
-            if (strcmp(wanted->resources[before], wanted->resources[i]) == 0)
-                return error_set(REDLOCK_E_INVAL, "resource %zu and resource %zu are the same",
-                                 before + 1, i + 1);
-    }
-    return REDLOCK_OK;
-}
-
-static struct redlock_lease *new_lease(struct redlock *rl, const struct wanted *wanted,
-                                       const struct redlock_lock_options *opts,
-                                       const struct quorum_config *config)
-{
-    char names[WIRE_NAMES_MAX + 1];
-    enum kind_id kind = kind_choose(wanted, opts);
-    const struct lease_wanted lease = {
-        .kind = kind,
-        .name = names,
-        .name_len = kind_names(kind, wanted, names),
-        .token = wanted->token,
-        .opts = opts,
-        .config = config,
-    };
-
-    return lease_new(&rl->leases, &lease);
-}
-
-/* Check everything that can be checked, and make the lease; or take the one that its owner has
- * already. */
-static int make_lease(struct redlock *rl, const struct wanted *wanted,
-                      const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
-{
-    struct redlock_lock_options all;
-    struct quorum_config config;
-    struct redlock_lease *lease;
-    struct owned *owned = NULL;
-    struct owner owner;
-    int status = check_names(wanted);
-
-    if (status == REDLOCK_OK)
-        status = options_lock(&rl->options, opts, &all, &config);
-    if (status == REDLOCK_OK)
-        status = kind_check(wanted, &all);
-    if (status != REDLOCK_OK)
-        return status;
-    config.many = wanted->len > 1;
-    if (all.reentrant) {
-        owner = owner_make(all.owner);
-        owned = owner_find(&rl->leases.owners, &owner, wanted->resources[0]);
-    }
-    if (owned != NULL) {
-        *ret_lease = owned->lease;
-        if (all.fence && !owned->lease->q.config.fence)
-            return error_set(REDLOCK_E_STATE, "its owner has it without a fencing token");
-        return take_again(owned);
-    }
-    lease = new_lease(rl, wanted, &all, &config);
-    if (lease == NULL)
-        return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
-    *ret_lease = lease;
-    return all.reentrant ? give_owner(lease, &owner) : REDLOCK_OK;
-}
+/* ---- What both kinds of client share ---- */
 
 static int need_kind(const struct redlock *rl, bool blocking)
 {
@@ -280,7 +170,7 @@ static int lock_async(struct redlock *rl, const struct wanted *wanted,
     if (status == REDLOCK_OK && done == NULL)
         status = error_set(REDLOCK_E_INVAL, "done is NULL");
     if (status == REDLOCK_OK)
-        status = make_lease(rl, wanted, opts, &lease);
+        status = wanted_lease(rl, wanted, opts, &lease);
     if (status != REDLOCK_OK) {
         client_leave(rl);
         return error_wrap(status, "acquire");
@@ -303,7 +193,7 @@ int redlock_lock_async(struct redlock *rl, const char *resource,
                        const struct redlock_lock_options *opts, redlock_done_fn *done, void *arg,
                        struct redlock_lease **ret_lease)
 {
-    const struct wanted wanted = one(&resource);
+    const struct wanted wanted = wanted_one(&resource);
 
     return lock_async(rl, &wanted, opts, done, arg, ret_lease);
 }
@@ -312,7 +202,7 @@ int redlock_lock_many_async(struct redlock *rl, const char *const *resources, si
                             const struct redlock_lock_options *opts, redlock_done_fn *done,
                             void *arg, struct redlock_lease **ret_lease)
 {
-    const struct wanted wanted = several(resources, resources_len);
+    const struct wanted wanted = wanted_several(resources, resources_len);
 
     return lock_async(rl, &wanted, opts, done, arg, ret_lease);
 }
@@ -415,7 +305,7 @@ static int lock(struct redlock *rl, const struct wanted *wanted,
     if (status == REDLOCK_OK && ret_lease == NULL)
         status = error_set(REDLOCK_E_INVAL, "ret_lease is NULL");
     if (status == REDLOCK_OK)
-        status = make_lease(rl, wanted, opts, &lease);
+        status = wanted_lease(rl, wanted, opts, &lease);
     if (status != REDLOCK_OK) {
         client_leave(rl);
         return error_wrap(status, "acquire");
@@ -437,7 +327,7 @@ static int lock(struct redlock *rl, const struct wanted *wanted,
 int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_lock_options *opts,
                  struct redlock_lease **ret_lease)
 {
-    const struct wanted wanted = one(&resource);
+    const struct wanted wanted = wanted_one(&resource);
 
     return lock(rl, &wanted, opts, ret_lease);
 }
@@ -445,7 +335,7 @@ int redlock_lock(struct redlock *rl, const char *resource, const struct redlock_
 int redlock_lock_many(struct redlock *rl, const char *const *resources, size_t resources_len,
                       const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
-    const struct wanted wanted = several(resources, resources_len);
+    const struct wanted wanted = wanted_several(resources, resources_len);
 
     return lock(rl, &wanted, opts, ret_lease);
 }
@@ -512,7 +402,7 @@ static int adopt(struct redlock *rl, const struct wanted *wanted,
     else if (token[0] == 0 || strlen(token) > REDLOCK_TOKEN_MAX)
         status = error_set(REDLOCK_E_INVAL, "a token has 1 to %d bytes", REDLOCK_TOKEN_MAX);
     if (status == REDLOCK_OK)
-        status = make_lease(rl, wanted, opts, &lease);
+        status = wanted_lease(rl, wanted, opts, &lease);
     if (status == REDLOCK_OK) {
         start(lease, LEASE_OP_NONE, QUORUM_EV_ADOPT, 0);
         *ret_lease = lease;
@@ -524,7 +414,7 @@ static int adopt(struct redlock *rl, const struct wanted *wanted,
 int redlock_adopt(struct redlock *rl, const char *resource, const char *token,
                   const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
-    struct wanted wanted = one(&resource);
+    struct wanted wanted = wanted_one(&resource);
 
     wanted.token = token;
     return adopt(rl, &wanted, opts, ret_lease);
@@ -534,7 +424,7 @@ int redlock_adopt_many(struct redlock *rl, const char *const *resources, size_t 
                        const char *token, const struct redlock_lock_options *opts,
                        struct redlock_lease **ret_lease)
 {
-    struct wanted wanted = several(resources, resources_len);
+    struct wanted wanted = wanted_several(resources, resources_len);
 
     wanted.token = token;
     return adopt(rl, &wanted, opts, ret_lease);

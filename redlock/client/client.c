@@ -1,5 +1,5 @@
 /*
- * client.c - open, close, events passed on, callbacks out.
+ * client.c - open, close, and events passed on.
  */
 #include "redlock/client/client.h"
 
@@ -15,6 +15,7 @@
 #include "redlock/base/error.h"
 #include "redlock/base/fork.h"
 #include "redlock/client/blocking.h"
+#include "redlock/client/callback.h"
 #include "redlock/lease/explain.h"
 #include "redlock/lease/lease.h"
 #include "redlock/lease/table.h"
@@ -58,81 +59,15 @@ static void arm(struct redlock *rl)
 static void flush(struct redlock *rl)
 {
     masters_flush(&rl->masters);
-    listener_flush(&rl->lines.listener);
+    lines_flush(&rl->lines);
 }
 
 /* ---- Callbacks ---- */
 
-/* A callback may run the loop, and others within it close the client: they tell all. */
-static bool is_gone(struct redlock *rl, bool *outer, bool gone)
-{
-    if (!gone)
-        rl->gone = outer;
-    else if (outer != NULL)
-        *outer = true;
-    return gone;
-}
-
-/* Lost comes first: done may free the lease.  False: the client is gone. */
-static bool run_lost(struct redlock *rl, struct redlock_lease *lease)
-{
-    void (*lost)(struct redlock_lease *, void *) = lease->lost;
-    struct blocking *blocking = rl->blocking;
-    bool gone = false, *outer = rl->gone;
-
-    lease->ready_lost = false;
-    if (lost == NULL)
-        return true;
-    rl->gone = &gone;
-    if (blocking != NULL) {
-        lease->in_lost = true;
-        blocking_unlock(blocking);
-    }
-    lost(lease, lease->lost_arg);
-    if (blocking != NULL) {
-        blocking_lock(blocking);
-        lease->in_lost = false;
-        blocking_idle(blocking);
-    }
-    return !is_gone(rl, outer, gone);
-}
-
-static bool run_done(struct redlock *rl, struct redlock_lease *lease)
-{
-    redlock_done_fn *done = lease->done;
-    enum lease_op op = lease->op;
-    bool gone = false, *outer = rl->gone;
-
-    lease->ready_done = false;
-    lease->done = NULL;
-    lease->op = LEASE_OP_NONE;
-    if (op == LEASE_OP_LOCK && lease->status != REDLOCK_OK)
-        lease_disown(lease);
-    if (done == NULL)
-        return true;
-    explain_end(lease, op, lease->status);
-    rl->gone = &gone;
-    done(lease, lease->status, lease->arg);
-    return !is_gone(rl, outer, gone);
-}
-
-/* What becomes due while callbacks run is for the next turn of the loop: else a lock that fails at
- * once, and is tried again in its callback, would never end.  A callback may run the loop itself,
- * and wait there for what is due after it, and for its own lease. */
 static void run_callbacks(struct redlock *rl)
 {
-    for (uint32_t due = rl->leases.ready_len; due > 0 && rl->leases.ready != NULL; due--) {
-        struct redlock_lease *lease = table_take_ready(&rl->leases);
-
-        lease_pin(lease);
-        if (lease->ready_lost && !run_lost(rl, lease))
-            return;
-        if (lease->ready_done && !run_done(rl, lease))
-            return;
-        lease_unpin(lease);
-        lease_reap(lease);
-    }
-    arm(rl);
+    if (callback_run_due(rl))
+        arm(rl);
 }
 
 /* See to it that the callbacks that are due run: now, or in the thread of a blocking client.  The

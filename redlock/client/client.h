@@ -1,8 +1,9 @@
 /*
  * client.h - what a client is made of.  Only the files of this folder know it.
  *
- * client.c opens, closes, and passes events on; api.c has the public calls; blocking.c adds a
- * mutex and a thread; inspect.c shows what the `redlock` command may see.
+ * client.c opens, closes, and passes events on; callback.c runs the program's callbacks; api.c has
+ * the public calls on leases, and wanted.c checks what they want; blocking.c adds a mutex and a
+ * thread; inspect.c shows what the `redlock` command may see.
  */
 #ifndef REDLOCK_CLIENT_H
 #define REDLOCK_CLIENT_H

@@ -1,6 +1,9 @@
 /*
  * quorum.c - the machine: events in, actions out; pure.
  *
+ * The file is longer than others, because it is one machine: every event in every state.  A reader
+ * must see all of them in one place to check a rule.
+ *
  * The rules, each next to the code that keeps it:
  *
  *  1. A lease counts from before its first byte was sent (begin_round).

@@ -1,9 +1,9 @@
 /*
- * lines.c - channels, lines, turns.
+ * lines.c - which lease of a line begins its round, and when.
  *
- * A lease is stepped only from the outermost events - something was told, a look was
- * answered, the alarm rang (run) - and never while another one is: what a step changes
- * is noted, and the alarm of its channel is set to ring at once (soon).
+ * Only three events step a lease: a message, the answer to a query, and the alarm of a channel
+ * (run).  Each is an event of its own, never part of the step of another lease.  What a step
+ * changes is noted in the channel, and the channel's alarm rings at once (channel_ring_soon).
  */
 #include "redlock/line/lines.h"
 
@@ -17,177 +17,19 @@
 #include "redlock/lease/lease.h"
 #include "redlock/wire/reply.h"
 
-/* One name that leases wait for, or did a moment ago; readers by themselves. */
-struct channel {
-    struct lines *lines;
-    struct channel *next; /* In the table. */
-    struct alarm alarm;
-    struct wait wait;
-    uint32_t slot, serial;       /* Where in the table; never the same twice. */
-    struct redlock_lease *first; /* In line, in the order in which they came, by next. */
-    struct redlock_lease *fair;  /* Those in the queue of the masters (place.h), in any order. */
-    bool shared;                 /* Readers. */
-    bool relies;                 /* Those in line sleep until they are woken; */
-    bool stirred;                /* but some who do not yet are to. */
-    drift_time over_at;          /* Nobody waits: then it goes. */
-    unsigned slots;              /* Of a semaphore; 0: it is none. */
-    size_t mark_len;
-    char mark[]; /* WIRE_MARK and the name. */
-};
-
 /* Of a lease that waits in the masters' queue. */
 static struct place *place_of(const struct redlock_lease *lease)
 {
     return lease_extra(lease);
 }
 
-/* ---- Alarms ---- */
-
-static struct channel *channel_of(struct alarm *alarm)
-{
-    void *channel = (char *)alarm - offsetof(struct channel, alarm);
-
-    return channel;
-}
-
-static void ring_at(struct channel *channel, drift_time at)
-{
-    struct lines *lines = channel->lines;
-
-    alarm_set(&lines->alarms, &channel->alarm, at);
-    alarm_set(&lines->env->alarms, &lines->alarm, alarm_next(&lines->alarms));
-}
-
-static void soon(struct channel *channel)
-{
-    ring_at(channel, 0);
-}
-
-static void subscribe(const struct channel *channel, unsigned master, bool on)
-{
-    struct lines *lines = channel->lines;
-    char *scratch = lines->masters->peers.scratch;
-    size_t len = wire_subscribe(scratch, on, channel->mark, channel->mark_len);
-
-    lines->env->stats.commands += listener_say(&lines->listener, master, scratch, len);
-}
-
-/* ---- Channels ---- */
-
-/* FNV-1a. */
-static uint32_t slot_of(const char *name, size_t name_len)
-{
-    uint32_t hash = 2166136261u;
-
-    for (size_t i = 0; i < name_len; i++)
-        hash = (hash ^ (unsigned char)name[i]) * 16777619u;
-    return hash % LINES_TABLE;
-}
-
-static struct channel *find(const struct lines *lines, const char *name, size_t name_len,
-                            bool shared)
-{
-    struct channel *channel = lines->table[slot_of(name, name_len)];
-
-    while (channel != NULL &&
-           (channel->shared != shared || channel->mark_len != WIRE_MARK_LEN + name_len ||
-            memcmp(channel->mark + WIRE_MARK_LEN, name, name_len) != 0))
-        channel = channel->next;
-    return channel;
-}
-
-static struct channel *find_of(const struct lines *lines, const struct redlock_lease *lease)
-{
-    size_t name_len;
-    const char *name = lease_awaited(lease, &name_len);
-
-    return find(lines, name, name_len, lease_kind(lease)->shared);
-}
-
-static struct channel *make(struct lines *lines, const char *name, size_t name_len, bool shared)
-{
-    struct channel *channel;
-
-    if (alarm_reserve(&lines->alarms, lines->channels_len + 1) != 0)
-        return NULL;
-    channel = calloc(1, sizeof *channel + WIRE_MARK_LEN + name_len);
-    if (channel == NULL)
-        return NULL;
-    channel->lines = lines;
-    channel->alarm.pos = ALARM_OFF;
-    channel->shared = shared;
-    channel->slot = slot_of(name, name_len);
-    channel->serial = ++lines->serial;
-    channel->over_at = DRIFT_NEVER;
-    channel->mark_len = WIRE_MARK_LEN + name_len;
-    memcpy(channel->mark, WIRE_MARK, WIRE_MARK_LEN);
-    memcpy(channel->mark + WIRE_MARK_LEN, name, name_len);
-    wait_init(&channel->wait, lines->masters->peers.len, shared);
-    channel->next = lines->table[channel->slot];
-    lines->table[channel->slot] = channel;
-    lines->channels_len++;
-    listener_start(&lines->listener);
-    for (unsigned m = 0; m < lines->masters->peers.len; m++)
-        subscribe(channel, m, true);
-    return channel;
-}
-
-static struct channel *make_of(struct lines *lines, const struct redlock_lease *lease)
-{
-    size_t name_len;
-    const char *name = lease_awaited(lease, &name_len);
-
-    return make(lines, name, name_len, lease_kind(lease)->shared);
-}
-
-static void take_out(struct channel *channel)
-{
-    struct lines *lines = channel->lines;
-    struct channel **at = &lines->table[channel->slot];
-
-    while (*at != channel)
-        at = &(*at)->next;
-    *at = channel->next;
-    ring_at(channel, DRIFT_NEVER);
-    lines->channels_len--;
-    free(channel);
-}
-
-/* The links stay until lines_tidy(). */
-static void end(struct channel *channel)
-{
-    struct lines *lines = channel->lines;
-    const char *name = channel->mark + WIRE_MARK_LEN;
-    bool is_needed = find(lines, name, channel->mark_len - WIRE_MARK_LEN, !channel->shared) != NULL;
-
-    for (unsigned m = 0; m < lines->masters->peers.len && !is_needed; m++)
-        subscribe(channel, m, false);
-    take_out(channel);
-}
-
-void lines_tidy(struct lines *lines)
-{
-    if (lines->channels_len == 0)
-        listener_stop(&lines->listener);
-}
-
-void lines_done(struct lines *lines)
-{
-    for (unsigned slot = 0; slot < LINES_TABLE; slot++)
-        while (lines->table[slot] != NULL)
-            take_out(lines->table[slot]);
-    listener_stop(&lines->listener);
-    alarm_done(&lines->alarms);
-}
-
 /* ---- Lines ---- */
 
 static struct wait_now now_for(const struct channel *channel)
 {
-    const struct lines *lines = channel->lines;
-    struct wait_now now = {.now = env_now(lines->env),
-                           .random = env_random(lines->env),
-                           .up = lines->masters->peers.up};
+    struct env *env = channel->all->env;
+    struct wait_now now = {
+        .now = env_now(env), .random = env_random(env), .up = channel->all->masters->peers.up};
 
     now.waits = channel->first != NULL;
     if (now.waits) {
@@ -197,34 +39,23 @@ static struct wait_now now_for(const struct channel *channel)
     return now;
 }
 
-/* With each look, lost round, and heartbeat: who did not let us listen may do so by now. */
-static void ask_refused_again(const struct channel *channel)
-{
-    const struct lines *lines = channel->lines;
-    quorum_mask refused = lines->refused & (quorum_mask)~channel->wait.hears;
-
-    for (unsigned m = 0; m < lines->masters->peers.len; m++)
-        if (refused & mask_of(m))
-            subscribe(channel, m, true);
-}
-
 static void on_lost(struct channel *channel, const struct redlock_lease *lease)
 {
     const struct wait_now now = now_for(channel);
 
     wait_on_lost(&channel->wait, drift_until(lease->q.sent, now.now), &now);
-    ask_refused_again(channel);
+    channel_subscribe_refused(channel);
     channel->stirred = true;
-    soon(channel);
+    channel_ring_soon(channel);
 }
 
 /* It pauses: the channel stays as long as it does. */
 static void pause_fair(struct channel *channel, const struct redlock_lease *lease)
 {
     channel->over_at = DRIFT_NEVER;
-    ask_refused_again(channel);
-    if (place_is_due(place_of(lease), channel->lines->masters->peers.up))
-        soon(channel);
+    channel_subscribe_refused(channel);
+    if (place_is_due(place_of(lease), channel->all->masters->peers.up))
+        channel_ring_soon(channel);
 }
 
 /* It sends heartbeats by itself, and only listens for its turn. */
@@ -244,9 +75,7 @@ static void join(struct lines *lines, struct redlock_lease *lease)
     struct redlock_lease **at;
 
     lease->line = lease->taken;
-    channel = find_of(lines, lease);
-    if (channel == NULL)
-        channel = make_of(lines, lease);
+    channel = channel_get(&lines->channels, lease);
     if (channel == NULL)
         return; /* It tries now and then. */
     if (kind->slots != NULL && kind->slots(lease) > channel->slots)
@@ -266,7 +95,7 @@ static void join(struct lines *lines, struct redlock_lease *lease)
         wait_on_try(&channel->wait, lease->q.sent);
         on_lost(channel, lease);
     }
-    soon(channel);
+    channel_ring_soon(channel);
 }
 
 /* It is ours.  Who listens is told, and by who has not waited, too: others may have come. */
@@ -274,13 +103,13 @@ static void on_won(struct channel *channel, const struct redlock_lease *lease)
 {
     wait_on_won(&channel->wait, lease->q.may_hold & lease->q.live & (quorum_mask)~lease->q.owing,
                 channel->first != NULL);
-    soon(channel);
+    channel_ring_soon(channel);
 }
 
 static void leave(struct lines *lines, struct redlock_lease *lease)
 {
     bool queued = lease_kind(lease)->queued;
-    struct channel *channel = find_of(lines, lease);
+    struct channel *channel = channel_find_of(&lines->channels, lease);
     struct redlock_lease **at = queued ? &channel->fair : &channel->first;
     bool was_first = channel->first == lease;
 
@@ -294,8 +123,8 @@ static void leave(struct lines *lines, struct redlock_lease *lease)
     if (was_first)
         wait_on_turn(&channel->wait, channel->first != NULL);
     if (channel->first == NULL && channel->fair == NULL && channel->over_at == DRIFT_NEVER)
-        channel->over_at = drift_add(env_now(lines->env), LINES_LINGER);
-    soon(channel);
+        channel->over_at = drift_add(env_now(lines->channels.env), LINES_LINGER);
+    channel_ring_soon(channel);
 }
 
 void lines_forget(struct lines *lines, struct redlock_lease *lease)
@@ -310,11 +139,11 @@ static bool is_to_join(const struct lines *lines, const struct redlock_lease *le
 {
     bool queued = lease_kind(lease)->queued;
 
-    if (lines->env->closing)
+    if (lines->channels.env->closing)
         return false;
     if (lease->q.state == QUORUM_PAUSING)
         return lease->q.contended || (queued && place_of(lease)->told != 0);
-    return queued && lease_is_waiting(lease) && find_of(lines, lease) != NULL;
+    return queued && lease_is_waiting(lease) && channel_find_of(&lines->channels, lease) != NULL;
 }
 
 /* In its first round, of a lock that nobody else may have, and not by turns in a queue. */
@@ -342,9 +171,11 @@ void lines_on_step(struct lines *lines, struct redlock_lease *lease, enum quorum
             join(lines, lease);
             return;
         }
-        if (lines->channels_len == 0)
+        if (lines->channels.len == 0)
             return;
-        channel = has_won(lease, before) || is_over(lease, before) ? find_of(lines, lease) : NULL;
+        channel = has_won(lease, before) || is_over(lease, before)
+                      ? channel_find_of(&lines->channels, lease)
+                      : NULL;
         if (channel != NULL && state == QUORUM_HELD)
             on_won(channel, lease);
         else if (channel != NULL)
@@ -359,7 +190,7 @@ void lines_on_step(struct lines *lines, struct redlock_lease *lease, enum quorum
         if (before == QUORUM_PAUSING && state != before)
             place_on_round(place_of(lease));
         else if (state == QUORUM_PAUSING)
-            pause_fair(find_of(lines, lease), lease);
+            pause_fair(channel_find_of(&lines->channels, lease), lease);
         return;
     }
     if (state == before)
@@ -369,14 +200,14 @@ void lines_on_step(struct lines *lines, struct redlock_lease *lease, enum quorum
         join(lines, lease);
         return;
     }
-    channel = find_of(lines, lease);
+    channel = channel_find_of(&lines->channels, lease);
     if (state == QUORUM_PAUSING && channel->first == lease) {
         on_lost(channel, lease);
     } else if (state == QUORUM_PAUSING) {
         channel->stirred = true;
-        soon(channel);
+        channel_ring_soon(channel);
     } else if (before == QUORUM_PAUSING && channel->first == lease) {
-        wait_on_try(&channel->wait, env_now(lines->env));
+        wait_on_try(&channel->wait, env_now(lines->channels.env));
     }
 }
 
@@ -395,7 +226,7 @@ static void wake(struct redlock_lease *lease, drift_time until)
 static void settle_line(struct channel *channel, bool relies)
 {
     struct redlock_lease *lease = channel->first, *next;
-    drift_time now = env_now(channel->lines->env);
+    drift_time now = env_now(channel->all->env);
 
     if (relies == channel->relies && !channel->stirred)
         return;
@@ -409,7 +240,7 @@ static void settle_line(struct channel *channel, bool relies)
         const struct quorum_config *config = &lease->q.config;
         drift_span range = config->pause_max - config->pause_min;
         drift_span pause =
-            config->pause_min + env_random(channel->lines->env) * UINT64_C(1000) % (range + 1);
+            config->pause_min + env_random(channel->all->env) * UINT64_C(1000) % (range + 1);
 
         next = lease->next; /* No step takes another one out of line. */
         if (lease->q.state == QUORUM_PAUSING && (!relies || lease->q.timeout < lease->q.give_up))
@@ -421,7 +252,7 @@ static void settle_line(struct channel *channel, bool relies)
  * given up does so no more. */
 static uint32_t hold_off_ms(const struct channel *channel)
 {
-    drift_span span = 2 * channel->lines->listener.config.reply_timeout + DRIFT_MS;
+    drift_span span = 2 * channel->all->listener.config.reply_timeout + DRIFT_MS;
 
     if (channel->shared)
         return WIRE_READER;
@@ -433,7 +264,7 @@ static uint32_t hold_off_ms(const struct channel *channel)
 
 static void look(struct channel *channel, quorum_mask masters, bool tells)
 {
-    struct masters *all = channel->lines->masters;
+    struct masters *all = channel->all->masters;
     char *scratch = all->peers.scratch;
     const struct ask ask = {.slot = channel->slot, .serial = channel->serial, .what = WHAT_WAIT};
     struct wire_wait args = {.mark = channel->mark,
@@ -449,13 +280,13 @@ static void look(struct channel *channel, quorum_mask masters, bool tells)
     for (unsigned m = 0; m < all->peers.len; m++)
         if (masters & mask_of(m))
             masters_send(all, m, &ask, scratch, len);
-    ask_refused_again(channel);
+    channel_subscribe_refused(channel);
 }
 
-static void write_now(struct lines *lines)
+static void write_now(struct channels *channels)
 {
-    masters_write(lines->masters);
-    listener_write(&lines->listener);
+    masters_write(channels->masters);
+    listener_write(&channels->listener);
 }
 
 static void try(struct channel *channel)
@@ -463,10 +294,10 @@ static void try(struct channel *channel)
     struct redlock_lease *lease = channel->first;
 
     wake(lease, 0);
-    write_now(channel->lines); /* It is a race: not after all else that came in this turn. */
+    write_now(channel->all); /* It is a race: not after all else that came in this turn. */
     if (channel->first != lease || lease->q.state != QUORUM_PAUSING)
         return;
-    wait_on_try(&channel->wait, env_now(channel->lines->env)); /* There was nobody to ask. */
+    wait_on_try(&channel->wait, env_now(channel->all->env)); /* There was nobody to ask. */
     on_lost(channel, lease);
 }
 
@@ -479,14 +310,14 @@ static void call(struct channel *channel)
     for (; lease != NULL; lease = next) {
         next = lease->next; /* As above. */
         if (lease->q.state != QUORUM_PAUSING ||
-            !place_is_due(place_of(lease), channel->lines->masters->peers.up))
+            !place_is_due(place_of(lease), channel->all->masters->peers.up))
             continue;
         place_on_round(place_of(lease));
         wake(lease, 0);
         any = true;
     }
     if (any)
-        write_now(channel->lines);
+        write_now(channel->all);
 }
 
 /* From an outermost event only. */
@@ -497,9 +328,9 @@ static void run(struct channel *channel)
 
     if (now.now == DRIFT_NEVER)
         return; /* Without a clock nothing ends. */
-    ring_at(channel, DRIFT_NEVER);
+    channel_ring_at(channel, DRIFT_NEVER);
     call(channel);
-    now.up = channel->lines->masters->peers.up;
+    now.up = channel->all->masters->peers.up;
     if (channel->first != NULL && channel->first->q.state != QUORUM_PAUSING)
         return; /* Until its round is over. */
     wait_next(&channel->wait, &now, &actions);
@@ -507,38 +338,37 @@ static void run(struct channel *channel)
     look(channel, actions.look, false);
     if (channel->first == NULL) {
         if (channel->fair == NULL) /* Else these look by themselves. */
-            ring_at(channel, channel->over_at);
+            channel_ring_at(channel, channel->over_at);
         return;
     }
     settle_line(channel, actions.relies);
     if (channel->alarm.pos != ALARM_OFF)
-        return; /* Somebody has left the line meanwhile: see soon(). */
+        return; /* Somebody has left the line meanwhile: see channel_ring_soon(). */
     if (actions.try_at <= now.now)
         try(channel);
     else
-        ring_at(channel, actions.wake_at);
+        channel_ring_at(channel, actions.wake_at);
 }
 
 static void ring(struct lines *lines)
 {
-    drift_time now = env_now(lines->env);
-    uint32_t turns = lines->channels_len; /* What is due again at once is for the next turn. */
-    struct alarm *alarm;
+    struct channels *channels = &lines->channels;
+    drift_time now = env_now(channels->env);
+    uint32_t turns = channels->len; /* What is due again at once is for the next turn. */
+    struct channel *channel;
 
-    while (turns-- > 0 && (alarm = alarm_ring(&lines->alarms, now)) != NULL) {
-        struct channel *channel = channel_of(alarm);
-
+    while (turns-- > 0 && (channel = channel_rings(channels, now)) != NULL) {
         if (channel->first == NULL && channel->fair == NULL && now >= channel->over_at)
-            end(channel);
+            channel_end(channel);
         else
             run(channel);
     }
-    alarm_set(&lines->env->alarms, &lines->alarm, alarm_next(&lines->alarms));
+    channel_set_alarm(channels);
 }
 
 bool lines_on_alarm(struct lines *lines, const struct alarm *alarm)
 {
-    if (alarm != &lines->alarm)
+    if (alarm != &lines->channels.alarm)
         return false;
     ring(lines);
     return true;
@@ -581,19 +411,19 @@ static void hears(struct channel *channel, unsigned master, bool on)
     wait_on_hears(&channel->wait, master, on);
     if (on)
         on_named_all(channel->fair, master);
-    soon(channel);
+    channel_ring_soon(channel);
 }
 
 static void on_link(void *cookie, unsigned master, bool up)
 {
     struct lines *lines = cookie;
 
-    for (unsigned slot = 0; slot < LINES_TABLE; slot++) {
-        struct channel *channel = lines->table[slot];
+    for (unsigned slot = 0; slot < CHANNEL_TABLE; slot++) {
+        struct channel *channel = lines->channels.table[slot];
 
         for (; channel != NULL; channel = channel->next) {
             if (up)
-                subscribe(channel, master, true);
+                channel_subscribe(channel, master, true);
             else
                 hears(channel, master, false);
         }
@@ -602,11 +432,11 @@ static void on_link(void *cookie, unsigned master, bool up)
 
 void lines_on_break(struct lines *lines, unsigned master)
 {
-    for (unsigned slot = 0; slot < LINES_TABLE && lines->channels_len > 0; slot++)
-        for (struct channel *channel = lines->table[slot]; channel != NULL;
+    for (unsigned slot = 0; slot < CHANNEL_TABLE && lines->channels.len > 0; slot++)
+        for (struct channel *channel = lines->channels.table[slot]; channel != NULL;
              channel = channel->next) {
             wait_on_link(&channel->wait, master);
-            soon(channel);
+            channel_ring_soon(channel);
         }
 }
 
@@ -629,7 +459,7 @@ static void free_fair(struct channel *channel, unsigned master)
 {
     quorum_mask of = wait_speaks_for(&channel->wait, master);
 
-    for (unsigned m = 0; m < channel->lines->masters->peers.len; m++)
+    for (unsigned m = 0; m < channel->all->masters->peers.len; m++)
         if (of & mask_of(m))
             on_free(channel->fair, m);
 }
@@ -638,7 +468,7 @@ static void free_fair(struct channel *channel, unsigned master)
  * waits sleeps to the next look. */
 static void on_message(struct channel *channel, unsigned master, const char *text)
 {
-    drift_time now = env_now(channel->lines->env);
+    drift_time now = env_now(channel->all->env);
     uint64_t number;
 
     if (strncmp(text, "next ", 5) == 0) {
@@ -662,11 +492,13 @@ static void on_message(struct channel *channel, unsigned master, const char *tex
 /* It does not let us listen to one name or to all; so for that it is not heard. */
 static void on_refusal(struct lines *lines, unsigned master, const char *text)
 {
-    if (!(lines->refused & mask_of(master)))
-        env_log(lines->env, REDLOCK_LOG_WARNING,
+    struct channels *channels = &lines->channels;
+
+    if (!(channels->refused & mask_of(master)))
+        env_log(channels->env, REDLOCK_LOG_WARNING,
                 "master %u (%s): does not let us listen for locks that are released: %s",
-                master + 1, masters_name(lines->masters, master), text);
-    lines->refused |= mask_of(master);
+                master + 1, masters_name(channels->masters, master), text);
+    channels->refused |= mask_of(master);
 }
 
 static void on_push(void *cookie, unsigned master, const struct reply *reply)
@@ -689,8 +521,8 @@ static void on_push(void *cookie, unsigned master, const struct reply *reply)
     if (name_len <= WIRE_MARK_LEN || memcmp(name, WIRE_MARK, WIRE_MARK_LEN) != 0)
         return;
     for (unsigned shared = 0; shared <= 1 && !ends; shared++) {
-        struct channel *channel =
-            find(lines, name + WIRE_MARK_LEN, name_len - WIRE_MARK_LEN, shared != 0);
+        struct channel *channel = channel_find(&lines->channels, name + WIRE_MARK_LEN,
+                                               name_len - WIRE_MARK_LEN, shared != 0);
 
         if (channel != NULL && confirms)
             hears(channel, master, true);
@@ -702,18 +534,16 @@ static void on_push(void *cookie, unsigned master, const struct reply *reply)
 void lines_on_look(struct lines *lines, unsigned master, const struct ask *ask,
                    const struct reply *reply)
 {
-    struct channel *channel = ask->slot < LINES_TABLE ? lines->table[ask->slot] : NULL;
+    struct channel *channel = channel_find_asker(&lines->channels, ask->slot, ask->serial);
     int64_t pttl_ms = reply->type == REPLY_INTEGER ? reply->integer : WAIT_NO_ANSWER;
 
-    while (channel != NULL && channel->serial != ask->serial)
-        channel = channel->next;
     if (channel == NULL)
         return;
-    wait_on_look(&channel->wait, master, pttl_ms, env_now(lines->env));
+    wait_on_look(&channel->wait, master, pttl_ms, env_now(lines->channels.env));
     run(channel);
 }
 
-/* ---- Begin ---- */
+/* ---- Begin and end ---- */
 
 static void on_done(void *cookie)
 {
@@ -731,11 +561,29 @@ static const struct listener_events listener_events = {
 int lines_init(struct lines *lines, struct masters *masters, const struct listener_config *config,
                void (*on_quiet)(void *cookie), void *cookie)
 {
-    lines->env = config->env;
-    lines->masters = masters;
+    struct channels *channels = &lines->channels;
+
+    channels->env = config->env;
+    channels->masters = masters;
+    channels->alarm.pos = ALARM_OFF;
     lines->on_done = on_quiet;
     lines->cookie = cookie;
-    lines->alarm.pos = ALARM_OFF;
-    listener_init(&lines->listener, config, &listener_events, lines);
-    return alarm_reserve(&lines->env->alarms, 3); /* This one, and those of the masters. */
+    listener_init(&channels->listener, config, &listener_events, lines);
+    return alarm_reserve(&channels->env->alarms, 3); /* This one, and those of the masters. */
+}
+
+void lines_flush(struct lines *lines)
+{
+    listener_flush(&lines->channels.listener);
+}
+
+void lines_tidy(struct lines *lines)
+{
+    if (lines->channels.len == 0)
+        listener_stop(&lines->channels.listener);
+}
+
+void lines_done(struct lines *lines)
+{
+    channel_end_all(&lines->channels);
 }

@@ -14,29 +14,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "redlock/base/alarm.h"
-#include "redlock/line/listener.h"
+#include "redlock/line/channel.h"
 #include "redlock/masters/masters.h"
 
-struct channel;
+struct alarm;
+struct ask;
 struct redlock_lease;
 struct reply;
 
-#define LINES_TABLE 256 /* Chosen: few clients wait for more names at once. */
-
-/* Links and subscriptions outlast the last waiter by so much: a client that locks and unlocks the
- * same name in turn with others would connect each time. */
+/* Links and subscriptions outlast the last waiter by this time.  Else a client that locks and
+ * unlocks a name in turn with others would connect each time. */
 #define LINES_LINGER DRIFT_S
 
 struct lines {
-    struct env *env;
-    struct masters *masters;
-    struct listener listener;
-    quorum_mask refused;                /* Masters that forbid to listen; told once each. */
-    struct channel *table[LINES_TABLE]; /* By hash of the name; chained. */
-    uint32_t channels_len, serial;
-    struct alarms alarms; /* Of the channels. */
-    struct alarm alarm;   /* Rings with the first of these, among the client's. */
+    struct channels channels;
     void (*on_done)(void *cookie);
     void *cookie;
 };
@@ -62,6 +53,9 @@ void lines_on_look(struct lines *lines, unsigned master, const struct ask *ask,
 
 /* An alarm rang; false: it is not that of the lines. */
 bool lines_on_alarm(struct lines *lines, const struct alarm *alarm);
+
+/* Between events: write to the links that listen, and take down those that break. */
+void lines_flush(struct lines *lines);
 
 /* Between events: close the links when nobody waits. */
 void lines_tidy(struct lines *lines);

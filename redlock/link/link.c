@@ -13,6 +13,7 @@
 
 #include "redlock/io/env.h"
 #include "redlock/io/transport.h"
+#include "redlock/link/queue.h"
 #include "redlock/link/reader.h"
 
 #define ERROR_MAX 160
@@ -33,10 +34,6 @@
  * were asked for on it would be lost. */
 #define CLAIM_ATTEMPTS 5
 
-/* Bytes of an empty buffer that are kept for the next commands: more than a thousand locks take.
- * What a slow master made the buffer grow to is freed. */
-#define OUT_KEPT_MAX (256u << 10)
-
 #define READ_MAX (16u << 10) /* Bytes that one turn of the loop reads. */
 
 enum link_state { LINK_DOWN, LINK_CONNECTING, LINK_GREETING, LINK_UP };
@@ -52,10 +49,7 @@ struct link {
     struct handshake handshake;
     unsigned attempts; /* In a row without success. */
 
-    struct ask *asks; /* A ring of what was sent and not answered.  Its room is a power of two. */
-    uint32_t asks_first, asks_len, asks_room;
-    char *out; /* What was not sent yet: [out_sent, out_len). */
-    size_t out_sent, out_len, out_room;
+    struct queue queue;
     bool full;             /* It takes no more commands for now. */
     bool doomed;           /* It goes down when the event is over, because of error. */
     bool mute;             /* It does not answer: the kernel is to forget what it was given. */
@@ -93,16 +87,6 @@ static void doom(struct link *link, const char *what, const char *why)
 
 /* ---- Down ---- */
 
-static void empty_out(struct link *link)
-{
-    link->out_sent = link->out_len = 0;
-    if (link->out_room <= OUT_KEPT_MAX)
-        return;
-    free(link->out);
-    link->out = NULL;
-    link->out_room = 0;
-}
-
 static void close_link(struct link *link)
 {
     transport_close(link->transport, link->mute);
@@ -111,9 +95,7 @@ static void close_link(struct link *link)
         redisReaderFree(link->parser);
     link->parser = NULL;
     link->state = LINK_DOWN;
-    if (link->out != NULL)
-        sodium_memzero(link->out, link->out_len); /* It may hold a password. */
-    empty_out(link);
+    queue_wipe(&link->queue); /* It may hold a password. */
     link->full = link->doomed = link->mute = false;
 }
 
@@ -128,19 +110,10 @@ static drift_span retry_in(struct link *link)
     return span / 2 + span / 2 * env_random(link->config.env) / UINT32_MAX;
 }
 
-static struct ask take_ask(struct link *link)
-{
-    const struct ask ask = link->asks[link->asks_first];
-
-    link->asks_first = (link->asks_first + 1) & (link->asks_room - 1);
-    link->asks_len--;
-    return ask;
-}
-
 static void drop_asks(struct link *link)
 {
-    while (link->asks_len > 0) {
-        const struct ask ask = take_ask(link);
+    while (link->queue.asks_len > 0) {
+        const struct ask ask = queue_take_ask(&link->queue);
 
         if (ask.flags & ASK_TELL)
             link->events->on_reply(link->cookie, link->config.number, &ask, NULL);
@@ -172,39 +145,19 @@ static void go_down(struct link *link)
 
 /* ---- Appending ---- */
 
-/* Make room for so many bytes more; false: the link is doomed. */
-static bool make_room(struct link *link, size_t len)
-{
-    size_t room = link->out_room ? link->out_room : 4096;
-    char *out;
-
-    if (link->out_room - link->out_len >= len)
-        return true;
-    while (room - link->out_len < len)
-        room *= 2;
-    out = realloc(link->out, room);
-    if (out == NULL) {
-        doom(link, "out of memory", "");
-        return false;
-    }
-    link->out = out;
-    link->out_room = room;
-    return true;
-}
-
 static void append(struct link *link, const char *bytes, size_t len)
 {
-    if (!make_room(link, len))
-        return;
-    memcpy(link->out + link->out_len, bytes, len);
-    link->out_len += len;
-    mark_dirty(link);
+    if (queue_append(&link->queue, bytes, len))
+        mark_dirty(link);
+    else
+        doom(link, "out of memory", "");
 }
 
 static bool has_room(const struct link *link)
 {
-    return link->asks_len < link->config.env->asks_max - 3 && /* For a count and a proof. */
-           link->out_len - link->out_sent < LINK_UNSENT_MAX;
+    /* Three are left for a count and a proof. */
+    return link->queue.asks_len < link->config.env->asks_max - 3 &&
+           queue_unsent_len(&link->queue) < LINK_UNSENT_MAX;
 }
 
 static void look_again(struct link *link)
@@ -214,35 +167,16 @@ static void look_again(struct link *link)
     transport_set_timer(link->transport, reply_timeout > DRIFT_S ? reply_timeout : DRIFT_S);
 }
 
-static bool grow_asks(struct link *link)
-{
-    uint32_t room = link->asks_room ? link->asks_room * 2 : 64;
-    struct ask *asks = malloc(room * sizeof *asks);
-
-    if (asks == NULL)
-        return false;
-    for (uint32_t i = 0; i < link->asks_len; i++)
-        asks[i] = link->asks[(link->asks_first + i) % link->asks_room];
-    free(link->asks);
-    link->asks = asks;
-    link->asks_first = 0;
-    link->asks_room = room;
-    return true;
-}
-
 void link_send(struct link *link, const struct ask *ask, const char *command, size_t command_len)
 {
     assert(link->state == LINK_UP);
     if (link->doomed)
         return;
-    if (link->asks_len == link->asks_room && !grow_asks(link)) {
+    if (!queue_append_ask(&link->queue, ask, command, command_len)) {
         doom(link, "out of memory", "");
         return;
     }
-    append(link, command, command_len);
-    if (link->doomed)
-        return;
-    link->asks[(link->asks_first + link->asks_len++) & (link->asks_room - 1)] = *ask;
+    mark_dirty(link);
     if (!has_room(link)) {
         link->full = true;
         link->events->on_room(link->cookie, link->config.number, false);
@@ -263,46 +197,33 @@ void link_say(struct link *link, const char *command, size_t command_len)
 
 /* ---- Writing ---- */
 
-/* At half only: each time all leases are looked at. */
+/* There is room again when half of it is free.  Not sooner, because the owner then visits all
+ * leases. */
 static void look_if_full(struct link *link)
 {
-    if (!link->full || link->doomed || link->asks_len > link->config.env->asks_max / 2 ||
-        link->out_len - link->out_sent > LINK_UNSENT_MAX / 2)
+    if (!link->full || link->doomed || link->queue.asks_len > link->config.env->asks_max / 2 ||
+        queue_unsent_len(&link->queue) > LINK_UNSENT_MAX / 2)
         return;
     link->full = false;
     link->events->on_room(link->cookie, link->config.number, true);
 }
 
-/* Keep what was not sent, at the front. */
-static void keep_rest(struct link *link)
-{
-    if (link->out_sent == link->out_len) {
-        if (link->state == LINK_GREETING)
-            sodium_memzero(link->out, link->out_len);
-        empty_out(link);
-    } else if (link->out_sent > link->out_room / 2) {
-        link->out_len -= link->out_sent;
-        memmove(link->out, link->out + link->out_sent, link->out_len);
-        link->out_sent = 0;
-    }
-}
-
 static void write_out(struct link *link)
 {
+    struct queue *queue = &link->queue;
     const char *error;
     ssize_t n = 1;
 
-    while (link->out_sent < link->out_len && n > 0) {
-        n = transport_write(link->transport, link->out + link->out_sent,
-                            link->out_len - link->out_sent, &error);
+    while (queue_unsent_len(queue) > 0 && n > 0) {
+        n = transport_write(link->transport, queue_unsent(queue), queue_unsent_len(queue), &error);
         if (n < 0) {
             doom(link, "", error);
             return;
         }
-        link->out_sent += (size_t)n;
+        queue->out_sent += (size_t)n;
     }
-    keep_rest(link);
-    transport_await_space(link->transport, link->out_len > 0);
+    queue_drop_sent(queue, link->state == LINK_GREETING);
+    transport_await_space(link->transport, queue_unsent_len(queue) > 0);
 }
 
 void link_write(struct link *link)
@@ -409,11 +330,11 @@ static void on_answer(struct link *link)
         link->events->on_reply(link->cookie, link->config.number, NULL, &link->reply);
         return;
     }
-    if (link->asks_len == 0) {
+    if (link->queue.asks_len == 0) {
         doom(link, "said something that nobody asked", "");
         return;
     }
-    ask = take_ask(link);
+    ask = queue_take_ask(&link->queue);
     link->answers += !(ask.flags & ASK_LOOK);
     link->works |= !(ask.flags & (ASK_LOOK | ASK_LIFE));
     link->events->on_reply(link->cookie, link->config.number, &ask, &link->reply);
@@ -472,7 +393,7 @@ static void attempt(struct link *link)
 
 static void look_for_silence(struct link *link)
 {
-    if (link->asks_len == 0) {
+    if (link->queue.asks_len == 0) {
         link->silent_looks = 0;
         return; /* The next command starts the timer again. */
     }
@@ -593,8 +514,7 @@ void link_free(struct link *link)
     close_link(link);
     transport_free(link->transport);
     reader_forget(&link->reply);
-    free(link->asks);
-    free(link->out);
+    queue_done(&link->queue);
     free(link);
 }
 

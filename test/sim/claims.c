@@ -324,9 +324,9 @@ void oracle_on_quiet(void)
         if (rl->env.stats.leases != 0)
             world_fail("leak", "client %u has %u leases in memory, and its program none", i,
                        rl->env.stats.leases);
-        if (rl->lines.channels_len != 0)
+        if (rl->lines.channels.len != 0)
             world_fail("leak", "client %u listens for %u names, and nobody waits", i,
-                       rl->lines.channels_len);
+                       rl->lines.channels.len);
     }
     for (unsigned m = 0; m < world.plan.servers; m++)
         for (unsigned r = 0; r < world.plan.resources; r++)

@@ -63,9 +63,9 @@ static struct conn *any_conn(void)
         return NULL;
     m = (unsigned)dice_below(world.plan.servers);
     link = process->rl->masters.peers.links[m];
-    if (process->rl->lines.listener.links[m] != NULL && dice_chance(400)) {
+    if (process->rl->lines.channels.listener.links[m] != NULL && dice_chance(400)) {
         waits_on_trouble(process);
-        link = process->rl->lines.listener.links[m];
+        link = process->rl->lines.channels.listener.links[m];
     }
     return conn_of(process, link);
 }

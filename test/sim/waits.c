@@ -250,7 +250,7 @@ static void sum_up(void)
 /* The connection on which this client listens to that master; NULL: none is up. */
 static const struct conn *listening_conn(const struct ev_loop *process, unsigned master)
 {
-    const struct link *link = process->rl->lines.listener.links[master];
+    const struct link *link = process->rl->lines.channels.listener.links[master];
 
     return link != NULL ? conn_of(process, link) : NULL;
 }

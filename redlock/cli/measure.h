@@ -1,0 +1,26 @@
+/*
+ * measure.h - `redlock bench` without --contend: locks that nobody else wants.
+ */
+#ifndef REDLOCK_MEASURE_H
+#define REDLOCK_MEASURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redlock/redlock.h"
+
+struct cli;
+
+struct measure {
+    struct cli *cli;
+    bool blocking;          /* Threads of a blocking client; otherwise slots on a loop. */
+    uint32_t cycles;        /* Of all workers. */
+    uint32_t workers_len;   /* Slots or threads. */
+    uint32_t resources_len; /* Names in each lease. */
+    struct redlock_lock_options opts;
+};
+
+/* Measure, print one line of figures, and return an exit code. */
+int measure_run(const struct measure *measure);
+
+#endif /* REDLOCK_MEASURE_H */

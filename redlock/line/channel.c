@@ -1,0 +1,180 @@
+/*
+ * channel.c - the table of channels, their subscriptions and their alarms.
+ */
+#include "redlock/line/channel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/io/env.h"
+#include "redlock/lease/lease.h"
+#include "redlock/masters/masters.h"
+#include "redlock/wire/wire.h"
+
+/* ---- Alarms ---- */
+
+void channel_set_alarm(struct channels *channels)
+{
+    alarm_set(&channels->env->alarms, &channels->alarm, alarm_next(&channels->alarms));
+}
+
+void channel_ring_at(struct channel *channel, drift_time at)
+{
+    alarm_set(&channel->all->alarms, &channel->alarm, at);
+    channel_set_alarm(channel->all);
+}
+
+void channel_ring_soon(struct channel *channel)
+{
+    channel_ring_at(channel, 0);
+}
+
+static struct channel *channel_of(struct alarm *alarm)
+{
+    void *channel = (char *)alarm - offsetof(struct channel, alarm);
+
+    return channel;
+}
+
+struct channel *channel_rings(struct channels *channels, drift_time now)
+{
+    struct alarm *alarm = alarm_ring(&channels->alarms, now);
+
+    return alarm != NULL ? channel_of(alarm) : NULL;
+}
+
+/* ---- Subscriptions ---- */
+
+void channel_subscribe(const struct channel *channel, unsigned master, bool on)
+{
+    struct channels *all = channel->all;
+    char *scratch = all->masters->peers.scratch;
+    size_t len = wire_subscribe(scratch, on, channel->mark, channel->mark_len);
+
+    all->env->stats.commands += listener_say(&all->listener, master, scratch, len);
+}
+
+void channel_subscribe_refused(const struct channel *channel)
+{
+    const struct channels *all = channel->all;
+    quorum_mask refused = all->refused & (quorum_mask)~channel->wait.hears;
+
+    for (unsigned m = 0; m < all->masters->peers.len; m++)
+        if (refused & mask_of(m))
+            channel_subscribe(channel, m, true);
+}
+
+/* ---- The table ---- */
+
+/* FNV-1a. */
+static uint32_t slot_of(const char *name, size_t name_len)
+{
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < name_len; i++)
+        hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+    return hash % CHANNEL_TABLE;
+}
+
+struct channel *channel_find(const struct channels *channels, const char *name, size_t name_len,
+                             bool shared)
+{
+    struct channel *channel = channels->table[slot_of(name, name_len)];
+
+    while (channel != NULL &&
+           (channel->shared != shared || channel->mark_len != WIRE_MARK_LEN + name_len ||
+            memcmp(channel->mark + WIRE_MARK_LEN, name, name_len) != 0))
+        channel = channel->next;
+    return channel;
+}
+
+struct channel *channel_find_of(const struct channels *channels, const struct redlock_lease *lease)
+{
+    size_t name_len;
+    const char *name = lease_awaited(lease, &name_len);
+
+    return channel_find(channels, name, name_len, lease_kind(lease)->shared);
+}
+
+struct channel *channel_find_asker(const struct channels *channels, uint32_t slot, uint32_t serial)
+{
+    struct channel *channel = slot < CHANNEL_TABLE ? channels->table[slot] : NULL;
+
+    while (channel != NULL && channel->serial != serial)
+        channel = channel->next;
+    return channel;
+}
+
+/* ---- Begin and end ---- */
+
+static struct channel *make(struct channels *all, const char *name, size_t name_len, bool shared)
+{
+    struct channel *channel;
+
+    if (alarm_reserve(&all->alarms, all->len + 1) != 0)
+        return NULL;
+    channel = calloc(1, sizeof *channel + WIRE_MARK_LEN + name_len);
+    if (channel == NULL)
+        return NULL;
+    channel->all = all;
+    channel->alarm.pos = ALARM_OFF;
+    channel->shared = shared;
+    channel->slot = slot_of(name, name_len);
+    channel->serial = ++all->serial;
+    channel->over_at = DRIFT_NEVER;
+    channel->mark_len = WIRE_MARK_LEN + name_len;
+    memcpy(channel->mark, WIRE_MARK, WIRE_MARK_LEN);
+    memcpy(channel->mark + WIRE_MARK_LEN, name, name_len);
+    wait_init(&channel->wait, all->masters->peers.len, shared);
+    channel->next = all->table[channel->slot];
+    all->table[channel->slot] = channel;
+    all->len++;
+    listener_start(&all->listener);
+    for (unsigned m = 0; m < all->masters->peers.len; m++)
+        channel_subscribe(channel, m, true);
+    return channel;
+}
+
+struct channel *channel_get(struct channels *channels, const struct redlock_lease *lease)
+{
+    struct channel *channel = channel_find_of(channels, lease);
+    size_t name_len;
+    const char *name = lease_awaited(lease, &name_len);
+
+    return channel != NULL ? channel : make(channels, name, name_len, lease_kind(lease)->shared);
+}
+
+static void take_out(struct channel *channel)
+{
+    struct channels *all = channel->all;
+    struct channel **at = &all->table[channel->slot];
+
+    while (*at != channel)
+        at = &(*at)->next;
+    *at = channel->next;
+    channel_ring_at(channel, DRIFT_NEVER);
+    all->len--;
+    free(channel);
+}
+
+void channel_end(struct channel *channel)
+{
+    struct channels *all = channel->all;
+    const char *name = channel->mark + WIRE_MARK_LEN;
+    size_t name_len = channel->mark_len - WIRE_MARK_LEN;
+    /* Readers and others of one name share the subscription. */
+    bool is_needed = channel_find(all, name, name_len, !channel->shared) != NULL;
+
+    for (unsigned m = 0; m < all->masters->peers.len && !is_needed; m++)
+        channel_subscribe(channel, m, false);
+    take_out(channel);
+}
+
+void channel_end_all(struct channels *channels)
+{
+    for (unsigned slot = 0; slot < CHANNEL_TABLE; slot++)
+        while (channels->table[slot] != NULL)
+            take_out(channels->table[slot]);
+    listener_stop(&channels->listener);
+    alarm_done(&channels->alarms);
+}

@@ -1,0 +1,117 @@
+/*
+ * queue.c - a buffer of bytes, and a ring of asks.
+ */
+#include "redlock/link/queue.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+/* An empty buffer of at most this size is kept for the next commands.  Chosen: more than a
+ * thousand locks take.  A larger one was needed for a slow master, and is freed. */
+#define OUT_KEPT_MAX (256u << 10)
+
+/* ---- Bytes ---- */
+
+static bool make_room(struct queue *queue, size_t len)
+{
+    size_t room = queue->out_room ? queue->out_room : 4096;
+    char *out;
+
+    if (queue->out_room - queue->out_len >= len)
+        return true;
+    while (room - queue->out_len < len)
+        room *= 2;
+    out = realloc(queue->out, room);
+    if (out == NULL)
+        return false;
+    queue->out = out;
+    queue->out_room = room;
+    return true;
+}
+
+bool queue_append(struct queue *queue, const char *bytes, size_t len)
+{
+    if (!make_room(queue, len))
+        return false;
+    memcpy(queue->out + queue->out_len, bytes, len);
+    queue->out_len += len;
+    return true;
+}
+
+static void empty_out(struct queue *queue)
+{
+    queue->out_sent = queue->out_len = 0;
+    if (queue->out_room <= OUT_KEPT_MAX)
+        return;
+    free(queue->out);
+    queue->out = NULL;
+    queue->out_room = 0;
+}
+
+void queue_drop_sent(struct queue *queue, bool wipe)
+{
+    if (queue->out_sent == queue->out_len) {
+        if (wipe)
+            sodium_memzero(queue->out, queue->out_len);
+        empty_out(queue);
+    } else if (queue->out_sent > queue->out_room / 2) {
+        queue->out_len -= queue->out_sent;
+        memmove(queue->out, queue->out + queue->out_sent, queue->out_len);
+        queue->out_sent = 0;
+    }
+}
+
+void queue_wipe(struct queue *queue)
+{
+    if (queue->out != NULL)
+        sodium_memzero(queue->out, queue->out_len);
+    empty_out(queue);
+}
+
+/* ---- Asks ---- */
+
+static bool grow_asks(struct queue *queue)
+{
+    uint32_t room = queue->asks_room ? queue->asks_room * 2 : 64;
+    struct ask *asks = malloc(room * sizeof *asks);
+
+    if (asks == NULL)
+        return false;
+    for (uint32_t i = 0; i < queue->asks_len; i++)
+        asks[i] = queue->asks[(queue->asks_first + i) % queue->asks_room];
+    free(queue->asks);
+    queue->asks = asks;
+    queue->asks_first = 0;
+    queue->asks_room = room;
+    return true;
+}
+
+bool queue_append_ask(struct queue *queue, const struct ask *ask, const char *command, size_t len)
+{
+    if (queue->asks_len == queue->asks_room && !grow_asks(queue))
+        return false;
+    if (!queue_append(queue, command, len))
+        return false;
+    queue->asks[(queue->asks_first + queue->asks_len++) & (queue->asks_room - 1)] = *ask;
+    return true;
+}
+
+struct ask queue_take_ask(struct queue *queue)
+{
+    struct ask ask;
+
+    assert(queue->asks_len > 0);
+    ask = queue->asks[queue->asks_first];
+    queue->asks_first = (queue->asks_first + 1) & (queue->asks_room - 1);
+    queue->asks_len--;
+    return ask;
+}
+
+void queue_done(struct queue *queue)
+{
+    free(queue->asks);
+    free(queue->out);
+}

@@ -1,0 +1,53 @@
+/*
+ * queue.h - what a link has to send, and which answers it awaits.
+ *
+ * A queue holds two lists, in the order of sending: the bytes that were not sent yet, and the asks
+ * that were not answered yet.  It calls nobody.  Its only error is missing memory.
+ */
+#ifndef REDLOCK_QUEUE_H
+#define REDLOCK_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "redlock/link/ask.h"
+
+/* Zeroes are an empty queue. */
+struct queue {
+    struct ask *asks; /* A ring.  Its room is a power of two. */
+    uint32_t asks_first, asks_len, asks_room;
+    char *out; /* The bytes from out_sent to out_len are not sent yet. */
+    size_t out_sent, out_len, out_room;
+};
+
+/* Append bytes whose answers no ask awaits; false: there is no memory. */
+bool queue_append(struct queue *queue, const char *bytes, size_t len);
+
+/* Append an ask and its command; false: there is no memory, and neither was appended. */
+bool queue_append_ask(struct queue *queue, const struct ask *ask, const char *command, size_t len);
+
+/* Take the first ask out.  There must be one. */
+struct ask queue_take_ask(struct queue *queue);
+
+/* The bytes to send next. */
+static inline const char *queue_unsent(const struct queue *queue)
+{
+    return queue->out + queue->out_sent;
+}
+
+static inline size_t queue_unsent_len(const struct queue *queue)
+{
+    return queue->out_len - queue->out_sent;
+}
+
+/* Drop the bytes that were sent.  wipe: overwrite them with zeroes when all were sent. */
+void queue_drop_sent(struct queue *queue, bool wipe);
+
+/* Overwrite all bytes with zeroes, and drop them.  The asks stay. */
+void queue_wipe(struct queue *queue);
+
+/* Free the queue's memory.  It wipes nothing. */
+void queue_done(struct queue *queue);
+
+#endif /* REDLOCK_QUEUE_H */

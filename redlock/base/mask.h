@@ -26,4 +26,15 @@ static inline quorum_mask mask_without(quorum_mask mask, unsigned master)
     return (quorum_mask)(mask & ~(1u << master));
 }
 
+/* How many masters are in a set.  Sums of bits, in pairs, then in fours, and so on: the builtin
+ * calls a function where the processor may lack the instruction. */
+static inline unsigned mask_count(quorum_mask mask)
+{
+    unsigned sums = mask - (mask >> 1 & 0x5555u);
+
+    sums = (sums & 0x3333u) + (sums >> 2 & 0x3333u);
+    sums = (sums + (sums >> 4)) & 0x0f0fu;
+    return (sums + (sums >> 8)) & 0x1fu;
+}
+
 #endif /* REDLOCK_MASK_H */

@@ -570,7 +570,7 @@ int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
     size = ret_stats->size < sizeof *stats ? ret_stats->size : sizeof *stats;
     stats->size = ret_stats->size;
     stats->masters = rl->options.masters_len;
-    stats->masters_up = (uint32_t)__builtin_popcount(rl->masters.peers.up);
+    stats->masters_up = mask_count(rl->masters.peers.up);
     memcpy(ret_stats, stats, size);
     if (ret_stats->size > size) /* A newer caller's: what we do not count is 0. */
         memset((char *)ret_stats + size, 0, ret_stats->size - size);

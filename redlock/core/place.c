@@ -10,7 +10,7 @@
 
 static bool is_majority(const struct place *p, quorum_mask mask)
 {
-    return (unsigned)__builtin_popcount(mask) >= p->masters / 2 + 1;
+    return mask_count(mask) >= p->masters / 2 + 1;
 }
 
 void place_init(struct place *p, unsigned masters, drift_span pause_max)

@@ -47,7 +47,7 @@ struct step {
 
 static unsigned count(quorum_mask mask)
 {
-    return (unsigned)__builtin_popcount(mask);
+    return mask_count(mask);
 }
 
 static quorum_mask everyone(const struct quorum *q)

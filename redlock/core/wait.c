@@ -41,7 +41,7 @@
 
 static unsigned count(quorum_mask mask)
 {
-    return (unsigned)__builtin_popcount(mask);
+    return mask_count(mask);
 }
 
 static unsigned majority(const struct wait *w)

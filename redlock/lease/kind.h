@@ -84,8 +84,11 @@ size_t kind_write(const struct kind *kind, char *buf, enum quorum_command comman
                   const struct wire_args *args);
 
 /* What a reply to it says. */
-struct vote kind_count(const struct kind *kind, enum quorum_command command,
-                       const struct reply *reply);
+static inline struct vote kind_count(const struct kind *kind, enum quorum_command command,
+                                     const struct reply *reply)
+{
+    return kind->count != NULL ? kind->count(command, reply) : vote_count(command, reply);
+}
 
 /* The slot that a lease of kind_permit has, from 0. */
 unsigned kind_permit_slot(const struct redlock_lease *lease);

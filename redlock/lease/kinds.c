@@ -24,12 +24,6 @@ size_t kind_write(const struct kind *kind, char *buf, enum quorum_command comman
     return wire_script(buf, script, in_full, args);
 }
 
-struct vote kind_count(const struct kind *kind, enum quorum_command command,
-                       const struct reply *reply)
-{
-    return kind->count != NULL ? kind->count(command, reply) : vote_count(command, reply);
-}
-
 /* ---- Which kind is asked for ---- */
 
 static int check_permit(const char *token, uint32_t permits)

@@ -89,13 +89,6 @@ void table_bury(struct leases *leases, struct redlock_lease *lease)
     keep_spent(leases, lease);
 }
 
-struct redlock_lease *table_find(const struct leases *leases, uint32_t slot, uint32_t serial)
-{
-    struct redlock_lease *lease = slot < leases->slots_len ? leases->slots[slot] : NULL;
-
-    return lease != NULL && (uint32_t)lease->serial == serial ? lease : NULL;
-}
-
 void table_make_ready(struct leases *leases, struct redlock_lease *lease)
 {
     if (lease->is_ready)

@@ -5,6 +5,7 @@
 #ifndef REDLOCK_TABLE_H
 #define REDLOCK_TABLE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "redlock/lease/state.h"
@@ -22,7 +23,13 @@ void table_take_slot(struct leases *leases, struct redlock_lease *lease);
 void table_bury(struct leases *leases, struct redlock_lease *lease);
 
 /* The lease that an ask is of; NULL: it is gone. */
-struct redlock_lease *table_find(const struct leases *leases, uint32_t slot, uint32_t serial);
+static inline struct redlock_lease *table_find(const struct leases *leases, uint32_t slot,
+                                               uint32_t serial)
+{
+    struct redlock_lease *lease = slot < leases->slots_len ? leases->slots[slot] : NULL;
+
+    return lease != NULL && (uint32_t)lease->serial == serial ? lease : NULL;
+}
 
 /* Put a lease at the end of the list of those with callbacks to run; take the first, of some. */
 void table_make_ready(struct leases *leases, struct redlock_lease *lease);

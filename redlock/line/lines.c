@@ -161,27 +161,30 @@ static bool is_over(const struct redlock_lease *lease, enum quorum_state before)
            lease->q.state != QUORUM_EXTENDING;
 }
 
-void lines_on_step(struct lines *lines, struct redlock_lease *lease, enum quorum_state before)
+/* The lease stands in no line. */
+static void on_step_outside(struct lines *lines, struct redlock_lease *lease,
+                            enum quorum_state before)
+{
+    struct channel *channel = NULL;
+
+    if (is_to_join(lines, lease)) {
+        join(lines, lease);
+        return;
+    }
+    if (has_won(lease, before) || is_over(lease, before))
+        channel = channel_find_of(&lines->channels, lease);
+    if (channel != NULL && lease->q.state == QUORUM_HELD)
+        on_won(channel, lease);
+    else if (channel != NULL)
+        wait_on_over(&channel->wait);
+}
+
+static void on_step_in_line(struct lines *lines, struct redlock_lease *lease,
+                            enum quorum_state before)
 {
     enum quorum_state state = lease->q.state;
     struct channel *channel;
 
-    if (!lease->waits) {
-        if (is_to_join(lines, lease)) {
-            join(lines, lease);
-            return;
-        }
-        if (lines->channels.len == 0)
-            return;
-        channel = has_won(lease, before) || is_over(lease, before)
-                      ? channel_find_of(&lines->channels, lease)
-                      : NULL;
-        if (channel != NULL && state == QUORUM_HELD)
-            on_won(channel, lease);
-        else if (channel != NULL)
-            wait_on_over(&channel->wait);
-        return;
-    }
     if (!lease_is_waiting(lease)) {
         leave(lines, lease);
         return;
@@ -209,6 +212,15 @@ void lines_on_step(struct lines *lines, struct redlock_lease *lease, enum quorum
     } else if (before == QUORUM_PAUSING && channel->first == lease) {
         wait_on_try(&channel->wait, env_now(lines->channels.env));
     }
+}
+
+/* Where nobody waits for anything, only a lease that pauses can begin to. */
+void lines_on_step(struct lines *lines, struct redlock_lease *lease, enum quorum_state before)
+{
+    if (lease->waits)
+        on_step_in_line(lines, lease, before);
+    else if (lines->channels.len > 0 || lease->q.state == QUORUM_PAUSING)
+        on_step_outside(lines, lease, before);
 }
 
 /* ---- What to do ---- */

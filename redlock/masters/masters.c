@@ -234,8 +234,8 @@ void masters_done(struct masters *masters)
 void masters_send(struct masters *masters, unsigned m, const struct ask *ask, const char *command,
                   size_t command_len)
 {
-    link_send(masters->peers.links[m], ask, command, command_len);
     masters->peers.env->stats.commands++;
+    link_send(masters->peers.links[m], ask, command, command_len);
 }
 
 void masters_want_proof(struct masters *masters, enum quorum_command command, quorum_mask sent)

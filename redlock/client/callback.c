@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "redlock/client/blocking.h"
-#include "redlock/client/client.h"
+#include "redlock/client/state.h"
 #include "redlock/lease/explain.h"
 #include "redlock/lease/lease.h"
 #include "redlock/lease/table.h"

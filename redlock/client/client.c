@@ -25,13 +25,6 @@ bool client_is_forked(const struct redlock *rl)
     return fork_count() != rl->forks;
 }
 
-struct redlock *client_of(const struct redlock_lease *lease)
-{
-    void *leases = lease->leases;
-
-    return (void *)((char *)leases - offsetof(struct redlock, leases));
-}
-
 static bool is_deaf(const struct redlock *rl)
 {
     return rl->blocking == NULL;

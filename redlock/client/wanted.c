@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "redlock/base/error.h"
-#include "redlock/client/client.h"
+#include "redlock/client/state.h"
 #include "redlock/lease/lease.h"
 #include "redlock/wire/name.h"
 
@@ -77,7 +77,7 @@ static int take_again(struct owned *owned)
         return error_set(REDLOCK_E_STATE, "its owner is busy with it already");
     if (owned->count == UINT32_MAX)
         return error_set(REDLOCK_E_STATE, "its owner has it too many times");
-    if (redlock_remaining_ms(lease) == 0)
+    if (lease_remaining_ms(lease) == 0)
         return error_set(REDLOCK_LOST, "its owner has lost it, and has to unlock it first");
     owned->count++;
     return REDLOCK_OK;

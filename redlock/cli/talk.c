@@ -79,7 +79,7 @@ static void connect_by_name(struct talk *talk, char *why, size_t why_size)
     uint64_t done;
 
     if (resolve == NULL) {
-        (void)snprintf(why, why_size, "cannot start to resolve the name");
+        (void)snprintf(why, why_size, "cannot start to resolve the name: %s", strerror(errno));
         return;
     }
     if (!wait_for(talk, resolve_fd(resolve), POLLIN)) {

@@ -47,7 +47,7 @@ static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct command *command = timer->data;
     bool only_group = command->leash.had_children || !family_is_known();
-    struct family_count count = {0, 0, 0};
+    struct family_count count = {0, 0, 0, 0};
 
     (void)events;
     if (!only_group)
@@ -55,12 +55,12 @@ static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
     else if (command->terminal.command != 0)
         count.alive = kill(-command->terminal.command, SIGKILL) == 0;
     leash_bury(&command->leash);
-    if (count.alive + count.zombies > 0 && ++command->mourn_looks < MOURN_LOOKS_MAX)
+    if (count.alive + count.zombies + count.unseen > 0 && ++command->mourn_looks < MOURN_LOOKS_MAX)
         return;
     ev_timer_stop(loop, timer);
     command->ended = true;
     command->end.code = CLI_SIGNAL + SIGKILL;
-    command->end.survivors = count.alive + count.immune;
+    command->end.survivors = count.alive + count.immune + count.unseen;
     if (only_group)
         cli_say("the guardian was killed, and the command with it; what that had started may run");
     else
@@ -280,6 +280,17 @@ static int start(struct command *command, struct leash_order *order)
     return leash_order(&command->leash, order);
 }
 
+/* Somebody killed the guardian; or it could not begin, and has reported why. */
+static void on_dead_at_start(struct command *command, int error)
+{
+    struct leash_report report;
+
+    command->failed = error;
+    command->ended = true;
+    if (leash_report(&command->leash, &report) > 0 && report.type == LEASH_FAILED)
+        command->failed = report.error;
+}
+
 int command_run(struct command *command, struct session *session, struct redlock_lease *lease,
                 struct leash_order *order)
 {
@@ -288,10 +299,8 @@ int command_run(struct command *command, struct session *session, struct redlock
     terminal_open(&command->terminal);
     watch(command);
     cli_never_wait();
-    if (start(command, order) != 0) {
-        command->failed = EPIPE; /* Somebody killed the guardian. */
-        command->ended = true;
-    }
+    if (start(command, order) != 0)
+        on_dead_at_start(command, errno);
     while (!command->ended) {
         leash_renew(&command->leash, lease);
         ev_run(session->loop, EVRUN_ONCE);

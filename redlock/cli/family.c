@@ -51,27 +51,36 @@ static bool parse_stat(const char *text, struct process *process)
     return true;
 }
 
-static bool read_process(pid_t pid, struct process *ret_process)
+/* Errors that say nothing of a process, and pass. */
+static bool is_shortage(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ||
+           error == EINTR;
+}
+
+/* 1: *ret_process is the process; 0: it is gone, or not ours to see; -1: nobody knows. */
+static int read_process(pid_t pid, struct process *ret_process)
 {
     struct process process = {.pid = pid};
     char text[STAT_MAX];
     char path[32];
     ssize_t len;
-    int fd;
+    int fd, error;
 
     (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return false;
+        return is_shortage(errno) ? -1 : 0;
     len = read(fd, text, sizeof text - 1);
+    error = errno;
     (void)close(fd);
-    if (len <= 0)
-        return false;
+    if (len < 0)
+        return is_shortage(error) ? -1 : 0;
     text[len] = 0;
     if (!parse_stat(text, &process))
-        return false;
+        return 0;
     *ret_process = process;
-    return true;
+    return 1;
 }
 
 /* A number may be another process's by now: what we signal is the one that we saw. */
@@ -79,14 +88,17 @@ static int signal_process(const struct process *process, int signal)
 {
     struct process again;
     int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-    int result = -1;
+    int result = -1, seen;
 
-    if (fd < 0 && errno != ENOSYS)
+    if (fd < 0 && errno == ESRCH)
         return -1;
-    if (!read_process(process->pid, &again) || again.started != process->started)
+    seen = read_process(process->pid, &again);
+    if (seen < 0)
+        errno = EAGAIN;
+    else if (seen == 0 || again.started != process->started)
         errno = ESRCH;
-    else if (fd < 0)
-        result = kill(process->pid, signal); /* Linux before 5.3. */
+    else if (fd < 0) /* Linux before 5.3, a filter of system calls, too many descriptors. */
+        result = kill(process->pid, signal);
     else
         result = (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
     if (fd >= 0) {
@@ -122,23 +134,33 @@ static int compare(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Out of memory, the list is short: what is found is signalled at least. */
-static void read_all(struct table *table)
+/* Where the list is short, what is found is signalled at least.  Returns how many processes could
+ * not be looked at; 1 stands for all that were not reached. */
+static unsigned read_all(struct table *table)
 {
     DIR *folder = opendir("/proc");
     struct process process;
     struct dirent *entry;
+    unsigned unseen = 0;
+    int seen;
 
     table->len = 0;
     if (folder == NULL)
-        return;
-    while ((entry = readdir(folder)) != NULL)
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-            read_process((pid_t)atoi(entry->d_name), &process) && !append(table, &process))
+        return is_shortage(errno);
+    while ((entry = readdir(folder)) != NULL) {
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+            continue;
+        seen = read_process((pid_t)atoi(entry->d_name), &process);
+        unseen += seen < 0;
+        if (seen > 0 && !append(table, &process)) {
+            unseen++;
             break;
+        }
+    }
     (void)closedir(folder);
     if (table->len > 0)
         qsort(table->list, table->len, sizeof *table->list, compare);
+    return unseen;
 }
 
 /* Each turn goes down by one generation at least, so that it ends. */
@@ -168,8 +190,8 @@ bool family_is_known(void)
     char text[16];
     ssize_t len = readlink("/proc/self", text, sizeof text - 1);
 
-    if (len <= 0)
-        return false;
+    if (len < 0)
+        return is_shortage(errno); /* It is there, as far as we know. */
     text[len] = 0;
     return atoi(text) == getpid();
 }
@@ -219,16 +241,18 @@ static void signal_one(const struct process *process, int signal, struct family_
         count->alive++;
     else if (errno == EPERM)
         count->immune++;
+    else if (errno != ESRCH)
+        count->unseen++;
 }
 
 struct family_count family_signal(int signal, pid_t group)
 {
     static struct table table;
-    struct family_count count = {0, 0, 0};
+    struct family_count count = {0, 0, 0, 0};
 
     if (!family_is_known())
         return count;
-    read_all(&table);
+    count.unseen = read_all(&table);
     mark_ours(&table);
     if (signal != 0)
         signal_groups(&table, signal, group);

@@ -15,6 +15,7 @@ struct family_count {
     unsigned alive;   /* Descendants that could be signalled. */
     unsigned immune;  /* Descendants that may not be signalled. */
     unsigned zombies; /* Children of this process that it has not reaped. */
+    unsigned unseen;  /* Processes that could not be looked at: they may be descendants. */
 };
 
 /* Whether /proc shows the processes of our PID namespace. */

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "redlock/cli/child.h"
@@ -39,6 +40,8 @@
 #define NAP_MIN (5 * DRIFT_MS)
 #define NAP_MAX (100 * DRIFT_MS)
 #define LOOK_FOR (5 * DRIFT_S)
+
+#define REPORTS_MAX 50 /* Attempts to send the last report, a NAP_MAX apart. */
 
 #define DESCRIPTORS_MAX 65536 /* Closed one by one, where the kernel cannot close a range. */
 
@@ -86,12 +89,39 @@ static int64_t left_ns(const struct guardian *guardian, drift_time now)
     return end != 0 ? (int64_t)(end - now) : LEASH_GONE;
 }
 
+static void pause_for(drift_span span)
+{
+    const struct timespec pause = {.tv_nsec = (long)span};
+
+    (void)nanosleep(&pause, NULL);
+}
+
+/* `redlock` waits for the last report.  If the kernel has no memory for it, try again.  Without
+ * it `redlock` takes the guardian for dead; there is no command any more. */
+static void report_last(struct guardian *guardian, const struct leash_report *last)
+{
+    guardian->phase = OVER;
+    for (int i = 0; i < REPORTS_MAX; i++) {
+        if (send(guardian->socket, last, sizeof *last, MSG_NOSIGNAL) >= 0 || errno == EPIPE)
+            return;
+        pause_for(NAP_MAX);
+    }
+    exit(1);
+}
+
+/* There is no command, for this reason. */
+static void fail(struct guardian *guardian, int error)
+{
+    const struct leash_report failed = {.type = LEASH_FAILED, .error = error};
+
+    report_last(guardian, &failed);
+}
+
 static void finish(struct guardian *guardian, drift_time now)
 {
     guardian->end.type = LEASH_ENDED;
     guardian->end.ended_ns = left_ns(guardian, now);
-    guardian->phase = OVER;
-    report(guardian, &guardian->end, 0);
+    report_last(guardian, &guardian->end);
 }
 
 /* ---- The end of the command ---- */
@@ -127,18 +157,18 @@ static bool has_children(void)
 {
     siginfo_t info;
 
-    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
 /* True: none is left that could be killed. */
 static bool clear(struct guardian *guardian, drift_time now)
 {
-    struct family_count count = {0, 0, 0};
+    struct family_count count = {0, 0, 0, 0};
 
     if (has_children())
         count = family_signal(SIGKILL, 0);
-    guardian->end.survivors = count.alive + count.immune;
-    return count.alive + count.zombies == 0 || now >= guardian->patience;
+    guardian->end.survivors = count.alive + count.immune + count.unseen;
+    return count.alive + count.zombies + count.unseen == 0 || now >= guardian->patience;
 }
 
 static void begin_clearing(struct guardian *guardian, drift_time now)
@@ -163,8 +193,9 @@ static bool leave(struct guardian *guardian, drift_time now)
     if (act != DEADLINE_WAIT && count.alive > 0)
         guardian->end.cleared = true;
     if (act == DEADLINE_KILL)
-        guardian->end.survivors = count.alive + count.immune;
-    return count.alive + count.zombies == 0 || now >= drift_add(guardian->left.kill, LOOK_FOR);
+        guardian->end.survivors = count.alive + count.immune + count.unseen;
+    return count.alive + count.zombies + count.unseen == 0 ||
+           now >= drift_add(guardian->left.kill, LOOK_FOR);
 }
 
 static void on_child_ended(struct guardian *guardian, drift_time now)
@@ -340,14 +371,12 @@ static void start(struct guardian *guardian, drift_time now)
     guardian->child.gets_tty = order->gets_tty;
     guardian->child.envp = environment_make(guardian->name, order->token, order->number);
     if (guardian->child.envp == NULL || child_start(&guardian->child) != 0) {
-        started.type = LEASH_FAILED;
-        started.error = errno;
-        guardian->phase = OVER;
-    } else {
-        guardian->phase = RUNNING;
-        guardian->group = started.pid = guardian->child.pid;
-        drop_descriptors(guardian);
+        fail(guardian, errno);
+        return;
     }
+    guardian->phase = RUNNING;
+    guardian->group = started.pid = guardian->child.pid;
+    drop_descriptors(guardian);
     report(guardian, &started, 0);
 }
 
@@ -376,7 +405,7 @@ static bool take_orders(struct guardian *guardian, drift_time now)
     while ((len = recv(guardian->socket, &order, sizeof order, MSG_DONTWAIT)) ==
            (ssize_t)sizeof order)
         obey(guardian, &order, now);
-    if (len < 0 && errno == EAGAIN)
+    if (len < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM))
         return true;
     guardian->told_to_end = guardian->alone = true;
     return guardian->phase != IDLE && guardian->phase != OVER;
@@ -391,12 +420,15 @@ static int open_descriptors(struct guardian *guardian)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);
     guardian->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (guardian->signals < 0)
+        return -1;
     guardian->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    return guardian->signals >= 0 && guardian->timer >= 0 ? 0 : -1;
+    return guardian->timer >= 0 ? 0 : -1;
 }
 
-/* Setting it also takes back that it has rung. */
-static void set_timer(const struct guardian *guardian, drift_time wake)
+/* Setting it also takes back that it has rung.  Returns how long to sleep, in ms: for ever, since
+ * it rings; or not for long, because it could not be set. */
+static int set_timer(const struct guardian *guardian, drift_time wake)
 {
     struct itimerspec when = {.it_value = {0, 0}};
 
@@ -404,7 +436,9 @@ static void set_timer(const struct guardian *guardian, drift_time wake)
         when.it_value.tv_sec = (time_t)(wake / DRIFT_S);
         when.it_value.tv_nsec = (long)(wake % DRIFT_S) + (wake == 0); /* 0 would turn it off. */
     }
-    (void)timerfd_settime(guardian->timer, TFD_TIMER_ABSTIME, &when, NULL);
+    return timerfd_settime(guardian->timer, TFD_TIMER_ABSTIME, &when, NULL) == 0
+               ? -1
+               : (int)(NAP_MAX / DRIFT_MS);
 }
 
 /* Sleep until something happens. */
@@ -417,10 +451,11 @@ static void doze(struct guardian *guardian, drift_time wake)
         {.fd = guardian->alone && guardian->phase != OVER ? -1 : guardian->socket,
          .events = POLLIN},
     };
+    int limit_ms = set_timer(guardian, wake);
     struct signalfd_siginfo info;
 
-    set_timer(guardian, wake);
-    (void)poll(all, sizeof all / sizeof *all, -1);
+    if (poll(all, sizeof all / sizeof *all, limit_ms) < 0)
+        pause_for(NAP_MIN); /* Without memory, or by a debugger: look again. */
     while (read(guardian->signals, &info, sizeof info) > 0)
         continue; /* That there was one is all we want to know. */
 }
@@ -456,5 +491,7 @@ void guardian_main(const struct guardian_job *job)
     (void)signal(SIGCHLD, SIG_DFL);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && open_descriptors(&guardian) == 0)
         loop(&guardian);
+    else
+        fail(&guardian, errno);
     exit(0);
 }

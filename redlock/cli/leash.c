@@ -91,10 +91,11 @@ void leash_renew(struct leash *leash, const struct redlock_lease *lease)
 int leash_order(const struct leash *leash, const struct leash_order *order)
 {
     ssize_t len = send(leash->socket, order, sizeof *order, MSG_NOSIGNAL | MSG_DONTWAIT);
-    bool is_dead = len < 0 && errno != EAGAIN;
+    int error = len < 0 ? errno : 0;
 
     wake(leash);
-    return is_dead ? -1 : 0;
+    errno = error;
+    return error != 0 && error != EAGAIN ? -1 : 0;
 }
 
 int leash_report(const struct leash *leash, struct leash_report *ret_report)

@@ -30,7 +30,7 @@ int leash_open(struct leash *leash, struct cli *cli, const char *name, char **ar
  * somebody stopped goes on. */
 void leash_renew(struct leash *leash, const struct redlock_lease *lease);
 
-/* Send an order.  A guardian that somebody stopped goes on.  0, or -1: it is dead. */
+/* Send an order.  A guardian that somebody stopped goes on.  0, or -1 with errno. */
 int leash_order(const struct leash *leash, const struct leash_order *order);
 
 /* 1: *ret_report is the next report; 0: there is none yet; -1: the guardian is dead. */

@@ -28,8 +28,14 @@ uint32_t talk_left_ms(const struct talk *talk)
     return (uint32_t)((drift_until(now, talk->until) + DRIFT_MS - 1) / DRIFT_MS);
 }
 
+static void break_off(struct talk *talk, const char *why)
+{
+    if (talk->broken[0] == 0)
+        (void)snprintf(talk->broken, sizeof talk->broken, "%s", why);
+}
+
 /* False: the time is over. */
-static bool wait_for(const struct talk *talk, int fd, short events)
+static bool wait_for(struct talk *talk, int fd, short events)
 {
     struct pollfd wait = {.fd = fd, .events = events};
     int ready;
@@ -37,13 +43,9 @@ static bool wait_for(const struct talk *talk, int fd, short events)
     do
         ready = poll(&wait, 1, (int)talk_left_ms(talk));
     while (ready < 0 && errno == EINTR);
+    if (ready < 0)
+        break_off(talk, strerror(errno));
     return ready > 0 && talk_left_ms(talk) > 0; /* Bytes that drip in are no reason to stay. */
-}
-
-static void break_off(struct talk *talk, const char *why)
-{
-    if (talk->broken[0] == 0)
-        (void)snprintf(talk->broken, sizeof talk->broken, "%s", why);
 }
 
 static struct timeval to_timeval(uint32_t ms)
@@ -79,7 +81,7 @@ static void connect_by_name(struct talk *talk, char *why, size_t why_size)
     uint64_t done;
 
     if (resolve == NULL) {
-        (void)snprintf(why, why_size, "cannot start to resolve the name");
+        (void)snprintf(why, why_size, "cannot start to resolve the name: %s", strerror(errno));
         return;
     }
     if (!wait_for(talk, resolve_fd(resolve), POLLIN)) {

@@ -235,18 +235,22 @@ static void make_conditions(struct blocking *blocking)
 struct blocking *blocking_new(const struct blocking_events *events, void *cookie)
 {
     struct blocking *blocking = calloc(1, sizeof *blocking);
-    int probe;
+    int probe, error = ENOMEM; /* libev does not say why there is no loop. */
 
-    if (blocking == NULL)
+    if (blocking == NULL) {
+        errno = ENOMEM;
         return NULL;
+    }
     blocking->events = events;
     blocking->cookie = cookie;
     blocking->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
     if (blocking->ev == NULL)
         goto fail_loop;
     probe = eventfd(0, EFD_CLOEXEC); /* libev aborts if it gets none. */
-    if (probe < 0)
+    if (probe < 0) {
+        error = errno;
         goto fail_probe;
+    }
     (void)close(probe);
     ev_set_userdata(blocking->ev, blocking);
     ev_set_loop_release_cb(blocking->ev, before_sleep, after_sleep);
@@ -260,6 +264,7 @@ fail_probe:
     ev_loop_destroy(blocking->ev);
 fail_loop:
     free(blocking);
+    errno = error;
     return NULL;
 }
 

@@ -42,7 +42,7 @@ struct waiter {
     char message[ERROR_MESSAGE_MAX];
 };
 
-/* Prepare the mutex and the loop; NULL without memory. */
+/* Prepare the mutex and the loop.  NULL without memory or a descriptor: errno says which. */
 struct blocking *blocking_new(const struct blocking_events *events, void *cookie);
 /* Start the thread: OK or E_SYSTEM. */
 int blocking_start(struct blocking *blocking);

@@ -324,6 +324,8 @@ static int make_parts(struct redlock *rl)
     randombytes_buf(&rl->env.dice, sizeof rl->env.dice);
     if (ev == NULL) {
         rl->blocking = blocking_new(&blocking_events, rl);
+        if (rl->blocking == NULL && errno != ENOMEM)
+            return error_set(REDLOCK_E_SYSTEM, "open: cannot make a loop: %s", strerror(errno));
         if (rl->blocking == NULL)
             return no_memory();
         ev = blocking_loop(rl->blocking);

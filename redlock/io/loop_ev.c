@@ -52,6 +52,18 @@ static drift_time now(const struct loop *loop)
     return drift_now(&time) == 0 ? time : DRIFT_NEVER;
 }
 
+/* Nothing that we do makes it fail; a filter of system calls may.  libev's timer is the next
+ * best: it rings in time, unless the machine is suspended. */
+static void ring_without_descriptor(struct loop_ev *loop, drift_time at)
+{
+    loop->set = DRIFT_NEVER;
+    ev_now_update(loop->ev);
+    ev_timer_stop(loop->ev, &loop->at_once);
+    ev_timer_set(&loop->at_once, (double)drift_until(now(&loop->loop), at) / (double)DRIFT_S, 0);
+    ev_timer_start(loop->ev, &loop->at_once);
+    loop_kick(&loop->loop);
+}
+
 /* A child of a fork shares the descriptor with its parent, for which it must go on ringing. */
 static void set_descriptor(struct loop_ev *loop, drift_time at)
 {
@@ -61,8 +73,8 @@ static void set_descriptor(struct loop_ev *loop, drift_time at)
     if (is_forked(loop))
         return;
     loop->set = at;
-    /* Fails for times that are no times only. */
-    (void)timerfd_settime(loop->ring.fd, TFD_TIMER_ABSTIME, &when, NULL);
+    if (timerfd_settime(loop->ring.fd, TFD_TIMER_ABSTIME, &when, NULL) != 0)
+        ring_without_descriptor(loop, at);
 }
 
 static void ring(struct loop_ev *loop)

@@ -4,6 +4,7 @@
 #include "redlock/io/resolve.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +20,8 @@
 struct resolve {
     atomic_int owners; /* The loop's side, and the thread. */
     int fd;
-    int error; /* EAI_* */
+    int error;        /* EAI_* */
+    int system_error; /* With EAI_SYSTEM: errno. */
     unsigned addresses_len;
     char addresses[ADDRESSES_MAX][RESOLVE_ADDRESS_MAX];
     char host[];
@@ -46,6 +48,7 @@ static void look_up(struct resolve *resolve)
     struct addrinfo *all, *one;
 
     resolve->error = getaddrinfo(resolve->host, NULL, &hints, &all);
+    resolve->system_error = errno;
     if (resolve->error != 0)
         return;
     for (one = all; one != NULL && resolve->addresses_len < ADDRESSES_MAX; one = one->ai_next) {
@@ -71,7 +74,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* All signals blocked: they are for the program's own threads. */
+/* All signals blocked: they are for the program's own threads.  0, or an error. */
 static int start_thread(struct resolve *resolve)
 {
     pthread_attr_t attr;
@@ -79,8 +82,9 @@ static int start_thread(struct resolve *resolve)
     sigset_t all, before;
     int error;
 
-    if (pthread_attr_init(&attr) != 0)
-        return -1;
+    error = pthread_attr_init(&attr);
+    if (error != 0)
+        return error;
     (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     (void)pthread_attr_setstacksize(&attr, THREAD_STACK);
     (void)sigfillset(&all);
@@ -88,22 +92,27 @@ static int start_thread(struct resolve *resolve)
     error = pthread_create(&thread, &attr, run, resolve);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attr);
-    return error == 0 ? 0 : -1;
+    return error;
 }
 
 struct resolve *resolve_start(const char *host)
 {
     size_t len = strlen(host);
     struct resolve *resolve = calloc(1, sizeof *resolve + len + 1);
+    int error;
 
-    if (resolve == NULL)
+    if (resolve == NULL) {
+        errno = ENOMEM;
         return NULL;
+    }
     memcpy(resolve->host, host, len + 1);
     atomic_init(&resolve->owners, 2);
     resolve->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    error = errno;
     if (resolve->fd < 0)
         goto fail_fd;
-    if (start_thread(resolve) != 0)
+    error = start_thread(resolve);
+    if (error != 0)
         goto fail_thread;
     return resolve;
 
@@ -111,6 +120,7 @@ fail_thread:
     (void)close(resolve->fd);
 fail_fd:
     free(resolve);
+    errno = error;
     return NULL;
 }
 
@@ -127,6 +137,8 @@ unsigned resolve_len(const struct resolve *resolve)
 const char *resolve_take(struct resolve *resolve, unsigned turn,
                          char ret_address[RESOLVE_ADDRESS_MAX])
 {
+    if (resolve->error == EAI_SYSTEM)
+        return strerror(resolve->system_error);
     if (resolve->error != 0)
         return gai_strerror(resolve->error);
     if (resolve->addresses_len == 0)

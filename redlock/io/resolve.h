@@ -18,7 +18,7 @@ struct resolve;
 /* Whether host is an address already. */
 int resolve_is_address(const char *host);
 
-/* Start to look host up; NULL without memory, descriptors or threads. */
+/* Start to look host up.  NULL without memory, descriptors or threads: errno says why. */
 struct resolve *resolve_start(const char *host);
 
 /* Readable when it is done. */

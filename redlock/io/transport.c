@@ -240,8 +240,11 @@ const char *transport_open(struct transport *transport, const struct transport_t
     if (to->path != NULL || resolve_is_address(to->host))
         return connect_to(transport, to->host);
     transport->resolve = resolve_start(to->host);
-    if (transport->resolve == NULL)
-        return "cannot start to resolve the name";
+    if (transport->resolve == NULL) {
+        (void)snprintf(transport->error, sizeof transport->error,
+                       "cannot start to resolve the name: %s", strerror(errno));
+        return transport->error;
+    }
     transport->state = RESOLVING;
     watch(transport, resolve_fd(transport->resolve), LOOP_READ);
     return NULL;

@@ -1,0 +1,200 @@
+/*
+ * failing.c - the calls, by way of the linker's --wrap.
+ */
+#include "live/failing.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *const failing_names[CALLS] = {
+    "none",       "socket",   "connect",        "send",       "recv",           "setsockopt",
+    "getsockopt", "SO_ERROR", "close",          "eventfd",    "timerfd_create", "timerfd_settime",
+    "read",       "write",    "pthread_create", "getaddrinfo"};
+
+static _Atomic enum call failing_call; /* NONE: all succeed. */
+static atomic_int failing_error;
+static atomic_uint failing_moment; /* The number of the call that fails; ALWAYS: all do. */
+static atomic_uint moments;        /* How many there were. */
+static atomic_bool has_failed;
+static atomic_bool clock_fails;
+
+void failing_start(enum call call, int error, unsigned moment)
+{
+    atomic_store(&moments, 0);
+    atomic_store(&has_failed, false);
+    atomic_store(&failing_error, error);
+    atomic_store(&failing_moment, moment);
+    atomic_store(&failing_call, call);
+}
+
+void failing_stop(void)
+{
+    atomic_store(&failing_call, NONE);
+}
+
+bool failing_happened(void)
+{
+    return atomic_load(&has_failed);
+}
+
+void failing_clock(void)
+{
+    atomic_store(&clock_fails, true);
+}
+
+static bool must_fail(enum call call)
+{
+    unsigned moment;
+
+    if (atomic_load(&failing_call) != call)
+        return false;
+    moment = atomic_fetch_add(&moments, 1);
+    if (moment != atomic_load(&failing_moment) && atomic_load(&failing_moment) != ALWAYS)
+        return false;
+    atomic_store(&has_failed, true);
+    errno = atomic_load(&failing_error);
+    return true;
+}
+
+int __real_socket(int family, int type, int protocol);
+int __real_connect(int fd, const struct sockaddr *address, socklen_t len);
+ssize_t __real_send(int fd, const void *bytes, size_t len, int flags);
+ssize_t __real_recv(int fd, void *bytes, size_t len, int flags);
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __real_close(int fd);
+int __real_eventfd(unsigned count, int flags);
+int __real_timerfd_create(int clock, int flags);
+int __real_timerfd_settime(int fd, int flags, const struct itimerspec *new_value,
+                           struct itimerspec *old_value);
+ssize_t __real_read(int fd, void *bytes, size_t len);
+ssize_t __real_write(int fd, const void *bytes, size_t len);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+                          void *arg);
+int __real_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret_all);
+int __real_clock_gettime(clockid_t clock, struct timespec *ret_time);
+__typeof__(__real_socket) __wrap_socket;
+__typeof__(__real_connect) __wrap_connect;
+__typeof__(__real_send) __wrap_send;
+__typeof__(__real_recv) __wrap_recv;
+__typeof__(__real_setsockopt) __wrap_setsockopt;
+__typeof__(__real_getsockopt) __wrap_getsockopt;
+__typeof__(__real_close) __wrap_close;
+__typeof__(__real_eventfd) __wrap_eventfd;
+__typeof__(__real_timerfd_create) __wrap_timerfd_create;
+__typeof__(__real_timerfd_settime) __wrap_timerfd_settime;
+__typeof__(__real_read) __wrap_read;
+__typeof__(__real_write) __wrap_write;
+__typeof__(__real_pthread_create) __wrap_pthread_create;
+__typeof__(__real_getaddrinfo) __wrap_getaddrinfo;
+__typeof__(__real_clock_gettime) __wrap_clock_gettime;
+
+int __wrap_socket(int family, int type, int protocol)
+{
+    return must_fail(SOCKET) ? -1 : __real_socket(family, type, protocol);
+}
+
+/* After these two the connection is made in the background. */
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len)
+{
+    int error = atomic_load(&failing_error);
+
+    if (!must_fail(CONNECT))
+        return __real_connect(fd, address, len);
+    if (error == EINTR || error == EINPROGRESS)
+        (void)__real_connect(fd, address, len);
+    errno = error;
+    return -1;
+}
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags)
+{
+    return must_fail(SEND) ? -1 : __real_send(fd, bytes, len, flags);
+}
+
+ssize_t __wrap_recv(int fd, void *bytes, size_t len, int flags)
+{
+    return must_fail(RECV) ? -1 : __real_recv(fd, bytes, len, flags);
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+    return must_fail(SETSOCKOPT) ? -1 : __real_setsockopt(fd, level, name, value, len);
+}
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+    if (must_fail(GETSOCKOPT))
+        return -1;
+    if (!must_fail(SO_ERROR_OF))
+        return __real_getsockopt(fd, level, name, value, len);
+    *(int *)value = atomic_load(&failing_error);
+    return 0;
+}
+
+/* Linux closes the descriptor whatever close() returns (close(2)). */
+int __wrap_close(int fd)
+{
+    (void)__real_close(fd);
+    return must_fail(CLOSE) ? -1 : 0;
+}
+
+int __wrap_eventfd(unsigned count, int flags)
+{
+    return must_fail(EVENTFD) ? -1 : __real_eventfd(count, flags);
+}
+
+int __wrap_timerfd_create(int clock, int flags)
+{
+    return must_fail(TIMERFD_CREATE) ? -1 : __real_timerfd_create(clock, flags);
+}
+
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *new_value,
+                           struct itimerspec *old_value)
+{
+    return must_fail(TIMERFD_SETTIME) ? -1
+                                      : __real_timerfd_settime(fd, flags, new_value, old_value);
+}
+
+ssize_t __wrap_read(int fd, void *bytes, size_t len)
+{
+    return must_fail(READ) ? -1 : __real_read(fd, bytes, len);
+}
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t len)
+{
+    return must_fail(WRITE) ? -1 : __real_write(fd, bytes, len);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+                          void *arg)
+{
+    return must_fail(PTHREAD_CREATE) ? errno : __real_pthread_create(thread, attr, run, arg);
+}
+
+/* An error number that is positive comes as EAI_SYSTEM. */
+int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret_all)
+{
+    int error = atomic_load(&failing_error);
+
+    if (!must_fail(GETADDRINFO))
+        return __real_getaddrinfo(host, service, hints, ret_all);
+    return error > 0 ? EAI_SYSTEM : error;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
+{
+    if (clock != CLOCK_BOOTTIME || !atomic_load(&clock_fails))
+        return __real_clock_gettime(clock, ret_time);
+    errno = EINVAL;
+    return -1;
+}

@@ -46,8 +46,7 @@ struct guard_look {
     uint64_t number;     /* The epoch, or the nonce. */
     uint32_t max_ttl_ms; /* The longest lease that any client has reported to it. */
     uint64_t floor;      /* With an epoch: the number from which its fencing counters count. */
-    uint64_t high;       /* With an epoch: no token is greater than this.  0: it never had a
-                          * mark. */
+    uint64_t high;       /* No token of it is greater, even while warming.  0: none known. */
     uint64_t time_us;    /* The time on its clock. */
 };
 

@@ -890,7 +890,7 @@ static void on_timer(struct step *s)
     case QUORUM_IDLE:
     case QUORUM_LOST:
         if (s->ev->now >= q->settle_by) {
-            settle(s); /* Send a release to masters that obeyed late, if they can be sent one. */
+            settle(s); /* Masters that may have obeyed late get a release. */
             q->may_hold = untold(q);
             q->releasing = 0;
         }

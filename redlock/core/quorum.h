@@ -52,8 +52,8 @@ enum quorum_vote {
     QUORUM_VOTE_YES,  /* Set, extended, deleted. */
     QUORUM_VOTE_NO,   /* Not done: the master does not store our token, or no longer. */
     QUORUM_VOTE_NONE, /* An error: the command may or may not have been done. */
-    QUORUM_VOTE_VOID, /* Only for SET: done, but the vote does not count (clocks.h), or the
-                       * counter failed. */
+    QUORUM_VOTE_VOID, /* SET, FENCE: set, but the vote does not count (clocks.h), or
+                       * the counter did not count. */
 };
 
 enum quorum_command {

@@ -312,8 +312,8 @@ static enum drift_verdict judge(struct drift_node *node, const struct drift_guar
         return DRIFT_BACKWARD;
     if (!is_continued(node, guard, sample))
         return is_useful(guard, sample) ? DRIFT_FIRST : DRIFT_UNCERTAIN;
-    /* During a longer delay, other samples may have displaced parts that lie in the window
-     * before sent. */
+    /* While this answer was delayed, other samples may have displaced parts that lie in
+     * the window before it was sent. */
     if (delay_of(sample) > part_length(guard))
         return DRIFT_UNCERTAIN;
     return node->advance.hi < tolerance ? DRIFT_STEADY : DRIFT_UNCERTAIN;

@@ -50,8 +50,8 @@
 #include "drift/drift.h"
 
 /* The sum of steps that is tolerated, and that leases subtract.  Chosen: well above the round
- * trips of a network, well below a lease. ntpd steps a clock only if it is off by more than 128
- * ms ("tinker step" in ntp.conf(5)), and slews it otherwise. */
+ * trips of a network, well below a lease.  The daemon ntpd steps a clock only if it is off by
+ * more than 128 ms ("tinker step" in ntp.conf(5)), and slews it otherwise. */
 #define DRIFT_TOLERANCE (100 * DRIFT_MS)
 
 /* Offsets from the median of all masters.  Beyond DRIFT_FAR a warning is due; beyond

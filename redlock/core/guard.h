@@ -15,11 +15,11 @@
  * writes.
  *
  * How long a master warms.  A client that finds no epoch writes a *nonce* there.
- * The client may write a new epoch once it has seen the same nonce for as long as
- * the longest lease lasts, by its own clock.  The next loss of data would also lose
- * the nonce, so a watch needs no lasting connection.  The epoch is only written
- * where the nonce is still stored, so a client that was suspended meanwhile does no
- * harm.
+ * The client watches for as long as the longest lease lasts, by its own clock.  If
+ * the nonce stayed the same, the client may write a new epoch.  The next loss of
+ * data would also lose the nonce, so a watch needs no lasting connection.  The
+ * epoch is only written where the nonce is still stored, so a client that was
+ * suspended meanwhile does no harm.
  */
 #ifndef REDLOCK_GUARD_H
 #define REDLOCK_GUARD_H

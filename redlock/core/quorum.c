@@ -6,28 +6,28 @@
  *
  * The rules, each next to the code that keeps it:
  *
- *   1. A lease counts from before its first byte was sent (begin_round).
- *   2. The deadline is tested before a vote is counted. After a pause of the process, the
- *      kernel delivers old answers first (quorum_step).
- *   3. A round is won the moment a majority said yes, and lost the moment a majority can no
- *      longer do so. No round waits for the remaining answers (judge_round).
- *   4. Every master that may store the token of a dead round, and can be sent a command, gets
- *      a release, once per connection (settle). Every failure ends by declaring the round
- *      dead; settle does the rest.
- *   5. A master is asked as soon as its link is up and it owes us no answer. So at most one
- *      token of ours is in doubt on any master (ask_for_lock).
- *   6. An extension never shortens a lease. The script does not, so the deadline must not
- *      move back either (judge_extension).
- *   7. After the lost notice, nothing makes the lease longer (tell_lost).
- *   8. A fencing token is a number that a majority counted to for this round (agreed). No
- *      master counts to one number twice, and two majorities share a master. So no other
- *      client has the number, whatever clocks do. For an earlier holder, the shared master
- *      counted to less.
- *   9. A round may ask for one of several equivalent choices, and lose it while another is
- *      free. Then the next round asks for that one at once, a few times (is_elsewhere).
- *  10. A master that refuses to extend a token of several names may store it under some of
- *      them. It counts as a holder no more, and gets a release (on_refusal). An adopted token
- *      is the exception until it is proven or lost, because another process may hold it.
+ *  1.  A lease counts from before its first byte was sent (begin_round).
+ *  2.  The deadline is tested before a vote is counted.  After a pause of the process, the
+ *     kernel delivers old answers first (quorum_step).
+ *  3.  A round is won the moment a majority said yes, and lost the moment a majority can no
+ *     longer do so.  No round waits for the remaining answers (judge_round).
+ *  4.  Every master that may store the token of a dead round, and can be sent a command, gets
+ *     a release, once per connection (settle).  Every failure ends by declaring the round
+ *     dead; settle does the rest.
+ *  5.  A master is asked as soon as its link is up and it owes us no answer.  So at most one
+ *     token of ours is in doubt on any master (ask_for_lock).
+ *  6.  An extension never shortens a lease.  The script does not, so the deadline must not
+ *     move back either (judge_extension).
+ *  7.  After the lost notice, nothing makes the lease longer (tell_lost).
+ *  8.  A fencing token is a number that a majority counted to for this round (agreed).  No
+ *     master counts to one number twice, and two majorities share a master.  So no other
+ *     client has the number, whatever clocks do.  For an earlier holder, the shared master
+ *     counted to less.
+ *  9.  A round may ask for one of several equivalent choices, and lose it while another is
+ *     free.  Then the next round asks for that one at once, a few times (is_elsewhere).
+ * 10.  A master that refuses to extend a token of several names may store it under some of
+ *     them.  It counts as a holder no more, and gets a release (on_refusal).  An adopted token
+ *     is the exception until it is proven or lost, because another process may hold it.
  */
 #include "redlock/core/quorum.h"
 
@@ -176,7 +176,7 @@ static void ask_for_lock(struct step *s)
     quorum_mask to = s->ev->up & everyone(q) & (quorum_mask)~busy;
 
     if (to == 0 || (q->config.fence && count(q->yes) >= majority(q)))
-        return; /* Next, the masters that said yes must agree on a counter. */
+        return; /* A majority said yes.  Next, their counters must agree. */
     for (unsigned m = 0; m < q->config.masters; m++)
         if (to & mask_of(m))
             q->round_of[m] = q->round;
@@ -317,7 +317,7 @@ static void begin_round(struct step *s)
 
     forget_ask(q);
     if (count((s->ev->up | s->ev->coming) & everyone(q)) < majority(q)) {
-        lose_round(s, REDLOCK_UNREACHABLE); /* Send nothing for a hopeless round. */
+        lose_round(s, REDLOCK_UNREACHABLE); /* Do not send requests for a round that cannot win. */
         return;
     }
     q->round = ++q->ask;
@@ -817,7 +817,7 @@ static void on_reply(struct step *s)
      * command.  That does not confirm a release. */
     if (q->state == QUORUM_RELEASING && s->ev->command != QUORUM_CMD_RELEASE)
         from = 0;
-    /* Likewise, the answer to a release (rule 10) does not confirm an extension. */
+    /* An answer to a release (rule 10) does not confirm an extension either. */
     if (q->state == QUORUM_EXTENDING && s->ev->command == QUORUM_CMD_RELEASE)
         from = 0;
     if (q->asked & from) {

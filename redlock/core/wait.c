@@ -3,24 +3,24 @@
  *
  * Rules:
  *
- *   1. A round begins when a majority of masters are free. Free means announced, seen, or
- *      computed from the time that the key had left (find_free).
- *   2. A round uses up the news that made it begin. Only later news makes the next round
- *      begin (wait_on_try).
- *   3. What is known of a master is valid only while we hear its announcements. When we begin
- *      to hear it again, a release may have gone unheard (wait_on_hears).
- *   4. After some time a client queries, whatever was announced (plan_look). This bounds the
- *      cost of an announcement that is lost or forged. If it finds no majority, each lease
- *      tries by itself, and the queries go on (wait_on_lost).
- *   5. A lease that loses rounds in a row tries more and more slowly (patience). The next
- *      lease in the queue starts without that delay (wait_on_turn).
- *   6. A random delay is drawn once for each announced release. It then stands until it has
- *      passed, or until the lock is taken (plan_try).
- *   7. The announcer's word speaks for all masters that are heard. For a semaphore this is a
- *      guess, because each slot has a majority of its own, and one master shows all slots. A
- *      master becomes the announcer only through a client that had a majority. A key found on
- *      one master may belong to a lost round, and all waiters would try when that round is
- *      released (wait_on_taken).
+ *  1.  A round begins when a majority of masters are free.  Free means announced, seen, or
+ *     computed from the time that the key had left (find_free).
+ *  2.  A round uses up the news that made it begin.  Only later news makes the next round
+ *     begin (wait_on_try).
+ *  3.  What is known of a master is valid only while we hear its announcements.  When we begin
+ *     to hear it again, a release may have gone unheard (wait_on_hears).
+ *  4.  After some time a client queries, whatever was announced (plan_look).  This bounds the
+ *     cost of an announcement that is lost or forged.  If it finds no majority, each lease
+ *     tries by itself, and the queries go on (wait_on_lost).
+ *  5.  A lease that loses rounds in a row tries more and more slowly (patience).  The next
+ *     lease in the queue starts without that delay (wait_on_turn).
+ *  6.  A random delay is drawn once for each announced release.  It then stands until it has
+ *     passed, or until the lock is taken (plan_try).
+ *  7.  The announcer's word speaks for all masters that are heard.  For a semaphore this is a
+ *     guess, because each slot has a majority of its own, and one master shows all slots.  A
+ *     master becomes the announcer only through a client that had a majority.  A key found on
+ *     one master may belong to a lost round, and all waiters would try when that round is
+ *     released (wait_on_taken).
  */
 #include "redlock/core/wait.h"
 
@@ -37,7 +37,7 @@
 #define LOSSES_FREE 2
 #define LOSSES_MAX 32 /* With more losses, the doubling has long reached every limit. */
 
-/* A key that lasts longer than ten years is not of Redlock, so its end may stay unknown. */
+/* A key that lasts longer than ten years is not ours, so its end may stay unknown. */
 #define WAIT_LEFT_MAX_MS (INT64_C(315360000) * 1000)
 
 static unsigned count(quorum_mask mask)
@@ -230,8 +230,8 @@ void wait_on_lost(struct wait *w, drift_span trip, const struct wait_now *now)
         w->look_at = look_at;
 }
 
-/* The other waiters now wait for our release; our query tells them so.  Readers differ: a master
- * that let one reader in lets the next one in. */
+/* The other waiters now wait for our release.  Our query announces this.  Readers differ: a
+ * master that let one reader in lets the next one in. */
 void wait_on_won(struct wait *w, quorum_mask granted, bool others)
 {
     w->losses = 0;
@@ -395,7 +395,7 @@ void wait_next(struct wait *w, const struct wait_now *now, struct wait_actions *
     actions.tell = choose_teller(w, now);
     if (actions.tell != 0)
         w->to_tell = 0;
-    wait_on_over(w); /* No other master is left that could announce it. */
+    wait_on_over(w); /* If no master can announce it now, query the unknown ones instead. */
     w->looking |= actions.tell;
     if (now->waits)
         plan(w, now, &actions);

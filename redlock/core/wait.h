@@ -47,9 +47,9 @@
  * queries per second and client, by default. */
 #define WAIT_PATIENCE 4
 
-/* Announcements put off a query for at most this many of the longest pauses between two queries.
- * Chosen: of 17 clients that take turns, each hears of a new holder 150 times a second, and
- * queries every three seconds. */
+/* Announcements may put off a query, but for no more than this many of the longest intervals
+ * between queries.  Chosen: of 17 clients that take turns, each hears of a new holder 150 times
+ * a second, and queries every three seconds. */
 #define WAIT_TRUST 4
 
 /* After a lease expires, a waiter delays its try by a random time between these two.  The
@@ -100,7 +100,7 @@ struct wait_now {
 
 struct wait_actions {
     quorum_mask look;  /* Masters to query. */
-    quorum_mask tell;  /* Masters to query, and to make announce that the lock is taken. */
+    quorum_mask tell;  /* Masters to query with a request to announce that the lock is taken. */
     bool relies;       /* No lease needs to try except at try_at.  Otherwise each tries as often
                         * as it likes. */
     drift_time try_at; /* When the first lease in the queue is to try; DRIFT_NEVER: not now. */
@@ -127,15 +127,15 @@ void wait_on_held(struct wait *w, unsigned master, uint32_t left_ms, drift_time 
  * now. */
 void wait_on_taken(struct wait *w, unsigned master, uint32_t left_ms, drift_time now);
 
-/* The answer to a query. pttl_ms is what PTTL returns, or WAIT_NO_ANSWER.  It is the
- * milliseconds left, or -1 if the key never expires, or -2 if there is no key or a reader may
- * have the lock. */
+/* The answer to a query. pttl_ms is what PTTL returns, or WAIT_NO_ANSWER.  A value of 0 or more:
+ * the milliseconds left. -1: the key never expires. -2: there is no key, or a reader may have
+ * the lock. */
 #define WAIT_NO_ANSWER (-3)
 void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time now);
 
-/* wait_on_try: a round of the first lease in the queue begins, or began at now. wait_on_lost:
- * that round was lost. wait_on_won: any lease of this client won a round; granted are the
- * masters that granted it, and others says whether more of our leases wait. */
+/* Three events of rounds.  Try: a round of the first lease in the queue begins, or began at now.
+ * Lost: that round was lost.  Won: any lease of this client won a round.  The masters in granted
+ * granted it. others: more of our leases wait. */
 void wait_on_try(struct wait *w, drift_time now);
 void wait_on_lost(struct wait *w, drift_span trip, const struct wait_now *now);
 void wait_on_won(struct wait *w, quorum_mask granted, bool others);
@@ -148,7 +148,8 @@ quorum_mask wait_speaks_for(const struct wait *w, unsigned master);
 void wait_on_over(struct wait *w);
 
 /* The first lease has left the queue.  Its losses are forgotten, because it may have asked for
- * something that it cannot have. any: another lease of ours is in the queue, and is first now. */
+ * something that it cannot have.  If any is set, another lease of ours is in the queue, and is
+ * first now. */
 void wait_on_turn(struct wait *w, bool any);
 
 /* ---- What to do ---- */

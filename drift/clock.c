@@ -1,5 +1,5 @@
 /*
- * clock.c - the only reader of clocks.
+ * clock.c - the only code that reads a clock.
  */
 #include "drift/drift.h"
 
@@ -9,8 +9,8 @@
 
 int drift_now(drift_time *ret_now)
 {
-    /* A round begun without a clock has no deadline: it must not find one
-     * again in the middle. */
+    /* After one failure the clock must never work again.  A round begun without a clock has no
+     * deadline. */
     static atomic_bool has_failed;
     struct timespec ts;
 

@@ -1,9 +1,9 @@
 /*
  * drift.c - arithmetic of instants and spans; pure.
  *
- * Sums saturate instead of wrapping.  What is subtracted from a lease is
- * rounded up and what remains of one is rounded down, so that every error of
- * rounding shortens a lease and none makes it longer.
+ * Sums saturate instead of wrapping.  What is subtracted from a lease is rounded
+ * up, and what remains is rounded down.  So a rounding error can only shorten a
+ * lease.
  */
 #include "drift/drift.h"
 
@@ -21,7 +21,7 @@ drift_span drift_until(drift_time now, drift_time t)
 
 drift_span drift_allowance(drift_span lease, const struct drift_bound *bound)
 {
-    /* lease * ppm does not fit 64 bits for long leases, its two parts do. */
+    /* lease * ppm does not fit 64 bits for long leases.  Its two parts do. */
     uint64_t millions = lease / PPM_ONE;
     uint64_t rest = lease % PPM_ONE;
     uint64_t fine = (rest * bound->ppm + PPM_ONE - 1) / PPM_ONE;

@@ -1,59 +1,60 @@
 /*
- * node.c - what a master's wall clock did, from the TIMEs that it told.
+ * node.c - derive what a master's wall clock did from the TIMEs that it reported.
  *
  * Lines.  Let W(s) be the master's clock at the instant s of ours.  It is compared
- * with two lines: the fast one runs (1 + rate) as fast as our clock, the slow one
- * (1 - rate).
+ * with two lines.  The fast line runs (1 + rate) as fast as our clock, the slow
+ * line (1 - rate).
  *
  *     F(s) = W(s) - (1 + rate) * s      falls, or stays, if the clock is honest
  *     S(s) = W(s) - (1 - rate) * s      rises, or stays, if the clock is honest
  *
- * So F(n) - F(s) is how far the clock went forward from s to n beyond what its rate
- * allows, whatever the steps it was made of.  A sample gives a range for either: the
- * clock was read at an instant between sent and received, and read between node_us
- * and a microsecond more (TIME is cut off).  Nothing is assumed in that.
+ * So F(n) - F(s) is how far the clock went forward from s to n beyond its rate, in
+ * whatever steps.  A sample gives a range for either line.  The clock was read at
+ * an instant between sent and received.  It showed between node_us and a
+ * microsecond more, because TIME is cut off.  This assumes nothing else.
  *
- * Of a window of samples three numbers are kept:
+ * Three numbers are kept of a window of samples:
  *
- *     floor      below which F never was, dips aside
- *     ceiling    at or below which F once was
- *     slow_peak  at or above which S once was
+ *     floor      F never was below this, except in dips
+ *     ceiling    F once was at or below this
+ *     slow_peak  S once was at or above this
  *
  *     forward beyond the rate: at least F(n).lo - ceiling, at most F(n).hi - floor;
  *     backward beyond it: at least slow_peak - S(n).hi.
  *
- * An honest clock has F(n) <= F(s) <= ceiling and S(n) >= S(s) >= slow_peak: it is
- * never accused, not even where the tolerance is 0.
+ * An honest clock has F(n) <= F(s) <= ceiling and S(n) >= S(s) >= slow_peak.  So it
+ * is never accused, not even if the tolerance is 0.
  *
- * Proof of THE PROMISE (node.h), which is F(n) - F(s) < tolerance.  A vote counts only
- * if F(n).hi - floor is below the tolerance, so it is enough that floor <= F(s).  Let s
- * be between the useful samples a and b (or b = n), and no dip.  Either it fulfils not
- * the second condition of a dip:
+ * Proof of THE PROMISE (node.h), which is F(n) - F(s) < tolerance.  A vote counts
+ * only if F(n).hi - floor is below the tolerance, so it is enough that floor <=
+ * F(s).  Let s be between the useful samples a and b (or b = n), and not in a dip.
+ * Then s violates one of the two conditions of a dip.  If it violates the second:
  *
- *     W(s) >= W(b) - (1 + rate) * (b - s), which is F(s) >= F(b),
+ *     W(s) >= W(b) - (1 + rate) * (b - s), which is F(s) >= F(b).
  *
- * and F(b) is in the floor with the pair that follows on b, or b is n and there is
- * nothing to show.  Or it fulfils not the first one:
+ * F(b) is in the floor with the pair that follows b.  If b is n, there is nothing
+ * to show.  If s violates the first:
  *
  *     W(s) - s >= W(a) - a - min(rate * (s - a), tolerance / 4),  so, less rate * s,
- *     F(s)     >= W(a) - a - min(rate * (b - a), tolerance / 4) - rate * b,
+ *     F(s)     >= W(a) - a - min(rate * (b - a), tolerance / 4) - rate * b.
  *
- * which is what keep() puts into the floor for the pair of a and b.  It is put into the
- * part of the window in which b was answered, so it is there for a window from any s of
- * the pair.  And all s of the window are in some pair: a pair longer than a gap begins
- * the window anew, so does a step forward, and the master does not count then before a
- * whole window has passed since.
+ * keep() puts this value into the floor for the pair of a and b.  It goes into the
+ * part of the window in which b was answered, so it stays for a window from any s
+ * of the pair.  All s of the window are in some pair.  A pair longer than a gap
+ * begins the window anew, and so does a step forward.  The master then does not
+ * count before a whole window has passed.
  *
- * Why not keep one range for the offset, make it wider with time and cut it with each
- * new one: it would be narrower, and wrong.  That the offset is in both takes for
- * granted that the clock was not stepped, which is the question.  Two answers of 100 ms
- * give -50 to 50 ms, and 10 to 110 ms after a step of 60 ms; the cut says 10 to 50 ms,
- * and the offset is 60 ms.  Put back by the same 60 ms unseen, forward again later, and
- * the range has forgotten a step that a lease may have begun before.
+ * Why not keep one range for the offset, widen it with time, and intersect it with
+ * each new one?  The range would be narrower, and wrong.  Intersecting assumes that
+ * the clock was not stepped, which is the question.  For example, two answers of
+ * 100 ms give -50 to 50 ms, and 10 to 110 ms after a step of 60 ms.  The
+ * intersection says 10 to 50 ms, but the offset is 60 ms.  Let the clock go back by
+ * the same 60 ms unseen, and forward again later.  The range has then forgotten a
+ * step that a lease may have begun before.
  *
- * Why is there no credit of rate * (b - a) in the floor: a clock that steps forward in
- * the end of a long pair has had no time to earn it.  With credit, a step of 500 ms
- * would pass for the 1 % of a minute in which nobody looked.
+ * Why does the floor get no credit of rate * (b - a)?  A clock that steps forward
+ * at the end of a long pair has had no time to earn it.  With credit, a step of 500
+ * ms would pass as the 1 % of a minute without samples.
  */
 #include "drift/node.h"
 
@@ -62,20 +63,20 @@
 
 #define PPM_ONE 1000000
 
-/* What times may be, so that their sums, and those with half of them for the rate, do not
- * leave 64 bits. */
+/* Limits on times.  Within them, sums do not overflow 64 bits, even with half added for the
+ * rate. */
 #define OURS_MAX (UINT64_C(1) << 61)             /* Our clock, ns: 73 years of uptime. */
 #define NODE_US_MAX ((UINT64_C(1) << 62) / 1000) /* A TIME: until the year 2116. */
-#define NODE_UNIT_NS 1000                        /* To which a TIME is cut off. */
+#define NODE_UNIT_NS 1000                        /* The unit that TIME is cut off to. */
 
-/* A sample, seen from the lines. */
+/* A sample, relative to the lines. */
 struct view {
     struct drift_range offset; /* Against our clock. */
     struct drift_range fast;   /* Against the fast line. */
     struct drift_range slow;   /* Against the slow line. */
 };
 
-/* What the window says. */
+/* What is known from the window. */
 struct past {
     int64_t floor, ceiling, slow_peak;
 };
@@ -90,7 +91,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* a - b, or the last number there is on that side. */
+/* a - b, saturating. */
 static int64_t minus(int64_t a, int64_t b)
 {
     int64_t difference;
@@ -100,14 +101,14 @@ static int64_t minus(int64_t a, int64_t b)
     return difference;
 }
 
-/* A span as a number with a sign. */
+/* A span as a signed number, saturating. */
 static int64_t as_signed(drift_span span)
 {
     return span > INT64_MAX ? INT64_MAX : (int64_t)span;
 }
 
-/* What the rate makes of a time, rounded down; and up.  Half of any time, at the most.
- * (drift_allowance() is for any rate, and divides by it; this is done for every vote.) */
+/* The rate's share of a time, rounded down, and up.  It is at most half of the time.
+ * (drift_allowance() accepts any rate, and divides by it.  This runs for every vote.) */
 static int64_t share_down(const struct drift_guard *guard, drift_span time)
 {
     return as_signed(time / PPM_ONE * guard->rate_ppm + time % PPM_ONE * guard->rate_ppm / PPM_ONE);
@@ -146,7 +147,7 @@ static bool can_be(const struct drift_node *node, const struct drift_sample *sam
            sample->sent >= node->last.sent && sample->received >= node->last.received;
 }
 
-/* The length of a part; all of them together are longer than the window. */
+/* The length of a part.  All parts together are longer than the window. */
 static drift_span part_length(const struct drift_guard *guard)
 {
     return guard->window / DRIFT_WINDOW_PARTS + 1;
@@ -169,7 +170,7 @@ static bool is_continued(const struct drift_node *node, const struct drift_guard
     return node->is_anchored && sample->received - node->anchor_sent <= guard->gap;
 }
 
-/* The floor under the pair of the last useful sample and this one. */
+/* The floor for the pair of the last useful sample and this one. */
 static int64_t floor_of_pair(const struct drift_node *node, const struct drift_guard *guard,
                              const struct drift_sample *sample)
 {
@@ -179,8 +180,9 @@ static int64_t floor_of_pair(const struct drift_node *node, const struct drift_g
     return minus(minus(node->anchor_offset, sunk), share_up(guard, sample->received));
 }
 
-/* What has been seen in the window before a sample, and in the pair that ends with it, which
- * may be longer: a clock that was set back while nobody looked for a window is not steady. */
+/* What was seen in the window before a sample, and in the pair that ends with it.  That pair may
+ * be longer than the window.  A clock that was set back during a window without samples is not
+ * steady. */
 static struct past recall(const struct drift_node *node, const struct drift_guard *guard,
                           const struct drift_sample *sample)
 {
@@ -189,7 +191,7 @@ static struct past recall(const struct drift_node *node, const struct drift_guar
     for (size_t i = 0; i < DRIFT_PARTS_LEN; i++) {
         const struct drift_part *part = &node->parts[i];
 
-        /* What ended a window before the sample was sent is over. */
+        /* Skip parts that ended a window or more before the sample was sent. */
         if (part->number == 0 ||
             drift_add(part->number * part_length(guard), guard->window) <= sample->sent)
             continue;
@@ -207,7 +209,7 @@ static struct past recall(const struct drift_node *node, const struct drift_guar
     return past;
 }
 
-/* The part that an instant is in, empty if it is a new one. */
+/* The part that contains an instant, empty if it is new. */
 static struct drift_part *part_at(struct drift_node *node, const struct drift_guard *guard,
                                   drift_time t)
 {
@@ -234,7 +236,7 @@ static void forget_peak(struct drift_node *node)
         node->parts[i].slow_peak = INT64_MIN;
 }
 
-/* Any sample tells where the clock has been. */
+/* Any sample shows where the clock has been. */
 static void note(struct drift_node *node, struct drift_part *part,
                  const struct drift_sample *sample, const struct view *view)
 {
@@ -243,7 +245,7 @@ static void note(struct drift_node *node, struct drift_part *part,
     node->last = *sample;
 }
 
-/* A useful one also where it has not been, and is what the next one is compared with. */
+/* A useful sample also shows where the clock has not been.  The next sample is compared with it. */
 static void keep(struct drift_node *node, const struct drift_guard *guard, struct drift_part *part,
                  const struct drift_sample *sample, const struct view *view)
 {
@@ -261,7 +263,7 @@ static void keep(struct drift_node *node, const struct drift_guard *guard, struc
     }
 }
 
-/* Whether the sample ends a span, and it was the second fast one in a row or a later. */
+/* Whether the sample ends a span, and at least two spans in a row were fast. */
 static bool is_fast(struct drift_node *node, const struct drift_guard *guard,
                     const struct drift_sample *sample, const struct view *view)
 {
@@ -277,7 +279,7 @@ static bool is_fast(struct drift_node *node, const struct drift_guard *guard,
     return node->fast_spans >= 2;
 }
 
-/* By how much the clock was put forward since the last sample, if it was honest else. */
+/* How far the clock was put forward since the last sample, if it was honest otherwise. */
 static struct drift_range step_of(const struct drift_node *node, const struct drift_guard *guard,
                                   const struct drift_sample *sample, const struct view *view)
 {
@@ -299,7 +301,7 @@ static enum drift_verdict judge(struct drift_node *node, const struct drift_guar
     int64_t tolerance = as_signed(guard->tolerance);
 
     node->advance.lo = minus(view->fast.lo, past.ceiling);
-    /* An answer that was not useful may have shown a dip, which the floor leaves aside. */
+    /* An answer that was not useful may have shown a dip, which the floor ignores. */
     node->advance.hi = larger(node->advance.lo, minus(view->fast.hi, past.floor));
     node->step = step_of(node, guard, sample, view);
     if (is_fast(node, guard, sample, view))
@@ -310,21 +312,21 @@ static enum drift_verdict judge(struct drift_node *node, const struct drift_guar
         return DRIFT_BACKWARD;
     if (!is_continued(node, guard, sample))
         return is_useful(guard, sample) ? DRIFT_FIRST : DRIFT_UNCERTAIN;
-    /* While a longer answer was on its way, others may have pushed out parts that
-     * are in the window before the instant at which it was sent. */
+    /* While this answer was delayed, other samples may have displaced parts that lie in
+     * the window before it was sent. */
     if (delay_of(sample) > part_length(guard))
         return DRIFT_UNCERTAIN;
     return node->advance.hi < tolerance ? DRIFT_STEADY : DRIFT_UNCERTAIN;
 }
 
-/* Not counted before t. */
+/* Do not count the master before t. */
 static void bar_until(struct drift_node *node, drift_time t)
 {
     if (node->counts_from < t)
         node->counts_from = t;
 }
 
-/* What follows from the verdict for what is known, and for whether the master counts. */
+/* Apply the verdict to what is known, and to whether the master counts. */
 static void act(struct drift_node *node, const struct drift_guard *guard,
                 const struct drift_sample *sample)
 {
@@ -417,8 +419,8 @@ int drift_node_offset(const struct drift_node *node, const struct drift_guard *g
     return 0;
 }
 
-/* What ahead is of a time, which is a second or more, in parts per million, rounded down.
- * A product might leave 64 bits, so the time is divided, to the side that is safe. */
+/* ahead divided by time, in parts per million, rounded down. time is a second or more.  A
+ * product might overflow 64 bits, so time is divided instead, with rounding to the safe side. */
 static int64_t ppm_down(int64_t ahead, drift_span time)
 {
     int64_t unit = (int64_t)(time / PPM_ONE);
@@ -428,7 +430,7 @@ static int64_t ppm_down(int64_t ahead, drift_span time)
     return -((-ahead + unit - 1) / unit);
 }
 
-/* The rate of a clock that went so far in such a time, less one. */
+/* The rate, minus one, of a clock that went this far in this time. */
 static int64_t rate_down(int64_t went, drift_span time)
 {
     return ppm_down(went - (int64_t)time, time);
@@ -449,7 +451,7 @@ int drift_node_rate(const struct drift_node *node, struct drift_range *ret_ppm)
 
     if (then->received == 0 || shortest < DRIFT_S)
         return 1;
-    /* Forward it is slowest in the longest time, and backward in the shortest. */
+    /* A forward clock is slowest over the longest time, a backward clock over the shortest. */
     ret_ppm->lo = rate_down(went_lo, went_lo < 0 ? shortest : longest);
     ret_ppm->hi = rate_up(went_hi, went_hi < 0 ? longest : shortest);
     return 0;
@@ -460,7 +462,7 @@ static int64_t end_of(const struct drift_range *offset, bool is_upper)
     return is_upper ? offset->hi : offset->lo;
 }
 
-/* Of the lower or the upper ends of the offsets, the one in this place, from 0 on. */
+/* The lower or upper end of the offsets that has this place in their order, from 0 on. */
 static int64_t end_in_order(const struct drift_range *offsets, unsigned offsets_len, bool is_upper,
                             unsigned place)
 {
@@ -483,7 +485,7 @@ void drift_node_median(const struct drift_range *offsets, unsigned offsets_len,
                        struct drift_range *ret_median)
 {
     assert(offsets_len > 0);
-    /* The i-th of numbers is not below the i-th of their lower bounds. */
+    /* The i-th of a set of numbers is not below the i-th of their lower bounds. */
     *ret_median =
         (struct drift_range){.lo = end_in_order(offsets, offsets_len, false, (offsets_len - 1) / 2),
                              .hi = end_in_order(offsets, offsets_len, true, offsets_len / 2)};

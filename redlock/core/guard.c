@@ -1,38 +1,37 @@
 /*
- * guard.c - looks at markers in, looks and new epochs out; pure.
+ * guard.c - marker queries in, queries and new epochs out; pure.
  *
  * The rules, each next to the code that keeps it.  Q is a majority of N masters.
  *
- *  1. A master without an epoch gets one when the same nonce has been seen for
- *     as long as the longest lease lasts: by then every vote that it gave and
- *     forgot is over (is_due).  The time counts from the answer that told the
- *     nonce first, and the nonce is younger than the loss.
- *  2. The longest lease is what others have told the masters, not only our own.
- *     It is read from the masters after that time: from N - Q + 1 others with
- *     an epoch, which share one with every majority that was told; or, where
- *     more have forgotten, from all there are (is_known), which is as good as
- *     proof only if all clients have the same longest lease.  If it proves to be
- *     longer, the wait goes on.
- *     The same others tell the greatest numbers that were drawn as fencing tokens by
- *     then: a new epoch begins with the greatest of all, or, where more have forgotten,
+ *  1.  A master without an epoch gets one when the same nonce has been seen for as long as
+ *     the longest lease lasts.  By then every vote that it gave and lost has expired
+ *     (is_due).  The time counts from the answer that first showed the nonce.  The nonce is
+ *     younger than the loss of data.
+ *  2.  The longest lease is the longest that any client reported to the masters, not only our
+ *     own.  It is read after the time of rule 1, from N - Q + 1 other masters with an epoch.
+ *     These share one with every majority that a client reported to.  Where more masters lost
+ *     their data, it is read from all there are (is_known).  That is proof only if all
+ *     clients have the same longest lease.  If a longer one is found, the wait goes on.
+ *     The same masters report the greatest numbers drawn as fencing tokens by then.  A new
+ *     epoch begins with the greatest of all.  Where more masters lost their data, it begins
  *     with the time if that is greater (guard_floor).
- *  3. No master is asked for a lock before a majority with epochs was told our
- *     own longest lease (guard_voters), or rule 2 could read before it is written.
- *  4. Masters that are all new, and all keep what they are told, need not wait:
- *     no lease can be alive (is_new_cluster).  All of N have to say so: a few that
- *     lost their memory look the same.
- *  5. Two masters with the same epoch, which is drawn for one, have the same data: a
- *     snapshot or a copy of one was put in the place of the other's, which are gone with
- *     the locks in them.  Which of the two it was nobody can tell, so neither is a voter
- *     or tells what it knows, until one is emptied (guard_twin).
+ *  3.  No master is asked for a lock before a majority with epochs knows our own longest
+ *     lease (guard_voters).  Otherwise rule 2 could read before that lease is written.
+ *  4.  If all masters are new, and all keep what is written to them, none needs to wait: no
+ *     lease can be alive (is_new_cluster).  All N must say so, because a few masters that
+ *     lost their data look the same.
+ *  5.  Two masters with the same epoch have the same data, because an epoch is drawn for one
+ *     master.  A snapshot or a copy of one has replaced the other's data, and the locks in
+ *     that data are gone.  Nothing shows which of the two lost its data.  So neither votes,
+ *     nor counts as a source for rule 2, until one is emptied (guard_twin).
  */
 #include "redlock/core/guard.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* A master that is warming is looked at so often, to see whether another client has given
- * it an epoch; and one of two with the same, whether it was emptied.  No source: it is one
+/* How often a warming master is queried, to see whether another client has given it an epoch.
+ * Twins (rule 5) are queried as often, to see whether one was emptied.  Chosen: the query is one
  * small command. */
 #define LOOK_EVERY (500 * DRIFT_MS)
 
@@ -61,7 +60,7 @@ static bool is_ready(const struct guard_master *m)
     return is_seen(m) && m->look.ready;
 }
 
-/* Rule 5.  A master that is down had the epoch that we last saw there. */
+/* Rule 5.  A master that is down counts with the epoch that we last saw there. */
 unsigned guard_twin(const struct guard *g, unsigned master)
 {
     const struct guard_master *m = &g->masters[master];
@@ -72,7 +71,7 @@ unsigned guard_twin(const struct guard *g, unsigned master)
     return g->config.masters;
 }
 
-/* It has an epoch of its own. */
+/* The master has an epoch that no other master has. */
 static bool knows(const struct guard *g, unsigned master)
 {
     return is_ready(&g->masters[master]) && guard_twin(g, master) == g->config.masters;
@@ -87,14 +86,15 @@ static quorum_mask find_knowing(const struct guard *g)
     return knowing;
 }
 
-/* What was told once stays: who told it may forget, and then all others. */
+/* A reported lease is never forgotten: the master that reported it may lose its data, and then
+ * all others. */
 uint32_t guard_max_ttl_ms(const struct guard *g)
 {
     return g->longest_ms;
 }
 
-/* The clocks of the holder and of ours may differ by what the drift allows;
- * twice that, since it costs nothing. */
+/* The holder's clock and ours may differ by what the drift allows.  Twice that is added, since
+ * it costs nothing. */
 drift_span guard_quarantine(const struct guard *g)
 {
     drift_span lease = guard_max_ttl_ms(g) * DRIFT_MS;
@@ -132,8 +132,8 @@ static bool is_new_cluster(const struct guard *g)
     return !g->seen_epoch && !g->passive;
 }
 
-/* Rule 2: the others were looked at since it was due.  *ret_missing: those
- * that are still to be looked at, so that it may become true. */
+/* Rule 2: enough others were queried since the wait was over.  *ret_missing: masters that must
+ * still be queried before this can become true. */
 static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_missing)
 {
     drift_time due = due_at(g, &g->masters[master]);
@@ -165,8 +165,8 @@ void guard_init(struct guard *g, const struct guard_config *config)
     g->longest_ms = config->max_ttl_ms;
 }
 
-/* A new connection is looked at before it counts; what was seen of a nonce
- * before stays true. */
+/* A new connection is queried before the master counts.  What was seen of a nonce before stays
+ * true. */
 void guard_on_link(struct guard *g, unsigned master, bool up)
 {
     struct guard_master *m = &g->masters[master];
@@ -216,7 +216,7 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
     g->open = g->open || count(g->told) >= majority(g);
 }
 
-/* Look at it, unless a look is out already. */
+/* Query the master, unless a query is out already. */
 static void look_at(struct guard *g, unsigned master, drift_time now, struct guard_actions *act)
 {
     struct guard_master *m = &g->masters[master];
@@ -238,8 +238,8 @@ static void look_at_all(struct guard *g, quorum_mask masters, drift_time now,
 
 /* ---- Floors ---- */
 
-/* Of the clocks, as they were when they were looked at, the one in the middle; of an even
- * number, the later of the two. */
+/* The median of the masters' clocks, as they were when queried.  Of an even number, the later of
+ * the middle two. */
 static uint64_t median_us(const struct guard *g)
 {
     uint64_t times[QUORUM_MASTERS_MAX];
@@ -260,8 +260,9 @@ static uint64_t median_us(const struct guard *g)
 }
 
 /*
- * Rule 2.  The clocks are only asked where the others cannot tell, and all of them at
- * once: the middle of all never goes back unless they do, the middle of some may.
+ * Rule 2.  The clocks are used only where the other masters cannot say, and then
+ * all clocks together.  The median of all goes back only if the clocks do.  The
+ * median of some may go back without that.
  */
 uint64_t guard_floor(const struct guard *g)
 {
@@ -280,8 +281,8 @@ uint64_t guard_floor(const struct guard *g)
     return floor <= median + GUARD_AHEAD_US && floor < QUORUM_FENCE_MAX ? floor : 0;
 }
 
-/* Above the mark, as far ahead as a script would not go either.  The time is that of the look,
- * which was before the count. */
+/* Above the mark, the number may be only as far ahead of the clock as the script allows.  The
+ * time is that of the query, which came before the count. */
 uint64_t guard_number(const struct guard *g, unsigned master, uint64_t count, bool *ret_unkept)
 {
     const struct guard_look *look = &g->masters[master].look;
@@ -296,7 +297,7 @@ uint64_t guard_number(const struct guard *g, unsigned master, uint64_t count, bo
     return number <= look->time_us + GUARD_AHEAD_US ? number : 0;
 }
 
-/* The mark is where its script puts it: the first of its steps that is no less. */
+/* The script puts the mark at the first of its steps that is no less than the number. */
 void guard_on_raised(struct guard *g, unsigned master, uint64_t number)
 {
     struct guard_look *look = &g->masters[master].look;
@@ -318,7 +319,7 @@ static void end_watch(struct guard *g, unsigned master, drift_time now, struct g
         look_at_all(g, missing, now, act);
         return;
     }
-    if (act->floor == 0) { /* Now and then, whether one of them has been put right. */
+    if (act->floor == 0) { /* From time to time, check whether one of them has been put right. */
         if (now >= g->masters[master].look_at)
             look_at_all(g, (quorum_mask)((1u << g->config.masters) - 1), now, act);
         return;
@@ -336,7 +337,7 @@ static drift_time wake_at(const struct guard *g, drift_time now)
         drift_time due = is_warming(m) ? due_at(g, m) : DRIFT_NEVER;
 
         if (!m->linked || m->asked)
-            continue; /* Its answer, or the end of its link, is the next event. */
+            continue; /* The next event is its answer, or the end of its link. */
         if (due > now && due < at)
             at = due;
         if (m->look_at < at)
@@ -375,7 +376,7 @@ quorum_mask guard_voters(const struct guard *g)
     return g->open ? g->told & find_knowing(g) : 0;
 }
 
-/* Whether rule 4 may yet come to hold. */
+/* Whether rule 4 may still come to hold. */
 static bool may_be_new(const struct guard *g, quorum_mask coming)
 {
     for (unsigned i = 0; i < g->config.masters; i++) {

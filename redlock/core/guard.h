@@ -1,24 +1,25 @@
 /*
- * guard.h - which masters may vote: the restart guard, as a machine that
- * decides and never acts; pure.
+ * guard.h - which masters may vote: the restart guard.  The machine decides and
+ * never acts; pure.
  *
- * A master that was restarted without its memory (or flushed) does not know
- * the locks that it granted.  Were it asked at once, it could help a second
- * owner to a majority.  So it is kept from voting until every lease that it
- * may have granted before is over by its own account: it is *warming*.
+ * A master that lost its data, by a restart or a flush, does not know the locks
+ * that it granted.  If it voted at once, it could help a second holder to a
+ * majority.  So it must not vote until every lease that it may have granted has
+ * expired.  Until then it is *warming*.
  *
- * How a loss of memory is seen.  Each master stores a *marker*, a key like any
- * other, that is lost with the locks.  It holds the id of the server that wrote
- * it, and an *epoch*, a random number, without which no vote counts (proof.h).
- * No epoch, or one that was written by another run of the server which did not
- * keep all it was told: it has forgotten.
+ * How a loss of data is detected.  Each master stores a *marker*, a key like any
+ * other, which is lost together with the locks.  The marker holds the id of the
+ * server that wrote it, and an *epoch*, a random number.  Without an epoch no vote
+ * counts (proof.h).  A master has lost data if its epoch is missing.  The same
+ * holds if the epoch is from another run of the server that did not keep all its
+ * writes.
  *
- * How long it warms.  Whoever finds a master without an epoch leaves a *nonce*
- * there, and may write a new epoch when it has seen the same nonce for as long
- * as the longest lease lasts, on its own clock.  The nonce would be lost by the
- * next loss of memory, so that a watch needs no connection that lasts; and the
- * epoch is only written where the nonce is still there, so that a watcher that
- * was stopped meanwhile does no harm.
+ * How long a master warms.  A client that finds no epoch writes a *nonce* there.
+ * The client watches for as long as the longest lease lasts, by its own clock.  If
+ * the nonce stayed the same, the client may write a new epoch.  The next loss of
+ * data would also lose the nonce, so a watch needs no lasting connection.  The
+ * epoch is only written where the nonce is still stored, so a client that was
+ * suspended meanwhile does no harm.
  */
 #ifndef REDLOCK_GUARD_H
 #define REDLOCK_GUARD_H
@@ -29,24 +30,24 @@
 #include "drift/drift.h"
 #include "redlock/core/quorum.h"
 
-/* Fencing counters begin with the time in microseconds, and each attempt adds one.  A number that
- * is farther ahead of the time than this, 12 days, was not reached by counting. */
+/* A fencing counter begins with the time in microseconds, and each attempt adds one.  Counting
+ * cannot reach a number farther ahead of the time than this, 12 days. */
 #define GUARD_AHEAD_US (UINT64_C(1) << 40)
 
-/* The high-water mark of a master's counters is above their floor by a multiple of this.  Each
- * repair takes counters ahead by no more.  In microseconds it is far less than any repair takes,
- * so that they do not overtake the clocks. */
+/* The high-water mark of a master's counters is above their floor by a multiple of this.  A
+ * repair moves counters ahead by at most this much.  In microseconds it is far less than a
+ * repair takes, so counters do not overtake the clocks. */
 #define GUARD_HIGH_STEP (UINT64_C(1) << 14)
 
-/* What a master's marker says, when it is looked at. */
+/* What a master's marker says when it is queried. */
 struct guard_look {
-    bool ready;          /* It has an epoch, so it may vote; else it is warming. */
-    bool fresh;          /* Warming: it never had an epoch, and keeps what it is told. */
+    bool ready;          /* The master has an epoch, so it may vote.  Otherwise it is warming. */
+    bool fresh;          /* Warming: it never had an epoch, and it keeps what is written to it. */
     uint64_t number;     /* The epoch, or the nonce. */
-    uint32_t max_ttl_ms; /* The longest lease that any client has told it of. */
-    uint64_t floor;      /* With an epoch: what its fencing counters count from; */
-    uint64_t high;       /* and what no token has gone beyond; 0: it never had one. */
-    uint64_t time_us;    /* What its clock shows. */
+    uint32_t max_ttl_ms; /* The longest lease that any client has reported to it. */
+    uint64_t floor;      /* With an epoch: the number from which its fencing counters count. */
+    uint64_t high;       /* No token of it is greater, even while warming.  0: none known. */
+    uint64_t time_us;    /* The time on its clock. */
 };
 
 struct guard_config {
@@ -58,83 +59,85 @@ struct guard_config {
 /* One master, as this client knows it. */
 struct guard_master {
     bool linked;
-    bool asked; /* A look is on its way. */
+    bool asked; /* A query is out. */
     drift_time asked_at;
-    drift_time look_at;     /* When it is looked at again without any reason. */
-    struct guard_look look; /* The latest; a number of 0: none yet. */
-    uint64_t epoch;         /* That it had when it was last looked at, by whatever link. */
-    drift_time looked;      /* When that was asked for. */
-    drift_time since;       /* Since when it has been seen to be warming with this nonce. */
+    drift_time look_at;     /* When the next routine query is due. */
+    struct guard_look look; /* The latest answer.  A number of 0: none yet. */
+    uint64_t epoch;         /* The epoch that the master had when it was last queried, on any
+                             * link. */
+    drift_time looked;      /* When that query was sent. */
+    drift_time since;       /* Since when the master has been seen warming with this nonce. */
 };
 
-/* Visible so that it can be embedded and hashed; to be written by guard.c only. */
+/* Visible so that it can be embedded and hashed.  Only guard.c writes it. */
 struct guard {
     struct guard_config config;
-    bool passive;        /* Looks on, and gives nobody an epoch. */
-    uint32_t longest_ms; /* The longest lease that any master has ever told, or our own. */
-    quorum_mask told;    /* Masters with an epoch that know our longest lease, */
-    bool open;           /* which have been a majority. */
-    bool seen_epoch;     /* These masters are not new: one of them had an epoch. */
+    bool passive;        /* Only watch: install no epochs. */
+    uint32_t longest_ms; /* The longest lease that any master has ever reported, or our own. */
+    quorum_mask told;    /* Masters with an epoch that know our longest lease. */
+    bool open;           /* told was a majority at some time. */
+    bool seen_epoch;     /* One of these masters had an epoch, so they are not new. */
     struct guard_master masters[QUORUM_MASTERS_MAX];
 };
 
 struct guard_actions {
-    quorum_mask look; /* Masters to be looked at, */
-    quorum_mask
-        install;        /* and of these the ones to be given a new epoch if they have that nonce. */
-    uint64_t floor;     /* What their fencing counters begin with. */
-    drift_time wake_at; /* DRIFT_NEVER: no timer. */
+    quorum_mask look;    /* Masters to query. */
+    quorum_mask install; /* The subset of look that is to get a new epoch, if it still has that
+                          * nonce. */
+    uint64_t floor;      /* The number with which their fencing counters begin. */
+    drift_time wake_at;  /* DRIFT_NEVER: no timer. */
 };
 
 void guard_init(struct guard *g, const struct guard_config *config);
 
 /*
- * Events.  After each, guard_next() tells what is to be done.  A number of 0
- * is none that a marker may have (asserted).
+ * Events.  After each, guard_next() says what to do.  A marker never has a number
+ * of 0 (asserted).
  */
 void guard_on_link(struct guard *g, unsigned master, bool up);
 void guard_on_look(struct guard *g, unsigned master, const struct guard_look *look, drift_time now);
-/* A master with an epoch tells, without being looked at, the longest lease it was told of. */
+/* A master with an epoch reports, without a query, the longest lease that it knows. */
 void guard_on_max(struct guard *g, uint32_t max_ttl_ms);
-/* What is due now; also the event of a timer.  What it says to do is taken as done. */
+/* What is due now.  Call it after each event and when the timer fires.  The guard takes the
+ * actions as done. */
 void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actions);
 
 /* Masters that may be asked for locks. */
 quorum_mask guard_voters(const struct guard *g);
 
-/* Another master that has its epoch, or had it when we last saw that: one of the two has the
- * other's data.  The number of masters: there is none. */
+/* Another master with the same epoch, now or when we last saw it.  One of the two has a copy of
+ * the other's data.  Returns the number of masters if there is none. */
 unsigned guard_twin(const struct guard *g, unsigned master);
 
-/* Masters that may become voters before long although they are none: a look at
- * them is out, or all of them are new.  coming: masters that are being
- * connected to. */
+/* Masters that are not voters but may become voters soon.  A query of them is out, or all
+ * masters are new. coming: masters that we are connecting to. */
 quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming);
 
 /*
- * What fencing counters must begin with on a master that has lost them, by what is
- * known of the others, or 0: what they tell of theirs is days ahead of the clocks, and
- * wrong.
+ * The number with which fencing counters must begin on a master that lost them.  It
+ * is computed from what is known of the others.  0: their numbers are days ahead of
+ * the clocks, so they are wrong.
  */
 uint64_t guard_floor(const struct guard *g);
 
 /*
- * Its counter has counted so far from the floor: what number that is.  0: none that a
- * counter can have.  *ret_unkept: it is above the high-water mark, as far as we know that, and
- * if this master forgets it, nobody might know how far its counters must begin.
+ * The fencing number of a counter that has counted this far from the floor.  0: no
+ * counter can have reached it.  *ret_unkept: the number is above the high-water
+ * mark that we know.  If this master then loses its data, perhaps no master would
+ * know how far its counters must begin.
  */
 uint64_t guard_number(const struct guard *g, unsigned master, uint64_t count, bool *ret_unkept);
 
-/* It was told to count to this number, and has seen to its high-water mark. */
+/* The master was told to count to this number, and has raised its high-water mark accordingly. */
 void guard_on_raised(struct guard *g, unsigned master, uint64_t number);
 
-/* The longest lease that may be alive anywhere, as far as is known. */
+/* The longest lease that may be alive on any master, as far as is known. */
 uint32_t guard_max_ttl_ms(const struct guard *g);
 
 /* How long a master must be watched before it may vote again. */
 drift_span guard_quarantine(const struct guard *g);
 
-/* What is left of that, at the least, for a master that is warming; else 0. */
+/* The least time that is left of the quarantine of a warming master, else 0. */
 drift_span guard_left(const struct guard *g, unsigned master, drift_time now);
 
 #endif /* REDLOCK_GUARD_H */

@@ -1,5 +1,5 @@
 /*
- * permit.c - slots: chosen, remembered, written.
+ * permit.c - choose slots, record them, and write them into tokens.
  */
 #include "redlock/core/permit.h"
 
@@ -31,14 +31,16 @@ static unsigned count_hint(const struct permit *p, unsigned hint)
     return count;
 }
 
-/* From the slot that was asked for on: each master has told the first that is free there. */
+/* The distance from the slot asked for to the hint.  Each master hints at its first free slot
+ * after the one asked for. */
 static unsigned distance(const struct permit *p, unsigned hint)
 {
     return (hint - 1u + p->slots - p->slot) % p->slots;
 }
 
-/* The one that most have told; of two the farther, which the others do not know to be
- * taken: a master that was away has too much that is free.  PERMIT_NONE: nobody knows. */
+/* The slot that most masters hinted at.  Of equals, take the farther one: the other masters do
+ * not know it to be taken.  A master that was away wrongly sees slots as free.  PERMIT_NONE: no
+ * master has a hint. */
 static unsigned best_hint(const struct permit *p)
 {
     unsigned best = PERMIT_NONE, best_count = 0;

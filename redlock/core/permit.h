@@ -1,17 +1,20 @@
 /*
  * permit.h - which slot of a semaphore a lease asks for, and which it has; pure.
  *
- * Of a semaphore of K permits every one is a lock of its own, its *slot*: a key that a
- * majority of masters has to set, as for any lock.  So no two hold one slot, and no more
- * than K hold the semaphore.  To count on each master would not do: of 5 masters that
- * give away 2 each, 10 in all, 3 clients get a majority (test-permit).
+ * A semaphore of K permits has K *slots*.  Each slot is a lock of its own: a key
+ * that a majority of masters has to set.  So no two clients hold one slot, and no
+ * more than K hold the semaphore.  Counting permits on each master would be unsafe.
+ * With 5 masters that grant 2 permits each, 10 in all, 3 clients could each get a
+ * majority (test-permit).
  *
- * A round asks for one slot on all masters, at first for a random one.  Masters that have
- * given it away tell another that is free there, if there is one, and that is what the
- * next round is for.  It is a hint and no more: the masters may differ, and others be faster.
+ * A round asks for one slot on all masters.  The first round picks a random slot.
+ * A master that has granted that slot hints at another that is free there, if there
+ * is one.  The next round asks for a hinted slot.  A hint is no promise: masters
+ * may differ, and other clients may be faster.
  *
- * A round that was lost is released where it asked; so it is kept for each master which
- * slot that was.  And who adopts a token has to know: its first two digits tell.
+ * A lost round must be released under the slot that it asked for.  So the slot is
+ * stored for each master.  A process that adopts a token must know the slot too:
+ * the first two digits of the token encode it.
  */
 #ifndef REDLOCK_PERMIT_H
 #define REDLOCK_PERMIT_H
@@ -22,28 +25,29 @@
 
 #include "redlock/core/quorum.h"
 
-#define PERMIT_NONE 0 /* In the place of a hint: no slot is free. */
+#define PERMIT_NONE 0 /* In place of a hint: no slot is free. */
 
-/* Zeroes at first, but for slots. */
+/* All zero at first, except slots. */
 struct permit {
-    uint32_t round;                      /* The latest that was asked for, */
-    uint16_t slots;                      /* 1 to REDLOCK_PERMITS_MAX */
-    uint8_t slot;                        /* and what it asked for. */
-    quorum_mask hinted;                  /* Masters that have told a slot since: */
-    uint16_t hints[QUORUM_MASTERS_MAX];  /* its number, from 1; or PERMIT_NONE. */
-    uint8_t slot_of[QUORUM_MASTERS_MAX]; /* What was asked of each master last. */
+    uint32_t round;                      /* The latest round. */
+    uint16_t slots;                      /* 1 to REDLOCK_PERMITS_MAX. */
+    uint8_t slot;                        /* The slot that the latest round asked for. */
+    quorum_mask hinted;                  /* Masters that have sent a hint since that round began. */
+    uint16_t hints[QUORUM_MASTERS_MAX];  /* The hinted slot, counted from 1, or PERMIT_NONE. */
+    uint8_t slot_of[QUORUM_MASTERS_MAX]; /* The slot that each master was last asked for. */
 };
 
-/* A master says no, and tells this. */
+/* A master refused, and sent this hint. */
 void permit_hint(struct permit *p, unsigned master, unsigned hint);
 
-/* A SET of this round is asked of these masters.  The first of a round chooses its slot. */
+/* Send a SET of this round to these masters.  The first call of a round chooses its slot. */
 void permit_ask(struct permit *p, uint32_t round, quorum_mask masters, uint32_t random);
 
-/* An adopted token: one of round, whoever stores it.  False: it is of none of the slots. */
+/* Adopt a token.  All masters get its slot, because any of them may store it.  False: the token
+ * names no slot of this semaphore. */
 bool permit_adopt(struct permit *p, const char *token);
 
-/* Have a token tell of its slot. */
+/* Write the slot into the token's first two digits. */
 void permit_mark(char *token, unsigned slot);
 
 #endif /* REDLOCK_PERMIT_H */

@@ -1,5 +1,5 @@
 /*
- * place.c - which number is the ticket, and when to hurry.
+ * place.c - which number becomes the ticket, and when to begin a round at once.
  */
 #include "redlock/core/place.h"
 
@@ -30,8 +30,8 @@ void place_on_round(struct place *p)
     p->hurries = p->stirred = false;
 }
 
-/* Who has no ticket yet joins, and that is granted to number 1 alone: if it is its turn there, it
- * is its turn still. */
+/* A waiter without a ticket joins, and a join is granted only at number 1.  If a master reported
+ * the waiter's turn before, it is still its turn there. */
 void place_on_ask(struct place *p, quorum_mask masters)
 {
     p->granted &= (quorum_mask)~masters;
@@ -42,8 +42,8 @@ void place_on_ask(struct place *p, quorum_mask masters)
     p->said |= masters;
 }
 
-/* The greatest of a majority: with any other majority it shares a master, and so with that by
- * which somebody was in line before this one joined. */
+/* The ticket is the greatest number of a majority.  That majority shares a master with the one
+ * that stored any earlier waiter, so the ticket is behind that waiter's. */
 static void draw(struct place *p, unsigned master, uint64_t number)
 {
     p->told |= mask_of(master);
@@ -56,7 +56,8 @@ static void draw(struct place *p, unsigned master, uint64_t number)
     if (!is_majority(p, p->told))
         return;
     p->ticket = p->top;
-    p->stirred = true; /* What was told before is news to who can make use of it now. */
+    p->stirred = true; /* Reports that came before the ticket become news, because the waiter can
+                        * use them now. */
     p->hurries = !is_majority(p, p->stored);
 }
 
@@ -80,8 +81,8 @@ void place_on_grant(struct place *p, unsigned master)
     place_on_number(p, master, p->said & mask_of(master) ? p->ticket : 1);
 }
 
-/* It is first there by a number that it had before its ticket, and may be in the way of those
- * who come before it elsewhere: the master is to be told. */
+/* These masters have the waiter first, at a number from before its ticket.  There it may block
+ * waiters that come before it on other masters.  Such a master must be sent the ticket. */
 static quorum_mask misplaced(const struct place *p)
 {
     return p->ticket != 0 ? (p->named | p->granted) & (quorum_mask)~p->stored : 0;
@@ -100,8 +101,8 @@ void place_on_named(struct place *p, unsigned master)
     p->stirred = true;
 }
 
-/* A round that meets a release comes before it on some masters and behind it on others: those
- * that granted count, too, but are no reason by themselves. */
+/* A round may reach some masters before a release and others after it.  So masters that granted
+ * count towards the majority, but are no reason for a round by themselves. */
 bool place_is_due(const struct place *p, quorum_mask up)
 {
     if (p->hurries)
@@ -114,7 +115,8 @@ bool place_is_taken(const struct place *p)
     return p->ticket != 0 && is_majority(p, p->stored);
 }
 
-/* As a sorted set has it: by number, and of equals by name.  Who has no ticket comes last. */
+/* The order of a sorted set: by number, and by name if numbers are equal.  A waiter without a
+ * ticket comes last. */
 bool place_is_before(const struct place *p, const struct place *other)
 {
     if (p->ticket != other->ticket)

@@ -1,18 +1,22 @@
 /*
- * place.h - a place in the queue for one lock, as the lease that waits there knows it; pure.
+ * place.h - a waiter's place in the queue of one fair lock, as its own lease knows
+ * it; pure.
  *
- * Words.  Each master keeps a *queue* beside the key: who waits, in the order of their
- * *tickets*, and until when each counts as alive.  A *heartbeat* stands for SET: it puts the
- * waiter where its ticket says, and grants the lock to the first in line alone.  Who has no
- * ticket yet *joins*: he gets one more than the greatest there, and is told it.
+ * Each master keeps a *queue* beside the key.  It stores the waiters in the order
+ * of their *tickets*, and until when each counts as alive.  A *heartbeat* replaces
+ * SET: it puts the waiter where its ticket says, and grants the lock only to the
+ * first in the queue.  A waiter without a ticket *joins*: the master gives it the
+ * greatest number in the queue plus one, and reports that number.
  *
- * Masters give numbers by themselves, so that they differ.  The greatest that a majority
- * told is the ticket, and each heartbeat says it to all masters: those that had him
- * elsewhere, missed him, forgot him or took him for dead put him there.  He is in line when
- * a majority has him with his ticket: whoever joins from then on is told a greater number by
- * one of them at least, and so is behind him on all of these.
+ * Masters assign numbers independently, so the numbers differ.  The greatest number
+ * that a majority reported becomes the ticket.  Each heartbeat sends the ticket to
+ * all masters.  A master that has the waiter at another number, or not at all, then
+ * puts it at its ticket.  A waiter has its place when a majority stores it with its
+ * ticket.  Any waiter that joins later gets a greater number from at least one of
+ * these masters.  Its ticket is no less, so it is behind on all of them.
  *
- * Nothing of this is what a lock relies on: it is SET NX on a majority, as ever.
+ * Exclusion does not depend on any of this.  It rests on SET NX on a majority, as
+ * for any lock.
  */
 #ifndef REDLOCK_PLACE_H
 #define REDLOCK_PLACE_H
@@ -23,60 +27,66 @@
 #include "redlock/core/quorum.h"
 #include "redlock/base/token.h"
 
-/* Who is not heard of for so many heartbeats is taken for dead.  No source: one may be lost,
- * one late, and two are left. */
+/* A waiter that misses this many heartbeats counts as dead.  Chosen: one may be lost, one may be
+ * late, and two are left. */
 #define PLACE_BEATS 4
-#define PLACE_PATIENCE_MIN_MS 1000 /* No source: what a busy process may stop for. */
+#define PLACE_PATIENCE_MIN_MS 1000 /* Chosen: the time that a busy process may stop for. */
 
 struct place {
     unsigned masters;
-    quorum_mask told;     /* Masters that have told a number; */
-    quorum_mask stored;   /* those that have it with the ticket, or with the top one so far. */
-    quorum_mask said;     /* These were told the ticket when they were asked last; */
-    quorum_mask named;    /* since then (or ever, while there is none to be told) these told that it
-                           * is its turn, or may have, */
-    quorum_mask granted;  /* and since they were asked these granted it the lock: it was. */
-    quorum_mask full;     /* These have no room in their queues. */
-    bool hurries;         /* It has a ticket that too few of the masters know. */
-    bool stirred;         /* Since the round began there is news of its turn, or of its ticket. */
-    bool joined, left;    /* Some master was asked; all were told that it waits no more. */
-    uint32_t patience_ms; /* So long after a heartbeat it counts as alive. */
+    quorum_mask told;     /* Masters that have reported a number. */
+    quorum_mask stored;   /* Masters that store the waiter with its ticket, or with top while it
+                           * has none. */
+    quorum_mask said;     /* Masters whose latest request carried the ticket. */
+    quorum_mask named;    /* Masters that reported the waiter's turn, or may have done so.  With
+                           * a ticket, this counts only since they were last asked. */
+    quorum_mask granted;  /* Masters that granted the lock since they were last asked: it was the
+                           * waiter's turn. */
+    quorum_mask full;     /* Masters whose queues have no room. */
+    bool hurries;         /* The waiter has a ticket that too few masters store. */
+    bool stirred;         /* Since the round began there is news of the waiter's turn or ticket. */
+    bool joined, left;    /* joined: some master was asked. left: all were told that it no longer
+                           * waits. */
+    uint32_t patience_ms; /* The waiter counts as alive for this long after a heartbeat. */
     uint64_t ticket, top; /* 0: none yet. */
     char waiter[TOKEN_LEN + 1];
 };
 
-/* pause_max: between two heartbeats, with the time for their answers.  waiter is the caller's. */
+/* pause_max: the longest time between two heartbeats, with the time for their answers.  The
+ * caller fills in waiter. */
 void place_init(struct place *p, unsigned masters, drift_span pause_max);
 
-/* A round begins: without news there is no reason for another. */
+/* A round begins.  Without news there is no reason for another. */
 void place_on_round(struct place *p);
 
-/* These are asked: what they told before is no news, if it has a ticket. */
+/* These masters are asked.  If the waiter has a ticket, what they reported before is no longer
+ * news. */
 void place_on_ask(struct place *p, quorum_mask masters);
 
-/* A master told where it has put it; 0: it has no room. */
+/* A master reported the number at which it stores the waiter.  0: its queue has no room. */
 void place_on_number(struct place *p, unsigned master, uint64_t number);
 
-/* A master granted the lock: if that was a join, there was nobody else, and the number is 1. */
+/* A master granted the lock.  If the request was a join, the queue was empty, and the number is
+ * 1. */
 void place_on_grant(struct place *p, unsigned master);
 
-/* Whatever it answered, it can be asked again. */
+/* A master answered, with any answer.  It can be asked again. */
 void place_on_answer(struct place *p, unsigned master);
 
-/* A master tells that it is the first in line, and that the key is free; or we begin to hear
- * what that tells, which may have told so before. */
+/* A master announces that this waiter is first and that the key is free.  This is also called
+ * when we begin to hear a master's announcements, because we may have missed that one. */
 void place_on_named(struct place *p, unsigned master);
 
-/* Whether the next round, in which these can be asked, is to begin at once. */
+/* Whether the next round is to begin at once. up: masters that this round can ask. */
 bool place_is_due(const struct place *p, quorum_mask up);
 
-/* Whether it is in line. */
+/* Whether the waiter has its place: a majority stores its ticket. */
 bool place_is_taken(const struct place *p);
 
-/* Whether it comes before that other one of the same queue, as far as they know. */
+/* Whether p comes before other in the same queue, as far as both know. */
 bool place_is_before(const struct place *p, const struct place *other);
 
-/* Whether there is no room for it. */
+/* Whether the queues have no room for the waiter. */
 bool place_is_full(const struct place *p);
 
 #endif /* REDLOCK_PLACE_H */

@@ -1,43 +1,42 @@
 /*
  * quorum.c - the machine: events in, actions out; pure.
  *
- * The file is longer than others, because it is one machine: every event in every state.  A reader
- * must see all of them in one place to check a rule.
+ * The file is longer than others, because it is one machine: every event in every
+ * state.  A reader must see all of them in one place to check a rule.
  *
  * The rules, each next to the code that keeps it:
  *
- *  1. A lease counts from before its first byte was sent (begin_round).
- *  2. The deadline is tested before a vote is counted, since after a pause of
- *     the process the kernel delivers old answers first (quorum_step).
- *  3. Won the moment a majority said yes, lost the moment a majority can no
- *     longer do so; nobody waits for the rest (judge_round).
- *  4. Every master that may store the token of a dead round, and can be told,
- *     is told to release it, once per connection (settle).  All ways of
- *     failing come down to declaring the round dead; settle does the rest.
- *  5. A master is asked as soon as its link is up and it owes us nothing, so
- *     at most one token of ours is in doubt on any master (ask_for_lock).
- *  6. An extension never shortens: the script does not, and so neither may
- *     the deadline (judge_extension).
- *  7. After lost was said nothing makes the lease longer (tell_lost).
- *  8. A fencing token is a number that a majority counted to for this round
- *     (agreed).  No master counts to one twice, and two majorities share a
- *     master, so nobody else has it, whatever clocks do; and who had the lock
- *     before had that master count to less.
- *  9. Who asked for one of several that were as good, and hears that another is
- *     free, asks for that at once, a few times (is_elsewhere).
- * 10. A master that refuses to extend a token of several names may store it under
- *     some of them: it holds no more, and is told to release it (on_refusal).  An
- *     adopted token is the exception until it is proven or lost: another process may
- *     hold it.
+ *  1.  A lease counts from before its first byte was sent (begin_round).
+ *  2.  The deadline is tested before a vote is counted.  After a pause of the process, the
+ *     kernel delivers old answers first (quorum_step).
+ *  3.  A round is won the moment a majority said yes, and lost the moment a majority can no
+ *     longer do so.  No round waits for the remaining answers (judge_round).
+ *  4.  Every master that may store the token of a dead round, and can be sent a command, gets
+ *     a release, once per connection (settle).  Every failure ends by declaring the round
+ *     dead; settle does the rest.
+ *  5.  A master is asked as soon as its link is up and it owes us no answer.  So at most one
+ *     token of ours is in doubt on any master (ask_for_lock).
+ *  6.  An extension never shortens a lease.  The script does not, so the deadline must not
+ *     move back either (judge_extension).
+ *  7.  After the lost notice, nothing makes the lease longer (tell_lost).
+ *  8.  A fencing token is a number that a majority counted to for this round (agreed).  No
+ *     master counts to one number twice, and two majorities share a master.  So no other
+ *     client has the number, whatever clocks do.  For an earlier holder, the shared master
+ *     counted to less.
+ *  9.  A round may ask for one of several equivalent choices, and lose it while another is
+ *     free.  Then the next round asks for that one at once, a few times (is_elsewhere).
+ * 10.  A master that refuses to extend a token of several names may store it under some of
+ *     them.  It counts as a holder no more, and gets a release (on_refusal).  An adopted token
+ *     is the exception until it is proven or lost, because another process may hold it.
  */
 #include "redlock/core/quorum.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define PAUSE_LEAST DRIFT_MS /* No source: the unit that pauses are set in. */
+#define PAUSE_LEAST DRIFT_MS /* Chosen: the unit in which pauses are configured. */
 
-/* What one step works on; saves passing three arguments around. */
+/* The context of one step; saves passing three arguments around. */
 struct step {
     struct quorum *q;
     const struct quorum_event *ev;
@@ -55,7 +54,7 @@ static quorum_mask everyone(const struct quorum *q)
     return (quorum_mask)((1u << q->config.masters) - 1);
 }
 
-/* A majority: two of them always share a master, which is all of Redlock. */
+/* Two majorities always share a master.  Redlock rests on this. */
 static unsigned majority(const struct quorum *q)
 {
     return q->config.masters / 2 + 1;
@@ -71,8 +70,8 @@ static drift_time later(drift_time a, drift_time b)
     return a > b ? a : b;
 }
 
-/* Masters that may store the token that is held or being asked for.  What others
- * may store is of dead rounds: nothing to extend, and nothing to rely on. */
+/* Masters that may store the token that is held or being asked for.  Tokens that other masters
+ * may store are of dead rounds: they must not be extended or relied on. */
 static quorum_mask holders(const struct quorum *q)
 {
     return q->may_hold & q->live;
@@ -101,9 +100,9 @@ static void end(struct step *s, enum quorum_state next, int status)
 }
 
 /*
- * Whatever was asked for by now has expired by itself at settle_by, on a
- * master that obeyed at once; one that hung may obey later, and is told then
- * if its link still stands.
+ * At settle_by, everything asked for so far has expired on every master that obeyed
+ * at once.  A master that hung may obey later.  It then gets a release if its link
+ * still stands.
  */
 static void asked_until(struct step *s)
 {
@@ -113,8 +112,8 @@ static void asked_until(struct step *s)
     q->settle_by = later(q->settle_by, drift_add(s->ev->now, drift_add(q->lease, allowance)));
 }
 
-/* Masters whose answer is still to come, over a link that stands, and which took
- * no release (their queue was full): what they do late has to be undone then. */
+/* Masters that still owe an answer over a link that stands, and that could not take a release
+ * because their queue was full.  What they do late must be undone then. */
 static quorum_mask untold(const struct quorum *q)
 {
     return q->may_hold & q->owing & (quorum_mask)~q->releasing;
@@ -142,7 +141,7 @@ static void forget_ask(struct quorum *q)
     q->decided = false;
 }
 
-/* From here on its token is only good for being released (settle). */
+/* From here on, the only use of the token is its release (settle). */
 static void bury_round(struct quorum *q)
 {
     q->round = 0;
@@ -155,13 +154,13 @@ static bool is_held(const struct quorum *q)
     return q->state == QUORUM_HELD || q->state == QUORUM_EXTENDING;
 }
 
-/* A random time between two attempts, so that rivals fall out of step.  Never
- * nothing: without a majority each attempt fails at once, and would spin. */
+/* A random time between two attempts, so that rivals get out of step.  It is never zero: without
+ * a majority each attempt fails at once, and would spin. */
 static drift_span pause_between(const struct step *s)
 {
     const struct quorum_config *config = &s->q->config;
     drift_span range = config->pause_max - config->pause_min;
-    /* The dice have 32 bits: in microseconds they cover 71 minutes. */
+    /* random has 32 bits: in microseconds it covers 71 minutes. */
     drift_span pause = config->pause_min + (drift_span)s->ev->random * 1000 % (range + 1);
 
     return pause > PAUSE_LEAST ? pause : PAUSE_LEAST;
@@ -169,7 +168,7 @@ static drift_span pause_between(const struct step *s)
 
 /* ---- Acquiring ---- */
 
-/* Rule 5: called at the start of a round, and again at each event in it. */
+/* Rule 5.  Called at the start of a round, and again at each event in it. */
 static void ask_for_lock(struct step *s)
 {
     struct quorum *q = s->q;
@@ -177,7 +176,7 @@ static void ask_for_lock(struct step *s)
     quorum_mask to = s->ev->up & everyone(q) & (quorum_mask)~busy;
 
     if (to == 0 || (q->config.fence && count(q->yes) >= majority(q)))
-        return; /* The counters of those that said yes come next. */
+        return; /* A majority said yes.  Next, their counters must agree. */
     for (unsigned m = 0; m < q->config.masters; m++)
         if (to & mask_of(m))
             q->round_of[m] = q->round;
@@ -198,8 +197,9 @@ static quorum_mask awaited(const struct step *s)
     return answering | (unasked & (s->ev->coming | (s->ev->up & q->owing)));
 }
 
-/* Rule 9: whether most of those that say no know that another round may do better.  (Where a
- * permit is held for long, a master that was away may lack it for as long, and know nothing.) */
+/* Rule 9: whether at least half of the masters that refuse know of another choice that may be
+ * free.  Not all need to know.  Where a permit is held for long, a master that was away may lack
+ * it just as long, and report nothing. */
 static bool is_elsewhere(const struct quorum *q)
 {
     quorum_mask no = q->asked & (quorum_mask) ~(q->yes | q->none | q->owing);
@@ -229,9 +229,9 @@ static void lose_round(struct step *s, int status)
 }
 
 /*
- * When the holder is told that the end is near: the margin before it, but not
- * in the first half of a lease that is short for its margin.  Set when the
- * hold is confirmed: an extension that fails takes nothing away from it.
+ * When to give the holder the lost notice.  It is given lost_margin before the
+ * deadline, but never in the first half of the lease.  It is set when the hold is
+ * confirmed, so an extension that fails does not change it.
  */
 static drift_time lost_at(const struct quorum *q)
 {
@@ -241,8 +241,8 @@ static drift_time lost_at(const struct quorum *q)
     return q->deadline - margin;
 }
 
-/* Renewed when a third of the lease is spent; but where the allowance or the
- * margin is large, lost would be told before that. */
+/* Renew when a third of the lease is spent.  If the allowance or the margin is large, renew
+ * halfway to the lost notice instead, when that is earlier. */
 static void hold(struct step *s)
 {
     struct quorum *q = s->q;
@@ -257,7 +257,7 @@ static void hold(struct step *s)
     forget_ask(q);
 }
 
-/* token: for fencing; 0: none is wanted. */
+/* token: the fencing token; 0: none is wanted. */
 static void win_round(struct step *s, uint64_t token)
 {
     struct quorum *q = s->q;
@@ -269,8 +269,9 @@ static void win_round(struct step *s, uint64_t token)
     end(s, QUORUM_HELD, REDLOCK_OK);
 }
 
-/* Rule 9: the others may answer yet, for as long again as these took: who has not, is not
- * asked in the next round, and what just a majority stores is easily lost. */
+/* Rule 9.  Give the other masters as much time again as the answers so far took.  A master that
+ * has not answered is not asked in the next round.  A lock that only a bare majority stores is
+ * easily lost. */
 static void await_rest(struct step *s)
 {
     struct quorum *q = s->q;
@@ -283,7 +284,7 @@ static void await_rest(struct step *s)
 
 static void draw_fence(struct step *s);
 
-/* Rule 3.  waiting: masters whose yes may still come. */
+/* Rule 3. waiting: masters whose yes may still come. */
 static void judge_round(struct step *s, quorum_mask waiting)
 {
     struct quorum *q = s->q;
@@ -299,7 +300,7 @@ static void judge_round(struct step *s, quorum_mask waiting)
         else
             win_round(s, 0);
     } else if (count(q->yes | waiting) < majority(q)) {
-        /* Where enough answered, or would have, it is others that hold it. */
+        /* If enough masters answered, or still can, other clients hold the lock. */
         bool answered = count(q->yes | no | waiting) >= majority(q);
 
         if (answered && waiting != 0 && is_elsewhere(q))
@@ -309,14 +310,14 @@ static void judge_round(struct step *s, quorum_mask waiting)
     }
 }
 
-/* Rule 1: sent is the time of this event, read before anything goes out. */
+/* Rule 1: sent is the time of this event, read before anything is sent. */
 static void begin_round(struct step *s)
 {
     struct quorum *q = s->q;
 
     forget_ask(q);
     if (count((s->ev->up | s->ev->coming) & everyone(q)) < majority(q)) {
-        lose_round(s, REDLOCK_UNREACHABLE); /* Bother nobody with a hopeless round. */
+        lose_round(s, REDLOCK_UNREACHABLE); /* Do not send requests for a round that cannot win. */
         return;
     }
     q->round = ++q->ask;
@@ -342,14 +343,16 @@ static void go_on(struct step *s)
 
 /* ---- Fencing tokens ---- */
 
-/* Each time four times as much; from then on alike: rivals do not count to 1024 in a round
- * trip, and numbers are not to run ahead of the clock. */
+/* Each raise asks for four times as much as the last, up to this many; then the step stays the
+ * same.  Rivals do not count to 1024 in a round trip, and numbers must not run ahead of the
+ * clock. */
 #define RAISES_MAX 5
 
-#define FAR_BEHIND UINT8_MAX /* So far, or farther: it is in step with nobody. */
+#define FAR_BEHIND UINT8_MAX /* This far behind, or farther: the master agrees with none. */
 
-/* Bytes, not numbers: a majority that is in step is so near the greatest, or is
- * brought there.  So is one whose number is unkept, which agrees with nobody. */
+/* behind is stored in bytes, not as full numbers.  A majority that agrees is this close to the
+ * greatest number, or is brought there.  A master whose number is unkept counts as FAR_BEHIND:
+ * it agrees with none. */
 static void note_counter(struct step *s, unsigned master, uint64_t counter)
 {
     struct quorum_fence *fence = s->ev->fence;
@@ -366,7 +369,7 @@ static void note_counter(struct step *s, unsigned master, uint64_t counter)
     fence->behind[master] = (uint8_t)gap;
 }
 
-/* Masters that said yes and counted to the same as this one did. */
+/* Masters that said yes and counted to the same number as this one. */
 static quorum_mask in_step(const struct step *s, unsigned master)
 {
     const uint8_t *behind = s->ev->fence->behind;
@@ -378,7 +381,7 @@ static quorum_mask in_step(const struct step *s, unsigned master)
     return behind[master] < FAR_BEHIND ? same : 0;
 }
 
-/* Rule 8: what a majority counted to, or 0. */
+/* Rule 8: the number that a majority counted to, or 0. */
 static uint64_t agreed(const struct step *s)
 {
     const struct quorum_fence *fence = s->ev->fence;
@@ -390,13 +393,15 @@ static uint64_t agreed(const struct step *s)
 }
 
 /*
- * All that store our token, or may, count on from the same number, that none of
- * them has reached: then they are in step.  That they store it is part of the
- * proof: one that has granted the next owner's round, and counts for us after
- * that, would leave him with the smaller number, although he comes later.
+ * Make the counters equal.  All masters that store our token, or may, count on to
+ * one number that none of them has reached.  They must still store the token.
+ * Otherwise a master could grant the next owner's round first, and count for us
+ * after that.  The next owner would then have the smaller number, although it comes
+ * later.
  *
- * All the while rivals who are refused count on, too, and where one counter is ahead of
- * what is asked for, and another is not, they stay apart; so each time more is asked for.
+ * Meanwhile rivals that are refused count on, too.  If one counter is already ahead
+ * of the number asked for, and another is not, they still differ.  So each raise
+ * asks for more than the last.
  */
 static void raise_counters(struct step *s)
 {
@@ -438,7 +443,7 @@ static quorum_mask awaited_raises(const struct quorum *q)
     return q->asked & q->owing & (quorum_mask)~q->none;
 }
 
-/* Whether those that are waited for may yet make a majority with some that are in step. */
+/* Whether the awaited masters can still make a majority with some that agree. */
 static bool may_agree(const struct step *s, quorum_mask waiting)
 {
     for (unsigned m = 0; m < s->q->config.masters; m++)
@@ -447,8 +452,8 @@ static bool may_agree(const struct step *s, quorum_mask waiting)
     return count(waiting) >= majority(s->q);
 }
 
-/* They are out of step again only where another lock, that shares the counter, was
- * granted or raised in between. */
+/* The counters differ again only if another lock that shares the counter was granted or raised
+ * in between. */
 static void judge_raise(struct step *s, quorum_mask waiting)
 {
     struct quorum *q = s->q;
@@ -474,8 +479,8 @@ static void tell_lost(struct step *s)
     s->q->told = true;
 }
 
-/* Nobody can show any more that we hold it: past the deadline, or a majority
- * does not have our token. */
+/* We can no longer show that we hold the lock: the deadline has passed, or a majority does not
+ * have our token. */
 static void lose_hold(struct step *s)
 {
     struct quorum *q = s->q;
@@ -545,9 +550,9 @@ static void ask_to_extend(struct step *s, uint32_t ask)
 }
 
 /*
- * Masters from which a yes to an extension may still come.  Who stores an
- * adopted token is not known, and it may be just the masters whose first link
- * is still coming up: as in a round, they are asked when it stands (judge).
+ * Masters from which a yes to an extension may still come.  It is not known which
+ * masters store an adopted token.  These may be just the masters whose first link
+ * is still coming up.  As in a round, they are asked when the link is up (judge).
  */
 static quorum_mask awaited_proofs(const struct step *s)
 {
@@ -610,8 +615,7 @@ static quorum_mask awaited_releases(const struct step *s)
     return q->asked & (quorum_mask)~q->none & (q->releasing | (q->may_hold & s->ev->coming));
 }
 
-/* The round is declared dead, so settle sends the releases; here they are
- * only counted. */
+/* The round is declared dead, so settle sends the releases.  Here they are only counted. */
 static void begin_release(struct step *s)
 {
     struct quorum *q = s->q;
@@ -663,7 +667,7 @@ static void on_acquire(struct step *s)
     begin(s, QUORUM_EV_ACQUIRE);
 }
 
-/* Every master may store the token, which is not of a round of ours. */
+/* Every master may store the token.  No round of ours asked for it. */
 static void on_adopt(struct step *s)
 {
     struct quorum *q = s->q;
@@ -693,7 +697,7 @@ static void on_extend(struct step *s)
         begin(s, QUORUM_EV_EXTEND);
         return;
     }
-    q->asked_extend = true; /* A renewal that is out is overtaken. */
+    q->asked_extend = true; /* This replaces a renewal that is out. */
     begin_extension(s, QUORUM_EXTENDING);
 }
 
@@ -728,10 +732,11 @@ static void on_cancel(struct step *s)
     bury_round(q);
     q->state = QUORUM_IDLE;
     forget_ask(q);
-    s->act->lost = s->act->ended = false; /* Nobody listens, even if it was lost by now. */
+    s->act->lost = s->act->ended = false; /* The caller wants no more notices, even if this step
+                                           * lost the lock. */
 }
 
-/* Look again at what is under way, now that something is known. */
+/* Evaluate the operation under way again after new information. */
 static void judge(struct step *s)
 {
     struct quorum *q = s->q;
@@ -745,7 +750,7 @@ static void judge(struct step *s)
         judge_raise(s, awaited_raises(q));
         break;
     case QUORUM_PROVING:
-        ask_to_extend(s, q->ask); /* Nothing else is sent meanwhile. */
+        ask_to_extend(s, q->ask); /* No other ask is sent meanwhile. */
         judge_extension(s, awaited_proofs(s));
         break;
     case QUORUM_EXTENDING:
@@ -789,10 +794,10 @@ static void on_reply(struct step *s)
 
     assert(s->ev->master < q->config.masters);
     if (s->ev->ask != q->ask_of[s->ev->master] || !(q->owing & from))
-        return; /* Something newer was sent on the same link: its answer counts. */
+        return; /* A newer command was sent on the same link; only its answer counts. */
     q->owing &= (quorum_mask)~from;
     switch (s->ev->command) {
-    case QUORUM_CMD_SET: /* A master that answers with an error has not set. */
+    case QUORUM_CMD_SET: /* A master that answers with an error has not set the key. */
     case QUORUM_CMD_FENCE:
         if (!yes && !is_void)
             q->may_hold &= (quorum_mask)~from;
@@ -802,16 +807,17 @@ static void on_reply(struct step *s)
         if (s->ev->vote == QUORUM_VOTE_NO)
             on_refusal(q, from);
         break;
-    case QUORUM_CMD_RELEASE: /* An error is not asked again: the key expires by itself. */
+    case QUORUM_CMD_RELEASE: /* After an error the release is not repeated: the key expires by
+                              * itself. */
         q->may_hold &= (quorum_mask)~from;
         q->releasing &= (quorum_mask)~from;
         break;
     }
-    /* A master that took no release (its queue was full) still answers what it
-     * was asked before: that is no confirmation. */
+    /* A master that could not take a release (its queue was full) still answers its earlier
+     * command.  That does not confirm a release. */
     if (q->state == QUORUM_RELEASING && s->ev->command != QUORUM_CMD_RELEASE)
         from = 0;
-    /* Nor is a release (rule 10) an extension. */
+    /* An answer to a release (rule 10) does not confirm an extension either. */
     if (q->state == QUORUM_EXTENDING && s->ev->command == QUORUM_CMD_RELEASE)
         from = 0;
     if (q->asked & from) {
@@ -832,7 +838,8 @@ static void on_link(struct step *s)
     assert(s->ev->master < q->config.masters);
     if (q->state == QUORUM_RELEASING) {
         q->none |= q->asked & on & (q->owing | q->releasing);
-    } else { /* Who goes away may come back without memory: its yes is void as well. */
+    } else { /* A master that disconnects may come back without its data, so its yes no longer
+              * counts. */
         q->none |= q->asked & on;
         q->yes &= (quorum_mask)~on;
     }
@@ -883,7 +890,7 @@ static void on_timer(struct step *s)
     case QUORUM_IDLE:
     case QUORUM_LOST:
         if (s->ev->now >= q->settle_by) {
-            settle(s); /* Who can be told is told: it may have obeyed late. */
+            settle(s); /* Masters that may have obeyed late get a release. */
             q->may_hold = untold(q);
             q->releasing = 0;
         }
@@ -894,8 +901,8 @@ static void on_timer(struct step *s)
     }
 }
 
-/* Who knows when the lock is free tells when the next round is to begin; but the
- * last one begins when there is no more time to wait. */
+/* The caller knows when the lock may be free, and says when the next round is to begin.  The
+ * last round begins at give_up at the latest. */
 static void on_wake(struct step *s)
 {
     struct quorum *q = s->q;

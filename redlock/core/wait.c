@@ -1,42 +1,43 @@
 /*
- * wait.c - when to look, and when to try.
+ * wait.c - when to query, and when to try.
  *
  * Rules:
  *
- *  1. A round begins when a majority is free: as heard, seen, or reckoned from the
- *     time that the key had left (find_free).
- *  2. What made a round begin is used up by it: only what is heard from then on
- *     makes the next one begin (wait_on_try).
- *  3. What is known of a master is known as long as it is heard: from then on a
- *     release may have gone by (wait_on_hears).
- *  4. In time somebody looks, whatever was heard (plan_look): a message that was
- *     lost, or made up, costs so much.  If that comes to nothing, each tries for
- *     itself, and goes on to look (wait_on_lost).
- *  5. Who loses rounds in a row becomes slower and slower (patience), but not who comes
- *     after him (wait_on_turn).
- *  6. Lots are drawn once for each release that is heard, and then hold until the
- *     turn comes, or it is taken (plan_try).
- *  7. What the teller says is of all masters that are heard; of a semaphore that is a guess,
- *     since a majority has one slot, and all are seen on one master.  It is the teller only by the
- *     word of who had a majority: a key that somebody found on one master may be of a
- *     round that is lost, and all would try when that is taken back (wait_on_taken).
+ *  1.  A round begins when a majority of masters are free.  Free means announced, seen, or
+ *     computed from the time that the key had left (find_free).
+ *  2.  A round uses up the news that made it begin.  Only later news makes the next round
+ *     begin (wait_on_try).
+ *  3.  What is known of a master is valid only while we hear its announcements.  When we begin
+ *     to hear it again, a release may have gone unheard (wait_on_hears).
+ *  4.  After some time a client queries, whatever was announced (plan_look).  This bounds the
+ *     cost of an announcement that is lost or forged.  If it finds no majority, each lease
+ *     tries by itself, and the queries go on (wait_on_lost).
+ *  5.  A lease that loses rounds in a row tries more and more slowly (patience).  The next
+ *     lease in the queue starts without that delay (wait_on_turn).
+ *  6.  A random delay is drawn once for each announced release.  It then stands until it has
+ *     passed, or until the lock is taken (plan_try).
+ *  7.  The announcer's word speaks for all masters that are heard.  For a semaphore this is a
+ *     guess, because each slot has a majority of its own, and one master shows all slots.  A
+ *     master becomes the announcer only through a client that had a majority.  A key found on
+ *     one master may belong to a lost round, and all waiters would try when that round is
+ *     released (wait_on_taken).
  */
 #include "redlock/core/wait.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* Between two who were drawn to try one after the other: time for one to win, and
- * for the others to hear of it.  In round trips; and whatever these are. */
+/* The time between two waiters whose random delays follow each other.  It suffices for one to
+ * win and for the others to hear of it.  In round trips, within a fixed minimum and maximum. */
 #define TURN_TRIPS 6
 #define TURN_MIN DRIFT_MS
 #define TURN_MAX (50 * DRIFT_MS)
 
-/* Rounds lost in a row that still cost no patience: as many are lost by chance. */
+/* This many losses in a row cause no delay: they happen by chance. */
 #define LOSSES_FREE 2
-#define LOSSES_MAX 32 /* Beyond it the doubling has reached every limit. */
+#define LOSSES_MAX 32 /* With more losses, the doubling has long reached every limit. */
 
-/* A key that lasts longer than ten years is none of ours: so long it may stay unknown. */
+/* A key that lasts longer than ten years is not ours, so its end may stay unknown. */
 #define WAIT_LEFT_MAX_MS (INT64_C(315360000) * 1000)
 
 static unsigned count(quorum_mask mask)
@@ -51,7 +52,7 @@ static unsigned majority(const struct wait *w)
 
 static drift_span between(drift_span low, drift_span high, uint32_t random)
 {
-    /* The dice have 32 bits: in microseconds they cover 71 minutes. */
+    /* random has 32 bits: in microseconds it covers 71 minutes. */
     return low + (high > low ? (drift_span)random * 1000 % (high - low + 1) : 0);
 }
 
@@ -62,7 +63,7 @@ static drift_span turn(const struct wait *w)
     return span < TURN_MIN ? TURN_MIN : span > TURN_MAX ? TURN_MAX : span;
 }
 
-/* Until the next look, if nothing is heard. */
+/* The time until the next query, if nothing is announced. */
 static drift_span fallback(const struct wait_now *now)
 {
     drift_span span =
@@ -71,7 +72,7 @@ static drift_span fallback(const struct wait_now *now)
     return span > DRIFT_MS ? span : DRIFT_MS;
 }
 
-/* Until it must look, whatever is heard. */
+/* The time until a query is required, whatever is announced. */
 static drift_span trust(const struct wait_now *now)
 {
     drift_span span = WAIT_PATIENCE * now->pause_max;
@@ -121,7 +122,7 @@ void wait_on_hears(struct wait *w, unsigned master, bool hears)
     forget(w, mask_of(master)); /* Rule 3. */
     w->hears &= (quorum_mask)~mask_of(master);
     w->to_look &= (quorum_mask)~mask_of(master);
-    if (w->teller & mask_of(master)) { /* The others were not asked to tell. */
+    if (w->teller & mask_of(master)) { /* The other masters were not asked to announce. */
         w->teller = 0;
         w->to_look |= w->hears;
     }
@@ -152,7 +153,7 @@ void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time n
     w->teller &= (quorum_mask)~mask_of(master);
 }
 
-/* The master has cut off what is less than a millisecond. */
+/* PTTL cuts off fractions of a millisecond, so add one. */
 static drift_time end_of(uint64_t left_ms, drift_time now)
 {
     return drift_add(now, drift_add(left_ms * DRIFT_MS, DRIFT_MS));
@@ -173,19 +174,21 @@ void wait_on_taken(struct wait *w, unsigned master, uint32_t left_ms, drift_time
         return;
     w->losses = 0;
     w->teller = mask_of(master);
-    forget(w, (quorum_mask)~w->hears); /* There it was free when somebody looked. */
+    forget(w, (quorum_mask)~w->hears); /* A master that we do not hear was free when it was
+                                        * queried.  That is outdated. */
     learn(w, w->hears, end_of(left_ms, now));
 }
 
-/* Answers come on another connection than what is told, so that a key that was there when
- * we looked may have been released since, and we have heard so already. */
+/* Answers and announcements come on different connections.  A query may have found a key whose
+ * release we have already heard. */
 void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time now)
 {
     bool doubted = (w->doubted & mask_of(master)) != 0;
 
     assert(master < w->masters);
     wait_on_link(w, master);
-    if (pttl_ms == -2) { /* Even if it is not heard: at worst it is tried in vain. */
+    if (pttl_ms == -2) { /* This counts even if we do not hear the master: at worst a round is
+                          * tried in vain. */
         w->known |= mask_of(master);
         w->seen |= mask_of(master);
         w->free_at[master] = now;
@@ -218,15 +221,17 @@ void wait_on_lost(struct wait *w, drift_span trip, const struct wait_now *now)
     w->lost_at = now->now;
     w->losses += w->losses < LOSSES_MAX;
     span = patience(w, now);
-    /* Nearly always somebody has won, and tells: not before that. */
+    /* Nearly always another client has won, and its announcement is on the way.  Do not query
+     * before it. */
     span = between(2 * span, 4 * span, now->random);
     look_at = drift_add(now->now, span < longest ? span : longest);
-    if (w->sure || look_at < w->look_at) /* Else rounds follow each other, and would put it off. */
+    if (w->sure || look_at < w->look_at) /* Without sure, rounds follow each other, and each
+                                          * would put off the query. */
         w->look_at = look_at;
 }
 
-/* The others wait for ours now: they are told by a look.  But who has let one reader in lets
- * in the next. */
+/* The other waiters now wait for our release.  Our query announces this.  Readers differ: a
+ * master that let one reader in lets the next one in. */
 void wait_on_won(struct wait *w, quorum_mask granted, bool others)
 {
     w->losses = 0;
@@ -247,7 +252,8 @@ static void look_at_unknown(struct wait *w)
     w->to_look |= w->hears & (quorum_mask)~w->known;
 }
 
-/* To tell it now would be of whoever has it next; nor do we hear of it ourselves. */
+/* An announcement made now would be about the next holder.  We would not hear of that holder
+ * ourselves either. */
 void wait_on_over(struct wait *w)
 {
     if (w->to_tell != 0)
@@ -258,13 +264,14 @@ void wait_on_over(struct wait *w)
 void wait_on_turn(struct wait *w, bool any)
 {
     w->losses = 0;
-    if (any && w->to_tell == 0) /* Else it is ours, and all will be told of its release. */
+    if (any && w->to_tell == 0) /* Otherwise the lock is ours, and all waiters will hear of its
+                                 * release. */
         look_at_unknown(w);
 }
 
 /* ---- What to do ---- */
 
-/* The instant from which a majority is free, as far as is known.  Rule 1. */
+/* Rule 1: the instant from which a majority is free, as far as is known. */
 static drift_time find_free(const struct wait *w, quorum_mask usable)
 {
     drift_time found = DRIFT_NEVER;
@@ -282,8 +289,8 @@ static drift_time find_free(const struct wait *w, quorum_mask usable)
     return found;
 }
 
-/* It is free.  Try at once, or leave it to others for a while: for no longer than who has
- * heard nothing. */
+/* The lock is free.  Try at once, or leave it to others for a while.  The delay is no longer
+ * than that of a waiter that heard nothing. */
 static void draw(struct wait *w, const struct wait_now *now)
 {
     unsigned rivals = w->rivals > WAIT_TRIERS && !w->shared ? w->rivals : WAIT_TRIERS;
@@ -307,7 +314,8 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
             return;
         w->expected = expected;
         w->try_at = DRIFT_NEVER;
-        if (count(usable) >= majority(w)) { /* Somebody has it: there is no hurry to look. */
+        if (count(usable) >= majority(w)) { /* Another client holds the lock: there is no hurry
+                                             * to query. */
             w->losses = 0;
             w->look_at = DRIFT_NEVER;
         }
@@ -315,11 +323,11 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
             w->try_at = drift_add(expected, between(WAIT_EXPIRY_MIN, WAIT_EXPIRY_MAX, now->random));
         return;
     }
-    w->teller = 0; /* What it told of is over, as far as is known. */
+    w->teller = 0; /* The lock that the announcer spoke of is over, as far as is known. */
     if (count(w->seen & usable) >= majority(w)) {
-        w->try_at = now->now; /* It has been so for a while, and nobody else came. */
+        w->try_at = now->now; /* The lock has been free for a while, and no other client took it. */
     } else if (w->expected > now->now || w->try_at == DRIFT_NEVER) {
-        draw(w, now); /* Rule 6: else it goes on as was planned. */
+        draw(w, now); /* Rule 6.  Otherwise the planned time stands. */
     }
     w->expected = expected;
 }
@@ -345,12 +353,12 @@ static void plan_look(struct wait *w, const struct wait_now *now, quorum_mask us
         w->sure = false;
     w->asked = true;
     w->known_at = now->now;
-    w->to_look |= now->up; /* What is not heard may be what makes it a majority. */
+    w->to_look |= now->up; /* The masters that we do not hear may complete a majority. */
     w->look_at = drift_add(now->now, fallback(now));
 }
 
-/* Any of those that granted it, can be asked and owe nothing.  If there is none, those who
- * wait find out by themselves. */
+/* Choose any master that granted the lock, can be sent a command, and owes no answer.  If there
+ * is none, the waiters find out by their own queries. */
 static quorum_mask choose_teller(const struct wait *w, const struct wait_now *now)
 {
     quorum_mask from = w->to_tell & w->hears & now->up & (quorum_mask)~w->looking;
@@ -387,7 +395,7 @@ void wait_next(struct wait *w, const struct wait_now *now, struct wait_actions *
     actions.tell = choose_teller(w, now);
     if (actions.tell != 0)
         w->to_tell = 0;
-    wait_on_over(w); /* There is nobody else to tell it. */
+    wait_on_over(w); /* If no master can announce it now, query the unknown ones instead. */
     w->looking |= actions.tell;
     if (now->waits)
         plan(w, now, &actions);

@@ -53,7 +53,8 @@ static size_t obey(struct conn *conn)
         done += command_len;
     }
     conn->inbox_len -= done;
-    memmove(conn->inbox, conn->inbox + done, conn->inbox_len);
+    if (conn->inbox_len > 0)
+        memmove(conn->inbox, conn->inbox + done, conn->inbox_len);
     return len;
 }
 
@@ -67,7 +68,8 @@ static void receive(struct conn *conn, const char *bytes, size_t len)
         conn->inbox = inbox;
         conn->inbox_room = 2 * (conn->inbox_len + len);
     }
-    memcpy(conn->inbox + conn->inbox_len, bytes, len);
+    if (len > 0)
+        memcpy(conn->inbox + conn->inbox_len, bytes, len);
     conn->inbox_len += len;
 }
 

@@ -216,7 +216,7 @@ static void send_counts(struct redlock_lease *lease, const struct quorum_send *s
             masters_send(masters, m, &ask, masters->peers.scratch, len);
 }
 
-/* A client that closes never sees NOSCRIPT. So its first release of each kind carries the full
+/* A loop client that closes never sees NOSCRIPT. So its first release of each kind carries the full
  * script to each master. Later releases find the script there. */
 static bool brings_script(const struct redlock_lease *lease, enum quorum_command command,
                           unsigned master)

@@ -101,7 +101,7 @@ struct leases {
     struct redlock_lease *ready; /* Leases with callbacks to run, in order. */
     struct redlock_lease **ready_end;
     uint32_t ready_len;
-    /* Masters to which the closing client has sent the full release script. */
+    /* Masters to which a closing loop client has sent the full release script. */
     quorum_mask brought[KINDS];
 };
 

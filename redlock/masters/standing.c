@@ -174,7 +174,7 @@ static void carry_out(struct standing *standing)
     if (!standing->peers->restart_guard || now == DRIFT_NEVER)
         return; /* Without a clock no master has been watched long enough. */
     if (standing->peers->env->deaf)
-        return; /* A blocking client that closes may still wait for a master to take a release. */
+        return; /* A loop client that closes reads no answers. A blocking client goes on. */
     guard_next(&standing->guard, now, &actions);
     for (unsigned m = 0; m < standing->peers->len; m++)
         if (actions.look & mask_of(m))

@@ -1,5 +1,5 @@
 /*
- * alarm.c - a binary heap. Each element knows its position.
+ * alarm.c - a binary heap.  Each element knows its position.
  */
 #include "redlock/base/alarm.h"
 

@@ -1,5 +1,5 @@
 /*
- * error.c - the texts of statuses, the thread's message, and the version. A caller needs no client
+ * error.c - the texts of statuses, the thread's message, and the version.  A caller needs no client
  * to read them.
  *
  * Nothing here allocates, so that "out of memory" can be reported, too.
@@ -64,7 +64,7 @@ const char *error_message(void)
     return thread_message;
 }
 
-/* Write one byte of a name, as 1 or 4 characters. Returns their number. */
+/* Write one byte of a name, as 1 or 4 characters.  Returns their number. */
 static size_t quote_byte(unsigned char byte, char *ret_text)
 {
     static const char digits[] = "0123456789abcdef";

@@ -1,8 +1,8 @@
 /*
  * error.h - the texts of statuses, and the message of a failure.
  *
- * The message belongs to the calling thread, as errno does. So it needs no lock and no client.
- * redlock_errmsg() returns it. The function that fails composes it, and its callers put their own
+ * The message belongs to the calling thread, as errno does.  So it needs no lock and no client.
+ * redlock_errmsg() returns it.  The function that fails composes it, and its callers put their own
  * words before it: "acquire jobs/7: too few masters answered: master 2 (10.0.0.3:6379): Connection
  * refused".
  */
@@ -11,7 +11,7 @@
 
 #include "redlock/redlock.h"
 
-#define ERROR_MESSAGE_MAX 512 /* In bytes, with the NUL. A longer message ends in "...". */
+#define ERROR_MESSAGE_MAX 512 /* In bytes, with the NUL.  A longer message ends in "...". */
 
 /* The code and the text of every status. */
 #define ERROR_STATUSES(X)                                                  \
@@ -28,18 +28,19 @@
 /* Empty the thread's message. */
 void error_clear(void);
 
-/* Replace the thread's message. Returns status, for "return error_set(REDLOCK_E_INVAL, ...)". */
+/* Replace the thread's message.  Returns status, for "return error_set(REDLOCK_E_INVAL, ...)". */
 int error_set(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Put "prefix: " before the thread's message. Returns status. */
+/* Put "prefix: " before the thread's message.  Returns status. */
 int error_wrap(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The thread's message. "": there is none. */
+/* The thread's message.  "": there is none. */
 const char *error_message(void);
 
 /*
- * Write a name for people to read. Printable ASCII stays as it is. A backslash and every other byte
- * become \xHH. A name that does not fit ends in "...". Returns buf. size must be at least 8.
+ * Write a name for people to read.  Printable ASCII stays as it is.  A backslash and every other
+ * byte become \xHH.  A name that does not fit ends in "...".  Returns buf.  size must be at least
+ * 8.
  */
 const char *error_quote(const char *name, size_t name_len, char *buf, size_t size);
 

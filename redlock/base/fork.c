@@ -16,7 +16,7 @@ static void on_fork(void)
 
 static void watch(void)
 {
-    /* This fails only if memory runs out. Forks then go unnoticed. */
+    /* This fails only if memory runs out.  Forks then go unnoticed. */
     (void)pthread_atfork(NULL, NULL, on_fork);
 }
 

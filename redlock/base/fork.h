@@ -6,7 +6,7 @@
 #ifndef REDLOCK_FORK_H
 #define REDLOCK_FORK_H
 
-/* Start to count. Any thread may call it, also more than once. */
+/* Start to count.  Any thread may call it, also more than once. */
 void fork_watch(void);
 
 /* The number of forks between the first process that counted and this one. */

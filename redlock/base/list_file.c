@@ -13,7 +13,7 @@
 
 #include "redlock/base/error.h"
 
-/* In bytes. Chosen: 15 URIs of the longest kind take 20 000; not measured. */
+/* In bytes.  Chosen: 15 URIs of the longest kind take 20 000; not measured. */
 #define FILE_MAX 65536
 #define SHOWN_MAX 200 /* The longest file name in a message, in bytes. */
 
@@ -30,7 +30,7 @@ static void blank_comments(char *text)
     }
 }
 
-/* Read the file into text[FILE_MAX]. Returns NULL, or why that failed. */
+/* Read the file into text[FILE_MAX].  Returns NULL, or why that failed. */
 static const char *read_text(const char *path, char *text)
 {
     size_t len = 0;

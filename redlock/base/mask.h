@@ -26,8 +26,8 @@ static inline quorum_mask mask_without(quorum_mask mask, unsigned master)
     return (quorum_mask)(mask & ~(1u << master));
 }
 
-/* The number of masters in a set. The code adds the bits in pairs, then in fours, and so on. The
- * builtin would call a function on processors that may lack the instruction. */
+/* The number of masters in a set.  The code adds the bits in pairs, then in fours, and so on.
+ * The builtin would call a function on processors that may lack the instruction. */
 static inline unsigned mask_count(quorum_mask mask)
 {
     unsigned sums = mask - (mask >> 1 & 0x5555u);

@@ -1,14 +1,14 @@
 /*
  * token.h - the random values that masters store.
  *
- * Every round of every lock has its own token. Otherwise a delayed release of one round could
+ * Every round of every lock has its own token.  Otherwise a delayed release of one round could
  * delete the key of the next.
  *
- * A token is 160 bits of a ChaCha20 keystream. Each client draws the key once, from
- * randombytes_buf(). The lease's serial number is the nonce, and the round is the block counter. So
- * a token is as hard to guess as the key, never repeats, and costs no system call. The client can
- * write the token of a past round again without storing it. It needs that token when a master comes
- * back that may still store it.
+ * A token is 160 bits of a ChaCha20 keystream.  Each client draws the key once, from
+ * randombytes_buf().  The lease's serial number is the nonce, and the round is the block counter.
+ * So a token is as hard to guess as the key, never repeats, and costs no system call.  The client
+ * can write the token of a past round again without storing it.  It needs that token when a master
+ * comes back that may still store it.
  */
 #ifndef REDLOCK_TOKEN_H
 #define REDLOCK_TOKEN_H
@@ -21,7 +21,7 @@ struct token_key {
     unsigned char bytes[32]; /* crypto_stream_chacha20_KEYBYTES */
 };
 
-/* Draw a fresh key. Returns 0, or -1 if libsodium cannot start because there is no entropy. */
+/* Draw a fresh key.  Returns 0, or -1 if libsodium cannot start because there is no entropy. */
 int token_key_init(struct token_key *key);
 
 /* Wipe the key. */

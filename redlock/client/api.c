@@ -28,7 +28,7 @@ static int need_kind(const struct redlock *rl, bool blocking)
     return REDLOCK_OK;
 }
 
-/* client_enter() for a lease. It also checks that the caller owns the lease. */
+/* client_enter() for a lease.  It also checks that the caller owns the lease. */
 static int enter_lease(struct redlock_lease *lease, bool blocking)
 {
     int status;
@@ -83,7 +83,7 @@ static void drop_extend(struct redlock_lease *lease)
 
 /*
  * Wait for a lost callback that runs, because the caller may free lost_arg when the call returns.
- * Returns OK. If the client was closed meanwhile, it leaves the call and returns E_STATE.
+ * Returns OK.  If the client was closed meanwhile, it leaves the call and returns E_STATE.
  */
 static int leave_lost(struct redlock_lease *lease)
 {
@@ -121,7 +121,7 @@ static bool is_inner(const struct redlock_lease *lease)
     return owned != NULL && owned->count > 1;
 }
 
-/* Unlock without asking any master. Returns OK or LOST, as the lease stands. */
+/* Unlock without asking any master.  Returns OK or LOST, as the lease stands. */
 static int unlock_inner(struct redlock_lease *lease)
 {
     lease_owned(lease)->count--;
@@ -130,7 +130,7 @@ static int unlock_inner(struct redlock_lease *lease)
 
 /* ---- On the caller's loop ---- */
 
-/* Call done soon, for an operation that needed no master. A done that an earlier unlock left
+/* Call done soon, for an operation that needed no master.  A done that an earlier unlock left
  * pending is dropped. */
 static void end_soon(struct redlock_lease *lease, enum lease_op op, int status,
                      redlock_done_fn *done, void *arg)
@@ -144,8 +144,8 @@ static void end_soon(struct redlock_lease *lease, enum lease_op op, int status,
         table_make_ready(lease->leases, lease);
 }
 
-/* An unlock may not cancel a lock that is under way. To cancel an inner lock would end the whole
- * lease. An extend under way forbids an inner unlock, because its done is still due. */
+/* An unlock may not cancel a lock that is under way.  To cancel an inner lock would end the whole
+ * lease.  An extend under way forbids an inner unlock, because its done is still due. */
 static int check_unlock_async(const struct redlock_lease *lease)
 {
     if (lease->op == LEASE_OP_LOCK && !is_inner(lease))

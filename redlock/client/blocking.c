@@ -18,13 +18,13 @@
 
 #include "redlock/base/error.h"
 
-/* With fewer calls under way, the caller writes its commands itself. Measured: five sends then
+/* With fewer calls under way, the caller writes its commands itself.  Measured: five sends then
  * cost less than the wait for another thread to do them. */
 #define CROWD 3
 
-/* The client's thread runs the loop again when there was no call for this long. An answer that no
- * call waits for may be read this late. Chosen: calls in a row are less than this apart, and a
- * thread that wakes a thousand times a second has no visible cost. */
+/* The client's thread runs the loop again when there was no call for this long.  An answer that
+ * no call waits for may be read this late.  Chosen: calls in a row are less than this apart, and
+ * a thread that wakes a thousand times a second has no visible cost. */
 #define LULL DRIFT_MS
 
 struct blocking {
@@ -36,14 +36,14 @@ struct blocking {
     atomic_uint entering; /* Threads that are about to take the mutex. */
     /* The cancel state that the thread with the mutex goes back to. */
     int cancel_state;
-    /* Calls that had to wait, ever. Only these are a reason to leave the loop to callers. */
+    /* Calls that had to wait, ever.  Only these are a reason to leave the loop to callers. */
     uint64_t calls;
     unsigned waiting;               /* Calls under way. */
     unsigned watching;              /* Calls that wait for a callback to return. */
     struct waiter *oldest, *newest; /* The calls under way, in order. */
     struct waiter *woken;           /* Waiters to post when the mutex is given up. */
     bool served;                    /* A thread runs the loop, or is about to. */
-    /* The call that runs the loop. NULL: the client's thread does, or no thread. */
+    /* The call that runs the loop.  NULL: the client's thread does, or no thread. */
     struct waiter *server;
     bool asleep;           /* The loop sleeps, without the mutex. */
     bool napping;          /* The client's thread sleeps until it is called. */
@@ -75,7 +75,7 @@ static void before_sleep(struct ev_loop *ev)
     struct blocking *blocking = ev_userdata(ev);
 
     blocking->asleep = true;
-    /* The last write may break a link. The broken link may end the call that waits. */
+    /* The last write may break a link.  The broken link may end the call that waits. */
     if (blocking->server != NULL ? blocking->server->is_done
                                  : blocking->stopping || has_callbacks(blocking))
         blocking_kick(blocking);
@@ -101,8 +101,8 @@ static void let_run(struct waiter *next)
     }
 }
 
-/* Give up the mutex until cond is signalled. DRIFT_NEVER: without a time limit. Returns false if
- * the time passed without a signal. */
+/* Give up the mutex until cond is signalled.  DRIFT_NEVER: without a time limit.  Returns false
+ * if the time passed without a signal. */
 static bool wait_for(struct blocking *blocking, pthread_cond_t *cond, drift_span at_most)
 {
     int before = blocking->cancel_state, error;
@@ -128,8 +128,8 @@ static bool wait_for(struct blocking *blocking, pthread_cond_t *cond, drift_span
 
 /* ---- The thread that runs the loop ---- */
 
-/* The thread that ran the loop stops. The call that has waited longest runs the loop next.
- * Without such a call, the client's thread does so after a lull. Everything is written first,
+/* The thread that ran the loop stops.  The call that has waited longest runs the loop next.
+ * Without such a call, the client's thread does so after a lull.  Everything is written first,
  * because a failed call must have sent its releases when it returns. */
 static void hand_over(struct blocking *blocking)
 {
@@ -210,7 +210,7 @@ void blocking_call_thread(struct blocking *blocking)
 
 /* ---- The thread ---- */
 
-/* Make the mutex adaptive where the C library can: a thread spins a little before it sleeps. The
+/* Make the mutex adaptive where the C library can: a thread spins a little before it sleeps.  The
  * mutex is held for microseconds. */
 static void make_mutex(struct blocking *blocking)
 {
@@ -289,7 +289,7 @@ int blocking_start(struct blocking *blocking)
     return REDLOCK_OK;
 }
 
-/* Wait for calls that began before the client closed. They see the close when they have the
+/* Wait for calls that began before the client closed.  They see the close when they have the
  * mutex. */
 static void await_entering(struct blocking *blocking)
 {
@@ -334,7 +334,7 @@ bool blocking_was_idle(struct blocking *blocking)
     if (pthread_mutex_trylock(&blocking->mutex) != 0)
         return false;
     (void)pthread_mutex_unlock(&blocking->mutex);
-    /* Make new conditions. The threads that waited are not in this process, but glibc would wait
+    /* Make new conditions.  The threads that waited are not in this process, but glibc would wait
      * for them to destroy a condition. */
     make_conditions(blocking);
     return true;

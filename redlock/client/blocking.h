@@ -1,13 +1,13 @@
 /*
  * blocking.h - calls that wait, and the client's thread for the time without calls.
  *
- * One mutex covers the client. A calling thread takes it, steps the machine, and writes the
- * commands. Then it runs the loop itself until the answers have come. If another call runs the loop
- * already, the thread sleeps. It is woken when its operation is over, or when it must run the loop.
- * So a lock without concurrent calls costs no hand-over between threads.
+ * One mutex covers the client.  A calling thread takes it, steps the machine, and writes the
+ * commands.  Then it runs the loop itself until the answers have come.  If another call runs the
+ * loop already, the thread sleeps.  It is woken when its operation is over, or when it must run the
+ * loop.  So a lock without concurrent calls costs no hand-over between threads.
  *
  * The client's own thread runs the loop when there was no call for a while: leases are renewed
- * while their holders compute. It also runs the callbacks.
+ * while their holders compute.  It also runs the callbacks.
  */
 #ifndef REDLOCK_BLOCKING_H
 #define REDLOCK_BLOCKING_H
@@ -21,13 +21,13 @@
 struct blocking;
 struct ev_loop;
 
-/* What the thread needs of the client. Called under the mutex. */
+/* What the thread needs of the client.  Called under the mutex. */
 struct blocking_events {
     void (*flush)(void *cookie); /* Write to all masters, and set the loop's timer. */
     void (*run_callbacks)(void *cookie);
     bool (*has_callbacks)(void *cookie);
     bool (*has_leases)(void *cookie);
-    /* The time until the next alarm. DRIFT_NEVER: no alarm is set. */
+    /* The time until the next alarm.  DRIFT_NEVER: no alarm is set. */
     drift_span (*alarm_in)(void *cookie);
 };
 
@@ -42,16 +42,16 @@ struct waiter {
     char message[ERROR_MESSAGE_MAX];
 };
 
-/* Prepare the mutex and the loop. NULL: memory or a descriptor was missing; errno says which. */
+/* Prepare the mutex and the loop.  NULL: memory or a descriptor was missing; errno says which. */
 struct blocking *blocking_new(const struct blocking_events *events, void *cookie);
-/* Start the thread. Returns OK or E_SYSTEM. */
+/* Start the thread.  Returns OK or E_SYSTEM. */
 int blocking_start(struct blocking *blocking);
-/* blocking_stop() ends the thread; call it without the mutex. Then free everything that is
+/* blocking_stop() ends the thread; call it without the mutex.  Then free everything that is
  * attached to the loop, and then call blocking_free(). */
 void blocking_stop(struct blocking *blocking);
 void blocking_free(struct blocking *blocking);
-/* Call it in the child of a fork, where the thread does not exist. Returns true if no thread held
- * the mutex at the fork, so that all data are whole. */
+/* Call it in the child of a fork, where the thread does not exist.  Returns true if no thread
+ * held the mutex at the fork, so that all data are whole. */
 bool blocking_was_idle(struct blocking *blocking);
 
 struct ev_loop *blocking_loop(struct blocking *blocking);
@@ -63,7 +63,7 @@ void blocking_kick(struct blocking *blocking);
 /* Under the mutex: tell the thread that callbacks are due. */
 void blocking_call_thread(struct blocking *blocking);
 
-/* Under the mutex: whether many calls are under way. Then the thread that runs the loop should
+/* Under the mutex: whether many calls are under way.  Then the thread that runs the loop should
  * write, for several calls at once. */
 bool blocking_is_crowded(const struct blocking *blocking);
 
@@ -79,12 +79,12 @@ void blocking_wait_change(struct blocking *blocking);
 
 /* Under the mutex: begin a call. */
 void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter);
-/* Under the mutex, which it gives up: wait until the call is over. Returns the status of the
+/* Under the mutex, which it gives up: wait until the call is over.  Returns the status of the
  * call. */
 int blocking_wait(struct blocking *blocking, struct waiter *waiter);
 
-/* Under the mutex: end a call with this status and with the thread's message. The caller is woken
- * after the mutex was given up. Otherwise it would wake only to wait for the mutex. */
+/* Under the mutex: end a call with this status and with the thread's message.  The caller is
+ * woken after the mutex was given up.  Otherwise it would wake only to wait for the mutex. */
 void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status);
 
 #endif /* REDLOCK_BLOCKING_H */

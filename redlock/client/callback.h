@@ -9,10 +9,10 @@
 struct redlock;
 
 /*
- * Run the callbacks that are due, between events. Returns false if one of them closed the client.
+ * Run the callbacks that are due, between events.  Returns false if one of them closed the client.
  *
- * A callback that becomes due meanwhile runs in the next turn of the loop. Otherwise a lock that
- * fails at once, and is tried again in its callback, would never end. A callback may run the loop
+ * A callback that becomes due meanwhile runs in the next turn of the loop.  Otherwise a lock that
+ * fails at once, and is tried again in its callback, would never end.  A callback may run the loop
  * itself and wait there for any other callback, also for one of its own lease.
  */
 bool callback_run_due(struct redlock *rl);

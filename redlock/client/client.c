@@ -32,7 +32,7 @@ static bool is_deaf(const struct redlock *rl)
 
 /* ---- The loop ---- */
 
-/* Set the loop's timer if an alarm is due earlier. Every call and every event ends with this. */
+/* Set the loop's timer if an alarm is due earlier.  Every call and every event ends with this. */
 static void arm(struct redlock *rl)
 {
     drift_time at = alarm_next(&rl->env.alarms);
@@ -62,7 +62,7 @@ static void run_callbacks(struct redlock *rl)
         arm(rl);
 }
 
-/* Run the due callbacks now, or have the thread of a blocking client run them. An event of the
+/* Run the due callbacks now, or have the thread of a blocking client run them.  An event of the
  * loop ends with this, because the client may be gone afterwards. */
 static void deliver(struct redlock *rl)
 {
@@ -348,7 +348,7 @@ static void init(struct redlock *rl)
     table_init(&rl->leases);
 }
 
-/* Warn of a bad number of masters. Two masters survive no failure, and four survive no more
+/* Warn of a bad number of masters.  Two masters survive no failure, and four survive no more
  * failures than three. */
 static void warn_of_number(const struct redlock *rl)
 {
@@ -446,7 +446,7 @@ static void cancel(struct redlock *rl, struct redlock_lease *lease)
     lease_reap(lease);
 }
 
-/* Cancel every lease. Calls under way end with E_STATE. */
+/* Cancel every lease.  Calls under way end with E_STATE. */
 static void begin_close(struct redlock *rl)
 {
     rl->env.closing = true;
@@ -473,7 +473,7 @@ static void close_blocking(struct redlock *rl)
     (void)pthread_setcancelstate(before, NULL);
 }
 
-/* Close in the child of a fork. If a thread was at work at the fork, its data may be
+/* Close in the child of a fork.  If a thread was at work at the fork, its data may be
  * inconsistent, so they are leaked. */
 static void close_forked(struct redlock *rl)
 {

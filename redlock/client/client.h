@@ -16,10 +16,10 @@
 
 struct waiter;
 
-/* Whether this process is a child of the one that opened the client. Any thread may call it. */
+/* Whether this process is a child of the one that opened the client.  Any thread may call it. */
 bool client_is_forked(const struct redlock *rl);
 
-/* client_enter() begins a call. It returns OK, or E_INVAL or E_STATE with a message.
+/* client_enter() begins a call.  It returns OK, or E_INVAL or E_STATE with a message.
  * client_leave() must follow OK, and only OK. */
 int client_enter(struct redlock *rl);
 void client_leave(struct redlock *rl);

@@ -1,8 +1,8 @@
 /*
- * inspect.h - what the `redlock` command may see and do beyond redlock.h. Private: not installed.
+ * inspect.h - what the `redlock` command may see and do beyond redlock.h.  Private: not installed.
  *
- * Every result is a copy of the present state. Any thread may call these functions, as those of
- * redlock.h. A client that is being closed returns zeroes.
+ * Every result is a copy of the present state.  Any thread may call these functions, as those of
+ * redlock.h.  A client that is being closed returns zeroes.
  */
 #ifndef REDLOCK_INSPECT_H
 #define REDLOCK_INSPECT_H
@@ -44,18 +44,18 @@ struct inspect_client inspect_client(struct redlock *rl);
 
 struct inspect_master {
     const struct uri *uri; /* Lives as long as the client. */
-    const char *name;      /* "host:port". Lives as long as the client. */
+    const char *name;      /* "host:port".  Lives as long as the client. */
     char error[INSPECT_TEXT_MAX];
     struct master_info info;
     bool is_linked;
-    struct guard_look look;  /* The marker when last read. A number of 0: not read yet. */
+    struct guard_look look;  /* The marker when last read.  A number of 0: not read yet. */
     bool is_looked_at;       /* A read of the marker is on its way. */
     drift_span warming_left; /* How much longer it must be watched. */
     bool has_offset, has_rate;
     struct drift_range offset;    /* The offset of its clock from the median of all. */
     struct drift_range rate_ppm;  /* The rate of its clock against ours. */
     bool is_barred;               /* Its clock is known to be wrong. */
-    char clock[INSPECT_TEXT_MAX]; /* Why its clock makes its votes not count. "": they count. */
+    char clock[INSPECT_TEXT_MAX]; /* Why its clock makes its votes not count.  "": they count. */
 };
 struct inspect_master inspect_master(struct redlock *rl, unsigned m);
 
@@ -66,11 +66,11 @@ drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);
 void inspect_look_only(struct redlock *rl);
 
 struct inspect_events {
-    /* The answer to a query. reply is NULL if the link broke, and is valid until this returns. */
+    /* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */
     void (*on_answer)(void *cookie, unsigned m, uint32_t query, const struct reply *reply);
 };
 
-/* Send all later answers to events. NULL: drop them. */
+/* Send all later answers to events.  NULL: drop them. */
 void inspect_listen(struct redlock *rl, const struct inspect_events *events, void *cookie);
 
 /* Send any command to a master whose link is up. */

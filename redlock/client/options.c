@@ -14,7 +14,7 @@
 #include "redlock/wire/wire.h"
 
 #define PATH_SHOWN_MAX 200 /* The longest file name in a message, in bytes. */
-/* In bytes. Chosen: a page, larger than any struct of options will be; not measured. */
+/* In bytes.  Chosen: a page, larger than any struct of options will be; not measured. */
 #define SIZE_MAX_SENSE 4096
 
 /* The first version's structs, up to and with the last field. */
@@ -106,7 +106,7 @@ static int check_numbers(const struct redlock_options *opts)
     return r;
 }
 
-/* Add the master to the list. A master that is there already is an error. */
+/* Add the master to the list.  A master that is there already is an error. */
 static int add_master(struct options *options, const char *text, size_t text_len)
 {
     unsigned number = options->masters_len + 1; /* Messages count from 1. */
@@ -128,9 +128,9 @@ static int add_master(struct options *options, const char *text, size_t text_len
 }
 
 /*
- * Split the list and add each master. White space, a comma, or a comma with white space around it
- * separates two masters. A comma always separates two, so an empty master is found. An unset shell
- * variable makes one.
+ * Split the list and add each master.  White space, a comma, or a comma with white space around it
+ * separates two masters.  A comma always separates two, so an empty master is found.  An unset
+ * shell variable makes one.
  */
 static int add_masters(struct options *options, const char *list)
 {
@@ -224,9 +224,9 @@ void options_done(struct options *options)
 }
 
 /*
- * The allowance that is subtracted from a lease. drift_node_allowance() covers all errors, provided
- * that each vote is checked. Without that check it would promise nothing, and would rule out leases
- * shorter than the tolerance.
+ * The allowance that is subtracted from a lease.  drift_node_allowance() covers all errors,
+ * provided that each vote is checked.  Without that check it would promise nothing, and would rule
+ * out leases shorter than the tolerance.
  */
 static struct drift_bound allowance_of(const struct options *options)
 {
@@ -235,7 +235,7 @@ static struct drift_bound allowance_of(const struct options *options)
     return per_vote ? drift_node_allowance(options->drift) : options->drift;
 }
 
-/* How long a lease can be relied on. 0: the allowance is as long as the lease. */
+/* How long a lease can be relied on.  0: the allowance is as long as the lease. */
 static drift_span validity_of(const struct options *options, uint32_t ttl_ms)
 {
     const struct drift_bound allowance = allowance_of(options);
@@ -259,7 +259,7 @@ int options_check_ttl(const struct options *options, uint32_t ttl_ms)
     return REDLOCK_OK;
 }
 
-/* When to report the loss, before the end. 0: the margin leaves nothing of the lease. */
+/* When to report the loss, before the end.  0: the margin leaves nothing of the lease. */
 static drift_span lost_margin_of(const struct redlock_lock_options *opts, drift_span validity)
 {
     drift_span margin = opts->lost_margin_ms * DRIFT_MS;

@@ -1,12 +1,12 @@
 /*
  * options.h - defaults, checks, and deep copies of the caller's options.
  *
- * All values behind this module are within their limits, and times are in nanoseconds. No pointer
+ * All values behind this module are within their limits, and times are in nanoseconds.  No pointer
  * of the caller's list of masters is kept.
  *
- * Structs grow at their end, so their size tells the version that the caller was compiled with. A
- * smaller struct lacks fields, which take their defaults. A larger struct has fields of a later
- * version, which must all be zero: to ignore an unknown option could be unsafe. A struct smaller
+ * Structs grow at their end, so their size tells the version that the caller was compiled with.  A
+ * smaller struct lacks fields, which take their defaults.  A larger struct has fields of a later
+ * version, which must all be zero: to ignore an unknown option could be unsafe.  A struct smaller
  * than the first version, or larger than a page, was never initialized.
  */
 #ifndef REDLOCK_OPTIONS_H
@@ -32,25 +32,25 @@ struct options {
 };
 
 /*
- * Check and copy opts. NULL: all defaults. Fields beyond opts->size take their defaults.
+ * Check and copy opts.  NULL: all defaults.  Fields beyond opts->size take their defaults.
  *
  * The masters come from opts->masters, or from REDLOCK_MASTERS, which may be "@FILE" (list_file.h).
  *
- * Returns OK, E_NOMEM, or E_INVAL. E_INVAL means: no master, a bad, a duplicate or a 16th master; a
- * file that cannot be read; a number out of its range; or an impossible size. On failure
- * *ret_options is untouched. The message names the option, or the number of the master, counted
- * from 1. It shows nothing that precedes the '@' of a URI.
+ * Returns OK, E_NOMEM, or E_INVAL.  E_INVAL means: no master, a bad, a duplicate or a 16th master;
+ * a file that cannot be read; a number out of its range; or an impossible size.  On failure
+ * *ret_options is untouched.  The message names the option, or the number of the master, counted
+ * from 1.  It shows nothing that precedes the '@' of a URI.
  */
 int options_copy(const struct redlock_options *opts, struct options *ret_options);
 
-/* Free what options_copy() made. A zeroed struct is allowed. */
+/* Free what options_copy() made.  A zeroed struct is allowed. */
 void options_done(struct options *options);
 
 /*
  * Check the options of one lock against those of the client, and make the machine's configuration
  * of them.
  *
- * Returns OK or E_INVAL. E_INVAL means one of these:
+ * Returns OK or E_INVAL.  E_INVAL means one of these:
  * - options_check_ttl() refuses ttl_ms.
  * - The minimum of the retry delay exceeds the maximum.
  * - lost_margin_ms leaves nothing of the lease.
@@ -58,15 +58,15 @@ void options_done(struct options *options);
  * - permits is too large.
  * - size is impossible.
  *
- * *ret_opts is a full-sized copy of opts, with all defaults put in. It holds lost and lost_arg. The
- * default margin is a tenth of the lease, or half of the validity if that is shorter. *ret_config
- * has the margin in nanoseconds.
+ * *ret_opts is a full-sized copy of opts, with all defaults put in.  It holds lost and lost_arg.
+ * The default margin is a tenth of the lease, or half of the validity if that is shorter.
+ * *ret_config has the margin in nanoseconds.
  */
 int options_lock(const struct options *options, const struct redlock_lock_options *opts,
                  struct redlock_lock_options *ret_opts, struct quorum_config *ret_config);
 
-/* Check that a lease may have this length. It must not be 0, not exceed max_ttl_ms, and be longer
- * than its drift allowance. Returns OK, or E_INVAL with a message. */
+/* Check that a lease may have this length.  It must not be 0, not exceed max_ttl_ms, and be
+ * longer than its drift allowance.  Returns OK, or E_INVAL with a message. */
 int options_check_ttl(const struct options *options, uint32_t ttl_ms);
 
 #endif /* REDLOCK_OPTIONS_H */

@@ -1,5 +1,5 @@
 /*
- * state.h - the parts of a client. Only the files of this folder include it.
+ * state.h - the parts of a client.  Only the files of this folder include it.
  */
 #ifndef REDLOCK_CLIENT_STATE_H
 #define REDLOCK_CLIENT_STATE_H
@@ -29,7 +29,7 @@ struct redlock {
     unsigned forks;   /* fork_count() when the client was opened. */
     /* Points to a flag of the running callback; set when that callback closes the client. */
     bool *gone;
-    /* Receives the answers to inspect_query(). NULL: they are dropped. */
+    /* Receives the answers to inspect_query().  NULL: they are dropped. */
     void (*on_query)(void *cookie, unsigned m, uint32_t query, const struct reply *reply);
     void *on_query_cookie;
 };

@@ -26,7 +26,7 @@ static const char *op_name(enum lease_op op)
     return "lease";
 }
 
-/* What is wrong with a master. Empty: nothing. */
+/* What is wrong with a master.  Empty: nothing. */
 static const char *trouble_of(const struct redlock_lease *lease, unsigned m, const char *silence)
 {
     const struct masters *masters = lease->leases->masters;
@@ -39,7 +39,7 @@ static const char *trouble_of(const struct redlock_lease *lease, unsigned m, con
     return error;
 }
 
-/* List the first masters at fault. Dots stand for those that do not fit. */
+/* List the first masters at fault.  Dots stand for those that do not fit. */
 static void list_troubles(const struct redlock_lease *lease, char *buf, size_t size)
 {
     static const char dots[] = "; ...";
@@ -66,7 +66,7 @@ static void list_troubles(const struct redlock_lease *lease, char *buf, size_t s
     }
 }
 
-/* Quote the name. Several names become a list with commas. */
+/* Quote the name.  Several names become a list with commas. */
 static void quote_names(const struct redlock_lease *lease, char *buf, size_t size)
 {
     char names[QUOTED_MAX];

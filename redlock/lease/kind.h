@@ -2,9 +2,9 @@
  * kind.h - kinds of locks, each a table of functions.
  *
  * The machine (core/quorum.h) knows one lock: a SET that a master grants or refuses, an extension,
- * and a release. A kind says which command or script replaces each of these, and on which keys. The
- * replacement of SET answers as SET does: OK or nil; a number may replace nil. The replacements of
- * the other two answer 1 or 0.
+ * and a release.  A kind says which command or script replaces each of these, and on which keys.
+ * The replacement of SET answers as SET does: OK or nil; a number may replace nil.  The
+ * replacements of the other two answer 1 or 0.
  *
  * To add a kind: write its file, name it here and in kinds.c, and let kind_choose() find it by an
  * option of redlock.h.
@@ -36,35 +36,35 @@ enum kind_id { KIND_PLAIN, KIND_MANY, KIND_PERMIT, KIND_FAIR, KIND_SHARED, KINDS
 struct kind {
     uint16_t extra; /* Bytes that the kind adds behind the lease: lease_extra(). */
     uint8_t hidden; /* Bytes at the start of the stored name that the caller does not know. */
-    bool shared;    /* Several clients may hold the lock. Its waiters queue apart from writers. */
-    bool queued;    /* The lease waits in the masters' queue. Its extra is a struct place. */
+    bool shared;    /* Several clients may hold the lock.  Its waiters queue apart from writers. */
+    bool queued;    /* The lease waits in the masters' queue.  Its extra is a struct place. */
     bool counts;    /* The lock may have a fencing token, from the counter of its name. */
     enum script_id scripts[KIND_COMMANDS];
 
-    /* Write a script. NULL: wire_script() does it. */
+    /* Write a script.  NULL: wire_script() does it. */
     size_t (*write)(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
-    /* Turn a reply into a vote. NULL: vote_count() does it. */
+    /* Turn a reply into a vote.  NULL: vote_count() does it. */
     struct vote (*count)(enum quorum_command command, const struct reply *reply);
-    /* Set up a new lease, whose extra is zeroed. token: the adopted token, or NULL. */
+    /* Set up a new lease, whose extra is zeroed.  token: the adopted token, or NULL. */
     void (*init)(struct redlock_lease *lease, const struct redlock_lock_options *opts,
                  const char *token);
-    /* Add the kind's arguments to a command for one master. key is room for a key. */
+    /* Add the kind's arguments to a command for one master.  key is room for a key. */
     void (*fill)(const struct redlock_lease *lease, unsigned master, char key[WIRE_KEY_MAX],
                  struct wire_args *args);
     /* Change a new token for one master. */
     void (*mark)(const struct redlock_lease *lease, unsigned master, char *token);
     /* The machine has made a step; no action of the step is carried out yet. */
     void (*on_step)(struct redlock_lease *lease);
-    /* on_ask(): masters are asked for the lock. on_ask_again(): one master is asked again, with
+    /* on_ask(): masters are asked for the lock.  on_ask_again(): one master is asked again, with
      * the script in full. */
     void (*on_ask)(struct redlock_lease *lease, const struct quorum_send *send);
     void (*on_ask_again)(struct redlock_lease *lease, unsigned master);
     /* A master has answered. */
     void (*on_answer)(struct redlock_lease *lease, unsigned master, const struct ask *ask,
                       const struct vote *vote);
-    /* The name that the lease waits for, or would wait for. NULL: its own name. */
+    /* The name that the lease waits for, or would wait for.  NULL: its own name. */
     const char *(*awaited)(const struct redlock_lease *lease, size_t *ret_len);
-    /* The number of slots of a semaphore. NULL: the kind is no semaphore. */
+    /* The number of slots of a semaphore.  NULL: the kind is no semaphore. */
     unsigned (*slots)(const struct redlock_lease *lease);
     /* Explain to people why an operation ended so, if the kind knows more. */
     void (*explain)(const struct redlock_lease *lease, int status, char *text, size_t size);
@@ -79,8 +79,8 @@ static inline bool kind_is_script(const struct kind *kind, enum quorum_command c
     return kind->scripts[command] != KIND_NO_SCRIPT;
 }
 
-/* Write the kind's form of a command. in_full: write the script's text, for a master that has
- * lost the script. Returns the bytes written to buf[WIRE_MAX]. */
+/* Write the kind's form of a command.  in_full: write the script's text, for a master that has
+ * lost the script.  Returns the bytes written to buf[WIRE_MAX]. */
 size_t kind_write(const struct kind *kind, char *buf, enum quorum_command command, bool in_full,
                   const struct wire_args *args);
 
@@ -100,14 +100,14 @@ unsigned kind_permit_slot(const struct redlock_lease *lease);
 struct wanted {
     const char *const *resources;
     size_t len;
-    bool many;         /* The caller gave a list. A list may have one name. */
-    const char *token; /* The token to adopt. NULL: the client makes its own. */
+    bool many;         /* The caller gave a list.  A list may have one name. */
+    const char *token; /* The token to adopt.  NULL: the client makes its own. */
 };
 
-/* Check that the options fit together. Returns OK, or E_INVAL with a message. */
+/* Check that the options fit together.  Returns OK, or E_INVAL with a message. */
 int kind_check(const struct wanted *wanted, const struct redlock_lock_options *opts);
 
-/* Choose the kind. The options passed kind_check(). */
+/* Choose the kind.  The options passed kind_check(). */
 enum kind_id kind_choose(const struct wanted *wanted, const struct redlock_lock_options *opts);
 
 /* Write the name or names of the lease to buf[WIRE_NAMES_MAX + 1], with a NUL between any two.

@@ -1,16 +1,16 @@
 /*
  * kind_fair.c - one name, in the order of a queue.
  *
- * A heartbeat takes the place of SET. It puts the waiter into a queue beside the key, and only the
- * first in the queue gets the lock (core/place.h). Exclusion is that of SET NX on a majority. The
+ * A heartbeat takes the place of SET.  It puts the waiter into a queue beside the key, and only the
+ * first in the queue gets the lock (core/place.h).  Exclusion is that of SET NX on a majority.  The
  * queue only decides which waiter may ask, so no fault of the queue gives a lock to two clients.
  *
  * Rules
  * - A master answers a heartbeat with OK, with the number of the waiter's place, or with 0: the
  *   queue is full.
- * - A waiter that stops waiting leaves the queue on every master before its release is sent. So the
- *   release notifies the next waiter.
- * - On a master where the waiter may have the key, its release notifies. On the others the ZREM is
+ * - A waiter that stops waiting leaves the queue on every master before its release is sent.  So
+ *   the release notifies the next waiter.
+ * - On a master where the waiter may have the key, its release notifies.  On the others the ZREM is
  *   followed by a release that only notifies: the waiter may have been the first while the lock was
  *   free.
  */
@@ -26,7 +26,7 @@ static size_t write(char *buf, enum script_id script, bool in_full, const struct
                                    : wire_fair(buf, script, in_full, args);
 }
 
-/* WRONGTYPE is no vote here. SET NX refuses a key of any type, so the error comes from the
+/* WRONGTYPE is no vote here.  SET NX refuses a key of any type, so the error comes from the
  * queue's key. */
 static struct vote count(enum quorum_command command, const struct reply *reply)
 {
@@ -42,7 +42,7 @@ static struct vote count(enum quorum_command command, const struct reply *reply)
     return vote;
 }
 
-/* The waiter's name has the form of its tokens. It belongs to round 0, which is never used. */
+/* The waiter's name has the form of its tokens.  It belongs to round 0, which is never used. */
 static void init(struct redlock_lease *lease, const struct redlock_lock_options *opts,
                  const char *token)
 {
@@ -65,7 +65,7 @@ static void fill(const struct redlock_lease *lease, unsigned master, char key[WI
     args->patience_ms = place->patience_ms;
 }
 
-/* The answer is ignored. A master that misses the command drops the waiter when its patience
+/* The answer is ignored.  A master that misses the command drops the waiter when its patience
  * ends. */
 static void say(struct masters *masters, quorum_mask to, size_t len)
 {
@@ -110,7 +110,8 @@ static void on_ask(struct redlock_lease *lease, const struct quorum_send *send)
     place_on_ask(lease_extra(lease), send->to);
 }
 
-/* The command that leaves the queue was sent before this, if there was one. So it is sent again. */
+/* The command that leaves the queue was sent before this, if there was one.  So it is sent again.
+ */
 static void on_ask_again(struct redlock_lease *lease, unsigned master)
 {
     struct place *place = lease_extra(lease);

@@ -1,11 +1,11 @@
 /*
  * kind_many.c - several names in one lease, with one token: all of them or none.
  *
- * Each master sets all keys or none, in one script, and a majority decides as for any lock. So no
- * client holds one name while it waits for another. Names need no order, and there is no deadlock.
+ * Each master sets all keys or none, in one script, and a majority decides as for any lock.  So no
+ * client holds one name while it waits for another.  Names need no order, and there is no deadlock.
  *
  * Rules
- * - A master that refuses returns the number of the first name that is taken, from 1. The client
+ * - A master that refuses returns the number of the first name that is taken, from 1.  The client
  *   waits for that name, together with the leases that wait for it alone.
  * - An extension needs all keys: a master that misses one refuses.
  * - A release deletes the other keys if one cannot be deleted, and then returns the error.

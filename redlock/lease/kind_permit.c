@@ -1,16 +1,17 @@
 /*
  * kind_permit.c - one of K permits of a semaphore.
  *
- * A permit is a lock on one of K names, its slots: "redlock:permit:NAME:0" to K-1. core/permit.h
+ * A permit is a lock on one of K names, its slots: "redlock:permit:NAME:0" to K-1.  core/permit.h
  * says why a counter on each master would be wrong, and which slot a round asks for.
  *
  * Rules
- * - The client chooses the slot at random. A master that refuses returns the next slot that is free
- *   there, from 1, or 0: none is free. The next round asks for the slot that most masters returned.
+ * - The client chooses the slot at random.  A master that refuses returns the next slot that is
+ *   free there, from 1, or 0: none is free.  The next round asks for the slot that most masters
+ *   returned.
  * - A client that finds all slots taken waits for the semaphore: every release of a slot notifies.
  * - The first two digits of a token are its slot, so that a client which adopts it knows the slot.
  * - A lost round is released on each master in the slot that it asked for there.
- * - K is not stored. Clients with different K exclude one another in the slots that both know.
+ * - K is not stored.  Clients with different K exclude one another in the slots that both know.
  */
 #include "redlock/core/permit.h"
 

@@ -1,16 +1,16 @@
 /*
  * kind_shared.c - a lock that several readers hold.
  *
- * A sorted set takes the place of the token. It holds the readers, with the end of each as its
- * score. The key expires with the last reader.
+ * A sorted set takes the place of the token.  It holds the readers, with the end of each as its
+ * score.  The key expires with the last reader.
  *
  * Rules
- * - Each master has readers or one writer, and any two majorities share a master. Safety follows
- *   from this alone. A writer is a plain lock: SET NX refuses a key of any type.
+ * - Each master has readers or one writer, and any two majorities share a master.  Safety follows
+ *   from this alone.  A writer is a plain lock: SET NX refuses a key of any type.
  * - The ends are times of the master's clock, as those of keys are.
- * - A waiting writer keeps new readers out: its wait flag says until when. The flag expires by
- *   itself and never refuses a writer. So no two clients wait for each other.
- * - Readers queue apart from writers. To a reader the lock is free if the reader can join.
+ * - A waiting writer keeps new readers out: its wait flag says until when.  The flag expires by
+ *   itself and never refuses a writer.  So no two clients wait for each other.
+ * - Readers queue apart from writers.  To a reader the lock is free if the reader can join.
  */
 #include "redlock/lease/kind.h"
 

@@ -10,7 +10,7 @@
 #include "redlock/base/error.h"
 #include "redlock/lease/table.h"
 
-/* A client with 100 000 leases takes 512 bytes of heap for each, without names. That is this
+/* A client with 100 000 leases takes 512 bytes of heap for each, without names.  That is this
  * struct, and up to 42 bytes for the slot, the alarm, and spare room in their tables
  * (test/bench/leases.c). */
 _Static_assert(sizeof(struct redlock_lease) <= 456, "a lease has grown");
@@ -145,7 +145,7 @@ static void write_token(const struct redlock_lease *lease, uint32_t round, unsig
         lease_kind(lease)->mark(lease, master, ret_token);
 }
 
-/* Only the live token is written to lease->token; any other goes to spare. Another thread may be
+/* Only the live token is written to lease->token; any other goes to spare.  Another thread may be
  * reading lease->token (redlock_token). */
 static struct wire_args args_of(struct redlock_lease *lease, unsigned master,
                                 char spare[TOKEN_LEN + 1])
@@ -216,8 +216,8 @@ static void send_counts(struct redlock_lease *lease, const struct quorum_send *s
             masters_send(masters, m, &ask, masters->peers.scratch, len);
 }
 
-/* A loop client that closes never sees NOSCRIPT. So its first release of each kind carries the full
- * script to each master. Later releases find the script there. */
+/* A loop client that closes never sees NOSCRIPT.  So its first release of each kind carries the
+ * full script to each master.  Later releases find the script there. */
 static bool brings_script(const struct redlock_lease *lease, enum quorum_command command,
                           unsigned master)
 {
@@ -243,8 +243,8 @@ static void on_begin(struct redlock_lease *lease, const struct quorum_send *send
         lease_kind(lease)->on_ask(lease, send);
 }
 
-/* The bytes are the same for all masters, except for those of an older round, and for commands
- * that name an epoch or carry a script. */
+/* The bytes are the same for all masters.  Exceptions: an older round, a command that names an
+ * epoch, and one that carries a script. */
 static void carry_out(struct redlock_lease *lease, const struct quorum_send *send)
 {
     struct masters *masters = lease->leases->masters;

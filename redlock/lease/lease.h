@@ -13,26 +13,26 @@ struct lease_wanted {
     enum kind_id kind;
     const char *name; /* One name, or several with a NUL between any two. */
     size_t name_len;
-    const char *token; /* The token to adopt. NULL: the client makes its own. */
+    const char *token; /* The token to adopt.  NULL: the client makes its own. */
     const struct redlock_lock_options *opts;
     const struct quorum_config *config;
 };
 
-/* Make a lease in a slot of its own, owned by the caller. NULL: memory ran out. */
+/* Make a lease in a slot of its own, owned by the caller.  NULL: memory ran out. */
 struct redlock_lease *lease_new(struct leases *leases, const struct lease_wanted *wanted);
 
-/* The name that the lease waits for, or would wait for. A lease of several names waits for one
+/* The name that the lease waits for, or would wait for.  A lease of several names waits for one
  * that was taken. */
 const char *lease_awaited(const struct redlock_lease *lease, size_t *ret_len);
 
-/* The entry by which the owner may lock the lease again. NULL: there is none. */
+/* The entry by which the owner may lock the lease again.  NULL: there is none. */
 struct owned *lease_owned(const struct redlock_lease *lease);
 
-/* Feed the machine, carry out its actions, and note which callbacks are due. The caller sets
+/* Feed the machine, carry out its actions, and note which callbacks are due.  The caller sets
  * event->type and the fields of that type; lease_step() fills in the rest. */
 void lease_step(struct redlock_lease *lease, struct quorum_event *event);
 
-/* Take in a master's vote. error says what is wrong with that master, or is "". */
+/* Take in a master's vote.  error says what is wrong with that master, or is "". */
 void lease_on_vote(struct redlock_lease *lease, unsigned master, const struct ask *ask,
                    const struct vote *vote, const char *error);
 
@@ -41,13 +41,13 @@ void lease_on_alarm(struct redlock_lease *lease, drift_time now);
 
 /* End the caller's ownership. */
 void lease_disown(struct redlock_lease *lease);
-/* End the caller's ownership and drop its lost callback. The lease is freed now, or when every
+/* End the caller's ownership and drop its lost callback.  The lease is freed now, or when every
  * master that must release it has answered. */
 void lease_let_go(struct redlock_lease *lease);
 
 /*
- * A lease with pins is not freed. A thread that will use the lease pins it before it runs a
- * callback or gives up the mutex. Afterwards the thread unpins the lease and reaps it. Exception:
+ * A lease with pins is not freed.  A thread that will use the lease pins it before it runs a
+ * callback or gives up the mutex.  Afterwards the thread unpins the lease and reaps it.  Exception:
  * if a callback of a loop client closes the client, its pin ends with the lease.
  */
 void lease_pin(struct redlock_lease *lease);
@@ -58,7 +58,7 @@ void lease_reap(struct redlock_lease *lease);
 /* Free the lease in any case, because the client closes. */
 void lease_free(struct redlock_lease *lease);
 
-/* Returns OK if the lease is the caller's. Otherwise returns E_INVAL or E_STATE with a message. */
+/* Returns OK if the lease is the caller's.  Otherwise returns E_INVAL or E_STATE with a message. */
 int lease_check(const struct redlock_lease *lease);
 
 /* ---- Events of the masters, for all leases ---- */

@@ -1,14 +1,14 @@
 /*
  * owner.h - which owner holds which lease, for reentrant locks.
  *
- * Masters know tokens, not owners. So the client itself finds a lock that its owner asks for again,
- * and asks no master. The owner gets the same lease, whose count grows by one. Only the last unlock
- * releases the lock.
+ * Masters know tokens, not owners.  So the client itself finds a lock that its owner asks for
+ * again, and asks no master.  The owner gets the same lease, whose count grows by one.  Only the
+ * last unlock releases the lock.
  *
  * Rules
- * - An inner lock never lasts longer than the outer one. It fails if the outer lock is over.
+ * - An inner lock never lasts longer than the outer one.  It fails if the outer lock is over.
  * - An owner is a pointer that the caller chose, or a thread.
- * - A thread is known by a number that no other thread ever has. An address or a pthread_t could
+ * - A thread is known by a number that no other thread ever has.  An address or a pthread_t could
  *   pass to a later thread, with the locks of an earlier one.
  */
 #ifndef REDLOCK_OWNER_H
@@ -30,7 +30,7 @@ struct owned {
     struct redlock_lease *lease;
     const char *name; /* Points into the lease. */
     struct owner owner;
-    uint32_t count; /* Locks that are not unlocked yet. 0: the lease is being acquired. */
+    uint32_t count; /* Locks that are not unlocked yet.  0: the lease is being acquired. */
 };
 
 /* All such leases of a client, by name. */
@@ -44,21 +44,21 @@ struct owners {
 struct owner owner_make(const void *pointer);
 bool owner_is_same(const struct owner *a, const struct owner *b);
 
-/* The lease of this name that the owner has or acquires. NULL: none. */
+/* The lease of this name that the owner has or acquires.  NULL: none. */
 struct owned *owner_find(struct owners *owners, const struct owner *owner, const char *name);
 
-/* The entry of a lease. NULL: the lease may not be locked again. */
+/* The entry of a lease.  NULL: the lease may not be locked again. */
 struct owned *owner_of(struct owners *owners, const char *name, const struct redlock_lease *lease);
 
-/* Note that owner acquires this lease. The name must live as long as the entry. Returns 0, or -1
- * if memory runs out. */
+/* Note that owner acquires this lease.  The name must live as long as the entry.  Returns 0, or
+ * -1 if memory runs out. */
 int owner_add(struct owners *owners, const struct owner *owner, const char *name,
               struct redlock_lease *lease);
 
 /* Remove the entry of a lease, if there is one. */
 void owner_drop(struct owners *owners, const char *name, const struct redlock_lease *lease);
 
-/* Free the table. It must be empty. */
+/* Free the table.  It must be empty. */
 void owner_done(struct owners *owners);
 
 #endif /* REDLOCK_OWNER_H */

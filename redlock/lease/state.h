@@ -1,11 +1,11 @@
 /*
- * state.h - one lease, and all leases of a client. This folder uses it, and code above it that
+ * state.h - one lease, and all leases of a client.  This folder uses it, and code above it that
  * keeps leases in lists.
  *
- * A lease lives in a slot of its client. The caller owns it from lock or adopt until unlock,
- * cancel, detach, or a lock that failed. After that it stays only while some master may store a
- * token of it and must be sent a release. The last LEASE_SPENT leases that are over stay in memory,
- * so that a second unlock of a lease is recognised.
+ * A lease lives in a slot of its client.  The caller owns it from lock or adopt until unlock,
+ * cancel, detach, or a lock that failed.  After that it stays only while some master may store a
+ * token of it and must be sent a release.  The last LEASE_SPENT leases that are over stay in
+ * memory, so that a second unlock of a lease is recognised.
  */
 #ifndef REDLOCK_STATE_H
 #define REDLOCK_STATE_H
@@ -37,10 +37,10 @@ struct redlock_lease {
     struct quorum q;
     struct alarm alarm;        /* Rings at wake_at or earlier. */
     drift_time wake_at;        /* When the machine wants a TIMER. */
-    _Atomic uint64_t deadline; /* A copy of the machine's deadline, for any thread. 0: not held. */
+    _Atomic uint64_t deadline; /* A copy of the machine's deadline, for any thread.  0: not held. */
     uint64_t serial;           /* Unique in one client. */
     uint32_t slot;
-    uint32_t token_round; /* The round of token. 0: none yet. */
+    uint32_t token_round; /* The round of token.  0: none yet. */
     bool owned : 1;       /* The caller owns it. */
     bool alive : 1;       /* It is not over. */
     bool is_ready : 1;    /* In the list of leases with callbacks to run. */
@@ -51,7 +51,7 @@ struct redlock_lease {
     bool waits : 1;       /* It waits for its turn: see lines.h. */
     uint8_t op : 7;       /* enum lease_op: the operation that done reports. */
     int8_t status;        /* The status for done. */
-    uint8_t adopted_len;  /* The length of the adopted token. 0: the client made the token. */
+    uint8_t adopted_len;  /* The length of the adopted token.  0: the client made the token. */
     quorum_mask silent;   /* Masters that had not answered when the operation timed out. */
     uint16_t name_len;
     redlock_done_fn *done;
@@ -67,18 +67,18 @@ struct redlock_lease {
     uint8_t line;
     uint8_t pins; /* Callbacks that run with it, and calls that sleep with it. */
     char token[TOKEN_LEN + 1];
-    /* One name, or several with a NUL between any two. These follow, after the final NUL: the
+    /* One name, or several with a NUL between any two.  These follow, after the final NUL: the
      * adopted token and a NUL; then, aligned, a struct quorum_fence if the lease has a fencing
      * token; then the kind's extra. */
     char name[];
 };
 
 struct lease_events {
-    /* The machine of a lease has made a step. before: the state that it left. */
+    /* The machine of a lease has made a step.  before: the state that it left. */
     void (*on_step)(void *cookie, struct redlock_lease *lease, enum quorum_state before);
     /* The operation under way is over. */
     void (*on_end)(void *cookie, struct redlock_lease *lease, int status);
-    /* The lease is freed. A blocking client's close ends with its last lease. */
+    /* The lease is freed.  A blocking client's close ends with its last lease. */
     void (*on_free)(void *cookie, struct redlock_lease *lease);
 };
 
@@ -92,7 +92,7 @@ struct leases {
     struct owners owners;
     drift_span reply_timeout;
 
-    struct redlock_lease **slots; /* Indexed by slot. NULL: the slot is free. */
+    struct redlock_lease **slots; /* Indexed by slot.  NULL: the slot is free. */
     uint32_t *slots_free;         /* A stack of free slots. */
     uint32_t slots_len, slots_free_len, slots_room;
     uint64_t serial;                                /* The serial of the latest lease. */
@@ -120,7 +120,7 @@ static inline char *lease_behind(const struct redlock_lease *lease)
     return (char *)(uintptr_t)lease + (end + align - 1) / align * align;
 }
 
-/* The state of the fencing token. NULL: the lease has none. */
+/* The state of the fencing token.  NULL: the lease has none. */
 static inline struct quorum_fence *lease_fence(const struct redlock_lease *lease)
 {
     return lease->q.config.fence ? (void *)lease_behind(lease) : NULL;
@@ -134,7 +134,7 @@ static inline void *lease_extra(const struct redlock_lease *lease)
     return lease_behind(lease) + fence;
 }
 
-/* The name as the caller knows it. The first of several names. */
+/* The name as the caller knows it.  The first of several names. */
 static inline const char *lease_name(const struct redlock_lease *lease)
 {
     return lease->name + lease_kind(lease)->hidden;
@@ -155,7 +155,7 @@ static inline bool lease_is_waiting(const struct redlock_lease *lease)
            state == QUORUM_CONNECTING;
 }
 
-/* How long the lease is still held, by the clock. Any thread may call it. */
+/* How long the lease is still held, by the clock.  Any thread may call it. */
 static inline uint32_t lease_remaining_ms(const struct redlock_lease *lease)
 {
     drift_time deadline = atomic_load_explicit(&lease->deadline, memory_order_relaxed);

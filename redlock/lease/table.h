@@ -12,18 +12,18 @@
 
 /* Make a zeroed struct an empty table. */
 void table_init(struct leases *leases);
-/* Free the table. No slot may hold a lease. */
+/* Free the table.  No slot may hold a lease. */
 void table_done(struct leases *leases);
 
-/* Make room for one more lease. Returns 0, or -1 if memory runs out. */
+/* Make room for one more lease.  Returns 0, or -1 if memory runs out. */
 int table_reserve(struct leases *leases);
-/* Put a lease into a slot, and give it a serial number. table_reserve() must have made room. */
+/* Put a lease into a slot, and give it a serial number.  table_reserve() must have made room. */
 void table_take_slot(struct leases *leases, struct redlock_lease *lease);
-/* Take a lease out of its slot. The lease stays in memory while it is among the newest that are
+/* Take a lease out of its slot.  The lease stays in memory while it is among the newest that are
  * over. */
 void table_bury(struct leases *leases, struct redlock_lease *lease);
 
-/* The lease of an ask. NULL: the lease is gone. */
+/* The lease of an ask.  NULL: the lease is gone. */
 static inline struct redlock_lease *table_find(const struct leases *leases, uint32_t slot,
                                                uint32_t serial)
 {

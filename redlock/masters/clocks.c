@@ -42,7 +42,7 @@ int clocks_init(struct clocks *clocks, struct peers *peers, struct standing *sta
 
 /* ---- Asking ---- */
 
-/* The ask carries the time of sending, because several TIMEs may be on their way. A number of 1
+/* The ask carries the time of sending, because several TIMEs may be on their way.  A number of 1
  * says that votes wait for this TIME. */
 static struct ask ask_at(drift_time sent, bool is_proof)
 {
@@ -95,7 +95,7 @@ void clocks_on_alarm(struct clocks *clocks)
     for (unsigned m = 0; m < clocks->peers->len; m++)
         if ((linked & 1u << m) != 0 && !clocks->nodes[m].asked)
             send_time(clocks, m, false);
-    /* A master whose queue was full is skipped here. It takes part again at a later alarm,
+    /* A master whose queue was full is skipped here.  It takes part again at a later alarm,
      * without a further event. */
     alarm_set(&clocks->peers->env->alarms, &clocks->alarm,
               drift_add(env_now(clocks->peers->env), CLOCKS_EVERY));
@@ -122,7 +122,7 @@ int clocks_offset(const struct clocks *clocks, unsigned master, drift_time now,
         }
         len++;
     }
-    /* Two masters cannot show which of them is wrong. A minority might be wrong as a whole. */
+    /* Two masters cannot show which of them is wrong.  A minority might be wrong as a whole. */
     if (!is_known || len < 3 || len < clocks->peers->len / 2 + 1)
         return 1;
     drift_node_median(offsets, len, &median);
@@ -136,7 +136,7 @@ static void tell(const struct clocks *clocks, unsigned master, const char *text)
     peers_warn(clocks->peers, master, text);
 }
 
-/* Compare one master's clock with the others. An outlier loses its vote; any large offset is
+/* Compare one master's clock with the others.  An outlier loses its vote; any large offset is
  * logged. */
 static void place_one(struct clocks *clocks, unsigned master, drift_time now)
 {
@@ -169,7 +169,7 @@ static void place(struct clocks *clocks, drift_time now)
         place_one(clocks, m, now);
 }
 
-/* Start over with a longer window when a longer lease turns out to be possible. The samples so
+/* Start over with a longer window when a longer lease turns out to be possible.  The samples so
  * far speak only about the shorter window. */
 static void lengthen_window(struct clocks *clocks)
 {
@@ -187,7 +187,7 @@ static void lengthen_window(struct clocks *clocks)
     }
 }
 
-/* Trust a first sample, as if another source had confirmed the clock. An earlier objection
+/* Trust a first sample, as if another source had confirmed the clock.  An earlier objection
  * against the clock stays. */
 static enum drift_verdict trust(struct clocks *clocks, struct drift_node *node,
                                 const struct drift_sample *sample, drift_time counts_from)

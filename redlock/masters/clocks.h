@@ -1,19 +1,19 @@
 /*
  * clocks.h - the clock guard: a master whose wall clock was stepped does not vote.
  *
- * Redis expires a lock by its wall clock. A clock that is stepped forward expires locks that are
- * held, and the master grants them to the next client. That client must notice the step. So each
- * client asks every master for TIME when a link comes up, and then once a second. drift/node.h
- * judges the samples. This file relates to drift/node.h as standing.c relates to guard.c.
+ * Redis expires a lock by its wall clock.  A clock that is stepped forward expires locks that are
+ * held, and the master grants them to the next client.  That client must notice the step.  So each
+ * client asks every master for TIME when a link comes up, and then once a second.  drift/node.h
+ * judges the samples.  This file relates to drift/node.h as standing.c relates to guard.c.
  *
- * Periodic guard. A yes counts unless the master's clock is known to be wrong. Wrong is: a certain
- * step forward or back, a rate beyond the drift, or an offset far from all other clocks. A clock
- * that is not known yet is trusted, so that no client waits for the guard. docs/safety.md says what
- * this leaves open.
+ * Periodic guard.  A yes counts unless the master's clock is known to be wrong.  Wrong is: a
+ * certain step forward or back, a rate beyond the drift, or an offset far from all other clocks.  A
+ * clock that is not known yet is trusted, so that no client waits for the guard.  docs/safety.md
+ * says what this leaves open.
  *
- * Guard per vote. A yes to a SET or to an extension counts only if a TIME shows a steady clock. The
- * client sends that TIME after the command, on the same link; proof.h holds the yes back until
- * then. A clock that is not known does not count. So a client watches a master for the longest
+ * Guard per vote.  A yes to a SET or to an extension counts only if a TIME shows a steady clock.
+ * The client sends that TIME after the command, on the same link; proof.h holds the yes back until
+ * then.  A clock that is not known does not count.  So a client watches a master for the longest
  * lease before it counts that master's votes.
  *
  * A yes that does not count is QUORUM_VOTE_VOID: the master stores the key, and the client releases
@@ -39,7 +39,7 @@ struct standing;
 #define CLOCKS_EVERY DRIFT_S
 #define CLOCKS_GAP (10 * CLOCKS_EVERY)
 
-/* Why a master's votes do not count. The latest reason, if there are several. */
+/* Why a master's votes do not count.  The latest reason, if there are several. */
 enum clocks_reason {
     CLOCKS_NOTHING,
     CLOCKS_NOT_KNOWN,
@@ -69,7 +69,7 @@ struct clocks {
 /* Returns 0, or -1 if memory runs out. */
 int clocks_init(struct clocks *clocks, struct peers *peers, struct standing *standing);
 
-/* Events: a link went up or down, a TIME was answered, the alarm rang. A link that came up is
+/* Events: a link went up or down, a TIME was answered, the alarm rang.  A link that came up is
  * reported before anything else is sent on it. */
 void clocks_on_link(struct clocks *clocks, unsigned master, bool up);
 /* Returns true if votes wait for this TIME; the caller passes them on (proof.h). */
@@ -80,18 +80,18 @@ void clocks_on_alarm(struct clocks *clocks);
 /* Send a TIME after the votes that wait for it in proof.h. */
 void clocks_ask(struct clocks *clocks, unsigned master);
 
-/* Whether a yes to a command sent at that time counts. With the guard per vote the latest TIME
- * decides, which was sent after the command. If the yes does not count, the master's note says
+/* Whether a yes to a command sent at that time counts.  With the guard per vote the latest TIME
+ * decides, which was sent after the command.  If the yes does not count, the master's note says
  * why. */
 bool clocks_count(struct clocks *clocks, unsigned master, enum quorum_command command,
                   drift_time sent);
 
-/* The offset of a master's clock from the median of all. Returns 0, or 1 if the offset is not
+/* The offset of a master's clock from the median of all.  Returns 0, or 1 if the offset is not
  * known now. */
 int clocks_offset(const struct clocks *clocks, unsigned master, drift_time now,
                   struct drift_range *ret_offset);
 
-/* Write why the master's votes do not count now, as the end of a sentence. Returns false if they
+/* Write why the master's votes do not count now, as the end of a sentence.  Returns false if they
  * count. */
 bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now, char *text,
                     size_t size);

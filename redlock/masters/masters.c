@@ -11,7 +11,7 @@
 
 /* ---- One server, one vote ---- */
 
-/* Find another link that leads to the same server and has its vote. NULL: there is none. */
+/* Find another link that leads to the same server and has its vote.  NULL: there is none. */
 static const struct link *find_twin(const struct peers *peers, unsigned m, unsigned *ret_number)
 {
     const struct master_info *info = link_info(peers->links[m]);
@@ -27,7 +27,7 @@ static const struct link *find_twin(const struct peers *peers, unsigned m, unsig
     return NULL;
 }
 
-/* One server has one vote, through the link that came up first. The other links to it stay down
+/* One server has one vote, through the link that came up first.  The other links to it stay down
  * while that link is up. */
 static const char *may_serve(void *cookie, unsigned m)
 {
@@ -267,7 +267,7 @@ const char *masters_epoch(const struct masters *masters, unsigned m)
 
 /* ---- Writing ---- */
 
-/* The loop ends after at most one turn for each master. A link that breaks here creates work for
+/* The loop ends after at most one turn for each master.  A link that breaks here creates work for
  * the others, but is down from then on. */
 void masters_flush(struct masters *masters)
 {

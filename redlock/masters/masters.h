@@ -2,8 +2,9 @@
  * masters.h - the set of masters: which of them may be asked, and whose yes counts.
  *
  * It owns the links, sorts the answers, and runs the guards: standing.c (the restart guard),
- * clocks.c (the clock guard), and proof.c. proof.c holds a yes back until the master has shown that
- * it still has its data. Files outside this folder include this header and no other of the folder.
+ * clocks.c (the clock guard), and proof.c.  proof.c holds a yes back until the master has shown
+ * that it still has its data.  Files outside this folder include this header and no other of the
+ * folder.
  */
 #ifndef REDLOCK_MASTERS_H
 #define REDLOCK_MASTERS_H
@@ -23,7 +24,7 @@ struct alarm;
 
 /* All but on_done() are called within an event (io/env.h). */
 struct masters_events {
-    /* An answer to an ask of another folder. ASK_TELL says when reply is NULL. */
+    /* An answer to an ask of another folder.  ASK_TELL says when reply is NULL. */
     void (*on_answer)(void *cookie, unsigned m, const struct ask *ask, const struct reply *reply);
     /* A vote that was held back counts now. */
     void (*on_vote)(void *cookie, unsigned m, const struct ask *ask, const struct vote *vote);
@@ -31,9 +32,9 @@ struct masters_events {
     void (*on_change)(void *cookie, unsigned m);
     /* A full queue has room again. */
     void (*on_room)(void *cookie, unsigned m);
-    /* A link came up or fell. Called before any other action on this change. */
+    /* A link came up or fell.  Called before any other action on this change. */
     void (*on_link)(void *cookie, unsigned m, bool up);
-    /* The event is over. The callee may free the masters. */
+    /* The event is over.  The callee may free the masters. */
     void (*on_done)(void *cookie);
 };
 
@@ -57,12 +58,12 @@ struct masters {
     struct proof proof;
 };
 
-/* Make the links, without connecting them. Returns 0, or -1 if memory runs out; masters_done() is
- * due in both cases. */
+/* Make the links, without connecting them.  Returns 0, or -1 if memory runs out; masters_done()
+ * is due in both cases. */
 int masters_init(struct masters *masters, const struct masters_config *config,
                  const struct masters_events *events, void *cookie);
 void masters_start(struct masters *masters);
-/* Call it between events. A zeroed struct is allowed. */
+/* Call it between events.  A zeroed struct is allowed. */
 void masters_done(struct masters *masters);
 
 /* Send a command to a master that is up, and count it. */
@@ -70,7 +71,7 @@ void masters_send(struct masters *masters, unsigned m, const struct ask *ask, co
                   size_t command_len);
 /* Ask for proof of the yes to a command that was sent to these masters. */
 void masters_want_proof(struct masters *masters, enum quorum_command command, quorum_mask sent);
-/* Pass in the answer to a lease's command. Returns true if it is a yes that needs proof:
+/* Pass in the answer to a lease's command.  Returns true if it is a yes that needs proof:
  * on_vote() reports it later. */
 bool masters_hold(struct masters *masters, unsigned m, const struct ask *ask,
                   const struct vote *vote);
@@ -83,11 +84,11 @@ void masters_raised(struct masters *masters, unsigned m, uint64_t number);
 const char *masters_epoch(const struct masters *masters, unsigned m);
 
 /* masters_flush() is called between events: it writes to all masters that need it, and closes
- * links that are doomed or break. masters_write() is called within an event and only writes. */
+ * links that are doomed or break.  masters_write() is called within an event and only writes. */
 void masters_flush(struct masters *masters);
 void masters_write(struct masters *masters);
 
-/* Handle an alarm. Returns false if the alarm belongs to no master. */
+/* Handle an alarm.  Returns false if the alarm belongs to no master. */
 bool masters_on_alarm(struct masters *masters, const struct alarm *alarm);
 
 /* Functions of one link: see link.h. */

@@ -18,7 +18,7 @@
 
 /* What an ask is about (ask.h), in addition to enum quorum_command. */
 enum ask_what {
-    WHAT_LEAVE = 0xf9, /* A waiter leaves a queue. The answer is ignored. */
+    WHAT_LEAVE = 0xf9, /* A waiter leaves a queue.  The answer is ignored. */
     WHAT_COUNT = 0xfa, /* The count that follows a SET of the same number (proof.h). */
     WHAT_TIME = 0xfb,  /* The master's clock (clocks.h). */
     WHAT_WAIT = 0xfc,  /* A query for a key that is waited for (lines.h). */

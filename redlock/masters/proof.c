@@ -25,8 +25,8 @@ static bool needs_time(const struct proof *proof)
     return proof->peers->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
 }
 
-/* Whether a yes to this command needs proof. RAISE names the epoch itself, so only its clock is
- * open. A release needs none: one that finds the token shows that the data is there. */
+/* Whether a yes to this command needs proof.  RAISE names the epoch itself, so only its clock is
+ * open.  A release needs none: one that finds the token shows that the data is there. */
 static bool is_to_be_proved(const struct proof *proof, enum quorum_command command)
 {
     switch (command) {
@@ -69,8 +69,8 @@ void proof_ask(struct proof *proof, unsigned master)
     }
 }
 
-/* A yes that is held back ends with its connection. The leases learn of the broken connection and
- * do not wait. */
+/* A yes that is held back ends with its connection.  The leases learn of the broken connection
+ * and do not wait. */
 void proof_forget(struct proof *proof, unsigned master)
 {
     proof->wanted &= (quorum_mask)~mask_of(master);
@@ -123,7 +123,7 @@ static bool take_proof(struct proof *proof, unsigned master, const struct reply 
     return true;
 }
 
-/* on_vote() may run a callback that asks for the next lock. No answer is processed before this
+/* on_vote() may run a callback that asks for the next lock.  No answer is processed before this
  * returns, so the list does not grow meanwhile. */
 static void let_go(struct proof *proof, unsigned master)
 {
@@ -143,7 +143,7 @@ static void let_go(struct proof *proof, unsigned master)
     held->len = 0;
 }
 
-/* Whether the count belongs to the latest yes. A master answers nothing between the two. */
+/* Whether the count belongs to the latest yes.  A master answers nothing between the two. */
 static bool is_of(const struct held *held, const struct ask *ask)
 {
     const struct ask *last;

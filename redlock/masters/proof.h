@@ -1,26 +1,26 @@
 /*
  * proof.h - holds a yes back until the master has shown that it still has its data.
  *
- * A master that lost its data says yes to every client. So each write of SETs and extensions ends
- * with one read of the epoch in the master's marker (guard.h). A connection answers in order: if
- * the read returns the known epoch, the epoch was there when the SET ran. One small read serves all
- * locks of a turn of the loop. It costs less than a script around each SET, which would have to
- * name the epoch.
+ * A master that lost its data says yes to every client.  So each write of SETs and extensions ends
+ * with one read of the epoch in the master's marker (guard.h).  A connection answers in order: if
+ * the read returns the known epoch, the epoch was there when the SET ran.  One small read serves
+ * all locks of a turn of the loop.  It costs less than a script around each SET, which would have
+ * to name the epoch.
  *
- * A lock with a fencing token sends a second command after the SET, which counts. Both make one
- * vote, and the read proves both. The counter also grows if the key was there already. So numbers
+ * A lock with a fencing token sends a second command after the SET, which counts.  Both make one
+ * vote, and the read proves both.  The counter also grows if the key was there already.  So numbers
  * are skipped, but no number is given twice.
  *
- * An extension needs proof, too. The key that it finds may have been set after the loss, by a SET
- * that was never proved. Its proof may have been lost with the connection, or with the process that
- * handed on the token.
+ * An extension needs proof, too.  The key that it finds may have been set after the loss, by a SET
+ * that was never proved.  Its proof may have been lost with the connection, or with the process
+ * that handed on the token.
  *
- * Only a yes waits. A no and a release do no harm.
+ * Only a yes waits.  A no and a release do no harm.
  *
- * With the clock guard per vote a second read follows, TIME, and a yes waits for it as well. An
+ * With the clock guard per vote a second read follows, TIME, and a yes waits for it as well.  An
  * extension waits, too: a clock that is set back extends a lock, which then ends early when the
- * clock is corrected (clocks.h). The first read then also returns the longest lease. Every client
- * announces its longest lease to a master before that master grants it a lock. So the guard never
+ * clock is corrected (clocks.h).  The first read then also returns the longest lease.  Every client
+ * announces its longest lease to a master before that master grants it a lock.  So the guard never
  * looks back over too short a time for a lock that a step may have expired.
  */
 #ifndef REDLOCK_PROOF_H
@@ -42,7 +42,7 @@ struct vote;
 /* A yes that the master has not proved. */
 struct yes {
     struct ask ask;
-    uint64_t counter; /* Of FENCE and RAISE: the number that the counter reached. 0: none. */
+    uint64_t counter; /* Of FENCE and RAISE: the number that the counter reached.  0: none. */
     bool unkept;
 };
 struct held {
@@ -64,13 +64,13 @@ struct proof {
 
 void proof_done(struct proof *proof);
 
-/* proof_want(): these masters were sent a command. proof_ask(): call it before the commands to
- * this master are written. proof_forget(): the link went up or down, or the epoch changed. */
+/* proof_want(): these masters were sent a command.  proof_ask(): call it before the commands to
+ * this master are written.  proof_forget(): the link went up or down, or the epoch changed. */
 void proof_want(struct proof *proof, enum quorum_command command, quorum_mask masters);
 void proof_ask(struct proof *proof, unsigned master);
 void proof_forget(struct proof *proof, unsigned master);
 
-/* Pass in the answer to a lease's command. Returns true if it is a yes that needs proof:
+/* Pass in the answer to a lease's command.  Returns true if it is a yes that needs proof:
  * on_vote() reports it later. */
 bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
                 const struct vote *vote);
@@ -79,8 +79,8 @@ bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
 void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
                     const struct reply *reply);
 
-/* proof_on_answer(): the answer to a read of the epoch. proof_on_time(): a TIME was answered, and
- * the clock guard has processed it. */
+/* proof_on_answer(): the answer to a read of the epoch.  proof_on_time(): a TIME was answered,
+ * and the clock guard has processed it. */
 void proof_on_answer(struct proof *proof, unsigned master, const struct reply *reply);
 void proof_on_time(struct proof *proof, unsigned master);
 

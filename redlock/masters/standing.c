@@ -36,7 +36,7 @@ int standing_init(struct standing *standing, struct peers *peers,
 
 /* ---- Reading markers ---- */
 
-/* A random number of 64 bits, never 0. Two draws make a repetition practically impossible. */
+/* A random number of 64 bits, never 0.  Two draws make a repetition practically impossible. */
 static void write_random(struct env *env, char digits[WIRE_NUMBER + 1])
 {
     uint64_t number = (uint64_t)env_random(env) << 32 | env_random(env);
@@ -44,7 +44,7 @@ static void write_random(struct env *env, char digits[WIRE_NUMBER + 1])
     (void)snprintf(digits, WIRE_NUMBER + 1, "%016" PRIx64, number == 0 ? 1 : number);
 }
 
-/* Read the marker. floor: 0, or the value with which to give the master an epoch. It gets the
+/* Read the marker.  floor: 0, or the value with which to give the master an epoch.  It gets the
  * epoch only if it still has the nonce that the last read saw. */
 static void send_look(struct standing *standing, unsigned master, uint64_t floor)
 {
@@ -72,7 +72,7 @@ static void send_look(struct standing *standing, unsigned master, uint64_t floor
 
 /* ---- Reporting ---- */
 
-/* Note why a master whose link is up has no vote. Log it if it is news. */
+/* Note why a master whose link is up has no vote.  Log it if it is news. */
 static void tell(struct standing *standing, unsigned master, const char *text, bool is_news)
 {
     link_note(standing->peers->links[master], text);
@@ -141,9 +141,9 @@ static void find_masks(const struct standing *standing, drift_time now, quorum_m
 }
 
 /*
- * Update the masks that leases use, and notify the leases of each change. anew: masters that the
- * leases must hear of even if their bits did not change. Masters are updated one by one. To a
- * lease, the notification says that its requests to this master are void. So no lease may ask the
+ * Update the masks that leases use, and notify the leases of each change.  anew: masters that the
+ * leases must hear of even if their bits did not change.  Masters are updated one by one.  To a
+ * lease, the notification says that its requests to this master are void.  So no lease may ask the
  * master before all were notified.
  */
 static void update(struct standing *standing, quorum_mask anew)
@@ -174,7 +174,7 @@ static void carry_out(struct standing *standing)
     if (!standing->peers->restart_guard || now == DRIFT_NEVER)
         return; /* Without a clock no master has been watched long enough. */
     if (standing->peers->env->deaf)
-        return; /* A loop client that closes reads no answers. A blocking client goes on. */
+        return; /* A loop client that closes reads no answers.  A blocking client goes on. */
     guard_next(&standing->guard, now, &actions);
     for (unsigned m = 0; m < standing->peers->len; m++)
         if (actions.look & mask_of(m))

@@ -1,8 +1,8 @@
 /*
  * standing.h - which masters may vote now: carries out what guard.c decides.
  *
- * It relates to guard.c as lease.c relates to quorum.c. It reads the markers of masters, keeps the
- * client's masks of masters that can be asked, and notifies the leases. With the restart guard off
+ * It relates to guard.c as lease.c relates to quorum.c.  It reads the markers of masters, keeps the
+ * client's masks of masters that can be asked, and notifies the leases.  With the restart guard off
  * every master whose link is up may vote.
  */
 #ifndef REDLOCK_STANDING_H

@@ -9,11 +9,11 @@
 #include "redlock/wire/wire.h"
 
 #define US_PER_S 1000000
-#define TIME_S_MAX UINT32_MAX /* The year 2106. A larger number is no time of day. */
+#define TIME_S_MAX UINT32_MAX /* The year 2106.  A larger number is no time of day. */
 
 /* ---- The marker ---- */
 
-/* Parse 16 hexadecimal digits that are not all 0. Returns what follows, or NULL. */
+/* Parse 16 hexadecimal digits that are not all 0.  Returns what follows, or NULL. */
 static const char *parse_hex(const char *p, uint64_t *ret_number)
 {
     if (strspn(p, "0123456789abcdef") != WIRE_NUMBER)
@@ -24,7 +24,7 @@ static const char *parse_hex(const char *p, uint64_t *ret_number)
 
 #define COUNT_DIGITS_MAX 19 /* The most digits that always fit strtoull(). */
 
-/* Parse a decimal number. Returns what follows, or NULL. */
+/* Parse a decimal number.  Returns what follows, or NULL. */
 static const char *parse_digits(const char *p, uint64_t max, uint64_t *ret_count)
 {
     size_t digits = strspn(p, "0123456789");
@@ -35,7 +35,7 @@ static const char *parse_digits(const char *p, uint64_t max, uint64_t *ret_count
     return *ret_count <= max ? p + digits : NULL;
 }
 
-/* Parse a space and a decimal number. Returns what follows, or NULL. A p of NULL gives NULL. */
+/* Parse a space and a decimal number.  Returns what follows, or NULL.  A p of NULL gives NULL. */
 static const char *parse_count(const char *p, uint64_t max, uint64_t *ret_count)
 {
     return p != NULL && p[0] == ' ' ? parse_digits(p + 1, max, ret_count) : NULL;
@@ -81,7 +81,7 @@ bool answer_look(const struct reply *reply, struct guard_look *ret_look)
 
 /* ---- TIME ---- */
 
-/* Read a number without a sign, of at most digits_max digits. Returns false if the text is no
+/* Read a number without a sign, of at most digits_max digits.  Returns false if the text is no
  * such number. */
 static bool read_number(const char *text, size_t digits_max, uint64_t *ret_number)
 {

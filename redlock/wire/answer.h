@@ -10,14 +10,15 @@
 #include "redlock/core/guard.h"
 #include "redlock/wire/reply.h"
 
-/* Read the marker from the answer. Returns false if the answer is malformed. */
+/* Read the marker from the answer.  Returns false if the answer is malformed. */
 bool answer_look(const struct reply *reply, struct guard_look *ret_look);
 
-/* Read the longest lease from a marker's field. Returns false if no client may have such a lease.
- */
+/* Read the longest lease from a marker's field.  Returns false if no client may have such a
+ * lease. */
 bool answer_max(const char *text, uint32_t *ret_max_ttl_ms);
 
-/* Read the answer to TIME, in microseconds since 1970. Returns false if the answer is malformed. */
+/* Read the answer to TIME, in microseconds since 1970.  Returns false if the answer is malformed.
+ */
 bool answer_time(const struct reply *reply, uint64_t *ret_us);
 
 #endif /* REDLOCK_ANSWER_H */

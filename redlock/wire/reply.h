@@ -13,7 +13,7 @@ enum reply_type {
     REPLY_INTEGER,
     REPLY_NIL,
     REPLY_ARRAY, /* Keeps only the last two elements that are texts. */
-    /* A type of RESP3, such as a map or a double. It is not kept, because the client never asks
+    /* A type of RESP3, such as a map or a double.  It is not kept, because the client never asks
      * for RESP3. */
     REPLY_OTHER,
 };
@@ -24,7 +24,7 @@ struct reply {
     char *text; /* Of STATUS, ERROR, TEXT and ARRAY; ends in a NUL. */
     size_t text_len;
     size_t text_room;
-    char *before; /* Of ARRAY: the text before text. NULL or "" if there is none. */
+    char *before; /* Of ARRAY: the text before text.  NULL or "" if there is none. */
     size_t before_len;
     size_t before_room;
 };

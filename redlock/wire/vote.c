@@ -1,7 +1,7 @@
 /*
  * vote.c - judges what a reply says about a key.
  *
- * A reply is a yes or a no only if it has exactly the form that the command defines. Any other
+ * A reply is a yes or a no only if it has exactly the form that the command defines.  Any other
  * reply leaves open what the master did.
  */
 #include "redlock/wire/vote.h"
@@ -15,7 +15,7 @@
 static const char *const relink_codes[] = {"READONLY", "NOAUTH", "LOADING", "MASTERDOWN"};
 
 /*
- * Whether an error has this code. Redis 7 puts the code first, also for errors inside a script.
+ * Whether an error has this code.  Redis 7 puts the code first, also for errors inside a script.
  * Redis up to 6 hides such an error in "ERR Error running script (call to f_...): ... WRONGTYPE
  * ...".
  */

@@ -11,19 +11,19 @@
 
 struct vote {
     enum quorum_vote vote;
-    /* The master lacks the script: ask again with the script in full. The vote is NONE. */
+    /* The master lacks the script: ask again with the script in full.  The vote is NONE. */
     bool noscript;
     bool relink;      /* The master differs from what the handshake saw: connect again. */
     uint64_t counter; /* The number of a yes to RAISE or to a count; otherwise 0. */
-    /* The number is above the known high-water mark. If the master loses its data,
+    /* The number is above the known high-water mark.  If the master loses its data,
      * no other master may know it: see guard.h. */
     bool unkept;
     /* With a no to several names: the first name found taken, counted from 1; otherwise 0. */
     unsigned taken;
     bool hints;      /* With a no to a permit: hint is set. */
-    unsigned hint;   /* A free slot, counted from 1. 0: no slot is free. */
+    unsigned hint;   /* A free slot, counted from 1.  0: no slot is free. */
     bool is_queued;  /* With a no to a waiter in a queue: number is set. */
-    uint64_t number; /* The waiter's place. 0: the queue is full. */
+    uint64_t number; /* The waiter's place.  0: the queue is full. */
 };
 
 /*
@@ -31,20 +31,21 @@ struct vote {
  *
  * - SET, or a script in its place: +OK is yes, nil is no.
  * - Other scripts: 1 is yes, 0 is no.
- * - RAISE: 1 to QUORUM_FENCE_MAX is yes, 0 is no. -1 is no vote and sets relink: the epoch is gone.
+ * - RAISE: 1 to QUORUM_FENCE_MAX is yes, 0 is no.  -1 is no vote and sets relink: the epoch is
+ *   gone.
  * - -WRONGTYPE is no: the key is there and holds no lock of ours.
- * - Every other error is no vote. -NOSCRIPT sets noscript. -READONLY, -NOAUTH, -LOADING and
+ * - Every other error is no vote.  -NOSCRIPT sets noscript.  -READONLY, -NOAUTH, -LOADING and
  *   -MASTERDOWN set relink.
  * - A reply of a type that the command cannot have is no vote and sets relink.
  */
 struct vote vote_count(enum quorum_command command, const struct reply *reply);
 
-/* Read the reply to the count that follows a SET: a yes with a number, or no vote. A number out
+/* Read the reply to the count that follows a SET: a yes with a number, or no vote.  A number out
  * of range does not set relink, because another connection would bring no better number.
  * -WRONGTYPE sets relink, because the marker itself has the wrong type. */
 struct vote vote_number(const struct reply *reply);
 
-/* What is wrong with the master that sent this reply. "": nothing. */
+/* What is wrong with the master that sent this reply.  "": nothing. */
 const char *vote_error(const struct vote *vote, const struct reply *reply);
 
 #endif /* REDLOCK_VOTE_H */

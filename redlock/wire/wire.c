@@ -31,7 +31,7 @@ static char *put_bytes(char *p, const char *bytes, size_t len)
     return p + len;
 }
 
-/* Write the digits of number at the end of buf. Returns the first digit. */
+/* Write the digits of number at the end of buf.  Returns the first digit. */
 static const char *decimal(uint64_t number, char buf[DECIMAL_MAX])
 {
     char *p = buf + DECIMAL_MAX;
@@ -104,7 +104,7 @@ size_t wire_count(char *buf, const struct wire_args *args)
     return (size_t)(p - buf);
 }
 
-/* Append "*N EVALSHA sha1" or "*N EVAL text". count: the number of all arguments, the command
+/* Append "*N EVALSHA sha1" or "*N EVAL text".  count: the number of all arguments, the command
  * included. */
 static char *put_script(char *p, uint32_t count, enum script_id script, bool in_full)
 {

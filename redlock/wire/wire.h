@@ -1,8 +1,8 @@
 /*
  * wire.h - writes the commands of the lock in the Redis protocol; pure.
  *
- * Each command goes straight into the caller's buffer. A lock takes ten commands, and an allocation
- * for each would cost more than the commands.
+ * Each command goes straight into the caller's buffer.  A lock takes ten commands, and an
+ * allocation for each would cost more than the commands.
  */
 #ifndef REDLOCK_WIRE_H
 #define REDLOCK_WIRE_H
@@ -24,7 +24,7 @@
 /* The arguments of a command. */
 struct wire_args {
     const char *name;
-    size_t name_len; /* 1 to WIRE_KEY_MAX. Several names: up to WIRE_NAMES_MAX. */
+    size_t name_len; /* 1 to WIRE_KEY_MAX.  Several names: up to WIRE_NAMES_MAX. */
     const char *token;
     size_t token_len;     /* 1 to REDLOCK_TOKEN_MAX */
     uint32_t ttl_ms;      /* Unused for a release. */
@@ -33,14 +33,14 @@ struct wire_args {
     unsigned slot;        /* SCRIPT_ACQUIRE_PERMIT only: the slot of the name, from 0. */
     unsigned slots;       /* SCRIPT_ACQUIRE_PERMIT only: the number of slots. */
     const char *waiter;   /* Scripts of queues only: the waiter's name, TOKEN_LEN digits. */
-    uint64_t ticket;      /* SCRIPT_ACQUIRE_FAIR only: the waiter's ticket. 0: none yet. */
+    uint64_t ticket;      /* SCRIPT_ACQUIRE_FAIR only: the waiter's ticket.  0: none yet. */
     uint32_t patience_ms; /* SCRIPT_ACQUIRE_FAIR only: how long the waiter counts as alive. */
 };
 
 /* Digits of an epoch or a nonce, hexadecimal. */
 #define WIRE_NUMBER 16
 
-/* The whole command that reads the epoch in the marker. The second form also reads the longest
+/* The whole command that reads the epoch in the marker.  The second form also reads the longest
  * lease. */
 #define WIRE_PROOF "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n"
 #define WIRE_PROOF_MAX "*4\r\n$5\r\nHMGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n$3\r\nmax\r\n"
@@ -58,27 +58,27 @@ struct wire_look {
     uint32_t max_ttl_ms;
     const char *random; /* WIRE_NUMBER digits. */
     const char *nonce;  /* WIRE_NUMBER digits, or "". */
-    unsigned masters;   /* The number of masters. 0: do not send it. */
+    unsigned masters;   /* The number of masters.  0: do not send it. */
     uint64_t floor;     /* With a nonce: the first value of the fencing counters. */
 };
 
 /*
- * The number of fencing counters of a master, and the counter of a name. All clients of all
- * versions must agree on both. The hash is FNV-1a of 32 bits, with its halves combined (Fowler,
+ * The number of fencing counters of a master, and the counter of a name.  All clients of all
+ * versions must agree on both.  The hash is FNV-1a of 32 bits, with its halves combined (Fowler,
  * Noll, Vo; "xor-folding").
  */
 #define WIRE_COUNTERS 65536
 uint16_t wire_counter(const char *name, size_t name_len);
 
-/* Write SET name token NX PX ttl_ms. Returns the bytes written to buf[WIRE_MAX]. */
+/* Write SET name token NX PX ttl_ms.  Returns the bytes written to buf[WIRE_MAX]. */
 size_t wire_set(char *buf, const struct wire_args *args);
 
-/* Write HINCRBY of the name's counter, which follows a SET for a fencing token. Only the name is
+/* Write HINCRBY of the name's counter, which follows a SET for a fencing token.  Only the name is
  * used. */
 size_t wire_count(char *buf, const struct wire_args *args);
 
 /* Write EVALSHA of a script on name and token, or EVAL with its text in full for a master that
- * lost its scripts. SCRIPT_EXTEND also takes ttl_ms; SCRIPT_RAISE also takes counter and epoch.
+ * lost its scripts.  SCRIPT_EXTEND also takes ttl_ms; SCRIPT_RAISE also takes counter and epoch.
  * Not for SCRIPT_LOOK and SCRIPT_WAIT. */
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
 
@@ -91,8 +91,8 @@ size_t wire_permit(char *buf, bool in_full, const struct wire_args *args);
 /* As wire_script(), for SCRIPT_ACQUIRE_FAIR and SCRIPT_RELEASE_FAIR. */
 size_t wire_fair(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
 
-/* Write the key of a permit. name is WIRE_PERMIT and the semaphore's name; slot counts from 0.
- * Returns the length. buf has WIRE_KEY_MAX bytes and gets no NUL. */
+/* Write the key of a permit.  name is WIRE_PERMIT and the semaphore's name; slot counts from 0.
+ * Returns the length.  buf has WIRE_KEY_MAX bytes and gets no NUL. */
 size_t wire_permit_key(char *buf, const char *name, size_t name_len, unsigned slot);
 
 /* Write ZREM of a waiter that leaves the queue. */
@@ -105,9 +105,9 @@ unsigned wire_count_names(const char *names, size_t names_len);
 struct wire_wait {
     const char *mark; /* WIRE_MARK and a name. */
     size_t mark_len;
-    unsigned slots; /* The slots of a semaphore. 0: the lock is no semaphore. */
-    /* How long to keep new readers out, up to WIRE_MARK_MS. WIRE_READER: a reader asks whether it
-     * may join. Unused for permits. */
+    unsigned slots; /* The slots of a semaphore.  0: the lock is no semaphore. */
+    /* How long to keep new readers out, up to WIRE_MARK_MS.  WIRE_READER: a reader asks whether
+     * it may join.  Unused for permits. */
     uint32_t off_ms;
     /* The client that asks has just taken the lock, so the script notifies all waiters. */
     bool is_taken;

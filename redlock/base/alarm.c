@@ -1,5 +1,5 @@
 /*
- * alarm.c - a binary heap whose elements know their place.
+ * alarm.c - a binary heap.  Each element knows its position.
  */
 #include "redlock/base/alarm.h"
 

@@ -1,10 +1,10 @@
 /*
- * alarm.h - many alarms, one timer: a binary heap of instants; pure.
+ * alarm.h - many alarms on one timer: a binary heap of instants; pure.
  *
- * Every lease has an alarm, so that a client with 100 000 leases keeps one
- * timer in the loop.  A lease's alarm is moved forward at once but backward
- * only when it rings: most timeouts never happen, and a lock that is acquired
- * and released within its reply timeout costs one insertion and one removal.
+ * Every lease has an alarm, so a client with 100 000 leases keeps one timer in the loop.  A lease's
+ * alarm moves to an earlier time at once, but to a later one only when it rings.  Most timeouts
+ * never happen: a lock that is acquired and released within its reply timeout costs one insertion
+ * and one removal.
  */
 #ifndef REDLOCK_ALARM_H
 #define REDLOCK_ALARM_H
@@ -17,7 +17,7 @@
 
 struct alarm {
     drift_time at;
-    uint32_t pos; /* In the heap; ALARM_OFF: not set. */
+    uint32_t pos; /* The position in the heap.  ALARM_OFF: the alarm is not set. */
 };
 
 struct alarms {
@@ -25,21 +25,21 @@ struct alarms {
     uint32_t len, room;
 };
 
-/* Make sure that count alarms fit, so that alarm_set() cannot fail.  0, or -1
- * without memory. */
+/* Make room for count alarms, so that alarm_set() cannot fail.  Returns 0, or -1 if memory runs
+ * out. */
 int alarm_reserve(struct alarms *alarms, uint32_t count);
 
-/* Set an alarm (its pos was ALARM_OFF, or it is set already) to ring at at;
- * DRIFT_NEVER turns it off. */
+/* Set an alarm to ring at at.  DRIFT_NEVER turns it off.  Set pos to ALARM_OFF before the first
+ * call. */
 void alarm_set(struct alarms *alarms, struct alarm *alarm, drift_time at);
 
-/* When the first rings; DRIFT_NEVER if none is set. */
+/* When the first alarm rings.  DRIFT_NEVER: none is set. */
 drift_time alarm_next(const struct alarms *alarms);
 
-/* Take out the first alarm if it is due; NULL if none is. */
+/* Take out the first alarm if it is due.  Returns NULL if none is due. */
 struct alarm *alarm_ring(struct alarms *alarms, drift_time now);
 
-/* Free the heap; the alarms belong to others. */
+/* Free the heap.  The alarms belong to their users. */
 void alarm_done(struct alarms *alarms);
 
 #endif /* REDLOCK_ALARM_H */

@@ -1,8 +1,8 @@
 /*
- * error.c - status texts, the thread's message, and the version: what a caller
- * can read without having a client.
+ * error.c - the texts of statuses, the thread's message, and the version.  A caller needs no client
+ * to read them.
  *
- * Nothing here allocates, so that "out of memory" can be told too.
+ * Nothing here allocates, so that "out of memory" can be reported, too.
  */
 #include "redlock/base/error.h"
 
@@ -13,7 +13,7 @@
 
 static _Thread_local char thread_message[ERROR_MESSAGE_MAX];
 
-/* Put "..." at the end of what did not fit. */
+/* Replace the end of a text that was cut by "...". */
 static void mark_cut(char *text, size_t size)
 {
     memcpy(text + size - sizeof "...", "...", sizeof "...");
@@ -26,7 +26,7 @@ void error_clear(void)
 
 int error_set(int status, const char *format, ...)
 {
-    /* By way of a copy, for an argument may be the old message. */
+    /* Format into a copy, because an argument may be the old message. */
     char text[ERROR_MESSAGE_MAX];
     va_list args;
     int len;
@@ -64,7 +64,7 @@ const char *error_message(void)
     return thread_message;
 }
 
-/* Write one byte of a name; returns how many characters it took, up to 4. */
+/* Write one byte of a name, as 1 or 4 characters.  Returns their number. */
 static size_t quote_byte(unsigned char byte, char *ret_text)
 {
     static const char digits[] = "0123456789abcdef";
@@ -82,7 +82,7 @@ static size_t quote_byte(unsigned char byte, char *ret_text)
 
 const char *error_quote(const char *name, size_t name_len, char *buf, size_t size)
 {
-    size_t len = 0; /* Written so far. */
+    size_t len = 0; /* Bytes written so far. */
     size_t fit = 0; /* The longest part that leaves room for "...". */
 
     assert(size >= 8);
@@ -117,11 +117,11 @@ const char *redlock_strerror(int status)
 
 const char *redlock_errmsg(const struct redlock *rl)
 {
-    (void)rl; /* The message is the thread's, whichever client it is about. */
+    (void)rl; /* The message belongs to the thread, not to a client. */
     return error_message();
 }
 
 const char *redlock_version(void)
 {
-    return REDLOCK_VERSION; /* Of the project, from meson.build. */
+    return REDLOCK_VERSION; /* The project's version, from meson.build. */
 }

@@ -1,19 +1,19 @@
 /*
- * error.h - status texts, and the message that goes with a failure.
+ * error.h - the texts of statuses, and the message of a failure.
  *
- * The message belongs to the calling thread, as errno does, and so needs no
- * lock and no client: redlock_errmsg() hands it out.  It is composed where
- * something went wrong, and wrapped on the way up: "acquire jobs/7: too few
- * masters answered: master 2 (10.0.0.3:6379): Connection refused".
+ * The message belongs to the calling thread, as errno does.  So it needs no lock and no client.
+ * redlock_errmsg() returns it.  The function that fails composes it, and its callers put their own
+ * words before it: "acquire jobs/7: too few masters answered: master 2 (10.0.0.3:6379): Connection
+ * refused".
  */
 #ifndef REDLOCK_ERROR_H
 #define REDLOCK_ERROR_H
 
 #include "redlock/redlock.h"
 
-#define ERROR_MESSAGE_MAX 512 /* Bytes, NUL included; longer ones end in "...". */
+#define ERROR_MESSAGE_MAX 512 /* In bytes, with the NUL.  A longer message ends in "...". */
 
-/* Code, name and text of every status, in one place. */
+/* The code and the text of every status. */
 #define ERROR_STATUSES(X)                                                  \
     X(REDLOCK_OK, "success")                                               \
     X(REDLOCK_CONTENDED, "held by another owner")                          \
@@ -25,23 +25,22 @@
     X(REDLOCK_E_STATE, "not allowed in this state")                        \
     X(REDLOCK_E_SYSTEM, "the system refused a clock, a thread, or entropy")
 
-/* Make the thread's message empty. */
+/* Empty the thread's message. */
 void error_clear(void);
 
-/* Replace the thread's message; returns status, so that one can write
- * "return error_set(REDLOCK_E_INVAL, ...)". */
+/* Replace the thread's message.  Returns status, for "return error_set(REDLOCK_E_INVAL, ...)". */
 int error_set(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Put "prefix: " before the thread's message; returns status. */
+/* Put "prefix: " before the thread's message.  Returns status. */
 int error_wrap(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The thread's message; "" if there is none. */
+/* The thread's message.  "": there is none. */
 const char *error_message(void);
 
 /*
- * Write a name for a person to read: printable ASCII as it is, all else
- * (and the backslash) as \xHH, cut with "..." where size does not allow more.
- * Returns buf.  size >= 8.
+ * Write a name for people to read.  Printable ASCII stays as it is.  A backslash and every other
+ * byte become \xHH.  A name that does not fit ends in "...".  Returns buf.  size must be at least
+ * 8.
  */
 const char *error_quote(const char *name, size_t name_len, char *buf, size_t size);
 

@@ -1,5 +1,5 @@
 /*
- * fork.c - a counter that each fork raises in the child.
+ * fork.c - a counter that grows in the child of each fork.
  */
 #include "redlock/base/fork.h"
 
@@ -16,8 +16,7 @@ static void on_fork(void)
 
 static void watch(void)
 {
-    /* This fails only without memory.  Then forks go unnoticed, as in a library that does not
-     * look. */
+    /* This fails only if memory runs out.  Forks then go unnoticed. */
     (void)pthread_atfork(NULL, NULL, on_fork);
 }
 

@@ -1,15 +1,15 @@
 /*
- * fork.h - forks, counted.
+ * fork.h - counts forks.
  *
- * Asking the kernel for our pid at every call would cost a tenth of a lock.
+ * A getpid() at every call would add a tenth to the cost of a lock.
  */
 #ifndef REDLOCK_FORK_H
 #define REDLOCK_FORK_H
 
-/* Begin to count.  May be called again, from any thread. */
+/* Start to count.  Any thread may call it, also more than once. */
 void fork_watch(void);
 
-/* How many forks lie between this process and the first one that counted. */
+/* The number of forks between the first process that counted and this one. */
 unsigned fork_count(void);
 
 #endif /* REDLOCK_FORK_H */

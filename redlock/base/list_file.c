@@ -1,5 +1,5 @@
 /*
- * list_file.c - open, read, and take the comments out.
+ * list_file.c - reads the file and removes the comments.
  */
 #include "redlock/base/list_file.h"
 
@@ -13,10 +13,11 @@
 
 #include "redlock/base/error.h"
 
-#define FILE_MAX 65536 /* Bytes: 15 URIs of the longest kind take 20 000. */
-#define SHOWN_MAX 200  /* Of the name of a file in a message. */
+/* In bytes.  Chosen: 15 URIs of the longest kind take 20 000; not measured. */
+#define FILE_MAX 65536
+#define SHOWN_MAX 200 /* The longest file name in a message, in bytes. */
 
-/* A line that is a comment becomes blanks, which part URIs. */
+/* Replace each comment line by blanks, which separate URIs. */
 static void blank_comments(char *text)
 {
     for (char *line = text; *line != 0;) {
@@ -29,7 +30,7 @@ static void blank_comments(char *text)
     }
 }
 
-/* Into text[FILE_MAX]; NULL, or why not. */
+/* Read the file into text[FILE_MAX].  Returns NULL, or why that failed. */
 static const char *read_text(const char *path, char *text)
 {
     size_t len = 0;
@@ -45,7 +46,7 @@ static const char *read_text(const char *path, char *text)
         else if (n > 0)
             len += (size_t)n;
     }
-    error = errno; /* close() may change it. */
+    error = errno; /* close() may change errno. */
     (void)close(fd);
     if (n < 0)
         return strerror(error);
@@ -58,7 +59,8 @@ static const char *read_text(const char *path, char *text)
 int list_file_read(const char *path, char **ret_list)
 {
     char shown[SHOWN_MAX];
-    char *text = calloc(1, FILE_MAX); /* Zeroes: it ends somewhere, whatever was read. */
+    /* Zeroed, so that the text ends in a NUL even if read_text() fails. */
+    char *text = calloc(1, FILE_MAX);
     const char *why;
 
     if (text == NULL)

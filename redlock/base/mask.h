@@ -1,5 +1,5 @@
 /*
- * mask.h - sets of masters, a bit for each.
+ * mask.h - sets of masters, one bit for each master.
  */
 #ifndef REDLOCK_MASK_H
 #define REDLOCK_MASK_H
@@ -14,20 +14,20 @@ typedef uint16_t quorum_mask;
 
 _Static_assert(QUORUM_MASTERS_MAX <= 16, "a mask has a bit for each master");
 
-/* The set of one master. */
+/* The set that holds one master. */
 static inline quorum_mask mask_of(unsigned master)
 {
     return (quorum_mask)(1u << master);
 }
 
-/* A set without one master. */
+/* The set without one master. */
 static inline quorum_mask mask_without(quorum_mask mask, unsigned master)
 {
     return (quorum_mask)(mask & ~(1u << master));
 }
 
-/* How many masters are in a set.  Sums of bits, in pairs, then in fours, and so on: the builtin
- * calls a function where the processor may lack the instruction. */
+/* The number of masters in a set.  The code adds the bits in pairs, then in fours, and so on.
+ * The builtin would call a function on processors that may lack the instruction. */
 static inline unsigned mask_count(quorum_mask mask)
 {
     unsigned sums = mask - (mask >> 1 & 0x5555u);

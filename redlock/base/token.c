@@ -1,5 +1,5 @@
 /*
- * token.c - tokens out of a ChaCha20 keystream.
+ * token.c - takes tokens from a ChaCha20 keystream.
  */
 #include "redlock/base/token.h"
 
@@ -15,7 +15,7 @@ _Static_assert(crypto_stream_chacha20_NONCEBYTES == sizeof(uint64_t), "a serial 
 
 int token_key_init(struct token_key *key)
 {
-    if (sodium_init() < 0) /* 1 is "was done before". */
+    if (sodium_init() < 0) /* sodium_init() returns 1 if it was called before. */
         return -1;
     randombytes_buf(key->bytes, sizeof key->bytes);
     return 0;
@@ -35,7 +35,7 @@ void token_write(const struct token_key *key, uint64_t serial, uint32_t round,
     unsigned char bytes[TOKEN_BYTES];
 
     for (unsigned i = 0; i < sizeof nonce; i++)
-        nonce[i] = (unsigned char)(serial >> (8 * i)); /* The same on every machine. */
+        nonce[i] = (unsigned char)(serial >> (8 * i)); /* Little-endian on every machine. */
     crypto_stream_chacha20_xor_ic(bytes, zeroes, sizeof bytes, nonce, round, key->bytes);
     for (unsigned i = 0; i < TOKEN_BYTES; i++) {
         ret_token[2 * i] = digits[bytes[i] >> 4];

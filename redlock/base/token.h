@@ -1,14 +1,14 @@
 /*
  * token.h - the random values that masters store.
  *
- * Every round of every lock has a token of its own, or a delayed release of
- * one could delete the key of the next.  Tokens are 160 bits of the ChaCha20
- * keystream under a key that each client draws once from randombytes_buf();
- * where in the keystream is told by the lease's serial number (the nonce) and
- * the round (the block counter).  So they are as unguessable as the key,
- * never repeat, cost no system call, and the token of any past round can be
- * written again - for a master that comes back and may still store it -
- * without having been kept.
+ * Every round of every lock has its own token.  Otherwise a delayed release of one round could
+ * delete the key of the next.
+ *
+ * A token is 160 bits of a ChaCha20 keystream.  Each client draws the key once, from
+ * randombytes_buf().  The lease's serial number is the nonce, and the round is the block counter.
+ * So a token is as hard to guess as the key, never repeats, and costs no system call.  The client
+ * can write the token of a past round again without storing it.  It needs that token when a master
+ * comes back that may still store it.
  */
 #ifndef REDLOCK_TOKEN_H
 #define REDLOCK_TOKEN_H
@@ -21,10 +21,10 @@ struct token_key {
     unsigned char bytes[32]; /* crypto_stream_chacha20_KEYBYTES */
 };
 
-/* Draw a fresh key.  Returns 0, or -1 if libsodium cannot start (no entropy). */
+/* Draw a fresh key.  Returns 0, or -1 if libsodium cannot start because there is no entropy. */
 int token_key_init(struct token_key *key);
 
-/* Wipe it. */
+/* Wipe the key. */
 void token_key_done(struct token_key *key);
 
 /* Write the token of a lease's round: TOKEN_LEN lower-case digits and a NUL. */

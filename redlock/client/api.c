@@ -1,7 +1,7 @@
 /*
- * api.c - the public calls on leases, of both kinds of client.
+ * api.c - the public calls on leases, for both kinds of client.
  *
- * A blocking call is an asynchronous one with a waiter in the place of the callback.
+ * A blocking call is an asynchronous call with a waiter in place of the callback.
  */
 #include "redlock/redlock.h"
 
@@ -15,7 +15,7 @@
 #include "redlock/lease/lease.h"
 #include "redlock/lease/table.h"
 
-/* ---- What both kinds of client share ---- */
+/* ---- Shared by both kinds of client ---- */
 
 static int need_kind(const struct redlock *rl, bool blocking)
 {
@@ -28,7 +28,7 @@ static int need_kind(const struct redlock *rl, bool blocking)
     return REDLOCK_OK;
 }
 
-/* client_enter() for a lease: also OK only if the lease is the caller's. */
+/* client_enter() for a lease.  It also checks that the caller owns the lease. */
 static int enter_lease(struct redlock_lease *lease, bool blocking)
 {
     int status;
@@ -56,7 +56,7 @@ static void start(struct redlock_lease *lease, enum lease_op op, enum quorum_eve
     lease_step(lease, &event);
 }
 
-/* Whether the lease can be extended now, and to that. */
+/* Whether the lease can be extended now, and to this ttl. */
 static int check_extend(const struct redlock_lease *lease, uint32_t ttl_ms)
 {
     int status = ttl_ms != 0 ? options_check_ttl(&client_of(lease)->options, ttl_ms) : REDLOCK_OK;
@@ -68,7 +68,7 @@ static int check_extend(const struct redlock_lease *lease, uint32_t ttl_ms)
     return REDLOCK_OK;
 }
 
-/* An extend that is overtaken by an unlock ends with it. */
+/* An unlock ends an extend that is under way. */
 static void drop_extend(struct redlock_lease *lease)
 {
     if (lease->op == LEASE_OP_EXTEND && lease->waiter != NULL) {
@@ -82,16 +82,16 @@ static void drop_extend(struct redlock_lease *lease)
 }
 
 /*
- * The caller may free lost_arg when the call returns: wait for a lost that
- * runs.  OK; or, if the client is closed meanwhile, E_STATE, and the call has
- * been left.
+ * Wait for a lost callback that runs, because the caller may free lost_arg when the call returns.
+ * Returns OK.  If the client was closed meanwhile, it leaves the call and returns E_STATE.
  */
 static int leave_lost(struct redlock_lease *lease)
 {
     struct redlock *rl = client_of(lease);
 
     lease->lost = NULL;
-    lease_pin(lease); /* It is not owned any more, and may be over when lost returns. */
+    /* The caller no longer owns the lease, which may be over when lost returns. */
+    lease_pin(lease);
     while (lease->in_lost)
         blocking_wait_change(rl->blocking);
     lease_unpin(lease);
@@ -102,7 +102,7 @@ static int leave_lost(struct redlock_lease *lease)
     return error_set(REDLOCK_E_STATE, "the client was closed meanwhile");
 }
 
-/* Whether this thread may end it. */
+/* Whether this thread may end the lease. */
 static int check_owner(const struct redlock_lease *lease)
 {
     const struct owned *owned = lease_owned(lease);
@@ -113,7 +113,7 @@ static int check_owner(const struct redlock_lease *lease)
     return error_set(REDLOCK_E_STATE, "it is another thread's");
 }
 
-/* Whether its owner has it still when it is unlocked once. */
+/* Whether the owner still has the lease after one unlock. */
 static bool is_inner(const struct redlock_lease *lease)
 {
     const struct owned *owned = lease_owned(lease);
@@ -121,7 +121,7 @@ static bool is_inner(const struct redlock_lease *lease)
     return owned != NULL && owned->count > 1;
 }
 
-/* No master is told: OK or LOST, whichever the lease is. */
+/* Unlock without asking any master.  Returns OK or LOST, as the lease stands. */
 static int unlock_inner(struct redlock_lease *lease)
 {
     lease_owned(lease)->count--;
@@ -130,8 +130,8 @@ static int unlock_inner(struct redlock_lease *lease)
 
 /* ---- On the caller's loop ---- */
 
-/* Call done soon, for what was done without the masters; and that of an unlock before
- * it no more. */
+/* Call done soon, for an operation that needed no master.  A done that an earlier unlock left
+ * pending is dropped. */
 static void end_soon(struct redlock_lease *lease, enum lease_op op, int status,
                      redlock_done_fn *done, void *arg)
 {
@@ -144,8 +144,8 @@ static void end_soon(struct redlock_lease *lease, enum lease_op op, int status,
         table_make_ready(lease->leases, lease);
 }
 
-/* To cancel what is locked once more would end all of it.  An extend that is under
- * way when an inner lock is unlocked stays so: its done is to come. */
+/* An unlock may not cancel a lock that is under way.  To cancel an inner lock would end the whole
+ * lease.  An extend under way forbids an inner unlock, because its done is still due. */
 static int check_unlock_async(const struct redlock_lease *lease)
 {
     if (lease->op == LEASE_OP_LOCK && !is_inner(lease))
@@ -253,7 +253,7 @@ int redlock_unlock_async(struct redlock_lease *lease, redlock_done_fn *done, voi
     return REDLOCK_OK;
 }
 
-/* The lease ends without a word to the caller. */
+/* End the lease without any callback. */
 static void give_up(struct redlock_lease *lease, struct quorum_event *event)
 {
     lease->ready_done = lease->ready_lost = false;
@@ -386,7 +386,7 @@ int redlock_unlock(struct redlock_lease *lease)
     return client_wait(rl, &waiter);
 }
 
-/* ---- Either kind ---- */
+/* ---- Both kinds of client ---- */
 
 static int adopt(struct redlock *rl, const struct wanted *wanted,
                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)

@@ -1,5 +1,5 @@
 /*
- * blocking.c - a thread that runs the loop while others wait.
+ * blocking.c - the loop, which a thread runs while other calls wait.
  */
 #include "redlock/client/blocking.h"
 
@@ -18,14 +18,13 @@
 
 #include "redlock/base/error.h"
 
-/* Measured: with fewer calls than this under way, five sends by the caller
+/* With fewer calls under way, the caller writes its commands itself.  Measured: five sends then
  * cost less than the wait for another thread to do them. */
 #define CROWD 3
 
-/* When nobody has called for so long, the thread runs the loop again.  It is also
- * how late an answer that nobody waits for may be read.  No source; measured:
- * calls in a row are less than that apart, and a thread that looks a thousand
- * times a second costs nothing that shows. */
+/* The client's thread runs the loop again when there was no call for this long.  An answer that
+ * no call waits for may be read this late.  Chosen: calls in a row are less than this apart, and
+ * a thread that wakes a thousand times a second has no visible cost. */
 #define LULL DRIFT_MS
 
 struct blocking {
@@ -34,19 +33,21 @@ struct blocking {
     struct ev_loop *ev;
     ev_async kick;
     pthread_mutex_t mutex;
-    atomic_uint entering;           /* Threads that are about to have it. */
-    int cancel_state;               /* To go back to, of the thread that has the mutex. */
-    uint64_t calls;                 /* That had to wait, ever; others are no reason to
-                                     * leave the loop to callers. */
-    unsigned waiting;               /* Calls under way; */
-    unsigned watching;              /* and those that wait for a callback to return. */
-    struct waiter *oldest, *newest; /* Of these. */
-    struct waiter *woken;           /* To be let run when the mutex is given up. */
-    bool served;                    /* Somebody runs the loop, or is about to; */
-    struct waiter *server;          /* who: NULL: the thread. */
-    bool asleep;                    /* The loop, without the mutex. */
-    bool napping;                   /* The thread, until it is called. */
-    pthread_cond_t called;          /* The thread is. */
+    atomic_uint entering; /* Threads that are about to take the mutex. */
+    /* The cancel state that the thread with the mutex goes back to. */
+    int cancel_state;
+    /* Calls that had to wait, ever.  Only these are a reason to leave the loop to callers. */
+    uint64_t calls;
+    unsigned waiting;               /* Calls under way. */
+    unsigned watching;              /* Calls that wait for a callback to return. */
+    struct waiter *oldest, *newest; /* The calls under way, in order. */
+    struct waiter *woken;           /* Waiters to post when the mutex is given up. */
+    bool served;                    /* A thread runs the loop, or is about to. */
+    /* The call that runs the loop.  NULL: the client's thread does, or no thread. */
+    struct waiter *server;
+    bool asleep;           /* The loop sleeps, without the mutex. */
+    bool napping;          /* The client's thread sleeps until it is called. */
+    pthread_cond_t called; /* Signalled to wake the client's thread. */
     pthread_cond_t idle;
     pthread_t thread;
     bool started, stopping;
@@ -54,7 +55,7 @@ struct blocking {
 
 static void on_kick(struct ev_loop *ev, ev_async *kick, int events)
 {
-    (void)ev, (void)kick, (void)events; /* Being awake is all it is for. */
+    (void)ev, (void)kick, (void)events; /* The kick only has to wake the loop. */
 }
 
 void blocking_kick(struct blocking *blocking)
@@ -74,7 +75,7 @@ static void before_sleep(struct ev_loop *ev)
     struct blocking *blocking = ev_userdata(ev);
 
     blocking->asleep = true;
-    /* What is written last may break a link, and that end the call that waits. */
+    /* The last write may break a link.  The broken link may end the call that waits. */
     if (blocking->server != NULL ? blocking->server->is_done
                                  : blocking->stopping || has_callbacks(blocking))
         blocking_kick(blocking);
@@ -94,13 +95,14 @@ static void let_run(struct waiter *next)
     struct waiter *waiter;
 
     while ((waiter = next) != NULL) {
-        next = waiter->next_woken; /* It is on the stack of a thread that now goes on. */
+        /* Read it before the post: the waiter is on the stack of a thread that then goes on. */
+        next = waiter->next_woken;
         (void)sem_post(&waiter->woken);
     }
 }
 
-/* Give up the mutex until cond is signalled; DRIFT_NEVER: however long it takes.
- * False: it was not. */
+/* Give up the mutex until cond is signalled.  DRIFT_NEVER: without a time limit.  Returns false
+ * if the time passed without a signal. */
 static bool wait_for(struct blocking *blocking, pthread_cond_t *cond, drift_span at_most)
 {
     int before = blocking->cancel_state, error;
@@ -124,17 +126,18 @@ static bool wait_for(struct blocking *blocking, pthread_cond_t *cond, drift_span
     return error != ETIMEDOUT;
 }
 
-/* ---- Who runs the loop ---- */
+/* ---- The thread that runs the loop ---- */
 
-/* Whoever ran the loop stops.  The call that has waited longest goes on with it;
- * if there is none, the thread will, after a lull.  Nothing stays unwritten until
- * then: a call that fails has sent its releases when it returns. */
+/* The thread that ran the loop stops.  The call that has waited longest runs the loop next.
+ * Without such a call, the client's thread does so after a lull.  Everything is written first,
+ * because a failed call must have sent its releases when it returns. */
 static void hand_over(struct blocking *blocking)
 {
     struct waiter *next;
 
     blocking->events->flush(blocking->cookie);
-    next = blocking->oldest; /* A link that broke over it may have ended some. */
+    /* Read it after the flush: a link that breaks there may end some calls. */
+    next = blocking->oldest;
     blocking->server = next;
     blocking->served = next != NULL;
     if (next != NULL) {
@@ -148,7 +151,7 @@ static void hand_over(struct blocking *blocking)
         blocking_idle(blocking);
 }
 
-/* The thread's part: while nobody calls, and there is no callback to run. */
+/* The client's thread runs the loop while there is no call and no callback is due. */
 static void serve_lull(struct blocking *blocking)
 {
     uint64_t calls = blocking->calls;
@@ -159,7 +162,7 @@ static void serve_lull(struct blocking *blocking)
     hand_over(blocking);
 }
 
-/* Run callbacks, until there has been no call for a while and nobody runs the loop. */
+/* Run callbacks until there was no call for a while and no thread runs the loop. */
 static void await_lull(struct blocking *blocking)
 {
     bool quiet = false;
@@ -173,7 +176,7 @@ static void await_lull(struct blocking *blocking)
             continue;
         if (quiet && !blocking->served)
             return;
-        blocking->napping = quiet; /* A call runs the loop, and waits for long. */
+        blocking->napping = quiet; /* Quiet, but served: a call runs the loop and waits for long. */
         if (quiet)
             alarm = DRIFT_NEVER;
         else if (blocking->served || alarm > LULL)
@@ -207,8 +210,8 @@ void blocking_call_thread(struct blocking *blocking)
 
 /* ---- The thread ---- */
 
-/* It is held for microseconds: where the C library can, spin a little before
- * going to sleep over it. */
+/* Make the mutex adaptive where the C library can: a thread spins a little before it sleeps.  The
+ * mutex is held for microseconds. */
 static void make_mutex(struct blocking *blocking)
 {
     pthread_mutexattr_t attr;
@@ -246,7 +249,7 @@ struct blocking *blocking_new(const struct blocking_events *events, void *cookie
     blocking->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
     if (blocking->ev == NULL)
         goto fail_loop;
-    probe = eventfd(0, EFD_CLOEXEC); /* libev aborts if it gets none. */
+    probe = eventfd(0, EFD_CLOEXEC); /* libev aborts if it gets no eventfd. */
     if (probe < 0) {
         error = errno;
         goto fail_probe;
@@ -268,7 +271,7 @@ fail_loop:
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* The client's thread blocks all signals, which are for the program's own threads. */
 int blocking_start(struct blocking *blocking)
 {
     sigset_t all, before;
@@ -276,7 +279,7 @@ int blocking_start(struct blocking *blocking)
 
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    blocking_lock(blocking); /* The thread begins when it may know who it is. */
+    blocking_lock(blocking); /* The thread begins only after blocking->thread is set. */
     error = pthread_create(&blocking->thread, NULL, run, blocking);
     blocking->started = error == 0;
     blocking_unlock(blocking);
@@ -286,7 +289,8 @@ int blocking_start(struct blocking *blocking)
     return REDLOCK_OK;
 }
 
-/* Calls that began before the client closed, and find out when they have the mutex. */
+/* Wait for calls that began before the client closed.  They see the close when they have the
+ * mutex. */
 static void await_entering(struct blocking *blocking)
 {
     bool some = true;
@@ -306,7 +310,7 @@ void blocking_stop(struct blocking *blocking)
     blocking_lock(blocking);
     blocking->stopping = true;
     blocking_call_thread(blocking);
-    /* Calls that have ended, but have not left the loop, or not heard of it. */
+    /* Wait for calls that have ended, but have not yet left the loop or been woken. */
     while (blocking->server != NULL || blocking->watching > 0)
         (void)wait_for(blocking, &blocking->idle, DRIFT_NEVER);
     blocking_unlock(blocking);
@@ -330,8 +334,8 @@ bool blocking_was_idle(struct blocking *blocking)
     if (pthread_mutex_trylock(&blocking->mutex) != 0)
         return false;
     (void)pthread_mutex_unlock(&blocking->mutex);
-    /* Those who waited are not in this process, but to destroy a condition is to
-     * wait for them (glibc): forget them. */
+    /* Make new conditions.  The threads that waited are not in this process, but glibc would wait
+     * for them to destroy a condition. */
     make_conditions(blocking);
     return true;
 }
@@ -341,8 +345,7 @@ struct ev_loop *blocking_loop(struct blocking *blocking)
     return blocking->ev;
 }
 
-/* A thread cannot be cancelled while it has the mutex: send() under it is a
- * place to be cancelled at. */
+/* A thread cannot be cancelled while it has the mutex, because send() is a cancellation point. */
 void blocking_lock(struct blocking *blocking)
 {
     int before;
@@ -414,12 +417,13 @@ static void unlist(struct blocking *blocking, struct waiter *waiter)
     blocking->waiting--;
 }
 
-/* Run the loop until it has brought what this call waits for. */
+/* Run the loop until the operation of this call is over. */
 static void serve(struct blocking *blocking, struct waiter *waiter)
 {
     int before = blocking->cancel_state;
 
-    blocking->cancel_state = PTHREAD_CANCEL_DISABLE; /* Nor in its sleep. */
+    /* The thread cannot be cancelled in the loop's sleep either. */
+    blocking->cancel_state = PTHREAD_CANCEL_DISABLE;
     while (!waiter->is_done)
         ev_run(blocking->ev, EVRUN_ONCE);
     blocking->cancel_state = before;
@@ -439,7 +443,7 @@ int blocking_wait(struct blocking *blocking, struct waiter *waiter)
         serve(blocking, waiter);
         blocking_unlock(blocking);
     } else {
-        /* The waiter is on this thread's stack: it cannot be cancelled away. */
+        /* The waiter is on this thread's stack, so this thread must not be cancelled. */
         blocking->cancel_state = PTHREAD_CANCEL_DISABLE;
         blocking_unlock(blocking);
         while (sem_wait(&waiter->woken) != 0 && errno == EINTR)
@@ -452,7 +456,7 @@ int blocking_wait(struct blocking *blocking, struct waiter *waiter)
         (void)pthread_setcancelstate(before, NULL);
     }
     (void)sem_destroy(&waiter->woken);
-    /* An empty one, too: the thread may have one from the beginning of the call. */
+    /* Set an empty message as well: the thread may have one from the beginning of the call. */
     return error_set(waiter->status, "%s", waiter->message);
 }
 
@@ -463,7 +467,7 @@ void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status)
     (void)memccpy(waiter->message, error_message(), 0, sizeof waiter->message);
     waiter->is_done = true;
     if (blocking->server == waiter) {
-        blocking_kick(blocking); /* It finds out by itself. */
+        blocking_kick(blocking); /* The server sees is_done by itself. */
         return;
     }
     waiter->next_woken = blocking->woken;

@@ -1,14 +1,13 @@
 /*
- * blocking.h - calls that wait, and the thread that is there when none does.
+ * blocking.h - calls that wait, and the client's thread for the time without calls.
  *
- * One mutex covers the client.  A calling thread takes it, steps the machine,
- * writes the commands, and then runs the loop itself until the answers have
- * come; if another call does so already, it sleeps, and is woken when it is
- * done, or when it is its turn to run the loop.  So a lock with nobody else
- * about costs no hand-over between threads at all.
+ * One mutex covers the client.  A calling thread takes it, steps the machine, and writes the
+ * commands.  Then it runs the loop itself until the answers have come.  If another call runs the
+ * loop already, the thread sleeps.  It is woken when its operation is over, or when it must run the
+ * loop.  So a lock without concurrent calls costs no hand-over between threads.
  *
- * The client's own thread runs the loop when nobody has called for a while -
- * leases are renewed while their holders compute - and runs the callbacks.
+ * The client's own thread runs the loop when there was no call for a while: leases are renewed
+ * while their holders compute.  It also runs the callbacks.
  */
 #ifndef REDLOCK_BLOCKING_H
 #define REDLOCK_BLOCKING_H
@@ -22,68 +21,70 @@
 struct blocking;
 struct ev_loop;
 
-/* What the thread needs of the client, under the mutex. */
+/* What the thread needs of the client.  Called under the mutex. */
 struct blocking_events {
-    void (*flush)(void *cookie); /* And tell the loop when to ring. */
+    void (*flush)(void *cookie); /* Write to all masters, and set the loop's timer. */
     void (*run_callbacks)(void *cookie);
     bool (*has_callbacks)(void *cookie);
     bool (*has_leases)(void *cookie);
-    drift_span (*alarm_in)(void *cookie); /* DRIFT_NEVER: no alarm is set. */
+    /* The time until the next alarm.  DRIFT_NEVER: no alarm is set. */
+    drift_span (*alarm_in)(void *cookie);
 };
 
 /* One thread in a blocking call. */
 struct waiter {
-    struct waiter *before, *after; /* In the order in which they came. */
+    struct waiter *before, *after; /* The neighbours in the order in which the calls began. */
     struct waiter *next_woken;
-    sem_t woken;  /* Posted once, if at all: */
-    bool serves;  /* to run the loop, */
-    bool is_done; /* or because it is over. */
+    sem_t woken;  /* Posted once at most, for one of the next two reasons. */
+    bool serves;  /* The thread must run the loop. */
+    bool is_done; /* The operation is over. */
     int status;
     char message[ERROR_MESSAGE_MAX];
 };
 
-/* Prepare the mutex and the loop.  NULL without memory or a descriptor: errno says which. */
+/* Prepare the mutex and the loop.  NULL: memory or a descriptor was missing; errno says which. */
 struct blocking *blocking_new(const struct blocking_events *events, void *cookie);
-/* Start the thread: OK or E_SYSTEM. */
+/* Start the thread.  Returns OK or E_SYSTEM. */
 int blocking_start(struct blocking *blocking);
-/* Stop it, not under the mutex.  Then everything that is attached to the loop
- * goes, and then the loop. */
+/* blocking_stop() ends the thread; call it without the mutex.  Then free everything that is
+ * attached to the loop, and then call blocking_free(). */
 void blocking_stop(struct blocking *blocking);
 void blocking_free(struct blocking *blocking);
-/* In the child of a fork, where there is no thread any more: whether it held
- * no mutex, and so left everything whole. */
+/* Call it in the child of a fork, where the thread does not exist.  Returns true if no thread
+ * held the mutex at the fork, so that all data are whole. */
 bool blocking_was_idle(struct blocking *blocking);
 
 struct ev_loop *blocking_loop(struct blocking *blocking);
 void blocking_lock(struct blocking *blocking);
 void blocking_unlock(struct blocking *blocking);
 
-/* Under the mutex: the loop must look again before it sleeps on. */
+/* Under the mutex: wake the loop, so that it checks again before it sleeps. */
 void blocking_kick(struct blocking *blocking);
-/* Under the mutex: there are callbacks for the thread to run. */
+/* Under the mutex: tell the thread that callbacks are due. */
 void blocking_call_thread(struct blocking *blocking);
 
-/* Under the mutex: whether so many calls are under way that writing is better
- * left to who runs the loop, and then does it for several of them at once. */
+/* Under the mutex: whether many calls are under way.  Then the thread that runs the loop should
+ * write, for several calls at once. */
 bool blocking_is_crowded(const struct blocking *blocking);
 
 /* Whether the caller is the client's own thread, which must not wait for itself. */
 bool blocking_is_self(const struct blocking *blocking);
 
-/* Under the mutex: wait until the client has no leases left, at most so long. */
+/* Under the mutex: wait until the client has no leases, or until the time is over. */
 void blocking_wait_idle(struct blocking *blocking, drift_span at_most);
-/* Under the mutex: it has none, or a callback returned. */
+/* Under the mutex: report that the client has no leases, or that a callback returned. */
 void blocking_idle(struct blocking *blocking);
-/* Under the mutex: wait for the above. */
+/* Under the mutex: wait for a blocking_idle(). */
 void blocking_wait_change(struct blocking *blocking);
 
-/* Under the mutex: a call begins. */
+/* Under the mutex: begin a call. */
 void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter);
-/* Under the mutex, which it gives up: wait until the call is over, and return its status. */
+/* Under the mutex, which it gives up: wait until the call is over.  Returns the status of the
+ * call. */
 int blocking_wait(struct blocking *blocking, struct waiter *waiter);
 
-/* Under the mutex: tell a waiter how it ended; the thread's message goes along.
- * It runs when the mutex has been given up, or it would only line up for it. */
+/* Under the mutex: end a call with this status and with the thread's message.  The caller is
+ * woken after the mutex was given up.  Otherwise it would wake only to wait for the mutex. */
 void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status);
 
 #endif /* REDLOCK_BLOCKING_H */

@@ -1,8 +1,8 @@
 /*
- * callback.c - run what the program gave us to run.
+ * callback.c - runs the program's callbacks.
  *
- * A callback on the loop of a program may free its lease, close the client, or run the loop, which
- * then runs other callbacks within this one.
+ * A callback on a program's loop may free its lease, close the client, or run the loop.  That loop
+ * then runs other callbacks within the first one.
  */
 #include "redlock/client/callback.h"
 
@@ -14,8 +14,9 @@
 #include "redlock/lease/lease.h"
 #include "redlock/lease/table.h"
 
-/* A callback may run the loop, and a callback within that may close the client.  Then each of these
- * callbacks is told.  outer is of the callback in which this one runs. */
+/* Pass the news that the client is closed to the callbacks around this one.  A callback may run
+ * the loop, and a callback within that may close the client.  outer: the flag of the callback in
+ * which this one runs. */
 static bool is_gone(struct redlock *rl, bool *outer, bool gone)
 {
     if (!gone)
@@ -25,7 +26,7 @@ static bool is_gone(struct redlock *rl, bool *outer, bool gone)
     return gone;
 }
 
-/* Lost comes before done, because done may free the lease.  False: the client is gone. */
+/* lost runs before done, because done may free the lease.  Returns false if the client is gone. */
 static bool run_lost(struct redlock *rl, struct redlock_lease *lease)
 {
     void (*lost)(struct redlock_lease *, void *) = lease->lost;

@@ -1,5 +1,5 @@
 /*
- * callback.h - the callbacks of a program, done and lost, of the leases for which they are due.
+ * callback.h - runs the program's callbacks, done and lost, that are due.
  */
 #ifndef REDLOCK_CALLBACK_H
 #define REDLOCK_CALLBACK_H
@@ -9,11 +9,11 @@
 struct redlock;
 
 /*
- * Run the callbacks that are due, between events.  False: one of them closed the client.
+ * Run the callbacks that are due, between events.  Returns false if one of them closed the client.
  *
- * A callback that becomes due meanwhile runs in the next turn of the loop.  Else a lock that fails
- * at once, and is tried again in its callback, would never end.  A callback that runs the loop
- * itself may wait there for any other callback, also of its own lease.
+ * A callback that becomes due meanwhile runs in the next turn of the loop.  Otherwise a lock that
+ * fails at once, and is tried again in its callback, would never end.  A callback may run the loop
+ * itself and wait there for any other callback, also for one of its own lease.
  */
 bool callback_run_due(struct redlock *rl);
 

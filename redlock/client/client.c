@@ -1,5 +1,5 @@
 /*
- * client.c - open, close, and events passed on.
+ * client.c - opens and closes a client, and passes events on.
  */
 #include "redlock/client/client.h"
 
@@ -32,8 +32,7 @@ static bool is_deaf(const struct redlock *rl)
 
 /* ---- The loop ---- */
 
-/* Tell the loop when its timer is to ring, if that is earlier than it knows: the last thing of
- * every call and every event. */
+/* Set the loop's timer if an alarm is due earlier.  Every call and every event ends with this. */
 static void arm(struct redlock *rl)
 {
     drift_time at = alarm_next(&rl->env.alarms);
@@ -63,8 +62,8 @@ static void run_callbacks(struct redlock *rl)
         arm(rl);
 }
 
-/* See to it that the callbacks that are due run: now, or in the thread of a blocking client.  The
- * last thing that an event of the loop does: the client may be gone when it returns. */
+/* Run the due callbacks now, or have the thread of a blocking client run them.  An event of the
+ * loop ends with this, because the client may be gone afterwards. */
 static void deliver(struct redlock *rl)
 {
     if (rl->blocking == NULL)
@@ -139,7 +138,7 @@ static void on_step(void *cookie, struct redlock_lease *lease, enum quorum_state
     lines_on_step(&rl->lines, lease, before);
 }
 
-/* Wake the call that waits for it. */
+/* Wake the call that waits for the lease. */
 static void wake(struct redlock *rl, struct redlock_lease *lease, int status)
 {
     struct waiter *waiter = lease->waiter;
@@ -171,7 +170,7 @@ static void on_free(void *cookie, struct redlock_lease *lease)
     struct redlock *rl = cookie;
 
     lines_forget(&rl->lines, lease);
-    if (rl->env.stats.leases == 1 && rl->blocking != NULL) /* It is the last one. */
+    if (rl->env.stats.leases == 1 && rl->blocking != NULL) /* This lease is the last one. */
         blocking_idle(rl->blocking);
 }
 
@@ -219,7 +218,7 @@ static const struct loop_events loop_events = {
     .before_sleep = before_sleep,
 };
 
-/* ---- What a blocking client's thread asks ---- */
+/* ---- What a blocking client's thread calls ---- */
 
 static void do_flush(void *cookie)
 {
@@ -349,7 +348,8 @@ static void init(struct redlock *rl)
     table_init(&rl->leases);
 }
 
-/* No majority of two survives a failure, and four survive no more than three. */
+/* Warn of a bad number of masters.  Two masters survive no failure, and four survive no more
+ * failures than three. */
 static void warn_of_number(const struct redlock *rl)
 {
     unsigned masters = rl->options.masters_len;
@@ -364,7 +364,7 @@ static void warn_of_number(const struct redlock *rl)
                 masters - 1);
 }
 
-/* Everything but the thread, which must be gone already. */
+/* Free everything but the thread, which must have ended. */
 static void free_client(struct redlock *rl)
 {
     masters_done(&rl->masters);
@@ -446,7 +446,7 @@ static void cancel(struct redlock *rl, struct redlock_lease *lease)
     lease_reap(lease);
 }
 
-/* Undo every lease; calls under way end with E_STATE. */
+/* Cancel every lease.  Calls under way end with E_STATE. */
 static void begin_close(struct redlock *rl)
 {
     rl->env.closing = true;
@@ -462,7 +462,8 @@ static void close_blocking(struct redlock *rl)
     struct blocking *blocking = rl->blocking;
     int before;
 
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* Half closed is no state. */
+    /* A cancelled thread would leave the client half closed. */
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     blocking_lock(blocking);
     begin_close(rl);
     blocking_wait_idle(blocking, rl->options.reply_timeout);
@@ -472,8 +473,8 @@ static void close_blocking(struct redlock *rl)
     (void)pthread_setcancelstate(before, NULL);
 }
 
-/* In the child of a fork.  Where the fork caught a thread at work, what it worked on is not to be
- * trusted, and is leaked. */
+/* Close in the child of a fork.  If a thread was at work at the fork, its data may be
+ * inconsistent, so they are leaked. */
 static void close_forked(struct redlock *rl)
 {
     if (rl->blocking == NULL || blocking_was_idle(rl->blocking))
@@ -490,7 +491,7 @@ struct redlock *redlock_close(struct redlock *rl)
     }
     if (rl->blocking != NULL && blocking_is_self(rl->blocking)) {
         (void)error_set(REDLOCK_E_STATE, "close: from a callback of a blocking client");
-        return rl; /* A thread cannot wait for its own end. */
+        return rl; /* The client's thread cannot wait for its own end. */
     }
     if (rl->blocking != NULL) {
         close_blocking(rl);
@@ -521,13 +522,13 @@ int client_enter(struct redlock *rl)
     return error_set(REDLOCK_E_STATE, "the client is being closed");
 }
 
-/* Of a blocking client: write, or leave that to who runs the loop. */
+/* End a call of a blocking client: write, or leave that to the thread that runs the loop. */
 static void let_out(struct redlock *rl)
 {
     if (blocking_is_crowded(rl->blocking))
         loop_kick(rl->env.loop);
     else
-        flush(rl); /* A link that breaks over it sets alarms: arm last. */
+        flush(rl); /* Arm after the flush, because a link that breaks there sets alarms. */
     arm(rl);
 }
 
@@ -547,7 +548,7 @@ int client_wait(struct redlock *rl, struct waiter *waiter)
     return blocking_wait(rl->blocking, waiter);
 }
 
-#define STATS_SIZE_MAX 4096 /* Chosen: more is a size that was never set. */
+#define STATS_SIZE_MAX 4096 /* Chosen: a larger size was never set; not measured. */
 
 int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
 {
@@ -567,7 +568,7 @@ int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
     stats->masters = rl->options.masters_len;
     stats->masters_up = mask_count(rl->masters.peers.up);
     memcpy(ret_stats, stats, size);
-    if (ret_stats->size > size) /* A newer caller's: what we do not count is 0. */
+    if (ret_stats->size > size) /* The caller is newer: fields unknown to this version are 0. */
         memset((char *)ret_stats + size, 0, ret_stats->size - size);
     client_leave(rl);
     return REDLOCK_OK;

@@ -1,5 +1,5 @@
 /*
- * inspect.c - copies of what a client knows.
+ * inspect.c - copies what a client knows.
  */
 #include "redlock/client/inspect.h"
 

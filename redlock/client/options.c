@@ -1,5 +1,5 @@
 /*
- * options.c - from what the caller wrote to what the machine is run with.
+ * options.c - turns the caller's options into the machine's settings.
  */
 #include "redlock/client/options.h"
 
@@ -13,10 +13,11 @@
 #include "redlock/core/wait.h"
 #include "redlock/wire/wire.h"
 
-#define PATH_SHOWN_MAX 200  /* Of the name of a file in a message. */
-#define SIZE_MAX_SENSE 4096 /* Bytes: a page, which no struct of options will reach. */
+#define PATH_SHOWN_MAX 200 /* The longest file name in a message, in bytes. */
+/* In bytes.  Chosen: a page, larger than any struct of options will be; not measured. */
+#define SIZE_MAX_SENSE 4096
 
-/* What was in the first version: up to and with its last field. */
+/* The first version's structs, up to and with the last field. */
 #define OPTIONS_SIZE_1 \
     (offsetof(struct redlock_options, log_arg) + sizeof(((struct redlock_options *)0)->log_arg))
 #define LOCK_OPTIONS_SIZE_1                         \
@@ -48,7 +49,7 @@ static void init_sized(void *opts, size_t size, const void *defaults, size_t def
         return;
     memset(opts, 0, size);
     memcpy(opts, defaults, size < defaults_size ? size : defaults_size);
-    memcpy(opts, &size, sizeof size); /* The first field of both. */
+    memcpy(opts, &size, sizeof size); /* size is the first field of both structs. */
 }
 
 void redlock_options_init_sized(struct redlock_options *opts, size_t size)
@@ -61,7 +62,7 @@ void redlock_lock_options_init_sized(struct redlock_lock_options *opts, size_t s
     init_sized(opts, size, &default_lock_options, sizeof default_lock_options);
 }
 
-/* Copy a caller's struct over *ret_full, which has the defaults of our version. */
+/* Copy a caller's struct over *ret_full, which holds the defaults of this version. */
 static int copy_sized(const void *opts, size_t size, size_t size_min, void *ret_full,
                       size_t full_size)
 {
@@ -105,10 +106,10 @@ static int check_numbers(const struct redlock_options *opts)
     return r;
 }
 
-/* Add the master to the list, unless it is there. */
+/* Add the master to the list.  A master that is there already is an error. */
 static int add_master(struct options *options, const char *text, size_t text_len)
 {
-    unsigned number = options->masters_len + 1; /* People count from 1. */
+    unsigned number = options->masters_len + 1; /* Messages count from 1. */
     struct uri *uri = &options->masters[options->masters_len];
     int r;
 
@@ -117,7 +118,7 @@ static int add_master(struct options *options, const char *text, size_t text_len
     r = uri_parse(text, text_len, uri);
     if (r != REDLOCK_OK)
         return error_wrap(r, "master %u", number);
-    options->masters_len++; /* From here on options_done() frees it. */
+    options->masters_len++; /* From here on options_done() frees the URI. */
     for (unsigned i = 0; i + 1 < number; i++) {
         if (uri_same_place(&options->masters[i], uri))
             return error_set(REDLOCK_E_INVAL, "master %u and master %u are both %.*s", number,
@@ -127,9 +128,9 @@ static int add_master(struct options *options, const char *text, size_t text_len
 }
 
 /*
- * Split the list: items are parted by white space, by a comma, or by a comma
- * with white space around it.  A comma always stands between two items, so that
- * an empty one - a shell variable that was not set - is found.
+ * Split the list and add each master.  White space, a comma, or a comma with white space around it
+ * separates two masters.  A comma always separates two, so an empty master is found.  An unset
+ * shell variable makes one.
  */
 static int add_masters(struct options *options, const char *list)
 {
@@ -223,9 +224,9 @@ void options_done(struct options *options)
 }
 
 /*
- * What is left off the end of a lease.  drift_node_allowance() covers all that may go wrong where
- * each vote is checked.  Elsewhere it would be a comfort that nothing is built on, and cost leases
- * that are shorter than the tolerance.
+ * The allowance that is subtracted from a lease.  drift_node_allowance() covers all errors,
+ * provided that each vote is checked.  Without that check it would promise nothing, and would rule
+ * out leases shorter than the tolerance.
  */
 static struct drift_bound allowance_of(const struct options *options)
 {
@@ -234,7 +235,7 @@ static struct drift_bound allowance_of(const struct options *options)
     return per_vote ? drift_node_allowance(options->drift) : options->drift;
 }
 
-/* How long a lease can be relied on; 0 if it is swallowed by its allowance. */
+/* How long a lease can be relied on.  0: the allowance is as long as the lease. */
 static drift_span validity_of(const struct options *options, uint32_t ttl_ms)
 {
     const struct drift_bound allowance = allowance_of(options);
@@ -258,7 +259,7 @@ int options_check_ttl(const struct options *options, uint32_t ttl_ms)
     return REDLOCK_OK;
 }
 
-/* When to tell of the loss.  0: it leaves nothing of the lease. */
+/* When to report the loss, before the end.  0: the margin leaves nothing of the lease. */
 static drift_span lost_margin_of(const struct redlock_lock_options *opts, drift_span validity)
 {
     drift_span margin = opts->lost_margin_ms * DRIFT_MS;
@@ -302,7 +303,8 @@ int options_lock(const struct options *options, const struct redlock_lock_option
         return error_set(REDLOCK_E_INVAL, "permits is %u, must be 0 to %d", full.permits,
                          REDLOCK_PERMITS_MAX);
     full.lost_margin_ms = drift_to_ms(lost_margin);
-    rarer = full.fair ? WAIT_PATIENCE : 1; /* Each of them sends heartbeats. */
+    /* Each fair waiter sends heartbeats, so it asks less often. */
+    rarer = full.fair ? WAIT_PATIENCE : 1;
     *ret_config = (struct quorum_config){
         .masters = options->masters_len,
         .lease = full.ttl_ms * DRIFT_MS,

@@ -1,15 +1,13 @@
 /*
- * options.h - defaults, checking, and deep copies of what the caller asked.
+ * options.h - defaults, checks, and deep copies of the caller's options.
  *
- * Everything past this module is within its limits, in nanoseconds where it
- * is a time, and ours: no pointer of the caller's is kept.
+ * All values behind this module are within their limits, and times are in nanoseconds.  No pointer
+ * of the caller's list of masters is kept.
  *
- * Structs grow at their end, so their size tells which version the caller was
- * compiled with.  A smaller one lacks fields, which take their defaults.  A
- * larger one has fields from after our time, which must all be zero: to ignore
- * a wish that we do not understand could be unsafe.  Smaller than the first
- * version, or larger than a page, is no size at all but a struct that was never
- * initialized.
+ * Structs grow at their end, so their size tells the version that the caller was compiled with.  A
+ * smaller struct lacks fields, which take their defaults.  A larger struct has fields of a later
+ * version, which must all be zero: to ignore an unknown option could be unsafe.  A struct smaller
+ * than the first version, or larger than a page, was never initialized.
  */
 #ifndef REDLOCK_OPTIONS_H
 #define REDLOCK_OPTIONS_H
@@ -34,33 +32,41 @@ struct options {
 };
 
 /*
- * Check opts (NULL: all defaults; fields past opts->size: theirs) and copy
- * them.  The masters come from opts->masters, or from REDLOCK_MASTERS, which may
- * be "@FILE" (list_file.h).  Gives OK, E_INVAL (none, a bad, a duplicate or a 16th
- * master; a file that cannot be read; a number out of its range; a size that cannot
- * be one), E_NOMEM.  On failure
- * *ret_options is untouched and the message says which option or which master
- * (counted from 1), but nothing of what a master's URI says before its '@'.
+ * Check and copy opts.  NULL: all defaults.  Fields beyond opts->size take their defaults.
+ *
+ * The masters come from opts->masters, or from REDLOCK_MASTERS, which may be "@FILE" (list_file.h).
+ *
+ * Returns OK, E_NOMEM, or E_INVAL.  E_INVAL means: no master, a bad, a duplicate or a 16th master;
+ * a file that cannot be read; a number out of its range; or an impossible size.  On failure
+ * *ret_options is untouched.  The message names the option, or the number of the master, counted
+ * from 1.  It shows nothing that precedes the '@' of a URI.
  */
 int options_copy(const struct redlock_options *opts, struct options *ret_options);
 
-/* Free what options_copy() made.  Zeroes are fine. */
+/* Free what options_copy() made.  A zeroed struct is allowed. */
 void options_done(struct options *options);
 
 /*
- * Check the options of one lock against those of the client, and turn them
- * into the machine's configuration.  Gives OK, E_INVAL.  E_INVAL where ttl_ms
- * is one that options_check_ttl() refuses, where the delays are out of order,
- * where lost_margin_ms leaves nothing of the lease, or for a size as above.
- * lost and lost_arg are in *ret_opts, a full-sized copy of opts with all defaults put in.
- * The default of the margin is a tenth of the lease, or half of the validity
- * where that is shorter; *ret_config has it to the nanosecond.
+ * Check the options of one lock against those of the client, and make the machine's configuration
+ * of them.
+ *
+ * Returns OK or E_INVAL.  E_INVAL means one of these:
+ * - options_check_ttl() refuses ttl_ms.
+ * - The minimum of the retry delay exceeds the maximum.
+ * - lost_margin_ms leaves nothing of the lease.
+ * - fence is set without restart_guard.
+ * - permits is too large.
+ * - size is impossible.
+ *
+ * *ret_opts is a full-sized copy of opts, with all defaults put in.  It holds lost and lost_arg.
+ * The default margin is a tenth of the lease, or half of the validity if that is shorter.
+ * *ret_config has the margin in nanoseconds.
  */
 int options_lock(const struct options *options, const struct redlock_lock_options *opts,
                  struct redlock_lock_options *ret_opts, struct quorum_config *ret_config);
 
-/* OK if a lease may be so long: neither 0, nor over max_ttl_ms, nor swallowed
- * by its drift allowance; else E_INVAL with a message. */
+/* Check that a lease may have this length.  It must not be 0, not exceed max_ttl_ms, and be
+ * longer than its drift allowance.  Returns OK, or E_INVAL with a message. */
 int options_check_ttl(const struct options *options, uint32_t ttl_ms);
 
 #endif /* REDLOCK_OPTIONS_H */

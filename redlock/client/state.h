@@ -1,5 +1,5 @@
 /*
- * state.h - what a client is made of.  Only the files of this folder know it.
+ * state.h - the parts of a client.  Only the files of this folder include it.
  */
 #ifndef REDLOCK_CLIENT_STATE_H
 #define REDLOCK_CLIENT_STATE_H
@@ -21,14 +21,15 @@ struct reply;
 struct redlock {
     struct options options;
     struct env env;
-    struct blocking *blocking; /* NULL: a client on the caller's loop. */
+    struct blocking *blocking; /* NULL: the client runs on the caller's loop. */
     struct masters masters;
     struct leases leases;
     struct lines lines;
-    drift_time armed; /* What the loop was told last. */
-    unsigned forks;   /* How many forks had happened when it was opened. */
-    bool *gone;       /* Set when a callback of its own closes the client. */
-    /* Where answers to inspect_query() go; NULL: nowhere. */
+    drift_time armed; /* The time for which the loop's timer is set. */
+    unsigned forks;   /* fork_count() when the client was opened. */
+    /* Points to a flag of the running callback; set when that callback closes the client. */
+    bool *gone;
+    /* Receives the answers to inspect_query().  NULL: they are dropped. */
     void (*on_query)(void *cookie, unsigned m, uint32_t query, const struct reply *reply);
     void *on_query_cookie;
 };

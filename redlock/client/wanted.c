@@ -1,5 +1,5 @@
 /*
- * wanted.c - check what a call wants, and make the lease for it.
+ * wanted.c - checks what a call wants, and makes the lease for it.
  */
 #include "redlock/client/wanted.h"
 
@@ -68,7 +68,7 @@ static int give_owner(struct redlock_lease *lease, const struct owner *owner)
     return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
 }
 
-/* The owner locks once more what it has.  Only its last unlock ends the lease. */
+/* The owner locks once more a lease that it has.  Only its last unlock ends the lease. */
 static int take_again(struct owned *owned)
 {
     const struct redlock_lease *lease = owned->lease;

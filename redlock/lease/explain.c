@@ -1,5 +1,6 @@
 /*
- * explain.c - the operation, the name, the masters that are to blame, and why.
+ * explain.c - builds the message of a failed operation: what failed, the name, the masters at
+ * fault, and why.
  */
 #include "redlock/lease/explain.h"
 
@@ -8,7 +9,7 @@
 
 #include "redlock/base/error.h"
 
-#define QUOTED_MAX 80 /* Of a name in a message. */
+#define QUOTED_MAX 80 /* The longest name in a message, in bytes. */
 
 static const char *op_name(enum lease_op op)
 {
@@ -25,7 +26,7 @@ static const char *op_name(enum lease_op op)
     return "lease";
 }
 
-/* Empty: it is none. */
+/* What is wrong with a master.  Empty: nothing. */
 static const char *trouble_of(const struct redlock_lease *lease, unsigned m, const char *silence)
 {
     const struct masters *masters = lease->leases->masters;
@@ -34,11 +35,11 @@ static const char *trouble_of(const struct redlock_lease *lease, unsigned m, con
     if (masters->peers.up & lease->silent & mask_of(m))
         return silence;
     if (!masters_is_linked(masters, m) && error[0] == 0)
-        return "has too much to do"; /* Its queue is full: see LINK_ASKS_MAX. */
+        return "has too much to do"; /* The link's queue is full: see LINK_ASKS_MAX. */
     return error;
 }
 
-/* The first masters that are to blame, and dots where there is no room for more. */
+/* List the first masters at fault.  Dots stand for those that do not fit. */
 static void list_troubles(const struct redlock_lease *lease, char *buf, size_t size)
 {
     static const char dots[] = "; ...";
@@ -57,7 +58,7 @@ static void list_troubles(const struct redlock_lease *lease, char *buf, size_t s
             continue;
         more = (size_t)snprintf(buf + len, room, "%smaster %u (%s): %s", len > 0 ? "; " : "", m + 1,
                                 masters_name(masters, m), error);
-        if (more >= room) { /* The first is told as far as it goes. */
+        if (more >= room) { /* The first master's text is cut where it does not fit. */
             memcpy(buf + (len > 0 ? len : room - 1), dots, sizeof dots);
             return;
         }
@@ -65,7 +66,7 @@ static void list_troubles(const struct redlock_lease *lease, char *buf, size_t s
     }
 }
 
-/* Several as a list. */
+/* Quote the name.  Several names become a list with commas. */
 static void quote_names(const struct redlock_lease *lease, char *buf, size_t size)
 {
     char names[QUOTED_MAX];
@@ -108,10 +109,10 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
         why = "the lock is held still, but lost was told, or was due";
     else if (status == REDLOCK_LOST && lease->adopted_len > 0)
-        why = "the lock is not held with this token"; /* Nor perhaps ever was. */
+        why = "the lock is not held with this token"; /* Perhaps it never was. */
     else if (status == REDLOCK_CONTENDED && lease_kind(lease)->slots != NULL)
         why = all_permits_taken(lease, taken);
-    if (status == REDLOCK_E_STATE) /* The only way for it to befall a call under way. */
+    if (status == REDLOCK_E_STATE) /* Only a close gives this status to an operation under way. */
         why = "the client was closed meanwhile";
     (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",
                     troubles);

@@ -1,15 +1,15 @@
 /*
  * kind.h - kinds of locks, each a table of functions.
  *
- * The machine (core/quorum.h) knows one lock: a SET that a master grants or not, an extension and
- * a release of what it granted.  A kind says what stands for these: which command or script, on
- * which keys.  What stands for SET answers as SET does, OK or nil, or a number in place of nil;
- * what stands for the others answers 1 or 0.
+ * The machine (core/quorum.h) knows one lock: a SET that a master grants or refuses, an extension,
+ * and a release.  A kind says which command or script replaces each of these, and on which keys.
+ * The replacement of SET answers as SET does: OK or nil; a number may replace nil.  The
+ * replacements of the other two answer 1 or 0.
  *
- * To add a kind: write its file, name it here and in kinds.c, and have kind_choose() find it by
- * an option of redlock.h.
+ * To add a kind: write its file, name it here and in kinds.c, and let kind_choose() find it by an
+ * option of redlock.h.
  *
- * Fencing is no kind but a trait: a kind that names a counter may have it.
+ * Fencing is not a kind but a property: a kind that names a counter may have it.
  */
 #ifndef REDLOCK_KIND_H
 #define REDLOCK_KIND_H
@@ -30,87 +30,88 @@ struct redlock_lease;
 enum kind_id { KIND_PLAIN, KIND_MANY, KIND_PERMIT, KIND_FAIR, KIND_SHARED, KINDS };
 
 #define KIND_COMMANDS (QUORUM_CMD_RAISE + 1)
-#define KIND_NO_SCRIPT SCRIPT_LEN /* SET, as it is. */
+#define KIND_NO_SCRIPT SCRIPT_LEN /* The command is sent without a script. */
 
-/* Of a function that is NULL: there is nothing to do. */
+/* A function that is NULL has nothing to do. */
 struct kind {
-    uint16_t extra; /* Bytes behind the lease: lease_extra(). */
-    uint8_t hidden; /* Bytes of the name that the caller does not know. */
-    bool shared;    /* Others may hold it, too: they wait in lines of their own. */
-    bool queued;    /* It waits in the masters' queue; its extra is a struct place. */
-    bool counts;    /* It may have a fencing token, drawn from the counter of its name. */
+    uint16_t extra; /* Bytes that the kind adds behind the lease: lease_extra(). */
+    uint8_t hidden; /* Bytes at the start of the stored name that the caller does not know. */
+    bool shared;    /* Several clients may hold the lock.  Its waiters queue apart from writers. */
+    bool queued;    /* The lease waits in the masters' queue.  Its extra is a struct place. */
+    bool counts;    /* The lock may have a fencing token, from the counter of its name. */
     enum script_id scripts[KIND_COMMANDS];
 
-    /* Write a script.  NULL: wire_script() does. */
+    /* Write a script.  NULL: wire_script() does it. */
     size_t (*write)(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
-    /* What a reply says.  NULL: vote_count() does. */
+    /* Turn a reply into a vote.  NULL: vote_count() does it. */
     struct vote (*count)(enum quorum_command command, const struct reply *reply);
-    /* A new lease; its extra is all zeroes.  token: that is adopted, or NULL. */
+    /* Set up a new lease, whose extra is zeroed.  token: the adopted token, or NULL. */
     void (*init)(struct redlock_lease *lease, const struct redlock_lock_options *opts,
                  const char *token);
-    /* What its commands to one master say besides; key is room for a key. */
+    /* Add the kind's arguments to a command for one master.  key is room for a key. */
     void (*fill)(const struct redlock_lease *lease, unsigned master, char key[WIRE_KEY_MAX],
                  struct wire_args *args);
-    /* Mark a new token for one master. */
+    /* Change a new token for one master. */
     void (*mark)(const struct redlock_lease *lease, unsigned master, char *token);
-    /* The machine has made a step, and nothing of it is carried out yet. */
+    /* The machine has made a step; no action of the step is carried out yet. */
     void (*on_step)(struct redlock_lease *lease);
-    /* Masters are asked for the lock; or one is asked again, with the script in full. */
+    /* on_ask(): masters are asked for the lock.  on_ask_again(): one master is asked again, with
+     * the script in full. */
     void (*on_ask)(struct redlock_lease *lease, const struct quorum_send *send);
     void (*on_ask_again)(struct redlock_lease *lease, unsigned master);
     /* A master has answered. */
     void (*on_answer)(struct redlock_lease *lease, unsigned master, const struct ask *ask,
                       const struct vote *vote);
-    /* The name for which it waits, or would.  NULL: its name. */
+    /* The name that the lease waits for, or would wait for.  NULL: its own name. */
     const char *(*awaited)(const struct redlock_lease *lease, size_t *ret_len);
-    /* How many slots a semaphore has.  NULL: it is none. */
+    /* The number of slots of a semaphore.  NULL: the kind is no semaphore. */
     unsigned (*slots)(const struct redlock_lease *lease);
-    /* Why an operation ended so, for people, where the kind knows more. */
+    /* Explain to people why an operation ended so, if the kind knows more. */
     void (*explain)(const struct redlock_lease *lease, int status, char *text, size_t size);
 };
 
 extern const struct kind kind_plain, kind_many, kind_permit, kind_fair, kind_shared;
 extern const struct kind *const kinds[KINDS];
 
-/* Whether a script stands for it, which a master may have lost. */
+/* Whether the command is a script, which a master may have lost. */
 static inline bool kind_is_script(const struct kind *kind, enum quorum_command command)
 {
     return kind->scripts[command] != KIND_NO_SCRIPT;
 }
 
-/* Write what stands for a command, the script in_full for a master that has lost it.  Returns the
- * bytes written to buf[WIRE_MAX]. */
+/* Write the kind's form of a command.  in_full: write the script's text, for a master that has
+ * lost the script.  Returns the bytes written to buf[WIRE_MAX]. */
 size_t kind_write(const struct kind *kind, char *buf, enum quorum_command command, bool in_full,
                   const struct wire_args *args);
 
-/* What a reply to it says. */
+/* Turn the reply to a command into a vote. */
 static inline struct vote kind_count(const struct kind *kind, enum quorum_command command,
                                      const struct reply *reply)
 {
     return kind->count != NULL ? kind->count(command, reply) : vote_count(command, reply);
 }
 
-/* The slot that a lease of kind_permit has, from 0. */
+/* The slot of a lease of kind_permit, counted from 0. */
 unsigned kind_permit_slot(const struct redlock_lease *lease);
 
 /* ---- Which kind is asked for ---- */
 
-/* What is to be locked. */
+/* The names to lock, or the lock to adopt. */
 struct wanted {
     const char *const *resources;
     size_t len;
-    bool many;         /* A list was asked for, which may be of one. */
-    const char *token; /* That is adopted; NULL: a lock of our own. */
+    bool many;         /* The caller gave a list.  A list may have one name. */
+    const char *token; /* The token to adopt.  NULL: the client makes its own. */
 };
 
-/* OK, or E_INVAL with a message: options that do not go together. */
+/* Check that the options fit together.  Returns OK, or E_INVAL with a message. */
 int kind_check(const struct wanted *wanted, const struct redlock_lock_options *opts);
 
-/* Which kind it is. */
+/* Choose the kind.  The options passed kind_check(). */
 enum kind_id kind_choose(const struct wanted *wanted, const struct redlock_lock_options *opts);
 
-/* The name of the lease, or its names with a NUL between each two, into buf[WIRE_NAMES_MAX + 1];
- * returns the length. */
+/* Write the name or names of the lease to buf[WIRE_NAMES_MAX + 1], with a NUL between any two.
+ * Returns the length. */
 size_t kind_names(enum kind_id kind, const struct wanted *wanted, char *buf);
 
 #endif /* REDLOCK_KIND_H */

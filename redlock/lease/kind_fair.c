@@ -1,16 +1,18 @@
 /*
  * kind_fair.c - one name, in the order of a queue.
  *
- * What stands for SET is a heartbeat: it puts the waiter into a queue beside the key, and grants
- * to the first in the queue alone (core/place.h).  Exclusion is that of SET NX on a majority; the
- * queue only decides who may ask, so that nothing that goes wrong with it gives a lock to two.
+ * A heartbeat takes the place of SET.  It puts the waiter into a queue beside the key, and only the
+ * first in the queue gets the lock (core/place.h).  Exclusion is that of SET NX on a majority.  The
+ * queue only decides which waiter may ask, so no fault of the queue gives a lock to two clients.
  *
  * Rules
- * - A heartbeat is answered by OK, or by the number of the waiter's place, or by 0: no room.
- * - A waiter that stops waiting leaves the queue on every master, before its release goes out, so
- *   that the release notifies the next one.
- * - Where the waiter may have the key, its release notifies.  Where it has not, the farewell
- *   does, since the waiter may have been the first while nobody held the lock.
+ * - A master answers a heartbeat with OK, with the number of the waiter's place, or with 0: the
+ *   queue is full.
+ * - A waiter that stops waiting leaves the queue on every master before its release is sent.  So
+ *   the release notifies the next waiter.
+ * - On a master where the waiter may have the key, its release notifies.  On the others the ZREM is
+ *   followed by a release that only notifies: the waiter may have been the first while the lock was
+ *   free.
  */
 #include <stdio.h>
 
@@ -24,7 +26,8 @@ static size_t write(char *buf, enum script_id script, bool in_full, const struct
                                    : wire_fair(buf, script, in_full, args);
 }
 
-/* Whatever the lock's key is, SET NX says no to it: an error of a wrong type is of the queue's. */
+/* WRONGTYPE is no vote here.  SET NX refuses a key of any type, so the error comes from the
+ * queue's key. */
 static struct vote count(enum quorum_command command, const struct reply *reply)
 {
     struct vote vote = vote_count(command, reply);
@@ -39,7 +42,7 @@ static struct vote count(enum quorum_command command, const struct reply *reply)
     return vote;
 }
 
-/* The waiter's name is as its tokens are, of a round that never is. */
+/* The waiter's name has the form of its tokens.  It belongs to round 0, which is never used. */
 static void init(struct redlock_lease *lease, const struct redlock_lock_options *opts,
                  const char *token)
 {
@@ -62,7 +65,8 @@ static void fill(const struct redlock_lease *lease, unsigned master, char key[WI
     args->patience_ms = place->patience_ms;
 }
 
-/* Nobody waits for the answer: masters that cannot be told find out in time. */
+/* The answer is ignored.  A master that misses the command drops the waiter when its patience
+ * ends. */
 static void say(struct masters *masters, quorum_mask to, size_t len)
 {
     const struct ask ask = {.what = WHAT_LEAVE};
@@ -72,7 +76,7 @@ static void say(struct masters *masters, quorum_mask to, size_t len)
             masters_send(masters, m, &ask, masters->peers.scratch, len);
 }
 
-/* In full where a script is said, for nobody would ask again. */
+/* The script is sent in full, because a NOSCRIPT would not be answered. */
 static void leave(const struct redlock_lease *lease, quorum_mask masters)
 {
     struct leases *leases = lease->leases;
@@ -82,7 +86,7 @@ static void leave(const struct redlock_lease *lease, quorum_mask masters)
 
     fill(lease, 0, NULL, &args);
     say(leases->masters, masters, wire_leave(scratch, &args));
-    args.token = args.waiter; /* No key has that. */
+    args.token = args.waiter; /* No key has this token, so the script only notifies. */
     args.token_len = TOKEN_LEN;
     say(leases->masters, others, wire_fair(scratch, SCRIPT_RELEASE_FAIR, true, &args));
 }
@@ -106,7 +110,8 @@ static void on_ask(struct redlock_lease *lease, const struct quorum_send *send)
     place_on_ask(lease_extra(lease), send->to);
 }
 
-/* The farewell, if there was one, came before this. */
+/* The command that leaves the queue was sent before this, if there was one.  So it is sent again.
+ */
 static void on_ask_again(struct redlock_lease *lease, unsigned master)
 {
     struct place *place = lease_extra(lease);

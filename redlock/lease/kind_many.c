@@ -1,14 +1,14 @@
 /*
  * kind_many.c - several names in one lease, with one token: all of them or none.
  *
- * Each master sets all keys or none, in one script, and a majority decides as for any lock.  So
- * no client holds one name and waits for another: there is no order to keep, and no deadlock.
+ * Each master sets all keys or none, in one script, and a majority decides as for any lock.  So no
+ * client holds one name while it waits for another.  Names need no order, and there is no deadlock.
  *
  * Rules
- * - A no tells the number of the first name that is taken, from 1.  The client waits for that
- *   name, in the line of those that wait for it alone.
- * - An extension needs all keys: a master that misses one says no.
- * - A release goes on behind a key that cannot be deleted, and then tells the error.
+ * - A master that refuses returns the number of the first name that is taken, from 1.  The client
+ *   waits for that name, together with the leases that wait for it alone.
+ * - An extension needs all keys: a master that misses one refuses.
+ * - A release deletes the other keys if one cannot be deleted, and then returns the error.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ static struct vote count(enum quorum_command command, const struct reply *reply)
     return vote_count(command, reply);
 }
 
-/* The lease waits for that name from now on. */
+/* From now on the lease waits for the name that this master found taken. */
 static void on_answer(struct redlock_lease *lease, unsigned master, const struct ask *ask,
                       const struct vote *vote)
 {

@@ -1,16 +1,17 @@
 /*
  * kind_permit.c - one of K permits of a semaphore.
  *
- * A permit is a lock on one of K names, "redlock:permit:NAME:0" to K-1, its slots; core/permit.h
+ * A permit is a lock on one of K names, its slots: "redlock:permit:NAME:0" to K-1.  core/permit.h
  * says why a counter on each master would be wrong, and which slot a round asks for.
  *
  * Rules
- * - The client chooses the slot, at random.  A master that says no tells the next slot that is
- *   free there, from 1, or 0: none is.  What most masters tell is what the next round asks for.
+ * - The client chooses the slot at random.  A master that refuses returns the next slot that is
+ *   free there, from 1, or 0: none is free.  The next round asks for the slot that most masters
+ *   returned.
  * - A client that finds all slots taken waits for the semaphore: every release of a slot notifies.
- * - The first two digits of a token are its slot, so that whoever adopts it knows the slot.
- * - A round that was lost is released in the slot that it asked for, on each master.
- * - K is stored nowhere.  Clients that differ in K exclude one another in the slots that both know.
+ * - The first two digits of a token are its slot, so that a client which adopts it knows the slot.
+ * - A lost round is released on each master in the slot that it asked for there.
+ * - K is not stored.  Clients with different K exclude one another in the slots that both know.
  */
 #include "redlock/core/permit.h"
 
@@ -39,7 +40,7 @@ static void init(struct redlock_lease *lease, const struct redlock_lock_options 
 
     permit->slots = (uint16_t)opts->permits;
     if (token != NULL)
-        (void)permit_adopt(permit, token); /* kind_check() has seen to that. */
+        (void)permit_adopt(permit, token); /* kind_check() has checked the token. */
 }
 
 static void fill(const struct redlock_lease *lease, unsigned master, char key[WIRE_KEY_MAX],

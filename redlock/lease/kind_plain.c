@@ -2,8 +2,8 @@
  * kind_plain.c - one name, one holder: the published algorithm.
  *
  * SET name token NX PX ttl grants the lock on one master.  Extension and release are scripts,
- * because both must compare the token first.  A plain lock may have a fencing token: then a count
- * goes behind the SET (lease.c), and RAISE repairs counters that are out of step.
+ * because both must compare the token first.  A plain lock may have a fencing token.  Then a count
+ * follows the SET (lease.c), and RAISE repairs counters that are out of step.
  */
 #include "redlock/lease/kind.h"
 

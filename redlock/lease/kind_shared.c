@@ -1,16 +1,16 @@
 /*
- * kind_shared.c - one reader among others.
+ * kind_shared.c - a lock that several readers hold.
  *
- * Readers are a sorted set in the place of the token, each with its end as the score; the key
- * ends with the last of them.
+ * A sorted set takes the place of the token.  It holds the readers, with the end of each as its
+ * score.  The key expires with the last reader.
  *
  * Rules
- * - On each master there are readers or one writer, and any two majorities share a master: that
- *   is all there is to prove.  A writer is a plain lock: SET NX says no to a key of any type.
- * - Ends are by the master's clock, as those of keys.
- * - A client that waits to write holds new readers off: the wait flag that it leaves tells until
- *   when.  The flag ends by itself, and never refuses a writer, so that no two wait for each other.
- * - Readers wait in lines of their own: to them *free* is what they can come in to.
+ * - Each master has readers or one writer, and any two majorities share a master.  Safety follows
+ *   from this alone.  A writer is a plain lock: SET NX refuses a key of any type.
+ * - The ends are times of the master's clock, as those of keys are.
+ * - A waiting writer keeps new readers out: its wait flag says until when.  The flag expires by
+ *   itself and never refuses a writer.  So no two clients wait for each other.
+ * - Readers queue apart from writers.  To a reader the lock is free if the reader can join.
  */
 #include "redlock/lease/kind.h"
 

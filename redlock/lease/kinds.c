@@ -1,5 +1,5 @@
 /*
- * kinds.c - all kinds, and which one a caller asks for.
+ * kinds.c - the table of kinds, and the choice among them.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ size_t kind_write(const struct kind *kind, char *buf, enum quorum_command comman
     return wire_script(buf, script, in_full, args);
 }
 
-/* ---- Which kind is asked for ---- */
+/* ---- The choice of a kind ---- */
 
 static int check_permit(const char *token, uint32_t permits)
 {

@@ -1,5 +1,5 @@
 /*
- * lease.c - carries out what the machine decides, and nothing else.
+ * lease.c - carries out what the machine decides, and decides nothing itself.
  */
 #include "redlock/lease/lease.h"
 
@@ -10,11 +10,12 @@
 #include "redlock/base/error.h"
 #include "redlock/lease/table.h"
 
-/* A client that holds 100 000 leases takes 512 bytes of heap for each, names aside: this, and up
- * to 42 for the slot, the alarm, and the growth of their tables (test/bench/leases.c). */
+/* A client with 100 000 leases takes 512 bytes of heap for each, without names.  That is this
+ * struct, and up to 42 bytes for the slot, the alarm, and spare room in their tables
+ * (test/bench/leases.c). */
 _Static_assert(sizeof(struct redlock_lease) <= 456, "a lease has grown");
 
-/* ---- Memory ---- */
+/* ---- Allocation ---- */
 
 static size_t extra_size(const struct kind *kind, const struct quorum_config *config)
 {
@@ -24,7 +25,7 @@ static size_t extra_size(const struct kind *kind, const struct quorum_config *co
     return extra > 0 ? _Alignof(uint64_t) + extra : 0;
 }
 
-/* name and token are copied behind it. */
+/* The name and the token are copied behind the struct. */
 static struct redlock_lease *make(const struct lease_wanted *wanted)
 {
     size_t token_len = wanted->token != NULL ? strlen(wanted->token) : 0;
@@ -144,8 +145,8 @@ static void write_token(const struct redlock_lease *lease, uint32_t round, unsig
         lease_kind(lease)->mark(lease, master, ret_token);
 }
 
-/* A token that is not the live one is written to spare: another thread may be reading
- * lease->token (redlock_token). */
+/* Only the live token is written to lease->token; any other goes to spare.  Another thread may be
+ * reading lease->token (redlock_token). */
 static struct wire_args args_of(struct redlock_lease *lease, unsigned master,
                                 char spare[TOKEN_LEN + 1])
 {
@@ -199,7 +200,7 @@ static struct ask make_ask(const struct redlock_lease *lease, uint32_t number, u
     };
 }
 
-/* For a fencing token: one count on each master, whether the SET before it is granted or not. */
+/* For a fencing token, count once on each master, whether it grants the SET before or not. */
 static void send_counts(struct redlock_lease *lease, const struct quorum_send *send)
 {
     struct masters *masters = lease->leases->masters;
@@ -215,8 +216,8 @@ static void send_counts(struct redlock_lease *lease, const struct quorum_send *s
             masters_send(masters, m, &ask, masters->peers.scratch, len);
 }
 
-/* A client that is deaf hears no NOSCRIPT.  So its first release of each kind brings the text to
- * each master, and the others find it there. */
+/* A loop client that closes never sees NOSCRIPT.  So its first release of each kind carries the
+ * full script to each master.  Later releases find the script there. */
 static bool brings_script(const struct redlock_lease *lease, enum quorum_command command,
                           unsigned master)
 {
@@ -242,8 +243,8 @@ static void on_begin(struct redlock_lease *lease, const struct quorum_send *send
         lease_kind(lease)->on_ask(lease, send);
 }
 
-/* The bytes are the same for all masters, but for those with an older round, and where they name
- * an epoch or bring a script. */
+/* The bytes are the same for all masters.  Exceptions: an older round, a command that names an
+ * epoch, and one that carries a script. */
 static void carry_out(struct redlock_lease *lease, const struct quorum_send *send)
 {
     struct masters *masters = lease->leases->masters;
@@ -305,7 +306,7 @@ static void end_op(struct redlock_lease *lease, int status)
     leases->events->on_end(leases->cookie, lease, status);
 }
 
-/* Forward at once, backward when it rings: see alarm.h. */
+/* An alarm moves to an earlier time at once, and to a later one when it rings: see alarm.h. */
 static void set_alarm(struct redlock_lease *lease, drift_time at)
 {
     lease->wake_at = at;
@@ -314,7 +315,7 @@ static void set_alarm(struct redlock_lease *lease, drift_time at)
     alarm_set(&lease->leases->env->alarms, &lease->alarm, at);
 }
 
-/* For redlock_remaining_ms() in any thread. */
+/* The copy serves redlock_remaining_ms(), which any thread may call. */
 static void publish_deadline(struct redlock_lease *lease)
 {
     bool held = lease->q.state == QUORUM_HELD || lease->q.state == QUORUM_EXTENDING;
@@ -340,7 +341,8 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
 {
     struct leases *leases = lease->leases;
     const struct peers *peers = &leases->masters->peers;
-    quorum_mask owing = lease->q.owing; /* Before the releases of what failed. */
+    /* Read before quorum_step(), which adds the releases of a failed operation. */
+    quorum_mask owing = lease->q.owing;
     enum quorum_state before = lease->q.state;
     struct quorum_actions actions;
 
@@ -370,7 +372,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
 
 /* ---- Answers ---- */
 
-/* A master without our scripts gets this one in full, and has it then. */
+/* A master that lacks the script gets it in full, and has it from then on. */
 static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t number,
                          enum quorum_command command)
 {
@@ -409,7 +411,8 @@ void lease_on_vote(struct redlock_lease *lease, unsigned master, const struct as
 
     if (vote->relink)
         masters_relink(masters, master, error);
-    else if (!lacks_script && vote->vote != QUORUM_VOTE_VOID) /* Of which it knows already. */
+    /* The link's note already says why a vote is void. */
+    else if (!lacks_script && vote->vote != QUORUM_VOTE_VOID)
         masters_note(masters, master, error);
     if (vote->vote == QUORUM_VOTE_YES && !masters_count(masters, master, command, lease->q.sent))
         event.vote = begins(command) ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE;
@@ -478,7 +481,8 @@ void leases_on_room(struct leases *leases, unsigned master)
 {
     for (uint32_t i = 0; i < leases->slots_len; i++) {
         struct redlock_lease *lease = leases->slots[i];
-        struct quorum_event event = {.type = QUORUM_EV_TIMER}; /* Early does no harm. */
+        /* A TIMER before its time does no harm. */
+        struct quorum_event event = {.type = QUORUM_EV_TIMER};
 
         if (!(leases->masters->peers.up & mask_of(master)))
             return;

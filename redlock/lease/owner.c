@@ -1,5 +1,5 @@
 /*
- * owner.c - a hash table of leases, by the names that they lock.
+ * owner.c - a hash table of leases, keyed by the names that they lock.
  */
 #include "redlock/lease/owner.h"
 
@@ -38,7 +38,8 @@ bool owner_is_same(const struct owner *a, const struct owner *b)
 
 /* ---- The table ---- */
 
-/* Keyed, because names come from whoever sends requests to the caller. */
+/* The hash has a secret key, because names may come from an attacker, by way of the caller's
+ * clients. */
 static struct owned **chain_of(const struct owners *owners, const char *name)
 {
     unsigned char hash[crypto_shorthash_BYTES];
@@ -49,7 +50,8 @@ static struct owned **chain_of(const struct owners *owners, const char *name)
     return &owners->chains[number & (owners->room - 1)];
 }
 
-/* The pointer to it, to be changed if it goes; to NULL: it is not there. */
+/* The pointer that points to the entry, through which the entry can be removed.  It points to
+ * NULL if there is no entry. */
 static struct owned **place_of(const struct owners *owners, const char *name,
                                const struct redlock_lease *lease)
 {

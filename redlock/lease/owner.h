@@ -1,14 +1,15 @@
 /*
- * owner.h - who holds what, for locks that their owner may lock again.
+ * owner.h - which owner holds which lease, for reentrant locks.
  *
- * Masters know tokens, not owners.  So a lock that is asked for again by the
- * owner who has it is found here, and no master is asked: it gets the same
- * lease, whose count is one more, and only the last unlock releases.
+ * Masters know tokens, not owners.  So the client itself finds a lock that its owner asks for
+ * again, and asks no master.  The owner gets the same lease, whose count grows by one.  Only the
+ * last unlock releases the lock.
  *
- * Rules.  An inner lock is never longer than the outer one: where that is
- * over, it fails.  An owner is a pointer that the caller chose, or a thread,
- * by a number that no other thread ever has: an address or a pthread_t would
- * be given to the next thread once this one is gone, with its locks.
+ * Rules
+ * - An inner lock never lasts longer than the outer one.  It fails if the outer lock is over.
+ * - An owner is a pointer that the caller chose, or a thread.
+ * - A thread is known by a number that no other thread ever has.  An address or a pthread_t could
+ *   pass to a later thread, with the locks of an earlier one.
  */
 #ifndef REDLOCK_OWNER_H
 #define REDLOCK_OWNER_H
@@ -19,45 +20,45 @@
 struct redlock_lease;
 
 struct owner {
-    const void *pointer; /* NULL: a thread. */
+    const void *pointer; /* NULL: the owner is a thread. */
     uint64_t thread;
 };
 
 /* A lease that its owner may lock again. */
 struct owned {
-    struct owned *next; /* In its chain. */
+    struct owned *next; /* The next entry in the same chain. */
     struct redlock_lease *lease;
-    const char *name; /* The lease's own copy. */
+    const char *name; /* Points into the lease. */
     struct owner owner;
-    uint32_t count; /* Of locks that were not unlocked; 0: it is being acquired. */
+    uint32_t count; /* Locks that are not unlocked yet.  0: the lease is being acquired. */
 };
 
-/* A table of them, by name. */
+/* All such leases of a client, by name. */
 struct owners {
     struct owned **chains;
     uint32_t room, len; /* room is a power of two, or 0. */
     unsigned char key[16];
 };
 
-/* pointer, or if that is NULL the calling thread. */
+/* The owner that is pointer, or the calling thread if pointer is NULL. */
 struct owner owner_make(const void *pointer);
 bool owner_is_same(const struct owner *a, const struct owner *b);
 
-/* What owner has, or is acquiring, by this name; NULL: nothing. */
+/* The lease of this name that the owner has or acquires.  NULL: none. */
 struct owned *owner_find(struct owners *owners, const struct owner *owner, const char *name);
 
-/* What is known of a lease; NULL: it may not be locked again. */
+/* The entry of a lease.  NULL: the lease may not be locked again. */
 struct owned *owner_of(struct owners *owners, const char *name, const struct redlock_lease *lease);
 
-/* Note that owner acquires this lease.  The name lives as long as the entry.  0, or -1 without
- * memory. */
+/* Note that owner acquires this lease.  The name must live as long as the entry.  Returns 0, or
+ * -1 if memory runs out. */
 int owner_add(struct owners *owners, const struct owner *owner, const char *name,
               struct redlock_lease *lease);
 
-/* Forget a lease, if it is known. */
+/* Remove the entry of a lease, if there is one. */
 void owner_drop(struct owners *owners, const char *name, const struct redlock_lease *lease);
 
-/* Free the table, which is empty. */
+/* Free the table.  It must be empty. */
 void owner_done(struct owners *owners);
 
 #endif /* REDLOCK_OWNER_H */

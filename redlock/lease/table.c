@@ -1,11 +1,11 @@
 /*
- * table.c - slots, and two lists.
+ * table.c - the slots, and two lists.
  */
 #include "redlock/lease/table.h"
 
 #include <stdlib.h>
 
-/* Alarms of others than leases in the client's heap: of two guards, and of the lines. */
+/* Alarms in the client's heap that belong to no lease: those of two guards, and of the lines. */
 #define OTHER_ALARMS 3
 
 void table_init(struct leases *leases)
@@ -62,7 +62,7 @@ void table_take_slot(struct leases *leases, struct redlock_lease *lease)
     leases->env->stats.leases++;
 }
 
-/* The newest LEASE_SPENT of the leases that are over stay in memory. */
+/* Keep the newest LEASE_SPENT leases that are over. */
 static void keep_spent(struct leases *leases, struct redlock_lease *lease)
 {
     struct redlock_lease *oldest = leases->spent_first;

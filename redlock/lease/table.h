@@ -1,5 +1,5 @@
 /*
- * table.h - the leases of a client: slots, serials, those with callbacks to run, and those that
+ * table.h - the leases of a client: slots, serials, leases with callbacks to run, and leases that
  * are over.
  */
 #ifndef REDLOCK_TABLE_H
@@ -10,19 +10,20 @@
 
 #include "redlock/lease/state.h"
 
-/* Zeroes are a table without leases, once this was called. */
+/* Make a zeroed struct an empty table. */
 void table_init(struct leases *leases);
-/* Free the table, which has no lease left in a slot. */
+/* Free the table.  No slot may hold a lease. */
 void table_done(struct leases *leases);
 
-/* Have room for one lease more: 0, or -1 without memory. */
+/* Make room for one more lease.  Returns 0, or -1 if memory runs out. */
 int table_reserve(struct leases *leases);
-/* Put a lease into a slot, with a serial number of its own.  There is room. */
+/* Put a lease into a slot, and give it a serial number.  table_reserve() must have made room. */
 void table_take_slot(struct leases *leases, struct redlock_lease *lease);
-/* Take a lease out of its slot.  It stays in memory among the newest that are over. */
+/* Take a lease out of its slot.  The lease stays in memory while it is among the newest that are
+ * over. */
 void table_bury(struct leases *leases, struct redlock_lease *lease);
 
-/* The lease that an ask is of; NULL: it is gone. */
+/* The lease of an ask.  NULL: the lease is gone. */
 static inline struct redlock_lease *table_find(const struct leases *leases, uint32_t slot,
                                                uint32_t serial)
 {
@@ -31,7 +32,8 @@ static inline struct redlock_lease *table_find(const struct leases *leases, uint
     return lease != NULL && (uint32_t)lease->serial == serial ? lease : NULL;
 }
 
-/* Put a lease at the end of the list of those with callbacks to run; take the first, of some. */
+/* Put a lease at the end of the list of leases with callbacks to run; take the first from the
+ * list, which must not be empty. */
 void table_make_ready(struct leases *leases, struct redlock_lease *lease);
 struct redlock_lease *table_take_ready(struct leases *leases);
 

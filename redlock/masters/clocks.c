@@ -1,5 +1,5 @@
 /*
- * clocks.c - TIME asked, samples judged, votes counted.
+ * clocks.c - asks masters for TIME, judges the samples, and decides which votes count.
  */
 #include "redlock/masters/clocks.h"
 
@@ -37,13 +37,13 @@ int clocks_init(struct clocks *clocks, struct peers *peers, struct standing *sta
         .gap = CLOCKS_GAP,
     };
     clocks->alarm.pos = ALARM_OFF;
-    return alarm_reserve(&peers->env->alarms, 2); /* This one, and that of standing.c. */
+    return alarm_reserve(&peers->env->alarms, 2); /* One for this guard, one for standing.c. */
 }
 
 /* ---- Asking ---- */
 
-/* When it was asked goes with the ask, since several may be on their way.  A number of 1 says
- * that votes wait for it. */
+/* The ask carries the time of sending, because several TIMEs may be on their way.  A number of 1
+ * says that votes wait for this TIME. */
 static struct ask ask_at(drift_time sent, bool is_proof)
 {
     return (struct ask){
@@ -60,7 +60,7 @@ static drift_time sent_at(const struct ask *ask)
     return (drift_time)ask->serial << 32 | ask->slot;
 }
 
-/* What is written is written after this. */
+/* The TIME is queued now, so later commands follow it on the connection. */
 static void send_time(struct clocks *clocks, unsigned master, bool is_proof)
 {
     const struct ask ask = ask_at(env_now(clocks->peers->env), is_proof);
@@ -95,7 +95,8 @@ void clocks_on_alarm(struct clocks *clocks)
     for (unsigned m = 0; m < clocks->peers->len; m++)
         if ((linked & 1u << m) != 0 && !clocks->nodes[m].asked)
             send_time(clocks, m, false);
-    /* Whoever is not among them comes back without a word if its queue was full. */
+    /* A master whose queue was full is skipped here.  It takes part again at a later alarm,
+     * without a further event. */
     alarm_set(&clocks->peers->env->alarms, &clocks->alarm,
               drift_add(env_now(clocks->peers->env), CLOCKS_EVERY));
 }
@@ -121,7 +122,7 @@ int clocks_offset(const struct clocks *clocks, unsigned master, drift_time now,
         }
         len++;
     }
-    /* Fewer might all be in the wrong, and two agree about nothing. */
+    /* Two masters cannot show which of them is wrong.  A minority might be wrong as a whole. */
     if (!is_known || len < 3 || len < clocks->peers->len / 2 + 1)
         return 1;
     drift_node_median(offsets, len, &median);
@@ -135,7 +136,8 @@ static void tell(const struct clocks *clocks, unsigned master, const char *text)
     peers_warn(clocks->peers, master, text);
 }
 
-/* So far off that it is not to be counted, or that somebody should know. */
+/* Compare one master's clock with the others.  An outlier loses its vote; any large offset is
+ * logged. */
 static void place_one(struct clocks *clocks, unsigned master, drift_time now)
 {
     struct clocks_node *node = &clocks->nodes[master];
@@ -160,15 +162,15 @@ static void place_one(struct clocks *clocks, unsigned master, drift_time now)
     tell(clocks, master, text);
 }
 
-/* What one says moves the median of all. */
+/* Every master is placed again, because one sample moves the median of all. */
 static void place(struct clocks *clocks, drift_time now)
 {
     for (unsigned m = 0; m < clocks->peers->len; m++)
         place_one(clocks, m, now);
 }
 
-/* The longest lease that may be alive is longer than was thought: what was learned was
- * about a window that is too short. */
+/* Start over with a longer window when a longer lease turns out to be possible.  The samples so
+ * far speak only about the shorter window. */
 static void lengthen_window(struct clocks *clocks)
 {
     drift_span window = guard_quarantine(&clocks->standing->guard), more;
@@ -185,8 +187,8 @@ static void lengthen_window(struct clocks *clocks)
     }
 }
 
-/* Without anything to compare with: as if somebody had said that all is well.  What
- * stands against it stays. */
+/* Trust a first sample, as if another source had confirmed the clock.  An earlier objection
+ * against the clock stays. */
 static enum drift_verdict trust(struct clocks *clocks, struct drift_node *node,
                                 const struct drift_sample *sample, drift_time counts_from)
 {
@@ -216,7 +218,7 @@ static enum clocks_reason reason_of(enum drift_verdict verdict)
     return CLOCKS_NOTHING;
 }
 
-/* Of what it was put forward or back, so much for certain. */
+/* The part of a step that is certain, in ns: positive for forward, negative for back. */
 static int64_t amount_of(const struct drift_node *node)
 {
     if (node->verdict == DRIFT_FORWARD)
@@ -278,7 +280,7 @@ static bool counts(const struct clocks *clocks, unsigned master, drift_time sent
     return sent >= node->counts_from;
 }
 
-/* A vote that waited for a TIME counts as that does, which was just learned from. */
+/* A vote that waited for a TIME is judged by that TIME, which the guard has just processed. */
 static drift_time proved_at(const struct clocks *clocks, unsigned master, drift_time sent)
 {
     return is_per_vote(clocks) ? clocks->nodes[master].node.last.sent : sent;

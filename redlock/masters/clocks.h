@@ -1,23 +1,23 @@
 /*
- * clocks.h - the clock guard: masters whose wall clock was stepped do not vote.
+ * clocks.h - the clock guard: a master whose wall clock was stepped does not vote.
  *
- * Redis drops a lock when its wall clock says so.  Put forward, it drops locks
- * that are held, and whoever asks next is given them: it is the one that has to
- * notice.  So each client asks every master for its TIME, as soon as a link is
- * up and then once a second, and has drift/node.h say what its clock did.  To
- * that file this one is what standing.c is to guard.c.
+ * Redis expires a lock by its wall clock.  A clock that is stepped forward expires locks that are
+ * held, and the master grants them to the next client.  That client must notice the step.  So each
+ * client asks every master for TIME when a link comes up, and then once a second.  drift/node.h
+ * judges the samples.  This file relates to drift/node.h as standing.c relates to guard.c.
  *
- * Periodic.  A master's yes counts unless something stands against its clock:
- * a step forward, or back, that was seen for certain, a rate beyond the drift, or
- * a clock far off all others.  What is not known is trusted, at first sight too,
- * so that nobody ever waits for the guard; what it leaves open is in safety.md.
+ * Periodic guard.  A yes counts unless the master's clock is known to be wrong.  Wrong is: a
+ * certain step forward or back, a rate beyond the drift, or an offset far from all other clocks.  A
+ * clock that is not known yet is trusted, so that no client waits for the guard.  docs/safety.md
+ * says what this leaves open.
  *
- * Per vote.  A yes, to a SET and to an extension, counts only if the clock is
- * shown to be steady by a TIME that was asked for behind it, on the same link:
- * proof.h holds it back until then.  What is not known does not count, so a
- * client watches a master for as long as the longest lease lasts before it does.
+ * Guard per vote.  A yes to a SET or to an extension counts only if a TIME shows a steady clock.
+ * The client sends that TIME after the command, on the same link; proof.h holds the yes back until
+ * then.  A clock that is not known does not count.  So a client watches a master for the longest
+ * lease before it counts that master's votes.
  *
- * A yes that does not count is VOID to quorum.h: the key is there, and released.
+ * A yes that does not count is QUORUM_VOTE_VOID: the master stores the key, and the client releases
+ * it.
  */
 #ifndef REDLOCK_CLOCKS_H
 #define REDLOCK_CLOCKS_H
@@ -35,11 +35,11 @@ struct peers;
 struct reply;
 struct standing;
 
-/* How often a master is asked, and for how long what it said is good. */
+/* How often a master is asked, and how long its answer may be used. */
 #define CLOCKS_EVERY DRIFT_S
 #define CLOCKS_GAP (10 * CLOCKS_EVERY)
 
-/* Why a master's votes do not count; the latest, if there are several. */
+/* Why a master's votes do not count.  The latest reason, if there are several. */
 enum clocks_reason {
     CLOCKS_NOTHING,
     CLOCKS_NOT_KNOWN,
@@ -49,13 +49,13 @@ enum clocks_reason {
     CLOCKS_OUTLIER,
 };
 
-/* What is known of one master's clock. */
+/* The state of one master's clock. */
 struct clocks_node {
     struct drift_node node;
     enum drift_place place;
     enum clocks_reason reason;
-    int64_t amount; /* Of a step, or off the others, ns: at least. */
-    bool asked;     /* A TIME is on its way that was not asked for by a proof. */
+    int64_t amount; /* The least size of the step or of the offset from the others, in ns. */
+    bool asked;     /* A TIME that no proof asked for is on its way. */
 };
 
 struct clocks {
@@ -66,30 +66,33 @@ struct clocks {
     struct clocks_node nodes[QUORUM_MASTERS_MAX];
 };
 
-/* 0, or -1 without memory. */
+/* Returns 0, or -1 if memory runs out. */
 int clocks_init(struct clocks *clocks, struct peers *peers, struct standing *standing);
 
-/* A link came up, before anything else is sent there, or went down; a TIME was
- * answered; the alarm rang. */
+/* Events: a link went up or down, a TIME was answered, the alarm rang.  A link that came up is
+ * reported before anything else is sent on it. */
 void clocks_on_link(struct clocks *clocks, unsigned master, bool up);
-/* True: votes wait for this TIME, and were not told (proof.h). */
+/* Returns true if votes wait for this TIME; the caller passes them on (proof.h). */
 bool clocks_on_time(struct clocks *clocks, unsigned master, const struct ask *ask,
                     const struct reply *reply);
 void clocks_on_alarm(struct clocks *clocks);
 
-/* Ask behind votes, which wait for it in proof.h. */
+/* Send a TIME after the votes that wait for it in proof.h. */
 void clocks_ask(struct clocks *clocks, unsigned master);
 
-/* Whether a yes to a command counts that was asked for then; per vote, as the latest
- * TIME says, which was asked for behind it.  If not, the master's note says why. */
+/* Whether a yes to a command sent at that time counts.  With the guard per vote the latest TIME
+ * decides, which was sent after the command.  If the yes does not count, the master's note says
+ * why. */
 bool clocks_count(struct clocks *clocks, unsigned master, enum quorum_command command,
                   drift_time sent);
 
-/* A master's clock against the median of all; 0, or 1 if that is not known now. */
+/* The offset of a master's clock from the median of all.  Returns 0, or 1 if the offset is not
+ * known now. */
 int clocks_offset(const struct clocks *clocks, unsigned master, drift_time now,
                   struct drift_range *ret_offset);
 
-/* Why its votes do not count now, as the end of a sentence; false: they do. */
+/* Write why the master's votes do not count now, as the end of a sentence.  Returns false if they
+ * count. */
 bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now, char *text,
                     size_t size);
 

@@ -1,5 +1,5 @@
 /*
- * masters.c - links owned, answers sorted, what people should know told to the log.
+ * masters.c - owns the links, sorts the answers, and writes to the log.
  */
 #include "redlock/masters/masters.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- One server, one vote ---- */
 
-/* Another link that leads to the same server, and has its vote; NULL: none. */
+/* Find another link that leads to the same server and has its vote.  NULL: there is none. */
 static const struct link *find_twin(const struct peers *peers, unsigned m, unsigned *ret_number)
 {
     const struct master_info *info = link_info(peers->links[m]);
@@ -27,8 +27,8 @@ static const struct link *find_twin(const struct peers *peers, unsigned m, unsig
     return NULL;
 }
 
-/* One server has one vote, by whichever link came up first.  The other links to it stay down as
- * long as that one is up. */
+/* One server has one vote, through the link that came up first.  The other links to it stay down
+ * while that link is up. */
 static const char *may_serve(void *cookie, unsigned m)
 {
     struct masters *masters = cookie;
@@ -44,7 +44,7 @@ static const char *may_serve(void *cookie, unsigned m)
 
 /* ---- The log ---- */
 
-/* What a master may vote with, but should not have to. */
+/* Warn about settings with which a master may vote, but which make it unsafe. */
 static void warn(const struct peers *peers, unsigned m)
 {
     const struct master_info *info = link_info(peers->links[m]);
@@ -95,7 +95,7 @@ static void on_reply(void *cookie, unsigned m, const struct ask *ask, const stru
 
     switch (ask->what) {
     case WHAT_LEAVE:
-        return; /* If it was not done, masters find out in time. */
+        return; /* A queue drops a waiter that did not leave when its patience ends. */
     case WHAT_LOOK:
         standing_on_look(&masters->standing, m, reply);
         return;
@@ -229,7 +229,7 @@ void masters_done(struct masters *masters)
     proof_done(&masters->proof);
 }
 
-/* ---- What leases and lines ask for ---- */
+/* ---- Requests of leases and of queues ---- */
 
 void masters_send(struct masters *masters, unsigned m, const struct ask *ask, const char *command,
                   size_t command_len)
@@ -267,8 +267,8 @@ const char *masters_epoch(const struct masters *masters, unsigned m)
 
 /* ---- Writing ---- */
 
-/* A link that breaks over it makes work for the others; but it is down then, so that this ends
- * after as many turns as there are masters. */
+/* The loop ends after at most one turn for each master.  A link that breaks here creates work for
+ * the others, but is down from then on. */
 void masters_flush(struct masters *masters)
 {
     struct peers *peers = &masters->peers;

@@ -1,9 +1,10 @@
 /*
- * masters.h - the set of masters: who may be asked, and whose yes counts.
+ * masters.h - the set of masters: which of them may be asked, and whose yes counts.
  *
- * It owns the links, sorts the answers, and has the guards carried out: standing.c (the restart
- * guard), clocks.c (the clock guard), and proof.c, which holds a yes back until the master has
- * shown that it has its data.  Leases and lines know this header of the folder, and no other.
+ * It owns the links, sorts the answers, and runs the guards: standing.c (the restart guard),
+ * clocks.c (the clock guard), and proof.c.  proof.c holds a yes back until the master has shown
+ * that it still has its data.  Files outside this folder include this header and no other of the
+ * folder.
  */
 #ifndef REDLOCK_MASTERS_H
 #define REDLOCK_MASTERS_H
@@ -23,23 +24,23 @@ struct alarm;
 
 /* All but on_done() are called within an event (io/env.h). */
 struct masters_events {
-    /* An answer to an ask that is none of this folder.  Of reply NULL see ASK_TELL. */
+    /* An answer to an ask of another folder.  ASK_TELL says when reply is NULL. */
     void (*on_answer)(void *cookie, unsigned m, const struct ask *ask, const struct reply *reply);
     /* A vote that was held back counts now. */
     void (*on_vote)(void *cookie, unsigned m, const struct ask *ask, const struct vote *vote);
-    /* What may be asked of this master has changed. */
+    /* The master may take commands now and could not before, or the other way round. */
     void (*on_change)(void *cookie, unsigned m);
     /* A full queue has room again. */
     void (*on_room)(void *cookie, unsigned m);
-    /* A link came up or fell: before anything is made of it. */
+    /* A link came up or fell.  Called before any other action on this change. */
     void (*on_link)(void *cookie, unsigned m, bool up);
-    /* The event is over.  The masters may be gone when this returns. */
+    /* The event is over.  The callee may free the masters. */
     void (*on_done)(void *cookie);
 };
 
 struct masters_config {
     struct env *env;
-    const struct uri *uris; /* Live as long as the masters. */
+    const struct uri *uris; /* Must live as long as the masters. */
     unsigned len;
     drift_span connect_timeout, reply_timeout;
     uint32_t max_ttl_ms;
@@ -57,22 +58,24 @@ struct masters {
     struct proof proof;
 };
 
-/* Make the links, which try nothing yet.  0, or -1 without memory; then masters_done() as well. */
+/* Make the links, without connecting them.  Returns 0, or -1 if memory runs out; masters_done()
+ * is due in both cases. */
 int masters_init(struct masters *masters, const struct masters_config *config,
                  const struct masters_events *events, void *cookie);
 void masters_start(struct masters *masters);
-/* Between events.  Zeroes are fine. */
+/* Call it between events.  A zeroed struct is allowed. */
 void masters_done(struct masters *masters);
 
 /* Send a command to a master that is up, and count it. */
 void masters_send(struct masters *masters, unsigned m, const struct ask *ask, const char *command,
                   size_t command_len);
-/* These were sent a command whose yes has to be proved. */
+/* Ask for proof of the yes to a command that was sent to these masters. */
 void masters_want_proof(struct masters *masters, enum quorum_command command, quorum_mask sent);
-/* The answer to a lease's command; true: it is a yes that on_vote() tells when it is proved. */
+/* Pass in the answer to a lease's command.  Returns true if it is a yes that needs proof:
+ * on_vote() reports it later. */
 bool masters_hold(struct masters *masters, unsigned m, const struct ask *ask,
                   const struct vote *vote);
-/* Whether a yes to a command counts that was asked for then, as far as the clock goes. */
+/* Whether the clock guard counts a yes to a command sent at that time. */
 bool masters_count(struct masters *masters, unsigned m, enum quorum_command command,
                    drift_time sent);
 /* A fencing counter was raised to this number. */
@@ -80,20 +83,20 @@ void masters_raised(struct masters *masters, unsigned m, uint64_t number);
 /* The epoch that a command must name. */
 const char *masters_epoch(const struct masters *masters, unsigned m);
 
-/* Between events: write to all masters that need it, and take down the links that are doomed or
- * break over it.  Within an event: write only. */
+/* masters_flush() is called between events: it writes to all masters that need it, and closes
+ * links that are doomed or break.  masters_write() is called within an event and only writes. */
 void masters_flush(struct masters *masters);
 void masters_write(struct masters *masters);
 
-/* An alarm rang; false: it is none of the masters'. */
+/* Handle an alarm.  Returns false if the alarm belongs to no master. */
 bool masters_on_alarm(struct masters *masters, const struct alarm *alarm);
 
-/* Of one link: see link.h. */
+/* Functions of one link: see link.h. */
 void masters_note(struct masters *masters, unsigned m, const char *error);
 void masters_relink(struct masters *masters, unsigned m, const char *reason);
 const char *masters_name(const struct masters *masters, unsigned m);
 const char *masters_error(const struct masters *masters, unsigned m);
-/* Whether the link is up, and not full. */
+/* Whether the link is up and has room. */
 bool masters_is_linked(const struct masters *masters, unsigned m);
 
 #endif /* REDLOCK_MASTERS_H */

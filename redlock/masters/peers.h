@@ -1,6 +1,6 @@
 /*
- * peers.h - the masters, as the files of this folder share them: links, masks, and what guards
- * were asked for.
+ * peers.h - what the files of this folder share: the links, masks of masters, and the settings of
+ * the guards.
  */
 #ifndef REDLOCK_PEERS_H
 #define REDLOCK_PEERS_H
@@ -16,33 +16,33 @@
 #include "redlock/redlock.h"
 #include "redlock/wire/wire.h"
 
-/* What an ask is about (ask.h), besides the commands of the machine, enum quorum_command. */
+/* What an ask is about (ask.h), in addition to enum quorum_command. */
 enum ask_what {
-    WHAT_LEAVE = 0xf9, /* A waiter leaves a queue: nobody waits for the answer. */
-    WHAT_COUNT = 0xfa, /* The count behind a SET of the same number (proof.h). */
+    WHAT_LEAVE = 0xf9, /* A waiter leaves a queue.  The answer is ignored. */
+    WHAT_COUNT = 0xfa, /* The count that follows a SET of the same number (proof.h). */
     WHAT_TIME = 0xfb,  /* The master's clock (clocks.h). */
-    WHAT_WAIT = 0xfc,  /* A look at a key that is waited for (lines.h). */
-    WHAT_PROOF = 0xfd, /* That the master has its data (proof.h). */
-    WHAT_LOOK = 0xfe,  /* The marker (standing.h). */
-    WHAT_QUERY = 0xff, /* A question of the `redlock` command (inspect.h). */
+    WHAT_WAIT = 0xfc,  /* A query for a key that is waited for (lines.h). */
+    WHAT_PROOF = 0xfd, /* Proof that the master still has its data (proof.h). */
+    WHAT_LOOK = 0xfe,  /* A read of the marker (standing.h). */
+    WHAT_QUERY = 0xff, /* A query of the `redlock` command (inspect.h). */
 };
 
 struct peers {
     struct env *env;
     unsigned len;
     quorum_mask up;     /* Masters that may vote and take a command now. */
-    quorum_mask coming; /* Masters that may soon, for the first time. */
-    quorum_mask dirty;  /* Links with something to flush. */
+    quorum_mask coming; /* Masters that may vote soon, for the first time. */
+    quorum_mask dirty;  /* Links with data to flush. */
     struct link *links[QUORUM_MASTERS_MAX];
     bool restart_guard;
     enum redlock_clock_guard clock_guard;
     uint32_t max_ttl_ms;
     struct drift_bound drift;
     drift_span connect_timeout;
-    char scratch[WIRE_MAX]; /* For one command while it is written. */
+    char scratch[WIRE_MAX]; /* Room for one command while it is written. */
 };
 
-/* A warning about one master. */
+/* Log a warning about one master. */
 static inline void peers_warn(const struct peers *peers, unsigned m, const char *text)
 {
     env_log(peers->env, REDLOCK_LOG_WARNING, "master %u (%s): %s", m + 1,

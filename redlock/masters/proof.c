@@ -1,6 +1,5 @@
 /*
- * proof.c - one read or two behind the SETs and extensions of a write, and what they
- * prove.
+ * proof.c - adds one or two reads after the SETs and extensions of a write, and judges the answers.
  */
 #include "redlock/masters/proof.h"
 
@@ -20,14 +19,14 @@ void proof_done(struct proof *proof)
         free(proof->held[m].yes);
 }
 
-/* Of the master's clock. */
+/* Whether the master's clock must be proved. */
 static bool needs_time(const struct proof *proof)
 {
     return proof->peers->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
 }
 
-/* Whether a yes to it has to be proved.  RAISE names the epoch itself, so that only the
- * clock is left; and a release that finds the token was no loss. */
+/* Whether a yes to this command needs proof.  RAISE names the epoch itself, so only its clock is
+ * open.  A release needs none: one that finds the token shows that the data is there. */
 static bool is_to_be_proved(const struct proof *proof, enum quorum_command command)
 {
     switch (command) {
@@ -64,14 +63,14 @@ void proof_ask(struct proof *proof, unsigned master)
             link_send(proof->peers->links[master], &ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
         proof->peers->env->stats.commands++;
     }
-    if (needs_time(proof)) { /* Last: see proof_on_answer(). */
+    if (needs_time(proof)) { /* TIME goes last: see proof_on_answer(). */
         clocks_ask(proof->clocks, master);
         proof->peers->env->stats.commands++;
     }
 }
 
-/* What is held back is void with the connection that it came by: the leases
- * are told of that, and do not wait for it. */
+/* A yes that is held back ends with its connection.  The leases learn of the broken connection
+ * and do not wait. */
 void proof_forget(struct proof *proof, unsigned master)
 {
     proof->wanted &= (quorum_mask)~mask_of(master);
@@ -109,7 +108,8 @@ static bool is_epoch(const struct proof *proof, unsigned master, const char *tex
     return len == WIRE_NUMBER && memcmp(text, proof->standing->epochs[master], WIRE_NUMBER) == 0;
 }
 
-/* Where the clock matters the longest lease comes behind the epoch, and is learned. */
+/* With the guard per vote the answer also carries the longest lease, which the restart guard
+ * takes over. */
 static bool take_proof(struct proof *proof, unsigned master, const struct reply *reply)
 {
     uint32_t max_ttl_ms;
@@ -123,8 +123,8 @@ static bool take_proof(struct proof *proof, unsigned master, const struct reply 
     return true;
 }
 
-/* A lease that hears of its vote may have its callback ask for the next lock,
- * but nothing is answered, and so nothing added here, before this returns. */
+/* on_vote() may run a callback that asks for the next lock.  No answer is processed before this
+ * returns, so the list does not grow meanwhile. */
 static void let_go(struct proof *proof, unsigned master)
 {
     struct held *held = &proof->held[master];
@@ -143,7 +143,7 @@ static void let_go(struct proof *proof, unsigned master)
     held->len = 0;
 }
 
-/* Whether it belongs to the latest yes: nothing is answered between the two. */
+/* Whether the count belongs to the latest yes.  A master answers nothing between the two. */
 static bool is_of(const struct held *held, const struct ask *ask)
 {
     const struct ask *last;
@@ -183,7 +183,7 @@ void proof_on_answer(struct proof *proof, unsigned master, const struct reply *r
                     reply->type == REPLY_ERROR ? reply->text : "has lost its memory");
         return;
     }
-    if (!needs_time(proof)) /* Or that was asked for behind it. */
+    if (!needs_time(proof)) /* Otherwise the TIME that follows releases the votes. */
         let_go(proof, master);
 }
 

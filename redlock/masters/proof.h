@@ -1,29 +1,27 @@
 /*
- * proof.h - a yes counts when the master has shown that it still has its
- * memory: holds it back until then.
+ * proof.h - holds a yes back until the master has shown that it still has its data.
  *
- * A master that has forgotten its locks says yes to anybody.  So behind the
- * SETs and extensions that go to it in one write goes one read of the epoch in
- * its marker (guard.h).  A connection answers in order: the epoch that we know,
- * read after a SET, was there when that was done.  One small read for all the
- * locks of a turn of the loop costs less than a script around each SET, which
- * would have to name the epoch.
+ * A master that lost its data says yes to every client.  So each write of SETs and extensions ends
+ * with one read of the epoch in the master's marker (guard.h).  A connection answers in order: if
+ * the read returns the known epoch, the epoch was there when the SET ran.  One small read serves
+ * all locks of a turn of the loop.  It costs less than a script around each SET, which would have
+ * to name the epoch.
  *
- * Of a lock with a fencing token a second command goes behind the SET, which counts;
- * both make one vote, and the read proves both.  The counter goes up where the key was
- * there already, too: numbers are left out, and none is given twice.
+ * A lock with a fencing token sends a second command after the SET, which counts.  Both make one
+ * vote, and the read proves both.  The counter also grows if the key was there already.  So numbers
+ * are skipped, but no number is given twice.
  *
- * An extension has to be proved as well: the key that it finds may have been
- * set after the loss, by a SET whose own proof was lost with its connection, or
- * with the process that has handed on the token.
+ * An extension needs proof, too.  The key that it finds may have been set after the loss, by a SET
+ * that was never proved.  Its proof may have been lost with the connection, or with the process
+ * that handed on the token.
  *
- * Only a yes waits.  A no can do no harm, and nor can a release.
+ * Only a yes waits.  A no and a release do no harm.
  *
- * With the clock guard for every vote a second read goes behind that one, TIME, and
- * a yes waits for it as well.  An extension, too: what is extended by a clock that is
- * back for a while ends when it is put right (clocks.h).  And the first read then also
- * tells the longest lease: whoever was granted one by this master had told it before, so
- * that the time looked back to is never too short for what a step may have dropped there.
+ * With the clock guard per vote a second read follows, TIME, and a yes waits for it as well.  An
+ * extension waits, too: a clock that is set back extends a lock, which then ends early when the
+ * clock is corrected (clocks.h).  The first read then also returns the longest lease.  Every client
+ * announces its longest lease to a master before that master grants it a lock.  So the guard never
+ * looks back over too short a time for a lock that a step may have expired.
  */
 #ifndef REDLOCK_PROOF_H
 #define REDLOCK_PROOF_H
@@ -41,10 +39,10 @@ struct reply;
 struct standing;
 struct vote;
 
-/* What a master said yes to, and has not proved. */
+/* A yes that the master has not proved. */
 struct yes {
     struct ask ask;
-    uint64_t counter; /* Of FENCE: the number that was counted to, 0: none; of RAISE, likewise. */
+    uint64_t counter; /* Of FENCE and RAISE: the number that the counter reached.  0: none. */
     bool unkept;
 };
 struct held {
@@ -59,27 +57,30 @@ struct proof {
     /* A vote that was held back counts now. */
     void (*on_vote)(void *cookie, unsigned master, const struct ask *ask, const struct vote *vote);
     void *cookie;
-    quorum_mask wanted; /* Masters that were sent such a command, and no read after it. */
+    /* Masters that were sent a command that needs proof, and no read after it. */
+    quorum_mask wanted;
     struct held held[QUORUM_MASTERS_MAX];
 };
 
 void proof_done(struct proof *proof);
 
-/* These were sent a command; before what was sent to master is written; its link
- * came up or went down, or it has another epoch. */
+/* proof_want(): these masters were sent a command.  proof_ask(): call it before the commands to
+ * this master are written.  proof_forget(): the link went up or down, or the epoch changed. */
 void proof_want(struct proof *proof, enum quorum_command command, quorum_mask masters);
 void proof_ask(struct proof *proof, unsigned master);
 void proof_forget(struct proof *proof, unsigned master);
 
-/* The answer to a lease's command; true: it is a yes that comes again when it is proved. */
+/* Pass in the answer to a lease's command.  Returns true if it is a yes that needs proof:
+ * on_vote() reports it later. */
 bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
                 const struct vote *vote);
 
-/* The answer to the count that went behind the SET of this ask. */
+/* The answer to the count that followed the SET of this ask. */
 void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
                     const struct reply *reply);
 
-/* The answer to a read of the epoch; a TIME was answered, and learned from. */
+/* proof_on_answer(): the answer to a read of the epoch.  proof_on_time(): a TIME was answered,
+ * and the clock guard has processed it. */
 void proof_on_answer(struct proof *proof, unsigned master, const struct reply *reply);
 void proof_on_time(struct proof *proof, unsigned master);
 

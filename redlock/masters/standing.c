@@ -1,5 +1,5 @@
 /*
- * standing.c - looks sent, markers read, masks kept.
+ * standing.c - reads the markers of masters and keeps the masks of those that may vote.
  */
 #include "redlock/masters/standing.h"
 
@@ -34,9 +34,9 @@ int standing_init(struct standing *standing, struct peers *peers,
     return alarm_reserve(&peers->env->alarms, 1);
 }
 
-/* ---- Looks ---- */
+/* ---- Reading markers ---- */
 
-/* Two draws: nobody else ever draws the same. */
+/* A random number of 64 bits, never 0.  Two draws make a repetition practically impossible. */
 static void write_random(struct env *env, char digits[WIRE_NUMBER + 1])
 {
     uint64_t number = (uint64_t)env_random(env) << 32 | env_random(env);
@@ -44,7 +44,8 @@ static void write_random(struct env *env, char digits[WIRE_NUMBER + 1])
     (void)snprintf(digits, WIRE_NUMBER + 1, "%016" PRIx64, number == 0 ? 1 : number);
 }
 
-/* floor: 0, or to give it an epoch, if it still has the nonce that was seen. */
+/* Read the marker.  floor: 0, or the value with which to give the master an epoch.  It gets the
+ * epoch only if it still has the nonce that the last read saw. */
 static void send_look(struct standing *standing, unsigned master, uint64_t floor)
 {
     struct peers *peers = standing->peers;
@@ -52,7 +53,7 @@ static void send_look(struct standing *standing, unsigned master, uint64_t floor
     const struct ask ask = {.what = WHAT_LOOK, .flags = ASK_LOOK};
     char random[WIRE_NUMBER + 1], nonce[WIRE_NUMBER + 1] = "";
     struct wire_look look = {
-        .id = info->run_id, /* Not its replid, which a first replica changes. */
+        .id = info->run_id, /* Not the replid, which changes when the first replica connects. */
         .keeps = handshake_keeps(info),
         .is_known = standing->guard.seen_epoch && !standing->guard.passive,
         .max_ttl_ms = peers->max_ttl_ms,
@@ -69,9 +70,9 @@ static void send_look(struct standing *standing, unsigned master, uint64_t floor
     link_send(peers->links[master], &ask, peers->scratch, wire_look(peers->scratch, &look));
 }
 
-/* ---- Telling ---- */
+/* ---- Reporting ---- */
 
-/* Of a master that is up, and why it has no vote; it is logged when it is news. */
+/* Note why a master whose link is up has no vote.  Log it if it is news. */
 static void tell(struct standing *standing, unsigned master, const char *text, bool is_news)
 {
     link_note(standing->peers->links[master], text);
@@ -99,7 +100,7 @@ static void tell_of_warming(struct standing *standing, unsigned master, bool is_
     tell(standing, master, text, is_news);
 }
 
-/* Of each that has the epoch of another, and until it has one of its own. */
+/* Report each master that has the epoch of another, until it has an epoch of its own. */
 static void tell_of_twins(struct standing *standing)
 {
     char text[128];
@@ -112,7 +113,7 @@ static void tell_of_twins(struct standing *standing)
             continue;
         standing->twins ^= mask_of(m);
         if (!has_one && !(standing->linked & mask_of(m) && standing->guard.masters[m].look.ready))
-            continue; /* That it is down or warming is what there is to tell. */
+            continue; /* The note already says that it is down or warming. */
         text[0] = '\0';
         if (has_one)
             (void)snprintf(text, sizeof text,
@@ -123,7 +124,7 @@ static void tell_of_twins(struct standing *standing)
     }
 }
 
-/* Masters that can be asked for locks, and those that may soon be. */
+/* Find the masters that can be asked for locks now, and those that may be asked soon. */
 static void find_masks(const struct standing *standing, drift_time now, quorum_mask *ret_up,
                        quorum_mask *ret_coming)
 {
@@ -135,14 +136,15 @@ static void find_masks(const struct standing *standing, drift_time now, quorum_m
     if (standing->peers->restart_guard && now < standing->hope_until)
         *ret_coming |= guard_hopefuls(&standing->guard, standing->connecting);
     *ret_coming &=
-        standing->peers->coming; /* Only of the first attempt, which never comes again. */
+        /* A master is coming only in its first attempt, which never recurs. */
+        standing->peers->coming;
 }
 
 /*
- * The masks that the leases go by, who are told of what changed.  anew: masters
- * of which they must hear even if their bits are what they were.  One after the
- * other: to a lease it means that what it has asked of this master is void, so
- * none may be asked before it is told of.
+ * Update the masks that leases use, and notify the leases of each change.  anew: masters that the
+ * leases must hear of even if their bits did not change.  Masters are updated one by one.  To a
+ * lease, the notification says that its requests to this master are void.  So no lease may ask the
+ * master before all were notified.
  */
 static void update(struct standing *standing, quorum_mask anew)
 {
@@ -150,7 +152,8 @@ static void update(struct standing *standing, quorum_mask anew)
     quorum_mask up, coming;
 
     for (unsigned m = 0; m < standing->peers->len; m++) {
-        find_masks(standing, now, &up, &coming); /* Whoever was told may have filled a queue. */
+        /* Computed anew for each master: a lease that was notified may have filled a queue. */
+        find_masks(standing, now, &up, &coming);
         if (!(((up ^ standing->peers->up) | (coming ^ standing->peers->coming) | anew) &
               mask_of(m)))
             continue;
@@ -162,16 +165,16 @@ static void update(struct standing *standing, quorum_mask anew)
     }
 }
 
-/* Do what the guard says. */
+/* Do what the guard decides. */
 static void carry_out(struct standing *standing)
 {
     drift_time now = env_now(standing->peers->env);
     struct guard_actions actions;
 
     if (!standing->peers->restart_guard || now == DRIFT_NEVER)
-        return; /* Without a clock nobody has been watched long enough. */
+        return; /* Without a clock no master has been watched long enough. */
     if (standing->peers->env->deaf)
-        return; /* A blocking client may still wait for a master to take a release. */
+        return; /* A loop client that closes reads no answers.  A blocking client goes on. */
     guard_next(&standing->guard, now, &actions);
     for (unsigned m = 0; m < standing->peers->len; m++)
         if (actions.look & mask_of(m))
@@ -214,7 +217,7 @@ void standing_on_room(struct standing *standing, unsigned master, bool room)
         standing->peers->up |= mask_of(master);
 }
 
-/* Why an answer to a look is no look. */
+/* Say why an answer is not a marker. */
 static void explain(const struct standing *standing, const struct reply *reply, char *text,
                     size_t size)
 {
@@ -242,7 +245,8 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
     }
     if (look.number != before.number)
         standing->events->on_new_epoch(standing->cookie,
-                                       master); /* What it voted for had another epoch. */
+                                       /* Votes that were held back belong to the old epoch. */
+                                       master);
     guard_on_look(&standing->guard, master, &look, now);
     if (look.ready) {
         (void)snprintf(standing->epochs[master], sizeof standing->epochs[master], "%016" PRIx64,

@@ -1,9 +1,9 @@
 /*
  * standing.h - which masters may vote now: carries out what guard.c decides.
  *
- * To guard.c what lease.c is to quorum.c: it looks at the markers of masters,
- * keeps the client's masks of those that can be asked, and tells the leases.
- * With the restart guard off every link that is up may vote.
+ * It relates to guard.c as lease.c relates to quorum.c.  It reads the markers of masters, keeps the
+ * client's masks of masters that can be asked, and notifies the leases.  With the restart guard off
+ * every master whose link is up may vote.
  */
 #ifndef REDLOCK_STANDING_H
 #define REDLOCK_STANDING_H
@@ -18,11 +18,12 @@
 struct peers;
 struct reply;
 
-/* What the masters learn of it. */
+/* What the masters are notified of. */
 struct standing_events {
-    /* This master has another epoch than before, or a new link. */
+    /* The master has a new epoch or a new link. */
     void (*on_new_epoch)(void *cookie, unsigned master);
-    /* What may be asked of this master has changed, or what was asked of it is void. */
+    /* The master may take commands now and could not before, or the other way round; or earlier
+     * requests to it are void. */
     void (*on_change)(void *cookie, unsigned master);
 };
 
@@ -32,19 +33,20 @@ struct standing {
     void *cookie;
     struct guard guard;
     struct alarm alarm;
-    quorum_mask twins;      /* Masters of which it was told that they have another's epoch. */
-    quorum_mask linked;     /* Masters whose links are up, and not full. */
-    quorum_mask connecting; /* Masters whose first attempt to connect goes on. */
-    drift_time hope_until;  /* Those whose first look goes on are waited for as long. */
-    char epochs[QUORUM_MASTERS_MAX][WIRE_NUMBER + 1]; /* That a SET must name. */
+    quorum_mask twins;      /* Masters that were reported to have another's epoch. */
+    quorum_mask linked;     /* Masters whose links are up and have room. */
+    quorum_mask connecting; /* Masters whose first attempt to connect is under way. */
+    drift_time hope_until;  /* Until then, leases wait for masters whose first read is under way. */
+    /* The epoch of each master, which RAISE names and a proof shows. */
+    char epochs[QUORUM_MASTERS_MAX][WIRE_NUMBER + 1];
 };
 
-/* 0, or -1 without memory. */
+/* Returns 0, or -1 if memory runs out. */
 int standing_init(struct standing *standing, struct peers *peers,
                   const struct standing_events *events, void *cookie);
 
-/* A link came up or went down; its queue is full or not any more; a look at
- * its marker was answered; the alarm rang. */
+/* Events: a link went up or down; its queue became full, or has room again; a read of its marker
+ * was answered; the alarm rang. */
 void standing_on_link(struct standing *standing, unsigned master, bool up);
 void standing_on_room(struct standing *standing, unsigned master, bool room);
 void standing_on_look(struct standing *standing, unsigned master, const struct reply *reply);

@@ -1,5 +1,5 @@
 /*
- * answer.c - texts of a marker, and TIME, read.
+ * answer.c - reads the texts of a marker, and the answer to TIME.
  */
 #include "redlock/wire/answer.h"
 
@@ -9,11 +9,11 @@
 #include "redlock/wire/wire.h"
 
 #define US_PER_S 1000000
-#define TIME_S_MAX UINT32_MAX /* In 2106; more would not be taken for a TIME. */
+#define TIME_S_MAX UINT32_MAX /* The year 2106.  A larger number is no time of day. */
 
 /* ---- The marker ---- */
 
-/* A number of 16 digits, but 0; what comes behind it, or NULL. */
+/* Parse 16 hexadecimal digits that are not all 0.  Returns what follows, or NULL. */
 static const char *parse_hex(const char *p, uint64_t *ret_number)
 {
     if (strspn(p, "0123456789abcdef") != WIRE_NUMBER)
@@ -22,9 +22,9 @@ static const char *parse_hex(const char *p, uint64_t *ret_number)
     return *ret_number != 0 ? p + WIRE_NUMBER : NULL;
 }
 
-#define COUNT_DIGITS_MAX 19 /* Of any: what strtoull() can take. */
+#define COUNT_DIGITS_MAX 19 /* The most digits that always fit strtoull(). */
 
-/* A decimal number; what comes behind it, or NULL. */
+/* Parse a decimal number.  Returns what follows, or NULL. */
 static const char *parse_digits(const char *p, uint64_t max, uint64_t *ret_count)
 {
     size_t digits = strspn(p, "0123456789");
@@ -35,7 +35,7 @@ static const char *parse_digits(const char *p, uint64_t max, uint64_t *ret_count
     return *ret_count <= max ? p + digits : NULL;
 }
 
-/* A space and a decimal number; what comes behind them, or NULL.  p: likewise. */
+/* Parse a space and a decimal number.  Returns what follows, or NULL.  A p of NULL gives NULL. */
 static const char *parse_count(const char *p, uint64_t max, uint64_t *ret_count)
 {
     return p != NULL && p[0] == ' ' ? parse_digits(p + 1, max, ret_count) : NULL;
@@ -81,7 +81,8 @@ bool answer_look(const struct reply *reply, struct guard_look *ret_look)
 
 /* ---- TIME ---- */
 
-/* A number without a sign, of so many digits at the most; false: it is none. */
+/* Read a number without a sign, of at most digits_max digits.  Returns false if the text is no
+ * such number. */
 static bool read_number(const char *text, size_t digits_max, uint64_t *ret_number)
 {
     size_t digits = text != NULL ? strspn(text, "0123456789") : 0;
@@ -92,7 +93,7 @@ static bool read_number(const char *text, size_t digits_max, uint64_t *ret_numbe
     return true;
 }
 
-/* Two texts: seconds, and microseconds. */
+/* The answer has two texts: seconds and microseconds. */
 bool answer_time(const struct reply *reply, uint64_t *ret_us)
 {
     uint64_t s, us;

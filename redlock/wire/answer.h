@@ -1,5 +1,5 @@
 /*
- * answer.h - what the answers say that are no votes; pure.
+ * answer.h - reads the answers that are not votes; pure.
  */
 #ifndef REDLOCK_ANSWER_H
 #define REDLOCK_ANSWER_H
@@ -10,13 +10,15 @@
 #include "redlock/core/guard.h"
 #include "redlock/wire/reply.h"
 
-/* The answer to a look at the marker; false: it is none. */
+/* Read the marker from the answer.  Returns false if the answer is malformed. */
 bool answer_look(const struct reply *reply, struct guard_look *ret_look);
 
-/* The longest lease, as a marker has it; false: it is none that a client may have. */
+/* Read the longest lease from a marker's field.  Returns false if no client may have such a
+ * lease. */
 bool answer_max(const char *text, uint32_t *ret_max_ttl_ms);
 
-/* The answer to TIME, in microseconds since 1970; false: it is none. */
+/* Read the answer to TIME, in microseconds since 1970.  Returns false if the answer is malformed.
+ */
 bool answer_time(const struct reply *reply, uint64_t *ret_us);
 
 #endif /* REDLOCK_ANSWER_H */

@@ -12,42 +12,43 @@
 #define WIRE_MARKER "redlock:master"
 
 /* A lock's wait flag is a key: this prefix and the lock's name.  The channel on which waiters are
- * notified has the same name (wait.h).  No lock may have a name that begins so. */
+ * notified has the same name (wait.h).  No lock may have a name with this prefix. */
 #define WIRE_MARK "redlock:wait:"
 #define WIRE_MARK_LEN (sizeof WIRE_MARK - 1)
 
-/* The ttl of a wait flag.  A flag that was forgotten costs the next release a message.  Chosen:
- * it is rarely renewed; not measured. */
+/* The ttl of a wait flag.  A flag that is left behind costs the next release a message.  Chosen:
+ * long enough to be renewed rarely; not measured. */
 #define WIRE_MARK_MS 60000
 
-/* The permits of a semaphore are keys: "redlock:permit:NAME:0" and on.  Its clients wait for the
- * name without the number.  No lock may have a name that begins so. */
+/* The permits of a semaphore are keys: "redlock:permit:NAME:0" and so on.  Its clients wait for
+ * the name without the number.  No lock may have a name with this prefix. */
 #define WIRE_PERMIT "redlock:permit:"
 #define WIRE_PERMIT_LEN (sizeof WIRE_PERMIT - 1)
 
-/* The key of a queue (place.h): this prefix and the lock's name.  redlock/lua/parts/queue.lua says
- * what it holds.  No lock may have a name that begins so. */
+/* The key of a queue (place.h): this prefix and the lock's name.  redlock/lua/parts/queue.lua
+ * describes its contents.  No lock may have a name with this prefix. */
 #define WIRE_QUEUE "redlock:queue:"
 #define WIRE_QUEUE_LEN (sizeof WIRE_QUEUE - 1)
 
-/* At most so many clients may wait in one queue of one master, with two entries each.  Chosen: a
- * program with more of them has a bug, or needs no lock. */
+/* The most clients that may wait in one queue of one master, with two entries each.  Chosen: more
+ * waiters than any program should need; not measured. */
 #define WIRE_QUEUE_MAX 1024
 #define WIRE_QUEUE_MAX_ENTRIES 2048
 
-/* No client may have a longer lease (redlock.h): one day. */
+/* The longest lease that any client may have (redlock.h): one day. */
 #define WIRE_TTL_MAX_MS 86400000
 
-/* The high-water mark of a master's fencing counters is above their floor by a multiple of this.
- * Larger steps cost order: each repair takes the counters ahead by at most one step, and a step
- * in microseconds is far shorter than a repair, so that they do not overtake the clocks. */
+/* A master's high-water mark lies above the floor of its fencing counters by a multiple of this.
+ * Smaller is better for the order of tokens: each repair moves the counters ahead by up to one
+ * step.  A step of so many microseconds is far shorter than a repair, so the counters do not
+ * overtake the clocks. */
 #define WIRE_FENCE_STEP 16384
 
-/* Fencing counters begin with the time in microseconds, and each attempt adds one.  A number that
- * is farther ahead of the clock than this, 12 days, was not reached by counting. */
+/* Fencing counters start at the time in microseconds, and each attempt adds one.  So counting
+ * never takes a number farther ahead of the clock than this: 12 days. */
 #define WIRE_FENCE_AHEAD_US 1099511627776
 
-/* The longest text of a script; and of a script that takes REDLOCK_NAMES_MAX names.  wire.c
+/* The longest text of a script, and of a script that takes REDLOCK_NAMES_MAX names.  wire.c
  * asserts that a command with such a text fits into WIRE_MAX. */
 #define SCRIPT_TEXT_MAX 4000
 #define SCRIPT_TEXT_MAX_MANY 1800

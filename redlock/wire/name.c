@@ -1,5 +1,5 @@
 /*
- * name.c - names that the masters need for other keys are refused.
+ * name.c - refuses names that masters need for other keys.
  */
 #include "redlock/wire/name.h"
 

@@ -1,5 +1,5 @@
 /*
- * reply.h - what a master said, decoded.
+ * reply.h - a master's reply, decoded.
  */
 #ifndef REDLOCK_REPLY_H
 #define REDLOCK_REPLY_H
@@ -12,17 +12,19 @@ enum reply_type {
     REPLY_TEXT,
     REPLY_INTEGER,
     REPLY_NIL,
-    REPLY_ARRAY, /* Only the last two of its elements that are texts are kept. */
-    REPLY_OTHER, /* What RESP3 adds: maps, doubles, ...; not kept, for we never ask for RESP3. */
+    REPLY_ARRAY, /* Keeps only the last two elements that are texts. */
+    /* A type of RESP3, such as a map or a double.  It is not kept, because the client never asks
+     * for RESP3. */
+    REPLY_OTHER,
 };
 
 struct reply {
     enum reply_type type;
     long long integer;
-    char *text; /* NUL-terminated; of STATUS, ERROR, TEXT and ARRAY. */
+    char *text; /* Of STATUS, ERROR, TEXT and ARRAY; ends in a NUL. */
     size_t text_len;
     size_t text_room;
-    char *before; /* Of ARRAY: the text before text; NULL or "" if there is none. */
+    char *before; /* Of ARRAY: the text before text.  NULL or "" if there is none. */
     size_t before_len;
     size_t before_room;
 };

@@ -13,8 +13,8 @@
 enum script_id {
     SCRIPT_RELEASE,
     SCRIPT_EXTEND,
-    SCRIPT_RAISE, /* A fencing counter. */
-    SCRIPT_LOOK,  /* At the marker. */
+    SCRIPT_RAISE, /* Raises a fencing counter. */
+    SCRIPT_LOOK,  /* Reads the marker, and may give the master an epoch. */
     SCRIPT_WAIT,
     SCRIPT_ACQUIRE_MANY,
     SCRIPT_EXTEND_MANY,

@@ -1,8 +1,8 @@
 /*
- * vote.c - what a reply says about a key.
+ * vote.c - judges what a reply says about a key.
  *
- * Nothing is a yes or a no unless the master said so in the very words that
- * the command has for it: all else leaves open what the master did.
+ * A reply is a yes or a no only if it has exactly the form that the command defines.  Any other
+ * reply leaves open what the master did.
  */
 #include "redlock/wire/vote.h"
 
@@ -11,13 +11,13 @@
 
 #include "redlock/wire/reply.h"
 
-/* Errors of a master that is in another state than at the handshake. */
+/* Errors of a master whose state has changed since the handshake. */
 static const char *const relink_codes[] = {"READONLY", "NOAUTH", "LOADING", "MASTERDOWN"};
 
 /*
- * Whether an error has this code.  Redis up to 6 hides what goes wrong inside
- * of a script in "ERR Error running script (call to f_...): ... WRONGTYPE ...";
- * since 7 the code comes first there as well.
+ * Whether an error has this code.  Redis 7 puts the code first, also for errors inside a script.
+ * Redis up to 6 hides such an error in "ERR Error running script (call to f_...): ... WRONGTYPE
+ * ...".
  */
 static bool has_code(const struct reply *reply, const char *code)
 {

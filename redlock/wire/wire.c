@@ -1,5 +1,5 @@
 /*
- * wire.c - the commands of the lock as arrays of bulk strings.
+ * wire.c - writes the commands of the lock as arrays of bulk strings.
  */
 #include "redlock/wire/wire.h"
 
@@ -10,7 +10,8 @@
 
 #define DECIMAL_MAX 20 /* Digits of UINT64_MAX. */
 
-/* A command without its script and its names: a token, numbers, what Redis puts before each. */
+/* The rest of a command, besides its script and names: a token, numbers, and what Redis puts
+ * before each. */
 #define ARGS_MANY_MAX (REDLOCK_TOKEN_MAX + 120)
 #define ARGS_MAX (REDLOCK_TOKEN_MAX + TOKEN_LEN + 200)
 
@@ -21,7 +22,7 @@ _Static_assert(SCRIPT_TEXT_MAX + 2 * (WIRE_MARK_LEN + WIRE_KEY_MAX) + ARGS_MAX <
                "any other script fits");
 _Static_assert(WIRE_QUEUE_MAX_ENTRIES == 2 * WIRE_QUEUE_MAX, "two entries for each waiter");
 
-/* A constant piece of a command. */
+/* Append a constant piece of a command. */
 #define PUT_CONSTANT(p, text) put_bytes((p), (text), sizeof(text) - 1)
 
 static char *put_bytes(char *p, const char *bytes, size_t len)
@@ -30,7 +31,7 @@ static char *put_bytes(char *p, const char *bytes, size_t len)
     return p + len;
 }
 
-/* Write the digits of number at the end of buf; returns the first. */
+/* Write the digits of number at the end of buf.  Returns the first digit. */
 static const char *decimal(uint64_t number, char buf[DECIMAL_MAX])
 {
     char *p = buf + DECIMAL_MAX;
@@ -42,7 +43,7 @@ static const char *decimal(uint64_t number, char buf[DECIMAL_MAX])
     return p;
 }
 
-/* One argument: "$3\r\nfoo\r\n". */
+/* Append one argument: "$3\r\nfoo\r\n". */
 static char *put_bulk(char *p, const char *bytes, size_t len)
 {
     char buf[DECIMAL_MAX];
@@ -103,7 +104,8 @@ size_t wire_count(char *buf, const struct wire_args *args)
     return (size_t)(p - buf);
 }
 
-/* "*N EVALSHA sha1", or "*N EVAL text"; count: of all that there is. */
+/* Append "*N EVALSHA sha1" or "*N EVAL text".  count: the number of all arguments, the command
+ * included. */
 static char *put_script(char *p, uint32_t count, enum script_id script, bool in_full)
 {
     const struct script *s = &script_all[script];
@@ -131,7 +133,7 @@ size_t wire_script(char *buf, enum script_id script, bool in_full, const struct 
 
     assert(script != SCRIPT_LOOK && script != SCRIPT_WAIT);
     check(args);
-    p = put_number(p, 1u + counts); /* Keys: the name, and the marker. */
+    p = put_number(p, 1u + counts); /* The keys are the name and, for RAISE, the marker. */
     p = put_bulk(p, args->name, args->name_len);
     if (counts)
         p = PUT_CONSTANT(p, "$14\r\n" WIRE_MARKER "\r\n");

@@ -3,11 +3,11 @@
  *
  * The rules, each next to the code that keeps it.  Q is a majority of N masters.
  *
- *  1.  A master without an epoch gets one when the same nonce has been seen for as long as
+ *  1. A master without an epoch gets one when the same nonce has been seen for as long as
  *     the longest lease lasts.  By then every vote that it gave and lost has expired
  *     (is_due).  The time counts from the answer that first showed the nonce.  The nonce is
  *     younger than the loss of data.
- *  2.  The longest lease is the longest that any client reported to the masters, not only our
+ *  2. The longest lease is the longest that any client reported to the masters, not only our
  *     own.  It is read after the time of rule 1, from N - Q + 1 other masters with an epoch.
  *     These share one with every majority that a client reported to.  Where more masters lost
  *     their data, it is read from all there are (is_known).  That is proof only if all
@@ -15,12 +15,12 @@
  *     The same masters report the greatest numbers drawn as fencing tokens by then.  A new
  *     epoch begins with the greatest of all.  Where more masters lost their data, it begins
  *     with the time if that is greater (guard_floor).
- *  3.  No master is asked for a lock before a majority with epochs knows our own longest
+ *  3. No master is asked for a lock before a majority with epochs knows our own longest
  *     lease (guard_voters).  Otherwise rule 2 could read before that lease is written.
- *  4.  If all masters are new, and all keep what is written to them, none needs to wait: no
+ *  4. If all masters are new, and all keep what is written to them, none needs to wait: no
  *     lease can be alive (is_new_cluster).  All N must say so, because a few masters that
  *     lost their data look the same.
- *  5.  Two masters with the same epoch have the same data, because an epoch is drawn for one
+ *  5. Two masters with the same epoch have the same data, because an epoch is drawn for one
  *     master.  A snapshot or a copy of one has replaced the other's data, and the locks in
  *     that data are gone.  Nothing shows which of the two lost its data.  So neither votes,
  *     nor counts as a source for rule 2, until one is emptied (guard_twin).

@@ -6,26 +6,26 @@
  *
  * The rules, each next to the code that keeps it:
  *
- *  1.  A lease counts from before its first byte was sent (begin_round).
- *  2.  The deadline is tested before a vote is counted.  After a pause of the process, the
+ *  1. A lease counts from before its first byte was sent (begin_round).
+ *  2. The deadline is tested before a vote is counted.  After a pause of the process, the
  *     kernel delivers old answers first (quorum_step).
- *  3.  A round is won the moment a majority said yes, and lost the moment a majority can no
+ *  3. A round is won the moment a majority said yes, and lost the moment a majority can no
  *     longer do so.  No round waits for the remaining answers (judge_round).
- *  4.  Every master that may store the token of a dead round, and can be sent a command, gets
+ *  4. Every master that may store the token of a dead round, and can be sent a command, gets
  *     a release, once per connection (settle).  Every failure ends by declaring the round
  *     dead; settle does the rest.
- *  5.  A master is asked as soon as its link is up and it owes us no answer.  So at most one
+ *  5. A master is asked as soon as its link is up and it owes us no answer.  So at most one
  *     token of ours is in doubt on any master (ask_for_lock).
- *  6.  An extension never shortens a lease.  The script does not, so the deadline must not
+ *  6. An extension never shortens a lease.  The script does not, so the deadline must not
  *     move back either (judge_extension).
- *  7.  After the lost notice, nothing makes the lease longer (tell_lost).
- *  8.  A fencing token is a number that a majority counted to for this round (agreed).  No
+ *  7. After the lost notice, nothing makes the lease longer (tell_lost).
+ *  8. A fencing token is a number that a majority counted to for this round (agreed).  No
  *     master counts to one number twice, and two majorities share a master.  So no other
  *     client has the number, whatever clocks do.  For an earlier holder, the shared master
  *     counted to less.
- *  9.  A round may ask for one of several equivalent choices, and lose it while another is
+ *  9. A round may ask for one of several equivalent choices, and lose it while another is
  *     free.  Then the next round asks for that one at once, a few times (is_elsewhere).
- * 10.  A master that refuses to extend a token of several names may store it under some of
+ * 10. A master that refuses to extend a token of several names may store it under some of
  *     them.  It counts as a holder no more, and gets a release (on_refusal).  An adopted token
  *     is the exception until it is proven or lost, because another process may hold it.
  */

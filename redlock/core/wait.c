@@ -3,20 +3,20 @@
  *
  * Rules:
  *
- *  1.  A round begins when a majority of masters are free.  Free means announced, seen, or
+ *  1. A round begins when a majority of masters are free.  Free means announced, seen, or
  *     computed from the time that the key had left (find_free).
- *  2.  A round uses up the news that made it begin.  Only later news makes the next round
+ *  2. A round uses up the news that made it begin.  Only later news makes the next round
  *     begin (wait_on_try).
- *  3.  What is known of a master is valid only while we hear its announcements.  When we begin
+ *  3. What is known of a master is valid only while we hear its announcements.  When we begin
  *     to hear it again, a release may have gone unheard (wait_on_hears).
- *  4.  After some time a client queries, whatever was announced (plan_look).  This bounds the
- *     cost of an announcement that is lost or forged.  If it finds no majority, each lease
- *     tries by itself, and the queries go on (wait_on_lost).
- *  5.  A lease that loses rounds in a row tries more and more slowly (patience).  The next
+ *  4. After some time a client queries, whatever was announced (plan_look).  This bounds the
+ *     cost of an announcement that is lost or forged.  If queries do not show the
+ *     state of a majority, each lease tries by itself, and queries go on (wait_on_lost).
+ *  5. A lease that loses rounds in a row tries more and more slowly (patience).  The next
  *     lease in the queue starts without that delay (wait_on_turn).
- *  6.  A random delay is drawn once for each announced release.  It then stands until it has
+ *  6. A random delay is drawn once for each announced release.  It then stands until it has
  *     passed, or until the lock is taken (plan_try).
- *  7.  The announcer's word speaks for all masters that are heard.  For a semaphore this is a
+ *  7. The announcer's word speaks for all masters that are heard.  For a semaphore this is a
  *     guess, because each slot has a majority of its own, and one master shows all slots.  A
  *     master becomes the announcer only through a client that had a majority.  A key found on
  *     one master may belong to a lost round, and all waiters would try when that round is

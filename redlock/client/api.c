@@ -144,8 +144,9 @@ static void end_soon(struct redlock_lease *lease, enum lease_op op, int status,
         table_make_ready(lease->leases, lease);
 }
 
-/* An unlock may not cancel a lock that is under way.  To cancel an inner lock would end the whole
- * lease.  An extend under way forbids an inner unlock, because its done is still due. */
+/* Whether the lease can be unlocked now.  A lock under way must be cancelled instead.  An inner
+ * lock under way must end first, because a cancel would end the whole lease.  An extend under way
+ * must end before an inner unlock, because its done is still due. */
 static int check_unlock_async(const struct redlock_lease *lease)
 {
     if (lease->op == LEASE_OP_LOCK && !is_inner(lease))

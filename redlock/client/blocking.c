@@ -36,7 +36,7 @@ struct blocking {
     atomic_uint entering; /* Threads that are about to take the mutex. */
     /* The cancel state that the thread with the mutex goes back to. */
     int cancel_state;
-    /* Calls that had to wait, ever.  Only these are a reason to leave the loop to callers. */
+    /* The number of calls so far that had to wait.  After other calls the thread keeps the loop. */
     uint64_t calls;
     unsigned waiting;               /* Calls under way. */
     unsigned watching;              /* Calls that wait for a callback to return. */

@@ -62,8 +62,8 @@ static void run_callbacks(struct redlock *rl)
         arm(rl);
 }
 
-/* Run the due callbacks now, or have the thread of a blocking client run them.  An event of the
- * loop ends with this, because the client may be gone afterwards. */
+/* Run the due callbacks now.  For a blocking client, call its thread to run them.  Every event of
+ * the loop ends with this, because a callback may close the client. */
 static void deliver(struct redlock *rl)
 {
     if (rl->blocking == NULL)

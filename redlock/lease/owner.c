@@ -50,8 +50,8 @@ static struct owned **chain_of(const struct owners *owners, const char *name)
     return &owners->chains[number & (owners->room - 1)];
 }
 
-/* The pointer that points to the entry, through which the entry can be removed.  It points to
- * NULL if there is no entry. */
+/* The pointer that points to the entry; a change of it removes the entry.  It points to NULL if
+ * there is no entry. */
 static struct owned **place_of(const struct owners *owners, const char *name,
                                const struct redlock_lease *lease)
 {

@@ -136,7 +136,7 @@ static void find_masks(const struct standing *standing, drift_time now, quorum_m
     if (standing->peers->restart_guard && now < standing->hope_until)
         *ret_coming |= guard_hopefuls(&standing->guard, standing->connecting);
     *ret_coming &=
-        /* A master is coming only in its first attempt, which never recurs. */
+        /* A bit that is cleared stays clear: a link has one first attempt. */
         standing->peers->coming;
 }
 

@@ -78,7 +78,6 @@ static void connect_by_name(struct talk *talk, char *why, size_t why_size)
     struct resolve *resolve = resolve_start(talk->uri->host);
     char address[RESOLVE_ADDRESS_MAX];
     unsigned turn = 0;
-    uint64_t done;
 
     if (resolve == NULL) {
         (void)snprintf(why, why_size, "cannot start to resolve the name: %s", strerror(errno));
@@ -88,10 +87,6 @@ static void connect_by_name(struct talk *talk, char *why, size_t why_size)
         (void)snprintf(why, why_size, "timeout while resolving the name");
         resolve_free(resolve);
         return;
-    }
-    if (read(resolve_fd(resolve), &done, sizeof done) != (ssize_t)sizeof done) {
-        /* Nothing is in it for us; but what the thread wrote before it is ours to
-         * read only then, by the rules of C. */
     }
     do {
         const char *error = resolve_take(resolve, turn++, address);

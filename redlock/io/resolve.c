@@ -1,14 +1,20 @@
 /*
- * resolve.c - one thread per look-up.
+ * resolve.c - one thread for each name that is being looked up.
+ *
+ * A look-up belongs to the process, not to a client.  While getaddrinfo() hangs, clients that
+ * give up and ask again, or are closed and opened, join the look-up of that name that is under
+ * way: threads do not pile up.
  */
 #include "redlock/io/resolve.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -17,15 +23,56 @@
 #define ADDRESSES_MAX 8            /* No source; more than any master has. */
 #define THREAD_STACK (256u * 1024) /* NSS modules have buffers of tens of KiB. */
 
-struct resolve {
-    atomic_int owners; /* The loop's side, and the thread. */
-    int fd;
+/* Until it is done, its thread writes the result; from then on nobody does. */
+struct lookup {
+    struct lookup *next;     /* Of those under way. */
+    struct resolve *waiting; /* Those to be told. */
+    unsigned owners;         /* The thread, and all who asked. */
+    bool is_done;
     int error;        /* EAI_* */
     int system_error; /* With EAI_SYSTEM: errno. */
     unsigned addresses_len;
     char addresses[ADDRESSES_MAX][RESOLVE_ADDRESS_MAX];
     char host[];
 };
+
+/* Of one who asked. */
+struct resolve {
+    struct resolve *next; /* Of those who wait. */
+    struct lookup *lookup;
+    int fd;
+};
+
+/* Guards this list, and of all look-ups all but the result. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct lookup *under_way;
+
+static void lock(void)
+{
+    (void)pthread_mutex_lock(&mutex);
+}
+
+static void unlock(void)
+{
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+/* ---- Forks ---- */
+
+/* The threads of the parent do not run in the child, so that no look-up there ever ends.  Their
+ * memory is lost to it. */
+static void forget_all(void)
+{
+    under_way = NULL;
+    unlock();
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(lock, unlock, forget_all);
+}
+
+/* ---- The thread ---- */
 
 int resolve_is_address(const char *host)
 {
@@ -34,48 +81,59 @@ int resolve_is_address(const char *host)
     return inet_pton(AF_INET, host, buf) == 1 || inet_pton(AF_INET6, host, buf) == 1;
 }
 
-static void disown(struct resolve *resolve)
+static void disown(struct lookup *lookup)
 {
-    if (atomic_fetch_sub(&resolve->owners, 1) != 1)
-        return;
-    (void)close(resolve->fd);
-    free(resolve);
+    if (--lookup->owners == 0)
+        free(lookup);
 }
 
-static void look_up(struct resolve *resolve)
+static void look_up(struct lookup *lookup)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *all, *one;
 
-    resolve->error = getaddrinfo(resolve->host, NULL, &hints, &all);
-    resolve->system_error = errno;
-    if (resolve->error != 0)
+    lookup->error = getaddrinfo(lookup->host, NULL, &hints, &all);
+    lookup->system_error = errno;
+    if (lookup->error != 0)
         return;
-    for (one = all; one != NULL && resolve->addresses_len < ADDRESSES_MAX; one = one->ai_next) {
-        char *address = resolve->addresses[resolve->addresses_len];
+    for (one = all; one != NULL && lookup->addresses_len < ADDRESSES_MAX; one = one->ai_next) {
+        char *address = lookup->addresses[lookup->addresses_len];
 
         if (getnameinfo(one->ai_addr, one->ai_addrlen, address, RESOLVE_ADDRESS_MAX, NULL, 0,
                         NI_NUMERICHOST) == 0)
-            resolve->addresses_len++;
+            lookup->addresses_len++;
     }
     freeaddrinfo(all);
 }
 
-static void *run(void *arg)
+static void tell(const struct lookup *lookup)
 {
-    struct resolve *resolve = arg;
     const uint64_t one = 1;
 
-    look_up(resolve);
-    if (write(resolve->fd, &one, sizeof one) != (ssize_t)sizeof one) {
-        /* An eventfd at 0 takes a 1; and if not, the timeout of the connection helps. */
-    }
-    disown(resolve);
+    for (struct resolve *one_of = lookup->waiting; one_of != NULL; one_of = one_of->next)
+        if (write(one_of->fd, &one, sizeof one) != (ssize_t)sizeof one) {
+            /* An eventfd at 0 takes a 1; and if not, the timeout of the connection helps. */
+        }
+}
+
+static void *run(void *arg)
+{
+    struct lookup *lookup = arg, **at = &under_way;
+
+    look_up(lookup);
+    lock();
+    while (*at != lookup)
+        at = &(*at)->next;
+    *at = lookup->next;
+    lookup->is_done = true;
+    tell(lookup);
+    disown(lookup);
+    unlock();
     return NULL;
 }
 
 /* All signals blocked: they are for the program's own threads.  0, or an error. */
-static int start_thread(struct resolve *resolve)
+static int start_thread(struct lookup *lookup)
 {
     pthread_attr_t attr;
     pthread_t thread;
@@ -89,34 +147,86 @@ static int start_thread(struct resolve *resolve)
     (void)pthread_attr_setstacksize(&attr, THREAD_STACK);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&thread, &attr, run, resolve);
+    error = pthread_create(&thread, &attr, run, lookup);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attr);
     return error;
 }
 
-struct resolve *resolve_start(const char *host)
+/* ---- Who asks ---- */
+
+static struct lookup *find(const char *host)
+{
+    struct lookup *lookup = under_way;
+
+    while (lookup != NULL && strcmp(lookup->host, host) != 0)
+        lookup = lookup->next;
+    return lookup;
+}
+
+/* A look-up of its own; NULL, and errno, without memory or threads. */
+static struct lookup *make(const char *host)
 {
     size_t len = strlen(host);
-    struct resolve *resolve = calloc(1, sizeof *resolve + len + 1);
+    struct lookup *lookup = calloc(1, sizeof *lookup + len + 1);
+    int error = ENOMEM;
+
+    if (lookup != NULL) {
+        memcpy(lookup->host, host, len + 1);
+        lookup->owners = 1;
+        error = start_thread(lookup);
+    }
+    if (error != 0) {
+        free(lookup);
+        errno = error;
+        return NULL;
+    }
+    lookup->next = under_way;
+    under_way = lookup;
+    return lookup;
+}
+
+/* False, and errno, without memory or threads. */
+static bool join(struct resolve *resolve, const char *host)
+{
+    struct lookup *lookup;
+
+    lock();
+    lookup = find(host);
+    if (lookup == NULL)
+        lookup = make(host);
+    if (lookup != NULL) {
+        lookup->owners++;
+        resolve->lookup = lookup;
+        resolve->next = lookup->waiting;
+        lookup->waiting = resolve;
+    }
+    unlock();
+    return lookup != NULL;
+}
+
+struct resolve *resolve_start(const char *host)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct resolve *resolve = calloc(1, sizeof *resolve);
     int error;
 
     if (resolve == NULL) {
         errno = ENOMEM;
         return NULL;
     }
-    memcpy(resolve->host, host, len + 1);
-    atomic_init(&resolve->owners, 2);
+    (void)pthread_once(&once, watch_forks);
     resolve->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     error = errno;
     if (resolve->fd < 0)
         goto fail_fd;
-    error = start_thread(resolve);
-    if (error != 0)
-        goto fail_thread;
+    if (!join(resolve, host)) {
+        error = errno;
+        goto fail_join;
+    }
     return resolve;
 
-fail_thread:
+fail_join:
     (void)close(resolve->fd);
 fail_fd:
     free(resolve);
@@ -129,25 +239,47 @@ int resolve_fd(const struct resolve *resolve)
     return resolve->fd;
 }
 
-unsigned resolve_len(const struct resolve *resolve)
+/* The mutex orders what the thread wrote before what is read from now on. */
+static const struct lookup *result_of(const struct resolve *resolve)
 {
-    return resolve->addresses_len;
+    const struct lookup *lookup = resolve->lookup;
+
+    lock();
+    assert(lookup->is_done);
+    unlock();
+    return lookup;
 }
 
-const char *resolve_take(struct resolve *resolve, unsigned turn,
+unsigned resolve_len(const struct resolve *resolve)
+{
+    return result_of(resolve)->addresses_len;
+}
+
+const char *resolve_take(const struct resolve *resolve, unsigned turn,
                          char ret_address[RESOLVE_ADDRESS_MAX])
 {
-    if (resolve->error == EAI_SYSTEM)
-        return strerror(resolve->system_error);
-    if (resolve->error != 0)
-        return gai_strerror(resolve->error);
-    if (resolve->addresses_len == 0)
+    const struct lookup *lookup = result_of(resolve);
+
+    if (lookup->error == EAI_SYSTEM)
+        return strerror(lookup->system_error);
+    if (lookup->error != 0)
+        return gai_strerror(lookup->error);
+    if (lookup->addresses_len == 0)
         return "the name has no address";
-    memcpy(ret_address, resolve->addresses[turn % resolve->addresses_len], RESOLVE_ADDRESS_MAX);
+    memcpy(ret_address, lookup->addresses[turn % lookup->addresses_len], RESOLVE_ADDRESS_MAX);
     return NULL;
 }
 
 void resolve_free(struct resolve *resolve)
 {
-    disown(resolve);
+    struct resolve **at = &resolve->lookup->waiting;
+
+    lock();
+    while (*at != resolve)
+        at = &(*at)->next;
+    *at = resolve->next;
+    disown(resolve->lookup);
+    unlock();
+    (void)close(resolve->fd);
+    free(resolve);
 }

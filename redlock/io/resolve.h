@@ -1,15 +1,14 @@
 /*
  * resolve.h - host names to addresses, without blocking a loop.
  *
- * getaddrinfo() may take seconds and cannot be interrupted, so each look-up
- * has a short-lived thread of its own that touches nothing of the client: it
- * writes into a job that both sides own, and tells a descriptor that the loop
- * watches.  A client whose masters are given by address never has one.
+ * getaddrinfo() may take seconds and cannot be interrupted.  So each name that is looked up has
+ * a short-lived thread of its own, which touches nothing of a client.  It writes into a look-up
+ * that all who asked for this name own, and tells each of them by a descriptor.  There is one
+ * thread for each name, however often and by however many clients it is asked for.  A client
+ * whose masters are given by address never has one.
  */
 #ifndef REDLOCK_RESOLVE_H
 #define REDLOCK_RESOLVE_H
-
-#include <stddef.h>
 
 #define RESOLVE_ADDRESS_MAX 46 /* INET6_ADDRSTRLEN */
 
@@ -18,7 +17,8 @@ struct resolve;
 /* Whether host is an address already. */
 int resolve_is_address(const char *host);
 
-/* Start to look host up.  NULL without memory, descriptors or threads: errno says why. */
+/* Start to look host up, or join the look-up of it that is under way.  NULL without memory,
+ * descriptors or threads: errno says why. */
 struct resolve *resolve_start(const char *host);
 
 /* Readable when it is done. */
@@ -32,7 +32,7 @@ unsigned resolve_len(const struct resolve *resolve);
  * later attempts try the others), and return NULL, or else what went wrong, a
  * constant text.
  */
-const char *resolve_take(struct resolve *resolve, unsigned turn,
+const char *resolve_take(const struct resolve *resolve, unsigned turn,
                          char ret_address[RESOLVE_ADDRESS_MAX]);
 
 /* Free it, done or not; the thread ends by itself. */

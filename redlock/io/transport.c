@@ -34,7 +34,7 @@ struct transport {
     enum state state;
     struct transport_to to;
     unsigned turn;
-    struct resolve *resolve; /* While there are addresses to try. */
+    struct resolve *resolve; /* While there are addresses to try, or a look-up that goes on. */
     unsigned tried;          /* Addresses, in this attempt. */
     int fd;                  /* -1: none. */
     char error[ERROR_MAX];   /* Why a name has no address. */
@@ -76,7 +76,8 @@ void transport_close(struct transport *transport, bool reset)
     if (reset && transport->state == OPEN)
         drop_unsent(transport);
     close_socket(transport);
-    end_resolve(transport);
+    if (transport->state != RESOLVING) /* Else the next attempt takes what is found by then. */
+        end_resolve(transport);
     transport->state = CLOSED;
     transport->awaits_space = false;
 }
@@ -193,6 +194,7 @@ static const char *connect_to_next(struct transport *transport, const char *erro
 
 static void fail(struct transport *transport, const char *error)
 {
+    end_resolve(transport);
     transport_close(transport, false);
     transport->events->on_open(transport->cookie, error);
 }
@@ -234,12 +236,14 @@ const char *transport_open(struct transport *transport, const struct transport_t
                            unsigned turn)
 {
     assert(transport->state == CLOSED);
+    assert(transport->resolve == NULL || strcmp(transport->to.host, to->host) == 0);
     transport->to = *to;
     transport->turn = turn;
     transport->tried = 0;
     if (to->path != NULL || resolve_is_address(to->host))
         return connect_to(transport, to->host);
-    transport->resolve = resolve_start(to->host);
+    if (transport->resolve == NULL)
+        transport->resolve = resolve_start(to->host);
     if (transport->resolve == NULL) {
         (void)snprintf(transport->error, sizeof transport->error,
                        "cannot start to resolve the name: %s", strerror(errno));
@@ -373,6 +377,7 @@ void transport_free(struct transport *transport)
     if (transport == NULL)
         return;
     transport_close(transport, false);
+    end_resolve(transport);
     watch_free(transport->loop, transport->watch);
     free(transport);
 }

@@ -46,7 +46,9 @@ void transport_free(struct transport *transport);
 
 /*
  * Begin to connect.  A name may have several addresses: one attempt tries all of them, and
- * begins with the address number turn, round and round.  Returns NULL, and on_open() follows
+ * begins with the address number turn, round and round.  A name is looked up at each attempt,
+ * unless the look-up of the last one took longer than that.  Later attempts go to the same place
+ * as the first.  Returns NULL, and on_open() follows
  * unless it is closed before; or, at once, why it cannot connect.
  */
 const char *transport_open(struct transport *transport, const struct transport_to *to,

@@ -1,0 +1,202 @@
+/*
+ * test-live-names.c - look-ups of host names: how many go on at once, and what becomes of one
+ * that takes longer than an attempt to connect.
+ *
+ * getaddrinfo() is ours for names under .test (the linker's --wrap).  Under ThreadSanitizer this
+ * also shows that a client reads what a look-up wrote only when that is done.
+ */
+#include "test/lib/check.h"
+
+#include <netdb.h>
+#include <stdatomic.h>
+
+#include "live/cluster.h"
+#include "live/fake.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+static struct cluster five;
+
+/* ---- Names ---- */
+
+static atomic_bool resolver_hangs; /* For slow.test. */
+static atomic_uint lookups, under_way;
+
+int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret)
+{
+    if (strcmp(node, "slow.test") != 0)
+        return __real_getaddrinfo(node, service, hints, ret);
+    atomic_fetch_add(&lookups, 1);
+    atomic_fetch_add(&under_way, 1);
+    while (atomic_load(&resolver_hangs))
+        cluster_nap();
+    atomic_fetch_sub(&under_way, 1);
+    return __real_getaddrinfo("127.0.0.1", service, hints, ret);
+}
+
+/* So many masters by the name slow.test, and one more, or NULL. */
+static const char *by_name(unsigned len, const char *other)
+{
+    static char list[1024];
+    size_t at = 0;
+
+    for (unsigned i = 0; i < len; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%sslow.test:%u", i > 0 ? "," : "",
+                               five.server[i].port);
+    if (other != NULL)
+        (void)snprintf(list + at, sizeof list - at, ",%s", other);
+    return list;
+}
+
+static void begin(bool hangs)
+{
+    cluster_ready(&five, 5);
+    atomic_store(&resolver_hangs, hangs);
+    atomic_store(&lookups, 0);
+}
+
+static bool has_no_lookup(void *arg)
+{
+    (void)arg;
+    return atomic_load(&under_way) == 0;
+}
+
+static void end(struct pilot *pilot)
+{
+    atomic_store(&resolver_hangs, false);
+    CHECK(pilot_until(pilot, has_no_lookup, NULL));
+    pilot_close(pilot);
+}
+
+static void set_timeout(struct redlock_options *opts)
+{
+    opts->connect_timeout_ms = 50;
+    opts->restart_guard = 0;
+}
+
+/* ---- Tests ---- */
+
+TEST(masters_by_name)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        begin(false);
+        pilot_open(&pilot, kind, by_name(5, NULL), 0);
+        CHECK(pilot_until_up(&pilot, 5));
+        for (unsigned round = 1; round <= 3; round++) {
+            for (unsigned m = 0; m < five.len; m++)
+                (void)server_int(&five.server[m], "CLIENT KILL TYPE normal");
+            CHECK(pilot_until_connects(&pilot, 5 * (round + 1)));
+            CHECK(pilot_until_up(&pilot, 5));
+        }
+        end(&pilot);
+    }
+}
+
+static bool has_six_connections(void *arg)
+{
+    const struct fake *fake = arg;
+
+    return atomic_load(&fake->seen->connections) >= 6;
+}
+
+/* The sixth master closes each connection: when it was tried six times, the others have been
+ * given up and tried again, too. */
+TEST(lookups_do_not_pile_up)
+{
+    const struct fake_plan plan = {.way = FAKE_CLOSES};
+
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+        struct fake fake;
+        char other[32];
+
+        check_row = pilot_kind_name(kind);
+        begin(true);
+        fake_start(&fake, &plan);
+        (void)snprintf(other, sizeof other, "127.0.0.1:%u", fake.port);
+        CHECK_INT(pilot_try_open(&pilot, kind, by_name(5, other), set_timeout), REDLOCK_OK);
+        CHECK(pilot_until(&pilot, has_six_connections, &fake));
+        CHECK_UINT(atomic_load(&under_way), 1);
+        pilot_close(&pilot);
+        CHECK_INT(pilot_try_open(&pilot, kind, by_name(5, other), set_timeout), REDLOCK_OK);
+        CHECK_UINT(atomic_load(&lookups), 1); /* That of the client before. */
+        end(&pilot);
+        fake_stop(&fake);
+    }
+}
+
+static bool is_up(void *arg)
+{
+    return pilot_stats(arg).masters_up == 1;
+}
+
+/* The look-up ends between two attempts: the next one takes what it found. */
+TEST(a_late_result_is_taken)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        begin(true);
+        CHECK_INT(pilot_try_open(&pilot, kind, by_name(1, NULL), set_timeout), REDLOCK_OK);
+        CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+        CHECK_HAS(pilot.message, "timeout while resolving the name");
+        atomic_store(&resolver_hangs, false);
+        CHECK(pilot_until(&pilot, is_up, &pilot));
+        CHECK_UINT(atomic_load(&lookups), 1);
+        end(&pilot);
+    }
+}
+
+/* The look-up goes on in the parent alone; the child needs one of its own. */
+static int lock_by_name(void *arg)
+{
+    struct redlock_lock_options lock;
+    struct redlock_options opts;
+    struct redlock_lease *lease;
+    struct redlock *rl;
+    int status;
+
+    (void)arg;
+    atomic_store(&resolver_hangs, false);
+    redlock_options_init(&opts);
+    opts.masters = by_name(5, NULL);
+    if (redlock_open(&opts, &rl) != REDLOCK_OK)
+        return 1;
+    redlock_lock_options_init(&lock);
+    lock.wait_ms = 10000;
+    status = redlock_lock(rl, "x", &lock, &lease);
+    (void)redlock_close(rl);
+    return status == REDLOCK_OK ? 0 : 1;
+}
+
+TEST(a_fork_looks_up_by_itself)
+{
+    struct pilot pilot;
+
+#ifdef __SANITIZE_THREAD__
+    printf("a_fork_looks_up_by_itself: SKIPPED, this sanitizer allows a child no threads\n");
+    return;
+#endif
+    begin(true);
+    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, by_name(5, NULL), set_timeout), REDLOCK_OK);
+    while (atomic_load(&under_way) == 0)
+        pilot_turn(&pilot);
+    CHECK_INT(cluster_join(cluster_spawn(lock_by_name, NULL)), 0);
+    CHECK(atomic_load(&under_way) > 0);
+    end(&pilot);
+}
+
+CHECK_MAIN({"masters_by_name", masters_by_name}, {"lookups_do_not_pile_up", lookups_do_not_pile_up},
+           {"a_late_result_is_taken", a_late_result_is_taken},
+           {"a_fork_looks_up_by_itself", a_fork_looks_up_by_itself})

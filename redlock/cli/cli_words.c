@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 
 #define LINE_MAX_LEN \
     2048 /* Chosen: three times a message of the library, because names are quoted. */
@@ -46,7 +47,7 @@ void cli_say(const char *format, ...)
     va_end(args);
     if (len < 0)
         return;
-    (void)fprintf(stderr, "redlock: %s\n", line); /* One write, of unbuffered output. */
+    (void)fprintf(stderr, "redlock: %s\n", text_clean(line)); /* One write, of unbuffered output. */
 }
 
 void cli_usage_error(const struct cli *cli, const char *format, ...)
@@ -76,45 +77,21 @@ const char *cli_show_argument(const char *argument, char *buf)
     return cli_show_name(argument, buf);
 }
 
-/* The length of the UTF-8 character at text (RFC 3629, section 4), 0 if there is none.  A NUL ends
- * the text, and is no continuation byte. */
-static size_t utf8_len(const unsigned char *text)
-{
-    size_t len = text[0] < 0x80 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-    unsigned char low = 0x80, high = 0xbf;
-
-    if (len == 1)
-        return 1;
-    if (text[0] < 0xc2 || text[0] > 0xf4)
-        return 0;
-    /* A character is not overlong, no surrogate, and not past U+10FFFF. */
-    low = text[0] == 0xe0 ? 0xa0 : text[0] == 0xf0 ? 0x90 : low;
-    high = text[0] == 0xed ? 0x9f : text[0] == 0xf4 ? 0x8f : high;
-    if (text[1] < low || text[1] > high)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    return len;
-}
-
 void cli_json_string(FILE *file, const char *text)
 {
-    const unsigned char *at = (const unsigned char *)text;
-
     (void)fputc('"', file);
-    while (*at != 0) {
-        size_t len = utf8_len(at);
+    while (*text != 0) {
+        size_t len = text_utf8_len(text);
 
         if (len == 0)
-            (void)fprintf(file, "\\udc%02x", *at++);
-        else if (len == 1 && (*at < ' ' || *at == 0x7f))
-            (void)fprintf(file, "\\u%04x", *at++);
-        else if (*at == '"' || *at == '\\')
-            (void)fprintf(file, "\\%c", *at++);
+            (void)fprintf(file, "\\udc%02x", (unsigned char)*text++);
+        else if (text_is_control(text, len)) /* Of C1 the second byte is the number. */
+            (void)fprintf(file, "\\u%04x", (unsigned char)text[len - 1]);
+        else if (*text == '"' || *text == '\\')
+            (void)fprintf(file, "\\%c", *text);
         else
-            for (; len > 0; len--)
-                (void)fputc(*at++, file);
+            (void)fwrite(text, 1, len, file);
+        text += len;
     }
     (void)fputc('"', file);
 }

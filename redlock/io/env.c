@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "redlock/base/text.h"
+
 #define LINE_MAX 512 /* Bytes of a line of the log; what is longer is cut. */
 
 /* SplitMix64 (Steele, Lea, Flood 2014), the best known of the small generators. */
@@ -28,5 +30,5 @@ void env_log(const struct env *env, enum redlock_level level, const char *format
     va_start(args, format);
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    env->log(env->log_arg, level, line);
+    env->log(env->log_arg, level, text_clean(line)); /* It may hold what a master said. */
 }

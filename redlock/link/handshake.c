@@ -11,6 +11,7 @@
 #include <hiredis/hiredis.h>
 #include <sodium.h>
 
+#include "redlock/base/text.h"
 #include "redlock/wire/reply.h"
 #include "redlock/wire/script.h"
 #include "redlock/link/uri.h"
@@ -144,9 +145,7 @@ static void read_field(const char *info, const char *key, char *value, size_t si
         len++;
     memcpy(value, at, len);
     value[len] = 0;
-    for (char *p = value; *p != 0; p++)
-        if ((unsigned char)*p < ' ' || *p == 127)
-            *p = '?'; /* It will be shown on terminals. */
+    (void)text_clean(value); /* It will be shown on terminals. */
 }
 
 static uint64_t read_number(const char *info, const char *key)

@@ -11,6 +11,7 @@
 #include <hiredis/hiredis.h>
 #include <sodium.h>
 
+#include "redlock/base/text.h"
 #include "redlock/io/env.h"
 #include "redlock/io/transport.h"
 #include "redlock/link/queue.h"
@@ -64,13 +65,11 @@ struct link {
     char error[ERROR_MAX];
 };
 
-/* What a master says goes into logs, one line each. */
+/* What a master says goes into messages, one line each. */
 static void set_error(struct link *link, const char *what, const char *why)
 {
     (void)snprintf(link->error, sizeof link->error, "%s%s", what, why);
-    for (char *p = link->error; *p != 0; p++)
-        if ((unsigned char)*p < ' ' || *p == 127)
-            *p = '?';
+    (void)text_clean(link->error);
 }
 
 static void mark_dirty(struct link *link)

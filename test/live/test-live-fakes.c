@@ -89,6 +89,14 @@ static const struct fault faults[] = {
      {.way = FAKE_SAYS, .greets = true, .says = "-ERR unheard of\r\n"},
      "ERR unheard of",
      STAYS},
+    {"control characters", /* Of C1: CSI as one byte, and in UTF-8.  Letters stay. */
+     {.way = FAKE_SAYS,
+      .greets = true,
+      .says = "-ERR gr\xc3\xbc\xc3\x9f \x9b"
+              "2J \xc2\x9b"
+              "2J\r\n"},
+     "ERR gr\xc3\xbc\xc3\x9f ?2J ??2J",
+     STAYS},
     {"wrong digest",
      {.way = FAKE_SAYS, .says = DIGEST},
      "another digest than ours: not a Redis?",

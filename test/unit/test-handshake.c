@@ -205,6 +205,12 @@ TEST(keeps_terminals_safe)
                     error, sizeof error),
               HANDSHAKE_DONE);
     CHECK_STR(info.version, "7?[2J");
+    CHECK_INT(shake(text_reply(REPLY_TEXT, "\nredis_version:7\x9b"
+                                           "2J\r\nrole:m\xc2\x9bx\xc3\x9f\r\n"),
+                    &info, error, sizeof error),
+              HANDSHAKE_DONE);
+    CHECK_STR(info.version, "7?2J");
+    CHECK_STR(info.role, "m??x\xc3\x9f");
 }
 
 #define SERVER "# Server\r\nredis_version:7.0.15\r\n"

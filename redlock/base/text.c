@@ -1,0 +1,57 @@
+/*
+ * text.c - which bytes are characters, and which of these a terminal obeys.
+ */
+#include "redlock/base/text.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_within(unsigned char byte, unsigned char low, unsigned char high)
+{
+    return byte >= low && byte <= high;
+}
+
+/* A NUL ends the text, and is no continuation byte. */
+size_t text_utf8_len(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    size_t len = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+    unsigned char low = 0x80, high = 0xbf;
+
+    if (len == 1)
+        return 1;
+    if (!is_within(at[0], 0xc2, 0xf4))
+        return 0;
+    /* A character is not overlong, no surrogate, and not past U+10FFFF. */
+    low = at[0] == 0xe0 ? 0xa0 : at[0] == 0xf0 ? 0x90 : low;
+    high = at[0] == 0xed ? 0x9f : at[0] == 0xf4 ? 0x8f : high;
+    if (!is_within(at[1], low, high))
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if (!is_within(at[i], 0x80, 0xbf))
+            return 0;
+    return len;
+}
+
+bool text_is_control(const char *text, size_t len)
+{
+    const unsigned char *at = (const unsigned char *)text;
+
+    return len == 1 ? at[0] < ' ' || at[0] == 0x7f : len == 2 && at[0] == 0xc2 && at[1] < 0xa0;
+}
+
+char *text_clean(char *text)
+{
+    char *at = text;
+
+    while (*at != 0) {
+        size_t len = text_utf8_len(at);
+
+        if (len == 0 || text_is_control(at, len)) {
+            len = len == 0 ? 1 : len;
+            memset(at, '?', len);
+        }
+        at += len;
+    }
+    return text;
+}

@@ -7,6 +7,7 @@
  */
 #include "redlock/cli/cli.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,19 @@
 #include "redlock/wire/reply.h"
 #include "redlock/wire/wire.h"
 
-#define COMMAND_MAX (REDLOCK_NAME_MAX + 96) /* "GET name" with its lengths, or the like. */
+#define COMMAND_MAX (REDLOCK_NAME_MAX + 96) /* "PTTL name" with its lengths, or the like. */
+
+/* The token.  What another program stored there may be of any length: of what is no token, this
+ * is the beginning, one byte longer than the longest token.  GETRANGE would not tell a key that
+ * is empty from none, and a user of locks may lack the right to it. */
+#define GET_TOKEN                               \
+    "local s=redis.pcall('get',KEYS[1]) "       \
+    "if type(s)=='string' then s=s:sub(1,129) " \
+    "end return s"
+_Static_assert(REDLOCK_TOKEN_MAX + 1 == 129, "what GET_TOKEN asks for");
+
+#define SCRIPT_MAX 256 /* Bytes of such a script. */
+
 /* How many readers there are: those whose time is up may be stored still. */
 #define COUNT_READERS                            \
     "local t=redis.call('time') "                \
@@ -74,13 +87,13 @@ static void ask_one(struct status *status, unsigned master, enum query query, co
     inspect_query(status->rl, master, query, command, len);
 }
 
-static void ask_name(struct status *status, unsigned master, enum query query, const char *word)
+static void ask_ttl(struct status *status, unsigned master)
 {
     char command[COMMAND_MAX];
-    int len = snprintf(command, sizeof command, "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(word),
-                       word, strlen(status->name), status->name);
+    int len = snprintf(command, sizeof command, "*2\r\n$4\r\nPTTL\r\n$%zu\r\n%s\r\n",
+                       strlen(status->name), status->name);
 
-    ask_one(status, master, query, command, (size_t)len);
+    ask_one(status, master, QUERY_PTTL, command, (size_t)len);
 }
 
 static void ask_queue(struct status *status, unsigned master)
@@ -93,14 +106,16 @@ static void ask_queue(struct status *status, unsigned master)
     ask_one(status, master, QUERY_QUEUE, command, (size_t)len);
 }
 
-static void ask_readers(struct status *status, unsigned master)
+/* Run a script on the key of the name. */
+static void ask_script(struct status *status, unsigned master, enum query query, const char *script)
 {
-    char command[COMMAND_MAX + sizeof COUNT_READERS];
+    char command[COMMAND_MAX + SCRIPT_MAX];
     int len = snprintf(command, sizeof command,
                        "*4\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n1\r\n$%zu\r\n%s\r\n",
-                       sizeof COUNT_READERS - 1, COUNT_READERS, strlen(status->name), status->name);
+                       strlen(script), script, strlen(status->name), status->name);
 
-    ask_one(status, master, QUERY_READERS, command, (size_t)len);
+    assert((size_t)len < sizeof command);
+    ask_one(status, master, query, command, (size_t)len);
 }
 
 static bool is_permit(const char *name)
@@ -138,10 +153,10 @@ static void ask(struct status *status, unsigned master)
         ask_one(status, master, QUERY_OF, of, sizeof of - 1);
     }
     if (status->name != NULL) {
-        ask_name(status, master, QUERY_GET, "GET");
-        ask_name(status, master, QUERY_PTTL, "PTTL");
+        ask_script(status, master, QUERY_GET, GET_TOKEN);
+        ask_ttl(status, master);
         ask_queue(status, master);
-        ask_readers(status, master);
+        ask_script(status, master, QUERY_READERS, COUNT_READERS);
         if (!is_permit(status->name))
             ask_permits(status, master);
     }
@@ -156,13 +171,17 @@ static void take_token(struct report *report, const struct reply *reply)
     report->knows_holder = true;
     if (reply->type != REPLY_TEXT)
         return;
-    report->token = malloc(reply->text_len + 1);
+    report->token = malloc(reply->text_len + sizeof "...");
     if (report->token == NULL) {
         report->knows_holder = false;
         return;
     }
     memcpy(report->token, reply->text, reply->text_len + 1);
     report->token_len = reply->text_len;
+    if (report->token_len <= REDLOCK_TOKEN_MAX)
+        return;
+    memcpy(report->token + REDLOCK_TOKEN_MAX, "...", sizeof "...");
+    report->token_len = REDLOCK_TOKEN_MAX + sizeof "..." - 1;
 }
 
 /* What GET could make nothing of. */

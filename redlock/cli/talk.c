@@ -161,7 +161,7 @@ static void read_more(struct talk *talk)
     ssize_t n;
 
     if (reader_overflows(talk->reader)) {
-        break_off(talk, "answers without end");
+        break_off(talk, READER_TOO_LONG);
         return;
     }
     if (!wait_for(talk, talk->context->fd, POLLIN)) {
@@ -193,7 +193,8 @@ const struct reply *talk_reply(struct talk *talk)
 
     while (talk->broken[0] == 0 && reply == NULL) {
         if (redisReaderGetReply(talk->reader, &reply) != REDIS_OK)
-            break_off(talk, "answered with garbage");
+            break_off(talk, reader_met_too_long(talk->reader) ? READER_TOO_LONG
+                                                              : "answered with garbage");
         else if (reply == NULL)
             read_more(talk);
     }

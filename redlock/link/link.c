@@ -352,7 +352,10 @@ static void take_replies(struct link *link)
 
     while (!link->doomed && has_bytes(link->parser)) {
         if (redisReaderGetReply(link->parser, &reply) != REDIS_OK) {
-            doom(link, "answered with garbage: ", link->parser->errstr);
+            if (reader_met_too_long(link->parser))
+                doom(link, READER_TOO_LONG, "");
+            else
+                doom(link, "answered with garbage: ", link->parser->errstr);
             return;
         }
         if (reply == NULL)
@@ -363,7 +366,7 @@ static void take_replies(struct link *link)
             on_greeting(link);
     }
     if (!link->doomed && reader_overflows(link->parser))
-        doom(link, "answers without end", "");
+        doom(link, READER_TOO_LONG, "");
 }
 
 static void read_answers(struct link *link)

@@ -55,7 +55,8 @@ static void *take_string(const redisReadTask *task, char *text, size_t text_len)
 
     if (task->parent != NULL)
         keep_before(reply);
-    if (text_len > REPLY_TEXT_MAX || !make_room(reply, text_len))
+    reply->is_too_long = text_len > REPLY_TEXT_MAX;
+    if (reply->is_too_long || !make_room(reply, text_len))
         return NULL;
     memcpy(reply->text, text, text_len);
     reply->text[text_len] = '\0';
@@ -169,6 +170,7 @@ struct redisReader *reader_new(struct reply *reply)
 {
     redisReader *reader = redisReaderCreateWithFunctions(&functions);
 
+    reply->is_too_long = false;
     if (reader != NULL)
         reader->privdata = reply;
     return reader;
@@ -178,6 +180,13 @@ bool reader_overflows(const struct redisReader *reader)
 {
     assert(reader->len >= reader->pos);
     return reader->len - reader->pos > REPLY_TEXT_MAX + FRAMING_MAX;
+}
+
+bool reader_met_too_long(const struct redisReader *reader)
+{
+    const struct reply *reply = reader->privdata;
+
+    return reply->is_too_long;
 }
 
 void reader_forget(struct reply *reply)

@@ -14,9 +14,14 @@
 
 #include "redlock/wire/reply.h"
 
-#define REPLY_TEXT_MAX (64 * 1024) /* INFO takes 5 KiB; ten times that, and round. */
-#define REPLY_ELEMENTS_MAX 1024    /* Of any array; nothing that we send is answered by one. */
+/* INFO takes 5 KiB, and some 40 bytes more for each database that is in use, each replica, and
+ * each kind of error.  Chosen: twenty thousand of these fit, and 16 masters that each send as much
+ * as they may take 32 MiB. */
+#define REPLY_TEXT_MAX (1024 * 1024)
+#define REPLY_ELEMENTS_MAX 1024 /* Of any array; nothing that we send is answered by one. */
 #define REPLY_DEPTH_MAX 4 /* Of arrays in arrays; hiredis 1 would allocate for each, unbounded. */
+
+#define READER_TOO_LONG "sent an answer that is too long"
 
 struct redisReader; /* hiredis'; only reader.c needs its insides. */
 
@@ -28,6 +33,9 @@ struct redisReader *reader_new(struct reply *reply);
  * text only when all of it has come, up to half a GiB, so this must be asked whenever bytes were
  * fed and all whole replies taken. */
 bool reader_overflows(const struct redisReader *reader);
+
+/* Whether it failed because a text was too long, which hiredis takes for a lack of memory. */
+bool reader_met_too_long(const struct redisReader *reader);
 
 /* Free the texts of a reply. */
 void reader_forget(struct reply *reply);

@@ -4,6 +4,7 @@
 #ifndef REDLOCK_REPLY_H
 #define REDLOCK_REPLY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum reply_type {
@@ -27,6 +28,7 @@ struct reply {
     char *before; /* Of ARRAY: the text before text.  NULL or "" if there is none. */
     size_t before_len;
     size_t before_room;
+    bool is_too_long; /* A text was longer than may be: it is not kept. */
 };
 
 #endif /* REDLOCK_REPLY_H */

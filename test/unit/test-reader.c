@@ -169,7 +169,11 @@ TEST(texts_have_a_longest_length)
         CHECK(reply.text_room <= REPLY_TEXT_MAX + 1);
         CHECK_INT(feed_long(reader, heads[i], REPLY_TEXT_MAX + 1), REDIS_ERR);
         CHECK_INT(reader->err, REDIS_ERR_OOM);
+        CHECK(reader_met_too_long(reader));
         CHECK(reply.text_room <= REPLY_TEXT_MAX + 1);
+        redisReaderFree(reader);
+        reader = reader_new(&reply);
+        CHECK(!reader_met_too_long(reader));
         redisReaderFree(reader);
         reader_forget(&reply);
     }
@@ -213,8 +217,8 @@ static bool overflows_after(const char *head, size_t len)
     bool overflows;
 
     feed(reader, head, strlen(head));
-    for (size_t i = strlen(head); i < len; i++)
-        feed(reader, "x", 1);
+    for (size_t i = strlen(head); i < len; i += 16)
+        feed(reader, "xxxxxxxxxxxxxxxx", len - i < 16 ? len - i : 16);
     CHECK(next(reader) == NULL);
     overflows = reader_overflows(reader);
     redisReaderFree(reader);

@@ -93,7 +93,7 @@ static void on_ending_signal(struct session *session, int signal)
     if (asks_to_end(signal) && command->asked_at != 0 &&
         now > command->asked_at + IMPATIENT_AFTER_S) {
         signal_command(command, SIGKILL);
-        cli_say("second signal: SIGKILL to the command");
+        cli_say("second signal: SIGKILL to the command and all that it started");
         return;
     }
     if (asks_to_end(signal) && command->asked_at == 0)
@@ -330,7 +330,7 @@ void command_tell(const struct command *command, bool lost)
     if (end->killed)
         say_killed(end, lost);
     if (end->cleared)
-        cli_say("ended what the command had left running in its process group");
+        cli_say("ended what the command had left running");
     if (end->survivors > 0)
         cli_say("%u processes that the command started could not be killed", end->survivors);
 }

@@ -47,7 +47,7 @@ enum phase {
     RUNNING,  /* The command runs. */
     ASKED,    /* It has got SIGTERM. */
     KILLING,  /* It has got SIGKILL. */
-    LEAVING,  /* It has ended by itself, and left processes in its group. */
+    LEAVING,  /* It has ended while the lock is held, and processes are left that must end. */
     CLEARING, /* It has ended, and all that it started must end. */
     OVER      /* All is told. */
 };
@@ -61,9 +61,10 @@ struct guardian {
     enum phase phase;
     bool told_to_end;     /* By `redlock`, or by its death. */
     bool alone;           /* `redlock` is dead. */
+    bool passed_on;       /* The command has got a signal that asks to end. */
     pid_t group;          /* The command's, also after its end. */
-    struct deadline left; /* LEAVING: when the rest of the group must end. */
-    bool left_asked;      /* LEAVING: it has got SIGTERM. */
+    struct deadline left; /* LEAVING: when the rest must end. */
+    bool left_asked;      /* LEAVING: the rest of the group has got SIGTERM. */
     drift_time patience;  /* CLEARING: how long to look. */
     drift_span nap;       /* KILLING and later: how long until the next look. */
     struct leash_report end;
@@ -104,22 +105,36 @@ static void signal_all(const struct guardian *guardian, int signal)
 }
 
 /* Who is stopped would not hear of SIGTERM without SIGCONT. */
-static void ask(struct guardian *guardian, drift_time now)
+static void ask(struct guardian *guardian)
 {
     guardian->phase = ASKED;
-    guardian->end.asked_ns = left_ns(guardian, now);
     signal_all(guardian, SIGTERM);
     signal_all(guardian, SIGCONT);
 }
 
+static void begin_clearing(struct guardian *guardian, drift_time now)
+{
+    guardian->phase = CLEARING;
+    guardian->patience = drift_add(now, LOOK_FOR);
+    guardian->nap = NAP_MIN;
+}
+
+/* Kill them all until none is left. */
+static void stamp_out(struct guardian *guardian, drift_time now)
+{
+    if (guardian->phase == LEAVING) {
+        begin_clearing(guardian, now);
+    } else if (guardian->phase == RUNNING || guardian->phase == ASKED) {
+        guardian->nap = NAP_MIN;
+        guardian->phase = KILLING;
+        signal_all(guardian, SIGKILL);
+    }
+}
+
 static void kill_all(struct guardian *guardian, drift_time now)
 {
-    guardian->nap = NAP_MIN;
-    if (guardian->phase == RUNNING)
-        guardian->end.asked_ns = left_ns(guardian, now);
-    guardian->phase = KILLING;
     guardian->end.killed = true;
-    signal_all(guardian, SIGKILL);
+    stamp_out(guardian, now);
 }
 
 /* Whether the command has left anybody at all: its orphans are our children. */
@@ -141,25 +156,27 @@ static bool clear(struct guardian *guardian, drift_time now)
     return count.alive + count.zombies == 0 || now >= guardian->patience;
 }
 
-static void begin_clearing(struct guardian *guardian, drift_time now)
+/* SIGTERM for those inside the command's group, or with -group for those outside it. */
+static void ask_rest(pid_t group)
 {
-    guardian->phase = CLEARING;
-    guardian->patience = drift_add(now, LOOK_FOR);
-    guardian->nap = NAP_MIN;
+    (void)family_signal(SIGTERM, group);
+    (void)family_signal(SIGCONT, group);
 }
 
-/* True: none is left in the command's process group, or none that could be killed. */
+/* True: none is left that must end, or none that could be killed.  These are the processes in
+ * the command's group, and all descendants if a signal has asked the command to end. */
 static bool leave(struct guardian *guardian, drift_time now)
 {
     drift_time wake;
     enum deadline_act act = deadline_due(&guardian->left, now, &wake);
-    bool asks = act == DEADLINE_ASK && !guardian->left_asked;
-    int signal = act == DEADLINE_KILL ? SIGKILL : asks ? SIGTERM : 0;
-    struct family_count count = family_signal(signal, guardian->group);
+    struct family_count count;
 
-    if (asks)
-        (void)family_signal(SIGCONT, guardian->group);
-    guardian->left_asked = guardian->left_asked || asks;
+    if (act == DEADLINE_ASK && !guardian->left_asked) {
+        guardian->left_asked = true;
+        ask_rest(guardian->group);
+    }
+    count = family_signal(act == DEADLINE_KILL ? SIGKILL : 0,
+                          guardian->passed_on ? 0 : guardian->group);
     if (act != DEADLINE_WAIT && count.alive > 0)
         guardian->end.cleared = true;
     if (act == DEADLINE_KILL)
@@ -180,6 +197,8 @@ static void on_child_ended(struct guardian *guardian, drift_time now)
     guardian->nap = NAP_MIN;
     if (!has_children())
         finish(guardian, now);
+    else if (guardian->passed_on) /* The signal did not reach them. */
+        ask_rest(-guardian->group);
 }
 
 /* ---- What is due ---- */
@@ -192,11 +211,11 @@ static enum leash_why why_of(const struct guardian *guardian, const struct deadl
     return guardian->start.limit.ask < lease->ask ? LEASH_AT_LIMIT : LEASH_AT_DEADLINE;
 }
 
-/* Nothing was wrong so far, with the command or with what it left. */
+/* Neither a deadline nor `redlock` has ended the command so far, or what it left. */
 static bool is_wanted(const struct guardian *guardian)
 {
-    return guardian->end.why == LEASH_BY_ITSELF &&
-           (guardian->phase == RUNNING || guardian->phase == LEAVING);
+    return guardian->end.why == LEASH_BY_ITSELF && guardian->phase != IDLE &&
+           guardian->phase != OVER;
 }
 
 static void act(struct guardian *guardian, enum deadline_act act, drift_time now)
@@ -204,7 +223,7 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
     switch (guardian->phase) {
     case RUNNING:
         if (act == DEADLINE_ASK)
-            ask(guardian, now);
+            ask(guardian);
         else if (act == DEADLINE_KILL)
             kill_all(guardian, now);
         break;
@@ -253,6 +272,7 @@ static drift_time look(struct guardian *guardian, drift_time now)
     due = deadline_due(&deadline, now, &wake);
     if (due != DEADLINE_WAIT && is_wanted(guardian)) {
         guardian->end.why = why_of(guardian, &lease);
+        guardian->end.asked_ns = left_ns(guardian, now);
         guardian->start.limit = deadline; /* A renewal that comes now is too late. */
     }
     act(guardian, due, now);
@@ -351,6 +371,19 @@ static void start(struct guardian *guardian, drift_time now)
     report(guardian, &started, 0);
 }
 
+/* A command that dies of a signal cannot end what it started.  So all descendants must end with a
+ * command that was asked to.  Nobody waits for a command that is killed. */
+static void pass_on(struct guardian *guardian, int signal, drift_time now)
+{
+    guardian->passed_on = guardian->passed_on || signal == SIGTERM || signal == SIGINT ||
+                          signal == SIGHUP || signal == SIGQUIT || signal == SIGKILL;
+    child_signal(&guardian->child, signal);
+    if (signal != SIGKILL)
+        return;
+    guardian->start.limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER}; /* It was kept. */
+    stamp_out(guardian, now);
+}
+
 static void obey(struct guardian *guardian, const struct leash_order *order, drift_time now)
 {
     switch (order->type) {
@@ -359,7 +392,7 @@ static void obey(struct guardian *guardian, const struct leash_order *order, dri
         start(guardian, now);
         break;
     case LEASH_SIGNAL:
-        child_signal(&guardian->child, order->signal);
+        pass_on(guardian, order->signal, now);
         break;
     case LEASH_END:
         guardian->told_to_end = true;

@@ -40,6 +40,11 @@
 #define NAP_MAX (100 * DRIFT_MS)
 #define LOOK_FOR (5 * DRIFT_S)
 
+/* How often to measure how long it takes to find all descendants: in times of the margin for
+ * SIGTERM, a fifth of the ttl; and at most a hundredth of the time.  Chosen, not measured. */
+#define MEASURE_EVERY 2
+#define MEASURE_SHARE 100
+
 #define DESCRIPTORS_MAX 65536 /* Closed one by one, where the kernel cannot close a range. */
 
 enum phase {
@@ -59,14 +64,16 @@ struct guardian {
     struct child child;
     struct leash_order start;
     enum phase phase;
-    bool told_to_end;     /* By `redlock`, or by its death. */
-    bool alone;           /* `redlock` is dead. */
-    bool passed_on;       /* The command has got a signal that asks to end. */
-    pid_t group;          /* The command's, also after its end. */
-    struct deadline left; /* LEAVING: when the rest must end. */
-    bool left_asked;      /* LEAVING: the rest of the group has got SIGTERM. */
-    drift_time patience;  /* CLEARING: how long to look. */
-    drift_span nap;       /* KILLING and later: how long until the next look. */
+    bool told_to_end;      /* By `redlock`, or by its death. */
+    bool alone;            /* `redlock` is dead. */
+    bool passed_on;        /* The command has got a signal that asks to end. */
+    pid_t group;           /* The command's, also after its end. */
+    struct deadline left;  /* LEAVING: when the rest must end. */
+    bool left_asked;       /* LEAVING: the rest of the group has got SIGTERM. */
+    drift_time cleared_at; /* CLEARING: since when. */
+    drift_span nap;        /* KILLING and later: how long until the next look. */
+    drift_span lead;       /* So much earlier than the rule says, for the time that a walk takes. */
+    drift_time measure_at; /* When to measure again how long it takes. */
     struct leash_report end;
 };
 
@@ -97,25 +104,25 @@ static void finish(struct guardian *guardian, drift_time now)
 
 /* ---- The end of the command ---- */
 
-/* Its group in one go, and the others one by one; each gets it once. */
+/* Its group at once, and then the others, who must be looked for. */
 static void signal_all(const struct guardian *guardian, int signal)
 {
     child_signal(&guardian->child, signal);
+    if (signal == SIGTERM) /* A stopped process would not hear of it. */
+        child_signal(&guardian->child, SIGCONT);
     (void)family_signal(signal, -guardian->group);
 }
 
-/* Who is stopped would not hear of SIGTERM without SIGCONT. */
 static void ask(struct guardian *guardian)
 {
     guardian->phase = ASKED;
     signal_all(guardian, SIGTERM);
-    signal_all(guardian, SIGCONT);
 }
 
 static void begin_clearing(struct guardian *guardian, drift_time now)
 {
     guardian->phase = CLEARING;
-    guardian->patience = drift_add(now, LOOK_FOR);
+    guardian->cleared_at = now;
     guardian->nap = NAP_MIN;
 }
 
@@ -137,51 +144,71 @@ static void kill_all(struct guardian *guardian, drift_time now)
     stamp_out(guardian, now);
 }
 
-/* Whether the command has left anybody at all: its orphans are our children. */
-static bool has_children(void)
+/* True: what is left can be killed, or may still end.  What cannot be killed, or cannot be
+ * seen, has so long to end by itself: LEFT_ASK. */
+static bool may_end(const struct family_count *count, drift_time now, drift_time since)
 {
-    siginfo_t info;
+    if (!family_is_there() || now >= drift_add(since, LOOK_FOR))
+        return false;
+    return count->alive + count->zombies > 0 ||
+           (count->immune + count->hidden > 0 && now < drift_add(since, LEFT_ASK));
+}
 
-    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+static struct family_count kill_family(struct guardian *guardian)
+{
+    struct family_count count = family_kill();
+
+    if (count.hidden)
+        (void)family_signal(SIGKILL, guardian->group);
+    guardian->end.survivors = family_is_there() ? count.alive + count.immune : 0;
+    guardian->end.hidden = family_is_there() && count.hidden;
+    return count;
 }
 
 /* True: none is left that could be killed. */
 static bool clear(struct guardian *guardian, drift_time now)
 {
-    struct family_count count = {0, 0, 0};
+    struct family_count count = kill_family(guardian);
 
-    if (has_children())
-        count = family_signal(SIGKILL, 0);
-    guardian->end.survivors = count.alive + count.immune;
-    return count.alive + count.zombies == 0 || now >= guardian->patience;
+    return !may_end(&count, now, guardian->cleared_at);
 }
 
-/* SIGTERM for those inside the command's group, or with -group for those outside it. */
-static void ask_rest(pid_t group)
+/* True: no process is left that must end, or none that could be killed.  If a signal asked the
+ * command to end, all descendants must end. */
+static bool leave_all(struct guardian *guardian, enum deadline_act act, drift_time now)
 {
-    (void)family_signal(SIGTERM, group);
-    (void)family_signal(SIGCONT, group);
+    struct family_count count = act == DEADLINE_KILL ? kill_family(guardian) : family_signal(0, 0);
+
+    if (act != DEADLINE_WAIT && count.alive > 0)
+        guardian->end.cleared = true;
+    return !family_is_there() ||
+           (act == DEADLINE_KILL && !may_end(&count, now, guardian->left.kill));
 }
 
-/* True: none is left that must end, or none that could be killed.  These are the processes in
- * the command's group, and all descendants if a signal has asked the command to end. */
+/* Otherwise those in the command's group must end. */
+static bool leave_group(struct guardian *guardian, enum deadline_act act, drift_time now)
+{
+    struct family_count count = family_signal(act == DEADLINE_KILL ? SIGKILL : 0, guardian->group);
+
+    if (act != DEADLINE_WAIT && count.alive > 0)
+        guardian->end.cleared = true;
+    if (act != DEADLINE_WAIT)
+        guardian->end.survivors = count.immune + (act == DEADLINE_KILL ? count.alive : 0);
+    if (count.alive + count.zombies == 0)
+        return count.immune == 0 || act != DEADLINE_WAIT;
+    return now >= drift_add(guardian->left.kill, LOOK_FOR);
+}
+
 static bool leave(struct guardian *guardian, drift_time now)
 {
     drift_time wake;
     enum deadline_act act = deadline_due(&guardian->left, now, &wake);
-    struct family_count count;
 
     if (act == DEADLINE_ASK && !guardian->left_asked) {
         guardian->left_asked = true;
-        ask_rest(guardian->group);
+        (void)family_signal(SIGTERM, guardian->group);
     }
-    count = family_signal(act == DEADLINE_KILL ? SIGKILL : 0,
-                          guardian->passed_on ? 0 : guardian->group);
-    if (act != DEADLINE_WAIT && count.alive > 0)
-        guardian->end.cleared = true;
-    if (act == DEADLINE_KILL)
-        guardian->end.survivors = count.alive + count.immune;
-    return count.alive + count.zombies == 0 || now >= drift_add(guardian->left.kill, LOOK_FOR);
+    return guardian->passed_on ? leave_all(guardian, act, now) : leave_group(guardian, act, now);
 }
 
 static void on_child_ended(struct guardian *guardian, drift_time now)
@@ -195,10 +222,10 @@ static void on_child_ended(struct guardian *guardian, drift_time now)
     guardian->left.ask = drift_add(now, LEFT_ASK);
     guardian->left.kill = drift_add(now, LEFT_KILL);
     guardian->nap = NAP_MIN;
-    if (!has_children())
+    if (!family_is_there())
         finish(guardian, now);
     else if (guardian->passed_on) /* The signal did not reach them. */
-        ask_rest(-guardian->group);
+        (void)family_signal(SIGTERM, -guardian->group);
 }
 
 /* ---- What is due ---- */
@@ -232,7 +259,7 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
             kill_all(guardian, now);
         break;
     case KILLING:
-        signal_all(guardian, SIGKILL); /* Whom they started meanwhile. */
+        (void)kill_family(guardian); /* Also those that they started meanwhile. */
         break;
     case LEAVING:
         if (act != DEADLINE_WAIT && guardian->end.why != LEASH_BY_ITSELF)
@@ -250,6 +277,29 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
     }
 }
 
+/*
+ * Descendants must be found before they can be killed.  So the rule begins earlier, by three times
+ * what a walk took: for SIGTERM, for SIGKILL, and for a machine that is busier then.  It begins no
+ * earlier than the time for SIGTERM again, because renewals need the rest of the lease.
+ */
+static void measure(struct guardian *guardian)
+{
+    drift_span every = MEASURE_EVERY * guardian->start.margins.ask, cost;
+    drift_time before, after;
+
+    if (drift_now(&before) != 0)
+        return;
+    (void)family_signal(0, 0);
+    if (drift_now(&after) != 0)
+        return;
+    cost = after - before;
+    guardian->lead =
+        3 * cost < guardian->start.margins.ask ? 3 * cost : guardian->start.margins.ask;
+    if (every < MEASURE_SHARE * cost)
+        every = MEASURE_SHARE * cost;
+    guardian->measure_at = drift_add(after, every);
+}
+
 /* The next look at processes that do not end, unless something happens before. */
 static drift_time nap(struct guardian *guardian, drift_time now)
 {
@@ -263,7 +313,8 @@ static drift_time nap(struct guardian *guardian, drift_time now)
 static drift_time look(struct guardian *guardian, drift_time now)
 {
     drift_time end = atomic_load(&guardian->shared->end), wake;
-    struct deadline lease = deadline_before(end, &guardian->start.margins);
+    struct deadline lease =
+        deadline_earlier(deadline_before(end, &guardian->start.margins), guardian->lead);
     struct deadline deadline = deadline_sooner(lease, guardian->start.limit);
     enum deadline_act due;
 
@@ -278,6 +329,12 @@ static drift_time look(struct guardian *guardian, drift_time now)
     act(guardian, due, now);
     switch (guardian->phase) {
     case RUNNING:
+        if (now >= guardian->measure_at && wake - now > guardian->lead) {
+            measure(guardian);
+            return now;
+        }
+        return guardian->measure_at > now && guardian->measure_at < wake ? guardian->measure_at
+                                                                         : wake;
     case ASKED:
         return wake;
     case KILLING:

@@ -49,6 +49,7 @@ struct leash_report {
     bool killed;        /* The guardian sent SIGKILL to the command. */
     bool cleared;       /* It ended what a command that had ended left running. */
     unsigned survivors; /* Descendants that it could not kill. */
+    bool hidden;        /* There may be more, which it could not see. */
     int64_t asked_ns;   /* The end of the lease, minus when the command was asked to end; or */
     int64_t ended_ns;   /* minus when all were dead.  LEASH_GONE: nobody knows. */
 };

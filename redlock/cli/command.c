@@ -47,25 +47,27 @@ static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct command *command = timer->data;
     bool only_group = command->leash.had_children || !family_is_known();
-    struct family_count count = {0, 0, 0, 0};
+    struct family_count count = {.alive = 0};
 
     (void)events;
     if (!only_group)
-        count = family_signal(SIGKILL, 0);
+        count = family_kill();
     else if (command->terminal.command != 0)
         count.alive = kill(-command->terminal.command, SIGKILL) == 0;
     leash_bury(&command->leash);
-    if (count.alive + count.zombies + count.unseen > 0 && ++command->mourn_looks < MOURN_LOOKS_MAX)
+    if ((count.alive + count.zombies > 0 || count.hidden) &&
+        ++command->mourn_looks < MOURN_LOOKS_MAX)
         return;
     ev_timer_stop(loop, timer);
     command->ended = true;
     command->end.code = CLI_SIGNAL + SIGKILL;
-    command->end.survivors = count.alive + count.immune + count.unseen;
+    command->end.survivors = count.alive + count.immune;
+    command->end.hidden = count.hidden;
     if (only_group)
         cli_say("the guardian was killed, and the command with it; what that had started may run");
     else
         cli_say("the guardian was killed, and the command with all that it had started%s",
-                command->end.survivors > 0 ? ", as far as it could be" : "");
+                command->end.survivors > 0 || count.hidden ? ", as far as it could be" : "");
 }
 
 static void on_guardian_dead(struct command *command)
@@ -93,7 +95,7 @@ static void on_ending_signal(struct session *session, int signal)
     if (asks_to_end(signal) && command->asked_at != 0 &&
         now > command->asked_at + IMPATIENT_AFTER_S) {
         signal_command(command, SIGKILL);
-        cli_say("second signal: SIGKILL to the command");
+        cli_say("second signal: SIGKILL to the command and all that it started");
         return;
     }
     if (asks_to_end(signal) && command->asked_at == 0)
@@ -339,9 +341,11 @@ void command_tell(const struct command *command, bool lost)
     if (end->killed)
         say_killed(end, lost);
     if (end->cleared)
-        cli_say("ended what the command had left running in its process group");
+        cli_say("ended what the command had left running");
     if (end->survivors > 0)
         cli_say("%u processes that the command started could not be killed", end->survivors);
+    if (end->hidden)
+        cli_say("processes that could not be seen may be left: /proc does not show them");
 }
 
 void command_close(struct command *command)

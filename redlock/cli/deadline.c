@@ -36,6 +36,15 @@ struct deadline deadline_before(drift_time end, const struct deadline_margins *m
     };
 }
 
+struct deadline deadline_earlier(struct deadline deadline, drift_span lead)
+{
+    if (deadline.ask != DRIFT_NEVER)
+        deadline.ask = drift_until(lead, deadline.ask);
+    if (deadline.kill != DRIFT_NEVER)
+        deadline.kill = drift_until(lead, deadline.kill);
+    return deadline;
+}
+
 struct deadline deadline_sooner(struct deadline a, struct deadline b)
 {
     return (struct deadline){

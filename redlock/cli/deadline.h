@@ -29,6 +29,9 @@ struct deadline_margins deadline_margins(drift_span ttl, drift_span left);
 /* The deadline of a lease that ends at end.  It never comes where end is DRIFT_NEVER. */
 struct deadline deadline_before(drift_time end, const struct deadline_margins *margins);
 
+/* The same, but so much earlier. */
+struct deadline deadline_earlier(struct deadline deadline, drift_span lead);
+
 /* The earlier instant of each kind. */
 struct deadline deadline_sooner(struct deadline a, struct deadline b);
 

@@ -1,5 +1,5 @@
 /*
- * family.c - reads /proc, and signals by descriptors of processes.
+ * family.c - reads /proc, and signals by groups and by descriptors of processes.
  */
 #include "redlock/cli/family.h"
 
@@ -11,24 +11,40 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Enough for the fields of /proc/PID/stat up to the start time: a name of 64 bytes at
  * the most, and 21 numbers. */
 #define STAT_MAX 600
 
+/* /proc/PID/task/TID/children, with two numbers. */
+#define PATH_MAX_LEN 64
+
+/* How often to look for processes that still run while all are being stopped.  Chosen, not
+ * measured: a stopped process does not fork, so that a few turns find the others. */
+#define STOP_TURNS 8
+
 struct process {
-    pid_t pid, parent, group;
+    pid_t pid, parent, group, session;
     unsigned long long started; /* In ticks since the start of the machine. */
-    bool alive;                 /* No zombie. */
-    bool ours;                  /* A descendant of this process. */
-    bool grouped;               /* It gets its signal with its process group. */
+    long threads;
+    bool alive;   /* It is no zombie. */
+    bool stopped; /* It cannot run before somebody continues it. */
+    bool unread;  /* It is a child of ours whose file in /proc cannot be read. */
+    bool ours;    /* In a scan of all processes: it is a descendant. */
 };
 
 struct table {
     struct process *list;
     size_t len, max;
+    unsigned moved; /* Processes that got another parent meanwhile, or ended. */
+    bool hidden;    /* Not all could be seen. */
+    bool again;     /* Our children are read for the second time. */
+    bool stops;     /* Our children get SIGSTOP when they are found. */
 };
+
+enum seen { SEEN, GONE, HIDDEN };
 
 /* ---- One process ---- */
 
@@ -36,71 +52,83 @@ struct table {
 static bool parse_stat(const char *text, struct process *process)
 {
     const char *behind = strrchr(text, ')');
-    long threads;
     char state;
 
     if (behind == NULL ||
         sscanf(behind + 1,
-               " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
+               " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
                "%*d %llu",
-               &state, &process->parent, &process->group, &threads, &process->started) != 5)
+               &state, &process->parent, &process->group, &process->session, &process->threads,
+               &process->started) != 6)
         return false;
     /* A process whose first thread has ended looks like a zombie, and is none. */
-    process->alive = (state != 'Z' && state != 'X') || threads > 1;
-    process->ours = process->grouped = false;
+    process->alive = (state != 'Z' && state != 'X') || process->threads > 1;
+    process->stopped = state == 'T' || state == 't';
     return true;
 }
 
-/* Errors that say nothing of a process, and pass. */
-static bool is_shortage(int error)
+/* An error that does not say that the process has ended, such as EMFILE, hides it. */
+static enum seen seen_by_error(void)
 {
-    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ||
-           error == EINTR;
+    return errno == ENOENT || errno == ESRCH ? GONE : HIDDEN;
 }
 
-/* 1: *ret_process is the process; 0: it is gone, or not ours to see; -1: nobody knows. */
-static int read_process(pid_t pid, struct process *ret_process)
+static enum seen read_process(pid_t pid, struct process *ret_process)
 {
     struct process process = {.pid = pid};
-    char text[STAT_MAX];
-    char path[32];
+    char text[STAT_MAX], path[PATH_MAX_LEN];
+    enum seen seen = SEEN;
     ssize_t len;
-    int fd, error;
+    int fd;
 
     (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return is_shortage(errno) ? -1 : 0;
+        return seen_by_error();
     len = read(fd, text, sizeof text - 1);
-    error = errno;
-    (void)close(fd);
     if (len < 0)
-        return is_shortage(error) ? -1 : 0;
+        seen = seen_by_error();
+    (void)close(fd);
+    if (len <= 0)
+        return len == 0 ? GONE : seen;
     text[len] = 0;
     if (!parse_stat(text, &process))
-        return 0;
+        return HIDDEN;
     *ret_process = process;
-    return 1;
+    return SEEN;
 }
 
-/* A number may be another process's by now: what we signal is the one that we saw. */
+static bool is_there(pid_t pid)
+{
+    return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+/* Nobody else reaps a child of ours, so that its number stays its own. */
+static bool is_our_child(const struct process *process)
+{
+    return process->parent == getpid();
+}
+
+/* A descriptor cannot mean another process that gets the same number later.  But it may not be
+ * had: before Linux 5.3, in a sandbox, or without descriptors.  Then the number must do. */
 static int signal_process(const struct process *process, int signal)
 {
     struct process again;
-    int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-    int result = -1, seen;
+    enum seen seen;
+    int fd, result = -1;
 
-    if (fd < 0 && errno == ESRCH)
-        return -1;
+    if (is_our_child(process))
+        return kill(process->pid, signal);
+    fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     seen = read_process(process->pid, &again);
-    if (seen < 0)
+    if (seen == HIDDEN)
         errno = EAGAIN;
-    else if (seen == 0 || again.started != process->started)
+    else if (seen == GONE || again.started != process->started)
         errno = ESRCH;
-    else if (fd < 0) /* Linux before 5.3, a filter of system calls, too many descriptors. */
+    else if (fd < 0 || (syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) != 0 && errno != ESRCH))
         result = kill(process->pid, signal);
     else
-        result = (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
+        result = 0;
     if (fd >= 0) {
         int error = errno;
 
@@ -110,63 +138,183 @@ static int signal_process(const struct process *process, int signal)
     return result;
 }
 
-/* ---- All of them ---- */
+/* ---- The table ---- */
 
-static bool append(struct table *table, const struct process *process)
+/* Out of memory, the table is short: what is found is signalled at least. */
+static void append(struct table *table, const struct process *process)
 {
     if (table->len == table->max) {
-        size_t max = table->max != 0 ? 2 * table->max : 512;
+        size_t max = table->max != 0 ? 2 * table->max : 64;
         struct process *list = realloc(table->list, max * sizeof *list);
 
-        if (list == NULL)
-            return false;
+        if (list == NULL) {
+            table->hidden = true;
+            return;
+        }
         table->list = list;
         table->max = max;
     }
     table->list[table->len++] = *process;
-    return true;
 }
 
-static int compare(const void *a, const void *b)
+static bool has(const struct table *table, pid_t pid)
+{
+    for (size_t i = 0; i < table->len; i++)
+        if (table->list[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* A child that a task of this parent has, or had a moment ago. */
+static void add_child(struct table *table, pid_t pid, pid_t parent)
+{
+    struct process process = {.pid = pid};
+    enum seen seen;
+
+    if (table->again && has(table, pid))
+        return;
+    if (table->stops && parent == getpid()) /* At once: it may end and go on as its child. */
+        (void)kill(pid, SIGSTOP);
+    seen = read_process(pid, &process);
+
+    if (seen == SEEN && (process.parent == parent || is_our_child(&process))) {
+        append(table, &process);
+    } else if (seen == SEEN || !is_there(pid)) {
+        table->moved++;
+    } else if (parent == getpid()) { /* As with hidepid=2, if it is not dumpable. */
+        process.parent = parent;
+        process.group = getpgid(pid);
+        process.session = getsid(pid);
+        process.alive = process.unread = true;
+        append(table, &process);
+    } else {
+        table->hidden = true; /* It will be ours when its parent is dead. */
+    }
+}
+
+/* The numbers in the text; *number is one that the text before may have begun. */
+static void add_children(struct table *table, const char *text, ssize_t len, pid_t parent,
+                         pid_t *number)
+{
+    for (ssize_t i = 0; i < len; i++) {
+        if (text[i] >= '0' && text[i] <= '9') {
+            *number = 10 * *number + (text[i] - '0');
+        } else if (*number != 0) {
+            add_child(table, *number, parent);
+            *number = 0;
+        }
+    }
+}
+
+static enum seen read_task(struct table *table, pid_t pid, pid_t task)
+{
+    char text[1024], path[PATH_MAX_LEN];
+    enum seen seen = SEEN;
+    pid_t number = 0;
+    ssize_t len;
+    int fd;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)task);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return seen_by_error();
+    while ((len = read(fd, text, sizeof text)) > 0)
+        add_children(table, text, len, pid, &number);
+    if (len < 0)
+        seen = seen_by_error();
+    (void)close(fd);
+    return seen;
+}
+
+/* Any thread may have children. */
+static enum seen read_tasks(struct table *table, pid_t pid)
+{
+    enum seen seen = SEEN;
+
+    char path[PATH_MAX_LEN];
+    struct dirent *entry;
+    DIR *folder;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    folder = opendir(path);
+    if (folder == NULL)
+        return seen_by_error();
+    while ((entry = readdir(folder)) != NULL)
+        if (entry->d_name[0] != '.' && read_task(table, pid, (pid_t)atoi(entry->d_name)) == HIDDEN)
+            seen = HIDDEN;
+    (void)closedir(folder);
+    return seen;
+}
+
+/* From parents to children, which the table gets behind their parents. */
+static void walk_from(struct table *table, size_t first)
+{
+    for (size_t i = first; i < table->len; i++) {
+        const struct process process = table->list[i]; /* The table may move. */
+        enum seen seen = SEEN;
+
+        if (process.alive && process.threads > 1)
+            seen = read_tasks(table, process.pid);
+        else if (process.alive) /* A zombie has no children. */
+            seen = read_task(table, process.pid, process.pid);
+        table->moved += seen == GONE && !process.unread;
+        table->hidden = table->hidden || seen == HIDDEN;
+    }
+}
+
+/* The children of a process that ended meanwhile are ours now: they are in the second list. */
+static void walk(struct table *table)
+{
+    for (unsigned turn = 0; turn < 2; turn++) {
+        const size_t first = table->len;
+
+        table->again = turn > 0;
+        table->hidden = read_tasks(table, getpid()) == HIDDEN || table->hidden;
+        walk_from(table, first);
+    }
+}
+
+/* ---- A kernel that lists no children ---- */
+
+static int compare_pids(const void *a, const void *b)
 {
     pid_t first = ((const struct process *)a)->pid, second = ((const struct process *)b)->pid;
 
     return (first > second) - (first < second);
 }
 
-/* Where the list is short, what is found is signalled at least.  Returns how many processes could
- * not be looked at; 1 stands for all that were not reached. */
-static unsigned read_all(struct table *table)
+static void read_all(struct table *table)
 {
     DIR *folder = opendir("/proc");
     struct process process;
     struct dirent *entry;
-    unsigned unseen = 0;
-    int seen;
 
-    table->len = 0;
-    if (folder == NULL)
-        return is_shortage(errno);
+    if (folder == NULL) {
+        table->hidden = true;
+        return;
+    }
     while ((entry = readdir(folder)) != NULL) {
         if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
             continue;
-        seen = read_process((pid_t)atoi(entry->d_name), &process);
-        unseen += seen < 0;
-        if (seen > 0 && !append(table, &process)) {
-            unseen++;
+        switch (read_process((pid_t)atoi(entry->d_name), &process)) {
+        case SEEN:
+            append(table, &process);
+            break;
+        case HIDDEN:
+            table->hidden = true;
+            break;
+        case GONE:
             break;
         }
     }
     (void)closedir(folder);
     if (table->len > 0)
-        qsort(table->list, table->len, sizeof *table->list, compare);
-    return unseen;
+        qsort(table->list, table->len, sizeof *table->list, compare_pids);
 }
 
 /* Each turn goes down by one generation at least, so that it ends. */
 static void mark_ours(struct table *table)
 {
-    pid_t self = getpid();
     bool more = true;
 
     while (more) {
@@ -178,86 +326,218 @@ static void mark_ours(struct table *table)
 
             if (process->ours)
                 continue;
-            parent = bsearch(&key, table->list, table->len, sizeof key, compare);
-            process->ours = process->parent == self || (parent != NULL && parent->ours);
+            parent = bsearch(&key, table->list, table->len, sizeof key, compare_pids);
+            process->ours = is_our_child(process) || (parent != NULL && parent->ours);
             more = more || process->ours;
         }
     }
 }
+
+static void scan(struct table *table)
+{
+    size_t len = 0;
+
+    read_all(table);
+    mark_ours(table);
+    for (size_t i = 0; i < table->len; i++)
+        if (table->list[i].ours)
+            table->list[len++] = table->list[i];
+    table->len = len;
+}
+
+/* ---- All of them ---- */
 
 bool family_is_known(void)
 {
     char text[16];
     ssize_t len = readlink("/proc/self", text, sizeof text - 1);
 
-    if (len < 0)
-        return is_shortage(errno); /* It is there, as far as we know. */
+    if (len <= 0)
+        return false;
     text[len] = 0;
     return atoi(text) == getpid();
 }
 
-static bool is_meant(const struct process *process, pid_t group)
+bool family_is_there(void)
 {
-    if (!process->ours)
-        return false;
-    return group > 0 ? process->group == group : process->group != -group;
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* True: no process of somebody else's is in this group.  0 is a group of another PID
- * namespace, and -1 would mean everybody to kill(). */
-static bool is_ours_alone(const struct table *table, pid_t group)
+static int compare_groups(const void *a, const void *b)
 {
+    pid_t first = ((const struct process *)a)->group, second = ((const struct process *)b)->group;
+
+    return (first > second) - (first < second);
+}
+
+static bool lists_children(void)
+{
+    char path[PATH_MAX_LEN];
+
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)syscall(SYS_gettid));
+    return access(path, F_OK) == 0;
+}
+
+static void fill(struct table *table)
+{
+    table->len = 0;
+    table->moved = 0;
+    table->hidden = !family_is_known();
+    if (table->hidden)
+        return;
+    if (lists_children())
+        walk(table);
+    else
+        scan(table);
+    if (table->len > 0)
+        qsort(table->list, table->len, sizeof *table->list, compare_groups);
+}
+
+/* Behind the last process of the group of process i: the table is in the order of groups. */
+static size_t end_of_group(const struct table *table, size_t i)
+{
+    const pid_t group = table->list[i].group;
+
+    while (i < table->len && table->list[i].group == group)
+        i++;
+    return i;
+}
+
+static bool is_meant(pid_t one, pid_t group)
+{
+    return group > 0 ? one == group : one != -group;
+}
+
+/*
+ * True: the group from process i on was made by a descendant, so that nobody else is in it.  A
+ * descendant has made every session but ours, and every group whose leader it is.  0 is a group of
+ * another PID namespace, and -1 would mean everybody to kill().
+ */
+static bool is_made_by_us(const struct table *table, size_t i, size_t end)
+{
+    const pid_t group = table->list[i].group;
+
     if (group <= 1 || group == getpgrp())
         return false;
-    for (size_t i = 0; i < table->len; i++)
-        if (table->list[i].group == group && !table->list[i].ours)
-            return false;
-    return true;
+    if (table->list[i].session != getsid(0))
+        return true;
+    for (; i < end; i++)
+        if (table->list[i].pid == group)
+            return true;
+    return false;
 }
 
-/* The kernel signals a group in one go: a process that forks and ends all the time cannot
- * escape.  The group of a zombie may be all that we see of it. */
-static void signal_groups(struct table *table, int signal, pid_t group)
+/* whole: it has got the signal with its group, and is only counted. */
+static void signal_one(const struct process *process, int signal, bool whole,
+                       struct family_count *count)
 {
-    for (size_t i = 0; i < table->len; i++) {
-        const pid_t one = table->list[i].group;
+    int result;
 
-        if (!is_meant(&table->list[i], group) || table->list[i].grouped ||
-            !is_ours_alone(table, one))
-            continue;
-        (void)kill(-one, signal);
-        for (size_t k = i; k < table->len; k++)
-            if (table->list[k].group == one)
-                table->list[k].grouped = true;
+    if (!process->alive) {
+        count->zombies += is_our_child(process);
+        return;
     }
-}
-
-/* Those that got the signal with their group are only looked at. */
-static void signal_one(const struct process *process, int signal, struct family_count *count)
-{
-    if (!process->alive)
-        count->zombies += process->parent == getpid();
-    else if (signal_process(process, process->grouped ? 0 : signal) == 0)
+    result = whole || signal == 0 ? kill(process->pid, 0) : signal_process(process, signal);
+    if (result == 0)
         count->alive++;
     else if (errno == EPERM)
         count->immune++;
     else if (errno != ESRCH)
-        count->unseen++;
+        count->hidden = true;
+    if (result == 0 && !whole && signal == SIGTERM)
+        (void)signal_process(process, SIGCONT);
 }
+
+/* The kernel signals a group in one go: a process that forks and ends all the time cannot
+ * escape.  The group of a zombie may be all that we see of it. */
+static struct family_count signal_table(const struct table *table, int signal, pid_t group)
+{
+    struct family_count count = {.zombies = table->moved};
+    size_t end;
+
+    for (size_t i = 0; i < table->len; i = end) {
+        const pid_t one = table->list[i].group;
+        bool whole;
+
+        end = end_of_group(table, i);
+        if (!is_meant(one, group))
+            continue;
+        whole = signal != 0 && (one == group || is_made_by_us(table, i, end));
+        if (whole)
+            (void)kill(-one, signal);
+        if (whole && signal == SIGTERM)
+            (void)kill(-one, SIGCONT);
+        for (size_t k = i; k < end; k++)
+            signal_one(&table->list[k], signal, whole, &count);
+    }
+    return count;
+}
+
+/* We have children, and none is seen: so does hidepid=2 where no children are listed. */
+static bool is_short(const struct table *table)
+{
+    return table->hidden || (table->len == 0 && table->moved == 0 && family_is_there());
+}
+
+/* The kernel knows whether anybody is in the group, if /proc does not show it. */
+static void ask_the_kernel(int signal, pid_t group, struct family_count *count)
+{
+    if (kill(-group, 0) != 0 && errno == ESRCH) {
+        count->zombies = 0; /* Those that moved are in other groups. */
+    } else if (count->hidden && kill(-group, signal) == 0) {
+        count->alive++;
+        if (signal == SIGTERM)
+            (void)kill(-group, SIGCONT);
+    } else if (count->hidden && errno == EPERM) {
+        count->immune++;
+    }
+}
+
+static struct table table;
 
 struct family_count family_signal(int signal, pid_t group)
 {
-    static struct table table;
-    struct family_count count = {0, 0, 0, 0};
+    struct family_count count;
 
-    if (!family_is_known())
-        return count;
-    count.unseen = read_all(&table);
-    mark_ours(&table);
-    if (signal != 0)
-        signal_groups(&table, signal, group);
-    for (size_t i = 0; i < table.len; i++)
-        if (is_meant(&table.list[i], group))
-            signal_one(&table.list[i], signal, &count);
+    if (!family_is_there())
+        return (struct family_count){.alive = 0};
+    fill(&table);
+    count = signal_table(&table, signal, group);
+    count.hidden = count.hidden || is_short(&table);
+    if (group > 0 && count.alive + count.immune == 0)
+        ask_the_kernel(signal, group, &count);
+    return count;
+}
+
+/* How many have got SIGSTOP because they ran. */
+static unsigned stop_those_that_run(const struct table *all)
+{
+    unsigned len = 0;
+
+    for (size_t i = 0; i < all->len; i++) {
+        const struct process *process = &all->list[i];
+
+        if (process->alive && !process->stopped && !process->unread)
+            len += signal_process(process, SIGSTOP) == 0;
+    }
+    return len;
+}
+
+struct family_count family_kill(void)
+{
+    struct family_count count;
+    unsigned turn = 0;
+
+    if (!family_is_there())
+        return (struct family_count){.alive = 0};
+    table.stops = true;
+    do
+        fill(&table);
+    while (stop_those_that_run(&table) > 0 && ++turn < STOP_TURNS);
+    table.stops = false;
+    count = signal_table(&table, SIGKILL, 0);
+    count.hidden = count.hidden || is_short(&table);
     return count;
 }

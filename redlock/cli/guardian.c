@@ -43,6 +43,11 @@
 
 #define REPORTS_MAX 50 /* Attempts to send the last report, a NAP_MAX apart. */
 
+/* How often to measure how long it takes to find all descendants: in times of the margin for
+ * SIGTERM, a fifth of the ttl; and at most a hundredth of the time.  Chosen, not measured. */
+#define MEASURE_EVERY 2
+#define MEASURE_SHARE 100
+
 #define DESCRIPTORS_MAX 65536 /* Closed one by one, where the kernel cannot close a range. */
 
 enum phase {
@@ -50,7 +55,7 @@ enum phase {
     RUNNING,  /* The command runs. */
     ASKED,    /* It has got SIGTERM. */
     KILLING,  /* It has got SIGKILL. */
-    LEAVING,  /* It has ended by itself, and left processes in its group. */
+    LEAVING,  /* It has ended while the lock is held, and processes are left that must end. */
     CLEARING, /* It has ended, and all that it started must end. */
     OVER      /* All is told. */
 };
@@ -62,13 +67,16 @@ struct guardian {
     struct child child;
     struct leash_order start;
     enum phase phase;
-    bool told_to_end;     /* By `redlock`, or by its death. */
-    bool alone;           /* `redlock` is dead. */
-    pid_t group;          /* The command's, also after its end. */
-    struct deadline left; /* LEAVING: when the rest of the group must end. */
-    bool left_asked;      /* LEAVING: it has got SIGTERM. */
-    drift_time patience;  /* CLEARING: how long to look. */
-    drift_span nap;       /* KILLING and later: how long until the next look. */
+    bool told_to_end;      /* By `redlock`, or by its death. */
+    bool alone;            /* `redlock` is dead. */
+    bool passed_on;        /* The command has got a signal that asks to end. */
+    pid_t group;           /* The command's, also after its end. */
+    struct deadline left;  /* LEAVING: when the rest must end. */
+    bool left_asked;       /* LEAVING: the rest of the group has got SIGTERM. */
+    drift_time cleared_at; /* CLEARING: since when. */
+    drift_span nap;        /* KILLING and later: how long until the next look. */
+    drift_span lead;       /* So much earlier than the rule says, for the time that a walk takes. */
+    drift_time measure_at; /* When to measure again how long it takes. */
     struct leash_report end;
 };
 
@@ -126,76 +134,111 @@ static void finish(struct guardian *guardian, drift_time now)
 
 /* ---- The end of the command ---- */
 
-/* Its group in one go, and the others one by one; each gets it once. */
+/* Its group at once, and then the others, who must be looked for. */
 static void signal_all(const struct guardian *guardian, int signal)
 {
     child_signal(&guardian->child, signal);
+    if (signal == SIGTERM) /* A stopped process would not hear of it. */
+        child_signal(&guardian->child, SIGCONT);
     (void)family_signal(signal, -guardian->group);
 }
 
-/* Who is stopped would not hear of SIGTERM without SIGCONT. */
-static void ask(struct guardian *guardian, drift_time now)
+static void ask(struct guardian *guardian)
 {
     guardian->phase = ASKED;
-    guardian->end.asked_ns = left_ns(guardian, now);
     signal_all(guardian, SIGTERM);
-    signal_all(guardian, SIGCONT);
-}
-
-static void kill_all(struct guardian *guardian, drift_time now)
-{
-    guardian->nap = NAP_MIN;
-    if (guardian->phase == RUNNING)
-        guardian->end.asked_ns = left_ns(guardian, now);
-    guardian->phase = KILLING;
-    guardian->end.killed = true;
-    signal_all(guardian, SIGKILL);
-}
-
-/* Whether the command has left anybody at all: its orphans are our children. */
-static bool has_children(void)
-{
-    siginfo_t info;
-
-    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
-}
-
-/* True: none is left that could be killed. */
-static bool clear(struct guardian *guardian, drift_time now)
-{
-    struct family_count count = {0, 0, 0, 0};
-
-    if (has_children())
-        count = family_signal(SIGKILL, 0);
-    guardian->end.survivors = count.alive + count.immune + count.unseen;
-    return count.alive + count.zombies + count.unseen == 0 || now >= guardian->patience;
 }
 
 static void begin_clearing(struct guardian *guardian, drift_time now)
 {
     guardian->phase = CLEARING;
-    guardian->patience = drift_add(now, LOOK_FOR);
+    guardian->cleared_at = now;
     guardian->nap = NAP_MIN;
 }
 
-/* True: none is left in the command's process group, or none that could be killed. */
+/* Kill them all until none is left. */
+static void stamp_out(struct guardian *guardian, drift_time now)
+{
+    if (guardian->phase == LEAVING) {
+        begin_clearing(guardian, now);
+    } else if (guardian->phase == RUNNING || guardian->phase == ASKED) {
+        guardian->nap = NAP_MIN;
+        guardian->phase = KILLING;
+        signal_all(guardian, SIGKILL);
+    }
+}
+
+static void kill_all(struct guardian *guardian, drift_time now)
+{
+    guardian->end.killed = true;
+    stamp_out(guardian, now);
+}
+
+/* True: what is left can be killed, or may still end.  What cannot be killed, or cannot be
+ * seen, has so long to end by itself: LEFT_ASK. */
+static bool may_end(const struct family_count *count, drift_time now, drift_time since)
+{
+    if (!family_is_there() || now >= drift_add(since, LOOK_FOR))
+        return false;
+    return count->alive + count->zombies > 0 ||
+           (count->immune + count->hidden > 0 && now < drift_add(since, LEFT_ASK));
+}
+
+static struct family_count kill_family(struct guardian *guardian)
+{
+    struct family_count count = family_kill();
+
+    if (count.hidden)
+        (void)family_signal(SIGKILL, guardian->group);
+    guardian->end.survivors = family_is_there() ? count.alive + count.immune : 0;
+    guardian->end.hidden = family_is_there() && count.hidden;
+    return count;
+}
+
+/* True: none is left that could be killed. */
+static bool clear(struct guardian *guardian, drift_time now)
+{
+    struct family_count count = kill_family(guardian);
+
+    return !may_end(&count, now, guardian->cleared_at);
+}
+
+/* True: no process is left that must end, or none that could be killed.  If a signal asked the
+ * command to end, all descendants must end. */
+static bool leave_all(struct guardian *guardian, enum deadline_act act, drift_time now)
+{
+    struct family_count count = act == DEADLINE_KILL ? kill_family(guardian) : family_signal(0, 0);
+
+    if (act != DEADLINE_WAIT && count.alive > 0)
+        guardian->end.cleared = true;
+    return !family_is_there() ||
+           (act == DEADLINE_KILL && !may_end(&count, now, guardian->left.kill));
+}
+
+/* Otherwise those in the command's group must end. */
+static bool leave_group(struct guardian *guardian, enum deadline_act act, drift_time now)
+{
+    struct family_count count = family_signal(act == DEADLINE_KILL ? SIGKILL : 0, guardian->group);
+
+    if (act != DEADLINE_WAIT && count.alive > 0)
+        guardian->end.cleared = true;
+    if (act != DEADLINE_WAIT)
+        guardian->end.survivors = count.immune + (act == DEADLINE_KILL ? count.alive : 0);
+    if (count.alive + count.zombies == 0)
+        return count.immune == 0 || act != DEADLINE_WAIT;
+    return now >= drift_add(guardian->left.kill, LOOK_FOR);
+}
+
 static bool leave(struct guardian *guardian, drift_time now)
 {
     drift_time wake;
     enum deadline_act act = deadline_due(&guardian->left, now, &wake);
-    bool asks = act == DEADLINE_ASK && !guardian->left_asked;
-    int signal = act == DEADLINE_KILL ? SIGKILL : asks ? SIGTERM : 0;
-    struct family_count count = family_signal(signal, guardian->group);
 
-    if (asks)
-        (void)family_signal(SIGCONT, guardian->group);
-    guardian->left_asked = guardian->left_asked || asks;
-    if (act != DEADLINE_WAIT && count.alive > 0)
-        guardian->end.cleared = true;
-    if (act == DEADLINE_KILL)
-        guardian->end.survivors = count.alive + count.immune + count.unseen;
-    return count.alive + count.zombies + count.unseen == 0 ||
-           now >= drift_add(guardian->left.kill, LOOK_FOR);
+    if (act == DEADLINE_ASK && !guardian->left_asked) {
+        guardian->left_asked = true;
+        (void)family_signal(SIGTERM, guardian->group);
+    }
+    return guardian->passed_on ? leave_all(guardian, act, now) : leave_group(guardian, act, now);
 }
 
 static void on_child_ended(struct guardian *guardian, drift_time now)
@@ -209,8 +252,10 @@ static void on_child_ended(struct guardian *guardian, drift_time now)
     guardian->left.ask = drift_add(now, LEFT_ASK);
     guardian->left.kill = drift_add(now, LEFT_KILL);
     guardian->nap = NAP_MIN;
-    if (!has_children())
+    if (!family_is_there())
         finish(guardian, now);
+    else if (guardian->passed_on) /* The signal did not reach them. */
+        (void)family_signal(SIGTERM, -guardian->group);
 }
 
 /* ---- What is due ---- */
@@ -223,11 +268,11 @@ static enum leash_why why_of(const struct guardian *guardian, const struct deadl
     return guardian->start.limit.ask < lease->ask ? LEASH_AT_LIMIT : LEASH_AT_DEADLINE;
 }
 
-/* Nothing was wrong so far, with the command or with what it left. */
+/* Neither a deadline nor `redlock` has ended the command so far, or what it left. */
 static bool is_wanted(const struct guardian *guardian)
 {
-    return guardian->end.why == LEASH_BY_ITSELF &&
-           (guardian->phase == RUNNING || guardian->phase == LEAVING);
+    return guardian->end.why == LEASH_BY_ITSELF && guardian->phase != IDLE &&
+           guardian->phase != OVER;
 }
 
 static void act(struct guardian *guardian, enum deadline_act act, drift_time now)
@@ -235,7 +280,7 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
     switch (guardian->phase) {
     case RUNNING:
         if (act == DEADLINE_ASK)
-            ask(guardian, now);
+            ask(guardian);
         else if (act == DEADLINE_KILL)
             kill_all(guardian, now);
         break;
@@ -244,7 +289,7 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
             kill_all(guardian, now);
         break;
     case KILLING:
-        signal_all(guardian, SIGKILL); /* Whom they started meanwhile. */
+        (void)kill_family(guardian); /* Also those that they started meanwhile. */
         break;
     case LEAVING:
         if (act != DEADLINE_WAIT && guardian->end.why != LEASH_BY_ITSELF)
@@ -262,6 +307,29 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
     }
 }
 
+/*
+ * Descendants must be found before they can be killed.  So the rule begins earlier, by three times
+ * what a walk took: for SIGTERM, for SIGKILL, and for a machine that is busier then.  It begins no
+ * earlier than the time for SIGTERM again, because renewals need the rest of the lease.
+ */
+static void measure(struct guardian *guardian)
+{
+    drift_span every = MEASURE_EVERY * guardian->start.margins.ask, cost;
+    drift_time before, after;
+
+    if (drift_now(&before) != 0)
+        return;
+    (void)family_signal(0, 0);
+    if (drift_now(&after) != 0)
+        return;
+    cost = after - before;
+    guardian->lead =
+        3 * cost < guardian->start.margins.ask ? 3 * cost : guardian->start.margins.ask;
+    if (every < MEASURE_SHARE * cost)
+        every = MEASURE_SHARE * cost;
+    guardian->measure_at = drift_add(after, every);
+}
+
 /* The next look at processes that do not end, unless something happens before. */
 static drift_time nap(struct guardian *guardian, drift_time now)
 {
@@ -275,7 +343,8 @@ static drift_time nap(struct guardian *guardian, drift_time now)
 static drift_time look(struct guardian *guardian, drift_time now)
 {
     drift_time end = atomic_load(&guardian->shared->end), wake;
-    struct deadline lease = deadline_before(end, &guardian->start.margins);
+    struct deadline lease =
+        deadline_earlier(deadline_before(end, &guardian->start.margins), guardian->lead);
     struct deadline deadline = deadline_sooner(lease, guardian->start.limit);
     enum deadline_act due;
 
@@ -284,11 +353,18 @@ static drift_time look(struct guardian *guardian, drift_time now)
     due = deadline_due(&deadline, now, &wake);
     if (due != DEADLINE_WAIT && is_wanted(guardian)) {
         guardian->end.why = why_of(guardian, &lease);
+        guardian->end.asked_ns = left_ns(guardian, now);
         guardian->start.limit = deadline; /* A renewal that comes now is too late. */
     }
     act(guardian, due, now);
     switch (guardian->phase) {
     case RUNNING:
+        if (now >= guardian->measure_at && wake - now > guardian->lead) {
+            measure(guardian);
+            return now;
+        }
+        return guardian->measure_at > now && guardian->measure_at < wake ? guardian->measure_at
+                                                                         : wake;
     case ASKED:
         return wake;
     case KILLING:
@@ -380,6 +456,19 @@ static void start(struct guardian *guardian, drift_time now)
     report(guardian, &started, 0);
 }
 
+/* A command that dies of a signal cannot end what it started.  So all descendants must end with a
+ * command that was asked to.  Nobody waits for a command that is killed. */
+static void pass_on(struct guardian *guardian, int signal, drift_time now)
+{
+    guardian->passed_on = guardian->passed_on || signal == SIGTERM || signal == SIGINT ||
+                          signal == SIGHUP || signal == SIGQUIT || signal == SIGKILL;
+    child_signal(&guardian->child, signal);
+    if (signal != SIGKILL)
+        return;
+    guardian->start.limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER}; /* It was kept. */
+    stamp_out(guardian, now);
+}
+
 static void obey(struct guardian *guardian, const struct leash_order *order, drift_time now)
 {
     switch (order->type) {
@@ -388,7 +477,7 @@ static void obey(struct guardian *guardian, const struct leash_order *order, dri
         start(guardian, now);
         break;
     case LEASH_SIGNAL:
-        child_signal(&guardian->child, order->signal);
+        pass_on(guardian, order->signal, now);
         break;
     case LEASH_END:
         guardian->told_to_end = true;

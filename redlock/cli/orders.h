@@ -15,7 +15,7 @@
 
 enum leash_order_type {
     LEASH_START,  /* Start the command. */
-    LEASH_SIGNAL, /* Send a signal to its process group. */
+    LEASH_SIGNAL, /* Send a signal to its process group; SIGKILL to all descendants. */
     LEASH_END     /* The lock will be lost: SIGTERM now, SIGKILL at the deadline. */
 };
 
@@ -47,8 +47,9 @@ struct leash_report {
     int code;   /* The exit code of the command, as a shell would have it. */
     enum leash_why why;
     bool killed;        /* The guardian sent SIGKILL to the command. */
-    bool cleared;       /* It signalled what a command that had ended left in its group. */
+    bool cleared;       /* It ended what a command that had ended left running. */
     unsigned survivors; /* Descendants that it could not kill. */
+    bool hidden;        /* There may be more, which it could not see. */
     int64_t asked_ns;   /* The end of the lease, minus when the command was asked to end; or */
     int64_t ended_ns;   /* minus when all were dead.  LEASH_GONE: nobody knows. */
 };

@@ -56,6 +56,20 @@ TEST(acts_at_its_time_and_not_before)
     }
 }
 
+TEST(begins_earlier)
+{
+    const struct deadline deadline = deadline_before(END, &margins);
+    const struct deadline earlier = deadline_earlier(deadline, DRIFT_S);
+    const struct deadline never = {DRIFT_NEVER, DRIFT_NEVER};
+
+    CHECK_UINT(earlier.ask, END - 3 * DRIFT_S);
+    CHECK_UINT(earlier.kill, END - 1500 * DRIFT_MS);
+    CHECK_UINT(deadline_earlier(deadline, DRIFT_NEVER - 1).ask, 0);
+    CHECK_UINT(deadline_earlier(deadline, DRIFT_NEVER - 1).kill, 0);
+    CHECK_UINT(deadline_earlier(never, DRIFT_S).ask, DRIFT_NEVER);
+    CHECK_UINT(deadline_earlier(never, DRIFT_S).kill, DRIFT_NEVER);
+}
+
 TEST(a_lease_that_is_gone)
 {
     const struct deadline deadline = deadline_before(0, &margins);
@@ -98,6 +112,6 @@ TEST(the_sooner_of_two)
 
 CHECK_MAIN({"margins_of_a_lease", margins_of_a_lease},
            {"acts_at_its_time_and_not_before", acts_at_its_time_and_not_before},
-           {"a_lease_that_is_gone", a_lease_that_is_gone},
+           {"begins_earlier", begins_earlier}, {"a_lease_that_is_gone", a_lease_that_is_gone},
            {"an_end_that_is_nearer_than_its_margin", an_end_that_is_nearer_than_its_margin},
            {"no_end", no_end}, {"the_sooner_of_two", the_sooner_of_two})

@@ -1,0 +1,146 @@
+"""Families of processes, which `redlock run` must end in time: for test-run and test-run-family."""
+
+import os
+import select
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+from command import tools as cli  # noqa: E402 pylint: disable=wrong-import-position
+
+expect, eventually, BOUND_S = cli.expect, cli.eventually, cli.BOUND_S
+
+
+# A command that ignores every request to end, with a child in its process group, one in a group
+# of its own, one in a session of its own, a daemon, and one that is always another process: its
+# child goes on in its place.  They hold the FIFO argv[1] open, and each writes a byte when it is
+# there; argv[2:] are those that are wanted.
+FAMILY = """
+import os, signal, sys, time
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+fifo = os.open(sys.argv[1], os.O_WRONLY)
+null = os.open("/dev/null", os.O_RDWR)
+for fd in range(3):
+    os.dup2(null, fd)
+def here():
+    os.write(fifo, b".")
+    while True:
+        signal.pause()
+def group():
+    os.setpgid(0, 0)
+    here()
+def session():
+    os.setsid()
+    here()
+def daemon():
+    os.setsid()
+    if os.fork() == 0:
+        here()
+    os._exit(0)
+def hopper():
+    os.setsid()
+    os.write(fifo, b".")
+    for _ in range(20000): # Should it escape, it is not for ever.
+        time.sleep(0.001)
+        if os.fork() > 0:
+            os._exit(0)
+for name in sys.argv[2:]:
+    if os.fork() == 0:
+        {"child": here, "group": group, "session": session, "daemon": daemon, "hopper": hopper}[name]()
+here()
+"""
+KINDS = ["child", "group", "session", "daemon", "hopper"]
+
+
+class Family:
+    """A command line for all of them, and the reading end of the FIFO."""
+
+    def __init__(self, *kinds, then=None):
+        self.path = cli.fifo(f"family-{time.monotonic_ns()}")
+        self.fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
+        self.size = len(kinds) + 1
+        self.command = [sys.executable, "-c", FAMILY, self.path, *kinds]
+        if then is not None:  # It ends when they are all there.
+            self.command[2] = FAMILY.rsplit("here()", 1)[0] + then
+            self.size -= 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.fd)
+
+    def arrive(self):
+        got = 0
+        while got < self.size:
+            ready, _, _ = select.select([self.fd], [], [], BOUND_S)
+            assert ready, f"{got} of {self.size} are there"
+            try:
+                got += len(os.read(self.fd, 100))
+            except BlockingIOError:
+                pass
+            time.sleep(0.002 if got < self.size else 0)  # Without a writer it is readable.
+
+    def is_dead(self):
+        try:
+            return os.read(self.fd, 100) == b""
+        except BlockingIOError:
+            return False
+
+    def kill_writers(self):
+        subprocess.run([sys.executable, "-c", KILL_WRITERS, self.path], check=True, timeout=BOUND_S)
+        eventually(self.is_dead, "we have killed them")
+
+    def next_holder(self):
+        """Waits for the lock x, and says whether it has it alone."""
+        return cli.Running("run", "--wait", "60s", "x", "--", sys.executable, "-c", LOOK, self.path)
+
+
+# Those that hold a FIFO open, but not we, whose end is for reading.
+KILL_WRITERS = """
+import os, signal, sys
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            if os.readlink(f"/proc/{pid}/fd/{fd}") == sys.argv[1]:
+                with open(f"/proc/{pid}/fdinfo/{fd}") as info:
+                    if info.read().split("flags:")[1].split()[0].endswith("1"):
+                        os.kill(int(pid), signal.SIGKILL)
+    except OSError:
+        pass
+"""
+
+LOOK = """
+import os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+try:
+    print("alone" if os.read(fd, 1) == b"" else "somebody writes")
+except BlockingIOError:
+    print("two at once")
+"""
+
+
+def only_child(pid):
+    def find():
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+            found = children.read().split()
+        return found if len(found) == 1 else None
+
+    eventually(find, "it has a child")
+    return int(find()[0])
+
+
+def guardian_of(running):
+    """The only child of redlock."""
+    return only_child(running.pid)
+
+
+def threatened(family, running, harm):
+    """Do harm when all are there: the next holder is alone."""
+    family.arrive()
+    with family.next_holder() as waiter:
+        harm(running)
+        expect(waiter.finish(), 0, "alone\n", "")

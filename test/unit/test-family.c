@@ -1,0 +1,245 @@
+/*
+ * test-family.c - the descendants of this process are found and signalled, whatever fails.
+ */
+#include "redlock/cli/family.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/lib/check.h"
+
+/* ---- What the kernel says, or does not ---- */
+
+static unsigned opened;             /* Files and folders. */
+static int open_error, pidfd_error; /* 0: the kernel decides. */
+static bool lists_no_children;      /* As a kernel without CONFIG_PROC_CHILDREN. */
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...);
+DIR *__real_opendir(const char *path);
+DIR *__wrap_opendir(const char *path);
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+int __wrap_open(const char *path, int flags, ...)
+{
+    opened++;
+    if (open_error == 0)
+        return __real_open(path, flags);
+    errno = open_error;
+    return -1;
+}
+
+/* So is open() called where a file may be large. */
+int __wrap_open64(const char *path, int flags, ...)
+{
+    return __wrap_open(path, flags);
+}
+
+DIR *__wrap_opendir(const char *path)
+{
+    opened++;
+    if (open_error == 0)
+        return __real_opendir(path);
+    errno = open_error;
+    return NULL;
+}
+
+int __wrap_access(const char *path, int mode)
+{
+    if (!lists_no_children)
+        return __real_access(path, mode);
+    errno = ENOENT;
+    return -1;
+}
+
+long __wrap_syscall(long number, ...)
+{
+    long args[4];
+    va_list list;
+
+    va_start(list, number);
+    for (unsigned i = 0; i < 4; i++)
+        args[i] = va_arg(list, long);
+    va_end(list);
+    if (pidfd_error == 0 || number != SYS_pidfd_open)
+        return __real_syscall(number, args[0], args[1], args[2], args[3]);
+    errno = pidfd_error;
+    return -1;
+}
+
+/* ---- A family ---- */
+
+#define LIVE_S 100 /* Longer than a test, if one fails. */
+
+/* A child in a group of its own, its child in the same group, and a grandchild in a session of its
+ * own, which has a child in a group of its own. */
+struct kin {
+    pid_t child;
+    int alive; /* It reads the end of the file when all are dead. */
+};
+
+__attribute__((noreturn)) static void live(int fd)
+{
+    (void)alarm(LIVE_S);
+    if (write(fd, ".", 1) < 0)
+        (void)close(fd);
+    for (;;)
+        pause();
+}
+
+__attribute__((noreturn)) static void be_kin(int fd)
+{
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)setpgid(0, 0);
+    if (fork() == 0)
+        live(fd);
+    if (fork() == 0) {
+        (void)setsid();
+        if (fork() == 0) {
+            (void)setpgid(0, 0);
+            live(fd);
+        }
+        live(fd);
+    }
+    live(fd);
+}
+
+#define KIN_LEN 4
+#define STRANGERS 100 /* More files than this family needs. */
+
+/* It returns when all are there. */
+static struct kin begin(void)
+{
+    struct kin kin;
+    char byte;
+    int pair[2];
+
+    CHECK_INT(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    CHECK_INT(pipe(pair), 0);
+    kin.child = fork();
+    if (kin.child == 0) {
+        (void)close(pair[0]);
+        be_kin(pair[1]);
+    }
+    (void)setpgid(kin.child, kin.child);
+    (void)close(pair[1]);
+    kin.alive = pair[0];
+    for (unsigned i = 0; i < KIN_LEN; i++)
+        CHECK_INT(read(kin.alive, &byte, 1), 1);
+    return kin;
+}
+
+/* They end, or the test does not. */
+static void end(struct kin *kin)
+{
+    char byte;
+
+    CHECK_INT(read(kin->alive, &byte, 1), 0);
+    (void)close(kin->alive);
+    while (waitpid(-1, NULL, 0) > 0)
+        continue;
+    opened = 0;
+    open_error = pidfd_error = 0;
+    lists_no_children = false;
+}
+
+/* ---- Tests ---- */
+
+TEST(finds_all_whatever_groups_they_have)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct kin kin = begin();
+
+        lists_no_children = i == 1;
+        CHECK_UINT(family_signal(0, 0).alive, KIN_LEN);
+        CHECK_UINT(family_signal(0, kin.child).alive, 2);
+        CHECK_UINT(family_signal(0, -kin.child).alive, 2);
+        CHECK_UINT(family_signal(0, 0).hidden, false);
+        CHECK_UINT(family_kill().alive, KIN_LEN);
+        end(&kin);
+    }
+    CHECK_UINT(family_signal(SIGKILL, 0).alive, 0);
+}
+
+/* Of a family among strangers, by a process that ends with it. */
+static int count_opened(void)
+{
+    (void)begin();
+    opened = 0;
+    (void)family_signal(SIGKILL, 0);
+    return opened < STRANGERS ? (int)opened : STRANGERS;
+}
+
+/* Other processes of the machine are not looked at. */
+TEST(costs_go_with_the_number_of_descendants)
+{
+    pid_t strangers[STRANGERS], counter;
+    int status = 0;
+
+    for (unsigned i = 0; i < STRANGERS; i++) {
+        strangers[i] = fork();
+        if (strangers[i] == 0)
+            live(-1);
+    }
+    counter = fork();
+    if (counter == 0)
+        _exit(count_opened());
+    CHECK_INT(waitpid(counter, &status, 0), counter);
+    for (unsigned i = 0; i < STRANGERS; i++)
+        (void)kill(strangers[i], SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0)
+        continue;
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) > 0);
+    CHECK(WEXITSTATUS(status) <= 10 * KIN_LEN);
+}
+
+TEST(signals_without_descriptors_of_processes)
+{
+    static const int errors[] = {EPERM, ENOSYS, EMFILE, ENFILE, ENOMEM};
+
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        struct kin kin = begin();
+
+        pidfd_error = errors[i];
+        CHECK_UINT(family_signal(SIGKILL, 0).alive, KIN_LEN);
+        end(&kin);
+    }
+}
+
+/* Nobody is seen: that does not mean that nobody is there, and the group is killed. */
+TEST(fails_to_the_safe_side)
+{
+    static const int errors[] = {EMFILE, ENFILE, ENOMEM, EACCES};
+
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        struct kin kin = begin();
+        struct family_count count;
+
+        open_error = errors[i];
+        CHECK(family_signal(0, 0).hidden);
+        count = family_signal(SIGKILL, kin.child);
+        CHECK(count.hidden && count.alive > 0);
+        CHECK(family_kill().hidden);
+        open_error = 0;
+        CHECK_UINT(family_kill().hidden, false);
+        end(&kin);
+    }
+}
+
+CHECK_MAIN({"finds_all_whatever_groups_they_have", finds_all_whatever_groups_they_have},
+           {"costs_go_with_the_number_of_descendants", costs_go_with_the_number_of_descendants},
+           {"signals_without_descriptors_of_processes", signals_without_descriptors_of_processes},
+           {"fails_to_the_safe_side", fails_to_the_safe_side})

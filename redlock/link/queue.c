@@ -99,17 +99,6 @@ bool queue_append_ask(struct queue *queue, const struct ask *ask, const char *co
     return true;
 }
 
-struct ask queue_take_ask(struct queue *queue)
-{
-    struct ask ask;
-
-    assert(queue->asks_len > 0);
-    ask = queue->asks[queue->asks_first];
-    queue->asks_first = (queue->asks_first + 1) & (queue->asks_room - 1);
-    queue->asks_len--;
-    return ask;
-}
-
 void queue_done(struct queue *queue)
 {
     free(queue->asks);

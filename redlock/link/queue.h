@@ -7,6 +7,7 @@
 #ifndef REDLOCK_QUEUE_H
 #define REDLOCK_QUEUE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +29,16 @@ bool queue_append(struct queue *queue, const char *bytes, size_t len);
 bool queue_append_ask(struct queue *queue, const struct ask *ask, const char *command, size_t len);
 
 /* Take the first ask out.  There must be one. */
-struct ask queue_take_ask(struct queue *queue);
+static inline struct ask queue_take_ask(struct queue *queue)
+{
+    struct ask ask;
+
+    assert(queue->asks_len > 0);
+    ask = queue->asks[queue->asks_first];
+    queue->asks_first = (queue->asks_first + 1) & (queue->asks_room - 1);
+    queue->asks_len--;
+    return ask;
+}
 
 /* The bytes to send next. */
 static inline const char *queue_unsent(const struct queue *queue)

@@ -12,7 +12,7 @@
 
 /* Some programs send one request to end twice - timeout(1) to us and to our
  * group - so that only a later one means that somebody lost patience. */
-#define IMPATIENT_AFTER_S 0.25
+#define IMPATIENT_AFTER (250 * DRIFT_MS)
 
 /* How often and how long to look for what a killed guardian has left.  Chosen, not measured. */
 #define MOURN_EVERY_S 0.005
@@ -88,12 +88,14 @@ static bool asks_to_end(int signal)
 static void on_ending_signal(struct session *session, int signal)
 {
     struct command *command = session->on_signal_arg;
-    ev_tstamp now = ev_time();
+    drift_time now;
 
     if (command->ended)
         return;
+    if (drift_now(&now) != 0)
+        now = DRIFT_NEVER - 1; /* Without a clock a second signal is one. */
     if (asks_to_end(signal) && command->asked_at != 0 &&
-        now > command->asked_at + IMPATIENT_AFTER_S) {
+        now > drift_add(command->asked_at, IMPATIENT_AFTER)) {
         signal_command(command, SIGKILL);
         cli_say("second signal: SIGKILL to the command and all that it started");
         return;
@@ -291,7 +293,8 @@ int command_run(struct command *command, struct session *session, struct redlock
     watch(command);
     cli_never_wait();
     if (start(command, order) != 0) {
-        command->failed = EPIPE; /* Somebody killed the guardian. */
+        cli_say("the guardian was killed, and the command is not started");
+        command->end.code = CLI_SIGNAL + SIGKILL;
         command->ended = true;
     }
     while (!command->ended) {

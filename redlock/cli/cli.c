@@ -171,18 +171,19 @@ static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
 
 /* ---- Numbers ---- */
 
-/* Digits only: strtoul() would take signs and blanks too.  Gives where they
- * end; text itself if there are none, or too many. */
+#define TOO_LARGE (UINT64_C(1) << 32) /* So many hours, too, are a number of 64 bits. */
+
+/* Digits only: strtoul() would take signs and blanks too.  Gives where they end; text itself if
+ * there are none.  What is larger than any limit becomes TOO_LARGE. */
 static const char *read_digits(const char *text, uint64_t *ret_value)
 {
     const char *at = text;
     uint64_t value = 0;
 
     while (*at >= '0' && *at <= '9') {
-        value = value * 10 + (uint64_t)(*at - '0');
-        if (value > UINT32_MAX)
-            return text;
-        at++;
+        value = value * 10 + (uint64_t)(*at++ - '0');
+        if (value > TOO_LARGE)
+            value = TOO_LARGE;
     }
     *ret_value = value;
     return at;

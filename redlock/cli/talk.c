@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <hiredis/hiredis.h>
 
-#include "redlock/link/reader.h"
+#include "redlock/io/connect.h"
 #include "redlock/io/resolve.h"
+#include "redlock/link/reader.h"
 #include "redlock/link/uri.h"
 
 /* ---- Connecting ---- */
@@ -48,27 +48,22 @@ static bool wait_for(struct talk *talk, int fd, short events)
     return ready > 0 && talk_left_ms(talk) > 0; /* Bytes that drip in are no reason to stay. */
 }
 
-static struct timeval to_timeval(uint32_t ms)
-{
-    return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-}
-
 /* False: there is no connection; why, if it is known. */
 static bool connect_to(struct talk *talk, const char *address, char *why, size_t why_size)
 {
     const struct uri *uri = talk->uri;
-    uint32_t left_ms = talk_left_ms(talk);
-    struct timeval left = to_timeval(left_ms > 0 ? left_ms : 1);
+    const char *error;
+    int fd = connect_begin(address, uri->path, uri->port, &error);
 
-    talk->context = uri->path != NULL ? redisConnectUnixWithTimeout(uri->path, left)
-                                      : redisConnectWithTimeout(address, (int)uri->port, left);
-    if (talk->context != NULL && talk->context->err == 0)
+    if (fd >= 0)
+        error = wait_for(talk, fd, POLLOUT) ? connect_error(fd) : "Connection timed out";
+    if (error == NULL) {
+        talk->fd = fd;
         return true;
-    (void)snprintf(why, why_size, "%s",
-                   talk->context != NULL ? talk->context->errstr : "out of memory");
-    if (talk->context != NULL)
-        redisFree(talk->context);
-    talk->context = NULL;
+    }
+    (void)snprintf(why, why_size, "%s", error);
+    if (fd >= 0)
+        (void)close(fd);
     return false;
 }
 
@@ -107,6 +102,7 @@ void talk_open(struct talk *talk, const struct uri *uri, uint32_t limit_ms)
 
     memset(talk, 0, sizeof *talk);
     talk->uri = uri;
+    talk->fd = -1;
     (void)drift_now(&now);
     talk->until = drift_add(now, limit_ms * DRIFT_MS);
     talk->reader = reader_new(&talk->reply);
@@ -116,18 +112,18 @@ void talk_open(struct talk *talk, const struct uri *uri, uint32_t limit_ms)
         (void)connect_to(talk, uri->host, why, sizeof why);
     else
         connect_by_name(talk, why, sizeof why);
-    if (talk->context == NULL)
+    if (talk->fd < 0)
         break_off(talk, why);
 }
 
 void talk_close(struct talk *talk)
 {
-    if (talk->context != NULL)
-        redisFree(talk->context);
+    if (talk->fd >= 0)
+        (void)close(talk->fd);
     if (talk->reader != NULL)
         redisReaderFree(talk->reader);
     reader_forget(&talk->reply);
-    talk->context = NULL;
+    talk->fd = -1;
     talk->reader = NULL;
 }
 
@@ -141,13 +137,13 @@ static void fall_silent(struct talk *talk)
 void talk_send(struct talk *talk, const char *bytes, size_t len)
 {
     while (len > 0 && talk->broken[0] == 0) {
-        ssize_t n = send(talk->context->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = send(talk->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (n >= 0) {
             bytes += n;
             len -= (size_t)n;
         } else if (errno == EAGAIN) {
-            if (!wait_for(talk, talk->context->fd, POLLOUT))
+            if (!wait_for(talk, talk->fd, POLLOUT))
                 fall_silent(talk);
         } else if (errno != EINTR) {
             break_off(talk, strerror(errno));
@@ -164,11 +160,11 @@ static void read_more(struct talk *talk)
         break_off(talk, READER_TOO_LONG);
         return;
     }
-    if (!wait_for(talk, talk->context->fd, POLLIN)) {
+    if (!wait_for(talk, talk->fd, POLLIN)) {
         fall_silent(talk);
         return;
     }
-    n = recv(talk->context->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    n = recv(talk->fd, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0)

@@ -16,7 +16,6 @@
 #include "drift/drift.h"
 #include "redlock/wire/reply.h"
 
-struct redisContext;
 struct redisReader;
 struct uri;
 
@@ -27,7 +26,7 @@ enum {
 
 struct talk {
     const struct uri *uri;
-    struct redisContext *context; /* Its socket; the reader in it is not used. */
+    int fd; /* Of the connection; -1: there is none. */
     struct redisReader *reader;
     struct reply reply;
     drift_time until;  /* By when all must have been said. */

@@ -1,24 +1,17 @@
 /*
  * transport.c - the transport, on sockets.
- *
- * It opens its sockets itself, so that they are close-on-exec and non-blocking from the
- * start: a fork in another thread never inherits one.
  */
 #include "redlock/io/transport.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "redlock/io/connect.h"
 #include "redlock/io/loop.h"
 #include "redlock/io/resolve.h"
 
@@ -84,86 +77,14 @@ void transport_close(struct transport *transport, bool reset)
 
 /* ---- Connecting ---- */
 
-union address {
-    struct sockaddr any;
-    struct sockaddr_in in;
-    struct sockaddr_in6 in6;
-    struct sockaddr_un un;
-};
-
-/* "fe80::1%eth0" names an interface, too. */
-static void read_scope(const char *text, char *ret_bare, struct sockaddr_in6 *address)
-{
-    size_t len = strcspn(text, "%");
-
-    memcpy(ret_bare, text, len);
-    ret_bare[len] = '\0';
-    if (text[len] == '%')
-        address->sin6_scope_id = if_nametoindex(text + len + 1);
-}
-
-/* The address of a numeric host, or of a path; its length, or 0: it is none. */
-static socklen_t make_address(const struct transport_to *to, const char *host,
-                              union address *address)
-{
-    char bare[RESOLVE_ADDRESS_MAX];
-
-    memset(address, 0, sizeof *address);
-    if (to->path != NULL) {
-        address->un.sun_family = AF_UNIX;
-        assert(strlen(to->path) < sizeof address->un.sun_path); /* uri.c has seen to that. */
-        memcpy(address->un.sun_path, to->path, strlen(to->path) + 1);
-        return sizeof address->un;
-    }
-    if (inet_pton(AF_INET, host, &address->in.sin_addr) == 1) {
-        address->in.sin_family = AF_INET;
-        address->in.sin_port = htons((uint16_t)to->port);
-        return sizeof address->in;
-    }
-    read_scope(host, bare, &address->in6);
-    if (inet_pton(AF_INET6, bare, &address->in6.sin6_addr) != 1)
-        return 0;
-    address->in6.sin6_family = AF_INET6;
-    address->in6.sin6_port = htons((uint16_t)to->port);
-    return sizeof address->in6;
-}
-
-/* The kernel gives up an idle link to a vanished host at the second probe, after 20 s, and
- * unacknowledged bytes 15 s after they were sent.  Without TCP_USER_TIMEOUT it stops probing
- * while bytes are unacknowledged, and sends these again for a quarter of an hour: a link that
- * listens, which has no timeout of its own, would stay deaf so long after a subscription. */
-static void set_tcp(int fd)
-{
-    const int on = 1, idle_s = 15, interval_s = 5;
-    const unsigned unheard_ms = 15000;
-
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unheard_ms, sizeof unheard_ms);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
 /* Returns NULL, and the loop goes on with it; or why not. */
-static const char *connect_to(struct transport *transport, const char *host)
+static const char *connect_to(struct transport *transport, const char *address)
 {
-    union address address;
-    socklen_t len = make_address(&transport->to, host, &address);
+    const char *error;
 
-    if (len == 0)
-        return "the address is of no known family";
-    transport->fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    transport->fd = connect_begin(address, transport->to.path, transport->to.port, &error);
     if (transport->fd < 0)
-        return strerror(errno);
-    if (address.any.sa_family != AF_UNIX)
-        set_tcp(transport->fd);
-    /* EINTR: it goes on in the background, as for EINPROGRESS (connect(2)). */
-    if (connect(transport->fd, &address.any, len) != 0 && errno != EINPROGRESS && errno != EINTR) {
-        const char *error = strerror(errno);
-
-        close_socket(transport);
         return error;
-    }
     transport->state = CONNECTING;
     watch(transport, transport->fd, LOOP_WRITE);
     return NULL;
@@ -201,14 +122,9 @@ static void fail(struct transport *transport, const char *error)
 
 static void on_connected(struct transport *transport)
 {
-    int error = 0;
-    socklen_t error_len = sizeof error;
-    const char *text = NULL;
+    const char *text = connect_error(transport->fd);
 
-    if (getsockopt(transport->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) != 0)
-        error = errno;
-    if (error != 0) {
-        text = strerror(error);
+    if (text != NULL) {
         close_socket(transport);
         if (transport->resolve != NULL)
             text = connect_to_next(transport, text);

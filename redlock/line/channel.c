@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "redlock/io/env.h"
 #include "redlock/lease/lease.h"
 #include "redlock/masters/masters.h"
@@ -66,21 +68,64 @@ void channel_subscribe_refused(const struct channel *channel)
 
 /* ---- The table ---- */
 
-/* FNV-1a. */
-static uint32_t slot_of(const char *name, size_t name_len)
-{
-    uint32_t hash = 2166136261u;
+#define ROOM_FIRST 16
 
-    for (size_t i = 0; i < name_len; i++)
-        hash = (hash ^ (unsigned char)name[i]) * 16777619u;
-    return hash % CHANNEL_TABLE;
+_Static_assert(sizeof((struct channels *)0)->key == crypto_shorthash_KEYBYTES,
+               "the key of the hash");
+
+/* Keyed, because names come from whoever sends requests to the caller. */
+static uint32_t slot_of(const struct channels *channels, const char *name, size_t name_len)
+{
+    unsigned char hash[crypto_shorthash_BYTES];
+    uint32_t slot;
+
+    (void)crypto_shorthash(hash, (const unsigned char *)name, name_len, channels->key);
+    memcpy(&slot, hash, sizeof slot);
+    return slot;
+}
+
+static struct channel **chain_of(const struct channels *channels, uint32_t slot)
+{
+    return &channels->table[slot & (channels->room - 1)];
+}
+
+static void put(struct channel *channel)
+{
+    struct channel **chain = chain_of(channel->all, channel->slot);
+
+    channel->next = *chain;
+    *chain = channel;
+}
+
+/* Without memory a table that is there stays as it is, and its chains get longer. */
+static void grow(struct channels *all)
+{
+    struct channel **before = all->table, *channel, *next;
+    uint32_t room_before = all->room;
+    uint32_t room = room_before > 0 ? 2 * room_before : ROOM_FIRST;
+    struct channel **table = calloc(room, sizeof(struct channel *));
+
+    if (table == NULL)
+        return;
+    if (room_before == 0)
+        randombytes_buf(all->key, sizeof all->key);
+    all->table = table;
+    all->room = room;
+    for (uint32_t i = 0; i < room_before; i++)
+        for (channel = before[i]; channel != NULL; channel = next) {
+            next = channel->next;
+            put(channel);
+        }
+    free(before);
 }
 
 struct channel *channel_find(const struct channels *channels, const char *name, size_t name_len,
                              bool shared)
 {
-    struct channel *channel = channels->table[slot_of(name, name_len)];
+    struct channel *channel = NULL;
 
+    if (channels->room > 0)
+        channel = *chain_of(channels, slot_of(channels, name, name_len));
     while (channel != NULL &&
            (channel->shared != shared || channel->mark_len != WIRE_MARK_LEN + name_len ||
             memcmp(channel->mark + WIRE_MARK_LEN, name, name_len) != 0))
@@ -98,7 +143,7 @@ struct channel *channel_find_of(const struct channels *channels, const struct re
 
 struct channel *channel_find_asker(const struct channels *channels, uint32_t slot, uint32_t serial)
 {
-    struct channel *channel = slot < CHANNEL_TABLE ? channels->table[slot] : NULL;
+    struct channel *channel = channels->room > 0 ? *chain_of(channels, slot) : NULL;
 
     while (channel != NULL && channel->serial != serial)
         channel = channel->next;
@@ -111,7 +156,9 @@ static struct channel *make(struct channels *all, const char *name, size_t name_
 {
     struct channel *channel;
 
-    if (alarm_reserve(&all->alarms, all->len + 1) != 0)
+    if (all->len == all->room)
+        grow(all);
+    if (all->room == 0 || alarm_reserve(&all->alarms, all->len + 1) != 0)
         return NULL;
     channel = calloc(1, sizeof *channel + WIRE_MARK_LEN + name_len);
     if (channel == NULL)
@@ -119,15 +166,14 @@ static struct channel *make(struct channels *all, const char *name, size_t name_
     channel->all = all;
     channel->alarm.pos = ALARM_OFF;
     channel->shared = shared;
-    channel->slot = slot_of(name, name_len);
+    channel->slot = slot_of(all, name, name_len);
     channel->serial = ++all->serial;
     channel->over_at = DRIFT_NEVER;
     channel->mark_len = WIRE_MARK_LEN + name_len;
     memcpy(channel->mark, WIRE_MARK, WIRE_MARK_LEN);
     memcpy(channel->mark + WIRE_MARK_LEN, name, name_len);
     wait_init(&channel->wait, all->masters->peers.len, shared);
-    channel->next = all->table[channel->slot];
-    all->table[channel->slot] = channel;
+    put(channel);
     all->len++;
     listener_start(&all->listener);
     for (unsigned m = 0; m < all->masters->peers.len; m++)
@@ -147,7 +193,7 @@ struct channel *channel_get(struct channels *channels, const struct redlock_leas
 static void take_out(struct channel *channel)
 {
     struct channels *all = channel->all;
-    struct channel **at = &all->table[channel->slot];
+    struct channel **at = chain_of(all, channel->slot);
 
     while (*at != channel)
         at = &(*at)->next;
@@ -172,9 +218,12 @@ void channel_end(struct channel *channel)
 
 void channel_end_all(struct channels *channels)
 {
-    for (unsigned slot = 0; slot < CHANNEL_TABLE; slot++)
-        while (channels->table[slot] != NULL)
-            take_out(channels->table[slot]);
+    for (uint32_t i = 0; i < channels->room; i++)
+        while (channels->table[i] != NULL)
+            take_out(channels->table[i]);
+    free(channels->table);
+    channels->table = NULL;
+    channels->room = 0;
     listener_stop(&channels->listener);
     alarm_done(&channels->alarms);
 }

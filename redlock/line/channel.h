@@ -22,18 +22,18 @@ struct env;
 struct masters;
 struct redlock_lease;
 
-#define CHANNEL_TABLE 256 /* Chosen: few clients wait for more names at once. */
-
 /* All channels of a client.  Zeroes but for env, masters, listener and alarm.pos. */
 struct channels {
     struct env *env;
     struct masters *masters;
     struct listener listener;
-    quorum_mask refused;                  /* Masters that forbid to listen; each is logged once. */
-    struct channel *table[CHANNEL_TABLE]; /* By hash of the name; chained. */
+    quorum_mask refused;    /* Masters that forbid to listen; each is logged once. */
+    struct channel **table; /* By hash of the name; chained. */
+    uint32_t room;          /* Chains in the table: a power of two, or 0. */
     uint32_t len, serial;
-    struct alarms alarms; /* One for each channel. */
-    struct alarm alarm;   /* One of the client's; it rings with the first of these. */
+    unsigned char key[16]; /* Of the hash. */
+    struct alarms alarms;  /* One for each channel. */
+    struct alarm alarm;    /* One of the client's; it rings with the first of these. */
 };
 
 struct channel {
@@ -41,9 +41,10 @@ struct channel {
     struct channel *next; /* In the table. */
     struct alarm alarm;
     struct wait wait;
-    uint32_t slot;               /* Its place in the table. */
+    uint32_t slot;               /* The hash of its name, which gives its chain. */
     uint32_t serial;             /* No two channels have the same, even one after the other. */
     struct redlock_lease *first; /* The line: leases in the order in which they came, by next. */
+    struct redlock_lease *last;  /* The last in line; means nothing if there is no first. */
     struct redlock_lease *fair;  /* Leases in the queue of the masters (place.h), in any order. */
     bool shared;                 /* It is for readers. */
     bool relies;                 /* Leases in line sleep until they are woken. */

@@ -70,7 +70,6 @@ static void join(struct lines *lines, struct redlock_lease *lease)
 {
     const struct kind *kind = lease_kind(lease);
     struct channel *channel;
-    struct redlock_lease **at;
 
     lease->line = lease->taken;
     channel = channel_get(&lines->channels, lease);
@@ -82,9 +81,11 @@ static void join(struct lines *lines, struct redlock_lease *lease)
         join_fair(channel, lease);
         return;
     }
-    for (at = &channel->first; *at != NULL; at = &(*at)->next)
-        continue;
-    *at = lease;
+    if (channel->first == NULL)
+        channel->first = lease;
+    else
+        channel->last->next = lease;
+    channel->last = lease;
     lease->next = NULL;
     lease->waits = true;
     channel->stirred = true;
@@ -109,11 +110,14 @@ static void leave(struct lines *lines, struct redlock_lease *lease)
     bool queued = lease_kind(lease)->queued;
     struct channel *channel = channel_find_of(&lines->channels, lease);
     struct redlock_lease **at = queued ? &channel->fair : &channel->first;
+    struct redlock_lease *before = NULL;
     bool was_first = channel->first == lease;
 
-    while (*at != lease)
-        at = &(*at)->next;
+    for (; *at != lease; at = &before->next) /* Those that came first mostly leave first. */
+        before = *at;
     *at = lease->next;
+    if (channel->last == lease)
+        channel->last = before;
     lease->next = NULL;
     lease->waits = false;
     if (lease->q.state == QUORUM_HELD && !queued)
@@ -428,8 +432,8 @@ static void on_link(void *cookie, unsigned master, bool up)
 {
     struct lines *lines = cookie;
 
-    for (unsigned slot = 0; slot < CHANNEL_TABLE; slot++) {
-        struct channel *channel = lines->channels.table[slot];
+    for (uint32_t i = 0; i < lines->channels.room; i++) {
+        struct channel *channel = lines->channels.table[i];
 
         for (; channel != NULL; channel = channel->next) {
             if (up)
@@ -442,8 +446,8 @@ static void on_link(void *cookie, unsigned master, bool up)
 
 void lines_on_break(struct lines *lines, unsigned master)
 {
-    for (unsigned slot = 0; slot < CHANNEL_TABLE && lines->channels.len > 0; slot++)
-        for (struct channel *channel = lines->channels.table[slot]; channel != NULL;
+    for (uint32_t i = 0; i < lines->channels.room && lines->channels.len > 0; i++)
+        for (struct channel *channel = lines->channels.table[i]; channel != NULL;
              channel = channel->next) {
             wait_on_link(&channel->wait, master);
             channel_ring_soon(channel);

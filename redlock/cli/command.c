@@ -12,7 +12,7 @@
 
 /* Some programs send one request to end twice - timeout(1) to us and to our
  * group - so that only a later one means that somebody lost patience. */
-#define IMPATIENT_AFTER_S 0.25
+#define IMPATIENT_AFTER (250 * DRIFT_MS)
 
 /* How often and how long to look for what a killed guardian has left.  Chosen, not measured. */
 #define MOURN_EVERY_S 0.005
@@ -88,12 +88,14 @@ static bool asks_to_end(int signal)
 static void on_ending_signal(struct session *session, int signal)
 {
     struct command *command = session->on_signal_arg;
-    ev_tstamp now = ev_time();
+    drift_time now;
 
     if (command->ended)
         return;
+    if (drift_now(&now) != 0)
+        now = DRIFT_NEVER - 1; /* Without a clock a second signal is one. */
     if (asks_to_end(signal) && command->asked_at != 0 &&
-        now > command->asked_at + IMPATIENT_AFTER_S) {
+        now > drift_add(command->asked_at, IMPATIENT_AFTER)) {
         signal_command(command, SIGKILL);
         cli_say("second signal: SIGKILL to the command and all that it started");
         return;
@@ -282,15 +284,18 @@ static int start(struct command *command, struct leash_order *order)
     return leash_order(&command->leash, order);
 }
 
-/* Somebody killed the guardian; or it could not begin, and has reported why. */
-static void on_dead_at_start(struct command *command, int error)
+/* The guardian could not begin, and has reported why; or somebody killed it. */
+static void on_dead_at_start(struct command *command)
 {
     struct leash_report report;
 
-    command->failed = error;
     command->ended = true;
-    if (leash_report(&command->leash, &report) > 0 && report.type == LEASH_FAILED)
+    if (leash_report(&command->leash, &report) > 0 && report.type == LEASH_FAILED) {
         command->failed = report.error;
+        return;
+    }
+    command->end.code = CLI_SIGNAL + SIGKILL;
+    cli_say("the guardian was killed, and the command is not started");
 }
 
 int command_run(struct command *command, struct session *session, struct redlock_lease *lease,
@@ -302,7 +307,7 @@ int command_run(struct command *command, struct session *session, struct redlock
     watch(command);
     cli_never_wait();
     if (start(command, order) != 0)
-        on_dead_at_start(command, errno);
+        on_dead_at_start(command);
     while (!command->ended) {
         leash_renew(&command->leash, lease);
         ev_run(session->loop, EVRUN_ONCE);

@@ -24,7 +24,7 @@ struct command {
     ev_io reports;           /* Of the guardian. */
     ev_timer mourning;       /* While what a killed guardian has left is being killed. */
     unsigned mourn_looks;    /* So often it was looked for. */
-    ev_tstamp asked_at;      /* When the first signal to end came; 0: none has. */
+    drift_time asked_at;     /* When the first signal to end came; 0: none has. */
     bool hung_up;            /* It could not have the terminal, and has got SIGHUP. */
     bool started;            /* The guardian has the order to start it. */
     bool ended;              /* Nothing is left to wait for. */

@@ -3,7 +3,8 @@
  *
  * NAP_FILE begins with a native 64-bit number, in nanoseconds, and is mapped: by so much
  * CLOCK_BOOTTIME is ahead of itself, for those who read it, and for those who poll() a timer
- * that counts by it.  One timer is enough for a process.
+ * that counts by it.  One timer is enough for a process.  A second number says so of the wall
+ * clock, and is 0 where the file ends before it.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -15,6 +16,8 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <ev.h>
 
 _Static_assert(sizeof(long) == 8 && sizeof(time_t) == 8, "the kernel's timespec is not libc's");
 
@@ -29,7 +32,8 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *path = getenv("NAP_FILE");
     int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    void *map = fd >= 0 ? mmap(NULL, sizeof *slept_ns, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    void *map =
+        fd >= 0 ? mmap(NULL, 2 * sizeof *slept_ns, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
 
     if (map == MAP_FAILED)
         _exit(127);
@@ -37,9 +41,9 @@ __attribute__((constructor)) static void begin(void)
     slept_ns = map;
 }
 
-static int64_t offset_ns(void)
+static int64_t offset_ns(bool wall)
 {
-    return slept_ns != NULL ? __atomic_load_n(slept_ns, __ATOMIC_RELAXED) : 0;
+    return slept_ns != NULL ? __atomic_load_n(slept_ns + wall, __ATOMIC_RELAXED) : 0;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -48,12 +52,21 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 
     if (syscall(SYS_clock_gettime, clock, ts) != 0)
         return -1;
-    if (clock != CLOCK_BOOTTIME)
+    if (clock != CLOCK_BOOTTIME && clock != CLOCK_REALTIME)
         return 0;
-    now = (int64_t)ts->tv_sec * NS_PER_S + ts->tv_nsec + offset_ns();
+    now = (int64_t)ts->tv_sec * NS_PER_S + ts->tv_nsec + offset_ns(clock == CLOCK_REALTIME);
     ts->tv_sec = now / NS_PER_S;
     ts->tv_nsec = now % NS_PER_S;
     return 0;
+}
+
+/* libev asks the kernel itself. */
+double ev_time(void)
+{
+    struct timespec now;
+
+    return clock_gettime(CLOCK_REALTIME, &now) == 0 ? (double)now.tv_sec + (double)now.tv_nsec / 1e9
+                                                    : 0;
 }
 
 int timerfd_settime(int fd, int flags, const struct itimerspec *new_value,

@@ -284,7 +284,7 @@ static int start(struct command *command, struct leash_order *order)
     return leash_order(&command->leash, order);
 }
 
-/* Somebody killed the guardian; or it could not begin, and has reported why. */
+/* The guardian could not begin, and has reported why; or somebody killed it. */
 static void on_dead_at_start(struct command *command)
 {
     struct leash_report report;
@@ -292,10 +292,10 @@ static void on_dead_at_start(struct command *command)
     command->ended = true;
     if (leash_report(&command->leash, &report) > 0 && report.type == LEASH_FAILED) {
         command->failed = report.error;
-    } else {
-        cli_say("the guardian was killed, and the command is not started");
-        command->end.code = CLI_SIGNAL + SIGKILL;
+        return;
     }
+    command->end.code = CLI_SIGNAL + SIGKILL;
+    cli_say("the guardian was killed, and the command is not started");
 }
 
 int command_run(struct command *command, struct session *session, struct redlock_lease *lease,

@@ -14,9 +14,9 @@ expect, eventually, BOUND_S = cli.expect, cli.eventually, cli.BOUND_S
 
 
 # A command that ignores every request to end, with a child in its process group, one in a group
-# of its own, one in a session of its own, a daemon, one in a session whose parent lives in another,
-# and one that is always another process: its child goes on in its place.  They hold the FIFO argv[1] open, and each writes a byte when it is
-# there; argv[2:] are those that are wanted.
+# of its own, one in a session of its own, a daemon, one in a session whose parent lives in
+# another, and one that is always another process: its child goes on in its place.  They hold the
+# FIFO argv[1] open, and each writes a byte when it is there; argv[2:] are those that are wanted.
 FAMILY = """
 import os, signal, sys, time
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
@@ -55,7 +55,8 @@ def hopper():
             os._exit(0)
 for name in sys.argv[2:]:
     if os.fork() == 0:
-        {"child": here, "group": group, "session": session, "daemon": daemon, "nested": nested, "hopper": hopper}[name]()
+        {"child": here, "group": group, "session": session, "daemon": daemon, "nested": nested,
+         "hopper": hopper}[name]()
 here()
 """
 KINDS = ["child", "group", "session", "daemon", "nested", "hopper"]

@@ -1,8 +1,7 @@
-"""What the tests of the `redlock` command share: the tools of test-cli, and a main."""
+"""Run the tests of the `redlock` command, and print what became of each."""
 
-import importlib.machinery
-import importlib.util
 import os
+import re
 import shutil
 import signal
 import sys
@@ -11,32 +10,41 @@ import time
 import traceback
 
 sys.dont_write_bytecode = True
+import tools  # noqa: E402 pylint: disable=wrong-import-position
 
 
-def load_tools():
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "test-cli")
-    loader = importlib.machinery.SourceFileLoader("test_cli", path)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("test_cli", loader))
-    loader.exec_module(module)
-    return module
-
-
-tools = load_tools()
-
-
-def failure_of(test):
+def failure_of(test, five):
     try:
+        if five:
+            tools.heal()
         test()
         return None
     except Exception:  # pylint: disable=broad-except # Whatever it is, the others go on.
         return traceback.format_exc()
 
 
-def run_tests(tests):
+def choose_tests(names, args):
+    """Of a program's tests: those that were named, or every Nth, or all."""
+    tests = {name[5:]: test for name, test in names.items() if name.startswith("test_")}
+    wanted = list(tests)
+    if args[:1] == ["--part"]:
+        part = re.fullmatch(r"([1-9])/([1-9])", args[1] if len(args) == 2 else "")
+        if not part or int(part[1]) > int(part[2]):
+            sys.exit("--part wants K/N, the Kth of N parts")
+        wanted = wanted[int(part[1]) - 1::int(part[2])]
+    elif args:
+        wanted = args
+    unknown = [name for name in wanted if name not in tests]
+    if unknown:
+        sys.exit(f"no such test: {' '.join(unknown)}")
+    return {name: tests[name] for name in wanted}
+
+
+def run_tests(tests, five):
     failed = 0
     for name, test in tests.items():
         started = time.monotonic()
-        failure = failure_of(test)
+        failure = failure_of(test, five)
         failed += failure is not None
         print(f"{'ok' if failure is None else 'FAILED'}  {name}  {time.monotonic() - started:.1f} s", flush=True)
         if failure is not None:
@@ -45,22 +53,21 @@ def run_tests(tests):
     return 1 if failed or not tests else 0
 
 
-def main(usage, names):
-    """Run the tests among these names, or those that the command line names.  77: skipped."""
+def main(usage, names, five=False):
+    """Run the tests among these names: those of the command line, or its part, or all.  five: before
+    each, five masters are up and empty.  77: skipped."""
     if len(sys.argv) < 2:
         sys.exit(usage)
     if shutil.which("redis-server") is None or shutil.which("redis-cli") is None:
         print("SKIPPED: there is no redis-server")
         return 77
-    tests = {name[5:]: test for name, test in names.items() if name.startswith("test_")}
-    wanted = sys.argv[2:] or list(tests)
-    unknown = [name for name in wanted if name not in tests]
-    if unknown:
-        sys.exit(f"no such test: {' '.join(unknown)}")
+    tests = choose_tests(names, sys.argv[2:])
     tools.redlock = os.path.abspath(sys.argv[1])
     tools.work = tempfile.mkdtemp(prefix="redlock-test-")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        return run_tests({name: tests[name] for name in wanted})
+        return run_tests(tests, five)
     finally:
+        if five:
+            tools.masters("stop")
         shutil.rmtree(tools.work)

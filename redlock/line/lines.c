@@ -7,8 +7,6 @@
  */
 #include "redlock/line/lines.h"
 
-#include <assert.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -62,7 +62,7 @@ def choose_port():
         if are_free(range(port, port + 5)):
             return port, claim
         claim.close()
-    sys.exit(f"test-cli: no free ports from {PORT_FIRST} to {PORT_LAST}")
+    sys.exit(f"no free ports from {PORT_FIRST} to {PORT_LAST}")
 
 
 PORT, CLAIM = choose_port()

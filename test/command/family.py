@@ -15,8 +15,9 @@ expect, eventually, BOUND_S = cli.expect, cli.eventually, cli.BOUND_S
 
 # A command that ignores every request to end, with a child in its process group, one in a group
 # of its own, one in a session of its own, a daemon, one in a session whose parent lives in
-# another, and one that is always another process: its child goes on in its place.  They hold the
-# FIFO argv[1] open, and each writes a byte when it is there; argv[2:] are those that are wanted.
+# another, and one that is always another process: its child goes on in its place.  A guest is in
+# the group of the guardian, which is never signalled as a whole.  They hold the FIFO argv[1]
+# open, and each writes a byte when it is there; argv[2:] are those that are wanted.
 FAMILY = """
 import os, signal, sys, time
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
@@ -53,10 +54,14 @@ def hopper():
         time.sleep(0.001)
         if os.fork() > 0:
             os._exit(0)
+def guest():
+    os.setpgid(0, guardian)
+    here()
+guardian = os.getppid()
 for name in sys.argv[2:]:
     if os.fork() == 0:
         {"child": here, "group": group, "session": session, "daemon": daemon, "nested": nested,
-         "hopper": hopper}[name]()
+         "hopper": hopper, "guest": guest}[name]()
 here()
 """
 KINDS = ["child", "group", "session", "daemon", "nested", "hopper"]

@@ -13,7 +13,6 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +111,7 @@ static void tell(const struct lookup *lookup)
 
     for (struct resolve *one_of = lookup->waiting; one_of != NULL; one_of = one_of->next)
         if (write(one_of->fd, &one, sizeof one) != (ssize_t)sizeof one) {
-            /* An eventfd at 0 takes a 1; and if not, the timeout of the connection helps. */
+            /* An eventfd at 0 takes a 1; and if not, the next attempt asks whether it is done. */
         }
 }
 
@@ -240,14 +239,23 @@ int resolve_fd(const struct resolve *resolve)
 }
 
 /* The mutex orders what the thread wrote before what is read from now on. */
-static const struct lookup *result_of(const struct resolve *resolve)
+bool resolve_is_done(const struct resolve *resolve)
 {
-    const struct lookup *lookup = resolve->lookup;
+    bool is_done;
 
     lock();
-    assert(lookup->is_done);
+    is_done = resolve->lookup->is_done;
     unlock();
-    return lookup;
+    return is_done;
+}
+
+static const struct lookup *result_of(const struct resolve *resolve)
+{
+    bool is_done = resolve_is_done(resolve);
+
+    assert(is_done);
+    (void)is_done; /* Without assertions. */
+    return resolve->lookup;
 }
 
 unsigned resolve_len(const struct resolve *resolve)

@@ -10,6 +10,8 @@
 #ifndef REDLOCK_RESOLVE_H
 #define REDLOCK_RESOLVE_H
 
+#include <stdbool.h>
+
 #define RESOLVE_ADDRESS_MAX 46 /* INET6_ADDRSTRLEN */
 
 struct resolve;
@@ -21,8 +23,9 @@ int resolve_is_address(const char *host);
  * descriptors or threads: errno says why. */
 struct resolve *resolve_start(const char *host);
 
-/* Readable when it is done. */
+/* Readable when it is done; a write that failed leaves it as it is. */
 int resolve_fd(const struct resolve *resolve);
+bool resolve_is_done(const struct resolve *resolve);
 
 /* When done: how many addresses there are. */
 unsigned resolve_len(const struct resolve *resolve);

@@ -148,6 +148,16 @@ static void on_resolved(struct transport *transport)
         fail(transport, error);
 }
 
+/* The look-up of the attempt before took longer, and is done by now. */
+static const char *connect_to_late(struct transport *transport)
+{
+    const char *error = connect_to_next(transport, NULL);
+
+    if (error != NULL)
+        end_resolve(transport);
+    return error;
+}
+
 const char *transport_open(struct transport *transport, const struct transport_to *to,
                            unsigned turn)
 {
@@ -158,6 +168,8 @@ const char *transport_open(struct transport *transport, const struct transport_t
     transport->tried = 0;
     if (to->path != NULL || resolve_is_address(to->host))
         return connect_to(transport, to->host);
+    if (transport->resolve != NULL && resolve_is_done(transport->resolve))
+        return connect_to_late(transport);
     if (transport->resolve == NULL)
         transport->resolve = resolve_start(to->host);
     if (transport->resolve == NULL) {

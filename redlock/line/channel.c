@@ -66,6 +66,15 @@ void channel_subscribe_refused(const struct channel *channel)
             channel_subscribe(channel, m, true);
 }
 
+void channel_refused(struct channels *channels, unsigned master, const char *text)
+{
+    if (!(channels->refused & mask_of(master)))
+        env_log(channels->env, REDLOCK_LOG_WARNING,
+                "master %u (%s): does not let us listen for locks that are released: %s",
+                master + 1, masters_name(channels->masters, master), text);
+    channels->refused |= mask_of(master);
+}
+
 /* ---- The table ---- */
 
 #define ROOM_FIRST 16

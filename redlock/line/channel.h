@@ -76,6 +76,9 @@ void channel_end_all(struct channels *channels);
 /* Subscribe at one master, or unsubscribe. */
 void channel_subscribe(const struct channel *channel, unsigned master, bool on);
 
+/* A master refused to let us listen, to one name or to all.  It is logged once for each master. */
+void channel_refused(struct channels *channels, unsigned master, const char *text);
+
 /* Subscribe again at the masters that refused it.  They may allow it by now. */
 void channel_subscribe_refused(const struct channel *channel);
 

@@ -503,18 +503,6 @@ static void on_message(struct channel *channel, unsigned master, const char *tex
     run(channel);
 }
 
-/* It does not let us listen to one name or to all; so for that it is not heard. */
-static void on_refusal(struct lines *lines, unsigned master, const char *text)
-{
-    struct channels *channels = &lines->channels;
-
-    if (!(channels->refused & mask_of(master)))
-        env_log(channels->env, REDLOCK_LOG_WARNING,
-                "master %u (%s): does not let us listen for locks that are released: %s",
-                master + 1, masters_name(channels->masters, master), text);
-    channels->refused |= mask_of(master);
-}
-
 static void on_push(void *cookie, unsigned master, const struct reply *reply)
 {
     struct lines *lines = cookie;
@@ -523,7 +511,7 @@ static void on_push(void *cookie, unsigned master, const struct reply *reply)
     size_t name_len;
 
     if (reply->type == REPLY_ERROR) {
-        on_refusal(lines, master, reply->text);
+        channel_refused(&lines->channels, master, reply->text);
         return;
     }
     if (reply->type != REPLY_ARRAY || reply->before == NULL)

@@ -26,6 +26,14 @@ void token_key_done(struct token_key *key)
     sodium_memzero(key, sizeof *key);
 }
 
+/* No lease has the serial number 0, so that nothing else is of this keystream. */
+void token_subkey(const struct token_key *key, unsigned char ret_key[TOKEN_SUBKEY])
+{
+    static const unsigned char nonce[crypto_stream_chacha20_NONCEBYTES];
+
+    (void)crypto_stream_chacha20(ret_key, TOKEN_SUBKEY, nonce, key->bytes);
+}
+
 void token_write(const struct token_key *key, uint64_t serial, uint32_t round,
                  char ret_token[TOKEN_LEN + 1])
 {

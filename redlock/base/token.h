@@ -17,6 +17,8 @@
 
 #define TOKEN_LEN 40 /* Hexadecimal digits of 160 bits. */
 
+#define TOKEN_SUBKEY 16 /* Bytes: crypto_shorthash_KEYBYTES. */
+
 struct token_key {
     unsigned char bytes[32]; /* crypto_stream_chacha20_KEYBYTES */
 };
@@ -26,6 +28,10 @@ int token_key_init(struct token_key *key);
 
 /* Wipe the key. */
 void token_key_done(struct token_key *key);
+
+/* Make another key of this one, which no token tells: what is drawn from randombytes_buf() does
+ * not depend on how many keys there are. */
+void token_subkey(const struct token_key *key, unsigned char ret_key[TOKEN_SUBKEY]);
 
 /* Write the token of a lease's round: TOKEN_LEN lower-case digits and a NUL. */
 void token_write(const struct token_key *key, uint64_t serial, uint32_t round,

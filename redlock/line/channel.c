@@ -116,8 +116,6 @@ static void grow(struct channels *all)
 
     if (table == NULL)
         return;
-    if (room_before == 0)
-        randombytes_buf(all->key, sizeof all->key);
     all->table = table;
     all->room = room;
     for (uint32_t i = 0; i < room_before; i++)

@@ -14,6 +14,7 @@
 
 #include "redlock/base/alarm.h"
 #include "redlock/base/mask.h"
+#include "redlock/base/token.h"
 #include "redlock/core/wait.h"
 #include "redlock/line/listener.h"
 
@@ -22,7 +23,7 @@ struct env;
 struct masters;
 struct redlock_lease;
 
-/* All channels of a client.  Zeroes but for env, masters, listener and alarm.pos. */
+/* All channels of a client.  Zeroes but for env, masters, listener, alarm.pos and key. */
 struct channels {
     struct env *env;
     struct masters *masters;
@@ -31,9 +32,9 @@ struct channels {
     struct channel **table; /* By hash of the name; chained. */
     uint32_t room;          /* Chains in the table: a power of two, or 0. */
     uint32_t len, serial;
-    unsigned char key[16]; /* Of the hash. */
-    struct alarms alarms;  /* One for each channel. */
-    struct alarm alarm;    /* One of the client's; it rings with the first of these. */
+    unsigned char key[TOKEN_SUBKEY]; /* Of the hash. */
+    struct alarms alarms;            /* One for each channel. */
+    struct alarm alarm;              /* One of the client's; it rings with the first of these. */
 };
 
 struct channel {

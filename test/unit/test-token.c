@@ -122,7 +122,30 @@ TEST(keys_are_drawn_and_wiped)
     CHECK(memcmp(&a, &zeroes, sizeof a) == 0);
 }
 
-CHECK_MAIN({"a_token_is_a_piece_of_the_keystream", a_token_is_a_piece_of_the_keystream},
+/* Nor is it what the tokens of a lease begin with. */
+TEST(a_subkey_is_of_its_key_alone)
+{
+    unsigned char one[TOKEN_SUBKEY], again[TOKEN_SUBKEY], other[TOKEN_SUBKEY];
+    struct token_key key, another;
+    char text[2 * TOKEN_SUBKEY + 1], token[TOKEN_LEN + 1];
+
+    CHECK_INT(token_key_init(&key), 0);
+    CHECK_INT(token_key_init(&another), 0);
+    token_subkey(&key, one);
+    token_subkey(&key, again);
+    token_subkey(&another, other);
+    CHECK(memcmp(one, again, sizeof one) == 0);
+    CHECK(memcmp(one, other, sizeof one) != 0);
+    for (unsigned i = 0; i < TOKEN_SUBKEY; i++)
+        (void)snprintf(text + 2 * i, 3, "%02x", one[i]);
+    for (uint64_t serial = 1; serial < 4; serial++) {
+        token_write(&key, serial, 0, token);
+        CHECK(memcmp(token, text, 2 * TOKEN_SUBKEY) != 0);
+    }
+}
+
+CHECK_MAIN({"a_subkey_is_of_its_key_alone", a_subkey_is_of_its_key_alone},
+           {"a_token_is_a_piece_of_the_keystream", a_token_is_a_piece_of_the_keystream},
            {"a_known_token", a_known_token}, {"no_two_are_the_same", no_two_are_the_same},
            {"every_bit_counts", every_bit_counts},
            {"a_token_can_be_written_again", a_token_can_be_written_again},

@@ -236,6 +236,8 @@ static size_t draw_many(char *buf, struct wire_args *args)
                      dice_chance(300), args);
 }
 
+static uint32_t drawn_patience_ms; /* That of the command, if it is one of a fair lock. */
+
 /* Few tickets and short patience, so that they are passed, and die. */
 static size_t draw_fair(char *buf, struct wire_args *args)
 {
@@ -247,6 +249,7 @@ static size_t draw_fair(char *buf, struct wire_args *args)
     args->waiter = waiters[dice_below(3)];
     args->ticket = dice_chance(500) ? 0 : dice_range(1, 4);
     args->patience_ms = (uint32_t)(dice_chance(700) ? dice_range(1, 6) : 60000);
+    drawn_patience_ms = args->patience_ms;
     if (dice_chance(200))
         args->name = "r1";
     if (dice < 20)
@@ -293,6 +296,7 @@ static size_t draw_command(char *buf)
     };
     unsigned dice = (unsigned)dice_below(100);
 
+    drawn_patience_ms = UINT32_MAX;
     if (world.plan.permits)
         return draw_permit(buf, &args);
     if (dice_chance(280))
@@ -619,9 +623,12 @@ static void compare_lines(const struct exchange *x, unsigned k, struct line *ear
             real_die("%.*s: somebody is in line whom the model does not know", (int)len, bytes);
 }
 
-/* Nobody's patience was over between the two instants, nor a whole queue. */
+/* Nobody's patience was over between the two instants, nor a whole queue; nor could the command's
+ * own: PEXPIRE deletes a key at once if a millisecond ends within it. */
 static bool is_steady(const struct exchange *x)
 {
+    if (x->after_us / 1000 - x->before_us / 1000 >= drawn_patience_ms)
+        return false;
     for (unsigned k = 0; k < KEYS; k++)
         if (model.lines[k].ends_ms + 1 >= x->before_us / 1000 &&
             model.lines[k].ends_ms <= x->after_us / 1000)

@@ -1,0 +1,190 @@
+# shellcheck shell=bash
+#
+# steps.sh - the tools of a step of scripts/check: count, build, test.
+# Sourced by it, never run.
+#
+# A step is a process.  What it counts, and the notes that its line shows, go into two small
+# files, which lanes.sh reads.
+#
+# From scripts/check: root, out, builds, tests_at_once.
+
+: "${root:?}" "${out:?}" "${builds:?}" "${tests_at_once:?}"
+
+current= # The step this process is.
+
+# git reads no tree of somebody else's, as it is for root under sudo or in CI.
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$root
+
+# count PASSED FAILED SKIPPED
+count() {
+    echo "$@" >>"$out/$current.count"
+}
+
+note() {
+    echo "$*" >>"$out/$current.note"
+    echo "$*"
+}
+
+# The end of a step that goes wrong before there is anything to count.
+give_up() {
+    note "$*"
+    exit 1
+}
+
+# Run one command that counts as one test called $1.
+one_test() {
+    local name=$1 status=0
+    shift
+    "$@" || status=$?
+    count_one "$name" "$status"
+}
+
+# The same for a command that may say, by exit status 77, that it cannot be run
+# here.  For no other: libFuzzer, for one, ends with 77 when it has found a bug.
+one_test_or_skip() {
+    local name=$1 status=0
+    shift
+    "$@" || status=$?
+    if [ "$status" -eq 77 ]; then
+        count 0 0 1
+        note "$name: skipped: $(grep -i skip "$out/$current.log" | tail -n 1)"
+    else
+        count_one "$name" "$status"
+    fi
+}
+
+count_one() {
+    if [ "$2" -eq 0 ]; then
+        count 1 0 0
+    else
+        count 0 1 0
+        note "$1: failed (exit status $2)"
+    fi
+}
+
+random_seed() {
+    echo $((RANDOM * 32768 + RANDOM + 1))
+}
+
+# Files that git knows and this tree has: tracked PATTERN...
+tracked() {
+    local file
+    git -C "$root" ls-files -- "$@" | while read -r file; do
+        [ ! -f "$root/$file" ] || echo "$file"
+    done
+}
+
+# ---- Builds ----
+
+# build NAME COMPILER OPTION...: build all of it in $builds/NAME.
+build() {
+    configure "$@"
+    ninja -C "$builds/$1"
+}
+
+# The same without building.  An old folder is taken if it was made with the
+# same compiler and options.
+configure() {
+    local name=$1 compiler=$2 dir made_with
+    shift 2
+    dir=$builds/$name
+    made_with="$("$compiler" --version | head -n 1) $*"
+    if [ ! -e "$dir/build.ninja" ] || [ "$(cat "$dir.made-with" 2>/dev/null)" != "$made_with" ]; then
+        rm -rf "$dir" "$dir.made-with"
+        mkdir -p "$builds"
+        CC=$compiler meson setup "$dir" "$root" -Dwerror=true "$@"
+        echo "$made_with" >"$dir.made-with"
+    fi
+}
+
+# Steps of several lanes may need it.
+build_gcc() {
+    (
+        flock 8
+        build gcc gcc --buildtype=debugoptimized
+    ) 8>"$out/build-gcc"
+}
+
+# Build what some tests need, run them and count each: tests NAME ARG... (of "meson test").
+tests() {
+    local dir=$builds/$1 status=0
+    shift
+    rm -f "$dir"/meson-logs/testlog*.json
+    "${launcher[@]}" meson test -C "$dir" --num-processes "$tests_at_once" --print-errorlogs \
+        "$@" || status=$?
+    count_tests "$status" "$dir"/meson-logs/testlog*.json
+}
+
+# Meson writes a line of JSON a test.  What a test says it has SKIPPED of itself
+# counts as well.  No test at all is a failure, and so is a bad end of meson that
+# no test explains.
+count_tests() {
+    local status=$1 passed failed skipped line
+    shift
+    line=$(python3 - "$@" <<'END'
+import json, os, re, sys
+
+passed, failed, skipped = 0, [], []
+for path in filter(os.path.exists, sys.argv[1:]):
+    for test in map(json.loads, open(path)):
+        name, result = test["name"].split(" / ")[-1], test["result"]
+        if result in ("OK", "EXPECTEDFAIL"):
+            passed += 1
+            said = (test.get("stdout") or "") + (test.get("stderr") or "")
+            skipped += [name + " in part"] * len(re.findall(r"\bSKIPPED\b", said))
+        elif result == "SKIP":
+            skipped.append(name)
+        else:
+            failed.append(name)
+print(passed, len(failed), len(skipped))
+if failed:
+    print("failed:", *failed)
+if skipped:
+    print("skipped:", ", ".join(skipped))
+END
+    )
+    read -r passed failed skipped <<<"$line"
+    [[ $line != *$'\n'* ]] || note "${line#*$'\n'}"
+    if ((passed + failed + skipped == 0)); then
+        give_up "no test ran"
+    fi
+    if ((status != 0 && failed == 0)); then
+        note "meson test ended with status $status"
+        failed=1
+    fi
+    count "$passed" "$failed" "$skipped"
+}
+
+# What the test $2 of the last tests of build $1 has printed, as far as it matches $3.
+said() {
+    python3 - "$2" "$3" "$builds/$1"/meson-logs/testlog*.json <<'END'
+import json, re, sys
+
+for path in sys.argv[3:]:
+    for test in map(json.loads, open(path)):
+        if test["name"].split(" / ")[-1] == sys.argv[1]:
+            for line in re.findall(sys.argv[2], test.get("stdout") or "", re.MULTILINE):
+                print(line)
+END
+}
+
+# How many planted bugs the test $1 has caught.
+note_bugs() {
+    note "planted bugs ($1): $(said gcc "$1" '^\d+ passed, \d+ failed$')"
+}
+
+# What the programs of this step are started with.
+launcher=()
+
+# The sanitizers lay out memory by themselves, which a kernel that scatters
+# mappings widely (vm.mmap_rnd_bits) can defeat: they would end at random.  Where
+# a sandbox forbids to turn that off, it has to work without.
+prepare_sanitizers() {
+    ! setarch "$(uname -m)" -R true 2>/dev/null || launcher=(setarch "$(uname -m)" -R)
+    export ASAN_OPTIONS=abort_on_error=1:detect_leaks=1:strict_string_checks=1
+    # A thread that was cancelled leaves marks on its stack, which AddressSanitizer
+    # takes for an error of its own when it puts this stack for signals away.
+    ASAN_OPTIONS+=:use_sigaltstack=0
+    export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+}

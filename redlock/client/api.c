@@ -83,7 +83,8 @@ static void drop_extend(struct redlock_lease *lease)
 
 /*
  * Wait for a lost callback that runs, because the caller may free lost_arg when the call returns.
- * Returns OK.  If the client was closed meanwhile, it leaves the call and returns E_STATE.
+ * Returns OK.  If the client is closed meanwhile, this function unlocks the client and returns
+ * E_STATE; then the caller touches neither the client nor the lease.
  */
 static int leave_lost(struct redlock_lease *lease)
 {

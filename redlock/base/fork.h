@@ -1,7 +1,7 @@
 /*
  * fork.h - counts forks.
  *
- * A getpid() at every call would add a tenth to the cost of a lock.
+ * Comparing getpid() at every call instead would add a tenth to the cost of a lock.
  */
 #ifndef REDLOCK_FORK_H
 #define REDLOCK_FORK_H

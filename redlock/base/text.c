@@ -1,5 +1,5 @@
 /*
- * text.c - which bytes are characters, and which of these a terminal obeys.
+ * text.c - finds characters, and those that control a terminal.
  */
 #include "redlock/base/text.h"
 
@@ -11,7 +11,7 @@ static bool is_within(unsigned char byte, unsigned char low, unsigned char high)
     return byte >= low && byte <= high;
 }
 
-/* A NUL ends the text, and is no continuation byte. */
+/* This reads no byte behind the NUL, which is no continuation byte. */
 size_t text_utf8_len(const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -22,7 +22,7 @@ size_t text_utf8_len(const char *text)
         return 1;
     if (!is_within(at[0], 0xc2, 0xf4))
         return 0;
-    /* A character is not overlong, no surrogate, and not past U+10FFFF. */
+    /* These refuse overlong forms, surrogates, and all past U+10FFFF. */
     low = at[0] == 0xe0 ? 0xa0 : at[0] == 0xf0 ? 0x90 : low;
     high = at[0] == 0xed ? 0x9f : at[0] == 0xf4 ? 0x8f : high;
     if (!is_within(at[1], low, high))

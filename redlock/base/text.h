@@ -1,5 +1,5 @@
 /*
- * text.h - texts from elsewhere, for a person to read.
+ * text.h - makes texts of masters safe to show on a terminal.
  */
 #ifndef REDLOCK_TEXT_H
 #define REDLOCK_TEXT_H
@@ -7,16 +7,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The length of the UTF-8 character at text (RFC 3629, section 4); 0: there is none.  A NUL is
- * one of length 1. */
+/* The length of the UTF-8 character at text (RFC 3629, section 4).  0: there is none.  A NUL is a
+ * character of length 1. */
 size_t text_utf8_len(const char *text);
 
-/* Whether the character at text, of this length, is a control character: of ASCII, or of C1,
- * U+0080 to U+009F, which begin escape sequences as well (ECMA-48, section 5.3). */
+/* True if the character at text, of this length, is a control character of ASCII or of C1.  C1 is
+ * U+0080 to U+009F, which also begin escape sequences (ECMA-48, section 5.3). */
 bool text_is_control(const char *text, size_t len);
 
-/* Write a '?' in place of each byte of a control character, and of each byte that is not UTF-8:
- * a master's words must not steer the terminal on which they are shown.  Returns text. */
+/* Write a '?' in place of each byte of a control character, and of each byte that is not UTF-8.  So
+ * a master's text cannot control the terminal that shows it.  Returns text. */
 char *text_clean(char *text);
 
 #endif /* REDLOCK_TEXT_H */

@@ -26,7 +26,7 @@ void token_key_done(struct token_key *key)
     sodium_memzero(key, sizeof *key);
 }
 
-/* No lease has the serial number 0, so that nothing else is of this keystream. */
+/* No lease has the serial number 0, so no token is of this keystream. */
 void token_subkey(const struct token_key *key, unsigned char ret_key[TOKEN_SUBKEY])
 {
     static const unsigned char nonce[crypto_stream_chacha20_NONCEBYTES];

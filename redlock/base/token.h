@@ -29,8 +29,8 @@ int token_key_init(struct token_key *key);
 /* Wipe the key. */
 void token_key_done(struct token_key *key);
 
-/* Make another key of this one, which no token tells: what is drawn from randombytes_buf() does
- * not depend on how many keys there are. */
+/* Derive a second key, which tokens do not reveal.  It draws no bytes from
+ * randombytes_buf(), so that a seed of the simulator keeps its meaning. */
 void token_subkey(const struct token_key *key, unsigned char ret_key[TOKEN_SUBKEY]);
 
 /* Write the token of a lease's round: TOKEN_LEN lower-case digits and a NUL. */

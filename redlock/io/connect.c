@@ -1,7 +1,8 @@
 /*
- * connect.c - addresses, and the sockets that connect to them.
+ * connect.c - numeric addresses, and sockets that connect to them.
  *
- * hiredis would open sockets that a command inherits, if it is started before they are marked.
+ * hiredis does not open them.  It sets no close-on-exec, so a process that is started before the
+ * caller sets it would inherit the socket.
  */
 #include "redlock/io/connect.h"
 
@@ -25,7 +26,7 @@ union address {
     struct sockaddr_un un;
 };
 
-/* "fe80::1%eth0" names an interface, too. */
+/* Split "fe80::1%eth0" into the address and the interface. */
 static void read_scope(const char *text, char *ret_bare, struct sockaddr_in6 *address)
 {
     size_t len = strcspn(text, "%");
@@ -36,7 +37,7 @@ static void read_scope(const char *text, char *ret_bare, struct sockaddr_in6 *ad
         address->sin6_scope_id = if_nametoindex(text + len + 1);
 }
 
-/* The address of a numeric host, or of a path; its length, or 0: it is none. */
+/* Make the address of a path or of a numeric host.  Returns its length; 0: it is no address. */
 static socklen_t make_address(const char *host, const char *path, unsigned port,
                               union address *address)
 {
@@ -45,7 +46,7 @@ static socklen_t make_address(const char *host, const char *path, unsigned port,
     memset(address, 0, sizeof *address);
     if (path != NULL) {
         address->un.sun_family = AF_UNIX;
-        assert(strlen(path) < sizeof address->un.sun_path); /* uri.c has seen to that. */
+        assert(strlen(path) < sizeof address->un.sun_path); /* uri.c has checked it. */
         memcpy(address->un.sun_path, path, strlen(path) + 1);
         return sizeof address->un;
     }
@@ -62,10 +63,10 @@ static socklen_t make_address(const char *host, const char *path, unsigned port,
     return sizeof address->in6;
 }
 
-/* The kernel gives up an idle link to a vanished host at the second probe, after 20 s, and
- * unacknowledged bytes 15 s after they were sent.  Without TCP_USER_TIMEOUT it stops probing
- * while bytes are unacknowledged, and sends these again for a quarter of an hour: a link that
- * listens, which has no timeout of its own, would stay deaf so long after a subscription. */
+/* If a host vanishes, the kernel gives up an idle link at the second probe, after 20 s.  It gives
+ * up a link with unacknowledged bytes 15 s after they were sent.  Without TCP_USER_TIMEOUT it would
+ * not probe such a link, but resend the bytes for a quarter of an hour.  A listening link has no
+ * other timeout. */
 static void set_tcp(int fd)
 {
     const int on = 1, idle_s = 15, interval_s = 5;
@@ -84,13 +85,13 @@ int connect_begin(const char *address, const char *path, unsigned port, const ch
     socklen_t len = make_address(address, path, port, &to);
     int fd;
 
-    *ret_error = "the address is of no known family";
+    *ret_error = "the address is neither IPv4 nor IPv6";
     if (len == 0)
         return -1;
     fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && path == NULL)
         set_tcp(fd);
-    /* EINTR: it goes on in the background, as for EINPROGRESS (connect(2)). */
+    /* After EINTR connecting goes on in the background, as after EINPROGRESS (connect(2)). */
     if (fd >= 0 && (connect(fd, &to.any, len) == 0 || errno == EINPROGRESS || errno == EINTR))
         return fd;
     *ret_error = strerror(errno);

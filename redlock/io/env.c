@@ -1,5 +1,5 @@
 /*
- * env.c - dice and log.
+ * env.c - random numbers and the log.
  */
 #include "redlock/io/env.h"
 
@@ -8,9 +8,9 @@
 
 #include "redlock/base/text.h"
 
-#define LINE_MAX 512 /* Bytes of a line of the log; what is longer is cut. */
+#define LINE_MAX 512 /* Bytes of a line of the log.  Chosen; a longer line is cut. */
 
-/* SplitMix64 (Steele, Lea, Flood 2014), the best known of the small generators. */
+/* SplitMix64 (Steele, Lea, Flood 2014).  Chosen: small and well known. */
 uint32_t env_random(struct env *env)
 {
     uint64_t z = (env->dice += UINT64_C(0x9e3779b97f4a7c15));
@@ -30,5 +30,5 @@ void env_log(const struct env *env, enum redlock_level level, const char *format
     va_start(args, format);
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    env->log(env->log_arg, level, text_clean(line)); /* It may hold what a master said. */
+    env->log(env->log_arg, level, text_clean(line)); /* It may quote a master. */
 }

@@ -1,5 +1,5 @@
 /*
- * env.h - what all parts of one client share: its clock, alarms, dice, log and counters.
+ * env.h - what all parts of one client share: clock, alarms, random numbers, log and counters.
  *
  * It decides nothing, and knows nothing of locks.
  */
@@ -16,22 +16,22 @@
 
 struct env {
     struct loop *loop;
-    struct alarms alarms; /* Of all parts: one timer of the loop is enough. */
-    uint64_t dice;        /* State of env_random(). */
+    struct alarms alarms; /* The alarms of all parts, which share one timer of the loop. */
+    uint64_t dice;        /* The state of env_random(). */
     struct redlock_stats stats;
     void (*log)(void *log_arg, enum redlock_level level, const char *message);
     void *log_arg;
-    uint32_t asks_max; /* Commands that one link may owe us answers to. */
+    uint32_t asks_max; /* The most unanswered commands of one link. */
     bool closing;      /* The client closes. */
-    bool deaf;         /* It closes on the caller's loop, so that it will hear no answer. */
+    bool deaf;         /* The client closes on the caller's loop, so it reads no more answers. */
     bool in_event;     /* See env_begin_event(). */
 };
 
 /*
- * What a link brings, its end, and the alarms are events.  Within an event no link goes down
- * and none is freed, since a caller up the stack may use it: a link that breaks is doomed, and
- * goes down when the event is over.  Events do not nest.  The user's callbacks run between
- * events, because they may run the loop and close the client.
+ * An event is the I/O or timer of a link, a link that goes down, or the ringing of alarms.  Within
+ * an event no link is taken down or freed, because a caller up the stack may use it.  A link that
+ * breaks is *doomed*: it goes down when the event is over.  Events do not nest.  The user's
+ * callbacks run between events, because they may run the loop and close the client.
  */
 static inline void env_begin_event(struct env *env)
 {
@@ -45,16 +45,16 @@ static inline void env_end_event(struct env *env)
     env->in_event = false;
 }
 
-/* The time now; DRIFT_NEVER, by which every lease is over, if the clock fails. */
+/* The time now.  DRIFT_NEVER: the clock failed, so that every lease counts as expired. */
 static inline drift_time env_now(const struct env *env)
 {
     return loop_now(env->loop);
 }
 
-/* 32 fair bits for spreading retries; nothing secret. */
+/* 32 random bits to spread retries.  They are not secret. */
 uint32_t env_random(struct env *env);
 
-/* One line to the caller's log. */
+/* Write one line to the caller's log. */
 void env_log(const struct env *env, enum redlock_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

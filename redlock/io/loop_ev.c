@@ -1,13 +1,11 @@
 /*
- * loop_ev.c - the seam, on libev.
+ * loop_ev.c - loop.h on libev.
  *
- * Deadlines are kept by a descriptor that the kernel makes readable: a timerfd on
- * CLOCK_BOOTTIME, the clock of drift_now().  libev's own timers stand still while the machine
- * is suspended, and would ring too late by that much.  libev's clock decides nothing here.
+ * Alarms use a timerfd on CLOCK_BOOTTIME, the clock of drift_now().  libev's own timers stop while
+ * the machine is suspended, and would ring too late by that much.  libev's clock decides nothing.
  *
- * The descriptor is set lazily, since most alarms are turned off before they ring.  It is set
- * only to an instant before the one that it is set to.  If it rings before the instant that
- * is wanted by then, it is set again.
+ * The timerfd is set again at once only for an earlier instant, because most alarms are turned off
+ * before they ring.  If it rings before the instant wanted by then, it is set to that one.
  */
 #include "redlock/io/loop.h"
 
@@ -22,15 +20,15 @@
 #include "redlock/base/fork.h"
 
 struct loop_ev {
-    struct loop loop; /* First: this is one. */
+    struct loop loop; /* The first field, because of_loop() casts. */
     const struct loop_events *events;
     void *cookie;
-    unsigned forks; /* How many had happened when it was made. */
+    unsigned forks; /* fork_count() when the loop was made. */
     struct ev_loop *ev;
-    drift_time wanted; /* When on_timer() is to be called; DRIFT_NEVER: not at all. */
-    drift_time set;    /* When the descriptor will ring; DRIFT_NEVER: it has rung. */
-    ev_io ring;        /* Of the descriptor. */
-    ev_timer at_once;  /* For what is due already: it costs no system call. */
+    drift_time wanted; /* When to call on_timer().  DRIFT_NEVER: not at all. */
+    drift_time set;    /* When the timerfd will ring.  DRIFT_NEVER: it is not set. */
+    ev_io ring;        /* The watcher of the timerfd. */
+    ev_timer at_once;  /* Rings if an alarm is due already, without a system call. */
     ev_prepare prepare;
 };
 
@@ -52,8 +50,8 @@ static drift_time now(const struct loop *loop)
     return drift_now(&time) == 0 ? time : DRIFT_NEVER;
 }
 
-/* Nothing that we do makes it fail; a filter of system calls may.  libev's timer is the next
- * best: it rings in time, unless the machine is suspended. */
+/* Use libev's timer, because a filter of system calls refused timerfd_settime().  It rings in time
+ * unless the machine is suspended. */
 static void ring_without_descriptor(struct loop_ev *loop, drift_time at)
 {
     loop->set = DRIFT_NEVER;
@@ -64,7 +62,7 @@ static void ring_without_descriptor(struct loop_ev *loop, drift_time at)
     loop_kick(&loop->loop);
 }
 
-/* A child of a fork shares the descriptor with its parent, for which it must go on ringing. */
+/* A forked child shares the timerfd with its parent, so it must not set it. */
 static void set_descriptor(struct loop_ev *loop, drift_time at)
 {
     struct itimerspec when = {
@@ -94,7 +92,7 @@ static void on_ring(struct ev_loop *ev, ev_io *io, int events)
         return;
     }
     loop->set = DRIFT_NEVER;
-    /* To set it again makes it unreadable.  Reading does so where it stays unset. */
+    /* The timerfd stays readable until it is set again or read. */
     if (loop->wanted == DRIFT_NEVER)
         (void)!read(io->fd, &times, sizeof times);
     else if (loop->wanted > now(&loop->loop))
@@ -140,7 +138,7 @@ static void free_loop(struct loop *any)
     ev_io_stop(loop->ev, &loop->ring);
     ev_timer_stop(loop->ev, &loop->at_once);
     ev_prepare_stop(loop->ev, &loop->prepare);
-    (void)close(loop->ring.fd); /* In a child of a fork the parent's goes on ringing. */
+    (void)close(loop->ring.fd); /* A forked child closes only its copy. */
     free(loop);
 }
 
@@ -182,7 +180,7 @@ static struct watch *new_watch(struct loop *loop, const struct watch_events *eve
     watch->cookie = cookie;
     ev_io_init(&watch->io, on_io, -1, 0);
     ev_timer_init(&watch->timer, on_timer, 0, 0);
-    ev_set_priority(&watch->timer, EV_MINPRI); /* Answers come before timeouts, as below. */
+    ev_set_priority(&watch->timer, EV_MINPRI); /* As in loop_ev_new(). */
     watch->io.data = watch->timer.data = watch;
     return watch;
 }
@@ -248,12 +246,12 @@ struct loop *loop_ev_new(struct ev_loop *ev, const struct loop_events *events, v
     loop->wanted = loop->set = DRIFT_NEVER;
     ev_io_init(&loop->ring, on_ring, fd, EV_READ);
     ev_timer_init(&loop->at_once, on_at_once, 0, 0);
-    /* After a pause of the process answers and timeouts wait side by side:
-     * the answers come first, as long as the deadline lets them count. */
+    /* After a pause of the process, answers and timeouts are due together.  Answers come first:
+     * they still count if the deadline has not passed. */
     ev_set_priority(&loop->ring, EV_MINPRI);
     ev_set_priority(&loop->at_once, EV_MINPRI);
     ev_prepare_init(&loop->prepare, on_prepare);
-    /* After all others of the program, which may begin locks. */
+    /* Run after the program's own prepare watchers, which may begin locks. */
     ev_set_priority(&loop->prepare, EV_MINPRI);
     loop->ring.data = loop->at_once.data = loop->prepare.data = loop;
     ev_io_start(ev, &loop->ring);

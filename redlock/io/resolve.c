@@ -1,9 +1,8 @@
 /*
  * resolve.c - one thread for each name that is being looked up.
  *
- * A look-up belongs to the process, not to a client.  While getaddrinfo() hangs, clients that
- * give up and ask again, or are closed and opened, join the look-up of that name that is under
- * way: threads do not pile up.
+ * A look-up belongs to the process, not to a client.  All requests for a name join the look-up of
+ * it that is under way, so threads do not pile up while getaddrinfo() hangs.
  */
 #include "redlock/io/resolve.h"
 
@@ -19,30 +18,30 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define ADDRESSES_MAX 8            /* No source; more than any master has. */
-#define THREAD_STACK (256u * 1024) /* NSS modules have buffers of tens of KiB. */
+#define ADDRESSES_MAX 8            /* Chosen: more than any master has. */
+#define THREAD_STACK (256u * 1024) /* Chosen: NSS modules use tens of KiB. */
 
-/* Until it is done, its thread writes the result; from then on nobody does. */
+/* One name.  Its thread writes the result before is_done is set, and nothing writes it later. */
 struct lookup {
-    struct lookup *next;     /* Of those under way. */
-    struct resolve *waiting; /* Those to be told. */
-    unsigned owners;         /* The thread, and all who asked. */
+    struct lookup *next;     /* The next look-up under way. */
+    struct resolve *waiting; /* The requests for this name. */
+    unsigned owners;         /* The thread, and the requests.  The last one frees it. */
     bool is_done;
-    int error;        /* EAI_* */
-    int system_error; /* With EAI_SYSTEM: errno. */
+    int error;        /* An EAI_* code, or 0. */
+    int system_error; /* errno, if error is EAI_SYSTEM. */
     unsigned addresses_len;
     char addresses[ADDRESSES_MAX][RESOLVE_ADDRESS_MAX];
     char host[];
 };
 
-/* Of one who asked. */
+/* One request. */
 struct resolve {
-    struct resolve *next; /* Of those who wait. */
+    struct resolve *next; /* The next request for the same name. */
     struct lookup *lookup;
     int fd;
 };
 
-/* Guards this list, and of all look-ups all but the result. */
+/* Guards this list, and every field of a look-up but its result. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct lookup *under_way;
 
@@ -58,8 +57,8 @@ static void unlock(void)
 
 /* ---- Forks ---- */
 
-/* The threads of the parent do not run in the child, so that no look-up there ever ends.  Their
- * memory is lost to it. */
+/* A forked child has no such threads, so no look-up ends there.  It forgets the look-ups, and leaks
+ * their memory. */
 static void forget_all(void)
 {
     under_way = NULL;
@@ -111,7 +110,7 @@ static void tell(const struct lookup *lookup)
 
     for (struct resolve *one_of = lookup->waiting; one_of != NULL; one_of = one_of->next)
         if (write(one_of->fd, &one, sizeof one) != (ssize_t)sizeof one) {
-            /* An eventfd at 0 takes a 1; and if not, the next attempt asks whether it is done. */
+            /* An eventfd at 0 takes a 1.  After an error the next attempt checks is_done. */
         }
 }
 
@@ -131,7 +130,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* All signals blocked: they are for the program's own threads.  0, or an error. */
+/* The thread blocks all signals, which are for the program's threads.  Returns 0 or an error. */
 static int start_thread(struct lookup *lookup)
 {
     pthread_attr_t attr;
@@ -152,7 +151,7 @@ static int start_thread(struct lookup *lookup)
     return error;
 }
 
-/* ---- Who asks ---- */
+/* ---- Requests ---- */
 
 static struct lookup *find(const char *host)
 {
@@ -163,7 +162,7 @@ static struct lookup *find(const char *host)
     return lookup;
 }
 
-/* A look-up of its own; NULL, and errno, without memory or threads. */
+/* Start a look-up.  NULL: memory or a thread was missing, and errno is set. */
 static struct lookup *make(const char *host)
 {
     size_t len = strlen(host);
@@ -185,7 +184,7 @@ static struct lookup *make(const char *host)
     return lookup;
 }
 
-/* False, and errno, without memory or threads. */
+/* Join the look-up of host, or start one.  Returns false where make() fails. */
 static bool join(struct resolve *resolve, const char *host)
 {
     struct lookup *lookup;
@@ -238,7 +237,7 @@ int resolve_fd(const struct resolve *resolve)
     return resolve->fd;
 }
 
-/* The mutex orders what the thread wrote before what is read from now on. */
+/* The mutex makes the thread's result visible to the caller. */
 bool resolve_is_done(const struct resolve *resolve)
 {
     bool is_done;
@@ -254,7 +253,7 @@ static const struct lookup *result_of(const struct resolve *resolve)
     bool is_done = resolve_is_done(resolve);
 
     assert(is_done);
-    (void)is_done; /* Without assertions. */
+    (void)is_done; /* Unused without assertions. */
     return resolve->lookup;
 }
 

@@ -1,11 +1,10 @@
 /*
- * resolve.h - host names to addresses, without blocking a loop.
+ * resolve.h - resolves host names without blocking a loop.
  *
- * getaddrinfo() may take seconds and cannot be interrupted.  So each name that is looked up has
- * a short-lived thread of its own, which touches nothing of a client.  It writes into a look-up
- * that all who asked for this name own, and tells each of them by a descriptor.  There is one
- * thread for each name, however often and by however many clients it is asked for.  A client
- * whose masters are given by address never has one.
+ * getaddrinfo() may take seconds and cannot be interrupted.  So a short-lived thread looks each
+ * name up.  It serves all requests for that name, of all clients, and touches no client.  It writes
+ * into a look-up that the requests share, and notifies each of them by a descriptor.  A client
+ * whose masters are given by address starts no thread.
  */
 #ifndef REDLOCK_RESOLVE_H
 #define REDLOCK_RESOLVE_H
@@ -16,29 +15,29 @@
 
 struct resolve;
 
-/* Whether host is an address already. */
+/* Returns 1 if host is a numeric address, else 0. */
 int resolve_is_address(const char *host);
 
-/* Start to look host up, or join the look-up of it that is under way.  NULL without memory,
- * descriptors or threads: errno says why. */
+/* Start to look host up, or join the look-up of it that is under way.  NULL: memory, a descriptor
+ * or a thread was missing; errno says which. */
 struct resolve *resolve_start(const char *host);
 
-/* Readable when it is done; a write that failed leaves it as it is. */
+/* The descriptor becomes readable when the look-up is done.  If notifying fails, it does not, but
+ * resolve_is_done() returns true all the same. */
 int resolve_fd(const struct resolve *resolve);
 bool resolve_is_done(const struct resolve *resolve);
 
-/* When done: how many addresses there are. */
+/* The number of addresses.  The look-up must be done. */
 unsigned resolve_len(const struct resolve *resolve);
 
 /*
- * When done: write the address number turn (counted round and round, so that
- * later attempts try the others), and return NULL, or else what went wrong, a
- * constant text.
+ * Write the address number turn, modulo their number, so that later attempts try other addresses.
+ * Returns NULL, or why there is no address.  The look-up must be done.
  */
 const char *resolve_take(const struct resolve *resolve, unsigned turn,
                          char ret_address[RESOLVE_ADDRESS_MAX]);
 
-/* Free it, done or not; the thread ends by itself. */
+/* Free a request, done or not.  The thread ends by itself. */
 void resolve_free(struct resolve *resolve);
 
 #endif /* REDLOCK_RESOLVE_H */

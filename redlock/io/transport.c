@@ -1,5 +1,5 @@
 /*
- * transport.c - the transport, on sockets.
+ * transport.c - transport.h on sockets.
  */
 #include "redlock/io/transport.h"
 
@@ -27,10 +27,10 @@ struct transport {
     enum state state;
     struct transport_to to;
     unsigned turn;
-    struct resolve *resolve; /* While there are addresses to try, or a look-up that goes on. */
-    unsigned tried;          /* Addresses, in this attempt. */
+    struct resolve *resolve; /* The look-up, until all its addresses are tried; or NULL. */
+    unsigned tried;          /* Addresses tried in this attempt. */
     int fd;                  /* -1: none. */
-    char error[ERROR_MAX];   /* Why a name has no address. */
+    char error[ERROR_MAX];   /* Why the name has no address. */
     bool has_timer, awaits_space;
 };
 
@@ -56,7 +56,7 @@ static void end_resolve(struct transport *transport)
     transport->resolve = NULL;
 }
 
-/* With no time to linger, close() drops what is unsent, and resets (socket(7)). */
+/* With a linger time of 0, close() drops unsent bytes and resets the connection (socket(7)). */
 static void drop_unsent(const struct transport *transport)
 {
     const struct linger at_once = {.l_onoff = 1};
@@ -69,7 +69,7 @@ void transport_close(struct transport *transport, bool reset)
     if (reset && transport->state == OPEN)
         drop_unsent(transport);
     close_socket(transport);
-    if (transport->state != RESOLVING) /* Else the next attempt takes what is found by then. */
+    if (transport->state != RESOLVING) /* A look-up goes on for the next attempt. */
         end_resolve(transport);
     transport->state = CLOSED;
     transport->awaits_space = false;
@@ -77,7 +77,7 @@ void transport_close(struct transport *transport, bool reset)
 
 /* ---- Connecting ---- */
 
-/* Returns NULL, and the loop goes on with it; or why not. */
+/* Begin to connect.  Returns NULL, or why that failed. */
 static const char *connect_to(struct transport *transport, const char *address)
 {
     const char *error;
@@ -96,8 +96,8 @@ static const char *cannot_resolve(struct transport *transport, const char *why)
     return transport->error;
 }
 
-/* Not all addresses of a host need lead to the server: "localhost" may be ::1 first.
- * error: why the one before did not; NULL: there was none. */
+/* Try the next address.  Not each leads to the server: "localhost" may be ::1 first.
+ * error: why the last address failed; NULL: none was tried.  Returns NULL, or why all failed. */
 static const char *connect_to_next(struct transport *transport, const char *error)
 {
     char address[RESOLVE_ADDRESS_MAX];
@@ -148,7 +148,7 @@ static void on_resolved(struct transport *transport)
         fail(transport, error);
 }
 
-/* The look-up of the attempt before took longer, and is done by now. */
+/* The look-up took longer than the attempt that started it, and is done now. */
 static const char *connect_to_late(struct transport *transport)
 {
     const char *error = connect_to_next(transport, NULL);
@@ -210,7 +210,7 @@ ssize_t transport_read(struct transport *transport, char *buf, size_t room, cons
     return -1;
 }
 
-/* MSG_NOSIGNAL: SIGPIPE would be raised in programs that are not ours to change. */
+/* MSG_NOSIGNAL: a SIGPIPE would end a program that does not expect it. */
 ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
                         const char **ret_error)
 {
@@ -252,8 +252,8 @@ bool transport_has_timer(const struct transport *transport)
 
 /* ---- Events ---- */
 
-/* One callback for each event: the transport may be gone after it.  Space comes first; as long as
- * the socket is readable, the loop comes again. */
+/* Make one callback only, because it may free the transport.  Space comes first: while the socket
+ * is readable, the loop calls again. */
 static void on_ready(void *cookie, unsigned what)
 {
     struct transport *transport = cookie;

@@ -70,8 +70,8 @@ void channel_refused(struct channels *channels, unsigned master, const char *tex
 {
     if (!(channels->refused & mask_of(master)))
         env_log(channels->env, REDLOCK_LOG_WARNING,
-                "master %u (%s): does not let us listen for locks that are released: %s",
-                master + 1, masters_name(channels->masters, master), text);
+                "master %u (%s): refuses to announce released locks: %s", master + 1,
+                masters_name(channels->masters, master), text);
     channels->refused |= mask_of(master);
 }
 
@@ -82,7 +82,7 @@ void channel_refused(struct channels *channels, unsigned master, const char *tex
 _Static_assert(sizeof((struct channels *)0)->key == crypto_shorthash_KEYBYTES,
                "the key of the hash");
 
-/* Keyed, because names come from whoever sends requests to the caller. */
+/* The hash has a key, because strangers may choose names, and must not crowd one chain. */
 static uint32_t slot_of(const struct channels *channels, const char *name, size_t name_len)
 {
     unsigned char hash[crypto_shorthash_BYTES];
@@ -106,7 +106,7 @@ static void put(struct channel *channel)
     *chain = channel;
 }
 
-/* Without memory a table that is there stays as it is, and its chains get longer. */
+/* If memory runs out, the old table stays, and its chains get longer. */
 static void grow(struct channels *all)
 {
     struct channel **before = all->table, *channel, *next;
@@ -215,7 +215,7 @@ void channel_end(struct channel *channel)
     struct channels *all = channel->all;
     const char *name = channel->mark + WIRE_MARK_LEN;
     size_t name_len = channel->mark_len - WIRE_MARK_LEN;
-    /* Readers and others of one name share the subscription. */
+    /* Readers and writers of one name share the subscription. */
     bool is_needed = channel_find(all, name, name_len, !channel->shared) != NULL;
 
     for (unsigned m = 0; m < all->masters->peers.len && !is_needed; m++)

@@ -1,9 +1,9 @@
 /*
- * lines.c - which lease of a line begins its round, and when.
+ * lines.c - which lease of the client's queue begins its round, and when.
  *
- * Only three events step a lease: a message, the answer to a query, and the alarm of a channel
- * (run).  Each is an event of its own, never part of the step of another lease.  What a step
- * changes is noted in the channel, and the channel's alarm rings at once (channel_ring_soon).
+ * Only three events step a lease here: an announcement, the answer to a query, and the alarm of a
+ * channel (run).  None of them happens within the step of another lease.  A step only notes changes
+ * in the channel, and makes the channel's alarm ring at once (channel_ring_soon).
  */
 #include "redlock/line/lines.h"
 
@@ -15,13 +15,13 @@
 #include "redlock/lease/lease.h"
 #include "redlock/wire/reply.h"
 
-/* Of a lease that waits in the masters' queue. */
+/* The place of a lease that waits in the masters' queue. */
 static struct place *place_of(const struct redlock_lease *lease)
 {
     return lease_extra(lease);
 }
 
-/* ---- Lines ---- */
+/* ---- The client's queue ---- */
 
 static struct wait_now now_for(const struct channel *channel)
 {
@@ -47,7 +47,7 @@ static void on_lost(struct channel *channel, const struct redlock_lease *lease)
     channel_ring_soon(channel);
 }
 
-/* It pauses: the channel stays as long as it does. */
+/* A lease in the masters' queue pauses.  The channel stays while it waits. */
 static void pause_fair(struct channel *channel, const struct redlock_lease *lease)
 {
     channel->over_at = DRIFT_NEVER;
@@ -56,7 +56,7 @@ static void pause_fair(struct channel *channel, const struct redlock_lease *leas
         channel_ring_soon(channel);
 }
 
-/* It sends heartbeats by itself, and only listens for its turn. */
+/* A lease in the masters' queue sends heartbeats by itself.  It only hears of its turn here. */
 static void join_fair(struct channel *channel, struct redlock_lease *lease)
 {
     lease->next = channel->fair;
@@ -74,7 +74,7 @@ static void join(struct lines *lines, struct redlock_lease *lease)
     lease->line = lease->taken;
     channel = channel_get(&lines->channels, lease);
     if (channel == NULL)
-        return; /* It tries now and then. */
+        return; /* Memory ran out.  The lease tries by itself. */
     if (kind->slots != NULL && kind->slots(lease) > channel->slots)
         channel->slots = kind->slots(lease);
     if (kind->queued) {
@@ -97,7 +97,7 @@ static void join(struct lines *lines, struct redlock_lease *lease)
     channel_ring_soon(channel);
 }
 
-/* It is ours.  Who listens is told, and by who has not waited, too: others may have come. */
+/* A lease has won.  Waiters are notified even if it did not wait: others may wait by now. */
 static void on_won(struct channel *channel, const struct redlock_lease *lease)
 {
     wait_on_won(&channel->wait, lease->q.may_hold & lease->q.live & (quorum_mask)~lease->q.owing,
@@ -113,7 +113,7 @@ static void leave(struct lines *lines, struct redlock_lease *lease)
     struct redlock_lease *before = NULL;
     bool was_first = channel->first == lease;
 
-    for (; *at != lease; at = &before->next) /* Those that came first mostly leave first. */
+    for (; *at != lease; at = &before->next) /* Mostly the first leaves. */
         before = *at;
     *at = lease->next;
     if (channel->last == lease)
@@ -135,8 +135,8 @@ void lines_forget(struct lines *lines, struct redlock_lease *lease)
         leave(lines, lease);
 }
 
-/* Who would stand in a queue is put there by the very round that may come to nothing: its turn
- * may be told while that goes on, or when too few have answered in time. */
+/* True if the lease begins to wait here.  The first round of a fair lease already puts it into the
+ * masters' queue.  Its turn may be announced during that round, or after too few answers to it. */
 static bool is_to_join(const struct lines *lines, const struct redlock_lease *lease)
 {
     bool queued = lease_kind(lease)->queued;
@@ -148,7 +148,7 @@ static bool is_to_join(const struct lines *lines, const struct redlock_lease *le
     return queued && lease_is_waiting(lease) && channel_find_of(&lines->channels, lease) != NULL;
 }
 
-/* In its first round, of a lock that nobody else may have, and not by turns in a queue. */
+/* True if a lease has won its first round.  Fair leases and readers do not count. */
 static bool has_won(const struct redlock_lease *lease, enum quorum_state before)
 {
     return (before == QUORUM_ACQUIRING || before == QUORUM_RAISING) &&
@@ -156,14 +156,14 @@ static bool has_won(const struct redlock_lease *lease, enum quorum_state before)
            !lease_kind(lease)->shared;
 }
 
-/* It was held. */
+/* True if a lease was held until this step. */
 static bool is_over(const struct redlock_lease *lease, enum quorum_state before)
 {
     return (before == QUORUM_HELD || before == QUORUM_EXTENDING) && lease->q.state != QUORUM_HELD &&
            lease->q.state != QUORUM_EXTENDING;
 }
 
-/* The lease stands in no line. */
+/* A step of a lease that waits in no channel. */
 static void on_step_outside(struct lines *lines, struct redlock_lease *lease,
                             enum quorum_state before)
 {
@@ -200,7 +200,7 @@ static void on_step_in_line(struct lines *lines, struct redlock_lease *lease,
     }
     if (state == before)
         return;
-    if (state == QUORUM_PAUSING && lease->taken != lease->line) { /* It is another that it lacks. */
+    if (state == QUORUM_PAUSING && lease->taken != lease->line) { /* It waits for another name. */
         leave(lines, lease);
         join(lines, lease);
         return;
@@ -216,7 +216,7 @@ static void on_step_in_line(struct lines *lines, struct redlock_lease *lease,
     }
 }
 
-/* Where nobody waits for anything, only a lease that pauses can begin to. */
+/* If there are no channels, only a lease that pauses can begin to wait. */
 void lines_on_step(struct lines *lines, struct redlock_lease *lease, enum quorum_state before)
 {
     if (lease->waits)
@@ -235,8 +235,8 @@ static void wake(struct redlock_lease *lease, drift_time until)
     lease_reap(lease);
 }
 
-/* Those in line sleep until they are woken, or try as often as they like: all, if that has
- * changed, or who has come, or tried. */
+/* Let the leases in the client's queue sleep until they are woken (relies), or let each try after
+ * a pause.  Nothing is due if relies and the queue are as before. */
 static void settle_line(struct channel *channel, bool relies)
 {
     struct redlock_lease *lease = channel->first, *next;
@@ -244,7 +244,7 @@ static void settle_line(struct channel *channel, bool relies)
 
     if (relies == channel->relies && !channel->stirred)
         return;
-    if (!relies && !channel->relies) { /* They do. */
+    if (!relies && !channel->relies) { /* They try already. */
         channel->stirred = false;
         return;
     }
@@ -256,14 +256,14 @@ static void settle_line(struct channel *channel, bool relies)
         drift_span pause =
             config->pause_min + env_random(channel->all->env) * UINT64_C(1000) % (range + 1);
 
-        next = lease->next; /* No step takes another one out of line. */
+        next = lease->next; /* A step takes out no other lease. */
         if (lease->q.state == QUORUM_PAUSING && (!relies || lease->q.timeout < lease->q.give_up))
             wake(lease, relies ? DRIFT_NEVER : drift_add(now, pause));
     }
 }
 
-/* Who waits to be alone holds new readers off until he looks again, twice over; who has
- * given up does so no more. */
+/* For how long a query of a writer holds new readers off: twice the time to its next query.  A
+ * client of which no lease waits any more holds none off. */
 static uint32_t hold_off_ms(const struct channel *channel)
 {
     drift_span span = 2 * channel->all->listener.config.reply_timeout + DRIFT_MS;
@@ -308,21 +308,22 @@ static void try(struct channel *channel)
     struct redlock_lease *lease = channel->first;
 
     wake(lease, 0);
-    write_now(channel->all); /* It is a race: not after all else that came in this turn. */
+    write_now(channel->all); /* Other clients compete: do not wait for the end of the turn. */
     if (channel->first != lease || lease->q.state != QUORUM_PAUSING)
         return;
-    wait_on_try(&channel->wait, env_now(channel->all->env)); /* There was nobody to ask. */
+    wait_on_try(&channel->wait, env_now(channel->all->env)); /* The round failed at once. */
     on_lost(channel, lease);
 }
 
-/* Those whose turn it is begin their rounds, at once: others wait for that. */
+/* Leases whose turn it is in the masters' queue begin rounds at once, because others wait behind
+ * them. */
 static void call(struct channel *channel)
 {
     struct redlock_lease *lease = channel->fair, *next;
     bool any = false;
 
     for (; lease != NULL; lease = next) {
-        next = lease->next; /* As above. */
+        next = lease->next; /* As in settle_line(). */
         if (lease->q.state != QUORUM_PAUSING ||
             !place_is_due(place_of(lease), channel->all->masters->peers.up))
             continue;
@@ -334,30 +335,30 @@ static void call(struct channel *channel)
         write_now(channel->all);
 }
 
-/* From an outermost event only. */
+/* This steps leases, so it must not be called within the step of a lease. */
 static void run(struct channel *channel)
 {
     struct wait_now now = now_for(channel);
     struct wait_actions actions;
 
     if (now.now == DRIFT_NEVER)
-        return; /* Without a clock nothing ends. */
+        return; /* Without a clock nothing is due. */
     channel_ring_at(channel, DRIFT_NEVER);
     call(channel);
     now.up = channel->all->masters->peers.up;
     if (channel->first != NULL && channel->first->q.state != QUORUM_PAUSING)
-        return; /* Until its round is over. */
+        return; /* The first lease is in a round. */
     wait_next(&channel->wait, &now, &actions);
     look(channel, actions.tell, true);
     look(channel, actions.look, false);
     if (channel->first == NULL) {
-        if (channel->fair == NULL) /* Else these look by themselves. */
+        if (channel->fair == NULL) /* Otherwise fair leases still wait. */
             channel_ring_at(channel, channel->over_at);
         return;
     }
     settle_line(channel, actions.relies);
     if (channel->alarm.pos != ALARM_OFF)
-        return; /* Somebody has left the line meanwhile: see channel_ring_soon(). */
+        return; /* A step above has made it ring soon. */
     if (actions.try_at <= now.now)
         try(channel);
     else
@@ -368,7 +369,7 @@ static void ring(struct lines *lines)
 {
     struct channels *channels = &lines->channels;
     drift_time now = env_now(channels->env);
-    uint32_t turns = channels->len; /* What is due again at once is for the next turn. */
+    uint32_t turns = channels->len; /* A channel that is due again waits for the next turn. */
     struct channel *channel;
 
     while (turns-- > 0 && (channel = channel_rings(channels, now)) != NULL) {
@@ -388,16 +389,16 @@ bool lines_on_alarm(struct lines *lines, const struct alarm *alarm)
     return true;
 }
 
-/* ---- Those in the masters' queue ---- */
+/* ---- The masters' queue ---- */
 
-/* From now on this master tells them. */
+/* We now hear this master.  It may have announced the turn of any of these before. */
 static void on_named_all(struct redlock_lease *list, unsigned master)
 {
     for (struct redlock_lease *lease = list; lease != NULL; lease = lease->next)
         place_on_named(place_of(lease), master);
 }
 
-/* A master tells whose turn it is. */
+/* A master announces whose turn it is. */
 static void on_next(struct redlock_lease *list, unsigned master, const char *waiter)
 {
     for (struct redlock_lease *lease = list; lease != NULL; lease = lease->next)
@@ -405,8 +406,8 @@ static void on_next(struct redlock_lease *list, unsigned master, const char *wai
             place_on_named(place_of(lease), master);
 }
 
-/* The key is free, and the client that released it knows of no queue.  Of those here only the
- * first can be the first of all. */
+/* The key is free, and the client that released it did not know the queue.  Of these leases, only
+ * the first in the queue can be the next holder. */
 static void on_free(struct redlock_lease *list, unsigned master)
 {
     struct place *first = NULL;
@@ -454,7 +455,7 @@ void lines_on_break(struct lines *lines, unsigned master)
         }
 }
 
-/* A word, a space, and a number, and nothing else. */
+/* Parse a word, which ends in a space, and a number behind it. */
 static bool parse(const char *text, const char *word, uint64_t max, uint64_t *ret_number)
 {
     size_t len = strlen(word), digits;
@@ -468,7 +469,7 @@ static bool parse(const char *text, const char *word, uint64_t max, uint64_t *re
     return *ret_number <= max;
 }
 
-/* Who waits in a queue has the same teller as who does not. */
+/* The announcer speaks for all masters to fair leases, too. */
 static void free_fair(struct channel *channel, unsigned master)
 {
     quorum_mask of = wait_speaks_for(&channel->wait, master);
@@ -478,8 +479,8 @@ static void free_fair(struct channel *channel, unsigned master)
             on_free(channel->fair, m);
 }
 
-/* What is told by whoever may publish: the worst that it can do is a round in vain, or that who
- * waits sleeps to the next look. */
+/* Any client that may publish can forge an announcement.  At worst a round is tried in vain, or a
+ * waiter sleeps until the next query. */
 static void on_message(struct channel *channel, unsigned master, const char *text)
 {
     drift_time now = env_now(channel->all->env);
@@ -571,7 +572,7 @@ int lines_init(struct lines *lines, struct masters *masters, const struct listen
     lines->on_done = on_quiet;
     lines->cookie = cookie;
     listener_init(&channels->listener, config, &listener_events, lines);
-    return alarm_reserve(&channels->env->alarms, 3); /* This one, and those of the masters. */
+    return alarm_reserve(&channels->env->alarms, 3); /* This alarm, and two of the masters. */
 }
 
 void lines_flush(struct lines *lines)

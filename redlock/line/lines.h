@@ -1,12 +1,11 @@
 /*
- * lines.h - which leases of a client wait for what: carries out what core/wait.c decides.
+ * lines.h - the client's own queues, or *lines*: carries out what core/wait.c decides.
  *
- * It is to wait.c what lease.c is to quorum.c.  It keeps the lines of leases that wait for one
- * name, listens to the masters as long as there are any (listener.h), looks at keys, and has the
- * first lease in a line begin its round.  A lease that waits gets into line when it has lost its
- * first round, and stays there until it has the lock or gives up.  A lease that waits in the
- * masters' queue (kind_fair.c) has its turn there: it hears the same channel, and begins a round
- * when masters say that it is its turn.
+ * It relates to wait.c as lease.c relates to quorum.c.  The client's leases that wait for one name
+ * form a queue.  Meanwhile the client listens to the masters (listener.h), queries keys, and lets
+ * the first lease of each queue begin its rounds.  A lease joins when it has lost its first round.
+ * It stays until it has the lock or gives up.  A fair lease waits in the masters' queue instead
+ * (kind_fair.c).  It hears the same channel, and begins a round when masters announce its turn.
  */
 #ifndef REDLOCK_LINES_H
 #define REDLOCK_LINES_H
@@ -22,8 +21,8 @@ struct ask;
 struct redlock_lease;
 struct reply;
 
-/* Links and subscriptions outlast the last waiter by this time.  Else a client that locks and
- * unlocks a name in turn with others would connect each time. */
+/* Links and subscriptions outlast the last waiter by this time.  Otherwise a client that often
+ * waits would connect each time.  Chosen. */
 #define LINES_LINGER DRIFT_S
 
 struct lines {
@@ -32,32 +31,32 @@ struct lines {
     void *cookie;
 };
 
-/* 0, or -1 without memory.  on_done: the last act of each event of a link that listens. */
+/* Returns 0, or -1 if memory runs out.  on_done: the last call of each event of the listener. */
 int lines_init(struct lines *lines, struct masters *masters, const struct listener_config *config,
                void (*on_done)(void *cookie), void *cookie);
-/* Between events, when no lease waits any more.  Zeroes are fine. */
+/* Between events, when no lease waits any more.  A zeroed struct is allowed. */
 void lines_done(struct lines *lines);
 
-/* The machine of a lease has made a step; it was in that state before.  Steps no lease. */
+/* The machine of a lease has made a step, from the state before.  This steps no lease. */
 void lines_on_step(struct lines *lines, struct redlock_lease *lease, enum quorum_state before);
 
 /* The lease is freed. */
 void lines_forget(struct lines *lines, struct redlock_lease *lease);
 
-/* The link by which locks are asked for is gone: looks on it are not answered. */
+/* The link that carries commands to this master is gone, so queries on it are not answered. */
 void lines_on_break(struct lines *lines, unsigned master);
 
 /* The answer to an ask of WHAT_WAIT. */
 void lines_on_look(struct lines *lines, unsigned master, const struct ask *ask,
                    const struct reply *reply);
 
-/* An alarm rang; false: it is not that of the lines. */
+/* Handle an alarm.  Returns false if it is not the one of the channels. */
 bool lines_on_alarm(struct lines *lines, const struct alarm *alarm);
 
-/* Between events: write to the links that listen, and take down those that break. */
+/* Between events: write to the listening links, and take down those that break. */
 void lines_flush(struct lines *lines);
 
-/* Between events: close the links when nobody waits. */
+/* Between events: close the listening links if there are no channels. */
 void lines_tidy(struct lines *lines);
 
 #endif /* REDLOCK_LINES_H */

@@ -1,5 +1,5 @@
 /*
- * listener.c - links that listen, all or none.
+ * listener.c - a listening link to each master.
  */
 #include "redlock/line/listener.h"
 
@@ -20,7 +20,7 @@ static void on_reply(void *cookie, unsigned master, const struct ask *ask,
 {
     struct listener *listener = cookie;
 
-    (void)ask; /* It asks nothing. */
+    (void)ask; /* A listening link sends no asks. */
     listener->events->on_push(listener->cookie, master, reply);
 }
 

@@ -1,8 +1,8 @@
 /*
- * listener.h - second connections to the masters, by which a client is told of releases.
+ * listener.h - second connections to the masters, which receive announcements.
  *
- * Redis allows hardly any command on a connection that subscribes, so that waiting takes one of
- * its own to each master.  They exist as long as somebody waits, and a moment longer (lines.h).
+ * Redis allows hardly any command on a connection that subscribes.  So a client that waits has a
+ * second connection to each master, and keeps it a little longer (LINES_LINGER).
  */
 #ifndef REDLOCK_LISTENER_H
 #define REDLOCK_LISTENER_H
@@ -18,17 +18,17 @@ struct reply;
 
 struct listener_config {
     struct env *env;
-    const struct uri *uris; /* Live as long as the listener. */
+    const struct uri *uris; /* Must live as long as the listener. */
     unsigned len;
     drift_span connect_timeout, reply_timeout;
 };
 
 struct listener_events {
-    /* A link came up, so that all is to be subscribed anew; or it fell. */
+    /* A link came up, and all channels must be subscribed to again; or it fell. */
     void (*on_link)(void *cookie, unsigned master, bool up);
     /* A master pushed this. */
     void (*on_push)(void *cookie, unsigned master, const struct reply *reply);
-    /* The event is over.  The listener may be gone when this returns. */
+    /* The event is over.  The callee may free the listener. */
     void (*on_done)(void *cookie);
 };
 
@@ -37,24 +37,24 @@ struct listener {
     const struct listener_events *events;
     void *cookie;
     struct link *links[QUORUM_MASTERS_MAX]; /* NULL: there is none. */
-    quorum_mask dirty;                      /* Links with something to flush. */
+    quorum_mask dirty;                      /* Links with data to flush. */
     quorum_mask linked;                     /* Links that are up. */
 };
 
 void listener_init(struct listener *listener, const struct listener_config *config,
                    const struct listener_events *events, void *cookie);
 
-/* Begin to connect to all masters to which there is no link.  A link for which there is no memory
- * is left out. */
+/* Begin to connect to each master to which there is no link.  If memory runs out, a link is left
+ * out. */
 void listener_start(struct listener *listener);
-/* Between events: close all. */
+/* Between events: close all links. */
 void listener_stop(struct listener *listener);
 
-/* Send a command to one master, if its link is up; true: it was sent. */
+/* Send a command to one master.  Returns false if its link is down. */
 bool listener_say(struct listener *listener, unsigned master, const char *command,
                   size_t command_len);
 
-/* Between events; within one. */
+/* Write to all links: between events, or within one.  Only listener_flush() takes links down. */
 void listener_flush(struct listener *listener);
 void listener_write(struct listener *listener);
 

@@ -1,5 +1,5 @@
 /*
- * handshake.c - a few commands, and the answers that let a master vote.
+ * handshake.c - writes the commands of a greeting, and judges the answers.
  */
 #include "redlock/link/handshake.h"
 
@@ -18,15 +18,15 @@
 
 /* ---- Asking ---- */
 
-/* Longer than user, password and scripts together, each at its longest. */
+/* Chosen: more than user, password and scripts take at their longest. */
 #define BYTES_MAX 8192
 
-/* The commands as they are written one behind the other. */
+/* The commands so far, one after the other. */
 struct writer {
     struct handshake *handshake;
     char *bytes;
     size_t len;
-    int failed; /* Without memory. */
+    int failed; /* Memory ran out. */
 };
 
 static void say(struct writer *writer, enum handshake_step step, int argc, const char **argv)
@@ -131,7 +131,7 @@ size_t handshake_begin_listening(struct handshake *handshake, const struct uri *
 
 /* ---- Understanding ---- */
 
-/* Copy the value of "\nkey:value\r\n"; "?" if there is none. */
+/* Copy the value of "\nkey:value\r\n", or "?" if there is none. */
 static void read_field(const char *info, const char *key, char *value, size_t size)
 {
     const char *at = strstr(info, key);
@@ -145,7 +145,7 @@ static void read_field(const char *info, const char *key, char *value, size_t si
         len++;
     memcpy(value, at, len);
     value[len] = 0;
-    (void)text_clean(value); /* It will be shown on terminals. */
+    (void)text_clean(value); /* Terminals will show it. */
 }
 
 static uint64_t read_number(const char *info, const char *key)
@@ -153,7 +153,7 @@ static uint64_t read_number(const char *info, const char *key)
     char value[24];
 
     read_field(info, key, value, sizeof value);
-    return strtoull(value, NULL, 10); /* 0 of a "?". */
+    return strtoull(value, NULL, 10); /* "?" gives 0. */
 }
 
 static char read_flag(const char *info, const char *key)
@@ -166,8 +166,8 @@ static char read_flag(const char *info, const char *key)
 
 static void read_info(const struct reply *reply, struct master_info *info)
 {
-    const char *text = reply->type == REPLY_TEXT ? reply->text : ""; /* May be forbidden. */
-    char replid_before[48]; /* Of the master that it was a replica of; zeroes: of none. */
+    const char *text = reply->type == REPLY_TEXT ? reply->text : ""; /* An ACL may forbid INFO. */
+    char replid_before[48]; /* The id of its former master.  Zeroes: none. */
 
     read_field(text, "\nredis_version:", info->version, sizeof info->version);
     read_field(text, "\nrole:", info->role, sizeof info->role);
@@ -182,7 +182,7 @@ static void read_info(const struct reply *reply, struct master_info *info)
     info->uptime_s = read_number(text, "\nuptime_in_seconds:");
 }
 
-/* Why this is no master that may vote; NULL: it may. */
+/* Why the server must not vote.  NULL: it may. */
 static const char *refusal_of(const struct master_info *info)
 {
     if (strcmp(info->role, "slave") == 0)
@@ -215,7 +215,7 @@ static const char *step_name(enum handshake_step step)
     return "?";
 }
 
-/* What is wrong with the answer to a step; NULL: nothing. */
+/* What is wrong with the answer to a step.  NULL: nothing. */
 static const char *judge(enum handshake_step step, const struct reply *reply)
 {
     const char *sha1 = NULL;
@@ -230,7 +230,7 @@ static const char *judge(enum handshake_step step, const struct reply *reply)
     case HANDSHAKE_EXTEND:
         sha1 = script_all[SCRIPT_EXTEND].sha1;
         break;
-    case HANDSHAKE_INFO: /* These may be forbidden. */
+    case HANDSHAKE_INFO: /* An ACL may forbid these. */
     case HANDSHAKE_FSYNC:
     case HANDSHAKE_REWRITE:
     case HANDSHAKE_STEPS:
@@ -241,7 +241,7 @@ static const char *judge(enum handshake_step step, const struct reply *reply)
     return NULL;
 }
 
-/* What it tells of itself, as far as that is allowed. */
+/* Store what the server reports about itself.  An ACL may forbid each of these. */
 static void learn(enum handshake_step step, const struct reply *reply, struct master_info *info)
 {
     bool told = reply->type == REPLY_ARRAY;
@@ -271,7 +271,8 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
         step != HANDSHAKE_REWRITE)
         trouble = reply->text;
     if (trouble != NULL && step == HANDSHAKE_AUTH) {
-        /* "unknown command 'AUTH', with args beginning with: 'user' 'password'" */
+        /* Cut the error before its first quote: "unknown command 'AUTH', with args beginning
+         * with: 'user' 'password'". */
         (void)snprintf(error, error_size, "AUTH: %.*s", (int)strcspn(trouble, "'\"`"), trouble);
         return HANDSHAKE_FAILED;
     }
@@ -296,8 +297,8 @@ bool handshake_is_informed(const struct master_info *info)
     return info->version[0] != 0 && strcmp(info->version, "?") != 0;
 }
 
-/* "run_id" is 40 hexadecimal digits.  What else some proxy or imitation says
- * there may well be what all of its kind say. */
+/* A run_id has 40 hexadecimal digits, and is not zero.  A proxy or an imitation may report some
+ * other text, which all of its kind share. */
 static bool is_run_id(const char *text)
 {
     return strlen(text) == 40 && strspn(text, "0123456789abcdef") == 40 && strspn(text, "0") < 40;

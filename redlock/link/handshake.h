@@ -1,11 +1,9 @@
 /*
- * handshake.h - what is said on a new connection, and what the answers mean.
+ * handshake.h - the commands on a new connection, and what the answers mean; pure.
  *
- *   AUTH (with a password), SELECT (another db than 0), SCRIPT LOAD of the
- *   scripts, INFO, and with the restart guard CONFIG GET of what it keeps - all
- *   at once, so that it costs one round trip.
- *
- * No I/O: master.c carries the bytes.
+ * The commands are AUTH if there is a password, SELECT of a db other than 0, SCRIPT LOAD, and INFO.
+ * With the restart guard, CONFIG GET follows, of the settings that let a master keep its data.  All
+ * are sent at once, so that they cost one round trip.
  */
 #ifndef REDLOCK_HANDSHAKE_H
 #define REDLOCK_HANDSHAKE_H
@@ -17,29 +15,29 @@
 struct reply;
 struct uri;
 
-/* What INFO told; "?" where it did not, or was not allowed. */
+/* What a master reported about itself.  "?": nothing, or an ACL forbids INFO. */
 struct master_info {
     char version[32];
     char role[16];
     char mode[16];   /* "standalone", "cluster", ... */
-    char policy[24]; /* What it drops when its memory is full. */
+    char policy[24]; /* What the master evicts when its memory is full. */
     char run_id[48];
-    char loading;       /* '1' yes, '0' no, '?'; likewise the next. */
-    char keeps;         /* Whether it writes what it stores to an append-only file. */
-    bool promoted;      /* It was a replica, and not started again since. */
-    bool syncs;         /* appendfsync is always, and that at all times; false: not, or not told. */
-    uint64_t maxmemory; /* Bytes; 0: no limit, or not told. */
+    char loading;  /* '1': it still loads its data; '0': no; '?': not known. */
+    char keeps;    /* '1': it writes an append-only file; '0': no; '?': not known. */
+    bool promoted; /* It was a replica, and has not restarted since. */
+    bool syncs;    /* appendfsync is always, also during a rewrite.  false: no, or not known. */
+    uint64_t maxmemory; /* In bytes.  0: no limit, or not known. */
     uint64_t uptime_s;
 };
 
 enum handshake_step {
     HANDSHAKE_AUTH,
     HANDSHAKE_SELECT,
-    HANDSHAKE_RELEASE, /* SCRIPT LOAD of this one, and of the next. */
-    HANDSHAKE_EXTEND,
+    HANDSHAKE_RELEASE, /* SCRIPT LOAD of release.lua. */
+    HANDSHAKE_EXTEND,  /* SCRIPT LOAD of extend.lua. */
     HANDSHAKE_INFO,
-    HANDSHAKE_FSYNC, /* CONFIG GET appendfsync, and no-appendfsync-on-rewrite. */
-    HANDSHAKE_REWRITE,
+    HANDSHAKE_FSYNC,   /* CONFIG GET appendfsync. */
+    HANDSHAKE_REWRITE, /* CONFIG GET no-appendfsync-on-rewrite. */
     HANDSHAKE_STEPS
 };
 
@@ -49,47 +47,47 @@ struct handshake {
 };
 
 /*
- * Begin: *ret_bytes is what to send, for the caller to wipe (it may hold a
- * password) and to free().  Its length, or 0 without memory.
+ * Begin a greeting.  *ret_bytes is what to send.  The caller wipes it, because it may hold a
+ * password, and calls free().  Returns its length; 0: memory ran out.
  */
 size_t handshake_begin(struct handshake *handshake, const struct uri *uri, bool guarded,
                        char **ret_bytes);
 
-/* For a link that only listens: AUTH, and nothing else; not without a password. */
+/* Begin the greeting of a listening link, which is AUTH alone.  There must be a password. */
 size_t handshake_begin_listening(struct handshake *handshake, const struct uri *uri,
                                  char **ret_bytes);
 
 enum handshake_result { HANDSHAKE_GOES_ON, HANDSHAKE_DONE, HANDSHAKE_FAILED };
 
 /*
- * Take the next answer.  DONE: this is a master that can be asked, and *info
- * tells which.  FAILED: it is none, and error says why.
+ * Take the next answer, and store what it reports in *info.  DONE: the server may be asked for a
+ * lock.  FAILED: it must not be, and error says why.
  */
 enum handshake_result handshake_on_reply(struct handshake *handshake, const struct reply *reply,
                                          struct master_info *info, char *error, size_t error_size);
 
-/* Whether INFO was told at all; false of zeroes, too. */
+/* True if INFO reported anything.  False for a zeroed struct. */
 bool handshake_is_informed(const struct master_info *info);
 
 /*
- * Whether both are one and the same server, by the id that it drew when it
- * started.  False where either id is not known: who may not ask INFO cannot be
- * told.  One server listed twice must not have two votes.
+ * True if both are the same server, by the run_id that a server draws when it starts.  One server
+ * that is listed twice must not have two votes.  False if either run_id is not known, as where an
+ * ACL forbids INFO.
  */
 bool handshake_is_same(const struct master_info *a, const struct master_info *b);
 
-/* Whether the id that a server draws when it starts is known, by which the
- * restart guard knows it again. */
+/* True if the run_id is known.  The restart guard recognises a master by it. */
 bool handshake_is_known(const struct master_info *info);
 
-/* Whether what it says is stored survives a restart, as far as it says. */
+/* True if each write that the master confirms survives a restart, according to its settings. */
 bool handshake_is_durable(const struct master_info *info);
 
-/* And what it has once said.  Not if it was a replica: then it was another server that said so. */
+/* True if each write that was ever confirmed survives, too.  A promoted replica may lack writes
+ * that its former master confirmed. */
 bool handshake_keeps(const struct master_info *info);
 
-/* What is no reason to refuse a master, but a risk: that it drops locks when
- * its memory is full, and that it forgets them when it is restarted. */
+/* Two risks, which are no reasons to refuse a master.  It drops locks when its memory is full
+ * (evicts), or when it restarts (forgets). */
 bool handshake_evicts(const struct master_info *info);
 bool handshake_forgets(const struct master_info *info);
 

@@ -1,5 +1,5 @@
 /*
- * link.c - connect, greet, up; and down again.
+ * link.c - connects, greets, sends, receives, and goes down again.
  */
 #include "redlock/link/link.h"
 
@@ -19,23 +19,23 @@
 
 #define ERROR_MAX 160
 
-/* The pause between two attempts: doubled from the first to the last, and then shortened by up
- * to a half at random, so that clients that lost a master together do not come back together.
- * Chosen: a restart takes redis-server about 100 ms, and one SYN in two seconds is no load. */
+/* The pause between two attempts doubles from the first to the last.  Up to a half is taken off at
+ * random, so that clients that lost a master together come back at different times.  Chosen:
+ * redis-server restarts in about 100 ms, and one SYN in two seconds is no load. */
 #define RETRY_FIRST (50 * DRIFT_MS)
 #define RETRY_LAST (2 * DRIFT_S)
 
-/* A link that owes answers and has given none at so many looks in a row, a second or a reply
- * timeout apart, is taken down.  A host that vanished sends no reset, and the kernel would wait
- * longer. */
+/* A link that owes answers is checked each second, or each reply timeout if that is longer.  After
+ * this many checks in a row without an answer, the next one takes it down.  A host that vanished
+ * sends no reset, and the kernel would wait longer. */
 #define SILENT_LOOKS 3
 
-/* A server that is listed twice keeps the link that it had.  When that link breaks, it has so
- * many attempts, a second or two, before the other one may take its place: else the leases that
- * were asked for on it would be lost. */
+/* A server that is listed twice votes through its first link.  If that link breaks, it has this
+ * many attempts, a second or two, before another link may take its place.  A sooner change would
+ * lose the leases that were asked for through it. */
 #define CLAIM_ATTEMPTS 5
 
-#define READ_MAX (16u << 10) /* Bytes that one turn of the loop reads. */
+#define READ_MAX (16u << 10) /* The most bytes of one event.  Chosen. */
 
 enum link_state { LINK_DOWN, LINK_CONNECTING, LINK_GREETING, LINK_UP };
 
@@ -45,27 +45,27 @@ struct link {
     void *cookie;
     enum link_state state;
     struct transport *transport;
-    struct redisReader *parser; /* From GREETING on. */
+    struct redisReader *parser; /* NULL before the greeting. */
     struct reply reply;
     struct handshake handshake;
-    unsigned attempts; /* In a row without success. */
+    unsigned attempts; /* Failures in a row, since the link last worked. */
 
     struct queue queue;
-    bool full;             /* It takes no more commands for now. */
-    bool doomed;           /* It goes down when the event is over, because of error. */
-    bool mute;             /* It does not answer: the kernel is to forget what it was given. */
-    bool refused;          /* The owner was told that the greeting failed. */
-    bool served;           /* It is up, or was; info is of that time. */
-    bool works;            /* It has answered a command that asks for more than a sign of life. */
-    uint64_t answers;      /* On this connection. */
-    uint64_t answers_seen; /* When it was last looked at for silence. */
+    bool full;             /* The queue takes no more commands for now. */
+    bool doomed;           /* The link goes down when the event is over; error says why. */
+    bool mute;             /* The master does not answer: closing drops unsent bytes. */
+    bool refused;          /* The failure of the greeting was news already. */
+    bool served;           /* The latest completed greeting brought the link up. */
+    bool works;            /* The master answered more than a sign of life (ask.h). */
+    uint64_t answers;      /* Answers on this connection that show life (ask.h). */
+    uint64_t answers_seen; /* The value of answers at the latest check for silence. */
     unsigned silent_looks;
 
     struct master_info info;
     char error[ERROR_MAX];
 };
 
-/* What a master says goes into messages, one line each. */
+/* The text may come from a master, and goes into a message of one line. */
 static void set_error(struct link *link, const char *what, const char *why)
 {
     (void)snprintf(link->error, sizeof link->error, "%s%s", what, why);
@@ -94,7 +94,7 @@ static void close_link(struct link *link)
         redisReaderFree(link->parser);
     link->parser = NULL;
     link->state = LINK_DOWN;
-    queue_wipe(&link->queue); /* It may hold a password. */
+    queue_wipe(&link->queue); /* The bytes may hold a password. */
     link->full = link->doomed = link->mute = false;
 }
 
@@ -119,18 +119,18 @@ static void drop_asks(struct link *link)
     }
 }
 
-/* The link is down, or did not come up; error says why.  Nobody up the stack uses it. */
+/* Take the link down, or end its attempt; error says why.  No caller up the stack uses the link. */
 static void go_down(struct link *link)
 {
     bool was_up = link->state == LINK_UP, greeted = link->state == LINK_GREETING;
     struct link_fall fall;
 
     assert(!link->config.env->in_event);
-    if (link->works) /* It served: what it does not do from now on counts anew. */
+    if (link->works) /* Failures from now on are counted anew. */
         link->attempts = 0;
     link->works = false;
     fall.retry_in = retry_in(link);
-    /* A master that comes back and fails the greeting, as a replica, say, is news once more. */
+    /* A greeting that fails, as that of a replica, is news even after other failed attempts. */
     fall.is_news = was_up || link->attempts == 0 || (greeted && !link->refused);
     link->refused = !was_up && (link->refused || greeted);
     link->attempts++;
@@ -154,7 +154,7 @@ static void append(struct link *link, const char *bytes, size_t len)
 
 static bool has_room(const struct link *link)
 {
-    /* Three are left for a count and a proof. */
+    /* Three are left for a count, and for the two reads of a proof. */
     return link->queue.asks_len < link->config.env->asks_max - 3 &&
            queue_unsent_len(&link->queue) < LINK_UNSENT_MAX;
 }
@@ -187,7 +187,7 @@ void link_send(struct link *link, const struct ask *ask, const char *command, si
 void link_say(struct link *link, const char *command, size_t command_len)
 {
     if (link->state != LINK_UP || link->doomed)
-        return; /* When it comes up, all is said anew. */
+        return; /* When the link comes up, the owner sends all again. */
     if (has_room(link))
         append(link, command, command_len);
     else
@@ -196,8 +196,8 @@ void link_say(struct link *link, const char *command, size_t command_len)
 
 /* ---- Writing ---- */
 
-/* There is room again when half of it is free.  Not sooner, because the owner then visits all
- * leases. */
+/* There is room again when half of the queue is free.  It is not reported sooner, because the owner
+ * then visits all leases. */
 static void look_if_full(struct link *link)
 {
     if (!link->full || link->doomed || link->queue.asks_len > link->config.env->asks_max / 2 ||
@@ -254,8 +254,8 @@ static void come_up(struct link *link)
     bool guarded = !link->config.listens && link->config.guarded;
 
     link->state = LINK_UP;
-    /* Until the restart guard has looked at it. */
-    set_error(link, "", guarded ? "has not told yet whether it may vote" : "");
+    /* The note stands until the restart guard has read the marker. */
+    set_error(link, "", guarded ? "the restart guard has not checked it yet" : "");
     transport_set_timer(link->transport, DRIFT_NEVER);
     link->events->on_link(link->cookie, link->config.number, NULL);
 }
@@ -291,8 +291,8 @@ static void greet(struct link *link)
         say_greeting(link);
 }
 
-/* Whether the parser has bytes that belong to no reply yet.  Ask before it is called: a call that
- * finds none costs a third of a reply. */
+/* True if the parser has bytes that belong to no reply yet.  Check this before a call of the
+ * parser: one that finds no bytes costs a third of a reply. */
 static bool has_bytes(const struct redisReader *parser)
 {
     return parser->pos < parser->len;
@@ -313,7 +313,7 @@ static void on_greeting(struct link *link)
         break;
     }
     if (has_bytes(link->parser)) {
-        doom(link, "said something that nobody asked", "");
+        doom(link, "sent a reply without a request", "");
         return;
     }
     if (!link->config.listens)
@@ -337,7 +337,7 @@ static void on_answer(struct link *link)
         return;
     }
     if (link->queue.asks_len == 0) {
-        doom(link, "said something that nobody asked", "");
+        doom(link, "sent a reply without a request", "");
         return;
     }
     ask = queue_take_ask(&link->queue);
@@ -445,7 +445,7 @@ static void end(struct link *link)
     env_end_event(link->config.env);
     if (link->doomed)
         go_down(link);
-    link->events->on_done(link->cookie); /* Last: the link may be gone. */
+    link->events->on_done(link->cookie); /* This comes last: it may free the link. */
 }
 
 static void on_open(void *cookie, const char *error)
@@ -496,7 +496,7 @@ static const struct transport_events transport_events = {
     .on_timer = on_timer,
 };
 
-/* ---- The outside ---- */
+/* ---- The interface ---- */
 
 struct link *link_new(const struct link_config *config, const struct link_events *events,
                       void *cookie)
@@ -527,8 +527,8 @@ void link_free(struct link *link)
     free(link);
 }
 
-/* The loop makes the first attempt, so that all that can happen in it happens in the loop: a
- * unix socket may refuse at once. */
+/* The loop makes the first attempt.  A unix socket may refuse at once, and the owner hears of that
+ * only from the loop. */
 void link_start(struct link *link)
 {
     transport_set_timer(link->transport, 0);
@@ -541,7 +541,7 @@ void link_relink(struct link *link, const char *reason)
 
 void link_note(struct link *link, const char *error)
 {
-    /* Nearly always there is nothing to say, and nothing was said before. */
+    /* Nearly always both the new text and the old one are empty. */
     if (!link->doomed && (error[0] != 0 || link->error[0] != 0))
         set_error(link, "", error);
 }

@@ -2,7 +2,7 @@
  * queue.h - what a link has to send, and which answers it awaits.
  *
  * A queue holds two lists, in the order of sending: the bytes that were not sent yet, and the asks
- * that were not answered yet.  It calls nobody.  Its only error is missing memory.
+ * that were not answered yet.  Only a lack of memory makes it fail.
  */
 #ifndef REDLOCK_QUEUE_H
 #define REDLOCK_QUEUE_H
@@ -22,10 +22,10 @@ struct queue {
     size_t out_sent, out_len, out_room;
 };
 
-/* Append bytes whose answers no ask awaits; false: there is no memory. */
+/* Append bytes whose answers no ask awaits.  Returns false if memory runs out. */
 bool queue_append(struct queue *queue, const char *bytes, size_t len);
 
-/* Append an ask and its command; false: there is no memory, and neither was appended. */
+/* Append an ask and its command.  Returns false, and appends neither, if memory runs out. */
 bool queue_append_ask(struct queue *queue, const struct ask *ask, const char *command, size_t len);
 
 /* Take the first ask out.  There must be one. */

@@ -1,11 +1,10 @@
 /*
  * reader.c - object functions for hiredis' reader that build no objects.
  *
- * The reader calls one of them for every element, containers before what they
- * contain.  What it gets back it only tells from NULL (no memory) and hands
- * over when the outermost element is complete, so all of them give the one
- * reply.  The outermost, the one without a parent, gives it its type; a text
- * within it only leaves its bytes.
+ * The reader calls one of them for every element, and for a container before its elements.  All
+ * return the same struct reply, or NULL to make the reader fail.  When the outermost element is
+ * complete, the reader hands over the pointer that it got for it.  The outermost element has no
+ * parent, and sets the type of the reply.  A text within it only leaves its bytes.
  */
 #include "redlock/link/reader.h"
 
@@ -16,9 +15,9 @@
 #include <hiredis/hiredis.h>
 #include <hiredis/read.h>
 
-#define TEXT_ROOM_MIN 64 /* Fits "-WRONGTYPE Operation against ...": one allocation for most. */
+#define TEXT_ROOM_MIN 64 /* Chosen: most errors fit, so one allocation is enough. */
 
-/* What one reply may add to its text: its length and the line ends. */
+/* Bytes that one reply may add to its text: its length and the line ends.  Chosen. */
 #define FRAMING_MAX 64
 
 static bool make_room(struct reply *reply, size_t text_len)
@@ -36,7 +35,7 @@ static bool make_room(struct reply *reply, size_t text_len)
     return true;
 }
 
-/* What was the last text is the one before it now. */
+/* Make the last text the text before it. */
 static void keep_before(struct reply *reply)
 {
     char *text = reply->before;
@@ -96,7 +95,7 @@ static void *take_nil(const redisReadTask *task)
     return take_plain(task, REPLY_NIL, 0);
 }
 
-/* Whether a container is within as many others as may be. */
+/* True if a container lies within REPLY_DEPTH_MAX others. */
 static bool is_too_deep(const redisReadTask *task)
 {
     unsigned depth = 0;
@@ -123,7 +122,7 @@ static void *take_container(const redisReadTask *task, size_t elements)
     return take_plain(task, task->type == REDIS_REPLY_ARRAY ? REPLY_ARRAY : REPLY_OTHER, 0);
 }
 
-/* The reader gives back what it could not complete; there is nothing to free. */
+/* The reader frees a reply that it could not complete.  reader_forget() frees the texts. */
 static void forget(void *reply)
 {
     (void)reply;

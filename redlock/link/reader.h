@@ -1,11 +1,10 @@
 /*
- * reader.h - bytes to replies: hiredis' parser, decoding into one struct that is used again and
- * again, so that no reply costs an allocation.
+ * reader.h - decodes bytes into replies, with hiredis' parser.
  *
- * Only the newest reply of a reader is kept.  Text is copied into a buffer that grows to the
- * longest reply seen, and never past REPLY_TEXT_MAX.  A longer text, an array with more elements
- * than REPLY_ELEMENTS_MAX, or one deeper than REPLY_DEPTH_MAX makes the reader fail, as malformed
- * input does.
+ * All replies of a reader use one struct, so that no reply costs an allocation.  Only the latest is
+ * kept.  Its buffer grows to the longest text so far, up to REPLY_TEXT_MAX.  A longer text makes
+ * the reader fail, as malformed input does.  So does an array with more elements than
+ * REPLY_ELEMENTS_MAX, or one deeper than REPLY_DEPTH_MAX.
  */
 #ifndef REDLOCK_READER_H
 #define REDLOCK_READER_H
@@ -14,27 +13,25 @@
 
 #include "redlock/wire/reply.h"
 
-/* INFO takes 5 KiB, and some 40 bytes more for each database that is in use, each replica, and
- * each kind of error.  Chosen: twenty thousand of these fit, and 16 masters that each send as much
- * as they may take 32 MiB. */
+/* INFO takes 5 KiB, and some 40 bytes for each database in use, each replica, and each kind of
+ * error.  Chosen: twenty thousand of these fit, and the texts of 16 masters take 32 MiB at most. */
 #define REPLY_TEXT_MAX (1024 * 1024)
-#define REPLY_ELEMENTS_MAX 1024 /* Of any array; nothing that we send is answered by one. */
-#define REPLY_DEPTH_MAX 4 /* Of arrays in arrays; hiredis 1 would allocate for each, unbounded. */
+#define REPLY_ELEMENTS_MAX 1024 /* Of one array.  Chosen: no answer that we need comes close. */
+#define REPLY_DEPTH_MAX 4       /* Arrays in arrays.  Chosen: hiredis 1 allocates for each level. */
 
 #define READER_TOO_LONG "sent an answer that is too long"
 
-struct redisReader; /* hiredis'; only reader.c needs its insides. */
+struct redisReader; /* Defined by hiredis. */
 
-/* A reader that decodes into *reply, which is zeroes and outlives it; NULL without memory.
- * redisReaderGetReply() then gives a pointer to *reply. */
+/* Make a reader that decodes into *reply, which begins as zeroes and outlives the reader.
+ * redisReaderGetReply() returns a pointer to it.  NULL: memory ran out. */
 struct redisReader *reader_new(struct reply *reply);
 
-/* Whether the reader has buffered more than any reply that it could accept.  hiredis hands over a
- * text only when all of it has come, up to half a GiB, so this must be asked whenever bytes were
- * fed and all whole replies taken. */
+/* True if the reader has buffered more than any reply that it accepts.  hiredis buffers up to half
+ * a GiB for one text.  So check this after each feed, when all complete replies were taken. */
 bool reader_overflows(const struct redisReader *reader);
 
-/* Whether it failed because a text was too long, which hiredis takes for a lack of memory. */
+/* True if the reader failed because a text was too long.  hiredis reports a lack of memory then. */
 bool reader_met_too_long(const struct redisReader *reader);
 
 /* Free the texts of a reply. */

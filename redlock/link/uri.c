@@ -1,10 +1,9 @@
 /*
- * uri.c - URIs of masters.
+ * uri.c - parses URIs of masters.
  *
- * The text is cut into pieces from the outside in: scheme, user and password,
- * place.  A piece is a pointer into the text and a length; nothing is copied
- * before it is known to be good.  Letters are compared as ASCII, whatever the
- * locale.
+ * The text is cut into pieces from the outside in: scheme, user and password, place.  A piece is a
+ * pointer into the text and a length.  Nothing is copied before it is checked.  Letters are
+ * compared as ASCII, in any locale.
  */
 #include "redlock/link/uri.h"
 
@@ -22,7 +21,7 @@
 
 _Static_assert(URI_PATH_MAX < sizeof(((struct sockaddr_un *)0)->sun_path), "room for the NUL");
 
-/* Longest name: every byte of a path escaped, with "unix:" and "?db=65535". */
+/* The longest name: every byte of a path escaped, with "unix:" and "?db=65535". */
 #define NAME_MAX_LEN (3 * URI_PATH_MAX + 32)
 _Static_assert(NAME_MAX_LEN >= URI_HOST_MAX + 32, "the longest host fits as well");
 
@@ -55,7 +54,7 @@ static bool same_letters(const char *a, const char *b, size_t len)
     return true;
 }
 
-/* Whether the piece is this word, in letters of either case. */
+/* True if the piece is this word, in letters of either case. */
 static bool is_word(struct piece piece, const char *word)
 {
     return piece.len == strlen(word) && same_letters(piece.p, word, piece.len);
@@ -72,7 +71,7 @@ static struct piece skip(struct piece piece, size_t len)
     return (struct piece){.p = piece.p + len, .len = piece.len - len};
 }
 
-/* How many bytes there are before the first of these. */
+/* The number of bytes before the first of these characters. */
 static size_t span_until(struct piece piece, const char *stops)
 {
     size_t i = 0;
@@ -99,7 +98,7 @@ static int copy_piece(struct piece piece, char **ret_text)
     return REDLOCK_OK;
 }
 
-/* A decimal number from min to max (a million at most); -1 if it is not one. */
+/* A decimal number from min to max, which is a million at most.  -1: it is none. */
 static long parse_number(struct piece piece, long min, long max)
 {
     long number = 0;
@@ -116,7 +115,7 @@ static long parse_number(struct piece piece, long min, long max)
     return number < min ? -1 : number;
 }
 
-/* Value of a hexadecimal digit; -1 if it is not one. */
+/* The value of a hexadecimal digit.  -1: it is none. */
 static int hex_value(char c)
 {
     if (is_digit(c))
@@ -126,7 +125,7 @@ static int hex_value(char c)
     return -1;
 }
 
-/* Undo %HH into text, which has room for piece.len bytes; returns why not, or NULL. */
+/* Decode %HH into text, which has room for piece.len bytes.  Returns NULL, or what is wrong. */
 static const char *unescape(struct piece piece, char *text, size_t *ret_len)
 {
     size_t len = 0;
@@ -175,7 +174,7 @@ static int copy_unescaped(struct piece piece, const char *what, size_t max, char
     return error_set(REDLOCK_E_INVAL, "the %s is longer than %zu bytes", what, max);
 }
 
-/* User and password: all before the last '@', if there is one.  Leaves what follows. */
+/* Parse user and password: all before the last '@', if there is one.  Cut them off *rest. */
 static int parse_login(struct piece *rest, struct uri *uri)
 {
     struct piece user = *rest;
@@ -224,7 +223,7 @@ static int parse_socket(struct piece place, struct uri *uri)
         return refuse("the path of a unix socket must begin with '/', as in unix:///run/r.sock");
     if (query.len > 0) {
         if (!starts_with(query, "?db="))
-            return refuse("all that may follow the path of a unix socket is ?db=N");
+            return refuse("only ?db=N may follow the path of a unix socket");
         r = parse_db(skip(query, sizeof "?db=" - 1), uri);
         if (r != REDLOCK_OK)
             return r;
@@ -232,7 +231,7 @@ static int parse_socket(struct piece place, struct uri *uri)
     return copy_unescaped(path, "path", URI_PATH_MAX, &uri->path);
 }
 
-/* An address that stood in brackets, in its canonical form so that two can be compared. */
+/* Copy an address from brackets in its canonical form, so that two can be compared. */
 static int parse_ipv6(struct piece address, struct uri *uri)
 {
     char text[INET6_ADDRSTRLEN];
@@ -262,7 +261,7 @@ static int parse_host_name(struct piece host, struct uri *uri)
     return copy_piece(host, &uri->host);
 }
 
-/* The host, with brackets or without.  Leaves what follows. */
+/* Parse the host, with brackets or without.  Cut it off *rest. */
 static int parse_host(struct piece *rest, struct uri *uri)
 {
     struct piece host = *rest;
@@ -318,7 +317,7 @@ static int parse_endpoint(struct piece place, struct uri *uri)
     return rest.len == 1 ? REDLOCK_OK : parse_db(skip(rest, 1), uri);
 }
 
-/* Take off the scheme.  Leaves what follows. */
+/* Parse the scheme.  Cut it off *rest. */
 static int parse_scheme(struct piece *rest, bool *ret_unix)
 {
     struct piece scheme = *rest;
@@ -329,7 +328,7 @@ static int parse_scheme(struct piece *rest, bool *ret_unix)
         scheme.len++;
     *ret_unix = false;
     if (!starts_with(skip(*rest, scheme.len), "://")) {
-        /* Short for a unix socket, unless it is the user "unix". */
+        /* "unix:/path" is a unix socket.  With an '@', "unix" is a user. */
         *ret_unix = starts_with(*rest, "unix:/") && span_until(*rest, "@") == rest->len;
         if (*ret_unix)
             *rest = skip(*rest, sizeof "unix:" - 1);
@@ -347,14 +346,14 @@ static int parse_scheme(struct piece *rest, bool *ret_unix)
     return refuse("unknown scheme: only redis:// and unix:// are known");
 }
 
-/* Write a path as a URI has it; returns the length, up to 3 * URI_PATH_MAX. */
+/* Write a path with escapes.  Returns the length, up to 3 * URI_PATH_MAX. */
 static size_t escape_path(const char *path, char *ret_text)
 {
     static const char digits[] = "0123456789ABCDEF";
     size_t len = 0;
 
     for (const char *p = path; *p != '\0'; p++) {
-        /* "unix://" would be the scheme, and what follows it no path. */
+        /* Escape it, because "unix://" would be read as a scheme. */
         bool is_second_slash = *p == '/' && p == path + 1;
 
         if (!is_second_slash && (is_alnum(*p) || strchr("/-_.~+=:", *p) != NULL)) {
@@ -368,7 +367,7 @@ static size_t escape_path(const char *path, char *ret_text)
     return len;
 }
 
-/* Compose what messages show. */
+/* Compose the name, which messages show. */
 static int make_name(struct uri *uri)
 {
     bool is_unix = uri->path != NULL;
@@ -389,7 +388,7 @@ static int make_name(struct uri *uri)
     return copy_piece((struct piece){.p = name, .len = len}, &uri->name);
 }
 
-/* Parse into *uri, which is to be freed whatever comes. */
+/* Parse into *uri.  The caller frees it even after a failure. */
 static int parse(struct piece rest, struct uri *uri)
 {
     bool is_unix;

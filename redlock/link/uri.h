@@ -1,22 +1,19 @@
 /*
- * uri.h - where a master is and how to get in: one URI, parsed; pure.
+ * uri.h - the place of a master, user and password: one parsed URI; pure.
  *
  *   [redis://] [user:password@ | :password@] host [:port] [/[db]]
  *   unix://[user:password@ | :password@]/path [?db=N]
  *
- * host is a name (letters, digits, '-', '_', '.'), an IPv4 address, or an IPv6
- * address in brackets, without a zone.  Port defaults to 6379, db to 0.  User,
- * password and path may contain %HH escapes of any byte but NUL; a '%', and
- * an '@', '?' or separator of a list where it could be taken for one, must be
- * escaped.  The last '@' ends user and password.  "unix:/path" will do where
- * there is neither.
+ * host is a name (letters, digits, '-', '_', '.'), an IPv4 address, or an IPv6 address in brackets,
+ * without a zone.  The default port is 6379, the default db 0.  User, password and path may contain
+ * %HH escapes of any byte but NUL.  A '%' must be escaped, and so must an '@', a '?' or a separator
+ * of a list that could be taken for one.  The last '@' ends user and password.  Without them,
+ * "unix:/path" is a unix socket, too.
  *
- * A password alone ("redis://:secret@host") is Redis' old AUTH with one
- * argument.  A user alone ("redis://secret@host", no colon) is an error,
- * because half of the world reads it as a user and the other half as a
- * password.  An empty password is an error, because most of them are a shell
- * variable that was not set.  rediss:// is refused by name: this build speaks
- * no TLS.
+ * A password alone ("redis://:secret@host") is Redis' old AUTH with one argument.  A user alone
+ * ("redis://secret@host", no colon) is an error, because some programs take it for a password.  An
+ * empty password is an error, because it mostly comes from an unset shell variable.  rediss:// gets
+ * a message of its own: this build has no TLS.
  */
 #ifndef REDLOCK_URI_H
 #define REDLOCK_URI_H
@@ -24,41 +21,40 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define URI_PORT 6379      /* Redis' own; IANA has it too. */
+#define URI_PORT 6379      /* Registered for Redis with IANA. */
 #define URI_HOST_MAX 255   /* RFC 1035, 2.3.4: names are 255 octets or less. */
 #define URI_PATH_MAX 107   /* sun_path of unix(7), without the NUL. */
-#define URI_SECRET_MAX 511 /* Of user and of password; no source but good sense. */
-#define URI_DB_MAX 65535   /* Most servers have 16; there is no limit in the protocol. */
+#define URI_SECRET_MAX 511 /* Of user, and of password.  Chosen. */
+#define URI_DB_MAX 65535   /* Chosen: most servers have 16; the protocol has no limit. */
 
 struct uri {
-    char *host;     /* Name or numeric address, IPv6 in its canonical form and without
-                     * brackets; NULL for a unix socket. */
-    char *path;     /* Of the unix socket; NULL otherwise. */
+    char *host;     /* A name or a numeric address; IPv6 in its canonical form, without brackets.
+                     * NULL: a unix socket. */
+    char *path;     /* The path of a unix socket, or NULL. */
     char *user;     /* NULL: none. */
-    char *password; /* NULL: none, no AUTH is sent. */
-    unsigned port;  /* 1 to 65535; 0 for a unix socket. */
+    char *password; /* NULL: none, and no AUTH is sent. */
+    unsigned port;  /* 1 to 65535.  0: a unix socket. */
     unsigned db;
-    /* "host:port" or "[::1]:port", with "/db" if that is not 0; "unix:/path",
-     * with "?db=N" likewise.  Printable ASCII, what messages and logs show, and
-     * a URI again.  Has neither user nor password. */
+    /* What messages and logs show: "host:port" or "[::1]:port", with "/db" if db is not 0; or
+     * "unix:/path", with "?db=N" likewise.  It is a URI, in printable ASCII, without user and
+     * password. */
     char *name;
 };
 
 /*
- * Parse the len bytes at text into *ret_uri, which then is the caller's to
- * uri_done().  Gives OK, E_INVAL, E_NOMEM; on failure *ret_uri is untouched,
- * and the thread's message says what is wrong.  It quotes nothing of the text:
- * what is a secret in a malformed URI, only its writer knows.
+ * Parse text into *ret_uri, for which the caller calls uri_done().  Returns OK, E_INVAL or E_NOMEM.
+ * On failure *ret_uri is untouched, and the thread's message says what is wrong.  The message
+ * quotes nothing of the text, because any part of a malformed URI may be a secret.
  */
 int uri_parse(const char *text, size_t text_len, struct uri *ret_uri);
 
-/* Wipe the secrets, free all, and make it all zeroes.  Zeroes are fine. */
+/* Wipe the secrets, free all texts, and zero the struct.  A zeroed struct is allowed. */
 void uri_done(struct uri *uri);
 
-/* Whether both lead to the same socket: user, password and db aside. */
+/* True if both lead to the same socket, whatever user, password and db are. */
 bool uri_same_place(const struct uri *a, const struct uri *b);
 
-/* How much of uri->name is the place, without the db. */
+/* The length of the place in uri->name, before the db. */
 size_t uri_place_len(const struct uri *uri);
 
 #endif /* REDLOCK_URI_H */

@@ -317,7 +317,7 @@ bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now
     if (left == 0 && counts(clocks, master, now))
         return false;
     if (left == 0) {
-        (void)snprintf(text, size, "its wall clock cannot be told well enough: it answers slowly");
+        (void)snprintf(text, size, "its wall clock cannot be read well enough: it answers slowly");
         return true;
     }
     switch (node->reason) {

@@ -2,12 +2,12 @@
  * clocks.h - the clock guard: a master whose wall clock was stepped does not vote.
  *
  * Redis expires a lock by its wall clock.  A clock that is stepped forward expires locks that are
- * held, and the master grants them to the next client.  That client must notice the step.  So each
- * client asks every master for TIME when a link comes up, and then once a second.  drift/node.h
+ * held, and the master grants them to the next client.  The next client must notice the step.  So
+ * each client asks every master for TIME when a link comes up, and then once a second. drift/node.h
  * judges the samples.  This file relates to drift/node.h as standing.c relates to guard.c.
  *
- * Periodic guard.  A yes counts unless the master's clock is known to be wrong.  Wrong is: a
- * certain step forward or back, a rate beyond the drift, or an offset far from all other clocks.  A
+ * Periodic guard.  A yes counts unless the master's clock is known to be wrong.  It is wrong after
+ * a certain step forward or back, at a rate beyond the drift, or far from all other clocks.  A
  * clock that is not known yet is trusted, so that no client waits for the guard.  docs/safety.md
  * says what this leaves open.
  *
@@ -39,7 +39,7 @@ struct standing;
 #define CLOCKS_EVERY DRIFT_S
 #define CLOCKS_GAP (10 * CLOCKS_EVERY)
 
-/* Why a master's votes do not count.  The latest reason, if there are several. */
+/* The latest reason why a master's votes do not count. */
 enum clocks_reason {
     CLOCKS_NOTHING,
     CLOCKS_NOT_KNOWN,
@@ -80,8 +80,8 @@ void clocks_on_alarm(struct clocks *clocks);
 /* Send a TIME after the votes that wait for it in proof.h. */
 void clocks_ask(struct clocks *clocks, unsigned master);
 
-/* Whether a yes to a command sent at that time counts.  With the guard per vote the latest TIME
- * decides, which was sent after the command.  If the yes does not count, the master's note says
+/* True if a yes to a command sent at that time counts.  With the guard per vote the latest TIME
+ * decides, which was sent after the command.  If the yes does not count, the link's error says
  * why. */
 bool clocks_count(struct clocks *clocks, unsigned master, enum quorum_command command,
                   drift_time sent);

@@ -58,7 +58,7 @@ static void warn(const struct peers *peers, unsigned m)
         peers_warn(peers, m, text);
     }
     if (handshake_forgets(info))
-        peers_warn(peers, m, "appendonly is no: restarted, it has forgotten its locks");
+        peers_warn(peers, m, "appendonly is no: it loses its locks when it restarts");
 }
 
 static void log_link(const struct peers *peers, unsigned m, const struct link_fall *fall)

@@ -24,7 +24,7 @@ struct alarm;
 
 /* All but on_done() are called within an event (io/env.h). */
 struct masters_events {
-    /* An answer to an ask of another folder.  ASK_TELL says when reply is NULL. */
+    /* An answer to an ask of another folder.  reply NULL: the link broke (ASK_TELL). */
     void (*on_answer)(void *cookie, unsigned m, const struct ask *ask, const struct reply *reply);
     /* A vote that was held back counts now. */
     void (*on_vote)(void *cookie, unsigned m, const struct ask *ask, const struct vote *vote);
@@ -75,7 +75,7 @@ void masters_want_proof(struct masters *masters, enum quorum_command command, qu
  * on_vote() reports it later. */
 bool masters_hold(struct masters *masters, unsigned m, const struct ask *ask,
                   const struct vote *vote);
-/* Whether the clock guard counts a yes to a command sent at that time. */
+/* True if the clock guard counts a yes to a command sent at that time. */
 bool masters_count(struct masters *masters, unsigned m, enum quorum_command command,
                    drift_time sent);
 /* A fencing counter was raised to this number. */
@@ -96,7 +96,7 @@ void masters_note(struct masters *masters, unsigned m, const char *error);
 void masters_relink(struct masters *masters, unsigned m, const char *reason);
 const char *masters_name(const struct masters *masters, unsigned m);
 const char *masters_error(const struct masters *masters, unsigned m);
-/* Whether the link is up and has room. */
+/* True if the link is up and has room. */
 bool masters_is_linked(const struct masters *masters, unsigned m);
 
 #endif /* REDLOCK_MASTERS_H */

@@ -19,13 +19,13 @@ void proof_done(struct proof *proof)
         free(proof->held[m].yes);
 }
 
-/* Whether the master's clock must be proved. */
+/* True if the master's clock must be proved. */
 static bool needs_time(const struct proof *proof)
 {
     return proof->peers->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
 }
 
-/* Whether a yes to this command needs proof.  RAISE names the epoch itself, so only its clock is
+/* True if a yes to this command needs proof.  RAISE names the epoch itself, so only its clock is
  * open.  A release needs none: one that finds the token shows that the data is there. */
 static bool is_to_be_proved(const struct proof *proof, enum quorum_command command)
 {
@@ -143,7 +143,7 @@ static void let_go(struct proof *proof, unsigned master)
     held->len = 0;
 }
 
-/* Whether the count belongs to the latest yes.  A master answers nothing between the two. */
+/* True if the count belongs to the latest yes.  A master answers nothing between the two. */
 static bool is_of(const struct held *held, const struct ask *ask)
 {
     const struct ask *last;

@@ -75,7 +75,7 @@ static void check_unasked(bool guarded)
     open_alone(&pilot, PILOT_LOOP, "", &fake);
     for (unsigned i = 0; i < 3; i++) {
         CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
-        CHECK_HAS(pilot.message, "said something that nobody asked");
+        CHECK_HAS(pilot.message, "sent a reply without a request");
     }
     CHECK_UINT(pilot_stats(&pilot).connects, 0);
     pilot_close(&pilot);

@@ -115,7 +115,7 @@ static const struct fault faults[] = {
      BREAKS},
     {"two answers for one", /* No, and the epoch: what is asked next is answered before. */
      {.way = FAKE_SAYS, .greets = true, .says = "-ERR one\r\n$16\r\n" FAKE_EPOCH "\r\n"},
-     "said something that nobody asked",
+     "sent a reply without a request",
      BREAKS},
     {"deep", {.way = FAKE_SAYS, .greets = true, .says = DEEP}, "answered with garbage", BREAKS},
     {"endless bulk",

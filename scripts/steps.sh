@@ -97,22 +97,26 @@ configure() {
     fi
 }
 
-# Steps of several lanes may need it.
+# Steps of several lanes need it.  The first one builds it; see scripts/check, main().
 build_gcc() {
     (
         flock 8
-        build gcc gcc --buildtype=debugoptimized
+        if [ ! -e "$out/gcc-is-built" ]; then
+            build gcc gcc --buildtype=debugoptimized
+            touch "$out/gcc-is-built"
+        fi
     ) 8>"$out/build-gcc"
 }
 
 # Build what some tests need, run them and count each: tests NAME ARG... (of "meson test").
+# Each step has logs of its own, because two steps may test one build at a time.
 tests() {
     local dir=$builds/$1 status=0
     shift
-    rm -f "$dir"/meson-logs/testlog*.json
+    rm -f "$dir/meson-logs/$current-log"*.json
     "${launcher[@]}" meson test -C "$dir" --num-processes "$tests_at_once" --print-errorlogs \
-        "$@" || status=$?
-    count_tests "$status" "$dir"/meson-logs/testlog*.json
+        --logbase "$current-log" "$@" || status=$?
+    count_tests "$status" "$dir/meson-logs/$current-log"*.json
 }
 
 # Meson writes a line of JSON a test.  What a test says it has SKIPPED of itself
@@ -157,7 +161,7 @@ END
 
 # What the test $2 of the last tests of build $1 has printed, as far as it matches $3.
 said() {
-    python3 - "$2" "$3" "$builds/$1"/meson-logs/testlog*.json <<'END'
+    python3 - "$2" "$3" "$builds/$1/meson-logs/$current-log"*.json <<'END'
 import json, re, sys
 
 for path in sys.argv[3:]:

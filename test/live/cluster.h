@@ -117,6 +117,9 @@ void cluster_nap(void);
 /* Seconds of a clock that only goes forward, for bounds on such loops. */
 double cluster_now_s(void);
 
+/* The open descriptors of this process, and the same three more each time: compare two counts. */
+unsigned cluster_descriptors(void);
+
 /* Say what went wrong, and end the program. */
 void cluster_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 

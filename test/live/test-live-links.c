@@ -7,7 +7,6 @@
  */
 #include "test/lib/check.h"
 
-#include <dirent.h>
 #include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -472,19 +471,6 @@ TEST(databases)
 
 /* ---- Connections ---- */
 
-static unsigned open_descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    unsigned len = 0;
-
-    if (dir == NULL)
-        cluster_die("no /proc");
-    while (readdir(dir) != NULL)
-        len++;
-    (void)closedir(dir);
-    return len;
-}
-
 static long heap(void)
 {
     return (long)mallinfo2().uordblks;
@@ -520,11 +506,11 @@ TEST(a_thousand_reconnects)
         CHECK(pilot_until_up(&pilot, 5));
         reconnect(&pilot, 10); /* Let buffers grow to what they need. */
         CHECK(pilot_until_leases(&pilot, 0));
-        descriptors = open_descriptors();
+        descriptors = cluster_descriptors();
         bytes = heap();
         reconnect(&pilot, 90);
         CHECK(pilot_until_leases(&pilot, 0));
-        CHECK_UINT(open_descriptors(), descriptors);
+        CHECK_UINT(cluster_descriptors(), descriptors);
         CHECK(heap() - bytes < 256 << 10); /* The last leases stay for a while: see LEASE_SPENT. */
         CHECK(pilot_until(&pilot, has_one_client_each, NULL));
         CHECK_UINT(pilot_stats(&pilot).connects, 5 + 500);
@@ -553,10 +539,10 @@ TEST(a_hundred_clients)
 
     cluster_ready(&five, 5);
     open_and_close(10);
-    descriptors = open_descriptors();
+    descriptors = cluster_descriptors();
     bytes = heap();
     open_and_close(100);
-    CHECK_UINT(open_descriptors(), descriptors);
+    CHECK_UINT(cluster_descriptors(), descriptors);
     CHECK(heap() - bytes < 64 << 10);
 }
 

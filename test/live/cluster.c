@@ -462,6 +462,7 @@ static bool start_server(struct server *server)
 {
     double end_s = cluster_now_s() + CLUSTER_WAIT_S;
 
+    make_folder();
     (void)snprintf(server->socket, sizeof server->socket, "%.90s/%u.sock",
                    socket_dir[0] != 0 ? socket_dir : dir, server->port);
     server->paused = false;

@@ -56,6 +56,11 @@ void cluster_ready_lazy(struct cluster *cluster, unsigned len);
 /* "127.0.0.1:port,..." of all; good until the second next call. */
 const char *cluster_masters(const struct cluster *cluster);
 
+/* Make one server run, as cluster_ready() does. */
+void server_ready(struct server *server);
+/* Close our own connections to all servers. */
+void server_disconnect_all(void);
+
 /* SIGKILL, and start it again on the same port (empty, unless durable). */
 void server_kill(struct server *server);
 void server_restart(struct server *server);
@@ -108,9 +113,18 @@ void cluster_end(pid_t pid);
  * or was ended by a signal. */
 int cluster_join(pid_t pid);
 
-/* A port of 127.0.0.1 that nobody listens on and that stays ours: connections
- * to it are refused. */
+/* True: this child has ended by itself, and counts no longer as one. */
+bool cluster_has_ended(pid_t pid, int *ret_status);
+
+/* A port of 127.0.0.1 that nobody listens on.  No other test program takes it while this one
+ * runs. */
+unsigned cluster_free_port(void);
+/* The same, and it stays bound: connections to it are refused. */
 unsigned cluster_closed_port(void);
+
+/* The folder for logs and data, and the one for unix sockets.  Both go when the program ends. */
+const char *cluster_folder(void);
+const char *cluster_socket_folder(void);
 
 /* Nap a little, for loops that wait for something outside of this process. */
 void cluster_nap(void);

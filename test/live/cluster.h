@@ -99,6 +99,9 @@ void server_forget_locks(struct server *server);
 /* Connections of clients, but for our own. */
 unsigned server_clients(struct server *server);
 
+/* How many connections listen for releases of this name. */
+long long server_listeners(struct server *server, const char *name);
+
 /* How many servers store this token under name; NULL: any token at all. */
 unsigned cluster_count(struct cluster *cluster, const char *name, const char *token);
 

@@ -150,6 +150,12 @@ unsigned server_clients(struct server *server)
     return lines - 1;
 }
 
+long long server_listeners(struct server *server, const char *name)
+{
+    return server_int(server, "EVAL %s 0 redlock:wait:%s",
+                      "return redis.call('pubsub','numsub',ARGV[1])[2]", name);
+}
+
 /* ---- Servers ---- */
 
 static int exec_server(void *arg)

@@ -342,3 +342,21 @@ unsigned cluster_count(struct cluster *cluster, const char *name, const char *to
     }
     return count;
 }
+
+bool cluster_until_queued(struct cluster *cluster, const char *name, long long waiters,
+                          unsigned servers)
+{
+    double end_s = cluster_now_s() + CLUSTER_WAIT_S;
+
+    while (cluster_now_s() < end_s) {
+        unsigned found = 0;
+
+        for (unsigned i = 0; i < cluster->len; i++)
+            found +=
+                cluster->server[i].pid != 0 && server_queued(&cluster->server[i], name) == waiters;
+        if (found >= servers)
+            return true;
+        cluster_nap();
+    }
+    return false;
+}

@@ -102,6 +102,12 @@ unsigned server_clients(struct server *server);
 /* How many connections listen for releases of this name. */
 long long server_listeners(struct server *server, const char *name);
 
+/* How many wait in the queue of this fair lock. */
+long long server_queued(struct server *server, const char *name);
+/* Wait until so many do, at so many servers at least; false: they do not in time. */
+bool cluster_until_queued(struct cluster *cluster, const char *name, long long waiters,
+                          unsigned servers);
+
 /* How many servers store this token under name; NULL: any token at all. */
 unsigned cluster_count(struct cluster *cluster, const char *name, const char *token);
 

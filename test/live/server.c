@@ -156,6 +156,11 @@ long long server_listeners(struct server *server, const char *name)
                       "return redis.call('pubsub','numsub',ARGV[1])[2]", name);
 }
 
+long long server_queued(struct server *server, const char *name)
+{
+    return server_int(server, "ZCOUNT redlock:queue:%s 0 inf", name);
+}
+
 /* ---- Servers ---- */
 
 static int exec_server(void *arg)

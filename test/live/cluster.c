@@ -360,3 +360,14 @@ bool cluster_until_queued(struct cluster *cluster, const char *name, long long w
     }
     return false;
 }
+
+bool cluster_has_one_client_each(void *arg)
+{
+    struct cluster *cluster = arg;
+
+    for (unsigned i = 0; i < cluster->len; i++) {
+        if (server_clients(&cluster->server[i]) != 1)
+            return false;
+    }
+    return true;
+}

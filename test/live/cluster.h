@@ -99,6 +99,9 @@ void server_forget_locks(struct server *server);
 /* Connections of clients, but for our own. */
 unsigned server_clients(struct server *server);
 
+/* Whether each server has one connection of a client; arg: the cluster.  For pilot_until(). */
+bool cluster_has_one_client_each(void *arg);
+
 /* How many connections listen for releases of this name. */
 long long server_listeners(struct server *server, const char *name);
 

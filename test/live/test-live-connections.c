@@ -45,9 +45,7 @@ TEST(a_thousand_reconnects)
         long bytes;
 
         check_row = pilot_kind_name(kind);
-        cluster_ready(&five, 5);
-        pilot_open(&pilot, kind, cluster_masters(&five), 0);
-        CHECK(pilot_until_up(&pilot, 5));
+        CHECK(pilot_open_five(&pilot, kind, &five));
         reconnect(&pilot, 10); /* Let buffers grow to what they need. */
         CHECK(pilot_until_leases(&pilot, 0));
         descriptors = cluster_descriptors();

@@ -19,9 +19,7 @@ static struct cluster five;
 static void open_five(struct pilot *pilot, enum pilot_kind kind)
 {
     check_row = pilot_kind_name(kind);
-    cluster_ready(&five, 5);
-    pilot_open(pilot, kind, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(pilot, 5));
+    CHECK(pilot_open_five(pilot, kind, &five));
 }
 
 static void with_both(void (*try)(struct pilot *pilot))

@@ -33,13 +33,6 @@ static struct redlock_lock_options options(uint32_t wait_ms, uint32_t delay_ms)
     return opts;
 }
 
-static void open_five(struct pilot *pilot, enum pilot_kind kind)
-{
-    cluster_ready(&five, 5);
-    pilot_open(pilot, kind, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(pilot, 5));
-}
-
 /* A master that lacks the script of a heartbeat, and says so only when the others have decided
  * the round, puts nobody in line before the next one; so where that is in an hour, and all
  * five are waited for, they are to have it. */
@@ -66,7 +59,7 @@ TEST(alone_it_is_a_lock)
 
         check_row = pilot_kind_name((enum pilot_kind)kind);
         plain.fair = false;
-        open_five(&pilot, (enum pilot_kind)kind);
+        CHECK(pilot_open_five(&pilot, (enum pilot_kind)kind, &five));
         for (unsigned m = 0; m < 5; m++)
             (void)server_text(&five.server[m], "SCRIPT FLUSH");
         CHECK_INT(pilot_lock(&pilot, NAME, &opts, &lease), REDLOCK_OK);
@@ -92,7 +85,7 @@ TEST(what_it_is_not_for)
     struct redlock_lease *lease;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock_many(pilot.rl, names, 2, &opts, &lease), REDLOCK_E_INVAL);
     CHECK_INT(redlock_adopt(pilot.rl, "a", "token", &opts, &lease), REDLOCK_E_INVAL);
     CHECK_STR(redlock_errmsg(pilot.rl), "adopt: fair is for locks of one's own");
@@ -111,7 +104,7 @@ TEST(a_full_queue_says_so)
     struct redlock_lease *lease;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned m = 0; m < 5; m++)
         (void)server_int(&five.server[m], "EVAL %s 0",
                          "for i=1,1024 do redis.call('zadd','" QUEUE
@@ -200,7 +193,7 @@ TEST(its_owner_locks_it_again_before_those_in_line)
 
     turns = 0;
     opts.reentrant = true;
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     teach_all();
     CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &lease), REDLOCK_OK);
     for (unsigned i = 0; i < 2; i++) {
@@ -381,7 +374,7 @@ TEST(a_plain_holder_lets_go)
     struct redlock_lease *lease;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     plain.fair = false;
     CHECK_INT(redlock_lock(pilot.rl, NAME, &plain, &lease), REDLOCK_OK);
     wait_and_hear(&pilot, &opts, lease);
@@ -395,7 +388,7 @@ TEST(who_is_in_line_too_late_listens)
     struct redlock_lease *lease;
     struct pilot holder, pilot;
 
-    open_five(&holder, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&holder, PILOT_BLOCKING, &five));
     pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 50);
     CHECK(pilot_until_up(&pilot, 5));
     CHECK_INT(redlock_lock(holder.rl, NAME, &opts, &lease), REDLOCK_OK);
@@ -415,7 +408,7 @@ TEST(who_gives_up_leaves)
     struct waiter first, second;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock(pilot.rl, NAME, &slow, &lease), REDLOCK_OK);
     begin_wait(&first, &pilot, &brief, wait_for_it);
     until_queued(1, 3);
@@ -483,7 +476,7 @@ TEST(who_is_dead_is_passed)
     struct pilot pilot;
     pid_t pid;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &lease), REDLOCK_OK);
     pid = cluster_spawn(wait_for_ever, NULL);
     until_queued(1, 5);

@@ -124,9 +124,7 @@ static void run_crowd(uint32_t delay_ms, void (*disturb)(struct arena *arena))
     opts.ttl_ms = 30000;
     opts.retry_delay_min_ms = delay_ms / 2;
     opts.retry_delay_max_ms = delay_ms;
-    cluster_ready(&five, 5);
-    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(&pilot, 5));
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &lease), REDLOCK_OK);
     for (unsigned p = 0; p < PROCESSES; p++) {
         crowds[p] = (struct crowd){arena, opts, p};

@@ -44,13 +44,6 @@ static void expect_taken(struct pilot *pilot, bool shared)
     CHECK_INT(redlock_lock(pilot->rl, NAME, &opts, &lease), REDLOCK_CONTENDED);
 }
 
-static void open_five(struct pilot *pilot)
-{
-    cluster_ready(&five, 5);
-    pilot_open(pilot, PILOT_BLOCKING, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(pilot, 5));
-}
-
 /* On each master, as soon as it has done what it was told. */
 static bool has_readers(unsigned m, int readers)
 {
@@ -100,7 +93,7 @@ TEST(readers_share_it)
     struct redlock_lease *readers[3], *writer;
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned i = 0; i < 3; i++)
         readers[i] = lock(&pilot, true);
     check_readers(3);
@@ -122,7 +115,7 @@ TEST(a_release_leaves_the_others)
     struct redlock_lease *one, *other;
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     one = lock(&pilot, true);
     brief.ttl_ms = 10000;
     CHECK_INT(redlock_lock(pilot.rl, NAME, &brief, &other), REDLOCK_OK);
@@ -147,7 +140,7 @@ TEST(an_extension_is_of_one)
     struct pilot pilot;
     unsigned longer = 0;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     brief.ttl_ms = 5000;
     brief.no_renew = true;
     CHECK_INT(redlock_lock(pilot.rl, NAME, &brief, &one), REDLOCK_OK);
@@ -173,7 +166,7 @@ TEST(his_time_is_up)
     char token[64];
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     other = lock(&pilot, true);
     brief.ttl_ms = 200;
     brief.no_renew = true;
@@ -200,7 +193,7 @@ TEST(a_reader_changes_hands)
     char token[64];
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     reader = lock(&pilot, true);
     (void)snprintf(token, sizeof token, "%s", redlock_token(reader));
     CHECK_INT(redlock_detach(reader), REDLOCK_OK);
@@ -227,7 +220,7 @@ TEST(keys_of_others_are_left_alone)
     static const char *const plants[] = {"RPUSH " NAME " x", "ZADD " NAME " 1 x", "SET " NAME " x"};
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned i = 0; i < sizeof plants / sizeof *plants; i++) {
         check_row = plants[i];
         for (unsigned m = 0; m < 5; m++)
@@ -247,7 +240,7 @@ TEST(several_are_alone_with_each)
     struct redlock_lease *reader, *many;
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     reader = lock(&pilot, true);
     CHECK_INT(redlock_lock_many(pilot.rl, names, 2, &opts, &many), REDLOCK_CONTENDED);
     CHECK_INT(redlock_unlock(reader), REDLOCK_OK);
@@ -268,7 +261,7 @@ TEST(masters_without_the_scripts)
     struct redlock_lease *reader;
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     forget_scripts();
     reader = lock(&pilot, true);
     forget_scripts();
@@ -349,7 +342,7 @@ static void contend(unsigned masters_down)
     atomic_store(&overlaps, 0);
     atomic_store(&together, 0);
     atomic_store(&writes, 0);
-    open_five(&pilots[0]);
+    CHECK(pilot_open_five(&pilots[0], PILOT_BLOCKING, &five));
     pilot_open(&pilots[1], PILOT_BLOCKING, cluster_masters(&five), 0);
     CHECK(pilot_until_up(&pilots[1], 5));
     if (masters_down > 0)

@@ -16,13 +16,6 @@
 
 static struct cluster five;
 
-static void open_five(struct pilot *pilot)
-{
-    cluster_ready(&five, 5);
-    pilot_open(pilot, PILOT_BLOCKING, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(pilot, 5));
-}
-
 static struct pilot nobody = {.kind = PILOT_BLOCKING}; /* Waits without a client. */
 
 /* A thread and what it is to work with. */
@@ -128,7 +121,7 @@ TEST(all_calls_at_once)
     struct worker workers[THREADS], model = {.number = 0};
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     model.rl = pilot.rl;
     start(workers, THREADS, use_everything, &model);
     CHECK_UINT(join(workers, THREADS), 0);
@@ -222,7 +215,7 @@ TEST(close_while_threads_wait)
     struct redlock_lease *held;
     struct pilot holder, pilot;
 
-    open_five(&holder);
+    CHECK(pilot_open_five(&holder, PILOT_BLOCKING, &five));
     pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 0);
     CHECK_INT(pilot_lock(&holder, "held", NULL, &held), REDLOCK_OK);
     model.rl = pilot.rl;
@@ -313,7 +306,7 @@ TEST(links_break_while_threads_lock)
     struct pilot pilot;
     bool ok = true;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     model.rl = pilot.rl;
     start(workers, 8, lock_until_stopped, &model);
     for (unsigned i = 0; i < 40 && ok; i++) {

@@ -306,17 +306,22 @@ void cluster_ready_lazy(struct cluster *cluster, unsigned len)
     make_ready(cluster, len, true, true);
 }
 
-const char *cluster_masters(const struct cluster *cluster)
+const char *cluster_masters_by(const struct cluster *cluster, const char *before, const char *after)
 {
-    static char lists[2][CLUSTER_MAX * sizeof "127.0.0.1:65535,"];
+    static char lists[2][1024];
     static unsigned turn;
     char *list = lists[turn ^= 1];
     size_t len = 0;
 
     for (unsigned i = 0; i < cluster->len; i++)
-        len += (size_t)snprintf(list + len, sizeof lists[0] - len, "%s127.0.0.1:%u",
-                                i > 0 ? "," : "", cluster->server[i].port);
+        len += (size_t)snprintf(list + len, sizeof lists[0] - len, "%s%s%u%s", i > 0 ? "," : "",
+                                before, cluster->server[i].port, after);
     return list;
+}
+
+const char *cluster_masters(const struct cluster *cluster)
+{
+    return cluster_masters_by(cluster, "127.0.0.1:", "");
 }
 
 /* There may be something else than a token: readers, as long as a slow master has them. */
@@ -359,6 +364,17 @@ bool cluster_until_queued(struct cluster *cluster, const char *name, long long w
         cluster_nap();
     }
     return false;
+}
+
+bool cluster_has_no_locks(void *arg)
+{
+    struct cluster *cluster = arg;
+
+    for (unsigned i = 0; i < cluster->len; i++) {
+        if (server_locks(&cluster->server[i]) != 0)
+            return false;
+    }
+    return true;
 }
 
 bool cluster_has_one_client_each(void *arg)

@@ -53,8 +53,11 @@ void cluster_ready(struct cluster *cluster, unsigned len);
 void cluster_ready_durable(struct cluster *cluster, unsigned len);
 void cluster_ready_lazy(struct cluster *cluster, unsigned len);
 
-/* "127.0.0.1:port,..." of all; good until the second next call. */
+/* "127.0.0.1:port,..." of all; or each port between these two texts.  Good until the second next
+ * call. */
 const char *cluster_masters(const struct cluster *cluster);
+const char *cluster_masters_by(const struct cluster *cluster, const char *before,
+                               const char *after);
 
 /* Make one server run, as cluster_ready() does. */
 void server_ready(struct server *server);
@@ -99,8 +102,10 @@ void server_forget_locks(struct server *server);
 /* Connections of clients, but for our own. */
 unsigned server_clients(struct server *server);
 
-/* Whether each server has one connection of a client; arg: the cluster.  For pilot_until(). */
-bool cluster_has_one_client_each(void *arg);
+/* Whether no server stores a lock; whether each has one connection of a client.  For
+ * pilot_until(). */
+bool cluster_has_no_locks(void *cluster);
+bool cluster_has_one_client_each(void *cluster);
 
 /* How many connections listen for releases of this name. */
 long long server_listeners(struct server *server, const char *name);

@@ -16,10 +16,7 @@
 
 static atomic_uint attempts;
 
-int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                       struct addrinfo **ret);
-int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                       struct addrinfo **ret);
+__typeof__(getaddrinfo) __real_getaddrinfo, __wrap_getaddrinfo;
 
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret)

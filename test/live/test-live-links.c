@@ -23,10 +23,7 @@ static struct cluster five;
 
 static atomic_bool resolver_hangs; /* For slow.test. */
 
-int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                       struct addrinfo **ret);
-int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                       struct addrinfo **ret);
+__typeof__(getaddrinfo) __real_getaddrinfo, __wrap_getaddrinfo;
 
 /* two.test has an address where nobody listens, and then the right one. */
 static int resolve_two(const struct addrinfo *hints, struct addrinfo **ret)
@@ -72,15 +69,7 @@ int __wrap_socket(int domain, int type, int protocol)
 /* All of them in this form: before, port, after. */
 static const char *written(const char *before, const char *after)
 {
-    static char lists[2][1024];
-    static unsigned turn;
-    char *list = lists[turn ^= 1];
-    size_t len = 0;
-
-    for (unsigned i = 0; i < five.len; i++)
-        len += (size_t)snprintf(list + len, sizeof lists[0] - len, "%s%s%u%s", i > 0 ? "," : "",
-                                before, five.server[i].port, after);
-    return list;
+    return cluster_masters_by(&five, before, after);
 }
 
 /* The first of them in this form, the others as usual. */

@@ -255,16 +255,6 @@ static void *open_lock_close(void *arg)
     return NULL;
 }
 
-static bool has_no_keys(void *arg)
-{
-    (void)arg;
-    for (unsigned i = 0; i < five.len; i++) {
-        if (server_locks(&five.server[i]) != 0)
-            return false;
-    }
-    return true;
-}
-
 TEST(clients_come_and_go)
 {
     struct worker workers[8], model = {.number = 0};
@@ -273,7 +263,7 @@ TEST(clients_come_and_go)
     model.masters = cluster_masters(&five);
     start(workers, 8, open_lock_close, &model);
     CHECK_UINT(join(workers, 8), 0);
-    CHECK(pilot_until(&nobody, has_no_keys, NULL));
+    CHECK(pilot_until(&nobody, cluster_has_no_locks, &five));
 }
 
 /* ---- Masters that break ---- */

@@ -19,6 +19,7 @@
 #define NEVER_MS 600000 /* Longer than any test. */
 #define PARTIES_MAX 17
 #define NAME "jobs/wait"
+#define LIMITED "redis://few:pw@127.0.0.1:"
 
 static struct cluster five;
 static struct party parties[PARTIES_MAX];
@@ -433,19 +434,6 @@ TEST(sixteen_who_wait_ask_for_little)
 
 /* ---- What is not allowed ---- */
 
-static const char *limited_masters(void)
-{
-    static char masters[512];
-    size_t len = 0;
-
-    masters[0] = '\0';
-    for (unsigned m = 0; m < five.len; m++)
-        len +=
-            (size_t)snprintf(masters + len, sizeof masters - len, "%sredis://few:pw@127.0.0.1:%u",
-                             m > 0 ? "," : "", five.server[m].port);
-    return masters;
-}
-
 static void check_polling(const char *rights)
 {
     party_close_all(parties, PARTIES_MAX);
@@ -453,7 +441,7 @@ static void check_polling(const char *rights)
     for (unsigned m = 0; m < five.len; m++)
         (void)server_int(&five.server[m], rights);
     for (unsigned i = 0; i < 2; i++)
-        party_open(&parties[i], limited_masters(), PILOT_REPLY_TIMEOUT_MS);
+        party_open(&parties[i], cluster_masters_by(&five, LIMITED, ""), PILOT_REPLY_TIMEOUT_MS);
     for (unsigned round = 0; round < 3; round++) {
         begin(&parties[0], 60000, 20);
         CHECK(party_until(party_is_told, &parties[0]));
@@ -504,7 +492,7 @@ TEST(who_was_refused_listens_when_it_may)
         (void)server_int(&five.server[m], "CONFIG RESETSTAT");
     }
     for (unsigned i = 0; i < 2; i++)
-        party_open(&parties[i], limited_masters(), PILOT_REPLY_TIMEOUT_MS);
+        party_open(&parties[i], cluster_masters_by(&five, LIMITED, ""), PILOT_REPLY_TIMEOUT_MS);
     begin(&parties[0], 60000, 20);
     CHECK(party_until(party_is_told, &parties[0]));
     begin(&parties[1], 60000, 20);

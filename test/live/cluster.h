@@ -53,8 +53,16 @@ void cluster_ready(struct cluster *cluster, unsigned len);
 void cluster_ready_durable(struct cluster *cluster, unsigned len);
 void cluster_ready_lazy(struct cluster *cluster, unsigned len);
 
-/* "127.0.0.1:port,..." of all; good until the second next call. */
+/* "127.0.0.1:port,..." of all; or each port between these two texts.  Good until the second next
+ * call. */
 const char *cluster_masters(const struct cluster *cluster);
+const char *cluster_masters_by(const struct cluster *cluster, const char *before,
+                               const char *after);
+
+/* Make one server run, as cluster_ready() does. */
+void server_ready(struct server *server);
+/* Close our own connections to all servers. */
+void server_disconnect_all(void);
 
 /* SIGKILL, and start it again on the same port (empty, unless durable). */
 void server_kill(struct server *server);
@@ -94,6 +102,20 @@ void server_forget_locks(struct server *server);
 /* Connections of clients, but for our own. */
 unsigned server_clients(struct server *server);
 
+/* Whether no server stores a lock; whether each has one connection of a client.  For
+ * pilot_until(). */
+bool cluster_has_no_locks(void *cluster);
+bool cluster_has_one_client_each(void *cluster);
+
+/* How many connections listen for releases of this name. */
+long long server_listeners(struct server *server, const char *name);
+
+/* How many wait in the queue of this fair lock. */
+long long server_queued(struct server *server, const char *name);
+/* Wait until so many do, at so many servers at least; false: they do not in time. */
+bool cluster_until_queued(struct cluster *cluster, const char *name, long long waiters,
+                          unsigned servers);
+
 /* How many servers store this token under name; NULL: any token at all. */
 unsigned cluster_count(struct cluster *cluster, const char *name, const char *token);
 
@@ -108,14 +130,26 @@ void cluster_end(pid_t pid);
  * or was ended by a signal. */
 int cluster_join(pid_t pid);
 
-/* A port of 127.0.0.1 that nobody listens on and that stays ours: connections
- * to it are refused. */
+/* True: this child has ended by itself, and counts no longer as one. */
+bool cluster_has_ended(pid_t pid, int *ret_status);
+
+/* A port of 127.0.0.1 that nobody listens on.  No other test program takes it while this one
+ * runs. */
+unsigned cluster_free_port(void);
+/* The same, and it stays bound: connections to it are refused. */
 unsigned cluster_closed_port(void);
+
+/* The folder for logs and data, and the one for unix sockets.  Both go when the program ends. */
+const char *cluster_folder(void);
+const char *cluster_socket_folder(void);
 
 /* Nap a little, for loops that wait for something outside of this process. */
 void cluster_nap(void);
 /* Seconds of a clock that only goes forward, for bounds on such loops. */
 double cluster_now_s(void);
+
+/* The open descriptors of this process, and the same three more each time: compare two counts. */
+unsigned cluster_descriptors(void);
 
 /* Say what went wrong, and end the program. */
 void cluster_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

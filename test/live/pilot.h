@@ -15,6 +15,7 @@
 
 #include "redlock/redlock.h"
 
+struct cluster;
 struct ev_loop;
 
 enum pilot_kind { PILOT_LOOP, PILOT_BLOCKING, PILOT_KINDS };
@@ -43,6 +44,9 @@ int pilot_try_open(struct pilot *pilot, enum pilot_kind kind, const char *master
 /* The same where it must work, with a long reply timeout (0) or this one. */
 void pilot_open(struct pilot *pilot, enum pilot_kind kind, const char *masters,
                 uint32_t reply_timeout_ms);
+/* Make five masters ready, open a client on them, and wait until all of them are up for it; false:
+ * they are not in time. */
+bool pilot_open_five(struct pilot *pilot, enum pilot_kind kind, struct cluster *five);
 void pilot_close(struct pilot *pilot);
 
 /* As in redlock.h, waited for.  The message is in pilot->message. */

@@ -10,7 +10,6 @@
  */
 #include "test/lib/check.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -319,32 +318,19 @@ static void live(enum pilot_kind kind, const char *masters)
 
 /* ---- Again and again ---- */
 
-static unsigned count_descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    unsigned len = 0;
-
-    if (dir == NULL)
-        cluster_die("no /proc");
-    while (readdir(dir) != NULL)
-        len++;
-    (void)closedir(dir);
-    return len;
-}
-
 /* A thread that looks a name up may end a moment after the client. */
 static bool is_clean(void *arg)
 {
     const unsigned *descriptors = arg;
 
-    return count_blocks() == 0 && count_descriptors() == *descriptors;
+    return count_blocks() == 0 && cluster_descriptors() == *descriptors;
 }
 
 /* Until a life goes by in which there is nothing left to fail. */
 static void fail_each(enum pilot_kind kind, const char *masters)
 {
     struct pilot nobody = {.kind = PILOT_BLOCKING};
-    unsigned descriptors = count_descriptors();
+    unsigned descriptors = cluster_descriptors();
     static char row[64];
     unsigned number = 0;
 

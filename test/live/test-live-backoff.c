@@ -1,7 +1,7 @@
 /*
  * test-live-backoff.c - pauses between attempts grow, whatever went before.
  *
- * Each attempt looks up the master's name, so that counting the look-ups (the
+ * Each attempt to reach counted.test looks up that name, so that counting the look-ups (the
  * linker's --wrap) counts the attempts, also those that come to nothing.
  */
 #include "test/lib/check.h"
@@ -16,10 +16,7 @@
 
 static atomic_uint attempts;
 
-int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                       struct addrinfo **ret);
-int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                       struct addrinfo **ret);
+__typeof__(getaddrinfo) __real_getaddrinfo, __wrap_getaddrinfo;
 
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret)
@@ -87,4 +84,32 @@ TEST(a_link_that_served_backs_off_as_well)
     }
 }
 
-CHECK_MAIN({"a_link_that_served_backs_off_as_well", a_link_that_served_backs_off_as_well})
+static bool has_seven_connections(void *arg)
+{
+    const struct fake *fake = arg;
+
+    return atomic_load(&fake->seen->connections) >= 7;
+}
+
+/* A master that closes at once is tried again after 50 ms, and then after twice
+ * as long each time, less up to a half: seven attempts take 1.575 s or more. */
+TEST(no_storm)
+{
+    const struct fake_plan plan = {.way = FAKE_CLOSES};
+    struct fake fake;
+    struct pilot pilot;
+    double begun_s;
+    char masters[32];
+
+    fake_start(&fake, &plan);
+    (void)snprintf(masters, sizeof masters, "127.0.0.1:%u", fake.port);
+    begun_s = cluster_now_s();
+    pilot_open(&pilot, PILOT_LOOP, masters, 0);
+    CHECK(pilot_until(&pilot, has_seven_connections, &fake));
+    CHECK(cluster_now_s() - begun_s > 1.5);
+    pilot_close(&pilot);
+    fake_stop(&fake);
+}
+
+CHECK_MAIN({"a_link_that_served_backs_off_as_well", a_link_that_served_backs_off_as_well},
+           {"no_storm", no_storm})

@@ -67,13 +67,6 @@ static void check_runs(struct call *call, unsigned runs)
     CHECK_UINT(call->runs, runs);
 }
 
-static void open_five(struct pilot *pilot)
-{
-    cluster_ready(&five, 5);
-    pilot_open(pilot, PILOT_LOOP, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(pilot, 5));
-}
-
 /* A client that can reach no master, so that all ends at once. */
 static void open_nowhere(struct pilot *pilot)
 {
@@ -95,7 +88,7 @@ TEST(run_once_and_later)
     struct pilot pilot;
     struct call call = {.pilot = &pilot};
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
     CHECK_INT(start_lock(&call, "x"), REDLOCK_OK);
     CHECK_UINT(call.runs, 0);
     check_runs(&call, 1);
@@ -137,7 +130,7 @@ TEST(never_run_after_cancel)
 {
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
     for (unsigned turns = 0; turns < 8; turns++) { /* Cancelled ever later. */
         struct call call = {.pilot = &pilot};
 
@@ -160,7 +153,7 @@ TEST(never_run_for_an_extension_after_cancel)
     struct redlock_lease *lease;
     struct call call = {.pilot = &pilot};
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
     CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
     CHECK_INT(redlock_extend_async(lease, 0, on_done, &call), REDLOCK_OK);
     redlock_cancel(lease);
@@ -177,7 +170,7 @@ TEST(never_run_for_an_extension_after_unlock)
     struct redlock_lease *lease;
     struct call extend = {.pilot = &pilot}, unlock = {.pilot = &pilot};
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
     CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
     CHECK_INT(redlock_extend_async(lease, 0, on_done, &extend), REDLOCK_OK);
     CHECK_INT(redlock_unlock_async(lease, on_done, &unlock), REDLOCK_OK);
@@ -201,7 +194,7 @@ TEST(never_say_lost_after_the_lease_was_given_up)
     struct redlock_lease *leases[3], *last;
     unsigned losses = 0;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
     redlock_lock_options_init(&opts);
     opts.ttl_ms = 4000; /* Far longer than it takes to lock three and to give them up. */
     opts.no_renew = true;
@@ -269,7 +262,7 @@ TEST(close_in_done)
 
         check_row = open ? "masters" : "nowhere";
         if (open)
-            open_five(&pilot);
+            CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
         else
             open_nowhere(&pilot);
         CHECK_INT(start_lock(&closing, "closing"), REDLOCK_OK);
@@ -318,7 +311,7 @@ TEST(close_in_lost)
     struct redlock_lock_options opts;
     struct redlock_lease *lease, *other;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
     redlock_lock_options_init(&opts);
     CHECK_INT(pilot_lock(&pilot, "other", &opts, &other), REDLOCK_OK);
     opts.ttl_ms = 2000;
@@ -367,7 +360,7 @@ TEST(lock_in_done)
 
         check_row = open ? "masters" : "nowhere";
         if (open)
-            open_five(&pilot);
+            CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
         else
             open_nowhere(&pilot);
         ev_prepare_init(&prepare, count_turn);
@@ -406,7 +399,7 @@ TEST(give_up_in_done)
     struct call detach = {.pilot = &pilot, .act = detach_self};
     struct call extend = {.pilot = &pilot, .act = extend_self};
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
     CHECK_INT(start_lock(&cancel, "cancelled"), REDLOCK_OK);
     CHECK_INT(start_lock(&detach, "detached"), REDLOCK_OK);
     CHECK_INT(start_lock(&extend, "extended"), REDLOCK_OK);
@@ -482,7 +475,7 @@ TEST(a_callback_waits_for_its_unlock)
     struct call unlock = {.pilot = &pilot};
     struct call lock = {.pilot = &pilot, .act = unlock_and_await, .other = &unlock};
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
     CHECK_INT(start_lock(&lock, "x"), REDLOCK_OK);
     check_runs(&lock, 1);
     CHECK(lock.met);
@@ -526,7 +519,7 @@ TEST(a_callback_within_another_closes)
             .pilot = &pilot, .act = inner ? await_close : await_and_close, .other = &unlock};
 
         check_row = inner ? "the inner one" : "the outer one";
-        open_five(&pilot);
+        CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
         CHECK_INT(start_lock(&lock, "x"), REDLOCK_OK);
         check_runs(&lock, 1);
         CHECK(lock.met);
@@ -543,7 +536,7 @@ TEST(calls_out_of_turn)
     struct pilot pilot;
     struct call lock = {.pilot = &pilot}, call = {.pilot = &pilot};
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
     CHECK_INT(start_lock(&lock, "x"), REDLOCK_OK);
     CHECK_INT(redlock_extend_async(lock.lease, 0, on_done, &call), REDLOCK_E_STATE);
     CHECK_STR(redlock_errmsg(NULL), "extend: the lease is not held yet, or is busy");

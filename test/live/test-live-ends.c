@@ -19,9 +19,7 @@ static struct cluster five;
 static void open_five(struct pilot *pilot, enum pilot_kind kind)
 {
     check_row = pilot_kind_name(kind);
-    cluster_ready(&five, 5);
-    pilot_open(pilot, kind, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(pilot, 5));
+    CHECK(pilot_open_five(pilot, kind, &five));
 }
 
 static void with_both(void (*try)(struct pilot *pilot))
@@ -243,16 +241,6 @@ TEST(close_ends_eight_threads_that_wait)
     pilot_close(&holder);
 }
 
-static bool has_no_keys(void *arg)
-{
-    (void)arg;
-    for (unsigned i = 0; i < five.len; i++) {
-        if (server_locks(&five.server[i]) != 0)
-            return false;
-    }
-    return true;
-}
-
 /* All three calls wait for masters that stand still, and to close waits for them as
  * well: for as long as for any answer, which must be longer than it takes to begin
  * all this.  When the masters go on, they find the releases of the closed client. */
@@ -278,7 +266,7 @@ TEST(close_ends_calls_of_all_kinds)
     check_ended(&unlock, REDLOCK_E_STATE, "release b: the client was closed meanwhile");
     for (unsigned i = 0; i < 3; i++)
         server_resume(&five.server[i]);
-    CHECK(pilot_until(&(struct pilot){.kind = PILOT_BLOCKING}, has_no_keys, NULL));
+    CHECK(pilot_until(&(struct pilot){.kind = PILOT_BLOCKING}, cluster_has_no_locks, &five));
 }
 
 TEST(unlock_ends_an_extension)
@@ -301,7 +289,7 @@ TEST(unlock_ends_an_extension)
     for (unsigned i = 0; i < 3; i++)
         server_resume(&five.server[i]);
     check_ended(&unlock, REDLOCK_OK, "");
-    CHECK(pilot_until(&pilot, has_no_keys, NULL));
+    CHECK(pilot_until(&pilot, cluster_has_no_locks, &five));
     pilot_close(&pilot);
 }
 

@@ -1,20 +1,17 @@
 /*
- * test-live-fair.c - first come, first served, on real masters.
+ * test-live-fair.c - fair locks on real masters: waiters get the lock in the order of the queue.
+ * A waiter hears when its turn has come, and one that is gone is passed over.
  */
 #include "test/lib/check.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 #include "redlock/wire/script.h"
 
-#define WAITERS 300
-#define PROCESSES 2
 #define RESTLESS 3 /* Clients at most, and how often each of them takes the lock. */
 #define TURNS 200
 #define NAME "line"
@@ -36,13 +33,6 @@ static struct redlock_lock_options options(uint32_t wait_ms, uint32_t delay_ms)
     return opts;
 }
 
-static void open_five(struct pilot *pilot, enum pilot_kind kind)
-{
-    cluster_ready(&five, 5);
-    pilot_open(pilot, kind, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(pilot, 5));
-}
-
 /* A master that lacks the script of a heartbeat, and says so only when the others have decided
  * the round, puts nobody in line before the next one; so where that is in an hour, and all
  * five are waited for, they are to have it. */
@@ -52,25 +42,10 @@ static void teach_all(void)
         (void)server_text(&five.server[m], "SCRIPT LOAD %s", script_all[SCRIPT_ACQUIRE_FAIR].text);
 }
 
-static long long queue_len(unsigned master)
+/* Until so many wait at so many masters. */
+static void until_queued(unsigned waiters, unsigned masters)
 {
-    return server_int(&five.server[master], "ZCOUNT " QUEUE " 0 inf");
-}
-
-/* Until so many wait at so many masters, at least. */
-static void until_queued(long long waiters, unsigned masters)
-{
-    double began_s = cluster_now_s();
-    unsigned found = 0;
-
-    while (found < masters && cluster_now_s() < began_s + CLUSTER_WAIT_S) {
-        found = 0;
-        for (unsigned m = 0; m < 5; m++)
-            found += five.server[m].pid != 0 && queue_len(m) == waiters;
-        if (found < masters)
-            cluster_nap();
-    }
-    CHECK(found >= masters);
+    CHECK(cluster_until_queued(&five, NAME, waiters, masters));
 }
 
 /* ---- One at a time ---- */
@@ -84,7 +59,7 @@ TEST(alone_it_is_a_lock)
 
         check_row = pilot_kind_name((enum pilot_kind)kind);
         plain.fair = false;
-        open_five(&pilot, (enum pilot_kind)kind);
+        CHECK(pilot_open_five(&pilot, (enum pilot_kind)kind, &five));
         for (unsigned m = 0; m < 5; m++)
             (void)server_text(&five.server[m], "SCRIPT FLUSH");
         CHECK_INT(pilot_lock(&pilot, NAME, &opts, &lease), REDLOCK_OK);
@@ -110,7 +85,7 @@ TEST(what_it_is_not_for)
     struct redlock_lease *lease;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock_many(pilot.rl, names, 2, &opts, &lease), REDLOCK_E_INVAL);
     CHECK_INT(redlock_adopt(pilot.rl, "a", "token", &opts, &lease), REDLOCK_E_INVAL);
     CHECK_STR(redlock_errmsg(pilot.rl), "adopt: fair is for locks of one's own");
@@ -129,7 +104,7 @@ TEST(a_full_queue_says_so)
     struct redlock_lease *lease;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned m = 0; m < 5; m++)
         (void)server_int(&five.server[m], "EVAL %s 0",
                          "for i=1,1024 do redis.call('zadd','" QUEUE
@@ -182,9 +157,7 @@ static void until_heard(long long clients)
     while (heard < 5 && cluster_now_s() < began_s + CLUSTER_WAIT_S) {
         heard = 0;
         for (unsigned m = 0; m < 5; m++)
-            heard += server_int(&five.server[m], "EVAL %s 0",
-                                "return redis.call('pubsub','numsub','redlock:wait:" NAME
-                                "')[2]") == clients;
+            heard += server_listeners(&five.server[m], NAME) == clients;
         cluster_nap();
     }
     CHECK_UINT(heard, 5);
@@ -220,7 +193,7 @@ TEST(its_owner_locks_it_again_before_those_in_line)
 
     turns = 0;
     opts.reentrant = true;
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     teach_all();
     CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &lease), REDLOCK_OK);
     for (unsigned i = 0; i < 2; i++) {
@@ -238,7 +211,7 @@ TEST(its_owner_locks_it_again_before_those_in_line)
         CHECK_UINT(redlock_holds(lease), i);
         CHECK(cluster_count(&five, NAME, redlock_token(lease)) >= 3);
         for (unsigned m = 0; m < 5; m++)
-            CHECK_INT(queue_len(m), 2);
+            CHECK_INT(server_queued(&five.server[m], NAME), 2);
     }
     CHECK_UINT(turns, 0);
     CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
@@ -275,9 +248,10 @@ static void until_in_line(unsigned master)
 {
     double began_s = cluster_now_s();
 
-    while (queue_len(master) == 0 && cluster_now_s() < began_s + CLUSTER_WAIT_S)
+    while (server_queued(&five.server[master], NAME) == 0 &&
+           cluster_now_s() < began_s + CLUSTER_WAIT_S)
         cluster_nap();
-    CHECK_INT(queue_len(master), 1);
+    CHECK_INT(server_queued(&five.server[master], NAME), 1);
 }
 
 /* Two masters tell whose turn it is while the round that put him in line there waits for the
@@ -400,7 +374,7 @@ TEST(a_plain_holder_lets_go)
     struct redlock_lease *lease;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     plain.fair = false;
     CHECK_INT(redlock_lock(pilot.rl, NAME, &plain, &lease), REDLOCK_OK);
     wait_and_hear(&pilot, &opts, lease);
@@ -414,7 +388,7 @@ TEST(who_is_in_line_too_late_listens)
     struct redlock_lease *lease;
     struct pilot holder, pilot;
 
-    open_five(&holder, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&holder, PILOT_BLOCKING, &five));
     pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 50);
     CHECK(pilot_until_up(&pilot, 5));
     CHECK_INT(redlock_lock(holder.rl, NAME, &opts, &lease), REDLOCK_OK);
@@ -434,7 +408,7 @@ TEST(who_gives_up_leaves)
     struct waiter first, second;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock(pilot.rl, NAME, &slow, &lease), REDLOCK_OK);
     begin_wait(&first, &pilot, &brief, wait_for_it);
     until_queued(1, 3);
@@ -502,7 +476,7 @@ TEST(who_is_dead_is_passed)
     struct pilot pilot;
     pid_t pid;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &lease), REDLOCK_OK);
     pid = cluster_spawn(wait_for_ever, NULL);
     until_queued(1, 5);
@@ -513,153 +487,6 @@ TEST(who_is_dead_is_passed)
     (void)pthread_join(second.thread, NULL);
     CHECK_INT(second.status, REDLOCK_OK);
     pilot_close(&pilot);
-}
-
-/* ---- Many ---- */
-
-/* In memory that all processes share. */
-struct arena {
-    atomic_uint may_join; /* Waiters below this number. */
-    atomic_uint granted, inside, overlaps, failures;
-    unsigned order[WAITERS];
-};
-
-struct one {
-    struct arena *arena;
-    unsigned number;
-};
-
-struct crowd {
-    struct arena *arena;
-    struct redlock_lock_options opts;
-    unsigned process;
-};
-
-static void on_granted(struct redlock_lease *lease, int status, void *arg)
-{
-    const struct one *one = arg;
-    struct arena *arena = one->arena;
-    unsigned place = atomic_fetch_add(&arena->granted, 1);
-
-    if (status != REDLOCK_OK) {
-        atomic_fetch_add(&arena->failures, 1);
-        return;
-    }
-    if (atomic_fetch_add(&arena->inside, 1) != 0)
-        atomic_fetch_add(&arena->overlaps, 1);
-    if (place < WAITERS)
-        arena->order[place] = one->number;
-    atomic_fetch_sub(&arena->inside, 1);
-    (void)redlock_unlock_async(lease, NULL, NULL);
-}
-
-/* Every second of them, each a lease of one client, as soon as it may join. */
-static int crowd_in(void *arg)
-{
-    struct crowd *crowd = arg;
-    struct arena *arena = crowd->arena;
-    static struct one all[WAITERS];
-    unsigned next = crowd->process;
-    double began_s = cluster_now_s();
-    struct pilot pilot;
-
-    pilot_open(&pilot, PILOT_LOOP, cluster_masters(&five), 0);
-    while (atomic_load(&arena->granted) < WAITERS || pilot_stats(&pilot).leases > 0) {
-        if (cluster_now_s() > began_s + 4 * CLUSTER_WAIT_S)
-            return 1;
-        if (next < WAITERS && next < atomic_load(&arena->may_join)) {
-            all[next] = (struct one){arena, next};
-            if (redlock_lock_async(pilot.rl, NAME, &crowd->opts, on_granted, &all[next], NULL) !=
-                REDLOCK_OK)
-                return 2;
-            next += PROCESSES;
-        }
-        pilot_turn(&pilot);
-    }
-    pilot_close(&pilot);
-    return 0;
-}
-
-static struct arena *make_arena(void)
-{
-    struct arena *arena =
-        mmap(NULL, sizeof *arena, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-    if (arena == MAP_FAILED)
-        cluster_die("no memory");
-    return arena;
-}
-
-static void check_order(const struct arena *arena)
-{
-    CHECK_UINT(atomic_load(&arena->failures), 0);
-    CHECK_UINT(atomic_load(&arena->granted), WAITERS);
-    CHECK_UINT(atomic_load(&arena->overlaps), 0);
-    for (unsigned i = 0; i < WAITERS; i++)
-        CHECK_UINT(arena->order[i], i);
-}
-
-/* Of two processes by turns; each joins when the one before is in line at these masters. */
-static void join_all(struct arena *arena, unsigned upto, unsigned masters)
-{
-    for (unsigned i = atomic_load(&arena->may_join); i < upto; i++) {
-        atomic_store(&arena->may_join, i + 1);
-        until_queued(i + 1, masters);
-    }
-}
-
-/* delay_ms: of heartbeats, a fourth.  disturb: called when half of them are in line. */
-static void run_crowd(uint32_t delay_ms, void (*disturb)(struct arena *arena))
-{
-    const struct redlock_lock_options opts = options(UINT32_MAX, delay_ms);
-    struct arena *arena = make_arena();
-    struct crowd crowds[PROCESSES];
-    struct redlock_lease *lease;
-    pid_t pids[PROCESSES];
-    struct pilot pilot;
-
-    open_five(&pilot, PILOT_BLOCKING);
-    CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &lease), REDLOCK_OK);
-    for (unsigned p = 0; p < PROCESSES; p++) {
-        crowds[p] = (struct crowd){arena, opts, p};
-        pids[p] = cluster_spawn(crowd_in, &crowds[p]);
-    }
-    join_all(arena, WAITERS / 2, 5);
-    disturb(arena);
-    CHECK_UINT(atomic_load(&arena->granted), 0);
-    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
-    for (unsigned p = 0; p < PROCESSES; p++)
-        CHECK_INT(cluster_join(pids[p]), 0);
-    check_order(arena);
-    pilot_close(&pilot);
-    (void)munmap(arena, sizeof *arena);
-}
-
-static void join_the_rest(struct arena *arena)
-{
-    join_all(arena, WAITERS, 5);
-}
-
-TEST(three_hundred_in_order)
-{
-    run_crowd(4000, join_the_rest);
-}
-
-/* One master misses half of the queue, and comes back without the other half; then another
- * one goes, so that it is needed. */
-static void lose_a_master(struct arena *arena)
-{
-    server_kill(&five.server[1]);
-    join_all(arena, WAITERS, 4);
-    server_restart(&five.server[1]);
-    server_season(&five.server[1]);
-    until_queued(WAITERS, 5);
-    server_kill(&five.server[3]);
-}
-
-TEST(three_hundred_in_order_while_masters_go)
-{
-    run_crowd(1500, lose_a_master);
 }
 
 CHECK_MAIN({"alone_it_is_a_lock", alone_it_is_a_lock}, {"what_it_is_not_for", what_it_is_not_for},
@@ -676,6 +503,4 @@ CHECK_MAIN({"alone_it_is_a_lock", alone_it_is_a_lock}, {"what_it_is_not_for", wh
            {"who_gives_up_leaves", who_gives_up_leaves},
            {"who_leaves_while_nobody_has_it_tells_the_next",
             who_leaves_while_nobody_has_it_tells_the_next},
-           {"who_is_dead_is_passed", who_is_dead_is_passed},
-           {"three_hundred_in_order", three_hundred_in_order},
-           {"three_hundred_in_order_while_masters_go", three_hundred_in_order_while_masters_go})
+           {"who_is_dead_is_passed", who_is_dead_is_passed})

@@ -283,9 +283,7 @@ TEST(wrong_type_on_all)
         struct pilot pilot;
 
         check_row = pilot_kind_name(kind);
-        cluster_ready(&five, 5);
-        pilot_open(&pilot, kind, cluster_masters(&five), 0);
-        CHECK(pilot_until_up(&pilot, 5));
+        CHECK(pilot_open_five(&pilot, kind, &five));
         for (unsigned i = 0; i < 5; i++)
             plant_hash(&five.server[i]);
         CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_CONTENDED);
@@ -311,9 +309,7 @@ TEST(wrong_type_under_a_lease)
     struct redlock_lease *lease;
     struct pilot pilot;
 
-    cluster_ready(&five, 5);
-    pilot_open(&pilot, PILOT_LOOP, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(&pilot, 5));
+    CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
     CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 0, &lease), REDLOCK_OK);
     CHECK(pilot_until(&pilot, is_on_all, NULL));
     for (unsigned i = 0; i < 5; i++) {
@@ -334,9 +330,7 @@ TEST(flushed_in_between)
         struct pilot pilot;
 
         check_row = pilot_kind_name(kind);
-        cluster_ready(&five, 5);
-        pilot_open(&pilot, kind, cluster_masters(&five), 0);
-        CHECK(pilot_until_up(&pilot, 5));
+        CHECK(pilot_open_five(&pilot, kind, &five));
         for (unsigned round = 0; round < 5; round++) {
             CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
             for (unsigned i = 0; i < 5; i++)

@@ -36,16 +36,6 @@ static void open_five(struct pilot *pilot, enum pilot_kind kind, uint32_t reply_
     open_masters(pilot, kind, 5, reply_timeout_ms);
 }
 
-static bool has_no_keys(void *arg)
-{
-    (void)arg;
-    for (unsigned i = 0; i < five.len; i++) {
-        if (server_locks(&five.server[i]) != 0)
-            return false;
-    }
-    return true;
-}
-
 /* ---- Late answers ---- */
 
 /* The first masters gave no answer, and nothing is said of the others. */
@@ -77,7 +67,7 @@ TEST(late_success_is_undone)
         for (unsigned i = 0; i < 3; i++)
             server_resume(&five.server[i]);
         CHECK(pilot_until_leases(&pilot, 0));
-        CHECK(pilot_until(&pilot, has_no_keys, NULL));
+        CHECK(pilot_until(&pilot, cluster_has_no_locks, &five));
         CHECK(pilot_stats(&pilot).late_yes <= 3);
         CHECK_INT(pilot_lock_for(&pilot, "x", 60000, true, 30000, &lease), REDLOCK_OK);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
@@ -100,7 +90,7 @@ TEST(late_answers_are_undone)
         CHECK_INT(pilot_lock_for(&pilot, "x", 60000, true, 0, &lease), REDLOCK_UNREACHABLE);
         CHECK(pilot_until_leases(&pilot, 0));
         CHECK_UINT(pilot_stats(&pilot).late_yes, 3);
-        CHECK(pilot_until(&pilot, has_no_keys, NULL));
+        CHECK(pilot_until(&pilot, cluster_has_no_locks, &five));
         CHECK_UINT(pilot_stats(&pilot).connects, 5);
         pilot_close(&pilot);
     }
@@ -120,7 +110,7 @@ TEST(too_late_is_told_and_undone)
         CHECK_INT(pilot_lock_for(&pilot, "x", 300, true, 0, &lease), REDLOCK_TOO_LATE);
         CHECK_STR(pilot.message, "acquire x: no validity left when the majority had answered");
         CHECK(pilot_until_leases(&pilot, 0));
-        CHECK(pilot_until(&pilot, has_no_keys, NULL));
+        CHECK(pilot_until(&pilot, cluster_has_no_locks, &five));
         CHECK_UINT(pilot_stats(&pilot).too_late, 1);
         pilot_close(&pilot);
     }
@@ -152,7 +142,7 @@ TEST(three_of_three_hang_and_resume)
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
         CHECK_INT(pilot_extend(&pilot, held, 0), REDLOCK_OK);
         CHECK_INT(pilot_unlock(&pilot, held), REDLOCK_OK);
-        CHECK(pilot_until(&pilot, has_no_keys, NULL));
+        CHECK(pilot_until(&pilot, cluster_has_no_locks, &five));
         pilot_close(&pilot);
     }
 }
@@ -186,7 +176,7 @@ TEST(a_link_that_stays_silent_is_given_up)
             server_resume(&five.server[i]);
         CHECK(pilot_until_connects(&pilot, 5));
         CHECK(pilot_until_up(&pilot, 3));
-        CHECK(pilot_until(&pilot, has_no_keys, NULL));
+        CHECK(pilot_until(&pilot, cluster_has_no_locks, &five));
         CHECK_UINT(pilot_stats(&pilot).connects, 5);
         pilot_close(&pilot);
     }
@@ -312,7 +302,7 @@ TEST(a_hung_master_does_not_grow_our_memory)
     server_restart(&five.server[2]);
     server_season(&five.server[2]);
     CHECK(pilot_until_up(&pilot, 3));
-    CHECK(pilot_until(&pilot, has_no_keys, NULL));
+    CHECK(pilot_until(&pilot, cluster_has_no_locks, &five));
     pilot_close(&pilot);
     CHECK(heap() - before < 1 << 20);
 }

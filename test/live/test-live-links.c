@@ -1,23 +1,19 @@
 /*
- * test-live-links.c - the ways to a master: host names, both families of
- * addresses, unix sockets, passwords, databases; and a thousand reconnects.
+ * test-live-links.c - the ways to a master: host names, IPv4 and IPv6, unix sockets, passwords,
+ * databases.
  *
  * getaddrinfo() is ours for names under .test (the linker's --wrap), so that
  * what a resolver says does not depend on where this runs.  So is socket().
  */
 #include "test/lib/check.h"
 
-#include <dirent.h>
-#include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "live/cluster.h"
-#include "live/fake.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 
@@ -27,10 +23,7 @@ static struct cluster five;
 
 static atomic_bool resolver_hangs; /* For slow.test. */
 
-int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                       struct addrinfo **ret);
-int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                       struct addrinfo **ret);
+__typeof__(getaddrinfo) __real_getaddrinfo, __wrap_getaddrinfo;
 
 /* two.test has an address where nobody listens, and then the right one. */
 static int resolve_two(const struct addrinfo *hints, struct addrinfo **ret)
@@ -76,15 +69,7 @@ int __wrap_socket(int domain, int type, int protocol)
 /* All of them in this form: before, port, after. */
 static const char *written(const char *before, const char *after)
 {
-    static char lists[2][1024];
-    static unsigned turn;
-    char *list = lists[turn ^= 1];
-    size_t len = 0;
-
-    for (unsigned i = 0; i < five.len; i++)
-        len += (size_t)snprintf(list + len, sizeof lists[0] - len, "%s%s%u%s", i > 0 ? "," : "",
-                                before, five.server[i].port, after);
-    return list;
+    return cluster_masters_by(&five, before, after);
 }
 
 /* The first of them in this form, the others as usual. */
@@ -117,16 +102,6 @@ static void work(struct pilot *pilot)
     CHECK(pilot_until(pilot, has_no_key, NULL));
 }
 
-static bool has_one_client_each(void *arg)
-{
-    (void)arg;
-    for (unsigned i = 0; i < five.len; i++) {
-        if (server_clients(&five.server[i]) != 1)
-            return false;
-    }
-    return true;
-}
-
 /* Either kind of client works with all of these masters, over one connection each. */
 static void check_works(const char *masters)
 {
@@ -136,7 +111,7 @@ static void check_works(const char *masters)
         pilot_open(&pilot, kind, masters, 0);
         work(&pilot);
         CHECK(pilot_until_up(&pilot, five.len));
-        CHECK(pilot_until(&pilot, has_one_client_each, NULL));
+        CHECK(pilot_until(&pilot, cluster_has_one_client_each, &five));
         pilot_close(&pilot);
     }
 }
@@ -470,174 +445,6 @@ TEST(databases)
     pilot_close(&three);
 }
 
-/* ---- Connections ---- */
-
-static unsigned open_descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    unsigned len = 0;
-
-    if (dir == NULL)
-        cluster_die("no /proc");
-    while (readdir(dir) != NULL)
-        len++;
-    (void)closedir(dir);
-    return len;
-}
-
-static long heap(void)
-{
-    return (long)mallinfo2().uordblks;
-}
-
-static void reconnect(struct pilot *pilot, unsigned rounds)
-{
-    for (unsigned i = 0; i < rounds; i++) {
-        uint64_t wanted = pilot_stats(pilot).connects + five.len;
-        struct redlock_lease *lease;
-
-        for (unsigned m = 0; m < five.len; m++)
-            (void)server_int(&five.server[m], "CLIENT KILL TYPE normal");
-        /* Each link has come up anew; and then its master is looked at before it votes. */
-        CHECK(pilot_until_connects(pilot, wanted));
-        CHECK(pilot_until_up(pilot, five.len));
-        CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_OK);
-        CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
-    }
-}
-
-/* 5 masters times 100 rounds times 2 kinds of client. */
-TEST(a_thousand_reconnects)
-{
-    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
-        struct pilot pilot;
-        unsigned descriptors;
-        long bytes;
-
-        check_row = pilot_kind_name(kind);
-        cluster_ready(&five, 5);
-        pilot_open(&pilot, kind, cluster_masters(&five), 0);
-        CHECK(pilot_until_up(&pilot, 5));
-        reconnect(&pilot, 10); /* Let buffers grow to what they need. */
-        CHECK(pilot_until_leases(&pilot, 0));
-        descriptors = open_descriptors();
-        bytes = heap();
-        reconnect(&pilot, 90);
-        CHECK(pilot_until_leases(&pilot, 0));
-        CHECK_UINT(open_descriptors(), descriptors);
-        CHECK(heap() - bytes < 256 << 10); /* The last leases stay for a while: see LEASE_SPENT. */
-        CHECK(pilot_until(&pilot, has_one_client_each, NULL));
-        CHECK_UINT(pilot_stats(&pilot).connects, 5 + 500);
-        pilot_close(&pilot);
-    }
-}
-
-static void open_and_close(unsigned clients)
-{
-    for (unsigned i = 0; i < clients; i++) {
-        struct redlock_lease *lease;
-        struct pilot pilot;
-
-        pilot_open(&pilot, i % 2 ? PILOT_LOOP : PILOT_BLOCKING, cluster_masters(&five), 0);
-        CHECK_INT(pilot_lock_for(&pilot, "x", 30000, true, 30000, &lease), REDLOCK_OK);
-        if (i % 3 == 0)
-            CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
-        pilot_close(&pilot);
-    }
-}
-
-TEST(a_hundred_clients)
-{
-    unsigned descriptors;
-    long bytes;
-
-    cluster_ready(&five, 5);
-    open_and_close(10);
-    descriptors = open_descriptors();
-    bytes = heap();
-    open_and_close(100);
-    CHECK_UINT(open_descriptors(), descriptors);
-    CHECK(heap() - bytes < 64 << 10);
-}
-
-static bool has_seven_connections(void *arg)
-{
-    const struct fake *fake = arg;
-
-    return atomic_load(&fake->seen->connections) >= 7;
-}
-
-/* A master that closes at once is tried again after 50 ms, and then after twice
- * as long each time, less up to a half: seven attempts take 1.575 s or more. */
-TEST(no_storm)
-{
-    const struct fake_plan plan = {.way = FAKE_CLOSES};
-    struct fake fake;
-    struct pilot pilot;
-    double begun_s;
-    char masters[32];
-
-    fake_start(&fake, &plan);
-    (void)snprintf(masters, sizeof masters, "127.0.0.1:%u", fake.port);
-    begun_s = cluster_now_s();
-    pilot_open(&pilot, PILOT_LOOP, masters, 0);
-    CHECK(pilot_until(&pilot, has_seven_connections, &fake));
-    CHECK(cluster_now_s() - begun_s > 1.5);
-    pilot_close(&pilot);
-    fake_stop(&fake);
-}
-
-static bool leads_to_a_master(int fd)
-{
-    struct sockaddr_in peer = {.sin_family = AF_UNSPEC};
-    socklen_t len = sizeof peer;
-
-    if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0 || peer.sin_family != AF_INET)
-        return false;
-    for (unsigned m = 0; m < five.len; m++)
-        if (five.server[m].port == ntohs(peer.sin_port))
-            return true;
-    return false;
-}
-
-static int option_of(int fd, int level, int name)
-{
-    int value = -1;
-    socklen_t len = sizeof value;
-
-    CHECK_INT(getsockopt(fd, level, name, &value, &len), 0);
-    return value;
-}
-
-/* The kernel gives up a link to a host that has vanished: also one that listens, which sends
- * nothing, and also while it has sent a subscription that was not acknowledged. */
-TEST(the_kernel_gives_up)
-{
-    struct redlock_lease *lease, *other;
-    bool is_of_test[256];
-    unsigned links = 0;
-    struct pilot pilot;
-
-    cluster_ready(&five, 5);
-    for (int fd = 0; fd < 256; fd++)
-        is_of_test[fd] = leads_to_a_master(fd);
-    pilot_open(&pilot, PILOT_LOOP, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(&pilot, 5));
-    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
-    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 1000, &other), REDLOCK_CONTENDED);
-    for (int fd = 0; fd < 256; fd++) {
-        if (is_of_test[fd] || !leads_to_a_master(fd))
-            continue;
-        links++;
-        CHECK_INT(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
-        CHECK_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), 15);
-        CHECK_INT(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 15000);
-    }
-    CHECK_UINT(links, 10); /* Five that ask, and five that listen. */
-    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
-    pilot_close(&pilot);
-}
-
 CHECK_MAIN({"sockets_are_close_on_exec_from_the_start", sockets_are_close_on_exec_from_the_start},
            {"unix_sockets", unix_sockets}, {"no_unix_socket", no_unix_socket}, {"ipv6", ipv6},
            {"host_names", host_names}, {"no_such_host", no_such_host},
@@ -645,7 +452,4 @@ CHECK_MAIN({"sockets_are_close_on_exec_from_the_start", sockets_are_close_on_exe
            {"user_and_password", user_and_password}, {"password_alone", password_alone},
            {"user_of_few_rights", user_of_few_rights},
            {"user_of_too_few_rights", user_of_too_few_rights},
-           {"refused_without_betraying", refused_without_betraying}, {"databases", databases},
-           {"a_thousand_reconnects", a_thousand_reconnects},
-           {"a_hundred_clients", a_hundred_clients}, {"no_storm", no_storm},
-           {"the_kernel_gives_up", the_kernel_gives_up})
+           {"refused_without_betraying", refused_without_betraying}, {"databases", databases})

@@ -18,9 +18,7 @@ static void with_both(void (*try)(struct pilot *pilot))
         struct pilot pilot;
 
         check_row = pilot_kind_name(kind);
-        cluster_ready(&five, 5);
-        pilot_open(&pilot, kind, cluster_masters(&five), 0);
-        CHECK(pilot_until_up(&pilot, 5));
+        CHECK(pilot_open_five(&pilot, kind, &five));
         try(&pilot);
         pilot_close(&pilot);
     }
@@ -384,9 +382,7 @@ TEST(close_releases_on_masters_without_scripts)
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         struct pilot pilot;
 
-        cluster_ready(&five, 5);
-        pilot_open(&pilot, kind, cluster_masters(&five), 0);
-        CHECK(pilot_until_up(&pilot, 5));
+        CHECK(pilot_open_five(&pilot, kind, &five));
         hold_one_of_each_kind(&pilot);
         pilot_close(&pilot);
         CHECK(pilot_until(&nobody, has_no_clients, NULL));

@@ -17,13 +17,6 @@
 static struct cluster five;
 static const char *const names[NAMES] = {"disk", "tape", "printer", "modem", "plotter"};
 
-static void open_five(struct pilot *pilot, enum pilot_kind kind)
-{
-    cluster_ready(&five, 5);
-    pilot_open(pilot, kind, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(pilot, 5));
-}
-
 static struct redlock_lock_options options(uint32_t wait_ms)
 {
     struct redlock_lock_options opts;
@@ -72,7 +65,7 @@ TEST(all_or_nothing)
     struct redlock_lease *many, *one;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     many = lock_on_all(&pilot, 3, &opts);
     for (unsigned i = 0; i < 3; i++)
         CHECK(comes_to(names[i], redlock_token(many), 5));
@@ -113,7 +106,7 @@ TEST(an_extension_is_of_all)
     struct redlock_lease *many;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     opts.no_renew = true;
     many = lock_on_all(&pilot, 2, &opts);
     extend_everywhere(many, 50000, 30000);
@@ -139,7 +132,7 @@ TEST(who_loses_one_of_several_releases_the_others)
 
     opts.no_renew = true;
     opts.ttl_ms = 60000;
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     many = lock_on_all(&pilot, 3, &opts);
     for (unsigned m = 0; m < 5; m++)
         (void)server_int(&five.server[m], "DEL tape");
@@ -161,7 +154,7 @@ TEST(one_master_loses_one_of_several)
 
     opts.no_renew = true;
     opts.ttl_ms = 60000;
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     many = lock_on_all(&pilot, 2, &opts);
     (void)server_int(&five.server[1], "DEL tape");
     CHECK_INT(redlock_extend(many, 0), REDLOCK_OK);
@@ -181,7 +174,7 @@ TEST(a_key_of_another_type_is_among_them)
     struct redlock_lease *many;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned m = 0; m < 5; m++)
         (void)server_int(&five.server[m], "RPUSH tape x");
     CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_CONTENDED);
@@ -209,7 +202,7 @@ TEST(a_lease_of_many_changes_hands)
     struct pilot pilot;
     char token[64];
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_OK);
     (void)snprintf(token, sizeof token, "%s", redlock_token(many));
     CHECK_INT(redlock_detach(many), REDLOCK_OK);
@@ -236,7 +229,7 @@ TEST(the_longest_list)
         memset(long_names[i], 'a' + (int)i, REDLOCK_NAME_MAX);
         list[i] = long_names[i];
     }
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned m = 0; m < 5; m++)
         (void)server_text(&five.server[m], "SCRIPT FLUSH");
     CHECK_INT(redlock_lock_many(pilot.rl, list, REDLOCK_NAMES_MAX, &opts, &many), REDLOCK_OK);
@@ -296,7 +289,7 @@ TEST(who_waits_waits_for_what_is_taken)
     struct waiter waiter;
     struct pilot pilot;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock(pilot.rl, "tape", &opts, &tape), REDLOCK_OK);
     CHECK_INT(redlock_lock(pilot.rl, "printer", &opts, &printer), REDLOCK_OK);
     waiter.rl = pilot.rl;
@@ -407,7 +400,7 @@ static void contend(unsigned masters_down)
 
     memset(counters, 0, sizeof counters);
     atomic_store(&overlaps, 0);
-    open_five(&pilots[0], PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilots[0], PILOT_BLOCKING, &five));
     pilot_open(&pilots[1], PILOT_BLOCKING, cluster_masters(&five), 0);
     CHECK(pilot_until_up(&pilots[1], 5));
     if (masters_down > 0)

@@ -22,10 +22,7 @@ static struct cluster five;
 static atomic_bool resolver_hangs; /* For slow.test. */
 static atomic_uint lookups, under_way;
 
-int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                       struct addrinfo **ret);
-int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                       struct addrinfo **ret);
+__typeof__(getaddrinfo) __real_getaddrinfo, __wrap_getaddrinfo;
 
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret)

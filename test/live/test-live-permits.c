@@ -16,13 +16,6 @@
 
 static struct cluster five;
 
-static void open_five(struct pilot *pilot, enum pilot_kind kind)
-{
-    cluster_ready(&five, 5);
-    pilot_open(pilot, kind, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(pilot, 5));
-}
-
 static struct redlock_lock_options options(uint32_t permits, uint32_t wait_ms)
 {
     struct redlock_lock_options opts;
@@ -60,7 +53,7 @@ TEST(as_many_as_there_are)
     struct pilot pilot;
     unsigned seen = 0;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned i = 0; i < PERMITS; i++) {
         CHECK_INT(redlock_lock(pilot.rl, "disk", &opts, &leases[i]), REDLOCK_OK);
         CHECK_STR(redlock_resource(leases[i]), "disk");
@@ -96,7 +89,7 @@ TEST(the_last_is_found_in_the_second_round)
     struct pilot pilot;
     uint64_t rounds;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned m = 0; m < 5; m++)
         for (unsigned slot = 0; slot < 100; slot++)
             if (slot != 41)
@@ -119,7 +112,7 @@ TEST(a_permit_changes_hands_by_its_token)
     char token[64];
     uint32_t permit = 1;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     while (permit == 1) {
         CHECK_INT(redlock_lock(pilot.rl, "disk", &opts, &lease), REDLOCK_OK);
         permit = redlock_permit(lease);
@@ -151,7 +144,7 @@ TEST(the_longest_name)
 
     memset(name, 'n', REDLOCK_NAME_MAX);
     name[REDLOCK_NAME_MAX] = '\0';
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned m = 0; m < 5; m++)
         for (unsigned slot = 0; slot < REDLOCK_PERMITS_MAX - 1; slot++)
             (void)server_int(&five.server[m], "SET redlock:permit:%s:%u x", name, slot);
@@ -200,7 +193,7 @@ TEST(who_waits_is_woken)
     struct pilot pilot;
     pthread_t thread;
 
-    open_five(&pilot, PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned i = 0; i < PERMITS; i++)
         CHECK_INT(redlock_lock(pilot.rl, "disk", &opts, &leases[i]), REDLOCK_OK);
     for (unsigned i = 0; i < PERMITS; i++) {
@@ -255,7 +248,7 @@ TEST(many_who_want_few)
     struct pilot pilots[2];
     pthread_t threads[THREADS];
 
-    open_five(&pilots[0], PILOT_BLOCKING);
+    CHECK(pilot_open_five(&pilots[0], PILOT_BLOCKING, &five));
     pilot_open(&pilots[1], PILOT_BLOCKING, cluster_masters(&five), 0);
     CHECK(pilot_until_up(&pilots[1], 5));
     for (unsigned i = 0; i < THREADS; i++)

@@ -88,16 +88,6 @@ static bool is_over(void *arg)
     return flights->under_way == 0;
 }
 
-static bool has_no_keys(void *arg)
-{
-    (void)arg;
-    for (unsigned i = 0; i < three.len; i++) {
-        if (server_locks(&three.server[i]) != 0)
-            return false;
-    }
-    return true;
-}
-
 /*
  * The first master stands still.  It is asked for HELD locks, which the others
  * grant, and for others, until it takes no more; then all are unlocked, which it
@@ -129,7 +119,7 @@ TEST(what_found_no_room_is_released_when_there_is_some)
 
     server_resume(&three.server[0]);
     CHECK(pilot_until_leases(&pilot, 0));
-    CHECK(pilot_until(&pilot, has_no_keys, NULL));
+    CHECK(pilot_until(&pilot, cluster_has_no_locks, &three));
     CHECK_UINT(pilot_stats(&pilot).connects, 3); /* And not because it was asked anew. */
     CHECK_UINT(pilot_stats(&pilot).masters_up, 3);
     pilot_close(&pilot);

@@ -1,27 +1,20 @@
 /*
- * test-live-readers.c - shared locks, on real masters: readers together, who writes alone,
- * and before new readers.
- *
- * Where it matters, the pause between two rounds is set so long that nothing but a
- * wake-up can explain that the lock was taken in time.
+ * test-live-readers.c - shared locks on real masters: readers hold a lock together, a writer
+ * holds it alone.  How they wait for it is in test-live-writers.c.
  */
 #include "test/lib/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <ev.h>
-
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 
 #define NAME "jobs/read"
-#define NEVER_MS 600000 /* Longer than any test. */
-#define TTL_MS 50000    /* Nobody's lock runs out, unless that is what is tested. */
+#define TTL_MS 50000 /* Nobody's lock runs out, unless that is what is tested. */
 
 static struct cluster five;
-static struct ev_loop *loop;
 
 static struct redlock_lock_options options(bool shared, uint32_t wait_ms)
 {
@@ -49,13 +42,6 @@ static void expect_taken(struct pilot *pilot, bool shared)
     struct redlock_lease *lease;
 
     CHECK_INT(redlock_lock(pilot->rl, NAME, &opts, &lease), REDLOCK_CONTENDED);
-}
-
-static void open_five(struct pilot *pilot)
-{
-    cluster_ready(&five, 5);
-    pilot_open(pilot, PILOT_BLOCKING, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(pilot, 5));
 }
 
 /* On each master, as soon as it has done what it was told. */
@@ -107,7 +93,7 @@ TEST(readers_share_it)
     struct redlock_lease *readers[3], *writer;
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned i = 0; i < 3; i++)
         readers[i] = lock(&pilot, true);
     check_readers(3);
@@ -129,7 +115,7 @@ TEST(a_release_leaves_the_others)
     struct redlock_lease *one, *other;
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     one = lock(&pilot, true);
     brief.ttl_ms = 10000;
     CHECK_INT(redlock_lock(pilot.rl, NAME, &brief, &other), REDLOCK_OK);
@@ -154,7 +140,7 @@ TEST(an_extension_is_of_one)
     struct pilot pilot;
     unsigned longer = 0;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     brief.ttl_ms = 5000;
     brief.no_renew = true;
     CHECK_INT(redlock_lock(pilot.rl, NAME, &brief, &one), REDLOCK_OK);
@@ -180,7 +166,7 @@ TEST(his_time_is_up)
     char token[64];
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     other = lock(&pilot, true);
     brief.ttl_ms = 200;
     brief.no_renew = true;
@@ -207,7 +193,7 @@ TEST(a_reader_changes_hands)
     char token[64];
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     reader = lock(&pilot, true);
     (void)snprintf(token, sizeof token, "%s", redlock_token(reader));
     CHECK_INT(redlock_detach(reader), REDLOCK_OK);
@@ -234,7 +220,7 @@ TEST(keys_of_others_are_left_alone)
     static const char *const plants[] = {"RPUSH " NAME " x", "ZADD " NAME " 1 x", "SET " NAME " x"};
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned i = 0; i < sizeof plants / sizeof *plants; i++) {
         check_row = plants[i];
         for (unsigned m = 0; m < 5; m++)
@@ -254,7 +240,7 @@ TEST(several_are_alone_with_each)
     struct redlock_lease *reader, *many;
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     reader = lock(&pilot, true);
     CHECK_INT(redlock_lock_many(pilot.rl, names, 2, &opts, &many), REDLOCK_CONTENDED);
     CHECK_INT(redlock_unlock(reader), REDLOCK_OK);
@@ -275,7 +261,7 @@ TEST(masters_without_the_scripts)
     struct redlock_lease *reader;
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     forget_scripts();
     reader = lock(&pilot, true);
     forget_scripts();
@@ -283,294 +269,6 @@ TEST(masters_without_the_scripts)
     forget_scripts();
     CHECK_INT(redlock_unlock(reader), REDLOCK_OK);
     pilot_close(&pilot);
-}
-
-/* ---- Waiting ---- */
-
-/* Somebody who wants it: on a client of its own, or on that of another. */
-struct party {
-    struct redlock *rl;
-    struct redlock_lease *lease;
-    int status;   /* PILOT_NEVER: not yet. */
-    bool in_line; /* It waits in turn, to be alone. */
-};
-
-#define PARTIES_MAX 9
-static struct party parties[PARTIES_MAX];
-
-static void open_party(struct party *party, uint32_t reply_timeout_ms)
-{
-    struct redlock_options opts;
-
-    if (loop == NULL)
-        loop = ev_loop_new(EVFLAG_AUTO);
-    redlock_options_init(&opts);
-    opts.masters = cluster_masters(&five);
-    opts.loop = loop;
-    opts.reply_timeout_ms = reply_timeout_ms;
-    *party = (struct party){.status = PILOT_NEVER};
-    if (redlock_open(&opts, &party->rl) != REDLOCK_OK)
-        cluster_die("open: %s", redlock_errmsg(NULL));
-}
-
-static void on_locked(struct redlock_lease *lease, int status, void *arg)
-{
-    struct party *party = arg;
-
-    party->status = status;
-    party->lease = status == REDLOCK_OK ? lease : NULL;
-}
-
-static void begin(struct party *party, bool shared, uint32_t wait_ms, uint32_t pause_ms)
-{
-    struct redlock_lock_options opts = options(shared, wait_ms);
-
-    opts.retry_delay_min_ms = opts.retry_delay_max_ms = pause_ms;
-    opts.fair = party->in_line && !shared;
-    party->status = PILOT_NEVER;
-    CHECK_INT(redlock_lock_async(party->rl, NAME, &opts, on_locked, party, &party->lease),
-              REDLOCK_OK);
-}
-
-static void on_turn(struct ev_loop *ev, ev_timer *timer, int events)
-{
-    (void)ev, (void)timer, (void)events;
-}
-
-/* Run the loop until it is so; false: it does not become so. */
-static bool until(bool (*is_so)(void))
-{
-    double began_s = cluster_now_s();
-    ev_timer turn;
-
-    ev_timer_init(&turn, on_turn, 0.001, 0.001);
-    ev_timer_start(loop, &turn);
-    while (!is_so() && cluster_now_s() < began_s + CLUSTER_WAIT_S)
-        ev_run(loop, EVRUN_ONCE);
-    ev_timer_stop(loop, &turn);
-    return is_so();
-}
-
-static bool first_is_done(void)
-{
-    return parties[0].status != PILOT_NEVER;
-}
-
-static bool second_is_done(void)
-{
-    return parties[1].status != PILOT_NEVER;
-}
-
-static int lock_now(struct party *party, bool (*is_done)(void), bool shared)
-{
-    begin(party, shared, 0, 50);
-    CHECK(until(is_done));
-    return party->status;
-}
-
-static void unlock(struct party *party)
-{
-    CHECK_INT(redlock_unlock_async(party->lease, NULL, NULL), REDLOCK_OK);
-    party->lease = NULL;
-}
-
-/* All masters that have the lock have a mark, which is so long at least; a majority have it,
- * the others may have been asked too late. */
-static bool are_marked(size_t min_len)
-{
-    unsigned locked = 0, marked = 0;
-
-    for (unsigned m = 0; m < 5; m++) {
-        const char *mark = server_get(&five.server[m], "redlock:wait:" NAME);
-
-        marked += mark != NULL && strlen(mark) >= min_len;
-        locked += server_int(&five.server[m], "EXISTS " NAME) == 1;
-    }
-    return marked >= 3 && marked >= locked;
-}
-
-/* They hold readers off: it tells until when. */
-static bool is_off(void)
-{
-    return are_marked(13);
-}
-
-static bool is_marked(void)
-{
-    return are_marked(1);
-}
-
-static void set_up(unsigned parties_len, uint32_t reply_timeout_ms)
-{
-    cluster_ready(&five, 5);
-    for (unsigned i = 0; i < parties_len; i++)
-        open_party(&parties[i], reply_timeout_ms);
-}
-
-static void tear_down(unsigned parties_len)
-{
-    for (unsigned i = 0; i < parties_len; i++)
-        (void)redlock_close(parties[i].rl);
-}
-
-static bool both_have_links(void)
-{
-    struct redlock_stats stats = {.size = sizeof stats};
-    unsigned up = 0;
-
-    for (unsigned i = 0; i < 2; i++) {
-        CHECK_INT(redlock_stats(parties[i].rl, &stats), REDLOCK_OK);
-        up += stats.masters_up;
-    }
-    return up == 10;
-}
-
-/* 0 reads, 1 waits to write.  Nobody else comes in, but who has it keeps it. */
-static void check_comes_first(bool in_line)
-{
-    struct redlock_lease *reader;
-
-    set_up(3, PILOT_REPLY_TIMEOUT_MS);
-    parties[1].in_line = in_line;
-    CHECK(until(both_have_links));
-    CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_OK);
-    reader = parties[0].lease;
-    begin(&parties[1], false, UINT32_MAX, NEVER_MS);
-    CHECK(until(is_off));
-    CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_CONTENDED);
-    parties[0].status = PILOT_NEVER;
-    CHECK_INT(redlock_extend_async(reader, 0, on_locked, &parties[0]), REDLOCK_OK);
-    CHECK(until(first_is_done));
-    CHECK_INT(parties[0].status, REDLOCK_OK);
-    CHECK_INT(parties[1].status, PILOT_NEVER);
-    parties[0].lease = reader;
-    unlock(&parties[0]);
-    CHECK(until(second_is_done)); /* It was told. */
-    CHECK_INT(parties[1].status, REDLOCK_OK);
-    CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_CONTENDED);
-
-    begin(&parties[0], true, UINT32_MAX, NEVER_MS);
-    CHECK(until(is_marked));
-    unlock(&parties[1]);
-    CHECK(until(first_is_done)); /* Nobody holds readers off any more. */
-    CHECK_INT(parties[0].status, REDLOCK_OK);
-    unlock(&parties[0]);
-    tear_down(3);
-}
-
-TEST(who_waits_to_be_alone_comes_first)
-{
-    check_comes_first(false);
-}
-
-TEST(who_waits_in_line_to_be_alone_comes_first)
-{
-    check_comes_first(true);
-}
-
-/* Readers who come before the others go leave no gap, until they are kept from it. */
-static void check_does_not_starve(bool in_line)
-{
-    double began_s = cluster_now_s();
-    struct redlock_lease *before;
-
-    set_up(2, PILOT_REPLY_TIMEOUT_MS);
-    parties[1].in_line = in_line;
-    CHECK(until(both_have_links));
-    CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_OK);
-    begin(&parties[1], false, UINT32_MAX, 50);
-    while (parties[0].status == REDLOCK_OK && cluster_now_s() < began_s + CLUSTER_WAIT_S) {
-        before = parties[0].lease;
-        (void)lock_now(&parties[0], first_is_done, true);
-        CHECK_INT(redlock_unlock_async(before, NULL, NULL), REDLOCK_OK);
-    }
-    CHECK_INT(parties[0].status, REDLOCK_CONTENDED);
-    CHECK(until(second_is_done));
-    CHECK_INT(parties[1].status, REDLOCK_OK);
-    unlock(&parties[1]);
-    tear_down(2);
-}
-
-TEST(who_waits_to_be_alone_does_not_starve)
-{
-    check_does_not_starve(false);
-}
-
-TEST(who_waits_in_line_to_be_alone_does_not_starve)
-{
-    check_does_not_starve(true);
-}
-
-/* 0 reads all the time; 1 waits to write, and gives up; then 2 may read. */
-static bool third_is_done(void)
-{
-    return parties[2].status != PILOT_NEVER;
-}
-
-TEST(who_gave_up_holds_nobody_off)
-{
-    set_up(3, 1000);
-    CHECK(until(both_have_links));
-    CHECK_INT(lock_now(&parties[0], first_is_done, true), REDLOCK_OK);
-    begin(&parties[1], false, UINT32_MAX, 10);
-    CHECK(until(is_off));
-    begin(&parties[2], true, UINT32_MAX, 50);
-    redlock_cancel(parties[1].lease);
-    CHECK(until(third_is_done));
-    CHECK_INT(parties[2].status, REDLOCK_OK);
-    unlock(&parties[0]);
-    unlock(&parties[2]);
-    tear_down(3);
-}
-
-static bool all_others_are_in(void)
-{
-    unsigned in = 0;
-
-    for (unsigned i = 1; i < PARTIES_MAX; i++)
-        in += parties[i].status == REDLOCK_OK && redlock_remaining_ms(parties[i].lease) > 0;
-    return in == PARTIES_MAX - 1;
-}
-
-static bool all_others_wait(void)
-{
-    for (unsigned m = 0; m < 5; m++) {
-        long long listen = server_int(&five.server[m], "EVAL %s 0",
-                                      "return redis.call('pubsub','numsub',"
-                                      "'redlock:wait:" NAME "')[2]");
-
-        if (listen != (parties[1].rl == parties[2].rl ? 1 : PARTIES_MAX - 1))
-            return false;
-    }
-    return is_marked();
-}
-
-/* 0 writes, and all others wait to read: each as a client of its own, or all as one. */
-static void wake_readers(bool as_one)
-{
-    set_up(as_one ? 2 : PARTIES_MAX, PILOT_REPLY_TIMEOUT_MS);
-    for (unsigned i = 2; i < PARTIES_MAX && as_one; i++)
-        parties[i] = (struct party){.rl = parties[1].rl, .status = PILOT_NEVER};
-    CHECK(until(both_have_links));
-    CHECK_INT(lock_now(&parties[0], first_is_done, false), REDLOCK_OK);
-    for (unsigned i = 1; i < PARTIES_MAX; i++)
-        begin(&parties[i], true, UINT32_MAX, NEVER_MS);
-    CHECK(until(all_others_wait));
-    unlock(&parties[0]);
-    CHECK(until(all_others_are_in));
-    for (unsigned i = 1; i < PARTIES_MAX; i++)
-        unlock(&parties[i]);
-    tear_down(as_one ? 2 : PARTIES_MAX);
-}
-
-TEST(all_readers_are_woken)
-{
-    wake_readers(false);
-}
-
-TEST(all_readers_of_one_client_are_woken)
-{
-    wake_readers(true);
 }
 
 /* ---- All at once ---- */
@@ -644,7 +342,7 @@ static void contend(unsigned masters_down)
     atomic_store(&overlaps, 0);
     atomic_store(&together, 0);
     atomic_store(&writes, 0);
-    open_five(&pilots[0]);
+    CHECK(pilot_open_five(&pilots[0], PILOT_BLOCKING, &five));
     pilot_open(&pilots[1], PILOT_BLOCKING, cluster_masters(&five), 0);
     CHECK(pilot_until_up(&pilots[1], 5));
     if (masters_down > 0)
@@ -683,13 +381,5 @@ CHECK_MAIN({"readers_share_it", readers_share_it},
            {"keys_of_others_are_left_alone", keys_of_others_are_left_alone},
            {"several_are_alone_with_each", several_are_alone_with_each},
            {"masters_without_the_scripts", masters_without_the_scripts},
-           {"who_waits_to_be_alone_comes_first", who_waits_to_be_alone_comes_first},
-           {"who_waits_in_line_to_be_alone_comes_first", who_waits_in_line_to_be_alone_comes_first},
-           {"who_waits_to_be_alone_does_not_starve", who_waits_to_be_alone_does_not_starve},
-           {"who_waits_in_line_to_be_alone_does_not_starve",
-            who_waits_in_line_to_be_alone_does_not_starve},
-           {"who_gave_up_holds_nobody_off", who_gave_up_holds_nobody_off},
-           {"all_readers_are_woken", all_readers_are_woken},
-           {"all_readers_of_one_client_are_woken", all_readers_of_one_client_are_woken},
            {"eight_threads_read_and_write", eight_threads_read_and_write},
            {"eight_threads_with_one_master_down", eight_threads_with_one_master_down})

@@ -16,13 +16,6 @@
 
 static struct cluster five;
 
-static void open_five(struct pilot *pilot)
-{
-    cluster_ready(&five, 5);
-    pilot_open(pilot, PILOT_BLOCKING, cluster_masters(&five), 0);
-    CHECK(pilot_until_up(pilot, 5));
-}
-
 static struct pilot nobody = {.kind = PILOT_BLOCKING}; /* Waits without a client. */
 
 /* A thread and what it is to work with. */
@@ -128,7 +121,7 @@ TEST(all_calls_at_once)
     struct worker workers[THREADS], model = {.number = 0};
     struct pilot pilot;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     model.rl = pilot.rl;
     start(workers, THREADS, use_everything, &model);
     CHECK_UINT(join(workers, THREADS), 0);
@@ -222,7 +215,7 @@ TEST(close_while_threads_wait)
     struct redlock_lease *held;
     struct pilot holder, pilot;
 
-    open_five(&holder);
+    CHECK(pilot_open_five(&holder, PILOT_BLOCKING, &five));
     pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 0);
     CHECK_INT(pilot_lock(&holder, "held", NULL, &held), REDLOCK_OK);
     model.rl = pilot.rl;
@@ -262,16 +255,6 @@ static void *open_lock_close(void *arg)
     return NULL;
 }
 
-static bool has_no_keys(void *arg)
-{
-    (void)arg;
-    for (unsigned i = 0; i < five.len; i++) {
-        if (server_locks(&five.server[i]) != 0)
-            return false;
-    }
-    return true;
-}
-
 TEST(clients_come_and_go)
 {
     struct worker workers[8], model = {.number = 0};
@@ -280,7 +263,7 @@ TEST(clients_come_and_go)
     model.masters = cluster_masters(&five);
     start(workers, 8, open_lock_close, &model);
     CHECK_UINT(join(workers, 8), 0);
-    CHECK(pilot_until(&nobody, has_no_keys, NULL));
+    CHECK(pilot_until(&nobody, cluster_has_no_locks, &five));
 }
 
 /* ---- Masters that break ---- */
@@ -313,7 +296,7 @@ TEST(links_break_while_threads_lock)
     struct pilot pilot;
     bool ok = true;
 
-    open_five(&pilot);
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     model.rl = pilot.rl;
     start(workers, 8, lock_until_stopped, &model);
     for (unsigned i = 0; i < 40 && ok; i++) {

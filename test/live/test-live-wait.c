@@ -1,6 +1,6 @@
 /*
- * test-live-wait.c - who waits is woken: by a release, by the end of a lease, by a link
- * that came back; and listens only as long as somebody waits.
+ * test-live-wait.c - waiters wake when a lock is released, when its lease ends, and when a link
+ * comes back.  A client listens only while it waits.
  *
  * Where it matters, the pause between two rounds is set so long that nothing but a
  * wake-up can explain that the lock was taken in time.
@@ -11,6 +11,7 @@
 
 #include "test/lib/check.h"
 #include "live/cluster.h"
+#include "live/party.h"
 #include "live/pilot.h"
 #include "redlock/lease/lease.h"
 #include "redlock/wire/script.h"
@@ -18,47 +19,10 @@
 #define NEVER_MS 600000 /* Longer than any test. */
 #define PARTIES_MAX 17
 #define NAME "jobs/wait"
+#define LIMITED "redis://few:pw@127.0.0.1:"
 
 static struct cluster five;
-static struct ev_loop *loop;
-
-/* Somebody who wants the lock: on a client of its own, or on that of another. */
-struct party {
-    struct redlock *rl;
-    struct redlock_lease *lease;
-    int status; /* PILOT_NEVER: not yet. */
-    double at_s;
-    unsigned place; /* In the order of those who got it. */
-};
-
 static struct party parties[PARTIES_MAX];
-static unsigned places;
-
-static void open_party(struct party *party, const char *masters)
-{
-    struct redlock_options opts;
-
-    if (loop == NULL)
-        loop = ev_loop_new(EVFLAG_AUTO);
-    redlock_options_init(&opts);
-    opts.masters = masters;
-    opts.loop = loop;
-    opts.reply_timeout_ms = PILOT_REPLY_TIMEOUT_MS;
-    memset(party, 0, sizeof *party);
-    party->status = PILOT_NEVER;
-    if (redlock_open(&opts, &party->rl) != REDLOCK_OK)
-        cluster_die("open: %s", redlock_errmsg(NULL));
-}
-
-static void on_locked(struct redlock_lease *lease, int status, void *arg)
-{
-    struct party *party = arg;
-
-    party->status = status;
-    party->lease = status == REDLOCK_OK ? lease : NULL;
-    party->at_s = cluster_now_s();
-    party->place = ++places;
-}
 
 static void begin_kind(struct party *party, bool fair, uint32_t ttl_ms, uint32_t pause_ms)
 {
@@ -69,9 +33,7 @@ static void begin_kind(struct party *party, bool fair, uint32_t ttl_ms, uint32_t
     opts.ttl_ms = ttl_ms;
     opts.wait_ms = UINT32_MAX;
     opts.retry_delay_min_ms = opts.retry_delay_max_ms = pause_ms;
-    party->status = PILOT_NEVER;
-    CHECK_INT(redlock_lock_async(party->rl, NAME, &opts, on_locked, party, &party->lease),
-              REDLOCK_OK);
+    CHECK_INT(party_lock(party, NAME, &opts), REDLOCK_OK);
 }
 
 static void begin(struct party *party, uint32_t ttl_ms, uint32_t pause_ms)
@@ -79,37 +41,10 @@ static void begin(struct party *party, uint32_t ttl_ms, uint32_t pause_ms)
     begin_kind(party, false, ttl_ms, pause_ms);
 }
 
-static void on_turn(struct ev_loop *ev, ev_timer *timer, int events)
-{
-    (void)ev, (void)timer, (void)events;
-}
-
-/* Run the loop until it is so; false: it does not become so. */
-static bool until(bool (*is_so)(void *arg), void *arg)
-{
-    double end_s = cluster_now_s() + CLUSTER_WAIT_S;
-    ev_timer tick;
-    bool so;
-
-    ev_timer_init(&tick, on_turn, 0.005, 0.005);
-    ev_timer_start(loop, &tick);
-    while (!(so = is_so(arg)) && cluster_now_s() < end_s)
-        ev_run(loop, EVRUN_ONCE);
-    ev_timer_stop(loop, &tick);
-    return so;
-}
-
-static bool is_told(void *arg)
-{
-    const struct party *party = arg;
-
-    return party->status != PILOT_NEVER;
-}
-
 static bool either_is_told(void *arg)
 {
     (void)arg;
-    return is_told(&parties[1]) || is_told(&parties[2]);
+    return party_is_told(&parties[1]) || party_is_told(&parties[2]);
 }
 
 static bool is_in_line(void *arg)
@@ -143,8 +78,7 @@ static bool all_listen(void *arg)
 {
     (void)arg;
     for (unsigned m = 0; m < five.len; m++)
-        if (server_int(&five.server[m], "EVAL %s 0",
-                       "return redis.call('pubsub','numsub','redlock:wait:" NAME "')[2]") == 0)
+        if (server_listeners(&five.server[m], NAME) == 0)
             return false;
     return true;
 }
@@ -178,28 +112,15 @@ static bool nobody_listens(void *arg)
     return listeners() == 0;
 }
 
-static void close_all(void)
-{
-    for (unsigned i = 0; i < PARTIES_MAX; i++) {
-        struct redlock *rl = parties[i].rl;
-
-        for (unsigned j = 0; j < PARTIES_MAX; j++)
-            if (parties[j].rl == rl)
-                parties[j].rl = NULL;
-        (void)redlock_close(rl);
-    }
-}
-
 /* Five masters, and the first party has the lock. */
 static void set_up(unsigned others, uint32_t ttl_ms)
 {
-    close_all();
-    places = 0;
+    party_close_all(parties, PARTIES_MAX);
     cluster_ready(&five, 5);
     for (unsigned i = 0; i <= others; i++)
-        open_party(&parties[i], cluster_masters(&five));
+        party_open(&parties[i], cluster_masters(&five), PILOT_REPLY_TIMEOUT_MS);
     begin(&parties[0], ttl_ms, NEVER_MS);
-    CHECK(until(is_told, &parties[0]));
+    CHECK(party_until(party_is_told, &parties[0]));
     CHECK_INT(parties[0].status, REDLOCK_OK);
 }
 
@@ -214,9 +135,9 @@ TEST(a_release_wakes)
 {
     set_up(1, 60000);
     begin(&parties[1], 60000, NEVER_MS);
-    CHECK(until(all_marked, NULL));
+    CHECK(party_until(all_marked, NULL));
     release(&parties[0]);
-    CHECK(until(is_told, &parties[1]));
+    CHECK(party_until(party_is_told, &parties[1]));
     CHECK_INT(parties[1].status, REDLOCK_OK);
 }
 
@@ -225,11 +146,11 @@ TEST(a_release_that_was_missed_is_seen)
 {
     set_up(1, 60000);
     begin(&parties[1], 60000, NEVER_MS);
-    CHECK(until(all_marked, NULL));
+    CHECK(party_until(all_marked, NULL));
     for (unsigned m = 0; m < five.len; m++)
         (void)server_int(&five.server[m], "CLIENT KILL TYPE pubsub");
     release(&parties[0]);
-    CHECK(until(is_told, &parties[1]));
+    CHECK(party_until(party_is_told, &parties[1]));
     CHECK_INT(parties[1].status, REDLOCK_OK);
 }
 
@@ -237,14 +158,14 @@ TEST(who_was_cut_off_listens_again)
 {
     set_up(1, 60000);
     begin(&parties[1], 60000, NEVER_MS);
-    CHECK(until(all_marked, NULL));
+    CHECK(party_until(all_marked, NULL));
     for (unsigned m = 0; m < five.len; m++)
         (void)server_int(&five.server[m], "CLIENT KILL TYPE pubsub");
-    CHECK(until(nobody_listens, NULL));
-    CHECK(until(all_listen, NULL));
+    CHECK(party_until(nobody_listens, NULL));
+    CHECK(party_until(all_listen, NULL));
     CHECK_INT(parties[1].status, PILOT_NEVER);
     release(&parties[0]);
-    CHECK(until(is_told, &parties[1]));
+    CHECK(party_until(party_is_told, &parties[1]));
     CHECK_INT(parties[1].status, REDLOCK_OK);
 }
 
@@ -256,11 +177,11 @@ TEST(the_end_of_a_killed_holder_wakes)
 
     set_up(1, 3000);
     begin(&parties[1], 60000, NEVER_MS);
-    CHECK(until(all_marked, NULL));
+    CHECK(party_until(all_marked, NULL));
     CHECK_INT(redlock_detach(parties[0].lease), REDLOCK_OK); /* Nobody releases, or renews. */
     left_ms = server_pttl(&five.server[4], NAME);
     end_s = cluster_now_s() + (double)left_ms / 1000;
-    CHECK(until(is_told, &parties[1]));
+    CHECK(party_until(party_is_told, &parties[1]));
     CHECK_INT(parties[1].status, REDLOCK_OK);
     printf("taken %.1f ms after its end\n", (parties[1].at_s - end_s) * 1000);
     CHECK(parties[1].at_s > end_s - 0.1);
@@ -271,10 +192,10 @@ TEST(a_release_that_nobody_tells_costs_the_time_between_two_looks)
 {
     set_up(1, 60000);
     begin(&parties[1], 60000, 50);
-    CHECK(until(all_marked, NULL));
+    CHECK(party_until(all_marked, NULL));
     for (unsigned m = 0; m < five.len; m++)
         (void)server_int(&five.server[m], "DEL %s", NAME);
-    CHECK(until(is_told, &parties[1]));
+    CHECK(party_until(party_is_told, &parties[1]));
     CHECK_INT(parties[1].status, REDLOCK_OK);
 }
 
@@ -286,11 +207,11 @@ TEST(those_of_one_client_have_their_turns_in_order)
     }
     for (unsigned i = 1; i < 8; i++) {
         begin(&parties[i], 60000, NEVER_MS);
-        CHECK(until(is_in_line, &parties[i]));
+        CHECK(party_until(is_in_line, &parties[i]));
     }
     for (unsigned i = 1; i < 8; i++) {
         release(&parties[i - 1]);
-        CHECK(until(is_told, &parties[i]));
+        CHECK(party_until(party_is_told, &parties[i]));
         CHECK_INT(parties[i].status, REDLOCK_OK);
         CHECK_UINT(parties[i].place, i + 1);
     }
@@ -302,10 +223,10 @@ TEST(who_gives_up_takes_no_turn_along)
     parties[2] = parties[1];
     begin(&parties[1], 60000, NEVER_MS);
     begin(&parties[2], 60000, NEVER_MS);
-    CHECK(until(all_marked, NULL));
+    CHECK(party_until(all_marked, NULL));
     release(&parties[0]);
     redlock_cancel(parties[1].lease);
-    CHECK(until(is_told, &parties[2]));
+    CHECK(party_until(party_is_told, &parties[2]));
     CHECK_INT(parties[2].status, REDLOCK_OK);
 }
 
@@ -341,17 +262,17 @@ TEST(in_line_or_in_a_queue_they_have_one_teller)
     set_up(1, 60000);
     parties[2] = parties[1];
     begin(&parties[1], 60000, NEVER_MS);
-    CHECK(until(all_marked, NULL));
+    CHECK(party_until(all_marked, NULL));
     begin_kind(&parties[2], true, 60000, NEVER_MS);
-    CHECK(until(is_at_rest, &parties[2]));
+    CHECK(party_until(is_at_rest, &parties[2]));
     tell_taken();
     release(&parties[0]);
-    CHECK(until(either_is_told, NULL));
-    first = is_told(&parties[1]) ? &parties[1] : &parties[2];
+    CHECK(party_until(either_is_told, NULL));
+    first = party_is_told(&parties[1]) ? &parties[1] : &parties[2];
     second = first == &parties[1] ? &parties[2] : &parties[1];
     CHECK_INT(first->status, REDLOCK_OK);
     release(first);
-    CHECK(until(is_told, second));
+    CHECK(party_until(party_is_told, second));
     CHECK_INT(second->status, REDLOCK_OK);
 }
 
@@ -363,7 +284,7 @@ TEST(who_does_not_wait_does_not_listen)
     release(&parties[0]);
     for (unsigned i = 0; i < 20; i++) {
         begin(&parties[0], 60000, NEVER_MS);
-        CHECK(until(is_told, &parties[0]));
+        CHECK(party_until(party_is_told, &parties[0]));
         release(&parties[0]);
     }
     CHECK_UINT(listeners(), 0);
@@ -377,14 +298,14 @@ TEST(one_more_connection_as_long_as_somebody_waits)
     parties[2] = parties[3] = parties[1];
     for (unsigned i = 1; i < 4; i++)
         begin(&parties[i], 60000, NEVER_MS);
-    CHECK(until(all_marked, NULL));
-    CHECK(until(one_listens, NULL));
+    CHECK(party_until(all_marked, NULL));
+    CHECK(party_until(one_listens, NULL));
     for (unsigned i = 0; i < 200; i++) /* And it stays so. */
-        ev_run(loop, EVRUN_NOWAIT);
+        ev_run(party_loop, EVRUN_NOWAIT);
     CHECK(one_listens(NULL));
     for (unsigned i = 1; i < 4; i++)
         redlock_cancel(parties[i].lease);
-    CHECK(until(nobody_listens, NULL));
+    CHECK(party_until(nobody_listens, NULL));
 }
 
 static long long calls(struct server *server, const char *command)
@@ -452,22 +373,22 @@ static long long messages_of_the_next_time(void)
     set_up(2, 60000);
     begin(&parties[1], 60000, NEVER_MS);
     begin(&parties[2], 60000, NEVER_MS);
-    CHECK(until(all_marked, NULL));
+    CHECK(party_until(all_marked, NULL));
     release(&parties[0]);
-    CHECK(until(either_is_told, NULL));
-    winner = is_told(&parties[1]) ? &parties[1] : &parties[2];
-    loser = is_told(&parties[1]) ? &parties[2] : &parties[1];
+    CHECK(party_until(either_is_told, NULL));
+    winner = party_is_told(&parties[1]) ? &parties[1] : &parties[2];
+    loser = party_is_told(&parties[1]) ? &parties[2] : &parties[1];
     redlock_cancel(loser->lease);
     release(winner);
-    CHECK(until(is_gone, NULL));
+    CHECK(party_until(is_gone, NULL));
     before = messages();
     begin(winner, 60000, NEVER_MS);
-    CHECK(until(is_told, winner));
+    CHECK(party_until(party_is_told, winner));
     CHECK_INT(winner->status, REDLOCK_OK);
     for (unsigned i = 0; i < 20; i++) /* Else it is gone when that is told. */
-        ev_run(loop, EVRUN_NOWAIT);
+        ev_run(party_loop, EVRUN_NOWAIT);
     release(winner);
-    CHECK(until(is_gone, NULL));
+    CHECK(party_until(is_gone, NULL));
     return messages() - before;
 }
 
@@ -491,17 +412,17 @@ TEST(sixteen_who_wait_ask_for_little)
     for (unsigned i = 1; i <= 16; i++)
         begin(&parties[i], 60000, 50);
     parties[0].status = PILOT_NEVER;
-    CHECK(until(all_marked, NULL));
+    CHECK(party_until(all_marked, NULL));
     for (unsigned m = 0; m < five.len; m++)
         before += commands_sent(&five.server[m]);
     for (unsigned n = 0, holder = 0; n < locks; n++) {
         double now_s = cluster_now_s();
 
         while (cluster_now_s() < now_s + 0.002)
-            ev_run(loop, EVRUN_NOWAIT);
+            ev_run(party_loop, EVRUN_NOWAIT);
         release(&parties[holder]);
         begin(&parties[holder], 60000, 50);
-        CHECK(until(somebody_is_told, &holder));
+        CHECK(party_until(somebody_is_told, &holder));
         CHECK_INT(parties[holder].status, REDLOCK_OK);
         parties[holder].status = PILOT_NEVER;
     }
@@ -513,40 +434,27 @@ TEST(sixteen_who_wait_ask_for_little)
 
 /* ---- What is not allowed ---- */
 
-static const char *limited_masters(void)
-{
-    static char masters[512];
-    size_t len = 0;
-
-    masters[0] = '\0';
-    for (unsigned m = 0; m < five.len; m++)
-        len +=
-            (size_t)snprintf(masters + len, sizeof masters - len, "%sredis://few:pw@127.0.0.1:%u",
-                             m > 0 ? "," : "", five.server[m].port);
-    return masters;
-}
-
 static void check_polling(const char *rights)
 {
-    close_all();
+    party_close_all(parties, PARTIES_MAX);
     cluster_ready(&five, 5);
     for (unsigned m = 0; m < five.len; m++)
         (void)server_int(&five.server[m], rights);
     for (unsigned i = 0; i < 2; i++)
-        open_party(&parties[i], limited_masters());
+        party_open(&parties[i], cluster_masters_by(&five, LIMITED, ""), PILOT_REPLY_TIMEOUT_MS);
     for (unsigned round = 0; round < 3; round++) {
         begin(&parties[0], 60000, 20);
-        CHECK(until(is_told, &parties[0]));
+        CHECK(party_until(party_is_told, &parties[0]));
         CHECK_INT(parties[0].status, REDLOCK_OK);
         begin(&parties[1], 60000, 20);
         for (unsigned i = 0; i < 20; i++) /* Until it waits. */
-            ev_run(loop, EVRUN_NOWAIT);
+            ev_run(party_loop, EVRUN_NOWAIT);
         CHECK_INT(parties[1].status, PILOT_NEVER);
         release(&parties[0]);
-        CHECK(until(is_told, &parties[1]));
+        CHECK(party_until(party_is_told, &parties[1]));
         CHECK_INT(parties[1].status, REDLOCK_OK);
         release(&parties[1]);
-        CHECK(until(has_released, &parties[1]));
+        CHECK(party_until(has_released, &parties[1]));
     }
 }
 
@@ -576,7 +484,7 @@ static bool all_refused(void *arg)
 
 TEST(who_was_refused_listens_when_it_may)
 {
-    close_all();
+    party_close_all(parties, PARTIES_MAX);
     cluster_ready(&five, 5);
     for (unsigned m = 0; m < five.len; m++) {
         (void)server_int(&five.server[m],
@@ -584,26 +492,26 @@ TEST(who_was_refused_listens_when_it_may)
         (void)server_int(&five.server[m], "CONFIG RESETSTAT");
     }
     for (unsigned i = 0; i < 2; i++)
-        open_party(&parties[i], limited_masters());
+        party_open(&parties[i], cluster_masters_by(&five, LIMITED, ""), PILOT_REPLY_TIMEOUT_MS);
     begin(&parties[0], 60000, 20);
-    CHECK(until(is_told, &parties[0]));
+    CHECK(party_until(party_is_told, &parties[0]));
     begin(&parties[1], 60000, 20);
-    CHECK(until(all_refused, NULL));
+    CHECK(party_until(all_refused, NULL));
     for (unsigned m = 0; m < five.len; m++)
         (void)server_int(&five.server[m], "ACL SETUSER few +subscribe");
-    CHECK(until(all_listen, NULL));
+    CHECK(party_until(all_listen, NULL));
     CHECK_INT(parties[1].status, PILOT_NEVER);
     release(&parties[0]);
-    CHECK(until(is_told, &parties[1]));
+    CHECK(party_until(party_is_told, &parties[1]));
     CHECK_INT(parties[1].status, REDLOCK_OK);
 }
 
 TEST(all_is_closed)
 {
-    close_all();
-    CHECK(until(nobody_listens, NULL)); /* A master reads the end of a connection when it may. */
-    ev_loop_destroy(loop);
-    loop = NULL;
+    party_close_all(parties, PARTIES_MAX);
+    CHECK(party_until(nobody_listens, NULL)); /* A master reads the end of a connection when it may. */
+    ev_loop_destroy(party_loop);
+    party_loop = NULL;
 }
 
 CHECK_MAIN({"a_release_wakes", a_release_wakes},

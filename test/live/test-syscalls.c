@@ -9,7 +9,6 @@
  */
 #include "test/lib/check.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <netdb.h>
 #include <string.h>
@@ -203,25 +202,12 @@ static void live(enum pilot_kind kind, const struct row *row, int error, unsigne
 
 /* ---- Again and again ---- */
 
-static unsigned count_descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    unsigned len = 0;
-
-    if (dir == NULL)
-        cluster_die("no /proc");
-    while (readdir(dir) != NULL)
-        len++;
-    (void)closedir(dir);
-    return len;
-}
-
 /* A thread that looks a name up may end a moment after the client. */
 static bool is_clean(void *arg)
 {
     const unsigned *descriptors = arg;
 
-    return count_descriptors() == *descriptors;
+    return cluster_descriptors() == *descriptors;
 }
 
 /* False: in this life nothing was left to fail. */
@@ -237,7 +223,7 @@ static bool live_once(enum pilot_kind kind, const struct row *row, int error, un
     check_row = text;
     server_forget_locks(&one.server[0]);
     (void)server_int(&one.server[0], "SET taken somebody PX 60");
-    descriptors = count_descriptors();
+    descriptors = cluster_descriptors();
     begun_s = cluster_now_s();
     (void)alarm(CLUSTER_WAIT_S + LIFE_MAX_S); /* A call that never returns ends the program. */
     live(kind, row, error, moment);

@@ -1,0 +1,161 @@
+/*
+ * test-open.c - bad input to redlock_open(): a clear status, a clear message, and no client.
+ *
+ * Every row says what is wrong and what the caller is told, word for word.  No call gets as far as
+ * a master.
+ */
+#include "test/lib/check.h"
+
+#include <stdlib.h>
+
+#include "redlock/redlock.h"
+
+/* Not NULL, and never looked into: what a failed call must leave alone. */
+static char untouched_byte;
+#define UNTOUCHED ((void *)&untouched_byte)
+
+struct bad_masters {
+    const char *row, *masters, *message;
+};
+
+static const struct bad_masters bad_masters[] = {
+    {"empty", "", "open: the list of masters is empty"},
+    {"space", " \t\n", "open: the list of masters is empty"},
+    {"comma", ",", "open: master 1: empty"},
+    {"comma at the end", "a:1,", "open: master 2: empty"},
+    {"duplicate", "a:1,b:1,A:1", "open: master 3 and master 1 are both A:1"},
+    {"default port", "a,a:6379", "open: master 2 and master 1 are both a:6379"},
+    {"two databases of one", "a:1/1,a:1/2", "open: master 2 and master 1 are both a:1"},
+    {"sixteen", "a:1,a:2,a:3,a:4,a:5,a:6,a:7,a:8,a:9,a:10,a:11,a:12,a:13,a:14,a:15,a:16",
+     "open: more than 15 masters"},
+    {"port 0", "a:0", "open: master 1: the port is not a number from 1 to 65535"},
+    {"port 65536", "b,a:65536", "open: master 2: the port is not a number from 1 to 65535"},
+    {"port text", "a:http", "open: master 1: the port is not a number from 1 to 65535"},
+    {"scheme", "http://a", "open: master 1: unknown scheme: only redis:// and unix:// are known"},
+    {"tls", "rediss://a", "open: master 1: rediss://: TLS is not supported by this build"},
+    {"user alone", "hunter2@a",
+     "open: master 1: a user needs a password: user:password@host, or :password@host without a "
+     "user (an '@' of something else is written %40)"},
+    {"bare IPv6", "::1",
+     "open: master 1: more than one ':' (an IPv6 address needs brackets, as in [::1]:6379)"},
+    {"not IPv6", "[hunter2]:1",
+     "open: master 1: what is in brackets is not an IPv6 address (zones are not supported)"},
+    {"database", "a/hunter2", "open: master 1: the database is not a number from 0 to 65535"},
+    {"secret and bad port", "u:hunter2@a:x",
+     "open: master 1: the port is not a number from 1 to 65535"},
+    {"secret twice", "u:hunter2@a,:hunter2@a", "open: master 2 and master 1 are both a:6379"},
+};
+
+TEST(open_refuses_bad_masters)
+{
+    for (size_t i = 0; i < sizeof bad_masters / sizeof *bad_masters; i++) {
+        struct redlock *rl = UNTOUCHED;
+        struct redlock_options opts;
+
+        check_row = bad_masters[i].row;
+        redlock_options_init(&opts);
+        opts.masters = bad_masters[i].masters;
+        CHECK_INT(redlock_open(&opts, &rl), REDLOCK_E_INVAL);
+        CHECK_STR(redlock_errmsg(NULL), bad_masters[i].message);
+        CHECK(rl == UNTOUCHED);
+        CHECK(strstr(redlock_errmsg(NULL), "hunter2") == NULL);
+    }
+}
+
+TEST(open_takes_masters_from_the_environment)
+{
+    struct redlock *rl = UNTOUCHED;
+
+    CHECK_INT(unsetenv("REDLOCK_MASTERS"), 0);
+    CHECK_INT(redlock_open(NULL, &rl), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL),
+              "open: no masters: neither the option masters nor REDLOCK_MASTERS is set");
+    CHECK_INT(setenv("REDLOCK_MASTERS", "a:0", 1), 0);
+    CHECK_INT(redlock_open(NULL, &rl), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL),
+              "open: REDLOCK_MASTERS: master 1: the port is not a number from 1 to 65535");
+    CHECK(rl == UNTOUCHED);
+    CHECK_INT(setenv("REDLOCK_MASTERS", "127.0.0.1:1", 1), 0);
+    CHECK_INT(redlock_open(NULL, NULL), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "open: ret_rl is NULL");
+    CHECK_INT(unsetenv("REDLOCK_MASTERS"), 0);
+}
+
+struct bad_option {
+    const char *row;
+    void (*spoil)(struct redlock_options *opts);
+    const char *message;
+};
+
+static void no_size(struct redlock_options *opts)
+{
+    opts->size = 0;
+}
+
+static void wild_size(struct redlock_options *opts)
+{
+    opts->size = 1u << 20;
+}
+
+static void no_connect_timeout(struct redlock_options *opts)
+{
+    opts->connect_timeout_ms = 0;
+}
+
+static void no_reply_timeout(struct redlock_options *opts)
+{
+    opts->reply_timeout_ms = 0;
+}
+
+static void long_reply_timeout(struct redlock_options *opts)
+{
+    opts->reply_timeout_ms = 3600001;
+}
+
+static void wild_drift(struct redlock_options *opts)
+{
+    opts->drift_ppm = 500001;
+}
+
+static void wild_drift_fixed(struct redlock_options *opts)
+{
+    opts->drift_fixed_ms = UINT32_MAX;
+}
+
+static void no_max_ttl(struct redlock_options *opts)
+{
+    opts->max_ttl_ms = 0;
+}
+
+static const struct bad_option bad_options[] = {
+    {"size 0", no_size, "open: size is 0: the options were not initialized"},
+    {"size of a megabyte", wild_size, "open: size is 1048576: the options were not initialized"},
+    {"connect timeout 0", no_connect_timeout,
+     "open: connect_timeout_ms is 0, must be 1 to 3600000"},
+    {"reply timeout 0", no_reply_timeout, "open: reply_timeout_ms is 0, must be 1 to 3600000"},
+    {"reply timeout", long_reply_timeout,
+     "open: reply_timeout_ms is 3600001, must be 1 to 3600000"},
+    {"drift", wild_drift, "open: drift_ppm is 500001, must be 0 to 500000"},
+    {"fixed drift", wild_drift_fixed, "open: drift_fixed_ms is 4294967295, must be 0 to 60000"},
+    {"max ttl 0", no_max_ttl, "open: max_ttl_ms is 0, must be 1 to 86400000"},
+};
+
+TEST(open_refuses_bad_options)
+{
+    for (size_t i = 0; i < sizeof bad_options / sizeof *bad_options; i++) {
+        struct redlock *rl = UNTOUCHED;
+        struct redlock_options opts;
+
+        check_row = bad_options[i].row;
+        redlock_options_init(&opts);
+        opts.masters = "127.0.0.1:1";
+        bad_options[i].spoil(&opts);
+        CHECK_INT(redlock_open(&opts, &rl), REDLOCK_E_INVAL);
+        CHECK_STR(redlock_errmsg(NULL), bad_options[i].message);
+        CHECK(rl == UNTOUCHED);
+    }
+}
+
+CHECK_MAIN({"open_refuses_bad_masters", open_refuses_bad_masters},
+           {"open_takes_masters_from_the_environment", open_takes_masters_from_the_environment},
+           {"open_refuses_bad_options", open_refuses_bad_options})

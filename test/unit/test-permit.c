@@ -252,18 +252,12 @@ TEST(a_detour_asks_nobody_who_may_store_the_round_before)
     CHECK_INT(story.q.state, QUORUM_HELD);
 }
 
-CHECK_MAIN({"counting_on_each_master_gives_too_many", counting_on_each_master_gives_too_many},
-           {"the_first_slot_is_random_and_the_same_for_all_of_a_round",
-            the_first_slot_is_random_and_the_same_for_all_of_a_round},
-           {"the_next_slot_is_what_most_tell", the_next_slot_is_what_most_tell},
-           {"a_token_tells_its_slot", a_token_tells_its_slot},
-
-           {"who_hears_of_another_asks_for_it_at_once", who_hears_of_another_asks_for_it_at_once},
-           {"who_does_not_answer_is_not_waited_for", who_does_not_answer_is_not_waited_for},
-           {"half_of_those_who_say_no_are_enough_to_go_on",
-            half_of_those_who_say_no_are_enough_to_go_on},
-           {"after_a_few_detours_there_is_a_pause", after_a_few_detours_there_is_a_pause},
-           {"nobody_goes_on_when_too_few_answer", nobody_goes_on_when_too_few_answer},
-           {"who_was_taken_at_its_word_is_no_silence", who_was_taken_at_its_word_is_no_silence},
-           {"a_detour_asks_nobody_who_may_store_the_round_before",
-            a_detour_asks_nobody_who_may_store_the_round_before})
+CHECK_MAIN(RUN(counting_on_each_master_gives_too_many),
+           RUN(the_first_slot_is_random_and_the_same_for_all_of_a_round),
+           RUN(the_next_slot_is_what_most_tell), RUN(a_token_tells_its_slot),
+           RUN(who_hears_of_another_asks_for_it_at_once),
+           RUN(who_does_not_answer_is_not_waited_for),
+           RUN(half_of_those_who_say_no_are_enough_to_go_on),
+           RUN(after_a_few_detours_there_is_a_pause), RUN(nobody_goes_on_when_too_few_answer),
+           RUN(who_was_taken_at_its_word_is_no_silence),
+           RUN(a_detour_asks_nobody_who_may_store_the_round_before))

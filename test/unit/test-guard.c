@@ -18,6 +18,7 @@
 static struct guard g;
 static struct guard_actions act;
 static drift_time now;
+static drift_time since;                 /* When the first masters were found warming. */
 static uint64_t floor_us, high, time_us; /* That the next look tells. */
 
 static void next(void)
@@ -79,6 +80,14 @@ static void answer_all(quorum_mask warming)
     }
 }
 
+/* Five masters, of which those of warming have lost their data. */
+static void begin_warming(quorum_mask warming)
+{
+    begin(LEN);
+    answer_all(warming);
+    since = now;
+}
+
 /* Go on to this instant, waking as the machine wants, until it installs. */
 static void run_until(drift_time end, quorum_mask warming)
 {
@@ -125,11 +134,7 @@ TEST(a_new_link_is_looked_at)
 
 TEST(who_forgot_is_watched_for_the_longest_lease)
 {
-    drift_time since;
-
-    begin(LEN);
-    answer_all(0x10);
-    since = now;
+    begin_warming(0x10);
     CHECK_UINT(guard_voters(&g), 0x0f);
     CHECK_UINT(guard_left(&g, 4, now), WATCH);
     CHECK_UINT(guard_left(&g, 0, now), 0);
@@ -145,10 +150,7 @@ TEST(who_forgot_is_watched_for_the_longest_lease)
 
 TEST(a_new_nonce_begins_anew)
 {
-    drift_time since;
-
-    begin(LEN);
-    answer_all(0x10);
+    begin_warming(0x10);
     run_until(now + WATCH / 2, 0x10);
     g.masters[4].look_at = 0; /* Now. */
     next();
@@ -167,11 +169,7 @@ TEST(a_new_nonce_begins_anew)
 
 TEST(a_watch_survives_its_link)
 {
-    drift_time since;
-
-    begin(LEN);
-    answer_all(0x10);
-    since = now;
+    begin_warming(0x10);
     guard_on_link(&g, 4, false);
     now += WATCH / 2;
     CHECK_UINT(guard_left(&g, 4, now), WATCH / 2);
@@ -184,8 +182,7 @@ TEST(a_watch_survives_its_link)
 /* Rule 2: what the others say before it is due does not count. */
 TEST(others_are_read_after_it_was_due)
 {
-    begin(LEN);
-    answer_all(0x10);
+    begin_warming(0x10);
     now += WATCH;
     next();
     CHECK_UINT(act.install, 0);
@@ -202,11 +199,7 @@ TEST(others_are_read_after_it_was_due)
 
 TEST(a_longer_lease_is_waited_for)
 {
-    drift_time since;
-
-    begin(LEN);
-    answer_all(0x10);
-    since = now;
+    begin_warming(0x10);
     now += WATCH;
     next();
     answer_ready(0, 1, MAX_TTL_MS);
@@ -224,8 +217,7 @@ TEST(a_longer_lease_is_waited_for)
 
 TEST(a_longer_lease_is_heard_of_without_a_look)
 {
-    begin(LEN);
-    answer_all(0x10);
+    begin_warming(0x10);
     guard_on_max(&g, 3 * MAX_TTL_MS);
     guard_on_max(&g, MAX_TTL_MS);
     CHECK_UINT(guard_max_ttl_ms(&g), 3 * MAX_TTL_MS);
@@ -235,8 +227,6 @@ TEST(a_longer_lease_is_heard_of_without_a_look)
 /* Then there is nobody else to tell of it. */
 TEST(a_longer_lease_is_remembered_when_all_forget)
 {
-    drift_time since;
-
     begin(LEN);
     for (unsigned m = 0; m < LEN; m++)
         answer_ready(m, m + 1, 3 * MAX_TTL_MS);
@@ -265,11 +255,7 @@ TEST(too_few_others_are_no_proof)
 
 TEST(all_that_forgot_together_warm_together)
 {
-    drift_time since;
-
-    begin(LEN);
-    answer_all(ALL);
-    since = now;
+    begin_warming(ALL);
     CHECK_UINT(guard_hopefuls(&g, 0), 0);
     run_until(since + 2 * WATCH, ALL);
     CHECK_UINT(now, since + WATCH);
@@ -344,8 +330,7 @@ TEST(nor_does_one_with_the_epoch_of_one_that_is_down)
 /* Of what was drawn, three others know in any case; two and a copy of one may not. */
 TEST(what_a_copy_tells_is_no_proof)
 {
-    begin(LEN);
-    answer_all(1);
+    begin_warming(1);
     CHECK_UINT(guard_floor(&g), high);
     look_again(4);
     guard_on_link(&g, 1, false);
@@ -401,8 +386,6 @@ TEST(masters_once_seen_are_not_new)
 
 TEST(one_master_is_a_cluster_too)
 {
-    drift_time since;
-
     begin(1);
     answer_warming(0, 9, false);
     since = now;
@@ -460,8 +443,7 @@ TEST(counters_begin_with_the_greatest_of_others)
  * the help of the vote that was forgotten. */
 TEST(counters_are_read_after_it_was_due)
 {
-    begin(LEN);
-    answer_all(0x10);
+    begin_warming(0x10);
     now += WATCH;
     next();
     CHECK_UINT(act.install, 0);

@@ -14,6 +14,8 @@
 #define BEGIN (1000 * S)           /* Our clock, when the story begins. */
 #define EPOCH (1700000 * S * 1000) /* A master's clock is so far ahead of ours. */
 
+/* A clock that is in step with the story. */
+static const struct drift_range in_step = {EPOCH, EPOCH};
 /* All of an offset is a step, to the nanosecond. */
 static const struct drift_guard exact = {
     .rate_ppm = 0, .tolerance = DRIFT_TOLERANCE, .window = 80 * DRIFT_S - 8, .gap = 10 * DRIFT_S};
@@ -28,19 +30,14 @@ static const struct drift_guard brief = {
 /* The length of a part of the windows of the others. */
 #define PART (10 * S)
 
-/* An answer to what was sent at t, after so long, by a clock that is so much ahead when
- * the answer comes.  All are times since BEGIN. */
-static struct drift_sample answer(int64_t t, int64_t delay, int64_t ahead)
-{
-    return (struct drift_sample){.sent = (drift_time)(BEGIN + t),
-                                 .received = (drift_time)(BEGIN + t + delay),
-                                 .node_us = (uint64_t)((BEGIN + t + delay + EPOCH + ahead) / US)};
-}
-
+/* An answer comes to what was sent at t, after so long, by a clock that is so much ahead
+ * then.  All are times since BEGIN. */
 static enum drift_verdict tell(struct drift_node *node, const struct drift_guard *guard, int64_t t,
                                int64_t delay, int64_t ahead)
 {
-    struct drift_sample sample = answer(t, delay, ahead);
+    struct drift_sample sample = {.sent = (drift_time)(BEGIN + t),
+                                  .received = (drift_time)(BEGIN + t + delay),
+                                  .node_us = (uint64_t)((BEGIN + t + delay + EPOCH + ahead) / US)};
 
     return drift_node_sample(node, guard, &sample);
 }
@@ -195,9 +192,8 @@ TEST(a_new_clock_counts_after_a_window)
 TEST(a_clock_counts_for_a_gap_after_it_was_seen)
 {
     struct drift_node node = {0};
-    struct drift_range offset = {EPOCH, EPOCH};
 
-    drift_node_vouch(&node, &usual, BEGIN, &offset);
+    drift_node_vouch(&node, &usual, BEGIN, &in_step);
     CHECK(!counts(&node, &usual, 0)); /* It has been vouched for, but not seen. */
     CHECK_INT(tell(&node, &usual, 0, MS, 0), DRIFT_STEADY);
     CHECK(counts(&node, &usual, 0));
@@ -234,10 +230,9 @@ TEST(forward_does_not_count_for_a_window)
 TEST(backward_does_not_count_until_everybody_has_seen_it)
 {
     struct drift_node a = {0}, b = {0};
-    struct drift_range offset = {EPOCH, EPOCH};
 
-    drift_node_vouch(&a, &usual, BEGIN, &offset);
-    drift_node_vouch(&b, &usual, BEGIN, &offset);
+    drift_node_vouch(&a, &usual, BEGIN, &in_step);
+    drift_node_vouch(&b, &usual, BEGIN, &in_step);
     be_steady(&a, &usual, 0, 5 * S, 0);
     be_steady(&b, &usual, 0, 5 * S, 0);
     CHECK(counts(&a, &usual, 5 * S));
@@ -388,9 +383,8 @@ TEST(who_is_vouched_for_is_held_to_it)
 TEST(who_is_barred_does_not_count)
 {
     struct drift_node node = {0};
-    struct drift_range offset = {EPOCH, EPOCH};
 
-    drift_node_vouch(&node, &usual, BEGIN, &offset);
+    drift_node_vouch(&node, &usual, BEGIN, &in_step);
     be_steady(&node, &usual, 0, 0, 0);
     drift_node_bar(&node, &usual, BEGIN);
     CHECK_UINT(node.counts_from, BEGIN + usual.window);

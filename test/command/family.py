@@ -1,4 +1,4 @@
-"""Families of processes, which `redlock run` must end in time: for test-run and test-run-family."""
+"""Families of processes, which `redlock run` must end in time."""
 
 import os
 import select

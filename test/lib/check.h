@@ -5,7 +5,7 @@
  *   {
  *       CHECK_INT(1 + 1, 2);
  *   }
- *   CHECK_MAIN({"adds_up", adds_up})
+ *   CHECK_MAIN(RUN(adds_up))
  *
  * A check that fails prints where and what, and leaves its test function (from
  * however deep); the next one goes on.  The last line is "N passed, N failed",
@@ -31,6 +31,10 @@ static const char *check_row;
 static jmp_buf check_out;
 
 #define TEST(name) static void name(void)
+#define RUN(test)                  \
+    {                              \
+        .name = #test, .run = test \
+    }
 
 __attribute__((noreturn, unused)) static void check_failed(const char *file, int line,
                                                            const char *what)

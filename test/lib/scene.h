@@ -121,6 +121,20 @@ __attribute__((unused)) static void hold(void)
     CHECK_INT(story.q.state, QUORUM_HELD);
 }
 
+/* A new scene in which the lock has been asked for. */
+__attribute__((unused)) static void begin_acquiring(unsigned masters)
+{
+    begin_with(masters);
+    acquire();
+}
+
+/* A new scene in which it is held. */
+__attribute__((unused)) static void begin_held(unsigned masters)
+{
+    begin_with(masters);
+    hold();
+}
+
 /* ---- What came of it ---- */
 
 __attribute__((unused)) static quorum_mask sent(enum quorum_command command)

@@ -8,6 +8,7 @@ import collections
 import math
 
 import judge
+import liveness
 from history import NS_PER_MS, NS_PER_S
 from words import MODES
 
@@ -139,7 +140,7 @@ def ms(ns):
 
 
 def progress(history, options):
-    found = [wait for wait in judge.waits(history, options.bound_ns(history))
+    found = [wait for wait in liveness.waits(history, options.bound_ns(history))
              if wait.ended_by or wait.late]
     return {
         "quiets": len(history.quiets),

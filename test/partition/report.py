@@ -17,6 +17,7 @@ import sys
 import figures
 import history
 import judge
+import loader
 from words import MODES
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -132,7 +133,7 @@ class Drawing:
         for segment in segments:
             op, since = segment.op, self.us(segment.since)
             name, _, number = op.id.rpartition(".")
-            deadline = judge.last_deadline(op, {"t": segment.until})
+            deadline = op.deadline_before({"t": segment.until})
             row = (since - last, self.us(segment.until) - since, locks.number(op.lock),
                    self.lane_of[op.who], clients.number(name), number, kinds.number(kind_of(op)),
                    whys.number("killed" if op.killed and segment.why != "release"
@@ -234,8 +235,8 @@ def main():
         sys.exit(__doc__)
     gc.disable()  # See scripts/check-history.
     try:
-        run = history.read(sys.argv[1])
-    except history.Unreadable as error:
+        run = loader.read(sys.argv[1])
+    except loader.Unreadable as error:
         print(f"report: {sys.argv[1]}: {error}", file=sys.stderr)
         sys.exit(EXIT_UNREADABLE)
     options = judge.Options()

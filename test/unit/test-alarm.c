@@ -114,6 +114,5 @@ TEST(random_walk)
     alarm_done(&alarms);
 }
 
-CHECK_MAIN({"empty", empty}, {"rings_at_its_time_and_not_before", rings_at_its_time_and_not_before},
-           {"set_never_is_off", set_never_is_off},
-           {"reserve_keeps_what_is_set", reserve_keeps_what_is_set}, {"random_walk", random_walk})
+CHECK_MAIN(RUN(empty), RUN(rings_at_its_time_and_not_before), RUN(set_never_is_off),
+           RUN(reserve_keeps_what_is_set), RUN(random_walk))

@@ -106,5 +106,4 @@ TEST(each_name_is_found_while_the_table_grows)
     end();
 }
 
-CHECK_MAIN({"chosen_names_do_not_crowd_one_place", chosen_names_do_not_crowd_one_place},
-           {"each_name_is_found_while_the_table_grows", each_name_is_found_while_the_table_grows})
+CHECK_MAIN(RUN(chosen_names_do_not_crowd_one_place), RUN(each_name_is_found_while_the_table_grows))

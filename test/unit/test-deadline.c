@@ -110,8 +110,6 @@ TEST(the_sooner_of_two)
     CHECK_UINT(same.kill, 30);
 }
 
-CHECK_MAIN({"margins_of_a_lease", margins_of_a_lease},
-           {"acts_at_its_time_and_not_before", acts_at_its_time_and_not_before},
-           {"begins_earlier", begins_earlier}, {"a_lease_that_is_gone", a_lease_that_is_gone},
-           {"an_end_that_is_nearer_than_its_margin", an_end_that_is_nearer_than_its_margin},
-           {"no_end", no_end}, {"the_sooner_of_two", the_sooner_of_two})
+CHECK_MAIN(RUN(margins_of_a_lease), RUN(acts_at_its_time_and_not_before), RUN(begins_earlier),
+           RUN(a_lease_that_is_gone), RUN(an_end_that_is_nearer_than_its_margin), RUN(no_end),
+           RUN(the_sooner_of_two))

@@ -197,10 +197,6 @@ TEST(time_spent_asleep_counts)
         CHECK_INT(WEXITSTATUS(status), 0);
 }
 
-CHECK_MAIN({"sums_saturate", sums_saturate}, {"until_is_never_negative", until_is_never_negative},
-           {"allowance_is_rounded_up", allowance_is_rounded_up},
-           {"allowance_is_that_of_wider_numbers", allowance_is_that_of_wider_numbers},
-           {"deadline_is_the_lease_less_its_allowance", deadline_is_the_lease_less_its_allowance},
-           {"milliseconds_are_rounded_down", milliseconds_are_rounded_down},
-           {"now_is_boottime", now_is_boottime},
-           {"time_spent_asleep_counts", time_spent_asleep_counts})
+CHECK_MAIN(RUN(sums_saturate), RUN(until_is_never_negative), RUN(allowance_is_rounded_up),
+           RUN(allowance_is_that_of_wider_numbers), RUN(deadline_is_the_lease_less_its_allowance),
+           RUN(milliseconds_are_rounded_down), RUN(now_is_boottime), RUN(time_spent_asleep_counts))

@@ -176,11 +176,7 @@ TEST(the_version_is_that_of_the_build)
     CHECK_INT(redlock_version()[len], '\0');
 }
 
-CHECK_MAIN({"statuses_are_distinct", statuses_are_distinct},
-           {"unknown_statuses_have_a_text", unknown_statuses_have_a_text},
-           {"messages_are_wrapped_on_the_way_up", messages_are_wrapped_on_the_way_up},
-           {"a_message_may_be_made_of_itself", a_message_may_be_made_of_itself},
-           {"long_messages_end_in_dots", long_messages_end_in_dots},
-           {"every_thread_has_its_own", every_thread_has_its_own},
-           {"names_are_quoted", names_are_quoted}, {"a_nul_is_quoted_too", a_nul_is_quoted_too},
-           {"the_version_is_that_of_the_build", the_version_is_that_of_the_build})
+CHECK_MAIN(RUN(statuses_are_distinct), RUN(unknown_statuses_have_a_text),
+           RUN(messages_are_wrapped_on_the_way_up), RUN(a_message_may_be_made_of_itself),
+           RUN(long_messages_end_in_dots), RUN(every_thread_has_its_own), RUN(names_are_quoted),
+           RUN(a_nul_is_quoted_too), RUN(the_version_is_that_of_the_build))

@@ -239,7 +239,5 @@ TEST(fails_to_the_safe_side)
     }
 }
 
-CHECK_MAIN({"finds_all_whatever_groups_they_have", finds_all_whatever_groups_they_have},
-           {"costs_go_with_the_number_of_descendants", costs_go_with_the_number_of_descendants},
-           {"signals_without_descriptors_of_processes", signals_without_descriptors_of_processes},
-           {"fails_to_the_safe_side", fails_to_the_safe_side})
+CHECK_MAIN(RUN(finds_all_whatever_groups_they_have), RUN(costs_go_with_the_number_of_descendants),
+           RUN(signals_without_descriptors_of_processes), RUN(fails_to_the_safe_side))

@@ -18,6 +18,7 @@
 static struct guard g;
 static struct guard_actions act;
 static drift_time now;
+static drift_time since;                 /* When the first masters were found warming. */
 static uint64_t floor_us, high, time_us; /* That the next look tells. */
 
 static void next(void)
@@ -79,6 +80,14 @@ static void answer_all(quorum_mask warming)
     }
 }
 
+/* Five masters, of which those of warming have lost their data. */
+static void begin_warming(quorum_mask warming)
+{
+    begin(LEN);
+    answer_all(warming);
+    since = now;
+}
+
 /* Go on to this instant, waking as the machine wants, until it installs. */
 static void run_until(drift_time end, quorum_mask warming)
 {
@@ -125,11 +134,7 @@ TEST(a_new_link_is_looked_at)
 
 TEST(who_forgot_is_watched_for_the_longest_lease)
 {
-    drift_time since;
-
-    begin(LEN);
-    answer_all(0x10);
-    since = now;
+    begin_warming(0x10);
     CHECK_UINT(guard_voters(&g), 0x0f);
     CHECK_UINT(guard_left(&g, 4, now), WATCH);
     CHECK_UINT(guard_left(&g, 0, now), 0);
@@ -145,10 +150,7 @@ TEST(who_forgot_is_watched_for_the_longest_lease)
 
 TEST(a_new_nonce_begins_anew)
 {
-    drift_time since;
-
-    begin(LEN);
-    answer_all(0x10);
+    begin_warming(0x10);
     run_until(now + WATCH / 2, 0x10);
     g.masters[4].look_at = 0; /* Now. */
     next();
@@ -167,11 +169,7 @@ TEST(a_new_nonce_begins_anew)
 
 TEST(a_watch_survives_its_link)
 {
-    drift_time since;
-
-    begin(LEN);
-    answer_all(0x10);
-    since = now;
+    begin_warming(0x10);
     guard_on_link(&g, 4, false);
     now += WATCH / 2;
     CHECK_UINT(guard_left(&g, 4, now), WATCH / 2);
@@ -184,8 +182,7 @@ TEST(a_watch_survives_its_link)
 /* Rule 2: what the others say before it is due does not count. */
 TEST(others_are_read_after_it_was_due)
 {
-    begin(LEN);
-    answer_all(0x10);
+    begin_warming(0x10);
     now += WATCH;
     next();
     CHECK_UINT(act.install, 0);
@@ -202,11 +199,7 @@ TEST(others_are_read_after_it_was_due)
 
 TEST(a_longer_lease_is_waited_for)
 {
-    drift_time since;
-
-    begin(LEN);
-    answer_all(0x10);
-    since = now;
+    begin_warming(0x10);
     now += WATCH;
     next();
     answer_ready(0, 1, MAX_TTL_MS);
@@ -224,8 +217,7 @@ TEST(a_longer_lease_is_waited_for)
 
 TEST(a_longer_lease_is_heard_of_without_a_look)
 {
-    begin(LEN);
-    answer_all(0x10);
+    begin_warming(0x10);
     guard_on_max(&g, 3 * MAX_TTL_MS);
     guard_on_max(&g, MAX_TTL_MS);
     CHECK_UINT(guard_max_ttl_ms(&g), 3 * MAX_TTL_MS);
@@ -235,8 +227,6 @@ TEST(a_longer_lease_is_heard_of_without_a_look)
 /* Then there is nobody else to tell of it. */
 TEST(a_longer_lease_is_remembered_when_all_forget)
 {
-    drift_time since;
-
     begin(LEN);
     for (unsigned m = 0; m < LEN; m++)
         answer_ready(m, m + 1, 3 * MAX_TTL_MS);
@@ -265,11 +255,7 @@ TEST(too_few_others_are_no_proof)
 
 TEST(all_that_forgot_together_warm_together)
 {
-    drift_time since;
-
-    begin(LEN);
-    answer_all(ALL);
-    since = now;
+    begin_warming(ALL);
     CHECK_UINT(guard_hopefuls(&g, 0), 0);
     run_until(since + 2 * WATCH, ALL);
     CHECK_UINT(now, since + WATCH);
@@ -344,8 +330,7 @@ TEST(nor_does_one_with_the_epoch_of_one_that_is_down)
 /* Of what was drawn, three others know in any case; two and a copy of one may not. */
 TEST(what_a_copy_tells_is_no_proof)
 {
-    begin(LEN);
-    answer_all(1);
+    begin_warming(1);
     CHECK_UINT(guard_floor(&g), high);
     look_again(4);
     guard_on_link(&g, 1, false);
@@ -401,8 +386,6 @@ TEST(masters_once_seen_are_not_new)
 
 TEST(one_master_is_a_cluster_too)
 {
-    drift_time since;
-
     begin(1);
     answer_warming(0, 9, false);
     since = now;
@@ -460,8 +443,7 @@ TEST(counters_begin_with_the_greatest_of_others)
  * the help of the vote that was forgotten. */
 TEST(counters_are_read_after_it_was_due)
 {
-    begin(LEN);
-    answer_all(0x10);
+    begin_warming(0x10);
     now += WATCH;
     next();
     CHECK_UINT(act.install, 0);
@@ -596,37 +578,20 @@ TEST(a_number_that_no_counter_can_have_is_none)
     CHECK_UINT(number_of(0, 1), 0);
 }
 
-CHECK_MAIN(
-    {"a_number_that_may_be_forgotten_is_raised", a_number_that_may_be_forgotten_is_raised},
-    {"a_number_that_no_counter_can_have_is_none", a_number_that_no_counter_can_have_is_none},
-    {"counters_begin_with_the_greatest_of_others", counters_begin_with_the_greatest_of_others},
-    {"counters_are_read_after_it_was_due", counters_are_read_after_it_was_due},
-    {"where_counters_were_lost_they_begin_with_the_time",
-     where_counters_were_lost_they_begin_with_the_time},
-    {"a_number_that_was_kept_counts", a_number_that_was_kept_counts},
-    {"new_masters_begin_with_the_middle_of_the_clocks",
-     new_masters_begin_with_the_middle_of_the_clocks},
-    {"a_number_far_ahead_of_the_clocks_is_not_handed_on",
-     a_number_far_ahead_of_the_clocks_is_not_handed_on},
-    {"votes_when_a_majority_is_ready", votes_when_a_majority_is_ready},
-    {"a_new_link_is_looked_at", a_new_link_is_looked_at},
-    {"who_forgot_is_watched_for_the_longest_lease", who_forgot_is_watched_for_the_longest_lease},
-    {"a_new_nonce_begins_anew", a_new_nonce_begins_anew},
-    {"a_watch_survives_its_link", a_watch_survives_its_link},
-    {"a_longer_lease_is_remembered_when_all_forget", a_longer_lease_is_remembered_when_all_forget},
-    {"others_are_read_after_it_was_due", others_are_read_after_it_was_due},
-    {"a_longer_lease_is_waited_for", a_longer_lease_is_waited_for},
-    {"a_longer_lease_is_heard_of_without_a_look", a_longer_lease_is_heard_of_without_a_look},
-    {"too_few_others_are_no_proof", too_few_others_are_no_proof},
-    {"all_that_forgot_together_warm_together", all_that_forgot_together_warm_together},
-    {"new_masters_vote_at_once", new_masters_vote_at_once},
-    {"two_with_the_same_epoch_do_not_vote", two_with_the_same_epoch_do_not_vote},
-    {"nor_does_one_with_the_epoch_of_one_that_is_down",
-     nor_does_one_with_the_epoch_of_one_that_is_down},
-    {"what_a_copy_tells_is_no_proof", what_a_copy_tells_is_no_proof},
-    {"some_new_masters_do_not", some_new_masters_do_not},
-    {"one_that_does_not_keep_makes_none_new", one_that_does_not_keep_makes_none_new},
-    {"masters_once_seen_are_not_new", masters_once_seen_are_not_new},
-    {"one_master_is_a_cluster_too", one_master_is_a_cluster_too},
-    {"who_looks_on_gives_no_epochs", who_looks_on_gives_no_epochs},
-    {"answers_must_be_asked_for", answers_must_be_asked_for})
+CHECK_MAIN(RUN(a_number_that_may_be_forgotten_is_raised),
+           RUN(a_number_that_no_counter_can_have_is_none),
+           RUN(counters_begin_with_the_greatest_of_others), RUN(counters_are_read_after_it_was_due),
+           RUN(where_counters_were_lost_they_begin_with_the_time),
+           RUN(a_number_that_was_kept_counts), RUN(new_masters_begin_with_the_middle_of_the_clocks),
+           RUN(a_number_far_ahead_of_the_clocks_is_not_handed_on),
+           RUN(votes_when_a_majority_is_ready), RUN(a_new_link_is_looked_at),
+           RUN(who_forgot_is_watched_for_the_longest_lease), RUN(a_new_nonce_begins_anew),
+           RUN(a_watch_survives_its_link), RUN(a_longer_lease_is_remembered_when_all_forget),
+           RUN(others_are_read_after_it_was_due), RUN(a_longer_lease_is_waited_for),
+           RUN(a_longer_lease_is_heard_of_without_a_look), RUN(too_few_others_are_no_proof),
+           RUN(all_that_forgot_together_warm_together), RUN(new_masters_vote_at_once),
+           RUN(two_with_the_same_epoch_do_not_vote),
+           RUN(nor_does_one_with_the_epoch_of_one_that_is_down), RUN(what_a_copy_tells_is_no_proof),
+           RUN(some_new_masters_do_not), RUN(one_that_does_not_keep_makes_none_new),
+           RUN(masters_once_seen_are_not_new), RUN(one_master_is_a_cluster_too),
+           RUN(who_looks_on_gives_no_epochs), RUN(answers_must_be_asked_for))

@@ -404,14 +404,8 @@ TEST(keeps_a_password_that_is_echoed)
     }
 }
 
-CHECK_MAIN({"says_only_what_is_needed", says_only_what_is_needed},
-           {"knows_who_keeps_what_he_is_told", knows_who_keeps_what_he_is_told},
-           {"logs_in_before_all_else", logs_in_before_all_else},
-           {"learns_from_info", learns_from_info}, {"does_without_info", does_without_info},
-           {"cuts_what_is_too_long", cuts_what_is_too_long},
-           {"keeps_terminals_safe", keeps_terminals_safe},
-           {"refuses_what_is_no_master", refuses_what_is_no_master},
-           {"knows_a_server_again", knows_a_server_again},
-           {"knows_nobody_without_info", knows_nobody_without_info}, {"sees_risks", sees_risks},
-           {"says_which_step_failed", says_which_step_failed},
-           {"keeps_a_password_that_is_echoed", keeps_a_password_that_is_echoed})
+CHECK_MAIN(RUN(says_only_what_is_needed), RUN(knows_who_keeps_what_he_is_told),
+           RUN(logs_in_before_all_else), RUN(learns_from_info), RUN(does_without_info),
+           RUN(cuts_what_is_too_long), RUN(keeps_terminals_safe), RUN(refuses_what_is_no_master),
+           RUN(knows_a_server_again), RUN(knows_nobody_without_info), RUN(sees_risks),
+           RUN(says_which_step_failed), RUN(keeps_a_password_that_is_echoed))

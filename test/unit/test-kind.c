@@ -73,6 +73,5 @@ TEST(a_heartbeat_is_granted_as_a_set)
     CHECK(kind_count(&kind_plain, QUORUM_CMD_SET, &reply).relink);
 }
 
-CHECK_MAIN({"a_heartbeat_tells_a_place", a_heartbeat_tells_a_place},
-           {"what_is_no_place_is_no_vote", what_is_no_place_is_no_vote},
-           {"a_heartbeat_is_granted_as_a_set", a_heartbeat_is_granted_as_a_set})
+CHECK_MAIN(RUN(a_heartbeat_tells_a_place), RUN(what_is_no_place_is_no_vote),
+           RUN(a_heartbeat_is_granted_as_a_set))

@@ -16,4 +16,4 @@ TEST(every_set_is_counted)
     }
 }
 
-CHECK_MAIN({"every_set_is_counted", every_set_is_counted})
+CHECK_MAIN(RUN(every_set_is_counted))

@@ -583,7 +583,5 @@ TEST(flaws_are_found_out)
     }
 }
 
-CHECK_MAIN({"no_promise_is_broken", no_promise_is_broken},
-           {"no_honest_clock_is_accused", no_honest_clock_is_accused},
-           {"an_honest_clock_counts", an_honest_clock_counts},
-           {"flaws_are_found_out", flaws_are_found_out})
+CHECK_MAIN(RUN(no_promise_is_broken), RUN(no_honest_clock_is_accused), RUN(an_honest_clock_counts),
+           RUN(flaws_are_found_out))

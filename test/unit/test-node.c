@@ -14,6 +14,8 @@
 #define BEGIN (1000 * S)           /* Our clock, when the story begins. */
 #define EPOCH (1700000 * S * 1000) /* A master's clock is so far ahead of ours. */
 
+/* A clock that is in step with the story. */
+static const struct drift_range in_step = {EPOCH, EPOCH};
 /* All of an offset is a step, to the nanosecond. */
 static const struct drift_guard exact = {
     .rate_ppm = 0, .tolerance = DRIFT_TOLERANCE, .window = 80 * DRIFT_S - 8, .gap = 10 * DRIFT_S};
@@ -28,19 +30,14 @@ static const struct drift_guard brief = {
 /* The length of a part of the windows of the others. */
 #define PART (10 * S)
 
-/* An answer to what was sent at t, after so long, by a clock that is so much ahead when
- * the answer comes.  All are times since BEGIN. */
-static struct drift_sample answer(int64_t t, int64_t delay, int64_t ahead)
-{
-    return (struct drift_sample){.sent = (drift_time)(BEGIN + t),
-                                 .received = (drift_time)(BEGIN + t + delay),
-                                 .node_us = (uint64_t)((BEGIN + t + delay + EPOCH + ahead) / US)};
-}
-
+/* An answer comes to what was sent at t, after so long, by a clock that is so much ahead
+ * then.  All are times since BEGIN. */
 static enum drift_verdict tell(struct drift_node *node, const struct drift_guard *guard, int64_t t,
                                int64_t delay, int64_t ahead)
 {
-    struct drift_sample sample = answer(t, delay, ahead);
+    struct drift_sample sample = {.sent = (drift_time)(BEGIN + t),
+                                  .received = (drift_time)(BEGIN + t + delay),
+                                  .node_us = (uint64_t)((BEGIN + t + delay + EPOCH + ahead) / US)};
 
     return drift_node_sample(node, guard, &sample);
 }
@@ -195,9 +192,8 @@ TEST(a_new_clock_counts_after_a_window)
 TEST(a_clock_counts_for_a_gap_after_it_was_seen)
 {
     struct drift_node node = {0};
-    struct drift_range offset = {EPOCH, EPOCH};
 
-    drift_node_vouch(&node, &usual, BEGIN, &offset);
+    drift_node_vouch(&node, &usual, BEGIN, &in_step);
     CHECK(!counts(&node, &usual, 0)); /* It has been vouched for, but not seen. */
     CHECK_INT(tell(&node, &usual, 0, MS, 0), DRIFT_STEADY);
     CHECK(counts(&node, &usual, 0));
@@ -234,10 +230,9 @@ TEST(forward_does_not_count_for_a_window)
 TEST(backward_does_not_count_until_everybody_has_seen_it)
 {
     struct drift_node a = {0}, b = {0};
-    struct drift_range offset = {EPOCH, EPOCH};
 
-    drift_node_vouch(&a, &usual, BEGIN, &offset);
-    drift_node_vouch(&b, &usual, BEGIN, &offset);
+    drift_node_vouch(&a, &usual, BEGIN, &in_step);
+    drift_node_vouch(&b, &usual, BEGIN, &in_step);
     be_steady(&a, &usual, 0, 5 * S, 0);
     be_steady(&b, &usual, 0, 5 * S, 0);
     CHECK(counts(&a, &usual, 5 * S));
@@ -388,9 +383,8 @@ TEST(who_is_vouched_for_is_held_to_it)
 TEST(who_is_barred_does_not_count)
 {
     struct drift_node node = {0};
-    struct drift_range offset = {EPOCH, EPOCH};
 
-    drift_node_vouch(&node, &usual, BEGIN, &offset);
+    drift_node_vouch(&node, &usual, BEGIN, &in_step);
     be_steady(&node, &usual, 0, 0, 0);
     drift_node_bar(&node, &usual, BEGIN);
     CHECK_UINT(node.counts_from, BEGIN + usual.window);
@@ -590,25 +584,14 @@ TEST(any_numbers_do_no_harm)
     }
 }
 
-CHECK_MAIN({"an_offset_is_between_question_and_answer", an_offset_is_between_question_and_answer},
-           {"a_step_is_known_by_what_it_must_be", a_step_is_known_by_what_it_must_be},
-           {"a_step_has_bounds", a_step_has_bounds},
-           {"a_new_clock_counts_after_a_window", a_new_clock_counts_after_a_window},
-           {"a_clock_counts_for_a_gap_after_it_was_seen",
-            a_clock_counts_for_a_gap_after_it_was_seen},
-           {"forward_does_not_count_for_a_window", forward_does_not_count_for_a_window},
-           {"backward_does_not_count_until_everybody_has_seen_it",
-            backward_does_not_count_until_everybody_has_seen_it},
-           {"creeping_is_known_by_its_sum", creeping_is_known_by_its_sum},
-           {"the_sum_is_that_of_a_window", the_sum_is_that_of_a_window},
-           {"windows_follow_on_one_another", windows_follow_on_one_another},
-           {"fast_is_so_twice", fast_is_so_twice}, {"fast_goes_on", fast_goes_on},
-           {"who_is_vouched_for_is_held_to_it", who_is_vouched_for_is_held_to_it},
-           {"who_is_barred_does_not_count", who_is_barred_does_not_count},
-           {"what_cannot_be_teaches_nothing", what_cannot_be_teaches_nothing},
-           {"an_offset_gets_wider_with_time", an_offset_gets_wider_with_time},
-           {"a_rate_has_bounds", a_rate_has_bounds},
-           {"a_rate_is_of_the_last_windows", a_rate_is_of_the_last_windows},
-           {"a_median_is_between", a_median_is_between},
-           {"a_place_is_what_is_certain", a_place_is_what_is_certain},
-           {"any_numbers_do_no_harm", any_numbers_do_no_harm})
+CHECK_MAIN(RUN(an_offset_is_between_question_and_answer), RUN(a_step_is_known_by_what_it_must_be),
+           RUN(a_step_has_bounds), RUN(a_new_clock_counts_after_a_window),
+           RUN(a_clock_counts_for_a_gap_after_it_was_seen),
+           RUN(forward_does_not_count_for_a_window),
+           RUN(backward_does_not_count_until_everybody_has_seen_it),
+           RUN(creeping_is_known_by_its_sum), RUN(the_sum_is_that_of_a_window),
+           RUN(windows_follow_on_one_another), RUN(fast_is_so_twice), RUN(fast_goes_on),
+           RUN(who_is_vouched_for_is_held_to_it), RUN(who_is_barred_does_not_count),
+           RUN(what_cannot_be_teaches_nothing), RUN(an_offset_gets_wider_with_time),
+           RUN(a_rate_has_bounds), RUN(a_rate_is_of_the_last_windows), RUN(a_median_is_between),
+           RUN(a_place_is_what_is_certain), RUN(any_numbers_do_no_harm))

@@ -129,8 +129,7 @@ static void elsewhere(quorum_mask mask)
 /* Nobody waits here: without a hint it would have ended. */
 TEST(who_hears_of_another_asks_for_it_at_once)
 {
-    begin_with(5);
-    acquire();
+    begin_acquiring(5);
     elsewhere(7);
     answer(8, NO);
     check_not_ended();
@@ -146,8 +145,7 @@ TEST(who_hears_of_another_asks_for_it_at_once)
 /* For as long again as the others took, or until the round is over. */
 TEST(who_does_not_answer_is_not_waited_for)
 {
-    begin_with(5);
-    acquire();
+    begin_acquiring(5);
     story.now = STORY_START + 3 * DRIFT_MS;
     elsewhere(7);
     CHECK_UINT(story.act.wake_at, STORY_START + 6 * DRIFT_MS);
@@ -171,8 +169,7 @@ TEST(who_does_not_answer_is_not_waited_for)
 
 TEST(half_of_those_who_say_no_are_enough_to_go_on)
 {
-    begin_with(5);
-    acquire();
+    begin_acquiring(5);
     answer(6, NO);
     elsewhere(8);
     check_ended(REDLOCK_CONTENDED); /* One of three. */
@@ -211,8 +208,7 @@ TEST(after_a_few_detours_there_is_a_pause)
 /* It may be free where it was seen; but too few can be asked. */
 TEST(nobody_goes_on_when_too_few_answer)
 {
-    begin_with(5);
-    acquire();
+    begin_acquiring(5);
     elsewhere(3);
     CHECK_INT(story.q.state, QUORUM_ACQUIRING);
     timer_at(STORY_START + TIMEOUT);
@@ -222,8 +218,7 @@ TEST(nobody_goes_on_when_too_few_answer)
 /* Who is not waited for any more might have said yes or no. */
 TEST(who_was_taken_at_its_word_is_no_silence)
 {
-    begin_with(2);
-    acquire();
+    begin_acquiring(2);
     story.now = STORY_START + 3 * DRIFT_MS;
     elsewhere(1);
     check_sent(0, 0, 0);
@@ -240,8 +235,7 @@ TEST(who_was_taken_at_its_word_is_no_silence)
 /* What was granted of the lost round is released before its master is asked again. */
 TEST(a_detour_asks_nobody_who_may_store_the_round_before)
 {
-    begin_with(5);
-    acquire();
+    begin_acquiring(5);
     answer(3, YES);
     elsewhere(28);
     check_not_ended();
@@ -252,18 +246,12 @@ TEST(a_detour_asks_nobody_who_may_store_the_round_before)
     CHECK_INT(story.q.state, QUORUM_HELD);
 }
 
-CHECK_MAIN({"counting_on_each_master_gives_too_many", counting_on_each_master_gives_too_many},
-           {"the_first_slot_is_random_and_the_same_for_all_of_a_round",
-            the_first_slot_is_random_and_the_same_for_all_of_a_round},
-           {"the_next_slot_is_what_most_tell", the_next_slot_is_what_most_tell},
-           {"a_token_tells_its_slot", a_token_tells_its_slot},
-
-           {"who_hears_of_another_asks_for_it_at_once", who_hears_of_another_asks_for_it_at_once},
-           {"who_does_not_answer_is_not_waited_for", who_does_not_answer_is_not_waited_for},
-           {"half_of_those_who_say_no_are_enough_to_go_on",
-            half_of_those_who_say_no_are_enough_to_go_on},
-           {"after_a_few_detours_there_is_a_pause", after_a_few_detours_there_is_a_pause},
-           {"nobody_goes_on_when_too_few_answer", nobody_goes_on_when_too_few_answer},
-           {"who_was_taken_at_its_word_is_no_silence", who_was_taken_at_its_word_is_no_silence},
-           {"a_detour_asks_nobody_who_may_store_the_round_before",
-            a_detour_asks_nobody_who_may_store_the_round_before})
+CHECK_MAIN(RUN(counting_on_each_master_gives_too_many),
+           RUN(the_first_slot_is_random_and_the_same_for_all_of_a_round),
+           RUN(the_next_slot_is_what_most_tell), RUN(a_token_tells_its_slot),
+           RUN(who_hears_of_another_asks_for_it_at_once),
+           RUN(who_does_not_answer_is_not_waited_for),
+           RUN(half_of_those_who_say_no_are_enough_to_go_on),
+           RUN(after_a_few_detours_there_is_a_pause), RUN(nobody_goes_on_when_too_few_answer),
+           RUN(who_was_taken_at_its_word_is_no_silence),
+           RUN(a_detour_asks_nobody_who_may_store_the_round_before))

@@ -1,17 +1,25 @@
 /*
- * test-quorum-hold.c - keeping the lock: rules 6 and 7 of quorum.c, renewal,
- * loss, and tokens taken over, at both sides of every boundary.
+ * test-quorum-hold.c - keeping the lock: rules 6 and 7 of quorum.c, renewal, loss, and
+ * adopted tokens.  Each boundary is tested on both sides.
  */
 #include "redlock/core/quorum.h"
 
 #include "test/lib/scene.h"
 
+/* Held by three masters, and nobody renews it. */
+static void hold_unrenewed(void)
+{
+    begin_with(3);
+    config.renew = false;
+    begin_again();
+    hold();
+}
+
 /* ---- Rule 6, and extending ---- */
 
 TEST(renewal_begins_when_a_third_is_spent)
 {
-    begin_with(3);
-    hold();
+    begin_held(3);
     CHECK_UINT(story.act.wake_at, RENEW_AT);
     timer_at(RENEW_AT - 1);
     check_sent(0, 0, 0);
@@ -28,8 +36,7 @@ TEST(renewal_begins_when_a_third_is_spent)
 
 TEST(renewal_is_tried_again_after_a_pause)
 {
-    begin_with(3);
-    hold();
+    begin_held(3);
     timer_at(RENEW_AT);
     timer_at(RENEW_AT + TIMEOUT - 1);
     CHECK_INT(story.q.state, QUORUM_EXTENDING);
@@ -47,8 +54,7 @@ TEST(renewal_is_tried_again_after_a_pause)
 
 TEST(renewal_fails_as_soon_as_a_majority_is_impossible)
 {
-    begin_with(5);
-    hold();
+    begin_held(5);
     timer_at(RENEW_AT);
     answer(3, NONE);
     CHECK_INT(story.q.state, QUORUM_EXTENDING);
@@ -60,8 +66,7 @@ TEST(renewal_fails_as_soon_as_a_majority_is_impossible)
 TEST(an_extension_is_a_matter_of_a_majority)
 {
     for (unsigned n = 1; n <= QUORUM_MASTERS_MAX; n++) {
-        begin_with(n);
-        hold();
+        begin_held(n);
         timer_at(RENEW_AT);
         for (unsigned m = 0; m + 1 < majority(); m++) {
             story_reply(&story, m, YES);
@@ -88,10 +93,7 @@ TEST(renewal_stops_when_held_for_long_enough)
 
 TEST(without_renewal_the_lease_runs_out)
 {
-    begin_with(3);
-    config.renew = false;
-    begin_again();
-    hold();
+    hold_unrenewed();
     CHECK_UINT(story.act.wake_at, LOST_AT);
     timer_at(RENEW_AT);
     check_sent(0, 0, 0);
@@ -114,10 +116,7 @@ TEST(an_extension_never_shortens)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        begin_with(3);
-        config.renew = false;
-        begin_again();
-        hold();
+        hold_unrenewed();
         story.now += DRIFT_S;
         story_extend(&story, rows[i].lease);
         check_sent(0, 7, 0);
@@ -131,8 +130,7 @@ TEST(an_extension_never_shortens)
 TEST(an_extension_that_comes_too_late_leaves_the_old_deadline)
 {
     for (unsigned late = 0; late < 2; late++) {
-        begin_with(3);
-        hold();
+        begin_held(3);
         story_extend(&story, 100 * DRIFT_MS); /* Relied on for 97 ms. */
         answer(1, YES);
         story.now = STORY_START + 97 * DRIFT_MS - 1 + late;
@@ -145,8 +143,7 @@ TEST(an_extension_that_comes_too_late_leaves_the_old_deadline)
 
 TEST(the_owners_extension_overtakes_a_renewal)
 {
-    begin_with(3);
-    hold();
+    begin_held(3);
     timer_at(RENEW_AT);
     answer(1, YES);
     CHECK(quorum_may_extend(&story.q));
@@ -164,8 +161,7 @@ TEST(the_owners_extension_overtakes_a_renewal)
 
 TEST(the_owner_hears_when_an_extension_fails)
 {
-    begin_with(3);
-    hold();
+    begin_held(3);
     story_extend(&story, 0);
     timer_at(STORY_START + TIMEOUT);
     check_ended(REDLOCK_UNREACHABLE);
@@ -185,8 +181,7 @@ TEST(the_owner_hears_when_an_extension_fails)
 TEST(a_majority_of_no_loses_the_hold_at_once)
 {
     for (unsigned n = 1; n <= QUORUM_MASTERS_MAX; n++) {
-        begin_with(n);
-        hold();
+        begin_held(n);
         story_extend(&story, 0);
         for (unsigned m = 0; m < n - majority(); m++) {
             story_reply(&story, m, NO);
@@ -204,8 +199,7 @@ TEST(a_majority_of_no_loses_the_hold_at_once)
 
 TEST(late_answers_of_a_failed_extension_can_lose_the_hold)
 {
-    begin_with(3);
-    hold();
+    begin_held(3);
     timer_at(RENEW_AT);
     timer_at(RENEW_AT + TIMEOUT);
     CHECK_INT(story.q.state, QUORUM_HELD);
@@ -287,10 +281,7 @@ TEST(a_dead_token_does_not_count_as_released)
 
 TEST(lost_is_told_a_margin_before_the_deadline)
 {
-    begin_with(3);
-    config.renew = false;
-    begin_again();
-    hold();
+    hold_unrenewed();
     timer_at(LOST_AT - 1);
     CHECK(!story.act.lost);
     CHECK_UINT(story.act.wake_at, LOST_AT);
@@ -321,8 +312,7 @@ TEST(the_margin_is_at_most_half_of_the_lease)
 /* An attempt to extend that fails makes the lease no shorter, nor its margin. */
 TEST(the_margin_does_not_shrink_with_failed_extensions)
 {
-    begin_with(3);
-    hold();
+    begin_held(3);
     for (unsigned i = 0; i < 1000 && !story.act.lost; i++) {
         CHECK(story.act.wake_at > story.now);
         timer_at(story.act.wake_at);
@@ -332,8 +322,7 @@ TEST(the_margin_does_not_shrink_with_failed_extensions)
 
 TEST(an_extension_that_succeeds_moves_the_margin)
 {
-    begin_with(3);
-    hold();
+    begin_held(3);
     timer_at(RENEW_AT);
     answer(7, YES);
     timer_at(LOST_AT);
@@ -344,8 +333,7 @@ TEST(an_extension_that_succeeds_moves_the_margin)
 TEST(lost_is_told_even_with_an_extension_out)
 {
     for (unsigned asked = 0; asked < 2; asked++) {
-        begin_with(3);
-        hold();
+        begin_held(3);
         story.now = LOST_AT - 10;
         if (asked)
             story_extend(&story, 0);
@@ -366,10 +354,7 @@ TEST(lost_is_told_even_with_an_extension_out)
 
 TEST(after_lost_was_told_nothing_extends)
 {
-    begin_with(3);
-    config.renew = false;
-    begin_again();
-    hold();
+    hold_unrenewed();
     timer_at(LOST_AT);
     CHECK(quorum_may_extend(&story.q));
     story_extend(&story, 0);
@@ -385,8 +370,7 @@ TEST(after_lost_was_told_nothing_extends)
 
 TEST(what_is_lost_cannot_be_extended_and_is_lost_when_released)
 {
-    begin_with(3);
-    hold();
+    begin_held(3);
     timer_at(DEADLINE);
     CHECK(story.act.lost);
     CHECK_INT(story.q.state, QUORUM_LOST);
@@ -585,44 +569,26 @@ TEST(the_limit_of_a_hold_counts_from_its_proof)
     check_sent(0, 0, 0);
 }
 
-CHECK_MAIN({"renewal_begins_when_a_third_is_spent", renewal_begins_when_a_third_is_spent},
-           {"renewal_is_tried_again_after_a_pause", renewal_is_tried_again_after_a_pause},
-           {"renewal_fails_as_soon_as_a_majority_is_impossible",
-            renewal_fails_as_soon_as_a_majority_is_impossible},
-           {"an_extension_is_a_matter_of_a_majority", an_extension_is_a_matter_of_a_majority},
-           {"renewal_stops_when_held_for_long_enough", renewal_stops_when_held_for_long_enough},
-           {"without_renewal_the_lease_runs_out", without_renewal_the_lease_runs_out},
-           {"an_extension_never_shortens", an_extension_never_shortens},
-           {"an_extension_that_comes_too_late_leaves_the_old_deadline",
-            an_extension_that_comes_too_late_leaves_the_old_deadline},
-           {"the_owners_extension_overtakes_a_renewal", the_owners_extension_overtakes_a_renewal},
-           {"the_owner_hears_when_an_extension_fails", the_owner_hears_when_an_extension_fails},
-           {"a_majority_of_no_loses_the_hold_at_once", a_majority_of_no_loses_the_hold_at_once},
-           {"late_answers_of_a_failed_extension_can_lose_the_hold",
-            late_answers_of_a_failed_extension_can_lose_the_hold},
-           {"a_dead_token_is_not_extended", a_dead_token_is_not_extended},
-           {"a_dead_token_does_not_count_as_held", a_dead_token_does_not_count_as_held},
-           {"a_dead_token_does_not_count_as_held_between_extensions_either",
-            a_dead_token_does_not_count_as_held_between_extensions_either},
-           {"a_dead_token_does_not_count_as_released", a_dead_token_does_not_count_as_released},
-           {"lost_is_told_a_margin_before_the_deadline", lost_is_told_a_margin_before_the_deadline},
-           {"the_margin_is_at_most_half_of_the_lease", the_margin_is_at_most_half_of_the_lease},
-           {"the_margin_does_not_shrink_with_failed_extensions",
-            the_margin_does_not_shrink_with_failed_extensions},
-           {"an_extension_that_succeeds_moves_the_margin",
-            an_extension_that_succeeds_moves_the_margin},
-           {"lost_is_told_even_with_an_extension_out", lost_is_told_even_with_an_extension_out},
-           {"after_lost_was_told_nothing_extends", after_lost_was_told_nothing_extends},
-           {"what_is_lost_cannot_be_extended_and_is_lost_when_released",
-            what_is_lost_cannot_be_extended_and_is_lost_when_released},
-           {"an_adopted_token_is_not_held_until_it_is_proven",
-            an_adopted_token_is_not_held_until_it_is_proven},
-           {"a_proof_counts_before_its_deadline_and_not_at_it",
-            a_proof_counts_before_its_deadline_and_not_at_it},
-           {"a_proof_that_fails_may_be_tried_again", a_proof_that_fails_may_be_tried_again},
-           {"an_adopted_token_may_turn_out_to_be_lost", an_adopted_token_may_turn_out_to_be_lost},
-           {"an_adopted_token_can_be_released_at_once", an_adopted_token_can_be_released_at_once},
-           {"adopted_tokens_wait_for_first_links_too", adopted_tokens_wait_for_first_links_too},
-           {"a_proof_awaits_masters_that_are_coming", a_proof_awaits_masters_that_are_coming},
-           {"a_release_awaits_masters_that_are_coming", a_release_awaits_masters_that_are_coming},
-           {"the_limit_of_a_hold_counts_from_its_proof", the_limit_of_a_hold_counts_from_its_proof})
+CHECK_MAIN(
+    RUN(renewal_begins_when_a_third_is_spent), RUN(renewal_is_tried_again_after_a_pause),
+    RUN(renewal_fails_as_soon_as_a_majority_is_impossible),
+    RUN(an_extension_is_a_matter_of_a_majority), RUN(renewal_stops_when_held_for_long_enough),
+    RUN(without_renewal_the_lease_runs_out), RUN(an_extension_never_shortens),
+    RUN(an_extension_that_comes_too_late_leaves_the_old_deadline),
+    RUN(the_owners_extension_overtakes_a_renewal), RUN(the_owner_hears_when_an_extension_fails),
+    RUN(a_majority_of_no_loses_the_hold_at_once),
+    RUN(late_answers_of_a_failed_extension_can_lose_the_hold), RUN(a_dead_token_is_not_extended),
+    RUN(a_dead_token_does_not_count_as_held),
+    RUN(a_dead_token_does_not_count_as_held_between_extensions_either),
+    RUN(a_dead_token_does_not_count_as_released), RUN(lost_is_told_a_margin_before_the_deadline),
+    RUN(the_margin_is_at_most_half_of_the_lease),
+    RUN(the_margin_does_not_shrink_with_failed_extensions),
+    RUN(an_extension_that_succeeds_moves_the_margin), RUN(lost_is_told_even_with_an_extension_out),
+    RUN(after_lost_was_told_nothing_extends),
+    RUN(what_is_lost_cannot_be_extended_and_is_lost_when_released),
+    RUN(an_adopted_token_is_not_held_until_it_is_proven),
+    RUN(a_proof_counts_before_its_deadline_and_not_at_it),
+    RUN(a_proof_that_fails_may_be_tried_again), RUN(an_adopted_token_may_turn_out_to_be_lost),
+    RUN(an_adopted_token_can_be_released_at_once), RUN(adopted_tokens_wait_for_first_links_too),
+    RUN(a_proof_awaits_masters_that_are_coming), RUN(a_release_awaits_masters_that_are_coming),
+    RUN(the_limit_of_a_hold_counts_from_its_proof))

@@ -1,9 +1,11 @@
 /*
- * test-quorum.c - getting the lock: rules 1 to 3 of quorum.c, connecting and
- * waiting, at both sides of every boundary.
+ * test-quorum.c - the votes of a round: rules 1 to 3 of quorum.c, and which answers
+ * count.  Each boundary is tested on both sides.
  *
- * test-quorum-hold.c and test-quorum-settle.c have the rest, and timelines/
- * whole stories.
+ * The other files have the other rules: test-quorum-round.c begins rounds,
+ * test-quorum-hold.c keeps the lock, test-quorum-settle.c gives it back,
+ * test-quorum-fence.c draws fencing tokens, and test-quorum-states.c tries what may
+ * happen in any state.  timelines/ has whole stories.
  */
 #include "redlock/core/quorum.h"
 
@@ -15,8 +17,7 @@
 
 TEST(a_lease_counts_from_before_the_send)
 {
-    begin_with(5);
-    acquire();
+    begin_acquiring(5);
     check_sent(all(), 0, 0);
     CHECK_UINT(story.q.sent, STORY_START);
     story.now += 40 * DRIFT_MS; /* However long the answers take. */
@@ -85,8 +86,7 @@ TEST(every_round_counts_anew_and_has_a_number_of_its_own)
 TEST(a_round_is_won_before_the_deadline_and_not_at_it)
 {
     for (unsigned late = 0; late < 2; late++) {
-        begin_with(3);
-        acquire();
+        begin_acquiring(3);
         answer(1, YES);
         story.now = DEADLINE - 1 + late;
         answer(2, YES);
@@ -155,8 +155,7 @@ TEST(a_hold_ends_at_the_deadline_whatever_happens_then)
 
 TEST(a_release_after_the_deadline_tells_of_the_loss)
 {
-    begin_with(3);
-    hold();
+    begin_held(3);
     story.now = DEADLINE;
     story_step(&story, QUORUM_EV_RELEASE);
     check_ended(REDLOCK_LOST);
@@ -188,8 +187,7 @@ TEST(an_extension_counts_before_the_old_deadline_and_not_at_it)
 TEST(a_majority_of_yes_wins_and_one_less_does_not)
 {
     for (unsigned n = 1; n <= QUORUM_MASTERS_MAX; n++) {
-        begin_with(n);
-        acquire();
+        begin_acquiring(n);
         check_sent(all(), 0, 0);
         for (unsigned m = 0; m + 1 < majority(); m++) {
             story_reply(&story, m, YES);
@@ -211,8 +209,7 @@ TEST(two_majorities_share_a_master)
     for (unsigned n = 1; n <= QUORUM_MASTERS_MAX; n++) {
         unsigned need = 0;
 
-        begin_with(n);
-        acquire();
+        begin_acquiring(n);
         while (!story.act.ended)
             story_reply(&story, need++, YES);
         CHECK(2 * need > n);
@@ -227,8 +224,7 @@ static void lose_by(enum quorum_vote vote, bool by_link, int status)
         unsigned spare = n - (n / 2 + 1);
         quorum_mask rest;
 
-        begin_with(n);
-        acquire();
+        begin_acquiring(n);
         for (unsigned m = 0; m <= spare; m++) {
             check_not_ended();
             if (by_link)
@@ -261,8 +257,7 @@ TEST(a_split_vote_of_an_even_set_ends_the_round)
     for (unsigned n = 2; n < QUORUM_MASTERS_MAX; n += 2) {
         quorum_mask half = (quorum_mask)((1u << n / 2) - 1);
 
-        begin_with(n);
-        acquire();
+        begin_acquiring(n);
         answer(half, YES);
         check_not_ended();
         answer((quorum_mask)(all() & ~half), NO);
@@ -278,8 +273,7 @@ TEST(a_silent_majority_is_unreachable_and_an_answering_one_contended)
         for (unsigned fewer = 0; fewer < 2; fewer++) {
             unsigned answers = n / 2 + 1 - fewer;
 
-            begin_with(n);
-            acquire();
+            begin_acquiring(n);
             story_reply(&story, 0, NO);
             for (unsigned m = 1; m < answers; m++)
                 story_reply(&story, m, YES);
@@ -293,8 +287,7 @@ TEST(a_silent_majority_is_unreachable_and_an_answering_one_contended)
 /* As few as an error wins; but the key is there. */
 TEST(a_void_yes_wins_nothing_and_is_released)
 {
-    begin_with(5);
-    acquire();
+    begin_acquiring(5);
     answer(3, YES);
     answer(12, VOID);
     check_not_ended();
@@ -308,8 +301,7 @@ TEST(a_void_yes_wins_nothing_and_is_released)
 /* It stores the key like the others: renewed, and released. */
 TEST(a_void_yes_is_of_a_hold_that_others_won)
 {
-    begin_with(5);
-    acquire();
+    begin_acquiring(5);
     answer(1, VOID);
     answer(2, NO);
     answer(28, YES);
@@ -323,8 +315,7 @@ TEST(a_void_yes_is_of_a_hold_that_others_won)
 
 TEST(a_round_ends_at_its_timeout_and_not_before)
 {
-    begin_with(3);
-    acquire();
+    begin_acquiring(3);
     CHECK_UINT(story.act.wake_at, STORY_START + TIMEOUT);
     timer_at(STORY_START + TIMEOUT - 1);
     check_not_ended();
@@ -337,8 +328,7 @@ TEST(a_round_ends_at_its_timeout_and_not_before)
 /* An answer that came while the process was paused is worth more than the timer. */
 TEST(an_answer_counts_after_the_timeout_if_the_timer_has_not_run)
 {
-    begin_with(1);
-    acquire();
+    begin_acquiring(1);
     story.now += TIMEOUT + 1;
     answer(1, YES);
     check_ended(REDLOCK_OK);
@@ -346,8 +336,7 @@ TEST(an_answer_counts_after_the_timeout_if_the_timer_has_not_run)
 
 TEST(the_yes_of_a_master_whose_link_breaks_is_void)
 {
-    begin_with(3);
-    acquire();
+    begin_acquiring(3);
     answer(1, YES);
     link_down(0);
     check_not_ended();
@@ -356,8 +345,7 @@ TEST(the_yes_of_a_master_whose_link_breaks_is_void)
     answer(4, YES);
     check_ended(REDLOCK_OK);
 
-    begin_with(3);
-    acquire();
+    begin_acquiring(3);
     answer(1, YES);
     link_down(0);
     link_up(0); /* And is not asked again in this round. */
@@ -388,187 +376,6 @@ TEST(a_hopeless_round_bothers_nobody)
     }
 }
 
-/* ---- Connecting ---- */
-
-TEST(first_attempts_are_awaited_while_they_can_make_a_majority)
-{
-    for (unsigned n = 1; n <= QUORUM_MASTERS_MAX; n++) {
-        begin_with(n);
-        story.up = 0;
-        story.coming = (quorum_mask)((1u << majority()) - 1);
-        acquire();
-        CHECK_INT(story.q.state, QUORUM_CONNECTING);
-        check_sent(0, 0, 0);
-        CHECK_UINT(story.act.wake_at, DRIFT_NEVER);
-        for (unsigned m = 0; m + 1 < majority(); m++) {
-            link_up(m);
-            CHECK_INT(story.q.state, QUORUM_CONNECTING);
-        }
-        link_up(majority() - 1);
-        CHECK_INT(story.q.state, QUORUM_ACQUIRING);
-        check_sent(story.up, 0, 0);
-
-        begin_again(); /* One attempt fails, and with it the hope. */
-        story.up = 0;
-        story.coming = (quorum_mask)((1u << majority()) - 1);
-        acquire();
-        link_down(0);
-        check_ended(REDLOCK_UNREACHABLE);
-        check_sent(0, 0, 0);
-
-        begin_again(); /* One attempt too few from the start. */
-        story.up = 0;
-        story.coming = (quorum_mask)((1u << (majority() - 1)) - 1);
-        acquire();
-        check_ended(REDLOCK_UNREACHABLE);
-    }
-}
-
-TEST(a_round_awaits_masters_that_are_coming)
-{
-    begin_with(3);
-    story.up = 3;
-    story.coming = 4;
-    acquire();
-    check_sent(3, 0, 0);
-    answer(1, NO);
-    check_not_ended(); /* m3 may still be there in time. */
-    link_down(2);
-    check_ended(REDLOCK_CONTENDED); /* Two of three can answer: it is not that. */
-}
-
-/* ---- Waiting ---- */
-
-TEST(without_waiting_there_is_one_round)
-{
-    begin_with(3);
-    acquire();
-    answer(3, NO);
-    check_ended(REDLOCK_CONTENDED);
-    CHECK_INT(story.q.state, QUORUM_IDLE);
-}
-
-TEST(the_last_round_begins_when_the_wait_is_over)
-{
-    drift_time give_up;
-
-    begin_with(1);
-    config.wait = 70 * DRIFT_MS;
-    begin_again();
-    give_up = STORY_START + config.wait;
-    acquire();
-    story.now += DRIFT_MS;
-    answer(1, NO);
-    check_not_ended();
-    CHECK_INT(story.q.state, QUORUM_PAUSING);
-    CHECK_UINT(story.act.wake_at, story.now + PAUSE_MIN);
-    timer_at(story.act.wake_at);
-    check_sent(1, 0, 0);
-    answer(1, NO);
-    CHECK_UINT(story.act.wake_at, give_up); /* Not the whole pause. */
-    timer_at(give_up - 1);
-    check_sent(0, 0, 0);
-    timer_at(give_up);
-    check_sent(1, 0, 0);
-    answer(1, NO);
-    check_ended(REDLOCK_CONTENDED);
-}
-
-TEST(a_round_that_ends_before_the_wait_is_not_the_last)
-{
-    for (unsigned late = 0; late < 2; late++) {
-        begin_with(1);
-        config.wait = 40 * DRIFT_MS;
-        begin_again();
-        acquire();
-        story.now = STORY_START + config.wait - 1 + late;
-        answer(1, NO);
-        CHECK_UINT(story.act.ended, late);
-        CHECK_INT(story.q.state, late ? QUORUM_IDLE : QUORUM_PAUSING);
-        if (!late)
-            CHECK_UINT(story.act.wake_at, story.now + 1);
-    }
-}
-
-TEST(who_waits_for_ever_waits_for_ever)
-{
-    begin_with(3);
-    config.wait = DRIFT_NEVER;
-    begin_again();
-    story.up = 0;
-    acquire();
-    for (unsigned i = 0; i < 1000; i++) {
-        CHECK_INT(story.q.state, QUORUM_PAUSING);
-        check_not_ended();
-        CHECK(story.act.wake_at > story.now);
-        timer_at(story.act.wake_at);
-    }
-}
-
-TEST(too_late_a_round_is_followed_by_another)
-{
-    begin_with(1);
-    config.wait = DRIFT_NEVER;
-    begin_again();
-    acquire();
-    story.now = DEADLINE;
-    answer(1, YES);
-    CHECK_INT(story.q.state, QUORUM_PAUSING);
-    check_sent(0, 0, 1);
-}
-
-static drift_span pause_for(uint32_t random)
-{
-    begin_again();
-    story.random = random;
-    acquire();
-    answer(all(), NO);
-    CHECK_INT(story.q.state, QUORUM_PAUSING);
-    return story.act.wake_at - story.now;
-}
-
-TEST(a_pause_is_random_and_within_its_bounds)
-{
-    drift_span least = DRIFT_NEVER, most = 0;
-
-    begin_with(1);
-    config.wait = DRIFT_NEVER;
-    for (uint32_t i = 0; i < 10000; i++) {
-        drift_span pause = pause_for(i * UINT32_C(429497)); /* All over the 32 bits. */
-
-        CHECK(pause >= config.pause_min && pause <= config.pause_max);
-        least = pause < least ? pause : least;
-        most = pause > most ? pause : most;
-    }
-    CHECK(least < config.pause_min + DRIFT_MS); /* All of the range is used. */
-    CHECK(most > config.pause_max - DRIFT_MS);
-    CHECK_UINT(pause_for(0), config.pause_min);
-    CHECK_UINT(pause_for(150000), config.pause_max); /* In microseconds. */
-    config.pause_min = config.pause_max;
-    CHECK_UINT(pause_for(UINT32_MAX), config.pause_max);
-}
-
-/* Or a machine without a majority would spin: fail, wake at once, fail. */
-TEST(a_pause_is_never_nothing)
-{
-    begin_with(1);
-    config.wait = DRIFT_NEVER;
-    config.pause_min = config.pause_max = 0;
-    CHECK_UINT(pause_for(0), DRIFT_MS);
-    config.pause_max = 5;
-    CHECK_UINT(pause_for(UINT32_MAX), DRIFT_MS);
-
-    begin_with(3);
-    config.pause_min = config.pause_max = 0;
-    begin_again();
-    hold();
-    link_down(0);
-    link_down(1);
-    timer_at(RENEW_AT);
-    CHECK_INT(story.q.state, QUORUM_HELD);
-    CHECK_UINT(story.act.wake_at, RENEW_AT + DRIFT_MS);
-}
-
 /* ---- Answers ---- */
 
 static void reply_raw(unsigned m, uint32_t ask, enum quorum_command command, enum quorum_vote vote)
@@ -588,8 +395,7 @@ static void reply_raw(unsigned m, uint32_t ask, enum quorum_command command, enu
 
 TEST(an_answer_counts_once)
 {
-    begin_with(3);
-    acquire();
+    begin_acquiring(3);
     reply_raw(0, story.q.ask_of[0], QUORUM_CMD_SET, YES);
     reply_raw(0, story.q.ask_of[0], QUORUM_CMD_SET, YES);
     check_not_ended();
@@ -607,8 +413,7 @@ TEST(an_answer_from_before_the_link_broke_does_not_count)
 {
     uint32_t ask;
 
-    begin_with(3);
-    acquire();
+    begin_acquiring(3);
     ask = story.q.ask_of[0];
     link_down(0);
     link_up(0);
@@ -634,50 +439,23 @@ TEST(equal_machines_have_equal_bytes)
     CHECK(memcmp(&a, &b, sizeof a) == 0);
 }
 
-CHECK_MAIN(
-    {"a_lease_counts_from_before_the_send", a_lease_counts_from_before_the_send},
-    {"a_lease_does_not_count_while_connecting", a_lease_does_not_count_while_connecting},
-    {"a_lease_counts_from_the_first_send", a_lease_counts_from_the_first_send},
-    {"every_round_counts_anew_and_has_a_number_of_its_own",
-     every_round_counts_anew_and_has_a_number_of_its_own},
-    {"a_round_is_won_before_the_deadline_and_not_at_it",
-     a_round_is_won_before_the_deadline_and_not_at_it},
-    {"a_lease_that_its_allowance_swallows_is_never_held",
-     a_lease_that_its_allowance_swallows_is_never_held},
-    {"a_hold_ends_at_the_deadline_whatever_happens_then",
-     a_hold_ends_at_the_deadline_whatever_happens_then},
-    {"a_release_after_the_deadline_tells_of_the_loss",
-     a_release_after_the_deadline_tells_of_the_loss},
-    {"an_extension_counts_before_the_old_deadline_and_not_at_it",
-     an_extension_counts_before_the_old_deadline_and_not_at_it},
-    {"a_majority_of_yes_wins_and_one_less_does_not", a_majority_of_yes_wins_and_one_less_does_not},
-    {"two_majorities_share_a_master", two_majorities_share_a_master},
-    {"a_round_is_lost_as_soon_as_a_majority_is_impossible",
-     a_round_is_lost_as_soon_as_a_majority_is_impossible},
-    {"errors_and_broken_links_lose_a_round_as_well", errors_and_broken_links_lose_a_round_as_well},
-    {"a_split_vote_of_an_even_set_ends_the_round", a_split_vote_of_an_even_set_ends_the_round},
-    {"a_silent_majority_is_unreachable_and_an_answering_one_contended",
-     a_silent_majority_is_unreachable_and_an_answering_one_contended},
-    {"a_void_yes_wins_nothing_and_is_released", a_void_yes_wins_nothing_and_is_released},
-    {"a_void_yes_is_of_a_hold_that_others_won", a_void_yes_is_of_a_hold_that_others_won},
-    {"a_round_ends_at_its_timeout_and_not_before", a_round_ends_at_its_timeout_and_not_before},
-    {"an_answer_counts_after_the_timeout_if_the_timer_has_not_run",
-     an_answer_counts_after_the_timeout_if_the_timer_has_not_run},
-    {"the_yes_of_a_master_whose_link_breaks_is_void",
-     the_yes_of_a_master_whose_link_breaks_is_void},
-    {"a_hopeless_round_bothers_nobody", a_hopeless_round_bothers_nobody},
-    {"first_attempts_are_awaited_while_they_can_make_a_majority",
-     first_attempts_are_awaited_while_they_can_make_a_majority},
-    {"a_round_awaits_masters_that_are_coming", a_round_awaits_masters_that_are_coming},
-    {"without_waiting_there_is_one_round", without_waiting_there_is_one_round},
-    {"the_last_round_begins_when_the_wait_is_over", the_last_round_begins_when_the_wait_is_over},
-    {"a_round_that_ends_before_the_wait_is_not_the_last",
-     a_round_that_ends_before_the_wait_is_not_the_last},
-    {"who_waits_for_ever_waits_for_ever", who_waits_for_ever_waits_for_ever},
-    {"too_late_a_round_is_followed_by_another", too_late_a_round_is_followed_by_another},
-    {"a_pause_is_random_and_within_its_bounds", a_pause_is_random_and_within_its_bounds},
-    {"a_pause_is_never_nothing", a_pause_is_never_nothing},
-    {"an_answer_counts_once", an_answer_counts_once},
-    {"an_answer_from_before_the_link_broke_does_not_count",
-     an_answer_from_before_the_link_broke_does_not_count},
-    {"equal_machines_have_equal_bytes", equal_machines_have_equal_bytes})
+CHECK_MAIN(RUN(a_lease_counts_from_before_the_send), RUN(a_lease_does_not_count_while_connecting),
+           RUN(a_lease_counts_from_the_first_send),
+           RUN(every_round_counts_anew_and_has_a_number_of_its_own),
+           RUN(a_round_is_won_before_the_deadline_and_not_at_it),
+           RUN(a_lease_that_its_allowance_swallows_is_never_held),
+           RUN(a_hold_ends_at_the_deadline_whatever_happens_then),
+           RUN(a_release_after_the_deadline_tells_of_the_loss),
+           RUN(an_extension_counts_before_the_old_deadline_and_not_at_it),
+           RUN(a_majority_of_yes_wins_and_one_less_does_not), RUN(two_majorities_share_a_master),
+           RUN(a_round_is_lost_as_soon_as_a_majority_is_impossible),
+           RUN(errors_and_broken_links_lose_a_round_as_well),
+           RUN(a_split_vote_of_an_even_set_ends_the_round),
+           RUN(a_silent_majority_is_unreachable_and_an_answering_one_contended),
+           RUN(a_void_yes_wins_nothing_and_is_released),
+           RUN(a_void_yes_is_of_a_hold_that_others_won),
+           RUN(a_round_ends_at_its_timeout_and_not_before),
+           RUN(an_answer_counts_after_the_timeout_if_the_timer_has_not_run),
+           RUN(the_yes_of_a_master_whose_link_breaks_is_void), RUN(a_hopeless_round_bothers_nobody),
+           RUN(an_answer_counts_once), RUN(an_answer_from_before_the_link_broke_does_not_count),
+           RUN(equal_machines_have_equal_bytes))

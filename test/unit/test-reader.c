@@ -294,14 +294,8 @@ TEST(every_allocation_may_fail)
     reader_forget(&reply);
 }
 
-CHECK_MAIN({"replies_are_decoded", replies_are_decoded},
-           {"replies_come_in_pieces", replies_come_in_pieces},
-           {"replies_come_together", replies_come_together},
-           {"a_text_may_have_nuls", a_text_may_have_nuls},
-           {"texts_have_a_longest_length", texts_have_a_longest_length},
-           {"arrays_have_a_most", arrays_have_a_most},
-           {"what_is_too_long_is_known_before_it_is_whole",
-            what_is_too_long_is_known_before_it_is_whole},
-           {"many_short_replies_do_not_overflow", many_short_replies_do_not_overflow},
-           {"no_allocation_for_a_reply", no_allocation_for_a_reply},
-           {"every_allocation_may_fail", every_allocation_may_fail})
+CHECK_MAIN(RUN(replies_are_decoded), RUN(replies_come_in_pieces), RUN(replies_come_together),
+           RUN(a_text_may_have_nuls), RUN(texts_have_a_longest_length), RUN(arrays_have_a_most),
+           RUN(what_is_too_long_is_known_before_it_is_whole),
+           RUN(many_short_replies_do_not_overflow), RUN(no_allocation_for_a_reply),
+           RUN(every_allocation_may_fail))

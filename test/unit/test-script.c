@@ -98,4 +98,4 @@ TEST(scripts_have_their_sha1)
     }
 }
 
-CHECK_MAIN({"sha1_is_sha1", sha1_is_sha1}, {"scripts_have_their_sha1", scripts_have_their_sha1})
+CHECK_MAIN(RUN(sha1_is_sha1), RUN(scripts_have_their_sha1))

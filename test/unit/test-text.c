@@ -57,5 +57,4 @@ TEST(the_log_is_clean)
     }
 }
 
-CHECK_MAIN({"controls_go_and_letters_stay", controls_go_and_letters_stay},
-           {"the_log_is_clean", the_log_is_clean})
+CHECK_MAIN(RUN(controls_go_and_letters_stay), RUN(the_log_is_clean))

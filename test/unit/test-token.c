@@ -144,9 +144,6 @@ TEST(a_subkey_is_of_its_key_alone)
     }
 }
 
-CHECK_MAIN({"a_subkey_is_of_its_key_alone", a_subkey_is_of_its_key_alone},
-           {"a_token_is_a_piece_of_the_keystream", a_token_is_a_piece_of_the_keystream},
-           {"a_known_token", a_known_token}, {"no_two_are_the_same", no_two_are_the_same},
-           {"every_bit_counts", every_bit_counts},
-           {"a_token_can_be_written_again", a_token_can_be_written_again},
-           {"keys_are_drawn_and_wiped", keys_are_drawn_and_wiped})
+CHECK_MAIN(RUN(a_subkey_is_of_its_key_alone), RUN(a_token_is_a_piece_of_the_keystream),
+           RUN(a_known_token), RUN(no_two_are_the_same), RUN(every_bit_counts),
+           RUN(a_token_can_be_written_again), RUN(keys_are_drawn_and_wiped))

@@ -428,13 +428,8 @@ TEST(every_allocation_may_fail)
     }
 }
 
-CHECK_MAIN({"good_ones_are_parsed", good_ones_are_parsed},
-           {"bad_ones_are_refused", bad_ones_are_refused}, {"a_nul_is_refused", a_nul_is_refused},
-           {"no_byte_past_the_end_is_read", no_byte_past_the_end_is_read},
-           {"parts_have_a_longest_length", parts_have_a_longest_length},
-           {"escapes_do_not_count", escapes_do_not_count},
-           {"places_are_compared", places_are_compared},
-           {"the_place_is_the_name_without_its_db", the_place_is_the_name_without_its_db},
-           {"messages_have_no_secret", messages_have_no_secret},
-           {"messages_quote_nothing", messages_quote_nothing},
-           {"every_allocation_may_fail", every_allocation_may_fail})
+CHECK_MAIN(RUN(good_ones_are_parsed), RUN(bad_ones_are_refused), RUN(a_nul_is_refused),
+           RUN(no_byte_past_the_end_is_read), RUN(parts_have_a_longest_length),
+           RUN(escapes_do_not_count), RUN(places_are_compared),
+           RUN(the_place_is_the_name_without_its_db), RUN(messages_have_no_secret),
+           RUN(messages_quote_nothing), RUN(every_allocation_may_fail))

@@ -191,7 +191,5 @@ TEST(what_counts_and_fails_counts_nothing)
     check_vote(vote_number(&reply), (struct vote){.vote = NONE, .relink = true});
 }
 
-CHECK_MAIN({"numbers_are_counted", numbers_are_counted},
-           {"what_counts_and_fails_counts_nothing", what_counts_and_fails_counts_nothing},
-           {"replies_are_counted", replies_are_counted},
-           {"a_text_may_be_missing", a_text_may_be_missing})
+CHECK_MAIN(RUN(numbers_are_counted), RUN(what_counts_and_fails_counts_nothing),
+           RUN(replies_are_counted), RUN(a_text_may_be_missing))

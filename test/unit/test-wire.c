@@ -408,14 +408,9 @@ TEST(the_key_of_a_permit_ends_with_its_slot)
     }
 }
 
-CHECK_MAIN(
-    {"the_key_of_a_permit_ends_with_its_slot", the_key_of_a_permit_ends_with_its_slot},
-
-    {"set_is_formatted", set_is_formatted}, {"scripts_are_formatted", scripts_are_formatted},
-    {"a_name_has_its_counter", a_name_has_its_counter}, {"many_are_formatted", many_are_formatted},
-    {"permits_are_formatted", permits_are_formatted},
-    {"fair_ones_are_formatted", fair_ones_are_formatted},
-    {"looks_of_who_waits_are_formatted", looks_of_who_waits_are_formatted},
-    {"proofs_are_formatted", proofs_are_formatted},
-    {"proofs_with_the_longest_lease_are_formatted", proofs_with_the_longest_lease_are_formatted},
-    {"looks_are_formatted", looks_are_formatted}, {"every_length_of_a_ttl", every_length_of_a_ttl})
+CHECK_MAIN(RUN(the_key_of_a_permit_ends_with_its_slot), RUN(set_is_formatted),
+           RUN(scripts_are_formatted), RUN(a_name_has_its_counter), RUN(many_are_formatted),
+           RUN(permits_are_formatted), RUN(fair_ones_are_formatted),
+           RUN(looks_of_who_waits_are_formatted), RUN(proofs_are_formatted),
+           RUN(proofs_with_the_longest_lease_are_formatted), RUN(looks_are_formatted),
+           RUN(every_length_of_a_ttl))

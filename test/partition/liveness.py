@@ -1,0 +1,133 @@
+"""The liveness rules of the judge: what must happen in the end, and what must not fail.
+
+Each rule is a function from a history to the violations that it finds, each with its evidence.
+"""
+
+import dataclasses
+
+from history import FOR_EVER, KILL_LAG_NS, Timetable
+from violation import Violation, in_order, length
+from words import FAILURES
+
+
+# ---- Whatever was begun came to an end ----
+
+
+def no_end(history, _):
+    if history.end is None:
+        return  # The run was cut off, and everything with it; see loader.py.
+    for op in history.ops.values():
+        if op.lost and op.lost.get("told") is False:
+            yield unended(op, "ran out, and lost was never called", [op.invoke, op.ok, op.lost])
+        if op.killed:
+            continue
+        if not op.ok and not op.fail:
+            yield unended(op, "was never answered", [op.invoke])
+        elif op.ok and not op.release and not op.lost:
+            yield unended(op, "was neither released nor lost", [op.invoke, op.ok])
+        elif op.release and not op.released:
+            yield unended(op, "was released, and that never ended", [op.invoke, op.ok, op.release])
+    for client in history.clients.values():
+        if client.last is None:
+            if not client.kills:
+                yield Violation("no-end", f"{client.name} was never heard of",
+                                history.begin["t"], history.begin["t"], [history.begin])
+        elif not client.bye and not any(client.last["t"] <= kill["t"] + KILL_LAG_NS
+                                        for kill in client.kills):
+            yield Violation("no-end", f"{client.name} fell silent: neither bye nor killed",
+                            client.last["t"], client.last["t"], [client.last])
+
+
+def unended(op, text, events, rule="no-end"):
+    return Violation(rule, f"{op.lock}: {op.id} {text}", events[-1]["t"], events[-1]["t"],
+                     events, [op], op.lock)
+
+
+# ---- Nothing fails that no fault explains ----
+
+
+def failure(history, _):
+    """Clients that a fault has killed may see their own commands die before them."""
+    for op in history.ops.values():
+        for event in (op.fail, op.released):
+            word = event and event.get("why", event.get("result"))
+            if word in FAILURES and not killed_by_then(history, op.who, event["t"]):
+                yield unended(op, f"failed with {word}, which nothing that was done to it explains",
+                              in_order([op.invoke, event]), "failure")
+
+
+def killed_by_then(history, who, t):
+    return any(kill["t"] <= t for kill in history.clients[who].kills)
+
+
+# ---- When all is well, somebody gets what is free ----
+
+
+@dataclasses.dataclass
+class Wait:
+    """In a quiet phase: nobody has the lock, and somebody wants it, from `since` to `until`."""
+    lock: str
+    quiet: object
+    since: int
+    until: int
+    ended_by: object  # The operation that got it, None if none did.
+    late: list  # Attempts that were still without it when the bound had passed.
+
+    @property
+    def length(self):
+        return self.until - self.since
+
+
+def waits(history, bound_ns):
+    """Of each lock those that exceed the bound, and the longest."""
+    for lock, ops in history.locks.items():
+        longest = 0
+        tries = Timetable((op.invoke["t"], FOR_EVER if op.ended() is None else op.ended(), op)
+                          for op in ops)
+        gaps = sorted(free_times(history, lock), key=lambda gap: gap[0] - gap[1])
+        for since, until, quiet, ended_by in gaps:
+            if until - since <= min(longest, bound_ns):
+                break
+            wait = one_wait(lock, quiet, tries, since, until, ended_by, bound_ns)
+            if wait:
+                longest = max(longest, wait.length)
+                yield wait
+
+
+def free_times(history, lock):
+    """The parts of quiet phases in which nobody has the lock: (since, until, phase, who had it
+    then)."""
+    table = history.occupied(lock)
+    for quiet in history.quiets:
+        free = max(quiet.since, table.busy_until(quiet.since))
+        for since, until, segment in table.during(quiet.since, quiet.until):
+            if since > free:
+                yield free, since, quiet, segment and segment.op
+            free = max(free, until)
+        if free < quiet.until:
+            yield free, quiet.until, quiet, None
+
+
+def one_wait(lock, quiet, tries, since, until, ended_by, bound_ns):
+    """None if nobody wanted it."""
+    there = tries.during(since, until)
+    if not there:
+        return None
+    wanted = max(since, min(begun for begun, _, _ in there))
+    bound = wanted + bound_ns
+    late = [op for begun, over, op in there if over > bound and until > bound and
+            (begun <= bound or op.fail and over <= until)]
+    return Wait(lock, quiet, wanted, until, ended_by, late)
+
+
+def no_progress(history, options):
+    bound_ns = options.bound_ns(history)
+    for wait in waits(history, bound_ns):
+        if wait.late:
+            op = wait.late[0]
+            events = [wait.quiet.event, op.invoke] + [event for event in (op.fail, op.ok) if event]
+            yield Violation(
+                "no-progress", f"{wait.lock}: all is well and nobody has it, but for "
+                f"{length(wait.length)} nobody gets it; {op.id} wants it "
+                f"(bound: {length(bound_ns)})",
+                wait.since, wait.until, in_order(events), [op], wait.lock)

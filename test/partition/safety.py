@@ -1,0 +1,422 @@
+"""The safety rules of the judge: what must never happen, whatever faults there are.
+
+Each rule is a function from a history to the violations that it finds, each with its evidence.
+"""
+
+import bisect
+import collections
+
+from history import FOR_EVER, NS_PER_MS, crowds
+from violation import Violation, in_order, length
+from words import CLOCKS, FORGETTING, STEPPING
+
+# The library tells that a lease is lost a tenth of its ttl before the deadline, or at once when a
+# majority says that the key is gone.  What is told sooner than twice that is the latter.
+LOST_EARLY_PART = 5
+
+# A FLUSHALL is told of just before it is sent.
+FORGET_LAG_NS = 1000 * NS_PER_MS
+
+# A master's clock may be too slow by one part in so many: as the library allows for (drift_ppm).
+CLOCK_PART = 100
+
+SUSPECTS_MAX = 3  # Releases that are told of as what may have removed a key.
+
+
+# ---- Nobody has a lock while another has it ----
+
+
+def overlap(history, _):
+    """A hold that begins while the lock is held; named is the hold that would last longest.
+
+    Readers only exclude those who are none.
+    """
+    for unit in history.units:
+        longest = {True: None, False: None}  # Of readers, and of others.
+        for second in history.segments(unit):
+            others = [longest[False]] if second.op.reads else longest.values()
+            first = max((one for one in others if one), key=lambda one: one.until, default=None)
+            if first and first.until > second.since and first.op is not second.op:
+                yield two_holds(history, unit, first, second)
+            own = longest[second.op.reads]
+            if own is None or second.until > own.until:
+                longest[second.op.reads] = second
+
+
+def two_holds(history, lock, first, second):
+    until = min(first.until, second.until)
+    text = (f"{lock}: {second.op.id} had it from {history.ms(second.since)} ms, and {first.op.id} "
+            f"until {history.ms(first.until)} ms (its {first.why}): both for "
+            f"{length(until - second.since)}")
+    releases = released_between(history, lock, first.since, second.since, (first.op, second.op))
+    text += meanwhile(releases)
+    return Violation("overlap", text, second.since, until,
+                     in_order(first.events + second.events + releases), [first.op, second.op],
+                     lock)
+
+
+def released_between(history, lock, since, until, but):
+    """The last few releases of others: one of them may have removed a key that was not its own."""
+    releases = history.releases(lock)
+    found, names = [], [op.id for op in but]
+    i = bisect.bisect_right(releases, until, key=lambda event: event["t"])
+    while i and releases[i - 1]["t"] >= since and len(found) < SUSPECTS_MAX:
+        i -= 1
+        if releases[i]["id"] not in names:
+            found.append(releases[i])
+    return found[::-1]
+
+
+def meanwhile(releases):
+    if not releases:
+        return ""
+    return "; released meanwhile: " + ", ".join(event["id"] for event in releases)
+
+
+# ---- At the store the writes of a hold stand together ----
+
+
+def store_order(history, _):
+    """Told once for every two that come between each other, however often they do.  Readers may
+    come between readers."""
+    for lock, writes in history.writes.items():
+        last_of, told = {}, set()
+        last = {True: None, False: None}  # Of readers, and of others.
+        for write in writes:
+            own, reads = last_of.get(write["id"]), history.ops[write["id"]].reads
+            others = [last[False]] if reads else last.values()
+            previous = max((one for one in others if one), key=lambda one: one["seq"],
+                           default=None)
+            if own and previous and previous["seq"] > own["seq"] and \
+                    (write["id"], previous["id"]) not in told:
+                told.add((write["id"], previous["id"]))
+                yield Violation(
+                    "store-order", f"{lock}: {write['id']} wrote again (number {write['seq']}) "
+                    f"after {previous['id']} (number {previous['seq']}) had written since",
+                    own["t"], write["t"], [own, previous, write],
+                    [history.ops[write["id"]], history.ops[previous["id"]]], lock)
+            last_of[write["id"]] = last[reads] = write
+
+
+# ---- Nobody claims what has run out ----
+
+
+def past_deadline(history, _):
+    for op in history.held():
+        deadline = op.ok.get("deadline")
+        if deadline is not None and deadline <= op.ok["t"]:
+            yield broken(history, op, "past-deadline", op.ok,
+                         f"got it {length(op.ok['t'] - deadline)} after its deadline")
+        op.segments()  # Finds the late ones.
+        for claim in op.late:
+            known = op.deadline_before(claim)
+            yield broken(history, op, "past-deadline", claim, f"claimed again "
+                         f"{length(claim['t'] - known)} after its deadline, until "
+                         f"{history.ms(claim['deadline'])} ms, which no renewal before it gives")
+        for claim in op.claims:
+            if claim.get("unfounded"):
+                yield broken(history, op, "past-deadline", claim, "has a later deadline, though "
+                             "nothing has made its lease longer")
+            most = claim["t"] + op.ttl_ns
+            if claim["deadline"] is not None and claim["deadline"] > most:
+                yield broken(history, op, "past-deadline", claim, "claims "
+                             f"{length(claim['deadline'] - most)} more than its ttl from then on")
+        for write in op.writes:
+            deadline = write.get("deadline")
+            if deadline is None:
+                deadline = op.deadline_before(write)
+            if write["t"] > deadline:
+                yield broken(history, op, "past-deadline", write, "writes, and the store takes "
+                             f"it {length(write['t'] - deadline)} after its deadline")
+
+
+def holds_sampled(history):
+    """Each sample of a lock with the operation that had it for all of the time it took, if any."""
+    for sample in history.keys:
+        for op in holding(history, sample):
+            if not op.reads:
+                yield sample, op
+    for sample in history.readers:
+        for op in holding(history, sample):
+            if op.reads:
+                yield as_keys(sample, op.ok["token"]), op
+
+
+def holding(history, sample):
+    """A sample began at "since" and ended at "t"."""
+    since, until = sample["since"], sample["t"]
+    for begun, over, segment in history.timetable(sample["lock"]).during(since, since + 1):
+        if begun <= since and until < over and segment.op.ok["token"] is not None:
+            yield segment.op
+
+
+def as_keys(sample, token):
+    """A sample of all readers, as that of one of them."""
+    left_ms = sample["left_ms"]
+    return sample | {
+        "tokens": {name: None if readers is None else token if token in readers else ""
+                   for name, readers in left_ms.items()},
+        "left_ms": {name: readers and readers.get(token) for name, readers in left_ms.items()}}
+
+
+def broken(history, op, rule, event, text):
+    told = [op.invoke, op.ok, op.release, op.lost]
+    told = [other for other in told if other and other["t"] <= event["t"]]
+    claims = [claim for claim in op.claims if claim["t"] < event["t"]][-2:]
+    return Violation(rule, f"{op.lock}: {op.id} {text}", event["t"], event["t"],
+                     in_order(told + claims + [event]), [op], op.lock)
+
+
+# ---- What is claimed is backed by a majority, for as long as it is claimed ----
+
+
+def unbacked(history, _):
+    """A deadline is claimed that a majority of masters will not keep the key until.
+
+    From samples of how long each will keep it.  Told once for each hold, by the first that shows
+    it.  A clock that steps forward makes a key shorter, and this is how that is seen; one that
+    steps back makes it longer.  Where it is gone from a majority, foreign_release tells.
+    """
+    told = set()
+    for sample, op in holds_sampled(history):
+        claims = [claim["deadline"] for claim in op.claims if claim["t"] <= sample["since"]]
+        if None in claims or op.id in told:
+            continue
+        until, gone = max(claims), without_key(history, sample, op)
+        forgot = forgetful(history, op, sample["t"])
+        short = [name for name in keeping(sample, op)
+                 if name not in forgot and not keeps_until(sample, name, until)]
+        if len(gone) < history.majority() <= len(gone) + len(short):
+            told.add(op.id)
+            yield broken(history, op, "unbacked", sample, f"claims it until {history.ms(until)} "
+                         f"ms, but {', '.join(sorted(short + gone))} will not keep its key so long")
+
+
+def keeps_until(sample, master, until):
+    """Whether it may: asked before the sample's end, by a clock that may be slow by CLOCK_PART."""
+    left_ms = sample["left_ms"][master]
+    if left_ms is None or left_ms < 0:
+        return True  # It has run out between two questions, or never does.
+    return sample["t"] + (left_ms + 1) * NS_PER_MS * (CLOCK_PART + 1) // CLOCK_PART >= until
+
+
+def keeping(sample, op):
+    """The masters that store the operation's key."""
+    return [name for name, token in sample["tokens"].items() if token == op.ok["token"]]
+
+
+def without_key(history, sample, op):
+    """Those that do not, for no reason that is known; masters that did not answer have null."""
+    forgot = forgetful(history, op, sample["t"])
+    return [name for name, token in sample["tokens"].items()
+            if token is not None and token != op.ok["token"] and name not in forgot]
+
+
+def forgetful(history, op, t):
+    """The masters that a fault has taken the keys from, since the operation asked for its own.
+
+    Clocks that are stepped forward do so as well.  Where no guard makes up for that, it is told."""
+    kinds = FORGETTING
+    if history.begin.get("clock_guard") == "per_vote":
+        kinds = FORGETTING + STEPPING
+    return {name for fault in history.faults if fault.kind in kinds and fault.since <= t and
+            fault.until + FORGET_LAG_NS >= op.invoke["t"] for name in fault.on}
+
+
+# ---- Nobody claims what it has given up, or never had ----
+
+
+def back_from_dead(history, _):
+    for op in history.ops.values():
+        if op.ok is None:
+            for write in op.writes[:1]:
+                yield broken(history, op, "back-from-dead", write,
+                             "writes without having got the lock")
+            continue
+        stopped, end = op.stopped()
+        for claim in {id(claim): claim for claim in op.claims + op.writes}.values():
+            if claim["t"] > stopped:
+                yield broken(history, op, "back-from-dead", claim, f"{verb(claim)} "
+                             f"{length(claim['t'] - stopped)} after its {end['event']}")
+            elif claim["t"] < op.ok["t"]:
+                yield broken(history, op, "back-from-dead", claim, f"{verb(claim)} "
+                             f"{length(op.ok['t'] - claim['t'])} before it got the lock")
+
+
+def verb(claim):
+    return "writes" if claim["event"] == "write" else "claims it"
+
+
+# ---- Nobody's release removes another's key ----
+
+
+def foreign_release(history, _):
+    """The key of a hold is gone from a majority before its deadline.
+
+    A deadline is backed by keys on a majority that last longer, so at any time before it a
+    majority of masters without the key is impossible, unless somebody removed it (or a master
+    lost its memory, or its clock).  Told by: the holder itself, when it is told so in a renewal
+    or by its own release; and samples of what masters store.
+    """
+    for op in history.held():
+        end = op.lost or op.released
+        if end and forgetful(history, op, end["t"]):
+            continue  # The holder does not tell which masters have lost its key.
+        if gone_early(op):
+            left = op.deadline_before(op.lost) - op.lost["t"]
+            yield removed(history, op, op.lost, f"was told that it is lost {length(left)} before "
+                          "its deadline: its key is gone")
+        elif op.released and not op.lost and op.released["result"] == "LOST":
+            left = op.deadline_before(op.released) - op.released["t"]
+            if 0 < left < FOR_EVER // 2:
+                yield removed(history, op, op.released, "found its key gone when it released it "
+                              f"{length(left)} before its deadline")
+    yield from sampled(history)
+
+
+def gone_early(op):
+    if not op.lost or op.release and op.release["t"] < op.lost["t"]:
+        return False
+    deadline = op.deadline_before(op.lost)
+    return deadline != FOR_EVER and op.lost["t"] < deadline - op.ttl_ns // LOST_EARLY_PART
+
+
+def sampled(history):
+    """Told once for each hold, by the first sample that shows it."""
+    told = set()
+    for sample, op in holds_sampled(history):
+        without = without_key(history, sample, op)
+        if len(without) >= history.majority() and op.id not in told:
+            told.add(op.id)
+            yield removed(history, op, sample,
+                          f"holds it, but its key is not on {', '.join(sorted(without))}")
+
+
+def removed(history, op, event, text):
+    found = broken(history, op, "foreign-release", event, text)
+    releases = [release for unit in op.units
+                for release in released_between(history, unit, op.ok["t"], event["t"], (op,))]
+    found.text += meanwhile(in_order(releases))
+    found.events = in_order(found.events + releases)
+    return found
+
+
+# ---- A token names one hold ----
+
+
+def token_reused(history, _):
+    seen = {}
+    for op in sorted(history.held(), key=lambda op: op.ok["t"]):
+        token = op.ok["token"]
+        if token is None:
+            continue
+        if token in seen:
+            other = seen[token]
+            yield Violation("token-reused", f"{op.lock}: {op.id} has the token of {other.id}",
+                            other.ok["t"], op.ok["t"], [other.ok, op.ok], [other, op], op.lock)
+        seen[token] = op
+
+
+# ---- Fencing tokens grow ----
+
+
+def fence_order(history, _):
+    """From hold to hold, as they began; and from write to write, as the store took them: it must
+    be able to refuse what is older."""
+    for lock, ops in history.units.items():
+        fenced = {op.id: op for op in ops if op.ok and op.invoke.get("fenced")}
+        holds = sorted(fenced.values(), key=lambda op: op.ok["t"])
+        yield from falling(lock, [(op, op.ok) for op in holds])
+        yield from falling(lock, [(fenced[write["id"]], write)
+                                  for write in history.writes.get(lock, [])
+                                  if write["id"] in fenced])
+
+
+def falling(lock, steps):
+    """Of (operation, event) those with a number that is not above all before, but for its own."""
+    greatest, since = None, None
+    for op, event in steps:
+        if greatest is None or op.ok["fence"] > greatest.ok["fence"]:
+            greatest, since = op, event
+        elif op is not greatest:
+            yield Violation("fence-order", f"{lock}: {op.id} has the fencing token "
+                            f"{op.ok['fence']}, after {greatest.id} with {greatest.ok['fence']}",
+                            since["t"], event["t"],
+                            in_order([greatest.ok, since, op.invoke, op.ok, event]),
+                            [greatest, op], lock)
+
+
+# ---- No more permits are given away than there are ----
+
+
+def permits(history, _):
+    for lock, ops in history.locks.items():
+        if ops[0].mode != "permit":
+            continue
+        for op in ops:
+            if op.ok and op.ok["permit"] > op.permits:
+                yield broken(history, op, "permits", op.ok, f"has permit {op.ok['permit']}, and "
+                             f"there are {op.permits}")
+        for there in crowds(ops):
+            one = there[-1]
+            if len(there) > one.op.permits:
+                until = min(other.until for other in there)
+                yield Violation("permits", f"{lock}: {len(there)} have a permit, and there are "
+                                f"{one.op.permits}, for {length(until - one.since)}", one.since,
+                                until, in_order([event for other in there
+                                                 for event in other.events]),
+                                [other.op for other in there], lock)
+
+
+# ---- Who is in line comes before who asks later ----
+
+
+def fair_order(history, _):
+    """Who was in line at a majority of masters, with one number at all of these, before another
+    asked, and stayed so until that one had it: it was his turn.
+
+    By what masters store, so that it is promised under any faults, but where they forget, or take
+    who waits for dead.  What happened between two samples is known while he counts as alive.
+    """
+    for lock, samples in history.queues.items():
+        times, begins = [sample["t"] for sample in samples], [one["since"] for one in samples]
+        for op in history.units.get(lock, ()):
+            first = bisect.bisect_left(times, op.invoke["t"]) - 1
+            last = bisect.bisect_right(begins, op.ok["t"])
+            if op.mode != "fair" or first < 0 or last >= len(samples):
+                continue
+            for waiter, number, where in in_line(history, samples[first:last + 1]):
+                yield Violation(
+                    "fair-order", f"{lock}: {op.id} got it, and {waiter} was in line before it "
+                    f"asked, and still is, with number {number} at {', '.join(where)}",
+                    op.invoke["t"], op.ok["t"], [samples[first], op.invoke, op.ok, samples[last]],
+                    [op], lock)
+
+
+def in_line(history, samples):
+    """(waiter, number, masters) of those who are there from the first of these to the last."""
+    since, until = samples[0]["since"], samples[-1]["t"]
+    unsure = {name for fault in history.faults if fault.kind in FORGETTING + CLOCKS and
+              fault.since <= until and fault.until + FORGET_LAG_NS >= since for name in fault.on}
+    found = collections.defaultdict(list)
+    for name in history.masters:
+        for waiter, place in (samples[0]["places"][name] or {}).items():
+            if name not in unsure and stays(samples, name, waiter, place[0]):
+                found[waiter, place[0]].append(name)
+    for (waiter, number), where in found.items():
+        if len(where) >= history.majority():
+            yield waiter, number, where
+
+
+def stays(samples, name, waiter, number):
+    """Whether a master had him in line all the time: he was never found dead, or elsewhere."""
+    alive_until = samples[0]["t"]
+    for sample in samples:
+        places = sample["places"][name]
+        if places is None and sample is not samples[-1]:
+            continue
+        if sample["t"] > alive_until or places is None or waiter not in places or \
+                places[waiter][0] != number:
+            return False
+        alive_until = sample["since"] + places[waiter][1] * NS_PER_MS * 9 // 10
+    return True

@@ -1,0 +1,24 @@
+"""A violation: what the judge found in a history that must not be there, with its evidence."""
+
+import dataclasses
+
+from history import span_ms
+
+
+@dataclasses.dataclass
+class Violation:
+    rule: str
+    text: str
+    since: int  # When it happened; the two are the same if it was at one time.
+    until: int
+    events: list
+    ops: list = dataclasses.field(default_factory=list)
+    lock: str = ""
+
+
+def length(ns):
+    return f"{span_ms(ns)} ms"
+
+
+def in_order(events):
+    return sorted({id(event): event for event in events}.values(), key=lambda event: event["t"])

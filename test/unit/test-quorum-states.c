@@ -1,0 +1,246 @@
+/*
+ * test-quorum-states.c - the events that may come in any state of the machine, each
+ * tried in every state.
+ */
+#include "redlock/core/quorum.h"
+
+#include <string.h>
+
+#include "test/lib/scene.h"
+
+/* Bring a new machine of three masters into a state.  What may be stored then is
+ * told by the mask; all that is sent is unanswered. */
+static quorum_mask reach(enum quorum_state state)
+{
+    begin_with(3);
+    config.wait = DRIFT_NEVER;
+    begin_again();
+    switch (state) {
+    case QUORUM_IDLE:
+        return 0;
+    case QUORUM_CONNECTING:
+        story.up = 0;
+        story.coming = 7;
+        acquire();
+        return 0;
+    case QUORUM_ACQUIRING:
+        acquire();
+        return 7;
+    case QUORUM_RAISING:
+        config.fence = true;
+        begin_again();
+        acquire();
+        count_to(1, 7);
+        count_to(2, 8);
+        return 7;
+    case QUORUM_PAUSING:
+        acquire();
+        answer(7, NO);
+        return 0;
+    case QUORUM_HELD:
+        hold();
+        return 7;
+    case QUORUM_EXTENDING:
+        hold();
+        timer_at(RENEW_AT);
+        return 7;
+    case QUORUM_ADOPTED:
+        story_step(&story, QUORUM_EV_ADOPT);
+        return 7;
+    case QUORUM_PROVING:
+        story_step(&story, QUORUM_EV_ADOPT);
+        story_extend(&story, 0);
+        return 7;
+    case QUORUM_RELEASING:
+        hold();
+        story_step(&story, QUORUM_EV_RELEASE);
+        return 0; /* All are told already. */
+    case QUORUM_LOST:
+        hold();
+        timer_at(DEADLINE);
+        return 0;
+    }
+    return 0;
+}
+
+#define STATES (QUORUM_LOST + 1)
+
+TEST(a_cancel_undoes_everything_in_every_state)
+{
+    for (unsigned i = 0; i < STATES; i++) {
+        quorum_mask stored = reach((enum quorum_state)i);
+
+        CHECK_UINT(story.q.state, i);
+        story_step(&story, QUORUM_EV_CANCEL);
+        check_not_ended();
+        CHECK(!story.act.lost);
+        check_sent(0, 0, stored);
+        CHECK_INT(story.q.state, QUORUM_IDLE);
+        CHECK_UINT(remaining(), 0);
+        CHECK(!quorum_may_extend(&story.q));
+        for (unsigned j = 0; j < 4; j++)
+            for (unsigned m = 0; m < 3; m++)
+                if (story.links[m].asks_len > 0) {
+                    story_reply(&story, m, YES);
+                    check_not_ended();
+                    check_sent(0, 0, 0);
+                }
+        CHECK(quorum_is_settled(&story.q));
+    }
+}
+
+/* Nobody listens: not to the loss that is noticed in the same step, and not to the
+ * end of an extension that was out. */
+TEST(a_cancel_is_the_last_word)
+{
+    static const enum quorum_event_type types[] = {QUORUM_EV_CANCEL, QUORUM_EV_DETACH};
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        begin_held(3);
+        story_extend(&story, 0);
+        story.now = DEADLINE;
+        story_step(&story, types[i]);
+        check_not_ended();
+        CHECK(!story.act.lost);
+        CHECK_INT(story.q.state, QUORUM_IDLE);
+    }
+}
+
+TEST(a_detach_undoes_nothing_in_any_state)
+{
+    for (unsigned i = 0; i < STATES; i++) {
+        (void)reach((enum quorum_state)i);
+        story_step(&story, QUORUM_EV_DETACH);
+        check_not_ended();
+        CHECK(!story.act.lost);
+        check_sent(0, 0, 0);
+        CHECK(quorum_is_settled(&story.q));
+        CHECK_UINT(story.act.wake_at, DRIFT_NEVER);
+        for (unsigned j = 0; j < 4; j++)
+            for (unsigned m = 0; m < 3; m++)
+                if (story.links[m].asks_len > 0) {
+                    story_reply(&story, m, YES);
+                    check_sent(0, 0, 0);
+                }
+        link_down(0);
+        link_up(0);
+        check_sent(0, 0, 0);
+        CHECK(quorum_is_settled(&story.q));
+    }
+}
+
+TEST(a_release_is_in_place_in_these_states)
+{
+    static const struct {
+        enum quorum_state state;
+        quorum_mask release;
+        bool ends;
+        int status;
+    } rows[] = {
+        {QUORUM_HELD, 7, false, 0},           {QUORUM_EXTENDING, 7, false, 0},
+        {QUORUM_ADOPTED, 7, false, 0},        {QUORUM_PROVING, 7, false, 0},
+        {QUORUM_LOST, 0, true, REDLOCK_LOST}, /* All have been told already. */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)reach(rows[i].state);
+        story_step(&story, QUORUM_EV_RELEASE);
+        check_sent(0, 0, rows[i].release);
+        CHECK_UINT(remaining(), 0);
+        CHECK_INT(story.act.ended, rows[i].ends);
+        if (rows[i].ends)
+            CHECK_INT(story.act.status, rows[i].status);
+        else
+            CHECK_UINT(story.act.wake_at, story.now + TIMEOUT);
+    }
+}
+
+TEST(an_extension_is_in_place_in_these_states)
+{
+    for (unsigned i = 0; i < STATES; i++) {
+        bool may =
+            i == QUORUM_HELD || i == QUORUM_EXTENDING || i == QUORUM_ADOPTED || i == QUORUM_LOST;
+
+        (void)reach((enum quorum_state)i);
+        CHECK_INT(quorum_may_extend(&story.q), may);
+    }
+}
+
+TEST(a_machine_wakes_in_these_states)
+{
+    static const drift_time wake[STATES] = {
+        [QUORUM_IDLE] = DRIFT_NEVER,
+        [QUORUM_CONNECTING] = DRIFT_NEVER, /* The links have timeouts of their own. */
+        [QUORUM_ACQUIRING] = STORY_START + TIMEOUT,
+        [QUORUM_RAISING] = STORY_START + TIMEOUT,
+        [QUORUM_PAUSING] = STORY_START + PAUSE_MIN,
+        [QUORUM_HELD] = RENEW_AT,
+        [QUORUM_EXTENDING] = RENEW_AT + TIMEOUT,
+        [QUORUM_ADOPTED] = DRIFT_NEVER,
+        [QUORUM_PROVING] = STORY_START + TIMEOUT,
+        [QUORUM_RELEASING] = STORY_START + TIMEOUT,
+        [QUORUM_LOST] = SETTLED,
+    };
+
+    for (unsigned i = 0; i < STATES; i++) {
+        (void)reach((enum quorum_state)i);
+        CHECK_UINT(story.act.wake_at, wake[i]);
+    }
+}
+
+/* Being early does no harm. */
+TEST(an_early_timer_does_nothing_in_any_state)
+{
+    for (unsigned i = 0; i < STATES; i++) {
+        struct quorum before;
+
+        (void)reach((enum quorum_state)i);
+        before = story.q;
+        if (story.act.wake_at != DRIFT_NEVER)
+            story.now = story.act.wake_at - 1;
+        story_step(&story, QUORUM_EV_TIMER);
+        CHECK(memcmp(&before, &story.q, sizeof before) == 0);
+        check_sent(0, 0, 0);
+        check_not_ended();
+    }
+}
+
+/* Who fires the timer when it is due gets somewhere. */
+TEST(a_timer_makes_progress_in_every_state)
+{
+    for (unsigned i = 0; i < STATES; i++) {
+        (void)reach((enum quorum_state)i);
+        story.up = 0; /* Nobody is there: the worst that can be. */
+        for (unsigned j = 0; j < 1000 && story.act.wake_at != DRIFT_NEVER; j++) {
+            drift_time before = story.act.wake_at;
+
+            timer_at(before);
+            CHECK(story.act.wake_at > before);
+            if (story.q.state == QUORUM_PAUSING && j == 100)
+                break; /* It waits for ever. */
+            CHECK(j < 999);
+        }
+    }
+}
+
+TEST(these_masters_matter)
+{
+    for (unsigned i = 0; i < STATES; i++) {
+        bool cares = i != QUORUM_IDLE && i != QUORUM_PAUSING;
+
+        (void)reach((enum quorum_state)i);
+        CHECK_INT(quorum_cares(&story.q, 0), cares);
+    }
+    begin_with(3); /* One that said no does not, nor does one that was told and answered. */
+    acquire();
+    answer(1, NO);
+    answer(6, YES);
+    CHECK(!quorum_cares(&story.q, 0));
+    CHECK(quorum_cares(&story.q, 1));
+}
+
+CHECK_MAIN(RUN(a_cancel_undoes_everything_in_every_state), RUN(a_cancel_is_the_last_word),
+           RUN(a_detach_undoes_nothing_in_any_state), RUN(a_release_is_in_place_in_these_states),
+           RUN(an_extension_is_in_place_in_these_states), RUN(a_machine_wakes_in_these_states),
+           RUN(an_early_timer_does_nothing_in_any_state),
+           RUN(a_timer_makes_progress_in_every_state), RUN(these_masters_matter))

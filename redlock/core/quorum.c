@@ -27,7 +27,8 @@
  *     free.  Then the next round asks for that one at once, a few times (is_elsewhere).
  * 10. A master that refuses to extend a token of several names may store it under some of
  *     them.  It counts as a holder no more, and gets a release (on_refusal).  An adopted token
- *     is the exception until it is proven or lost, because another process may hold it.
+ *     is the exception until it is proven, because another process may hold some of the names.
+ *     If it cannot be proven, it stays adopted, and only its owner's unlock releases it.
  */
 #include "redlock/core/quorum.h"
 
@@ -486,6 +487,11 @@ static void lose_hold(struct step *s)
     struct quorum *q = s->q;
     bool somebody_waits = q->asked_extend || q->state == QUORUM_PROVING;
 
+    if (q->state == QUORUM_PROVING && q->config.many) { /* Rule 10. */
+        forget_ask(q);
+        end(s, QUORUM_ADOPTED, REDLOCK_LOST);
+        return;
+    }
     if (is_held(q))
         tell_lost(s);
     bury_round(q);

@@ -194,6 +194,7 @@ TEST(a_key_of_another_type_is_among_them)
     pilot_close(&pilot);
 }
 
+/* An adoption with a name too many is refused, and takes nothing from the holder. */
 TEST(a_lease_of_many_changes_hands)
 {
     static const char *const turned[] = {"printer", "tape", "disk"};
@@ -204,10 +205,14 @@ TEST(a_lease_of_many_changes_hands)
 
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_OK);
+    CHECK_INT(redlock_unlock(many), REDLOCK_OK); /* All masters know the script of a release. */
+    CHECK(comes_to(names[0], NULL, 0));
+    CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_OK);
     (void)snprintf(token, sizeof token, "%s", redlock_token(many));
     CHECK_INT(redlock_detach(many), REDLOCK_OK);
     CHECK_INT(redlock_adopt_many(pilot.rl, names, 4, token, &opts, &adopted), REDLOCK_OK);
     CHECK_INT(redlock_extend(adopted, 0), REDLOCK_LOST); /* The fourth was never locked. */
+    CHECK(comes_to("disk", token, 5));
     CHECK_INT(redlock_detach(adopted), REDLOCK_OK);
     CHECK_INT(redlock_adopt_many(pilot.rl, turned, 3, token, &opts, &adopted), REDLOCK_OK);
     CHECK_INT(redlock_extend(adopted, 0), REDLOCK_OK);

@@ -288,10 +288,20 @@ TEST(a_no_to_one_name_leaves_nothing_to_release)
     CHECK(!quorum_must_release(&story.q, 0));
 }
 
-/* Until it is proven the token may be of somebody who holds it still. */
-TEST(the_others_of_an_adopted_token_are_released_when_it_is_decided)
+/* Until the token is proven, another process may hold it, or some of its names. */
+TEST(only_its_owner_releases_an_adopted_token_that_is_not_proven)
 {
-    for (unsigned proven = 0; proven < 3; proven++) {
+    static const struct {
+        enum quorum_vote second, third;
+        int status;
+        quorum_mask released; /* Without an unlock. */
+    } rows[] = {
+        {NO, NO, REDLOCK_LOST, 0},
+        {YES, YES, REDLOCK_OK, 1},
+        {YES, NONE, REDLOCK_UNREACHABLE, 0},
+    };
+
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         begin_with(3);
         config.many = true;
         begin_again();
@@ -299,23 +309,39 @@ TEST(the_others_of_an_adopted_token_are_released_when_it_is_decided)
         story_step(&story, QUORUM_EV_EXTEND);
         answer(1, NO);
         check_sent(0, 0, 0);
-        answer(2, proven == 0 ? NO : YES);
-        if (proven == 0) {
+        answer(2, rows[i].second);
+        if (rows[i].status == REDLOCK_LOST)
             check_ended(REDLOCK_LOST);
-            check_sent(0, 0, 7);
-            continue;
-        }
         check_sent(0, 0, 0);
-        answer(4, proven == 1 ? YES : NONE);
-        check_ended(proven == 1 ? REDLOCK_OK : REDLOCK_UNREACHABLE);
-        check_sent(0, 0, proven == 1 ? 1 : 0);
-        if (proven == 1)
+        answer(4, rows[i].third);
+        if (rows[i].status != REDLOCK_LOST)
+            check_ended(rows[i].status);
+        check_sent(0, 0, rows[i].released);
+        CHECK(!story.act.lost);
+        if (rows[i].status == REDLOCK_OK)
             continue;
         story_step(&story, QUORUM_EV_RELEASE);
         check_sent(0, 0, 7);
-        answer(6, YES);
-        check_ended(REDLOCK_OK);
+        answer_everything(rows[i].status == REDLOCK_LOST ? NO : YES);
+        CHECK(quorum_is_settled(&story.q));
     }
+}
+
+/* It is lost at once when it is tried again, and is not held. */
+TEST(what_was_not_proven_is_not_held_later)
+{
+    begin_with(3);
+    config.many = true;
+    begin_again();
+    story_step(&story, QUORUM_EV_ADOPT);
+    story_step(&story, QUORUM_EV_EXTEND);
+    answer(3, NO);
+    check_ended(REDLOCK_LOST);
+    story_step(&story, QUORUM_EV_EXTEND);
+    check_ended(REDLOCK_LOST);
+    answer(4, YES);
+    CHECK_INT(story.q.state, QUORUM_ADOPTED);
+    CHECK_UINT(quorum_remaining(&story.q, story.now), 0);
 }
 
 /* ---- Releasing ---- */
@@ -462,7 +488,8 @@ CHECK_MAIN(RUN(a_dead_round_is_released_where_it_may_be_stored),
            RUN(the_others_are_released_until_it_is_answered),
            RUN(what_is_lost_of_several_is_released_everywhere),
            RUN(a_no_to_one_name_leaves_nothing_to_release),
-           RUN(the_others_of_an_adopted_token_are_released_when_it_is_decided),
+           RUN(only_its_owner_releases_an_adopted_token_that_is_not_proven),
+           RUN(what_was_not_proven_is_not_held_later),
            RUN(a_release_ends_when_its_outcome_is_certain),
            RUN(a_release_is_a_matter_of_a_majority),
            RUN(a_release_ends_at_its_timeout_and_goes_on_in_the_background),

@@ -9,14 +9,15 @@
 #include "redlock/cli/rights.h"
 #include "redlock/wire/wire.h"
 
-#define LINE_MAX_LEN 78 /* Columns of a line: so that the manual can show it as it is. */
+#define LINE_MAX_LEN 78 /* Columns.  The manual shows the lines unchanged. */
 #define WORD_MAX (REDLOCK_NAME_MAX + 64)
 
 /* The line that is being printed. */
 struct page {
     struct cli *cli;
     const char *user;
-    size_t column, words; /* Of the line; of all. */
+    size_t column; /* The length of this line. */
+    size_t words;  /* The number of words in all lines. */
 };
 
 static void begin_line(struct page *page)
@@ -49,7 +50,7 @@ static void put_joined(struct page *page, const char *before, const char *names,
     put(page, word);
 }
 
-/* Whether a pattern ends with a * that stands for all that follows. */
+/* True: the pattern ends with a * that is not escaped. */
 static bool is_open(const char *names)
 {
     size_t len = strlen(names), escapes = 0;
@@ -69,7 +70,7 @@ static void put_permit_keys(struct page *page, const char *names)
 
 static void put_keys(struct page *page, const char *names, unsigned kinds)
 {
-    bool all = strcmp(names, "*") == 0; /* Those below are among them. */
+    bool all = strcmp(names, "*") == 0; /* It includes the keys below. */
 
     put_joined(page, "~", names, "");
     if (!all && (kinds & RIGHTS_GUARD))
@@ -101,7 +102,7 @@ static void put_commands(struct page *page, unsigned kinds)
             put(page, rights_all[i].rule);
 }
 
-/* -@all first: a later rule wins over those before it. */
+/* -@all comes before the commands, because a later rule overrides an earlier one. */
 static int print_rules(struct cli *cli, const char *user, const struct rights_wanted *wanted)
 {
     static const char *const start[] = {"reset", "on", ">PASSWORD", "resetchannels", "-@all"};

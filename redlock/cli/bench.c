@@ -10,7 +10,7 @@
 #include "redlock/client/inspect.h"
 
 enum {
-    CYCLES_DEFAULT = 20000, /* Two to three seconds, one at a time. */
+    CYCLES_DEFAULT = 20000, /* Take two to three seconds, one at a time. */
     CYCLES_MAX = 10000000,  /* 80 MB of samples. */
     IN_FLIGHT_MAX = INSPECT_IN_FLIGHT_MAX,
     THREADS_MAX = 1024
@@ -26,7 +26,7 @@ static bool parse_mode(const struct cli *cli, const char *text)
     return strcmp(text, "blocking") == 0;
 }
 
-/* How many options there are that make it another kind of lock. */
+/* The number of options that choose another kind of lock. */
 static unsigned count_kinds(const struct measure *measure)
 {
     const struct redlock_lock_options *opts = &measure->opts;

@@ -13,7 +13,7 @@
 #include "drift/node.h"
 #include "redlock/base/list_file.h"
 
-#define WAIT_MAX_MS (1000u * 3600000) /* 1000 hours: the last whole one below 2^32 ms is 1193. */
+#define WAIT_MAX_MS (1000u * 3600000) /* Chosen: a round number below 2^32 ms, or 1193 hours. */
 
 enum {
     OPTION_CLOCK_GUARD = 256,
@@ -120,7 +120,7 @@ void cli_names_done(struct cli_names *names)
 
 /* ---- Guards ---- */
 
-/* The value, if it is one; constant, so that it may be kept. */
+/* Returns a constant, so the caller may keep it. */
 static const char *take_guard(const struct cli *cli, const char *what, const char *value)
 {
     char shown[CLI_NAMES_SHOWN_MAX];
@@ -171,10 +171,10 @@ static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
 
 /* ---- Numbers ---- */
 
-#define TOO_LARGE (UINT64_C(1) << 32) /* So many hours, too, are a number of 64 bits. */
+#define TOO_LARGE (UINT64_C(1) << 32) /* As hours it is still below 2^64 ms. */
 
-/* Digits only: strtoul() would take signs and blanks too.  Gives where they end; text itself if
- * there are none.  What is larger than any limit becomes TOO_LARGE. */
+/* Read digits.  strtoul() would also accept signs and blanks.  Returns the end of the digits, or
+ * text if there are none.  A value above every limit becomes TOO_LARGE. */
 static const char *read_digits(const char *text, uint64_t *ret_value)
 {
     const char *at = text;
@@ -202,7 +202,7 @@ static uint64_t unit_ms(const char *unit)
     return 0;
 }
 
-/* As people write it. */
+/* In the largest unit that needs no fraction. */
 static const char *show_duration(uint32_t ms, char *buf, size_t size)
 {
     if (ms % 3600000 == 0 && ms != 0)
@@ -225,7 +225,7 @@ uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *te
     uint64_t factor = unit_ms(unit);
 
     if (unit != text && *unit == 0 && value == 0)
-        factor = 1; /* Nothing is nothing in any unit. */
+        factor = 1; /* Zero needs no unit. */
     if (unit == text || factor == 0)
         cli_usage_error(cli,
                         "%s is '%s', but a duration is a whole number with a unit: "
@@ -358,8 +358,8 @@ static void take_masters_file(struct cli *cli, const char *path)
     exit(CLI_INTERNAL);
 }
 
-/* The memory of argv is what `ps` shows.  Between the start of the program and
- * here it did show the list; redlock(1) says so. */
+/* `ps` shows the memory of argv, so a list that may contain a password is overwritten there.  `ps`
+ * can show it until then: see redlock(1). */
 static void take_masters(struct cli *cli, char *list)
 {
     if (list[0] == '@') {
@@ -430,7 +430,7 @@ static void print_version(void)
     exit(cli_flush_output());
 }
 
-/* Only as far as the name of the option goes: what follows may be a secret. */
+/* Show only the name of the option, because its value may be a secret. */
 static void refuse_option(const struct cli *cli, const char *problem, const char *argument)
 {
     char shown[CLI_NAMES_SHOWN_MAX];
@@ -442,7 +442,7 @@ static void refuse_option(const struct cli *cli, const char *problem, const char
     cli_usage_error(cli, "%s %s", problem, cli_show_argument(name, shown));
 }
 
-/* True: it was one of those that all share. */
+/* True: it was an option of all subcommands. */
 static bool take_shared(struct cli *cli, int option)
 {
     switch (option) {

@@ -1,11 +1,11 @@
 /*
- * contend.c - so many clients, each with links of its own as on so many hosts, take
- * turns with one lock, and hold it for a while each.
+ * contend.c - several clients take turns with one lock.  Each has links of its own, as on a host of
+ * its own.
  *
- * What is measured is the hand-over: from the call that unlocks to the one in which
- * the next owner, who has waited for it, hears that it has the lock.  Before that the
- * first client takes and gives back a lock that nobody else wants, for comparison: with
- * all clients up, and pauses as long as the others', in which processors go to sleep.
+ * This measures the hand-over.  It begins with the call that unlocks.  It ends when the next
+ * holder, which has waited, gets the lock.  Before that, for comparison, the first client takes and
+ * releases the lock alone.  All clients are connected by then.  Its pauses are as long, because
+ * processors go to sleep in them.
  */
 #include "redlock/cli/contend.h"
 
@@ -19,11 +19,11 @@
 
 #include "redlock/client/inspect.h"
 
-#define QUIET_CYCLES 200 /* Of the lock that nobody else wants: a median needs no more. */
+#define QUIET_CYCLES 200 /* Without contention.  Chosen: enough for a median. */
 
 struct run;
 
-/* So many, and what the first of them said. */
+/* The number of failures, and the message of the first. */
 struct tally {
     uint32_t len;
     char first[256];
@@ -46,7 +46,7 @@ struct run {
     char name[40];
     double *samples_us; /* Hand-overs; and before that, what nobody else wanted. */
     uint32_t samples_len, locks, left;
-    struct tally errors, unconfirmed; /* The latter: releases. */
+    struct tally errors, unconfirmed; /* Failures; releases without a majority. */
     double released_us, quiet_p50_us;
     uint64_t commands;
     uint32_t active;
@@ -100,8 +100,8 @@ static void start_timer(struct party *party, ev_timer *timer)
     ev_timer_start(party->run->loop, timer);
 }
 
-/* That no majority has confirmed a release yet is no error: they were told, and who is next
- * hears it from them.  If it came late, or not at all, the hand-over shows it. */
+/* An unconfirmed release is no error: the masters may announce it all the same.  If a release was
+ * late, the hand-over shows it. */
 static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
 {
     struct party *party = arg;
@@ -115,7 +115,7 @@ static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
         start_timer(party, &party->rest);
 }
 
-/* It wants the lock again when it has done something else for as long. */
+/* The party wants the lock again after a rest that is as long as the hold. */
 static void unlock(struct party *party)
 {
     struct run *run = party->run;
@@ -144,7 +144,7 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
         return;
     }
     run->locks++;
-    if (run->quiet || party->began_us < since_us) /* Else it did not wait. */
+    if (run->quiet || party->began_us < since_us) /* Else: it did not wait. */
         run->samples_us[run->samples_len++] = now_us() - since_us;
     party->lease = lease;
     if (run->quiet) {
@@ -266,7 +266,7 @@ static int measure(struct run *run)
     return run->locks > 0 ? cli_flush_output() : CLI_UNREACHABLE;
 }
 
-/* cli_open() forgets the list of masters, each time. */
+/* Each cli_open() wipes the list of masters. */
 static int open_all(struct run *run)
 {
     char *masters = run->cli->masters != NULL ? strdup(run->cli->masters) : NULL;
@@ -276,7 +276,7 @@ static int open_all(struct run *run)
         struct party *party = &run->parties[i];
 
         if (masters != NULL && run->cli->masters == NULL)
-            run->cli->masters = strdup(masters); /* NULL, without memory: it says so. */
+            run->cli->masters = strdup(masters); /* NULL: cli_open() fails. */
         party->run = run;
         ev_timer_init(&party->hold, on_hold, 0, 0);
         ev_timer_init(&party->rest, on_rest, 0, 0);

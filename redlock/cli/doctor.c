@@ -1,8 +1,8 @@
 /*
  * doctor.c - `redlock doctor`: what to change about the masters.
  *
- * Each master is examined in a thread of its own, so that those that hang take
- * no longer together than one; then they are compared with each other.
+ * Each master is examined in a thread of its own, so that several hung masters take no longer than
+ * one.  Then the masters are compared with each other.
  */
 #include "redlock/cli/cli.h"
 
@@ -22,18 +22,18 @@
 #include "redlock/base/error.h"
 #include "redlock/link/uri.h"
 
-#define CLOCK_MAX_US 500000 /* NTP keeps clocks far closer; no other source. */
+#define CLOCK_MAX_US 500000 /* Chosen: NTP keeps clocks far closer. */
 #define KEY_MAX (REDLOCK_NAME_MAX + 40)
 #define QUOTED_MAX (4 * EXAM_TEXT_MAX + 1)
 
 struct doctor {
     struct cli *cli;
-    struct redlock *rl; /* For its list of masters; it is never connected. */
+    struct redlock *rl; /* For its list of masters.  It never connects. */
     unsigned masters, answering, voting, changes;
     struct rights_wanted wanted;
     char own[KEY_MAX], name[KEY_MAX]; /* As in struct exam. */
-    bool is_in_use;
-    struct exam all; /* For what is found about all of them together. */
+    bool is_in_use;                   /* As in struct exam. */
+    struct exam all;                  /* Findings about all masters together. */
     struct exam exams[REDLOCK_MASTERS_MAX];
 };
 
@@ -67,7 +67,7 @@ static void examine_all(struct doctor *doctor)
         exam->is_in_use = doctor->is_in_use;
         started[m] = pthread_create(&threads[m], NULL, run_exam, exam) == 0;
         if (!started[m])
-            examine_master(exam); /* Then one after the other. */
+            examine_master(exam); /* Without a thread, do it here. */
     }
     for (unsigned m = 0; m < doctor->masters; m++)
         if (started[m])
@@ -76,7 +76,7 @@ static void examine_all(struct doctor *doctor)
 
 /* ---- The name to try ---- */
 
-/* A name that is nobody's: no other look, and no user, draws the same. */
+/* Draw a random name, which no lock and no other doctor has. */
 static void draw_own(struct doctor *doctor)
 {
     unsigned char random[8];
@@ -87,7 +87,7 @@ static void draw_own(struct doctor *doctor)
     (void)snprintf(doctor->own, sizeof doctor->own, "redlock-doctor:%s", hex);
 }
 
-/* start: how the names of the locks begin. */
+/* start: how the names of the locks begin, without --names. */
 static void choose_name(struct doctor *doctor, const char *start)
 {
     char shown[CLI_NAMES_SHOWN_MAX];
@@ -117,7 +117,7 @@ static void look_at_number(struct doctor *doctor)
                   "%u, an even number, survive the loss of no more than %u do", n, n - 1);
 }
 
-/* The first of those that are one server has the vote. */
+/* If masters are one server, only the first of them votes. */
 static void look_for_twins(struct doctor *doctor)
 {
     for (unsigned m = 1; m < doctor->masters; m++) {
@@ -135,7 +135,7 @@ static void look_for_twins(struct doctor *doctor)
     }
 }
 
-/* How far a clock is from ours, at the least; > 0: it is ahead. */
+/* The least offset of its clock from ours that is possible.  > 0: its clock is ahead. */
 static int64_t least_offset_us(const struct exam *exam)
 {
     int64_t size_us = llabs(exam->offset_us) - exam->error_us;
@@ -154,7 +154,7 @@ static void look_at_clock(struct exam *exam)
                   (double)exam->error_us / 1e3);
 }
 
-/* Where most are ahead of ours, or behind it, it is ours that is wrong. */
+/* If most clocks are ahead of ours, or most are behind it, ours is wrong. */
 static void look_at_clocks(struct doctor *doctor)
 {
     unsigned ahead = 0, behind = 0, off;
@@ -176,7 +176,7 @@ static void look_at_clocks(struct doctor *doctor)
         look_at_clock(&doctor->exams[m]);
 }
 
-/* The guard lets masters vote at once that are all new, and keep what they are told. */
+/* Masters that are all new and durable may vote at once. */
 static bool are_all_new(const struct doctor *doctor)
 {
     for (unsigned m = 0; m < doctor->masters; m++) {
@@ -222,8 +222,8 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
               why_warming(&exam->info));
 }
 
-/* Copies of data are no memory of one's own, and which is the copy they do not tell.  Neither
- * is a voter (guard.c, rule 5). */
+/* Two masters with one epoch have the data of one of them.  Nothing shows which one has the copy,
+ * so neither votes (guard.c, rule 5). */
 static void look_for_copy(struct doctor *doctor, unsigned m)
 {
     struct exam *exam = &doctor->exams[m];
@@ -245,7 +245,7 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
 
 #define DAY_US INT64_C(86400000000)
 
-/* Somebody wrote them by hand, or its clock was days ahead and is not any more. */
+/* The counters were written by hand, or its clock was days ahead before. */
 static void look_at_counters(struct exam *exam)
 {
     if (exam->marker.ahead_us > (int64_t)GUARD_AHEAD_US)
@@ -278,9 +278,9 @@ static void look_at_markers(struct doctor *doctor)
                   longest_lease_ms(doctor), doctor->cli->max_ttl_ms);
 }
 
-/* A client with another number of masters has marked it: its locks are not ours, and without
- * the same majority there is none.  Where the numbers are alike the lists may differ all the same,
- * and no master can tell. */
+/* The marker has another number of masters than our list.  Majorities of two such lists need not
+ * share a master, so this master does not vote for us.  Lists of equal length may differ as well,
+ * but no master knows that. */
 static void look_for_other_lists(struct doctor *doctor)
 {
     for (unsigned m = 0; m < doctor->masters && inspect_client(doctor->rl).restart_guard; m++) {
@@ -318,7 +318,7 @@ static void compare(struct doctor *doctor)
     "whether all clients list these masters: a client with another list of as many masters " \
     "can hold the same lock at the same time"
 
-/* The options that were not given; "": all were. */
+/* List the options that were not given.  "": all were. */
 static void name_options_left(const struct doctor *doctor, char options[64])
 {
     static const struct {
@@ -339,7 +339,7 @@ static void name_options_left(const struct doctor *doctor, char options[64])
                                     rows[i].option);
 }
 
-/* ---- Printing, for people ---- */
+/* ---- Printing text ---- */
 
 static void print_unchecked(const struct doctor *doctor)
 {
@@ -403,7 +403,7 @@ static void print_text(const struct doctor *doctor)
                      doctor->changes == 1 ? "thing" : "things");
 }
 
-/* ---- Printing, for programs ---- */
+/* ---- Printing JSON ---- */
 
 static void print_json_text(const char *key, const char *text)
 {
@@ -539,7 +539,7 @@ static void take_arguments(struct doctor *doctor, int argc, char **argv)
 
 static int doctor_main(struct cli *cli, int argc, char **argv)
 {
-    struct doctor *doctor = calloc(1, sizeof *doctor); /* 500 KB, for long texts. */
+    struct doctor *doctor = calloc(1, sizeof *doctor); /* 500 KB: texts are long. */
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     int code;
 

@@ -18,7 +18,7 @@ static int extend(struct session *session, const struct cli_names *names, const 
         cli_print_lease_json(names, lease, opts->ttl_ms);
         code = cli_flush_output();
     }
-    (void)redlock_detach(lease); /* Whatever happened, nothing is to be undone. */
+    (void)redlock_detach(lease); /* Also after a failure: nothing is released. */
     return code;
 }
 

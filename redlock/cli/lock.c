@@ -1,6 +1,5 @@
 /*
- * lock.c - `redlock lock`: take a lock and leave it held, for a script that
- * goes on with it by its token.
+ * lock.c - `redlock lock`: take a lock and leave it held, for a script that uses its token.
  */
 #include "redlock/cli/cli.h"
 
@@ -22,8 +21,8 @@ static void print_lease(const struct cli *cli, const struct cli_names *names,
         (void)printf("%s\n", redlock_token(lease));
 }
 
-/* Told, and then let go; a token that nobody was told of is no good to anyone.  name: as it was
- * written. */
+/* Print the token, and leave the lock held.  If the token cannot be printed, release the lock.
+ * name: the argument NAME. */
 static int hand_over(struct session *session, const struct cli_names *names, const char *name,
                      struct redlock_lease *lease, uint32_t ttl_ms)
 {
@@ -36,7 +35,7 @@ static int hand_over(struct session *session, const struct cli_names *names, con
         (void)redlock_detach(lease); /* Cannot fail: it is held, and nothing is under way. */
     else if (session_unlock(session, lease) == CLI_OK)
         cli_say("the lock %s was given back", cli_show_name(name, shown));
-    return code; /* What failed first is what counts. */
+    return code; /* The first failure counts. */
 }
 
 static int lock_main(struct cli *cli, int argc, char **argv)

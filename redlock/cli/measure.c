@@ -1,9 +1,9 @@
 /*
- * measure.c - lock and unlock, again and again, and print how long it took.
+ * measure.c - locks and unlocks again and again, and prints how long it took.
  *
- * Each of K slots (on a loop) or T threads (of a blocking client) has a name of its own, or
- * several. Between two calls of the library it only reads the clock and stores a number, because
- * cpu_us_per_cycle is compared with programs that do without a library (test/bench).
+ * Each of K slots (on a loop) or T threads (of a blocking client) has one or several names of its
+ * own.  Between two calls of the library it only reads the clock and stores a number, because
+ * cpu_us_per_cycle is compared with programs that use no library (test/bench).
  */
 #include "redlock/cli/measure.h"
 
@@ -23,42 +23,42 @@
 #include "redlock/client/inspect.h"
 
 #define NAME_ROOM 48
-#define PROGRESS_S 0.2 /* Between two updates: smooth for the eye, nothing for the figures. */
+#define PROGRESS_S 0.2 /* Between two updates.  Chosen: too rare to change the figures. */
 
 struct bench;
 
-/* A slot or a thread, which repeats the cycle. */
+/* A slot or a thread. */
 struct worker {
     struct bench *bench;
     pthread_t thread;
     uint64_t began_ns;    /* When the operation under way began. */
-    uint32_t cycles;      /* To be done. */
-    uint32_t *acquire_ns; /* One sample a cycle that succeeded. */
+    uint32_t cycles;      /* How many it has to do. */
+    uint32_t *acquire_ns; /* One sample for each cycle that succeeded. */
     uint32_t *unlock_ns;
     uint32_t samples_len;
     uint32_t errors;
-    _Atomic uint32_t done; /* Cycles; read by the main thread for the progress. */
+    _Atomic uint32_t done; /* Cycles done.  The main thread reads it for the progress. */
     char name[40];
-    const char **resources; /* The names of a lease of several; NULL: name alone. */
+    const char **resources; /* The names of each lease.  NULL: name alone. */
 };
 
 struct bench {
     struct measure wanted;
     struct worker *workers;
-    char (*names)[NAME_ROOM];         /* All workers', if each lease has several. */
-    const char **resources;           /* Pointers to these. */
-    uint32_t *acquire_ns, *unlock_ns; /* All workers' samples, one after the other. */
-    uint32_t samples_len;             /* Once they are put together. */
+    char (*names)[NAME_ROOM];         /* The names of all workers, if each lease has several. */
+    const char **resources;           /* Pointers to names. */
+    uint32_t *acquire_ns, *unlock_ns; /* The samples of all workers. */
+    uint32_t samples_len;             /* Set by gather(). */
     uint64_t errors;
     uint64_t elapsed_ns, cpu_ns;
     struct redlock *rl;
     struct ev_loop *loop;
     uint32_t active; /* Slots that have not finished. */
     atomic_bool has_error;
-    char error[256]; /* What the first cycle that failed died of. */
+    char error[256]; /* The message of the first cycle that failed. */
 };
 
-/* Set by SIGINT and the like: finish what is under way, and print. */
+/* Set by a signal: finish the cycles under way, and print. */
 static volatile sig_atomic_t stopped;
 
 static void on_signal(int signum)
@@ -67,7 +67,7 @@ static void on_signal(int signum)
     stopped = 1;
 }
 
-/* A second signal does what it does by default. */
+/* A second signal has its default action. */
 static void watch_signals(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -217,7 +217,7 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
     (void)loop, (void)timer, (void)events;
 }
 
-#define AWAIT_CLOCKS_MS 3000 /* For links, and until a clock is looked at once more. */
+#define AWAIT_CLOCKS_MS 3000 /* For links, and for one more sample of each clock.  Chosen. */
 
 static bool links_are_coming(const struct bench *bench)
 {
@@ -317,7 +317,7 @@ static void await_links_of_threads(struct bench *bench)
     } while (stats.masters_up < stats.masters && now_ns() < until_ns && !stopped);
 }
 
-/* Join them all; on a terminal, tell how far they are. */
+/* Join all threads.  On a terminal, show the progress. */
 static void join_threads(struct bench *bench, uint32_t threads_len)
 {
     bool shown = isatty(STDERR_FILENO);
@@ -363,7 +363,7 @@ static int compare_samples(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Close the gaps that cycles without success have left, and sort. */
+/* Close the gaps that failed cycles left, and sort. */
 static void gather(struct bench *bench)
 {
     for (uint32_t i = 0; i < bench->wanted.workers_len; i++) {
@@ -417,7 +417,7 @@ static uint32_t *make_samples(size_t len)
     return samples;
 }
 
-/* Names for leases of several.  A lease of one name takes that of its worker. */
+/* Make names for leases of several names. */
 static bool make_names(struct bench *bench)
 {
     size_t len = (size_t)bench->wanted.workers_len * bench->wanted.resources_len;
@@ -438,7 +438,7 @@ static bool make_names(struct bench *bench)
     return true;
 }
 
-/* Room for all, and to each worker its share of the cycles. */
+/* Allocate all, and give each worker its share of the cycles. */
 static int make_workers(struct bench *bench)
 {
     uint32_t given = 0;
@@ -465,7 +465,7 @@ static int make_workers(struct bench *bench)
     return CLI_OK;
 }
 
-/* Masters that may vote, and those that may not yet. */
+/* Count the masters that may vote, and the warming ones. */
 static void count_masters(struct redlock *rl, unsigned *ret_up, unsigned *ret_warming)
 {
     const struct inspect_client client = inspect_client(rl);
@@ -498,7 +498,7 @@ static int check_links(const struct bench *bench)
     return CLI_UNREACHABLE;
 }
 
-/* Per vote, a clock is watched for as long as the longest lease before it counts. */
+/* True: with per_vote, some clock must be watched for longer before its master counts. */
 static bool clocks_are_watched(const struct bench *bench)
 {
     unsigned masters = inspect_client(bench->rl).masters;
@@ -533,7 +533,7 @@ static int measure_all(struct bench *bench)
 {
     int code = CLI_OK;
 
-    /* Links that come up are no part of a cycle. */
+    /* The time to connect is no part of a cycle. */
     if (bench->wanted.blocking)
         await_links_of_threads(bench);
     else
@@ -552,8 +552,8 @@ static int measure_all(struct bench *bench)
     bench->cpu_ns = cpu_now_ns() - bench->cpu_ns;
     if (code != CLI_OK)
         return code;
-    /* Nor are releases that the slower masters have not answered yet; a
-     * blocking client waits for them when it is closed. */
+    /* Wait until slower masters have answered the last releases.  A blocking client waits for them
+     * when it is closed. */
     if (!bench->wanted.blocking)
         linger_while(bench, leases_are_left, bench->wanted.cli->reply_timeout_ms);
     gather(bench);

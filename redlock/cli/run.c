@@ -1,8 +1,8 @@
 /*
  * run.c - `redlock run`: hold a lock for as long as a command runs.
  *
- * The library renews the lease, and the guardian sees to it that the command does not
- * outlive it: see command.h and guardian.h.
+ * The library renews the lease.  The guardian ends the command before the lease ends: see command.h
+ * and guardian.h.
  */
 #include "redlock/cli/cli.h"
 
@@ -13,7 +13,7 @@
 #include "redlock/cli/command.h"
 #include "redlock/cli/session.h"
 
-/* The library tells of a loss when a fifth of the ttl is left; see deadline.c. */
+/* The lost notice comes when a fifth of the ttl is left: see deadline.c. */
 #define LOST_MARGIN_SHARE 5
 
 #define HOLD_MAX_MS (1000u * 3600000)
@@ -21,11 +21,11 @@
 struct run {
     struct session session;
     struct command command;
-    char **argv;      /* Of the command. */
-    const char *name; /* As it was written: */
+    char **argv;      /* The command. */
+    const char *name; /* The argument NAME. */
     struct cli_names names;
     uint32_t ttl_ms, wait_ms, permits;
-    uint32_t at_least_ms, at_most_ms; /* To hold the lock; 0: no such bound. */
+    uint32_t at_least_ms, at_most_ms; /* Bounds for holding the lock.  0: none. */
     bool fence, fair, shared;
     struct redlock_lease *lease;
     drift_time acquired;
@@ -41,14 +41,14 @@ static void say_lost(const struct run *run, const char *why, uint32_t left_ms)
     cli_say("lost the lock %s: %s, %u ms left", cli_show_name(run->name, name), why, left_ms);
 }
 
-/* Act first and speak then. */
+/* End the command before printing a message. */
 static void on_lost(struct redlock_lease *lease, void *arg)
 {
     struct run *run = arg;
     uint32_t left_ms = redlock_remaining_ms(lease);
 
     if (run->lost)
-        return; /* The guardian was quicker. */
+        return; /* The guardian was faster. */
     run->lost = true;
     command_end(&run->command);
     say_lost(run, left_ms > 0 ? "it could not be renewed" : "it is not held any more", left_ms);
@@ -56,7 +56,6 @@ static void on_lost(struct redlock_lease *lease, void *arg)
 
 /* ---- The command ---- */
 
-/* "REDLOCK_FENCE=N", or "REDLOCK_PERMIT=N", or nothing. */
 static void write_number(const struct run *run, struct leash_order *order)
 {
     if (run->fence)
@@ -80,7 +79,7 @@ static void write_order(const struct run *run, struct leash_order *order)
     write_number(run, order);
 }
 
-/* With the lock: the exit code of the command, unless the lock was lost. */
+/* Run the command while the lock is held.  Returns its exit code. */
 static int run_command(struct run *run)
 {
     struct leash_order order = {.signal = 0};
@@ -105,7 +104,7 @@ static int run_command(struct run *run)
 
 static void on_hold_timer(struct ev_loop *loop, ev_timer *timer, int events)
 {
-    (void)loop, (void)timer, (void)events; /* That the loop turns is all it is for. */
+    (void)loop, (void)timer, (void)events; /* It only wakes the loop. */
 }
 
 static void on_signal_while_holding(struct session *session, int signal)
@@ -113,8 +112,8 @@ static void on_signal_while_holding(struct session *session, int signal)
     session->signal = signal;
 }
 
-/* After a command that succeeded: until --hold-at-least is over, the lock is lost, or a
- * signal comes, whose exit code this is. */
+/* Hold the lock until --hold-at-least is over, the lock is lost, or a signal comes.  Returns the
+ * exit code of the signal, or CLI_OK. */
 static int hold_on(struct run *run)
 {
     drift_time until = drift_add(run->acquired, run->at_least_ms * DRIFT_MS), now;
@@ -137,19 +136,19 @@ static int hold_on(struct run *run)
     return session_signal_exit(&run->session);
 }
 
-/* The release is short, and must be told. */
+/* A signal must not interrupt the release, which is short. */
 static void ignore_signal(struct session *session, int signal)
 {
     (void)session, (void)signal;
 }
 
-/* The command has ended, or was not started. */
+/* Release the lock after the command. */
 static int release(struct run *run)
 {
     char name[CLI_NAMES_SHOWN_MAX];
     int code;
 
-    run->session.quiet = run->lost; /* The worse has been said. */
+    run->session.quiet = run->lost; /* The loss has been reported. */
     run->session.signal = 0;
     code = session_unlock(&run->session, run->lease);
     if (run->lost)
@@ -209,7 +208,7 @@ static int run_locked(struct run *run)
 
 /* ---- The command line ---- */
 
-/* "NAME --" has been read up to its "--", which getopt may have passed already. */
+/* Skip the "--" after NAME, which getopt may have skipped already. */
 static void take_separator(struct run *run, struct cli *cli, int argc, char **argv)
 {
     bool passed = argv[optind - 1] != run->name && strcmp(argv[optind - 1], "--") == 0;
@@ -276,7 +275,7 @@ static void check_options(struct run *run, struct cli *cli)
     cli_check_lock(cli, &run->names, &opts);
 }
 
-/* Options may come before NAME and after it; a NAME after "--" may be anything. */
+/* Options may stand before NAME and after it.  After "--", NAME may begin with "-". */
 static void parse(struct run *run, struct cli *cli, int argc, char **argv)
 {
     bool at_name;
@@ -295,7 +294,7 @@ static void parse(struct run *run, struct cli *cli, int argc, char **argv)
 
 static int run_main(struct cli *cli, int argc, char **argv)
 {
-    static struct run run; /* Zeroes, and lives as long as the program. */
+    static struct run run; /* Zeroes.  It lives as long as the program. */
     int code;
 
     parse(&run, cli, argc, argv);

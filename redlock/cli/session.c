@@ -1,5 +1,5 @@
 /*
- * session.c - asynchronous calls, waited for, and signals in between.
+ * session.c - makes asynchronous calls, waits for them, and handles signals meanwhile.
  */
 #include "redlock/cli/session.h"
 
@@ -7,8 +7,8 @@
 
 #include "redlock/client/inspect.h"
 
-/* Those that end a program.  While a lock is being acquired all of them
- * cancel; while a command runs they are for the command. */
+/* Signals that end a program.  While a lock is being acquired, each of them cancels this.  While a
+ * command runs, the command gets them. */
 static const int ending_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 /* ---- Signals ---- */
@@ -35,8 +35,8 @@ void session_unblock(int signal)
     (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* What was ignored when we were started - nohup does it, and shells for jobs
- * in the background - stays ignored.  What was blocked is heard from now on. */
+/* A signal that was ignored when we were started stays ignored: nohup relies on this, and shells
+ * for jobs in the background.  A signal that was blocked is unblocked. */
 static void watch_signals(struct session *session)
 {
     struct sigaction action;
@@ -53,12 +53,12 @@ static void watch_signals(struct session *session)
         session_unblock(ending_signals[i]);
         session->signals_len++;
     }
-    /* A reader of our output that has gone must not take the lock with it. */
+    /* If the reader of our output has ended, we must still release the lock. */
     (void)signal(SIGPIPE, SIG_IGN);
 }
 
-/* For good: all is done but to end, and a signal that comes now is too late.
- * Nobody watches it any more, and it would end us with a status of its own. */
+/* Block the signals until the program ends, which is next.  They are no longer watched, and would
+ * change its exit status. */
 static void hold_back_signals(void)
 {
     sigset_t set;
@@ -107,8 +107,8 @@ static void linger_while(struct session *session, bool (*busy)(const struct sess
     ev_timer_stop(session->loop, &limit);
 }
 
-/* What is missing for a majority may come from masters that warm up (guard.h): how long that
- * takes, if somebody watches; 0: it is not for them. */
+/* How long until a majority may vote, if a client watches the warming masters (guard.h).  0: a
+ * majority may vote already, or there are too few warming masters. */
 static drift_span warm_up(const struct session *session, unsigned *ret_warming)
 {
     const struct inspect_client client = inspect_client(session->rl);
@@ -127,7 +127,7 @@ static drift_span warm_up(const struct session *session, unsigned *ret_warming)
     *ret_warming = warming;
     if (voters >= majority || voters + warming < majority)
         return 0;
-    for (unsigned need = majority - voters; need > 0; need--) { /* The shortest of those left. */
+    for (unsigned need = majority - voters; need > 0; need--) { /* The shortest one left. */
         unsigned best = 0;
 
         for (unsigned i = 1; i < warming; i++)
@@ -174,7 +174,7 @@ static bool wait_until_done(struct session *session)
     return session->done;
 }
 
-/* The call itself failed. */
+/* Report that the call itself failed. */
 static int refused(const struct session *session, int status)
 {
     cli_say("%s", redlock_errmsg(session->rl));
@@ -194,7 +194,7 @@ static const char *kind_option(const struct redlock_lock_options *opts)
                                : "";
 }
 
-/* Redis says NOPERM, but versions differ in what they say of a script. */
+/* Redis says NOPERM, but for scripts versions differ in the text. */
 static bool is_about_rights(const char *error)
 {
     static const char *const texts[] = {"NOPERM", "ACL failure", "The user executing the script",
@@ -219,7 +219,7 @@ static void tell_of_rights(const struct session *session)
         }
 }
 
-/* The exit code of what was waited for. */
+/* The exit code of the operation that was waited for. */
 static int ended(const struct session *session)
 {
     if (!session->done)
@@ -315,10 +315,9 @@ int session_open(struct session *session, struct cli *cli)
         session_close(session);
         return code;
     }
-    /* A lock is granted as soon as a majority says yes, and those who are asked
-     * later do not store it.  A command that lives for one lock waits for the
-     * links of the others as well, so that its lock survives as many failures
-     * as it can. */
+    /* Wait for the links of all masters.  A lock is granted at the majority's last yes, and masters
+     * that are not connected by then do not store it.  The more masters store a lock, the more
+     * failures it survives. */
     linger_while(session, links_are_coming);
     return CLI_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * unlock.c - `redlock unlock`: give a lock back, by its token.
+ * unlock.c - `redlock unlock`: release a lock, by its token.
  */
 #include "redlock/cli/cli.h"
 
@@ -15,7 +15,7 @@ static int unlock(struct session *session, const struct cli_names *names, const 
     redlock_lock_options_init(&opts);
     opts.permits = how->permits;
     opts.shared = how->shared;
-    opts.ttl_ms = session->cli->max_ttl_ms; /* It was not taken for longer. */
+    opts.ttl_ms = session->cli->max_ttl_ms; /* No lease is longer. */
     code = session_adopt(session, names, token, &opts, &lease);
     return code == CLI_OK ? session_unlock(session, lease) : code;
 }

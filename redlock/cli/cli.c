@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ev.h>
 #include <sodium.h>
 
 #include "drift/drift.h"
 #include "drift/node.h"
 #include "redlock/base/list_file.h"
 
+#define TTL_MAX_MS 86400000           /* 24 hours. */
 #define WAIT_MAX_MS (1000u * 3600000) /* Chosen: a round number below 2^32 ms, or 1193 hours. */
 
 enum {
@@ -238,7 +240,7 @@ uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *te
     return (uint32_t)(value * factor);
 }
 
-uint32_t cli_wait_ms(const struct cli *cli, const char *text)
+static uint32_t wait_ms(const struct cli *cli, const char *text)
 {
     if (strcmp(text, "forever") == 0)
         return UINT32_MAX;
@@ -258,9 +260,30 @@ uint32_t cli_number(const struct cli *cli, const char *what, const char *text, u
     return (uint32_t)value;
 }
 
-uint32_t cli_permits(const struct cli *cli, const char *text)
+void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock_options *opts)
 {
-    return cli_number(cli, "--permits", text, 1, REDLOCK_PERMITS_MAX);
+    switch (option) {
+    case CLI_OPTION_FAIR:
+        opts->fair = true;
+        break;
+    case CLI_OPTION_FENCE:
+        opts->fence = true;
+        break;
+    case CLI_OPTION_PERMITS:
+        opts->permits = cli_number(cli, "--permits", optarg, 1, REDLOCK_PERMITS_MAX);
+        break;
+    case CLI_OPTION_SHARED:
+        opts->shared = true;
+        break;
+    case CLI_OPTION_TTL:
+        opts->ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, TTL_MAX_MS);
+        break;
+    case CLI_OPTION_WAIT:
+        opts->wait_ms = wait_ms(cli, optarg);
+        break;
+    default:
+        assert(!"an option of locks");
+    }
 }
 
 static void check_drift(const struct cli *cli, uint32_t ttl_ms)
@@ -411,6 +434,24 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     return cli_exit_of(status);
 }
 
+static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)timer, (void)events; /* The timer only wakes the loop. */
+}
+
+void cli_linger(struct ev_loop *loop, bool (*busy)(const void *arg), const void *arg,
+                uint32_t at_most_ms)
+{
+    ev_timer limit;
+
+    ev_now_update(loop);
+    ev_timer_init(&limit, on_limit, at_most_ms / 1e3, 0);
+    ev_timer_start(loop, &limit);
+    while (busy(arg) && ev_is_active(&limit))
+        ev_run(loop, EVRUN_ONCE);
+    ev_timer_stop(loop, &limit);
+}
+
 /* ---- Options ---- */
 
 void cli_print_help(const struct cli *cli)
@@ -465,7 +506,7 @@ static bool take_shared(struct cli *cli, int option)
         take_masters_file(cli, optarg);
         return true;
     case OPTION_MAX_TTL:
-        cli->max_ttl_ms = cli_duration_ms(cli, "--max-ttl", optarg, 1, 86400000);
+        cli->max_ttl_ms = cli_duration_ms(cli, "--max-ttl", optarg, 1, TTL_MAX_MS);
         return true;
     case OPTION_REPLY_TIMEOUT:
         cli->reply_timeout_ms = cli_duration_ms(cli, "--reply-timeout", optarg, 1, 3600000);

@@ -94,15 +94,34 @@ void cli_names_done(struct cli_names *names);
 uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *text, uint32_t min_ms,
                          uint32_t max_ms);
 
-/* Parse the value of --wait: "0", a duration, or "forever". */
-uint32_t cli_wait_ms(const struct cli *cli, const char *text);
-
 /* Parse a whole number.  A bad one ends the program with a message about `what`. */
 uint32_t cli_number(const struct cli *cli, const char *what, const char *text, uint32_t min,
                     uint32_t max);
 
-/* Parse the value of --permits. */
-uint32_t cli_permits(const struct cli *cli, const char *text);
+/* Options of locks, for cli_getopt().  CLI_LOCK_ROWS are the rows of all of them. */
+enum {
+    CLI_OPTION_FAIR = CLI_OPTION_FIRST,
+    CLI_OPTION_FENCE,
+    CLI_OPTION_PERMITS,
+    CLI_OPTION_SHARED,
+    CLI_OPTION_TTL,
+    CLI_OPTION_WAIT,
+    CLI_OPTION_NEXT /* More options of a subcommand begin here. */
+};
+#define CLI_ROW(name, has_arg, value) \
+    {                                 \
+        name, has_arg, NULL, value    \
+    }
+#define CLI_LOCK_ROWS                                              \
+    CLI_ROW("fair", no_argument, CLI_OPTION_FAIR),                 \
+        CLI_ROW("fence", no_argument, CLI_OPTION_FENCE),           \
+        CLI_ROW("permits", required_argument, CLI_OPTION_PERMITS), \
+        CLI_ROW("shared", no_argument, CLI_OPTION_SHARED),         \
+        CLI_ROW("ttl", required_argument, CLI_OPTION_TTL),         \
+        CLI_ROW("wait", required_argument, CLI_OPTION_WAIT)
+
+/* Take one of these options, with optarg set. */
+void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock_options *opts);
 
 /* End the program unless the ttl is at most --max-ttl, and longer than the allowance for clocks.
  * Call this after all options are read, because --max-ttl may follow --ttl. */
@@ -134,6 +153,9 @@ const char *cli_show_argument(const char *argument, char *buf);
  * character becomes the lone surrogate \udcHH, which Python's "surrogateescape" turns back. */
 void cli_json_string(FILE *file, const char *text);
 
+/* Print a member of a JSON object: the key, and the text as a string.  NULL: null. */
+void cli_json_member(const char *key, const char *text);
+
 /* Print a lease as a line of JSON: "resource", or "resources" of several names, "token", "fence" or
  * "permit" if it has one, "ttl_ms" and "validity_ms". */
 void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
@@ -160,5 +182,9 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl);
 
 /* Wipe the list of masters from memory. */
 void cli_forget_masters(struct cli *cli);
+
+/* Run the loop while busy(arg) is true, but not longer than at_most_ms. */
+void cli_linger(struct ev_loop *loop, bool (*busy)(const void *arg), const void *arg,
+                uint32_t at_most_ms);
 
 #endif /* REDLOCK_CLI_H */

@@ -96,6 +96,15 @@ void cli_json_string(FILE *file, const char *text)
     (void)fputc('"', file);
 }
 
+void cli_json_member(const char *key, const char *text)
+{
+    (void)printf("\"%s\":", key);
+    if (text != NULL)
+        cli_json_string(stdout, text);
+    else
+        (void)printf("null");
+}
+
 void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
                           uint32_t ttl_ms)
 {

@@ -405,15 +405,6 @@ static void print_text(const struct doctor *doctor)
 
 /* ---- Printing JSON ---- */
 
-static void print_json_text(const char *key, const char *text)
-{
-    (void)printf("\"%s\":", key);
-    if (text != NULL)
-        cli_json_string(stdout, text);
-    else
-        (void)printf("null");
-}
-
 static const char *known(const char *text)
 {
     return text[0] != 0 && strcmp(text, "?") != 0 ? text : NULL;
@@ -426,11 +417,11 @@ static void print_json_findings(const struct exam *exam)
         const struct exam_finding *finding = &exam->findings[i];
 
         (void)printf("%s{", i > 0 ? "," : "");
-        print_json_text("name", finding->name);
+        cli_json_member("name", finding->name);
         (void)printf(",");
-        print_json_text("text", finding->text);
+        cli_json_member("text", finding->text);
         (void)printf(",");
-        print_json_text("change", finding->change[0] != 0 ? finding->change : NULL);
+        cli_json_member("change", finding->change[0] != 0 ? finding->change : NULL);
         (void)printf("}");
     }
     (void)printf("]");
@@ -439,16 +430,16 @@ static void print_json_findings(const struct exam *exam)
 static void print_json_master(const struct exam *exam, unsigned number)
 {
     (void)printf("{\"number\":%u,", number);
-    print_json_text("endpoint", exam->uri->name);
+    cli_json_member("endpoint", exam->uri->name);
     (void)printf(",\"answers\":%s,\"votes\":%s,\"good\":%s,", exam->answers ? "true" : "false",
                  exam->answers && exam->votes ? "true" : "false",
                  exam_changes(exam) == 0 ? "true" : "false");
     if (exam->answers) {
-        print_json_text("version", known(exam->info.version));
+        cli_json_member("version", known(exam->info.version));
         (void)printf(",");
-        print_json_text("role", known(exam->info.role));
+        cli_json_member("role", known(exam->info.role));
         (void)printf(",");
-        print_json_text("appendfsync", known(exam->fsync));
+        cli_json_member("appendfsync", known(exam->fsync));
         (void)printf(",");
     }
     if (exam->answers && handshake_is_informed(&exam->info))

@@ -25,9 +25,9 @@ static int extend(struct session *session, const struct cli_names *names, const 
 static int extend_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
-        {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
-        {"permits", required_argument, NULL, CLI_OPTION_FIRST + 1},
-        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 2},
+        {"permits", required_argument, NULL, CLI_OPTION_PERMITS},
+        {"shared", no_argument, NULL, CLI_OPTION_SHARED},
+        {"ttl", required_argument, NULL, CLI_OPTION_TTL},
         {NULL, 0, NULL, 0},
     };
     struct redlock_lock_options opts;
@@ -37,14 +37,8 @@ static int extend_main(struct cli *cli, int argc, char **argv)
 
     redlock_lock_options_init(&opts);
     opts.no_renew = true;
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
-        if (option == CLI_OPTION_FIRST)
-            opts.ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
-        else if (option == CLI_OPTION_FIRST + 1)
-            opts.permits = cli_permits(cli, optarg);
-        else
-            opts.shared = true;
-    }
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+        cli_take_lock_option(cli, option, &opts);
     cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
     cli_check_ttl(cli, opts.ttl_ms);
     cli_names(cli, argv[optind], &names);

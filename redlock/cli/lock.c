@@ -41,12 +41,7 @@ static int hand_over(struct session *session, const struct cli_names *names, con
 static int lock_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
-        {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
-        {"wait", required_argument, NULL, CLI_OPTION_FIRST + 1},
-        {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
-        {"permits", required_argument, NULL, CLI_OPTION_FIRST + 3},
-        {"fair", no_argument, NULL, CLI_OPTION_FIRST + 4},
-        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 5},
+        CLI_LOCK_ROWS,
         {NULL, 0, NULL, 0},
     };
     struct redlock_lock_options opts;
@@ -57,20 +52,8 @@ static int lock_main(struct cli *cli, int argc, char **argv)
 
     redlock_lock_options_init(&opts);
     opts.no_renew = true;
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
-        if (option == CLI_OPTION_FIRST)
-            opts.ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
-        else if (option == CLI_OPTION_FIRST + 2)
-            opts.fence = true;
-        else if (option == CLI_OPTION_FIRST + 3)
-            opts.permits = cli_permits(cli, optarg);
-        else if (option == CLI_OPTION_FIRST + 4)
-            opts.fair = true;
-        else if (option == CLI_OPTION_FIRST + 5)
-            opts.shared = true;
-        else
-            opts.wait_ms = cli_wait_ms(cli, optarg);
-    }
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+        cli_take_lock_option(cli, option, &opts);
     cli_need_arguments(cli, argc, argv, 1, "NAME");
     cli_check_ttl(cli, opts.ttl_ms);
     cli_names(cli, argv[optind], &names);

@@ -20,6 +20,7 @@
 #include <ev.h>
 
 #include "redlock/cli/cli.h"
+#include "redlock/cli/samples.h"
 #include "redlock/client/inspect.h"
 
 #define NAME_ROOM 48
@@ -83,14 +84,6 @@ static void watch_signals(void)
 
 /* ---- Measuring ---- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* Cannot fail with this clock. */
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t timeval_ns(const struct timeval *time)
 {
     return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
@@ -103,12 +96,6 @@ static uint64_t cpu_now_ns(void)
 
     (void)getrusage(RUSAGE_SELF, &usage); /* Cannot fail with these arguments. */
     return timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
-}
-
-/* Over four seconds is as bad as four seconds. */
-static uint32_t sample(uint64_t took_ns)
-{
-    return took_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)took_ns;
 }
 
 static void count_error(struct worker *worker)
@@ -183,10 +170,10 @@ static void start_cycle(struct worker *slot, uint64_t now)
 static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
 {
     struct worker *slot = arg;
-    uint64_t now = now_ns();
+    uint64_t now = samples_now_ns();
 
     (void)lease;
-    slot->unlock_ns[slot->samples_len] = sample(now - slot->began_ns);
+    slot->unlock_ns[slot->samples_len] = samples_of(now - slot->began_ns);
     count_cycle(slot, status == REDLOCK_OK);
     start_cycle(slot, now);
 }
@@ -194,14 +181,14 @@ static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
 static void on_locked(struct redlock_lease *lease, int status, void *arg)
 {
     struct worker *slot = arg;
-    uint64_t now = now_ns();
+    uint64_t now = samples_now_ns();
 
     if (status != REDLOCK_OK) {
         count_cycle(slot, false);
         start_cycle(slot, now);
         return;
     }
-    slot->acquire_ns[slot->samples_len] = sample(now - slot->began_ns);
+    slot->acquire_ns[slot->samples_len] = samples_of(now - slot->began_ns);
     slot->began_ns = now;
     (void)redlock_unlock_async(lease, on_unlocked, slot); /* Cannot fail: it is held. */
 }
@@ -212,42 +199,27 @@ static void on_progress(struct ev_loop *loop, ev_timer *timer, int events)
     show_progress(timer->data);
 }
 
-static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop, (void)timer, (void)events;
-}
-
 #define AWAIT_CLOCKS_MS 3000 /* For links, and for one more sample of each clock.  Chosen. */
 
-static bool links_are_coming(const struct bench *bench)
+static bool links_are_coming(const void *arg)
 {
+    const struct bench *bench = arg;
+
     return inspect_client(bench->rl).coming != 0 && !stopped;
 }
 
-static bool leases_are_left(const struct bench *bench)
+static bool leases_are_left(const void *arg)
 {
+    const struct bench *bench = arg;
+
     return inspect_client(bench->rl).leases > 0;
-}
-
-/* Run the loop as long as this is true, but not for ever. */
-static void linger_while(struct bench *bench, bool (*busy)(const struct bench *),
-                         uint32_t at_most_ms)
-{
-    ev_timer limit;
-
-    ev_now_update(bench->loop);
-    ev_timer_init(&limit, on_limit, at_most_ms / 1e3, 0);
-    ev_timer_start(bench->loop, &limit);
-    while (busy(bench) && ev_is_active(&limit))
-        ev_run(bench->loop, EVRUN_ONCE);
-    ev_timer_stop(bench->loop, &limit);
 }
 
 static void run_loop(struct bench *bench)
 {
     ev_timer progress;
     bool shown = isatty(STDERR_FILENO);
-    uint64_t now = now_ns();
+    uint64_t now = samples_now_ns();
 
     ev_timer_init(&progress, on_progress, PROGRESS_S, PROGRESS_S);
     progress.data = bench;
@@ -279,18 +251,18 @@ static void *run_thread(void *arg)
 {
     struct worker *worker = arg;
     struct redlock_lease *lease;
-    uint64_t began = now_ns(), now;
+    uint64_t began = samples_now_ns(), now;
     bool success;
 
     while (has_cycles_left(worker)) {
         success = lock(worker, &lease) == REDLOCK_OK;
-        now = now_ns();
+        now = samples_now_ns();
         if (success) {
-            worker->acquire_ns[worker->samples_len] = sample(now - began);
+            worker->acquire_ns[worker->samples_len] = samples_of(now - began);
             began = now;
             success = redlock_unlock(lease) == REDLOCK_OK;
-            now = now_ns();
-            worker->unlock_ns[worker->samples_len] = sample(now - began);
+            now = samples_now_ns();
+            worker->unlock_ns[worker->samples_len] = samples_of(now - began);
         }
         began = now;
         count_cycle(worker, success);
@@ -308,13 +280,14 @@ static void sleep_a_little(long ms)
 static void await_links_of_threads(struct bench *bench)
 {
     struct redlock_stats stats = {.size = sizeof stats};
-    uint64_t until_ns = now_ns() + bench->wanted.cli->connect_timeout_ms * UINT64_C(1000000);
+    uint64_t until_ns =
+        samples_now_ns() + bench->wanted.cli->connect_timeout_ms * UINT64_C(1000000);
 
     do {
         sleep_a_little(1);
         if (redlock_stats(bench->rl, &stats) != REDLOCK_OK)
             return;
-    } while (stats.masters_up < stats.masters && now_ns() < until_ns && !stopped);
+    } while (stats.masters_up < stats.masters && samples_now_ns() < until_ns && !stopped);
 }
 
 /* Join all threads.  On a terminal, show the progress. */
@@ -355,14 +328,6 @@ static int run_threads(struct bench *bench)
 
 /* ---- Figures ---- */
 
-static int compare_samples(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a;
-    uint32_t right = *(const uint32_t *)b;
-
-    return (left > right) - (left < right);
-}
-
 /* Close the gaps that failed cycles left, and sort. */
 static void gather(struct bench *bench)
 {
@@ -375,14 +340,8 @@ static void gather(struct bench *bench)
         bench->samples_len += worker->samples_len;
         bench->errors += worker->errors;
     }
-    qsort(bench->acquire_ns, bench->samples_len, sizeof *bench->acquire_ns, compare_samples);
-    qsort(bench->unlock_ns, bench->samples_len, sizeof *bench->unlock_ns, compare_samples);
-}
-
-/* The nearest-rank percentile of sorted samples, in us; 0 when there are none. */
-static double percentile_us(const uint32_t *sorted_ns, size_t len, unsigned percent)
-{
-    return len == 0 ? 0 : sorted_ns[(len * percent + 99) / 100 - 1] / 1e3;
+    samples_sort(bench->acquire_ns, bench->samples_len);
+    samples_sort(bench->unlock_ns, bench->samples_len);
 }
 
 static void print_figures(const struct bench *bench)
@@ -398,11 +357,13 @@ static void print_figures(const struct bench *bench)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    (void)printf(
-        format, len / ((double)bench->elapsed_ns / 1e9), percentile_us(bench->acquire_ns, len, 50),
-        percentile_us(bench->acquire_ns, len, 99), percentile_us(bench->unlock_ns, len, 50),
-        percentile_us(bench->unlock_ns, len, 99), len > 0 ? (double)bench->cpu_ns / 1e3 / len : 0.0,
-        (unsigned long long)bench->errors);
+    (void)printf(format, len / ((double)bench->elapsed_ns / 1e9),
+                 samples_percentile_us(bench->acquire_ns, len, 50),
+                 samples_percentile_us(bench->acquire_ns, len, 99),
+                 samples_percentile_us(bench->unlock_ns, len, 50),
+                 samples_percentile_us(bench->unlock_ns, len, 99),
+                 len > 0 ? (double)bench->cpu_ns / 1e3 / len : 0.0,
+                 (unsigned long long)bench->errors);
 #pragma GCC diagnostic pop
 }
 
@@ -499,8 +460,9 @@ static int check_links(const struct bench *bench)
 }
 
 /* True: with per_vote, some clock must be watched for longer before its master counts. */
-static bool clocks_are_watched(const struct bench *bench)
+static bool clocks_are_watched(const void *arg)
 {
+    const struct bench *bench = arg;
     unsigned masters = inspect_client(bench->rl).masters;
 
     for (unsigned m = 0; m < masters && !stopped; m++) {
@@ -516,15 +478,15 @@ static void await_clocks(struct bench *bench)
 {
     const struct inspect_client client = inspect_client(bench->rl);
     uint32_t at_most_ms = drift_to_ms(client.clock_window) + AWAIT_CLOCKS_MS;
-    uint64_t until_ns = now_ns() + at_most_ms * UINT64_C(1000000);
+    uint64_t until_ns = samples_now_ns() + at_most_ms * UINT64_C(1000000);
     bool is_over = false;
 
     if (client.clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
         return;
     if (!bench->wanted.blocking)
-        linger_while(bench, clocks_are_watched, at_most_ms);
+        cli_linger(bench->loop, clocks_are_watched, bench, at_most_ms);
     while (bench->wanted.blocking && !is_over) {
-        is_over = !clocks_are_watched(bench) || now_ns() >= until_ns;
+        is_over = !clocks_are_watched(bench) || samples_now_ns() >= until_ns;
         sleep_a_little(1);
     }
 }
@@ -537,25 +499,25 @@ static int measure_all(struct bench *bench)
     if (bench->wanted.blocking)
         await_links_of_threads(bench);
     else
-        linger_while(bench, links_are_coming, bench->wanted.cli->connect_timeout_ms);
+        cli_linger(bench->loop, links_are_coming, bench, bench->wanted.cli->connect_timeout_ms);
     code = check_links(bench);
     if (code != CLI_OK)
         return code;
     await_clocks(bench);
     bench->cpu_ns = cpu_now_ns();
-    bench->elapsed_ns = now_ns();
+    bench->elapsed_ns = samples_now_ns();
     if (bench->wanted.blocking)
         code = run_threads(bench);
     else
         run_loop(bench);
-    bench->elapsed_ns = now_ns() - bench->elapsed_ns;
+    bench->elapsed_ns = samples_now_ns() - bench->elapsed_ns;
     bench->cpu_ns = cpu_now_ns() - bench->cpu_ns;
     if (code != CLI_OK)
         return code;
     /* Wait until slower masters have answered the last releases.  A blocking client waits for them
      * when it is closed. */
     if (!bench->wanted.blocking)
-        linger_while(bench, leases_are_left, bench->wanted.cli->reply_timeout_ms);
+        cli_linger(bench->loop, leases_are_left, bench, bench->wanted.cli->reply_timeout_ms);
     gather(bench);
     if (bench->errors > 0)
         cli_say("the first of %llu errors: %s", (unsigned long long)bench->errors, bench->error);

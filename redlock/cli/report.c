@@ -365,15 +365,6 @@ void report_text(const struct status *status)
 
 /* ---- Printing JSON ---- */
 
-static void print_json_text(const char *key, const char *text)
-{
-    (void)printf("\"%s\":", key);
-    if (text != NULL)
-        cli_json_string(stdout, text);
-    else
-        (void)printf("null");
-}
-
 static void print_json_range(const char *key, const struct drift_range *range, double unit)
 {
     (void)printf(",\"%s\":{\"min\":%.3f,\"max\":%.3f}", key, (double)range->lo / unit,
@@ -387,17 +378,17 @@ static void print_json_master(const struct status *status, unsigned m)
     const struct master_info *info = &master.info;
 
     (void)printf("{\"number\":%u,", m + 1);
-    print_json_text("endpoint", inspect_master(status->rl, m).name);
+    cli_json_member("endpoint", inspect_master(status->rl, m).name);
     (void)printf(",\"up\":%s,", report->up ? "true" : "false");
-    print_json_text("error", report->error[0] != 0 ? report->error : NULL);
+    cli_json_member("error", report->error[0] != 0 ? report->error : NULL);
     if (report->warming)
         (void)printf(",\"warming_ms\":%llu,\"unwatched\":%s",
                      (unsigned long long)report->warming_ms, report->unwatched ? "true" : "false");
     if (report->up || report->warming) {
         (void)printf(",");
-        print_json_text("version", is_informed(info) ? info->version : NULL);
+        cli_json_member("version", is_informed(info) ? info->version : NULL);
         (void)printf(",");
-        print_json_text("role", is_informed(info) ? info->role : NULL);
+        cli_json_member("role", is_informed(info) ? info->role : NULL);
         (void)printf(",\"round_trip_us\":%.1f", report->round_trip_us);
         if (is_informed(info))
             (void)printf(",\"uptime_s\":%llu", (unsigned long long)info->uptime_s);
@@ -408,7 +399,7 @@ static void print_json_master(const struct status *status, unsigned m)
         print_json_range("clock_rate_ppm", &report->rate_ppm, 1);
     if ((report->up || report->warming) && report->knows_holder) {
         (void)printf(",");
-        print_json_text("holder", report->token);
+        cli_json_member("holder", report->token);
         if (report->readers > 0)
             (void)printf(",\"readers\":%lld", report->readers);
         if (report->token != NULL || report->readers > 0)
@@ -436,17 +427,17 @@ static void print_json_verdict(const struct status *status)
     bool has_permits = verdict.permits > 0 && is_free;
 
     (void)printf(",");
-    print_json_text("resource", status->name);
+    cli_json_member("resource", status->name);
     (void)printf(",");
-    print_json_text("state", is_shared     ? "shared"
+    cli_json_member("state", is_shared     ? "shared"
                              : held        ? "held"
                              : has_permits ? "permits"
                              : is_free     ? "free"
                                            : "unknown");
     (void)printf(",");
-    print_json_text("reason", held || is_free || is_shared ? NULL : reason_of(status));
+    cli_json_member("reason", held || is_free || is_shared ? NULL : reason_of(status));
     (void)printf(",");
-    print_json_text("holder", held ? verdict.holder->token : NULL);
+    cli_json_member("holder", held ? verdict.holder->token : NULL);
     (void)printf(",\"agreeing\":%u", held          ? verdict.holders
                                      : is_shared   ? verdict.shared
                                      : has_permits ? verdict.seats

@@ -24,9 +24,8 @@ struct run {
     char **argv;      /* The command. */
     const char *name; /* The argument NAME. */
     struct cli_names names;
-    uint32_t ttl_ms, wait_ms, permits;
+    struct redlock_lock_options opts;
     uint32_t at_least_ms, at_most_ms; /* Bounds for holding the lock.  0: none. */
-    bool fence, fair, shared;
     struct redlock_lease *lease;
     drift_time acquired;
     bool lost;
@@ -58,10 +57,10 @@ static void on_lost(struct redlock_lease *lease, void *arg)
 
 static void write_number(const struct run *run, struct leash_order *order)
 {
-    if (run->fence)
+    if (run->opts.fence)
         (void)snprintf(order->number, sizeof order->number, "REDLOCK_FENCE=%" PRIu64,
                        redlock_fence(run->lease));
-    else if (run->permits > 0)
+    else if (run->opts.permits > 0)
         (void)snprintf(order->number, sizeof order->number, "REDLOCK_PERMIT=%u",
                        redlock_permit(run->lease));
 }
@@ -70,7 +69,7 @@ static void write_order(const struct run *run, struct leash_order *order)
 {
     order->limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER};
     order->margins =
-        deadline_margins(run->ttl_ms * DRIFT_MS, redlock_remaining_ms(run->lease) * DRIFT_MS);
+        deadline_margins(run->opts.ttl_ms * DRIFT_MS, redlock_remaining_ms(run->lease) * DRIFT_MS);
     if (run->at_most_ms > 0) {
         order->limit.ask = drift_add(run->acquired, run->at_most_ms * DRIFT_MS);
         order->limit.kill = drift_add(order->limit.ask, order->margins.ask - order->margins.kill);
@@ -159,33 +158,18 @@ static int release(struct run *run)
     }
     if (code == CLI_UNREACHABLE)
         cli_say("the lock %s may be held for %u ms more", cli_show_name(run->name, name),
-                run->ttl_ms);
+                run->opts.ttl_ms);
     return CLI_OK;
-}
-
-static struct redlock_lock_options lock_options(struct run *run)
-{
-    struct redlock_lock_options opts;
-
-    redlock_lock_options_init(&opts);
-    opts.ttl_ms = run->ttl_ms;
-    opts.wait_ms = run->wait_ms;
-    opts.fence = run->fence;
-    opts.permits = run->permits;
-    opts.fair = run->fair;
-    opts.shared = run->shared;
-    opts.lost_margin_ms = run->ttl_ms / LOST_MARGIN_SHARE;
-    opts.lost = on_lost;
-    opts.lost_arg = run;
-    return opts;
 }
 
 static int lock(struct run *run)
 {
-    const struct redlock_lock_options opts = lock_options(run);
     int code;
 
-    code = session_lock(&run->session, &run->names, &opts, &run->lease);
+    run->opts.lost_margin_ms = run->opts.ttl_ms / LOST_MARGIN_SHARE;
+    run->opts.lost = on_lost;
+    run->opts.lost_arg = run;
+    code = session_lock(&run->session, &run->names, &run->opts, &run->lease);
     if (code == CLI_OK && drift_now(&run->acquired) != 0)
         run->acquired = 0;
     return code;
@@ -227,52 +211,35 @@ static void take_separator(struct run *run, struct cli *cli, int argc, char **ar
 static void take_options(struct run *run, struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
-        {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
-        {"wait", required_argument, NULL, CLI_OPTION_FIRST + 1},
-        {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
-        {"permits", required_argument, NULL, CLI_OPTION_FIRST + 3},
-        {"fair", no_argument, NULL, CLI_OPTION_FIRST + 4},
-        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 5},
-        {"hold-at-least", required_argument, NULL, CLI_OPTION_FIRST + 6},
-        {"hold-at-most", required_argument, NULL, CLI_OPTION_FIRST + 7},
+        CLI_LOCK_ROWS,
+        {"hold-at-least", required_argument, NULL, CLI_OPTION_NEXT},
+        {"hold-at-most", required_argument, NULL, CLI_OPTION_NEXT + 1},
         {NULL, 0, NULL, 0},
     };
     int option;
 
     while ((option = cli_getopt(cli, argc, argv, true, own)) != -1) {
-        if (option == CLI_OPTION_FIRST)
-            run->ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
-        else if (option == CLI_OPTION_FIRST + 2)
-            run->fence = true;
-        else if (option == CLI_OPTION_FIRST + 3)
-            run->permits = cli_permits(cli, optarg);
-        else if (option == CLI_OPTION_FIRST + 4)
-            run->fair = true;
-        else if (option == CLI_OPTION_FIRST + 5)
-            run->shared = true;
-        else if (option == CLI_OPTION_FIRST + 6)
+        if (option == CLI_OPTION_NEXT)
             run->at_least_ms = cli_duration_ms(cli, "--hold-at-least", optarg, 1, HOLD_MAX_MS);
-        else if (option == CLI_OPTION_FIRST + 7)
+        else if (option == CLI_OPTION_NEXT + 1)
             run->at_most_ms = cli_duration_ms(cli, "--hold-at-most", optarg, 1, HOLD_MAX_MS);
         else
-            run->wait_ms = cli_wait_ms(cli, optarg);
+            cli_take_lock_option(cli, option, &run->opts);
     }
 }
 
 static void check_options(struct run *run, struct cli *cli)
 {
-    const struct redlock_lock_options opts = lock_options(run);
-
     if (cli->json)
         cli_usage_error(cli, "--json is not for run: its output is the command's");
-    if (run->ttl_ms * DRIFT_MS < DEADLINE_TTL_MIN)
+    if (run->opts.ttl_ms * DRIFT_MS < DEADLINE_TTL_MIN)
         cli_usage_error(cli,
                         "--ttl is %ums, but must be at least %ums: the command must be killed "
                         "before the lock ends, and a shorter ttl leaves too little time for that",
-                        run->ttl_ms, drift_to_ms(DEADLINE_TTL_MIN));
-    cli_check_ttl(cli, run->ttl_ms);
+                        run->opts.ttl_ms, drift_to_ms(DEADLINE_TTL_MIN));
+    cli_check_ttl(cli, run->opts.ttl_ms);
     cli_names(cli, run->name, &run->names);
-    cli_check_lock(cli, &run->names, &opts);
+    cli_check_lock(cli, &run->names, &run->opts);
 }
 
 /* Options may stand before NAME and after it.  After "--", NAME may begin with "-". */
@@ -280,7 +247,7 @@ static void parse(struct run *run, struct cli *cli, int argc, char **argv)
 {
     bool at_name;
 
-    run->ttl_ms = 10000;
+    redlock_lock_options_init(&run->opts);
     take_options(run, cli, argc, argv);
     if (optind == argc)
         cli_usage_error(cli, "arguments are missing; needed: NAME -- CMD [ARG...]");

@@ -76,35 +76,18 @@ int session_signal_exit(const struct session *session)
 
 /* ---- Waiting ---- */
 
-static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
+static bool links_are_coming(const void *arg)
 {
-    (void)loop, (void)events;
-    *(bool *)timer->data = true;
-}
+    const struct session *session = arg;
 
-static bool links_are_coming(const struct session *session)
-{
     return inspect_client(session->rl).coming != 0;
 }
 
-static bool leases_are_left(const struct session *session)
+static bool leases_are_left(const void *arg)
 {
+    const struct session *session = arg;
+
     return inspect_client(session->rl).leases > 0;
-}
-
-/* Run the loop as long as this is true, but at most for a reply timeout. */
-static void linger_while(struct session *session, bool (*busy)(const struct session *))
-{
-    bool over = false;
-    ev_timer limit;
-
-    ev_now_update(session->loop);
-    ev_timer_init(&limit, on_limit, session->cli->reply_timeout_ms / 1e3, 0);
-    limit.data = &over;
-    ev_timer_start(session->loop, &limit);
-    while (!over && busy(session))
-        ev_run(session->loop, EVRUN_ONCE);
-    ev_timer_stop(session->loop, &limit);
 }
 
 /* How long until a majority may vote, if a client watches the warming masters (guard.h).  0: a
@@ -318,14 +301,14 @@ int session_open(struct session *session, struct cli *cli)
     /* Wait for the links of all masters.  A lock is granted at the majority's last yes, and masters
      * that are not connected by then do not store it.  The more masters store a lock, the more
      * failures it survives. */
-    linger_while(session, links_are_coming);
+    cli_linger(session->loop, links_are_coming, session, cli->reply_timeout_ms);
     return CLI_OK;
 }
 
 void session_close(struct session *session)
 {
     if (session->rl != NULL) {
-        linger_while(session, leases_are_left);
+        cli_linger(session->loop, leases_are_left, session, session->cli->reply_timeout_ms);
         session->rl = redlock_close(session->rl);
     }
     hold_back_signals();

@@ -353,39 +353,19 @@ static void ask_all(struct status *status, struct ev_loop *loop)
 /* ---- Clocks ---- */
 
 /* A rate needs samples that are a second apart, and there is one sample each second.  Chosen. */
-#define RATES_MAX_S 4.0
+#define RATES_MAX_MS 4000
 
-static void on_rates_limit(struct ev_loop *loop, ev_timer *timer, int events)
+static bool lacks_rates(const void *arg)
 {
-    bool *is_over = timer->data;
+    const struct status *status = arg;
 
-    (void)loop, (void)events;
-    *is_over = true;
-}
-
-static bool has_rates(const struct status *status)
-{
     for (unsigned m = 0; m < status->masters; m++) {
         const struct inspect_master master = inspect_master(status->rl, m);
 
         if (master.is_linked && !master.has_rate)
-            return false;
+            return true;
     }
-    return true;
-}
-
-static void wait_for_rates(struct status *status, struct ev_loop *loop)
-{
-    bool is_over = false;
-    ev_timer limit;
-
-    ev_now_update(loop);
-    ev_timer_init(&limit, on_rates_limit, RATES_MAX_S, 0);
-    limit.data = &is_over;
-    ev_timer_start(loop, &limit);
-    while (!is_over && !has_rates(status))
-        ev_run(loop, EVRUN_ONCE);
-    ev_timer_stop(loop, &limit);
+    return false;
 }
 
 /* A new client does not know the clocks yet.  That alone does not bar a master. */
@@ -413,7 +393,7 @@ static void look_at_clocks(struct status *status, struct ev_loop *loop)
     if (inspect_client(status->rl).clock_guard == REDLOCK_CLOCK_GUARD_OFF)
         return;
     if (status->rates)
-        wait_for_rates(status, loop);
+        cli_linger(loop, lacks_rates, status, RATES_MAX_MS);
     for (unsigned m = 0; m < status->masters; m++)
         look_at_clock(status, m);
 }

@@ -23,8 +23,8 @@ static int unlock(struct session *session, const struct cli_names *names, const 
 static int unlock_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
-        {"permits", required_argument, NULL, CLI_OPTION_FIRST},
-        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 1},
+        {"permits", required_argument, NULL, CLI_OPTION_PERMITS},
+        {"shared", no_argument, NULL, CLI_OPTION_SHARED},
         {NULL, 0, NULL, 0},
     };
     struct session session;
@@ -33,12 +33,8 @@ static int unlock_main(struct cli *cli, int argc, char **argv)
     int option, code;
 
     redlock_lock_options_init(&how);
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
-        if (option == CLI_OPTION_FIRST)
-            how.permits = cli_permits(cli, optarg);
-        else
-            how.shared = true;
-    }
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+        cli_take_lock_option(cli, option, &how);
     cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
     cli_names(cli, argv[optind], &names);
     cli_check_lock(cli, &names, &how);

@@ -69,20 +69,21 @@ static const char usage_text[] =
 
 static const char shared_text[] =
     "Options of all commands:\n"
-    "  --masters LIST         the masters: URIs, parted by commas or white space;\n"
-    "                         otherwise the environment's REDLOCK_MASTERS\n"
+    "  --masters LIST         the masters: URIs, separated by commas or white space;\n"
+    "                         default: REDLOCK_MASTERS in the environment\n"
     "  --masters-file FILE    read the list from a file (also: --masters @FILE)\n"
-    "  --connect-timeout DUR  for resolving, connecting and greeting (1s)\n"
-    "  --reply-timeout DUR    for the answers of one round (50ms)\n"
+    "  --connect-timeout DUR  how long to wait for a connection (1s)\n"
+    "  --reply-timeout DUR    how long to wait for the answers of one round (50ms)\n"
     "  --max-ttl DUR          the longest lease that is accepted (60s)\n"
-    "  --restart-guard on|off keep masters that have lost their memory from voting for\n"
-    "                         some time more than the longest lease; otherwise the\n"
-    "                         environment's REDLOCK_RESTART_GUARD (on)\n"
-    "  --clock-guard MODE     keep masters whose wall clock was stepped from voting: off,\n"
+    "  --restart-guard on|off reject the votes of masters that lost their data, until\n"
+    "                         all older leases are over; default: REDLOCK_RESTART_GUARD\n"
+    "                         in the environment, or on\n"
+    "  --clock-guard MODE     reject the votes of masters whose clock was stepped: off,\n"
     "                         periodic, or per_vote, which all clients must use then;\n"
-    "                         otherwise the environment's REDLOCK_CLOCK_GUARD (periodic)\n"
+    "                         default: REDLOCK_CLOCK_GUARD in the environment, or\n"
+    "                         periodic\n"
     "%s" /* JSON_TEXT */
-    "  --verbose              tell of links that come up and go down\n"
+    "  --verbose              report connections that come up and go down\n"
     "  -h, --help; --version\n"
     "DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n";
 
@@ -299,8 +300,8 @@ static void check_drift(const struct cli *cli, uint32_t ttl_ms)
         allowance = drift_node_allowance(allowance);
     if (drift_deadline(0, ttl_ms * DRIFT_MS, &allowance) == 0)
         cli_usage_error(cli,
-                        "--ttl is %s, not longer than what the drift of clocks may take off it "
-                        "(%u ppm and %u ms)",
+                        "--ttl is %s, but must be longer than the allowance for clocks (%u ppm and "
+                        "%u ms)",
                         show_duration(ttl_ms, ttl, sizeof ttl), allowance.ppm,
                         drift_to_ms(allowance.fixed));
 }

@@ -66,10 +66,10 @@ static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
     command->end.survivors = count.alive + count.immune;
     command->end.hidden = count.hidden;
     if (only_group)
-        cli_say("the guardian was killed, and the command with it; what that had started may run");
+        cli_say("the guardian was killed, and the command with it; its descendants may still run");
     else
         cli_say("the guardian was killed, and the command with all that it had started%s",
-                command->end.survivors > 0 || count.hidden ? ", as far as it could be" : "");
+                command->end.survivors > 0 || count.hidden ? ", as far as possible" : "");
 }
 
 static void on_guardian_dead(struct command *command)
@@ -99,7 +99,7 @@ static void on_ending_signal(struct session *session, int signal)
     if (asks_to_end(signal) && command->asked_at != 0 &&
         now > drift_add(command->asked_at, IMPATIENT_AFTER)) {
         signal_command(command, SIGKILL);
-        cli_say("second signal: SIGKILL to the command and all that it started");
+        cli_say("second signal: sent SIGKILL to the command and all its descendants");
         return;
     }
     if (asks_to_end(signal) && command->asked_at == 0)

@@ -99,7 +99,7 @@ static void choose_name(struct doctor *doctor, const char *start)
     }
     if (!rights_stand_in(doctor->wanted.names, doctor->own, doctor->name, sizeof doctor->name,
                          &doctor->is_in_use))
-        cli_usage_error(doctor->cli, "--names is '%s': doctor knows of * and ?, and not of [",
+        cli_usage_error(doctor->cli, "--names is '%s', but doctor supports only * and ?, not [",
                         cli_show_name(doctor->wanted.names, shown));
 }
 
@@ -111,10 +111,10 @@ static void look_at_number(struct doctor *doctor)
 
     if (n < 3)
         exam_find(&doctor->all, "number", "use 3, or better 5",
-                  "%u of them, so that no lock survives the loss of one", n);
+                  "%u of them, and no lock survives the loss of one", n);
     else if (n % 2 == 0)
-        exam_find(&doctor->all, "number", "take one away, or add one",
-                  "%u, an even number, survive the loss of no more than %u do", n, n - 1);
+        exam_find(&doctor->all, "number", "remove one, or add one",
+                  "%u, an even number, survive no more losses than %u do", n, n - 1);
 }
 
 /* If masters are one server, only the first of them votes. */
@@ -128,7 +128,7 @@ static void look_for_twins(struct doctor *doctor)
                 continue;
             exam->votes = false;
             exam_find(exam, "same_server",
-                      "give the address of another server, or take it off the list",
+                      "give the address of another server, or remove it from the list",
                       "is the same server as master %u (%s)", k + 1, doctor->exams[k].uri->name);
             break;
         }
@@ -168,7 +168,7 @@ static void look_at_clocks(struct doctor *doctor)
         exam_find(
             &doctor->all, "clock",
             "set the clock of this machine, or all of theirs, and keep them set (chronyd, ntpd)",
-            "the clocks of %u are %s ours by more than %d ms", off,
+            "the clocks of %u masters are %s ours by more than %d ms", off,
             ahead > behind ? "ahead of" : "behind", CLOCK_MAX_US / 1000);
         return;
     }
@@ -203,7 +203,7 @@ static const char *why_warming(const struct master_info *info)
     if (!handshake_is_durable(info))
         return "it is volatile, and was restarted or is new";
     if (info->promoted)
-        return "it was a replica, and may lack what its master was told";
+        return "it was a replica, and may lack the last writes of its master";
     return "it was emptied, or is new";
 }
 
@@ -213,11 +213,12 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
     bool durable = handshake_is_durable(&exam->info);
     char change[EXAM_TEXT_MAX];
 
-    (void)snprintf(change, sizeof change, "let redlock init watch it%s%s",
-                   has_epochs ? "" : ", or --new before the very first lock",
-                   durable ? "" : "; with appendonly yes and appendfsync always it has a memory");
+    (void)snprintf(change, sizeof change, "run redlock init%s%s",
+                   has_epochs ? "" : ", or redlock init --new before the very first lock",
+                   durable ? "" : "; with appendonly yes and appendfsync always it keeps its data");
     exam->votes = false;
-    exam_find(exam, "warming", change, "is warming up, and may vote when watched for %.1f s: %s",
+    exam_find(exam, "warming", change,
+              "is warming up, and may vote after it was watched for %.1f s: %s",
               (double)marker_left(whole, exam->marker.age_ms) / (double)DRIFT_S,
               why_warming(&exam->info));
 }
@@ -234,11 +235,12 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
             strcmp(exam->marker.epoch, doctor->exams[k].marker.epoch) != 0)
             continue;
         exam->votes = exam->votes && !inspect_client(doctor->rl).restart_guard;
-        exam_find(exam, "same_epoch",
-                  "empty the one that was given the other's data, or both if nobody knows "
-                  "(FLUSHALL), and let redlock init watch it",
-                  "has the same epoch as master %u (%s): the data of one are a copy", k + 1,
-                  doctor->exams[k].uri->name);
+        exam_find(
+            exam, "same_epoch",
+            "empty the one that got a copy of the other's data, or both if you do not know "
+            "which (FLUSHALL), and run redlock init",
+            "has the same epoch as master %u (%s): one of them has a copy of the other's data",
+            k + 1, doctor->exams[k].uri->name);
         return;
     }
 }
@@ -249,11 +251,11 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
 static void look_at_counters(struct exam *exam)
 {
     if (exam->marker.ahead_us > (int64_t)GUARD_AHEAD_US)
-        exam_find(exam, "counters",
-                  "set its clock, or delete " WIRE_MARKER " there and let redlock init watch it",
-                  "its fencing counters are %.0f days ahead of its clock, so that no master that "
-                  "loses its memory can be told with what to begin",
-                  (double)exam->marker.ahead_us / (double)DAY_US);
+        exam_find(
+            exam, "counters", "set its clock, or delete " WIRE_MARKER " there and run redlock init",
+            "its fencing counters are %.0f days ahead of its clock, so a master that loses its "
+            "data cannot vote again",
+            (double)exam->marker.ahead_us / (double)DAY_US);
 }
 
 static void look_at_markers(struct doctor *doctor)
@@ -273,8 +275,8 @@ static void look_at_markers(struct doctor *doctor)
     }
     if (longest_lease_ms(doctor) > doctor->cli->max_ttl_ms)
         exam_find(&doctor->all, "max_ttl", NULL,
-                  "some client takes leases of up to %u ms, longer than --max-ttl, which is %u ms: "
-                  "a master that has lost its memory is watched for so long",
+                  "a client takes leases of up to %u ms, longer than --max-ttl, which is %u ms: a "
+                  "master that loses its data warms up for this longer time",
                   longest_lease_ms(doctor), doctor->cli->max_ttl_ms);
 }
 
@@ -290,8 +292,7 @@ static void look_for_other_lists(struct doctor *doctor)
             continue;
         exam->votes = false;
         exam_find(exam, "other_list",
-                  "give all clients the same list of masters; how to change it is in redlock(3), "
-                  "MASTERS",
+                  "give all clients the same list of masters; see redlock(3), MASTERS",
                   "is one of %u masters to other clients, and one of %u here", exam->marker.of,
                   doctor->masters);
     }
@@ -553,17 +554,17 @@ const struct cli_command cli_doctor = {
     .name = "doctor",
     .run = doctor_main,
     .usage = "doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]",
-    .help = "Look for all that is wrong with the masters, or risky, and print what to change,\n"
-            "one line each: whether they answer, are masters, and are not the same server\n"
-            "twice; whether they keep what they store, their eviction policy, version and\n"
-            "clock; whether each command that a lock needs is allowed, which is tried on a\n"
-            "name of its own that begins with NAME; and whether the restart guard lets them\n"
-            "vote.  No lock is ever written or deleted.  What cannot be checked is told, too.\n"
+    .help = "Look for everything about the masters that is wrong or a risk.  Print one line for\n"
+            "each finding, which says what to change.  doctor checks whether the masters\n"
+            "answer, are masters, and are different servers; whether they keep their data;\n"
+            "their eviction policy, version and clock; whether each command that a lock needs\n"
+            "is allowed, for names that begin with NAME; and whether the restart guard lets\n"
+            "them vote.  It never writes or deletes a lock.  It says what it cannot check.\n"
             "\n"
             "  --fair, --fence, --permits, --shared\n"
-            "                         also what locks with these options need\n"
-            "  --names PATTERN        the locks that the user may take, as in `redlock acl`\n"
+            "                         also check what locks with these options need\n"
+            "  --names PATTERN        check names that match PATTERN, as in `redlock acl`\n"
             "\n"
-            "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something is to be\n"
+            "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something has to be\n"
             "changed.\n",
 };

@@ -75,8 +75,8 @@ static const char *advice_on(const char *error)
         if (exam_has_code(error, rows[i].code))
             return rows[i].change;
     if (strstr(error, "unknown command") != NULL)
-        return "let it have this command: no rename-command, and Redis 6 or later";
-    return "see what this error means to it";
+        return "make this command available: no rename-command, and Redis 6 or later";
+    return "find out what this error means";
 }
 
 void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error)

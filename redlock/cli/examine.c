@@ -49,7 +49,7 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
         if (reply->type == REPLY_ERROR && !exam_has_code(reply->text, "LOADING"))
             exam_find_error(exam, "SCRIPT LOAD", "+script|load", reply->text);
         else if (reply->type == REPLY_ERROR)
-            exam_find(exam, "loading", "wait, and look again", "%s", error);
+            exam_find(exam, "loading", "wait, and run doctor again", "%s", error);
         else
             exam_find(exam, "script", "give the address of a Redis master", "%s", error);
         return;
@@ -69,7 +69,7 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
         exam_find(exam, "cluster", "set cluster-enabled no in redis.conf, or give another server",
                   "%s", error);
     else
-        exam_find(exam, "loading", "wait, and look again", "%s", error);
+        exam_find(exam, "loading", "wait, and run doctor again", "%s", error);
 }
 
 static void take_greetings(struct exam *exam, struct talk *talk, struct handshake *handshake)
@@ -130,8 +130,8 @@ static void look_at_info(struct exam *exam)
         (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s +info)", exam_user(exam));
         exam_find(
             exam, "info", change,
-            "INFO is forbidden: whether it is a master, the same as another, and keeps what it "
-            "stores is not known%s",
+            "INFO is forbidden, so its role, its identity, and whether it keeps its data are not "
+            "known%s",
             is_guarded(exam) ? ", and with the restart guard it may not vote" : "");
         exam->votes = exam->votes && !is_guarded(exam);
         return;
@@ -140,13 +140,13 @@ static void look_at_info(struct exam *exam)
     if (handshake_evicts(&exam->info))
         exam_find(exam, "eviction",
                   "set noeviction (CONFIG SET maxmemory-policy noeviction, and in redis.conf)",
-                  "maxmemory-policy is %s, so that it drops locks when its memory is full",
+                  "maxmemory-policy is %s, so it drops locks when its memory is full",
                   exam->info.policy);
     if (handshake_forgets(&exam->info))
         exam_find(
             exam, "persistence",
             "set appendonly yes and appendfsync always (both by CONFIG SET, and in redis.conf)",
-            "appendonly is no, so that it forgets its locks when it is restarted");
+            "appendonly is no, so it forgets its locks when it is restarted");
 }
 
 /* Read the value of a setting.  False: it is not known. */
@@ -173,22 +173,23 @@ static void look_at_settings(struct exam *exam, struct talk *talk)
         (void)snprintf(change, sizeof change,
                        is_guarded(exam)
                            ? "allow CONFIG GET (ACL SETUSER %s +config|get)"
-                           : "allow CONFIG GET for this look (ACL SETUSER %s +config|get), or see "
+                           : "allow CONFIG GET for doctor (ACL SETUSER %s +config|get), or see "
                              "yourself that it is always",
                        exam_user(exam));
-        exam_find(exam, "config", change, "appendfsync is not known, CONFIG GET is forbidden%s",
-                  is_guarded(exam) ? ", so that it warms up after each restart" : "");
+        exam_find(exam, "config", change,
+                  "appendfsync is not known, because CONFIG GET is forbidden%s",
+                  is_guarded(exam) ? ", so it warms up after each restart" : "");
         return;
     }
     if (strcmp(exam->fsync, "always") != 0)
         exam_find(exam, "fsync", "set always (CONFIG SET appendfsync always, and in redis.conf)",
-                  "appendfsync is %s, so that it forgets its latest locks when its power fails",
+                  "appendfsync is %s, so it forgets its latest locks when its power fails",
                   exam->fsync);
     else if (read_setting(talk, "no-appendfsync-on-rewrite", lax, sizeof lax) &&
              strcmp(lax, "yes") == 0)
         exam_find(exam, "fsync",
                   "set no (CONFIG SET no-appendfsync-on-rewrite no, and in redis.conf)",
-                  "no-appendfsync-on-rewrite is yes, so that appendfsync is not always in force");
+                  "no-appendfsync-on-rewrite is yes, so appendfsync is not always in force");
 }
 
 /* ---- Its clock ---- */
@@ -256,7 +257,7 @@ static void look_at_clock(struct exam *exam, struct talk *talk)
     }
     if (exam->has_clock && 2 * exam->error_us > exam->reply_timeout_ms * INT64_C(1000))
         exam_find(exam, "slow", "make reply_timeout_ms or --reply-timeout longer than that",
-                  "an answer takes %.1f ms, and would be waited for %u ms",
+                  "an answer takes %.1f ms, but the reply timeout is %u ms",
                   2 * (double)exam->error_us / 1e3, exam->reply_timeout_ms);
 }
 
@@ -321,9 +322,9 @@ static void read_marker(struct exam *exam, const struct field *fields)
     has_nonce = fields[NONCE].is_there && !is_void;
     if (is_spoilt(fields, has_epoch, has_nonce)) {
         exam->votes = false;
-        exam_find(exam, "marker", "delete this key, and let redlock init watch it",
-                  "somebody has written to the key " WIRE_MARKER
-                  ", its marker, what redlock cannot read");
+        exam_find(exam, "marker", "delete this key, and run redlock init",
+                  "the key " WIRE_MARKER
+                  ", its marker, contains something that redlock did not write");
         return;
     }
     marker->known = true;

@@ -56,12 +56,11 @@ const struct cli_command cli_extend = {
     .name = "extend",
     .run = extend_main,
     .usage = "extend [--permits K | --shared] [--ttl 10s] NAME[,NAME...] TOKEN",
-    .help = "Make the lock NAME, which `redlock lock` gave the TOKEN for, last so long from\n"
-            "now on.  It never gets shorter.\n"
+    .help = "Extend the lock NAME that is held with TOKEN.  An extension never makes a lock\n"
+            "shorter.\n"
             "\n"
-            "  --permits K            it is one of K permits\n"
-            "  --shared               it was taken so\n"
+            "  --permits K, --shared  as they were with `redlock lock`\n"
             "  --ttl DUR              how long the lock lasts from now on (10s)\n"
             "\n"
-            "Exit: 64 usage, 69 too few masters, 76 not held (any more).\n",
+            "Exit: 64 usage, 69 too few masters, 76 not held with this token.\n",
 };

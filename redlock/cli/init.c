@@ -309,8 +309,8 @@ static int check_floor(const struct init *init)
 {
     if (find_floor(init) != 0)
         return CLI_OK;
-    cli_say("the fencing counters of these masters are days ahead of their clocks: put the clocks "
-            "right, or delete the key " WIRE_MARKER " on those that are not");
+    cli_say("the fencing counters of some of these masters are days ahead of the clocks: set the "
+            "clocks, or delete the key " WIRE_MARKER " on these masters");
     return CLI_CHANGE;
 }
 
@@ -327,8 +327,8 @@ static int refuse_old(const struct init *init)
     }
     if (code == CLI_OK)
         return CLI_OK;
-    cli_say("a master that was used cannot be taken for new, since it may hold locks: use "
-            "`redlock init` without --new");
+    cli_say("a master that was used may hold locks, so it is not new: use `redlock init` without "
+            "--new");
     cli_say("if no client runs and no lock is held, DEL " WIRE_MARKER " on each makes them new");
     return code;
 }
@@ -373,7 +373,7 @@ static int give_at_once(struct init *init)
     for (unsigned m = 0; m < init->masters && code == CLI_OK; m++) {
         if (init->said[m].has_epoch)
             continue;
-        cli_say("master %u (%s) has lost its memory meanwhile", m + 1, master_of(init, m).name);
+        cli_say("master %u (%s) lost its data in the meantime", m + 1, master_of(init, m).name);
         code = CLI_UNREACHABLE;
     }
     return code == CLI_OK ? tell_end(init, init->masters) : code;
@@ -417,13 +417,13 @@ const struct cli_command cli_init = {
     .name = "init",
     .run = init_main,
     .usage = "init [--new]",
-    .help = "Wait until every master may vote, and watch those that may not yet: one that\n"
-            "was restarted without its memory, or flushed, must have been watched for some\n"
-            "time more than the longest lease (--max-ttl).\n"
+    .help = "Wait until every master may vote, and watch those that may not yet.  A master that\n"
+            "was restarted without its data, or flushed, must be watched for somewhat longer\n"
+            "than the longest lease (--max-ttl).\n"
             "\n"
-            "  --new                  at once, for masters that have never been used: all must\n"
-            "                         answer, and none have an epoch; never while a lock may\n"
-            "                         be held\n"
+            "  --new                  let new masters vote at once, before the very first lock;\n"
+            "                         all must answer, and none may have voted before.  Never\n"
+            "                         use it while a lock may be held\n"
             "\n"
             "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 with --new: they are not\n"
             "new.\n",

@@ -34,7 +34,7 @@ static int hand_over(struct session *session, const struct cli_names *names, con
     if (code == CLI_OK)
         (void)redlock_detach(lease); /* Cannot fail: it is held, and nothing is under way. */
     else if (session_unlock(session, lease) == CLI_OK)
-        cli_say("the lock %s was given back", cli_show_name(name, shown));
+        cli_say("the lock %s was released", cli_show_name(name, shown));
     return code; /* The first failure counts. */
 }
 
@@ -74,16 +74,16 @@ const struct cli_command cli_lock = {
     .run = lock_main,
     .usage = "lock [--fair|--fence|--shared] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever] "
              "NAME[,NAME...]",
-    .help = "Take the lock NAME, print its token, and leave it held.  Nobody renews it: use\n"
-            "`redlock extend` in time, and `redlock unlock` in the end.  Of several names all\n"
+    .help = "Take the lock NAME, print its token, and leave it held.  Nothing renews it: use\n"
+            "`redlock extend` in time, and `redlock unlock` at the end.  Of several names, all\n"
             "are taken, or none.\n"
             "\n"
-            "  --fair                 wait in a queue: of those who do, first come, first served\n"
-            "  --fence                draw a fencing token, and print it behind the token\n"
-            "  --permits K            take one of K permits, which as many may hold at once\n"
-            "  --shared               hold it together with others who do so\n"
+            "  --fair                 wait in a queue: --fair waiters are served in order\n"
+            "  --fence                draw a fencing token, and print it after the token\n"
+            "  --permits K            take one of K permits of NAME, which K clients may hold\n"
+            "  --shared               hold the lock as a reader, together with other readers\n"
             "  --ttl DUR              how long the lock lasts (10s)\n"
-            "  --wait DUR|forever     how long to try, if another has it (0)\n"
+            "  --wait DUR|forever     how long to keep trying (0: try once)\n"
             "\n"
-            "Exit: 64 usage, 69 too few masters, 75 held by another.\n",
+            "Exit: 64 usage, 69 too few masters, 75 another client has the lock.\n",
 };

@@ -453,8 +453,8 @@ static int check_links(const struct bench *bench)
         cli_say("%u of %u masters are up; see `redlock status`", up, masters);
     else
         cli_say(
-            "%u of %u masters may vote, and %u are warming up: let `redlock init` end first, or "
-            "give --restart-guard off where nobody else uses these masters",
+            "%u of %u masters may vote, and %u are warming up: run `redlock init` first, or use "
+            "--restart-guard off if no other client uses these masters",
             up, masters, warming);
     return CLI_UNREACHABLE;
 }

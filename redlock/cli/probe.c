@@ -87,8 +87,8 @@ static void find_forbidden_mark(struct exam *exam, bool is_key)
     (void)snprintf(change, sizeof change, "allow them (ACL SETUSER %s %s" WIRE_MARK "*)",
                    exam_user(exam), is_key ? "~" : "&");
     exam_find(exam, "acl_wait", change,
-              "%s " WIRE_MARK "*, by which those who wait are told, are forbidden by its ACL: "
-              "they have to ask again and again",
+              "%s " WIRE_MARK "*, by which waiters learn of releases, are forbidden by its ACL: "
+              "waiters have to poll",
               is_key ? "keys" : "channels");
 }
 
@@ -100,8 +100,7 @@ static void find_forbidden_name(struct exam *exam)
                    "allow the names of your locks (ACL SETUSER %s ~NAMES), or say how they begin: "
                    "redlock doctor NAME",
                    exam_user(exam));
-    exam_find(exam, "acl_keys", change, "names %s %s are forbidden by its ACL",
-              exam->is_in_use ? "such as" : "that begin as", exam->name);
+    exam_find(exam, "acl_keys", change, "names such as %s are forbidden by its ACL", exam->name);
 }
 
 static void find_forbidden_marker(struct exam *exam)
@@ -168,7 +167,7 @@ static bool find(struct exam *exam, const struct right *right, const char *error
     bool is_forbidden = exam_has_code(error, "NOPERM");
 
     if (right->about == RIGHTS_ABOUT_MARKER && exam_has_code(error, "WRONGTYPE")) {
-        exam_find(exam, "marker", "delete this key, which is not of redlock's making",
+        exam_find(exam, "marker", "delete this key, which redlock did not write",
                   "the key " WIRE_MARKER ", its marker, is no hash: WRONGTYPE");
         return true;
     }

@@ -337,9 +337,9 @@ static void print_warming(const struct status *status)
 
     for (unsigned m = 0; m < status->masters; m++)
         unwatched += status->reports[m].warming && status->reports[m].unwatched;
-    (void)printf("%u %s no memory, and may vote after one client has watched for so long: "
+    (void)printf("%u %s warming up, and may vote after one client has watched for this time: "
                  "`redlock init` does, status does not\n",
-                 status->warming, status->warming == 1 ? "has" : "have");
+                 status->warming, status->warming == 1 ? "is" : "are");
     if (unwatched > 0)
         (void)printf("%u of them: no client has watched so far: run `redlock init`\n", unwatched);
 }

@@ -130,8 +130,8 @@ static void tell_of_warming(const struct session *session)
 
     if (left == 0)
         return;
-    cli_say("%u of %u masters have no memory: a majority may vote after one client has "
-            "watched them for %.1f s more: run `redlock init`, or wait with --wait %us",
+    cli_say("%u of %u masters are warming up: a majority may vote after one client has "
+            "watched them for %.1f s more: run `redlock init`, or use --wait %us",
             warming, masters, (double)left / (double)DRIFT_S, (unsigned)(left / DRIFT_S) + 2);
     if (warming == masters)
         cli_say("if these masters have never been used, `redlock init --new` lets them vote at "
@@ -196,7 +196,7 @@ static void tell_of_rights(const struct session *session)
     for (unsigned m = 0; m < masters && !session->quiet; m++)
         if (is_about_rights(inspect_master(session->rl, m).error)) {
             cli_say("master %u forbids what this needs: see `redlock doctor%s`, which says what "
-                    "its users lack",
+                    "to allow",
                     m + 1, session->kind);
             return;
         }

@@ -478,15 +478,15 @@ const struct cli_command cli_status = {
     .name = "status",
     .run = status_main,
     .usage = "status [--clocks] [NAME]",
-    .help = "Print one line for each master: where it is, whether it is up, or else why not,\n"
-            "its version, role, round trip, uptime, and how far its wall clock is off the\n"
-            "median of all; with NAME also who holds this lock there, and for how long, and\n"
-            "whether a majority agrees, and how many wait for it in line (run --fair).  A\n"
-            "master without a memory is warming, and counts as if it were down: see\n"
-            "`redlock init`; one whose clock is far off is barred.\n"
+    .help = "Print one line for each master: its address, whether it is up or why not, its\n"
+            "version, role, round trip, uptime, and how far its wall clock is off the median of\n"
+            "all.  With NAME also print who holds this lock there, for how long, whether a\n"
+            "majority agrees, and how many clients wait in its queue (run --fair).  A master\n"
+            "that lost its data is warming, and counts as down: see `redlock init`.  A master\n"
+            "whose clock is wrong is barred, and counts as down.\n"
             "\n"
             "  --clocks               also watch the clocks for two seconds, and print how much\n"
-            "                         faster than the clock here they run\n"
+            "                         faster they run than the clock of this machine\n"
             "\n"
             "Exit: 0 a majority is up, 64 usage, 69 no majority is up.\n",
 };

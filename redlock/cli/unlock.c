@@ -51,10 +51,9 @@ const struct cli_command cli_unlock = {
     .name = "unlock",
     .run = unlock_main,
     .usage = "unlock [--permits K | --shared] NAME[,NAME...] TOKEN",
-    .help = "Give back the lock NAME, which `redlock lock` gave the TOKEN for.\n"
+    .help = "Release the lock NAME that is held with TOKEN.\n"
             "\n"
-            "  --permits K            it is one of K permits\n"
-            "  --shared               it was taken so\n"
+            "  --permits K, --shared  as they were with `redlock lock`\n"
             "\n"
-            "Exit: 64 usage, 69 too few masters confirmed it, 76 it was not held.\n",
+            "Exit: 64 usage, 69 too few masters confirmed it, 76 not held with this token.\n",
 };

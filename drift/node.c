@@ -163,7 +163,7 @@ static bool is_useful(const struct drift_guard *guard, const struct drift_sample
     return delay_of(sample) <= guard->tolerance / 2 && delay_of(sample) <= part_length(guard);
 }
 
-/* Whether the sample can be compared with the last useful one. */
+/* True: the sample can be compared with the last useful one. */
 static bool is_continued(const struct drift_node *node, const struct drift_guard *guard,
                          const struct drift_sample *sample)
 {
@@ -263,7 +263,7 @@ static void keep(struct drift_node *node, const struct drift_guard *guard, struc
     }
 }
 
-/* Whether the sample ends a span, and at least two spans in a row were fast. */
+/* True: the sample ends a span, and at least two spans in a row were fast. */
 static bool is_fast(struct drift_node *node, const struct drift_guard *guard,
                     const struct drift_sample *sample, const struct view *view)
 {
@@ -279,7 +279,7 @@ static bool is_fast(struct drift_node *node, const struct drift_guard *guard,
     return node->fast_spans >= 2;
 }
 
-/* How far the clock was put forward since the last sample, if it was honest otherwise. */
+/* How far the clock was put forward since the last sample, if its rate was honest. */
 static struct drift_range step_of(const struct drift_node *node, const struct drift_guard *guard,
                                   const struct drift_sample *sample, const struct view *view)
 {

@@ -103,7 +103,7 @@ enum drift_verdict {
     /* The sum of steps in a window is certainly below the tolerance.  THE PROMISE holds. */
     DRIFT_STEADY,
 
-    /* The sum may be below the tolerance or not.  The answer took too long to decide, or the sum
+    /* It is not known whether the sum is below the tolerance.  The answer took too long, or the sum
      * is close to the tolerance, or the TIME is impossible.  This vote does not count; the next
      * may. */
     DRIFT_UNCERTAIN,
@@ -113,10 +113,10 @@ enum drift_verdict {
     DRIFT_FORWARD,
 
     /* The clock has lost more than the tolerance, compared with a clock at the slowest rate.
-     * Keys live longer, which does no harm.  The harm may come later, when the clock is
-     * corrected.  A client whose samples lie before and after both steps does not notice, and
-     * our key expires early.  So the master does not count for a gap.  By then every client has
-     * a sample of the clock as it is now, and will see it go forward. */
+     * Keys live longer, which does no harm.  When the clock is corrected, our key may expire
+     * early.  A client whose samples lie before and after both steps does not notice this.  So
+     * the master does not count for a gap.  By then every client has a sample of the present
+     * clock, and will see it go forward. */
     DRIFT_BACKWARD,
 
     /* The clock certainly runs faster than the rate allows, over two consecutive spans of a
@@ -179,15 +179,15 @@ struct drift_node {
  * offsets that it would bar the master for a whole window.
  *
  * An honest clock never runs faster or slower than the rate allows.  It is never
- * FORWARD, BACKWARD, or FAST, however long the network delays.  It is STEADY if two
- * conditions hold.  The answers are useful.  And any two delays, tolerance / 4, and
- * rate * the time between two samples add up to less than the tolerance.
+ * FORWARD, BACKWARD, or FAST, however long the network delays.  It is STEADY if its
+ * answers are useful, and this sum is below the tolerance: any two delays,
+ * tolerance / 4, and rate * the time between two samples.
  */
 enum drift_verdict drift_node_sample(struct drift_node *node, const struct drift_guard *guard,
                                      const struct drift_sample *sample);
 
 /*
- * Whether a vote counts whose command was sent at sent.  If the vote came with a
+ * True: a vote counts whose command was sent at sent.  If the vote came with a
  * TIME, first learn from that sample, then call this with its sent: THE PROMISE
  * holds for this vote.  Without a TIME, the promise holds for the sample before the
  * vote, which must not be older than a gap.  It then says nothing about the clock
@@ -197,13 +197,13 @@ bool drift_node_counts(const struct drift_node *node, const struct drift_guard *
                        drift_time sent);
 
 /*
- * Accept the word of another client that has watched this clock for a window.  It
- * says that the clock's offset to ours was in this range at the instant at.  It
- * also says that in the window before, except in dips, the offset was never lower
+ * Accept the word of another client that has watched this clock for a window.  That
+ * client says that the clock's offset to ours was in this range at the instant at.
+ * It also says that in the window before, except in dips, the offset was never lower
  * (within the rate), and that nothing bars the master.  Forget what was known, and
- * continue from there.  The master need not wait for a window to count.  But its
- * next sample is compared with this offset, and must come within a gap. at must not
- * be after that sample was sent.
+ * continue from there.  The master counts without waiting for a window.  Its next
+ * sample is compared with this offset, must come within a gap, and must not be sent
+ * before at.
  *
  * Vouching with the range of the first sample itself (drift_sample_offset()) means
  * trusting a clock at first sight.

@@ -9,14 +9,15 @@
 #include "redlock/cli/rights.h"
 #include "redlock/wire/wire.h"
 
-#define LINE_MAX_LEN 78 /* Columns of a line: so that the manual can show it as it is. */
+#define LINE_MAX_LEN 78 /* Columns.  The manual shows the lines unchanged. */
 #define WORD_MAX (REDLOCK_NAME_MAX + 64)
 
 /* The line that is being printed. */
 struct page {
     struct cli *cli;
     const char *user;
-    size_t column, words; /* Of the line; of all. */
+    size_t column; /* The length of this line. */
+    size_t words;  /* The number of words in all lines. */
 };
 
 static void begin_line(struct page *page)
@@ -49,7 +50,7 @@ static void put_joined(struct page *page, const char *before, const char *names,
     put(page, word);
 }
 
-/* Whether a pattern ends with a * that stands for all that follows. */
+/* True: the pattern ends with a * that is not escaped. */
 static bool is_open(const char *names)
 {
     size_t len = strlen(names), escapes = 0;
@@ -69,7 +70,7 @@ static void put_permit_keys(struct page *page, const char *names)
 
 static void put_keys(struct page *page, const char *names, unsigned kinds)
 {
-    bool all = strcmp(names, "*") == 0; /* Those below are among them. */
+    bool all = strcmp(names, "*") == 0; /* It includes the keys below. */
 
     put_joined(page, "~", names, "");
     if (!all && (kinds & RIGHTS_GUARD))
@@ -101,7 +102,7 @@ static void put_commands(struct page *page, unsigned kinds)
             put(page, rights_all[i].rule);
 }
 
-/* -@all first: a later rule wins over those before it. */
+/* -@all comes before the commands, because a later rule overrides an earlier one. */
 static int print_rules(struct cli *cli, const char *user, const struct rights_wanted *wanted)
 {
     static const char *const start[] = {"reset", "on", ">PASSWORD", "resetchannels", "-@all"};
@@ -130,8 +131,11 @@ static void check_user(const struct cli *cli, const char *user)
 
     for (const char *p = user; *p != '\0' || p == user; p++)
         if ((unsigned char)*p <= ' ' || *p == 127 || strchr("\"'", *p))
-            cli_usage_error(cli, "--user is '%s', which Redis or redis-cli does not take",
-                            cli_show_argument(user, shown));
+            cli_usage_error(
+                cli,
+                "--user is '%s', but must not be empty, or have blanks, quotes or control "
+                "characters",
+                cli_show_argument(user, shown));
 }
 
 static int acl_main(struct cli *cli, int argc, char **argv)
@@ -161,17 +165,17 @@ const struct cli_command cli_acl = {
     .name = "acl",
     .run = acl_main,
     .usage = "acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]",
-    .help = "Print the ACL rules of a user that may lock and do nothing else, as lines to paste\n"
-            "into redis-cli on each master.  No master is asked.  Put a password in the place\n"
-            "of PASSWORD; the > before it is part of the rule.  The first line takes all else\n"
-            "from a user that is there.  Then save them (ACL SAVE, or CONFIG REWRITE), and\n"
-            "check with `redlock doctor` and the same options.\n"
+    .help = "Print the ACL rules of a user that may take locks and do nothing else.  Paste\n"
+            "the lines into redis-cli on each master; acl itself asks no master.  Replace\n"
+            "PASSWORD by a password; the > before it belongs to the rule.  The first line\n"
+            "takes away all rights of an existing user.  Then save the rules (ACL SAVE or\n"
+            "CONFIG REWRITE), and check them with `redlock doctor` and the same options.\n"
             "\n"
             "  --user NAME            the user (redlock)\n"
-            "  --names PATTERN        the locks that it may take, with * and ? as in Redis (*:\n"
-            "                         all, and all other keys)\n"
+            "  --names PATTERN        the names of the locks, a pattern as in Redis (*: all\n"
+            "                         names, and all other keys)\n"
             "  --fair, --fence, --permits, --shared\n"
-            "                         also what locks with these options take\n"
+            "                         also allow what locks with these options need\n"
             "\n"
             "Exit: 0 printed, 64 usage.\n",
 };

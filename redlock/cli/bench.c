@@ -10,7 +10,7 @@
 #include "redlock/client/inspect.h"
 
 enum {
-    CYCLES_DEFAULT = 20000, /* Two to three seconds, one at a time. */
+    CYCLES_DEFAULT = 20000, /* Take two to three seconds, one at a time. */
     CYCLES_MAX = 10000000,  /* 80 MB of samples. */
     IN_FLIGHT_MAX = INSPECT_IN_FLIGHT_MAX,
     THREADS_MAX = 1024
@@ -26,7 +26,7 @@ static bool parse_mode(const struct cli *cli, const char *text)
     return strcmp(text, "blocking") == 0;
 }
 
-/* How many options there are that make it another kind of lock. */
+/* The number of options that choose another kind of lock. */
 static unsigned count_kinds(const struct measure *measure)
 {
     const struct redlock_lock_options *opts = &measure->opts;
@@ -98,17 +98,18 @@ static void parse(struct measure *measure, struct contend *contend, struct cli *
     }
     cli_need_arguments(cli, argc, argv, 0, "none");
     if (measure->blocking && in_flight != 0)
-        cli_usage_error(cli, "--in-flight is for --mode loop; say --threads");
+        cli_usage_error(cli, "--in-flight is for --mode loop; use --threads");
     if (!measure->blocking && threads != 0)
-        cli_usage_error(cli, "--threads is for --mode blocking; say --in-flight");
+        cli_usage_error(cli, "--threads is for --mode blocking; use --in-flight");
     if (count_kinds(measure) > 1)
-        cli_usage_error(cli, "of --fence, --permits, --reentrant, --resources and --shared there "
-                             "can be one");
+        cli_usage_error(cli,
+                        "only one of --fence, --permits, --reentrant, --resources and --shared "
+                        "is allowed");
     if (contend->clients != 0 && count_kinds(measure) != 0)
         cli_usage_error(cli, "--contend is for plain and fair locks");
     measure->workers_len = measure->blocking ? threads : in_flight;
     if (contend->clients != 0 && (measure->workers_len != 0 || measure->blocking))
-        cli_usage_error(cli, "--contend is neither for --in-flight nor for --mode blocking");
+        cli_usage_error(cli, "--contend does not go with --in-flight or --mode blocking");
     if (contend->clients == 0 && contend->hold_ms != CONTEND_HOLD_DEFAULT_MS)
         cli_usage_error(cli, "--hold-ms is for --contend");
     if (contend->clients == 0 && contend->fair)
@@ -139,25 +140,25 @@ const struct cli_command cli_bench = {
     .usage = "bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
              "              [--fence | --permits K | --reentrant | --resources N | --shared]\n"
              "       redlock bench --contend N [--fair] [--hold-ms MS] [--cycles N]",
-    .help = "Lock and unlock distinct names, bench/PID/SLOT, and print one line of figures.\n"
+    .help = "Lock and unlock the names bench/PID/SLOT, and print one line of figures.\n"
             "\n"
-            "  --cycles N             lock + unlock so many times in all (20000)\n"
+            "  --cycles N             lock and unlock N times in all (20000)\n"
             "  --fence                draw a fencing token with each lock\n"
-            "  --mode loop|blocking   the asynchronous calls, or the blocking ones (loop)\n"
-            "  --permits K            a permit of a semaphore of K each, 1 to 256\n"
-            "  --reentrant            locks that their owner could take again\n"
-            "  --resources N          N names in each lease, 1 to 16\n"
-            "  --shared               as readers\n"
-            "  --in-flight K          so many at once, with --mode loop (1)\n"
-            "  --threads T            so many at once, with --mode blocking (1)\n"
-            "  --contend N            instead: N clients take turns with one lock (1000 times in\n"
-            "                         all), and wait for it meanwhile\n"
-            "  --fair                 in a queue, first come, first served\n"
-            "  --hold-ms MS           and hold it for so long each (5)\n"
+            "  --mode loop|blocking   use the asynchronous calls, or the blocking ones (loop)\n"
+            "  --permits K            take permits of semaphores of K permits each, 1 to 256\n"
+            "  --reentrant            take locks that their owner could take again\n"
+            "  --resources N          take N names in each lease, 1 to 16\n"
+            "  --shared               take each lock as a reader\n"
+            "  --in-flight K          K locks at the same time, with --mode loop (1)\n"
+            "  --threads T            T threads at the same time, with --mode blocking (1)\n"
+            "  --contend N            instead, N clients take turns with one lock, 1000 times in\n"
+            "                         all or as --cycles says\n"
+            "  --fair                 with --contend: wait in a queue, served in order\n"
+            "  --hold-ms MS           with --contend: hold the lock for MS milliseconds (5)\n"
             "\n"
-            "Masters that keep nothing may not vote at first: see `redlock init`, or measure\n"
-            "with --restart-guard off, which takes another path to the same decision.  With\n"
-            "--clock-guard per_vote their clocks are watched first.\n"
+            "Volatile masters may not vote when they have just been started: run `redlock init`\n"
+            "first, or measure with --restart-guard off.  With --clock-guard per_vote, bench\n"
+            "first watches the clocks of the masters.\n"
             "\n"
             "Exit: 64 usage, 69 too few masters.\n",
 };

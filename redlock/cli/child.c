@@ -16,18 +16,18 @@
 static void write_text(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        return; /* There is nowhere else to say it. */
+        return; /* There is no other place for the message. */
 }
 
-/* Between fork and exec only what is safe in a signal handler. */
+/* Between fork and exec: only functions that are safe in a signal handler. */
 static void become(const struct child *child, pid_t parent)
 {
     (void)setpgid(0, 0);
     if (child->gets_tty)
-        (void)tcsetpgrp(STDIN_FILENO, getpid()); /* SIGTTOU is blocked as yet. */
+        (void)tcsetpgrp(STDIN_FILENO, getpid()); /* SIGTTOU is still blocked. */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(CLI_SIGNAL + SIGKILL); /* It was killed before prctl(). */
+        _exit(CLI_SIGNAL + SIGKILL); /* The parent died before prctl(). */
     (void)sigaction(SIGCHLD, &child->chld_after, NULL);
     (void)sigprocmask(SIG_SETMASK, &child->mask, NULL);
     (void)execvpe(child->argv[0], child->argv, child->envp);
@@ -44,7 +44,7 @@ static void complain(const char *command, int error)
     write_text("\n");
 }
 
-/* ---- Ours ---- */
+/* ---- The parent's side ---- */
 
 int child_start(struct child *child)
 {
@@ -59,7 +59,7 @@ int child_start(struct child *child)
         _exit(errno == ENOENT ? CLI_NOT_FOUND : CLI_NOT_EXECUTABLE);
     }
     child->pid = pid;
-    (void)setpgid(pid, pid); /* The child does it too: whoever is first. */
+    (void)setpgid(pid, pid); /* The child does the same.  The first call counts. */
     return 0;
 }
 

@@ -1,6 +1,5 @@
 /*
- * child.h - the command that `redlock run` runs: a child of this process, in a process
- * group of its own.  It knows nothing of locks.
+ * child.h - runs a command as a child of this process, in a process group of its own.
  */
 #ifndef REDLOCK_CHILD_H
 #define REDLOCK_CHILD_H
@@ -13,27 +12,27 @@ struct child {
     char **argv;
     char **envp;
     sigset_t mask;               /* The signals that are blocked in the command. */
-    struct sigaction chld_after; /* SIGCHLD in the command.  Others are as they are here. */
-    bool gets_tty;               /* Standard input is the terminal, and becomes the command's. */
-    pid_t pid;                   /* Also its process group; 0: not started, or reaped. */
+    struct sigaction chld_after; /* The action of SIGCHLD in the command. */
+    bool gets_tty;               /* Standard input is the terminal, and the command gets it. */
+    pid_t pid;                   /* Also its process group.  0: not started, or reaped. */
 };
 
 enum child_event {
     CHILD_NOTHING,
-    CHILD_ENDED,   /* *ret_status is its exit code, as a shell would have it. */
-    CHILD_STOPPED, /* *ret_status is the signal. */
+    CHILD_ENDED,   /* *ret_status is its exit code, as a shell reports it. */
+    CHILD_STOPPED, /* *ret_status is the signal that stopped it. */
 };
 
-/* Start the command; every signal must be blocked.  0, or -1 with errno.  A command that
- * cannot be executed says so itself, and ends with 126 or 127.  The command gets SIGKILL
- * when this process dies. */
+/* Start the command.  Every signal must be blocked.  Returns 0, or -1 with errno.  If the command
+ * cannot be executed, the child prints a message and ends with 126 or 127.  The command gets
+ * SIGKILL when this process dies. */
 int child_start(struct child *child);
 
-/* What has happened to it; to be asked until CHILD_NOTHING.  last_rites: kill what is left
- * of its process group before it is reaped: until then the group's number is its own. */
+/* Return what happened to the command.  Call this until it returns CHILD_NOTHING.  last_rites: kill
+ * the rest of its process group before reaping it.  Until then no other group gets the number. */
 enum child_event child_look(struct child *child, bool last_rites, int *ret_status);
 
-/* Send a signal to its process group, unless it has been reaped. */
+/* Send a signal to the process group of the command, unless the command has been reaped. */
 void child_signal(const struct child *child, int signal);
 
 #endif /* REDLOCK_CHILD_H */

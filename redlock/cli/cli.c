@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ev.h>
 #include <sodium.h>
 
 #include "drift/drift.h"
 #include "drift/node.h"
 #include "redlock/base/list_file.h"
 
-#define WAIT_MAX_MS (1000u * 3600000) /* 1000 hours: the last whole one below 2^32 ms is 1193. */
+#define TTL_MAX_MS 86400000           /* 24 hours. */
+#define WAIT_MAX_MS (1000u * 3600000) /* Chosen: a round number below 2^32 ms, or 1193 hours. */
 
 enum {
     OPTION_CLOCK_GUARD = 256,
@@ -67,20 +69,21 @@ static const char usage_text[] =
 
 static const char shared_text[] =
     "Options of all commands:\n"
-    "  --masters LIST         the masters: URIs, parted by commas or white space;\n"
-    "                         otherwise the environment's REDLOCK_MASTERS\n"
+    "  --masters LIST         the masters: URIs, separated by commas or white space;\n"
+    "                         default: REDLOCK_MASTERS in the environment\n"
     "  --masters-file FILE    read the list from a file (also: --masters @FILE)\n"
-    "  --connect-timeout DUR  for resolving, connecting and greeting (1s)\n"
-    "  --reply-timeout DUR    for the answers of one round (50ms)\n"
+    "  --connect-timeout DUR  how long to wait for a connection (1s)\n"
+    "  --reply-timeout DUR    how long to wait for the answers of one round (50ms)\n"
     "  --max-ttl DUR          the longest lease that is accepted (60s)\n"
-    "  --restart-guard on|off keep masters that have lost their memory from voting for\n"
-    "                         some time more than the longest lease; otherwise the\n"
-    "                         environment's REDLOCK_RESTART_GUARD (on)\n"
-    "  --clock-guard MODE     keep masters whose wall clock was stepped from voting: off,\n"
+    "  --restart-guard on|off reject the votes of masters that lost their data, until\n"
+    "                         all older leases are over; default: REDLOCK_RESTART_GUARD\n"
+    "                         in the environment, or on\n"
+    "  --clock-guard MODE     reject the votes of masters whose clock was stepped: off,\n"
     "                         periodic, or per_vote, which all clients must use then;\n"
-    "                         otherwise the environment's REDLOCK_CLOCK_GUARD (periodic)\n"
+    "                         default: REDLOCK_CLOCK_GUARD in the environment, or\n"
+    "                         periodic\n"
     "%s" /* JSON_TEXT */
-    "  --verbose              tell of links that come up and go down\n"
+    "  --verbose              report connections that come up and go down\n"
     "  -h, --help; --version\n"
     "DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n";
 
@@ -120,7 +123,7 @@ void cli_names_done(struct cli_names *names)
 
 /* ---- Guards ---- */
 
-/* The value, if it is one; constant, so that it may be kept. */
+/* Returns a constant, so the caller may keep it. */
 static const char *take_guard(const struct cli *cli, const char *what, const char *value)
 {
     char shown[CLI_NAMES_SHOWN_MAX];
@@ -171,10 +174,10 @@ static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
 
 /* ---- Numbers ---- */
 
-#define TOO_LARGE (UINT64_C(1) << 32) /* So many hours, too, are a number of 64 bits. */
+#define TOO_LARGE (UINT64_C(1) << 32) /* As hours it is still below 2^64 ms. */
 
-/* Digits only: strtoul() would take signs and blanks too.  Gives where they end; text itself if
- * there are none.  What is larger than any limit becomes TOO_LARGE. */
+/* Read digits.  strtoul() would also accept signs and blanks.  Returns the end of the digits, or
+ * text if there are none.  A value above every limit becomes TOO_LARGE. */
 static const char *read_digits(const char *text, uint64_t *ret_value)
 {
     const char *at = text;
@@ -202,7 +205,7 @@ static uint64_t unit_ms(const char *unit)
     return 0;
 }
 
-/* As people write it. */
+/* In the largest unit that needs no fraction. */
 static const char *show_duration(uint32_t ms, char *buf, size_t size)
 {
     if (ms % 3600000 == 0 && ms != 0)
@@ -225,7 +228,7 @@ uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *te
     uint64_t factor = unit_ms(unit);
 
     if (unit != text && *unit == 0 && value == 0)
-        factor = 1; /* Nothing is nothing in any unit. */
+        factor = 1; /* Zero needs no unit. */
     if (unit == text || factor == 0)
         cli_usage_error(cli,
                         "%s is '%s', but a duration is a whole number with a unit: "
@@ -238,7 +241,7 @@ uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *te
     return (uint32_t)(value * factor);
 }
 
-uint32_t cli_wait_ms(const struct cli *cli, const char *text)
+static uint32_t wait_ms(const struct cli *cli, const char *text)
 {
     if (strcmp(text, "forever") == 0)
         return UINT32_MAX;
@@ -258,9 +261,30 @@ uint32_t cli_number(const struct cli *cli, const char *what, const char *text, u
     return (uint32_t)value;
 }
 
-uint32_t cli_permits(const struct cli *cli, const char *text)
+void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock_options *opts)
 {
-    return cli_number(cli, "--permits", text, 1, REDLOCK_PERMITS_MAX);
+    switch (option) {
+    case CLI_OPTION_FAIR:
+        opts->fair = true;
+        break;
+    case CLI_OPTION_FENCE:
+        opts->fence = true;
+        break;
+    case CLI_OPTION_PERMITS:
+        opts->permits = cli_number(cli, "--permits", optarg, 1, REDLOCK_PERMITS_MAX);
+        break;
+    case CLI_OPTION_SHARED:
+        opts->shared = true;
+        break;
+    case CLI_OPTION_TTL:
+        opts->ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, TTL_MAX_MS);
+        break;
+    case CLI_OPTION_WAIT:
+        opts->wait_ms = wait_ms(cli, optarg);
+        break;
+    default:
+        assert(!"an option of locks");
+    }
 }
 
 static void check_drift(const struct cli *cli, uint32_t ttl_ms)
@@ -276,8 +300,8 @@ static void check_drift(const struct cli *cli, uint32_t ttl_ms)
         allowance = drift_node_allowance(allowance);
     if (drift_deadline(0, ttl_ms * DRIFT_MS, &allowance) == 0)
         cli_usage_error(cli,
-                        "--ttl is %s, not longer than what the drift of clocks may take off it "
-                        "(%u ppm and %u ms)",
+                        "--ttl is %s, but must be longer than the allowance for clocks (%u ppm and "
+                        "%u ms)",
                         show_duration(ttl_ms, ttl, sizeof ttl), allowance.ppm,
                         drift_to_ms(allowance.fixed));
 }
@@ -358,8 +382,8 @@ static void take_masters_file(struct cli *cli, const char *path)
     exit(CLI_INTERNAL);
 }
 
-/* The memory of argv is what `ps` shows.  Between the start of the program and
- * here it did show the list; redlock(1) says so. */
+/* `ps` shows the memory of argv, so a list that may contain a password is overwritten there.  `ps`
+ * can show it until then: see redlock(1). */
 static void take_masters(struct cli *cli, char *list)
 {
     if (list[0] == '@') {
@@ -411,6 +435,24 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     return cli_exit_of(status);
 }
 
+static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)timer, (void)events; /* The timer only wakes the loop. */
+}
+
+void cli_linger(struct ev_loop *loop, bool (*busy)(const void *arg), const void *arg,
+                uint32_t at_most_ms)
+{
+    ev_timer limit;
+
+    ev_now_update(loop);
+    ev_timer_init(&limit, on_limit, at_most_ms / 1e3, 0);
+    ev_timer_start(loop, &limit);
+    while (busy(arg) && ev_is_active(&limit))
+        ev_run(loop, EVRUN_ONCE);
+    ev_timer_stop(loop, &limit);
+}
+
 /* ---- Options ---- */
 
 void cli_print_help(const struct cli *cli)
@@ -430,7 +472,7 @@ static void print_version(void)
     exit(cli_flush_output());
 }
 
-/* Only as far as the name of the option goes: what follows may be a secret. */
+/* Show only the name of the option, because its value may be a secret. */
 static void refuse_option(const struct cli *cli, const char *problem, const char *argument)
 {
     char shown[CLI_NAMES_SHOWN_MAX];
@@ -442,7 +484,7 @@ static void refuse_option(const struct cli *cli, const char *problem, const char
     cli_usage_error(cli, "%s %s", problem, cli_show_argument(name, shown));
 }
 
-/* True: it was one of those that all share. */
+/* True: it was an option of all subcommands. */
 static bool take_shared(struct cli *cli, int option)
 {
     switch (option) {
@@ -465,7 +507,7 @@ static bool take_shared(struct cli *cli, int option)
         take_masters_file(cli, optarg);
         return true;
     case OPTION_MAX_TTL:
-        cli->max_ttl_ms = cli_duration_ms(cli, "--max-ttl", optarg, 1, 86400000);
+        cli->max_ttl_ms = cli_duration_ms(cli, "--max-ttl", optarg, 1, TTL_MAX_MS);
         return true;
     case OPTION_REPLY_TIMEOUT:
         cli->reply_timeout_ms = cli_duration_ms(cli, "--reply-timeout", optarg, 1, 3600000);

@@ -1,5 +1,5 @@
 /*
- * cli_words.c - what the command says: lines to people, JSON to programs, and exit codes.
+ * cli_words.c - messages, JSON and exit codes.
  */
 #include "redlock/cli/cli.h"
 
@@ -14,8 +14,8 @@
 #include "redlock/base/error.h"
 #include "redlock/base/text.h"
 
-#define LINE_MAX_LEN \
-    2048 /* Chosen: three times a message of the library, because names are quoted. */
+/* Chosen: several times ERROR_MESSAGE_MAX, because quoting makes names longer. */
+#define LINE_MAX_LEN 2048
 
 static bool never_waits;
 
@@ -24,7 +24,7 @@ void cli_never_wait(void)
     never_waits = true;
 }
 
-/* A pipe that is ready takes a page, and a line of ours is shorter. */
+/* A pipe that is ready takes a page, and a line is shorter. */
 static bool takes_a_line(int fd)
 {
     struct pollfd writable = {.fd = fd, .events = POLLOUT};
@@ -47,7 +47,7 @@ void cli_say(const char *format, ...)
     va_end(args);
     if (len < 0)
         return;
-    (void)fprintf(stderr, "redlock: %s\n", text_clean(line)); /* One write, of unbuffered output. */
+    (void)fprintf(stderr, "redlock: %s\n", text_clean(line)); /* Unbuffered: one write. */
 }
 
 void cli_usage_error(const struct cli *cli, const char *format, ...)
@@ -85,7 +85,7 @@ void cli_json_string(FILE *file, const char *text)
 
         if (len == 0)
             (void)fprintf(file, "\\udc%02x", (unsigned char)*text++);
-        else if (text_is_control(text, len)) /* Of C1 the second byte is the number. */
+        else if (text_is_control(text, len)) /* Also of C1, the last byte is the number. */
             (void)fprintf(file, "\\u%04x", (unsigned char)text[len - 1]);
         else if (*text == '"' || *text == '\\')
             (void)fprintf(file, "\\%c", *text);
@@ -94,6 +94,15 @@ void cli_json_string(FILE *file, const char *text)
         text += len;
     }
     (void)fputc('"', file);
+}
+
+void cli_json_member(const char *key, const char *text)
+{
+    (void)printf("\"%s\":", key);
+    if (text != NULL)
+        cli_json_string(stdout, text);
+    else
+        (void)printf("null");
 }
 
 void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,

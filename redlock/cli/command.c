@@ -1,5 +1,5 @@
 /*
- * command.c - orders to the guardian, its reports, signals and the terminal.
+ * command.c - sends orders to the guardian, and handles its reports, signals and the terminal.
  */
 #include "redlock/cli/command.h"
 
@@ -10,23 +10,24 @@
 
 #include "redlock/cli/family.h"
 
-/* Some programs send one request to end twice - timeout(1) to us and to our
- * group - so that only a later one means that somebody lost patience. */
+/* Only a second signal to end that comes after this time kills the command.  A program may send
+ * one request twice: timeout(1) does, to us and to our group.  Chosen. */
 #define IMPATIENT_AFTER (250 * DRIFT_MS)
 
-/* How often and how long to look for what a killed guardian has left.  Chosen, not measured. */
+/* How often, and how many times, to search for processes that a killed guardian left.  Chosen, not
+ * measured. */
 #define MOURN_EVERY_S 0.005
 #define MOURN_LOOKS_MAX 1000
 
-/* Signals that are for the command, besides those that a session watches.
- * Not those that were ignored when we were started, but SIGCONT always. */
+/* More signals that are passed on to the command; a session watches the others.  A signal that was
+ * ignored when we were started is not watched, except SIGCONT. */
 static const int more_signals[COMMAND_SIGNALS_LEN] = {SIGCONT, SIGTSTP, SIGWINCH};
 
 static void signal_command(struct command *command, int signal)
 {
     const struct leash_order order = {.type = LEASH_SIGNAL, .signal = signal};
 
-    (void)leash_order(&command->leash, &order); /* A dead guardian is found by its reports. */
+    (void)leash_order(&command->leash, &order); /* on_reports() notices a dead guardian. */
 }
 
 void command_end(struct command *command)
@@ -41,8 +42,9 @@ void command_end(struct command *command)
 
 /* ---- The guardian is dead ---- */
 
-/* The guardian was killed, and the command with it.  Its orphans are ours now, unless we had
- * children of others from the start. */
+/* The guardian was killed, and the kernel killed the command.  We inherited its orphans, and kill
+ * them.  If we had children of another program from the start, or cannot see our processes in
+ * /proc, we kill only the group of the command. */
 static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct command *command = timer->data;
@@ -64,10 +66,10 @@ static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
     command->end.survivors = count.alive + count.immune;
     command->end.hidden = count.hidden;
     if (only_group)
-        cli_say("the guardian was killed, and the command with it; what that had started may run");
+        cli_say("the guardian was killed, and the command with it; its descendants may still run");
     else
         cli_say("the guardian was killed, and the command with all that it had started%s",
-                command->end.survivors > 0 || count.hidden ? ", as far as it could be" : "");
+                command->end.survivors > 0 || count.hidden ? ", as far as possible" : "");
 }
 
 static void on_guardian_dead(struct command *command)
@@ -84,7 +86,7 @@ static bool asks_to_end(int signal)
     return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
 }
 
-/* Of a session: those that would have ended us. */
+/* The session passes on the signals that would have ended us. */
 static void on_ending_signal(struct session *session, int signal)
 {
     struct command *command = session->on_signal_arg;
@@ -93,11 +95,11 @@ static void on_ending_signal(struct session *session, int signal)
     if (command->ended)
         return;
     if (drift_now(&now) != 0)
-        now = DRIFT_NEVER - 1; /* Without a clock a second signal is one. */
+        now = DRIFT_NEVER - 1; /* If the clock fails, the second signal counts. */
     if (asks_to_end(signal) && command->asked_at != 0 &&
         now > drift_add(command->asked_at, IMPATIENT_AFTER)) {
         signal_command(command, SIGKILL);
-        cli_say("second signal: SIGKILL to the command and all that it started");
+        cli_say("second signal: sent SIGKILL to the command and all its descendants");
         return;
     }
     if (asks_to_end(signal) && command->asked_at == 0)
@@ -105,7 +107,7 @@ static void on_ending_signal(struct session *session, int signal)
     signal_command(command, signal);
 }
 
-/* We go on after a stop.  A command whose lease ran out meanwhile is dead. */
+/* Continue the command after a stop.  If the lease has run out, the guardian kills the command. */
 static void go_on(struct command *command)
 {
     if (redlock_remaining_ms(command->lease) == 0)
@@ -134,14 +136,12 @@ static ev_signal *find_tstp(struct command *command)
     for (unsigned i = 0; i < COMMAND_SIGNALS_LEN; i++)
         if (command->signals[i].signum == SIGTSTP && ev_is_active(&command->signals[i]))
             return &command->signals[i];
-    return NULL; /* It was ignored from the start. */
+    return NULL; /* SIGTSTP was ignored from the start. */
 }
 
-/*
- * Stop, and with us our process group or not.  False: we did not.  The kernel drops
- * SIGTSTP where the process group is orphaned: no shell would continue it.  A process that
- * was stopped has got SIGCONT when it runs again.
- */
+/* Stop this process, or its process group.  False: it was not stopped.  The kernel drops SIGTSTP if
+ * the process group is orphaned, because no shell would continue it.  A process that was stopped
+ * has a pending SIGCONT when it runs again. */
 static bool stop(struct command *command, bool our_group)
 {
     struct ev_loop *loop = command->session->loop;
@@ -153,19 +153,18 @@ static bool stop(struct command *command, bool our_group)
     (void)sigemptyset(&cont);
     (void)sigaddset(&cont, SIGCONT);
     (void)sigprocmask(SIG_BLOCK, &cont, NULL);
-    ev_signal_stop(loop, tstp); /* Back to what it does by default. */
+    ev_signal_stop(loop, tstp); /* The default action is to stop. */
     (void)kill(our_group ? 0 : getpid(), SIGTSTP);
     (void)sigpending(&pending);
     ev_signal_start(loop, tstp);
-    (void)sigprocmask(SIG_UNBLOCK, &cont, NULL); /* on_more_signal() does the rest. */
+    (void)sigprocmask(SIG_UNBLOCK, &cont, NULL); /* on_more_signal() gets it. */
     return sigismember(&pending, SIGCONT) == 1;
 }
 
 /*
- * Stop as the command did, so that the shell notices: the lock is not renewed any more, and
- * unless we are continued in time, it is lost.  Everybody in our group would have been
- * stopped by ^Z, had the terminal not been the command's.  Where we cannot be stopped,
- * the command goes on, as it would without us.
+ * Stop as the command did, so that the shell notices.  While we are stopped, nothing renews the
+ * lock, and it is lost unless we are continued in time.  our_group: the command had the terminal,
+ * so ^Z did not reach our group.  If we cannot be stopped, the command goes on.
  */
 static void stop_as_well(struct command *command, bool our_group)
 {
@@ -174,9 +173,8 @@ static void stop_as_well(struct command *command, bool our_group)
         go_on(command);
 }
 
-/* A command in the background wants the terminal.  Where nobody can bring us to the
- * foreground, it gets what the kernel gives to stopped processes that are orphaned: SIGHUP;
- * and if it tries again, SIGKILL. */
+/* A command in the background wants the terminal.  If no shell can bring us to the foreground, the
+ * command gets SIGHUP, as the kernel sends to stopped orphans.  The next time it gets SIGKILL. */
 static void on_wants_terminal(struct command *command)
 {
     if (terminal_we_have_it(&command->terminal)) {
@@ -194,7 +192,7 @@ static void on_stopped(struct command *command, int signal)
         stop_as_well(command, terminal_command_has_it(&command->terminal));
     else if ((signal == SIGTTIN || signal == SIGTTOU) && command->terminal.fd >= 0)
         on_wants_terminal(command);
-    /* Whoever sent SIGSTOP lets it go on. */
+    /* After SIGSTOP, its sender must continue the command. */
 }
 
 /* ---- Reports ---- */
@@ -284,7 +282,7 @@ static int start(struct command *command, struct leash_order *order)
     return leash_order(&command->leash, order);
 }
 
-/* The guardian could not begin, and has reported why; or somebody killed it. */
+/* The guardian could not begin and has reported why, or it was killed. */
 static void on_dead_at_start(struct command *command)
 {
     struct leash_report report;
@@ -322,7 +320,7 @@ int command_run(struct command *command, struct session *session, struct redlock
     return CLI_OK;
 }
 
-/* ---- Words ---- */
+/* ---- Messages ---- */
 
 uint32_t command_ms(int64_t ns)
 {

@@ -1,6 +1,6 @@
 /*
- * command.h - the command that `redlock run` runs, from the loop of a session: it is started
- * and ended by way of its guardian, it gets our signals, and it has the terminal.
+ * command.h - the command of `redlock run`.  Its guardian starts and ends it.  It gets our signals
+ * and the terminal.  All of this runs on the loop of a session.
  */
 #ifndef REDLOCK_COMMAND_H
 #define REDLOCK_COMMAND_H
@@ -19,35 +19,35 @@ struct command {
     struct leash leash;
     struct terminal terminal;
     struct session *session;
-    struct redlock_lease *lease; /* Which it must not outlive. */
+    struct redlock_lease *lease; /* The command must end before it does. */
     ev_signal signals[COMMAND_SIGNALS_LEN];
-    ev_io reports;           /* Of the guardian. */
-    ev_timer mourning;       /* While what a killed guardian has left is being killed. */
-    unsigned mourn_looks;    /* So often it was looked for. */
-    drift_time asked_at;     /* When the first signal to end came; 0: none has. */
-    bool hung_up;            /* It could not have the terminal, and has got SIGHUP. */
-    bool started;            /* The guardian has the order to start it. */
+    ev_io reports;           /* Watches for reports of the guardian. */
+    ev_timer mourning;       /* Rings while processes of a killed guardian are left. */
+    unsigned mourn_looks;    /* How often it has rung. */
+    drift_time asked_at;     /* When the first signal to end came.  0: none has. */
+    bool hung_up;            /* The command could not get the terminal, and got SIGHUP. */
+    bool started;            /* The guardian has the order to start the command. */
     bool ended;              /* Nothing is left to wait for. */
-    int failed;              /* Why it could not be started: an errno. */
-    struct leash_report end; /* Valid if ended. */
+    int failed;              /* Why the command could not be started: an errno, or 0. */
+    struct leash_report end; /* The last report.  Valid if ended. */
 };
 
-/* Fork the guardian: first of all, see leash_open().  An exit code, and has told why unless
- * it is CLI_OK. */
+/* Fork the guardian.  Call this before anything else: see leash_open().  Returns an exit code,
+ * after a message unless CLI_OK. */
 int command_open(struct command *command, struct cli *cli, const char *name, char **argv);
 
-/* Run the command, with the lock.  order: margins, limit, token and number are set.  CLI_OK
- * when it has ended, however; command->end says how. */
+/* Run the command while the lock is held.  order has the margins, limit, token and number.  Returns
+ * CLI_OK if the command ran and has ended: command->end says how. */
 int command_run(struct command *command, struct session *session, struct redlock_lease *lease,
                 struct leash_order *order);
 
-/* The lock will be lost, or is: end the command, if it runs. */
+/* End the command, if it runs, because the lock is lost or will be. */
 void command_end(struct command *command);
 
-/* Say what was done to a command that has ended.  lost: so is the lock. */
+/* Print what was done to a command that has ended.  lost: the lock is lost. */
 void command_tell(const struct command *command, bool lost);
 
-/* Whole milliseconds; 0 of what is negative. */
+/* Whole milliseconds.  0 for a negative time. */
 uint32_t command_ms(int64_t ns);
 
 /* End the guardian. */

@@ -1,29 +1,29 @@
 /*
- * contend.c - so many clients, each with links of its own as on so many hosts, take
- * turns with one lock, and hold it for a while each.
+ * contend.c - several clients take turns with one lock.  Each has links of its own, as on a host of
+ * its own.
  *
- * What is measured is the hand-over: from the call that unlocks to the one in which
- * the next owner, who has waited for it, hears that it has the lock.  Before that the
- * first client takes and gives back a lock that nobody else wants, for comparison: with
- * all clients up, and pauses as long as the others', in which processors go to sleep.
+ * This measures the hand-over.  It begins with the call that unlocks.  It ends when the next
+ * holder, which has waited, gets the lock.  Before that, for comparison, the first client takes and
+ * releases the lock alone.  All clients are connected by then.  Its pauses are as long, because
+ * processors go to sleep in them.
  */
 #include "redlock/cli/contend.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <ev.h>
 #include <sodium.h>
 
+#include "redlock/cli/samples.h"
 #include "redlock/client/inspect.h"
 
-#define QUIET_CYCLES 200 /* Of the lock that nobody else wants: a median needs no more. */
+#define QUIET_CYCLES 200 /* Without contention.  Chosen: enough for a median. */
 
 struct run;
 
-/* So many, and what the first of them said. */
+/* The number of failures, and the message of the first. */
 struct tally {
     uint32_t len;
     char first[256];
@@ -33,7 +33,7 @@ struct party {
     struct run *run;
     struct redlock *rl;
     struct redlock_lease *lease;
-    double began_us; /* When it asked. */
+    uint64_t began_ns; /* When it asked for the lock. */
     ev_timer hold, rest;
 };
 
@@ -44,22 +44,15 @@ struct run {
     struct party *parties;
     struct redlock_lock_options opts;
     char name[40];
-    double *samples_us; /* Hand-overs; and before that, what nobody else wanted. */
+    uint32_t *samples_ns; /* Hand-overs.  While quiet: the times to acquire. */
     uint32_t samples_len, locks, left;
-    struct tally errors, unconfirmed; /* The latter: releases. */
-    double released_us, quiet_p50_us;
+    struct tally errors, unconfirmed; /* Failures; releases without a majority. */
+    uint64_t released_ns;
+    double quiet_p50_us;
     uint64_t commands;
     uint32_t active;
     bool quiet;
 };
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* Cannot fail with this clock. */
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 static void count(struct tally *tally)
 {
@@ -77,7 +70,7 @@ static void begin(struct party *party)
 
     while (run->left > 0) {
         run->left--;
-        party->began_us = now_us();
+        party->began_ns = samples_now_ns();
         if (redlock_lock_async(party->rl, run->name, &run->opts, on_locked, party, NULL) ==
             REDLOCK_OK)
             return;
@@ -100,8 +93,8 @@ static void start_timer(struct party *party, ev_timer *timer)
     ev_timer_start(party->run->loop, timer);
 }
 
-/* That no majority has confirmed a release yet is no error: they were told, and who is next
- * hears it from them.  If it came late, or not at all, the hand-over shows it. */
+/* An unconfirmed release is no error: the masters may announce it all the same.  If a release was
+ * late, the hand-over shows it. */
 static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
 {
     struct party *party = arg;
@@ -115,12 +108,12 @@ static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
         start_timer(party, &party->rest);
 }
 
-/* It wants the lock again when it has done something else for as long. */
+/* The party wants the lock again after a rest that is as long as the hold. */
 static void unlock(struct party *party)
 {
     struct run *run = party->run;
 
-    run->released_us = now_us();
+    run->released_ns = samples_now_ns();
     (void)redlock_unlock_async(party->lease, on_unlocked, party); /* Cannot fail: it is held. */
     if (!run->quiet)
         start_timer(party, &party->rest);
@@ -136,7 +129,7 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
 {
     struct party *party = arg;
     struct run *run = party->run;
-    double since_us = run->quiet ? party->began_us : run->released_us;
+    uint64_t since_ns = run->quiet ? party->began_ns : run->released_ns;
 
     if (status != REDLOCK_OK) {
         count(&run->errors);
@@ -144,8 +137,8 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
         return;
     }
     run->locks++;
-    if (run->quiet || party->began_us < since_us) /* Else it did not wait. */
-        run->samples_us[run->samples_len++] = now_us() - since_us;
+    if (run->quiet || party->began_ns < since_ns) /* Else: it did not wait. */
+        run->samples_ns[run->samples_len++] = samples_of(samples_now_ns() - since_ns);
     party->lease = lease;
     if (run->quiet) {
         unlock(party);
@@ -156,22 +149,6 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
 
 /* ---- Figures ---- */
 
-static int compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-
-    return (left > right) - (left < right);
-}
-
-/* The nearest-rank percentile; sorts. */
-static double percentile_us(struct run *run, unsigned percent)
-{
-    uint32_t len = run->samples_len;
-
-    qsort(run->samples_us, len, sizeof *run->samples_us, compare);
-    return len == 0 ? 0 : run->samples_us[(len * (uint64_t)percent + 99) / 100 - 1];
-}
-
 static uint64_t count_commands(const struct run *run)
 {
     uint64_t commands = 0;
@@ -181,7 +158,7 @@ static uint64_t count_commands(const struct run *run)
     return commands;
 }
 
-static void print_figures(struct run *run, double took_us)
+static void print_figures(struct run *run, uint64_t took_ns)
 {
     const char *format = run->cli->json
                              ? "{\"handovers_per_s\":%.0f,\"handover_p50_us\":%.1f,"
@@ -191,12 +168,17 @@ static void print_figures(struct run *run, double took_us)
                              : "handovers_per_s=%.0f handover_p50_us=%.1f handover_p99_us=%.1f "
                                "quiet_acquire_p50_us=%.1f commands_per_lock=%.1f errors=%u "
                                "unconfirmed_releases=%u\n";
-    double p50_us = percentile_us(run, 50), p99_us = percentile_us(run, 99);
     unsigned masters = inspect_client(run->parties[0].rl).masters;
+    double p50_us, p99_us;
+
+    samples_sort(run->samples_ns, run->samples_len);
+    p50_us = samples_percentile_us(run->samples_ns, run->samples_len, 50);
+    p99_us = samples_percentile_us(run->samples_ns, run->samples_len, 99);
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    (void)printf(format, run->samples_len / (took_us / 1e6), p50_us, p99_us, run->quiet_p50_us,
+    (void)printf(format, run->samples_len / ((double)took_ns / 1e9), p50_us, p99_us,
+                 run->quiet_p50_us,
                  run->locks > 0 ? (double)run->commands / masters / run->locks : 0.0,
                  run->errors.len, run->unconfirmed.len);
 #pragma GCC diagnostic pop
@@ -204,28 +186,14 @@ static void print_figures(struct run *run, double took_us)
 
 /* ---- The whole ---- */
 
-static bool is_coming(const struct run *run)
+static bool is_coming(const void *arg)
 {
+    const struct run *run = arg;
+
     for (uint32_t i = 0; i < run->contend->clients; i++)
         if (inspect_client(run->parties[i].rl).coming != 0)
             return true;
     return false;
-}
-
-static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop, (void)timer, (void)events;
-}
-
-static void await_links(struct run *run)
-{
-    ev_timer limit;
-
-    ev_timer_init(&limit, on_limit, run->cli->connect_timeout_ms / 1e3, 0);
-    ev_timer_start(run->loop, &limit);
-    while (is_coming(run) && ev_is_active(&limit))
-        ev_run(run->loop, EVRUN_ONCE);
-    ev_timer_stop(run->loop, &limit);
 }
 
 static void measure_quiet(struct run *run)
@@ -236,22 +204,23 @@ static void measure_quiet(struct run *run)
     begin(&run->parties[0]);
     if (run->active > 0)
         ev_run(run->loop, 0);
-    run->quiet_p50_us = percentile_us(run, 50);
+    samples_sort(run->samples_ns, run->samples_len);
+    run->quiet_p50_us = samples_percentile_us(run->samples_ns, run->samples_len, 50);
     run->samples_len = run->locks = 0;
-    run->released_us = 0;
+    run->released_ns = 0;
     run->quiet = false;
 }
 
 static int measure(struct run *run)
 {
-    double began_us;
+    uint64_t began_ns;
 
-    await_links(run);
+    cli_linger(run->loop, is_coming, run, run->cli->connect_timeout_ms);
     measure_quiet(run);
     run->commands = count_commands(run);
     run->left = run->contend->cycles;
     run->active = run->contend->clients;
-    began_us = now_us();
+    began_ns = samples_now_ns();
     for (uint32_t i = 0; i < run->contend->clients; i++)
         begin(&run->parties[i]);
     if (run->active > 0)
@@ -262,11 +231,11 @@ static int measure(struct run *run)
     if (run->unconfirmed.len > 0)
         cli_say("the first of %u unconfirmed releases: %s", run->unconfirmed.len,
                 run->unconfirmed.first);
-    print_figures(run, now_us() - began_us);
+    print_figures(run, samples_now_ns() - began_ns);
     return run->locks > 0 ? cli_flush_output() : CLI_UNREACHABLE;
 }
 
-/* cli_open() forgets the list of masters, each time. */
+/* Each cli_open() wipes the list of masters. */
 static int open_all(struct run *run)
 {
     char *masters = run->cli->masters != NULL ? strdup(run->cli->masters) : NULL;
@@ -276,7 +245,7 @@ static int open_all(struct run *run)
         struct party *party = &run->parties[i];
 
         if (masters != NULL && run->cli->masters == NULL)
-            run->cli->masters = strdup(masters); /* NULL, without memory: it says so. */
+            run->cli->masters = strdup(masters); /* NULL: cli_open() fails. */
         party->run = run;
         ev_timer_init(&party->hold, on_hold, 0, 0);
         ev_timer_init(&party->rest, on_rest, 0, 0);
@@ -296,13 +265,13 @@ int contend_run(struct cli *cli, const struct contend *contend)
     int code = CLI_INTERNAL;
 
     run.parties = calloc(contend->clients, sizeof *run.parties);
-    run.samples_us = calloc(samples_max, sizeof *run.samples_us);
+    run.samples_ns = calloc(samples_max, sizeof *run.samples_ns);
     (void)snprintf(run.name, sizeof run.name, "bench/%d", (int)getpid());
     redlock_lock_options_init(&run.opts);
     run.opts.wait_ms = 60000;
     run.opts.ttl_ms = contend->ttl_ms;
     run.opts.fair = contend->fair;
-    if (run.loop == NULL || run.parties == NULL || run.samples_us == NULL)
+    if (run.loop == NULL || run.parties == NULL || run.samples_ns == NULL)
         cli_say("out of memory");
     else
         code = open_all(&run);
@@ -313,6 +282,6 @@ int contend_run(struct cli *cli, const struct contend *contend)
     if (run.loop != NULL)
         ev_loop_destroy(run.loop);
     free(run.parties);
-    free(run.samples_us);
+    free(run.samples_ns);
     return code;
 }

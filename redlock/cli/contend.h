@@ -1,5 +1,5 @@
 /*
- * contend.h - `redlock bench --contend N`: many want one lock.
+ * contend.h - `redlock bench --contend N`: several clients compete for one lock.
  */
 #ifndef REDLOCK_CONTEND_H
 #define REDLOCK_CONTEND_H

@@ -1,14 +1,13 @@
 /*
- * deadline.c - the one rule by which commands end.
+ * deadline.c - the rule by which commands end.
  */
 #include "redlock/cli/deadline.h"
 
-/* A command is asked to end when a fifth of the ttl is left, and killed when a
- * quarter of that is left, at most half a second.  With 10 s it has 1.5 s to clean
- * up, and is killed 0.5 s before the end.  Chosen, not measured: half of the lease
- * remains for attempts to renew it.
- * With DEADLINE_TTL_MIN it is killed 25 ms before the end.  Chosen, not measured: a process of a
- * busy machine may wait for so long until it runs. */
+/* A command gets SIGTERM when a fifth of the ttl is left.  It gets SIGKILL when a quarter of that
+ * is left, but no earlier than half a second before the end.  With 10 s it has 1.5 s to clean up,
+ * and is killed 0.5 s before the end.  Chosen, not measured: half of the lease is for renewals.
+ * With DEADLINE_TTL_MIN it is killed 25 ms before the end.  Chosen, not measured: on a busy machine
+ * a process may wait that long until it runs. */
 #define ASK_SHARE 5
 #define KILL_SHARE 4
 #define KILL_MAX (500 * DRIFT_MS)
@@ -17,7 +16,7 @@ struct deadline_margins deadline_margins(drift_span ttl, drift_span left)
 {
     struct deadline_margins margins = {.ask = ttl / ASK_SHARE};
 
-    /* The library tells of a loss no earlier than in the second half of a lease. */
+    /* The library gives the lost notice in the second half of a lease, not before. */
     if (margins.ask > left / 2)
         margins.ask = left / 2;
     margins.kill = margins.ask / KILL_SHARE;

@@ -11,31 +11,31 @@
 /* The shortest ttl of a command, 500 ms: see deadline.c. */
 #define DEADLINE_TTL_MIN (500 * DRIFT_MS)
 
-/* How long before the end of a lease a command is asked to end, and killed. */
+/* How long before the end of a lease a command gets SIGTERM, and SIGKILL. */
 struct deadline_margins {
     drift_span ask, kill; /* kill <= ask. */
 };
 
 struct deadline {
-    drift_time ask;  /* SIGTERM is due from here on, */
-    drift_time kill; /* and SIGKILL from here on. */
+    drift_time ask;  /* From here on SIGTERM is due. */
+    drift_time kill; /* From here on SIGKILL is due. */
 };
 
 enum deadline_act { DEADLINE_WAIT, DEADLINE_ASK, DEADLINE_KILL };
 
-/* The margins of a lease of ttl that has left to go when it is new. */
+/* The margins of a lease of this ttl.  left: the validity of the new lease. */
 struct deadline_margins deadline_margins(drift_span ttl, drift_span left);
 
-/* The deadline of a lease that ends at end.  It never comes where end is DRIFT_NEVER. */
+/* The deadline of a lease that ends at end.  If end is DRIFT_NEVER, so is the deadline. */
 struct deadline deadline_before(drift_time end, const struct deadline_margins *margins);
 
-/* The same, but so much earlier. */
+/* The deadline, earlier by lead. */
 struct deadline deadline_earlier(struct deadline deadline, drift_span lead);
 
 /* The earlier instant of each kind. */
 struct deadline deadline_sooner(struct deadline a, struct deadline b);
 
-/* What is due now.  *ret_wake is when to ask again: DRIFT_NEVER after DEADLINE_KILL. */
+/* What is due now.  *ret_wake is when to call this again: DRIFT_NEVER after DEADLINE_KILL. */
 enum deadline_act deadline_due(const struct deadline *deadline, drift_time now,
                                drift_time *ret_wake);
 

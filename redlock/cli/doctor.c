@@ -1,8 +1,8 @@
 /*
  * doctor.c - `redlock doctor`: what to change about the masters.
  *
- * Each master is examined in a thread of its own, so that those that hang take
- * no longer together than one; then they are compared with each other.
+ * Each master is examined in a thread of its own, so that several hung masters take no longer than
+ * one.  Then the masters are compared with each other.
  */
 #include "redlock/cli/cli.h"
 
@@ -22,18 +22,18 @@
 #include "redlock/base/error.h"
 #include "redlock/link/uri.h"
 
-#define CLOCK_MAX_US 500000 /* NTP keeps clocks far closer; no other source. */
+#define CLOCK_MAX_US 500000 /* Chosen: NTP keeps clocks far closer. */
 #define KEY_MAX (REDLOCK_NAME_MAX + 40)
 #define QUOTED_MAX (4 * EXAM_TEXT_MAX + 1)
 
 struct doctor {
     struct cli *cli;
-    struct redlock *rl; /* For its list of masters; it is never connected. */
+    struct redlock *rl; /* For its list of masters.  It never connects. */
     unsigned masters, answering, voting, changes;
     struct rights_wanted wanted;
     char own[KEY_MAX], name[KEY_MAX]; /* As in struct exam. */
-    bool is_in_use;
-    struct exam all; /* For what is found about all of them together. */
+    bool is_in_use;                   /* As in struct exam. */
+    struct exam all;                  /* Findings about all masters together. */
     struct exam exams[REDLOCK_MASTERS_MAX];
 };
 
@@ -67,7 +67,7 @@ static void examine_all(struct doctor *doctor)
         exam->is_in_use = doctor->is_in_use;
         started[m] = pthread_create(&threads[m], NULL, run_exam, exam) == 0;
         if (!started[m])
-            examine_master(exam); /* Then one after the other. */
+            examine_master(exam); /* Without a thread, do it here. */
     }
     for (unsigned m = 0; m < doctor->masters; m++)
         if (started[m])
@@ -76,7 +76,7 @@ static void examine_all(struct doctor *doctor)
 
 /* ---- The name to try ---- */
 
-/* A name that is nobody's: no other look, and no user, draws the same. */
+/* Draw a random name, which no lock and no other doctor has. */
 static void draw_own(struct doctor *doctor)
 {
     unsigned char random[8];
@@ -87,7 +87,7 @@ static void draw_own(struct doctor *doctor)
     (void)snprintf(doctor->own, sizeof doctor->own, "redlock-doctor:%s", hex);
 }
 
-/* start: how the names of the locks begin. */
+/* start: how the names of the locks begin, without --names. */
 static void choose_name(struct doctor *doctor, const char *start)
 {
     char shown[CLI_NAMES_SHOWN_MAX];
@@ -99,7 +99,7 @@ static void choose_name(struct doctor *doctor, const char *start)
     }
     if (!rights_stand_in(doctor->wanted.names, doctor->own, doctor->name, sizeof doctor->name,
                          &doctor->is_in_use))
-        cli_usage_error(doctor->cli, "--names is '%s': doctor knows of * and ?, and not of [",
+        cli_usage_error(doctor->cli, "--names is '%s', but doctor supports only * and ?, not [",
                         cli_show_name(doctor->wanted.names, shown));
 }
 
@@ -111,13 +111,13 @@ static void look_at_number(struct doctor *doctor)
 
     if (n < 3)
         exam_find(&doctor->all, "number", "use 3, or better 5",
-                  "%u of them, so that no lock survives the loss of one", n);
+                  "%u of them, and no lock survives the loss of one", n);
     else if (n % 2 == 0)
-        exam_find(&doctor->all, "number", "take one away, or add one",
-                  "%u, an even number, survive the loss of no more than %u do", n, n - 1);
+        exam_find(&doctor->all, "number", "remove one, or add one",
+                  "%u, an even number, survive no more losses than %u do", n, n - 1);
 }
 
-/* The first of those that are one server has the vote. */
+/* If masters are one server, only the first of them votes. */
 static void look_for_twins(struct doctor *doctor)
 {
     for (unsigned m = 1; m < doctor->masters; m++) {
@@ -128,14 +128,14 @@ static void look_for_twins(struct doctor *doctor)
                 continue;
             exam->votes = false;
             exam_find(exam, "same_server",
-                      "give the address of another server, or take it off the list",
+                      "give the address of another server, or remove it from the list",
                       "is the same server as master %u (%s)", k + 1, doctor->exams[k].uri->name);
             break;
         }
     }
 }
 
-/* How far a clock is from ours, at the least; > 0: it is ahead. */
+/* The least offset of its clock from ours that is possible.  > 0: its clock is ahead. */
 static int64_t least_offset_us(const struct exam *exam)
 {
     int64_t size_us = llabs(exam->offset_us) - exam->error_us;
@@ -154,7 +154,7 @@ static void look_at_clock(struct exam *exam)
                   (double)exam->error_us / 1e3);
 }
 
-/* Where most are ahead of ours, or behind it, it is ours that is wrong. */
+/* If most clocks are ahead of ours, or most are behind it, ours is wrong. */
 static void look_at_clocks(struct doctor *doctor)
 {
     unsigned ahead = 0, behind = 0, off;
@@ -168,7 +168,7 @@ static void look_at_clocks(struct doctor *doctor)
         exam_find(
             &doctor->all, "clock",
             "set the clock of this machine, or all of theirs, and keep them set (chronyd, ntpd)",
-            "the clocks of %u are %s ours by more than %d ms", off,
+            "the clocks of %u masters are %s ours by more than %d ms", off,
             ahead > behind ? "ahead of" : "behind", CLOCK_MAX_US / 1000);
         return;
     }
@@ -176,7 +176,7 @@ static void look_at_clocks(struct doctor *doctor)
         look_at_clock(&doctor->exams[m]);
 }
 
-/* The guard lets masters vote at once that are all new, and keep what they are told. */
+/* Masters that are all new and durable may vote at once. */
 static bool are_all_new(const struct doctor *doctor)
 {
     for (unsigned m = 0; m < doctor->masters; m++) {
@@ -203,7 +203,7 @@ static const char *why_warming(const struct master_info *info)
     if (!handshake_is_durable(info))
         return "it is volatile, and was restarted or is new";
     if (info->promoted)
-        return "it was a replica, and may lack what its master was told";
+        return "it was a replica, and may lack the last writes of its master";
     return "it was emptied, or is new";
 }
 
@@ -213,17 +213,18 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
     bool durable = handshake_is_durable(&exam->info);
     char change[EXAM_TEXT_MAX];
 
-    (void)snprintf(change, sizeof change, "let redlock init watch it%s%s",
-                   has_epochs ? "" : ", or --new before the very first lock",
-                   durable ? "" : "; with appendonly yes and appendfsync always it has a memory");
+    (void)snprintf(change, sizeof change, "run redlock init%s%s",
+                   has_epochs ? "" : ", or redlock init --new before the very first lock",
+                   durable ? "" : "; with appendonly yes and appendfsync always it keeps its data");
     exam->votes = false;
-    exam_find(exam, "warming", change, "is warming up, and may vote when watched for %.1f s: %s",
+    exam_find(exam, "warming", change,
+              "is warming up, and may vote after it was watched for %.1f s: %s",
               (double)marker_left(whole, exam->marker.age_ms) / (double)DRIFT_S,
               why_warming(&exam->info));
 }
 
-/* Copies of data are no memory of one's own, and which is the copy they do not tell.  Neither
- * is a voter (guard.c, rule 5). */
+/* Two masters with one epoch have the data of one of them.  Nothing shows which one has the copy,
+ * so neither votes (guard.c, rule 5). */
 static void look_for_copy(struct doctor *doctor, unsigned m)
 {
     struct exam *exam = &doctor->exams[m];
@@ -234,26 +235,27 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
             strcmp(exam->marker.epoch, doctor->exams[k].marker.epoch) != 0)
             continue;
         exam->votes = exam->votes && !inspect_client(doctor->rl).restart_guard;
-        exam_find(exam, "same_epoch",
-                  "empty the one that was given the other's data, or both if nobody knows "
-                  "(FLUSHALL), and let redlock init watch it",
-                  "has the same epoch as master %u (%s): the data of one are a copy", k + 1,
-                  doctor->exams[k].uri->name);
+        exam_find(
+            exam, "same_epoch",
+            "empty the one that got a copy of the other's data, or both if you do not know "
+            "which (FLUSHALL), and run redlock init",
+            "has the same epoch as master %u (%s): one of them has a copy of the other's data",
+            k + 1, doctor->exams[k].uri->name);
         return;
     }
 }
 
 #define DAY_US INT64_C(86400000000)
 
-/* Somebody wrote them by hand, or its clock was days ahead and is not any more. */
+/* The counters were written by hand, or its clock was days ahead before. */
 static void look_at_counters(struct exam *exam)
 {
     if (exam->marker.ahead_us > (int64_t)GUARD_AHEAD_US)
-        exam_find(exam, "counters",
-                  "set its clock, or delete " WIRE_MARKER " there and let redlock init watch it",
-                  "its fencing counters are %.0f days ahead of its clock, so that no master that "
-                  "loses its memory can be told with what to begin",
-                  (double)exam->marker.ahead_us / (double)DAY_US);
+        exam_find(
+            exam, "counters", "set its clock, or delete " WIRE_MARKER " there and run redlock init",
+            "its fencing counters are %.0f days ahead of its clock, so a master that loses its "
+            "data cannot vote again",
+            (double)exam->marker.ahead_us / (double)DAY_US);
 }
 
 static void look_at_markers(struct doctor *doctor)
@@ -273,14 +275,14 @@ static void look_at_markers(struct doctor *doctor)
     }
     if (longest_lease_ms(doctor) > doctor->cli->max_ttl_ms)
         exam_find(&doctor->all, "max_ttl", NULL,
-                  "some client takes leases of up to %u ms, longer than --max-ttl, which is %u ms: "
-                  "a master that has lost its memory is watched for so long",
+                  "a client takes leases of up to %u ms, longer than --max-ttl, which is %u ms: a "
+                  "master that loses its data warms up for this longer time",
                   longest_lease_ms(doctor), doctor->cli->max_ttl_ms);
 }
 
-/* A client with another number of masters has marked it: its locks are not ours, and without
- * the same majority there is none.  Where the numbers are alike the lists may differ all the same,
- * and no master can tell. */
+/* The marker has another number of masters than our list.  Majorities of two such lists need not
+ * share a master, so this master does not vote for us.  Lists of equal length may differ as well,
+ * but no master knows that. */
 static void look_for_other_lists(struct doctor *doctor)
 {
     for (unsigned m = 0; m < doctor->masters && inspect_client(doctor->rl).restart_guard; m++) {
@@ -290,8 +292,7 @@ static void look_for_other_lists(struct doctor *doctor)
             continue;
         exam->votes = false;
         exam_find(exam, "other_list",
-                  "give all clients the same list of masters; how to change it is in redlock(3), "
-                  "MASTERS",
+                  "give all clients the same list of masters; see redlock(3), MASTERS",
                   "is one of %u masters to other clients, and one of %u here", exam->marker.of,
                   doctor->masters);
     }
@@ -318,7 +319,7 @@ static void compare(struct doctor *doctor)
     "whether all clients list these masters: a client with another list of as many masters " \
     "can hold the same lock at the same time"
 
-/* The options that were not given; "": all were. */
+/* List the options that were not given.  "": all were. */
 static void name_options_left(const struct doctor *doctor, char options[64])
 {
     static const struct {
@@ -339,7 +340,7 @@ static void name_options_left(const struct doctor *doctor, char options[64])
                                     rows[i].option);
 }
 
-/* ---- Printing, for people ---- */
+/* ---- Printing text ---- */
 
 static void print_unchecked(const struct doctor *doctor)
 {
@@ -403,16 +404,7 @@ static void print_text(const struct doctor *doctor)
                      doctor->changes == 1 ? "thing" : "things");
 }
 
-/* ---- Printing, for programs ---- */
-
-static void print_json_text(const char *key, const char *text)
-{
-    (void)printf("\"%s\":", key);
-    if (text != NULL)
-        cli_json_string(stdout, text);
-    else
-        (void)printf("null");
-}
+/* ---- Printing JSON ---- */
 
 static const char *known(const char *text)
 {
@@ -426,11 +418,11 @@ static void print_json_findings(const struct exam *exam)
         const struct exam_finding *finding = &exam->findings[i];
 
         (void)printf("%s{", i > 0 ? "," : "");
-        print_json_text("name", finding->name);
+        cli_json_member("name", finding->name);
         (void)printf(",");
-        print_json_text("text", finding->text);
+        cli_json_member("text", finding->text);
         (void)printf(",");
-        print_json_text("change", finding->change[0] != 0 ? finding->change : NULL);
+        cli_json_member("change", finding->change[0] != 0 ? finding->change : NULL);
         (void)printf("}");
     }
     (void)printf("]");
@@ -439,16 +431,16 @@ static void print_json_findings(const struct exam *exam)
 static void print_json_master(const struct exam *exam, unsigned number)
 {
     (void)printf("{\"number\":%u,", number);
-    print_json_text("endpoint", exam->uri->name);
+    cli_json_member("endpoint", exam->uri->name);
     (void)printf(",\"answers\":%s,\"votes\":%s,\"good\":%s,", exam->answers ? "true" : "false",
                  exam->answers && exam->votes ? "true" : "false",
                  exam_changes(exam) == 0 ? "true" : "false");
     if (exam->answers) {
-        print_json_text("version", known(exam->info.version));
+        cli_json_member("version", known(exam->info.version));
         (void)printf(",");
-        print_json_text("role", known(exam->info.role));
+        cli_json_member("role", known(exam->info.role));
         (void)printf(",");
-        print_json_text("appendfsync", known(exam->fsync));
+        cli_json_member("appendfsync", known(exam->fsync));
         (void)printf(",");
     }
     if (exam->answers && handshake_is_informed(&exam->info))
@@ -539,7 +531,7 @@ static void take_arguments(struct doctor *doctor, int argc, char **argv)
 
 static int doctor_main(struct cli *cli, int argc, char **argv)
 {
-    struct doctor *doctor = calloc(1, sizeof *doctor); /* 500 KB, for long texts. */
+    struct doctor *doctor = calloc(1, sizeof *doctor); /* 500 KB: texts are long. */
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     int code;
 
@@ -562,17 +554,17 @@ const struct cli_command cli_doctor = {
     .name = "doctor",
     .run = doctor_main,
     .usage = "doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]",
-    .help = "Look for all that is wrong with the masters, or risky, and print what to change,\n"
-            "one line each: whether they answer, are masters, and are not the same server\n"
-            "twice; whether they keep what they store, their eviction policy, version and\n"
-            "clock; whether each command that a lock needs is allowed, which is tried on a\n"
-            "name of its own that begins with NAME; and whether the restart guard lets them\n"
-            "vote.  No lock is ever written or deleted.  What cannot be checked is told, too.\n"
+    .help = "Look for everything about the masters that is wrong or a risk.  Print one line for\n"
+            "each finding, which says what to change.  doctor checks whether the masters\n"
+            "answer, are masters, and are different servers; whether they keep their data;\n"
+            "their eviction policy, version and clock; whether each command that a lock needs\n"
+            "is allowed, for names that begin with NAME; and whether the restart guard lets\n"
+            "them vote.  It never writes or deletes a lock.  It says what it cannot check.\n"
             "\n"
             "  --fair, --fence, --permits, --shared\n"
-            "                         also what locks with these options need\n"
-            "  --names PATTERN        the locks that the user may take, as in `redlock acl`\n"
+            "                         also check what locks with these options need\n"
+            "  --names PATTERN        check names that match PATTERN, as in `redlock acl`\n"
             "\n"
-            "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something is to be\n"
+            "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something has to be\n"
             "changed.\n",
 };

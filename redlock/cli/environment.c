@@ -1,5 +1,5 @@
 /*
- * environment.c - adds the variables of a lock.
+ * environment.c - makes the environment of the command.
  */
 #include "redlock/cli/environment.h"
 
@@ -40,7 +40,7 @@ char **environment_make(const char *name, const char *token, char *number)
     envp[kept] = make_variable("REDLOCK_RESOURCE", name);
     envp[kept + 1] = make_variable("REDLOCK_TOKEN", token);
     if (envp[kept] == NULL || envp[kept + 1] == NULL)
-        return NULL; /* Whoever has so little memory ends. */
+        return NULL; /* Nothing is freed: the guardian ends. */
     if (number[0] != 0)
         envp[kept + 2] = number;
     return envp;

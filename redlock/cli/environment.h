@@ -1,13 +1,13 @@
 /*
- * environment.h - what the command finds in its environment.
+ * environment.h - the environment of the command.
  */
 #ifndef REDLOCK_ENVIRONMENT_H
 #define REDLOCK_ENVIRONMENT_H
 
 /*
- * Our own environment, with REDLOCK_RESOURCE=name and REDLOCK_TOKEN=token, and with
- * number, which is "REDLOCK_FENCE=N", "REDLOCK_PERMIT=N", or empty.  Earlier values of
- * these are left out.  NULL without memory.  number must live as long as the result.
+ * Copy our environment, and add REDLOCK_RESOURCE=name, REDLOCK_TOKEN=token and number.  number is
+ * "REDLOCK_FENCE=N", "REDLOCK_PERMIT=N", or empty, and must live as long as the result.  Earlier
+ * values of these variables are left out.  Returns NULL if there is no memory.
  */
 char **environment_make(const char *name, const char *token, char *number);
 

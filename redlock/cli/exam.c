@@ -1,5 +1,5 @@
 /*
- * exam.c - what was found out about a master.
+ * exam.c - collects the findings about a master.
  */
 #include "redlock/cli/exam.h"
 
@@ -23,7 +23,7 @@ void exam_find(struct exam *exam, const char *name, const char *change, const ch
     (void)vsnprintf(finding->text, sizeof finding->text, format, args);
     va_end(args);
     (void)snprintf(finding->change, sizeof finding->change, "%s", change != NULL ? change : "");
-    for (unsigned i = 0; i < exam->findings_len; i++) /* Both scripts, say, are forbidden. */
+    for (unsigned i = 0; i < exam->findings_len; i++) /* Note equal texts once. */
         if (strcmp(exam->findings[i].text, finding->text) == 0)
             return;
     exam->findings_len++;
@@ -60,7 +60,7 @@ bool exam_has_code(const char *error, const char *code)
     return strncmp(error, code, len) == 0 && (error[len] == ' ' || error[len] == 0);
 }
 
-/* What an error says by its code, where it is not about rights. */
+/* What to change after an error that is not about rights, by its code. */
 static const char *advice_on(const char *error)
 {
     static const struct {
@@ -75,8 +75,8 @@ static const char *advice_on(const char *error)
         if (exam_has_code(error, rows[i].code))
             return rows[i].change;
     if (strstr(error, "unknown command") != NULL)
-        return "let it have this command: no rename-command, and Redis 6 or later";
-    return "see what this error means to it";
+        return "make this command available: no rename-command, and Redis 6 or later";
+    return "find out what this error means";
 }
 
 void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error)

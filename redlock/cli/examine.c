@@ -1,5 +1,5 @@
 /*
- * examine.c - connect, greet as the library does, and see what is set.
+ * examine.c - connects, greets as the library does, and reads settings, clock and marker.
  */
 #include "redlock/cli/examine.h"
 
@@ -18,7 +18,7 @@
 #include "redlock/wire/reply.h"
 #include "redlock/link/uri.h"
 
-#define LOOKS_AT_CLOCK 5 /* The quickest counts; no source. */
+#define LOOKS_AT_CLOCK 5 /* The quickest answer counts.  Chosen. */
 
 static bool is_guarded(const struct exam *exam)
 {
@@ -27,7 +27,7 @@ static bool is_guarded(const struct exam *exam)
 
 /* ---- Greeting ---- */
 
-/* What the library would say, and not only the first of it. */
+/* Note why the library would reject the master.  The library stops at the first reason. */
 static void find_refusal(struct exam *exam, enum handshake_step step, const struct reply *reply,
                          const char *error)
 {
@@ -49,7 +49,7 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
         if (reply->type == REPLY_ERROR && !exam_has_code(reply->text, "LOADING"))
             exam_find_error(exam, "SCRIPT LOAD", "+script|load", reply->text);
         else if (reply->type == REPLY_ERROR)
-            exam_find(exam, "loading", "wait, and look again", "%s", error);
+            exam_find(exam, "loading", "wait, and run doctor again", "%s", error);
         else
             exam_find(exam, "script", "give the address of a Redis master", "%s", error);
         return;
@@ -69,7 +69,7 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
         exam_find(exam, "cluster", "set cluster-enabled no in redis.conf, or give another server",
                   "%s", error);
     else
-        exam_find(exam, "loading", "wait, and look again", "%s", error);
+        exam_find(exam, "loading", "wait, and run doctor again", "%s", error);
 }
 
 static void take_greetings(struct exam *exam, struct talk *talk, struct handshake *handshake)
@@ -85,7 +85,7 @@ static void take_greetings(struct exam *exam, struct talk *talk, struct handshak
             continue;
         find_refusal(exam, step, reply, error);
         if (exam_has(exam, "auth") || exam_has(exam, "select"))
-            return; /* As a stranger, or elsewhere: all else is moot. */
+            return; /* With another user or database, the other replies mean nothing. */
     }
     exam->answers = handshake->steps_done == handshake->steps_len;
 }
@@ -130,8 +130,8 @@ static void look_at_info(struct exam *exam)
         (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s +info)", exam_user(exam));
         exam_find(
             exam, "info", change,
-            "INFO is forbidden: whether it is a master, the same as another, and keeps what it "
-            "stores is not known%s",
+            "INFO is forbidden, so its role, its identity, and whether it keeps its data are not "
+            "known%s",
             is_guarded(exam) ? ", and with the restart guard it may not vote" : "");
         exam->votes = exam->votes && !is_guarded(exam);
         return;
@@ -140,16 +140,16 @@ static void look_at_info(struct exam *exam)
     if (handshake_evicts(&exam->info))
         exam_find(exam, "eviction",
                   "set noeviction (CONFIG SET maxmemory-policy noeviction, and in redis.conf)",
-                  "maxmemory-policy is %s, so that it drops locks when its memory is full",
+                  "maxmemory-policy is %s, so it drops locks when its memory is full",
                   exam->info.policy);
     if (handshake_forgets(&exam->info))
         exam_find(
             exam, "persistence",
             "set appendonly yes and appendfsync always (both by CONFIG SET, and in redis.conf)",
-            "appendonly is no, so that it forgets its locks when it is restarted");
+            "appendonly is no, so it forgets its locks when it is restarted");
 }
 
-/* Copy the value of a setting; false: it is not known. */
+/* Read the value of a setting.  False: it is not known. */
 static bool read_setting(struct talk *talk, const char *setting, char *value, size_t size)
 {
     const char *const words[TALK_WORDS_MAX] = {"CONFIG", "GET", setting};
@@ -166,29 +166,30 @@ static void look_at_settings(struct exam *exam, struct talk *talk)
     char change[EXAM_TEXT_MAX], lax[8];
 
     if (handshake_forgets(&exam->info))
-        return; /* It writes nothing, however often. */
+        return; /* It writes nothing, so these settings do not matter. */
     if (!read_setting(talk, "appendfsync", exam->fsync, sizeof exam->fsync)) {
         if (talk->broken[0] != 0)
             return;
         (void)snprintf(change, sizeof change,
                        is_guarded(exam)
                            ? "allow CONFIG GET (ACL SETUSER %s +config|get)"
-                           : "allow CONFIG GET for this look (ACL SETUSER %s +config|get), or see "
+                           : "allow CONFIG GET for doctor (ACL SETUSER %s +config|get), or see "
                              "yourself that it is always",
                        exam_user(exam));
-        exam_find(exam, "config", change, "appendfsync is not known, CONFIG GET is forbidden%s",
-                  is_guarded(exam) ? ", so that it warms up after each restart" : "");
+        exam_find(exam, "config", change,
+                  "appendfsync is not known, because CONFIG GET is forbidden%s",
+                  is_guarded(exam) ? ", so it warms up after each restart" : "");
         return;
     }
     if (strcmp(exam->fsync, "always") != 0)
         exam_find(exam, "fsync", "set always (CONFIG SET appendfsync always, and in redis.conf)",
-                  "appendfsync is %s, so that it forgets its latest locks when its power fails",
+                  "appendfsync is %s, so it forgets its latest locks when its power fails",
                   exam->fsync);
     else if (read_setting(talk, "no-appendfsync-on-rewrite", lax, sizeof lax) &&
              strcmp(lax, "yes") == 0)
         exam_find(exam, "fsync",
                   "set no (CONFIG SET no-appendfsync-on-rewrite no, and in redis.conf)",
-                  "no-appendfsync-on-rewrite is yes, so that appendfsync is not always in force");
+                  "no-appendfsync-on-rewrite is yes, so appendfsync is not always in force");
 }
 
 /* ---- Its clock ---- */
@@ -197,19 +198,19 @@ static int64_t read_wall_clock_us(void)
 {
     struct timespec now;
 
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* There is no system without. */
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* Cannot fail with this clock. */
     return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
 }
 
-/* A number that leaves room for calculating with it; -1: it is none. */
+/* A number that is small enough to calculate with.  -1: the text is none. */
 static int64_t read_count(const char *text)
 {
     int64_t count = text != NULL && text[0] != 0 ? strtoll(text, NULL, 10) : -1;
 
-    return count < INT64_C(1000000000000) ? count : -1; /* The year 33658. */
+    return count < INT64_C(1000000000000) ? count : -1; /* In s: the year 33658. */
 }
 
-/* False: no answer that could be used. */
+/* False: there is no usable answer. */
 static bool read_time(struct exam *exam, struct talk *talk, int64_t *ret_us)
 {
     const char *const words[TALK_WORDS_MAX] = {"TIME"};
@@ -235,11 +236,11 @@ static bool is_late(const struct exam *exam, const struct talk *talk)
     return talk_left_ms(talk) < exam->limit_ms / 2;
 }
 
-/* It read its clock at some instant between our two readings: the difference is
- * known to half of what lies between them. */
+/* The master reads its clock between our two readings.  So the offset is known to within half the
+ * time between them. */
 static void look_at_clock(struct exam *exam, struct talk *talk)
 {
-    /* One that is far away needs the time for other questions. */
+    /* A master that is far away needs the time for other queries. */
     for (unsigned i = 0; i < LOOKS_AT_CLOCK && (i == 0 || !is_late(exam, talk)); i++) {
         int64_t sent_us = read_wall_clock_us(), got_us, there_us = 0;
 
@@ -247,7 +248,7 @@ static void look_at_clock(struct exam *exam, struct talk *talk)
             return;
         got_us = read_wall_clock_us();
         if (got_us < sent_us)
-            continue; /* Ours was set back meanwhile. */
+            continue; /* Our clock was set back in between. */
         if (exam->has_clock && (got_us - sent_us + 1) / 2 >= exam->error_us)
             continue;
         exam->has_clock = true;
@@ -256,7 +257,7 @@ static void look_at_clock(struct exam *exam, struct talk *talk)
     }
     if (exam->has_clock && 2 * exam->error_us > exam->reply_timeout_ms * INT64_C(1000))
         exam_find(exam, "slow", "make reply_timeout_ms or --reply-timeout longer than that",
-                  "an answer takes %.1f ms, and would be waited for %u ms",
+                  "an answer takes %.1f ms, but the reply timeout is %u ms",
                   2 * (double)exam->error_us / 1e3, exam->reply_timeout_ms);
 }
 
@@ -266,7 +267,7 @@ static const char *const marker_fields[] = {"id",    "epoch", "nonce", "max", "f
                                             "since", "floor", "high",  "of"};
 enum { ID, EPOCH, NONCE, MAX, FRESH, SINCE, FLOOR, HIGH, OF, FIELDS };
 
-/* One of them.  All that redlock writes is shorter; more is cut off, but for the length. */
+/* A field of the marker.  A text that is too long for redlock is cut off, but len is its length. */
 struct field {
     bool is_there;
     size_t len;
@@ -285,8 +286,8 @@ static bool is_text(const struct field *field, const char *text)
     return field->is_there && strcmp(field->text, text) == 0;
 }
 
-/* Whether this is a number that a look can tell (look.lua), if it is there: what is below zero,
- * or has more digits, nobody has counted to. */
+/* True: the field is missing, or is a number that look.lua can print.  No counter is negative, or
+ * has more digits. */
 static bool can_be_told(const struct field *field)
 {
     double number = field->is_there ? strtod(field->text, NULL) : 0;
@@ -294,7 +295,7 @@ static bool can_be_told(const struct field *field)
     return number >= 0 && number < 1e19;
 }
 
-/* Redlock writes no such marker, and what it makes of one is an answer that is none. */
+/* True: redlock did not write this marker, and would reject what look.lua prints of it. */
 static bool is_spoilt(const struct field *fields, bool has_epoch, bool has_nonce)
 {
     const struct field *floor = &fields[FLOOR];
@@ -307,7 +308,7 @@ static bool is_spoilt(const struct field *fields, bool has_epoch, bool has_nonce
     return has_nonce && !is_number(&fields[NONCE]);
 }
 
-/* As the script of a look has it (look.lua), which would change the marker. */
+/* Judge the marker as look.lua does, but change nothing. */
 static void read_marker(struct exam *exam, const struct field *fields)
 {
     struct exam_marker *marker = &exam->marker;
@@ -321,9 +322,9 @@ static void read_marker(struct exam *exam, const struct field *fields)
     has_nonce = fields[NONCE].is_there && !is_void;
     if (is_spoilt(fields, has_epoch, has_nonce)) {
         exam->votes = false;
-        exam_find(exam, "marker", "delete this key, and let redlock init watch it",
-                  "somebody has written to the key " WIRE_MARKER
-                  ", its marker, what redlock cannot read");
+        exam_find(exam, "marker", "delete this key, and run redlock init",
+                  "the key " WIRE_MARKER
+                  ", its marker, contains something that redlock did not write");
         return;
     }
     marker->known = true;
@@ -348,7 +349,7 @@ static void read_marker(struct exam *exam, const struct field *fields)
     marker->of = of > 0 && of <= REDLOCK_MASTERS_MAX ? (unsigned)of : 0;
 }
 
-/* False: it tells nothing of this one. */
+/* False: the master does not tell this field. */
 static bool take_field(struct talk *talk, struct field *ret_field)
 {
     const struct reply *reply = talk_reply(talk);
@@ -362,11 +363,11 @@ static bool take_field(struct talk *talk, struct field *ret_field)
     return true;
 }
 
-/* Said in one go, so that a master answers them in one go, too. */
+/* All queries are sent at once, so that the master answers them at once. */
 static void look_at_marker(struct exam *exam, struct talk *talk)
 {
     struct field fields[FIELDS];
-    bool is_marker = true; /* Else it is forbidden, or no hash. */
+    bool is_marker = true; /* False: the key is forbidden, or no hash. */
 
     for (unsigned i = 0; i < FIELDS; i++) {
         const char *const words[TALK_WORDS_MAX] = {"HGET", WIRE_MARKER, marker_fields[i]};

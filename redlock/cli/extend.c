@@ -18,16 +18,16 @@ static int extend(struct session *session, const struct cli_names *names, const 
         cli_print_lease_json(names, lease, opts->ttl_ms);
         code = cli_flush_output();
     }
-    (void)redlock_detach(lease); /* Whatever happened, nothing is to be undone. */
+    (void)redlock_detach(lease); /* Also after a failure: nothing is released. */
     return code;
 }
 
 static int extend_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
-        {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
-        {"permits", required_argument, NULL, CLI_OPTION_FIRST + 1},
-        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 2},
+        {"permits", required_argument, NULL, CLI_OPTION_PERMITS},
+        {"shared", no_argument, NULL, CLI_OPTION_SHARED},
+        {"ttl", required_argument, NULL, CLI_OPTION_TTL},
         {NULL, 0, NULL, 0},
     };
     struct redlock_lock_options opts;
@@ -37,14 +37,8 @@ static int extend_main(struct cli *cli, int argc, char **argv)
 
     redlock_lock_options_init(&opts);
     opts.no_renew = true;
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
-        if (option == CLI_OPTION_FIRST)
-            opts.ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
-        else if (option == CLI_OPTION_FIRST + 1)
-            opts.permits = cli_permits(cli, optarg);
-        else
-            opts.shared = true;
-    }
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+        cli_take_lock_option(cli, option, &opts);
     cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
     cli_check_ttl(cli, opts.ttl_ms);
     cli_names(cli, argv[optind], &names);
@@ -62,12 +56,11 @@ const struct cli_command cli_extend = {
     .name = "extend",
     .run = extend_main,
     .usage = "extend [--permits K | --shared] [--ttl 10s] NAME[,NAME...] TOKEN",
-    .help = "Make the lock NAME, which `redlock lock` gave the TOKEN for, last so long from\n"
-            "now on.  It never gets shorter.\n"
+    .help = "Extend the lock NAME that is held with TOKEN.  An extension never makes a lock\n"
+            "shorter.\n"
             "\n"
-            "  --permits K            it is one of K permits\n"
-            "  --shared               it was taken so\n"
+            "  --permits K, --shared  as they were with `redlock lock`\n"
             "  --ttl DUR              how long the lock lasts from now on (10s)\n"
             "\n"
-            "Exit: 64 usage, 69 too few masters, 76 not held (any more).\n",
+            "Exit: 64 usage, 69 too few masters, 76 not held with this token.\n",
 };

@@ -1,5 +1,5 @@
 /*
- * family.c - reads /proc, and signals by groups and by descriptors of processes.
+ * family.c - reads /proc, and signals processes by their groups and by process descriptors.
  */
 #include "redlock/cli/family.h"
 
@@ -18,11 +18,11 @@
  * the most, and 21 numbers. */
 #define STAT_MAX 600
 
-/* /proc/PID/task/TID/children, with two numbers. */
+/* Enough for /proc/PID/task/TID/children. */
 #define PATH_MAX_LEN 64
 
-/* How often to look for processes that still run while all are being stopped.  Chosen, not
- * measured: a stopped process does not fork, so that a few turns find the others. */
+/* How often to search for processes that still run while all are being stopped.  Chosen, not
+ * measured: a stopped process does not fork, so a few turns find the others. */
 #define STOP_TURNS 8
 
 struct process {
@@ -30,16 +30,16 @@ struct process {
     unsigned long long started; /* In ticks since the start of the machine. */
     long threads;
     bool alive;   /* It is no zombie. */
-    bool stopped; /* It cannot run before somebody continues it. */
-    bool unread;  /* It is a child of ours whose file in /proc cannot be read. */
-    bool ours;    /* In a scan of all processes: it is a descendant. */
+    bool stopped; /* It does not run until it is continued. */
+    bool unread;  /* A child of ours whose file in /proc cannot be read. */
+    bool ours;    /* In a scan of all processes: a descendant. */
 };
 
 struct table {
     struct process *list;
     size_t len, max;
-    unsigned moved; /* Processes that got another parent meanwhile, or ended. */
-    bool hidden;    /* Not all could be seen. */
+    unsigned moved; /* Processes that ended, or got another parent, during the walk. */
+    bool hidden;    /* Some processes could not be seen. */
     bool again;     /* Our children are read for the second time. */
     bool stops;     /* Our children get SIGSTOP when they are found. */
 };
@@ -48,7 +48,7 @@ enum seen { SEEN, GONE, HIDDEN };
 
 /* ---- One process ---- */
 
-/* The file without its name's parentheses is numbers; proc(5) numbers them from 3 behind. */
+/* Parse the fields behind the name in parentheses.  They begin with field 3 of proc(5). */
 static bool parse_stat(const char *text, struct process *process)
 {
     const char *behind = strrchr(text, ')');
@@ -61,13 +61,13 @@ static bool parse_stat(const char *text, struct process *process)
                &state, &process->parent, &process->group, &process->session, &process->threads,
                &process->started) != 6)
         return false;
-    /* A process whose first thread has ended looks like a zombie, and is none. */
+    /* A process whose first thread has ended looks like a zombie, but is none. */
     process->alive = (state != 'Z' && state != 'X') || process->threads > 1;
     process->stopped = state == 'T' || state == 't';
     return true;
 }
 
-/* An error that does not say that the process has ended, such as EMFILE, hides it. */
+/* Only ENOENT and ESRCH mean that the process has ended.  Others, such as EMFILE, hide it. */
 static enum seen seen_by_error(void)
 {
     return errno == ENOENT || errno == ESRCH ? GONE : HIDDEN;
@@ -103,14 +103,14 @@ static bool is_there(pid_t pid)
     return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-/* Nobody else reaps a child of ours, so that its number stays its own. */
+/* Only we reap our child, so no other process gets its number before that. */
 static bool is_our_child(const struct process *process)
 {
     return process->parent == getpid();
 }
 
-/* A descriptor cannot mean another process that gets the same number later.  But it may not be
- * had: before Linux 5.3, in a sandbox, or without descriptors.  Then the number must do. */
+/* Use a process descriptor, which never means a later process with the same number.  Without one
+ * use the number: before Linux 5.3, in a sandbox, or if no descriptor is free. */
 static int signal_process(const struct process *process, int signal)
 {
     struct process again;
@@ -140,7 +140,7 @@ static int signal_process(const struct process *process, int signal)
 
 /* ---- The table ---- */
 
-/* Out of memory, the table is short: what is found is signalled at least. */
+/* If there is no memory, the table stays short, and only its processes are signalled. */
 static void append(struct table *table, const struct process *process)
 {
     if (table->len == table->max) {
@@ -165,7 +165,7 @@ static bool has(const struct table *table, pid_t pid)
     return false;
 }
 
-/* A child that a task of this parent has, or had a moment ago. */
+/* Add a child that a task of this parent has, or had a moment ago. */
 static void add_child(struct table *table, pid_t pid, pid_t parent)
 {
     struct process process = {.pid = pid};
@@ -173,7 +173,7 @@ static void add_child(struct table *table, pid_t pid, pid_t parent)
 
     if (table->again && has(table, pid))
         return;
-    if (table->stops && parent == getpid()) /* At once: it may end and go on as its child. */
+    if (table->stops && parent == getpid()) /* At once: it may fork and end. */
         (void)kill(pid, SIGSTOP);
     seen = read_process(pid, &process);
 
@@ -181,18 +181,18 @@ static void add_child(struct table *table, pid_t pid, pid_t parent)
         append(table, &process);
     } else if (seen == SEEN || !is_there(pid)) {
         table->moved++;
-    } else if (parent == getpid()) { /* As with hidepid=2, if it is not dumpable. */
+    } else if (parent == getpid()) { /* hidepid=2 hides it if it is not dumpable. */
         process.parent = parent;
         process.group = getpgid(pid);
         process.session = getsid(pid);
         process.alive = process.unread = true;
         append(table, &process);
     } else {
-        table->hidden = true; /* It will be ours when its parent is dead. */
+        table->hidden = true; /* We inherit it when its parent is dead. */
     }
 }
 
-/* The numbers in the text; *number is one that the text before may have begun. */
+/* Add the children in the text.  *number may have begun in the text before. */
 static void add_children(struct table *table, const char *text, ssize_t len, pid_t parent,
                          pid_t *number)
 {
@@ -246,7 +246,7 @@ static enum seen read_tasks(struct table *table, pid_t pid)
     return seen;
 }
 
-/* From parents to children, which the table gets behind their parents. */
+/* Append the children of each process.  The loop reaches them later. */
 static void walk_from(struct table *table, size_t first)
 {
     for (size_t i = first; i < table->len; i++) {
@@ -262,7 +262,7 @@ static void walk_from(struct table *table, size_t first)
     }
 }
 
-/* The children of a process that ended meanwhile are ours now: they are in the second list. */
+/* If a process ends during the walk, we inherit its children, and the second turn finds them. */
 static void walk(struct table *table)
 {
     for (unsigned turn = 0; turn < 2; turn++) {
@@ -312,7 +312,7 @@ static void read_all(struct table *table)
         qsort(table->list, table->len, sizeof *table->list, compare_pids);
 }
 
-/* Each turn goes down by one generation at least, so that it ends. */
+/* Each turn marks at least one more generation, so the loop ends. */
 static void mark_ours(struct table *table)
 {
     bool more = true;
@@ -395,7 +395,7 @@ static void fill(struct table *table)
         qsort(table->list, table->len, sizeof *table->list, compare_groups);
 }
 
-/* Behind the last process of the group of process i: the table is in the order of groups. */
+/* The index behind the group of process i.  The table is sorted by groups. */
 static size_t end_of_group(const struct table *table, size_t i)
 {
     const pid_t group = table->list[i].group;
@@ -411,9 +411,9 @@ static bool is_meant(pid_t one, pid_t group)
 }
 
 /*
- * True: the group from process i on was made by a descendant, so that nobody else is in it.  A
- * descendant has made every session but ours, and every group whose leader it is.  0 is a group of
- * another PID namespace, and -1 would mean everybody to kill().
+ * True: a descendant made the group from process i on, so it contains only descendants.  A
+ * descendant made every session but ours, and every group whose leader it is.  Group 0 is of
+ * another PID namespace.  Group 1 is excluded, because kill(-1) would signal all processes.
  */
 static bool is_made_by_us(const struct table *table, size_t i, size_t end)
 {
@@ -429,7 +429,7 @@ static bool is_made_by_us(const struct table *table, size_t i, size_t end)
     return false;
 }
 
-/* whole: it has got the signal with its group, and is only counted. */
+/* whole: the group has got the signal, so the process is only counted. */
 static void signal_one(const struct process *process, int signal, bool whole,
                        struct family_count *count)
 {
@@ -450,8 +450,8 @@ static void signal_one(const struct process *process, int signal, bool whole,
         (void)signal_process(process, SIGCONT);
 }
 
-/* The kernel signals a group in one go: a process that forks and ends all the time cannot
- * escape.  The group of a zombie may be all that we see of it. */
+/* The kernel signals a group at once, so a process that forks and ends all the time cannot escape.
+ * We may see only the group of such a process, by a zombie in it. */
 static struct family_count signal_table(const struct table *table, int signal, pid_t group)
 {
     struct family_count count = {.zombies = table->moved};
@@ -475,17 +475,18 @@ static struct family_count signal_table(const struct table *table, int signal, p
     return count;
 }
 
-/* We have children, and none is seen: so does hidepid=2 where no children are listed. */
+/* True: some descendants may be hidden.  With hidepid=2, and a kernel that lists no children, we
+ * have children and see none. */
 static bool is_short(const struct table *table)
 {
     return table->hidden || (table->len == 0 && table->moved == 0 && family_is_there());
 }
 
-/* The kernel knows whether anybody is in the group, if /proc does not show it. */
+/* If /proc does not show a process of the group, ask the kernel whether there is one. */
 static void ask_the_kernel(int signal, pid_t group, struct family_count *count)
 {
     if (kill(-group, 0) != 0 && errno == ESRCH) {
-        count->zombies = 0; /* Those that moved are in other groups. */
+        count->zombies = 0; /* Processes that moved are in other groups. */
     } else if (count->hidden && kill(-group, signal) == 0) {
         count->alive++;
         if (signal == SIGTERM)
@@ -511,7 +512,7 @@ struct family_count family_signal(int signal, pid_t group)
     return count;
 }
 
-/* How many have got SIGSTOP because they ran. */
+/* Stop the processes that run.  Returns how many got SIGSTOP. */
 static unsigned stop_those_that_run(const struct table *all)
 {
     unsigned len = 0;

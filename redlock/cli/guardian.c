@@ -1,9 +1,9 @@
 /*
  * guardian.c - starts the command, waits for it, and kills it in time.
  *
- * Every turn of the loop asks deadline_due() what is due, does it, and sleeps.  Renewals
- * move the end of the lease in shared memory and wake nobody: the timer rings at the old
- * deadline, and is set anew.
+ * Every turn of the loop asks deadline_due() what is due, does it, and sleeps.  A renewal moves the
+ * end of the lease in shared memory, and does not wake the guardian.  The timer rings at the old
+ * deadline, and is then set again.
  */
 #include "redlock/cli/guardian.h"
 
@@ -25,17 +25,16 @@
 #include "redlock/cli/environment.h"
 #include "redlock/cli/family.h"
 
-/* `ps` shows it.  It does not contain "redlock", so that `pkill redlock` spares it. */
+/* The name in `ps`.  It does not contain "redlock", so `pkill redlock` does not match it. */
 #define NAME "lock-guardian"
 
-/* A command that ended may leave processes in its group, such as the tee of `exec > >(tee
- * log)`, which end a moment later.  They have so long before SIGTERM, and before SIGKILL.
- * Chosen, not measured. */
+/* How long the rest of its group may outlive the command before SIGTERM, and before SIGKILL.  For
+ * example, the tee of `exec > >(tee log)` ends a moment later.  Chosen, not measured. */
 #define LEFT_ASK (1 * DRIFT_S)
 #define LEFT_KILL (1500 * DRIFT_MS)
 
-/* How often to look for processes that should be dead or gone - each time half as often as
- * before - and for how long: a process in an uninterruptible sleep may never die.  Chosen,
+/* The pause between two searches for processes that should be gone, which doubles each time.  The
+ * search ends after LOOK_FOR, because a process in an uninterruptible sleep may never die.  Chosen,
  * not measured. */
 #define NAP_MIN (5 * DRIFT_MS)
 #define NAP_MAX (100 * DRIFT_MS)
@@ -43,21 +42,21 @@
 
 #define REPORTS_MAX 50 /* Attempts to send the last report, a NAP_MAX apart. */
 
-/* How often to measure how long it takes to find all descendants: in times of the margin for
- * SIGTERM, a fifth of the ttl; and at most a hundredth of the time.  Chosen, not measured. */
+/* The guardian measures how long it takes to find all descendants: once in MEASURE_EVERY times the
+ * margin for SIGTERM, and for at most 1/MEASURE_SHARE of the time.  Chosen, not measured. */
 #define MEASURE_EVERY 2
 #define MEASURE_SHARE 100
 
-#define DESCRIPTORS_MAX 65536 /* Closed one by one, where the kernel cannot close a range. */
+#define DESCRIPTORS_MAX 65536 /* Closed one by one if the kernel cannot close a range. */
 
 enum phase {
     IDLE,     /* There is no order to start yet. */
     RUNNING,  /* The command runs. */
     ASKED,    /* It has got SIGTERM. */
     KILLING,  /* It has got SIGKILL. */
-    LEAVING,  /* It has ended while the lock is held, and processes are left that must end. */
+    LEAVING,  /* It has ended, the lock is held, and processes are left that must end. */
     CLEARING, /* It has ended, and all that it started must end. */
-    OVER      /* All is told. */
+    OVER      /* The last report is sent. */
 };
 
 struct guardian {
@@ -67,26 +66,26 @@ struct guardian {
     struct child child;
     struct leash_order start;
     enum phase phase;
-    bool told_to_end;      /* By `redlock`, or by its death. */
+    bool told_to_end;      /* `redlock` ordered the end, or is dead. */
     bool alone;            /* `redlock` is dead. */
-    bool passed_on;        /* The command has got a signal that asks to end. */
-    pid_t group;           /* The command's, also after its end. */
+    bool passed_on;        /* The command has got a signal that asks it to end. */
+    pid_t group;           /* The group of the command, also after its end. */
     struct deadline left;  /* LEAVING: when the rest must end. */
     bool left_asked;       /* LEAVING: the rest of the group has got SIGTERM. */
-    drift_time cleared_at; /* CLEARING: since when. */
-    drift_span nap;        /* KILLING and later: how long until the next look. */
-    drift_span lead;       /* So much earlier than the rule says, for the time that a walk takes. */
-    drift_time measure_at; /* When to measure again how long it takes. */
+    drift_time cleared_at; /* CLEARING: when it began. */
+    drift_span nap;        /* KILLING and later: the time until the next search. */
+    drift_span lead;       /* How much earlier the deadline is, for the time that a search takes. */
+    drift_time measure_at; /* When to measure a search again. */
     struct leash_report end;
 };
 
-/* ---- Words to redlock ---- */
+/* ---- Reports to redlock ---- */
 
-/* A `redlock` that is stopped reads nothing: only the end is worth waiting for. */
+/* flags: MSG_DONTWAIT, if the guardian must not wait for a `redlock` that is stopped. */
 static void report(const struct guardian *guardian, const struct leash_report *report, int flags)
 {
     if (send(guardian->socket, report, sizeof *report, MSG_NOSIGNAL | flags) < 0)
-        return; /* `redlock` is dead, and nobody wants to know. */
+        return; /* `redlock` is dead, or does not read. */
 }
 
 /* The end of the lease, minus now. */
@@ -104,8 +103,8 @@ static void pause_for(drift_span span)
     (void)nanosleep(&pause, NULL);
 }
 
-/* `redlock` waits for the last report.  If the kernel has no memory for it, try again.  Without
- * it `redlock` takes the guardian for dead; there is no command any more. */
+/* `redlock` waits for the last report.  If the kernel has no memory for it, try again.  In the end
+ * exit: `redlock` notices that the guardian is dead, and no command runs any more. */
 static void report_last(struct guardian *guardian, const struct leash_report *last)
 {
     guardian->phase = OVER;
@@ -117,7 +116,7 @@ static void report_last(struct guardian *guardian, const struct leash_report *la
     exit(1);
 }
 
-/* There is no command, for this reason. */
+/* Report that the command could not be started. */
 static void fail(struct guardian *guardian, int error)
 {
     const struct leash_report failed = {.type = LEASH_FAILED, .error = error};
@@ -134,11 +133,11 @@ static void finish(struct guardian *guardian, drift_time now)
 
 /* ---- The end of the command ---- */
 
-/* Its group at once, and then the others, who must be looked for. */
+/* Signal the group of the command at once, and then the other descendants, which must be found. */
 static void signal_all(const struct guardian *guardian, int signal)
 {
     child_signal(&guardian->child, signal);
-    if (signal == SIGTERM) /* A stopped process would not hear of it. */
+    if (signal == SIGTERM) /* A stopped process handles it only then. */
         child_signal(&guardian->child, SIGCONT);
     (void)family_signal(signal, -guardian->group);
 }
@@ -156,7 +155,7 @@ static void begin_clearing(struct guardian *guardian, drift_time now)
     guardian->nap = NAP_MIN;
 }
 
-/* Kill them all until none is left. */
+/* Begin to kill all descendants. */
 static void stamp_out(struct guardian *guardian, drift_time now)
 {
     if (guardian->phase == LEAVING) {
@@ -174,8 +173,8 @@ static void kill_all(struct guardian *guardian, drift_time now)
     stamp_out(guardian, now);
 }
 
-/* True: what is left can be killed, or may still end.  What cannot be killed, or cannot be
- * seen, has so long to end by itself: LEFT_ASK. */
+/* True: the rest can be killed, or may still end.  Processes that cannot be killed, or cannot be
+ * seen, have LEFT_ASK to end by themselves. */
 static bool may_end(const struct family_count *count, drift_time now, drift_time since)
 {
     if (!family_is_there() || now >= drift_add(since, LOOK_FOR))
@@ -195,7 +194,7 @@ static struct family_count kill_family(struct guardian *guardian)
     return count;
 }
 
-/* True: none is left that could be killed. */
+/* Kill the rest.  True: none is left that could be killed. */
 static bool clear(struct guardian *guardian, drift_time now)
 {
     struct family_count count = kill_family(guardian);
@@ -215,7 +214,7 @@ static bool leave_all(struct guardian *guardian, enum deadline_act act, drift_ti
            (act == DEADLINE_KILL && !may_end(&count, now, guardian->left.kill));
 }
 
-/* Otherwise those in the command's group must end. */
+/* Likewise, if no signal asked the command to end.  Then only its group must end. */
 static bool leave_group(struct guardian *guardian, enum deadline_act act, drift_time now)
 {
     struct family_count count = family_signal(act == DEADLINE_KILL ? SIGKILL : 0, guardian->group);
@@ -248,19 +247,19 @@ static void on_child_ended(struct guardian *guardian, drift_time now)
         return;
     }
     guardian->phase = LEAVING;
-    guardian->start.limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER}; /* It was kept. */
+    guardian->start.limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER}; /* The limit was kept. */
     guardian->left.ask = drift_add(now, LEFT_ASK);
     guardian->left.kill = drift_add(now, LEFT_KILL);
     guardian->nap = NAP_MIN;
     if (!family_is_there())
         finish(guardian, now);
-    else if (guardian->passed_on) /* The signal did not reach them. */
+    else if (guardian->passed_on) /* The signal reached the group only. */
         (void)family_signal(SIGTERM, -guardian->group);
 }
 
 /* ---- What is due ---- */
 
-/* Why a command that runs is to end. */
+/* The reason to end a command that runs. */
 static enum leash_why why_of(const struct guardian *guardian, const struct deadline *lease)
 {
     if (guardian->told_to_end)
@@ -268,7 +267,7 @@ static enum leash_why why_of(const struct guardian *guardian, const struct deadl
     return guardian->start.limit.ask < lease->ask ? LEASH_AT_LIMIT : LEASH_AT_DEADLINE;
 }
 
-/* Neither a deadline nor `redlock` has ended the command so far, or what it left. */
+/* True: no deadline and no order has ended the command, or the processes that it left. */
 static bool is_wanted(const struct guardian *guardian)
 {
     return guardian->end.why == LEASH_BY_ITSELF && guardian->phase != IDLE &&
@@ -289,7 +288,7 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
             kill_all(guardian, now);
         break;
     case KILLING:
-        (void)kill_family(guardian); /* Also those that they started meanwhile. */
+        (void)kill_family(guardian); /* Also new descendants. */
         break;
     case LEAVING:
         if (act != DEADLINE_WAIT && guardian->end.why != LEASH_BY_ITSELF)
@@ -308,9 +307,9 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
 }
 
 /*
- * Descendants must be found before they can be killed.  So the rule begins earlier, by three times
- * what a walk took: for SIGTERM, for SIGKILL, and for a machine that is busier then.  It begins no
- * earlier than the time for SIGTERM again, because renewals need the rest of the lease.
+ * Descendants must be found before they can be killed.  So the deadline is earlier by three times
+ * what a search took: for SIGTERM, for SIGKILL, and for a machine that is busier then.  This is at
+ * most the margin for SIGTERM, because renewals need the rest of the lease.
  */
 static void measure(struct guardian *guardian)
 {
@@ -330,7 +329,7 @@ static void measure(struct guardian *guardian)
     guardian->measure_at = drift_add(after, every);
 }
 
-/* The next look at processes that do not end, unless something happens before. */
+/* When to search again for processes that do not end. */
 static drift_time nap(struct guardian *guardian, drift_time now)
 {
     drift_time wake = drift_add(now, guardian->nap);
@@ -339,7 +338,7 @@ static drift_time nap(struct guardian *guardian, drift_time now)
     return wake;
 }
 
-/* Do what is due.  Gives when to look again. */
+/* Do what is due.  Returns when to do this again. */
 static drift_time look(struct guardian *guardian, drift_time now)
 {
     drift_time end = atomic_load(&guardian->shared->end), wake;
@@ -402,7 +401,7 @@ static void look_at_child(struct guardian *guardian, drift_time now)
         }
         break;
     }
-    /* Orphans are ours to bury; the command is not among them, or not any more. */
+    /* Reap the orphans, which we inherit.  child_look() reaps the command. */
     info.si_pid = 0;
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
            info.si_pid != guardian->child.pid) {
@@ -411,7 +410,7 @@ static void look_at_child(struct guardian *guardian, drift_time now)
     }
 }
 
-/* Not even the terminal: who reads a pipe waits until nobody can write to it any more. */
+/* Close the descriptors of the command.  The reader of a pipe waits until all writers closed it. */
 static void drop_descriptors(const struct guardian *guardian)
 {
     int kept[] = {STDERR_FILENO, guardian->socket, guardian->signals, guardian->timer};
@@ -456,8 +455,8 @@ static void start(struct guardian *guardian, drift_time now)
     report(guardian, &started, 0);
 }
 
-/* A command that dies of a signal cannot end what it started.  So all descendants must end with a
- * command that was asked to.  Nobody waits for a command that is killed. */
+/* Pass a signal on to the command.  A command that dies of a signal cannot end its descendants, so
+ * all of them must end with it.  After SIGKILL they are killed at once. */
 static void pass_on(struct guardian *guardian, int signal, drift_time now)
 {
     guardian->passed_on = guardian->passed_on || signal == SIGTERM || signal == SIGINT ||
@@ -465,7 +464,7 @@ static void pass_on(struct guardian *guardian, int signal, drift_time now)
     child_signal(&guardian->child, signal);
     if (signal != SIGKILL)
         return;
-    guardian->start.limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER}; /* It was kept. */
+    guardian->start.limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER}; /* The limit was kept. */
     stamp_out(guardian, now);
 }
 
@@ -485,7 +484,8 @@ static void obey(struct guardian *guardian, const struct leash_order *order, dri
     }
 }
 
-/* Without `redlock` nobody renews the lock.  False: and there is nothing left to do. */
+/* If `redlock` is dead, nothing renews the lock, so the command must end.  False: nothing is left
+ * to do. */
 static bool take_orders(struct guardian *guardian, drift_time now)
 {
     struct leash_order order;
@@ -515,8 +515,8 @@ static int open_descriptors(struct guardian *guardian)
     return guardian->timer >= 0 ? 0 : -1;
 }
 
-/* Setting it also takes back that it has rung.  Returns how long to sleep, in ms: for ever, since
- * it rings; or not for long, because it could not be set. */
+/* Setting the timer also clears its last expiration.  Returns the timeout of poll(), in ms: none,
+ * or a short one if the timer could not be set. */
 static int set_timer(const struct guardian *guardian, drift_time wake)
 {
     struct itimerspec when = {.it_value = {0, 0}};
@@ -536,7 +536,7 @@ static void doze(struct guardian *guardian, drift_time wake)
     struct pollfd all[] = {
         {.fd = guardian->timer, .events = POLLIN},
         {.fd = guardian->signals, .events = POLLIN},
-        /* Once `redlock` is dead, its end of the socket would wake us for ever. */
+        /* If `redlock` is dead, the socket is always readable. */
         {.fd = guardian->alone && guardian->phase != OVER ? -1 : guardian->socket,
          .events = POLLIN},
     };
@@ -544,9 +544,9 @@ static void doze(struct guardian *guardian, drift_time wake)
     struct signalfd_siginfo info;
 
     if (poll(all, sizeof all / sizeof *all, limit_ms) < 0)
-        pause_for(NAP_MIN); /* Without memory, or by a debugger: look again. */
+        pause_for(NAP_MIN); /* No memory, or a debugger interrupted it. */
     while (read(guardian->signals, &info, sizeof info) > 0)
-        continue; /* That there was one is all we want to know. */
+        continue; /* The loop checks the child in any case. */
 }
 
 static void loop(struct guardian *guardian)
@@ -575,7 +575,7 @@ void guardian_main(const struct guardian_job *job)
     guardian.child.mask = job->mask;
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_NAME, NAME);
-    /* Ignored, it would have the kernel bury our children. */
+    /* If SIGCHLD were ignored, the kernel would reap our children. */
     (void)sigaction(SIGCHLD, NULL, &guardian.child.chld_after);
     (void)signal(SIGCHLD, SIG_DFL);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && open_descriptors(&guardian) == 0)

@@ -1,9 +1,8 @@
 /*
- * init.c - `redlock init`: see to it that every master may vote.
+ * init.c - `redlock init`: wait until every master may vote.
  *
- * A master without an epoch gets one when somebody has watched it for long enough
- * (guard.h), and that needs somebody who stays.  With --new, nobody can hold any
- * lock, and there is nothing to wait for.
+ * A master without an epoch gets one when a client has watched it for long enough (guard.h).  init
+ * stays for this.  With --new no lock can be held, so there is nothing to wait for.
  */
 #include "redlock/cli/cli.h"
 
@@ -18,16 +17,16 @@
 #include "redlock/link/uri.h"
 #include "redlock/wire/reply.h"
 
-#define TICK_S 0.2 /* Between two looks at how far it is; as smooth as it need be. */
+#define TICK_S 0.2 /* Between two updates of the progress.  Chosen. */
 #define LINE_MAX_LEN 160
 
 enum query { QUERY_EPOCH, QUERY_LOOK, QUERY_GIVE };
 
-/* What a master said to --new. */
+/* What a master answered with --new. */
 struct said {
     bool answered;
     bool has_epoch;
-    struct guard_look look; /* Without one. */
+    struct guard_look look; /* The marker, if it has no epoch. */
     char error[160];        /* "": none. */
 };
 
@@ -35,8 +34,8 @@ struct init {
     struct session session;
     struct redlock *rl;
     unsigned masters;
-    quorum_mask told; /* Masters that people have been told to be warming. */
-    drift_time stuck; /* Since when nothing has been left to wait for; 0: there is. */
+    quorum_mask told; /* Masters that were reported as warming. */
+    drift_time stuck; /* Since when there is nothing to wait for.  0: there is something. */
     bool shows_progress;
     struct said said[REDLOCK_MASTERS_MAX];
 };
@@ -141,7 +140,7 @@ static void clear_progress(const struct init *init)
         (void)fputs("\r\033[K", stderr);
 }
 
-/* Once for each; not those that are about to get an epoch at once. */
+/* Report each warming master once, unless it may get an epoch at once. */
 static void tell_of_warming(struct init *init)
 {
     for (unsigned m = 0; m < init->masters; m++) {
@@ -155,7 +154,7 @@ static void tell_of_warming(struct init *init)
     }
 }
 
-/* Whether all that answer have an epoch. */
+/* True: all masters that answer have an epoch. */
 static bool is_done(const struct init *init)
 {
     if (is_connecting(init))
@@ -167,9 +166,8 @@ static bool is_done(const struct init *init)
 }
 
 /*
- * Whether those that were watched for long enough cannot be given an epoch, since
- * masters that do not answer may know of a longer lease.  Only when it has been so
- * for as long as a connection may take: those may be on their way.
+ * True: masters that were watched for long enough get no epoch, because masters that do not answer
+ * may know of a longer lease.  This must last for the connect timeout: links may be coming up.
  */
 static bool is_stuck(struct init *init)
 {
@@ -239,7 +237,7 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
 
 static const struct inspect_events inspect_events = {.on_answer = on_answer};
 
-/* What the guard would find, had it looked. */
+/* The floor of the fencing counters that the guard would choose. */
 static uint64_t find_floor(const struct init *init)
 {
     const struct guard_config config = {.masters = init->masters};
@@ -283,7 +281,7 @@ static bool all_answered(const struct init *init)
     return true;
 }
 
-/* Ask all, and wait for the answers: CLI_OK if all answered; else why not, told. */
+/* Query all masters, and wait for the answers.  Returns CLI_OK if all answered without an error. */
 static int ask_all(struct init *init, enum query query)
 {
     drift_time until = drift_add(now_of(init), init->session.cli->connect_timeout_ms * DRIFT_MS);
@@ -306,17 +304,17 @@ static int ask_all(struct init *init, enum query query)
     return code;
 }
 
-/* Fencing counters that were kept by masters that are said to be new. */
+/* The masters are said to be new, but may have kept fencing counters. */
 static int check_floor(const struct init *init)
 {
     if (find_floor(init) != 0)
         return CLI_OK;
-    cli_say("the fencing counters of these masters are days ahead of their clocks: put the clocks "
-            "right, or delete the key " WIRE_MARKER " on those that are not");
+    cli_say("the fencing counters of some of these masters are days ahead of the clocks: set the "
+            "clocks, or delete the key " WIRE_MARKER " on these masters");
     return CLI_CHANGE;
 }
 
-/* Those that have an epoch are not new: CLI_CHANGE, after having told which. */
+/* Report masters with an epoch, which are not new.  Returns CLI_CHANGE if there are any. */
 static int refuse_old(const struct init *init)
 {
     int code = CLI_OK;
@@ -329,8 +327,8 @@ static int refuse_old(const struct init *init)
     }
     if (code == CLI_OK)
         return CLI_OK;
-    cli_say("a master that was used cannot be taken for new, since it may hold locks: use "
-            "`redlock init` without --new");
+    cli_say("a master that was used may hold locks, so it is not new: use `redlock init` without "
+            "--new");
     cli_say("if no client runs and no lock is held, DEL " WIRE_MARKER " on each makes them new");
     return code;
 }
@@ -353,7 +351,7 @@ static int connect_all(struct init *init)
     return count_linked(init) == init->masters ? CLI_OK : CLI_UNREACHABLE;
 }
 
-/* The first question changes nothing, and the others only where there is no epoch. */
+/* The first query changes nothing.  The others change only masters without an epoch. */
 static int give_at_once(struct init *init)
 {
     int code = connect_all(init);
@@ -375,7 +373,7 @@ static int give_at_once(struct init *init)
     for (unsigned m = 0; m < init->masters && code == CLI_OK; m++) {
         if (init->said[m].has_epoch)
             continue;
-        cli_say("master %u (%s) has lost its memory meanwhile", m + 1, master_of(init, m).name);
+        cli_say("master %u (%s) lost its data in the meantime", m + 1, master_of(init, m).name);
         code = CLI_UNREACHABLE;
     }
     return code == CLI_OK ? tell_end(init, init->masters) : code;
@@ -400,7 +398,7 @@ static int init_main(struct cli *cli, int argc, char **argv)
     if (!cli_is_guarded(cli))
         cli_usage_error(cli, "the restart guard is off, and without it every master may vote");
     if (at_once)
-        cli->restart_guard = "off"; /* It would give epochs itself, before we have looked. */
+        cli->restart_guard = "off"; /* The guard would install epochs before our queries. */
     code = session_open(&init.session, cli);
     if (code != CLI_OK)
         return code;
@@ -419,13 +417,13 @@ const struct cli_command cli_init = {
     .name = "init",
     .run = init_main,
     .usage = "init [--new]",
-    .help = "Wait until every master may vote, and watch those that may not yet: one that\n"
-            "was restarted without its memory, or flushed, must have been watched for some\n"
-            "time more than the longest lease (--max-ttl).\n"
+    .help = "Wait until every master may vote, and watch those that may not yet.  A master that\n"
+            "was restarted without its data, or flushed, must be watched for somewhat longer\n"
+            "than the longest lease (--max-ttl).\n"
             "\n"
-            "  --new                  at once, for masters that have never been used: all must\n"
-            "                         answer, and none have an epoch; never while a lock may\n"
-            "                         be held\n"
+            "  --new                  let new masters vote at once, before the very first lock;\n"
+            "                         all must answer, and none may have voted before.  Never\n"
+            "                         use it while a lock may be held\n"
             "\n"
             "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 with --new: they are not\n"
             "new.\n",

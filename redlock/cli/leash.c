@@ -1,5 +1,5 @@
 /*
- * leash.c - the end of the leash that `redlock run` holds.
+ * leash.c - forks the guardian, sends orders to it, and receives its reports.
  */
 #include "redlock/cli/leash.h"
 
@@ -20,7 +20,7 @@
  * busy machine, and short enough to wait for one that was stopped. */
 #define END_WITHIN_MS 1000
 
-/* What a program that was started by exec has left. */
+/* True: a program that ran in this process before exec left children. */
 static bool have_children(void)
 {
     siginfo_t info;
@@ -46,7 +46,7 @@ int leash_open(struct leash *leash, struct cli *cli, const char *name, char **ar
     leash->shared = share();
     if (leash->shared == NULL || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         return -1;
-    /* The guardian is to be born with every signal blocked. */
+    /* The guardian starts with every signal blocked. */
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, &job.mask);
     leash->pid = fork();
@@ -57,7 +57,7 @@ int leash_open(struct leash *leash, struct cli *cli, const char *name, char **ar
         guardian_main(&job);
     }
     (void)sigprocmask(SIG_SETMASK, &job.mask, NULL);
-    (void)signal(SIGCHLD, SIG_DFL); /* Ignored, it would have the kernel reap the guardian. */
+    (void)signal(SIGCHLD, SIG_DFL); /* If ignored, the kernel would reap the guardian. */
     (void)close(pair[1]);
     leash->socket = pair[0];
     if (leash->pid > 0 && !leash->had_children)
@@ -65,14 +65,14 @@ int leash_open(struct leash *leash, struct cli *cli, const char *name, char **ar
     return leash->pid > 0 ? 0 : -1;
 }
 
-/* Somebody may have stopped the guardian; one that runs does not notice. */
+/* Continue the guardian if it was stopped.  A guardian that runs does not notice. */
 static void wake(const struct leash *leash)
 {
     if (leash->pid != 0)
         (void)kill(leash->pid, SIGCONT);
 }
 
-/* The clock is read first, and what is left is rounded down: never too late. */
+/* The clock is read first, and the rest of the lease is rounded down: the end is never too late. */
 void leash_renew(struct leash *leash, const struct redlock_lease *lease)
 {
     drift_time now = 0;
@@ -85,7 +85,7 @@ void leash_renew(struct leash *leash, const struct redlock_lease *lease)
     if (left_ms > 0)
         atomic_store(&leash->shared->end, now + left_ms * DRIFT_MS);
     else if (atomic_load(&leash->shared->end) > now)
-        atomic_store(&leash->shared->end, 0); /* Gone before its time. */
+        atomic_store(&leash->shared->end, 0); /* The lock is lost early. */
 }
 
 int leash_order(const struct leash *leash, const struct leash_order *order)
@@ -103,7 +103,7 @@ int leash_report(const struct leash *leash, struct leash_report *ret_report)
     struct leash_report report;
     ssize_t len = -1;
 
-    /* A guardian that dies with orders unread leaves an error before its last reports. */
+    /* If the guardian died with unread orders, an error comes before its last reports. */
     for (int i = 0; i < 3 && len < 0; i++) {
         len = recv(leash->socket, &report, sizeof report, MSG_DONTWAIT);
         if (len < 0 && errno == EAGAIN)
@@ -123,7 +123,7 @@ void leash_bury(struct leash *leash)
         continue;
 }
 
-/* It ends by itself; unless somebody stops it at this moment. */
+/* The guardian ends by itself, unless it was stopped. */
 static void end_guardian(pid_t pid)
 {
     struct pollfd guardian = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
@@ -139,7 +139,7 @@ static void end_guardian(pid_t pid)
 
 void leash_close(struct leash *leash)
 {
-    /* What the command left alone goes to whom it would have gone without us. */
+    /* Descendants that go on get the parent that they would have without us. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 0);
     (void)close(leash->socket);
     if (leash->pid != 0)

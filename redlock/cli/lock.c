@@ -1,6 +1,5 @@
 /*
- * lock.c - `redlock lock`: take a lock and leave it held, for a script that
- * goes on with it by its token.
+ * lock.c - `redlock lock`: take a lock and leave it held, for a script that uses its token.
  */
 #include "redlock/cli/cli.h"
 
@@ -22,8 +21,8 @@ static void print_lease(const struct cli *cli, const struct cli_names *names,
         (void)printf("%s\n", redlock_token(lease));
 }
 
-/* Told, and then let go; a token that nobody was told of is no good to anyone.  name: as it was
- * written. */
+/* Print the token, and leave the lock held.  If the token cannot be printed, release the lock.
+ * name: the argument NAME. */
 static int hand_over(struct session *session, const struct cli_names *names, const char *name,
                      struct redlock_lease *lease, uint32_t ttl_ms)
 {
@@ -35,19 +34,14 @@ static int hand_over(struct session *session, const struct cli_names *names, con
     if (code == CLI_OK)
         (void)redlock_detach(lease); /* Cannot fail: it is held, and nothing is under way. */
     else if (session_unlock(session, lease) == CLI_OK)
-        cli_say("the lock %s was given back", cli_show_name(name, shown));
-    return code; /* What failed first is what counts. */
+        cli_say("the lock %s was released", cli_show_name(name, shown));
+    return code; /* The first failure counts. */
 }
 
 static int lock_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
-        {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
-        {"wait", required_argument, NULL, CLI_OPTION_FIRST + 1},
-        {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
-        {"permits", required_argument, NULL, CLI_OPTION_FIRST + 3},
-        {"fair", no_argument, NULL, CLI_OPTION_FIRST + 4},
-        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 5},
+        CLI_LOCK_ROWS,
         {NULL, 0, NULL, 0},
     };
     struct redlock_lock_options opts;
@@ -58,20 +52,8 @@ static int lock_main(struct cli *cli, int argc, char **argv)
 
     redlock_lock_options_init(&opts);
     opts.no_renew = true;
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
-        if (option == CLI_OPTION_FIRST)
-            opts.ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
-        else if (option == CLI_OPTION_FIRST + 2)
-            opts.fence = true;
-        else if (option == CLI_OPTION_FIRST + 3)
-            opts.permits = cli_permits(cli, optarg);
-        else if (option == CLI_OPTION_FIRST + 4)
-            opts.fair = true;
-        else if (option == CLI_OPTION_FIRST + 5)
-            opts.shared = true;
-        else
-            opts.wait_ms = cli_wait_ms(cli, optarg);
-    }
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+        cli_take_lock_option(cli, option, &opts);
     cli_need_arguments(cli, argc, argv, 1, "NAME");
     cli_check_ttl(cli, opts.ttl_ms);
     cli_names(cli, argv[optind], &names);
@@ -92,16 +74,16 @@ const struct cli_command cli_lock = {
     .run = lock_main,
     .usage = "lock [--fair|--fence|--shared] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever] "
              "NAME[,NAME...]",
-    .help = "Take the lock NAME, print its token, and leave it held.  Nobody renews it: use\n"
-            "`redlock extend` in time, and `redlock unlock` in the end.  Of several names all\n"
+    .help = "Take the lock NAME, print its token, and leave it held.  Nothing renews it: use\n"
+            "`redlock extend` in time, and `redlock unlock` at the end.  Of several names, all\n"
             "are taken, or none.\n"
             "\n"
-            "  --fair                 wait in a queue: of those who do, first come, first served\n"
-            "  --fence                draw a fencing token, and print it behind the token\n"
-            "  --permits K            take one of K permits, which as many may hold at once\n"
-            "  --shared               hold it together with others who do so\n"
+            "  --fair                 wait in a queue: --fair waiters are served in order\n"
+            "  --fence                draw a fencing token, and print it after the token\n"
+            "  --permits K            take one of K permits of NAME, which K clients may hold\n"
+            "  --shared               hold the lock as a reader, together with other readers\n"
             "  --ttl DUR              how long the lock lasts (10s)\n"
-            "  --wait DUR|forever     how long to try, if another has it (0)\n"
+            "  --wait DUR|forever     how long to keep trying (0: try once)\n"
             "\n"
-            "Exit: 64 usage, 69 too few masters, 75 held by another.\n",
+            "Exit: 64 usage, 69 too few masters, 75 another client has the lock.\n",
 };

@@ -1,5 +1,5 @@
 /*
- * main.c - finds the subcommand, and hands over.
+ * main.c - finds the subcommand, and runs it.
  */
 #include "redlock/cli/cli.h"
 
@@ -12,13 +12,13 @@ static const struct cli_command *const commands[] = {&cli_acl,    &cli_bench,  &
                                                      &cli_extend, &cli_init,   &cli_lock,
                                                      &cli_run,    &cli_status, &cli_unlock};
 
-/* A program may be started without them, and the next socket would then be, say, standard error.
- * Standard output takes no writes, so that a result that nobody can read is an error.  All are
- * closed again in what `run` starts. */
+/* A program may be started without these descriptors.  The next socket could then be standard
+ * error.  Standard output is opened for reading, so that a result that is lost is an error.  The
+ * command of `run` does not get them. */
 static void open_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && /* The lowest that is free is this one. */
+        if (fcntl(fd, F_GETFD) < 0 && /* fd is the lowest free one. */
             open("/dev/null", (fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) | O_CLOEXEC) < 0)
             return;
 }
@@ -71,8 +71,8 @@ int main(int argc, char **argv)
         help(&cli, argc, argv);
     need_command(&cli, argv[optind]);
     first = optind;
-    optind = 0; /* glibc's way to begin anew with another argv. */
+    optind = 0; /* In glibc: begin again with another argv. */
     code = cli.command->run(&cli, argc - first, argv + first);
-    cli_forget_masters(&cli); /* `acl` needs none. */
+    cli_forget_masters(&cli); /* `acl` leaves it. */
     return code;
 }

@@ -1,5 +1,5 @@
 /*
- * marker.c - looks written, answers read, times reckoned.
+ * marker.c - writes queries of markers, and reads the answers.
  */
 #include "redlock/cli/marker.h"
 
@@ -45,7 +45,7 @@ size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t 
 static uint64_t read_age(const char *text)
 {
     for (unsigned i = 0; i < 4; i++)
-        text = strchr(text, ' ') + 1; /* It has been parsed. */
+        text = strchr(text, ' ') + 1; /* answer_look() found all fields. */
     return strtoull(text, NULL, 10);
 }
 
@@ -63,7 +63,7 @@ bool marker_parse(const struct reply *reply, struct marker *ret_marker)
 
 drift_span marker_left(drift_span quarantine, uint64_t age_ms)
 {
-    /* Compared as milliseconds: what a master says may be any number. */
+    /* Compared in ms, because the age may be any number, and too large in ns. */
     if (age_ms >= quarantine / DRIFT_MS)
         return quarantine;
     return quarantine - age_ms * DRIFT_MS;

@@ -1,6 +1,6 @@
 /*
- * marker.h - looks at the markers of masters besides those of the restart guard
- * itself (guard.h), for commands that tell people of them.
+ * marker.h - queries of markers, for subcommands that report on them.  The restart guard has
+ * queries of its own (guard.h).
  */
 #ifndef REDLOCK_MARKER_H
 #define REDLOCK_MARKER_H
@@ -15,28 +15,27 @@
 struct master_info;
 struct reply;
 
-/* What a look says: what the guard reads of it, and more. */
+/* The answer to a query. */
 struct marker {
-    struct guard_look look;
-    uint64_t age_ms; /* Warming: since when it has been so, by the master's clock. */
+    struct guard_look look; /* What the guard reads of it. */
+    uint64_t age_ms;        /* Warming: for how long, by the master's clock. */
 };
 
 /*
- * Write a look; nonce: to be replaced by an epoch, or 0, and floor, what the fencing
- * counters begin with then; masters: how many there are, 0
- * to leave open how many.  Returns its length.
- * Where the greeting was without the guard it is not known what the master keeps,
- * and a look may void an epoch that it has.
+ * Write a query of the marker.  Returns its length.  nonce: replace this nonce by an epoch, with
+ * fencing counters from floor on; 0: do not.  masters: the number of masters, which is stored; 0:
+ * do not store it.  If the greeting was without the guard, it is not known whether the master is
+ * durable, and the query may void its epoch.
  */
 size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
                    uint64_t nonce, uint64_t floor, unsigned masters);
 
-/* The answer; false: it is none. */
+/* Parse the answer.  False: it is not valid. */
 bool marker_parse(const struct reply *reply, struct marker *ret_marker);
 
 /*
- * What is left of the time that a master must be watched, for somebody who has watched since the
- * nonce was written; all of it where nobody has, or it would have an epoch by now.
+ * How much longer a master must be watched, if a client has watched it since the nonce was written.
+ * After this time it has an epoch, or no client has watched.  Then the result is the whole time.
  */
 drift_span marker_left(drift_span quarantine, uint64_t age_ms);
 

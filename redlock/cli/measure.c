@@ -1,9 +1,9 @@
 /*
- * measure.c - lock and unlock, again and again, and print how long it took.
+ * measure.c - locks and unlocks again and again, and prints how long it took.
  *
- * Each of K slots (on a loop) or T threads (of a blocking client) has a name of its own, or
- * several. Between two calls of the library it only reads the clock and stores a number, because
- * cpu_us_per_cycle is compared with programs that do without a library (test/bench).
+ * Each of K slots (on a loop) or T threads (of a blocking client) has one or several names of its
+ * own.  Between two calls of the library it only reads the clock and stores a number, because
+ * cpu_us_per_cycle is compared with programs that use no library (test/bench).
  */
 #include "redlock/cli/measure.h"
 
@@ -20,45 +20,46 @@
 #include <ev.h>
 
 #include "redlock/cli/cli.h"
+#include "redlock/cli/samples.h"
 #include "redlock/client/inspect.h"
 
 #define NAME_ROOM 48
-#define PROGRESS_S 0.2 /* Between two updates: smooth for the eye, nothing for the figures. */
+#define PROGRESS_S 0.2 /* Between two updates.  Chosen: too rare to change the figures. */
 
 struct bench;
 
-/* A slot or a thread, which repeats the cycle. */
+/* A slot or a thread. */
 struct worker {
     struct bench *bench;
     pthread_t thread;
     uint64_t began_ns;    /* When the operation under way began. */
-    uint32_t cycles;      /* To be done. */
-    uint32_t *acquire_ns; /* One sample a cycle that succeeded. */
+    uint32_t cycles;      /* How many it has to do. */
+    uint32_t *acquire_ns; /* One sample for each cycle that succeeded. */
     uint32_t *unlock_ns;
     uint32_t samples_len;
     uint32_t errors;
-    _Atomic uint32_t done; /* Cycles; read by the main thread for the progress. */
+    _Atomic uint32_t done; /* Cycles done.  The main thread reads it for the progress. */
     char name[40];
-    const char **resources; /* The names of a lease of several; NULL: name alone. */
+    const char **resources; /* The names of each lease.  NULL: name alone. */
 };
 
 struct bench {
     struct measure wanted;
     struct worker *workers;
-    char (*names)[NAME_ROOM];         /* All workers', if each lease has several. */
-    const char **resources;           /* Pointers to these. */
-    uint32_t *acquire_ns, *unlock_ns; /* All workers' samples, one after the other. */
-    uint32_t samples_len;             /* Once they are put together. */
+    char (*names)[NAME_ROOM];         /* The names of all workers, if each lease has several. */
+    const char **resources;           /* Pointers to names. */
+    uint32_t *acquire_ns, *unlock_ns; /* The samples of all workers. */
+    uint32_t samples_len;             /* Set by gather(). */
     uint64_t errors;
     uint64_t elapsed_ns, cpu_ns;
     struct redlock *rl;
     struct ev_loop *loop;
     uint32_t active; /* Slots that have not finished. */
     atomic_bool has_error;
-    char error[256]; /* What the first cycle that failed died of. */
+    char error[256]; /* The message of the first cycle that failed. */
 };
 
-/* Set by SIGINT and the like: finish what is under way, and print. */
+/* Set by a signal: finish the cycles under way, and print. */
 static volatile sig_atomic_t stopped;
 
 static void on_signal(int signum)
@@ -67,7 +68,7 @@ static void on_signal(int signum)
     stopped = 1;
 }
 
-/* A second signal does what it does by default. */
+/* A second signal has its default action. */
 static void watch_signals(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -83,14 +84,6 @@ static void watch_signals(void)
 
 /* ---- Measuring ---- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* Cannot fail with this clock. */
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t timeval_ns(const struct timeval *time)
 {
     return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
@@ -103,12 +96,6 @@ static uint64_t cpu_now_ns(void)
 
     (void)getrusage(RUSAGE_SELF, &usage); /* Cannot fail with these arguments. */
     return timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
-}
-
-/* Over four seconds is as bad as four seconds. */
-static uint32_t sample(uint64_t took_ns)
-{
-    return took_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)took_ns;
 }
 
 static void count_error(struct worker *worker)
@@ -183,10 +170,10 @@ static void start_cycle(struct worker *slot, uint64_t now)
 static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
 {
     struct worker *slot = arg;
-    uint64_t now = now_ns();
+    uint64_t now = samples_now_ns();
 
     (void)lease;
-    slot->unlock_ns[slot->samples_len] = sample(now - slot->began_ns);
+    slot->unlock_ns[slot->samples_len] = samples_of(now - slot->began_ns);
     count_cycle(slot, status == REDLOCK_OK);
     start_cycle(slot, now);
 }
@@ -194,14 +181,14 @@ static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
 static void on_locked(struct redlock_lease *lease, int status, void *arg)
 {
     struct worker *slot = arg;
-    uint64_t now = now_ns();
+    uint64_t now = samples_now_ns();
 
     if (status != REDLOCK_OK) {
         count_cycle(slot, false);
         start_cycle(slot, now);
         return;
     }
-    slot->acquire_ns[slot->samples_len] = sample(now - slot->began_ns);
+    slot->acquire_ns[slot->samples_len] = samples_of(now - slot->began_ns);
     slot->began_ns = now;
     (void)redlock_unlock_async(lease, on_unlocked, slot); /* Cannot fail: it is held. */
 }
@@ -212,42 +199,27 @@ static void on_progress(struct ev_loop *loop, ev_timer *timer, int events)
     show_progress(timer->data);
 }
 
-static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop, (void)timer, (void)events;
-}
+#define AWAIT_CLOCKS_MS 3000 /* For links, and for one more sample of each clock.  Chosen. */
 
-#define AWAIT_CLOCKS_MS 3000 /* For links, and until a clock is looked at once more. */
-
-static bool links_are_coming(const struct bench *bench)
+static bool links_are_coming(const void *arg)
 {
+    const struct bench *bench = arg;
+
     return inspect_client(bench->rl).coming != 0 && !stopped;
 }
 
-static bool leases_are_left(const struct bench *bench)
+static bool leases_are_left(const void *arg)
 {
+    const struct bench *bench = arg;
+
     return inspect_client(bench->rl).leases > 0;
-}
-
-/* Run the loop as long as this is true, but not for ever. */
-static void linger_while(struct bench *bench, bool (*busy)(const struct bench *),
-                         uint32_t at_most_ms)
-{
-    ev_timer limit;
-
-    ev_now_update(bench->loop);
-    ev_timer_init(&limit, on_limit, at_most_ms / 1e3, 0);
-    ev_timer_start(bench->loop, &limit);
-    while (busy(bench) && ev_is_active(&limit))
-        ev_run(bench->loop, EVRUN_ONCE);
-    ev_timer_stop(bench->loop, &limit);
 }
 
 static void run_loop(struct bench *bench)
 {
     ev_timer progress;
     bool shown = isatty(STDERR_FILENO);
-    uint64_t now = now_ns();
+    uint64_t now = samples_now_ns();
 
     ev_timer_init(&progress, on_progress, PROGRESS_S, PROGRESS_S);
     progress.data = bench;
@@ -279,18 +251,18 @@ static void *run_thread(void *arg)
 {
     struct worker *worker = arg;
     struct redlock_lease *lease;
-    uint64_t began = now_ns(), now;
+    uint64_t began = samples_now_ns(), now;
     bool success;
 
     while (has_cycles_left(worker)) {
         success = lock(worker, &lease) == REDLOCK_OK;
-        now = now_ns();
+        now = samples_now_ns();
         if (success) {
-            worker->acquire_ns[worker->samples_len] = sample(now - began);
+            worker->acquire_ns[worker->samples_len] = samples_of(now - began);
             began = now;
             success = redlock_unlock(lease) == REDLOCK_OK;
-            now = now_ns();
-            worker->unlock_ns[worker->samples_len] = sample(now - began);
+            now = samples_now_ns();
+            worker->unlock_ns[worker->samples_len] = samples_of(now - began);
         }
         began = now;
         count_cycle(worker, success);
@@ -308,16 +280,17 @@ static void sleep_a_little(long ms)
 static void await_links_of_threads(struct bench *bench)
 {
     struct redlock_stats stats = {.size = sizeof stats};
-    uint64_t until_ns = now_ns() + bench->wanted.cli->connect_timeout_ms * UINT64_C(1000000);
+    uint64_t until_ns =
+        samples_now_ns() + bench->wanted.cli->connect_timeout_ms * UINT64_C(1000000);
 
     do {
         sleep_a_little(1);
         if (redlock_stats(bench->rl, &stats) != REDLOCK_OK)
             return;
-    } while (stats.masters_up < stats.masters && now_ns() < until_ns && !stopped);
+    } while (stats.masters_up < stats.masters && samples_now_ns() < until_ns && !stopped);
 }
 
-/* Join them all; on a terminal, tell how far they are. */
+/* Join all threads.  On a terminal, show the progress. */
 static void join_threads(struct bench *bench, uint32_t threads_len)
 {
     bool shown = isatty(STDERR_FILENO);
@@ -355,15 +328,7 @@ static int run_threads(struct bench *bench)
 
 /* ---- Figures ---- */
 
-static int compare_samples(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a;
-    uint32_t right = *(const uint32_t *)b;
-
-    return (left > right) - (left < right);
-}
-
-/* Close the gaps that cycles without success have left, and sort. */
+/* Close the gaps that failed cycles left, and sort. */
 static void gather(struct bench *bench)
 {
     for (uint32_t i = 0; i < bench->wanted.workers_len; i++) {
@@ -375,14 +340,8 @@ static void gather(struct bench *bench)
         bench->samples_len += worker->samples_len;
         bench->errors += worker->errors;
     }
-    qsort(bench->acquire_ns, bench->samples_len, sizeof *bench->acquire_ns, compare_samples);
-    qsort(bench->unlock_ns, bench->samples_len, sizeof *bench->unlock_ns, compare_samples);
-}
-
-/* The nearest-rank percentile of sorted samples, in us; 0 when there are none. */
-static double percentile_us(const uint32_t *sorted_ns, size_t len, unsigned percent)
-{
-    return len == 0 ? 0 : sorted_ns[(len * percent + 99) / 100 - 1] / 1e3;
+    samples_sort(bench->acquire_ns, bench->samples_len);
+    samples_sort(bench->unlock_ns, bench->samples_len);
 }
 
 static void print_figures(const struct bench *bench)
@@ -398,11 +357,13 @@ static void print_figures(const struct bench *bench)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    (void)printf(
-        format, len / ((double)bench->elapsed_ns / 1e9), percentile_us(bench->acquire_ns, len, 50),
-        percentile_us(bench->acquire_ns, len, 99), percentile_us(bench->unlock_ns, len, 50),
-        percentile_us(bench->unlock_ns, len, 99), len > 0 ? (double)bench->cpu_ns / 1e3 / len : 0.0,
-        (unsigned long long)bench->errors);
+    (void)printf(format, len / ((double)bench->elapsed_ns / 1e9),
+                 samples_percentile_us(bench->acquire_ns, len, 50),
+                 samples_percentile_us(bench->acquire_ns, len, 99),
+                 samples_percentile_us(bench->unlock_ns, len, 50),
+                 samples_percentile_us(bench->unlock_ns, len, 99),
+                 len > 0 ? (double)bench->cpu_ns / 1e3 / len : 0.0,
+                 (unsigned long long)bench->errors);
 #pragma GCC diagnostic pop
 }
 
@@ -417,7 +378,7 @@ static uint32_t *make_samples(size_t len)
     return samples;
 }
 
-/* Names for leases of several.  A lease of one name takes that of its worker. */
+/* Make names for leases of several names. */
 static bool make_names(struct bench *bench)
 {
     size_t len = (size_t)bench->wanted.workers_len * bench->wanted.resources_len;
@@ -438,7 +399,7 @@ static bool make_names(struct bench *bench)
     return true;
 }
 
-/* Room for all, and to each worker its share of the cycles. */
+/* Allocate all, and give each worker its share of the cycles. */
 static int make_workers(struct bench *bench)
 {
     uint32_t given = 0;
@@ -465,7 +426,7 @@ static int make_workers(struct bench *bench)
     return CLI_OK;
 }
 
-/* Masters that may vote, and those that may not yet. */
+/* Count the masters that may vote, and the warming ones. */
 static void count_masters(struct redlock *rl, unsigned *ret_up, unsigned *ret_warming)
 {
     const struct inspect_client client = inspect_client(rl);
@@ -492,15 +453,16 @@ static int check_links(const struct bench *bench)
         cli_say("%u of %u masters are up; see `redlock status`", up, masters);
     else
         cli_say(
-            "%u of %u masters may vote, and %u are warming up: let `redlock init` end first, or "
-            "give --restart-guard off where nobody else uses these masters",
+            "%u of %u masters may vote, and %u are warming up: run `redlock init` first, or use "
+            "--restart-guard off if no other client uses these masters",
             up, masters, warming);
     return CLI_UNREACHABLE;
 }
 
-/* Per vote, a clock is watched for as long as the longest lease before it counts. */
-static bool clocks_are_watched(const struct bench *bench)
+/* True: with per_vote, some clock must be watched for longer before its master counts. */
+static bool clocks_are_watched(const void *arg)
 {
+    const struct bench *bench = arg;
     unsigned masters = inspect_client(bench->rl).masters;
 
     for (unsigned m = 0; m < masters && !stopped; m++) {
@@ -516,15 +478,15 @@ static void await_clocks(struct bench *bench)
 {
     const struct inspect_client client = inspect_client(bench->rl);
     uint32_t at_most_ms = drift_to_ms(client.clock_window) + AWAIT_CLOCKS_MS;
-    uint64_t until_ns = now_ns() + at_most_ms * UINT64_C(1000000);
+    uint64_t until_ns = samples_now_ns() + at_most_ms * UINT64_C(1000000);
     bool is_over = false;
 
     if (client.clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
         return;
     if (!bench->wanted.blocking)
-        linger_while(bench, clocks_are_watched, at_most_ms);
+        cli_linger(bench->loop, clocks_are_watched, bench, at_most_ms);
     while (bench->wanted.blocking && !is_over) {
-        is_over = !clocks_are_watched(bench) || now_ns() >= until_ns;
+        is_over = !clocks_are_watched(bench) || samples_now_ns() >= until_ns;
         sleep_a_little(1);
     }
 }
@@ -533,29 +495,29 @@ static int measure_all(struct bench *bench)
 {
     int code = CLI_OK;
 
-    /* Links that come up are no part of a cycle. */
+    /* The time to connect is no part of a cycle. */
     if (bench->wanted.blocking)
         await_links_of_threads(bench);
     else
-        linger_while(bench, links_are_coming, bench->wanted.cli->connect_timeout_ms);
+        cli_linger(bench->loop, links_are_coming, bench, bench->wanted.cli->connect_timeout_ms);
     code = check_links(bench);
     if (code != CLI_OK)
         return code;
     await_clocks(bench);
     bench->cpu_ns = cpu_now_ns();
-    bench->elapsed_ns = now_ns();
+    bench->elapsed_ns = samples_now_ns();
     if (bench->wanted.blocking)
         code = run_threads(bench);
     else
         run_loop(bench);
-    bench->elapsed_ns = now_ns() - bench->elapsed_ns;
+    bench->elapsed_ns = samples_now_ns() - bench->elapsed_ns;
     bench->cpu_ns = cpu_now_ns() - bench->cpu_ns;
     if (code != CLI_OK)
         return code;
-    /* Nor are releases that the slower masters have not answered yet; a
-     * blocking client waits for them when it is closed. */
+    /* Wait until slower masters have answered the last releases.  A blocking client waits for them
+     * when it is closed. */
     if (!bench->wanted.blocking)
-        linger_while(bench, leases_are_left, bench->wanted.cli->reply_timeout_ms);
+        cli_linger(bench->loop, leases_are_left, bench, bench->wanted.cli->reply_timeout_ms);
     gather(bench);
     if (bench->errors > 0)
         cli_say("the first of %llu errors: %s", (unsigned long long)bench->errors, bench->error);

@@ -1,5 +1,5 @@
 /*
- * measure.h - `redlock bench` without --contend: locks that nobody else wants.
+ * measure.h - `redlock bench` without --contend: locks without contention.
  */
 #ifndef REDLOCK_MEASURE_H
 #define REDLOCK_MEASURE_H
@@ -13,8 +13,8 @@ struct cli;
 
 struct measure {
     struct cli *cli;
-    bool blocking;          /* Threads of a blocking client; otherwise slots on a loop. */
-    uint32_t cycles;        /* Of all workers. */
+    bool blocking;          /* Use threads of a blocking client, not slots on a loop. */
+    uint32_t cycles;        /* The sum of all workers. */
     uint32_t workers_len;   /* Slots or threads. */
     uint32_t resources_len; /* Names in each lease. */
     struct redlock_lock_options opts;

@@ -1,6 +1,6 @@
 /*
- * orders.h - what goes between `redlock run` and its guardian: orders and reports by a socket,
- * and the end of the lease in memory that both share.  See guardian.h for what the guardian does.
+ * orders.h - what `redlock run` and its guardian (guardian.h) exchange: orders and reports through
+ * a socket, and the end of the lease in memory that both share.
  */
 #ifndef REDLOCK_ORDERS_H
 #define REDLOCK_ORDERS_H
@@ -15,25 +15,25 @@
 
 enum leash_order_type {
     LEASH_START,  /* Start the command. */
-    LEASH_SIGNAL, /* Send a signal to its process group; SIGKILL to all descendants. */
-    LEASH_END     /* The lock will be lost: SIGTERM now, SIGKILL at the deadline. */
+    LEASH_SIGNAL, /* Signal its process group.  SIGKILL goes to all descendants. */
+    LEASH_END     /* End the command: SIGTERM now, SIGKILL at the deadline. */
 };
 
 struct leash_order {
     enum leash_order_type type;
-    int signal;                      /* Of LEASH_SIGNAL.  What follows is of LEASH_START: */
-    bool gets_tty;                   /* The terminal is handed over to the command. */
-    struct deadline_margins margins; /* Of the lease. */
-    struct deadline limit; /* How long the command may take, however long the lock lasts. */
+    int signal;    /* The signal of LEASH_SIGNAL.  The next fields are of LEASH_START. */
+    bool gets_tty; /* The command gets the terminal. */
+    struct deadline_margins margins; /* The margins of the lease. */
+    struct deadline limit;           /* The deadline of --hold-at-most. */
     char token[REDLOCK_TOKEN_MAX + 1];
     char number[40]; /* "REDLOCK_FENCE=N" or "REDLOCK_PERMIT=N", or empty. */
 };
 
 enum leash_report_type {
     LEASH_STARTED, /* The command runs. */
-    LEASH_FAILED,  /* It could not be started. */
-    LEASH_STOPPED, /* It was stopped. */
-    LEASH_ENDED    /* It has ended, and all is done that had to be done then. */
+    LEASH_FAILED,  /* The command could not be started. */
+    LEASH_STOPPED, /* The command was stopped. */
+    LEASH_ENDED    /* The command has ended, and the guardian is done with its descendants. */
 };
 
 /* Why the guardian asked the command to end. */
@@ -41,22 +41,22 @@ enum leash_why { LEASH_BY_ITSELF, LEASH_TOLD, LEASH_AT_LIMIT, LEASH_AT_DEADLINE 
 
 struct leash_report {
     enum leash_report_type type;
-    pid_t pid;  /* Of LEASH_STARTED. */
-    int error;  /* Of LEASH_FAILED: an errno. */
-    int signal; /* Of LEASH_STOPPED.  What follows is of LEASH_ENDED: */
-    int code;   /* The exit code of the command, as a shell would have it. */
+    pid_t pid;  /* The process of LEASH_STARTED. */
+    int error;  /* The errno of LEASH_FAILED. */
+    int signal; /* The signal of LEASH_STOPPED.  The next fields are of LEASH_ENDED. */
+    int code;   /* The exit code of the command, as a shell reports it. */
     enum leash_why why;
     bool killed;        /* The guardian sent SIGKILL to the command. */
-    bool cleared;       /* It ended what a command that had ended left running. */
-    unsigned survivors; /* Descendants that it could not kill. */
-    bool hidden;        /* There may be more, which it could not see. */
-    int64_t asked_ns;   /* The end of the lease, minus when the command was asked to end; or */
-    int64_t ended_ns;   /* minus when all were dead.  LEASH_GONE: nobody knows. */
+    bool cleared;       /* The guardian ended processes that an ended command left. */
+    unsigned survivors; /* Descendants that could not be killed. */
+    bool hidden;        /* There may be more, which could not be seen. */
+    int64_t asked_ns;   /* The end of the lease minus the time of SIGTERM, or LEASH_GONE. */
+    int64_t ended_ns;   /* The end of the lease minus the time when all were dead, or LEASH_GONE. */
 };
-#define LEASH_GONE INT64_MIN
+#define LEASH_GONE INT64_MIN /* The end of the lease is not known. */
 
-/* The end of the lease: an instant of drift_now().  It is never later than what the library
- * believes.  0: the lock is gone, and nobody knows since when. */
+/* The end of the lease: an instant of drift_now(), never later than the library's.  0: the lock is
+ * lost, since an unknown instant. */
 struct leash_shared {
     _Atomic drift_time end;
 };

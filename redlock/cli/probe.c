@@ -1,5 +1,5 @@
 /*
- * probe.c - commands tried in one go, and what their answers say of rights.
+ * probe.c - tries all commands at once, and reads from the replies what is forbidden.
  */
 #include "redlock/cli/probe.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- Keys ---- */
 
-/* What stands for what: each is written as it begins, with the name, and as it ends. */
+/* The key for each word of a row: before, the name, after. */
 static const struct {
     const char *word, *before, *after;
 } places[] = {
@@ -27,7 +27,7 @@ static const struct {
     {RIGHTS_PERMIT_MARK, WIRE_MARK WIRE_PERMIT, ""},
 };
 
-/* The word itself, or the key that it stands for, in buf. */
+/* The key that the word stands for, in buf, or the word itself. */
 static const char *fill_in(const struct exam *exam, const char *word, char buf[KEY_MAX])
 {
     if (strcmp(word, RIGHTS_OWN) == 0)
@@ -41,7 +41,7 @@ static const char *fill_in(const struct exam *exam, const char *word, char buf[K
     return word;
 }
 
-/* NULL: it is not to be tried. */
+/* The words to try.  NULL: the row is not tried. */
 static const char *const *words_of(const struct exam *exam, const struct right *right)
 {
     if ((right->kinds & exam->kinds) == 0 || right->words[0] == NULL)
@@ -52,7 +52,7 @@ static const char *const *words_of(const struct exam *exam, const struct right *
 static void say(const struct exam *exam, struct talk *talk, const char *const *pattern)
 {
     const char *words[TALK_WORDS_MAX] = {NULL};
-    char key[KEY_MAX]; /* There is one such word in each pattern, at most. */
+    char key[KEY_MAX]; /* A pattern has at most one such word. */
 
     for (unsigned i = 0; i < TALK_WORDS_MAX && pattern[i] != NULL; i++)
         words[i] = fill_in(exam, pattern[i], key);
@@ -61,14 +61,14 @@ static void say(const struct exam *exam, struct talk *talk, const char *const *p
 
 /* ---- Errors ---- */
 
-/* Keys or channels that are forbidden, of which locks without an option have no need. */
+/* The ACL forbids keys or channels that only locks with an option need. */
 static void find_forbidden(struct exam *exam, const struct right *right, bool is_key)
 {
     bool is_queue = right->about == RIGHTS_ABOUT_QUEUE;
     const char *keys = is_queue ? WIRE_QUEUE : is_key ? WIRE_PERMIT : WIRE_MARK WIRE_PERMIT;
     char change[EXAM_TEXT_MAX];
 
-    if (right->about == RIGHTS_ABOUT_PERMIT && is_key) /* Their clients wait as well. */
+    if (right->about == RIGHTS_ABOUT_PERMIT && is_key) /* Its wait flag, too. */
         (void)snprintf(change, sizeof change,
                        "allow them (ACL SETUSER %s ~" WIRE_PERMIT "* ~" WIRE_MARK WIRE_PERMIT "*)",
                        exam_user(exam));
@@ -87,8 +87,8 @@ static void find_forbidden_mark(struct exam *exam, bool is_key)
     (void)snprintf(change, sizeof change, "allow them (ACL SETUSER %s %s" WIRE_MARK "*)",
                    exam_user(exam), is_key ? "~" : "&");
     exam_find(exam, "acl_wait", change,
-              "%s " WIRE_MARK "*, by which those who wait are told, are forbidden by its ACL: "
-              "they have to ask again and again",
+              "%s " WIRE_MARK "*, by which waiters learn of releases, are forbidden by its ACL: "
+              "waiters have to poll",
               is_key ? "keys" : "channels");
 }
 
@@ -100,8 +100,7 @@ static void find_forbidden_name(struct exam *exam)
                    "allow the names of your locks (ACL SETUSER %s ~NAMES), or say how they begin: "
                    "redlock doctor NAME",
                    exam_user(exam));
-    exam_find(exam, "acl_keys", change, "names %s %s are forbidden by its ACL",
-              exam->is_in_use ? "such as" : "that begin as", exam->name);
+    exam_find(exam, "acl_keys", change, "names such as %s are forbidden by its ACL", exam->name);
 }
 
 static void find_forbidden_marker(struct exam *exam)
@@ -114,7 +113,7 @@ static void find_forbidden_marker(struct exam *exam)
               "the key " WIRE_MARKER ", its marker, is forbidden by its ACL");
 }
 
-/* Where the name is forbidden, and nothing is said of what is beside it. */
+/* If the name is forbidden, the keys and channels that are made of it are not reported. */
 static void find_forbidden_place(struct exam *exam, const struct right *right, bool is_key)
 {
     switch (right->about) {
@@ -141,11 +140,11 @@ static const char *rule_of(const struct right *right)
     for (size_t i = 0; i < rights_len; i++)
         if (rights_all[i].rule != NULL && strcmp(rights_all[i].command, right->command) == 0)
             return rights_all[i].rule;
-    return "+@all"; /* There is no such row. */
+    return "+@all"; /* Not reached: every command has a rule. */
 }
 
-/* Whether an error is one, and not what words that are no good were meant to bring about, or
- * what other rows have met: that it has no room, say. */
+/* True: the error is reported.  Rows provoke errors by words that are not valid.  Other errors,
+ * such as a full memory, are reported for the rows of plain locks only. */
 static bool is_told(const struct exam *exam, const struct right *right, const char *error)
 {
     if (strstr(error, "unknown command") != NULL)
@@ -155,26 +154,26 @@ static bool is_told(const struct exam *exam, const struct right *right, const ch
            !(exam->is_in_use && (exam_has_code(error, "ERR") || exam_has_code(error, "WRONGTYPE")));
 }
 
-/* Whether it was tried on our own name, which is not of the names that the user may lock. */
+/* True: the row was tried on exam->own, which the user need not be allowed to lock. */
 static bool is_elsewhere(const struct exam *exam, const struct right *right)
 {
     return exam->is_in_use && right->dry[0] != NULL && strcmp(right->dry[1], RIGHTS_OWN) == 0;
 }
 
-/* False: it was no reason to change anything. */
+/* False: the error asks for no change. */
 static bool find(struct exam *exam, const struct right *right, const char *error)
 {
     bool is_key = strstr(error, " key") != NULL, is_channel = strstr(error, " channel") != NULL;
     bool is_forbidden = exam_has_code(error, "NOPERM");
 
     if (right->about == RIGHTS_ABOUT_MARKER && exam_has_code(error, "WRONGTYPE")) {
-        exam_find(exam, "marker", "delete this key, which is not of redlock's making",
+        exam_find(exam, "marker", "delete this key, which redlock did not write",
                   "the key " WIRE_MARKER ", its marker, is no hash: WRONGTYPE");
         return true;
     }
     if (is_forbidden && (is_key || is_channel)) {
         if (is_elsewhere(exam, right))
-            return false; /* That key, or channel, may be forbidden; the command is not. */
+            return false; /* The command is allowed, only not for exam->own. */
         find_forbidden_place(exam, right, is_key);
         return true;
     }
@@ -184,7 +183,7 @@ static bool find(struct exam *exam, const struct right *right, const char *error
     return true;
 }
 
-/* Whether a master that refuses this can grant no lock at all. */
+/* True: a master that refuses this can grant no lock at all. */
 static bool is_vital(const struct right *right)
 {
     if (right->about == RIGHTS_ABOUT_NAME)

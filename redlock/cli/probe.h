@@ -1,5 +1,5 @@
 /*
- * probe.h - whether a master lets its user do all that the locks need.
+ * probe.h - checks that a master allows its user all that locks need.
  */
 #ifndef REDLOCK_PROBE_H
 #define REDLOCK_PROBE_H
@@ -7,8 +7,8 @@
 struct exam;
 struct talk;
 
-/* Try each row of rights.h that exam->kinds has, and note what is forbidden.  Nothing
- * else can be asked on this connection afterwards. */
+/* Try each row of rights.h that exam->kinds has, and note what is forbidden.  The connection takes
+ * no other query afterwards. */
 void probe_all(struct exam *exam, struct talk *talk);
 
 #endif /* REDLOCK_PROBE_H */

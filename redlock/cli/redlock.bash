@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 #
-# Completion of redlock(1) for bash.  Works with bash-completion, which loads it
-# when it is needed, and sourced by hand.  It completes no names of locks: those
-# are only known to masters, and a key pressed must not talk to them.
+# Completion of redlock(1) for bash.  bash-completion loads this file when it is needed.  It can also
+# be sourced by hand.  Names of locks are not completed: only the masters know them, and pressing a
+# key must not query masters.
 
 _redlock_commands="acl bench doctor extend help init lock run status unlock"
 _redlock_options="--clock-guard --connect-timeout --help --json --masters --masters-file --max-ttl
     --reply-timeout --restart-guard --verbose --version"
 
-# Print the options of a command besides those that all have.
+# Print the options of a command, without those of all commands.
 _redlock_own_options() {
     case $1 in
     acl) echo --fair --fence --names --permits --shared --user ;;
@@ -24,7 +24,7 @@ _redlock_own_options() {
     esac
 }
 
-# Whether the value of an option of this command is the next word.
+# True: the next word is the value of option $1 of command $2.
 _redlock_takes_value() {
     case $2:$1 in
     acl:--permits | doctor:--permits) return 1 ;;
@@ -50,8 +50,7 @@ _redlock_complete_value() {
     esac
 }
 
-# Complete what follows the -- of `redlock run NAME --`, at word $1, as if it
-# stood by itself.
+# Complete the command of `redlock run NAME --`, from word $1 on, as if it stood alone.
 _redlock_complete_command() {
     local first=$1
     if declare -F _comp_command_offset >/dev/null; then # bash-completion 2.12 and later
@@ -69,7 +68,7 @@ _redlock() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" names=0 i
     COMPREPLY=()
-    # readline takes "--ttl=5s" for three words.
+    # readline splits "--ttl=5s" into three words.
     if [[ $word == "=" ]]; then
         word=""
     elif [[ $before == "=" ]]; then

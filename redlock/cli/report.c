@@ -1,5 +1,5 @@
 /*
- * report.c - what the masters said, weighed and printed.
+ * report.c - judges the answers of the masters, and prints them.
  */
 #include "redlock/cli/report.h"
 
@@ -12,17 +12,17 @@
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 
-/* What all said of the lock. */
+/* What all masters say of the lock. */
 struct verdict {
-    const struct report *holder; /* One of those with the token that leads; NULL: none. */
+    const struct report *holder; /* A master with the token that most masters store.  NULL: none. */
     unsigned holders;            /* Masters that store this token. */
-    unsigned free;
-    unsigned shared;   /* Masters that have readers of it. */
-    unsigned known;    /* Masters that said any of these. */
-    long long ttl_ms;  /* Until fewer than a majority store it; -1: for ever. */
-    long long waiting; /* So many, at least, are in the queues of a majority. */
-    unsigned permits;  /* How many of the semaphore with this name a majority stores, */
-    unsigned seats;    /* and how many masters store any. */
+    unsigned free;               /* Masters that store no holder. */
+    unsigned shared;             /* Masters that store readers. */
+    unsigned known;              /* Masters that told the holder, or that there is none. */
+    long long ttl_ms;            /* How long a majority stores the holder.  -1: for ever. */
+    long long waiting;           /* A majority has at least this many in its queue. */
+    unsigned permits;            /* Permits of this name that a majority stores. */
+    unsigned seats;              /* Masters that store a permit of this name. */
 };
 
 static unsigned majority(const struct status *status)
@@ -39,19 +39,18 @@ bool report_has_majority(const struct status *status)
 
 static bool same_token(const struct report *a, const struct report *b)
 {
-    if (a->token == NULL || b->token == NULL) /* Readers are alike. */
+    if (a->token == NULL || b->token == NULL) /* All readers are one holder. */
         return a->token == b->token;
     return a->token_len == b->token_len && memcmp(a->token, b->token, a->token_len) == 0;
 }
 
-/* Of masters that may not vote it does not matter what they store. */
+/* True: the master may vote, and stores a holder. */
 static bool counts(const struct report *report)
 {
     return report->up && (report->token != NULL || report->readers > 0);
 }
 
-/* Until when at least count of those with this token store it: the count-th
- * largest of their times. */
+/* How long at least count masters store this token: the count-th longest of their times. */
 static long long ttl_of_majority(const struct status *status, const struct report *holder,
                                  unsigned count)
 {
@@ -116,7 +115,7 @@ static struct verdict judge(const struct status *status)
         const struct report *one = &status->reports[i];
         unsigned same = 0;
 
-        if (!one->knows_holder || !one->up) /* What it has forgotten is not free. */
+        if (!one->knows_holder || !one->up) /* A master that forgot does not know what is free. */
             continue;
         verdict.known++;
         verdict.shared += one->readers > 0;
@@ -136,14 +135,14 @@ static struct verdict judge(const struct status *status)
     return verdict;
 }
 
-/* ---- Printing, for people ---- */
+/* ---- Printing text ---- */
 
 static const char *quote(const char *text, size_t len, char buf[QUOTED_MAX])
 {
     return error_quote(text, len, buf, QUOTED_MAX);
 }
 
-/* The two largest units will do. */
+/* In the two largest units. */
 static const char *show_uptime(uint64_t seconds, char *buf, size_t size)
 {
     unsigned long long s = seconds;
@@ -188,13 +187,13 @@ static void print_holder(const struct report *report)
         (void)printf(", %lld in its queue", report->waiting);
 }
 
-/* A user may be forbidden to ask for INFO. */
+/* False: the user may not use INFO. */
 static bool is_informed(const struct master_info *info)
 {
     return strcmp(info->version, "?") != 0;
 }
 
-/* "+0.12 ms (-0.01 to 0.25)": the middle, and what it is in for certain. */
+/* "+0.12 ms (-0.01 to 0.25)": the middle of the range, and the range. */
 static void print_range(const char *what, const struct drift_range *range, double unit,
                         const char *unit_name)
 {
@@ -239,7 +238,7 @@ static void print_master(const struct status *status, unsigned m, int width)
     (void)printf("\n");
 }
 
-/* The first master that does not tell who has the lock, and says why; NULL: there is none. */
+/* The first master that does not tell the holder, and says why.  NULL: there is none. */
 static const struct report *find_reason(const struct status *status)
 {
     for (unsigned m = 0; m < status->masters; m++) {
@@ -268,7 +267,7 @@ static void list_permits(const struct status *status, const char *between)
     for (unsigned slot = 0; slot < REDLOCK_PERMITS_MAX; slot++) {
         if (!is_taken(status, slot))
             continue;
-        (void)printf("%s%u", before, slot + 1); /* People count from 1. */
+        (void)printf("%s%u", before, slot + 1); /* Users count from 1. */
         before = between;
     }
 }
@@ -322,7 +321,8 @@ static void print_verdict(const struct status *status)
 
     if (verdict.permits > 0)
         print_permits(status, verdict.permits);
-    /* Who asks for a semaphore would read that the lock of its name is free as an answer. */
+    /* If permits are taken, a plain lock of this name that is free is not shown: it would look as
+     * if the semaphore were free. */
     if (verdict.permits == 0 || verdict.free < majority(status))
         print_lock(status, &verdict);
     if (verdict.waiting > 0)
@@ -337,9 +337,9 @@ static void print_warming(const struct status *status)
 
     for (unsigned m = 0; m < status->masters; m++)
         unwatched += status->reports[m].warming && status->reports[m].unwatched;
-    (void)printf("%u %s no memory, and may vote after one client has watched for so long: "
+    (void)printf("%u %s warming up, and may vote after one client has watched for this time: "
                  "`redlock init` does, status does not\n",
-                 status->warming, status->warming == 1 ? "has" : "have");
+                 status->warming, status->warming == 1 ? "is" : "are");
     if (unwatched > 0)
         (void)printf("%u of them: no client has watched so far: run `redlock init`\n", unwatched);
 }
@@ -363,16 +363,7 @@ void report_text(const struct status *status)
         print_verdict(status);
 }
 
-/* ---- Printing, for programs ---- */
-
-static void print_json_text(const char *key, const char *text)
-{
-    (void)printf("\"%s\":", key);
-    if (text != NULL)
-        cli_json_string(stdout, text);
-    else
-        (void)printf("null");
-}
+/* ---- Printing JSON ---- */
 
 static void print_json_range(const char *key, const struct drift_range *range, double unit)
 {
@@ -387,17 +378,17 @@ static void print_json_master(const struct status *status, unsigned m)
     const struct master_info *info = &master.info;
 
     (void)printf("{\"number\":%u,", m + 1);
-    print_json_text("endpoint", inspect_master(status->rl, m).name);
+    cli_json_member("endpoint", inspect_master(status->rl, m).name);
     (void)printf(",\"up\":%s,", report->up ? "true" : "false");
-    print_json_text("error", report->error[0] != 0 ? report->error : NULL);
+    cli_json_member("error", report->error[0] != 0 ? report->error : NULL);
     if (report->warming)
         (void)printf(",\"warming_ms\":%llu,\"unwatched\":%s",
                      (unsigned long long)report->warming_ms, report->unwatched ? "true" : "false");
     if (report->up || report->warming) {
         (void)printf(",");
-        print_json_text("version", is_informed(info) ? info->version : NULL);
+        cli_json_member("version", is_informed(info) ? info->version : NULL);
         (void)printf(",");
-        print_json_text("role", is_informed(info) ? info->role : NULL);
+        cli_json_member("role", is_informed(info) ? info->role : NULL);
         (void)printf(",\"round_trip_us\":%.1f", report->round_trip_us);
         if (is_informed(info))
             (void)printf(",\"uptime_s\":%llu", (unsigned long long)info->uptime_s);
@@ -408,7 +399,7 @@ static void print_json_master(const struct status *status, unsigned m)
         print_json_range("clock_rate_ppm", &report->rate_ppm, 1);
     if ((report->up || report->warming) && report->knows_holder) {
         (void)printf(",");
-        print_json_text("holder", report->token);
+        cli_json_member("holder", report->token);
         if (report->readers > 0)
             (void)printf(",\"readers\":%lld", report->readers);
         if (report->token != NULL || report->readers > 0)
@@ -425,7 +416,7 @@ static const char *reason_of(const struct status *status)
     return reason != NULL ? reason->error : NULL;
 }
 
-/* state: "held", "shared", "permits" of a semaphore that are taken, "free", or "unknown" where no
+/* The state is "held", "shared", "permits" if permits are taken, "free", or "unknown" if no
  * majority agrees. */
 static void print_json_verdict(const struct status *status)
 {
@@ -436,17 +427,17 @@ static void print_json_verdict(const struct status *status)
     bool has_permits = verdict.permits > 0 && is_free;
 
     (void)printf(",");
-    print_json_text("resource", status->name);
+    cli_json_member("resource", status->name);
     (void)printf(",");
-    print_json_text("state", is_shared     ? "shared"
+    cli_json_member("state", is_shared     ? "shared"
                              : held        ? "held"
                              : has_permits ? "permits"
                              : is_free     ? "free"
                                            : "unknown");
     (void)printf(",");
-    print_json_text("reason", held || is_free || is_shared ? NULL : reason_of(status));
+    cli_json_member("reason", held || is_free || is_shared ? NULL : reason_of(status));
     (void)printf(",");
-    print_json_text("holder", held ? verdict.holder->token : NULL);
+    cli_json_member("holder", held ? verdict.holder->token : NULL);
     (void)printf(",\"agreeing\":%u", held          ? verdict.holders
                                      : is_shared   ? verdict.shared
                                      : has_permits ? verdict.seats

@@ -10,14 +10,13 @@
 #define EVAL_TEXT "return 1"
 #define EVAL_SHA1 "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
 
-/* An argument that is no number is complained of after the question of rights, and before
- * anything is written. */
+/* Redis checks rights before it finds that an argument is no number, and finds that before it
+ * writes anything. */
 #define NO_NUMBER "no-number"
 #define NOBODY "redlock-doctor"
 
-/* In the order in which they are tried: what SET stores, DEL takes away, and if that is
- * forbidden, the key expires.  SUBSCRIBE is last: nothing else can be asked after it, but for
- * another one. */
+/* The rows are tried in this order.  DEL deletes what SET stored.  If DEL is forbidden, the key
+ * expires.  SUBSCRIBE is last, because only another SUBSCRIBE can follow it. */
 const struct right rights_all[] = {
     {"+select", "SELECT", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {NULL}, {NULL}},
     {"+info", "INFO", RIGHTS_PLAIN, RIGHTS_ABOUT_NAME, {NULL}, {NULL}},
@@ -51,7 +50,7 @@ const struct right rights_all[] = {
      RIGHTS_ABOUT_MARKER,
      {"HMGET", WIRE_MARKER, "epoch", "nonce"},
      {NULL}},
-    /* A number of arguments that is wrong is complained of after the question of rights. */
+    /* Redis checks rights before HSET finds a field without a value. */
     {"+hset",
      "HSET",
      RIGHTS_GUARD,
@@ -137,7 +136,7 @@ const struct right rights_all[] = {
      {"PEXPIREAT", RIGHTS_NAME, NO_NUMBER},
      {NULL}},
 
-    /* The key of the name is none, but the scripts of those who wait are called with it. */
+    /* Masters store no key of this name, but the scripts of waiters get it as a key. */
     {NULL, "GET", RIGHTS_PERMITS, RIGHTS_ABOUT_PERMIT, {"GET", RIGHTS_PERMIT}, {NULL}},
     {NULL,
      "SET",
@@ -193,7 +192,7 @@ const size_t rights_len = sizeof rights_all / sizeof rights_all[0];
 
 /* ---- Options ---- */
 
-/* Such as an ACL, and a line that is pasted into redis-cli, can hold. */
+/* An ACL, and a line that is pasted into redis-cli, must be able to contain the pattern. */
 static void check_pattern(const struct cli *cli, const char *pattern)
 {
     char shown[CLI_NAMES_SHOWN_MAX];

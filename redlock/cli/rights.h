@@ -1,10 +1,8 @@
 /*
  * rights.h - what the user of a master must be allowed to do.
  *
- * One table, read by `redlock acl`, which prints it as rules of an ACL, and by
- * `redlock doctor`, which tries it.  A command that the library or a script of it
- * begins to use gets a row here; test-acl notices a row that is missing, and one
- * that nobody needs.
+ * `redlock acl` prints the table as rules of an ACL, and `redlock doctor` tries it.  Each command
+ * of the library or a script needs a row.  test-acl finds rows that are missing or not needed.
  */
 #ifndef REDLOCK_RIGHTS_H
 #define REDLOCK_RIGHTS_H
@@ -17,8 +15,7 @@
 #include "redlock/cli/cli.h"
 #include "redlock/cli/talk.h"
 
-/* What the user wants besides plain locks, of one name or of several.  A row is
- * needed for any of its kinds. */
+/* Kinds of locks.  Plain locks have one name or several.  A row has the kinds that need it. */
 enum {
     RIGHTS_PLAIN = 1 << 0,
     RIGHTS_GUARD = 1 << 1, /* The restart guard. */
@@ -28,16 +25,16 @@ enum {
     RIGHTS_SHARED = 1 << 5
 };
 
-/* In place of a key or a channel, in the words of a row. */
-#define RIGHTS_NAME "<name>"             /* That of a lock. */
-#define RIGHTS_OWN "<own>"               /* A random one, which no lock has. */
-#define RIGHTS_MARK "<mark>"             /* Key and channel of those who wait for it. */
-#define RIGHTS_QUEUE "<queue>"           /* The queue beside it. */
-#define RIGHTS_PERMIT "<permit>"         /* A semaphore of this name: its name on the masters, */
-#define RIGHTS_SLOT "<slot>"             /* the key of its first permit, */
-#define RIGHTS_PERMIT_MARK "<slot-mark>" /* and where its clients wait. */
+/* These words of a row stand for a key or a channel. */
+#define RIGHTS_NAME "<name>"             /* The name of a lock. */
+#define RIGHTS_OWN "<own>"               /* A random name, which no lock has. */
+#define RIGHTS_MARK "<mark>"             /* The wait flag of the lock, and its channel. */
+#define RIGHTS_QUEUE "<queue>"           /* The queue of the lock. */
+#define RIGHTS_PERMIT "<permit>"         /* A semaphore of this name, as masters know it. */
+#define RIGHTS_SLOT "<slot>"             /* The key of its first permit. */
+#define RIGHTS_PERMIT_MARK "<slot-mark>" /* Its wait flag, and the channel. */
 
-/* What a row is about: which keys are the matter where keys are forbidden. */
+/* The keys or channels that a row is about, for messages if they are forbidden. */
 enum rights_about {
     RIGHTS_ABOUT_NAME,
     RIGHTS_ABOUT_MARKER,
@@ -47,13 +44,12 @@ enum rights_about {
 };
 
 struct right {
-    const char *rule;    /* Of an ACL: "+set"; NULL: that of an earlier row. */
-    const char *command; /* For people: "SET". */
+    const char *rule;    /* The rule of an ACL: "+set".  NULL: an earlier row has it. */
+    const char *command; /* For messages: "SET". */
     unsigned kinds;
     enum rights_about about;
-    /* How to try it.  No words: the other questions of an exam try it.  They write to <name>
-     * and the keys beside it at most.  If a lock may have this name, the words in dry take their
-     * place, which write nothing. */
+    /* How to try it.  No words: other queries of an exam try it.  words may write to <name> and to
+     * keys made of it.  If a lock may have this name, dry replaces words, and writes nothing. */
     const char *words[TALK_WORDS_MAX];
     const char *dry[TALK_WORDS_MAX];
 };
@@ -61,7 +57,7 @@ struct right {
 extern const struct right rights_all[];
 extern const size_t rights_len;
 
-/* For the rows of own options, from value CLI_OPTION_FIRST on. */
+/* Rows for cli_getopt(), with values from CLI_OPTION_FIRST on. */
 #define RIGHTS_OPTIONS                                            \
     {"fair", no_argument, NULL, CLI_OPTION_FIRST},                \
         {"fence", no_argument, NULL, CLI_OPTION_FIRST + 1},       \
@@ -72,7 +68,7 @@ extern const size_t rights_len;
     }
 enum { RIGHTS_OPTIONS_END = CLI_OPTION_FIRST + 5 };
 
-/* What such options say. */
+/* The values of these options. */
 struct rights_wanted {
     unsigned kinds;
     const char *names; /* A pattern; NULL: not given. */
@@ -81,13 +77,14 @@ struct rights_wanted {
 /* Take one of these options, with optarg set. */
 void rights_take_option(const struct cli *cli, int option, struct rights_wanted *wanted);
 
-/* When all options are known: end the program if they do not go together. */
+/* Call this after all options are read.  It ends the program if they do not go together. */
 void rights_check(const struct cli *cli, struct rights_wanted *wanted);
 
 /*
- * A name that the pattern matches: own in place of its first *, nothing in place of others, and
- * an x in place of each ?.  *ret_is_in_use: there is no *, so a lock may have this name.  False:
- * the pattern has a [, which this does not support.
+ * Make a name that the pattern matches.  own replaces its first *, and x replaces each ?.  The
+ * other
+ * * are left out.  *ret_is_in_use: there is no *, so a lock may have this name.  False: the pattern
+ * has a [, which is not supported.
  */
 bool rights_stand_in(const char *pattern, const char *own, char *name, size_t size,
                      bool *ret_is_in_use);

@@ -1,8 +1,8 @@
 /*
  * run.c - `redlock run`: hold a lock for as long as a command runs.
  *
- * The library renews the lease, and the guardian sees to it that the command does not
- * outlive it: see command.h and guardian.h.
+ * The library renews the lease.  The guardian ends the command before the lease ends: see command.h
+ * and guardian.h.
  */
 #include "redlock/cli/cli.h"
 
@@ -13,7 +13,7 @@
 #include "redlock/cli/command.h"
 #include "redlock/cli/session.h"
 
-/* The library tells of a loss when a fifth of the ttl is left; see deadline.c. */
+/* The lost notice comes when a fifth of the ttl is left: see deadline.c. */
 #define LOST_MARGIN_SHARE 5
 
 #define HOLD_MAX_MS (1000u * 3600000)
@@ -21,12 +21,11 @@
 struct run {
     struct session session;
     struct command command;
-    char **argv;      /* Of the command. */
-    const char *name; /* As it was written: */
+    char **argv;      /* The command. */
+    const char *name; /* The argument NAME. */
     struct cli_names names;
-    uint32_t ttl_ms, wait_ms, permits;
-    uint32_t at_least_ms, at_most_ms; /* To hold the lock; 0: no such bound. */
-    bool fence, fair, shared;
+    struct redlock_lock_options opts;
+    uint32_t at_least_ms, at_most_ms; /* Bounds for holding the lock.  0: none. */
     struct redlock_lease *lease;
     drift_time acquired;
     bool lost;
@@ -41,14 +40,14 @@ static void say_lost(const struct run *run, const char *why, uint32_t left_ms)
     cli_say("lost the lock %s: %s, %u ms left", cli_show_name(run->name, name), why, left_ms);
 }
 
-/* Act first and speak then. */
+/* End the command before printing a message. */
 static void on_lost(struct redlock_lease *lease, void *arg)
 {
     struct run *run = arg;
     uint32_t left_ms = redlock_remaining_ms(lease);
 
     if (run->lost)
-        return; /* The guardian was quicker. */
+        return; /* The guardian was faster. */
     run->lost = true;
     command_end(&run->command);
     say_lost(run, left_ms > 0 ? "it could not be renewed" : "it is not held any more", left_ms);
@@ -56,13 +55,12 @@ static void on_lost(struct redlock_lease *lease, void *arg)
 
 /* ---- The command ---- */
 
-/* "REDLOCK_FENCE=N", or "REDLOCK_PERMIT=N", or nothing. */
 static void write_number(const struct run *run, struct leash_order *order)
 {
-    if (run->fence)
+    if (run->opts.fence)
         (void)snprintf(order->number, sizeof order->number, "REDLOCK_FENCE=%" PRIu64,
                        redlock_fence(run->lease));
-    else if (run->permits > 0)
+    else if (run->opts.permits > 0)
         (void)snprintf(order->number, sizeof order->number, "REDLOCK_PERMIT=%u",
                        redlock_permit(run->lease));
 }
@@ -71,7 +69,7 @@ static void write_order(const struct run *run, struct leash_order *order)
 {
     order->limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER};
     order->margins =
-        deadline_margins(run->ttl_ms * DRIFT_MS, redlock_remaining_ms(run->lease) * DRIFT_MS);
+        deadline_margins(run->opts.ttl_ms * DRIFT_MS, redlock_remaining_ms(run->lease) * DRIFT_MS);
     if (run->at_most_ms > 0) {
         order->limit.ask = drift_add(run->acquired, run->at_most_ms * DRIFT_MS);
         order->limit.kill = drift_add(order->limit.ask, order->margins.ask - order->margins.kill);
@@ -80,7 +78,7 @@ static void write_order(const struct run *run, struct leash_order *order)
     write_number(run, order);
 }
 
-/* With the lock: the exit code of the command, unless the lock was lost. */
+/* Run the command while the lock is held.  Returns its exit code. */
 static int run_command(struct run *run)
 {
     struct leash_order order = {.signal = 0};
@@ -105,7 +103,7 @@ static int run_command(struct run *run)
 
 static void on_hold_timer(struct ev_loop *loop, ev_timer *timer, int events)
 {
-    (void)loop, (void)timer, (void)events; /* That the loop turns is all it is for. */
+    (void)loop, (void)timer, (void)events; /* It only wakes the loop. */
 }
 
 static void on_signal_while_holding(struct session *session, int signal)
@@ -113,8 +111,8 @@ static void on_signal_while_holding(struct session *session, int signal)
     session->signal = signal;
 }
 
-/* After a command that succeeded: until --hold-at-least is over, the lock is lost, or a
- * signal comes, whose exit code this is. */
+/* Hold the lock until --hold-at-least is over, the lock is lost, or a signal comes.  Returns the
+ * exit code of the signal, or CLI_OK. */
 static int hold_on(struct run *run)
 {
     drift_time until = drift_add(run->acquired, run->at_least_ms * DRIFT_MS), now;
@@ -137,19 +135,19 @@ static int hold_on(struct run *run)
     return session_signal_exit(&run->session);
 }
 
-/* The release is short, and must be told. */
+/* A signal must not interrupt the release, which is short. */
 static void ignore_signal(struct session *session, int signal)
 {
     (void)session, (void)signal;
 }
 
-/* The command has ended, or was not started. */
+/* Release the lock after the command. */
 static int release(struct run *run)
 {
     char name[CLI_NAMES_SHOWN_MAX];
     int code;
 
-    run->session.quiet = run->lost; /* The worse has been said. */
+    run->session.quiet = run->lost; /* The loss has been reported. */
     run->session.signal = 0;
     code = session_unlock(&run->session, run->lease);
     if (run->lost)
@@ -160,33 +158,18 @@ static int release(struct run *run)
     }
     if (code == CLI_UNREACHABLE)
         cli_say("the lock %s may be held for %u ms more", cli_show_name(run->name, name),
-                run->ttl_ms);
+                run->opts.ttl_ms);
     return CLI_OK;
-}
-
-static struct redlock_lock_options lock_options(struct run *run)
-{
-    struct redlock_lock_options opts;
-
-    redlock_lock_options_init(&opts);
-    opts.ttl_ms = run->ttl_ms;
-    opts.wait_ms = run->wait_ms;
-    opts.fence = run->fence;
-    opts.permits = run->permits;
-    opts.fair = run->fair;
-    opts.shared = run->shared;
-    opts.lost_margin_ms = run->ttl_ms / LOST_MARGIN_SHARE;
-    opts.lost = on_lost;
-    opts.lost_arg = run;
-    return opts;
 }
 
 static int lock(struct run *run)
 {
-    const struct redlock_lock_options opts = lock_options(run);
     int code;
 
-    code = session_lock(&run->session, &run->names, &opts, &run->lease);
+    run->opts.lost_margin_ms = run->opts.ttl_ms / LOST_MARGIN_SHARE;
+    run->opts.lost = on_lost;
+    run->opts.lost_arg = run;
+    code = session_lock(&run->session, &run->names, &run->opts, &run->lease);
     if (code == CLI_OK && drift_now(&run->acquired) != 0)
         run->acquired = 0;
     return code;
@@ -209,7 +192,7 @@ static int run_locked(struct run *run)
 
 /* ---- The command line ---- */
 
-/* "NAME --" has been read up to its "--", which getopt may have passed already. */
+/* Skip the "--" after NAME, which getopt may have skipped already. */
 static void take_separator(struct run *run, struct cli *cli, int argc, char **argv)
 {
     bool passed = argv[optind - 1] != run->name && strcmp(argv[optind - 1], "--") == 0;
@@ -228,60 +211,43 @@ static void take_separator(struct run *run, struct cli *cli, int argc, char **ar
 static void take_options(struct run *run, struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
-        {"ttl", required_argument, NULL, CLI_OPTION_FIRST},
-        {"wait", required_argument, NULL, CLI_OPTION_FIRST + 1},
-        {"fence", no_argument, NULL, CLI_OPTION_FIRST + 2},
-        {"permits", required_argument, NULL, CLI_OPTION_FIRST + 3},
-        {"fair", no_argument, NULL, CLI_OPTION_FIRST + 4},
-        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 5},
-        {"hold-at-least", required_argument, NULL, CLI_OPTION_FIRST + 6},
-        {"hold-at-most", required_argument, NULL, CLI_OPTION_FIRST + 7},
+        CLI_LOCK_ROWS,
+        {"hold-at-least", required_argument, NULL, CLI_OPTION_NEXT},
+        {"hold-at-most", required_argument, NULL, CLI_OPTION_NEXT + 1},
         {NULL, 0, NULL, 0},
     };
     int option;
 
     while ((option = cli_getopt(cli, argc, argv, true, own)) != -1) {
-        if (option == CLI_OPTION_FIRST)
-            run->ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, 86400000);
-        else if (option == CLI_OPTION_FIRST + 2)
-            run->fence = true;
-        else if (option == CLI_OPTION_FIRST + 3)
-            run->permits = cli_permits(cli, optarg);
-        else if (option == CLI_OPTION_FIRST + 4)
-            run->fair = true;
-        else if (option == CLI_OPTION_FIRST + 5)
-            run->shared = true;
-        else if (option == CLI_OPTION_FIRST + 6)
+        if (option == CLI_OPTION_NEXT)
             run->at_least_ms = cli_duration_ms(cli, "--hold-at-least", optarg, 1, HOLD_MAX_MS);
-        else if (option == CLI_OPTION_FIRST + 7)
+        else if (option == CLI_OPTION_NEXT + 1)
             run->at_most_ms = cli_duration_ms(cli, "--hold-at-most", optarg, 1, HOLD_MAX_MS);
         else
-            run->wait_ms = cli_wait_ms(cli, optarg);
+            cli_take_lock_option(cli, option, &run->opts);
     }
 }
 
 static void check_options(struct run *run, struct cli *cli)
 {
-    const struct redlock_lock_options opts = lock_options(run);
-
     if (cli->json)
         cli_usage_error(cli, "--json is not for run: its output is the command's");
-    if (run->ttl_ms * DRIFT_MS < DEADLINE_TTL_MIN)
+    if (run->opts.ttl_ms * DRIFT_MS < DEADLINE_TTL_MIN)
         cli_usage_error(cli,
                         "--ttl is %ums, but must be at least %ums: the command must be killed "
                         "before the lock ends, and a shorter ttl leaves too little time for that",
-                        run->ttl_ms, drift_to_ms(DEADLINE_TTL_MIN));
-    cli_check_ttl(cli, run->ttl_ms);
+                        run->opts.ttl_ms, drift_to_ms(DEADLINE_TTL_MIN));
+    cli_check_ttl(cli, run->opts.ttl_ms);
     cli_names(cli, run->name, &run->names);
-    cli_check_lock(cli, &run->names, &opts);
+    cli_check_lock(cli, &run->names, &run->opts);
 }
 
-/* Options may come before NAME and after it; a NAME after "--" may be anything. */
+/* Options may stand before NAME and after it.  After "--", NAME may begin with "-". */
 static void parse(struct run *run, struct cli *cli, int argc, char **argv)
 {
     bool at_name;
 
-    run->ttl_ms = 10000;
+    redlock_lock_options_init(&run->opts);
     take_options(run, cli, argc, argv);
     if (optind == argc)
         cli_usage_error(cli, "arguments are missing; needed: NAME -- CMD [ARG...]");
@@ -295,7 +261,7 @@ static void parse(struct run *run, struct cli *cli, int argc, char **argv)
 
 static int run_main(struct cli *cli, int argc, char **argv)
 {
-    static struct run run; /* Zeroes, and lives as long as the program. */
+    static struct run run; /* Zeroes.  It lives as long as the program. */
     int code;
 
     parse(&run, cli, argc, argv);
@@ -317,25 +283,25 @@ const struct cli_command cli_run = {
     .run = run_main,
     .usage = "run [--fair|--fence|--shared] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever]\n"
              "           [--hold-at-least DUR] [--hold-at-most DUR] NAME[,NAME...] -- CMD [ARG...]",
-    .help =
-        "Hold the lock NAME while CMD runs, renewing it.  If the lock is lost, CMD and what\n"
-        "it started get SIGTERM, and SIGKILL before the lock runs out.  CMD finds the name\n"
-        "and the token in REDLOCK_RESOURCE and REDLOCK_TOKEN.  Of several names all are\n"
-        "held, or none; a name with a comma is written with \\, in its place.\n"
-        "\n"
-        "  --fair                 wait in a queue: of those who do, first come, first served\n"
-        "  --fence                draw a fencing token, for CMD in REDLOCK_FENCE\n"
-        "  --hold-at-least DUR    after CMD succeeded, keep the lock until so long after it was\n"
-        "                         acquired: for short jobs of hosts whose clocks differ\n"
-        "  --hold-at-most DUR     so long after it was acquired end CMD: SIGTERM, then SIGKILL\n"
-        "  --permits K            hold one of K permits, which as many may hold at once;\n"
-        "                         for CMD its number, from 1, is in REDLOCK_PERMIT\n"
-        "  --shared               hold it together with others who do so\n"
-        "  --ttl DUR              how long the lock outlives a crash (10s)\n"
-        "  --wait DUR|forever     how long to try, if another has it (0)\n"
-        "\n"
-        "Exit: CMD's own, 64 usage, 69 too few masters, 75 held by another, 76 lost,\n"
-        "124 --hold-at-most was over, 126 CMD cannot be executed, 127 CMD is not found,\n"
-        "128+n ended by signal n.\n",
+    .help = "Hold the lock NAME while CMD runs, and renew it.  If the lock is lost, CMD and all\n"
+            "its descendants get SIGTERM, and SIGKILL before the lock runs out.  CMD finds the\n"
+            "name in REDLOCK_RESOURCE, and the token in REDLOCK_TOKEN.  Of several names, all\n"
+            "are held, or none.  Write a comma in a name as \\,\n"
+            "\n"
+            "  --fair                 wait in a queue: --fair waiters are served in order\n"
+            "  --fence                draw a fencing token, which CMD finds in REDLOCK_FENCE\n"
+            "  --hold-at-least DUR    if CMD succeeds, keep the lock until DUR after it was\n"
+            "                         acquired: for short jobs of hosts whose clocks differ\n"
+            "  --hold-at-most DUR     end CMD at DUR after the lock was acquired: SIGTERM, then\n"
+            "                         SIGKILL\n"
+            "  --permits K            hold one of K permits of NAME, which K clients may hold;\n"
+            "                         CMD finds its number, from 1, in REDLOCK_PERMIT\n"
+            "  --shared               hold the lock as a reader, together with other readers\n"
+            "  --ttl DUR              how long the lock outlives a crash (10s)\n"
+            "  --wait DUR|forever     how long to keep trying (0: try once)\n"
+            "\n"
+            "Exit: CMD's own, 64 usage, 69 too few masters, 75 another client has the lock,\n"
+            "76 lost, 124 --hold-at-most was over, 126 CMD cannot be executed, 127 CMD is not\n"
+            "found, 128+n ended by signal n.\n",
     .prints_nothing = true,
 };

@@ -1,5 +1,5 @@
 /*
- * session.c - asynchronous calls, waited for, and signals in between.
+ * session.c - makes asynchronous calls, waits for them, and handles signals meanwhile.
  */
 #include "redlock/cli/session.h"
 
@@ -7,8 +7,8 @@
 
 #include "redlock/client/inspect.h"
 
-/* Those that end a program.  While a lock is being acquired all of them
- * cancel; while a command runs they are for the command. */
+/* Signals that end a program.  While a lock is being acquired, each of them cancels this.  While a
+ * command runs, the command gets them. */
 static const int ending_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 /* ---- Signals ---- */
@@ -35,8 +35,8 @@ void session_unblock(int signal)
     (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* What was ignored when we were started - nohup does it, and shells for jobs
- * in the background - stays ignored.  What was blocked is heard from now on. */
+/* A signal that was ignored when we were started stays ignored: nohup relies on this, and shells
+ * for jobs in the background.  A signal that was blocked is unblocked. */
 static void watch_signals(struct session *session)
 {
     struct sigaction action;
@@ -53,12 +53,12 @@ static void watch_signals(struct session *session)
         session_unblock(ending_signals[i]);
         session->signals_len++;
     }
-    /* A reader of our output that has gone must not take the lock with it. */
+    /* If the reader of our output has ended, we must still release the lock. */
     (void)signal(SIGPIPE, SIG_IGN);
 }
 
-/* For good: all is done but to end, and a signal that comes now is too late.
- * Nobody watches it any more, and it would end us with a status of its own. */
+/* Block the signals until the program ends, which is next.  They are no longer watched, and would
+ * change its exit status. */
 static void hold_back_signals(void)
 {
     sigset_t set;
@@ -76,39 +76,22 @@ int session_signal_exit(const struct session *session)
 
 /* ---- Waiting ---- */
 
-static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
+static bool links_are_coming(const void *arg)
 {
-    (void)loop, (void)events;
-    *(bool *)timer->data = true;
-}
+    const struct session *session = arg;
 
-static bool links_are_coming(const struct session *session)
-{
     return inspect_client(session->rl).coming != 0;
 }
 
-static bool leases_are_left(const struct session *session)
+static bool leases_are_left(const void *arg)
 {
+    const struct session *session = arg;
+
     return inspect_client(session->rl).leases > 0;
 }
 
-/* Run the loop as long as this is true, but at most for a reply timeout. */
-static void linger_while(struct session *session, bool (*busy)(const struct session *))
-{
-    bool over = false;
-    ev_timer limit;
-
-    ev_now_update(session->loop);
-    ev_timer_init(&limit, on_limit, session->cli->reply_timeout_ms / 1e3, 0);
-    limit.data = &over;
-    ev_timer_start(session->loop, &limit);
-    while (!over && busy(session))
-        ev_run(session->loop, EVRUN_ONCE);
-    ev_timer_stop(session->loop, &limit);
-}
-
-/* What is missing for a majority may come from masters that warm up (guard.h): how long that
- * takes, if somebody watches; 0: it is not for them. */
+/* How long until a majority may vote, if a client watches the warming masters (guard.h).  0: a
+ * majority may vote already, or there are too few warming masters. */
 static drift_span warm_up(const struct session *session, unsigned *ret_warming)
 {
     const struct inspect_client client = inspect_client(session->rl);
@@ -127,7 +110,7 @@ static drift_span warm_up(const struct session *session, unsigned *ret_warming)
     *ret_warming = warming;
     if (voters >= majority || voters + warming < majority)
         return 0;
-    for (unsigned need = majority - voters; need > 0; need--) { /* The shortest of those left. */
+    for (unsigned need = majority - voters; need > 0; need--) { /* The shortest one left. */
         unsigned best = 0;
 
         for (unsigned i = 1; i < warming; i++)
@@ -147,8 +130,8 @@ static void tell_of_warming(const struct session *session)
 
     if (left == 0)
         return;
-    cli_say("%u of %u masters have no memory: a majority may vote after one client has "
-            "watched them for %.1f s more: run `redlock init`, or wait with --wait %us",
+    cli_say("%u of %u masters are warming up: a majority may vote after one client has "
+            "watched them for %.1f s more: run `redlock init`, or use --wait %us",
             warming, masters, (double)left / (double)DRIFT_S, (unsigned)(left / DRIFT_S) + 2);
     if (warming == masters)
         cli_say("if these masters have never been used, `redlock init --new` lets them vote at "
@@ -174,7 +157,7 @@ static bool wait_until_done(struct session *session)
     return session->done;
 }
 
-/* The call itself failed. */
+/* Report that the call itself failed. */
 static int refused(const struct session *session, int status)
 {
     cli_say("%s", redlock_errmsg(session->rl));
@@ -194,7 +177,7 @@ static const char *kind_option(const struct redlock_lock_options *opts)
                                : "";
 }
 
-/* Redis says NOPERM, but versions differ in what they say of a script. */
+/* Redis says NOPERM, but for scripts versions differ in the text. */
 static bool is_about_rights(const char *error)
 {
     static const char *const texts[] = {"NOPERM", "ACL failure", "The user executing the script",
@@ -213,13 +196,13 @@ static void tell_of_rights(const struct session *session)
     for (unsigned m = 0; m < masters && !session->quiet; m++)
         if (is_about_rights(inspect_master(session->rl, m).error)) {
             cli_say("master %u forbids what this needs: see `redlock doctor%s`, which says what "
-                    "its users lack",
+                    "to allow",
                     m + 1, session->kind);
             return;
         }
 }
 
-/* The exit code of what was waited for. */
+/* The exit code of the operation that was waited for. */
 static int ended(const struct session *session)
 {
     if (!session->done)
@@ -315,18 +298,17 @@ int session_open(struct session *session, struct cli *cli)
         session_close(session);
         return code;
     }
-    /* A lock is granted as soon as a majority says yes, and those who are asked
-     * later do not store it.  A command that lives for one lock waits for the
-     * links of the others as well, so that its lock survives as many failures
-     * as it can. */
-    linger_while(session, links_are_coming);
+    /* Wait for the links of all masters.  A lock is granted at the majority's last yes, and masters
+     * that are not connected by then do not store it.  The more masters store a lock, the more
+     * failures it survives. */
+    cli_linger(session->loop, links_are_coming, session, cli->reply_timeout_ms);
     return CLI_OK;
 }
 
 void session_close(struct session *session)
 {
     if (session->rl != NULL) {
-        linger_while(session, leases_are_left);
+        cli_linger(session->loop, leases_are_left, session, session->cli->reply_timeout_ms);
         session->rl = redlock_close(session->rl);
     }
     hold_back_signals();

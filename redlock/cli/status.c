@@ -1,9 +1,8 @@
 /*
- * status.c - `redlock status`: ask how the masters are, and who holds a lock.
+ * status.c - `redlock status`: show the state of the masters, and the holder of a lock.
  *
- * All masters are asked at once, each as soon as its link is up, and one
- * timeout bounds the whole.  Masters that the restart guard or the clock guard keep
- * from voting are asked like all others, and shown as what they are.
+ * Each master is queried as soon as its link is up.  One timeout bounds all of it.  Masters that a
+ * guard keeps from voting are queried as well, and shown as warming or barred.
  */
 #include "redlock/cli/cli.h"
 
@@ -21,27 +20,27 @@
 #include "redlock/wire/reply.h"
 #include "redlock/wire/wire.h"
 
-#define COMMAND_MAX (REDLOCK_NAME_MAX + 96) /* "PTTL name" with its lengths, or the like. */
+#define COMMAND_MAX (REDLOCK_NAME_MAX + 96) /* Enough for "PTTL name" with its lengths. */
 
-/* The token.  What another program stored there may be of any length: of what is no token, this
- * is the beginning, one byte longer than the longest token.  GETRANGE would not tell a key that
- * is empty from none, and a user of locks may lack the right to it. */
+/* Read the token.  A text of another program may have any length, so this reads at most one byte
+ * more than the longest token.  GETRANGE does not tell an empty key from a missing one, and the
+ * user may lack the right to it. */
 #define GET_TOKEN                               \
     "local s=redis.pcall('get',KEYS[1]) "       \
     "if type(s)=='string' then s=s:sub(1,129) " \
     "end return s"
 _Static_assert(REDLOCK_TOKEN_MAX + 1 == 129, "what GET_TOKEN asks for");
 
-#define SCRIPT_MAX 256 /* Bytes of such a script. */
+#define SCRIPT_MAX 256 /* In bytes. */
 
-/* How many readers there are: those whose time is up may be stored still. */
+/* Count the readers, without those whose time is over, which may still be stored. */
 #define COUNT_READERS                            \
     "local t=redis.call('time') "                \
     "local now=t[1]*1000+math.floor(t[2]/1000) " \
     "return redis.call('zcount',KEYS[1],'('..now,'+inf')"
 
-/* Which permits of a semaphore are stored, as a text of 0 and 1.  K is stored nowhere, so all that
- * there may be are looked for; it takes a master 0.1 ms, not measured. */
+/* The permits of a semaphore that are stored, as a text of 0 and 1.  Masters do not store K, so all
+ * possible permits are read.  This takes a master about 0.1 ms, not measured. */
 #define FIND_PERMITS                                             \
     "local s={} for i=1,tonumber(ARGV[1]) do "                   \
     "s[i]=redis.call('pttl',KEYS[1]..(i-1))==-2 and '0' or '1' " \
@@ -64,7 +63,7 @@ static drift_time read_clock(void)
 {
     drift_time now = 0;
 
-    (void)drift_now(&now); /* redlock_open() has found that there is this clock. */
+    (void)drift_now(&now); /* redlock_open() has checked that this clock works. */
     return now;
 }
 
@@ -138,7 +137,7 @@ static void ask_permits(struct status *status, unsigned master)
 static void ask(struct status *status, unsigned master)
 {
     static const char of[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$2\r\nof\r\n";
-    static const char time[] = "*1\r\n$4\r\nTIME\r\n"; /* Its user may ask this in any case. */
+    static const char time[] = "*1\r\n$4\r\nTIME\r\n";
     struct report *report = &status->reports[master];
     const struct inspect_client client = inspect_client(status->rl);
     const struct inspect_master seen = inspect_master(status->rl, master);
@@ -147,7 +146,7 @@ static void ask(struct status *status, unsigned master)
     report->asked = true;
     report->asked_at = read_clock();
     ask_one(status, master, QUERY_TIME, time, sizeof time - 1);
-    if (client.restart_guard) { /* A look that says how many masters there are would store it. */
+    if (client.restart_guard) { /* Without the number of masters, which would be stored. */
         ask_one(status, master, QUERY_LOOK, look,
                 marker_look(look, &seen.info, client.max_ttl_ms, 0, 0, 0));
         ask_one(status, master, QUERY_OF, of, sizeof of - 1);
@@ -184,7 +183,7 @@ static void take_token(struct report *report, const struct reply *reply)
     report->token_len = REDLOCK_TOKEN_MAX + sizeof "..." - 1;
 }
 
-/* What GET could make nothing of. */
+/* Readers are a sorted set, which GET_TOKEN cannot read. */
 static void take_readers(struct report *report, const struct reply *reply)
 {
     bool is_refused = reply->type == REPLY_ERROR && strstr(reply->text, "WRONGTYPE") == NULL;
@@ -204,7 +203,7 @@ static void take_of(struct report *report, const struct reply *reply)
         report->of = (unsigned)strtoul(reply->text, NULL, 10) % 100;
 }
 
-/* Who may not ask sees none. */
+/* If the query is forbidden, no permits are shown. */
 static void take_permits(struct report *report, const struct reply *reply)
 {
     if (reply->type != REPLY_TEXT || reply->text_len != REDLOCK_PERMITS_MAX)
@@ -220,7 +219,7 @@ static void take_look(struct report *report, const struct reply *reply)
     struct marker marker;
 
     if (!marker_parse(reply, &marker))
-        return; /* The guard has found that too. */
+        return; /* The guard rejects it as well. */
     report->age_ms = marker.age_ms;
     report->fresh = marker.look.fresh;
 }
@@ -237,7 +236,7 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
         return;
     }
     switch ((enum query)query) {
-    case QUERY_TIME: /* Even a refusal makes the round trip. */
+    case QUERY_TIME: /* An error takes a round trip as well. */
         report->round_trip_us = (double)(read_clock() - report->asked_at) / 1e3;
         break;
     case QUERY_LOOK:
@@ -252,7 +251,7 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     case QUERY_PTTL:
         report->ttl_ms = reply->type == REPLY_INTEGER ? reply->integer : 0;
         break;
-    case QUERY_QUEUE: /* Who may not ask sees nobody. */
+    case QUERY_QUEUE: /* If it is forbidden, no queue is shown. */
         report->waiting = reply->type == REPLY_INTEGER ? reply->integer : 0;
         break;
     case QUERY_READERS:
@@ -267,19 +266,19 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
 
 static const struct inspect_events inspect_events = {.on_answer = on_answer};
 
-/* To a client with another number of masters no vote of it counts. */
+/* True: other clients list another number of masters, so its vote does not count for us. */
 static bool is_of_others(const struct status *status, const struct report *report)
 {
     return report->of != 0 && report->of != status->masters;
 }
 
-/* All is answered: tell whether it may vote, unless it is too early for that. */
+/* All answers are here.  Decide whether the master may vote, unless it is too early. */
 static void settle(struct status *status, unsigned m)
 {
     struct report *report = &status->reports[m];
     const struct inspect_client client = inspect_client(status->rl);
     const struct inspect_master master = inspect_master(status->rl, m);
-    bool is_asked = master.is_looked_at; /* The answer may be that it has an epoch now. */
+    bool is_asked = master.is_looked_at; /* The answer may bring an epoch. */
     char text[sizeof report->error];
     drift_span left;
 
@@ -295,7 +294,7 @@ static void settle(struct status *status, unsigned m)
         return;
     }
     if (master.look.number == 0 || is_asked || (client.coming & mask_of(m)) != 0)
-        return; /* All of them are new, and will soon have their epochs. */
+        return; /* It may get an epoch soon. */
     left = marker_left(client.quarantine, report->age_ms);
     report->warming = true;
     report->warming_ms = drift_to_ms(left);
@@ -304,7 +303,7 @@ static void settle(struct status *status, unsigned m)
     finish(status, report, false, "is warming up");
 }
 
-/* Ask the masters that have come up, and give up those that have not. */
+/* Query masters whose links are up, and give up masters whose links failed. */
 static void look_at_links(struct status *status)
 {
     for (unsigned m = 0; m < status->masters; m++) {
@@ -329,7 +328,7 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
 
     (void)loop, (void)events;
     for (unsigned m = 0; m < status->masters; m++)
-        finish(status, &status->reports[m], false, "does not answer in time"); /* Or not all. */
+        finish(status, &status->reports[m], false, "does not answer in time"); /* Not to all. */
 }
 
 static void ask_all(struct status *status, struct ev_loop *loop)
@@ -340,7 +339,7 @@ static void ask_all(struct status *status, struct ev_loop *loop)
     inspect_listen(status->rl, &inspect_events, status);
     ev_now_update(loop);
     ev_timer_init(&limit, on_limit, limit_s, 0);
-    ev_set_priority(&limit, EV_MINPRI); /* Answers that are here come first. */
+    ev_set_priority(&limit, EV_MINPRI); /* Answers that have come are handled first. */
     limit.data = status;
     ev_timer_start(loop, &limit);
     while (status->over < status->masters) {
@@ -353,43 +352,23 @@ static void ask_all(struct status *status, struct ev_loop *loop)
 
 /* ---- Clocks ---- */
 
-/* A rate takes samples that are a second apart, and they come once a second. */
-#define RATES_MAX_S 4.0
+/* A rate needs samples that are a second apart, and there is one sample each second.  Chosen. */
+#define RATES_MAX_MS 4000
 
-static void on_rates_limit(struct ev_loop *loop, ev_timer *timer, int events)
+static bool lacks_rates(const void *arg)
 {
-    bool *is_over = timer->data;
+    const struct status *status = arg;
 
-    (void)loop, (void)events;
-    *is_over = true;
-}
-
-static bool has_rates(const struct status *status)
-{
     for (unsigned m = 0; m < status->masters; m++) {
         const struct inspect_master master = inspect_master(status->rl, m);
 
         if (master.is_linked && !master.has_rate)
-            return false;
+            return true;
     }
-    return true;
+    return false;
 }
 
-static void wait_for_rates(struct status *status, struct ev_loop *loop)
-{
-    bool is_over = false;
-    ev_timer limit;
-
-    ev_now_update(loop);
-    ev_timer_init(&limit, on_rates_limit, RATES_MAX_S, 0);
-    limit.data = &is_over;
-    ev_timer_start(loop, &limit);
-    while (!is_over && !has_rates(status))
-        ev_run(loop, EVRUN_ONCE);
-    ev_timer_stop(loop, &limit);
-}
-
-/* What a client that has just begun cannot know does not speak against a master. */
+/* A new client does not know the clocks yet.  That alone does not bar a master. */
 static void look_at_clock(struct status *status, unsigned m)
 {
     const struct inspect_master master = inspect_master(status->rl, m);
@@ -414,14 +393,14 @@ static void look_at_clocks(struct status *status, struct ev_loop *loop)
     if (inspect_client(status->rl).clock_guard == REDLOCK_CLOCK_GUARD_OFF)
         return;
     if (status->rates)
-        wait_for_rates(status, loop);
+        cli_linger(loop, lacks_rates, status, RATES_MAX_MS);
     for (unsigned m = 0; m < status->masters; m++)
         look_at_clock(status, m);
 }
 
 /* ---- The command ---- */
 
-/* If all are new, whoever wants a lock from them gets it at once. */
+/* Masters that are all new and durable count as up: the first client that wants a lock gets it. */
 static void welcome_the_new(struct status *status)
 {
     for (unsigned m = 0; m < status->masters; m++)
@@ -454,7 +433,7 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
     return report_has_majority(status) ? CLI_OK : CLI_UNREACHABLE;
 }
 
-/* Permits are locks with names that no other may have. */
+/* A permit is a lock as well.  No other lock may have a name with its prefix. */
 static int check_name(const char *name)
 {
     return name_check(is_permit(name) ? name + WIRE_PERMIT_LEN : name);
@@ -485,7 +464,7 @@ static int status_main(struct cli *cli, int argc, char **argv)
     }
     code = cli_open(cli, loop, &status.rl);
     if (code == CLI_OK) {
-        inspect_look_only(status.rl); /* A list with a mistake in it must not mark the masters. */
+        inspect_look_only(status.rl); /* A list with a mistake must not change markers. */
         code = ask_and_print(&status, loop);
     }
     (void)redlock_close(status.rl);
@@ -499,15 +478,15 @@ const struct cli_command cli_status = {
     .name = "status",
     .run = status_main,
     .usage = "status [--clocks] [NAME]",
-    .help = "Print one line for each master: where it is, whether it is up, or else why not,\n"
-            "its version, role, round trip, uptime, and how far its wall clock is off the\n"
-            "median of all; with NAME also who holds this lock there, and for how long, and\n"
-            "whether a majority agrees, and how many wait for it in line (run --fair).  A\n"
-            "master without a memory is warming, and counts as if it were down: see\n"
-            "`redlock init`; one whose clock is far off is barred.\n"
+    .help = "Print one line for each master: its address, whether it is up or why not, its\n"
+            "version, role, round trip, uptime, and how far its wall clock is off the median of\n"
+            "all.  With NAME also print who holds this lock there, for how long, whether a\n"
+            "majority agrees, and how many clients wait in its queue (run --fair).  A master\n"
+            "that lost its data is warming, and counts as down: see `redlock init`.  A master\n"
+            "whose clock is wrong is barred, and counts as down.\n"
             "\n"
             "  --clocks               also watch the clocks for two seconds, and print how much\n"
-            "                         faster than the clock here they run\n"
+            "                         faster they run than the clock of this machine\n"
             "\n"
             "Exit: 0 a majority is up, 64 usage, 69 no majority is up.\n",
 };

@@ -1,5 +1,5 @@
 /*
- * talk.c - resolve, connect, send, receive, and give up in time.
+ * talk.c - resolves, connects, sends, receives, and gives up in time.
  */
 #include "redlock/cli/talk.h"
 
@@ -24,7 +24,7 @@ uint32_t talk_left_ms(const struct talk *talk)
 {
     drift_time now = 0;
 
-    (void)drift_now(&now); /* redlock_open() has found that there is this clock. */
+    (void)drift_now(&now); /* redlock_open() has checked that this clock works. */
     return (uint32_t)((drift_until(now, talk->until) + DRIFT_MS - 1) / DRIFT_MS);
 }
 
@@ -45,10 +45,10 @@ static bool wait_for(struct talk *talk, int fd, short events)
     while (ready < 0 && errno == EINTR);
     if (ready < 0)
         break_off(talk, strerror(errno));
-    return ready > 0 && talk_left_ms(talk) > 0; /* Bytes that drip in are no reason to stay. */
+    return ready > 0 && talk_left_ms(talk) > 0; /* The limit also ends a drip of bytes. */
 }
 
-/* False: there is no connection; why, if it is known. */
+/* False: there is no connection, and why has the reason. */
 static bool connect_to(struct talk *talk, const char *address, char *why, size_t why_size)
 {
     const struct uri *uri = talk->uri;
@@ -67,7 +67,7 @@ static bool connect_to(struct talk *talk, const char *address, char *why, size_t
     return false;
 }
 
-/* By name: whichever of its addresses lets us. */
+/* Try the addresses of the name, until one accepts. */
 static void connect_by_name(struct talk *talk, char *why, size_t why_size)
 {
     struct resolve *resolve = resolve_start(talk->uri->host);
@@ -170,7 +170,7 @@ static void read_more(struct talk *talk)
     if (n <= 0)
         break_off(talk, n == 0 ? "Server closed the connection" : strerror(errno));
     else
-        (void)redisReaderFeed(talk->reader, bytes, (size_t)n); /* Its error comes with the next. */
+        (void)redisReaderFeed(talk->reader, bytes, (size_t)n); /* The next reply has its error. */
 }
 
 static void send_unsent(struct talk *talk)
@@ -214,7 +214,7 @@ void talk_say(struct talk *talk, const char *const *words)
     }
     if (talk->unsent_len + (size_t)len > sizeof talk->unsent)
         send_unsent(talk);
-    assert((size_t)len <= sizeof talk->unsent); /* No name is longer than a tenth of it. */
+    assert((size_t)len <= sizeof talk->unsent); /* No word is longer than a tenth of it. */
     memcpy(talk->unsent + talk->unsent_len, command, (size_t)len);
     talk->unsent_len += (size_t)len;
     redisFreeCommand(command);

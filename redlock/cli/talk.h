@@ -1,10 +1,9 @@
 /*
- * talk.h - a plain conversation with one master: questions, and an answer to each.
+ * talk.h - a blocking conversation with one master: commands and their replies.
  *
- * For commands that want to know more than the links of the library ask.  One
- * time limit bounds all of it, and what a master says takes no more memory than
- * reply.h allows, whatever it says.  What breaks it off once breaks off all that
- * follows, so that only the end needs to be looked at.
+ * It is for subcommands that query more than the links of the library do.  One time limit bounds
+ * all of it.  A reply takes no more memory than reply.h allows.  After a failure all later calls
+ * fail as well, so callers need to check only once, at the end.
  */
 #ifndef REDLOCK_TALK_H
 #define REDLOCK_TALK_H
@@ -21,39 +20,39 @@ struct uri;
 
 enum {
     TALK_WORDS_MAX = 10,
-    TALK_UNSENT_MAX = 16384 /* Bytes of questions that are sent together. */
+    TALK_UNSENT_MAX = 16384 /* Bytes of commands that are sent together. */
 };
 
 struct talk {
     const struct uri *uri;
-    int fd; /* Of the connection; -1: there is none. */
+    int fd; /* The connection.  -1: there is none. */
     struct redisReader *reader;
     struct reply reply;
-    drift_time until;  /* By when all must have been said. */
-    size_t unsent_len; /* Of questions, which are sent when an answer is wanted. */
+    drift_time until;  /* The end of the time limit. */
+    size_t unsent_len; /* Bytes in unsent.  talk_reply() sends them. */
     char unsent[TALK_UNSENT_MAX];
-    bool greeted;     /* For words: what is said of silence. */
-    char broken[160]; /* Why it is broken off; "": it is not. */
+    bool greeted;     /* The greeting is done.  For messages. */
+    char broken[160]; /* Why the conversation failed.  "": it has not. */
 };
 
-/* Set up all, and connect.  The limit is for this and all that follows. */
+/* Connect.  The limit is for this and all later calls. */
 void talk_open(struct talk *talk, const struct uri *uri, uint32_t limit_ms);
 void talk_close(struct talk *talk);
 
-/* How much of the limit is left; 0: nothing. */
+/* How much of the limit is left. */
 uint32_t talk_left_ms(const struct talk *talk);
 
 void talk_send(struct talk *talk, const char *bytes, size_t len);
 
-/* Ask with words, TALK_WORDS_MAX of them or a NULL after them.  Questions that are said one
- * behind the other arrive together. */
+/* Queue a command of TALK_WORDS_MAX words, or of fewer and a NULL.  Queued commands are sent
+ * together. */
 void talk_say(struct talk *talk, const char *const *words);
 
-/* The next answer, in the order of the questions; it lasts until the one after
- * it.  NULL: broken off. */
+/* Return the next reply, in the order of the commands.  It is valid until the next call.  NULL: the
+ * conversation failed. */
 const struct reply *talk_reply(struct talk *talk);
 
-/* Both: one question, and the answer to it. */
+/* Send a command, and return its reply. */
 const struct reply *talk_ask(struct talk *talk, const char *const *words);
 
 #endif /* REDLOCK_TALK_H */

@@ -1,5 +1,5 @@
 /*
- * terminal.c - hands the terminal over, and takes it back.
+ * terminal.c - gives the terminal to the command, and takes it back.
  */
 #include "redlock/cli/terminal.h"
 
@@ -19,8 +19,8 @@ void terminal_open(struct terminal *terminal)
     (void)signal(SIGTTOU, SIG_IGN);
 }
 
-/* A pipeline's other processes are in our group and need the terminal as well:
- * `redlock run x -- cmd | less`.  There the command gets it when it asks. */
+/* In `redlock run x -- cmd | less`, the other processes are in our group and need the terminal as
+ * well.  There the command gets the terminal only when it wants it. */
 static bool output_is_piped(void)
 {
     struct stat info;
@@ -47,13 +47,13 @@ bool terminal_command_has_it(const struct terminal *terminal)
 void terminal_give(const struct terminal *terminal)
 {
     if (terminal->command != 0 && terminal_we_have_it(terminal))
-        (void)tcsetpgrp(terminal->fd, terminal->command); /* Fails where it is gone. */
+        (void)tcsetpgrp(terminal->fd, terminal->command); /* Fails if the terminal is gone. */
 }
 
 void terminal_take(const struct terminal *terminal)
 {
     if (terminal_command_has_it(terminal))
-        (void)tcsetpgrp(terminal->fd, getpgrp()); /* Fails where the terminal is gone. */
+        (void)tcsetpgrp(terminal->fd, getpgrp()); /* Fails if the terminal is gone. */
 }
 
 void terminal_close(struct terminal *terminal)

@@ -1,5 +1,5 @@
 /*
- * unlock.c - `redlock unlock`: give a lock back, by its token.
+ * unlock.c - `redlock unlock`: release a lock, by its token.
  */
 #include "redlock/cli/cli.h"
 
@@ -15,7 +15,7 @@ static int unlock(struct session *session, const struct cli_names *names, const 
     redlock_lock_options_init(&opts);
     opts.permits = how->permits;
     opts.shared = how->shared;
-    opts.ttl_ms = session->cli->max_ttl_ms; /* It was not taken for longer. */
+    opts.ttl_ms = session->cli->max_ttl_ms; /* No lease is longer. */
     code = session_adopt(session, names, token, &opts, &lease);
     return code == CLI_OK ? session_unlock(session, lease) : code;
 }
@@ -23,8 +23,8 @@ static int unlock(struct session *session, const struct cli_names *names, const 
 static int unlock_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
-        {"permits", required_argument, NULL, CLI_OPTION_FIRST},
-        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 1},
+        {"permits", required_argument, NULL, CLI_OPTION_PERMITS},
+        {"shared", no_argument, NULL, CLI_OPTION_SHARED},
         {NULL, 0, NULL, 0},
     };
     struct session session;
@@ -33,12 +33,8 @@ static int unlock_main(struct cli *cli, int argc, char **argv)
     int option, code;
 
     redlock_lock_options_init(&how);
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
-        if (option == CLI_OPTION_FIRST)
-            how.permits = cli_permits(cli, optarg);
-        else
-            how.shared = true;
-    }
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+        cli_take_lock_option(cli, option, &how);
     cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
     cli_names(cli, argv[optind], &names);
     cli_check_lock(cli, &names, &how);
@@ -55,10 +51,9 @@ const struct cli_command cli_unlock = {
     .name = "unlock",
     .run = unlock_main,
     .usage = "unlock [--permits K | --shared] NAME[,NAME...] TOKEN",
-    .help = "Give back the lock NAME, which `redlock lock` gave the TOKEN for.\n"
+    .help = "Release the lock NAME that is held with TOKEN.\n"
             "\n"
-            "  --permits K            it is one of K permits\n"
-            "  --shared               it was taken so\n"
+            "  --permits K, --shared  as they were with `redlock lock`\n"
             "\n"
-            "Exit: 64 usage, 69 too few masters confirmed it, 76 it was not held.\n",
+            "Exit: 64 usage, 69 too few masters confirmed it, 76 not held with this token.\n",
 };

@@ -111,7 +111,7 @@ static int check_owner(const struct redlock_lease *lease)
 
     if (owned == NULL || owned->owner.pointer != NULL || owner_is_same(&owned->owner, &self))
         return REDLOCK_OK;
-    return error_set(REDLOCK_E_STATE, "it is another thread's");
+    return error_set(REDLOCK_E_STATE, "the lock belongs to another thread");
 }
 
 /* Whether the owner still has the lease after one unlock. */

@@ -357,11 +357,10 @@ static void warn_of_number(const struct redlock *rl)
 
     if (masters < 3)
         env_log(&rl->env, REDLOCK_LOG_WARNING,
-                "masters: %u of them, so that no lock survives the loss of one; use 3 or 5",
-                masters);
+                "masters: %u of them, and no lock survives the loss of one; use 3 or 5", masters);
     else if (masters % 2 == 0)
         env_log(&rl->env, REDLOCK_LOG_WARNING,
-                "masters: %u, an even number, survive the loss of no more than %u do", masters,
+                "masters: %u, an even number, survive no more losses than %u do", masters,
                 masters - 1);
 }
 

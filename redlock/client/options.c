@@ -296,9 +296,9 @@ int options_lock(const struct options *options, const struct redlock_lock_option
                          "lost_margin_ms is %u, not less than the validity of a ttl_ms of %u",
                          full.lost_margin_ms, full.ttl_ms);
     if (full.fence && !options->restart_guard)
-        return error_set(REDLOCK_E_INVAL,
-                         "fence is set, and restart_guard is not: nobody would notice that a "
-                         "master lost its counters");
+        return error_set(
+            REDLOCK_E_INVAL,
+            "fence is set, and restart_guard is not: lost counters would go unnoticed");
     if (full.permits > REDLOCK_PERMITS_MAX)
         return error_set(REDLOCK_E_INVAL, "permits is %u, must be 0 to %d", full.permits,
                          REDLOCK_PERMITS_MAX);

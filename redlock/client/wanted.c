@@ -74,11 +74,11 @@ static int take_again(struct owned *owned)
     const struct redlock_lease *lease = owned->lease;
 
     if (owned->count == 0 || (client_of(lease)->blocking == NULL && lease->op != LEASE_OP_NONE))
-        return error_set(REDLOCK_E_STATE, "its owner is busy with it already");
+        return error_set(REDLOCK_E_STATE, "another call of its owner is under way");
     if (owned->count == UINT32_MAX)
-        return error_set(REDLOCK_E_STATE, "its owner has it too many times");
+        return error_set(REDLOCK_E_STATE, "its owner has locked it too many times");
     if (lease_remaining_ms(lease) == 0)
-        return error_set(REDLOCK_LOST, "its owner has lost it, and has to unlock it first");
+        return error_set(REDLOCK_LOST, "its owner has lost it, and must unlock it first");
     owned->count++;
     return REDLOCK_OK;
 }

@@ -35,7 +35,7 @@ static const char *trouble_of(const struct redlock_lease *lease, unsigned m, con
     if (masters->peers.up & lease->silent & mask_of(m))
         return silence;
     if (!masters_is_linked(masters, m) && error[0] == 0)
-        return "has too much to do"; /* The link's queue is full: see LINK_ASKS_MAX. */
+        return "its queue of commands is full"; /* See LINK_ASKS_MAX. */
     return error;
 }
 
@@ -107,7 +107,7 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     if (lease_kind(lease)->explain != NULL)
         lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
     if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
-        why = "the lock is held still, but lost was told, or was due";
+        why = "the lock is still held, but the lost notice was given, or was due";
     else if (status == REDLOCK_LOST && lease->adopted_len > 0)
         why = "the lock is not held with this token"; /* Perhaps it never was. */
     else if (status == REDLOCK_CONTENDED && lease_kind(lease)->slots != NULL)

@@ -136,7 +136,7 @@ static void on_answer(struct redlock_lease *lease, unsigned master, const struct
 static void explain(const struct redlock_lease *lease, int status, char *text, size_t size)
 {
     if (status == REDLOCK_CONTENDED && place_is_full(lease_extra(lease)))
-        (void)snprintf(text, size, "its queue is full, of %d who wait", WIRE_QUEUE_MAX);
+        (void)snprintf(text, size, "its queue is full: %d clients wait", WIRE_QUEUE_MAX);
 }
 
 const struct kind kind_fair = {

@@ -31,7 +31,7 @@ static int check_permit(const char *token, uint32_t permits)
     struct permit permit = {.slots = (uint16_t)permits};
 
     if (!permit_adopt(&permit, token))
-        return error_set(REDLOCK_E_INVAL, "the token is of none of %u permits", permits);
+        return error_set(REDLOCK_E_INVAL, "the token belongs to none of %u permits", permits);
     return REDLOCK_OK;
 }
 
@@ -40,7 +40,7 @@ static int check_adopted(const struct wanted *wanted, const struct redlock_lock_
     if (wanted->token == NULL)
         return REDLOCK_OK;
     if (opts->reentrant || opts->fair)
-        return error_set(REDLOCK_E_INVAL, "%s is for locks of one's own",
+        return error_set(REDLOCK_E_INVAL, "%s must not be set",
                          opts->reentrant ? "reentrant" : "fair");
     return opts->permits > 0 ? check_permit(wanted->token, opts->permits) : REDLOCK_OK;
 }

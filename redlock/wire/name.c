@@ -21,13 +21,13 @@ int name_check(const char *name)
     if (strcmp(name, WIRE_MARKER) == 0)
         return error_set(REDLOCK_E_INVAL, "the resource name is that of the masters' markers");
     if (strncmp(name, WIRE_MARK, WIRE_MARK_LEN) == 0)
-        return error_set(REDLOCK_E_INVAL, "the resource name begins with " WIRE_MARK
-                                          ", as the marks of those who wait do");
+        return error_set(REDLOCK_E_INVAL,
+                         "the resource name begins with " WIRE_MARK ", as wait flags do");
     if (strncmp(name, WIRE_PERMIT, WIRE_PERMIT_LEN) == 0)
         return error_set(REDLOCK_E_INVAL,
-                         "the resource name begins with " WIRE_PERMIT ", as those of permits do");
+                         "the resource name begins with " WIRE_PERMIT ", as permits do");
     if (strncmp(name, WIRE_QUEUE, WIRE_QUEUE_LEN) == 0)
         return error_set(REDLOCK_E_INVAL,
-                         "the resource name begins with " WIRE_QUEUE ", as the queues do");
+                         "the resource name begins with " WIRE_QUEUE ", as queues do");
     return REDLOCK_OK;
 }

@@ -113,6 +113,6 @@ const char *vote_error(const struct vote *vote, const struct reply *reply)
     if (!vote->relink)
         return "";
     if (reply->type == REPLY_INTEGER && reply->integer == -1)
-        return "has lost its memory"; /* See SCRIPT_RAISE. */
+        return "has lost its data"; /* See SCRIPT_RAISE. */
     return "answered with garbage";
 }

@@ -96,11 +96,11 @@ static const struct bad_lock bad_locks[] = {
      {0}},
     {"name of a mark",
      "redlock:wait:x",
-     "acquire: the resource name begins with redlock:wait:, as the marks of those who wait do",
+     "acquire: the resource name begins with redlock:wait:, as wait flags do",
      {0}},
     {"name of a permit",
      "redlock:permit:x:0",
-     "acquire: the resource name begins with redlock:permit:, as those of permits do",
+     "acquire: the resource name begins with redlock:permit:, as permits do",
      {0}},
     {"too many permits",
      "x",
@@ -116,7 +116,7 @@ static const struct bad_lock bad_locks[] = {
      {.size = ALL_OF, .ttl_ms = 1000, .permits = 2, .reentrant = true}},
     {"name of a queue",
      "redlock:queue:x",
-     "acquire: the resource name begins with redlock:queue:, as the queues do",
+     "acquire: the resource name begins with redlock:queue:, as queues do",
      {0}},
     {"fair and fenced",
      "x",
@@ -184,7 +184,7 @@ static void try_bad_adoptions(struct bench *bench)
     CHECK_INT(redlock_adopt(rl, "x", token, NULL, &lease), REDLOCK_E_INVAL);
     CHECK_STR(redlock_errmsg(rl), "adopt: a token has 1 to 128 bytes");
     CHECK_INT(redlock_adopt(rl, "x", "0g", &permits, &lease), REDLOCK_E_INVAL);
-    CHECK_STR(redlock_errmsg(rl), "adopt: the token is of none of 2 permits");
+    CHECK_STR(redlock_errmsg(rl), "adopt: the token belongs to none of 2 permits");
     CHECK_INT(redlock_adopt(rl, "x", NULL, NULL, &lease), REDLOCK_E_INVAL);
     CHECK_STR(redlock_errmsg(rl), "adopt: token is NULL");
     CHECK_INT(redlock_adopt(rl, "", "t", NULL, &lease), REDLOCK_E_INVAL);
@@ -294,7 +294,7 @@ static const struct {
     {"no name", bad_lists[1], 3, false, false, "resource 2: the resource name is NULL"},
     {"twice", bad_lists[2], 3, false, false, "resource 1 and resource 3 are the same"},
     {"mark", bad_lists[3], 3, false, false,
-     "resource 2: the resource name begins with redlock:wait:, as the marks of those who wait do"},
+     "resource 2: the resource name begins with redlock:wait:, as wait flags do"},
     {"fence", seventeen, 3, true, false, "fence is for locks of one resource"},
     {"fence of one", seventeen, 1, true, false, "fence is for locks of one resource"},
     {"reentrant", seventeen, 3, false, true, "reentrant is for locks of one resource"},

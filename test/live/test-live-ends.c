@@ -101,7 +101,8 @@ static void extend_what_is_given_up(struct pilot *pilot)
     CHECK(pilot_until(pilot, pilot_is_lost, &loss));
     CHECK_INT(pilot_extend(pilot, lease, 0), REDLOCK_LOST);
     CHECK(redlock_remaining_ms(lease) > 0);
-    CHECK_STR(pilot->message, "extend x: the lock is held still, but lost was told, or was due");
+    CHECK_STR(pilot->message,
+              "extend x: the lock is still held, but the lost notice was given, or was due");
     CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
 }
 

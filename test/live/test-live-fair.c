@@ -88,7 +88,7 @@ TEST(what_it_is_not_for)
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock_many(pilot.rl, names, 2, &opts, &lease), REDLOCK_E_INVAL);
     CHECK_INT(redlock_adopt(pilot.rl, "a", "token", &opts, &lease), REDLOCK_E_INVAL);
-    CHECK_STR(redlock_errmsg(pilot.rl), "adopt: fair is for locks of one's own");
+    CHECK_STR(redlock_errmsg(pilot.rl), "adopt: fair must not be set");
     CHECK_INT(redlock_lock(pilot.rl, QUEUE, &opts, &lease), REDLOCK_E_INVAL);
     opts.fence = true;
     CHECK_INT(redlock_lock(pilot.rl, "a", &opts, &lease), REDLOCK_E_INVAL);
@@ -110,8 +110,8 @@ TEST(a_full_queue_says_so)
                          "for i=1,1024 do redis.call('zadd','" QUEUE
                          "',i,i,-4e15,'-'..i) end return 1");
     CHECK_INT(pilot_lock(&pilot, NAME, &opts, &lease), REDLOCK_CONTENDED);
-    CHECK_STR(pilot.message, "acquire line: held by another owner: its queue is full, of 1024 "
-                             "who wait");
+    CHECK_STR(pilot.message, "acquire line: held by another owner: its queue is full: 1024 "
+                             "clients wait");
     for (unsigned m = 0; m < 5; m++)
         (void)server_int(&five.server[m], "DEL " QUEUE);
     CHECK_INT(pilot_lock(&pilot, NAME, &opts, &lease), REDLOCK_OK);

@@ -241,7 +241,7 @@ TEST(another_thread_may_not)
         CHECK_INT(stranger.lock, REDLOCK_CONTENDED);
         CHECK_INT(stranger.detach, REDLOCK_E_STATE);
         CHECK_INT(stranger.unlock, REDLOCK_E_STATE);
-        CHECK_STR(stranger.message, "release: it is another thread's");
+        CHECK_STR(stranger.message, "release: the lock belongs to another thread");
         CHECK_UINT(redlock_holds(lease), holds);
         CHECK(pilot_until(&nobody, is_on_all, lease));
         if (holds == 1)

@@ -124,7 +124,7 @@ TEST(a_permit_changes_hands_by_its_token)
         }
     }
     CHECK_INT(redlock_adopt(pilot.rl, "disk", token, &fewer, &adopted), REDLOCK_E_INVAL);
-    CHECK_STR(redlock_errmsg(NULL), "adopt: the token is of none of 1 permits");
+    CHECK_STR(redlock_errmsg(NULL), "adopt: the token belongs to none of 1 permits");
     CHECK_INT(redlock_adopt(pilot.rl, "disk", token, &opts, &adopted), REDLOCK_OK);
     CHECK_UINT(redlock_permit(adopted), permit);
     CHECK_INT(redlock_extend(adopted, 30000), REDLOCK_OK);

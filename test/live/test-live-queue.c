@@ -147,7 +147,7 @@ TEST(a_full_queue_is_told_of)
     begin(&flights, LINK_ASKS_MAX);
     CHECK(pilot_until(&pilot, is_full, &pilot));
     CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
-    CHECK_HAS(pilot.message, "has too much to do");
+    CHECK_HAS(pilot.message, "its queue of commands is full");
     pilot_close(&pilot);
     server_resume(&three.server[0]);
 }

@@ -180,7 +180,7 @@ void proof_on_answer(struct proof *proof, unsigned master, const struct reply *r
 {
     if (!take_proof(proof, master, reply)) {
         link_relink(proof->peers->links[master],
-                    reply->type == REPLY_ERROR ? reply->text : "has lost its memory");
+                    reply->type == REPLY_ERROR ? reply->text : "has lost its data");
         return;
     }
     if (!needs_time(proof)) /* Otherwise the TIME that follows releases the votes. */

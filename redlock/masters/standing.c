@@ -84,18 +84,19 @@ static void tell_of_warming(struct standing *standing, unsigned master, bool is_
                             drift_time now)
 {
     drift_span left = guard_left(&standing->guard, master, now);
-    char text[128];
+    char text[160];
 
     if (left > 0)
-        (void)snprintf(text, sizeof text, "is warming up: it has no memory, and may vote in %.1f s",
+        (void)snprintf(text, sizeof text,
+                       "is warming up: it is new or was emptied, and may vote in %.1f s",
                        (double)left / (double)DRIFT_S);
     else if (guard_floor(&standing->guard) == 0)
         (void)snprintf(text, sizeof text,
-                       "is warming up: it has no memory, and the fencing counters of "
+                       "is warming up: it is new or was emptied, and the fencing counters of "
                        "the others are days ahead of the clocks");
     else
         (void)snprintf(text, sizeof text,
-                       "is warming up: it has no memory, and too few of the "
+                       "is warming up: it is new or was emptied, and too few of the "
                        "others can be asked whether it may vote");
     tell(standing, master, text, is_news);
 }
@@ -236,7 +237,7 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
     const struct guard_look before = standing->guard.masters[master].look;
     drift_time now = env_now(standing->peers->env);
     struct guard_look look;
-    char text[128];
+    char text[160];
 
     if (!answer_look(reply, &look)) {
         explain(standing, reply, text, sizeof text);

@@ -111,7 +111,7 @@ static const struct fault faults[] = {
      BREAKS},
     {"no epoch",
      {.way = FAKE_SAYS, .greets = true, .says = "+OK\r\n"},
-     "has lost its memory",
+     "has lost its data",
      BREAKS},
     {"two answers for one", /* No, and the epoch: what is asked next is answered before. */
      {.way = FAKE_SAYS, .greets = true, .says = "-ERR one\r\n$16\r\n" FAKE_EPOCH "\r\n"},

@@ -85,7 +85,7 @@ TEST(two_clients_of_new_masters_agree)
     pilot_close(&first);
 }
 
-#define WARMING "is warming up: it has no memory, and may vote in "
+#define WARMING "is warming up: it is new or was emptied, and may vote in "
 
 /* Ask for a lock that is not to be had, until it is said of the first master for
  * how long: seconds. */

@@ -191,24 +191,16 @@ static bool end_shortage(bool had_begun)
 
 void calls_open(struct ev_loop *process)
 {
-    static const char *const lists[SIM_SERVERS_MAX + 1] = {
-        "",
-        "10.0.0.1",
-        "10.0.0.1,10.0.0.2",
-        "10.0.0.1,10.0.0.2,10.0.0.3",
-        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4",
-        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5",
-        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6",
-        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6,10.0.0.7",
-    };
+    char masters[] = "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6,10.0.0.7";
     const struct plan *plan = &world.plan;
     struct redlock_options opts;
     struct redlock *rl = NULL;
     bool is_short;
     int status;
 
+    masters[9 * plan->servers - 1] = '\0'; /* So many of them. */
     redlock_options_init(&opts);
-    opts.masters = lists[plan->servers];
+    opts.masters = masters;
     opts.loop = process;
     opts.connect_timeout_ms = plan->connect_timeout_ms;
     opts.reply_timeout_ms = plan->reply_timeout_ms;
@@ -330,11 +322,6 @@ static uint32_t draw_ttl(const struct ev_loop *process)
     return cut_ttl(process, world.plan.ttls_ms[dice_below(SIM_TTLS_MAX)]);
 }
 
-static drift_span validity(uint32_t ttl_ms)
-{
-    return drift_deadline(0, ttl_ms * DRIFT_MS, &world.plan.allowance);
-}
-
 static bool draw_fence(const struct lease_rec *rec)
 {
     uint64_t dice = other_dice(rec, UINT64_C(0x9fb21c651e98df25));
@@ -356,7 +343,7 @@ static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opt
 
     redlock_lock_options_init(opts);
     opts->ttl_ms = draw_ttl(rec->process);
-    whole = validity(opts->ttl_ms);
+    whole = plan_validity(opts->ttl_ms);
     opts->no_renew = dice_chance(300);
     if (dice_chance(200))
         opts->max_hold_ms = (uint32_t)dice_magnitude(1, 3 * world.plan.ttl_max_ms);
@@ -403,7 +390,7 @@ static void set_probe(const struct lease_rec *rec, struct redlock_lock_options *
 /* What the oracle has to know. */
 static void note_options(struct lease_rec *rec, const struct redlock_lock_options *opts)
 {
-    drift_span whole = validity(opts->ttl_ms);
+    drift_span whole = plan_validity(opts->ttl_ms);
 
     rec->ttl_ms = rec->ttl_low_ms = opts->ttl_ms;
     rec->renews = !opts->no_renew && opts->max_hold_ms == 0;

@@ -26,8 +26,18 @@
 #include "redlock/masters/peers.h"
 #include "redlock/core/quorum.h"
 #include "redlock/redlock.h"
+#include "redlock/wire/keys.h"
 #include "redlock/wire/reply.h"
 #include "redlock/wire/script.h"
+
+struct answer;
+struct ask;
+struct command;
+struct conn;
+struct link;
+struct loop;
+struct message;
+struct transport;
 
 #define SIM_PROCESSES_MAX 5
 #define SIM_SERVERS_MAX 7
@@ -42,6 +52,26 @@
 #define SIM_US UINT64_C(1000)
 
 typedef uint64_t sim_time; /* True time, ns.  Spans of it too. */
+
+static inline uint64_t sim_min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t sim_max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+struct sim_clock {
+    uint64_t origin; /* What it showed when the world began. */
+    uint32_t fast_ppm;
+    int64_t step; /* By how much it was stepped since. */
+};
+
+uint64_t clock_at(const struct sim_clock *clock, sim_time t);
+/* The first true instant at which it shows at least reading; never before the world began. */
+sim_time clock_when(const struct sim_clock *clock, uint64_t reading);
 
 /* ---- Dice (dice.c): SplitMix64, the only source of chance ---- */
 
@@ -122,7 +152,6 @@ bool memory_has_failed(void);
 
 #define SIM_FAULT_NAME(name, text) FAULT_##name,
 enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
-#undef SIM_FAULT_NAME
 
 /* How operations ended: these too must all have been seen. */
 #define SIM_OUTCOMES(X)                                                         \
@@ -162,87 +191,29 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
 
 #define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
 enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };
-#undef SIM_OUTCOME_NAME
 
-/* ---- Actors ---- */
+extern const char *const fault_texts[FAULT_LEN], *const outcome_texts[OUTCOME_LEN];
 
-struct sim_clock {
-    uint64_t origin; /* What it showed when the world began. */
-    uint32_t fast_ppm;
-    int64_t step; /* By how much it was stepped since. */
+/* Sums over all runs. */
+struct tally {
+    uint64_t events, seeds;
+    uint64_t faults[FAULT_LEN];
+    uint64_t outcomes[OUTCOME_LEN];
+    uint64_t grants, checks;
 };
+extern struct tally tally;
 
-uint64_t clock_at(const struct sim_clock *clock, sim_time t);
-/* The first true instant at which it shows at least reading; never before the world began. */
-sim_time clock_when(const struct sim_clock *clock, uint64_t reading);
+/* ---- The record of what happens (world.c) ---- */
 
-struct reader {
-    int token;
-    uint64_t end_ms;
-};
-
-struct key {
-    bool exists, wrong_type;
-    int token;        /* Its number (oracle.c). */
-    uint64_t end_ms;  /* On the server's clock. */
-    unsigned readers; /* If there are any it has no token, and is no string: wrong_type. */
-    struct reader reader[SIM_READERS_MAX];
-};
-
-#define SIM_RUN_OF_ANOTHER UINT32_MAX /* No run of this server. */
-
-/* Of a master, for the restart guard: see redlock/core/guard.h. */
-struct marker {
-    bool exists, fresh;
-    unsigned run;                                      /* Of the server that wrote it. */
-    uint64_t epoch, nonce, max_ttl_ms, since_ms;       /* 0: none. */
-    uint64_t floor, high, counters[SIM_RESOURCES_MAX]; /* Of fencing; counters from floor. */
-};
-
-/* Who waits for one resource (line.c); fewer than the script has room for, so that it is
- * full now and then. */
-#define LINE_MAX 64
-struct line {
-    unsigned len;
-    uint64_t ends_ms; /* All of it. */
-    bool was_left;    /* By somebody who may have been the first, and has not told so yet. */
-    struct line_place {
-        int waiter; /* Number of its name, as of tokens. */
-        uint64_t ticket, end_ms;
-    } places[LINE_MAX];
-};
-
-enum server_mood { MOOD_FINE, MOOD_OOM, MOOD_MISCONF, MOOD_READONLY, MOOD_LOADING };
-
-struct server {
-    unsigned number;
-    struct sim_clock clock;
-    bool alive, hung;
-    bool ends_early; /* A key is gone when its time has come, not one millisecond later. */
-    bool old_style;  /* Words errors in scripts as redis 6 did. */
-    enum server_mood mood;
-    bool has_script[SCRIPT_LEN];
-    struct key keys[SIM_RESOURCES_MAX];
-    struct marker marker, saved;              /* saved: as it was some time ago. */
-    uint64_t marks_end_ms[SIM_RESOURCES_MAX]; /* Of those who wait; 0: none. */
-    bool is_teller[SIM_RESOURCES_MAX];        /* Its mark is of who has the lock. */
-    struct line lines[SIM_RESOURCES_MAX];
-    uint64_t marks_off_ms[SIM_RESOURCES_MAX]; /* Until when these hold off readers, or less. */
-    bool keeps;    /* Whatever it has answered for survives a crash, and it says so. */
-    unsigned runs; /* How often it was started. */
-    struct conn *conns;
-    uint64_t fault;      /* Number of the latest fault, which alone may end it. */
-    sim_time forward_at; /* When its clock was put forward last; 0: never. */
-    bool was_set_back;   /* Its clock, at any time. */
-    bool is_copy;        /* Its data are of another, */
-    bool was_copied;     /* or another's are of it, or were. */
-};
-
-struct answer {
-    enum reply_type type;
-    long long integer;
-    const char *text; /* Constant.  Of an array: its last two texts, and a space between. */
-};
+/* It happened. */
+void world_fault(enum fault fault);
+void world_outcome(enum outcome outcome);
+/* For the hash, and for a reader of the trace if there is one. */
+void world_note(const char *what, uint64_t a, uint64_t b, uint64_t c);
+void world_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The run has failed: say so, and exit. */
+_Noreturn void world_fail(const char *property, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The process that a client lives in, and the loop that it runs on. */
 struct ev_loop {
@@ -284,279 +255,9 @@ struct ev_loop {
     sim_time deaf_until;      /* Up to when something was wrong with what it is told. */
 };
 
-/* ---- The plan of one run (plan.c), drawn before anything happens ---- */
-
-struct plan {
-    unsigned processes, servers, resources;
-    uint32_t drift_ppm, drift_fixed_ms, reply_timeout_ms, connect_timeout_ms;
-    struct drift_bound allowance;
-    uint32_t ttl_min_ms; /* The shortest that is legal. */
-    uint32_t ttls_ms[SIM_TTLS_MAX], ttl_max_ms;
-    uint32_t wait_max_ms, retry_max_ms;
-    sim_time hop;   /* A message takes one to two of these, or far longer. */
-    sim_time quick; /* What takes longer may make an operation fail. */
-    unsigned slow_permille;
-    bool enabled[FAULT_LEN];
-    bool guarded;           /* All clients use the restart guard: */
-    bool seasoned;          /* the masters have been there for long, */
-    unsigned fenced;        /* so many of 16 locks draw a fencing token, */
-    bool one_counter;       /* and all resources have the same counter; */
-    unsigned floors;        /* how far apart the counters of seasoned masters are, */
-    bool near_high;         /* and whether they soon come to their high-water marks; */
-    quorum_mask keep;       /* and these keep all that they are told; */
-    unsigned modest;        /* these processes ask for no long leases. */
-    bool reentrant;         /* Some leases are locked again by their owners. */
-    unsigned many;          /* So many of 16 locks are of several resources; */
-    unsigned shared;        /* and of the others so many are shared. */
-    bool permits;           /* All locks are of one semaphore: its slots are the resources. */
-    unsigned fair;          /* So many of 16 others are fair. */
-    bool lasting;           /* Leases are long, and little happens: what a guard is for. */
-    bool exclusive;         /* Mutual exclusion is promised. */
-    quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
-    quorum_mask may_step;   /* Masters whose clocks may be stepped; likewise. */
-    quorum_mask may_copy;   /* Masters that may come back on the data of another; likewise. */
-    enum redlock_clock_guard clock_guard;
-    bool dips;          /* Clocks are put back for a moment only, and never forward. */
-    sim_time calm_max;  /* Longest time between two faults. */
-    sim_time think_max; /* Longest time between two calls of a program. */
-    uint32_t asks_max;  /* A link with so many unanswered commands is full. */
-    size_t window;      /* Bytes that a socket takes. */
-    uint64_t events;    /* Faults stop after so many, */
-    sim_time ends_at;   /* and then at the latest. */
-};
-
-/* A wall clock is never further off what it would show without steps, so that with its
- * rate it is not far off the others either (drift/node.h). */
-#define PLAN_STEP_MAX (1000 * DRIFT_MS)
-
-/* So many commands and bytes are never waiting in a run. */
-#define PLAN_ASKS_MAX 32768
-#define PLAN_WINDOW (1u << 20)
-
-void plan_draw(void);
-
-/* ---- The world (world.c) ---- */
-
-enum event_type {
-    EVENT_TURN,
-    EVENT_TO_SERVER,
-    EVENT_TO_CLIENT,
-    EVENT_FAULT,
-    EVENT_MEND,
-    EVENT_GIVE_UP,
-    EVENT_PHASE
-};
-
-enum phase { PHASE_CHAOS, PHASE_HEAL, PHASE_PROBE, PHASE_QUIET, PHASE_OVER };
-
-struct world {
-    uint64_t seed;
-    bool verbose;
-    sim_time now, began;
-    enum phase phase;
-    struct plan plan;
-    struct ev_loop processes[SIM_PROCESSES_MAX];
-    struct server servers[SIM_SERVERS_MAX];
-    uint64_t hash;   /* Of everything that happened. */
-    uint64_t events; /* Of this run. */
-};
-extern struct world world;
-
-/* Sums over all runs. */
-struct tally {
-    uint64_t events, seeds;
-    uint64_t faults[FAULT_LEN];
-    uint64_t outcomes[OUTCOME_LEN];
-    uint64_t grants, checks;
-};
-extern struct tally tally;
-
-/* Empty, at a random instant. */
-void world_begin(uint64_t seed, bool verbose);
-void world_post(sim_time at, enum event_type type, void *what, uint64_t tag);
-/* Take the next event; false: there is none. */
-struct event {
-    sim_time at;
-    uint64_t number; /* Breaks ties. */
-    enum event_type type;
-    void *what;
-    uint64_t tag;
-};
-bool world_next(struct event *ret_event);
-
-/* It happened. */
-void world_fault(enum fault fault);
-void world_outcome(enum outcome outcome);
-/* For the hash, and for a reader of the trace if there is one. */
-void world_note(const char *what, uint64_t a, uint64_t b, uint64_t c);
-void world_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The run has failed: say so, and exit. */
-_Noreturn void world_fail(const char *property, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* ---- One run (run.c) ---- */
-
-/* Returns the hash of all that happened. */
-uint64_t run_seed(uint64_t seed, bool verbose);
-/* Longest pause between two tries of the probe. */
-uint32_t run_probe_retry_ms(void);
-/* A program got the lock that it was to get in the end. */
-void run_on_probe(void);
-
-/* ---- The network (net.c) ---- */
-
-enum message_kind {
-    MESSAGE_BYTES,     /* Both ways. */
-    MESSAGE_CONNECTED, /* To a client. */
-    MESSAGE_REFUSED,
-    MESSAGE_RESET,
-};
-
-struct message {
-    struct message *next;
-    sim_time sent, at; /* at: it arrives. */
-    enum message_kind kind;
-    size_t len, read; /* Bytes, and how many of them the client has read. */
-    size_t room;
-    char *bytes;
-};
-
-struct queue {
-    struct message *first, **end;
-    sim_time last;          /* Nothing arrives before what was sent earlier. */
-    sim_time blocked_until; /* Nothing arrives before; SIM_NEVER: for ever. */
-};
-
-struct conn {
-    uint64_t number;
-    struct server *server;
-    struct ev_loop *process;
-    struct transport *client; /* NULL: closed by the client; its commands may be on their way. */
-    unsigned master;          /* Number of the server, as the client counts. */
-    bool accepted;            /* The server was there when the client connected. */
-    bool spoken;              /* The client has sent something on it. */
-    bool reset;               /* The server does not know it any more. */
-    bool mute;                /* Its answers do not come. */
-    sim_time mute_until;      /* Then the client's kernel gives it up. */
-    enum fault doom;          /* The next commands bring it about; FAULT_LEN: nothing. */
-    size_t unread;            /* Bytes on their way to the server, or in its socket. */
-    char *inbox;              /* A command of which not all has come. */
-    size_t inbox_len, inbox_room;
-    unsigned hears; /* Resources of which it is told: a mask. */
-    struct queue to_server, to_client;
-    struct conn *next; /* Of the same server. */
-};
-
-/* A client's kernel gives up a connection at most this long after the server's last packet.
- * set_socket() in redlock/link/master.c sets the parts: the first probe after 15 s, the second
- * after 5 s more, and 15 s for data sent in between.  The rest is for late timers of the kernel. */
-#define NET_SILENCE_MAX (40 * DRIFT_S)
-
-void net_begin(void);
-struct conn *net_connect(struct ev_loop *process, struct transport *client, unsigned server);
-/* The client closes it.  What it sent may arrive or not, now or later. */
-void net_close(struct conn *conn);
-struct message *net_message(enum message_kind kind, size_t room);
-void net_to_server(struct conn *conn, struct message *message);
-void net_to_client(struct conn *conn, struct message *message);
-/* What has arrived for the client first; NULL: nothing.  To take it out. */
-struct message *net_peek(struct conn *conn);
-struct message *net_take(struct conn *conn);
-bool net_has_arrived(const struct conn *conn);
-/* A reset has arrived for the client, perhaps behind what it has not read. */
-bool net_was_reset(const struct conn *conn);
-/* So many bytes may be written now. */
-size_t net_room(const struct conn *conn);
-void net_done(struct message *message);
-/* Hand over to the server what has arrived there; have the client look. */
-void net_deliver(struct conn *conn);
-void net_arrive(struct conn *conn);
-/* The connection is gone: the client will be told. */
-void net_reset(struct conn *conn);
-/* From now on the server's packets do not reach the client. */
-void net_silence(struct conn *conn);
-/* The client's kernel gives up a connection that is still silent. */
-void net_give_up(struct conn *conn);
-void net_drop(struct queue *queue);
-/* Everything arrives now, whatever held it up. */
-void net_hurry(struct conn *conn);
-
-/* ---- Servers (server.c, store.c) ---- */
-
-void server_init(struct server *server, unsigned number);
-void server_set_scripts(struct server *server, bool there);
-/* Execute what came, and answer; or what the first bytes say, without an answer. */
-void server_take(struct conn *conn, const struct message *message);
-void server_take_some(struct conn *conn, const struct message *message, size_t len);
-/* Send one answer, or what nobody asked for. */
-void server_answer(struct conn *conn, const struct answer *answer);
-void server_crash(struct server *server, bool forget);
-void server_mend(struct server *server);
-bool server_flushall(struct server *server);
-void server_copy(struct server *server, const struct server *other);
-void server_plant(struct server *server, unsigned resource, bool wrong_type, uint64_t ttl_ms);
-
-/* The key if it is there now, else NULL. */
-struct key *store_key(struct server *server, unsigned resource);
-/* The first true instant at which it is gone. */
-sim_time store_key_end(const struct server *server, const struct key *key);
-/* A reader of it, if he is one now, else NULL; and the first true instant at which he is none. */
-struct reader *store_reader(const struct server *server, struct key *key, int token);
-sim_time store_reader_end(const struct server *server, const struct reader *reader);
-/* Until when readers are held off, if they are; on the server's clock. */
-uint64_t store_off_ms(const struct server *server, unsigned resource);
-
-/* One command, parsed. */
-#define COMMAND_ARGS_MAX 11
-struct command {
-    unsigned argc;
-    const char *argv[COMMAND_ARGS_MAX];
-    size_t lens[COMMAND_ARGS_MAX];
-    size_t len;
-};
-/* What it is about, by the numbers of its arguments. */
-struct parts {
-    bool is_other; /* None of the machine's commands; else: */
-    enum quorum_command command;
-    unsigned name, token, ttl;
-    unsigned names; /* So many, from name on. */
-};
-struct parts store_parts(const struct command *command);
-/* The number by which those who wait for it know a resource: all slots have one. */
-unsigned store_mark(unsigned resource);
-/* What comes behind WIRE_MARK in its mark. */
-const char *store_mark_name(unsigned mark);
-/* The resources that it names. */
-unsigned store_set(const struct command *command);
-void store_parse(const char *bytes, size_t len, struct command *ret_command);
-/* Execute it; returns its length in bytes. */
-size_t store_execute(struct conn *conn, const struct command *command, struct answer *ret_answer);
-
-/* ---- For queue.c and readers.c: what they share with store.c, and their scripts ---- */
-
-uint64_t store_wall_ms(const struct server *server);
-/* Arguments: whether one is this; what is in it, if it can be that, else fail. */
-bool store_is(const struct command *command, unsigned i, const char *text);
-uint64_t store_number(const struct command *command, unsigned i);
-uint64_t store_ms(const struct command *command, unsigned i);
-int store_token(const struct command *command, unsigned i);
-unsigned store_resource(const struct command *command, unsigned i);
-/* Why it does not obey now; NULL: it does. */
-const struct answer *store_mood(const struct server *server, bool in_script, bool grows);
-struct answer store_type_error(const struct server *server);
-void store_tell_free(struct server *server, unsigned mark, bool keeps_mark);
-/* And tell those who wait. */
-void store_drop_key(struct server *server, unsigned resource);
-struct answer queue_execute(struct server *server, const struct command *command,
-                            enum script_id script);
-struct answer queue_leave(struct server *server, const struct command *command);
-struct answer readers_execute(struct server *server, const struct command *command,
-                              enum script_id script);
-
 /* ---- Processes (process.c) ---- */
 
 void process_init(struct ev_loop *process, unsigned number);
-struct loop;
 struct ev_loop *process_of_loop(const struct loop *loop);
 /* Have the loop turn at this instant, or when it may. */
 void process_poke(struct ev_loop *process, sim_time at);
@@ -581,59 +282,10 @@ bool sim_transport_has_io(const struct transport *transport);
 /* On the process' clock; DRIFT_NEVER: none. */
 uint64_t sim_transport_timer(const struct transport *transport);
 void sim_transport_on_timer(struct transport *transport);
-struct conn *sim_transport_conn(const struct transport *transport);
 /* The socket takes bytes again. */
 void sim_transport_on_space(struct transport *transport);
 /* The connection of a link; NULL: it has none, or there is no such link. */
 struct conn *conn_of(const struct ev_loop *process, const struct link *link);
-
-/* ---- RESP (resp.c) ---- */
-
-/* How long the first command is; 0: not all of it has come. */
-size_t resp_command_len(const char *bytes, size_t len);
-/* Write an answer, which takes no more bytes than that; returns how many. */
-size_t resp_answer_max(const struct answer *answer);
-size_t resp_write(char *buf, const struct answer *answer);
-
-/* ---- Who waits (waits.c) ---- */
-
-struct lease_rec;
-void waits_begin(void);
-void waits_on_turn(struct ev_loop *process);
-/* Something is wrong with what it is told. */
-void waits_on_trouble(struct ev_loop *process);
-/* Whether all masters can tell it of this mark. */
-bool waits_hears_all(const struct ev_loop *process, unsigned mark);
-/* It was told something, or has looked; so may begin a round early, which uses that up. */
-void waits_on_heard(struct ev_loop *process);
-bool waits_may_hurry(struct ev_loop *process, const struct lease_rec *rec);
-/* A new reader has come in, by a round that began then. */
-void waits_on_reader(unsigned resource, sim_time round_sent);
-/* A server tells all who listen; returns how many do. */
-unsigned waits_count(const struct server *server, unsigned mark);
-void waits_publish(struct server *server, unsigned mark, const char *text);
-
-/* ---- Queues (line.c) ---- */
-
-struct lease_rec;
-
-/* The dead leave; returns how many. */
-unsigned line_purge(struct line *line, uint64_t now_ms);
-struct line_place *line_find(struct line *line, int waiter);
-/* NULL: nobody waits. */
-const struct line_place *line_first(const struct line *line);
-uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms);
-bool line_remove(struct line *line, int waiter);
-/* A server's has changed; all of a server's are gone. */
-void line_on_change(struct server *server, unsigned resource);
-void line_forget(struct server *server);
-/* A server says whose turn it is, or must, or he has seen to it himself; a round of his begins; he
- * believes to have the lock. */
-void line_on_turn_of(const struct server *server, unsigned resource, int waiter, bool is_told);
-void line_on_round(struct lease_rec *rec);
-void line_on_held(const struct lease_rec *rec);
-void line_on_turn(struct ev_loop *process);
-void line_on_quiet(void);
 
 /* ---- Programs (actor.c), and the calls that they make (calls.c) ---- */
 
@@ -739,12 +391,256 @@ void calls_misuse(struct ev_loop *process);
 /* No operation is late. */
 void calls_check_ends(void);
 
-/* ---- Faults (nemesis.c) ---- */
+struct reader {
+    int token;
+    uint64_t end_ms;
+};
 
-void nemesis_begin(void);
-void nemesis_strike(void);
-void nemesis_mend(void *what, uint64_t tag);
-void nemesis_end(void);
+struct key {
+    bool exists, wrong_type;
+    int token;        /* Its number (oracle.c). */
+    uint64_t end_ms;  /* On the server's clock. */
+    unsigned readers; /* If there are any it has no token, and is no string: wrong_type. */
+    struct reader reader[SIM_READERS_MAX];
+};
+
+#define SIM_RUN_OF_ANOTHER UINT32_MAX /* No run of this server. */
+
+/* Of a master, for the restart guard: see redlock/core/guard.h. */
+struct marker {
+    bool exists, fresh;
+    unsigned run;                                      /* Of the server that wrote it. */
+    uint64_t epoch, nonce, max_ttl_ms, since_ms;       /* 0: none. */
+    uint64_t floor, high, counters[SIM_RESOURCES_MAX]; /* Of fencing; counters from floor. */
+};
+
+/* Who waits for one resource (line.c); fewer than the script has room for, so that it is
+ * full now and then. */
+#define LINE_MAX 64
+struct line {
+    unsigned len;
+    uint64_t ends_ms; /* All of it. */
+    bool was_left;    /* By somebody who may have been the first, and has not told so yet. */
+    struct line_place {
+        int waiter; /* Number of its name, as of tokens. */
+        uint64_t ticket, end_ms;
+    } places[LINE_MAX];
+};
+
+enum server_mood { MOOD_FINE, MOOD_OOM, MOOD_MISCONF, MOOD_READONLY, MOOD_LOADING };
+
+struct server {
+    unsigned number;
+    struct sim_clock clock;
+    bool alive, hung;
+    bool ends_early; /* A key is gone when its time has come, not one millisecond later. */
+    bool old_style;  /* Words errors in scripts as redis 6 did. */
+    enum server_mood mood;
+    bool has_script[SCRIPT_LEN];
+    struct key keys[SIM_RESOURCES_MAX];
+    struct marker marker, saved;              /* saved: as it was some time ago. */
+    uint64_t marks_end_ms[SIM_RESOURCES_MAX]; /* Of those who wait; 0: none. */
+    bool is_teller[SIM_RESOURCES_MAX];        /* Its mark is of who has the lock. */
+    struct line lines[SIM_RESOURCES_MAX];
+    uint64_t marks_off_ms[SIM_RESOURCES_MAX]; /* Until when these hold off readers, or less. */
+    bool keeps;    /* Whatever it has answered for survives a crash, and it says so. */
+    unsigned runs; /* How often it was started. */
+    struct conn *conns;
+    uint64_t fault;      /* Number of the latest fault, which alone may end it. */
+    sim_time forward_at; /* When its clock was put forward last; 0: never. */
+    bool was_set_back;   /* Its clock, at any time. */
+    bool is_copy;        /* Its data are of another, */
+    bool was_copied;     /* or another's are of it, or were. */
+};
+
+/* ---- Servers (server.c, store.c) ---- */
+
+void server_init(struct server *server, unsigned number);
+void server_set_scripts(struct server *server, bool there);
+/* Execute what came, and answer; or what the first bytes say, without an answer. */
+void server_take(struct conn *conn, const struct message *message);
+void server_take_some(struct conn *conn, const struct message *message, size_t len);
+/* Send one answer, or what nobody asked for. */
+void server_answer(struct conn *conn, const struct answer *answer);
+void server_crash(struct server *server, bool forget);
+void server_mend(struct server *server);
+bool server_flushall(struct server *server);
+void server_copy(struct server *server, const struct server *other);
+void server_plant(struct server *server, unsigned resource, bool wrong_type, uint64_t ttl_ms);
+
+/* ---- The network (net.c) ---- */
+
+enum message_kind {
+    MESSAGE_BYTES,     /* Both ways. */
+    MESSAGE_CONNECTED, /* To a client. */
+    MESSAGE_REFUSED,
+    MESSAGE_RESET,
+};
+
+struct message {
+    struct message *next;
+    sim_time sent, at; /* at: it arrives. */
+    enum message_kind kind;
+    size_t len, read; /* Bytes, and how many of them the client has read. */
+    size_t room;
+    char *bytes;
+};
+
+struct queue {
+    struct message *first, **end;
+    sim_time last;          /* Nothing arrives before what was sent earlier. */
+    sim_time blocked_until; /* Nothing arrives before; SIM_NEVER: for ever. */
+};
+
+struct conn {
+    uint64_t number;
+    struct server *server;
+    struct ev_loop *process;
+    struct transport *client; /* NULL: closed by the client; its commands may be on their way. */
+    unsigned master;          /* Number of the server, as the client counts. */
+    bool accepted;            /* The server was there when the client connected. */
+    bool spoken;              /* The client has sent something on it. */
+    bool reset;               /* The server does not know it any more. */
+    bool mute;                /* Its answers do not come. */
+    sim_time mute_until;      /* Then the client's kernel gives it up. */
+    enum fault doom;          /* The next commands bring it about; FAULT_LEN: nothing. */
+    size_t unread;            /* Bytes on their way to the server, or in its socket. */
+    char *inbox;              /* A command of which not all has come. */
+    size_t inbox_len, inbox_room;
+    unsigned hears; /* Resources of which it is told: a mask. */
+    struct queue to_server, to_client;
+    struct conn *next; /* Of the same server. */
+};
+
+/* A client's kernel gives up a connection at most this long after the server's last packet.
+ * set_socket() in redlock/link/master.c sets the parts: the first probe after 15 s, the second
+ * after 5 s more, and 15 s for data sent in between.  The rest is for late timers of the kernel. */
+#define NET_SILENCE_MAX (40 * DRIFT_S)
+/* The longest pause between two attempts to connect, as in redlock/link/master.c. */
+#define NET_RETRY_LAST (2 * DRIFT_S)
+
+void net_begin(void);
+struct conn *net_connect(struct ev_loop *process, struct transport *client, unsigned server);
+/* The client closes it.  What it sent may arrive or not, now or later. */
+void net_close(struct conn *conn);
+struct message *net_message(enum message_kind kind, size_t room);
+void net_to_server(struct conn *conn, struct message *message);
+void net_to_client(struct conn *conn, struct message *message);
+/* What has arrived for the client first; NULL: nothing.  To take it out. */
+struct message *net_peek(struct conn *conn);
+struct message *net_take(struct conn *conn);
+bool net_has_arrived(const struct conn *conn);
+/* A reset has arrived for the client, perhaps behind what it has not read. */
+bool net_was_reset(const struct conn *conn);
+/* So many bytes may be written now. */
+size_t net_room(const struct conn *conn);
+void net_done(struct message *message);
+/* Hand over to the server what has arrived there; have the client look. */
+void net_deliver(struct conn *conn);
+void net_arrive(struct conn *conn);
+/* The connection is gone: the client will be told. */
+void net_reset(struct conn *conn);
+/* From now on the server's packets do not reach the client. */
+void net_silence(struct conn *conn);
+/* The client's kernel gives up a connection that is still silent. */
+void net_give_up(struct conn *conn);
+/* Everything arrives now, whatever held it up. */
+void net_hurry(struct conn *conn);
+
+struct answer {
+    enum reply_type type;
+    long long integer;
+    const char *text; /* Constant.  Of an array: its last two texts, and a space between. */
+};
+
+/* Answers to many commands. */
+extern const struct answer answer_ok, answer_nil, answer_one, answer_zero, answer_wrong_type;
+
+#define COMMAND_ARGS_MAX 11
+struct command {
+    unsigned argc;
+    const char *argv[COMMAND_ARGS_MAX]; /* Each with \r\n behind it. */
+    size_t lens[COMMAND_ARGS_MAX];
+};
+
+/* ---- RESP (resp.c) ---- */
+
+/* Parse the first command.  Returns its length; 0: not all of it has come. */
+size_t resp_command(const char *bytes, size_t len, struct command *ret_command);
+/* Write an answer, which takes no more bytes than that; returns how many. */
+size_t resp_answer_max(const struct answer *answer);
+size_t resp_write(char *buf, const struct answer *answer);
+
+/* ---- Arguments (args.c) ---- */
+
+#define SEMAPHORE WIRE_PERMIT "s" /* The only one that there is. */
+
+/* What a command is about, by the numbers of its arguments. */
+struct parts {
+    bool is_other; /* None of the machine's commands; else: */
+    enum quorum_command command;
+    unsigned name, token, ttl;
+    unsigned names; /* So many, from name on. */
+};
+struct parts args_parts(const struct command *command);
+/* The script that it runs; SCRIPT_LEN: none. */
+enum script_id args_script(const struct command *command);
+/* The resources that it names. */
+unsigned args_set(const struct command *command);
+/* Whether one is this; what is in it, if it can be that, else fail. */
+bool args_is(const struct command *command, unsigned i, const char *text);
+uint64_t args_number(const struct command *command, unsigned i);
+uint64_t args_ms(const struct command *command, unsigned i);
+int args_token(const struct command *command, unsigned i);
+unsigned args_resource(const struct command *command, unsigned i);
+
+/* ---- Keys, and the scripts of plain locks (store.c) ---- */
+
+struct answer store_execute(struct conn *conn, const struct command *command);
+uint64_t store_wall_ms(const struct server *server);
+/* The key if it is there now, else NULL. */
+struct key *store_key(struct server *server, unsigned resource);
+/* The first true instant at which it is gone. */
+sim_time store_key_end(const struct server *server, const struct key *key);
+/* Store a token; the answer is OK. */
+struct answer store_put(struct server *server, unsigned resource, int token, uint64_t ttl_ms);
+/* Delete it, and announce that. */
+void store_drop_key(struct server *server, unsigned resource);
+struct answer store_release(struct server *server, unsigned resource, struct key *key, int token);
+struct answer store_extend(struct server *server, struct key *key, int token, uint64_t ttl_ms);
+/* Why it does not obey now; NULL: it does. */
+const struct answer *store_mood(const struct server *server, bool in_script, bool grows);
+struct answer store_type_error(const struct server *server);
+
+/* ---- Scripts and commands with files of their own ---- */
+
+/* The answer to a command that it can be; else fail. */
+typedef struct answer store_answer(struct server *server, const struct command *command);
+
+store_answer many_acquire, many_extend, many_release;
+store_answer permits_acquire, permits_query;
+store_answer queue_acquire, queue_release, queue_leave;
+store_answer marker_proof, marker_count, marker_raise, marker_look;
+store_answer flags_query, readers_execute;
+
+/* The reader with that token, if it is one now, else NULL; and when it is none any more, first. */
+struct reader *store_reader(const struct server *server, struct key *key, int token);
+sim_time store_reader_end(const struct server *server, const struct reader *reader);
+
+struct answer flags_subscribe(struct conn *conn, const struct command *command);
+/* The number of the wait flag of a resource: all slots of a semaphore have one. */
+unsigned flags_of(unsigned resource);
+/* What comes behind WIRE_MARK in its name. */
+const char *flags_name(unsigned mark);
+/* Set it, as a query does. */
+struct answer flags_leave(struct server *server, const struct command *command, uint64_t left_ms,
+                          uint64_t value_ms);
+bool flags_are_set(const struct server *server, unsigned mark);
+/* For how long the lock is held. */
+uint64_t flags_left_ms(const struct server *server, const struct key *key);
+/* Until when readers are held off, if they are; on the server's clock. */
+uint64_t flags_off_ms(const struct server *server, unsigned resource);
+void flags_announce_free(struct server *server, unsigned mark, bool keeps_mark);
 
 /* ---- The oracle: of locks (oracle.c) ---- */
 
@@ -805,5 +701,154 @@ void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round);
 void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round, bool hints);
 /* It names who waits, if it is a heartbeat. */
 void judge_on_waiter(struct ev_loop *process, uint32_t serial, const struct command *command);
+
+/* ---- Who waits (waits.c) ---- */
+
+void waits_begin(void);
+/* Time for a round that is out, for a query, for all that is drawn in between, and for the next
+ * round to begin. */
+sim_time waits_slack(void);
+void waits_on_turn(struct ev_loop *process);
+/* Something is wrong with what it is told. */
+void waits_on_trouble(struct ev_loop *process);
+/* Whether all masters can tell it of this mark. */
+bool waits_hears_all(const struct ev_loop *process, unsigned mark);
+/* It was told something, or has looked; so may begin a round early, which uses that up. */
+void waits_on_heard(struct ev_loop *process);
+bool waits_may_hurry(struct ev_loop *process, const struct lease_rec *rec);
+/* A new reader has come in, by a round that began then. */
+void waits_on_reader(unsigned resource, sim_time round_sent);
+/* A server tells all who listen; returns how many do. */
+unsigned waits_count(const struct server *server, unsigned mark);
+void waits_publish(struct server *server, unsigned mark, const char *text);
+
+/* ---- Queues (line.c) ---- */
+
+/* The dead leave; returns how many. */
+unsigned line_purge(struct line *line, uint64_t now_ms);
+struct line_place *line_find(struct line *line, int waiter);
+/* NULL: nobody waits. */
+const struct line_place *line_first(const struct line *line);
+uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms);
+bool line_remove(struct line *line, int waiter);
+/* A server's has changed; all of a server's are gone. */
+void line_on_change(struct server *server, unsigned resource);
+void line_forget(struct server *server);
+/* It is this waiter's turn: a server announces that, or must, or the waiter has seen to it itself.
+ * A round of a waiter begins.  A waiter believes that it has the lock. */
+void line_on_turn_of(const struct server *server, unsigned resource, int waiter, bool is_told);
+void line_on_round(struct lease_rec *rec);
+void line_on_held(const struct lease_rec *rec);
+void line_on_turn(struct ev_loop *process);
+void line_on_quiet(void);
+
+/* ---- The plan of one run (plan.c), drawn before anything happens ---- */
+
+struct plan {
+    unsigned processes, servers, resources;
+    uint32_t drift_ppm, drift_fixed_ms, reply_timeout_ms, connect_timeout_ms;
+    struct drift_bound allowance;
+    uint32_t ttl_min_ms; /* The shortest that is legal. */
+    uint32_t ttls_ms[SIM_TTLS_MAX], ttl_max_ms;
+    uint32_t wait_max_ms, retry_max_ms;
+    sim_time hop;   /* A message takes one to two of these, or far longer. */
+    sim_time quick; /* What takes longer may make an operation fail. */
+    unsigned slow_permille;
+    bool enabled[FAULT_LEN];
+    bool guarded;           /* All clients use the restart guard: */
+    bool seasoned;          /* the masters have been there for long, */
+    unsigned fenced;        /* so many of 16 locks draw a fencing token, */
+    bool one_counter;       /* and all resources have the same counter; */
+    unsigned floors;        /* how far apart the counters of seasoned masters are, */
+    bool near_high;         /* and whether they soon come to their high-water marks; */
+    quorum_mask keep;       /* and these keep all that they are told; */
+    unsigned modest;        /* these processes ask for no long leases. */
+    bool reentrant;         /* Some leases are locked again by their owners. */
+    unsigned many;          /* So many of 16 locks are of several resources; */
+    unsigned shared;        /* and of the others so many are shared. */
+    bool permits;           /* All locks are of one semaphore: its slots are the resources. */
+    unsigned fair;          /* So many of 16 others are fair. */
+    bool lasting;           /* Leases are long, and little happens: what a guard is for. */
+    bool exclusive;         /* Mutual exclusion is promised. */
+    quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
+    quorum_mask may_step;   /* Masters whose clocks may be stepped; likewise. */
+    quorum_mask may_copy;   /* Masters that may come back on the data of another; likewise. */
+    enum redlock_clock_guard clock_guard;
+    bool dips;          /* Clocks are put back for a moment only, and never forward. */
+    sim_time calm_max;  /* Longest time between two faults. */
+    sim_time think_max; /* Longest time between two calls of a program. */
+    uint32_t asks_max;  /* A link with so many unanswered commands is full. */
+    size_t window;      /* Bytes that a socket takes. */
+    uint64_t events;    /* Faults stop after so many, */
+    sim_time ends_at;   /* and then at the latest. */
+};
+
+/* A wall clock is never further off what it would show without steps, so that with its
+ * rate it is not far off the others either (drift/node.h). */
+#define PLAN_STEP_MAX (1000 * DRIFT_MS)
+
+/* So many commands and bytes are never waiting in a run. */
+#define PLAN_ASKS_MAX 32768
+#define PLAN_WINDOW (1u << 20)
+
+void plan_draw(void);
+/* For how long a client may rely on such a lease. */
+drift_span plan_validity(uint32_t ttl_ms);
+
+/* ---- The world (world.c) ---- */
+
+enum event_type {
+    EVENT_TURN,
+    EVENT_TO_SERVER,
+    EVENT_TO_CLIENT,
+    EVENT_FAULT,
+    EVENT_MEND,
+    EVENT_GIVE_UP,
+    EVENT_PHASE
+};
+
+enum phase { PHASE_CHAOS, PHASE_HEAL, PHASE_PROBE, PHASE_QUIET, PHASE_OVER };
+
+struct world {
+    uint64_t seed;
+    bool verbose;
+    sim_time now, began;
+    enum phase phase;
+    struct plan plan;
+    struct ev_loop processes[SIM_PROCESSES_MAX];
+    struct server servers[SIM_SERVERS_MAX];
+    uint64_t hash;   /* Of everything that happened. */
+    uint64_t events; /* Of this run. */
+};
+extern struct world world;
+
+/* Empty, at a random instant. */
+void world_begin(uint64_t seed, bool verbose);
+void world_post(sim_time at, enum event_type type, void *what, uint64_t tag);
+/* Take the next event; false: there is none. */
+struct event {
+    sim_time at;
+    uint64_t number; /* Breaks ties. */
+    enum event_type type;
+    void *what;
+    uint64_t tag;
+};
+bool world_next(struct event *ret_event);
+
+/* ---- One run (run.c) ---- */
+
+/* Returns the hash of all that happened. */
+uint64_t run_seed(uint64_t seed, bool verbose);
+/* Longest pause between two tries of the probe. */
+uint32_t run_probe_retry_ms(void);
+/* A program got the lock that it was to get in the end. */
+void run_on_probe(void);
+
+/* ---- Faults (nemesis.c) ---- */
+
+void nemesis_begin(void);
+void nemesis_strike(void);
+void nemesis_mend(void *what, uint64_t tag);
+void nemesis_end(void);
 
 #endif /* TEST_SIM_H */

@@ -103,7 +103,7 @@ void __wrap_waits_publish(struct server *server, unsigned mark, const char *text
 void __wrap_waits_publish(struct server *server, unsigned mark, const char *text)
 {
     (void)server;
-    add_told(told, store_mark_name(mark), text);
+    add_told(told, flags_name(mark), text);
 }
 
 static void execute(const char *bytes, size_t len, uint64_t now_us, bool ends_early,
@@ -113,16 +113,14 @@ static void execute(const char *bytes, size_t len, uint64_t now_us, bool ends_ea
     struct server copy = model;
     struct conn conn = {.server = &copy};
     struct command command;
-    size_t taken;
 
     copy.clock.origin = now_us * 1000;
     copy.ends_early = ends_early;
     world.began = world.now = 1;
     told[0] = '\0';
-    store_parse(bytes, len, &command);
-    taken = store_execute(&conn, &command, ret_answer);
-    if (taken != len)
-        real_die("the model takes %zu bytes of %zu", taken, len);
+    if (resp_command(bytes, len, &command) != len)
+        real_die("the model does not take %zu bytes as a command", len);
+    *ret_answer = store_execute(&conn, &command);
     memcpy(has_script, copy.has_script, sizeof has_script);
     memcpy(ret_lines, copy.lines, KEYS * sizeof *ret_lines);
     *ret_marker = copy.marker;

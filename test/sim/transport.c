@@ -255,11 +255,6 @@ void sim_transport_on_timer(struct transport *transport)
     transport->events->on_timer(transport->cookie);
 }
 
-struct conn *sim_transport_conn(const struct transport *transport)
-{
-    return transport->conn;
-}
-
 void sim_transport_on_space(struct transport *transport)
 {
     if (!transport->awaits_space)
@@ -268,7 +263,6 @@ void sim_transport_on_space(struct transport *transport)
     process_poke(transport->process, world.now);
 }
 
-/* The connection of a link; NULL: none, or no link. */
 struct conn *conn_of(const struct ev_loop *process, const struct link *link)
 {
     for (unsigned i = 0; i < SIM_TRANSPORTS_MAX; i++)

@@ -8,7 +8,6 @@
 #include "sim.h"
 
 #include "redlock/client/client.h"
-#include "redlock/wire/reply.h"
 
 #include <string.h>
 

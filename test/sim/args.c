@@ -3,7 +3,9 @@
  *
  * A command that the library would never write ends the run.
  */
-#include "sim.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include <stdlib.h>
 #include <string.h>

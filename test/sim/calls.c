@@ -2,7 +2,8 @@
  * calls.c - every call of the library that programs make, with what it must
  * give; and the callbacks.
  */
-#include "sim.h"
+#include "oracle.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 

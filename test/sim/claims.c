@@ -15,7 +15,10 @@
  * stored it came from a connection given up; the release was answered with an
  * error.  Such keys run out by themselves, which is checked too.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 

@@ -2,7 +2,10 @@
  * flags.c - a master's wait flags, which the code calls marks: how a waiter queries, and what is
  * announced to waiters.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/wire/wire.h"
 

@@ -17,7 +17,9 @@
  *            and messages quick since before it began - nothing is
  *            UNREACHABLE, TOO_LATE or LOST.
  */
-#include "sim.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 

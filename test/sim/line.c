@@ -10,7 +10,9 @@
  * Order is judged by what servers store, not by what clients know: so it is promised only as
  * long as a majority does not forget who waits, and does not take him for dead.
  */
-#include "sim.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 

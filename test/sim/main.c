@@ -5,7 +5,7 @@
  * N failed".  SEED=n runs one, with a trace to read.  "test-sim @FILE" runs
  * the seeds in a file, which have found something once.
  */
-#include "sim.h"
+#include "world.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /*
  * many.c - the scripts that take several names at once.
  */
-#include "sim.h"
+#include "store.h"
 
 struct answer many_acquire(struct server *server, const struct command *command)
 {

@@ -2,7 +2,8 @@
  * marker.c - a master's marker, and the commands on it: the epoch for the restart guard, the
  * counters for fencing tokens.
  */
-#include "sim.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/wire/wire.h"
 

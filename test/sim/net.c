@@ -5,7 +5,8 @@
  * once or when nobody remembers it: as with TCP, where data waits in the
  * socket of a process that hangs, whatever became of who sent it.
  */
-#include "sim.h"
+#include "net.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 

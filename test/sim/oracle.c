@@ -27,7 +27,10 @@
  * What becomes of tokens that nobody needs any more is in claims.c, and of
  * operations in judge.c.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 

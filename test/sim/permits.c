@@ -1,7 +1,8 @@
 /*
  * permits.c - the scripts of a semaphore.
  */
-#include "sim.h"
+#include "store.h"
+#include "world.h"
 
 /* EVALSHA or EVAL, script, 1, slot, token, ttl, its number, how many there are */
 struct answer permits_acquire(struct server *server, const struct command *command)

@@ -24,7 +24,7 @@
  * forget, look like new ones; and where clients differ in their longest lease,
  * masters that forget with it what they were told of the longest.
  */
-#include "sim.h"
+#include "world.h"
 
 #include <string.h>
 

@@ -9,7 +9,9 @@
  * process may have been put off since.  What it sends then leaves later, and
  * its next turn waits for it.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 #include "redlock/io/loop.h"

@@ -1,7 +1,9 @@
 /*
  * queue.c - the queues that a server keeps for fair locks, and the scripts on them.
  */
-#include "sim.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/wire/wire.h"
 

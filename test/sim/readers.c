@@ -4,7 +4,8 @@
  * A key of readers is a sorted set; a command that takes it for a string is answered with
  * WRONGTYPE.
  */
-#include "sim.h"
+#include "store.h"
+#include "world.h"
 
 /* A reader whose time is up stays in the set, and is none. */
 static bool is_one(const struct server *server, const struct reader *reader)

@@ -1,7 +1,7 @@
 /*
  * resp.c - RESP, as a server reads and writes it.
  */
-#include "sim.h"
+#include "store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

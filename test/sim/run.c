@@ -2,7 +2,9 @@
  * run.c - one run: chaos, healing, a probe whether locks can be had again,
  * quiet, and the end.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 

@@ -1,7 +1,11 @@
 /*
  * server.c - one redis-server: it listens, obeys, hangs, crashes, comes back.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "process.h"
+#include "store.h"
+#include "world.h"
 
 #include <string.h>
 

@@ -6,7 +6,9 @@
  * readers.c, queue.c, many.c, permits.c, flags.c, marker.c.  test-sim-store compares the model with
  * a real server, which runs the scripts: a script that is changed needs its model changed as well.
  */
-#include "sim.h"
+#include "net.h"
+#include "store.h"
+#include "world.h"
 
 #include <stdio.h>
 

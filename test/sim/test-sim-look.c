@@ -7,7 +7,10 @@
  *
  * test-sim-look [COUNT [SEED]]; COUNT is 5000.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include <inttypes.h>
 #include <stdio.h>

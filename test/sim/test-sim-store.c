@@ -10,7 +10,10 @@
  *
  * test-sim-store [COUNT [SEED]]; COUNT is 50000.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include <stdio.h>
 #include <stdlib.h>

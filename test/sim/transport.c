@@ -5,7 +5,8 @@
  * parsing.  It hands over a stream of bytes as a kernel does: in pieces that end anywhere,
  * with room for any number of bytes, and with an end at any byte, found by a read or a write.
  */
-#include "sim.h"
+#include "net.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 #include "redlock/io/transport.h"

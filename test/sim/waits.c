@@ -12,7 +12,10 @@
  * That it is free is seen at the end of turns: a majority of masters have no key, or, for
  * readers, let them come in.  Readers wait in lines of their own.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include <stdio.h>
 #include <string.h>

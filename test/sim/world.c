@@ -1,7 +1,7 @@
 /*
  * world.c - true time, what happens next, and what is written down of it.
  */
-#include "sim.h"
+#include "world.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -110,5 +110,17 @@ void calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char 
 void calls_misuse(struct ev_loop *process);
 /* No operation is late. */
 void calls_check_ends(void);
+void calls_on_lost(struct redlock_lease *lease, void *arg);
+
+/* ---- Options (options.c) ---- */
+
+/* Draw what else is asked for, and note in the record what the oracle has to know. */
+void options_of_lock(struct lease_rec *rec, struct redlock_lock_options *ret_opts);
+void options_of_adopted(struct lease_rec *rec, const char *token,
+                        struct redlock_lock_options *ret_opts);
+/* It is of several resources at once. */
+bool options_are_many(const struct lease_rec *rec);
+/* As much of it as the client may ask for. */
+uint32_t options_cut_ttl(const struct ev_loop *process, uint32_t ttl_ms);
 
 #endif /* SIM_PROGRAM_H */

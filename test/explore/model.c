@@ -235,7 +235,7 @@ static void add_client(const struct scenario *scenario, const struct world *worl
     }
     if (client->wake_at <= model_now(world))
         add(moves, len, MOVE_TIMER, c, 0);
-    if (scenario->releases && has_won(world, c))
+    if (!scenario->keeps && has_won(world, c))
         add(moves, len, MOVE_RELEASE, c, 0);
     if (scenario->cancels && client->q.state != QUORUM_IDLE)
         add(moves, len, MOVE_CANCEL, c, 0);

@@ -87,7 +87,7 @@ struct scenario {
     unsigned timeout;
     unsigned wait; /* A client keeps trying for so long. */
     unsigned margin;
-    bool renew, releases; /* Whether clients renew, and whether they give back. */
+    bool renew, keeps; /* Clients renew; they never give back. */
     bool cancels;
     bool fence;                /* A fencing token is drawn with each lock; */
     uint8_t counters[MASTERS]; /* what the masters have counted to before. */

@@ -7,8 +7,6 @@
 #include "store.h"
 #include "world.h"
 
-#include "redlock/wire/wire.h"
-
 #include <stdio.h>
 #include <string.h>
 

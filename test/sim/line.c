@@ -14,8 +14,6 @@
 #include "store.h"
 #include "world.h"
 
-#include "redlock/client/client.h"
-
 #include <string.h>
 
 /* ---- Of one server ---- */

@@ -8,10 +8,6 @@
 #include "net.h"
 #include "world.h"
 
-#include "redlock/client/client.h"
-
-#include <string.h>
-
 static struct message *spare;
 static uint64_t conns;
 

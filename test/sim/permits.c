@@ -2,7 +2,6 @@
  * permits.c - the scripts of a semaphore.
  */
 #include "store.h"
-#include "world.h"
 
 /* EVALSHA or EVAL, script, 1, slot, token, ttl, its number, how many there are */
 struct answer permits_acquire(struct server *server, const struct command *command)

@@ -3,9 +3,6 @@
  */
 #include "oracle.h"
 #include "store.h"
-#include "world.h"
-
-#include "redlock/wire/wire.h"
 
 #include <stdio.h>
 #include <string.h>

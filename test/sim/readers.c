@@ -5,7 +5,6 @@
  * WRONGTYPE.
  */
 #include "store.h"
-#include "world.h"
 
 /* A reader whose time is up stays in the set, and is none. */
 static bool is_one(const struct server *server, const struct reader *reader)

@@ -218,7 +218,7 @@ static void tell_move(const struct search *search, struct world *world, struct m
     const char *wrong = model_do(search->scenario, world, move, told, sizeof told);
 
     if (told[0] != '\0')
-        printf("%9s  %s\n", story_time(START + world->tick * TICK, START, at, sizeof at), told);
+        printf("%9s  %s\n", story_time(model_now(world), START, at, sizeof at), told);
     if (wrong != NULL)
         printf("%9s  WRONG: %s\n", "", wrong);
 }

@@ -137,7 +137,7 @@ static int compare(const void *a, const void *b)
 
 uint64_t model_hash(const struct world *world)
 {
-    drift_time now = START + world->tick * TICK;
+    drift_time now = model_now(world);
     struct client clients[CLIENTS];
     uint64_t masters[MASTERS], left = 0, hash = SALT;
 

@@ -1,5 +1,5 @@
 /*
- * model.c - what the masters do, what can happen, and what must never be.
+ * model.c - what can happen, and what comes of it.
  */
 #include "explore/model.h"
 
@@ -9,30 +9,12 @@
 
 #include "test/lib/story.h"
 
-/* Not assert(): it must hold in every build. */
-static void must(bool condition, const char *what)
+void model_must(bool condition, const char *what)
 {
     if (condition)
         return;
     fprintf(stderr, "explore: %s\n", what);
     abort();
-}
-
-static drift_time now_of(const struct world *world)
-{
-    return START + world->tick * TICK;
-}
-
-#define MAJORITY (MASTERS / 2 + 1) /* Not the machine's, which may be wrong. */
-
-static bool believes(const struct world *world, unsigned c)
-{
-    return quorum_remaining(&world->clients[c].q, now_of(world)) > 0;
-}
-
-static unsigned count(unsigned mask)
-{
-    return (unsigned)__builtin_popcount(mask);
 }
 
 void model_begin(const struct scenario *scenario, struct world *world)
@@ -61,137 +43,6 @@ void model_begin(const struct scenario *scenario, struct world *world)
     memcpy(world->counters, scenario->counters, sizeof world->counters);
 }
 
-/* ---- Masters ---- */
-
-static void free_key(struct key *key)
-{
-    memset(key, 0, sizeof *key);
-}
-
-/* Whether it outlives what its owner remembers: a lease and an allowance. */
-static bool is_late(const struct scenario *scenario, const struct key *key, const struct item *item)
-{
-    return key->until > item->sent + item->lease + scenario->allowance;
-}
-
-static uint8_t expiry(const struct scenario *scenario, const struct world *world,
-                      const struct item *item)
-{
-    /* It may have been obeyed as soon as the tick before was over. */
-    unsigned until = world->tick - 1 + item->lease;
-
-    return (uint8_t)(scenario->slow ? until + scenario->allowance : until - scenario->allowance);
-}
-
-static bool is_token(const struct key *key, unsigned c, const struct item *item)
-{
-    return key->owner == c + 1 && key->round == item->round;
-}
-
-static const char *obey_set(const struct scenario *scenario, struct world *world, unsigned c,
-                            unsigned m, struct item *item)
-{
-    struct key *key = &world->keys[m];
-
-    if (key->owner != 0) {
-        item->vote = QUORUM_VOTE_NO;
-        return NULL;
-    }
-    item->vote = QUORUM_VOTE_YES;
-    key->owner = (uint8_t)(c + 1);
-    key->round = item->round;
-    key->until = expiry(scenario, world, item);
-    key->late = is_late(scenario, key, item);
-    key->excused = false;
-    return NULL;
-}
-
-/* Grant it, and the next time, count; a no is counted at once. */
-static const char *obey_fence(const struct scenario *scenario, struct world *world, unsigned c,
-                              unsigned m, struct item *item)
-{
-    const char *wrong = item->is_half ? NULL : obey_set(scenario, world, c, m, item);
-    bool yes = item->vote == QUORUM_VOTE_YES;
-
-    item->is_half = yes && !item->is_half;
-    if (!item->is_half)
-        world->counters[m]++;
-    if (!item->is_half && yes)
-        item->counter = world->counters[m];
-    return wrong;
-}
-
-static const char *obey_raise(struct world *world, unsigned c, unsigned m, struct item *item)
-{
-    uint8_t *counter = &world->counters[m];
-
-    if (!is_token(&world->keys[m], c, item)) {
-        item->vote = QUORUM_VOTE_NO;
-        item->counter = 0;
-        return NULL;
-    }
-    item->vote = QUORUM_VOTE_YES;
-    *counter = item->counter > *counter ? item->counter : (uint8_t)(*counter + 1);
-    item->counter = *counter;
-    return NULL;
-}
-
-static const char *obey_extend(const struct scenario *scenario, struct world *world, unsigned c,
-                               unsigned m, struct item *item)
-{
-    struct key *key = &world->keys[m];
-    uint8_t until = expiry(scenario, world, item);
-
-    if (!is_token(key, c, item)) {
-        item->vote = QUORUM_VOTE_NO;
-        return NULL;
-    }
-    item->vote = QUORUM_VOTE_YES;
-    if (key->until >= until)
-        return NULL; /* An extension never shortens. */
-    key->until = until;
-    key->late = is_late(scenario, key, item);
-    return NULL;
-}
-
-static const char *obey_release(const struct scenario *scenario, struct world *world, unsigned c,
-                                unsigned m, struct item *item)
-{
-    struct key *key = &world->keys[m];
-    const char *wrong = NULL;
-
-    (void)scenario;
-    if (!is_token(key, c, item)) {
-        item->vote = QUORUM_VOTE_NO;
-        return NULL;
-    }
-    item->vote = QUORUM_VOTE_YES;
-    if (key->owner != c + 1)
-        wrong = "a release removed another's token";
-    else if (believes(world, c) && world->clients[c].q.round == key->round)
-        wrong = "a release removed the token of a lock that is held";
-    free_key(key);
-    return wrong;
-}
-
-static const char *obey(const struct scenario *scenario, struct world *world, unsigned c,
-                        unsigned m, struct item *item)
-{
-    switch ((enum quorum_command)item->command) {
-    case QUORUM_CMD_SET:
-        return obey_set(scenario, world, c, m, item);
-    case QUORUM_CMD_EXTEND:
-        return obey_extend(scenario, world, c, m, item);
-    case QUORUM_CMD_RELEASE:
-        return obey_release(scenario, world, c, m, item);
-    case QUORUM_CMD_FENCE:
-        return obey_fence(scenario, world, c, m, item);
-    case QUORUM_CMD_RAISE:
-        return obey_raise(world, c, m, item);
-    }
-    return NULL;
-}
-
 /* ---- Clients ---- */
 
 static quorum_mask up_of(const struct world *world, unsigned c)
@@ -218,7 +69,7 @@ static struct item item_of(const struct world *world, const struct client *clien
     };
 
     if (send->command == QUORUM_CMD_RAISE) {
-        must(client->fence.counter < 64, "too much to count in this world");
+        model_must(client->fence.counter < 64, "too much to count in this world");
         item.counter = (uint8_t)client->fence.counter;
     } else if (send->command != QUORUM_CMD_RELEASE) {
         item.lease = (uint8_t)(q->lease / TICK);
@@ -237,116 +88,10 @@ static void note_sends(struct world *world, unsigned c, const struct quorum_acti
 
             if (!(act->send[i].to & 1u << m))
                 continue;
-            must(link->items_len < ITEMS_MAX && q->ask < 256, "too much for this world");
+            model_must(link->items_len < ITEMS_MAX && q->ask < 256, "too much for this world");
             link->items[link->items_len++] = item_of(world, &world->clients[c], &act->send[i], m);
         }
     }
-}
-
-static const char *check_sends(const struct world *world, unsigned c,
-                               const struct quorum_actions *act)
-{
-    const struct quorum *q = &world->clients[c].q;
-
-    for (unsigned i = 0; i < act->send_len; i++)
-        for (unsigned m = 0; m < MASTERS; m++)
-            if ((act->send[i].to & 1u << m) && act->send[i].command == QUORUM_CMD_EXTEND &&
-                q->round_of[m] != q->round)
-                return "a dead token is extended";
-    return NULL;
-}
-
-/* What must be true of any step of a machine, whatever the world is like. */
-static const char *check_step(struct client *client, const struct quorum *before,
-                              const struct quorum_event *event, const struct quorum_actions *act)
-{
-    const struct quorum *q = &client->q;
-    bool was_held = quorum_remaining(before, event->now) > 0;
-    bool is_held = quorum_remaining(q, event->now) > 0;
-
-    if (act->lost && client->told)
-        return "lost is told twice";
-    client->told |= act->lost;
-    if (q->state == QUORUM_LOST && !client->told)
-        return "a lock is lost in silence";
-    if (event->type == QUORUM_EV_TIMER && act->wake_at <= event->now &&
-        memcmp(before, q, sizeof *q) == 0)
-        return "an alarm rings for ever";
-    if (act->ended && !client->busy)
-        return "what was not asked for has ended";
-    client->busy &= !act->ended;
-    if (client->busy && act->wake_at == DRIFT_NEVER)
-        return "what was asked for never ends";
-    if (was_held && is_held && q->deadline < before->deadline)
-        return "the deadline has become earlier";
-    if (act->ended && act->status == REDLOCK_OK && q->state == QUORUM_HELD && !is_held)
-        return "a lock is won after its deadline";
-    return NULL;
-}
-
-/* Masters that store the token of that round. */
-static unsigned keys_of(const struct world *world, unsigned c, unsigned round)
-{
-    unsigned keys = 0;
-
-    for (unsigned m = 0; m < MASTERS; m++)
-        if (world->keys[m].owner == c + 1 && world->keys[m].round == round)
-            keys |= 1u << m;
-    return keys;
-}
-
-/* What must be true of a step in this world. */
-static const char *check_outcome(const struct scenario *scenario, const struct world *world,
-                                 unsigned c, const struct quorum_actions *act)
-{
-    const struct client *client = &world->clients[c];
-    /* Nothing rare has happened, and answers, which take a tick, are in time. */
-    bool is_calm =
-        memcmp(world->left, scenario->at_most, sizeof world->left) == 0 && scenario->timeout > 1;
-    bool was_won = client->held || client->over;
-    bool is_alone = c == 0 && !world->clients[1].begun;
-
-    if (is_calm && scenario->renew && scenario->margin == 0 && act->lost)
-        return "a lock is lost although nothing has gone wrong";
-    if (is_calm && is_alone && !was_won && act->ended && act->status != REDLOCK_OK)
-        return "a lock is not won although nothing has gone wrong";
-    if (act->ended && act->status == REDLOCK_OK && client->given_back != 0 &&
-        count(keys_of(world, c, client->given_back)) > MASTERS - MAJORITY)
-        return "given back, but a majority stores it";
-    return NULL;
-}
-
-/* The greatest token that was drawn, or 0. */
-static uint8_t latest_fence(const struct world *world)
-{
-    return world->drawn != 0 ? (uint8_t)(63 - __builtin_clzll(world->drawn)) : 0;
-}
-
-static const char *check_fence(const struct scenario *scenario, struct world *world, unsigned c,
-                               const struct quorum *before)
-{
-    struct client *client = &world->clients[c];
-    bool was_asked = before->state == QUORUM_ACQUIRING || before->state == QUORUM_RAISING;
-    uint64_t token = client->fence.token;
-    uint8_t latest = latest_fence(world);
-
-    if (!scenario->fence)
-        return NULL;
-    if (client->q.round != before->round && client->q.round != 0)
-        client->fence_after = latest;
-    if (!was_asked || client->q.state != QUORUM_HELD)
-        return NULL;
-    must(token < 64, "too much to count in this world");
-    if (token == 0)
-        return "held without a fencing token";
-    if (world->drawn >> token & 1)
-        return "two holds have one fencing token";
-    if (token < client->fence_after)
-        return "a fencing token is smaller than one drawn before the lock was asked for";
-    if (!scenario->stepped && token < latest)
-        return "a fencing token is smaller than that of an earlier hold";
-    world->drawn |= UINT64_C(1) << token;
-    return NULL;
 }
 
 static const char *step(const struct scenario *scenario, struct world *world, unsigned c,
@@ -360,7 +105,7 @@ static const char *step(const struct scenario *scenario, struct world *world, un
     const char *wrong;
 
     memcpy(&before, &client->q, sizeof before); /* Padding too. */
-    event->now = now_of(world);
+    event->now = model_now(world);
     event->up = up_of(world, c);
     event->fence = scenario->fence ? &client->fence : NULL;
     quorum_step(&client->q, event, &act);
@@ -372,14 +117,10 @@ static const char *step(const struct scenario *scenario, struct world *world, un
                        story_tell(&before, &client->q, &act, wake_before, START, did, sizeof did));
     if (client->q.round != before.round)
         client->gone = client->robbed = 0;
-    wrong = check_step(client, &before, event, &act);
-    if (wrong == NULL)
-        wrong = check_outcome(scenario, world, c, &act);
-    if (wrong == NULL)
-        wrong = check_fence(scenario, world, c, &before);
+    wrong = rules_of_step(scenario, world, c, &before, event, &act);
     if (act.ended)
         client->given_back = 0;
-    return wrong != NULL ? wrong : check_sends(world, c, &act);
+    return wrong;
 }
 
 static void drop_first(struct item *items, uint8_t *len)
@@ -433,53 +174,6 @@ static const char *change_link(const struct scenario *scenario, struct world *wo
         return step(scenario, world, c, &event, told, told_size);
     if (told != NULL)
         (void)snprintf(told, told_size, "%c  m%u %s", 'A' + (int)c, m + 1, up ? "up" : "down");
-    return NULL;
-}
-
-/* ---- What must never be ---- */
-
-static const char *check_beliefs(const struct scenario *scenario, struct world *world)
-{
-    unsigned holders = 0;
-
-    for (unsigned c = 0; c < CLIENTS; c++) {
-        struct client *client = &world->clients[c];
-        bool held = believes(world, c);
-
-        holders += held;
-        client->over |= client->held && !held;
-        client->held = held;
-        if (held && client->over)
-            return "a lock that was lost came back";
-        if (held && MASTERS - count(client->gone) < MAJORITY)
-            return "held although a majority says that it is gone";
-    }
-    if (scenario->stepped)
-        return NULL;
-    if (holders > 1)
-        return "two clients hold the lock";
-    for (unsigned c = 0; c < CLIENTS; c++)
-        if (world->clients[c].held && count(keys_of(world, c, world->clients[c].q.round) |
-                                            world->clients[c].robbed) < MAJORITY)
-            return "held, but a majority does not store it";
-    return NULL;
-}
-
-/* The token of a dead round is released wherever the master can be told: none is
- * left on a master whose link stands, with nothing on its way. */
-static const char *check_leaks(const struct world *world)
-{
-    for (unsigned m = 0; m < MASTERS; m++) {
-        const struct key *key = &world->keys[m];
-        const struct link *link;
-
-        if (key->owner == 0 || key->excused)
-            continue;
-        link = &world->links[key->owner - 1][m];
-        if (link->up && link->items_len == 0 &&
-            world->clients[key->owner - 1].q.round != key->round)
-            return "a dead token is left behind";
-    }
     return NULL;
 }
 
@@ -539,9 +233,9 @@ static void add_client(const struct scenario *scenario, const struct world *worl
             add(moves, len, MOVE_ACQUIRE, c, 0);
         return;
     }
-    if (client->wake_at <= now_of(world))
+    if (client->wake_at <= model_now(world))
         add(moves, len, MOVE_TIMER, c, 0);
-    if (scenario->releases && has_won(world, c))
+    if (!scenario->keeps && has_won(world, c))
         add(moves, len, MOVE_RELEASE, c, 0);
     if (scenario->cancels && client->q.state != QUORUM_IDLE)
         add(moves, len, MOVE_CANCEL, c, 0);
@@ -598,7 +292,7 @@ static bool is_awaited(const struct world *world)
     for (m = 0; m < MASTERS; m++)
         if (is_answered(&world->links[c][m]))
             return true;
-    return world->clients[c].begun && world->clients[c].wake_at <= now_of(world);
+    return world->clients[c].begun && world->clients[c].wake_at <= model_now(world);
 }
 
 static bool may_pass(const struct world *world)
@@ -627,12 +321,12 @@ static const char *answer(const struct scenario *scenario, struct world *world, 
                           struct item *item)
 {
     if (move.kind != MOVE_REFUSE)
-        return obey(scenario, world, move.client, move.master, item);
+        return masters_obey(scenario, world, move.client, move.master, item);
     world->left[RARE_ERROR]--;
     item->vote = item->is_half ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE; /* Set, not counted. */
     item->is_half = false;
     if (item->command == QUORUM_CMD_RELEASE &&
-        is_token(&world->keys[move.master], move.client, item))
+        masters_have(&world->keys[move.master], move.client, item))
         world->keys[move.master].excused = true; /* It is not asked again. */
     return NULL;
 }
@@ -680,7 +374,7 @@ static void forget(struct world *world, unsigned m, char *told, size_t told_size
     world->left[RARE_FORGET]--;
     if (key->round == owner->q.round)
         owner->robbed |= (uint8_t)(1u << m);
-    free_key(key);
+    masters_free(key);
     if (told != NULL)
         (void)snprintf(told, told_size, "   (m%u loses its memory)", m + 1);
 }
@@ -711,7 +405,7 @@ static void do_tick(struct world *world, char *told, size_t told_size)
     for (unsigned m = 0; m < MASTERS; m++) {
         if (world->keys[m].owner == 0 || world->tick < world->keys[m].until)
             continue;
-        free_key(&world->keys[m]);
+        masters_free(&world->keys[m]);
         expired |= (quorum_mask)(1u << m);
     }
     if (told != NULL && expired != 0)
@@ -732,20 +426,6 @@ static void note_hanging(struct world *world)
     if (hangs)
         world->hanging |= bit;
     world->moved = false;
-}
-
-/* Whoever rings the alarm in time hears of the loss a margin before it. */
-static const char *check_told(const struct scenario *scenario, const struct world *world)
-{
-    unsigned c = world->turn - MASTERS;
-    const struct quorum *q;
-
-    if (world->turn < MASTERS || is_awaited(world))
-        return NULL;
-    q = &world->clients[c].q;
-    if (believes(world, c) && !q->told && q->deadline - now_of(world) <= scenario->margin * TICK)
-        return "lost is not told in time";
-    return NULL;
 }
 
 /* To the next who can do anything but pass, in this tick or, once, in the next. */
@@ -794,7 +474,7 @@ static const char *do_move(const struct scenario *scenario, struct world *world,
                            char *told, size_t told_size)
 {
     unsigned c = move.client, m = move.master;
-    const char *wrong;
+    const char *wrong = NULL;
 
     switch ((enum move_kind)move.kind) {
     case MOVE_ACQUIRE:
@@ -824,7 +504,8 @@ static const char *do_move(const struct scenario *scenario, struct world *world,
         forget(world, m, told, told_size);
         return NULL;
     case MOVE_PASS:
-        wrong = check_told(scenario, world);
+        if (world->turn >= MASTERS && !is_awaited(world))
+            wrong = rules_of_pass(scenario, world, world->turn - MASTERS);
         do_pass(scenario, world, told, told_size);
         return wrong;
     }
@@ -841,9 +522,5 @@ const char *model_do(const struct scenario *scenario, struct world *world, struc
     world->moved |= move.kind == MOVE_OBEY || move.kind == MOVE_REFUSE || move.kind == MOVE_HEAR ||
                     move.kind == MOVE_TIMER;
     wrong = do_move(scenario, world, move, told, told_size);
-    if (wrong == NULL)
-        wrong = check_beliefs(scenario, world);
-    if (wrong == NULL)
-        wrong = check_leaks(world);
-    return wrong;
+    return wrong != NULL ? wrong : rules_of_world(scenario, world);
 }

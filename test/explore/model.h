@@ -87,7 +87,7 @@ struct scenario {
     unsigned timeout;
     unsigned wait; /* A client keeps trying for so long. */
     unsigned margin;
-    bool renew, releases; /* Whether clients renew, and whether they give back. */
+    bool renew, keeps; /* Clients renew; they never give back. */
     bool cancels;
     bool fence;                /* A fencing token is drawn with each lock; */
     uint8_t counters[MASTERS]; /* what the masters have counted to before. */
@@ -176,6 +176,11 @@ struct move {
     uint8_t kind, client, master;
 };
 
+static inline drift_time model_now(const struct world *world)
+{
+    return START + world->tick * TICK;
+}
+
 void model_begin(const struct scenario *scenario, struct world *world);
 
 /* All that can happen next; returns how many. */
@@ -186,6 +191,30 @@ size_t model_moves(const struct scenario *scenario, const struct world *world,
 /* Let it happen; NULL, or what is wrong then.  told (may be NULL): as a line. */
 const char *model_do(const struct scenario *scenario, struct world *world, struct move move,
                      char *told, size_t told_size);
+
+/* Not assert(): it must hold in every build. */
+void model_must(bool condition, const char *what);
+
+/* ---- Masters (masters.c) ---- */
+
+/* Obey a command, which becomes its answer; NULL, or what is wrong then. */
+const char *masters_obey(const struct scenario *scenario, struct world *world, unsigned c,
+                         unsigned m, struct item *item);
+/* Whether it is the token of this command. */
+bool masters_have(const struct key *key, unsigned c, const struct item *item);
+void masters_free(struct key *key);
+
+/* ---- Rules (rules.c): NULL, or what is wrong ---- */
+
+bool rules_believes(const struct world *world, unsigned c);
+const char *rules_of_step(const struct scenario *scenario, struct world *world, unsigned c,
+                          const struct quorum *before, const struct quorum_event *event,
+                          const struct quorum_actions *act);
+const char *rules_of_world(const struct scenario *scenario, struct world *world);
+/* The client's turn is over, and all that there was to do is done. */
+const char *rules_of_pass(const struct scenario *scenario, const struct world *world, unsigned c);
+
+/* ---- Hashes (hash.c) ---- */
 
 /* The same for worlds that will do alike: that differ in the past alone, or in the
  * numbering of the masters. */

@@ -7,21 +7,7 @@
  * expires, works off what it was sent in order, and is heard in order, if its
  * link stands; what was on a link that broke may be obeyed later, or never.
  *
- * Beside the machine a shadow keeps its own books, from what was sent and what
- * was heard alone.  After every step:
- *
- *  - the lock is held only with a majority of yes for its token, from links that
- *    stand, to one ask; and until the deadline that follows from when the first
- *    command of that ask was sent; which an extension never brings nearer;
- *  - what has been held and is not any more is never held again;
- *  - commands go to masters that are up; SET, with a token never used before, to
- *    those that owe nothing and store nothing; EXTEND with the live token alone,
- *    RELEASE with dead ones alone;
- *  - an operation ends once, with one of its outcomes; lost is told once;
- *  - an operation that has not ended has an alarm, or waits for a link;
- *  - an alarm that rings leads on: it is not set to ring again at once for ever;
- *  - a machine that has settled does nothing any more;
- *  - a twin that forgets when things in the past were (alike.h) does the same.
+ * Beside the machine a shadow keeps its own books, and checks every step (events-shadow.c).
  *
  * At the end all masters that are up answer, and alarms ring, until the machine
  * is settled: it has to be soon, and no master may store a token then that it
@@ -30,81 +16,12 @@
  * With FUZZ_TELL in the environment the story is printed, for an input that was
  * found to fail.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "events.h"
+
 #include <string.h>
 
-#include "redlock/core/quorum.h"
-
-#include "../lib/alike.h"
-#include "../lib/story.h"
-
-/* Not assert(): it must hold in every build. */
-#define MUST(condition)                                    \
-    do {                                                   \
-        if (!(condition)) {                                \
-            fprintf(stderr, "not true: %s\n", #condition); \
-            abort();                                       \
-        }                                                  \
-    } while (0)
-
-#define START (77 * DRIFT_S) /* Not zero, or an instant might be taken for a span. */
-#define QUEUE_MAX 16         /* More waits on no link: it counts as full then. */
 #define RINGS_MAX 4 /* Of an alarm at one instant: renew, fail, tell of the loss; one to spare. */
 #define DRAIN_MAX 20000 /* Steps until a machine that is left alone is settled. */
-
-enum op { OP_NONE, OP_LOCK, OP_EXTEND, OP_RELEASE };
-
-/* A command on its way to a master, or its answer on the way back. */
-struct item {
-    uint32_t ask, token;
-    enum quorum_command command;
-    enum quorum_vote vote; /* Once it is done. */
-    drift_span lease;
-    drift_time sent;
-};
-
-struct master {
-    bool up, coming, full;
-    struct item queue[QUEUE_MAX]; /* In order; the first `done` wait to be heard. */
-    unsigned queue_len, done;
-    struct item heard; /* Latest; token 0: none. */
-
-    uint32_t stored;   /* Our token; 0: none. */
-    drift_time until;  /* When that expires. */
-    bool late;         /* It was obeyed so late that it outlives settle_by. */
-    bool excused;      /* Nobody could have it released. */
-    bool foreign;      /* Stores somebody else's. */
-    struct item ghost; /* Of a link that broke, not obeyed yet; token 0: none. */
-
-    bool in_doubt; /* May store a token of ours, as far as was heard. */
-};
-
-struct world {
-    const unsigned char *bytes;
-    size_t len;
-    struct quorum q;
-    struct quorum_config config;
-    struct quorum_actions act;
-    struct quorum twin;
-    struct master masters[QUORUM_MASTERS_MAX];
-    drift_time now;
-    enum op op;
-    bool is_adopted, is_detached, was_told, has_been_held;
-    /* The shadow's book on the ask whose answers count. */
-    uint32_t live;   /* The token held or asked for; 0: none. */
-    uint32_t newest; /* Largest token ever used. */
-    uint32_t ask;
-    drift_time ask_sent;
-    drift_span ask_lease;
-    quorum_mask ask_yes;
-    drift_time deadline;  /* 0: not held. */
-    uint32_t releasing;   /* The token of a release under way, */
-    quorum_mask released; /* and who said that it was deleted. */
-    unsigned rings;       /* Of the alarm, since time went on. */
-};
 
 static unsigned next_byte(struct world *w)
 {
@@ -114,17 +31,9 @@ static unsigned next_byte(struct world *w)
     return *w->bytes++;
 }
 
-static unsigned majority(const struct world *w)
-{
-    return w->config.masters / 2 + 1;
-}
+/* ---- The masters ---- */
 
-static unsigned count(quorum_mask mask)
-{
-    return (unsigned)__builtin_popcount(mask);
-}
-
-static drift_span allowance(const struct world *w, drift_span lease)
+drift_span events_allowance(const struct world *w, drift_span lease)
 {
     __extension__ typedef unsigned __int128 wide;
     wide parts = (wide)lease * w->config.drift.ppm;
@@ -132,21 +41,7 @@ static drift_span allowance(const struct world *w, drift_span lease)
     return (drift_span)((parts + 999999) / 1000000) + w->config.drift.fixed;
 }
 
-static drift_time deadline_of(const struct world *w, drift_time sent, drift_span lease)
-{
-    drift_span lost = allowance(w, lease);
-
-    return lost < lease ? sent + lease - lost : sent;
-}
-
-static bool is_held(const struct quorum *q)
-{
-    return q->state == QUORUM_HELD || q->state == QUORUM_EXTENDING;
-}
-
-/* ---- The masters ---- */
-
-static bool takes(const struct master *master)
+bool events_take(const struct master *master)
 {
     return master->up && !master->full && master->queue_len + QUORUM_SENDS_EACH <= QUEUE_MAX;
 }
@@ -157,6 +52,12 @@ static void expire(const struct world *w, struct master *master)
         master->stored = 0;
 }
 
+static void set_end(const struct world *w, struct master *master, const struct item *item)
+{
+    master->until = w->now + item->lease;
+    master->late = w->now > item->sent + events_allowance(w, item->lease);
+}
+
 static void do_set(const struct world *w, struct master *master, struct item *item)
 {
     if (master->foreign || master->stored != 0) {
@@ -165,9 +66,8 @@ static void do_set(const struct world *w, struct master *master, struct item *it
     }
     item->vote = QUORUM_VOTE_YES;
     master->stored = item->token;
-    master->until = w->now + item->lease;
-    master->late = w->now > item->sent + allowance(w, item->lease);
     master->excused = false;
+    set_end(w, master, item);
 }
 
 static void do_extend(const struct world *w, struct master *master, struct item *item)
@@ -177,10 +77,8 @@ static void do_extend(const struct world *w, struct master *master, struct item 
         return;
     }
     item->vote = QUORUM_VOTE_YES;
-    if (master->until >= w->now + item->lease)
-        return;
-    master->until = w->now + item->lease;
-    master->late = w->now > item->sent + allowance(w, item->lease);
+    if (master->until < w->now + item->lease)
+        set_end(w, master, item);
 }
 
 static void do_item(const struct world *w, struct master *master, struct item *item)
@@ -204,8 +102,8 @@ static void do_item(const struct world *w, struct master *master, struct item *i
     }
 }
 
-/* Work off the next command.  An error: a SET is not done then, nor a release,
- * which is not sent again either; an extension may be. */
+/* Work off the next command.  An error: a SET is not done then, nor a release, which is not sent
+ * again either; an extension may be. */
 static void obey(struct world *w, struct master *master, bool error)
 {
     struct item *item = &master->queue[master->done];
@@ -228,7 +126,7 @@ static void obey(struct world *w, struct master *master, bool error)
  */
 static void excuse(const struct world *w, struct master *master)
 {
-    if (!takes(master) && (master->late || quorum_is_settled(&w->q)))
+    if (!events_take(master) && (master->late || quorum_is_settled(&w->q)))
         master->excused = true;
 }
 
@@ -243,249 +141,13 @@ static void obey_ghost(struct world *w, struct master *master)
     master->ghost.token = 0;
 }
 
-/* ---- The shadow's books ---- */
-
-static void book_set(struct world *w, struct master *master, const struct quorum_send *send,
-                     uint32_t token)
-{
-    MUST(master->queue_len == 0);
-    MUST(!master->in_doubt);
-    if (send->ask != w->ask) {
-        MUST(token > w->newest);
-        w->newest = w->live = token;
-        w->ask = send->ask;
-        w->ask_sent = w->now;
-        w->ask_lease = w->config.lease;
-        w->ask_yes = 0;
-    }
-    MUST(token == w->live);
-    master->in_doubt = true;
-}
-
-static void book_extend(struct world *w, const struct quorum_send *send, uint32_t token)
-{
-    MUST(token == w->live);
-    if (send->ask == w->ask)
-        return;
-    w->ask = send->ask;
-    w->ask_sent = w->now;
-    w->ask_lease = w->q.lease;
-    w->ask_yes = 0;
-}
-
-static void book_send(struct world *w, const struct quorum_send *send)
-{
-    MUST(send->to != 0 && send->to >> w->config.masters == 0);
-    for (unsigned m = 0; m < w->config.masters; m++) {
-        struct master *master = &w->masters[m];
-        uint32_t token = w->q.round_of[m];
-
-        if (!(send->to & 1u << m))
-            continue;
-        MUST(takes(master) || (w->act.send_len >= 2 && master->queue_len < QUEUE_MAX));
-        MUST(master->up && !master->full);
-        switch (send->command) {
-        case QUORUM_CMD_SET:
-            book_set(w, master, send, token);
-            break;
-        case QUORUM_CMD_EXTEND:
-            book_extend(w, send, token);
-            break;
-        case QUORUM_CMD_RELEASE:
-            MUST(master->in_doubt);
-            break;
-        case QUORUM_CMD_FENCE:
-        case QUORUM_CMD_RAISE:
-            MUST(false);
-        }
-        master->queue[master->queue_len++] =
-            (struct item){send->ask, token, send->command, QUORUM_VOTE_NONE, w->q.lease, w->now};
-    }
-}
-
-/* What the answer means, before the machine is told. */
-static void book_answer(struct world *w, unsigned m, const struct item *item)
-{
-    struct master *master = &w->masters[m];
-    quorum_mask from = (quorum_mask)(1u << m);
-    bool is_latest = master->queue_len == 0;
-
-    if (is_latest && (item->command == QUORUM_CMD_RELEASE || item->vote == QUORUM_VOTE_NO ||
-                      (item->command == QUORUM_CMD_SET && item->vote == QUORUM_VOTE_NONE)))
-        master->in_doubt = false;
-    if (item->vote != QUORUM_VOTE_YES)
-        return;
-    if (item->command == QUORUM_CMD_RELEASE && item->token == w->releasing)
-        w->released |= from;
-    if (item->command == QUORUM_CMD_RELEASE || item->ask != w->ask || item->token != w->live)
-        return;
-    w->ask_yes |= from;
-}
-
-/* Whether a yes that has just been booked makes, or lengthens, a hold. */
-static void book_hold(struct world *w)
-{
-    drift_time deadline = deadline_of(w, w->ask_sent, w->ask_lease);
-
-    if (w->deadline != 0 && w->now >= w->deadline)
-        return; /* Too late for any extension. */
-    if (count(w->ask_yes) < majority(w) || w->now >= deadline)
-        return;
-    if (deadline > w->deadline)
-        w->deadline = deadline;
-}
-
-/* ---- After every step ---- */
-
-static void check_hold(struct world *w, const struct quorum *before)
-{
-    drift_span remaining = quorum_remaining(&w->q, w->now);
-
-    if (is_held(before) && before->deadline <= w->now)
-        MUST(!is_held(&w->q));
-    if (!is_held(&w->q)) {
-        MUST(remaining == 0);
-        w->deadline = 0;
-        return;
-    }
-    if (!is_held(before))
-        MUST(!w->has_been_held); /* What is lost does not come back. */
-    w->has_been_held = true;
-    MUST(remaining > 0 && w->now < w->deadline && remaining <= w->deadline - w->now);
-    w->deadline = w->now + remaining; /* A round counts from before its first send. */
-    if (is_held(before))
-        MUST(w->q.deadline >= before->deadline);
-}
-
-static void check_end(struct world *w)
-{
-    int status = w->act.status;
-
-    MUST(w->op != OP_NONE);
-    switch (w->op) {
-    case OP_NONE:
-        break;
-    case OP_LOCK:
-        MUST(status == REDLOCK_OK || status == REDLOCK_CONTENDED || status == REDLOCK_UNREACHABLE ||
-             status == REDLOCK_TOO_LATE);
-        MUST((status == REDLOCK_OK) == is_held(&w->q));
-        MUST(is_held(&w->q) || w->q.state == QUORUM_IDLE);
-        break;
-    case OP_EXTEND:
-        MUST(status == REDLOCK_OK || status == REDLOCK_UNREACHABLE || status == REDLOCK_TOO_LATE ||
-             status == REDLOCK_LOST);
-        MUST(status != REDLOCK_OK || is_held(&w->q));
-        break;
-    case OP_RELEASE:
-        MUST(status == REDLOCK_OK || status == REDLOCK_UNREACHABLE || status == REDLOCK_LOST);
-        MUST(status != REDLOCK_OK || count(w->released) >= majority(w));
-        MUST(w->q.state == QUORUM_IDLE);
-        break;
-    }
-    w->op = OP_NONE;
-}
-
-/* Who waits for nothing waits for ever: for a link, or, having been told to and as
- * it has all the time there is, to be woken (listen.c, which has an alarm of its own). */
-static void check_alarm(const struct world *w)
-{
-    bool sleeps = w->q.state == QUORUM_PAUSING && w->config.wait == DRIFT_NEVER;
-
-    if (w->act.wake_at != DRIFT_NEVER || w->op == OP_NONE)
-        return;
-    MUST(w->q.state == QUORUM_CONNECTING || sleeps);
-}
-
-static void tell(const struct world *w, const struct quorum *before,
-                 const struct quorum_event *event, drift_time wake_before)
-{
-    char at[48], what[64], did[256];
-
-    if (getenv("FUZZ_TELL") == NULL)
-        return;
-    fprintf(stderr, "%18s  %-18s -> %s\n", story_time(w->now, START, at, sizeof at),
-            story_event(event, w->masters[event->master].up, what, sizeof what),
-            story_tell(before, &w->q, &w->act, wake_before, START, did, sizeof did));
-}
-
-/* The same command, with the same token and lease. */
-static void check_alike(const struct world *w, const struct quorum_send *a,
-                        const struct quorum_send *b)
-{
-    MUST(a->command == b->command && a->to == b->to && a->ask == b->ask);
-    MUST(a->command == QUORUM_CMD_RELEASE || w->twin.lease == w->q.lease);
-    for (unsigned m = 0; m < w->config.masters; m++)
-        MUST(!(a->to & 1u << m) || w->twin.round_of[m] == w->q.round_of[m]);
-}
-
-static void step_twin(struct world *w, const struct quorum_event *event)
-{
-    struct quorum_actions act;
-
-    alike_forget(&w->twin, w->now);
-    quorum_step(&w->twin, event, &act);
-    MUST(act.send_len == w->act.send_len);
-    for (unsigned i = 0; i < act.send_len; i++)
-        check_alike(w, &act.send[i], &w->act.send[i]);
-    MUST(act.lost == w->act.lost && act.ended == w->act.ended && act.status == w->act.status);
-    MUST(act.wake_at == w->act.wake_at || (act.wake_at <= w->now && w->act.wake_at <= w->now));
-    MUST(quorum_remaining(&w->twin, w->now) == quorum_remaining(&w->q, w->now));
-    MUST(quorum_may_extend(&w->twin) == quorum_may_extend(&w->q));
-    for (unsigned m = 0; m < w->config.masters; m++)
-        MUST(quorum_cares(&w->twin, m) == quorum_cares(&w->q, m) &&
-             quorum_must_release(&w->twin, m) == quorum_must_release(&w->q, m));
-}
-
-static void check_settled(const struct world *w)
-{
-    MUST(quorum_is_settled(&w->q) && w->act.wake_at == DRIFT_NEVER);
-    MUST(w->act.send_len == 0 && !w->act.lost && !w->act.ended);
-}
-
-static void step(struct world *w, struct quorum_event *event)
-{
-    struct quorum before = w->q;
-    drift_time wake_before = w->act.wake_at;
-
-    event->now = w->now;
-    event->up = event->coming = 0;
-    for (unsigned m = 0; m < w->config.masters; m++) {
-        event->up |= (quorum_mask)(takes(&w->masters[m]) ? 1u << m : 0);
-        event->coming |= (quorum_mask)(w->masters[m].coming ? 1u << m : 0);
-    }
-    quorum_step(&w->q, event, &w->act);
-    tell(w, &before, event, wake_before);
-    step_twin(w, event);
-    if (before.ask > 0 && quorum_is_settled(&before))
-        check_settled(w);
-    MUST(w->act.send_len <= QUORUM_SENDS_MAX);
-    for (unsigned i = 0; i < w->act.send_len; i++) {
-        MUST(!w->is_detached);
-        book_send(w, &w->act.send[i]);
-    }
-    for (unsigned i = 0; i < w->act.send_len; i++)
-        for (unsigned m = 0; m < w->config.masters; m++)
-            if (w->act.send[i].command == QUORUM_CMD_RELEASE && (w->act.send[i].to & 1u << m))
-                MUST(w->q.round == 0 || w->q.round_of[m] != w->q.round);
-    if (w->act.lost) {
-        MUST(!w->was_told && is_held(&before));
-        w->was_told = true;
-    }
-    if (w->act.ended)
-        check_end(w);
-    if (w->q.round != w->live) /* Or it is of a round that nobody could be asked for yet. */
-        w->live = 0;
-    check_hold(w, &before);
-    check_alarm(w);
-}
-
 /* ---- Events ---- */
 
 static void step_type(struct world *w, enum quorum_event_type type)
 {
     struct quorum_event event = {.type = type, .random = next_byte(w) * UINT32_C(16777259)};
 
-    step(w, &event);
+    shadow_step(w, &event);
 }
 
 /* Sooner or later than planned, or as late as may be. */
@@ -500,7 +162,7 @@ static void do_wake(struct world *w)
                               : DRIFT_NEVER,
     };
 
-    step(w, &event);
+    shadow_step(w, &event);
 }
 
 static void ring(struct world *w)
@@ -527,13 +189,12 @@ static void hear(struct world *w, unsigned m)
     memmove(master->queue, master->queue + 1, master->queue_len * sizeof item);
     master->heard = item;
     excuse(w, master);
-    book_answer(w, m, &item);
-    book_hold(w);
+    shadow_answer(w, m, &item);
     event.ask = item.ask;
     event.command = item.command;
     event.vote = item.vote;
     event.elsewhere = item.vote == QUORUM_VOTE_NO && (item.ask & 1) != 0; /* Now and then. */
-    step(w, &event);
+    shadow_step(w, &event);
     /* And nothing that was won is given away. */
     if (before.state == QUORUM_ACQUIRING && w->live != 0 && count(w->ask_yes) >= majority(w))
         MUST(is_held(&w->q));
@@ -550,7 +211,7 @@ static void hear_again(struct world *w, unsigned m)
     event.ask = item->ask;
     event.command = item->command;
     event.vote = (enum quorum_vote)(next_byte(w) % 3);
-    step(w, &event);
+    shadow_step(w, &event);
 }
 
 static void change_link(struct world *w, unsigned m, bool up)
@@ -569,7 +230,7 @@ static void change_link(struct world *w, unsigned m, bool up)
     master->coming = master->full = false;
     excuse(w, master);
     if (quorum_cares(&w->q, m))
-        step(w, &event);
+        shadow_step(w, &event);
 }
 
 static void do_extend_event(struct world *w)
@@ -582,7 +243,7 @@ static void do_extend_event(struct world *w)
     event.lease = leases[next_byte(w) % 5];
     event.random = next_byte(w) * UINT32_C(16777259);
     w->op = OP_EXTEND;
-    step(w, &event);
+    shadow_step(w, &event);
 }
 
 static void do_release(struct world *w)

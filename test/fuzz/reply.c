@@ -14,19 +14,11 @@
 
 #include <hiredis/hiredis.h>
 
+#include "must.h"
 #include "redlock/lease/kind.h"
 #include "redlock/link/reader.h"
 #include "redlock/wire/answer.h"
 #include "redlock/wire/vote.h"
-
-/* Not assert(): it must hold in every build. */
-#define MUST(condition)                                    \
-    do {                                                   \
-        if (!(condition)) {                                \
-            fprintf(stderr, "not true: %s\n", #condition); \
-            abort();                                       \
-        }                                                  \
-    } while (0)
 
 #define PIECE_MAX 64
 

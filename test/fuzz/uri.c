@@ -10,18 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "must.h"
 #include "redlock/base/error.h"
 #include "redlock/client/options.h"
 #include "redlock/link/uri.h"
-
-/* Not assert(): it must hold in every build. */
-#define MUST(condition)                                    \
-    do {                                                   \
-        if (!(condition)) {                                \
-            fprintf(stderr, "not true: %s\n", #condition); \
-            abort();                                       \
-        }                                                  \
-    } while (0)
 
 /* The next letter or digit that has the same meaning in an escape (a NUL is one
  * of its own); all else stays, so that the text is cut at the same places. */

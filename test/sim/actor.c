@@ -2,7 +2,8 @@
  * actor.c - the programs: each does something at random, now and then, and in
  * its callbacks.
  */
-#include "sim.h"
+#include "oracle.h"
+#include "world.h"
 
 #include <string.h>
 

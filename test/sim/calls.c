@@ -2,7 +2,8 @@
  * calls.c - every call of the library that programs make, with what it must
  * give; and the callbacks.
  */
-#include "sim.h"
+#include "oracle.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 
@@ -73,11 +74,6 @@ static struct op *new_op(enum op_kind kind, struct lease_rec *rec)
     return op;
 }
 
-static bool is_many(const struct lease_rec *rec)
-{
-    return !world.plan.permits && (rec->set & (rec->set - 1)) != 0;
-}
-
 /* Its callback must not run any more. */
 static void drop_op(struct lease_rec *rec)
 {
@@ -113,7 +109,7 @@ void calls_check_ends(void)
 
 /* ---- Callbacks ---- */
 
-static void on_lost(struct redlock_lease *lease, void *arg)
+void calls_on_lost(struct redlock_lease *lease, void *arg)
 {
     struct lease_rec *rec = arg;
 
@@ -129,7 +125,7 @@ static void on_lost(struct redlock_lease *lease, void *arg)
 static void after_lock(struct lease_rec *rec, int status)
 {
     if (status == REDLOCK_OK) {
-        if (is_many(rec))
+        if (options_are_many(rec))
             world_outcome(OUTCOME_MANY_OK);
         if (world.plan.permits)
             world_outcome(OUTCOME_PERMIT_OK);
@@ -191,24 +187,16 @@ static bool end_shortage(bool had_begun)
 
 void calls_open(struct ev_loop *process)
 {
-    static const char *const lists[SIM_SERVERS_MAX + 1] = {
-        "",
-        "10.0.0.1",
-        "10.0.0.1,10.0.0.2",
-        "10.0.0.1,10.0.0.2,10.0.0.3",
-        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4",
-        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5",
-        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6",
-        "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6,10.0.0.7",
-    };
+    char masters[] = "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6,10.0.0.7";
     const struct plan *plan = &world.plan;
     struct redlock_options opts;
     struct redlock *rl = NULL;
     bool is_short;
     int status;
 
+    masters[9 * plan->servers - 1] = '\0'; /* So many of them. */
     redlock_options_init(&opts);
-    opts.masters = lists[plan->servers];
+    opts.masters = masters;
     opts.loop = process;
     opts.connect_timeout_ms = plan->connect_timeout_ms;
     opts.reply_timeout_ms = plan->reply_timeout_ms;
@@ -254,31 +242,6 @@ void calls_close(struct ev_loop *process)
 
 static const char *const names[SIM_RESOURCES_MAX] = {"r0", "r1", "r2"};
 
-/* By other dice, so that what else happens does not depend on it. */
-static uint64_t other_dice(const struct lease_rec *rec, uint64_t factor)
-{
-    return (world.seed + rec->number + 1) * factor;
-}
-
-/* What it is for, or that and others. */
-static void draw_set(struct lease_rec *rec)
-{
-    uint64_t dice = other_dice(rec, UINT64_C(0xe7037ed1a0b428db));
-
-    if ((dice >> 40 & 15) >= world.plan.many)
-        return;
-    rec->set |= dice >> 45 & ((1u << world.plan.resources) - 1);
-    rec->resource = (unsigned)__builtin_ctz(rec->set);
-}
-
-/* One resource may be shared. */
-static void draw_shared(struct lease_rec *rec)
-{
-    uint64_t dice = other_dice(rec, UINT64_C(0x2545f4914f6cdd1d));
-
-    rec->is_shared = !is_many(rec) && (dice >> 40 & 15) < world.plan.shared;
-}
-
 /* In any order; returns how many. */
 static unsigned list_names(const struct lease_rec *rec, const char *list[SIM_RESOURCES_MAX])
 {
@@ -301,7 +264,7 @@ static int lock_async(struct lease_rec *rec, const struct redlock_lock_options *
 
     if (world.plan.permits)
         return redlock_lock_async(rl, "s", opts, on_done, op, &rec->lease);
-    if (!is_many(rec))
+    if (!options_are_many(rec))
         return redlock_lock_async(rl, list[0], opts, on_done, op, &rec->lease);
     return redlock_lock_many_async(rl, list, len, opts, on_done, op, &rec->lease);
 }
@@ -314,109 +277,9 @@ static int adopt(struct lease_rec *rec, const char *token, const struct redlock_
 
     if (world.plan.permits)
         return redlock_adopt(rl, "s", token, opts, &rec->lease);
-    if (!is_many(rec))
+    if (!options_are_many(rec))
         return redlock_adopt(rl, list[0], token, opts, &rec->lease);
     return redlock_adopt_many(rl, list, len, token, opts, &rec->lease);
-}
-
-/* As long as its client may ask for. */
-static uint32_t cut_ttl(const struct ev_loop *process, uint32_t ttl_ms)
-{
-    return ttl_ms < process->max_ttl_ms ? ttl_ms : process->max_ttl_ms;
-}
-
-static uint32_t draw_ttl(const struct ev_loop *process)
-{
-    return cut_ttl(process, world.plan.ttls_ms[dice_below(SIM_TTLS_MAX)]);
-}
-
-static drift_span validity(uint32_t ttl_ms)
-{
-    return drift_deadline(0, ttl_ms * DRIFT_MS, &world.plan.allowance);
-}
-
-static bool draw_fence(const struct lease_rec *rec)
-{
-    uint64_t dice = other_dice(rec, UINT64_C(0x9fb21c651e98df25));
-
-    return !is_many(rec) && !rec->is_fair && !rec->is_shared &&
-           (dice >> 40 & 15) < world.plan.fenced;
-}
-
-static bool draw_fair(const struct lease_rec *rec)
-{
-    uint64_t dice = other_dice(rec, UINT64_C(0xc2b2ae3d27d4eb4f));
-
-    return !is_many(rec) && !rec->is_shared && (dice >> 40 & 15) < world.plan.fair;
-}
-
-static void draw_options(struct lease_rec *rec, struct redlock_lock_options *opts)
-{
-    drift_span whole;
-
-    redlock_lock_options_init(opts);
-    opts->ttl_ms = draw_ttl(rec->process);
-    whole = validity(opts->ttl_ms);
-    opts->no_renew = dice_chance(300);
-    if (dice_chance(200))
-        opts->max_hold_ms = (uint32_t)dice_magnitude(1, 3 * world.plan.ttl_max_ms);
-    if (dice_chance(300) && whole > 2 * DRIFT_MS)
-        opts->lost_margin_ms = (uint32_t)dice_range(1, (whole - 1) / DRIFT_MS);
-    opts->fair = rec->is_fair = draw_fair(rec);
-    opts->fence = rec->is_fenced = draw_fence(rec);
-    opts->permits = world.plan.permits ? world.plan.resources : 0;
-    opts->shared = rec->is_shared;
-    if (dice_chance(850)) {
-        opts->lost = on_lost;
-        opts->lost_arg = rec;
-    }
-}
-
-static void draw_wait(struct redlock_lock_options *opts)
-{
-    const struct plan *plan = &world.plan;
-
-    opts->retry_delay_max_ms = (uint32_t)dice_range(0, plan->retry_max_ms);
-    if (dice_chance(400)) {
-        opts->wait_ms = 0;
-    } else if (dice_chance(650)) {
-        opts->wait_ms = (uint32_t)dice_range(1, plan->wait_max_ms);
-        if (opts->retry_delay_max_ms < opts->wait_ms / 40)
-            opts->retry_delay_max_ms = opts->wait_ms / 40; /* Or there are rounds without end. */
-    } else {
-        opts->wait_ms = UINT32_MAX;
-        if (opts->retry_delay_max_ms < 50)
-            opts->retry_delay_max_ms = 50;
-    }
-    opts->retry_delay_min_ms = (uint32_t)dice_range(0, opts->retry_delay_max_ms);
-}
-
-static void set_probe(const struct lease_rec *rec, struct redlock_lock_options *opts)
-{
-    opts->ttl_ms = rec->process->max_ttl_ms;
-    opts->lost_margin_ms = 0;
-    opts->wait_ms = UINT32_MAX;
-    opts->retry_delay_max_ms = run_probe_retry_ms();
-    opts->retry_delay_min_ms = run_probe_retry_ms() / 4;
-}
-
-/* What the oracle has to know. */
-static void note_options(struct lease_rec *rec, const struct redlock_lock_options *opts)
-{
-    drift_span whole = validity(opts->ttl_ms);
-
-    rec->ttl_ms = rec->ttl_low_ms = opts->ttl_ms;
-    rec->renews = !opts->no_renew && opts->max_hold_ms == 0;
-    rec->hold_max = opts->max_hold_ms * DRIFT_MS;
-    rec->hears_lost = opts->lost != NULL;
-    rec->margin = opts->lost_margin_ms * DRIFT_MS;
-    if (rec->margin == 0)
-        rec->margin = opts->ttl_ms * DRIFT_MS / 10;
-    if (opts->lost_margin_ms == 0 && rec->margin > whole / 2)
-        rec->margin = whole / 2;
-    rec->pause = opts->retry_delay_min_ms * DRIFT_MS;
-    rec->wait = opts->wait_ms != UINT32_MAX ? opts->wait_ms * DRIFT_MS : DRIFT_NEVER / 2;
-    rec->asked = clock_at(&rec->process->clock, world.now);
 }
 
 void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
@@ -428,21 +291,8 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
     bool is_short;
     int status;
 
-    draw_set(rec);
-    if (world.plan.permits)
-        rec->set = (1u << world.plan.resources) - 1; /* Any of them. */
-    else
-        draw_shared(rec);
-    draw_options(rec, &opts);
-    draw_wait(&opts);
     rec->is_probe = is_probe;
-    if (is_probe)
-        set_probe(rec, &opts);
-    rec->is_reentrant = world.plan.reentrant && !is_probe && rec->number % 2 == 0 &&
-                        !is_many(rec) && !rec->is_shared;
-    opts.reentrant = rec->is_reentrant;
-    opts.owner = rec;
-    note_options(rec, &opts);
+    options_of_lock(rec, &opts);
     op->span += (opts.wait_ms + world.plan.reply_timeout_ms) * DRIFT_MS;
     if (rec->is_fenced)
         op->span += world.plan.reply_timeout_ms * DRIFT_MS; /* The second round trip. */
@@ -470,7 +320,7 @@ void calls_extend(struct lease_rec *rec, uint32_t ttl_ms)
     struct op *op;
     int status;
 
-    ttl_ms = cut_ttl(rec->process, ttl_ms);
+    ttl_ms = options_cut_ttl(rec->process, ttl_ms);
     if (rec->op != NULL || is_busy(rec)) {
         expect("redlock_extend_async", redlock_extend_async(rec->lease, ttl_ms, on_done, NULL),
                REDLOCK_E_STATE);
@@ -630,17 +480,6 @@ void calls_detach(struct lease_rec *rec, struct ev_loop *to)
     to->handed_stale = is_stale;
 }
 
-/* Whoever adopts it for more than it was granted for, or alone what was shared, must not
- * believe that he has that. */
-static void widen(struct lease_rec *rec)
-{
-    if (other_dice(rec, UINT64_C(0x8ebc6af09c88c6e3)) >> 62 == 0)
-        draw_set(rec);
-    if (world.plan.shared > 0 && other_dice(rec, UINT64_C(0x5851f42d4c957f2d)) >> 62 == 0)
-        draw_shared(rec);
-    rec->is_shared = rec->is_shared && !is_many(rec);
-}
-
 void calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char *token,
                  bool is_stale)
 {
@@ -650,12 +489,7 @@ void calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char 
     int status;
 
     rec->is_shared = shared;
-    widen(rec);
-    if (world.plan.permits) /* Its token tells which. */
-        rec->set = 1u << (rec->resource = (unsigned)(token[1] - '0'));
-    draw_options(rec, &opts);
-    opts.fair = rec->is_fair = false;
-    note_options(rec, &opts);
+    options_of_adopted(rec, token, &opts);
     rec->is_stale = is_stale;
     rec->state = REC_ADOPTED;
     world_note("adopt: client, lease", process->number, rec->number, 0);

@@ -15,7 +15,10 @@
  * stored it came from a connection given up; the release was answered with an
  * error.  Such keys run out by themselves, which is checked too.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 
@@ -38,20 +41,13 @@ static const char *const names[] = {"SET", "EXTEND", "RELEASE", "FENCE", "RAISE"
 
 /* ---- Commands ---- */
 
-static struct claim *find_round(const struct ev_loop *process, uint32_t serial, uint32_t round)
+/* By its round, or by its token: the other one is 0, or -1. */
+static struct claim *find(const struct ev_loop *process, uint32_t serial, uint32_t round, int token)
 {
     struct claim *claim = process->claims;
 
-    while (claim != NULL && (claim->serial != serial || claim->round != round))
-        claim = claim->next;
-    return claim;
-}
-
-static struct claim *find_token(const struct ev_loop *process, uint32_t serial, int token)
-{
-    struct claim *claim = process->claims;
-
-    while (claim != NULL && (claim->serial != serial || claim->token != token))
+    while (claim != NULL &&
+           (claim->serial != serial || (claim->round != round && claim->token != token)))
         claim = claim->next;
     return claim;
 }
@@ -63,27 +59,17 @@ static void lasts(const struct ev_loop *process, struct claim *claim, uint64_t t
     uint64_t span = ttl_ms * DRIFT_MS + drift_allowance(ttl_ms * DRIFT_MS, &bound);
 
     /* From the turn's beginning: the machine may have read the clock then. */
-    if (clock_at(&process->clock, world.now) + span > claim->runs_out)
-        claim->runs_out = clock_at(&process->clock, world.now) + span;
-}
-
-static uint64_t number_of(const struct command *command, unsigned i)
-{
-    uint64_t number = 0;
-
-    for (size_t at = 0; at < command->lens[i]; at++)
-        number = number * 10 + (uint64_t)(command->argv[i][at] - '0');
-    return number;
+    claim->runs_out = sim_max(claim->runs_out, clock_at(&process->clock, world.now) + span);
 }
 
 static void on_set(struct ev_loop *process, unsigned master, const struct ask *ask,
                    const struct command *command)
 {
-    const struct parts at = store_parts(command);
-    int token = oracle_token(command->argv[at.token], command->lens[at.token]);
-    struct claim *claim = find_round(process, ask->serial, ask->number);
+    const struct parts at = args_parts(command);
+    int token = args_token(command, at.token);
+    struct claim *claim = find(process, ask->serial, ask->number, -1);
 
-    oracle_on_set(process, ask, store_set(command), token);
+    oracle_on_set(process, ask, args_set(command), token);
     if (claim == NULL) {
         claim = memory_take(sizeof *claim);
         claim->slot = ask->slot;
@@ -100,31 +86,29 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
     claim->may_store |= (quorum_mask)(1u << master);
     claim->told[master] = NULL;
     if (!(ask->flags & ASK_IN_FULL)) /* Not sent again, since the script was gone. */
-        lasts(process, claim, number_of(command, at.ttl));
+        lasts(process, claim, args_number(command, at.ttl));
 }
 
 void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *ask,
                     const char *bytes, size_t len)
 {
     struct command command;
+    size_t command_len = resp_command(bytes, len, &command);
     struct claim *claim;
     struct parts at;
 
-    store_parse(bytes, len, &command);
-    at = store_parts(&command);
+    if (command_len != len)
+        world_fail("wire", "%zu bytes of a command are sent, and it has %zu", len, command_len);
+    at = args_parts(&command);
     if (at.is_other || ask->what == WHAT_LEAVE) /* That is of no round. */
         return;
     world_say("    client %u asks master %u: %s %u, lease %u, token %d", process->number, master,
-              names[ask->what], ask->number, ask->serial,
-              oracle_token(command.argv[at.token], command.lens[at.token]));
-    if (command.len != len)
-        world_fail("wire", "more than one command");
+              names[ask->what], ask->number, ask->serial, args_token(&command, at.token));
     if (ask->what == QUORUM_CMD_SET || ask->what == QUORUM_CMD_FENCE) {
         on_set(process, master, ask, &command);
         return;
     }
-    claim = find_token(process, ask->serial,
-                       oracle_token(command.argv[at.token], command.lens[at.token]));
+    claim = find(process, ask->serial, 0, args_token(&command, at.token));
     if (claim == NULL)
         return; /* Adopted, or over. */
     if (ask->what == QUORUM_CMD_RELEASE) {
@@ -134,7 +118,7 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *
         claim->raise_ask[master] = ask->number;
     } else if (claim->extend_ask[master] != ask->number) { /* Not sent again, in full. */
         claim->extend_ask[master] = ask->number;
-        lasts(process, claim, number_of(&command, at.ttl));
+        lasts(process, claim, args_number(&command, at.ttl));
     }
 }
 
@@ -193,7 +177,7 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
                 on_script_answer(claim, master, ask, answer);
         return;
     }
-    claim = find_round(process, ask->serial, ask->number);
+    claim = find(process, ask->serial, ask->number, -1);
     if (taken && world.plan.permits)
         world_outcome(hints ? OUTCOME_PERMIT_ELSEWHERE : OUTCOME_PERMITS_GONE);
     else if (taken && claim != NULL && is_many(oracle_token_of(claim->token)->set))

@@ -17,7 +17,9 @@
  *            and messages quick since before it began - nothing is
  *            UNREACHABLE, TOO_LATE or LOST.
  */
-#include "sim.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 
@@ -26,11 +28,6 @@
 static sim_time reply_timeout(void)
 {
     return world.plan.reply_timeout_ms * DRIFT_MS;
-}
-
-static drift_span validity(uint32_t ttl_ms)
-{
-    return drift_deadline(0, ttl_ms * DRIFT_MS, &world.plan.allowance);
 }
 
 static const char *name_of(enum op_kind kind)
@@ -102,7 +99,7 @@ void judge_on_waiter(struct ev_loop *process, uint32_t serial, const struct comm
 
     if (rec == NULL || !rec->is_fair)
         return;
-    waiter = oracle_token(command->argv[6], command->lens[6]);
+    waiter = args_token(command, 6);
     if (rec->waiter >= 0 && rec->waiter != waiter)
         world_fail("wire", "who waits changes its name");
     rec->waiter = waiter;
@@ -178,38 +175,31 @@ static void check_lock(const struct op *op, int status)
     if (status == REDLOCK_OK && op->process->ahead == 0 &&
         rec->deadline <= process_reading(op->process, world.now))
         world_fail("truth", "a lock gives OK, and nothing is left of it");
-    if (validity(rec->ttl_ms) > 4 * world.plan.quick)
+    if (plan_validity(rec->ttl_ms) > 4 * world.plan.quick)
         check_health(op, status, false);
 }
 
 static void check_extend(const struct op *op, int status)
 {
+    static const enum outcome outcomes[] = {
+        [REDLOCK_OK] = OUTCOME_EXTEND_OK,
+        [REDLOCK_UNREACHABLE] = OUTCOME_EXTEND_UNREACHABLE,
+        [REDLOCK_TOO_LATE] = OUTCOME_EXTEND_TOO_LATE,
+        [REDLOCK_LOST] = OUTCOME_EXTEND_LOST,
+    };
     const struct lease_rec *rec = op->rec;
     sim_time now = process_now(op->process);
     bool safe = op->was_held && !rec->is_stale && rec->hears_lost && !op->lost_told &&
                 (world.plan.may_forget | world.plan.may_step) == 0 &&
                 op->remaining_ms * DRIFT_MS > rec->margin + reply_timeout() &&
-                validity(rec->ttl_ms) > 4 * world.plan.quick;
+                plan_validity(rec->ttl_ms) > 4 * world.plan.quick;
 
-    switch (status) {
-    case REDLOCK_OK:
-        world_outcome(OUTCOME_EXTEND_OK);
-        break;
-    case REDLOCK_UNREACHABLE:
-        world_outcome(OUTCOME_EXTEND_UNREACHABLE);
-        break;
-    case REDLOCK_TOO_LATE:
-        world_outcome(OUTCOME_EXTEND_TOO_LATE);
-        break;
-    case REDLOCK_LOST:
-        world_outcome(OUTCOME_EXTEND_LOST);
-        if (!rec->lost_told && rec->hears_lost && rec->deadline != 0 &&
-            oracle_remaining_ms(rec, now) > 0)
-            world_fail("truth", "an extension gives LOST while the lease is held");
-        break;
-    default:
+    if (status < REDLOCK_OK || status > REDLOCK_LOST || status == REDLOCK_CONTENDED)
         world_fail("truth", "an extension gives %d", status);
-    }
+    world_outcome(outcomes[status]);
+    if (status == REDLOCK_LOST && !rec->lost_told && rec->hears_lost && rec->deadline != 0 &&
+        oracle_remaining_ms(rec, now) > 0)
+        world_fail("truth", "an extension gives LOST while the lease is held");
     if (safe)
         check_health(op, status, true);
 }
@@ -222,24 +212,16 @@ static void check_unlock(const struct op *op, int status)
                 (world.plan.may_forget | world.plan.may_step) == 0 &&
                 op->remaining_ms * DRIFT_MS > reply_timeout();
 
-    switch (status) {
-    case REDLOCK_OK:
-        world_outcome(OUTCOME_UNLOCK_OK);
-        if ((unsigned)__builtin_popcount(deleted) < world.plan.servers / 2 + 1)
-            world_fail("truth",
-                       "an unlock gives OK, and the masters that deleted the key (mask "
-                       "%x) are no majority",
-                       deleted);
-        break;
-    case REDLOCK_UNREACHABLE:
-        world_outcome(OUTCOME_UNLOCK_UNREACHABLE);
-        break;
-    case REDLOCK_LOST:
-        world_outcome(OUTCOME_UNLOCK_LOST);
-        break;
-    default:
+    if (status != REDLOCK_OK && status != REDLOCK_UNREACHABLE && status != REDLOCK_LOST)
         world_fail("truth", "an unlock gives %d", status);
-    }
+    world_outcome(status == REDLOCK_OK     ? OUTCOME_UNLOCK_OK
+                  : status == REDLOCK_LOST ? OUTCOME_UNLOCK_LOST
+                                           : OUTCOME_UNLOCK_UNREACHABLE);
+    if (status == REDLOCK_OK && (unsigned)__builtin_popcount(deleted) < world.plan.servers / 2 + 1)
+        world_fail("truth",
+                   "an unlock gives OK, and the masters that deleted the key (mask %x) are no "
+                   "majority",
+                   deleted);
     if (safe)
         check_health(op, status, true);
 }
@@ -273,7 +255,7 @@ void judge_on_done(struct op *op, const struct redlock_lease *lease, int status)
 /* So long before the deadline it is called, at least. */
 static drift_span margin(const struct lease_rec *rec)
 {
-    drift_span half = validity(rec->ttl_low_ms) / 2;
+    drift_span half = plan_validity(rec->ttl_low_ms) / 2;
 
     return rec->margin < half ? rec->margin : half;
 }
@@ -281,7 +263,7 @@ static drift_span margin(const struct lease_rec *rec)
 /* It could have been renewed. */
 static bool is_needless(const struct lease_rec *rec)
 {
-    drift_span lost_at = validity(rec->ttl_ms) - margin(rec);
+    drift_span lost_at = plan_validity(rec->ttl_ms) - margin(rec);
     drift_span third = rec->ttl_ms * DRIFT_MS / 3;
     drift_span renew_at = third < lost_at / 2 ? third : lost_at / 2;
 

@@ -10,9 +10,9 @@
  * Order is judged by what servers store, not by what clients know: so it is promised only as
  * long as a majority does not forget who waits, and does not take him for dead.
  */
-#include "sim.h"
-
-#include "redlock/client/client.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include <string.h>
 
@@ -59,7 +59,7 @@ static uint64_t next_ticket(const struct line *line)
     uint64_t last = 0;
 
     for (unsigned i = 0; i < line->len; i++)
-        last = line->places[i].ticket > last ? line->places[i].ticket : last;
+        last = sim_max(last, line->places[i].ticket);
     return last + 1;
 }
 
@@ -76,8 +76,7 @@ uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_m
         line->ends_ms = 0;
     if (place == NULL)
         place = &line->places[line->len++];
-    if (line->ends_ms < end_ms)
-        line->ends_ms = end_ms;
+    line->ends_ms = sim_max(line->ends_ms, end_ms);
     *place = (struct line_place){waiter, ticket, end_ms};
     return ticket;
 }
@@ -202,12 +201,6 @@ void line_on_turn_of(const struct server *server, unsigned resource, int waiter,
     }
 }
 
-/* Time for a round that is out, for all that it takes to hear, and to begin the next. */
-static sim_time nap(void)
-{
-    return 8 * world.plan.quick + 2 * world.plan.reply_timeout_ms * DRIFT_MS + 100 * DRIFT_MS;
-}
-
 /* It has listened for long enough to hear what is told; what was told before it did not hear. */
 static void note_hearing(struct lease_rec *rec)
 {
@@ -228,12 +221,12 @@ void line_on_turn(struct ev_loop *process)
             continue;
         note_hearing(rec);
         if (!is_majority(rec->named) || rec->named_at == 0 || rec->hears_since == 0 ||
-            rec->hears_since + nap() > rec->named_at ||
-            process->deaf_until + nap() > rec->named_at ||
-            !process_is_healthy(process, rec->named_at - nap()))
+            rec->hears_since + waits_slack() > rec->named_at ||
+            process->deaf_until + waits_slack() > rec->named_at ||
+            !process_is_healthy(process, rec->named_at - waits_slack()))
             continue;
         world_outcome(OUTCOME_CALLED);
-        if (world.now - rec->named_at > nap())
+        if (world.now - rec->named_at > waits_slack())
             world_fail("wakes", "it has been the turn of client %u for %.3f ms, and it sleeps",
                        process->number, (double)(world.now - rec->named_at) / 1e6);
     }
@@ -246,7 +239,7 @@ void line_on_quiet(void)
 {
     for (unsigned m = 0; m < world.plan.servers; m++) {
         struct server *server = &world.servers[m];
-        uint64_t now_ms = clock_at(&server->clock, world.now) / DRIFT_MS;
+        uint64_t now_ms = store_wall_ms(server);
 
         for (unsigned r = 0; r < world.plan.resources; r++) {
             (void)line_purge(&server->lines[r], now_ms);

@@ -5,7 +5,7 @@
  * N failed".  SEED=n runs one, with a trace to read.  "test-sim @FILE" runs
  * the seeds in a file, which have found something once.
  */
-#include "sim.h"
+#include "world.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -77,18 +77,6 @@ static void run_twice(uint64_t seed)
 
 /* ---- Reports ---- */
 
-static const char *const faults[FAULT_LEN] = {
-#define TEXT(name, text) [FAULT_##name] = text,
-    SIM_FAULTS(TEXT)
-#undef TEXT
-};
-
-static const char *const outcomes[OUTCOME_LEN] = {
-#define TEXT(name, text) [OUTCOME_##name] = text,
-    SIM_OUTCOMES(TEXT)
-#undef TEXT
-};
-
 /* Returns how many were never seen. */
 static unsigned report_counts(const char *const *texts, const uint64_t *counts, unsigned len)
 {
@@ -114,9 +102,9 @@ static int report(uint64_t hash, double seconds)
     unsigned unseen;
 
     printf("outcomes:\n");
-    unseen = report_counts(outcomes, tally.outcomes, OUTCOME_LEN);
+    unseen = report_counts(outcome_texts, tally.outcomes, OUTCOME_LEN);
     printf("faults that hit:\n");
-    unseen += report_counts(faults, tally.faults, FAULT_LEN);
+    unseen += report_counts(fault_texts, tally.faults, FAULT_LEN);
     printf("%" PRIu64 " seeds, %" PRIu64 " events, %" PRIu64 " grants, %" PRIu64 " checks, hash "
            "%016" PRIx64 "\n",
            tally.seeds, tally.events, tally.grants, tally.checks, hash);

@@ -5,7 +5,10 @@
  * late commands of old connections in net.c, stalls and early wakes in
  * process.c, full queues in link.c, and what programs do in actor.c.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 

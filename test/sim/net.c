@@ -5,11 +5,8 @@
  * once or when nobody remembers it: as with TCP, where data waits in the
  * socket of a process that hangs, whatever became of who sent it.
  */
-#include "sim.h"
-
-#include "redlock/client/client.h"
-
-#include <string.h>
+#include "net.h"
+#include "world.h"
 
 static struct message *spare;
 static uint64_t conns;
@@ -64,7 +61,7 @@ static struct message *queue_take(struct queue *queue)
     return message;
 }
 
-void net_drop(struct queue *queue)
+static void drop_all(struct queue *queue)
 {
     while (queue->first != NULL)
         net_done(queue_take(queue));
@@ -86,10 +83,8 @@ static sim_time delay(void)
 
 static sim_time arrival(const struct conn *conn, const struct queue *queue, sim_time now)
 {
-    sim_time at = now + delay();
+    sim_time at = sim_max(now + delay(), queue->last);
 
-    if (at < queue->last)
-        at = queue->last;
     if (conn->client != NULL && at - now > world.plan.quick)
         process_sicken(conn->process, at + world.plan.quick);
     if (conn->client != NULL && at - now > world.plan.reply_timeout_ms * DRIFT_MS)
@@ -162,11 +157,11 @@ void net_close(struct conn *conn)
     const struct plan *plan = &world.plan;
 
     conn->client = NULL;
-    net_drop(&conn->to_client);
+    drop_all(&conn->to_client);
     if (conn->to_server.first == NULL || world.phase != PHASE_CHAOS)
         return;
     if (dice_chance(300)) {
-        net_drop(&conn->to_server);
+        drop_all(&conn->to_server);
     } else if (dice_chance(500)) {
         conn->to_server.blocked_until =
             world.now + dice_magnitude(plan->hop, 3 * plan->ttl_max_ms * DRIFT_MS);
@@ -291,12 +286,12 @@ void net_reset(struct conn *conn)
     if (conn->reset)
         return;
     conn->reset = true;
-    net_drop(&conn->to_server);
+    drop_all(&conn->to_server);
     conn->unread = conn->inbox_len = 0;
     if (conn->client == NULL)
         return;
     if (conn->to_client.blocked_until == SIM_NEVER)
-        net_drop(&conn->to_client); /* Or a reset would not come either. */
+        drop_all(&conn->to_client); /* Or a reset would not come either. */
     if (conn->to_client.blocked_until == SIM_NEVER)
         conn->to_client.blocked_until = 0;
     message = net_message(conn->accepted ? MESSAGE_RESET : MESSAGE_REFUSED, 0);
@@ -325,10 +320,7 @@ static void hurry(struct conn *conn, struct queue *queue, enum event_type event)
 {
     queue->blocked_until = queue->last = 0;
     for (struct message *message = queue->first; message != NULL; message = message->next) {
-        sim_time soonest = message->sent > world.now ? message->sent : world.now;
-
-        if (message->at > soonest)
-            message->at = soonest;
+        message->at = sim_min(message->at, sim_max(message->sent, world.now));
         queue->last = message->at;
         world_post(message->at, event, conn, 0);
     }

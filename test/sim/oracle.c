@@ -27,10 +27,12 @@
  * What becomes of tokens that nobody needs any more is in claims.c, and of
  * operations in judge.c.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
-#include "redlock/wire/script.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -418,7 +420,7 @@ void oracle_look(struct ev_loop *process)
 
 void oracle_before(struct server *server, const struct command *command)
 {
-    unsigned set = store_set(command);
+    unsigned set = args_set(command);
 
     for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++) {
         const struct key *key = set & 1u << r ? store_key(server, r) : NULL;
@@ -505,10 +507,10 @@ static void check_key(struct conn *conn, unsigned resource, int named, bool is_s
 
 void oracle_after(struct conn *conn, const struct command *command, const struct answer *answer)
 {
-    const struct parts at = store_parts(command);
+    const struct parts at = args_parts(command);
     bool is_set = at.command == QUORUM_CMD_SET || at.command == QUORUM_CMD_FENCE;
-    int named = oracle_token(command->argv[at.token], command->lens[at.token]);
-    unsigned set = store_set(command);
+    int named = args_token(command, at.token);
+    unsigned set = args_set(command);
 
     world_note(is_set ? "set: master, token, answer" : "script: master, token, answer",
                conn->server->number, (uint64_t)named,

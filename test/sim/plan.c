@@ -24,18 +24,14 @@
  * forget, look like new ones; and where clients differ in their longest lease,
  * masters that forget with it what they were told of the longest.
  */
-#include "sim.h"
+#include "world.h"
 
 #include <string.h>
 
 #include "drift/node.h"
+#include "redlock/wire/keys.h"
 
 #define PICK(array) ((array)[dice_below(sizeof(array) / sizeof((array)[0]))])
-
-static uint32_t max32(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
 
 static void draw_sizes(struct plan *plan)
 {
@@ -57,15 +53,10 @@ static void draw_spans(struct plan *plan)
     plan->drift_ppm = PICK(ppm);
     plan->drift_fixed_ms = PICK(fixed_ms);
     plan->reply_timeout_ms = PICK(reply_timeouts_ms);
-    plan->connect_timeout_ms = max32(PICK(connect_timeouts_ms), plan->reply_timeout_ms);
+    plan->connect_timeout_ms = sim_max(PICK(connect_timeouts_ms), plan->reply_timeout_ms);
     reply_timeout = plan->reply_timeout_ms * DRIFT_MS;
     plan->hop = dice_magnitude(10 * SIM_US, reply_timeout / 20);
     plan->quick = reply_timeout / 8;
-}
-
-static uint32_t min32(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
 }
 
 /* By other dice, so that seeds without a guard stay what they were. */
@@ -88,9 +79,9 @@ static void draw_clock_guard(struct plan *plan)
     if (dice % 4 > 1)
         return;
     plan->clock_guard = dice % 4 == 0 ? REDLOCK_CLOCK_GUARD_PER_VOTE : REDLOCK_CLOCK_GUARD_PERIODIC;
-    plan->drift_ppm = min32(plan->drift_ppm, 20000);
-    plan->reply_timeout_ms = min32(plan->reply_timeout_ms, 50);
-    plan->connect_timeout_ms = max32(plan->connect_timeout_ms, 100);
+    plan->drift_ppm = sim_min(plan->drift_ppm, 20000);
+    plan->reply_timeout_ms = sim_min(plan->reply_timeout_ms, 50);
+    plan->connect_timeout_ms = sim_max(plan->connect_timeout_ms, 100);
     plan->hop = plan->hop < 2 * DRIFT_MS ? plan->hop : 2 * DRIFT_MS;
     plan->quick = plan->reply_timeout_ms * DRIFT_MS / 8;
     plan->may_step = steps ? (quorum_mask)(dice >> 9 & 1 ? all : dice >> 16 & all) : 0;
@@ -110,16 +101,17 @@ static void draw_ttls(struct plan *plan)
         low++;
     plan->ttl_min_ms = low;
     plan->ttls_ms[0] = (uint32_t)dice_range(low, 3 * low);
-    plan->ttls_ms[1] = max32(low, (uint32_t)dice_magnitude(reply_timeout_ms, 6 * reply_timeout_ms));
+    plan->ttls_ms[1] =
+        sim_max(low, (uint32_t)dice_magnitude(reply_timeout_ms, 6 * reply_timeout_ms));
     plan->ttls_ms[2] =
-        max32(low, (uint32_t)dice_magnitude(4 * reply_timeout_ms, 30 * reply_timeout_ms));
-    plan->ttls_ms[3] = max32(low, (uint32_t)dice_magnitude(reply_timeout_ms, 10000));
+        sim_max(low, (uint32_t)dice_magnitude(4 * reply_timeout_ms, 30 * reply_timeout_ms));
+    plan->ttls_ms[3] = sim_max(low, (uint32_t)dice_magnitude(reply_timeout_ms, 10000));
     for (unsigned i = 0; i < SIM_TTLS_MAX && plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF; i++)
-        plan->ttls_ms[i] = min32(plan->ttls_ms[i], max32(3000, 2 * low)); /* Or all wait. */
+        plan->ttls_ms[i] = sim_min(plan->ttls_ms[i], sim_max(3000, 2 * low)); /* Or all wait. */
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* The longest of some; see draw_guard(). */
-        plan->ttls_ms[2] = max32(plan->ttls_ms[2], low + 4 * reply_timeout_ms);
+        plan->ttls_ms[2] = sim_max(plan->ttls_ms[2], low + 4 * reply_timeout_ms);
     for (unsigned i = 0; i < SIM_TTLS_MAX; i++)
-        plan->ttl_max_ms = max32(plan->ttl_max_ms, plan->ttls_ms[i]);
+        plan->ttl_max_ms = sim_max(plan->ttl_max_ms, plan->ttls_ms[i]);
     plan->wait_max_ms = (uint32_t)dice_magnitude(reply_timeout_ms, 20 * reply_timeout_ms);
     plan->retry_max_ms = (uint32_t)dice_magnitude(1, 4 * reply_timeout_ms);
 }
@@ -215,11 +207,9 @@ static void draw_guard(struct plan *plan)
     if (knows_less) { /* And his own leases are soon over. */
         uint32_t low = plan->ttl_min_ms + 4 * plan->reply_timeout_ms;
 
-        plan->ttls_ms[2] = min32(max32(plan->ttl_max_ms / 8, low), plan->ttl_max_ms);
+        plan->ttls_ms[2] = sim_min(sim_max(plan->ttl_max_ms / 8, low), plan->ttl_max_ms);
     }
 }
-
-#define HIGH_STEP (UINT64_C(1) << 14) /* As in guard.c. */
 
 /* In step, or near it, or one that was repaired lately. */
 static uint64_t floor_of(const struct plan *plan, unsigned server)
@@ -240,9 +230,9 @@ static void draw_markers(const struct plan *plan)
             world.servers[i].marker = (struct marker){.exists = true,
                                                       .epoch = i + 1,
                                                       .floor = floor_of(plan, i),
-                                                      .high = floor_of(plan, i) + HIGH_STEP};
+                                                      .high = floor_of(plan, i) + WIRE_FENCE_STEP};
         for (unsigned r = 0; plan->seasoned && plan->near_high && r < SIM_RESOURCES_MAX; r++)
-            world.servers[i].marker.counters[r] = HIGH_STEP - 3;
+            world.servers[i].marker.counters[r] = WIRE_FENCE_STEP - 3;
         world.servers[i].saved = world.servers[i].marker;
     }
 }
@@ -305,6 +295,11 @@ static void draw_clocks(const struct plan *plan)
     }
     if (plan->drift_ppm > 0 && slow_client && fast_server)
         world_fault(FAULT_DRIFT);
+}
+
+drift_span plan_validity(uint32_t ttl_ms)
+{
+    return drift_deadline(0, ttl_ms * DRIFT_MS, &world.plan.allowance);
 }
 
 void plan_draw(void)

@@ -9,7 +9,9 @@
  * process may have been put off since.  What it sends then leaves later, and
  * its next turn waits for it.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 #include "redlock/io/loop.h"
@@ -54,8 +56,7 @@ uint64_t process_clock(const struct ev_loop *process)
 
 void process_sicken(struct ev_loop *process, sim_time until)
 {
-    if (until > process->sick_until)
-        process->sick_until = until;
+    process->sick_until = sim_max(process->sick_until, until);
 }
 
 /* All links are up, to servers that do what they are told. */
@@ -135,8 +136,7 @@ static void end_stall(struct ev_loop *process)
     if (process->ahead == 0)
         return;
     process->stopped_total += process->ahead;
-    if (world.now + process->ahead > process->stopped_until)
-        process->stopped_until = world.now + process->ahead;
+    process->stopped_until = sim_max(process->stopped_until, world.now + process->ahead);
     if (process->ahead > TICK_MAX)
         process->stopped_last = process->stopped_until;
     if (process->ahead > world.plan.quick)
@@ -214,10 +214,7 @@ struct loop *loop_ev_new(struct ev_loop *process, const struct loop_events *even
 
 void process_poke(struct ev_loop *process, sim_time at)
 {
-    if (at < world.now)
-        at = world.now;
-    if (at < process->stopped_until)
-        at = process->stopped_until;
+    at = sim_max(at, sim_max(world.now, process->stopped_until));
     if (at == SIM_NEVER || at >= process->turn_at)
         return;
     process->turn_at = at;
@@ -288,12 +285,11 @@ static void plan_next(struct ev_loop *process)
 
             if (transport == NULL)
                 continue;
-            timer = sim_transport_timer(transport) < timer ? sim_transport_timer(transport) : timer;
+            timer = sim_min(timer, sim_transport_timer(transport));
             has_io = has_io || sim_transport_has_io(transport);
         }
-        timer = clock_when(&process->clock, timer);
-        next = timer < next ? timer : next;
-        next = process->wake_at < next ? process->wake_at : next;
+        next = sim_min(next, clock_when(&process->clock, timer));
+        next = sim_min(next, process->wake_at);
     }
     if (has_io)
         next = world.now;

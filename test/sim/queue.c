@@ -1,16 +1,11 @@
 /*
- * queue.c - store.c's model of what a server does for those who wait in line.
+ * queue.c - the queues that a server keeps for fair locks, and the scripts on them.
  */
-#include "sim.h"
-
-#include "redlock/wire/wire.h"
+#include "oracle.h"
+#include "store.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static const struct answer ok = {REPLY_STATUS, 0, "OK"};
-static const struct answer one = {REPLY_INTEGER, 1, ""};
-static const struct answer zero = {REPLY_INTEGER, 0, ""};
 
 static struct line *line_of(struct server *server, unsigned resource)
 {
@@ -36,7 +31,7 @@ static void mark_in_line(struct server *server, unsigned resource, uint64_t pati
     bool is_read = key != NULL && key->readers > 0;
     uint64_t off_ms = is_read ? store_wall_ms(server) + (patience_ms + 1) / 2 : 1;
 
-    if (store_off_ms(server, resource) >= off_ms)
+    if (flags_off_ms(server, resource) >= off_ms)
         return;
     server->marks_end_ms[resource] = store_wall_ms(server) + WIRE_MARK_MS;
     server->marks_off_ms[resource] = off_ms;
@@ -69,33 +64,31 @@ static void tell_next(struct server *server, unsigned resource, const struct lin
 }
 
 /* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience */
-static struct answer acquire_fair(struct server *server, const struct command *command)
+struct answer queue_acquire(struct server *server, const struct command *command)
 {
-    const struct parts at = store_parts(command);
-    unsigned resource = store_resource(command, at.name);
+    const struct parts at = args_parts(command);
+    unsigned resource = args_resource(command, at.name);
     struct line *line = line_of(server, resource);
-    uint64_t ticket = store_number(command, 7), now_ms = store_wall_ms(server), before, number;
-    int waiter = store_token(command, 6), due = find_due(server, resource);
+    uint64_t ticket = args_number(command, 7), now_ms = store_wall_ms(server), before, number;
+    int waiter = args_token(command, 6), due = find_due(server, resource);
     /* A script that has written may grow whatever memory there is. */
     bool has_written = purge(server, line) > 0, is_moved;
     const struct answer *refusal = store_mood(server, true, !has_written);
     const struct line_place *place = line_find(line, waiter);
 
+    if (command->argc != 9 || !args_is(command, 2, "1"))
+        world_fail("wire", "a script for those in line with other arguments");
     if (refusal != NULL)
         return *refusal;
     before = place != NULL ? place->ticket : 0;
-    number = line_put(line, waiter, ticket, now_ms + store_ms(command, 8));
+    number = line_put(line, waiter, ticket, now_ms + args_ms(command, 8));
     line_on_change(server, resource);
     if (number == 0)
-        return zero;
+        return answer_zero;
     if ((ticket != 0 || number == 1) && line_first(line)->waiter == waiter &&
-        store_key(server, resource) == NULL) {
-        server->keys[resource] = (struct key){.exists = true,
-                                              .token = store_token(command, at.token),
-                                              .end_ms = now_ms + store_ms(command, at.ttl)};
-        return ok;
-    }
-    mark_in_line(server, resource, store_ms(command, 8));
+        store_key(server, resource) == NULL)
+        return store_put(server, resource, args_token(command, at.token), args_ms(command, at.ttl));
+    mark_in_line(server, resource, args_ms(command, 8));
     is_moved = ticket != 0 && number != before;
     if (store_key(server, resource) == NULL && line->len > 0 && (is_moved || has_written))
         tell_next(server, resource, line_first(line));
@@ -104,20 +97,22 @@ static struct answer acquire_fair(struct server *server, const struct command *c
 }
 
 /* EVALSHA or EVAL, script, 1, name, token, waiter */
-static struct answer release_fair(struct server *server, const struct command *command)
+struct answer queue_release(struct server *server, const struct command *command)
 {
-    const struct parts at = store_parts(command);
-    unsigned resource = store_resource(command, at.name);
+    const struct parts at = args_parts(command);
+    unsigned resource = args_resource(command, at.name);
     const struct key *key = store_key(server, resource);
     struct line *line = line_of(server, resource);
     const struct line_place *first;
     const struct answer *refusal;
     int due = line->was_left ? -1 : find_due(server, resource);
 
+    if (command->argc != 6 || !args_is(command, 2, "1"))
+        world_fail("wire", "a script for those in line with other arguments");
     if (key != NULL && key->wrong_type)
         return store_type_error(server);
-    if (key != NULL && key->token != store_token(command, at.token))
-        return zero;
+    if (key != NULL && key->token != args_token(command, at.token))
+        return answer_zero;
     refusal = store_mood(server, true, false);
     if (refusal != NULL && key != NULL)
         return *refusal;
@@ -129,20 +124,10 @@ static struct answer release_fair(struct server *server, const struct command *c
         store_drop_key(server, resource);
     server->keys[resource].exists = false;
     line->was_left = false;
-    if (first != NULL && first->waiter != store_token(command, 5))
+    if (first != NULL && first->waiter != args_token(command, 5))
         tell_next(server, resource, first);
-    judge_due(server, resource, due, store_token(command, 5));
-    return key != NULL ? one : zero;
-}
-
-struct answer queue_execute(struct server *server, const struct command *command,
-                            enum script_id script)
-{
-    if (command->argc != (script == SCRIPT_ACQUIRE_FAIR ? 9 : 6) || !store_is(command, 2, "1"))
-        world_fail("wire", "a script for those in line with other arguments");
-    server->has_script[script] = true;
-    return script == SCRIPT_ACQUIRE_FAIR ? acquire_fair(server, command)
-                                         : release_fair(server, command);
+    judge_due(server, resource, due, args_token(command, 5));
+    return key != NULL ? answer_one : answer_zero;
 }
 
 /* ZREM, queue, waiter, "-" and waiter */
@@ -160,7 +145,7 @@ struct answer queue_leave(struct server *server, const struct command *command)
     resource = (unsigned)(command->argv[1][WIRE_QUEUE_LEN + 1] - '0') % SIM_RESOURCES_MAX;
     if (refusal != NULL)
         return *refusal;
-    found = line_remove(line_of(server, resource), store_token(command, 2));
+    found = line_remove(line_of(server, resource), args_token(command, 2));
     line_of(server, resource)->was_left |= found;
     line_on_change(server, resource);
     return (struct answer){REPLY_INTEGER, found ? 2 : 0, ""};

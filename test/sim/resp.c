@@ -1,7 +1,7 @@
 /*
  * resp.c - RESP, as a server reads and writes it.
  */
-#include "sim.h"
+#include "store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,37 +9,43 @@
 
 /* ---- Commands ---- */
 
-/* "*3\r\n" at bytes: the number, and how long it is; false: it has not come whole. */
-static bool read_header(const char *bytes, size_t len, char sign, size_t *ret_number,
-                        size_t *ret_len)
+/* "*3\r\n" at p: the number.  Returns what follows; NULL: not all of it has come. */
+static const char *read_header(const char *p, const char *end, char sign, size_t *ret_number)
 {
-    const char *end = memchr(bytes, '\n', len);
+    const char *line_end = memchr(p, '\n', (size_t)(end - p));
+    char *digits_end;
 
-    if (end == NULL)
-        return false;
-    if (bytes[0] != sign || end == bytes || end[-1] != '\r')
+    if (line_end == NULL)
+        return NULL;
+    if (p[0] != sign)
         world_fail("wire", "no '%c' where there must be one", sign);
-    *ret_number = strtoull(bytes + 1, NULL, 10);
-    *ret_len = (size_t)(end - bytes) + 1;
-    return true;
+    *ret_number = strtoull(p + 1, &digits_end, 10);
+    if (digits_end != line_end - 1 || *digits_end != '\r')
+        world_fail("wire", "a number that does not end");
+    return line_end + 1;
 }
 
-size_t resp_command_len(const char *bytes, size_t len)
+size_t resp_command(const char *bytes, size_t len, struct command *ret_command)
 {
-    size_t argc, at, header;
+    const char *p = bytes, *end = bytes + len;
+    size_t argc, arg_len;
 
-    if (len == 0 || !read_header(bytes, len, '*', &argc, &at))
+    if (len == 0 || (p = read_header(p, end, '*', &argc)) == NULL)
         return 0;
+    if (argc == 0 || argc > COMMAND_ARGS_MAX)
+        world_fail("wire", "%zu arguments", argc);
     for (size_t i = 0; i < argc; i++) {
-        size_t arg_len;
-
-        if (at == len || !read_header(bytes + at, len - at, '$', &arg_len, &header))
+        p = read_header(p, end, '$', &arg_len);
+        if (p == NULL || (size_t)(end - p) < arg_len + 2)
             return 0;
-        at += header + arg_len + 2;
-        if (at > len)
-            return 0;
+        if (memcmp(p + arg_len, "\r\n", 2) != 0)
+            world_fail("wire", "an argument that does not end");
+        ret_command->argv[i] = p;
+        ret_command->lens[i] = arg_len;
+        p += arg_len + 2;
     }
-    return at;
+    ret_command->argc = (unsigned)argc;
+    return (size_t)(p - bytes);
 }
 
 /* ---- Answers ---- */

@@ -2,15 +2,13 @@
  * run.c - one run: chaos, healing, a probe whether locks can be had again,
  * quiet, and the end.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 
-/* As in redlock/link/master.c: the longest pause between two attempts to connect. */
-#define RETRY_LAST (2 * DRIFT_S)
-
-static unsigned probes_left;
-static unsigned probes_won;
+static unsigned probes_left, probes_won;
 
 static void enter(enum phase phase, sim_time span)
 {
@@ -29,8 +27,7 @@ static sim_time longest_stop(void)
     sim_time until = world.now;
 
     for (unsigned i = 0; i < world.plan.processes; i++)
-        if (world.processes[i].stopped_until > until)
-            until = world.processes[i].stopped_until;
+        until = sim_max(until, world.processes[i].stopped_until);
     return until - world.now;
 }
 
@@ -39,7 +36,7 @@ static void heal(void)
 {
     const struct plan *plan = &world.plan;
     sim_time ops = (plan->wait_max_ms + plan->retry_max_ms + 2 * plan->reply_timeout_ms) * DRIFT_MS;
-    sim_time links = RETRY_LAST + 2 * plan->connect_timeout_ms * DRIFT_MS;
+    sim_time links = NET_RETRY_LAST + 2 * plan->connect_timeout_ms * DRIFT_MS;
 
     if (plan->guarded) /* What has lost its memory is watched, by whatever clock. */
         links += 4 * plan->ttl_max_ms * DRIFT_MS + 2 * DRIFT_S;
@@ -70,7 +67,6 @@ uint32_t run_probe_retry_ms(void)
     return world.plan.ttl_max_ms / 10 > 50 ? world.plan.ttl_max_ms / 10 : 50;
 }
 
-/* A program got the lock that it was to get in the end. */
 void run_on_probe(void)
 {
     probes_won++;
@@ -88,7 +84,7 @@ static void quieten(void)
     /* That a master has lost its memory may be found out by a probe: then its link is made
      * anew, and what is to be released there waits for it. */
     if (plan->guarded)
-        span += RETRY_LAST + 2 * (plan->connect_timeout_ms + plan->ttl_max_ms) * DRIFT_MS;
+        span += NET_RETRY_LAST + 2 * (plan->connect_timeout_ms + plan->ttl_max_ms) * DRIFT_MS;
     /* Who has waited listens for a while more, by a clock that may be slow. */
     enter(PHASE_QUIET, span + 2 * LINES_LINGER);
 }

@@ -1,7 +1,11 @@
 /*
  * server.c - one redis-server: it listens, obeys, hangs, crashes, comes back.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "process.h"
+#include "store.h"
+#include "world.h"
 
 #include <string.h>
 
@@ -23,8 +27,7 @@ void server_init(struct server *server, unsigned number)
 
 void server_set_scripts(struct server *server, bool there)
 {
-    for (unsigned i = 0; i < SCRIPT_LEN; i++)
-        server->has_script[i] = there;
+    memset(server->has_script, there, sizeof server->has_script);
 }
 
 /* Answers to all that comes at once; far more than a run needs. */
@@ -37,14 +40,12 @@ static size_t obey(struct conn *conn)
     struct command command;
     size_t len = 0, done = 0, command_len;
 
-    while ((command_len = resp_command_len(conn->inbox + done, conn->inbox_len - done)) > 0) {
-        bool is_other;
+    while ((command_len = resp_command(conn->inbox + done, conn->inbox_len - done, &command)) > 0) {
+        bool is_other = args_parts(&command).is_other;
 
-        store_parse(conn->inbox + done, command_len, &command);
-        is_other = store_parts(&command).is_other;
         if (!is_other)
             oracle_before(conn->server, &command);
-        (void)store_execute(conn, &command, &answer);
+        answer = store_execute(conn, &command);
         if (!is_other)
             oracle_after(conn, &command, &answer);
         if (sizeof answers - len < resp_answer_max(&answer))
@@ -124,7 +125,6 @@ static void forget_some(struct server *server)
 /* What is in its sockets is lost. */
 void server_crash(struct server *server, bool forget)
 {
-    server->is_copy = server->is_copy && !forget;
     server->alive = false;
     server->hung = false;
     server->mood = MOOD_FINE;
@@ -133,16 +133,9 @@ void server_crash(struct server *server, bool forget)
     memset(server->marks_end_ms, 0, sizeof server->marks_end_ms);
     forget_some(server);
     if (forget)
-        server->marker = (struct marker){.exists = false};
-    if (forget)
-        line_forget(server);
+        (void)server_flushall(server);
     for (struct conn *conn = server->conns; conn != NULL; conn = conn->next)
         net_reset(conn);
-    for (unsigned r = 0; forget && r < world.plan.resources; r++) {
-        if (store_key(server, r) == NULL)
-            continue;
-        server->keys[r].exists = false;
-    }
 }
 
 bool server_flushall(struct server *server)
@@ -188,13 +181,9 @@ void server_mend(struct server *server)
 /* A key that is none of ours, where there is none. */
 void server_plant(struct server *server, unsigned resource, bool wrong_type, uint64_t ttl_ms)
 {
-    uint64_t now_ms = clock_at(&server->clock, world.now) / DRIFT_MS;
-
     if (store_key(server, resource) != NULL)
         return;
-    server->keys[resource] = (struct key){.exists = true,
-                                          .wrong_type = wrong_type,
-                                          .token = oracle_foreign_token(),
-                                          .end_ms = now_ms + ttl_ms};
+    (void)store_put(server, resource, oracle_foreign_token(), ttl_ms);
+    server->keys[resource].wrong_type = wrong_type;
     world_fault(FAULT_FOREIGN);
 }

@@ -1,5 +1,5 @@
 /*
- * test-sim-look.c - is store.c a model of redlock/lua/look.lua?
+ * test-sim-look.c - is marker.c a model of redlock/lua/look.lua?
  *
  * Sends random queries of the marker, written by wire.c, to a real server and to the model, and
  * compares every answer and every field of the marker.  As in test-sim-store, each query stands
@@ -7,7 +7,10 @@
  *
  * test-sim-look [COUNT [SEED]]; COUNT is 5000.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -181,8 +184,8 @@ static void compare(void)
     after_us = real_time_us();
     model.clock.origin = before_us * 1000;
     world.began = world.now = 1;
-    store_parse(buf, len, &command);
-    (void)store_execute(&conn, &command, &answer);
+    (void)resp_command(buf, len, &command);
+    answer = store_execute(&conn, &command);
     compare_answer(real, &answer, before_us, after_us);
     compare_fields(&model.marker);
     installed += epoch == 0 && model.marker.epoch != 0;

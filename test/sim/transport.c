@@ -5,7 +5,8 @@
  * parsing.  It hands over a stream of bytes as a kernel does: in pieces that end anywhere,
  * with room for any number of bytes, and with an end at any byte, found by a read or a write.
  */
-#include "sim.h"
+#include "net.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
 #include "redlock/io/transport.h"
@@ -255,11 +256,6 @@ void sim_transport_on_timer(struct transport *transport)
     transport->events->on_timer(transport->cookie);
 }
 
-struct conn *sim_transport_conn(const struct transport *transport)
-{
-    return transport->conn;
-}
-
 void sim_transport_on_space(struct transport *transport)
 {
     if (!transport->awaits_space)
@@ -268,7 +264,6 @@ void sim_transport_on_space(struct transport *transport)
     process_poke(transport->process, world.now);
 }
 
-/* The connection of a link; NULL: none, or no link. */
 struct conn *conn_of(const struct ev_loop *process, const struct link *link)
 {
     for (unsigned i = 0; i < SIM_TRANSPORTS_MAX; i++)

@@ -12,7 +12,10 @@
  * That it is free is seen at the end of turns: a majority of masters have no key, or, for
  * readers, let them come in.  Readers wait in lines of their own.
  */
-#include "sim.h"
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +23,7 @@
 #include "redlock/client/client.h"
 #include "redlock/core/wait.h"
 
-#define RETRY_LAST (2 * DRIFT_S) /* As in master.c. */
-
-/* Time for a look, for a round, and for all that is drawn in between. */
-static sim_time slack(void)
+sim_time waits_slack(void)
 {
     return 8 * world.plan.quick + 2 * world.plan.reply_timeout_ms * DRIFT_MS + 100 * DRIFT_MS;
 }
@@ -60,8 +60,7 @@ static unsigned line_of(const struct lease_rec *rec)
 
 void waits_on_trouble(struct ev_loop *process)
 {
-    if (process_now(process) > process->deaf_until)
-        process->deaf_until = process_now(process);
+    process->deaf_until = sim_max(process->deaf_until, process_now(process));
 }
 
 /* ---- What is told ---- */
@@ -82,11 +81,11 @@ unsigned waits_count(const struct server *server, unsigned mark)
 
 static void tell(struct conn *conn, unsigned mark, const char *text)
 {
-    const size_t room = sizeof WIRE_MARK + strlen(store_mark_name(mark)) + strlen(text) + 1;
+    const size_t room = sizeof WIRE_MARK + strlen(flags_name(mark)) + strlen(text) + 1;
     char *all = memory_take(room);
     const struct answer answer = {REPLY_ARRAY, 0, all};
 
-    (void)snprintf(all, room, WIRE_MARK "%s %s", store_mark_name(mark), text);
+    (void)snprintf(all, room, WIRE_MARK "%s %s", flags_name(mark), text);
     server_answer(conn, &answer);
 }
 
@@ -137,11 +136,10 @@ static unsigned count_marked(unsigned resource, int token)
 
     for (unsigned m = 0; m < world.plan.servers; m++) {
         struct server *server = &world.servers[m];
-        uint64_t now_ms = clock_at(&server->clock, world.now) / DRIFT_MS;
         const struct key *key = store_key(server, resource);
 
         marked += key != NULL && key->token == token && key->readers == 0 &&
-                  server->marks_end_ms[resource] > now_ms;
+                  flags_are_set(server, resource);
     }
     return marked;
 }
@@ -151,9 +149,8 @@ static bool has_teller(unsigned resource)
 {
     for (unsigned m = 0; m < world.plan.servers; m++) {
         struct server *server = &world.servers[m];
-        uint64_t now_ms = clock_at(&server->clock, world.now) / DRIFT_MS;
 
-        if (server->is_teller[resource] && server->marks_end_ms[resource] > now_ms &&
+        if (server->is_teller[resource] && flags_are_set(server, resource) &&
             store_key(server, resource) != NULL)
             return true;
     }
@@ -199,10 +196,7 @@ static void look_at_permits(void)
     for (unsigned slot = 0; slot < world.plan.resources; slot++)
         is_free = is_free || is_slot_free(slot);
     for (unsigned m = 0; m < world.plan.servers; m++) {
-        struct server *server = &world.servers[m];
-
-        marked += is_full(server) &&
-                  server->marks_end_ms[0] > clock_at(&server->clock, world.now) / DRIFT_MS;
+        marked += is_full(&world.servers[m]) && flags_are_set(&world.servers[m], 0);
     }
     note_free((1u << world.plan.resources) - 1, is_free, marked >= majority);
 }
@@ -217,7 +211,7 @@ static void look_at(unsigned resource)
         struct server *server = &world.servers[m];
         const struct key *key = store_key(server, resource);
         unsigned so_many = key != NULL ? count_marked(resource, key->token) : 0;
-        bool is_off = store_off_ms(server, resource) > store_wall_ms(server);
+        bool is_off = flags_off_ms(server, resource) > store_wall_ms(server);
 
         without += key == NULL;
         read += key != NULL && key->readers > 0;
@@ -274,7 +268,8 @@ static bool listens_to(const struct ev_loop *process, unsigned master, unsigned 
 
     if (conn == NULL)
         return false;
-    return conn->mute ? world.now <= conn->mute_until + slack() : (conn->hears & 1u << mark) != 0;
+    return conn->mute ? world.now <= conn->mute_until + waits_slack()
+                      : (conn->hears & 1u << mark) != 0;
 }
 
 /* Those in line sleep: since when, and for how long they may.  Who waits for one of these
@@ -299,8 +294,7 @@ static void note_sleep(struct ev_loop *process, unsigned line)
         is_awake = is_awake || rec->is_fair || q->state != QUORUM_PAUSING ||
                    rec->ttl_ms <= world.plan.reply_timeout_ms;
         sleep->rounds += rec->round + rec->number;
-        if (WAIT_PATIENCE * q->config.pause_max > sleep->longest)
-            sleep->longest = WAIT_PATIENCE * q->config.pause_max;
+        sleep->longest = sim_max(sleep->longest, WAIT_PATIENCE * q->config.pause_max);
         is_waiting = is_waiting || rec->set == set;
         is_in_line = is_in_line || (rec->set == set && rec->lease->waits);
     }
@@ -323,11 +317,11 @@ static void check_sleep(const struct ev_loop *process, unsigned line)
 
     if (sleep->since == SIM_NEVER || free_since == SIM_NEVER)
         return;
-    since = sleep->since > free_since ? sleep->since : free_since;
+    since = sim_max(sleep->since, free_since);
     if (!process_is_healthy(process, since))
         return;
     tally.checks++;
-    if (world.now - since > 2 * sleep->longest + slack())
+    if (world.now - since > 2 * sleep->longest + waits_slack())
         world_fail("waits",
                    "set %x has been free%s for %.3f ms, and client %u, who waits for it "
                    "and looks every %.3f ms, sleeps",
@@ -338,7 +332,7 @@ static void check_sleep(const struct ev_loop *process, unsigned line)
     if (world.plan.fair > 0 || !frees[line].was_marked || sleep->since + nap() > free_since ||
         process->deaf_until > free_since - nap() ||
         !process_is_healthy(process, free_since - nap()) ||
-        !waits_hears_all(process, store_mark((unsigned)__builtin_ctz(set))))
+        !waits_hears_all(process, flags_of((unsigned)__builtin_ctz(set))))
         return;
     world_outcome(OUTCOME_AWAKE);
     if (world.now - since > nap())
@@ -356,18 +350,17 @@ static void check_hears(const struct ev_loop *process, unsigned resource, unsign
 {
     const struct plan *plan = &world.plan;
     sim_time since = process->sleeps[line].waits_since;
-    sim_time bound = RETRY_LAST + 2 * plan->connect_timeout_ms * DRIFT_MS +
-                     2 * process->sleeps[line].longest + slack();
+    sim_time bound = NET_RETRY_LAST + 2 * plan->connect_timeout_ms * DRIFT_MS +
+                     2 * process->sleeps[line].longest + waits_slack();
 
     if (since == SIM_NEVER)
         return;
-    if (since < process->deaf_until)
-        since = process->deaf_until;
+    since = sim_max(since, process->deaf_until);
     if (world.now < since + bound || !process_is_healthy(process, world.now - bound))
         return;
     tally.checks++;
     for (unsigned m = 0; m < world.plan.servers; m++)
-        if (!listens_to(process, m, store_mark(resource)))
+        if (!listens_to(process, m, flags_of(resource)))
             world_fail("hears",
                        "client %u has been in line for resource %u for %.3f ms, and does not "
                        "listen to master %u",
@@ -407,9 +400,8 @@ static bool comes_first(const struct ev_loop *process, unsigned resource, sim_ti
 
     if (process->rl == NULL || sleep->waits_since == SIM_NEVER || since == SIM_NEVER)
         return false;
-    if (sleep->waits_since > since)
-        since = sleep->waits_since;
-    return at > since + 2 * sleep->longest + slack() && process_is_healthy(process, since);
+    since = sim_max(since, sleep->waits_since);
+    return at > since + 2 * sleep->longest + waits_slack() && process_is_healthy(process, since);
 }
 
 void waits_on_reader(unsigned resource, sim_time round_sent)

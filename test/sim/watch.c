@@ -5,10 +5,11 @@
  * this file on their way to its owner, so that the library needs no hook and its link is the real
  * one.
  */
-#include "sim.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
 
 #include "redlock/client/client.h"
-#include "redlock/wire/reply.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * world.c - true time, what happens next, and what is written down of it.
  */
-#include "sim.h"
+#include "world.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -113,11 +113,10 @@ bool world_next(struct event *ret_event)
 
 /* ---- What is written down ---- */
 
-static const char *const fault_texts[FAULT_LEN] = {
-#define TEXT(name, text) [FAULT_##name] = text,
-    SIM_FAULTS(TEXT)
+#define TEXT(name, text) text,
+const char *const fault_texts[FAULT_LEN] = {SIM_FAULTS(TEXT)};
+const char *const outcome_texts[OUTCOME_LEN] = {SIM_OUTCOMES(TEXT)};
 #undef TEXT
-};
 
 void world_fault(enum fault fault)
 {

@@ -1,0 +1,204 @@
+/*
+ * rules.c - the rules: what no step of a machine may do, and no world may look like.
+ */
+#include "explore/model.h"
+
+#include <string.h>
+
+#define MAJORITY (MASTERS / 2 + 1) /* Not the machine's, which may be wrong. */
+
+bool rules_believes(const struct world *world, unsigned c)
+{
+    return quorum_remaining(&world->clients[c].q, model_now(world)) > 0;
+}
+
+static unsigned count(unsigned mask)
+{
+    return (unsigned)__builtin_popcount(mask);
+}
+
+/* ---- Of a step ---- */
+
+/* What must be true of any step of a machine, whatever the world is like. */
+static const char *check_step(struct client *client, const struct quorum *before,
+                              const struct quorum_event *event, const struct quorum_actions *act)
+{
+    const struct quorum *q = &client->q;
+    bool was_held = quorum_remaining(before, event->now) > 0;
+    bool is_held = quorum_remaining(q, event->now) > 0;
+
+    if (act->lost && client->told)
+        return "lost is told twice";
+    client->told |= act->lost;
+    if (q->state == QUORUM_LOST && !client->told)
+        return "a lock is lost in silence";
+    if (event->type == QUORUM_EV_TIMER && act->wake_at <= event->now &&
+        memcmp(before, q, sizeof *q) == 0)
+        return "an alarm rings for ever";
+    if (act->ended && !client->busy)
+        return "what was not asked for has ended";
+    client->busy &= !act->ended;
+    if (client->busy && act->wake_at == DRIFT_NEVER)
+        return "what was asked for never ends";
+    if (was_held && is_held && q->deadline < before->deadline)
+        return "the deadline has become earlier";
+    if (act->ended && act->status == REDLOCK_OK && q->state == QUORUM_HELD && !is_held)
+        return "a lock is won after its deadline";
+    return NULL;
+}
+
+/* Masters that store the token of that round. */
+static unsigned keys_of(const struct world *world, unsigned c, unsigned round)
+{
+    unsigned keys = 0;
+
+    for (unsigned m = 0; m < MASTERS; m++)
+        if (world->keys[m].owner == c + 1 && world->keys[m].round == round)
+            keys |= 1u << m;
+    return keys;
+}
+
+/* What must be true of a step in this world. */
+static const char *check_outcome(const struct scenario *scenario, const struct world *world,
+                                 unsigned c, const struct quorum_actions *act)
+{
+    const struct client *client = &world->clients[c];
+    /* Nothing rare has happened, and answers, which take a tick, are in time. */
+    bool is_calm =
+        memcmp(world->left, scenario->at_most, sizeof world->left) == 0 && scenario->timeout > 1;
+    bool was_won = client->held || client->over;
+    bool is_alone = c == 0 && !world->clients[1].begun;
+
+    if (is_calm && scenario->renew && scenario->margin == 0 && act->lost)
+        return "a lock is lost although nothing has gone wrong";
+    if (is_calm && is_alone && !was_won && act->ended && act->status != REDLOCK_OK)
+        return "a lock is not won although nothing has gone wrong";
+    if (act->ended && act->status == REDLOCK_OK && client->given_back != 0 &&
+        count(keys_of(world, c, client->given_back)) > MASTERS - MAJORITY)
+        return "given back, but a majority stores it";
+    return NULL;
+}
+
+/* The greatest token that was drawn, or 0. */
+static uint8_t latest_fence(const struct world *world)
+{
+    return world->drawn != 0 ? (uint8_t)(63 - __builtin_clzll(world->drawn)) : 0;
+}
+
+static const char *check_fence(const struct scenario *scenario, struct world *world, unsigned c,
+                               const struct quorum *before)
+{
+    struct client *client = &world->clients[c];
+    bool was_asked = before->state == QUORUM_ACQUIRING || before->state == QUORUM_RAISING;
+    uint64_t token = client->fence.token;
+    uint8_t latest = latest_fence(world);
+
+    if (!scenario->fence)
+        return NULL;
+    if (client->q.round != before->round && client->q.round != 0)
+        client->fence_after = latest;
+    if (!was_asked || client->q.state != QUORUM_HELD)
+        return NULL;
+    model_must(token < 64, "too much to count in this world");
+    if (token == 0)
+        return "held without a fencing token";
+    if (world->drawn >> token & 1)
+        return "two holds have one fencing token";
+    if (token < client->fence_after)
+        return "a fencing token is smaller than one drawn before the lock was asked for";
+    if (!scenario->stepped && token < latest)
+        return "a fencing token is smaller than that of an earlier hold";
+    world->drawn |= UINT64_C(1) << token;
+    return NULL;
+}
+
+static const char *check_sends(const struct world *world, unsigned c,
+                               const struct quorum_actions *act)
+{
+    const struct quorum *q = &world->clients[c].q;
+
+    for (unsigned i = 0; i < act->send_len; i++)
+        for (unsigned m = 0; m < MASTERS; m++)
+            if ((act->send[i].to & 1u << m) && act->send[i].command == QUORUM_CMD_EXTEND &&
+                q->round_of[m] != q->round)
+                return "a dead token is extended";
+    return NULL;
+}
+
+const char *rules_of_step(const struct scenario *scenario, struct world *world, unsigned c,
+                          const struct quorum *before, const struct quorum_event *event,
+                          const struct quorum_actions *act)
+{
+    const char *wrong = check_step(&world->clients[c], before, event, act);
+
+    if (wrong == NULL)
+        wrong = check_outcome(scenario, world, c, act);
+    if (wrong == NULL)
+        wrong = check_fence(scenario, world, c, before);
+    return wrong != NULL ? wrong : check_sends(world, c, act);
+}
+
+/* ---- Of a world ---- */
+
+static const char *check_beliefs(const struct scenario *scenario, struct world *world)
+{
+    unsigned holders = 0;
+
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        struct client *client = &world->clients[c];
+        bool held = rules_believes(world, c);
+
+        holders += held;
+        client->over |= client->held && !held;
+        client->held = held;
+        if (held && client->over)
+            return "a lock that was lost came back";
+        if (held && MASTERS - count(client->gone) < MAJORITY)
+            return "held although a majority says that it is gone";
+    }
+    if (scenario->stepped)
+        return NULL;
+    if (holders > 1)
+        return "two clients hold the lock";
+    for (unsigned c = 0; c < CLIENTS; c++)
+        if (world->clients[c].held && count(keys_of(world, c, world->clients[c].q.round) |
+                                            world->clients[c].robbed) < MAJORITY)
+            return "held, but a majority does not store it";
+    return NULL;
+}
+
+/* The token of a dead round is released wherever the master can be told: none is
+ * left on a master whose link stands, with nothing on its way. */
+static const char *check_leaks(const struct world *world)
+{
+    for (unsigned m = 0; m < MASTERS; m++) {
+        const struct key *key = &world->keys[m];
+        const struct link *link;
+
+        if (key->owner == 0 || key->excused)
+            continue;
+        link = &world->links[key->owner - 1][m];
+        if (link->up && link->items_len == 0 &&
+            world->clients[key->owner - 1].q.round != key->round)
+            return "a dead token is left behind";
+    }
+    return NULL;
+}
+
+const char *rules_of_world(const struct scenario *scenario, struct world *world)
+{
+    const char *wrong = check_beliefs(scenario, world);
+
+    return wrong != NULL ? wrong : check_leaks(world);
+}
+
+/* A client that rings its alarm in time hears of the loss a margin before it. */
+const char *rules_of_pass(const struct scenario *scenario, const struct world *world, unsigned c)
+{
+    const struct quorum *q = &world->clients[c].q;
+
+    if (rules_believes(world, c) && !q->told &&
+        q->deadline - model_now(world) <= scenario->margin * TICK)
+        return "lost is not told in time";
+    return NULL;
+}

@@ -1,0 +1,267 @@
+/*
+ * events-shadow.c - the shadow of fuzz-events: its books, and what must be true of the machine.
+ *
+ * Beside the machine a shadow keeps its own books, from what was sent and what
+ * was heard alone.  After every step:
+ *
+ *  - the lock is held only with a majority of yes for its token, from links that
+ *    stand, to one ask; and until the deadline that follows from when the first
+ *    command of that ask was sent; which an extension never brings nearer;
+ *  - what has been held and is not any more is never held again;
+ *  - commands go to masters that are up; SET, with a token never used before, to
+ *    those that owe nothing and store nothing; EXTEND with the live token alone,
+ *    RELEASE with dead ones alone;
+ *  - an operation ends once, with one of its outcomes; lost is told once;
+ *  - an operation that has not ended has an alarm, or waits for a link;
+ *  - an alarm that rings leads on: it is not set to ring again at once for ever;
+ *  - a machine that has settled does nothing any more;
+ *  - a twin that forgets when things in the past were (alike.h) does the same.
+ */
+#include "events.h"
+
+#include <stdlib.h>
+
+#include "../lib/alike.h"
+#include "../lib/story.h"
+
+static drift_time deadline_of(const struct world *w, drift_time sent, drift_span lease)
+{
+    drift_span lost = events_allowance(w, lease);
+
+    return lost < lease ? sent + lease - lost : sent;
+}
+
+/* ---- The shadow's books ---- */
+
+static void book_set(struct world *w, struct master *master, const struct quorum_send *send,
+                     uint32_t token)
+{
+    MUST(master->queue_len == 0);
+    MUST(!master->in_doubt);
+    if (send->ask != w->ask) {
+        MUST(token > w->newest);
+        w->newest = w->live = token;
+        w->ask = send->ask;
+        w->ask_sent = w->now;
+        w->ask_lease = w->config.lease;
+        w->ask_yes = 0;
+    }
+    MUST(token == w->live);
+    master->in_doubt = true;
+}
+
+static void book_extend(struct world *w, const struct quorum_send *send, uint32_t token)
+{
+    MUST(token == w->live);
+    if (send->ask == w->ask)
+        return;
+    w->ask = send->ask;
+    w->ask_sent = w->now;
+    w->ask_lease = w->q.lease;
+    w->ask_yes = 0;
+}
+
+static void book_send(struct world *w, const struct quorum_send *send)
+{
+    MUST(send->to != 0 && send->to >> w->config.masters == 0);
+    for (unsigned m = 0; m < w->config.masters; m++) {
+        struct master *master = &w->masters[m];
+        uint32_t token = w->q.round_of[m];
+
+        if (!(send->to & 1u << m))
+            continue;
+        MUST(events_take(master) || (w->act.send_len >= 2 && master->queue_len < QUEUE_MAX));
+        MUST(master->up && !master->full);
+        switch (send->command) {
+        case QUORUM_CMD_SET:
+            book_set(w, master, send, token);
+            break;
+        case QUORUM_CMD_EXTEND:
+            book_extend(w, send, token);
+            break;
+        case QUORUM_CMD_RELEASE:
+            MUST(master->in_doubt);
+            break;
+        case QUORUM_CMD_FENCE:
+        case QUORUM_CMD_RAISE:
+            MUST(false);
+        }
+        master->queue[master->queue_len++] =
+            (struct item){send->ask, token, send->command, QUORUM_VOTE_NONE, w->q.lease, w->now};
+    }
+}
+
+/* Whether a yes that has just been booked makes, or lengthens, a hold. */
+static void book_hold(struct world *w)
+{
+    drift_time deadline = deadline_of(w, w->ask_sent, w->ask_lease);
+
+    if (w->deadline != 0 && w->now >= w->deadline)
+        return; /* Too late for any extension. */
+    if (count(w->ask_yes) < majority(w) || w->now >= deadline)
+        return;
+    if (deadline > w->deadline)
+        w->deadline = deadline;
+}
+
+void shadow_answer(struct world *w, unsigned m, const struct item *item)
+{
+    struct master *master = &w->masters[m];
+    quorum_mask from = (quorum_mask)(1u << m);
+    bool is_latest = master->queue_len == 0;
+
+    if (is_latest && (item->command == QUORUM_CMD_RELEASE || item->vote == QUORUM_VOTE_NO ||
+                      (item->command == QUORUM_CMD_SET && item->vote == QUORUM_VOTE_NONE)))
+        master->in_doubt = false;
+    if (item->command == QUORUM_CMD_RELEASE && item->vote == QUORUM_VOTE_YES &&
+        item->token == w->releasing)
+        w->released |= from;
+    if (item->command != QUORUM_CMD_RELEASE && item->vote == QUORUM_VOTE_YES &&
+        item->ask == w->ask && item->token == w->live)
+        w->ask_yes |= from;
+    book_hold(w);
+}
+
+/* ---- After every step ---- */
+
+static void check_hold(struct world *w, const struct quorum *before)
+{
+    drift_span remaining = quorum_remaining(&w->q, w->now);
+
+    if (is_held(before) && before->deadline <= w->now)
+        MUST(!is_held(&w->q));
+    if (!is_held(&w->q)) {
+        MUST(remaining == 0);
+        w->deadline = 0;
+        return;
+    }
+    if (!is_held(before))
+        MUST(!w->has_been_held); /* What is lost does not come back. */
+    w->has_been_held = true;
+    MUST(remaining > 0 && w->now < w->deadline && remaining <= w->deadline - w->now);
+    w->deadline = w->now + remaining; /* A round counts from before its first send. */
+    if (is_held(before))
+        MUST(w->q.deadline >= before->deadline);
+}
+
+static void check_end(struct world *w)
+{
+    int status = w->act.status;
+
+    MUST(w->op != OP_NONE);
+    switch (w->op) {
+    case OP_NONE:
+        break;
+    case OP_LOCK:
+        MUST(status == REDLOCK_OK || status == REDLOCK_CONTENDED || status == REDLOCK_UNREACHABLE ||
+             status == REDLOCK_TOO_LATE);
+        MUST((status == REDLOCK_OK) == is_held(&w->q));
+        MUST(is_held(&w->q) || w->q.state == QUORUM_IDLE);
+        break;
+    case OP_EXTEND:
+        MUST(status == REDLOCK_OK || status == REDLOCK_UNREACHABLE || status == REDLOCK_TOO_LATE ||
+             status == REDLOCK_LOST);
+        MUST(status != REDLOCK_OK || is_held(&w->q));
+        break;
+    case OP_RELEASE:
+        MUST(status == REDLOCK_OK || status == REDLOCK_UNREACHABLE || status == REDLOCK_LOST);
+        MUST(status != REDLOCK_OK || count(w->released) >= majority(w));
+        MUST(w->q.state == QUORUM_IDLE);
+        break;
+    }
+    w->op = OP_NONE;
+}
+
+/* Who waits for nothing waits for ever: for a link, or, having been told to and as
+ * it has all the time there is, to be woken (listen.c, which has an alarm of its own). */
+static void check_alarm(const struct world *w)
+{
+    bool sleeps = w->q.state == QUORUM_PAUSING && w->config.wait == DRIFT_NEVER;
+
+    if (w->act.wake_at != DRIFT_NEVER || w->op == OP_NONE)
+        return;
+    MUST(w->q.state == QUORUM_CONNECTING || sleeps);
+}
+
+static void tell(const struct world *w, const struct quorum *before,
+                 const struct quorum_event *event, drift_time wake_before)
+{
+    char at[48], what[64], did[256];
+
+    if (getenv("FUZZ_TELL") == NULL)
+        return;
+    fprintf(stderr, "%18s  %-18s -> %s\n", story_time(w->now, START, at, sizeof at),
+            story_event(event, w->masters[event->master].up, what, sizeof what),
+            story_tell(before, &w->q, &w->act, wake_before, START, did, sizeof did));
+}
+
+/* The same command, with the same token and lease. */
+static void check_alike(const struct world *w, const struct quorum_send *a,
+                        const struct quorum_send *b)
+{
+    MUST(a->command == b->command && a->to == b->to && a->ask == b->ask);
+    MUST(a->command == QUORUM_CMD_RELEASE || w->twin.lease == w->q.lease);
+    for (unsigned m = 0; m < w->config.masters; m++)
+        MUST(!(a->to & 1u << m) || w->twin.round_of[m] == w->q.round_of[m]);
+}
+
+static void step_twin(struct world *w, const struct quorum_event *event)
+{
+    struct quorum_actions act;
+
+    alike_forget(&w->twin, w->now);
+    quorum_step(&w->twin, event, &act);
+    MUST(act.send_len == w->act.send_len);
+    for (unsigned i = 0; i < act.send_len; i++)
+        check_alike(w, &act.send[i], &w->act.send[i]);
+    MUST(act.lost == w->act.lost && act.ended == w->act.ended && act.status == w->act.status);
+    MUST(act.wake_at == w->act.wake_at || (act.wake_at <= w->now && w->act.wake_at <= w->now));
+    MUST(quorum_remaining(&w->twin, w->now) == quorum_remaining(&w->q, w->now));
+    MUST(quorum_may_extend(&w->twin) == quorum_may_extend(&w->q));
+    for (unsigned m = 0; m < w->config.masters; m++)
+        MUST(quorum_cares(&w->twin, m) == quorum_cares(&w->q, m) &&
+             quorum_must_release(&w->twin, m) == quorum_must_release(&w->q, m));
+}
+
+static void check_settled(const struct world *w)
+{
+    MUST(quorum_is_settled(&w->q) && w->act.wake_at == DRIFT_NEVER);
+    MUST(w->act.send_len == 0 && !w->act.lost && !w->act.ended);
+}
+
+void shadow_step(struct world *w, struct quorum_event *event)
+{
+    struct quorum before = w->q;
+    drift_time wake_before = w->act.wake_at;
+
+    event->now = w->now;
+    event->up = event->coming = 0;
+    for (unsigned m = 0; m < w->config.masters; m++) {
+        event->up |= (quorum_mask)(events_take(&w->masters[m]) ? 1u << m : 0);
+        event->coming |= (quorum_mask)(w->masters[m].coming ? 1u << m : 0);
+    }
+    quorum_step(&w->q, event, &w->act);
+    tell(w, &before, event, wake_before);
+    step_twin(w, event);
+    if (before.ask > 0 && quorum_is_settled(&before))
+        check_settled(w);
+    MUST(w->act.send_len <= QUORUM_SENDS_MAX);
+    for (unsigned i = 0; i < w->act.send_len; i++) {
+        MUST(!w->is_detached);
+        book_send(w, &w->act.send[i]);
+    }
+    for (unsigned i = 0; i < w->act.send_len; i++)
+        for (unsigned m = 0; m < w->config.masters; m++)
+            if (w->act.send[i].command == QUORUM_CMD_RELEASE && (w->act.send[i].to & 1u << m))
+                MUST(w->q.round == 0 || w->q.round_of[m] != w->q.round);
+    if (w->act.lost) {
+        MUST(!w->was_told && is_held(&before));
+        w->was_told = true;
+    }
+    if (w->act.ended)
+        check_end(w);
+    if (w->q.round != w->live) /* Or it is of a round that nobody could be asked for yet. */
+        w->live = 0;
+    check_hold(w, &before);
+    check_alarm(w);
+}

@@ -1,0 +1,132 @@
+/*
+ * flags.c - a master's wait flags, which the code calls marks: how a waiter queries, and what is
+ * announced to waiters.
+ */
+#include "net.h"
+#include "oracle.h"
+#include "store.h"
+#include "world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool flags_are_set(const struct server *server, unsigned mark)
+{
+    return server->marks_end_ms[mark] > store_wall_ms(server);
+}
+
+unsigned flags_of(unsigned resource)
+{
+    return world.plan.permits ? 0 : resource;
+}
+
+const char *flags_name(unsigned mark)
+{
+    static const char *const names[SIM_RESOURCES_MAX] = {"r0", "r1", "r2"};
+
+    return world.plan.permits ? SEMAPHORE : names[mark];
+}
+
+/* The number of a mark, which is the name of the channel, too. */
+static unsigned mark_arg(const struct command *command, unsigned i)
+{
+    for (unsigned mark = 0; mark < SIM_RESOURCES_MAX; mark++) {
+        const char *name = flags_name(mark);
+
+        if (command->lens[i] == WIRE_MARK_LEN + strlen(name) &&
+            memcmp(command->argv[i], WIRE_MARK, WIRE_MARK_LEN) == 0 &&
+            memcmp(command->argv[i] + WIRE_MARK_LEN, name, strlen(name)) == 0)
+            return mark;
+    }
+    world_fail("wire", "a mark that nobody knows");
+}
+
+static const char *make_text(const char *word, unsigned long long number)
+{
+    const size_t room = 32;
+    char *text = memory_take(room);
+
+    (void)snprintf(text, room, "%s %llu", word, number);
+    return text;
+}
+
+uint64_t flags_off_ms(const struct server *server, unsigned mark)
+{
+    return flags_are_set(server, mark) ? server->marks_off_ms[mark] : 0;
+}
+
+uint64_t flags_left_ms(const struct server *server, const struct key *key)
+{
+    return key->end_ms > store_wall_ms(server) ? key->end_ms - store_wall_ms(server) : 0;
+}
+
+/* The waiter sets the flag, and the others are told for how long the lock is held; or that it was
+ * taken, by the client that took it.  value_ms: until when readers are held off, or 1. */
+struct answer flags_leave(struct server *server, const struct command *command, uint64_t left_ms,
+                          uint64_t value_ms)
+{
+    const struct answer *refusal = store_mood(server, true, true);
+    unsigned mark = mark_arg(command, 4);
+    bool is_new = !flags_are_set(server, mark), is_taken = args_is(command, 7, "taken");
+
+    if (!is_taken && !args_is(command, 7, "held"))
+        world_fail("wire", "a query that announces something else");
+    if (refusal != NULL)
+        return *refusal;
+    if (is_new || (value_ms > 1 && value_ms > server->marks_off_ms[mark])) {
+        server->marks_end_ms[mark] = store_wall_ms(server) + args_ms(command, 5);
+        server->marks_off_ms[mark] = value_ms;
+    }
+    if (is_new || is_taken) {
+        if (left_ms > 0)
+            waits_publish(server, mark, make_text(is_taken ? "taken" : "held", left_ms));
+        server->is_teller[mark] = is_taken && left_ms > 0;
+        world_outcome(is_taken ? OUTCOME_TOLD_TAKEN : OUTCOME_TOLD_HELD);
+    }
+    return (struct answer){REPLY_INTEGER, (long long)left_ms, ""};
+}
+
+/* EVAL, script, 2, name, mark, ttl, for how long readers are held off, or "", what to announce */
+struct answer flags_query(struct server *server, const struct command *command)
+{
+    unsigned resource = args_resource(command, 3);
+    const struct key *key = store_key(server, resource);
+    bool shared = args_is(command, 6, ""), is_read = key != NULL && key->readers > 0;
+    uint64_t now_ms = store_wall_ms(server), off_ms = flags_off_ms(server, resource);
+
+    if (command->argc != 8 || !args_is(command, 2, "2") || mark_arg(command, 4) != resource)
+        world_fail("wire", "a query with other arguments");
+    if (shared && (key == NULL || is_read) && off_ms > now_ms)
+        return (struct answer){REPLY_INTEGER, (long long)(off_ms - now_ms), ""};
+    if (key == NULL || (shared && is_read))
+        return (struct answer){REPLY_INTEGER, -2, ""};
+    if (is_read && args_is(command, 7, "taken")) /* It comes late. */
+        return (struct answer){REPLY_INTEGER, (long long)flags_left_ms(server, key), ""};
+    return flags_leave(server, command, flags_left_ms(server, key),
+                       is_read ? now_ms + args_number(command, 6) : 1);
+}
+
+/* SUBSCRIBE or UNSUBSCRIBE, channel */
+struct answer flags_subscribe(struct conn *conn, const struct command *command)
+{
+    bool on = args_is(command, 0, "SUBSCRIBE");
+    unsigned mark = mark_arg(command, 1);
+    const size_t room = sizeof "unsubscribe " WIRE_MARK SEMAPHORE;
+    char *text = memory_take(room);
+
+    (void)snprintf(text, room, "%s " WIRE_MARK "%s", on ? "subscribe" : "unsubscribe",
+                   flags_name(mark));
+    conn->hears &= ~(1u << mark);
+    conn->hears |= (unsigned)on << mark;
+    return (struct answer){REPLY_ARRAY, 0, text};
+}
+
+void flags_announce_free(struct server *server, unsigned mark, bool keeps_mark)
+{
+    if (!flags_are_set(server, mark))
+        return;
+    if (!keeps_mark)
+        server->marks_end_ms[mark] = 0;
+    waits_publish(server, mark, make_text("free", waits_count(server, mark)));
+    world_outcome(OUTCOME_TOLD_FREE);
+}

@@ -55,10 +55,10 @@ struct conn {
 };
 
 /* A client's kernel gives up a connection at most this long after the server's last packet.
- * set_socket() in redlock/link/master.c sets the parts: the first probe after 15 s, the second
+ * redlock/io/connect.c sets the parts: the first probe after 15 s, the second
  * after 5 s more, and 15 s for data sent in between.  The rest is for late timers of the kernel. */
 #define NET_SILENCE_MAX (40 * DRIFT_S)
-/* The longest pause between two attempts to connect, as in redlock/link/master.c. */
+/* The longest pause between two attempts to connect, as in redlock/link/link.c. */
 #define NET_RETRY_LAST (2 * DRIFT_S)
 
 void net_begin(void);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Half of the first pause of a link (master.c). */
+/* Half of the first pause of a link, RETRY_FIRST of redlock/link/link.c. */
 #define BACKOFF_MIN (25 * DRIFT_MS)
 
 struct transport {

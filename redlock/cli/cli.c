@@ -353,7 +353,7 @@ void cli_forget_masters(struct cli *cli)
     cli->masters = cli->masters_from = NULL;
 }
 
-static char *copy_text(const char *text)
+char *cli_copy(const char *text)
 {
     char *copy = strdup(text);
 
@@ -373,8 +373,8 @@ static void take_masters_file(struct cli *cli, const char *path)
         cli_usage_error(cli, "%s", redlock_errmsg(NULL));
     cli_forget_masters(cli);
     if (status == REDLOCK_OK) {
-        cli->masters = copy_text(list);
-        cli->masters_from = copy_text(path);
+        cli->masters = cli_copy(list);
+        cli->masters_from = cli_copy(path);
         list_file_free(list);
         return;
     }
@@ -391,7 +391,7 @@ static void take_masters(struct cli *cli, char *list)
         return;
     }
     cli_forget_masters(cli);
-    cli->masters = copy_text(list);
+    cli->masters = cli_copy(list);
     if (strchr(list, '@') != NULL)
         memset(list, '*', strlen(list));
 }

@@ -89,6 +89,9 @@ struct cli_names {
 void cli_names(const struct cli *cli, const char *argument, struct cli_names *ret_names);
 void cli_names_done(struct cli_names *names);
 
+/* A copy that the caller frees.  Without memory the process ends. */
+char *cli_copy(const char *text);
+
 /* Parse a duration: "500ms", "30s", "2m" or "1h", and also "0" if min_ms is 0.  A bad one ends the
  * program with a message about `what`. */
 uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *text, uint32_t min_ms,

@@ -235,17 +235,17 @@ static int measure(struct run *run)
     return run->locks > 0 ? cli_flush_output() : CLI_UNREACHABLE;
 }
 
-/* Each cli_open() wipes the list of masters. */
+/* Each cli_open() wipes the list of masters.  Without a list it takes that of the environment. */
 static int open_all(struct run *run)
 {
-    char *masters = run->cli->masters != NULL ? strdup(run->cli->masters) : NULL;
+    char *masters = run->cli->masters != NULL ? cli_copy(run->cli->masters) : NULL;
     int code = CLI_OK;
 
     for (uint32_t i = 0; i < run->contend->clients && code == CLI_OK; i++) {
         struct party *party = &run->parties[i];
 
         if (masters != NULL && run->cli->masters == NULL)
-            run->cli->masters = strdup(masters); /* NULL: cli_open() fails. */
+            run->cli->masters = cli_copy(masters);
         party->run = run;
         ev_timer_init(&party->hold, on_hold, 0, 0);
         ev_timer_init(&party->rest, on_rest, 0, 0);

@@ -1,12 +1,13 @@
 /*
- * fence.c - how often a fencing token takes a second round trip.
+ * fence.c - how often a fencing token needs a second round trip.
  *
  *   fence [SECONDS]
  *
- * On five masters of its own: one client alone; 16 that fight for one lock, each with
- * links of its own, for so many seconds (10), with the library's pauses between two rounds
- * and with short ones; one alone again; after a master had been stopped; after one had lost
- * its memory.  Prints a line for each.
+ * Starts five masters, and prints a line for each of these cases:
+ *  - one client alone;
+ *  - 16 clients that contend for one lock for so many seconds (10), with the library's pauses
+ *    between two rounds, and with short ones;
+ *  - one client again; while and after a master is stopped; and after one lost its data.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -20,7 +21,7 @@
 
 #define CONTENDERS 16
 #define LOCKS 1000
-#define SHORT_MS 1000 /* Longest leases: a master that has forgotten is back after that. */
+#define SHORT_MS 1000 /* The longest lease; a master that lost its data votes again after that. */
 
 static struct cluster five;
 static double until_s;
@@ -135,7 +136,7 @@ int main(int argc, char **argv)
 
     cluster_ready(&five, 5);
     rl = open_client();
-    lock_once(rl); /* Masters get the script. */
+    lock_once(rl); /* Load the script on the masters. */
     run_alone(rl, "alone", LOCKS);
     run_contenders("16 contenders", seconds);
     pause_max_ms = 4;
@@ -149,7 +150,7 @@ int main(int argc, char **argv)
     run_alone(rl, "after it went on, the first", 10);
     run_alone(rl, "and the next", LOCKS);
     (void)server_text(&five.server[0], "FLUSHALL");
-    run_alone(rl, "one has lost its memory", LOCKS);
+    run_alone(rl, "one has lost its data", LOCKS);
     wait_until_up(rl, 5);
     run_alone(rl, "after it may vote again, the first", 10);
     run_alone(rl, "and the next", LOCKS);

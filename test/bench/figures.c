@@ -1,5 +1,5 @@
 /*
- * figures.c - see figures.h.  Nothing here knows how a program talks to its masters.
+ * figures.c - see figures.h.  This code does not depend on how a program talks to its masters.
  */
 #include "test/bench/figures.h"
 
@@ -14,7 +14,7 @@
 
 enum {
     EXIT_USAGE = 64,       /* EX_USAGE of sysexits.h, as the `redlock` command uses. */
-    CYCLES_DEFAULT = 20000 /* Two to three seconds one at a time. */
+    CYCLES_DEFAULT = 20000 /* Chosen: takes two to three seconds, one cycle at a time. */
 };
 
 static const char masters_default[] =
@@ -54,7 +54,7 @@ static unsigned parse_count(const char *text, const char *option, unsigned max)
     return (unsigned)value;
 }
 
-/* One HOST:PORT of the list; the last colon splits, so that "::1:7001" is a host and a port. */
+/* Parses one HOST:PORT.  The last colon separates the two, so "::1:7001" has the host "::1". */
 static void parse_master(struct figures_master *master, const char *text, size_t text_len)
 {
     const char *colon = memrchr(text, ':', text_len);
@@ -97,7 +97,7 @@ void figures_options_parse(struct figures_options *ret_options, int argc, char *
         {"masters", required_argument, NULL, 'm'},
         {"in-flight", required_argument, NULL, 'k'},
         {"cycles", required_argument, NULL, 'n'},
-        {flag, no_argument, NULL, 'f'}, /* A NULL name ends the table, so none is fine. */
+        {flag, no_argument, NULL, 'f'}, /* May be NULL, which ends the table. */
         {NULL, 0, NULL, 0},
     };
     int option;
@@ -114,7 +114,7 @@ void figures_options_parse(struct figures_options *ret_options, int argc, char *
         else if (option == 'f')
             ret_options->flag = true;
         else
-            exit(EXIT_USAGE); /* getopt_long() has said why. */
+            exit(EXIT_USAGE); /* getopt_long() has printed a message. */
     }
     if (optind < argc)
         usage_die("unexpected argument", argv[optind]);
@@ -176,7 +176,7 @@ void figures_end(struct figures *figures)
     figures->cpu_ns = cpu_now_ns() - figures->cpu_ns;
 }
 
-/* Over four seconds is as bad as four seconds. */
+/* Samples above four seconds are cut to that, so that 32 bits are enough. */
 static uint32_t sample(uint64_t took_ns)
 {
     return took_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)took_ns;

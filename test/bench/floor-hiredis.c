@@ -1,10 +1,10 @@
 /*
- * floor-hiredis.c - the exchange of floor-raw.c on hiredis and libev as they come: what our
- * library could cost at best with these two, were deciding free.
+ * floor-hiredis.c - the exchange of floor-raw.c on unchanged hiredis and libev.  This is the least
+ * that the library could cost with these two, if its decisions were free.
  *
- * Plain: redisAsyncCommand() with format strings, replies as hiredis allocates them.
- * --tuned: commands encoded once and sent by redisAsyncFormattedCommand(), and reply objects of
- * our own that allocate nothing.
+ * Plain: redisAsyncCommand() with format strings, and replies that hiredis allocates.
+ * --tuned: commands are encoded once and sent by redisAsyncFormattedCommand(), and replies are
+ * objects of this program that allocate nothing.
  *
  * Names, phases and figures are those of floor-raw.c; read its head first.
  */
@@ -20,7 +20,7 @@
 #include <ev.h>
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>
-/* The adapter defines static functions; we call but one of them. */
+/* The adapter defines several static functions; this program calls only one. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include <hiredis/adapters/libev.h>
@@ -35,17 +35,17 @@ enum {
 static const char script[] = "if redis.call(\"get\",KEYS[1]) == ARGV[1] then "
                              "return redis.call(\"del\",KEYS[1]) else return 0 end";
 
-/* What a slot is doing.  It is also the lowest bit of its step. */
+/* The phase of a slot.  It is also the lowest bit of its step. */
 enum phase { ACQUIRE, RELEASE, PHASES };
 
 struct slot {
     uint64_t began_ns; /* When the step under way began. */
     uint32_t step;     /* Counts phases: even ones acquire, odd ones release. */
-    uint16_t yes;      /* Answers to this step. */
-    uint16_t no;
+    uint16_t yes;      /* Expected answers to this step. */
+    uint16_t no;       /* Other answers to this step. */
     char name[32];
     char token[SHA_LEN + 1];
-    char *command[PHASES]; /* Encoded; used by --tuned. */
+    char *command[PHASES]; /* The encoded commands, for --tuned. */
     size_t command_len[PHASES];
 };
 
@@ -58,17 +58,17 @@ static redisAsyncContext *links[FIGURES_MASTERS_MAX];
 static struct slot slots[FIGURES_IN_FLIGHT_MAX];
 static char sha[SHA_LEN + 1];
 
-static unsigned started;        /* Cycles. */
-static unsigned finished;       /* Cycles. */
-static unsigned connected;      /* Masters. */
-static uint64_t sent_len;       /* Commands, to all masters together. */
-static uint64_t answered;       /* The same. */
-static uint64_t answered_check; /* What `answered` was when silence_check() last looked. */
+static unsigned started;        /* Cycles begun. */
+static unsigned finished;       /* Cycles finished. */
+static unsigned connected;      /* Masters connected. */
+static uint64_t sent_len;       /* Commands sent to all masters together. */
+static uint64_t answered;       /* Commands answered by all masters together. */
+static uint64_t answered_check; /* The value of `answered` at the last silence_check(). */
 
 /*
- * Reply objects that allocate nothing: one redisReply is filled in again and again.  It is read
- * in the callback that runs before the next one is parsed.  Strings are dropped except for their
- * type: status is all this exchange looks at.
+ * All replies share one redisReply, so none is allocated.  The callback reads it before hiredis
+ * parses the next reply.  The text of strings is dropped, because this exchange needs only their
+ * type.
  */
 static redisReply reply_object;
 
@@ -108,10 +108,10 @@ static void *reply_nil(const redisReadTask *task)
 
 static void reply_free(void *object)
 {
-    (void)object; /* Static. */
+    (void)object; /* The object is static. */
 }
 
-/* The members for RESP 3 stay NULL: it must be asked for, and is not. */
+/* The members for RESP 3 stay NULL, because this program does not switch to it. */
 static redisReplyObjectFunctions reply_functions = {
     .createString = reply_string,
     .createArray = reply_array,
@@ -123,7 +123,7 @@ static redisReplyObjectFunctions reply_functions = {
 static void start(struct slot *slot, uint64_t now_ns);
 static void ask(struct slot *slot, uint64_t now_ns);
 
-/* The step is decided: on to the release, or to the next cycle. */
+/* The step is decided.  Go on with the release, or with the next cycle. */
 static void advance(struct slot *slot)
 {
     uint64_t now_ns = figures_now_ns();
@@ -139,7 +139,7 @@ static void advance(struct slot *slot)
     }
 }
 
-/* A command's step and slot in one word, which hiredis hands back with the reply. */
+/* The step and slot of a command in one word, which hiredis passes to the callback. */
 static uint32_t command_id(const struct slot *slot)
 {
     return slot->step << SLOT_BITS | (uint32_t)(slot - slots);
@@ -161,7 +161,7 @@ static void on_reply(redisAsyncContext *link, void *object, void *arg)
               : reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
     answered++;
     figures.errors += !yes;
-    if (id == command_id(slot)) { /* Else it is late: the step has been decided without it. */
+    if (id == command_id(slot)) { /* Otherwise it is late: the step is decided already. */
         if (yes)
             slot->yes++;
         else
@@ -247,7 +247,7 @@ static void die_of_reply(const struct figures_master *master, const char *what)
     figures_die("%s:%d: %s", master->host, master->port, what);
 }
 
-/* Loads the script, over a connection of its own; the answer is its SHA-1. */
+/* Loads the script over a separate connection.  The answer is its SHA-1. */
 static void load_script(const struct figures_master *master)
 {
     const struct timeval timeout = {.tv_sec = SILENCE_MAX_S};
@@ -289,7 +289,7 @@ static void connect_link(unsigned i)
     links[i] = link;
 }
 
-/* Ends the program when nothing has been answered for a while: nothing else would. */
+/* Ends the program if no answer has come for a while.  Nothing else would end it. */
 static void silence_check(struct ev_loop *checked_loop, ev_timer *timer, int events)
 {
     (void)checked_loop;
@@ -335,14 +335,14 @@ int main(int argc, char **argv)
     loop = ev_default_loop(0);
     if (loop == NULL)
         figures_die("no event loop");
-    answered_check = UINT64_MAX; /* The first look comes after a whole period of silence. */
+    answered_check = UINT64_MAX; /* The first check must not end the program. */
     ev_timer_init(&silence, silence_check, SILENCE_MAX_S, SILENCE_MAX_S);
     ev_timer_start(loop, &silence);
 
     set_up();
     run();
 
-    /* The last cycles' late answers; they count as errors if they are wrong. */
+    /* Read the late answers of the last cycles, because wrong ones count as errors. */
     while (answered < sent_len)
         ev_run(loop, EVRUN_ONCE);
     for (unsigned i = 0; i < options.masters_len; i++)

@@ -1,23 +1,22 @@
 /*
- * floor-raw.c - the least that a lock + unlock cycle can cost: its exchange with the masters and
- * nothing else.
+ * floor-raw.c - the least that a cycle of lock and unlock can cost: the exchange with the masters
+ * and nothing else.
  *
- * To every master at once "SET bench/<slot> <token> NX PX 10000"; when a majority has answered,
- * to every master the compare-and-delete script; when a majority has answered that, the cycle is
- * over.  The answers that come later are read and counted, as a real client must.  No clock is
- * asked whether the lease still holds, nothing is retried, a master that fails ends the program.
+ * The program sends "SET bench/<slot> <token> NX PX 10000" to all masters.  When a majority has
+ * answered, it sends the compare-and-delete script to all.  When a majority has answered that, the
+ * cycle is over.  It reads and counts late answers, as a real client must.  It does not check
+ * whether the lease still holds, and retries nothing.  A master that fails ends the program.
  *
  * What makes it a floor:
- * - Commands are encoded once.  Every master gets the same bytes in the same order, so a turn's
- *   commands are copied into one buffer, which is sent as it is to each of them: one send() for
- *   each master and turn.
- * - For the same reason there is one record of what was sent, and an answer's meaning is found by
- *   counting: each link has but a number, how many answers it has given.
+ * - Commands are encoded once.  Every master gets the same bytes in the same order.  So a turn's
+ *   commands are in one buffer, and each master and turn needs one send().
+ * - For the same reason there is one record of the commands sent.  Each link counts its answers,
+ *   and the count is the index of the command that the next answer is for.
  * - Edge-triggered epoll, one epoll_wait() a turn, one recv() for each master that has answered.
- * - An answer is compared with the expected one before it is looked at more closely.
+ * - An answer is compared with the expected one before it is parsed.
  * - Nothing is allocated.
  *
- * A slot uses its name again at once: on each connection its release is ahead of its next SET.
+ * A slot uses its name again at once: on each connection its release precedes its next SET.
  */
 #include "test/bench/figures.h"
 
@@ -36,10 +35,10 @@
 #include <unistd.h>
 
 enum {
-    COMMAND_MAX = 160,   /* The longer one is 136 bytes with "bench/4095". */
+    COMMAND_MAX = 160,   /* The longest command has 136 bytes with "bench/4095". */
     SHA_LEN = 40,        /* Hexadecimal digits of a SHA-1. */
     SLOT_BITS = 12,      /* FIGURES_IN_FLIGHT_MAX slots. */
-    SENT_LEN = 1 << 18,  /* Commands that the slowest master may be behind; see send_all(). */
+    SENT_LEN = 1 << 18,  /* How many commands a master may be behind; see send_all(). */
     INPUT_LEN = 1 << 16, /* More than a turn's answers: 2 * 4096 of 5 bytes. */
     SILENCE_MAX_MS = 5000
 };
@@ -47,22 +46,22 @@ enum {
 static const char script[] = "if redis.call(\"get\",KEYS[1]) == ARGV[1] then "
                              "return redis.call(\"del\",KEYS[1]) else return 0 end";
 
-/* What a slot is doing.  It is also the lowest bit of its step. */
+/* The phase of a slot.  It is also the lowest bit of its step. */
 enum phase { ACQUIRE, RELEASE, PHASES };
 
 struct slot {
     uint64_t began_ns; /* When the step under way began. */
     uint32_t step;     /* Counts phases: even ones acquire, odd ones release. */
-    uint16_t yes;      /* Answers to this step. */
-    uint16_t no;
+    uint16_t yes;      /* Expected answers to this step. */
+    uint16_t no;       /* Other answers to this step. */
     uint16_t command_len[PHASES];
     char command[PHASES][COMMAND_MAX];
 };
 
 struct link {
     int fd;
-    uint64_t answered; /* Commands answered so far: the index of the next answer's command. */
-    size_t input_len;  /* Bytes of an answer that has come in part. */
+    uint64_t answered; /* Commands answered so far; the index of the next answer's command. */
+    size_t input_len;  /* Bytes of an incomplete answer. */
     char input[INPUT_LEN];
 };
 
@@ -73,18 +72,18 @@ static unsigned majority;
 static struct link links[FIGURES_MASTERS_MAX];
 static struct slot slots[FIGURES_IN_FLIGHT_MAX];
 
-/* Commands sent so far, and for each its slot and, above SLOT_BITS, its step. */
+/* The commands sent so far: for each its slot, and above SLOT_BITS its step. */
 static uint64_t sent_len;
 static uint32_t sent[SENT_LEN];
 
-/* This turn's commands. */
+/* The commands of this turn. */
 static size_t output_len;
 static char output[2 * FIGURES_IN_FLIGHT_MAX * COMMAND_MAX];
 
-static unsigned started;  /* Cycles. */
-static unsigned finished; /* Cycles. */
+static unsigned started;  /* Cycles begun. */
+static unsigned finished; /* Cycles finished. */
 
-/* Blocking, for the set-up. */
+/* Connects with a blocking socket, for the set-up. */
 static int dial(const struct figures_master *master)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -120,7 +119,7 @@ static size_t encode(char *ret_command, size_t size, int argc, const char *const
     return (size_t)len;
 }
 
-/* Loads the script; the answer is its SHA-1, the same from every master. */
+/* Loads the script.  The answer is its SHA-1, the same from every master. */
 static void load_script(int fd, char ret_sha[SHA_LEN + 1])
 {
     char text[512];
@@ -194,7 +193,7 @@ static void start(struct slot *slot, uint64_t now_ns)
     ask(slot, now_ns);
 }
 
-/* The step is decided: on to the release, or to the next cycle. */
+/* The step is decided.  Go on with the release, or with the next cycle. */
 static void advance(struct slot *slot)
 {
     uint64_t now_ns = figures_now_ns();
@@ -216,7 +215,7 @@ static void count_answer(uint32_t command, bool yes)
 
     figures.errors += !yes;
     if (command != (slot->step << SLOT_BITS | command % FIGURES_IN_FLIGHT_MAX))
-        return; /* Late: the step has been decided without it. */
+        return; /* It is late: the step is decided already. */
     if (yes)
         slot->yes++;
     else
@@ -225,7 +224,7 @@ static void count_answer(uint32_t command, bool yes)
         advance(slot);
 }
 
-/* The length of the answer at `at`, 0 if it is incomplete.  Every answer here is one line. */
+/* Returns the length of the answer at `at`, or 0 if it is incomplete.  Each answer is one line. */
 static size_t parse_answer(const char *at, size_t len, enum phase phase, bool *ret_yes)
 {
     static const char expected[PHASES][6] = {"+OK\r\n", ":1\r\n"};
@@ -260,7 +259,7 @@ static void take_answers(struct link *link)
         memmove(link->input, link->input + taken, link->input_len);
 }
 
-/* An edge is the only notice of what has arrived, so reads until less than asked for comes. */
+/* Reads until the socket is empty, because epoll is edge-triggered. */
 static void receive(struct link *link)
 {
     for (;;) {
@@ -279,9 +278,9 @@ static void receive(struct link *link)
 }
 
 /*
- * Sends this turn's commands to one master.  A full socket buffer means that the master is
- * thousands of commands behind; we wait for it rather than keep a queue, because a floor that
- * gets there has measured something else anyway.
+ * Sends this turn's commands to one master.  If the socket buffer is full, the master is thousands
+ * of commands behind.  The program then waits instead of keeping a queue, because such a run does
+ * not measure a floor anyway.
  */
 static void send_output(struct link *link)
 {
@@ -303,7 +302,7 @@ static void send_all(void)
     if (output_len == 0)
         return;
     for (unsigned i = 0; i < options.masters_len; i++) {
-        /* Room for what a turn can add: two steps of each slot. */
+        /* Keep room for a turn, which adds at most two steps of each slot. */
         if (sent_len - links[i].answered > SENT_LEN - 2 * FIGURES_IN_FLIGHT_MAX) {
             errno = 0;
             figures_die("master %u is too far behind", i + 1);
@@ -354,7 +353,7 @@ int main(int argc, char **argv)
         turn(epoll_fd);
     figures_end(&figures);
 
-    /* The last cycles' late answers; they count as errors if they are wrong. */
+    /* Read the late answers of the last cycles, because wrong ones count as errors. */
     while (!all_answered())
         turn(epoll_fd);
     figures_print(&figures);

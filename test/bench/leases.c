@@ -1,16 +1,16 @@
 /*
- * leases.c - what a held lease costs in memory, and to be renewed.
+ * leases.c - how much memory a held lease needs, and how much CPU time its renewal takes.
  *
- * One client on the caller's loop takes many locks, holds them all, and mallinfo2() says what the
- * heap has grown by; then they are all given back.  Names are set aside: they are as long as the
- * caller likes.  Everything of this program's own is allocated before the first look.
+ * One client on a loop takes many locks and holds them all.  mallinfo2() reports how much the heap
+ * has grown.  Then the client releases them.  Names do not count, because the caller chooses their
+ * length.  The program allocates its own memory before it measures.
  *
  *   leases [--masters LIST] [--leases N] [--limit BYTES] [--ttl MS] [--hold SECONDS]
  *
- * With --hold they are held, and renewed, for so long, and it is told what CPU time that took.
+ * With --hold, the leases are held and renewed for so long, and the CPU time is printed.
  *
- * Prints one line of key=value.  Ends with 1 if a lock or unlock fails, or if a lease takes more
- * than the limit; with 77 under a malloc that mallinfo2() knows nothing of, such as a sanitizer's.
+ * Prints one line of key=value.  Ends with 1 if a lock or unlock fails, or if a lease needs more
+ * than the limit; with 77 if mallinfo2() does not cover this malloc, such as a sanitizer's.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,26 +27,26 @@
 
 enum {
     EXIT_USAGE = 64,
-    EXIT_SKIPPED = 77, /* As meson takes it. */
+    EXIT_SKIPPED = 77, /* Means "skipped" to meson. */
     LEASES_DEFAULT = 100000,
     LEASES_MAX = 10000000,
-    IN_FLIGHT = 256, /* As the throughput is measured with. */
-    WARM_UP = 1,     /* Locks before the first look, so that the links are up; no more, for the
-                      * client keeps the memory of a lease, and would count too few. */
-    TTL_MS = 60000,  /* The longest there is by default: renewal shall not disturb. */
+    IN_FLIGHT = 256, /* The same as when throughput is measured. */
+    WARM_UP = 1,     /* Locks before the measurement, to bring links up.  The client keeps the
+                      * memory of each, so more would make the figure too small. */
+    TTL_MS = 60000,  /* The longest ttl by default, so that few renewals disturb. */
     HOLD_MAX_S = 3600,
-    REPLY_MS = 5000,  /* A busy machine shall not fail what is no measurement of time. */
-    NAME_MAX_LEN = 32 /* Of "leases/<number>". */
+    REPLY_MS = 5000,  /* Chosen: long enough for a busy machine. */
+    NAME_MAX_LEN = 32 /* Enough for "leases/<number>". */
 };
 
-/* Ample for the late answers of the last locks: what the client keeps for these is no part of a
- * lease that is held. */
+/* Chosen: ample for the late answers of the last locks.  The memory that the client needs for
+ * these is not part of a held lease. */
 static const double settle_s = 0.5;
 
 static struct {
     const char *masters;
     unsigned leases_len;
-    unsigned limit_bytes; /* 0: none. */
+    unsigned limit_bytes; /* 0: no limit. */
     unsigned ttl_ms;
     unsigned hold_s;
 } options = {.leases_len = LEASES_DEFAULT, .ttl_ms = TTL_MS};
@@ -55,7 +55,7 @@ static struct ev_loop *loop;
 static struct redlock *client;
 static struct redlock_lock_options lock_options;
 
-/* Locks or unlocks: which of them are started and done, of how many. */
+/* The locks or unlocks under way: how many to run, and how many are started and done. */
 static unsigned target;
 static unsigned started;
 static unsigned done;
@@ -105,7 +105,7 @@ static void parse_options(int argc, char **argv)
         else if (option == 'h')
             options.hold_s = parse_count(optarg, HOLD_MAX_S);
         else
-            exit(EXIT_USAGE); /* getopt_long() has said why. */
+            exit(EXIT_USAGE); /* getopt_long() has printed a message. */
     }
     if (optind < argc) {
         (void)fprintf(stderr, "leases: unexpected argument: %s\n", argv[optind]);
@@ -213,7 +213,7 @@ static struct redlock_stats stats(void)
     return now;
 }
 
-/* Hold them all, and say what that took. */
+/* Hold all leases for a while, and print what that took. */
 static void hold(void)
 {
     struct redlock_stats before = stats(), after;
@@ -229,7 +229,7 @@ static void hold(void)
                  100 * (cpu_s() - cpu_before_s) / options.hold_s);
 }
 
-/* Bytes handed out by malloc, its own overhead included, big blocks too. */
+/* The bytes in use by malloc, with its overhead and large blocks. */
 static size_t heap_bytes(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -261,14 +261,14 @@ static void open_client(void)
     lock_options.ttl_ms = options.ttl_ms;
 }
 
-/* The exit status. */
+/* Prints the figures.  Returns the exit status. */
 static int report(size_t before, size_t held, size_t after)
 {
     double len = options.leases_len;
     double bytes_per_lease = ((double)held - (double)before - (double)names_bytes) / len;
 
     if (held <= before) {
-        (void)fprintf(stderr, "leases: SKIPPED: mallinfo2() says nothing of this malloc\n");
+        (void)fprintf(stderr, "leases: SKIPPED: mallinfo2() does not cover this malloc\n");
         return EXIT_SKIPPED;
     }
     (void)printf("leases=%u heap_bytes_per_lease=%.1f name_bytes_per_lease=%.1f "

@@ -1,11 +1,11 @@
 /*
- * outage.c - how long a client that is connected takes to say that too few masters answer.
+ * outage.c - how long a connected client takes to report that too few masters answer.
  *
  *   outage [--masters LIST]
  *
- * Prints "ready" when it has got a lock on all masters.  Then, for each line on standard input, it
- * tries once to get another and prints a line of key=value: who reads that has broken masters
- * meanwhile.  Ends with 1 if there is no first lock, or if there are later ones.
+ * Prints "ready" when it is connected to all masters and has had a lock.  The caller then breaks
+ * masters.  For each line on standard input, the program tries once to lock, and prints a line of
+ * key=value.  Ends with 1 if the first lock fails, or if a later one does not end as UNREACHABLE.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static double now_ms(void)
     return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
-/* All links up, and a lock taken and given back. */
+/* Wait until all links are up; then lock and unlock. */
 static int get_ready(struct redlock *client)
 {
     const struct timespec nap = {.tv_nsec = 10000000};

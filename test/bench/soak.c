@@ -1,11 +1,11 @@
 /*
- * soak.c - a program that uses locks of every kind for a long time; scripts/soak watches it.
+ * soak.c - uses locks of every kind for a long time, while scripts/soak watches it.
  *
  * usage: soak MASTERS SECONDS [memory|descriptors]
  *
- * Threads of one client lock and unlock, two for each kind, and hold each 64th lock so
- * long that it is renewed.  Another thread opens and closes clients.  With a third argument
- * the program loses memory or descriptors with each lock, so that a test can see that
+ * Two threads for each kind of lock share a client, and lock and unlock.  They hold every 64th
+ * lock so long that it is renewed.  Another thread opens and closes clients.  With a third
+ * argument the program leaks memory or descriptors with each lock.  A test then checks that
  * scripts/soak notices.
  */
 #include <inttypes.h>
@@ -21,9 +21,9 @@
 
 #define TTL_MS 1500
 #define LEAK_SIZE 65536
-#define NAP_NS 2000000L      /* Between two locks: the masters and the machine stay usable. */
-#define HOLD_NS 900000000L   /* Longer than the half of a lease, so that it is renewed. */
-#define CLOSED_NS 300000000L /* The client that comes and goes is closed most of the time. */
+#define NAP_NS 2000000L      /* A pause between two locks, to leave the machine usable. */
+#define HOLD_NS 900000000L   /* Longer than half of a lease, so that it is renewed. */
+#define CLOSED_NS 300000000L /* Chosen: the client that comes and goes is mostly closed. */
 
 enum kind { PLAIN, FENCE, FAIR, SHARED, PERMITS, MANY, KINDS };
 
@@ -46,7 +46,7 @@ static void nap(long ns)
 
 static void lose(void)
 {
-    char *volatile lost; /* A compiler may leave out memory that nobody reads. */
+    char *volatile lost; /* Otherwise the compiler may drop memory that is never read. */
 
     if (leak == NULL)
         return;
@@ -89,7 +89,7 @@ static int lock(struct redlock *rl, enum kind kind, struct redlock_lease **ret_l
     return redlock_lock(rl, names[kind], &opts, ret_lease);
 }
 
-/* Connections are killed meanwhile: a lock that fails for that is no failure. */
+/* scripts/soak kills connections meanwhile, so locks may fail. */
 static void *work(void *arg)
 {
     const struct worker *worker = arg;
@@ -105,7 +105,7 @@ static void *work(void *arg)
         atomic_fetch_add(&locks, 1);
         lose();
         nap(turn % 64 == 63 ? HOLD_NS : NAP_NS);
-        (void)redlock_unlock(lease); /* What it could not release runs out. */
+        (void)redlock_unlock(lease); /* A lock that cannot be released expires. */
     }
     return NULL;
 }

@@ -21,17 +21,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Below the ports that kernels give to outgoing connections, so that a server
- * that is restarted finds its port free. */
+/* Below the ports that kernels give to outgoing connections, so that a restarted server
+ * finds its port free. */
 #define PORT_FIRST 17000
 #define PORT_LAST 31999
 
 #define CHILDREN_MAX 64
 
-static pid_t owner; /* The process that has the children; its forks have none. */
+static pid_t owner; /* The process that started the children.  Its forks leave them alone. */
 static pid_t children[CHILDREN_MAX];
-static char dir[400];       /* Of logs and data. */
-static char socket_dir[32]; /* Where dir is too long for the name of a socket; else "". */
+static char dir[400];       /* The folder of logs and data. */
+static char socket_dir[32]; /* The folder of sockets, if dir is too long for their names; or "". */
 
 /* ---- Small things ---- */
 
@@ -101,7 +101,7 @@ static void clean_up(void)
     remove_tree(socket_dir);
 }
 
-/* Beside the program: that is in the build folder. */
+/* The folder is beside the program, in the build folder. */
 static void make_folder(void)
 {
     ssize_t len;
@@ -199,7 +199,7 @@ int cluster_join(pid_t pid)
 
 /* ---- Ports ---- */
 
-/* A socket bound to this port, or -1.  Not listening. */
+/* Returns a socket that is bound to this port and does not listen, or -1. */
 static int bind_port(unsigned port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -207,7 +207,7 @@ static int bind_port(unsigned port)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    /* What a dead connection left on the port does not matter. */
+    /* A connection in TIME_WAIT must not block the port. */
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
@@ -215,15 +215,15 @@ static int bind_port(unsigned port)
     return -1;
 }
 
-/* For as long as this program runs: while a server of ours is down, no other program of
- * these must take its port.  By a name that goes with the process.  False: it is another
- * one's. */
+/* Reserve the port until this program ends, so that no other test program takes it while our
+ * server is down.  The reservation is an abstract socket, which ends with the process.  False:
+ * another program has it. */
 static bool claim_port(unsigned port)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    /* Behind a 0 it is of no file system. */
+    /* A name that begins with 0 is abstract (unix(7)). */
     (void)snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "redlock-test-port-%u", port);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&name, sizeof name) == 0)
         return true; /* Stays open. */
@@ -235,7 +235,7 @@ static unsigned next_port(void)
 {
     static unsigned port;
 
-    if (port == 0) /* Programs that run at once begin at different places. */
+    if (port == 0) /* Programs that run at the same time begin at different ports. */
         port = PORT_FIRST + (unsigned)getpid() * 97 % (PORT_LAST - PORT_FIRST);
     if (++port > PORT_LAST)
         port = PORT_FIRST;
@@ -324,7 +324,7 @@ const char *cluster_masters(const struct cluster *cluster)
     return cluster_masters_by(cluster, "127.0.0.1:", "");
 }
 
-/* There may be something else than a token: readers, as long as a slow master has them. */
+/* The key may have another type: a slow master may still store readers. */
 static bool has_token(struct server *server, const char *name, const char *token)
 {
     return server_int(server, "EVAL %s 1 %s %s",

@@ -1,13 +1,12 @@
 /*
  * cluster.h - real masters for the tests to break.
  *
- * Starts redis-servers of its own on free ports of the loopback, and kills,
- * stops and restarts them by pid.  They keep nothing on disk unless asked to,
- * and they end with the test program, however it ends.
+ * A cluster starts redis-servers of its own on free ports of the loopback, and kills, stops
+ * and restarts them by pid.  They store nothing on disk unless told to.  They end with the
+ * test program, however it ends.
  *
- * Nothing here is what is being tested: where it fails - no redis-server, no
- * answer from a server that should run - the program ends with a message.
- * For the same reason nothing here goes through the library.
+ * If something fails here, such as a server that does not start, the program ends with a
+ * message.  This code is not what is tested.  So it does not use the library either.
  */
 #ifndef TEST_LIVE_CLUSTER_H
 #define TEST_LIVE_CLUSTER_H
@@ -19,8 +18,8 @@
 
 #define CLUSTER_MAX 15 /* As many masters as a client takes. */
 
-/* The longest that anything in these tests may take, in seconds: a bound that
- * tells "never" from "slow", even under valgrind on a busy machine. */
+/* The longest that one event may take, in seconds.  Chosen: more than a slow event takes under
+ * valgrind on a busy machine. */
 #define CLUSTER_WAIT_S 60
 
 struct redisContext;
@@ -29,10 +28,10 @@ struct server {
     unsigned port;
     pid_t pid; /* 0: not running. */
     bool durable;
-    bool lazy; /* Durable, but with appendfsync everysec. */
+    bool lazy; /* A durable server has appendfsync everysec, not always. */
     bool paused;
-    struct redisContext *control; /* Our own connection to it; NULL: none yet. */
-    char socket[108];             /* Path of its unix socket. */
+    struct redisContext *control; /* The connection of this module; NULL: none yet. */
+    char socket[108];             /* The path of its unix socket. */
 };
 
 struct cluster {
@@ -41,117 +40,114 @@ struct cluster {
 };
 
 /*
- * Make len servers run, without locks: starts what does not run, resumes what
- * is paused, and undoes passwords, roles and users.  For the beginning of a
- * test, whatever the one before has left.  A zeroed cluster is one without
- * servers.  They are seasoned (see below).
+ * Make len servers run, without locks and with a marker (server_season).  Call it at the
+ * beginning of a test.  It starts servers that do not run, resumes paused ones, and undoes
+ * passwords, roles and users.  A zeroed cluster has no servers.
  */
 void cluster_ready(struct cluster *cluster, unsigned len);
 
-/* Let new servers write every change to disk (appendfsync always) before they answer; or within
- * a second of it (everysec). */
+/* The same; new servers write each change to disk before they answer (appendfsync always), or
+ * within a second of it (everysec). */
 void cluster_ready_durable(struct cluster *cluster, unsigned len);
 void cluster_ready_lazy(struct cluster *cluster, unsigned len);
 
-/* "127.0.0.1:port,..." of all; or each port between these two texts.  Good until the second next
- * call. */
+/* The list "127.0.0.1:port,..." of all servers, or one with each port between two texts.  The
+ * list is overwritten by the second next call. */
 const char *cluster_masters(const struct cluster *cluster);
 const char *cluster_masters_by(const struct cluster *cluster, const char *before,
                                const char *after);
 
 /* Make one server run, as cluster_ready() does. */
 void server_ready(struct server *server);
-/* Close our own connections to all servers. */
+/* Close the connections of this module to all servers. */
 void server_disconnect_all(void);
 
-/* SIGKILL, and start it again on the same port (empty, unless durable). */
+/* Send SIGKILL; start again on the same port, empty unless durable. */
 void server_kill(struct server *server);
 void server_restart(struct server *server);
-/* The same, as if its power had failed: of its file there is what there was before it last
- * stored this name. */
+/* Restart it as if its power had failed: its file lacks the last SET of this name, and everything
+ * after that. */
 void server_fail_power(struct server *server, const char *name);
 /*
- * Give it the marker of the restart guard (redlock/core/guard.h) that it would have
- * if clients had watched it for long enough, in databases 0 to 3.  One that
- * forgets what it knew - killed, flushed, made a replica and a master again -
- * has none: it does not vote for a minute, unless it is seasoned again.
+ * Store the marker of the restart guard (redlock/core/guard.h) in databases 0 to 3, as if
+ * clients had watched this server for long enough.  A server that loses its data loses the
+ * marker.  It then gets no vote for a minute, unless it is seasoned again.
  */
 void server_season(struct server *server);
-/* SIGSTOP and SIGCONT; paused when it returns. */
+/* Send SIGSTOP and wait until it has stopped; send SIGCONT. */
 void server_pause(struct server *server);
 void server_resume(struct server *server);
 
 /*
- * Run a command there, in hiredis' printf format, and give back the answer as a
- * number (a status or text: its length; nil: -1), or as text (nil: NULL), good
- * until the next call.  An error ends the program.
+ * Run a command there, in hiredis' printf format.  Returns the answer as a number (a status or
+ * text: its length; nil: -1), or as text (nil: NULL), which lasts until the next call.  An
+ * error ends the program.
  */
 long long server_int(struct server *server, const char *format, ...);
 const char *server_text(struct server *server, const char *format, ...);
 
-/* What is stored under name, NULL if nothing; and for how long yet, ms. */
+/* The value that is stored under name, or NULL; and its time to live, in ms. */
 const char *server_get(struct server *server, const char *name);
 long long server_pttl(struct server *server, const char *name);
 
-/* How many locks are stored in database 0, by whatever names: all keys but the marker. */
+/* The number of locks in database 0, of any names: all keys but the marker. */
 unsigned server_locks(struct server *server);
 
-/* Drop them all at once. */
+/* Delete all of them at once. */
 void server_forget_locks(struct server *server);
 
-/* Connections of clients, but for our own. */
+/* The number of client connections, without that of this module. */
 unsigned server_clients(struct server *server);
 
-/* Whether no server stores a lock; whether each has one connection of a client.  For
- * pilot_until(). */
+/* Conditions for pilot_until(): no server stores a lock; each has one client connection. */
 bool cluster_has_no_locks(void *cluster);
 bool cluster_has_one_client_each(void *cluster);
 
-/* How many connections listen for releases of this name. */
+/* The number of connections that subscribe to releases of this name. */
 long long server_listeners(struct server *server, const char *name);
 
-/* How many wait in the queue of this fair lock. */
+/* The number of waiters in the queue of this fair lock. */
 long long server_queued(struct server *server, const char *name);
-/* Wait until so many do, at so many servers at least; false: they do not in time. */
+/* Wait until the queue has so many waiters on at least so many servers; false: not in time. */
 bool cluster_until_queued(struct cluster *cluster, const char *name, long long waiters,
                           unsigned servers);
 
-/* How many servers store this token under name; NULL: any token at all. */
+/* The number of running servers that store this token under name; NULL: any value. */
 unsigned cluster_count(struct cluster *cluster, const char *name, const char *token);
 
 /*
- * Fork a child that runs this and then exits with what it returned, without
- * the parent's clean-up; it is killed when the parent ends.  Returns its pid.
- * And kill it, if it still runs, and wait for it.
+ * Fork a child that runs this function and exits with its result, without the parent's
+ * clean-up.  The child is killed when the parent ends.  Returns its pid.  cluster_end() kills
+ * a child and waits for it.
  */
 pid_t cluster_spawn(int (*run)(void *arg), void *arg);
 void cluster_end(pid_t pid);
-/* Wait for it to exit by itself; its exit status, or -1 if it did not in time
- * or was ended by a signal. */
+/* Wait until it exits by itself.  Returns its exit status, or -1 if a signal ended it or the time
+ * ran out. */
 int cluster_join(pid_t pid);
 
-/* True: this child has ended by itself, and counts no longer as one. */
+/* True: the child has ended by itself.  It is then reaped, and its pid is no longer valid here. */
 bool cluster_has_ended(pid_t pid, int *ret_status);
 
-/* A port of 127.0.0.1 that nobody listens on.  No other test program takes it while this one
- * runs. */
+/* A port of 127.0.0.1 on which no process listens.  No other test program takes it while this
+ * one runs. */
 unsigned cluster_free_port(void);
-/* The same, and it stays bound: connections to it are refused. */
+/* The same, but bound until the program ends, so that connections to it are refused. */
 unsigned cluster_closed_port(void);
 
-/* The folder for logs and data, and the one for unix sockets.  Both go when the program ends. */
+/* The folders of logs and data, and of unix sockets.  Both are deleted when the program ends. */
 const char *cluster_folder(void);
 const char *cluster_socket_folder(void);
 
-/* Nap a little, for loops that wait for something outside of this process. */
+/* Sleep for 2 ms, in loops that wait for something outside of this process. */
 void cluster_nap(void);
-/* Seconds of a clock that only goes forward, for bounds on such loops. */
+/* The monotonic clock in seconds, for bounds on such loops. */
 double cluster_now_s(void);
 
-/* The open descriptors of this process, and the same three more each time: compare two counts. */
+/* The number of open descriptors of this process plus a constant: compare two counts. */
 unsigned cluster_descriptors(void);
 
-/* Say what went wrong, and end the program. */
+/* Print a message and end the program. */
 void cluster_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #endif /* TEST_LIVE_CLUSTER_H */

@@ -22,12 +22,12 @@
 #define THREADS_MAX 32
 #define PROCESSES_MAX 16
 
-/* In memory that all processes share. */
+/* The memory that all processes share. */
 struct arena {
     unsigned counter; /* Plain on purpose: the lock alone protects it. */
     atomic_uint inside, overlaps, failures, done;
-    atomic_uint met;   /* Holds that have begun; see meet(). */
-    char failure[600]; /* Written by whoever fails first. */
+    atomic_uint met;   /* The number of holds that have begun; see meet(). */
+    char failure[600]; /* The message of the first failure. */
     char resource[64];
     int log;
     const struct contend_plan *plan;
@@ -66,8 +66,8 @@ static void linger(unsigned linger_us)
         (void)nanosleep(&span, NULL);
 }
 
-/* Where exclusion is broken, the first to come in stays until one of the others has
- * come in as well: processes may begin one after the other has ended. */
+/* Hold the lock until another contender holds it too.  Only where exclusion is broken: there one
+ * process may end before the next begins, and no overlap would occur. */
 static void meet(struct arena *arena)
 {
     double end_s = cluster_now_s() + CLUSTER_WAIT_S / 2.0;
@@ -87,7 +87,7 @@ static void be_inside(struct arena *arena, unsigned id)
     counter = arena->counter;
     if (arena->plan->wrong_masters != NULL)
         meet(arena);
-    linger(arena->plan->linger_us); /* An invitation to whoever should not come in. */
+    linger(arena->plan->linger_us); /* The longer the hold, the likelier an overlap is noticed. */
     arena->counter = counter + 1;
     log_line(arena, '-', id);
     atomic_fetch_sub(&arena->inside, 1);

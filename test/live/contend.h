@@ -1,11 +1,12 @@
 /*
- * contend.h - many who want one lock, and three witnesses.
+ * contend.h - many contenders for one lock, and three witnesses of exclusion.
  *
- * Every contender takes the lock, does something that goes wrong if another
- * one does it at the same time, and gives the lock back, a number of times.
- * The witnesses know nothing of locks, nor of one another: a counter that is
- * read, kept for a moment and written back; an atomic number of those inside;
- * and a file to which each appends a line when it comes in and when it goes.
+ * Each contender locks and unlocks a number of times.  Between the two it does something that
+ * fails if another contender does it at the same time.  The witnesses are independent of locks
+ * and of each other:
+ *  - a plain counter, which a holder reads, keeps for a moment and writes back;
+ *  - an atomic count of holders;
+ *  - a file, to which a holder appends a line when its hold begins and when it ends.
  */
 #ifndef TEST_LIVE_CONTEND_H
 #define TEST_LIVE_CONTEND_H
@@ -14,28 +15,28 @@
 
 struct contend_plan {
     const char *masters;
-    unsigned threads;   /* In each process, on one blocking client. */
-    unsigned processes; /* Forked; 0: the threads are those of the caller. */
-    unsigned rounds;    /* Of each thread. */
-    unsigned linger_us; /* How long each stays inside. */
-    /* Every second process locks here instead, so that exclusion is broken, to
-     * see whether the witnesses notice.  NULL: none does. */
+    unsigned threads;   /* Threads in each process, on one blocking client. */
+    unsigned processes; /* Processes to fork; 0: the threads run in the caller's process. */
+    unsigned rounds;    /* Holds of each thread. */
+    unsigned linger_us; /* How long each hold lasts. */
+    /* Every second process locks on these masters, which breaks exclusion.  The test then checks
+     * that the witnesses notice.  NULL: no process does. */
     const char *wrong_masters;
-    void (*disturb)(void *disturb_arg); /* Called now and then while they contend; may be NULL. */
+    void (*disturb)(void *disturb_arg); /* Called every few ms while they contend; may be NULL. */
     void *disturb_arg;
-    /* A hold may outlast the restarts of several masters, and then too few can say
-     * that they released it: UNREACHABLE is no failure of an unlock. */
+    /* UNREACHABLE is no failure of an unlock.  Several masters may restart during a hold, and
+     * then too few can confirm the release. */
     bool unlock_may_be_unheard;
 };
 
 struct contend_report {
     unsigned holds_wanted;
-    unsigned counter;   /* Holds, as counted under the lock: less if any two overlapped. */
-    unsigned overlaps;  /* How often somebody was inside already. */
-    unsigned log_lines; /* Two a hold; */
-    unsigned log_bad;   /* those that do not pair up. */
-    unsigned failures;  /* Calls that gave anything but OK; */
-    char failure[600];  /* one of them. */
+    unsigned counter;   /* Holds counted by the plain counter; too few if two overlapped. */
+    unsigned overlaps;  /* Holds that began during another hold. */
+    unsigned log_lines; /* Lines of the file; two for each hold. */
+    unsigned log_bad;   /* Lines that do not pair up. */
+    unsigned failures;  /* Calls that did not return OK. */
+    char failure[600];  /* The message of the first failure. */
 };
 
 void contend(const struct contend_plan *plan, struct contend_report *ret_report);

@@ -1,5 +1,5 @@
 /*
- * failing.c - the calls, by way of the linker's --wrap.
+ * failing.c - wrappers of the calls, put in by the linker's --wrap.
  */
 #include "live/failing.h"
 
@@ -18,10 +18,10 @@ const char *const failing_names[CALLS] = {
     "getsockopt", "SO_ERROR", "close",          "eventfd",    "timerfd_create", "timerfd_settime",
     "read",       "write",    "pthread_create", "getaddrinfo"};
 
-static _Atomic enum call failing_call; /* NONE: all succeed. */
+static _Atomic enum call failing_call; /* NONE: no call fails. */
 static atomic_int failing_error;
-static atomic_uint failing_moment; /* The number of the call that fails; ALWAYS: all do. */
-static atomic_uint moments;        /* How many there were. */
+static atomic_uint failing_moment; /* The number of the call that fails; ALWAYS: all fail. */
+static atomic_uint moments;        /* The number of calls so far. */
 static atomic_bool has_failed;
 static atomic_bool clock_fails;
 
@@ -102,7 +102,7 @@ int __wrap_socket(int family, int type, int protocol)
     return must_fail(SOCKET) ? -1 : __real_socket(family, type, protocol);
 }
 
-/* After these two the connection is made in the background. */
+/* After EINTR and EINPROGRESS the connection is made in the background. */
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len)
 {
     int error = atomic_load(&failing_error);
@@ -180,7 +180,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
     return must_fail(PTHREAD_CREATE) ? errno : __real_pthread_create(thread, attr, run, arg);
 }
 
-/* An error number that is positive comes as EAI_SYSTEM. */
+/* EAI_* are negative.  A positive error is an errno, and is reported with EAI_SYSTEM. */
 int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret_all)
 {

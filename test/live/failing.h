@@ -1,5 +1,5 @@
 /*
- * failing.h - system calls of the library that fail when a test wants it.
+ * failing.h - makes system calls of the library fail on request.
  */
 #ifndef TEST_LIVE_FAILING_H
 #define TEST_LIVE_FAILING_H
@@ -15,7 +15,7 @@ enum call {
     RECV,
     SETSOCKOPT,
     GETSOCKOPT,
-    SO_ERROR_OF, /* getsockopt() succeeds, and tells that the connection failed. */
+    SO_ERROR_OF, /* getsockopt() succeeds, and reports that the connection failed. */
     CLOSE,
     EVENTFD,
     TIMERFD_CREATE,
@@ -31,15 +31,15 @@ extern const char *const failing_names[CALLS];
 
 #define ALWAYS UINT32_MAX
 
-/* From now on the call number moment fails with this error (ALWAYS: each one).  An error of
- * GETADDRINFO is one of EAI_*, or an errno, which then comes with EAI_SYSTEM. */
+/* From now on, call number moment (from 0) fails with this error; ALWAYS: every call does.  An
+ * error of GETADDRINFO is one of EAI_*, or an errno, which is reported with EAI_SYSTEM. */
 void failing_start(enum call call, int error, unsigned moment);
 void failing_stop(void);
 
-/* Whether a call has failed since failing_start(). */
+/* True if a call has failed since failing_start(). */
 bool failing_happened(void);
 
-/* CLOCK_BOOTTIME fails from now on. */
+/* Make every read of CLOCK_BOOTTIME fail from now on. */
 void failing_clock(void);
 
 #endif /* TEST_LIVE_FAILING_H */

@@ -24,7 +24,7 @@
 #define IN_MAX (1u << 16)
 #define OUT_MAX (1u << 16)
 #define ARGS_MAX 8
-#define ANSWERS_MAX 4096 /* That wait for their time, of one connection. */
+#define ANSWERS_MAX 4096 /* Delayed answers of one connection. */
 
 struct delayed {
     double due_s;
@@ -34,10 +34,10 @@ struct delayed {
 struct connection {
     int fd; /* -1: free. */
     size_t in_len, out_len;
-    size_t ready_len; /* Of what is in out: may go now. */
+    size_t ready_len; /* Bytes of out that may be sent now. */
     unsigned delayed_len;
-    struct delayed delayed[ANSWERS_MAX]; /* The rest, in order. */
-    bool bad;                            /* Has seen the command at which it stops being good. */
+    struct delayed delayed[ANSWERS_MAX]; /* When the rest of out may be sent, in order. */
+    bool bad;                            /* The plan's way applies from now on. */
     bool endless;
     bool subscribes;
     char in[IN_MAX], out[OUT_MAX];
@@ -59,7 +59,7 @@ struct command {
     size_t len[ARGS_MAX];
 };
 
-/* "$5\r\n" or "*3\r\n": the number, and where it ends.  False: not whole yet. */
+/* Read the number of "$5\r\n" or "*3\r\n", and move at behind it.  False: it is incomplete. */
 static bool take_number(const char *in, size_t in_len, size_t *at, size_t *ret_number)
 {
     const char *end = memchr(in + *at, '\n', in_len - *at);
@@ -71,7 +71,7 @@ static bool take_number(const char *in, size_t in_len, size_t *at, size_t *ret_n
     return true;
 }
 
-/* How many bytes the first command takes; 0: it is not whole yet. */
+/* Returns the number of bytes of the first command; 0: it is incomplete. */
 static size_t parse_command(const char *in, size_t in_len, struct command *command)
 {
     size_t at = 0, argc, len;
@@ -104,7 +104,7 @@ static void say(struct connection *connection, const char *text)
     size_t len = strlen(text);
 
     if (connection->out_len + len > OUT_MAX)
-        cluster_die("fake: more to say than there is room");
+        cluster_die("fake: the output buffer is full");
     memcpy(connection->out + connection->out_len, text, len);
     connection->out_len += len;
 }
@@ -133,7 +133,7 @@ static void say_digest(struct connection *connection, const struct command *comm
     say(connection, "-ERR unknown script\r\n");
 }
 
-/* The restart guard's look at the marker. */
+/* The restart guard's query of the marker. */
 static bool is_look(const struct command *command)
 {
     const struct script *look = &script_all[SCRIPT_LOOK];
@@ -149,7 +149,7 @@ static void say_info(const struct fake_server *server, struct connection *connec
     (void)snprintf(info, sizeof info,
                    "# Server\r\nredis_version:7.0.0\r\nrun_id:%040x\r\n"
                    "uptime_in_seconds:100\r\nrole:master\r\n",
-                   server->port); /* One that no other fake has. */
+                   server->port); /* A run_id that no other fake has. */
     say_bulk(connection, info);
 }
 
@@ -197,7 +197,7 @@ static void drop(struct connection *connection)
     connection->fd = -1;
 }
 
-/* Send a text, and reset the connection behind it before the client has read it. */
+/* Send a text, and reset the connection before the client has read it. */
 static void reset_behind(struct fake_server *server, struct connection *connection,
                          const char *text)
 {
@@ -239,7 +239,7 @@ static bool is_for_awaited(const struct command *command)
            memcmp(command->argv[1], FAKE_AWAITED, command->len[1]) == 0;
 }
 
-/* Every lock is taken.  False: the connection has been reset. */
+/* Refuse every lock.  False: the connection has been reset. */
 static bool answer_and_reset(struct fake_server *server, struct connection *connection,
                              const struct command *command)
 {
@@ -289,14 +289,14 @@ static void let_go_what_is_due(struct connection *connection)
             connection->delayed_len * sizeof connection->delayed[0]);
 }
 
-/* False: the connection is to be closed. */
+/* False: the caller must close the connection. */
 static bool answer(struct fake_server *server, struct connection *connection,
                    const struct command *command)
 {
     const struct fake_plan *plan = server->plan;
     size_t len_before = connection->out_len;
 
-    if (!is_command(command, "TIME")) /* Which comes when a second is over. */
+    if (!is_command(command, "TIME")) /* The client sends TIME when a second has passed. */
         atomic_fetch_add(&server->seen->commands, 1);
     if (!plan->greets || is_of_a_lock(command))
         connection->bad = true;
@@ -429,7 +429,7 @@ static void turn(struct fake_server *server)
     }
 }
 
-/* Until it is killed. */
+/* Runs until it is killed. */
 __attribute__((noreturn)) static int run(void *arg)
 {
     struct fake_server *server = arg;
@@ -459,8 +459,7 @@ static int listen_somewhere(unsigned *ret_port, int backlog)
     return fd;
 }
 
-/* With a backlog of 0 one connection waits to be taken, and the next ones get
- * no answer at all. */
+/* With a backlog of 0, one connection waits to be accepted, and the kernel ignores the next. */
 static int fill_backlog(unsigned port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};

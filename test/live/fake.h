@@ -1,10 +1,9 @@
 /*
- * fake.h - a master that behaves badly, on demand.
+ * fake.h - a fake master that misbehaves on request.
  *
- * A process of its own that listens on the loopback and speaks just enough of
- * Redis to be taken for one.  It stores nothing: answered well, a lock is
- * always granted and a release always confirmed, and the restart guard finds
- * that it may vote.
+ * A fake is a process that listens on the loopback and speaks just enough of Redis for the
+ * library.  It stores nothing.  While it answers well, it grants every lock, confirms every
+ * release, and passes the restart guard.
  */
 #ifndef TEST_LIVE_FAKE_H
 #define TEST_LIVE_FAKE_H
@@ -15,47 +14,47 @@
 
 enum fake_way {
     FAKE_GOOD,    /* Answers well. */
-    FAKE_SILENT,  /* Reads, and says nothing. */
-    FAKE_SAYS,    /* Answers every command with the same bytes; */
-    FAKE_ENDLESS, /* and after them goes on, with more bytes than anybody can take. */
+    FAKE_SILENT,  /* Reads commands, and answers none. */
+    FAKE_SAYS,    /* Answers every command with the same bytes. */
+    FAKE_ENDLESS, /* Answers with these bytes, and then sends without end. */
     FAKE_CLOSES,  /* Closes the connection instead of answering. */
-    FAKE_DEAF,    /* Does not even take connections: the kernel drops the attempts. */
-    /* To these every lock is taken; a master that answers a waiter's query of the key with
-     * "there is none", and resets the connection behind that; */
+    FAKE_DEAF,    /* Accepts no connections; the kernel ignores the attempts. */
+    /* Refuses every lock.  Answers a waiter's query that there is no key, and then resets the
+     * connection. */
     FAKE_RESETS_QUERY,
-    /* and one that, before it refuses a lock of any name but FAKE_AWAITED, announces to all
-     * subscribers that this one is free, and resets their connections behind that. */
+    /* Refuses every lock.  Before it refuses one other than FAKE_AWAITED, it announces to all
+     * subscribers that FAKE_AWAITED is free, and resets their connections. */
     FAKE_RESETS_SUBSCRIBER,
 };
 
 #define FAKE_AWAITED "awaited"
 
-#define FAKE_EPOCH "0123456789abcdef" /* That a fake has which answers well. */
+#define FAKE_EPOCH "0123456789abcdef" /* The epoch of a fake that answers well. */
 
 struct fake_plan {
     enum fake_way way;
-    bool greets;       /* Good until a connection is first asked for a lock, or about one. */
-    unsigned delay_ms; /* Of all answers but, if it greets, those. */
-    const char *says;
-    const char *look; /* What it answers to the restart guard's look; NULL: that it may vote. */
+    bool greets;       /* Each connection answers well until its first command about a lock. */
+    unsigned delay_ms; /* The delay of each answer; none for those that greets lets through. */
+    const char *says;  /* The bytes that FAKE_SAYS and FAKE_ENDLESS answer with. */
+    const char *look;  /* The answer to the restart guard's query; NULL: ready to vote. */
 };
 
-/* What it has seen, in memory shared with it. */
+/* What the fake has seen, in shared memory. */
 struct fake_seen {
     atomic_uint connections, commands;
-    atomic_uint resets; /* Connections that the client reset, not closed; */
-    atomic_uint cuts;   /* and that the fake reset. */
+    atomic_uint resets; /* Connections that the client reset instead of closing. */
+    atomic_uint cuts;   /* Connections that the fake reset. */
 };
 
-/* What a client asks on each connection before it asks for locks: two scripts;
- * with the restart guard two settings and the marker; and INFO. */
+/* The number of commands that a client sends on each connection before it asks for locks: two
+ * scripts and INFO; with the restart guard also two settings and the marker. */
 #define FAKE_GREETING 3
 #define FAKE_GREETING_GUARDED 6
 
 struct fake {
     pid_t pid;
     unsigned port;
-    int filler; /* DEAF: the connection that fills the backlog. */
+    int filler; /* The connection that fills the backlog of FAKE_DEAF, or -1. */
     struct fake_seen *seen;
 };
 

@@ -12,7 +12,7 @@
 
 #define TURN_S 0.01
 
-/* What a callback left behind for the call that waits for it. */
+/* What a callback reports to the call that waits for it. */
 struct outcome {
     struct pilot *pilot;
     bool came;
@@ -67,7 +67,7 @@ static uint32_t wanted_timeout_ms;
 static void set_timeout(struct redlock_options *opts)
 {
     opts->reply_timeout_ms = wanted_timeout_ms;
-    if (wanted_timeout_ms < PILOT_REPLY_TIMEOUT_MS) /* Then somebody is not to be waited for. */
+    if (wanted_timeout_ms < PILOT_REPLY_TIMEOUT_MS) /* The test has a master that cannot answer. */
         opts->connect_timeout_ms = 2000;
 }
 
@@ -196,7 +196,7 @@ static bool has_come(void *arg)
     return outcome->came;
 }
 
-/* Wait for the callback of a call that gave this. */
+/* Wait for the callback of a call that returned this status. */
 static int await(struct pilot *pilot, struct outcome *outcome, int status)
 {
     if (status != REDLOCK_OK) {
@@ -223,7 +223,7 @@ int pilot_lock(struct pilot *pilot, const char *resource, const struct redlock_l
     status = redlock_lock_async(pilot->rl, resource, opts, on_done, &outcome, &lease);
     status = await(pilot, &outcome, status);
     if (status == PILOT_NEVER)
-        redlock_cancel(lease); /* Or it would write to our stack some day. */
+        redlock_cancel(lease); /* A late callback would write to a stack frame that is gone. */
     if (status == REDLOCK_OK)
         *ret_lease = lease;
     return status;

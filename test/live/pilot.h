@@ -1,9 +1,9 @@
 /*
- * pilot.h - a client of either kind, steered by one set of calls.
+ * pilot.h - one set of calls for both kinds of client, loop and blocking.
  *
- * A loop client is driven here until the operation's callback has run, so that
- * a test reads the same for both kinds.  Whatever does not come within
- * CLUSTER_WAIT_S gives PILOT_NEVER: nothing waits for ever.
+ * For a loop client, a call runs the loop until the operation's callback has run.  So a test
+ * reads the same for both kinds.  If the callback does not run within CLUSTER_WAIT_S, the call
+ * returns PILOT_NEVER.
  */
 #ifndef TEST_LIVE_PILOT_H
 #define TEST_LIVE_PILOT_H
@@ -20,9 +20,9 @@ struct ev_loop;
 
 enum pilot_kind { PILOT_LOOP, PILOT_BLOCKING, PILOT_KINDS };
 
-#define PILOT_NEVER 1000 /* No status: the callback did not come. */
+#define PILOT_NEVER 1000 /* Stands for a status: the callback did not run. */
 
-/* Far above what a loaded machine needs, where a test is about something else. */
+/* Chosen: far above what a loaded machine needs, for tests that are not about this timeout. */
 #define PILOT_REPLY_TIMEOUT_MS 10000
 
 struct pilot {
@@ -32,8 +32,8 @@ struct pilot {
     char message[1024]; /* redlock_errmsg() of the latest call. */
 };
 
-/* The option restart_guard of clients that are opened from now on; true unless a
- * test is about what a master without a memory, or an imitation of one, does. */
+/* The option restart_guard of clients that are opened from now on.  It is true unless a test
+ * uses masters that lose their data, or fakes. */
 extern bool pilot_guarded;
 
 const char *pilot_kind_name(enum pilot_kind kind);
@@ -41,47 +41,48 @@ const char *pilot_kind_name(enum pilot_kind kind);
 /* Open a client on these masters.  tune, which may be NULL, changes its options. */
 int pilot_try_open(struct pilot *pilot, enum pilot_kind kind, const char *masters,
                    void (*tune)(struct redlock_options *opts));
-/* The same where it must work, with a long reply timeout (0) or this one. */
+/* The same, with this reply timeout (0: a long one).  A failure ends the program. */
 void pilot_open(struct pilot *pilot, enum pilot_kind kind, const char *masters,
                 uint32_t reply_timeout_ms);
-/* Make five masters ready, open a client on them, and wait until all of them are up for it; false:
- * they are not in time. */
+/* Make five masters ready, open a client on them, and wait until it has all of them up; false:
+ * not in time. */
 bool pilot_open_five(struct pilot *pilot, enum pilot_kind kind, struct cluster *five);
 void pilot_close(struct pilot *pilot);
 
-/* As in redlock.h, waited for.  The message is in pilot->message. */
+/* Like the calls of redlock.h; each waits for the outcome.  The message is in pilot->message. */
 int pilot_lock(struct pilot *pilot, const char *resource, const struct redlock_lock_options *opts,
                struct redlock_lease **ret_lease);
 int pilot_extend(struct pilot *pilot, struct redlock_lease *lease, uint32_t ttl_ms);
 int pilot_unlock(struct pilot *pilot, struct redlock_lease *lease);
 
-/* Lock with a ttl, and with renewal or without, waiting so long for it. */
+/* Lock with these options. */
 int pilot_lock_for(struct pilot *pilot, const char *resource, uint32_t ttl_ms, bool renew,
                    uint32_t wait_ms, struct redlock_lease **ret_lease);
 
-/* Let the client work until this is so; false if it does not become so in time. */
+/* Let the client work until the condition holds; false: not in time. */
 bool pilot_until(struct pilot *pilot, bool (*is_so)(void *arg), void *arg);
-/* Until so many masters are up, so many links have come up in all, or so few leases are
- * left. */
+/* The same until so many masters are up; until at least so many links have come up in total; until
+ * at most so many leases are left. */
 bool pilot_until_up(struct pilot *pilot, unsigned masters);
 bool pilot_until_connects(struct pilot *pilot, uint64_t connects);
 bool pilot_until_leases(struct pilot *pilot, unsigned leases);
-/* Ask for a lock that too few masters can grant, until it is said why: what is
- * known of a master changes while it is connected to and looked at.  The status of
- * the last attempt, or PILOT_NEVER. */
+/* Ask for a lock that too few masters can grant, until the message contains why.  The message
+ * changes while the client connects to a master and queries it.  Returns the status of the last
+ * attempt, or PILOT_NEVER. */
 int pilot_until_told(struct pilot *pilot, const char *resource, const char *why);
-/* One turn of the loop that waits a little; a nap for the blocking kind. */
+/* Run the loop once, for at most 10 ms; for the blocking kind, sleep. */
 void pilot_turn(struct pilot *pilot);
 
 struct redlock_stats pilot_stats(struct pilot *pilot);
 
-/* What a lost callback was told: pilot_on_lost, with this as its lost_arg; and for pilot_until. */
+/* What the lost callback pilot_on_lost() records; pass it as lost_arg. */
 struct pilot_loss {
     atomic_uint runs;
     uint32_t remaining_ms;
 };
 
 void pilot_on_lost(struct redlock_lease *lease, void *arg);
+/* A condition for pilot_until(): the callback has run. */
 bool pilot_is_lost(void *arg);
 
 #endif /* TEST_LIVE_PILOT_H */

@@ -21,8 +21,9 @@
 #define CONNECTIONS_MAX 128
 #define CHUNK 2048
 
-/* Bytes in one direction up to the next fault: 2^9 to 2^18, the exponent by lot, so that some
- * connections break in the handshake and some last for hundreds of locks. */
+/* A fault comes after a random number of bytes in one direction, below 2^9 to 2^18; the exponent
+ * is random, too.  So some connections break in the handshake, and some last for hundreds of
+ * locks. */
 #define CALM_LOG_MIN 9
 #define CALM_LOGS 10
 
@@ -32,9 +33,9 @@ enum fault { FAULT_DELAY, FAULT_MUTE, FAULT_CLOSE, FAULT_RESET, FAULTS };
 struct way {
     int from, to;
     size_t left;    /* Bytes up to the next fault. */
-    double until_s; /* It passes nothing on until then, and then goes on, */
-    bool is_mute;   /* or is reset. */
-    size_t len;     /* Of what was read and not written. */
+    double until_s; /* It passes nothing on until then. */
+    bool is_mute;   /* At until_s the connection is reset, instead of going on. */
+    size_t len;     /* Bytes that were read and not yet written. */
     char bytes[CHUNK];
 };
 
@@ -48,7 +49,7 @@ struct proxy {
     uint64_t dice;
     unsigned len;
     int listeners[CLUSTER_MAX];
-    unsigned ports[CLUSTER_MAX]; /* Of the masters. */
+    unsigned ports[CLUSTER_MAX]; /* The ports of the masters. */
     char masters[CLUSTER_MAX * 24];
     atomic_bool calm, stopping;
     atomic_uint faults;
@@ -136,8 +137,7 @@ static bool fail(struct proxy *proxy, struct connection *connection, struct way 
     return true;
 }
 
-/* Write what may be written now, and as much of it as there is up to the next fault.  False:
- * the connection is over. */
+/* Write as much as the socket takes, up to the next fault.  False: the connection is over. */
 static bool pass_on(struct proxy *proxy, struct connection *connection, struct way *way)
 {
     bool calm = atomic_load(&proxy->calm);

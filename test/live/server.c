@@ -1,5 +1,5 @@
 /*
- * server.c - one redis-server: what is asked of it, and how it starts, stops and starts again.
+ * server.c - one redis-server: its commands, and how it starts, stops and restarts.
  */
 #include "live/cluster.h"
 
@@ -17,12 +17,12 @@
 #include <hiredis/hiredis.h>
 
 #define SERVERS_MAX 64
-#define DATABASES 4  /* That tests use. */
-#define TRIES_MAX 50 /* To start a server: another program may take our port first. */
+#define DATABASES 4  /* The databases that tests use. */
+#define TRIES_MAX 50 /* Attempts to start a server; another program may take its port first. */
 
-static struct server *servers[SERVERS_MAX]; /* All that were ever started. */
+static struct server *servers[SERVERS_MAX]; /* All servers that were ever started. */
 static unsigned servers_len;
-static redisReply *last_reply; /* What the caller may still look at. */
+static redisReply *last_reply; /* The caller may still read the text in it. */
 
 /* ---- Commands ---- */
 
@@ -131,8 +131,8 @@ void server_season(struct server *server)
     const char *run_id_at = strstr(server_text(server, "INFO server"), "run_id:");
 
     if (run_id_at == NULL || sscanf(run_id_at, "run_id:%47[0-9a-f]", run_id) != 1)
-        cluster_die("port %u: INFO tells no run_id", server->port);
-    for (int db = DATABASES - 1; db >= 0; db--) { /* The last one is where our connection stays. */
+        cluster_die("port %u: INFO reports no run_id", server->port);
+    for (int db = DATABASES - 1; db >= 0; db--) { /* The connection must end in database 0. */
         (void)server_int(server, "SELECT %d", db);
         (void)server_int(server, "DEL redlock:master");
         (void)server_int(server, "HSET redlock:master id %s epoch %016x max 1 floor 1 high 16385",
@@ -179,7 +179,7 @@ static int exec_server(void *arg)
     log = open("log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
         return 1;
-    /* The second address may be missing: the "-" says so. */
+    /* The "-" means that the second address may be missing. */
     execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "-::1",
            "--unixsocket", server->socket, "--dir", ".", "--save", "", "--appendonly", append,
            "--appendfsync", fsync, "--repl-diskless-sync-delay", "0", "--daemonize", "no",
@@ -187,7 +187,7 @@ static int exec_server(void *arg)
     return 127;
 }
 
-/* Whether what answers on the port is our child, and not somebody else's; and has its data. */
+/* True if our child answers on the port, not another program's, and has loaded its data. */
 static bool is_ours(struct server *server)
 {
     redisReply *reply;
@@ -210,7 +210,7 @@ static bool is_ours(struct server *server)
     return ours;
 }
 
-/* False: it ended, because the port was taken, or something was amiss. */
+/* False: it ended, because the port was taken or for another reason. */
 static bool start_server(struct server *server)
 {
     double end_s = cluster_now_s() + CLUSTER_WAIT_S;
@@ -269,7 +269,7 @@ void server_restart(struct server *server)
     cluster_die("port %u: redis-server does not start again", server->port);
 }
 
-/* The file that it appends to: from Redis 7 on, and before. */
+/* Open the append-only file.  Redis 7 moved it. */
 static FILE *open_append_file(const struct server *server)
 {
     static const char *const names[] = {"appendonlydir/appendonly.aof.1.incr.aof",
@@ -284,10 +284,10 @@ static FILE *open_append_file(const struct server *server)
         if (file != NULL)
             return file;
     }
-    cluster_die("port %u: it appends to no file", server->port);
+    cluster_die("port %u: no append-only file", server->port);
 }
 
-/* Where the last of these begins in a file, or its end. */
+/* Returns where the last occurrence of text begins in the file, or the length of the file. */
 static long find_last(FILE *file, const char *text)
 {
     size_t len = strlen(text), matched = 0;
@@ -312,7 +312,8 @@ void server_fail_power(struct server *server, const char *name)
     server_kill(server);
     (void)snprintf(text, sizeof text, "$3\r\nSET\r\n$%zu\r\n%s\r\n", strlen(name), name);
     file = open_append_file(server);
-    if (ftruncate(fileno(file), find_last(file, text)) != 0) /* Half a command is left out. */
+    /* Redis ignores the first half of the command, which stays in the file. */
+    if (ftruncate(fileno(file), find_last(file, text)) != 0)
         cluster_die("port %u: cannot cut its file", server->port);
     (void)fclose(file);
     server_restart(server);

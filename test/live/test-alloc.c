@@ -1,12 +1,10 @@
 /*
- * test-alloc.c - every allocation failed in turn, over the whole of a client's
- * life on real masters: what fails says so, nothing crashes, nothing leaks, and
- * the client is as good as before.
+ * test-alloc.c - each allocation of a client on real masters fails in turn.  The call that
+ * needs it reports the failure, nothing crashes or leaks, and the client works afterwards.
  *
- * Allocations are those of the library, by malloc() and its kin, and the calls
- * of other libraries that make something for it: a connection, a formatted
- * command, room for what was read, a loop, a thread, a descriptor.  The
- * linker's --wrap sends them here.
+ * Allocations are the library's calls of malloc() and its kin, and calls of other libraries
+ * that make something: a connection, a formatted command, a read buffer, a loop, a thread, a
+ * descriptor.  The linker's --wrap redirects them to this file.
  */
 #include "test/lib/check.h"
 
@@ -24,15 +22,15 @@
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 
-#define LEASES 70      /* More than the tables and queues are made for at first. */
-#define OWNED 18       /* Likewise, of what its owner may lock again. */
-#define BLOCKS_MAX 512 /* More than are ever in use. */
+#define LEASES 70      /* Chosen: more than the tables and queues have room for at first. */
+#define OWNED 18       /* Chosen: more reentrant locks than their table has room for at first. */
+#define BLOCKS_MAX 512 /* Chosen: more than are ever in use. */
 
 /* ---- What fails ---- */
 
-static atomic_bool armed; /* Or else all succeed, and nothing is counted. */
+static atomic_bool armed; /* Unless set, no allocation is counted or fails. */
 static atomic_uint allocations;
-static atomic_uint failing; /* The number of the one that fails. */
+static atomic_uint failing; /* The number of the allocation that fails. */
 static atomic_bool has_failed;
 
 static bool must_fail(void)
@@ -61,8 +59,7 @@ static void fail_no_more(void)
 static pthread_mutex_t blocks_mutex = PTHREAD_MUTEX_INITIALIZER;
 static void *blocks[BLOCKS_MAX]; /* NULL: an empty place. */
 
-/* Put another block in the place of one; NULL: an empty place.  False: there is
- * none, for it was not ours. */
+/* Replace a block in the table; NULL stands for an empty place.  False: before is not in it. */
 static bool replace_block(const void *before, void *after)
 {
     bool found = false;
@@ -90,7 +87,7 @@ static unsigned count_blocks(void)
 static void *note(void *block)
 {
     if (block != NULL && !replace_block(NULL, block))
-        cluster_die("alloc: more blocks than there is room for");
+        cluster_die("alloc: the table of blocks is full");
     return block;
 }
 
@@ -129,7 +126,7 @@ void __wrap_free(void *block)
     __real_free(block);
 }
 
-/* ---- What others make for us ---- */
+/* ---- What other libraries make ---- */
 
 /* Its result has another type in later versions of hiredis. */
 typedef __typeof__(redisFormatCommandArgv((char **)NULL, 0, NULL, NULL)) format_result;
@@ -157,7 +154,7 @@ format_result __wrap_redisFormatCommandArgv(char **target, int argc, const char 
     return must_fail() ? -1 : __real_redisFormatCommandArgv(target, argc, argv, lens);
 }
 
-/* As hiredis leaves a reader for which there is no memory. */
+/* Leaves the reader as hiredis does when it is out of memory. */
 int __wrap_redisReaderFeed(redisReader *reader, const char *bytes, size_t len)
 {
     if (!must_fail())
@@ -211,7 +208,7 @@ static int open_client(struct pilot *pilot, enum pilot_kind kind, const char *ma
     return redlock_open(&opts, &pilot->rl);
 }
 
-/* It worked, or there was no memory here, or for the link to a master. */
+/* Either the call worked, or it was out of memory, or the link to a master was. */
 static void check_status(int status, const char *message)
 {
     if (status == REDLOCK_OK)
@@ -245,7 +242,7 @@ static bool is_empty(void *arg)
     return crowd->under_way == 0;
 }
 
-/* So many locks at once that everything has to grow.  Returns how many it has. */
+/* Take so many locks at once that every table has to grow.  Returns the number of held locks. */
 static unsigned lock_many(struct pilot *pilot)
 {
     struct crowd crowd = {0, 0, REDLOCK_OK};
@@ -256,7 +253,7 @@ static unsigned lock_many(struct pilot *pilot)
     for (unsigned i = 0; i < LEASES; i++) {
         int status;
 
-        opts.reentrant = i < OWNED; /* Which is an allocation each. */
+        opts.reentrant = i < OWNED; /* Each reentrant lock needs an allocation. */
         (void)snprintf(name, sizeof name, "many %u", i);
         status = redlock_lock_async(pilot->rl, name, &opts, on_done, &crowd, NULL);
         crowd.under_way += status == REDLOCK_OK;
@@ -267,7 +264,7 @@ static unsigned lock_many(struct pilot *pilot)
     return crowd.held;
 }
 
-/* Returns how many leases it has left. */
+/* Returns the number of leases that are still held. */
 static unsigned use_client(struct pilot *pilot)
 {
     struct redlock_lease *lease, *adopted;
@@ -285,7 +282,7 @@ static unsigned use_client(struct pilot *pilot)
     return pilot->kind == PILOT_LOOP ? lock_many(pilot) : 0;
 }
 
-/* With memory again, it works again. */
+/* The client works when no allocation fails. */
 static void check_recovered(struct pilot *pilot)
 {
     struct redlock_lease *lease;
@@ -318,7 +315,7 @@ static void live(enum pilot_kind kind, const char *masters)
 
 /* ---- Again and again ---- */
 
-/* A thread that looks a name up may end a moment after the client. */
+/* A thread that resolves a name may end shortly after the client is closed. */
 static bool is_clean(void *arg)
 {
     const unsigned *descriptors = arg;
@@ -326,7 +323,7 @@ static bool is_clean(void *arg)
     return count_blocks() == 0 && cluster_descriptors() == *descriptors;
 }
 
-/* Until a life goes by in which there is nothing left to fail. */
+/* Fail one allocation after the other, until a client has made fewer than that. */
 static void fail_each(enum pilot_kind kind, const char *masters)
 {
     struct pilot nobody = {.kind = PILOT_BLOCKING};
@@ -337,7 +334,7 @@ static void fail_each(enum pilot_kind kind, const char *masters)
     do {
         double begun_s = cluster_now_s();
 
-        for (unsigned i = 0; i < five.len; i++) { /* What a broken link could not release. */
+        for (unsigned i = 0; i < five.len; i++) { /* A broken link may have left locks. */
             (void)server_int(&five.server[i], "FLUSHALL");
             server_season(&five.server[i]);
         }
@@ -346,7 +343,7 @@ static void fail_each(enum pilot_kind kind, const char *masters)
         fail_at(number++);
         live(kind, masters);
         CHECK(pilot_until(&nobody, is_clean, &descriptors));
-        CHECK(cluster_now_s() - begun_s < 30); /* Not for want of being woken. */
+        CHECK(cluster_now_s() - begun_s < 30); /* A missed wake-up would take longer. */
     } while (atomic_load(&has_failed));
     printf("%s: %u allocations failed in turn\n", pilot_kind_name(kind), number - 1);
     CHECK(number > 20);

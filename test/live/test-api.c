@@ -1,10 +1,9 @@
 /*
- * test-api.c - bad input to calls on a client: a clear status, a clear message, and nothing lost.
+ * test-api.c - bad input to calls on a client gives a clear status and message, and harms nothing.
  *
- * Every row says what is wrong and what the caller is told, word for word, since the caller has
- * nothing but these words.  After each row the lock that was held is still held, other locks still
- * work, and the variable for the result is untouched.  Bad input to redlock_open() is in
- * test-open.c.
+ * Each row names the mistake and the exact message, because callers have only the message to go
+ * by.  After each row the held lock is still held, other locks work, and the variable for the
+ * result is unchanged.  Bad input to redlock_open() is in test-open.c.
  */
 #include "test/lib/check.h"
 
@@ -14,13 +13,13 @@
 
 static struct cluster five;
 
-/* Not NULL, and never looked into: what a failed call must leave alone. */
+/* A failed call must leave this pointer alone.  It is not NULL, and nothing dereferences it. */
 static char untouched_byte;
 #define UNTOUCHED ((void *)&untouched_byte)
 
 /* ---- Locking ---- */
 
-/* A client of each kind in turn, with one lock held that nothing may harm. */
+/* A client with one held lock, which bad input must not harm. */
 struct bench {
     struct pilot pilot;
     struct redlock_lease *held;
@@ -34,7 +33,7 @@ static void set_up(struct bench *bench, enum pilot_kind kind)
     CHECK_INT(pilot_lock(&bench->pilot, "held", NULL, &bench->held), REDLOCK_OK);
 }
 
-/* Masters are asked at once, but the last of them need not have answered yet. */
+/* The lock is held when a majority has answered; the others may store it later. */
 static bool has_one_key_each(void *arg)
 {
     (void)arg;
@@ -45,7 +44,7 @@ static bool has_one_key_each(void *arg)
     return true;
 }
 
-/* What was held is held, nothing else is, and all works. */
+/* The lock is still held, it is the only one, and new locks work. */
 static void check_nothing_lost(struct bench *bench)
 {
     struct redlock_lease *lease;
@@ -79,7 +78,7 @@ static void with_both(void (*try)(struct bench *bench))
 
 struct bad_lock {
     const char *row, *name, *message;
-    struct redlock_lock_options opts; /* Its size 0: none. */
+    struct redlock_lock_options opts; /* If its size is 0, the call gets no options. */
 };
 
 #define ALL_OF sizeof(struct redlock_lock_options)
@@ -94,7 +93,7 @@ static const struct bad_lock bad_locks[] = {
      "redlock:master",
      "acquire: the resource name is that of the masters' markers",
      {0}},
-    {"name of a mark",
+    {"name of a wait flag",
      "redlock:wait:x",
      "acquire: the resource name begins with redlock:wait:, as wait flags do",
      {0}},
@@ -167,7 +166,7 @@ TEST(lock_refuses_bad_input)
     with_both(try_bad_locks);
 }
 
-/* The message of an adoption is the same, but for the verb. */
+/* Messages of an adoption differ from those of a lock only in the verb. */
 static void try_bad_adoptions(struct bench *bench)
 {
     struct redlock *rl = bench->pilot.rl;
@@ -293,7 +292,7 @@ static const struct {
     {"empty name", bad_lists[0], 3, false, false, "resource 2: the resource name is empty"},
     {"no name", bad_lists[1], 3, false, false, "resource 2: the resource name is NULL"},
     {"twice", bad_lists[2], 3, false, false, "resource 1 and resource 3 are the same"},
-    {"mark", bad_lists[3], 3, false, false,
+    {"wait flag", bad_lists[3], 3, false, false,
      "resource 2: the resource name begins with redlock:wait:, as wait flags do"},
     {"fence", seventeen, 3, true, false, "fence is for locks of one resource"},
     {"fence of one", seventeen, 1, true, false, "fence is for locks of one resource"},
@@ -321,7 +320,7 @@ static void try_bad_list(struct bench *bench, size_t i)
         redlock_lock_many(bench->pilot.rl, list_rows[i].resources, list_rows[i].len, &opts, &lease),
         REDLOCK_E_INVAL);
     check_told("acquire", list_rows[i].message);
-    if (!opts.reentrant) { /* That is for no adopted lease. */
+    if (!opts.reentrant) { /* An adopted lease must not set reentrant. */
         CHECK_INT(redlock_adopt_many(bench->pilot.rl, list_rows[i].resources, list_rows[i].len, "t",
                                      &opts, &lease),
                   REDLOCK_E_INVAL);
@@ -478,11 +477,12 @@ TEST(stats_of_other_sizes)
     CHECK_INT(redlock_stats(bench.pilot.rl, &larger.stats), REDLOCK_OK);
     CHECK_UINT(larger.stats.acquired, 1);
     CHECK_UINT(larger.stats.masters, 5);
-    CHECK_UINT(larger.later, 0); /* Not counted by this library, and not left to chance. */
+    CHECK_UINT(larger.later, 0); /* The library zeroes the fields that it does not know. */
     tear_down(&bench);
 }
 
-/* A size that was never set must not be believed: so much would be zeroed. */
+/* A wild size is one that was never set.  The library must reject it, or it would zero memory
+ * behind the struct. */
 TEST(stats_of_a_wild_size)
 {
     static const size_t sizes[] = {4097, 1u << 20, SIZE_MAX};
@@ -501,7 +501,7 @@ TEST(stats_of_a_wild_size)
         CHECK_UINT(wild.stats.size, sizes[i]);
         CHECK_INT(wild.later[0], 7);
     }
-    wild.stats.size = 4096; /* The most that is believed, and not a byte more is zeroed. */
+    wild.stats.size = 4096; /* The largest size that is accepted; not a byte more is zeroed. */
     CHECK_INT(redlock_stats(bench.pilot.rl, &wild.stats), REDLOCK_OK);
     CHECK_INT(wild.later[4095 - sizeof wild.stats], 0);
     CHECK_INT(wild.later[4096 - sizeof wild.stats], 7);

@@ -1,6 +1,6 @@
 /*
- * test-live-answers.c - answers that are not what they seem: that come unasked,
- * quote a password, hold more than text, or can be had without end.
+ * test-live-answers.c - hostile answers: answers without a request, answers that quote a
+ * password or contain control characters, and endless refusals.
  */
 #include "test/lib/check.h"
 
@@ -12,7 +12,7 @@
 #include "redlock/redlock.h"
 #include "redlock/wire/script.h"
 
-static char spoken[16 * 1024]; /* All that was logged. */
+static char spoken[16 * 1024]; /* All log messages. */
 static size_t spoken_len;
 
 static void listen_to(void *arg, enum redlock_level level, const char *message)
@@ -28,7 +28,7 @@ static void set_log(struct redlock_options *opts)
     opts->log = listen_to;
 }
 
-/* One client of this master alone. */
+/* Open a client with this fake as its only master. */
 static void open_alone(struct pilot *pilot, enum pilot_kind kind, const char *before,
                        const struct fake *fake)
 {
@@ -42,9 +42,8 @@ static void open_alone(struct pilot *pilot, enum pilot_kind kind, const char *be
 
 /* ---- Unasked ---- */
 
-/* A whole handshake's answers for each of its commands, and more: a yes to the
- * first thing that is sent when the link is up, which is a SET, or with the
- * restart guard a look at the marker. */
+/* The answers of a whole handshake, and one more: a yes to the next command, which the client
+ * has not sent yet: a SET, or with the restart guard the query of the marker. */
 static const char *more_than_asked(bool guarded)
 {
     static char says[1024];
@@ -61,7 +60,7 @@ static const char *more_than_asked(bool guarded)
     return says;
 }
 
-/* What comes with the end of the handshake was said before anything was asked. */
+/* A reply that comes together with the end of the handshake has no request. */
 static void check_unasked(bool guarded)
 {
     const struct fake_plan plan = {.way = FAKE_SAYS, .says = more_than_asked(guarded)};
@@ -91,7 +90,7 @@ TEST(an_answer_before_the_question_is_no_vote)
 
 /* ---- Nearly a yes ---- */
 
-/* It has its memory, and says something to a SET that no SET is answered by. */
+/* The master has its epoch, but answers SET with a status that no SET has. */
 TEST(a_status_that_is_not_ok_is_no_yes)
 {
     const struct fake_plan plan = {
@@ -112,9 +111,9 @@ TEST(a_status_that_is_not_ok_is_no_yes)
     }
 }
 
-/* ---- Betraying ---- */
+/* ---- Echoed passwords ---- */
 
-/* What servers without AUTH (rename-command AUTH "") say of it, old and new. */
+/* How old and new servers without AUTH (rename-command AUTH "") refuse it. */
 static const char *const echoes[] = {
     "-ERR unknown command 'AUTH', with args beginning with: 'joe' 'geheim' \r\n",
     "-ERR unknown command `AUTH`, with args beginning with: `joe`, `geheim`, \r\n",
@@ -155,8 +154,8 @@ static bool is_printable(const char *text)
     return true;
 }
 
-/* Some that ring, move the cursor, and one that begins a line of its own, in which
- * hiredis has found no fault before version 1. */
+/* The first text rings the bell and moves the cursor.  The second contains a line break, which
+ * hiredis rejects from version 1 on. */
 static const struct {
     const char *says, *quiet;
 } louds[] = {
@@ -184,7 +183,7 @@ static void check_loud(bool greets, const char *says, const char *quiet)
         CHECK_HAS(spoken, quiet);
     for (char *line = strtok(spoken, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         CHECK(is_printable(line));
-        /* All lines are ours; one is about how few masters these are. */
+        /* The library writes all lines.  One warns that there is only one master. */
         CHECK(strstr(line, "master 1 (127.0.0.1:") != NULL || strstr(line, "masters: 1 ") == line);
     }
 }
@@ -206,11 +205,9 @@ static bool has_no_answer_due(void *arg)
     return atomic_load(&fake->seen->commands) >= FAKE_GREETING + 4;
 }
 
-/*
- * A master that never knows a script is sent its text once for each question,
- * and then it has said no.  Tokens are adopted, so that no lock is needed first; and
- * it would not know of its epoch either.
- */
+/* A master that never knows a script gets its text once for each operation; then its answer
+ * counts as a no.  The test adopts tokens, because the fake grants no lock.  It uses no guard,
+ * because the fake has no epoch. */
 TEST(a_script_is_sent_in_full_once)
 {
     const struct fake_plan plan = {

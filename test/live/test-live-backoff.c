@@ -1,8 +1,8 @@
 /*
- * test-live-backoff.c - pauses between attempts grow, whatever went before.
+ * test-live-backoff.c - the pauses between attempts to connect always grow.
  *
- * Each attempt to reach counted.test looks up that name, so that counting the look-ups (the
- * linker's --wrap) counts the attempts, also those that come to nothing.
+ * Each attempt to reach counted.test resolves that name.  So the wrapper of getaddrinfo()
+ * counts all attempts, also those that fail.
  */
 #include "test/lib/check.h"
 
@@ -27,9 +27,9 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
     return __real_getaddrinfo("127.0.0.1", service, hints, ret);
 }
 
-/* ---- What is said of a link that went down ---- */
+/* ---- Warnings about a link that goes down ---- */
 
-static atomic_uint losses; /* Lines about it: each means that counting begins anew. */
+static atomic_uint losses; /* The number of warnings; after each one the pauses begin anew. */
 
 static void count_losses(void *arg, enum redlock_level level, const char *message)
 {
@@ -50,9 +50,9 @@ static bool has_five_more(void *arg)
     return atomic_load(&attempts) >= *before + 5;
 }
 
-/* A link that served, is gone, and is refused from then on: each pause is twice
- * the one before, as if it had never served.  50 to 800 ms: less up to a half,
- * five attempts take 0.775 s or more. */
+/* A link worked, goes down, and is refused from then on.  Each pause is twice the one before, as
+ * if it had never worked.  The pauses are 50 to 800 ms minus at most a half, so five attempts
+ * take at least 0.775 s. */
 TEST(a_link_that_served_backs_off_as_well)
 {
     const struct fake_plan plan = {.way = FAKE_GOOD};
@@ -91,8 +91,8 @@ static bool has_seven_connections(void *arg)
     return atomic_load(&fake->seen->connections) >= 7;
 }
 
-/* A master that closes at once is tried again after 50 ms, and then after twice
- * as long each time, less up to a half: seven attempts take 1.575 s or more. */
+/* If a master closes each connection at once, the client pauses 50 ms, and then twice as long
+ * each time, minus at most a half.  So seven attempts take at least 1.575 s. */
 TEST(no_storm)
 {
     const struct fake_plan plan = {.way = FAKE_CLOSES};

@@ -1,6 +1,6 @@
 /*
- * test-live-blocking.c - who runs the loop of a blocking client, when it is not
- * plain: calls that do not wait, and calls that have just ended.
+ * test-live-blocking.c - the loop of a blocking client also runs when no call waits: between
+ * calls that fail at once, and for the releases of a call that ends.
  */
 #include "test/lib/check.h"
 
@@ -20,7 +20,7 @@ static void open_three(struct pilot *pilot)
     CHECK(pilot_until_up(pilot, 3));
 }
 
-/* Locks without a pause until that works; what it ended with. */
+/* A thread that asks for a lock without a pause until it gets one, and its last status. */
 struct hammer {
     pthread_t thread;
     struct redlock *rl;
@@ -39,8 +39,8 @@ static void *hammer(void *arg)
     return NULL;
 }
 
-/* They come so fast that there is never a lull, and none of them waits, so that
- * none runs the loop: the client's thread has to, or no link would come up again. */
+/* The calls follow each other without a gap, and none waits, so none runs the loop.  The client's
+ * thread must run it, or no link would come up again. */
 TEST(calls_that_fail_at_once_do_not_keep_links_down)
 {
     struct hammer self;
@@ -62,7 +62,7 @@ TEST(calls_that_fail_at_once_do_not_keep_links_down)
     pilot_close(&pilot);
 }
 
-/* Two masters have the lock for somebody else, the third one takes it. */
+/* Two masters store the lock of another client.  The third grants it. */
 static int fail_and_die(void *arg)
 {
     struct redlock_lock_options opts;
@@ -80,8 +80,8 @@ static int fail_and_die(void *arg)
     _exit(0);
 }
 
-/* "Every master that may have taken the lock has been sent a release" - when the
- * call returns, not some time later. */
+/* When a lock call fails, it has sent a release to every master that may store the token.  It
+ * sends them before it returns, not later. */
 TEST(a_call_that_fails_has_sent_its_releases)
 {
     double end_s;

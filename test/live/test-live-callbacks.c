@@ -1,7 +1,6 @@
 /*
- * test-live-callbacks.c - when callbacks run, and when they do not: exactly
- * once, never before the call returns, never after cancel; and what may be
- * done inside of them.
+ * test-live-callbacks.c - a callback runs exactly once, never before the call returns, and never
+ * after cancel; and which calls are allowed inside a callback.
  */
 #include "test/lib/check.h"
 
@@ -13,16 +12,16 @@
 
 static struct cluster five;
 
-/* A call whose callback is counted, and may do something. */
+/* A call whose callback counts its runs, and may act. */
 struct call {
     struct pilot *pilot;
     struct redlock_lease *lease;
     unsigned runs, runs_wanted;
     int status;
     char message[512];
-    void (*act)(struct call *call); /* In the callback; may be NULL. */
-    struct call *other;             /* For act. */
-    bool met;                       /* By act: what it waited for. */
+    void (*act)(struct call *call); /* The callback calls it; may be NULL. */
+    struct call *other;             /* Another call that act uses. */
+    bool met;                       /* Set by act: its condition came true in time. */
 };
 
 static void on_done(struct redlock_lease *lease, int status, void *arg)
@@ -44,7 +43,7 @@ static bool has_run(void *arg)
     return call->runs > 0;
 }
 
-/* As often as it takes for what should not come to come. */
+/* Run the loop long enough for a wrong callback to run. */
 static void turn_some_more(struct pilot *pilot)
 {
     for (unsigned i = 0; i < 10; i++)
@@ -58,7 +57,7 @@ static bool has_run_enough(void *arg)
     return call->runs >= call->runs_wanted;
 }
 
-/* Its callback runs so often in all, however long that takes, and then no more. */
+/* Wait until the callback has run so often in total; then it must not run again. */
 static void check_runs(struct call *call, unsigned runs)
 {
     call->runs_wanted = runs;
@@ -67,7 +66,7 @@ static void check_runs(struct call *call, unsigned runs)
     CHECK_UINT(call->runs, runs);
 }
 
-/* A client that can reach no master, so that all ends at once. */
+/* Open a client that can reach no master, so that each operation ends at once. */
 static void open_nowhere(struct pilot *pilot)
 {
     static char masters[32];
@@ -131,7 +130,7 @@ TEST(never_run_after_cancel)
     struct pilot pilot;
 
     CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
-    for (unsigned turns = 0; turns < 8; turns++) { /* Cancelled ever later. */
+    for (unsigned turns = 0; turns < 8; turns++) { /* Each time the test cancels later. */
         struct call call = {.pilot = &pilot};
 
         CHECK_INT(start_lock(&call, "x"), REDLOCK_OK);
@@ -186,7 +185,7 @@ static void count_lost(struct redlock_lease *lease, void *arg)
     ++*(unsigned *)arg;
 }
 
-/* Detached or cancelled, a lease says no word more, and not that it ran out either. */
+/* A lease that was detached, cancelled or unlocked gives no lost notice, even when it expires. */
 TEST(never_say_lost_after_the_lease_was_given_up)
 {
     struct pilot pilot;
@@ -196,7 +195,7 @@ TEST(never_say_lost_after_the_lease_was_given_up)
 
     CHECK(pilot_open_five(&pilot, PILOT_LOOP, &five));
     redlock_lock_options_init(&opts);
-    opts.ttl_ms = 4000; /* Far longer than it takes to lock three and to give them up. */
+    opts.ttl_ms = 4000; /* Chosen: far longer than it takes to lock three and give them up. */
     opts.no_renew = true;
     opts.lost = count_lost;
     opts.lost_arg = &losses;
@@ -206,7 +205,7 @@ TEST(never_say_lost_after_the_lease_was_given_up)
     CHECK_INT(redlock_detach(leases[0]), REDLOCK_OK);
     redlock_cancel(leases[1]);
     CHECK_INT(redlock_unlock_async(leases[2], NULL, NULL), REDLOCK_OK);
-    /* The same options once more: when this one is lost, the others would be. */
+    /* This lease is the last to expire.  When it is lost, the others would have been, too. */
     CHECK_INT(pilot_lock(&pilot, "lost", &opts, &last), REDLOCK_OK);
     while (redlock_remaining_ms(last) > 0)
         pilot_turn(&pilot);
@@ -216,7 +215,7 @@ TEST(never_say_lost_after_the_lease_was_given_up)
     pilot_close(&pilot);
 }
 
-/* Both are due in the same turn of the loop, the first before the other. */
+/* Both callbacks are due in the same turn of the loop, the first before the second. */
 static void run_both(struct call *first, struct call *second)
 {
     first->other = second;
@@ -228,7 +227,7 @@ static void run_both(struct call *first, struct call *second)
     check_runs(first, 1);
 }
 
-/* The first undoes the second. */
+/* The first callback cancels the second call. */
 static void cancel_other(struct call *call)
 {
     redlock_cancel(call->other->lease);
@@ -287,7 +286,7 @@ static bool is_released(void *arg)
     return cluster_count(&five, *name, NULL) == 0;
 }
 
-/* A client that is closed waits for no master: what it has sent may be on its way. */
+/* A client that closes does not wait for answers, so its releases may still be on their way. */
 static void check_released(const char *name)
 {
     struct pilot none = {.kind = PILOT_BLOCKING};
@@ -324,8 +323,8 @@ TEST(close_in_lost)
     pilot_close(&pilot);
 }
 
-/* Each callback locks again, and so on: the loop must have its turns all the same, if
- * not always one for each: two of them may find something to do in one turn. */
+/* Each callback locks again.  The loop must still turn between callbacks, though two of them may
+ * run in one turn. */
 static void lock_again(struct call *call)
 {
     char name[16];
@@ -417,8 +416,8 @@ TEST(give_up_in_done)
     CHECK(cluster_count(&five, "detached", NULL) >= 3);
 }
 
-/* What did not get a lock is gone when its callback returns; in it, it is the
- * caller's no more. */
+/* A lease that did not get its lock is freed when its callback returns.  Already in the callback
+ * the caller does not own it. */
 static void use_what_failed(struct call *call)
 {
     redlock_cancel(call->lease);
@@ -460,7 +459,7 @@ TEST(a_callback_waits_for_another)
     pilot_close(&pilot);
 }
 
-/* And until the last masters have answered, too, so that it could be freed. */
+/* Also wait until the last masters have answered; the lease could be freed then. */
 static void unlock_and_await(struct call *call)
 {
     if (redlock_unlock_async(call->lease, on_done, call->other) == REDLOCK_OK)
@@ -481,7 +480,7 @@ TEST(a_callback_waits_for_its_unlock)
     CHECK(lock.met);
     CHECK_INT(unlock.status, REDLOCK_OK);
     CHECK(pilot_until_leases(&pilot, 0));
-    /* It was freed once: these two are not one. */
+    /* A lease that was freed twice would now be given out twice. */
     CHECK_INT(pilot_lock(&pilot, "y", NULL, &leases[0]), REDLOCK_OK);
     CHECK_INT(pilot_lock(&pilot, "z", NULL, &leases[1]), REDLOCK_OK);
     CHECK_UINT(pilot_stats(&pilot).leases, 2);

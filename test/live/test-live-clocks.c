@@ -1,6 +1,6 @@
 /*
- * test-live-clocks.c - the clock guard on real masters, each with a wall clock
- * that is stepped by a preload (test/partition/skew.c).
+ * test-live-clocks.c - the clock guard on real masters.  A preload (test/partition/skew.c) steps
+ * the wall clock of each.
  */
 #include "test/lib/check.h"
 
@@ -14,23 +14,23 @@
 #include "redlock/redlock.h"
 
 #define MASTERS 5
-#define STEP_S 4     /* Below what makes a master an outlier. */
-#define LONG_MS 3000 /* The longest lease, which is waited for; */
-#define SHORT_MS 500 /* and of a client that takes shorter ones only. */
+#define STEP_S 4     /* Below the difference that makes a master an outlier. */
+#define LONG_MS 3000 /* The longest lease; the guard waits for as long. */
+#define SHORT_MS 500 /* The longest lease of a client that takes short ones only. */
 
 static struct {
-    struct cluster one; /* Of one server. */
+    struct cluster one; /* A cluster of one server. */
     int64_t *offset_ns;
 } masters[MASTERS];
 
-/* Each has a file of its own that says by how much its clock is off. */
+/* Each server has a file of its own with the offset of its clock. */
 static void start(unsigned i)
 {
     char path[64], preload[] = SKEW;
     int fd = memfd_create("skew", MFD_CLOEXEC);
     void *map;
 
-    if (access(preload, R_OK) != 0) /* Or the server would start without it. */
+    if (access(preload, R_OK) != 0) /* Without this check the server would start without it. */
         cluster_die("cannot read %s", preload);
     if (fd < 0 || ftruncate(fd, sizeof *masters[i].offset_ns) != 0)
         cluster_die("no memory for a clock");
@@ -56,7 +56,7 @@ static void step(unsigned i, double seconds)
     __atomic_store_n(masters[i].offset_ns, (int64_t)(seconds * 1e9), __ATOMIC_RELAXED);
 }
 
-/* All run, agree about the time, and store nothing. */
+/* Make all masters run, with equal clocks and no locks. */
 static void ready(void)
 {
     for (unsigned i = 0; i < MASTERS; i++) {
@@ -94,7 +94,7 @@ static void open_with(struct pilot *pilot, enum pilot_kind kind, enum redlock_cl
     CHECK(pilot_until_up(pilot, MASTERS));
 }
 
-/* A lock is had when a majority stores it, of whichever masters. */
+/* A holder needs any majority, so a given master may store the lock later. */
 static bool is_stored(void *arg)
 {
     const unsigned *i = arg;
@@ -102,7 +102,7 @@ static bool is_stored(void *arg)
     return server_get(server(*i), "x") != NULL;
 }
 
-/* A majority drops the locks that it stores. */
+/* Step the clocks of a majority, so that the locks there expire. */
 static void step_majority(struct pilot *holder)
 {
     for (unsigned i = 0; i < 3; i++) {
@@ -112,7 +112,7 @@ static void step_majority(struct pilot *holder)
     }
 }
 
-/* Ask for a lock that nobody holds, until it is said of the first master why not. */
+/* Ask for a lock that no client holds, until it fails with a message that contains why. */
 static void until_refused(struct pilot *pilot, const char *why)
 {
     double end_s = cluster_now_s() + CLUSTER_WAIT_S;
@@ -130,7 +130,7 @@ static void until_refused(struct pilot *pilot, const char *why)
     CHECK(is_refused);
 }
 
-/* What all of this is against: that the preload steps clocks, and a step breaks a lock. */
+/* Without a guard, a step breaks a lock.  This also shows that the preload steps the clocks. */
 TEST(without_a_guard_two_hold_a_lock)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -150,7 +150,7 @@ TEST(without_a_guard_two_hold_a_lock)
     }
 }
 
-/* When it has looked, the next one waits until the holder's lease is over. */
+/* Once a client has noticed the step, it gets the lock only when the holder's lease is over. */
 TEST(periodic_finds_a_step)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -173,7 +173,8 @@ TEST(periodic_finds_a_step)
     }
 }
 
-/* It waits for nobody, and trusts what it does not know. */
+/* The periodic guard does not wait before the first lock: it trusts clocks that it knows nothing
+ * of. */
 TEST(periodic_begins_at_once)
 {
     struct redlock_lease *lease;
@@ -181,7 +182,7 @@ TEST(periodic_begins_at_once)
 
     ready();
     for (unsigned i = 0; i < MASTERS; i++)
-        step(i, i); /* Steady is enough. */
+        step(i, i); /* Clocks may differ, if they do not jump. */
     wanted = REDLOCK_CLOCK_GUARD_PERIODIC;
     CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, list(), set_guard), REDLOCK_OK);
     CHECK_INT(pilot_lock_for(&pilot, "x", 1000, false, 0, &lease), REDLOCK_OK);
@@ -202,7 +203,8 @@ TEST(a_step_back_is_told)
     pilot_close(&pilot);
 }
 
-/* Of three, two that agree are the median. */
+/* Masters 0 and 1 get no vote, because their clocks are far off.  Without master 4, two votes of
+ * five are left. */
 TEST(far_off_is_not_counted)
 {
     struct redlock_lease *lease;
@@ -222,7 +224,7 @@ TEST(far_off_is_not_counted)
     pilot_close(&pilot);
 }
 
-/* A step is found by the very vote that it would have spoilt. */
+/* per_vote rejects any vote that a clock step could have affected. */
 TEST(per_vote_finds_a_step_at_once)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -241,7 +243,7 @@ TEST(per_vote_finds_a_step_at_once)
         CHECK_INT(pilot_lock_for(&first, "x", LONG_MS, false, 30000, &lease), REDLOCK_OK);
         step_majority(&first);
         CHECK(redlock_remaining_ms(lease) > 0);
-        /* Two say that it is held.  If they are the first ones, that is said of the whole. */
+        /* Two masters answer that it is held.  The order of the answers decides the status. */
         status = pilot_lock_for(&second, "x", 1000, false, 0, &other);
         CHECK(status == REDLOCK_UNREACHABLE || status == REDLOCK_CONTENDED);
         until_refused(&second, "its wall clock was stepped by +");
@@ -252,7 +254,8 @@ TEST(per_vote_finds_a_step_at_once)
     }
 }
 
-/* Who was there first hears of a longer lease by the vote that it might spoil. */
+/* With each vote the client learns the longest lease of all clients.  So a client with short
+ * leases respects a longer one. */
 TEST(per_vote_hears_of_longer_leases)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -277,7 +280,7 @@ TEST(per_vote_hears_of_longer_leases)
     }
 }
 
-/* What is no longest lease proves nothing, and is put right by the next look. */
+/* A longest lease that is missing, or no number, proves nothing.  The next query repairs it. */
 TEST(per_vote_mends_what_tells_the_longest_lease)
 {
     struct redlock_lease *lease;
@@ -295,7 +298,7 @@ TEST(per_vote_mends_what_tells_the_longest_lease)
     pilot_close(&pilot);
 }
 
-/* What it has not watched for as long as the longest lease does not count. */
+/* A clock that was not watched for as long as the longest lease does not count. */
 TEST(per_vote_watches_first)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -314,7 +317,7 @@ TEST(per_vote_watches_first)
     }
 }
 
-/* Renewal goes on, each time with a look at the clocks. */
+/* Renewals succeed, although each one checks the clocks. */
 TEST(per_vote_renews)
 {
     struct redlock_lease *lease;
@@ -332,7 +335,8 @@ TEST(per_vote_renews)
     pilot_close(&pilot);
 }
 
-/* What is extended by a clock that is back for a while would end when it is put right. */
+/* A lease that is extended while clocks are behind would end early when they are corrected.  So
+ * such an extension does not count. */
 TEST(per_vote_extends_nothing_by_clocks_that_are_back)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -359,7 +363,7 @@ static void set_user(struct redlock_options *opts)
     opts->restart_guard = false;
 }
 
-/* Said by name, as for the restart guard. */
+/* If an ACL forbids TIME, the message names the clock guard. */
 TEST(time_must_be_allowed)
 {
     struct redlock_lease *lease;

@@ -1,7 +1,6 @@
 /*
- * test-live-cluster.c - the main things on a cluster that exists already:
- * REDLOCK_TEST_MASTERS=host:port,... says where.  Without it, on one of its
- * own.  Changes nothing there but keys under "test:".
+ * test-live-cluster.c - the basic operations on the cluster of REDLOCK_TEST_MASTERS=host:port,...,
+ * or without that on one of its own.  There it changes only keys that begin with "test:".
  */
 #include "test/lib/check.h"
 
@@ -15,7 +14,7 @@
 
 static const char *masters;
 
-/* Once: to make our own ready again would cut off clients that are open. */
+/* Make the own cluster ready only once, because that closes the connections of open clients. */
 static void look_for_masters(void)
 {
     static struct cluster own;
@@ -29,7 +28,7 @@ static void look_for_masters(void)
     masters = cluster_masters(&own);
 }
 
-/* A name that nobody else uses. */
+/* A name that no other process uses. */
 static const char *name_of(const char *what)
 {
     static char name[64];

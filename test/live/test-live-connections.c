@@ -1,6 +1,6 @@
 /*
- * test-live-connections.c - connections to masters: reconnects and closed clients leave no memory
- * and no descriptor behind, and the kernel gives up a connection to a host that has vanished.
+ * test-live-connections.c - reconnects and closed clients leak no memory and no descriptor.  The
+ * kernel ends a connection to a host that has vanished.
  */
 #include "test/lib/check.h"
 
@@ -28,7 +28,7 @@ static void reconnect(struct pilot *pilot, unsigned rounds)
 
         for (unsigned m = 0; m < five.len; m++)
             (void)server_int(&five.server[m], "CLIENT KILL TYPE normal");
-        /* Each link has come up anew; and then its master is looked at before it votes. */
+        /* When a link is up again, the guard queries the master before it may vote. */
         CHECK(pilot_until_connects(pilot, wanted));
         CHECK(pilot_until_up(pilot, five.len));
         CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_OK);
@@ -46,14 +46,14 @@ TEST(a_thousand_reconnects)
 
         check_row = pilot_kind_name(kind);
         CHECK(pilot_open_five(&pilot, kind, &five));
-        reconnect(&pilot, 10); /* Let buffers grow to what they need. */
+        reconnect(&pilot, 10); /* Let buffers grow to their final size. */
         CHECK(pilot_until_leases(&pilot, 0));
         descriptors = cluster_descriptors();
         bytes = heap();
         reconnect(&pilot, 90);
         CHECK(pilot_until_leases(&pilot, 0));
         CHECK_UINT(cluster_descriptors(), descriptors);
-        CHECK(heap() - bytes < 256 << 10); /* The last leases stay for a while: see LEASE_SPENT. */
+        CHECK(heap() - bytes < 256 << 10); /* Spent leases stay for a while; see LEASE_SPENT. */
         CHECK(pilot_until(&pilot, cluster_has_one_client_each, &five));
         CHECK_UINT(pilot_stats(&pilot).connects, 5 + 500);
         pilot_close(&pilot);
@@ -110,8 +110,8 @@ static int option_of(int fd, int level, int name)
     return value;
 }
 
-/* The kernel gives up a link to a host that has vanished: also one that listens, which sends
- * nothing, and also while it has sent a subscription that was not acknowledged. */
+/* The kernel ends a connection to a host that has vanished.  This includes connections that only
+ * listen, and those with a subscription that was not acknowledged. */
 TEST(the_kernel_gives_up)
 {
     struct redlock_lease *lease, *other;
@@ -134,7 +134,7 @@ TEST(the_kernel_gives_up)
         CHECK_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), 15);
         CHECK_INT(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 15000);
     }
-    CHECK_UINT(links, 10); /* Five that ask, and five that listen. */
+    CHECK_UINT(links, 10); /* Five connections for commands, and five for subscriptions. */
     CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
     pilot_close(&pilot);
 }

@@ -1,6 +1,6 @@
 /*
- * test-live-contend.c - 16 threads and 8 processes want one lock of five real
- * masters, while all is well and while it is not.
+ * test-live-contend.c - 16 threads and 8 processes contend for one lock on five real masters,
+ * with and without faults.
  */
 #include "test/lib/check.h"
 #include "live/cluster.h"
@@ -8,7 +8,7 @@
 
 static struct cluster five;
 
-/* What all witnesses must agree upon. */
+/* No witness may see an overlap. */
 static void check_report(const struct contend_report *report)
 {
     CHECK_STR(report->failure, "");
@@ -52,7 +52,7 @@ TEST(four_processes_of_four_threads)
     check_plan(&plan);
 }
 
-/* One master after the other stands still for some turns. */
+/* Pause one master after the other, for some turns each. */
 static void pause_in_turn(void *arg)
 {
     unsigned *turn = arg;
@@ -81,7 +81,7 @@ TEST(eight_processes_while_masters_pause)
     CHECK(turn > 0);
 }
 
-/* They keep their locks, or else exclusion could not be had (docs/design.md). */
+/* The masters are durable.  Otherwise restarts would break exclusion (docs/design.md). */
 static void restart_in_turn(void *arg)
 {
     unsigned *turn = arg;
@@ -109,7 +109,7 @@ TEST(sixteen_threads_while_masters_restart)
     CHECK(turn > 10);
 }
 
-/* Would the witnesses see it?  Half of the processes lock elsewhere. */
+/* The witnesses notice broken exclusion: half of the processes lock on another master. */
 TEST(witnesses_see_what_they_should)
 {
     struct contend_plan plan = {.threads = 1, .processes = 4, .rounds = 25, .linger_us = 2000};

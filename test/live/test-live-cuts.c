@@ -1,7 +1,7 @@
 /*
- * test-live-cuts.c - every kind of lock over a network that delays, cuts and resets
- * connections at any byte (proxy.h).  Nothing crashes, no two hold what one may, and no key
- * outlives its lease.  SEED=n repeats the faults, though not their moments.
+ * test-live-cuts.c - every kind of lock over a network that delays, cuts and resets connections
+ * at any byte (proxy.h).  Nothing crashes, exclusion holds, and no key outlives its lease.
+ * SEED=n repeats the faults, but not their times.
  */
 #include "test/lib/check.h"
 
@@ -23,10 +23,10 @@
 
 /* ---- What is locked ---- */
 
-/* Who is inside what name: shared, up to so many others; else one. */
+/* The witness of one name counts its holders: readers, and all others. */
 struct witness {
     atomic_uint inside, readers;
-    atomic_uint counter; /* Read, kept for a moment, and written back. */
+    atomic_uint counter; /* A holder reads it, keeps it for a moment, and writes it back. */
     atomic_uint holds;
 };
 
@@ -66,7 +66,7 @@ static const struct kind kinds[] = {
 static struct cluster three;
 static atomic_bool over;
 static atomic_uint overlaps, expired, wrong;
-static char wrong_message[256]; /* The first of these. */
+static char wrong_message[256]; /* The first message that counts in wrong. */
 
 static void note_wrong(const struct kind *kind, const char *what, int status)
 {
@@ -154,7 +154,6 @@ static int take(struct worker *worker, struct redlock_lease **ret_lease)
     return redlock_lock(worker->rl, kind->names[0], &opts, ret_lease);
 }
 
-/* One that is locked again by its owner has to be unlocked once more. */
 static void give_back(struct worker *worker, struct redlock_lease *lease)
 {
     int status = redlock_unlock(lease);
@@ -195,7 +194,7 @@ struct task {
     const struct kind *kind;
     struct crew *crew;
     ev_timer timer;
-    struct redlock_lease *lease; /* It is locked, or being locked. */
+    struct redlock_lease *lease; /* The lease that is held or asked for, or NULL. */
     bool inside;
     unsigned seen[2], rounds;
 };
@@ -263,7 +262,7 @@ static void on_task(struct ev_loop *ev, ev_timer *timer, int events)
         go_out(task->kind, task->lease, task->seen);
         status = redlock_unlock_async(task->lease, on_unlocked, task);
         task->lease = NULL;
-    } else if (task->lease != NULL) { /* It has waited long enough, this time. */
+    } else if (task->lease != NULL) { /* It has waited long enough: cancel this one. */
         redlock_cancel(task->lease);
         task->lease = NULL;
         status = REDLOCK_OK;
@@ -302,7 +301,7 @@ static void *run_crew(void *arg)
     ev_run(crew->ev, 0);
     for (unsigned i = 0; i < KINDS; i++) {
         ev_timer_stop(crew->ev, &crew->tasks[i].timer);
-        if (crew->tasks[i].inside) /* To close the client releases it. */
+        if (crew->tasks[i].inside) /* The lease is released when the client is closed. */
             go_out(crew->tasks[i].kind, crew->tasks[i].lease, crew->tasks[i].seen);
     }
     ev_timer_stop(crew->ev, &crew->watch);
@@ -331,7 +330,7 @@ static void open_on(struct pilot *pilot, enum pilot_kind kind, const struct prox
     CHECK_INT(pilot_try_open(pilot, kind, proxy_masters(proxy), set_patience), REDLOCK_OK);
 }
 
-/* No key of a lock is there for longer than a lease, and in the end there is none. */
+/* No key of a lock lives longer than a lease, and in the end there is none. */
 static void check_keys(void)
 {
     static const char longest[] =
@@ -364,7 +363,7 @@ static void check_witnesses(void)
             check_row = kinds[i].row;
             CHECK_UINT(atomic_load(&witness->inside) + atomic_load(&witness->readers), 0);
             holds += atomic_load(&witness->holds);
-            if (atomic_load(&expired) == 0) /* What runs out is another's. */
+            if (atomic_load(&expired) == 0) /* After an expired hold, counts may differ. */
                 CHECK_UINT(atomic_load(&witness->counter), atomic_load(&witness->holds));
         }
     check_row = NULL;

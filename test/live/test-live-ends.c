@@ -1,6 +1,6 @@
 /*
- * test-live-ends.c - leases and clients that end oddly: unlocked twice, lost
- * and still used, closed while others wait, and taken through a fork.
+ * test-live-ends.c - unusual ends of leases and clients: a second unlock, calls on a lost lease,
+ * a close while other threads wait, and a fork.
  */
 #include "test/lib/check.h"
 
@@ -93,7 +93,7 @@ static void extend_what_is_given_up(struct pilot *pilot)
 
     redlock_lock_options_init(&opts);
     opts.ttl_ms = 8000;
-    opts.lost_margin_ms = 7000; /* Half of the lease counts. */
+    opts.lost_margin_ms = 7000; /* The library cuts it to half of the validity. */
     opts.no_renew = true;
     opts.lost = pilot_on_lost;
     opts.lost_arg = &loss;
@@ -111,7 +111,7 @@ TEST(extending_what_is_given_up_is_told)
     with_both(extend_what_is_given_up);
 }
 
-/* Nobody asked in between: the release itself finds out. */
+/* No extension notices the loss first: the release itself does. */
 static void unlock_what_is_lost(struct pilot *pilot)
 {
     struct redlock_lease *lease;
@@ -210,7 +210,7 @@ static bool has_leases_and_commands(void *arg)
     return stats.leases >= count->leases && stats.commands >= count->commands;
 }
 
-/* Let it ask all masters, which is when it is under way.  Nothing else may be asked for
+/* Start the call, and wait until it has asked all masters.  No other call may ask them
  * meanwhile. */
 static void begin_caller(struct caller *caller, struct pilot *pilot, enum what what,
                          struct redlock_lease *lease)
@@ -242,9 +242,9 @@ TEST(close_ends_eight_threads_that_wait)
     pilot_close(&holder);
 }
 
-/* All three calls wait for masters that stand still, and to close waits for them as
- * well: for as long as for any answer, which must be longer than it takes to begin
- * all this.  When the masters go on, they find the releases of the closed client. */
+/* All three calls wait for paused masters.  Closing waits for them too, up to the reply timeout,
+ * which must be long enough to start the three calls.  When the masters resume, they get the
+ * releases of the closed client. */
 TEST(close_ends_calls_of_all_kinds)
 {
     struct pilot pilot;
@@ -332,7 +332,7 @@ TEST(blocking_calls_from_a_callback_are_told)
     open_five(&pilot, PILOT_BLOCKING);
     redlock_lock_options_init(&opts);
     opts.ttl_ms = 8000;
-    opts.lost_margin_ms = 7800; /* Half of the validity, in effect. */
+    opts.lost_margin_ms = 7800; /* The library cuts it to half of the validity. */
     opts.no_renew = true;
     opts.lost = try_calls;
     opts.lost_arg = &report;
@@ -366,7 +366,7 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     (void)lease, (void)status, (void)arg;
 }
 
-/* In the child.  Gives 0, or the number of what went wrong. */
+/* Runs in the child.  Returns 0, or the number of the check that failed. */
 static int use_heirloom(void *arg)
 {
     struct heirloom *heirloom = arg;
@@ -422,11 +422,11 @@ static void be_quiet(struct redlock_options *opts)
 {
     opts->clock_guard = REDLOCK_CLOCK_GUARD_OFF;
     opts->restart_guard = false;
-    opts->reply_timeout_ms = 3600000; /* No timeout wakes it. */
+    opts->reply_timeout_ms = 3600000; /* Chosen: no timeout may wake the client. */
 }
 
-/* In the child: run the parent's loop, as libev allows it, until the lease is long over; then
- * close. */
+/* Runs in the child: run the parent's loop, which libev allows, until long after the lease has
+ * ended; then close. */
 static int outlive_heirloom(void *arg)
 {
     struct heirloom *heirloom = arg;
@@ -440,7 +440,7 @@ static int outlive_heirloom(void *arg)
     return redlock_close(pilot->rl) == NULL ? 0 : 1;
 }
 
-/* The alarm of the parent's lease is not used up by the child, which has it, too. */
+/* The child shares the parent's timer, but must not consume the alarm of the parent's lease. */
 TEST(fork_leaves_the_deadline_alone)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -463,12 +463,12 @@ TEST(fork_leaves_the_deadline_alone)
         CHECK_INT(cluster_join(cluster_spawn(outlive_heirloom, &heirloom)), 0);
         CHECK(pilot_until(&pilot, pilot_is_lost, &loss));
         CHECK_INT(pilot_unlock(&pilot, heirloom.lease), REDLOCK_LOST);
-        CHECK_UINT(pilot_stats(&pilot).connects, 5); /* It sent nothing on the parent's links. */
+        CHECK_UINT(pilot_stats(&pilot).connects, 5); /* The child left the links alone. */
         pilot_close(&pilot);
     }
 }
 
-/* A child that opens a client of its own has nothing to do with the parent's. */
+/* A child may open a client of its own. */
 static int lock_in_child(void *arg)
 {
     struct pilot pilot;
@@ -500,7 +500,7 @@ TEST(fork_and_open_another)
     with_both(fork_and_open);
 }
 
-/* The fork may catch other threads anywhere, even in the library. */
+/* Threads that are inside the library when another thread forks. */
 struct busy {
     struct redlock *rl;
     atomic_bool stop;

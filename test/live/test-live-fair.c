@@ -1,6 +1,6 @@
 /*
  * test-live-fair.c - fair locks on real masters: waiters get the lock in the order of the queue.
- * A waiter hears when its turn has come, and one that is gone is passed over.
+ * A waiter is notified when its turn has come, and a dead waiter is skipped.
  */
 #include "test/lib/check.h"
 
@@ -12,14 +12,15 @@
 #include "redlock/redlock.h"
 #include "redlock/wire/script.h"
 
-#define RESTLESS 3 /* Clients at most, and how often each of them takes the lock. */
-#define TURNS 200
+#define RESTLESS 3 /* The most clients that never rest. */
+#define TURNS 200  /* How often each of them takes the lock. */
 #define NAME "line"
 #define QUEUE "redlock:queue:" NAME
 
 static struct cluster five;
 
-/* So slow that what is not told would not come in time: heartbeats are four times as rare. */
+/* With long delays, a waiter that is not notified comes too late.  Heartbeats are four times less
+ * frequent than delay_ms. */
 static struct redlock_lock_options options(uint32_t wait_ms, uint32_t delay_ms)
 {
     struct redlock_lock_options opts;
@@ -33,16 +34,16 @@ static struct redlock_lock_options options(uint32_t wait_ms, uint32_t delay_ms)
     return opts;
 }
 
-/* A master that lacks the script of a heartbeat, and says so only when the others have decided
- * the round, puts nobody in line before the next one; so where that is in an hour, and all
- * five are waited for, they are to have it. */
+/* Load the heartbeat script on all masters.  If a master lacks it, and says so after the round is
+ * decided, it queues the waiter only at the next heartbeat.  Some tests wait until all five have
+ * queued it, and have heartbeats once an hour. */
 static void teach_all(void)
 {
     for (unsigned m = 0; m < 5; m++)
         (void)server_text(&five.server[m], "SCRIPT LOAD %s", script_all[SCRIPT_ACQUIRE_FAIR].text);
 }
 
-/* Until so many wait at so many masters. */
+/* Wait until the queue has so many waiters on so many masters. */
 static void until_queued(unsigned waiters, unsigned masters)
 {
     CHECK(cluster_until_queued(&five, NAME, waiters, masters));
@@ -69,7 +70,7 @@ TEST(alone_it_is_a_lock)
         CHECK_STR(pilot.message, "acquire line: held by another owner");
         CHECK_INT(pilot_extend(&pilot, lease, 0), REDLOCK_OK);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
-        until_queued(0, 5); /* Neither has left anything behind. */
+        until_queued(0, 5); /* A refused lock leaves no queue behind. */
         CHECK_INT(pilot_lock(&pilot, NAME, &plain, &lease), REDLOCK_OK);
         CHECK_INT(pilot_lock(&pilot, NAME, &opts, &other), REDLOCK_CONTENDED);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
@@ -97,7 +98,7 @@ TEST(what_it_is_not_for)
     pilot_close(&pilot);
 }
 
-/* A queue that somebody fills up: who comes is told why he does not get in line. */
+/* If the queue is full, the message says so. */
 TEST(a_full_queue_says_so)
 {
     struct redlock_lock_options opts = options(0, 50);
@@ -126,7 +127,7 @@ struct waiter {
     struct redlock *rl;
     struct redlock_lock_options opts;
     int status;
-    unsigned turn, holds, holds_then; /* When it was had, and how often. */
+    unsigned turn, holds, holds_then; /* Its place; its holds after two locks, and one unlock. */
 };
 
 static void *wait_for_it(void *arg)
@@ -148,7 +149,7 @@ static void begin_wait(struct waiter *waiter, const struct pilot *pilot,
         cluster_die("no thread");
 }
 
-/* Until so many listen to all masters. */
+/* Wait until so many connections listen on each master. */
 static void until_heard(long long clients)
 {
     double began_s = cluster_now_s();
@@ -165,7 +166,7 @@ static void until_heard(long long clients)
 
 static atomic_uint turns;
 
-/* Twice, and gone again; it is the thread's own. */
+/* Lock, lock again, and unlock twice.  The thread is the owner. */
 static void *wait_and_lock_again(void *arg)
 {
     struct waiter *waiter = arg;
@@ -183,7 +184,7 @@ static void *wait_and_lock_again(void *arg)
     return NULL;
 }
 
-/* Its owner need not get in line again; and no release but the last lets the next one in. */
+/* The owner locks again without a place in the queue.  Only its last unlock releases the lock. */
 TEST(its_owner_locks_it_again_before_those_in_line)
 {
     struct redlock_lock_options opts = options(UINT32_MAX, 3600000);
@@ -233,7 +234,7 @@ static void *wait_and_count(void *arg)
     return NULL;
 }
 
-/* As who releases it: to the one that listens. */
+/* Release the lock as a holder does: announce the next waiter, to the one that listens. */
 static void release_to_the_next(unsigned master)
 {
     static const char script[] =
@@ -254,8 +255,9 @@ static void until_in_line(unsigned master)
     CHECK_INT(server_queued(&five.server[master], NAME), 1);
 }
 
-/* Two masters tell whose turn it is while the round that put him in line there waits for the
- * others, and a third when that one has come to nothing.  The next heartbeat is in an hour. */
+/* Two masters announce the waiter's turn while the round that queued it there still waits for
+ * the others.  A third announces it after that round has failed.  The next heartbeat is in an
+ * hour. */
 TEST(a_turn_is_heard_while_a_round_goes_on)
 {
     struct redlock_lock_options opts = options(UINT32_MAX, 3600000), plain = opts;
@@ -302,8 +304,8 @@ static void *take_turns(void *arg)
     return NULL;
 }
 
-/* Their joins meet each other's, and releases: each master grants some of them, as number 1, that
- * come to nothing.  Whatever comes of it, somebody must be told: heartbeats are in an hour. */
+/* Joins and releases of several clients meet on the masters.  So a master may grant a round that
+ * wins no majority.  A waiter must be notified in any case: heartbeats come once an hour. */
 static void never_rest(unsigned clients, bool is_full)
 {
     const struct redlock_lock_options opts = options(UINT32_MAX, 3600000);
@@ -345,14 +347,14 @@ TEST(three_who_never_rest_are_told_their_turns)
     never_rest(3, false);
 }
 
-/* One no and two errors, and a round is lost before a majority has told a number: the next one
+/* One no and two errors lose a round before a majority has given out a ticket.  So the next round
  * is a join, too, and the lock is free by then. */
 TEST(who_never_rest_are_told_their_turns_though_two_masters_are_full)
 {
     never_rest(2, true);
 }
 
-/* The waiter of an hour hears that the lease is released, and has it then. */
+/* A waiter with heartbeats once an hour is notified of the release, and then gets the lock. */
 static void wait_and_hear(struct pilot *pilot, const struct redlock_lock_options *opts,
                           struct redlock_lease *lease)
 {
@@ -366,8 +368,8 @@ static void wait_and_hear(struct pilot *pilot, const struct redlock_lock_options
     CHECK_INT(waiter.status, REDLOCK_OK);
 }
 
-/* Whose release knows of no queue: those who wait in one are told all the same, and do not
- * wait for their next heartbeat, which is in an hour. */
+/* The release of a plain lock knows of no queue.  It still notifies the waiters in the queue, whose
+ * next heartbeat is in an hour. */
 TEST(a_plain_holder_lets_go)
 {
     struct redlock_lock_options opts = options(UINT32_MAX, 3600000), plain = opts;
@@ -381,7 +383,8 @@ TEST(a_plain_holder_lets_go)
     pilot_close(&pilot);
 }
 
-/* Three answer later than the reply timeout, and have it in line; it asks again in an hour. */
+/* Three masters queue the waiter, but answer after the reply timeout.  The waiter asks again in an
+ * hour, so it must be notified. */
 TEST(who_is_in_line_too_late_listens)
 {
     struct redlock_lock_options opts = options(UINT32_MAX, 3600000);
@@ -399,7 +402,7 @@ TEST(who_is_in_line_too_late_listens)
     pilot_close(&pilot);
 }
 
-/* Who gives up leaves, and who is behind him is the next. */
+/* A waiter that gives up leaves the queue, and the one behind it is next. */
 TEST(who_gives_up_leaves)
 {
     struct redlock_lock_options slow = options(UINT32_MAX, 3600000);
@@ -424,7 +427,8 @@ TEST(who_gives_up_leaves)
     pilot_close(&pilot);
 }
 
-/* The keys have ended, of which nobody is told; the first in line goes before he asks again. */
+/* The keys end without an announcement.  The first waiter leaves before it asks again, and so
+ * must notify the second. */
 TEST(who_leaves_while_nobody_has_it_tells_the_next)
 {
     struct redlock_lock_options opts = options(UINT32_MAX, 3600000);
@@ -446,7 +450,7 @@ TEST(who_leaves_while_nobody_has_it_tells_the_next)
     until_heard(2);
     for (unsigned m = 0; m < 5; m++) {
         (void)server_int(&five.server[m], "DEL " NAME);
-        (void)server_text(&five.server[m], "SCRIPT FLUSH"); /* He cannot be asked again. */
+        (void)server_text(&five.server[m], "SCRIPT FLUSH"); /* A closed client resends nothing. */
     }
     pilot_close(&pilots[0]);
     (void)pthread_join(first.thread, NULL);
@@ -467,7 +471,7 @@ static int wait_for_ever(void *arg)
     return redlock_lock(pilot.rl, NAME, &opts, &lease) == REDLOCK_OK ? 0 : 1;
 }
 
-/* A waiter that is killed is first in line until its patience is over, and then no more. */
+/* A killed waiter stays first in the queue until its patience is over; then it is skipped. */
 TEST(who_is_dead_is_passed)
 {
     const struct redlock_lock_options opts = options(UINT32_MAX, 50);

@@ -1,6 +1,6 @@
 /*
- * test-live-fakes.c - masters that speak badly: each as one of five, where
- * locking goes on, and each alone, where it is told why nothing goes.
+ * test-live-fakes.c - masters that misbehave.  With one of five, locking goes on.  With one alone,
+ * the message says what is wrong.
  */
 #include "test/lib/check.h"
 
@@ -13,14 +13,14 @@
 
 static struct cluster four;
 
-/* What becomes of the connection to a master with a fault, and how that is noticed. */
+/* How a fault affects the connection to its master. */
 enum effect {
     STAYS = 0,
-    BREAKS = 1,  /* It is given up because of it, and made anew; */
-    IN_VAIN = 2, /* and something is waited for until a timeout. */
+    BREAKS = 1,  /* The client gives up the connection, and connects again. */
+    IN_VAIN = 2, /* The client notices the fault by a timeout. */
 };
 
-/* A wrong way to be a master, and what is said of it when it is the only one. */
+/* A way to misbehave, and the message about it when the fake is the only master. */
 struct fault {
     const char *row;
     struct fake_plan plan;
@@ -89,7 +89,7 @@ static const struct fault faults[] = {
      {.way = FAKE_SAYS, .greets = true, .says = "-ERR unheard of\r\n"},
      "ERR unheard of",
      STAYS},
-    {"control characters", /* Of C1: CSI as one byte, and in UTF-8.  Letters stay. */
+    {"control characters", /* CSI, a C1 control, as one byte and in UTF-8; letters stay. */
      {.way = FAKE_SAYS,
       .greets = true,
       .says = "-ERR gr\xc3\xbc\xc3\x9f \x9b"
@@ -113,7 +113,7 @@ static const struct fault faults[] = {
      {.way = FAKE_SAYS, .greets = true, .says = "+OK\r\n"},
      "has lost its data",
      BREAKS},
-    {"two answers for one", /* No, and the epoch: what is asked next is answered before. */
+    {"two answers for one", /* An error and the epoch; the latter has no request yet. */
      {.way = FAKE_SAYS, .greets = true, .says = "-ERR one\r\n$16\r\n" FAKE_EPOCH "\r\n"},
      "sent a reply without a request",
      BREAKS},
@@ -140,7 +140,7 @@ static const struct fault faults[] = {
 
 /* ---- One of five ---- */
 
-/* The four real ones behind it, so that it is the first to be asked. */
+/* The fake comes before the four real masters, so the client asks it first. */
 static const char *with_four(const struct fake *fake)
 {
     static char masters[256];
@@ -149,14 +149,14 @@ static const char *with_four(const struct fake *fake)
     return masters;
 }
 
-/* Time for the others to answer, on a busy machine; to close waits as long for one
- * that does not. */
+/* Chosen: enough for the others to answer on a busy machine.  Closing waits as long for a master
+ * that does not answer. */
 static void set_patience(struct redlock_options *opts)
 {
     opts->reply_timeout_ms = 2000;
 }
 
-/* A lock may need a second try on a busy machine; no call may fail. */
+/* Locks may need a second attempt on a busy machine, but no call may fail. */
 static void work(struct pilot *pilot)
 {
     for (unsigned i = 0; i < 10; i++) {
@@ -175,7 +175,7 @@ static bool has_no_keys(void *arg)
     return cluster_count(&four, "x", NULL) == 0;
 }
 
-/* Or else it would have disturbed nobody. */
+/* The fake has received a command, or at least a connection attempt. */
 static bool was_asked(void *arg)
 {
     const struct fake *fake = arg;
@@ -214,7 +214,7 @@ TEST(one_of_five_where_calls_block)
     }
 }
 
-/* Its answers come when nobody waits for them any more, but they do come. */
+/* The fake answers well, but after the round is decided. */
 TEST(one_of_five_is_late)
 {
     const struct fault late = {"late", {.way = FAKE_GOOD, .delay_ms = 30}, NULL, STAYS};
@@ -235,7 +235,7 @@ static const char *alone(const struct fake *fake)
     return masters;
 }
 
-/* That the fakes are good enough to show anything at all. */
+/* A fake without a fault works.  Without this, the other tests prove nothing. */
 TEST(a_good_fake_grants_all)
 {
     const struct fake_plan plan = {.way = FAKE_GOOD};
@@ -258,7 +258,7 @@ static bool is_connected_again(void *arg)
 
 static const struct fault *opened_for;
 
-/* Short where the fault shows in a timeout, and there alone. */
+/* Shorten a timeout only if the client notices the fault by it. */
 static void set_timeouts(struct redlock_options *opts)
 {
     if (!(opened_for->effects & IN_VAIN))
@@ -269,7 +269,7 @@ static void set_timeouts(struct redlock_options *opts)
         opts->connect_timeout_ms = 1000;
 }
 
-/* What is tried again and again must not add up. */
+/* Repeated attempts must not add up in memory. */
 static void check_alone(const struct fault *fault)
 {
     struct fake fake;
@@ -308,7 +308,7 @@ static void set_impatience(struct redlock_options *opts)
     opts->reply_timeout_ms = 300;
 }
 
-/* Three of five, each wrong in a way of its own: no lock, and no hang. */
+/* Three of five masters misbehave in different ways: locks fail, and no call hangs. */
 TEST(three_of_five)
 {
     const struct fake_plan plans[] = {
@@ -350,8 +350,8 @@ static bool is_reset(void *arg)
     return atomic_load(&fake->seen->resets) > 0;
 }
 
-/* A link that is given up is reset, so that what the kernel holds of it is not sent later,
- * behind what the next one says. */
+/* The client resets a link that it gives up.  Otherwise the kernel could deliver old commands after
+ * those of the next link. */
 TEST(what_is_given_up_is_reset)
 {
     const struct fake_plan plan = {.way = FAKE_SILENT, .greets = true};

@@ -1,7 +1,7 @@
 /*
- * test-live-faults.c - five real masters, of which some are killed, stopped,
- * locked up behind a password, or turned into replicas: with one or two down
- * locking goes on, with three it ends at once, and then it recovers.
+ * test-live-faults.c - five real masters, some of which are killed, stopped, given a password,
+ * or made replicas.  With one or two down, locking goes on.  With three down it fails at once,
+ * and it recovers when they are back.
  */
 #include "test/lib/check.h"
 
@@ -11,8 +11,8 @@
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 
-/* Masters that stand still are waited for so long, and those that do not must have
- * answered by then. */
+/* Chosen: short, because the client waits as long for a stopped master; and long enough for the
+ * others to answer. */
 #define REPLY_TIMEOUT_MS 2000
 
 static struct cluster five;
@@ -22,16 +22,16 @@ static struct cluster five;
 static void demand_password(struct server *server)
 {
     (void)server_int(server, "CONFIG SET requirepass geheim");
-    (void)server_int(server, "CLIENT KILL TYPE normal"); /* Who is in would stay in. */
+    (void)server_int(server, "CLIENT KILL TYPE normal"); /* Open connections need no password. */
 }
 
-/* Of the last one, which nothing happens to. */
+/* Make it a replica of the last master, which has no fault. */
 static void make_replica(struct server *server)
 {
     (void)server_int(server, "REPLICAOF 127.0.0.1 %d", (int)five.server[4].port);
 }
 
-/* Something else is stored under the name that will be locked. */
+/* Store another type under the name that will be locked. */
 static void plant_hash(struct server *server)
 {
     (void)server_int(server, "HSET x field value");
@@ -40,7 +40,7 @@ static void plant_hash(struct server *server)
 struct fault {
     const char *row;
     void (*strike)(struct server *server);
-    const char *message; /* Said of that master when it keeps us from a lock. */
+    const char *message; /* The error message about a master with this fault. */
 };
 
 static const struct fault faults[] = {
@@ -148,11 +148,11 @@ static void heal(void)
         server_resume(server);
         (void)server_int(server, "CONFIG SET requirepass %s", "");
         (void)server_int(server, "REPLICAOF NO ONE");
-        server_season(server); /* How long it warms is not what this is about. */
+        server_season(server); /* This test does not wait until it is warm. */
     }
 }
 
-/* It ends, says why, and works again afterwards. */
+/* Locking fails with the right message, and works again after the masters are healed. */
 static void check_stops(enum pilot_kind kind, const struct strike *plan)
 {
     struct redlock_lease *held = NULL, *lease;
@@ -164,10 +164,10 @@ static void check_stops(enum pilot_kind kind, const struct strike *plan)
     if (held != NULL)
         CHECK_INT(pilot_extend(&pilot, held, 0), REDLOCK_UNREACHABLE);
     heal();
-    if (held != NULL) /* What has forgotten it - or never had it - cannot be extended. */
+    if (held != NULL) /* Its outcome is open: masters may have lost the key, or never had it. */
         (void)pilot_unlock(&pilot, held);
     CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 60000, &lease), REDLOCK_OK);
-    CHECK(pilot_until_up(&pilot, 5)); /* Or a link may still be given up in the next call. */
+    CHECK(pilot_until_up(&pilot, 5)); /* Otherwise a link could go down during the next call. */
     CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
     work(&pilot);
     pilot_close(&pilot);
@@ -200,8 +200,8 @@ static bool are_lost(void *arg)
     return pilot_is_lost(&losses[0]) && pilot_is_lost(&losses[1]);
 }
 
-/* Told while there is time left to stop working.  Both kinds at once, because
- * a lease has to run out. */
+/* The lost notice comes while there is time left to stop working.  The test runs both kinds at
+ * once, because it waits until a lease runs out. */
 TEST(lost_is_told_before_the_end)
 {
     struct redlock_lease *leases[PILOT_KINDS];
@@ -225,7 +225,7 @@ TEST(lost_is_told_before_the_end)
         CHECK_INT(pilot_extend(&pilots[kind], leases[kind], 0), REDLOCK_LOST);
         while (redlock_remaining_ms(leases[kind]) > 0)
             pilot_turn(&pilots[kind]);
-        cluster_nap(); /* It was rounded down, from less than a millisecond. */
+        cluster_nap(); /* 0 is rounded down: up to a millisecond may be left. */
         CHECK_INT(pilot_unlock(&pilots[kind], leases[kind]), REDLOCK_LOST);
         CHECK_UINT(atomic_load(&losses[kind].runs), 1);
         CHECK_UINT(pilot_stats(&pilots[kind]).lost, 1);
@@ -233,8 +233,8 @@ TEST(lost_is_told_before_the_end)
     }
 }
 
-/* At once, when the renewal finds that a majority has it no more: after 3 s, and long
- * before 7 s, when it would be told in any case. */
+/* The lost notice comes as soon as a renewal finds the keys gone, after 3 s.  Without that it would
+ * come after 7 s. */
 TEST(lost_is_told_when_the_keys_are_gone)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -303,7 +303,7 @@ static bool is_on_all(void *arg)
     return cluster_count(&five, "x", NULL) == 5;
 }
 
-/* Turned into a hash while it is held. */
+/* The key becomes a hash while the lock is held. */
 TEST(wrong_type_under_a_lease)
 {
     struct redlock_lease *lease;
@@ -322,7 +322,7 @@ TEST(wrong_type_under_a_lease)
     pilot_close(&pilot);
 }
 
-/* Between every two calls, all keys or all scripts of all masters are gone. */
+/* Between any two calls, all masters lose all keys or all scripts. */
 TEST(flushed_in_between)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {

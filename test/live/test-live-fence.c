@@ -1,6 +1,6 @@
 /*
- * test-live-fence.c - fencing tokens from real masters: in step, out of step, and
- * when counters were lost.
+ * test-live-fence.c - fencing tokens from real masters whose counters are equal, differ, or were
+ * lost.
  */
 #include "test/lib/check.h"
 
@@ -15,7 +15,7 @@
 #include "redlock/wire/script.h"
 #include "redlock/wire/wire.h"
 
-#define SHORT_MS 800 /* Longest leases, which are waited for. */
+#define SHORT_MS 800 /* The longest lease; some tests wait as long. */
 #define NAME "x"
 
 static struct cluster three, five, durable_three;
@@ -42,8 +42,8 @@ static int lock_for(struct pilot *pilot, const char *name, uint32_t wait_ms,
     return pilot_lock(pilot, name, &opts, ret_lease);
 }
 
-/* Let it have the script: the first whose counters are out of step has to send it in full, and
- * whoever is slow to say so has no part in that lock. */
+/* Load the script that makes counters equal.  Otherwise a master that reports late that it lacks
+ * the script would take no part in the lock. */
 static void load(struct cluster *cluster)
 {
     for (unsigned i = 0; i < cluster->len; i++)
@@ -94,14 +94,14 @@ static bool are_unlocked(void *arg)
     return cluster_count(arg, NAME, NULL) == 0;
 }
 
-/* Releases have arrived everywhere: the next lock finds all in step. */
+/* Wait until all masters have released the lock, so that the next one finds equal counters. */
 static void settle(struct pilot *pilot, struct cluster *cluster)
 {
     CHECK(pilot_until(pilot, are_unlocked, cluster));
     CHECK(pilot_until_leases(pilot, 0));
 }
 
-/* ---- In step, and not ---- */
+/* ---- Equal counters, and others ---- */
 
 TEST(one_round_trip_and_one_more_each_time)
 {
@@ -115,7 +115,7 @@ TEST(one_round_trip_and_one_more_each_time)
         pilot_open(&pilot, kind, cluster_masters(&five), 0);
         CHECK(pilot_until_up(&pilot, 5));
         for (uint64_t i = 0; i < 20; i++) {
-            CHECK_UINT(draw(&pilot, NAME), 2 + i); /* They are seasoned with a floor of 1. */
+            CHECK_UINT(draw(&pilot, NAME), 2 + i); /* server_season() sets a floor of 1. */
             settle(&pilot, &five);
         }
         CHECK_UINT(draw(&pilot, "another"), 2);
@@ -123,7 +123,7 @@ TEST(one_round_trip_and_one_more_each_time)
         stats = pilot_stats(&pilot);
         CHECK_UINT(stats.fenced, 21);
         CHECK_UINT(stats.raised, 0);
-        CHECK_UINT(stats.commands, 21 * 20); /* On each: SET, count and proof; a release. */
+        CHECK_UINT(stats.commands, 21 * 20); /* SET, count, proof and release, on five masters. */
         for (unsigned i = 0; i < 5; i++) {
             CHECK_UINT(counted(&five.server[i]), 20);
             CHECK_INT(server_pttl(&five.server[i], "redlock:master"), -1);
@@ -132,7 +132,7 @@ TEST(one_round_trip_and_one_more_each_time)
     }
 }
 
-/* Of 16 digits, as they are; and not a thing that Lua rounds. */
+/* The numbers have 16 digits, as in practice, and Lua must not round them. */
 TEST(two_round_trips_bring_them_in_step)
 {
     static const uint64_t base = UINT64_C(1795240480123456);
@@ -160,13 +160,13 @@ TEST(two_round_trips_bring_them_in_step)
             agree += base + counted(&three.server[i]) == token;
             CHECK_UINT(number_of(&three.server[i], "high"), base + (1 << 14));
         }
-        CHECK(agree >= 2); /* The third may have been ahead of what it was asked for. */
+        CHECK(agree >= 2); /* The third may be ahead of the number asked for. */
         CHECK(draw(&pilot, NAME) > token);
         pilot_close(&pilot);
     }
 }
 
-/* Once, by the script that moves the mark. */
+/* A number above the marker's field high costs one raise, whose script also moves high. */
 TEST(a_number_above_the_mark_is_raised)
 {
     struct pilot pilot;
@@ -176,7 +176,7 @@ TEST(a_number_above_the_mark_is_raised)
     load(&three);
     high = number_of(&three.server[0], "high");
     for (unsigned i = 0; i < 3; i++)
-        set_counter(&three.server[i], high - 2); /* From a floor of 1. */
+        set_counter(&three.server[i], high - 2); /* Counted from the floor, which is 1. */
     pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&three), 0);
     CHECK(pilot_until_up(&pilot, 3));
     CHECK_UINT(draw(&pilot, NAME), high);
@@ -287,10 +287,10 @@ static void lose_epoch(struct server *server)
 static void lose_floor(struct server *server)
 {
     (void)server_int(server, "HDEL redlock:master floor");
-    (void)server_int(server, "CLIENT KILL TYPE normal"); /* Who counts knows it; who looks sees. */
+    (void)server_int(server, "CLIENT KILL TYPE normal"); /* The client must query it again. */
 }
 
-/* As a snapshot has it that was taken by another run of this server. */
+/* Make the marker look like one from a snapshot of an earlier run. */
 static void restore(struct server *server)
 {
     (void)server_int(server, "HSET redlock:master id 0123456789012345678901234567890123456789");
@@ -307,7 +307,8 @@ static const struct loss {
     {"epoch gone", lose_epoch}, {"floor gone", lose_floor}, {"snapshot", restore},
 };
 
-/* It begins anew from where the others are, and with no counter that is older. */
+/* A master that lost its data gets a floor that is not below the others' field high, and begins
+ * without old counters. */
 static void check_loss(const struct loss *loss, enum pilot_kind kind)
 {
     struct pilot pilot;
@@ -333,7 +334,7 @@ static void check_loss(const struct loss *loss, enum pilot_kind kind)
     CHECK_UINT(number_of(&three.server[0], "high"),
                number_of(&three.server[0], "floor") + (1 << 14));
     CHECK(counted(&three.server[0]) < 30);
-    server_kill(&three.server[1]); /* Its vote counts now. */
+    server_kill(&three.server[1]); /* Now the lock needs the vote of server 0. */
     CHECK(draw(&pilot, NAME) > token);
     pilot_close(&pilot);
 }
@@ -363,7 +364,7 @@ TEST(where_all_forgot_the_clocks_count_on)
     pilot_close(&pilot);
 }
 
-/* New ones that keep what they are told: at once. */
+/* New durable masters take the time as their floor, and vote at once. */
 TEST(new_masters_begin_with_the_time)
 {
     struct pilot pilot;
@@ -379,11 +380,11 @@ TEST(new_masters_begin_with_the_time)
     CHECK(pilot_until_up(&pilot, 3));
     CHECK(draw(&pilot, NAME) > time_us);
     CHECK(draw(&pilot, NAME) < time_us + UINT64_C(60000000));
-    CHECK_UINT(pilot_stats(&pilot).raised, 0); /* All had the same floor. */
+    CHECK_UINT(pilot_stats(&pilot).raised, 0); /* All have the same floor. */
     pilot_close(&pilot);
 }
 
-/* And they know it again when they are back. */
+/* Durable masters keep their counters over a restart. */
 TEST(who_keeps_what_it_is_told_keeps_its_counters)
 {
     struct pilot pilot;
@@ -395,7 +396,7 @@ TEST(who_keeps_what_it_is_told_keeps_its_counters)
     token = draw(&pilot, NAME);
     settle(&pilot, &durable_three);
     for (unsigned i = 0; i < 3; i++)
-        restart_empty(&durable_three.server[i]); /* It is not empty. */
+        restart_empty(&durable_three.server[i]); /* A durable one is not empty. */
     CHECK(pilot_until_connects(&pilot, 6));
     CHECK(pilot_until_up(&pilot, 3));
     load(&durable_three);
@@ -408,10 +409,10 @@ TEST(who_keeps_what_it_is_told_keeps_its_counters)
 
 #define OLD "1111111111111111"
 #define NEW "2222222222222222"
-#define FLOOR "1800000000000000" /* Some write it 1.8e+15. */
+#define FLOOR "1800000000000000" /* Lua's tostring() writes it 1.8e+15. */
 #define HIGH "1800000000016384"
 
-/* A look, with a number for what is new, and the nonce that its sender has seen. */
+/* Query the marker.  number: the new nonce or epoch.  nonce: the one that the client saw last. */
 static const char *look(struct server *server, const char *number, const char *nonce)
 {
     const char *text = server_text(server, "EVAL %s 1 redlock:master run 0 1000 %s %s 3 " FLOOR,
@@ -420,8 +421,8 @@ static const char *look(struct server *server, const char *number, const char *n
     return text != NULL ? text : "";
 }
 
-/* He read the others, was stopped, and goes on when the master has been repaired by somebody
- * else, and has forgotten once more. */
+/* A client that repairs a master is stopped.  Meanwhile the master loses its data again, and
+ * another client begins a repair.  When the first goes on, it must install nothing. */
 TEST(an_old_repairer_installs_nothing)
 {
     struct server *server = &three.server[0];
@@ -433,7 +434,7 @@ TEST(an_old_repairer_installs_nothing)
     CHECK_HAS(look(server, NEW, ""), "warming " NEW " ");
     CHECK_HAS(look(server, "3333333333333333", OLD), "warming " NEW " ");
     CHECK_UINT(number_of(server, "floor"), 0);
-    set_counter(server, 7); /* Of a snapshot. */
+    set_counter(server, 7); /* A counter from a snapshot. */
     CHECK_HAS(look(server, "3333333333333333", NEW),
               "ready 3333333333333333 1000 " FLOOR " " HIGH " ");
     CHECK_STR(server_text(server, "HGET redlock:master floor"), FLOOR);
@@ -444,7 +445,7 @@ TEST(an_old_repairer_installs_nothing)
     server_season(server);
 }
 
-/* Who has no room for the floor has not lost its marker: without one it would be new. */
+/* A master without memory for the floor keeps its marker.  Without one it would count as new. */
 TEST(a_repair_that_fails_deletes_nothing)
 {
     struct server *server = &three.server[0];
@@ -485,19 +486,19 @@ TEST(a_number_far_ahead_of_the_clock_is_not_handed_on)
     token = draw(&pilot, NAME);
     settle(&pilot, &three);
     set_wrong(&three.server[1]);
-    CHECK_UINT(draw(&pilot, NAME), token + 1); /* By the two others. */
+    CHECK_UINT(draw(&pilot, NAME), token + 1); /* The two others agree on it. */
     settle(&pilot, &three);
     set_wrong(&three.server[2]);
     CHECK_INT(lock_for(&pilot, NAME, 0, &lease), REDLOCK_UNREACHABLE);
     CHECK_HAS(pilot.message, "the fencing counter is days ahead of the clock");
     settle(&pilot, &three);
-    CHECK_UINT(draw(&pilot, "another"), 2);                        /* That is about this name. */
-    CHECK_INT(pilot_lock(&pilot, NAME, NULL, &lease), REDLOCK_OK); /* And about tokens. */
+    CHECK_UINT(draw(&pilot, "another"), 2);                        /* Other names work. */
+    CHECK_INT(pilot_lock(&pilot, NAME, NULL, &lease), REDLOCK_OK); /* So do plain locks. */
     CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
     pilot_close(&pilot);
 }
 
-/* Those that store nothing any more count for nobody. */
+/* If masters lose the keys of a lock, still no other client gets its fencing token. */
 TEST(who_lost_the_key_does_not_help)
 {
     struct redlock_lease *lease, *other;
@@ -509,7 +510,6 @@ TEST(who_lost_the_key_does_not_help)
     CHECK(pilot_until_up(&pilot, 3));
     CHECK_INT(lock_for(&pilot, NAME, 0, &lease), REDLOCK_OK);
     token = redlock_fence(lease);
-    /* Whatever happens to the keys: nobody else gets this token. */
     for (unsigned i = 0; i < 3; i++)
         server_forget_locks(&three.server[i]);
     CHECK_INT(lock_for(&pilot, NAME, 0, &other), REDLOCK_OK);

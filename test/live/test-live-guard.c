@@ -1,7 +1,7 @@
 /*
- * test-live-guard.c - the restart guard on real masters: who is new, flushed or
- * restarted without data does not vote until every lease that it may have granted
- * is over, and who has its data votes at once.
+ * test-live-guard.c - the restart guard on real masters.  A master that is new, flushed or
+ * restarted without data gets no vote until every lease that it may have granted is over.  A
+ * master that has its data votes at once.
  */
 #include "test/lib/check.h"
 
@@ -12,8 +12,8 @@
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 
-/* Longest leases, which are waited for; and in which something must be done: it must
- * be seen that masters are watched, or some of them must be started. */
+/* The longest leases of clients: a short one, which tests wait for; and a long one, during which
+ * they start masters. */
 #define SHORT_MS 3000
 #define LONG_MS 10000
 
@@ -33,7 +33,7 @@ static void open_for(struct pilot *pilot, enum pilot_kind kind, const struct clu
     CHECK_INT(pilot_try_open(pilot, kind, cluster_masters(cluster), set_max_ttl), REDLOCK_OK);
 }
 
-/* As if nobody had ever locked anything there. */
+/* Delete all locks and markers. */
 static void make_new(struct cluster *cluster)
 {
     for (unsigned i = 0; i < cluster->len; i++)
@@ -42,8 +42,8 @@ static void make_new(struct cluster *cluster)
 
 /* ---- New masters ---- */
 
-/* They keep what they are told, so that they have granted nothing: the default
- * of a minute is not waited for. */
+/* A durable master without a marker has granted nothing.  So it votes at once, not after the
+ * default minute. */
 TEST(new_durable_masters_vote_at_once)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -66,7 +66,7 @@ TEST(new_durable_masters_vote_at_once)
     }
 }
 
-/* Both find nothing, and the epochs that count are those of one of them. */
+/* Both clients find no marker.  On each master they must agree on one epoch. */
 TEST(two_clients_of_new_masters_agree)
 {
     struct redlock_lease *lease, *other;
@@ -87,8 +87,8 @@ TEST(two_clients_of_new_masters_agree)
 
 #define WARMING "is warming up: it is new or was emptied, and may vote in "
 
-/* Ask for a lock that is not to be had, until it is said of the first master for
- * how long: seconds. */
+/* Ask for a lock that no master grants, until the message says how many seconds the first master
+ * still warms.  Returns these. */
 static double ask_left_s(struct pilot *pilot, const struct cluster *cluster)
 {
     double end_s = cluster_now_s() + CLUSTER_WAIT_S;
@@ -109,7 +109,7 @@ static double ask_left_s(struct pilot *pilot, const struct cluster *cluster)
     return strtod(at + strlen(expected), NULL);
 }
 
-/* Nobody knows whether they are new or have lost their memory. */
+/* A volatile master without a marker may be new, or may have lost its data. */
 TEST(new_volatile_masters_are_watched_first)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -142,7 +142,7 @@ static void flush(struct server *server)
     (void)server_int(server, "FLUSHALL");
 }
 
-/* It keeps its marker, which is older than the lock. */
+/* The master loses the lock, but keeps its marker, which is older. */
 static void fail_power(struct server *server)
 {
     server_fail_power(server, "x");
@@ -151,7 +151,7 @@ static void fail_power(struct server *server)
 struct attack {
     const char *row;
     void (*forget)(struct server *server);
-    enum pilot_kind kind; /* Of the holder; the other one is of the other kind. */
+    enum pilot_kind kind; /* The holder's kind of client; the rival has the other kind. */
     struct cluster *five;
     void (*ready)(struct cluster *cluster, unsigned len);
 };
@@ -168,9 +168,8 @@ struct sides {
 };
 
 /*
- * A lock is held by three masters, while two that were away never heard of it.
- * These come back, they are well, and one of the three forgets: with it they are
- * a majority that does not know of the lock.
+ * Three masters store a lock, while two are down.  Then these two come back, and one of the three
+ * loses its data.  So a majority does not know of the lock.
  */
 static void begin_attack(struct sides *sides, const struct attack *attack)
 {
@@ -207,7 +206,7 @@ TEST(a_master_that_forgot_does_not_help_a_second_owner)
         check_row = attacks[i].row;
         begin_attack(&sides, &attacks[i]);
         CHECK(pilot_lock_for(&sides.rival, "x", LONG_MS, false, 0, &sides.taken) != REDLOCK_OK);
-        CHECK(redlock_remaining_ms(sides.held) > 0); /* Or nothing was shown by that. */
+        CHECK(redlock_remaining_ms(sides.held) > 0); /* Otherwise the test proves nothing. */
         CHECK_INT(pilot_lock_for(&sides.rival, "x", LONG_MS, false, 60000, &sides.taken),
                   REDLOCK_OK);
         remaining_ms = redlock_remaining_ms(sides.held);
@@ -216,7 +215,7 @@ TEST(a_master_that_forgot_does_not_help_a_second_owner)
     }
 }
 
-/* Would the test above see it? */
+/* Without the guard the attack succeeds, so the test above proves something. */
 TEST(without_the_guard_it_does)
 {
     for (size_t i = 0; i < sizeof attacks / sizeof *attacks; i++) {
@@ -233,11 +232,8 @@ TEST(without_the_guard_it_does)
     }
 }
 
-/*
- * Somebody asked for a lock that another holds, and died before it heard that one of its
- * grants is void: that master had forgotten a lock, and not said so to those who were
- * connected before.  Whoever has been given the token finds it on a majority.
- */
+/* A majority stores a token that did not win the lock: one of these masters lost the holder's key,
+ * and then stored the token.  A client that adopts the token must not be able to extend it. */
 TEST(nor_does_it_help_to_extend)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -258,7 +254,7 @@ TEST(nor_does_it_help_to_extend)
         CHECK_INT(redlock_adopt(heir.rl, "x", "token", NULL, &adopted), REDLOCK_OK);
         CHECK_INT(pilot_extend(&heir, adopted, 0), REDLOCK_UNREACHABLE);
         CHECK_UINT(redlock_remaining_ms(adopted), 0);
-        CHECK(redlock_remaining_ms(held) > 0); /* Or nothing was shown by that. */
+        CHECK(redlock_remaining_ms(held) > 0); /* Otherwise the test proves nothing. */
         pilot_close(&heir);
         pilot_close(&holder);
     }
@@ -266,7 +262,7 @@ TEST(nor_does_it_help_to_extend)
 
 /* ---- Voting at once ---- */
 
-/* What it granted it has not forgotten. */
+/* A durable master still stores the locks that it granted. */
 TEST(a_durable_master_votes_when_it_is_back)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -293,7 +289,7 @@ TEST(a_durable_master_votes_when_it_is_back)
     }
 }
 
-/* A client that has just been opened asks a bare majority, all at once or one by one. */
+/* A client that has just been opened gets a lock from a bare majority. */
 TEST(the_first_lock_needs_a_majority_and_no_more)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -316,8 +312,8 @@ TEST(the_first_lock_needs_a_majority_and_no_more)
 
 /* ---- Copies ---- */
 
-/* The second comes back on the data of the third, in which there is no lock of its own: it
- * does not help a second owner, and nor does the third, which might be the copy. */
+/* Master 2 comes back with the data of master 3, which lack the locks of master 2.  Neither gets a
+ * vote, because either may be the copy. */
 TEST(a_copy_of_another_does_not_vote)
 {
     struct redlock_lease *lease;
@@ -332,7 +328,7 @@ TEST(a_copy_of_another_does_not_vote)
     server_season(&volatile_five.server[1]);
     epoch = server_text(&volatile_five.server[2], "HGET redlock:master epoch");
     (void)server_int(&volatile_five.server[1], "HSET redlock:master epoch %s", epoch);
-    (void)server_int(&volatile_five.server[1], "CLIENT KILL TYPE normal"); /* Who looked sooner. */
+    (void)server_int(&volatile_five.server[1], "CLIENT KILL TYPE normal"); /* To query it again. */
     CHECK(pilot_until_up(&pilot, 3));
     CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);
     CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
@@ -342,7 +338,7 @@ TEST(a_copy_of_another_does_not_vote)
     CHECK_INT(pilot_until_told(&pilot, "x", "has the same epoch as master 3"), REDLOCK_UNREACHABLE);
     CHECK_INT(pilot_until_told(&pilot, "x", "has the same epoch as master 2"), REDLOCK_UNREACHABLE);
     server_resume(&volatile_five.server[4]);
-    server_season(&volatile_five.server[1]); /* It has an epoch of its own. */
+    server_season(&volatile_five.server[1]); /* Gives it an epoch of its own. */
     CHECK(pilot_until_up(&pilot, 5));
     pilot_close(&pilot);
 }
@@ -355,8 +351,8 @@ static bool is_on_all(void *arg)
     return cluster_count(&three, "x", NULL) == 3;
 }
 
-/* A master that comes back while a client is being closed is looked at like any
- * other, and then it takes the release that is waited for. */
+/* A link comes up again while the client is being closed.  The guard checks its master as usual;
+ * then the master gets the release, for which the close waits. */
 TEST(close_releases_also_where_the_link_was_lost)
 {
     struct redlock_lease *lease;
@@ -386,7 +382,7 @@ static bool has_come_down(void *arg)
     return ask_left_s(countdown->pilot, &volatile_five) < countdown->below_s;
 }
 
-/* A minute of it: were it begun anew, more would be left than ever. */
+/* The watch takes a minute.  If it began anew, more time would be left than before. */
 TEST(a_watch_outlives_its_connection)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -414,7 +410,7 @@ TEST(a_watch_outlives_its_connection)
     }
 }
 
-/* It has gone, but what it may hold is in the markers of the others. */
+/* The client is closed, but its longest lease is in the markers of the other masters. */
 TEST(a_client_of_longer_leases_is_respected)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -484,7 +480,7 @@ struct obstacle {
     void (*put)(struct server *server);
     void (*remove)(struct server *server);
     const char *message;
-    bool votes; /* Or tries to: what it has no memory for is the lock, and not the marker. */
+    bool votes; /* It counts as up: it has its marker, and lacks memory only for locks. */
 };
 
 static const struct obstacle obstacles[] = {
@@ -492,7 +488,7 @@ static const struct obstacle obstacles[] = {
     {"no memory", fill, empty, "OOM command not allowed", true},
 };
 
-/* Two of three do, and when there is only one, it is told what ails the other. */
+/* Two of three masters are enough.  With only one of them, the message names the obstacle. */
 static void check_obstacle(const struct obstacle *obstacle, enum pilot_kind kind)
 {
     struct redlock_lease *lease;

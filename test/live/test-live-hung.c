@@ -1,7 +1,6 @@
 /*
- * test-live-hung.c - masters that stand still (SIGSTOP) or hold commands back
- * (CLIENT PAUSE), and then go on: late answers are undone, memory stays where
- * it is, and links come back.
+ * test-live-hung.c - masters that are stopped (SIGSTOP) or hold commands back (CLIENT PAUSE), and
+ * then go on.  Late grants are released, memory is bounded, and links come back.
  */
 #include "test/lib/check.h"
 
@@ -12,14 +11,14 @@
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 
-/* Masters that hang are waited for so long, and those that do not must have answered
- * by then.  A link is given up after four times that, at the least after 4 s. */
+/* Chosen: short, because the client waits as long for hung masters; and long enough for the others
+ * to answer.  A link is given up after four times that, and not before 4 s. */
 #define REPLY_TIMEOUT_MS 2000
 
 #define CYCLES 20000
 #define IN_FLIGHT 64
 #define NAME_MAX_LEN 400
-#define QUEUE_MAX 32768 /* Commands, as docs/design.md promises. */
+#define QUEUE_MAX 32768 /* Commands for one master, as docs/design.md promises. */
 
 static struct cluster five;
 
@@ -38,7 +37,7 @@ static void open_five(struct pilot *pilot, enum pilot_kind kind, uint32_t reply_
 
 /* ---- Late answers ---- */
 
-/* The first masters gave no answer, and nothing is said of the others. */
+/* The message says of the first masters, and of no other, that they did not answer. */
 static void check_blamed(const char *message, unsigned masters)
 {
     for (unsigned i = 0; i < five.len; i++) {
@@ -50,8 +49,8 @@ static void check_blamed(const char *message, unsigned masters)
     }
 }
 
-/* A majority stands still while it is asked, and finds the command and its undoing when it wakes.
- */
+/* A majority is stopped when the client asks it.  When it goes on, it gets the request and then the
+ * release. */
 TEST(late_success_is_undone)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -75,8 +74,8 @@ TEST(late_success_is_undone)
     }
 }
 
-/* The same by commands that redis itself holds back: the links are well, and
- * so the answers do come, after the round, and before the links are given up. */
+/* Redis itself holds the commands back.  The links stand, so the answers come after the round, but
+ * before the links are given up. */
 TEST(late_answers_are_undone)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -96,7 +95,7 @@ TEST(late_answers_are_undone)
     }
 }
 
-/* All say yes, when the lease is over. */
+/* All masters grant the lock after its lease is over. */
 TEST(too_late_is_told_and_undone)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -131,14 +130,14 @@ TEST(three_of_three_hang_and_resume)
         CHECK_INT(pilot_lock_for(&pilot, "held", 60000, true, 30000, &held), REDLOCK_OK);
         for (unsigned i = 0; i < 3; i++)
             server_pause(&five.server[i]);
-        for (unsigned i = 0; i < 3; i++) /* Links are not given up over it. */
+        for (unsigned i = 0; i < 3; i++) /* This is too short to give up links. */
             CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
         CHECK_INT(pilot_extend(&pilot, held, 0), REDLOCK_UNREACHABLE);
         CHECK(redlock_remaining_ms(held) > 0);
         for (unsigned i = 0; i < 3; i++)
             server_resume(&five.server[i]);
         CHECK_INT(pilot_lock_for(&pilot, "x", 10000, true, 30000, &lease), REDLOCK_OK);
-        CHECK(pilot_until_up(&pilot, 3)); /* But on a busy machine they may have been. */
+        CHECK(pilot_until_up(&pilot, 3)); /* On a busy machine one may have been given up. */
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
         CHECK_INT(pilot_extend(&pilot, held, 0), REDLOCK_OK);
         CHECK_INT(pilot_unlock(&pilot, held), REDLOCK_OK);
@@ -154,8 +153,8 @@ static void set_impatience(struct redlock_options *opts)
     opts->reply_timeout_ms = 300;
 }
 
-/* A link that owes answers and gives none is taken down, and made anew; and what was
- * asked for on the old one is undone. */
+/* The client replaces a link whose master does not answer.  It releases the locks that it asked for
+ * on the old link. */
 TEST(a_link_that_stays_silent_is_given_up)
 {
     const char *why = "takes commands and does not answer";
@@ -171,7 +170,7 @@ TEST(a_link_that_stays_silent_is_given_up)
             server_pause(&five.server[i]);
         CHECK_INT(pilot_until_told(&pilot, "x", why), REDLOCK_UNREACHABLE);
         CHECK_HAS(pilot.message, why);
-        CHECK(pilot_until_up(&pilot, 1)); /* Not one of the two alone. */
+        CHECK(pilot_until_up(&pilot, 1)); /* Both links must be down. */
         for (unsigned i = 0; i < 2; i++)
             server_resume(&five.server[i]);
         CHECK(pilot_until_connects(&pilot, 5));
@@ -184,7 +183,7 @@ TEST(a_link_that_stays_silent_is_given_up)
 
 /* ---- Memory ---- */
 
-/* Bytes in use, whoever allocated them: small blocks, and large ones. */
+/* The bytes in use in the whole process, in small and large blocks. */
 static long heap(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -192,12 +191,12 @@ static long heap(void)
     return (long)(info.uordblks + info.hblkhd);
 }
 
-/* Cycles on a loop, many in flight. */
+/* Cycles of lock and unlock on a loop, many at once. */
 struct cycles {
     struct pilot *pilot;
     int name_len;
     unsigned begun, ended, failed;
-    long peak; /* Of the heap, looked at now and then. */
+    long peak; /* The largest heap(), sampled every 100 cycles. */
 };
 
 static void begin_cycle(struct cycles *cycles);
@@ -233,7 +232,7 @@ static void begin_cycle(struct cycles *cycles)
     if (cycles->begun == CYCLES)
         return;
     redlock_lock_options_init(&opts);
-    opts.ttl_ms = 2000; /* What the hung master may still do is over after that. */
+    opts.ttl_ms = 2000; /* After that, a lock that the hung master may still grant is over. */
     (void)snprintf(name, sizeof name, "cycle %0*u", cycles->name_len - (int)sizeof "cycle",
                    cycles->begun++);
     if (redlock_lock_async(cycles->pilot->rl, name, &opts, on_locked, cycles, NULL) != REDLOCK_OK)
@@ -257,7 +256,7 @@ static bool heap_is_known(void)
     return known;
 }
 
-/* Gives the most that was in use meanwhile. */
+/* Returns the most heap that was in use meanwhile. */
 static long run_cycles(struct pilot *pilot, int name_len)
 {
     struct cycles cycles = {.pilot = pilot, .name_len = name_len};
@@ -265,18 +264,16 @@ static long run_cycles(struct pilot *pilot, int name_len)
     for (unsigned i = 0; i < IN_FLIGHT; i++)
         begin_cycle(&cycles);
     CHECK(pilot_until(pilot, is_over, &cycles));
-    CHECK(cycles.failed < CYCLES / 100); /* On a busy machine some may come too late. */
+    CHECK(cycles.failed < CYCLES / 100); /* Some may be too late on a busy machine. */
     return cycles.peak;
 }
 
 /*
- * With all masters well, and then with one that hangs.  What is to be sent to
- * it comes to 25 MB, of which 8 MiB may wait, in a buffer that grows by
- * doubling; and a lease stays, 1 KB with its name, as long as a command of it
- * waits there.  That is 31 MB in all; without a bound it would be 55.  When
- * the link breaks, all of it goes; which it must not do before, however slowly
- * commands come together: it is not given up for its silence.  Three masters, because
- * each cycle needs two: of five, one that is merely starved could fall behind as well.
+ * The commands for the hung master are 25 MB.  Of these 8 MiB may wait, in a buffer that grows by
+ * doubling.  Each waiting command also keeps its lease, which is 1 KB with its name.  Together
+ * this is 31 MB, and 55 MB without a bound.  When the link breaks, all of it is freed.  The reply
+ * timeout is long, so that the link does not break sooner.  There are three masters, because each
+ * cycle needs two answers.  Of five, another one that is merely slow could fall behind as well.
  */
 TEST(a_hung_master_does_not_grow_our_memory)
 {
@@ -295,7 +292,7 @@ TEST(a_hung_master_does_not_grow_our_memory)
     broken = heap();
     printf("heap: %ld before, %ld well, %ld hung, %ld broken\n", before, well, hung, broken);
     if (heap_is_known()) {
-        CHECK(hung - well > 8 << 20); /* It was a test. */
+        CHECK(hung - well > 8 << 20); /* Otherwise the test proves nothing. */
         CHECK(hung - well < 44 << 20);
         CHECK(broken - well < 3 << 20);
     }
@@ -307,7 +304,7 @@ TEST(a_hung_master_does_not_grow_our_memory)
     CHECK(heap() - before < 1 << 20);
 }
 
-/* With names that are short it is the number of commands that is bounded. */
+/* With short names, the bound is the number of commands. */
 TEST(a_hung_master_is_not_asked_for_ever)
 {
     struct pilot pilot;
@@ -317,7 +314,7 @@ TEST(a_hung_master_is_not_asked_for_ever)
     server_pause(&five.server[2]);
     before = pilot_stats(&pilot).commands;
     (void)run_cycles(&pilot, 16);
-    /* Of each cycle a SET, a release, and a proof at the most to each of the others. */
+    /* Each cycle sends each of the other four at most a SET, a proof and a release. */
     CHECK(pilot_stats(&pilot).commands - before <= CYCLES * 3 * 4 + QUEUE_MAX + CYCLES / 100);
     CHECK_UINT(pilot_stats(&pilot).connects, 5);
     pilot_close(&pilot);

@@ -1,9 +1,9 @@
 /*
- * test-live-links.c - the ways to a master: host names, IPv4 and IPv6, unix sockets, passwords,
+ * test-live-links.c - how to reach a master: host names, IPv4 and IPv6, unix sockets, passwords,
  * databases.
  *
- * getaddrinfo() is ours for names under .test (the linker's --wrap), so that
- * what a resolver says does not depend on where this runs.  So is socket().
+ * The linker's --wrap redirects getaddrinfo() and socket() to this file.  So names under .test
+ * resolve alike on every machine.
  */
 #include "test/lib/check.h"
 
@@ -21,11 +21,11 @@ static struct cluster five;
 
 /* ---- Names ---- */
 
-static atomic_bool resolver_hangs; /* For slow.test. */
+static atomic_bool resolver_hangs; /* slow.test is not resolved until this is false. */
 
 __typeof__(getaddrinfo) __real_getaddrinfo, __wrap_getaddrinfo;
 
-/* two.test has an address where nobody listens, and then the right one. */
+/* two.test has an address on which no server listens, and then the right one. */
 static int resolve_two(const struct addrinfo *hints, struct addrinfo **ret)
 {
     int error = __real_getaddrinfo("127.0.0.2", NULL, hints, ret);
@@ -50,7 +50,7 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
 
 /* ---- Sockets ---- */
 
-static atomic_bool watches_sockets; /* While none but those of the library are opened. */
+static atomic_bool watches_sockets; /* Set while only the library opens sockets. */
 static atomic_uint sockets, inheritable;
 
 __typeof__(socket) __real_socket, __wrap_socket;
@@ -66,13 +66,13 @@ int __wrap_socket(int domain, int type, int protocol)
 
 /* ---- Lists of masters ---- */
 
-/* All of them in this form: before, port, after. */
+/* The list of all masters, each written as before, port, after. */
 static const char *written(const char *before, const char *after)
 {
     return cluster_masters_by(&five, before, after);
 }
 
-/* The first of them in this form, the others as usual. */
+/* The list with the first master written in this form, and the others as usual. */
 static const char *first_written(const char *before, unsigned port, const char *after)
 {
     static char list[1024];
@@ -116,7 +116,7 @@ static void check_works(const char *masters)
     }
 }
 
-/* They work with four of five; and asked why not all, say this. */
+/* Both kinds work with four of five masters.  With fewer, the message contains this text. */
 static void check_works_but_one(const char *masters, const char *message)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -151,8 +151,8 @@ TEST(unix_sockets)
     check_works(masters);
 }
 
-/* A command that another thread starts meanwhile must not inherit a link: its other end would
- * not hear that we are gone. */
+/* A program that another thread starts must not inherit a link.  Otherwise the master would not
+ * notice that the client has gone. */
 static void check_close_on_exec(const char *masters)
 {
     struct pilot pilot;
@@ -228,7 +228,7 @@ TEST(no_such_host)
         "master 1 (none.test:1): cannot resolve the name: Name or service not known");
 }
 
-/* The first attempt tries all addresses: a lock that waits for nothing must do. */
+/* The first attempt tries all addresses, so even a lock without a wait works. */
 TEST(host_of_two_addresses)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -249,7 +249,7 @@ static void set_timeout(struct redlock_options *opts)
     opts->connect_timeout_ms = 1000;
 }
 
-/* The client may be gone when the resolver comes back, or time out before. */
+/* The client may be closed, or its timeout may pass, before the name is resolved. */
 TEST(slow_resolver)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -300,7 +300,7 @@ TEST(password_alone)
     check_works(written(":geheim@127.0.0.1:", ""));
 }
 
-/* What a user needs at the least, in database 0: of the locks, and of the restart guard. */
+/* The rights that locks and the restart guard need in database 0. */
 static const char *const needs[] = {
     "+script|load", "+evalsha", "+eval", "+set",  "+get",   "+del",  "+pttl",
     "+pexpire",     "+info",    "+time", "+hget", "+hmget", "+hset", "+hdel",
@@ -309,7 +309,7 @@ static const char *const needs[] = {
 #define NEEDS_LEN (sizeof needs / sizeof *needs)
 #define FEW_RIGHTS "tester:geheim%40:/%25@127.0.0.1:"
 
-/* All of these, but one; NEEDS_LEN: but none. */
+/* Add a user with all of these rights but one; NEEDS_LEN: with all. */
 static void add_needy_user(size_t but)
 {
     char rights[256] = "-@all";
@@ -329,7 +329,7 @@ TEST(user_of_few_rights)
     check_works(written(FEW_RIGHTS, ""));
 }
 
-/* Whether a lock can be had, made longer, and given back. */
+/* True if lock, extend and unlock work. */
 static bool works_once(void)
 {
     struct redlock_lease *lease;
@@ -346,7 +346,7 @@ static bool works_once(void)
     return works;
 }
 
-/* Or the list would say too much. */
+/* Each right of the list is needed. */
 TEST(user_of_too_few_rights)
 {
     for (size_t i = 0; i <= NEEDS_LEN; i++) {
@@ -357,7 +357,7 @@ TEST(user_of_too_few_rights)
     }
 }
 
-static char spoken[64 * 1024]; /* All that was logged, and all messages. */
+static char spoken[64 * 1024]; /* All log messages and error messages. */
 static size_t spoken_len;
 
 static void listen_to(void *arg, enum redlock_level level, const char *message)
@@ -372,7 +372,7 @@ static void set_log(struct redlock_options *opts)
     opts->log = listen_to;
 }
 
-/* Each row is refused, in its own words, and nobody hears the secrets. */
+/* Each row is refused with its message, and no message contains a password. */
 struct refusal {
     const char *row, *before, *after, *message;
 };
@@ -418,7 +418,7 @@ TEST(refused_without_betraying)
     }
 }
 
-/* And the marker, which does not expire. */
+/* The second key there is the marker, which does not expire. */
 static bool has_a_key_in_db_3(void *arg)
 {
     (void)arg;

@@ -1,6 +1,5 @@
 /*
- * test-live-lock.c - what a lock does on five real masters that are well, with
- * either kind of client.
+ * test-live-lock.c - locks on five real masters without faults, with both kinds of client.
  */
 #include "test/lib/check.h"
 
@@ -24,7 +23,7 @@ static void with_both(void (*try)(struct pilot *pilot))
     }
 }
 
-/* So many servers store a token under a name. */
+/* The number of servers that store a token under a name. */
 struct stored {
     const char *name, *token;
     unsigned servers;
@@ -88,7 +87,7 @@ TEST(lock_excludes_and_unlock_frees)
     with_both(lock_and_unlock);
 }
 
-/* Two clients of different kinds, in turn. */
+/* Clients of both kinds take the lock in turn. */
 TEST(clients_exclude_each_other)
 {
     struct pilot loop, blocking;
@@ -159,7 +158,7 @@ TEST(wait_until_it_is_free)
 
 /* ---- Extending ---- */
 
-/* How long a majority will keep it yet. */
+/* How long a majority still stores the key, in ms. */
 static long long majority_pttl(const char *name)
 {
     long long longest[5];
@@ -199,7 +198,7 @@ TEST(extend_makes_longer_and_never_shorter)
     with_both(extend);
 }
 
-/* Where no majority has the key any more, or a majority still has. */
+/* An extension works while a majority has the key, and fails when fewer masters have it. */
 static void extend_the_rest(struct pilot *pilot)
 {
     struct redlock_lease *lease;
@@ -254,7 +253,7 @@ TEST(detach_and_adopt)
     with_both(hand_on);
 }
 
-/* A token of another program's; and one that is nobody's. */
+/* Adopt the token of another program, and a token that no master stores. */
 static void adopt_foreign(struct pilot *pilot)
 {
     struct redlock_lease *lease;
@@ -293,9 +292,9 @@ TEST(cancel_undoes)
     check_stored(&pilot, "x", NULL, 0);
     CHECK(pilot_until_leases(&pilot, 0));
     CHECK_INT(pilot_lock(&pilot, "x", NULL, &other), REDLOCK_OK);
-    redlock_cancel(lease); /* Given up already: no effect on anybody. */
+    redlock_cancel(lease); /* It was given up already, so this has no effect. */
     CHECK(redlock_remaining_ms(other) > 0);
-    pilot_close(&pilot); /* On a loop it waits for no master: it has sent the release. */
+    pilot_close(&pilot); /* On a loop it sends the release, and waits for no answer. */
     check_stored(&nobody, "x", NULL, 0);
 }
 
@@ -372,8 +371,8 @@ static bool has_no_clients(void *arg)
     return clients == 0;
 }
 
-/* A client on a loop is closed without waiting for who has to ask for a script.  What it said
- * is done when its connections are gone. */
+/* A client on a loop closes without waiting for masters that lack a script.  When its connections
+ * are gone, the masters have done what it sent. */
 TEST(close_releases_on_masters_without_scripts)
 {
     static const char *const keys[] = {

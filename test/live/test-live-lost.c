@@ -1,6 +1,6 @@
 /*
- * test-live-lost.c - the lost callback of a blocking client, which runs beside
- * other threads: who waits for it, who does not, and what it may not do.
+ * test-live-lost.c - the lost callback of a blocking client, which runs in parallel with other
+ * threads: which calls wait for it, which do not, and what it must not do.
  */
 #include "test/lib/check.h"
 
@@ -13,10 +13,10 @@
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 
-/* Far longer than a call takes that does not wait, so that it would be seen. */
+/* Chosen: far longer than a call that does not wait for the callback. */
 #define LINGER_MS 300
 
-/* Of leases that are waited for to run out: longer than a lock takes. */
+/* The length of leases that run out during a test.  Chosen: longer than a lock takes. */
 #define TTL_MS 2000
 
 static struct cluster three;
@@ -29,10 +29,10 @@ static void open_three(struct pilot *pilot)
     CHECK(pilot_until_up(pilot, 3));
 }
 
-/* What lost does, and how far it is. */
+/* The state that the callback, the test and other threads share. */
 struct scene {
     atomic_bool began, ended;
-    atomic_bool returned; /* Of a call in another thread. */
+    atomic_bool returned; /* The call in another thread has returned. */
     bool in_time;
     int status;
     struct redlock *rl, *closed;
@@ -45,7 +45,7 @@ static bool is_set(void *arg)
     return atomic_load((atomic_bool *)arg);
 }
 
-/* A lease of this length, with lost in the middle of it. */
+/* Take a lease of this length, whose lost callback runs in the middle of it. */
 static void lock_to_lose(struct pilot *pilot, struct scene *scene, uint32_t ttl_ms,
                          void (*lost)(struct redlock_lease *lease, void *arg))
 {
@@ -61,7 +61,7 @@ static void lock_to_lose(struct pilot *pilot, struct scene *scene, uint32_t ttl_
     CHECK_INT(pilot_lock(pilot, "x", &opts, &scene->lease), REDLOCK_OK);
 }
 
-/* ---- Who waits ---- */
+/* ---- Calls that wait ---- */
 
 static void linger(void)
 {
@@ -80,7 +80,7 @@ static void lose_slowly(struct redlock_lease *lease, void *arg)
     atomic_store(&scene->ended, true);
 }
 
-/* Whoever detaches may free what lost uses. */
+/* After detach, the caller may free what the callback uses. */
 TEST(detach_waits_for_lost)
 {
     struct scene scene = {.status = 0};
@@ -91,7 +91,7 @@ TEST(detach_waits_for_lost)
     CHECK(pilot_until(&nobody, is_set, &scene.began));
     scene.status = redlock_detach(scene.lease);
     scene.in_time = atomic_load(&scene.ended);
-    CHECK(pilot_until(&nobody, is_set, &scene.ended)); /* Or it would outlive the scene. */
+    CHECK(pilot_until(&nobody, is_set, &scene.ended)); /* It must not outlive the scene. */
     CHECK_INT(scene.status, REDLOCK_OK);
     CHECK(scene.in_time);
     CHECK(pilot_until_leases(&pilot, 0));
@@ -109,7 +109,7 @@ static void lose_past_the_end(struct redlock_lease *lease, void *arg)
     atomic_store(&scene->ended, true);
 }
 
-/* And whoever unlocks, also when there is nothing left to ask the masters for. */
+/* Unlock waits too, even for an expired lease, about which it asks no master. */
 TEST(unlock_waits_for_lost)
 {
     struct scene scene = {.status = 0};
@@ -120,7 +120,7 @@ TEST(unlock_waits_for_lost)
     CHECK(pilot_until(&nobody, is_set, &scene.began));
     while (redlock_remaining_ms(scene.lease) > 0)
         cluster_nap();
-    cluster_nap(); /* It is rounded down. */
+    cluster_nap(); /* 0 is rounded down: up to a millisecond may be left. */
     scene.status = redlock_unlock(scene.lease);
     scene.in_time = atomic_load(&scene.ended);
     CHECK(pilot_until(&nobody, is_set, &scene.ended));
@@ -130,7 +130,7 @@ TEST(unlock_waits_for_lost)
     pilot_close(&pilot);
 }
 
-/* ---- Who does not wait ---- */
+/* ---- Calls that do not wait ---- */
 
 static void lose_when_returned(struct redlock_lease *lease, void *arg)
 {
@@ -154,8 +154,8 @@ static void *extend(void *arg)
     return NULL;
 }
 
-/* The call that ends because the lease is lost returns while lost runs: lost may
- * wait for its thread, to let it stop what it does. */
+/* An extension that fails because the lease is lost returns while the callback runs.  The callback
+ * may wait for that thread to stop its work. */
 TEST(an_extension_returns_while_lost_runs)
 {
     struct scene scene = {.status = 0};
@@ -173,12 +173,12 @@ TEST(an_extension_returns_while_lost_runs)
     CHECK(scene.in_time);
     for (unsigned i = 0; i < 3; i++)
         server_resume(&three.server[i]);
-    (void)pilot_unlock(&pilot, scene.lease); /* In time or not. */
+    (void)pilot_unlock(&pilot, scene.lease); /* The lease may have expired. */
     pilot_close(&pilot);
 }
 
-/* A call that waits runs the loop of the client meanwhile, but no callback: that
- * runs in the client's thread, and other calls go on beside it. */
+/* A call that waits runs the client's loop, but no callback.  Callbacks run in the client's thread,
+ * and other calls go on meanwhile. */
 TEST(a_call_neither_runs_lost_nor_waits_for_it)
 {
     struct scene scene = {.status = 0};
@@ -188,13 +188,13 @@ TEST(a_call_neither_runs_lost_nor_waits_for_it)
     open_three(&pilot);
     CHECK_INT(pilot_lock_for(&pilot, "y", 30000, true, 0, &lease), REDLOCK_OK);
     lock_to_lose(&pilot, &scene, TTL_MS, lose_when_returned);
-    while (!atomic_load(&scene.began)) /* One of these is under way when it begins. */
+    while (!atomic_load(&scene.began)) /* The callback begins during one of these calls. */
         CHECK_INT(pilot_lock_for(&pilot, "y", 1000, false, 100, &none), REDLOCK_CONTENDED);
     CHECK_INT(pilot_lock_for(&pilot, "y", 1000, false, 100, &none), REDLOCK_CONTENDED);
     atomic_store(&scene.returned, true);
     CHECK(pilot_until(&nobody, is_set, &scene.ended));
     CHECK(scene.in_time);
-    (void)pilot_unlock(&pilot, scene.lease); /* In time or not. */
+    (void)pilot_unlock(&pilot, scene.lease); /* The lease may have expired. */
     CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
     pilot_close(&pilot);
 }
@@ -209,9 +209,9 @@ static void lose_when_told(struct redlock_lease *lease, void *arg)
     atomic_store(&scene->ended, true);
 }
 
-/* ---- Who waits while the client is closed ---- */
+/* ---- Calls that wait while the client is closed ---- */
 
-/* Chosen: more than the leases that are over and stay in memory (lease.h). */
+/* Chosen: more than the finished leases that the client keeps in memory (lease.h). */
 #define BURIED 300
 
 static atomic_bool held_up, let_go;
@@ -272,8 +272,8 @@ static bool is_closing(void *arg)
     return redlock_stats(arg, &stats) == REDLOCK_E_STATE;
 }
 
-/* The end of the call is held up by a signal, until the client has buried more leases than it
- * keeps: the one that the call waits with must not be among them. */
+/* A signal handler delays the end of the call until more leases have finished than the client
+ * keeps.  The client must not free the lease that the call uses. */
 static void check_close_while_waiting(void *(*end)(void *arg))
 {
     const struct sigaction action = {.sa_handler = hold_up};
@@ -288,7 +288,7 @@ static void check_close_while_waiting(void *(*end)(void *arg))
     atomic_store(&held_up, false);
     atomic_store(&let_go, false);
     CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
-    lock_to_lose(&pilot, &scene, TTL_MS, lose_when_told); /* First: it is the first to be over. */
+    lock_to_lose(&pilot, &scene, TTL_MS, lose_when_told); /* Its lease is the first to finish. */
     for (unsigned i = 0; i < BURIED; i++) {
         (void)snprintf(name, sizeof name, "u%u", i);
         CHECK_INT(pilot_lock_for(&pilot, name, 30000, true, 0, &lease), REDLOCK_OK);
@@ -302,7 +302,7 @@ static void check_close_while_waiting(void *(*end)(void *arg))
     CHECK(pilot_until(&nobody, is_set, &held_up));
     atomic_store(&scene.returned, true);
     CHECK(pilot_until(&nobody, has_given_up_all, NULL));
-    (void)nanosleep(&answers, NULL); /* Nothing tells when the client has read the answers. */
+    (void)nanosleep(&answers, NULL); /* No event shows that the client has read the answers. */
     atomic_store(&let_go, true);
     (void)pthread_join(ender, NULL);
     (void)pthread_join(closer, NULL);
@@ -320,7 +320,7 @@ TEST(close_keeps_the_lease_of_a_detach_that_waits)
     check_close_while_waiting(detach);
 }
 
-/* ---- What it may not do ---- */
+/* ---- What the callback must not do ---- */
 
 static void close_on_lost(struct redlock_lease *lease, void *arg)
 {
@@ -332,7 +332,7 @@ static void close_on_lost(struct redlock_lease *lease, void *arg)
     atomic_store(&scene->ended, true);
 }
 
-/* The thread that runs lost cannot wait for its own end: nothing happens. */
+/* The thread of the callback cannot wait for its own end, so close does nothing there. */
 TEST(close_from_lost_is_told)
 {
     struct scene scene = {.status = 0};
@@ -340,7 +340,7 @@ TEST(close_from_lost_is_told)
     struct pilot pilot;
 
     open_three(&pilot);
-    lock_to_lose(&pilot, &scene, 8000, close_on_lost); /* Half of it is left then. */
+    lock_to_lose(&pilot, &scene, 8000, close_on_lost); /* The callback runs after half of it. */
     CHECK(pilot_until(&nobody, is_set, &scene.ended));
     CHECK(scene.closed == scene.rl);
     CHECK_STR(scene.message, "close: from a callback of a blocking client");

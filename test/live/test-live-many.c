@@ -12,7 +12,7 @@
 
 #define THREADS 8
 #define NAMES 5
-#define ROUNDS 30 /* Of each thread. */
+#define ROUNDS 30 /* Rounds of each thread. */
 
 static struct cluster five;
 static const char *const names[NAMES] = {"disk", "tape", "printer", "modem", "plotter"};
@@ -26,7 +26,8 @@ static struct redlock_lock_options options(uint32_t wait_ms)
     return opts;
 }
 
-/* A call ends when a majority has answered; the others obey when they get to it. */
+/* Wait until so many masters store the token.  A call ends when a majority has answered, and the
+ * others may be later. */
 static bool comes_to(const char *name, const char *token, unsigned count)
 {
     double began_s = cluster_now_s();
@@ -36,8 +37,8 @@ static bool comes_to(const char *name, const char *token, unsigned count)
     return cluster_count(&five, name, token) == count;
 }
 
-/* On all masters, not on a majority.  What is asked next overtakes this: who lacks the
- * script, and says so only then, is not sent it for a lock that is extended by now. */
+/* Lock, and wait until all masters store the token.  Otherwise a master that lacks the script could
+ * report that after the next call, and would not get the script for this lock. */
 static struct redlock_lease *lock_on_all(struct pilot *pilot, unsigned len,
                                          const struct redlock_lock_options *opts)
 {
@@ -87,7 +88,8 @@ TEST(all_or_nothing)
     pilot_close(&pilot);
 }
 
-/* Of two; on all masters, as soon as the client has heard that all store them. */
+/* Extend two names until all masters have done so.  A master takes part as soon as the client knows
+ * that it stores them. */
 static void extend_everywhere(struct redlock_lease *many, uint32_t ttl_ms, long long than_ms)
 {
     double began_s = cluster_now_s();
@@ -99,7 +101,7 @@ static void extend_everywhere(struct redlock_lease *many, uint32_t ttl_ms, long 
              cluster_now_s() < began_s + CLUSTER_WAIT_S);
 }
 
-/* Never shorter, and all of them. */
+/* An extension extends all names, and never shortens. */
 TEST(an_extension_is_of_all)
 {
     struct redlock_lock_options opts = options(0);
@@ -122,11 +124,11 @@ TEST(an_extension_is_of_all)
     pilot_close(&pilot);
 }
 
-/* The others are free as soon as the loss is known, although the lease is not unlocked yet. */
+/* When a loss is noticed, the other names are released at once, before the unlock. */
 TEST(who_loses_one_of_several_releases_the_others)
 {
     struct redlock_lock_options opts = options(0);
-    double end_s = cluster_now_s() + 30; /* By themselves they would be free later. */
+    double end_s = cluster_now_s() + 30; /* Well before the keys would expire. */
     struct redlock_lease *many;
     struct pilot pilot;
 
@@ -144,7 +146,7 @@ TEST(who_loses_one_of_several_releases_the_others)
     pilot_close(&pilot);
 }
 
-/* A master that lost one name holds none, and the lease lives on with the others. */
+/* A master that lost one name no longer counts for the lease, which lives on with the others. */
 TEST(one_master_loses_one_of_several)
 {
     struct redlock_lock_options opts = options(0);
@@ -167,7 +169,7 @@ TEST(one_master_loses_one_of_several)
     pilot_close(&pilot);
 }
 
-/* A key that is no string is taken, whichever it is; and does not keep the others. */
+/* A key of another type counts as taken.  It does not keep the other names locked. */
 TEST(a_key_of_another_type_is_among_them)
 {
     struct redlock_lock_options opts = options(0);
@@ -194,7 +196,7 @@ TEST(a_key_of_another_type_is_among_them)
     pilot_close(&pilot);
 }
 
-/* An adoption with a name too many is refused, and takes nothing from the holder. */
+/* Adopting one name too many fails, and takes nothing from the holder. */
 TEST(a_lease_of_many_changes_hands)
 {
     static const char *const turned[] = {"printer", "tape", "disk"};
@@ -205,7 +207,7 @@ TEST(a_lease_of_many_changes_hands)
 
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_OK);
-    CHECK_INT(redlock_unlock(many), REDLOCK_OK); /* All masters know the script of a release. */
+    CHECK_INT(redlock_unlock(many), REDLOCK_OK); /* Now all masters have the release script. */
     CHECK(comes_to(names[0], NULL, 0));
     CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_OK);
     (void)snprintf(token, sizeof token, "%s", redlock_token(many));
@@ -221,7 +223,7 @@ TEST(a_lease_of_many_changes_hands)
     pilot_close(&pilot);
 }
 
-/* Sixteen of the longest names, by scripts that no master has yet. */
+/* Sixteen of the longest names, on masters that lack the scripts. */
 TEST(the_longest_list)
 {
     static char long_names[REDLOCK_NAMES_MAX][REDLOCK_NAME_MAX + 1];
@@ -286,7 +288,7 @@ static void until_marked(const char *name)
     CHECK(is_marked(name));
 }
 
-/* For the one that is taken, and when that is free, for the next one that is. */
+/* The waiter waits for a name that is taken; when that is free, for the next one. */
 TEST(who_waits_waits_for_what_is_taken)
 {
     struct redlock_lock_options opts = options(0);
@@ -312,7 +314,7 @@ TEST(who_waits_waits_for_what_is_taken)
 
 /* ---- All at once ---- */
 
-static unsigned counters[NAMES]; /* Each raised by whoever holds its name, and not atomically. */
+static unsigned counters[NAMES]; /* The holder of a name raises its counter, not atomically. */
 static atomic_int inside[NAMES];
 static atomic_uint overlaps;
 
@@ -330,7 +332,7 @@ static unsigned roll(struct worker *worker, unsigned below)
     return (worker->dice >> 16) % below;
 }
 
-/* One to five of them, in any order. */
+/* Pick one to five names, in any order. */
 static unsigned pick(struct worker *worker, unsigned ret_picked[NAMES])
 {
     unsigned len = 1 + roll(worker, NAMES), all[NAMES] = {0, 1, 2, 3, 4};
@@ -397,7 +399,7 @@ static void check_counters(const struct worker *workers)
     check_row = NULL;
 }
 
-/* Half of the threads with another client, as on another host. */
+/* Half of the threads use another client, as if on another host. */
 static void contend(unsigned masters_down)
 {
     struct worker workers[THREADS];

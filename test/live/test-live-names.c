@@ -1,9 +1,9 @@
 /*
- * test-live-names.c - look-ups of host names: how many go on at once, and what becomes of one
- * that takes longer than an attempt to connect.
+ * test-live-names.c - how many host names are resolved at once, and what happens if that takes
+ * longer than an attempt to connect.
  *
- * getaddrinfo() is ours for names under .test (the linker's --wrap).  Under ThreadSanitizer this
- * also shows that a client reads what a look-up wrote only when that is done.
+ * The linker's --wrap redirects getaddrinfo() to this file.  Under ThreadSanitizer the tests also
+ * show that a client reads a result only when it is complete.
  */
 #include "test/lib/check.h"
 
@@ -19,7 +19,7 @@ static struct cluster five;
 
 /* ---- Names ---- */
 
-static atomic_bool resolver_hangs; /* For slow.test. */
+static atomic_bool resolver_hangs; /* slow.test is not resolved until this is false. */
 static atomic_uint lookups, under_way;
 
 __typeof__(getaddrinfo) __real_getaddrinfo, __wrap_getaddrinfo;
@@ -37,7 +37,7 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
     return __real_getaddrinfo("127.0.0.1", service, hints, ret);
 }
 
-/* So many masters by the name slow.test, and one more, or NULL. */
+/* A list of so many masters by the name slow.test, and one other, which may be NULL. */
 static const char *by_name(unsigned len, const char *other)
 {
     static char list[1024];
@@ -105,8 +105,8 @@ static bool has_six_connections(void *arg)
     return atomic_load(&fake->seen->connections) >= 6;
 }
 
-/* The sixth master closes each connection: when it was tried six times, the others have been
- * given up and tried again, too. */
+/* The sixth master closes each connection.  After six attempts on it, the attempts on the other
+ * masters have timed out and begun again, too. */
 TEST(lookups_do_not_pile_up)
 {
     const struct fake_plan plan = {.way = FAKE_CLOSES};
@@ -125,7 +125,7 @@ TEST(lookups_do_not_pile_up)
         CHECK_UINT(atomic_load(&under_way), 1);
         pilot_close(&pilot);
         CHECK_INT(pilot_try_open(&pilot, kind, by_name(5, other), set_timeout), REDLOCK_OK);
-        CHECK_UINT(atomic_load(&lookups), 1); /* That of the client before. */
+        CHECK_UINT(atomic_load(&lookups), 1); /* The previous client began it. */
         end(&pilot);
         fake_stop(&fake);
     }
@@ -136,7 +136,7 @@ static bool is_up(void *arg)
     return pilot_stats(arg).masters_up == 1;
 }
 
-/* The look-up ends between two attempts: the next one takes what it found. */
+/* The name is resolved between two attempts, and the next attempt uses the result. */
 TEST(a_late_result_is_taken)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -155,7 +155,7 @@ TEST(a_late_result_is_taken)
     }
 }
 
-/* The look-up goes on in the parent alone; the child needs one of its own. */
+/* The resolver's thread exists only in the parent, so the child must resolve the name again. */
 static int lock_by_name(void *arg)
 {
     struct redlock_lock_options lock;

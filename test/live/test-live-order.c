@@ -1,6 +1,6 @@
 /*
- * test-live-order.c - three hundred waiters of two processes get a fair lock in the order in which
- * they joined its queue, also while masters fail and come back.
+ * test-live-order.c - three hundred waiters of two processes get a fair lock in the order of its
+ * queue, also while masters fail and come back.
  */
 #include "test/lib/check.h"
 
@@ -17,9 +17,9 @@
 
 static struct cluster five;
 
-/* In memory that all processes share. */
+/* The memory that all processes share. */
 struct arena {
-    atomic_uint may_join; /* Waiters below this number. */
+    atomic_uint may_join; /* Waiters with a lower number may join. */
     atomic_uint granted, inside, overlaps, failures;
     unsigned order[WAITERS];
 };
@@ -53,7 +53,7 @@ static void on_granted(struct redlock_lease *lease, int status, void *arg)
     (void)redlock_unlock_async(lease, NULL, NULL);
 }
 
-/* Every second of them, each a lease of one client, as soon as it may join. */
+/* Start every second waiter as soon as it may join.  Each is a lease of one client. */
 static int crowd_in(void *arg)
 {
     struct crowd *crowd = arg;
@@ -99,7 +99,8 @@ static void check_order(const struct arena *arena)
         CHECK_UINT(arena->order[i], i);
 }
 
-/* Of two processes by turns; each joins when the one before is in line at these masters. */
+/* Let waiters of the two processes join in turn, each when the one before is in the queue on so
+ * many masters. */
 static void join_all(struct arena *arena, unsigned upto, unsigned masters)
 {
     for (unsigned i = atomic_load(&arena->may_join); i < upto; i++) {
@@ -108,7 +109,8 @@ static void join_all(struct arena *arena, unsigned upto, unsigned masters)
     }
 }
 
-/* delay_ms: of heartbeats, a fourth.  disturb: called when half of them are in line. */
+/* delay_ms: a quarter of the time between heartbeats.  disturb: called when half of the waiters
+ * are in the queue. */
 static void run_crowd(uint32_t delay_ms, void (*disturb)(struct arena *arena))
 {
     struct redlock_lock_options opts;
@@ -151,8 +153,8 @@ TEST(three_hundred_in_order)
     run_crowd(4000, join_the_rest);
 }
 
-/* One master misses half of the queue, and comes back without the other half; then another
- * one goes, so that it is needed. */
+/* One master is down while the second half joins, and comes back empty.  When it has learned the
+ * whole queue, another master is killed, so that the first is needed. */
 static void lose_a_master(struct arena *arena)
 {
     server_kill(&five.server[1]);

@@ -1,6 +1,6 @@
 /*
- * test-live-owner.c - locks that their owner may lock again: by thread, and by
- * a pointer; counts; and what others may not do.
+ * test-live-owner.c - reentrant locks, whose owner is a thread or a pointer: counts, and what
+ * other owners must not do.
  */
 #include "test/lib/check.h"
 
@@ -10,7 +10,7 @@
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 
-#define MANY 300 /* Enough for the table to grow several times. */
+#define MANY 300 /* Chosen: enough for the table to grow several times. */
 
 static struct cluster three;
 static const char me[1], you[1]; /* Owners. */
@@ -102,7 +102,7 @@ TEST(others_have_to_wait)
         CHECK(other != lease);
         CHECK_UINT(redlock_holds(lease), 1);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
-        /* Who failed has left nothing behind that would be taken for a lock. */
+        /* The failed lock has left nothing that counts as held. */
         CHECK_INT(lock_as(&pilot, "x", you, &lease), REDLOCK_OK);
         CHECK_UINT(redlock_holds(lease), 1);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
@@ -116,7 +116,7 @@ static bool is_over(void *arg)
     return redlock_remaining_ms(arg) == 0;
 }
 
-/* An inner lock is never longer than the outer one. */
+/* The owner of a lost lock cannot lock it again before it has unlocked all its holds. */
 TEST(what_is_lost_is_not_locked_again)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -126,7 +126,7 @@ TEST(what_is_lost_is_not_locked_again)
 
         open_three(&pilot, kind);
         opts.no_renew = true;
-        opts.ttl_ms = 2000; /* Longer than it takes to lock it twice. */
+        opts.ttl_ms = 2000; /* Chosen: longer than it takes to lock twice. */
         CHECK_INT(pilot_lock(&pilot, "x", &opts, &lease), REDLOCK_OK);
         CHECK_INT(pilot_lock(&pilot, "x", &opts, &again), REDLOCK_OK);
         CHECK(pilot_until(&pilot, is_over, lease));
@@ -179,7 +179,7 @@ TEST(detached_adopted_and_closed)
         CHECK_INT(lock_as(&pilot, "x", me, &lease), REDLOCK_OK);
         CHECK_INT(lock_as(&pilot, "x", me, &lease), REDLOCK_OK);
         (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
-        CHECK_INT(redlock_detach(lease), REDLOCK_OK); /* However often it was locked. */
+        CHECK_INT(redlock_detach(lease), REDLOCK_OK); /* One call is enough for all holds. */
         CHECK_INT(lock_as(&pilot, "x", me, &other), REDLOCK_CONTENDED);
         CHECK_INT(redlock_adopt(pilot.rl, "x", token, &opts, &other), REDLOCK_E_INVAL);
         CHECK_INT(redlock_adopt(pilot.rl, "x", token, NULL, &other), REDLOCK_OK);
@@ -190,14 +190,14 @@ TEST(detached_adopted_and_closed)
         CHECK_UINT(redlock_holds(NULL), 0);
         CHECK_INT(lock_as(&pilot, "x", me, &lease), REDLOCK_OK);
         CHECK_INT(lock_as(&pilot, "x", me, &lease), REDLOCK_OK);
-        pilot_close(&pilot); /* And that releases it, soon. */
+        pilot_close(&pilot); /* This releases the lock, soon. */
         CHECK(pilot_until(&nobody, has_no_key, NULL));
     }
 }
 
 /* ---- Threads ---- */
 
-/* What another thread does with this one's lease, one step after the other. */
+/* What another thread does with a lease that it does not own, and the statuses. */
 struct stranger {
     struct pilot *pilot;
     struct redlock_lease *lease;
@@ -261,7 +261,7 @@ static void *unlock_soon(void *arg)
     return NULL;
 }
 
-/* A loop may go from one thread to the next; the locks that a thread has do not. */
+/* Another thread may run the loop, but the owner of a lock stays the same. */
 TEST(nor_may_another_thread_of_a_loop)
 {
     struct stranger stranger = {.lease = NULL};
@@ -286,7 +286,7 @@ static void *lock_and_go(void *arg)
     return NULL;
 }
 
-/* A new thread may have the id, and the memory, of one that is gone; not its locks. */
+/* A new thread may have the id and the memory of an earlier one, but not its locks. */
 TEST(a_thread_that_is_gone_leaves_no_heir)
 {
     struct stranger stranger = {.lease = NULL};
@@ -371,7 +371,7 @@ TEST(on_a_loop_one_thing_at_a_time)
     CHECK(pilot_until(&pilot, is_one, &locked));
     CHECK_INT(redlock_lock_async(pilot.rl, "x", &opts, count_done, &again, &other), REDLOCK_OK);
     CHECK(other == lease);
-    CHECK_UINT(again, 0); /* Never before the call returns. */
+    CHECK_UINT(again, 0); /* A callback never runs before its call returns. */
     CHECK_INT(redlock_unlock_async(lease, count_done, &never), REDLOCK_E_STATE);
     CHECK_STR(redlock_errmsg(NULL), "release: its owner is locking it again");
     CHECK(pilot_until(&pilot, is_one, &again));
@@ -382,7 +382,7 @@ TEST(on_a_loop_one_thing_at_a_time)
     locked = 0;
     CHECK(pilot_until(&pilot, is_one, &locked));
     CHECK_INT(lock_as(&pilot, "x", me, &other), REDLOCK_OK);
-    /* An inner unlock, overtaken by the next one, and that by the outer one. */
+    /* The next unlock overtakes an inner one, and the outer one overtakes that. */
     CHECK_INT(redlock_unlock_async(lease, count_done, &never), REDLOCK_OK);
     CHECK_INT(redlock_unlock_async(lease, NULL, NULL), REDLOCK_OK);
     for (unsigned i = 0; i < 3; i++)

@@ -12,7 +12,7 @@
 
 #define PERMITS 3
 #define THREADS 8
-#define ROUNDS 20 /* Of each thread. */
+#define ROUNDS 20 /* Rounds of each thread. */
 
 static struct cluster five;
 
@@ -45,7 +45,7 @@ static bool has_no_locks(void *unused)
 
 /* ---- One at a time ---- */
 
-/* Each who does not wait finds the one that is left, wherever it begins. */
+/* A client that does not wait finds the last free permit, wherever its search begins. */
 TEST(as_many_as_there_are)
 {
     struct redlock_lock_options opts = options(PERMITS, 0), plain = options(0, 0);
@@ -64,10 +64,10 @@ TEST(as_many_as_there_are)
     CHECK_UINT(seen, 14);
     CHECK_INT(redlock_lock(pilot.rl, "disk", &opts, &one), REDLOCK_CONTENDED);
     CHECK_STR(redlock_errmsg(pilot.rl), "acquire disk: all 3 permits are taken");
-    CHECK_INT(redlock_lock(pilot.rl, "disk", &plain, &one), REDLOCK_OK); /* Another thing. */
+    CHECK_INT(redlock_lock(pilot.rl, "disk", &plain, &one), REDLOCK_OK); /* A separate lock. */
     CHECK_UINT(redlock_permit(one), 0);
     CHECK_INT(redlock_unlock(one), REDLOCK_OK);
-    for (unsigned i = 0; i < 20; i++) { /* Each is the one that is left, now and then. */
+    for (unsigned i = 0; i < 20; i++) { /* In turn, each permit is the only free one. */
         unsigned place = i % PERMITS;
         uint32_t permit = redlock_permit(leases[place]);
 
@@ -81,7 +81,7 @@ TEST(as_many_as_there_are)
     pilot_close(&pilot);
 }
 
-/* Two rounds at most find the one that is left, if nobody else looks for it. */
+/* Without rivals, a client finds the last free permit in two rounds at most. */
 TEST(the_last_is_found_in_the_second_round)
 {
     struct redlock_lock_options opts = options(100, 0);
@@ -134,7 +134,7 @@ TEST(a_permit_changes_hands_by_its_token)
     pilot_close(&pilot);
 }
 
-/* The longest name, the last slot, and scripts that no master has any more. */
+/* The longest name and the last slot, on masters that lack the scripts. */
 TEST(the_longest_name)
 {
     struct redlock_lock_options opts = options(REDLOCK_PERMITS_MAX, 0);
@@ -178,14 +178,14 @@ static void *wait_for_one(void *arg)
     struct redlock_lock_options opts = options(PERMITS, UINT32_MAX);
     struct redlock_lease *lease;
 
-    /* No look for an hour, nor a round: it must be told. */
+    /* It polls, or begins a round, once an hour.  So it must be notified. */
     opts.retry_delay_min_ms = opts.retry_delay_max_ms = 3600000;
     CHECK_INT(redlock_lock(rl, "disk", &opts, &lease), REDLOCK_OK);
     CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
     return NULL;
 }
 
-/* By the release of any. */
+/* The release of any permit wakes the waiter. */
 TEST(who_waits_is_woken)
 {
     struct redlock_lock_options opts = options(PERMITS, 0);
@@ -242,7 +242,7 @@ static void *take_turns(void *arg)
     return NULL;
 }
 
-/* Of two clients, so that it is masters that keep them apart. */
+/* The threads use two clients, so that the masters enforce the limit. */
 TEST(many_who_want_few)
 {
     struct pilot pilots[2];
@@ -255,7 +255,7 @@ TEST(many_who_want_few)
         CHECK_INT(pthread_create(&threads[i], NULL, take_turns, pilots[i % 2].rl), 0);
     for (unsigned i = 0; i < THREADS; i++)
         CHECK_INT(pthread_join(threads[i], NULL), 0);
-    CHECK_UINT(atomic_load(&most), PERMITS); /* And not fewer, or it is no semaphore. */
+    CHECK_UINT(atomic_load(&most), PERMITS); /* Not fewer: all permits can be held at once. */
     CHECK_UINT(atomic_load(&doubles), 0);
     pilot_close(&pilots[1]);
     pilot_close(&pilots[0]);

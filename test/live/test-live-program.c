@@ -1,6 +1,6 @@
 /*
- * test-live-program.c - what the program around a client may do to it: have no
- * descriptors left, fork, cancel threads, and watch the loop as well.
+ * test-live-program.c - what a program may do around a client: run out of descriptors, fork,
+ * cancel threads, and have watchers of its own on the loop.
  */
 #include "test/lib/check.h"
 
@@ -28,10 +28,10 @@ static void open_three(struct pilot *pilot, enum pilot_kind kind)
 
 /* ---- Descriptors ---- */
 
-/* More than a client opens: a poll, an event, a socket for each master. */
+/* More than a client needs for its loop and for a connection to each master. */
 #define SPARE_MAX 8
 
-/* Leave so many descriptors to this process. */
+/* Use up all descriptors of this process but so many. */
 static int leave_descriptors(unsigned spare)
 {
     int fds[SPARE_MAX];
@@ -48,7 +48,7 @@ static int leave_descriptors(unsigned spare)
     limit.rlim_cur = 256;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         return -1;
-    while (open("/dev/null", O_RDONLY) >= 0) /* 256 at most. */
+    while (open("/dev/null", O_RDONLY) >= 0)
         ;
     while (len > 0)
         (void)close(fds[--len]);
@@ -58,7 +58,7 @@ static int leave_descriptors(unsigned spare)
 #define CHILD_OPENED 10
 #define CHILD_HAS_NONE 11
 
-/* In the child.  What became of it, or 1 if something was wrong with that. */
+/* Runs in the child.  Returns one of the above, or 1 if a check failed. */
 static int open_with_few(void *arg)
 {
     const unsigned *spare = arg;
@@ -76,7 +76,7 @@ static int open_with_few(void *arg)
     return status < 0 && rl == NULL && redlock_errmsg(NULL)[0] != 0 ? CHILD_HAS_NONE : 1;
 }
 
-/* It fails, or it opens: it does not take the program with it. */
+/* redlock_open() fails or succeeds, but never ends the program. */
 TEST(open_without_descriptors)
 {
     bool opened = false;
@@ -95,7 +95,7 @@ TEST(open_without_descriptors)
 
 /* ---- Forks ---- */
 
-/* In the child, where nobody renews it, or hears of its end. */
+/* Runs in the child, where no client renews the lease or notices its end. */
 static int tell_remaining(void *arg)
 {
     return redlock_remaining_ms(arg) == 0 ? 0 : 1;
@@ -134,7 +134,7 @@ static void *wait_for_lock(void *arg)
     opts.wait_ms = UINT32_MAX;
     victim->status = redlock_lock(victim->rl, "x", &opts, &lease);
     atomic_store(&victim->returned, true);
-    (void)pause(); /* Here it may end. */
+    (void)pause(); /* A cancelled thread may end here. */
     return NULL;
 }
 
@@ -143,8 +143,8 @@ static bool has_two_leases(void *arg)
     return pilot_stats(arg).leases == 2;
 }
 
-/* A thread that is cancelled in a call ends after it: what others use of it until
- * then lies on its stack. */
+/* A thread that is cancelled in a call ends after the call, because other threads use its stack
+ * until then. */
 TEST(a_cancelled_thread_ends_after_its_call)
 {
     struct victim victim = {.status = 0};
@@ -159,7 +159,7 @@ TEST(a_cancelled_thread_ends_after_its_call)
     CHECK_INT(pthread_create(&thread, NULL, wait_for_lock, &victim), 0);
     CHECK(pilot_until(&pilot, has_two_leases, &pilot));
     CHECK_INT(pthread_cancel(thread), 0);
-    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK); /* It is what the call waits for. */
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK); /* The call waits for this. */
     CHECK_INT(pthread_join(thread, &result), 0);
     CHECK(result == PTHREAD_CANCELED);
     CHECK(atomic_load(&victim.returned));
@@ -167,8 +167,8 @@ TEST(a_cancelled_thread_ends_after_its_call)
     pilot_close(&pilot);
 }
 
-/* One that is to end before it has even begun the call; written to sockets is
- * with the mutex held, and that is where it would have ended. */
+/* The thread is cancelled before it begins the call.  It must not end where the client writes to a
+ * socket, because it holds the mutex there. */
 static void *lock_when_cancelled(void *arg)
 {
     struct victim *victim = arg;
@@ -223,7 +223,7 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     ev_break(watcher->pilot->ev, EVBREAK_ALL);
 }
 
-/* Just before the loop sleeps. */
+/* Runs just before the loop sleeps. */
 static void lock_once(struct ev_loop *ev, ev_prepare *prepare, int events)
 {
     struct watcher *watcher = prepare->data;
@@ -244,8 +244,8 @@ static void give_up(struct ev_loop *ev, ev_timer *timer, int events)
     ev_break(ev, EVBREAK_ALL);
 }
 
-/* Nothing else wakes the loop, so what is not sent before it sleeps is sent when
- * the reply timeout is over, which is too late. */
+/* Nothing else wakes the loop.  A command that is not sent before the loop sleeps is sent after the
+ * reply timeout, which is too late. */
 static void lock_before_sleep(struct watcher *watcher)
 {
     ev_timer bound;
@@ -266,7 +266,7 @@ static void set_loop(struct redlock_options *opts)
     opts->reply_timeout_ms = 3000;
 }
 
-/* Whose watcher was there first makes no difference. */
+/* The order of the watchers makes no difference. */
 TEST(a_lock_from_a_prepare_watcher_is_sent_at_once)
 {
     for (unsigned first = 0; first < 2; first++) {
@@ -283,7 +283,7 @@ TEST(a_lock_from_a_prepare_watcher_is_sent_at_once)
             ev_prepare_start(watched, &watcher.prepare);
         CHECK_INT(pilot_try_open(&pilot, PILOT_BLOCKING, cluster_masters(&three), set_loop),
                   REDLOCK_OK);
-        pilot.kind = PILOT_LOOP; /* But on our loop. */
+        pilot.kind = PILOT_LOOP; /* The client is on the loop of the test. */
         pilot.ev = watched;
         if (!first)
             ev_prepare_start(watched, &watcher.prepare);

@@ -1,6 +1,6 @@
 /*
- * test-live-queue.c - a master that hangs until its queue is full, and then goes
- * on: what could not be released there is released when there is room.
+ * test-live-queue.c - a master hangs until the client's queue for it is full, and then goes on.
+ * Releases that found no room are sent when there is some.
  */
 #include "test/lib/check.h"
 
@@ -11,11 +11,11 @@
 
 #define IN_FLIGHT 128
 #define HELD 500
-#define TTL_MS 600000 /* What is not released stays for longer than this test may take. */
+#define TTL_MS 600000 /* Chosen: longer than this test, so that keys do not expire. */
 
 static struct cluster three;
 
-/* A link is given up after some reply timeouts of silence: not in this test. */
+/* The reply timeout is so long that no link is given up for its silence. */
 static void set_times(struct redlock_options *opts)
 {
     opts->max_ttl_ms = TTL_MS;
@@ -26,8 +26,8 @@ static void set_times(struct redlock_options *opts)
 
 struct flights {
     struct pilot *pilot;
-    bool keep;      /* What is locked; or unlock it and begin another one. */
-    unsigned begun; /* All in all, each by another name; */
+    bool keep;      /* Keep each lock; else unlock it and begin another. */
+    unsigned begun; /* Locks begun so far, each with a name of its own. */
     unsigned under_way, failed;
     unsigned leases_len;
     struct redlock_lease *leases[HELD];
@@ -89,9 +89,9 @@ static bool is_over(void *arg)
 }
 
 /*
- * The first master stands still.  It is asked for HELD locks, which the others
- * grant, and for others, until it takes no more; then all are unlocked, which it
- * cannot be told.  When it goes on it stores them all, and has to be told.
+ * The first master is stopped.  The client asks for HELD locks, which the others grant, and for
+ * more until the queue for the first is full.  Then it unlocks all, and cannot send these releases
+ * to the first.  When that goes on, it grants all, and must get the releases.
  */
 TEST(what_found_no_room_is_released_when_there_is_some)
 {
@@ -112,7 +112,7 @@ TEST(what_found_no_room_is_released_when_there_is_some)
     CHECK(pilot_until(&pilot, is_over, &flights));
     CHECK_UINT(flights.failed, 0);
     CHECK_UINT(pilot_stats(&pilot).masters_up, 2);
-    /* Each asks for three things at the most: a lock, a proof, and a release. */
+    /* Each lock needs at most three commands: a lock, a proof, and a release. */
     CHECK(flights.begun > LINK_ASKS_MAX / 3 - HELD);
     for (unsigned i = 0; i < HELD; i++)
         CHECK_INT(redlock_unlock_async(flights.leases[i], NULL, NULL), REDLOCK_OK);
@@ -120,7 +120,7 @@ TEST(what_found_no_room_is_released_when_there_is_some)
     server_resume(&three.server[0]);
     CHECK(pilot_until_leases(&pilot, 0));
     CHECK(pilot_until(&pilot, cluster_has_no_locks, &three));
-    CHECK_UINT(pilot_stats(&pilot).connects, 3); /* And not because it was asked anew. */
+    CHECK_UINT(pilot_stats(&pilot).connects, 3); /* No link was replaced. */
     CHECK_UINT(pilot_stats(&pilot).masters_up, 3);
     pilot_close(&pilot);
 }
@@ -130,7 +130,7 @@ static bool is_full(void *arg)
     return pilot_stats(arg).masters_up == 0;
 }
 
-/* Who asks meanwhile is told what the matter is. */
+/* While the queue is full, the message says so. */
 TEST(a_full_queue_is_told_of)
 {
     static struct flights flights;

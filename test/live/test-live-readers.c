@@ -1,6 +1,6 @@
 /*
  * test-live-readers.c - shared locks on real masters: readers hold a lock together, a writer
- * holds it alone.  How they wait for it is in test-live-writers.c.
+ * holds it alone.  test-live-writers.c tests how they wait.
  */
 #include "test/lib/check.h"
 
@@ -12,7 +12,7 @@
 #include "redlock/redlock.h"
 
 #define NAME "jobs/read"
-#define TTL_MS 50000 /* Nobody's lock runs out, unless that is what is tested. */
+#define TTL_MS 50000 /* Chosen: no lock runs out, except in tests of expiry. */
 
 static struct cluster five;
 
@@ -44,7 +44,7 @@ static void expect_taken(struct pilot *pilot, bool shared)
     CHECK_INT(redlock_lock(pilot->rl, NAME, &opts, &lease), REDLOCK_CONTENDED);
 }
 
-/* On each master, as soon as it has done what it was told. */
+/* Wait until this master stores so many readers. */
 static bool has_readers(unsigned m, int readers)
 {
     double began_s = cluster_now_s();
@@ -63,7 +63,8 @@ static void check_readers(int readers)
         CHECK(has_readers(m, readers));
 }
 
-/* On a majority.  A reader lasts a millisecond more, for what is cut off of the time. */
+/* On a majority the key lasts so long.  A reader gets a millisecond more, because the time is
+ * rounded down. */
 static void check_lasts(long long min_ms, long long max_ms)
 {
     unsigned so_long = 0;
@@ -76,7 +77,7 @@ static void check_lasts(long long min_ms, long long max_ms)
     CHECK(so_long >= 3);
 }
 
-/* Of this reader's time, by the master's clock. */
+/* How much time this reader has left, by the master's clock. */
 static long long left_ms(unsigned m, const char *token)
 {
     return server_int(&five.server[m], "EVAL %s 1 " NAME " %s",
@@ -123,7 +124,7 @@ TEST(a_release_leaves_the_others)
     check_lasts(20000, TTL_MS);
     CHECK_INT(redlock_unlock(one), REDLOCK_OK);
     check_readers(1);
-    check_lasts(0, 10000); /* As long as the one that is left. */
+    check_lasts(0, 10000); /* The key lasts as long as the reader that is left. */
     expect_taken(&pilot, false);
     CHECK_INT(redlock_extend(other, 0), REDLOCK_OK);
     CHECK_INT(redlock_unlock(other), REDLOCK_OK);
@@ -132,7 +133,8 @@ TEST(a_release_leaves_the_others)
     pilot_close(&pilot);
 }
 
-/* Of one's own, never shorter; and the key lasts as long as the longest. */
+/* An extension is for one reader, and never shortens.  The key lasts as long as the longest
+ * reader. */
 TEST(an_extension_is_of_one)
 {
     struct redlock_lock_options brief = options(true, 0);
@@ -158,7 +160,7 @@ TEST(an_extension_is_of_one)
     pilot_close(&pilot);
 }
 
-/* Whose time is up is no reader any more, although the others keep the key. */
+/* A reader whose time is up has lost the lock, although other readers keep the key. */
 TEST(his_time_is_up)
 {
     struct redlock_lock_options brief = options(true, 0);
@@ -185,7 +187,7 @@ TEST(his_time_is_up)
     pilot_close(&pilot);
 }
 
-/* As what it was granted for only. */
+/* A token is good only for the kind of lock that it was granted for. */
 TEST(a_reader_changes_hands)
 {
     struct redlock_lock_options alone = options(false, 0), shared = options(true, 0);
@@ -214,7 +216,7 @@ TEST(a_reader_changes_hands)
     pilot_close(&pilot);
 }
 
-/* What is none of ours is taken, and stays as it is. */
+/* A key that no client of the library stored counts as taken, and stays as it is. */
 TEST(keys_of_others_are_left_alone)
 {
     static const char *const plants[] = {"RPUSH " NAME " x", "ZADD " NAME " 1 x", "SET " NAME " x"};
@@ -274,9 +276,9 @@ TEST(masters_without_the_scripts)
 /* ---- All at once ---- */
 
 #define THREADS 8
-#define ROUNDS 40 /* Of each thread. */
+#define ROUNDS 40 /* Rounds of each thread. */
 
-static unsigned counter; /* Raised by who writes, and not atomically. */
+static unsigned counter; /* Writers raise it, not atomically. */
 static atomic_int readers_inside, writers_inside;
 static atomic_uint overlaps, together, writes;
 
@@ -332,7 +334,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Half of the threads with another client, as on another host. */
+/* Half of the threads use another client, as if on another host. */
 static void contend(unsigned masters_down)
 {
     struct worker workers[THREADS];

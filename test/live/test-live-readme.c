@@ -1,7 +1,6 @@
 /*
- * test-live-readme.c - the program in README.md, as it is printed there, compiled
- * and run.  It only gets other masters than it names, and the patience that a test
- * needs on a busy machine.
+ * test-live-readme.c - compiles and runs the program in README.md as it is printed there.  Only
+ * the masters differ, and the timeouts are longer, for a busy machine.
  */
 #include "test/lib/check.h"
 
@@ -14,7 +13,7 @@
 #define PATIENCE_MS 10000
 
 static struct cluster cluster;
-static unsigned named; /* The masters it names; nobody connects to them. */
+static unsigned named; /* The number of masters that it names; no client connects to them. */
 static unsigned worked, committed, counted;
 
 static void work(void)
@@ -55,12 +54,12 @@ TEST(one_works)
     example();
     CHECK_UINT(named, 3);
     CHECK_UINT(worked, 1);
-    CHECK(counted >= 2); /* It was ours meanwhile, */
+    CHECK(counted >= 2); /* The program held the lock while it worked. */
     CHECK_UINT(committed, 1);
-    CHECK_UINT(cluster_count(&cluster, "jobs/7", NULL), 0); /* and was given back. */
+    CHECK_UINT(cluster_count(&cluster, "jobs/7", NULL), 0); /* It released the lock. */
 }
 
-/* Two hold it, so that what a third does not know cannot matter. */
+/* Two of three masters store another token, so the third does not matter. */
 TEST(others_leave_it)
 {
     cluster_ready(&cluster, 3);

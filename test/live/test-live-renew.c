@@ -1,6 +1,6 @@
 /*
- * test-live-renew.c - leases that are kept, and leases that run out.  Both
- * kinds of client at once, because it takes time.
+ * test-live-renew.c - leases that are renewed, and leases that run out.  Each test runs both kinds
+ * of client at once, to save time.
  */
 #include "test/lib/check.h"
 
@@ -14,13 +14,13 @@
 
 static struct cluster five;
 
-/* One lease of a client of each kind, and what is said of its end. */
+/* A lease of each kind of client, and the number of its lost notices. */
 struct pair {
     struct pilot pilots[PILOT_KINDS];
     struct redlock_lease *leases[PILOT_KINDS];
     atomic_uint losses[PILOT_KINDS];
     uint64_t renewals_wanted;
-    bool gap; /* Was ever one of them not held? */
+    bool gap; /* One of the leases was not held at some time. */
 };
 
 static void on_lost(struct redlock_lease *lease, void *arg)
@@ -66,7 +66,7 @@ static void check_renewed(struct pair *pair, uint64_t renewals)
     CHECK(!pair->gap);
 }
 
-/* Renewed when a third of it is spent: nine times is three leases' time. */
+/* A lease is renewed when a third of it is spent, so nine renewals take three times its length. */
 TEST(kept_over_several_leases)
 {
     struct redlock_lock_options opts;
@@ -76,7 +76,7 @@ TEST(kept_over_several_leases)
     redlock_lock_options_init(&opts);
     lock_both(&pair, &opts);
     check_renewed(&pair, 4);
-    server_kill(&five.server[1]); /* With two down it must go on. */
+    server_kill(&five.server[1]); /* Renewal must go on with two masters down. */
     server_pause(&five.server[3]);
     check_renewed(&pair, 9);
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -110,7 +110,7 @@ static void check_run_out(struct pair *pair, bool renewed)
 {
     CHECK(pilot_until(&pair->pilots[PILOT_LOOP], are_lost, pair));
     CHECK(pilot_until(&pair->pilots[PILOT_LOOP], are_over, pair));
-    cluster_nap(); /* It was rounded down, from less than a millisecond. */
+    cluster_nap(); /* 0 is rounded down: up to a millisecond may be left. */
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         struct pilot *pilot = &pair->pilots[kind];
 

@@ -1,6 +1,6 @@
 /*
- * test-live-resets.c - links that break at a bad moment: the client has read an answer,
- * and what it writes because of that answer meets a connection that was reset.
+ * test-live-resets.c - links that break at a bad moment: the client reads an answer, and writes
+ * the next command to a connection that was reset.
  */
 #include "test/lib/check.h"
 
@@ -11,8 +11,8 @@
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 
-/* Chosen: one is enough where a link is used after it went down; the others are for a fake
- * that is late. */
+/* Chosen: one is enough to show a link that is used after it went down.  The others are for fakes
+ * that are late. */
 #define CUTS 6
 
 #define FAKES 3
@@ -55,8 +55,8 @@ static bool is_cut_often(void *arg)
     return cuts >= CUTS;
 }
 
-/* One turn of the loop, and then time for a fake to answer and to reset: what it did since
- * is met by the next turn as a whole. */
+/* Run the loop once, and then give the fakes time to answer and to reset.  The next turn meets both
+ * together. */
 static void turn(struct pilot *pilot)
 {
     ev_run(pilot->ev, EVRUN_NOWAIT);
@@ -83,7 +83,7 @@ static struct redlock_lease *begin_to_wait(struct pilot *pilot, const char *name
     return lease;
 }
 
-/* The answer says that the key is gone: the client tries at once, on the same link. */
+/* The answer says that the key is gone, so the client tries at once, on the same link. */
 TEST(reset_behind_the_answer_to_a_query)
 {
     unsigned len = FAKES;
@@ -101,7 +101,7 @@ TEST(reset_behind_the_answer_to_a_query)
     CHECK(stop(len) >= CUTS);
 }
 
-/* The same where other threads wait, too. */
+/* The same with blocking calls. */
 TEST(reset_where_calls_block)
 {
     struct redlock_lock_options opts;
@@ -122,8 +122,8 @@ TEST(reset_where_calls_block)
     CHECK(stop(len) >= CUTS);
 }
 
-/* A message says that one lock is free, and the client tries at once, while the link that it
- * came by has a new subscription to write. */
+/* A message says that one lock is free.  The client tries at once, while a new subscription waits
+ * to be written to the link of the message. */
 TEST(reset_behind_a_message)
 {
     struct redlock_lease *other = NULL;

@@ -1,6 +1,5 @@
 /*
- * test-live-sizes.c - clusters of 1 to 15 masters: how many may be down, and
- * votes that are split.
+ * test-live-sizes.c - clusters of 1 to 15 masters: how many may be down, and split votes.
  */
 #include "test/lib/check.h"
 
@@ -74,7 +73,7 @@ TEST(all_well)
     with_all(lock_all);
 }
 
-/* With a bare majority up it goes on, with one less it does not. */
+/* A bare majority of masters is enough; one less is not. */
 static void lock_with_some_down(struct pilot *pilot, unsigned size)
 {
     unsigned spare = size - majority(size);
@@ -99,8 +98,8 @@ TEST(a_minority_down)
     with_all(lock_with_some_down);
 }
 
-/* Somebody else holds so many keys that no majority is left: the round ends
- * with CONTENDED, and takes nothing.  With one less, we get the lock. */
+/* Another client holds so many keys that no majority is left.  The round ends with CONTENDED, and
+ * leaves no keys.  With one key less, the lock is granted. */
 static void lock_against_others(struct pilot *pilot, unsigned size)
 {
     unsigned too_many = size - majority(size) + 1;
@@ -120,13 +119,13 @@ static void lock_against_others(struct pilot *pilot, unsigned size)
     CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
 }
 
-/* Of 4 masters 2, of 2 one: an even split. */
+/* Two of 4 masters, or one of 2, is an even split. */
 TEST(votes_are_split)
 {
     with_all(lock_against_others);
 }
 
-/* Two clients that both got half of the votes must let go, and try again. */
+/* Clients that each have half of the votes must release them and try again. */
 TEST(rivals_of_an_even_number)
 {
     struct pilot loop, blocking;
@@ -147,7 +146,8 @@ TEST(rivals_of_an_even_number)
     pilot_close(&blocking);
 }
 
-/* Half of them down, the other half taken: nobody can say who has the lock. */
+/* Half of the masters are down, and the others store another token.  The status is UNREACHABLE,
+ * because they do not prove that another client holds the lock. */
 TEST(half_down_and_half_taken)
 {
     struct redlock_lease *lease;

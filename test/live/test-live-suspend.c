@@ -1,9 +1,9 @@
 /*
- * test-live-suspend.c - a machine that sleeps while it has locks: CLOCK_BOOTTIME goes on, as
- * the masters do, and the clock by which loops wait stands still.
+ * test-live-suspend.c - a machine that is suspended while a client holds locks.  The masters and
+ * CLOCK_BOOTTIME go on, while the clock of event loops stands still.
  *
- * What a kernel does when it resumes is done here by sleep_for(): each timer on CLOCK_BOOTTIME
- * that is overdue by then rings.
+ * sleep_for() does what a kernel does when it resumes: each timer on CLOCK_BOOTTIME that is
+ * overdue rings.
  */
 #include "test/lib/check.h"
 
@@ -21,12 +21,12 @@
 _Static_assert(sizeof(long) == 8 && sizeof(time_t) == 8, "the kernel's timespec is not libc's");
 
 #define TTL_MS 20000
-#define LONG_S 20 /* A sleep that no lease outlasts, */
-#define SHORT_S 8 /* and one after which this one has to be renewed at once. */
+#define LONG_S 20 /* A sleep that no lease outlasts. */
+#define SHORT_S 8 /* A sleep after which the lease must be renewed at once. */
 
 static atomic_long slept_s;
 
-/* In place of libc's, for the library as well. */
+/* Replaces libc's function, for the library as well. */
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
     if (syscall(SYS_clock_gettime, clock, ts) != 0)
@@ -38,16 +38,17 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 
 static struct cluster three;
 
-/* The descriptors of timers on CLOCK_BOOTTIME, by number: when each is to ring, in its time. */
+/* The timers, indexed by descriptor. */
 #define TIMERS_MAX 256
 
 static struct timer {
-    bool counts_sleep; /* It is on CLOCK_BOOTTIME. */
-    struct timespec at;
+    bool counts_sleep;  /* It is on CLOCK_BOOTTIME. */
+    struct timespec at; /* When it must ring, by CLOCK_BOOTTIME of the test. */
 } timers[TIMERS_MAX];
 static pthread_mutex_t timers_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Let the kernel's timer, whose clock does not jump, ring when that of the test says so. */
+/* Set the kernel's timer to ring when the clock of the test shows this time.  The kernel's clock
+ * does not jump. */
 static int set_timer(int fd, int flags, struct timespec at)
 {
     struct itimerspec when = {.it_value = at};
@@ -60,7 +61,7 @@ static int set_timer(int fd, int flags, struct timespec at)
     return (int)syscall(SYS_timerfd_settime, fd, flags, &when, NULL);
 }
 
-/* In place of libc's, as above. */
+/* Replaces libc's function, as above. */
 int timerfd_create(int clock, int flags)
 {
     int fd = (int)syscall(SYS_timerfd_create, clock, flags);
@@ -70,7 +71,7 @@ int timerfd_create(int clock, int flags)
         timers[fd] = (struct timer){.counts_sleep = clock == CLOCK_BOOTTIME};
     (void)pthread_mutex_unlock(&timers_mutex);
     if (fd >= TIMERS_MAX)
-        cluster_die("suspend: more descriptors than there is room for");
+        cluster_die("suspend: the table of timers is full");
     return fd;
 }
 
@@ -81,7 +82,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *when, struct iti
     if (fd < 0 || fd >= TIMERS_MAX || !timers[fd].counts_sleep)
         return (int)syscall(SYS_timerfd_settime, fd, flags, when, before);
     if (!(flags & TFD_TIMER_ABSTIME) || when->it_interval.tv_sec != 0 || before != NULL)
-        cluster_die("suspend: a timer of a kind that is not imitated");
+        cluster_die("suspend: this kind of timer is not supported");
     (void)pthread_mutex_lock(&timers_mutex);
     timers[fd].at = when->it_value;
     r = set_timer(fd, flags, when->it_value);
@@ -89,7 +90,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *when, struct iti
     return r;
 }
 
-/* One that has rung, or is closed, stays as it is. */
+/* Set the timer anew for the jumped clock, unless it has rung or is closed. */
 static void resume(int fd)
 {
     struct itimerspec left;
@@ -100,7 +101,7 @@ static void resume(int fd)
         (void)set_timer(fd, TFD_TIMER_ABSTIME, timers[fd].at);
 }
 
-/* The machine is suspended for so long, and resumes. */
+/* Suspend the machine for so long, and resume. */
 static void sleep_for(long seconds)
 {
     (void)pthread_mutex_lock(&timers_mutex);
@@ -126,7 +127,7 @@ static void lock(struct pilot *pilot, enum pilot_kind kind, struct pilot_loss *l
     CHECK(redlock_remaining_ms(*ret_lease) > 0);
 }
 
-/* The masters still store its keys here, as slow ones may: that makes it no longer. */
+/* The masters still store the keys, as slow ones may.  The lease must end all the same. */
 TEST(a_lease_ends_in_a_long_sleep)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -150,7 +151,7 @@ TEST(a_lease_ends_in_a_long_sleep)
     }
 }
 
-/* Nobody asks, and no call is made: it is told all the same, and not renewed. */
+/* The lost notice comes without any call, and the lease is not renewed. */
 TEST(lost_is_told_after_a_long_sleep)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -181,7 +182,7 @@ static bool is_renewed(void *arg)
     return redlock_remaining_ms(renewal->lease) > renewal->more_than_ms;
 }
 
-/* What is left after it is less by what it slept, and is renewed. */
+/* After a short sleep less of the lease is left, and it is renewed. */
 TEST(a_lease_outlasts_a_short_sleep)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -194,7 +195,7 @@ TEST(a_lease_outlasts_a_short_sleep)
         lock(&pilot, kind, &loss, &lease);
         renewal.lease = lease;
         sleep_for(SHORT_S);
-        if (kind == PILOT_LOOP) /* Else its thread may have been quicker. */
+        if (kind == PILOT_LOOP) /* The thread of a blocking client may be quicker. */
             CHECK(!is_renewed(&renewal));
         CHECK(pilot_until(&pilot, is_renewed, &renewal));
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
@@ -206,7 +207,7 @@ TEST(a_lease_outlasts_a_short_sleep)
 /* ---- At once ---- */
 
 #define STILL_TTL_MS 60000
-#define AT_ONCE_S 10 /* Far more than it takes, and far less than the lease would last awake. */
+#define AT_ONCE_S 10 /* Chosen: far more than it takes, and far less than STILL_TTL_MS. */
 
 static void be_still(struct redlock_options *opts)
 {
@@ -215,8 +216,8 @@ static void be_still(struct redlock_options *opts)
     opts->reply_timeout_ms = STILL_TTL_MS - 10000;
 }
 
-/* Nothing but the deadline of this lease wakes the client: no renewal, no look at clocks, no
- * timeout. */
+/* Lock so that only the deadline of this lease wakes the client: no renewal, no guard and no
+ * timeout does. */
 static struct redlock_lease *lock_still(struct pilot *pilot, enum pilot_kind kind,
                                         struct pilot_loss *loss)
 {
@@ -232,7 +233,7 @@ static struct redlock_lease *lock_still(struct pilot *pilot, enum pilot_kind kin
     opts.lost = pilot_on_lost;
     opts.lost_arg = loss;
     CHECK_INT(pilot_lock(pilot, "still", &opts, &lease), REDLOCK_OK);
-    for (unsigned i = 0; i < 10; i++) /* Until a thread has nothing to do any more. */
+    for (unsigned i = 0; i < 10; i++) /* Give the client's thread time to become idle. */
         pilot_turn(pilot);
     return lease;
 }
@@ -248,7 +249,7 @@ static void check_lost_at_once(struct pilot *pilot, struct pilot_loss *loss)
     CHECK_UINT(loss->remaining_ms, 0);
 }
 
-/* On a loop, and by the thread of a client that nobody calls. */
+/* The notice comes on a loop, and from the thread of an idle blocking client. */
 TEST(lost_is_told_at_once_after_a_sleep)
 {
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
@@ -282,7 +283,7 @@ static void *wait_for_lock(void *arg)
     return NULL;
 }
 
-/* While another thread waits for another lock: it runs the loop, and the client's own naps. */
+/* Another thread waits for another lock and runs the loop, while the client's own thread sleeps. */
 TEST(lost_is_told_at_once_while_a_call_waits)
 {
     struct pilot_loss loss = {.runs = 0};

@@ -1,7 +1,7 @@
 /*
- * test-live-talk.c - the doctor's conversation with a master: how it connects.
+ * test-live-talk.c - how the doctor connects to a master.
  *
- * socket() is ours (the linker's --wrap).
+ * The linker's --wrap redirects socket() to this file.
  */
 #include "test/lib/check.h"
 
@@ -37,7 +37,7 @@ static void open_talk(struct talk *talk, struct uri *uri, const char *host, unsi
     talk_open(talk, uri, limit_ms);
 }
 
-/* A command that is started meanwhile must not inherit the connection. */
+/* A program that is started meanwhile must not inherit the connection. */
 TEST(sockets_are_close_on_exec_from_the_start)
 {
     static const char *const hosts[] = {"127.0.0.1", "localhost"};
@@ -75,7 +75,7 @@ TEST(it_says_why_there_is_no_connection)
     uri_done(&uri);
 }
 
-/* The kernel drops the attempts: the time ends. */
+/* The kernel ignores the attempts, so the time runs out. */
 TEST(it_gives_up_in_time)
 {
     const struct fake_plan plan = {.way = FAKE_DEAF};

@@ -1,6 +1,6 @@
 /*
- * test-live-threads.c - one blocking client and many threads, in ways that
- * ThreadSanitizer can follow: no forks but those of the servers.
+ * test-live-threads.c - many threads on one blocking client.  Only servers are forked, so that
+ * ThreadSanitizer can follow.
  */
 #include "test/lib/check.h"
 
@@ -18,7 +18,7 @@ static struct cluster five;
 
 static struct pilot nobody = {.kind = PILOT_BLOCKING}; /* Waits without a client. */
 
-/* A thread and what it is to work with. */
+/* A thread and its arguments. */
 struct worker {
     pthread_t thread;
     unsigned number;
@@ -26,7 +26,7 @@ struct worker {
     const char *masters;
     atomic_uint *losses;
     atomic_bool *stop;
-    atomic_uint failures; /* Also: the status, where there is one call only. */
+    atomic_uint failures;
 };
 
 static void start(struct worker *workers, unsigned len, void *(*run)(void *arg),
@@ -44,7 +44,7 @@ static void start(struct worker *workers, unsigned len, void *(*run)(void *arg),
     }
 }
 
-/* All failures of all. */
+/* Wait for all threads.  Returns the sum of their failures. */
 static unsigned join(struct worker *workers, unsigned len)
 {
     unsigned failures = 0;
@@ -151,7 +151,7 @@ static void *hold_until_lost(void *arg)
         return NULL;
     }
     while (!atomic_load(worker->stop)) {
-        (void)redlock_remaining_ms(lease); /* Any thread, at any time. */
+        (void)redlock_remaining_ms(lease); /* Any thread may call this at any time. */
         cluster_nap();
     }
     if (redlock_unlock(lease) == REDLOCK_OK)
@@ -250,7 +250,7 @@ static void *open_lock_close(void *arg)
         }
         if (i % 2 == 0 && redlock_unlock(lease) != REDLOCK_OK)
             atomic_fetch_add(&worker->failures, 1);
-        (void)redlock_close(rl); /* Every second one with the lock held. */
+        (void)redlock_close(rl); /* Every second time the lock is still held. */
     }
     return NULL;
 }
@@ -283,7 +283,7 @@ static void *lock_until_stopped(void *arg)
             atomic_fetch_add(&worker->failures, 1);
             return NULL;
         }
-        (void)redlock_unlock(lease); /* With a master that breaks, maybe not by a majority. */
+        (void)redlock_unlock(lease); /* Links break, so too few masters may confirm it. */
     }
     return NULL;
 }

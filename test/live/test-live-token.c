@@ -1,6 +1,6 @@
 /*
- * test-live-token.c - what redlock_token() gives is the token of the lock that is
- * held, at all times, and may be read without asking anybody.
+ * test-live-token.c - redlock_token() always returns the token of the lock that is held.  Any
+ * thread may read it without a mutex.
  */
 #include "test/lib/check.h"
 
@@ -20,12 +20,12 @@ static struct cluster two;
 struct reader {
     struct redlock_lease *leases[LEASES];
     char tokens[LEASES][64];
-    unsigned undone; /* Locks with a round before, that the fake was told to undo. */
+    unsigned undone; /* Locks with a lost first round, which the fake was asked to release. */
     atomic_bool stop;
     atomic_uint sweeps, wrong;
 };
 
-/* Without a pause and without a mutex. */
+/* Read the tokens without a pause and without a mutex. */
 static void *read_tokens(void *arg)
 {
     struct reader *reader = arg;
@@ -63,7 +63,7 @@ static void *lock(void *arg)
     return NULL;
 }
 
-/* Who has lost a round leaves a mark where it waits (redlock/core/wait.h). */
+/* A waiter that has lost a round sets wait flags (redlock/core/wait.h). */
 static bool waits(void *arg)
 {
     const struct locker *locker = arg;
@@ -74,7 +74,7 @@ static bool waits(void *arg)
     return true;
 }
 
-/* The real masters refuse it in the first round, and grant it in a later one. */
+/* The real masters refuse the lock in the first round, and grant it in a later one. */
 static void lock_in_a_later_round(struct pilot *pilot, struct reader *reader, unsigned i)
 {
     double begin_s = cluster_now_s();
@@ -95,8 +95,8 @@ static void lock_in_a_later_round(struct pilot *pilot, struct reader *reader, un
     reader->leases[i] = locker.lease;
     (void)snprintf(reader->tokens[i], sizeof reader->tokens[i], "%s",
                    redlock_token(reader->leases[i]));
-    /* On a slow machine the real ones may disagree in a round; then the fake's answer, an
-     * error, is waited for, and there may be nothing to undo. */
+    /* On a slow machine the real masters may disagree in a round.  Then the client waits for the
+     * fake's answer, which is an error, and there may be nothing to release. */
     reader->undone += cluster_now_s() - begin_s < FAKE_DELAY_MS / 1e3;
 }
 
@@ -106,7 +106,7 @@ struct answers {
     const struct reader *reader;
 };
 
-/* And has looked at least once. */
+/* The fake has all commands, and the reader has read all tokens at least once. */
 static bool has_all_answers(void *arg)
 {
     const struct answers *answers = arg;
@@ -116,9 +116,9 @@ static bool has_all_answers(void *arg)
 }
 
 /*
- * A third master answers late, and that it does not know the script: so the
- * release of the first round is written once more while the lock of the second
- * is held.  ThreadSanitizer sees it if one is written where the other is read.
+ * A third master answers late that it lacks the script.  So the client sends the release of the
+ * first round again, while the lock of a later round is held.  ThreadSanitizer reports a race if
+ * the token of one round is written where that of the other is read.
  */
 TEST(the_token_of_an_old_round_is_not_shown)
 {
@@ -134,7 +134,7 @@ TEST(the_token_of_an_old_round_is_not_shown)
     char masters[128];
     bool ok;
 
-    pilot_guarded = false; /* Or the proof of the lock would be answered in this way, too. */
+    pilot_guarded = false; /* The fake cannot answer the proof of a lock. */
     cluster_ready(&two, 2);
     fake_start(&fake, &plan);
     (void)snprintf(masters, sizeof masters, "127.0.0.1:%u,%s", fake.port, cluster_masters(&two));
@@ -143,7 +143,7 @@ TEST(the_token_of_an_old_round_is_not_shown)
     for (unsigned i = 0; i < LEASES; i++)
         lock_in_a_later_round(&pilot, &reader, i);
     CHECK(reader.undone > 0);
-    /* Of each lease the lock, and where that was undone, twice the script. */
+    /* Each lease sends one lock.  Where that was released, it sends the script twice. */
     answers = (struct answers){&fake, FAKE_GREETING + LEASES + 2 * reader.undone, &reader};
 
     CHECK_INT(pthread_create(&thread, NULL, read_tokens, &reader), 0);

@@ -2,8 +2,8 @@
  * test-live-wait.c - waiters wake when a lock is released, when its lease ends, and when a link
  * comes back.  A client listens only while it waits.
  *
- * Where it matters, the pause between two rounds is set so long that nothing but a
- * wake-up can explain that the lock was taken in time.
+ * In most tests the pause between two rounds is longer than the test, so only a wake-up can
+ * explain that the waiter gets the lock.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 #include "redlock/lease/lease.h"
 #include "redlock/wire/script.h"
 
-#define NEVER_MS 600000 /* Longer than any test. */
+#define NEVER_MS 600000 /* Chosen: longer than any test. */
 #define PARTIES_MAX 17
 #define NAME "jobs/wait"
 #define LIMITED "redis://few:pw@127.0.0.1:"
@@ -54,7 +54,7 @@ static bool is_in_line(void *arg)
     return party->lease->waits;
 }
 
-/* Connections that listen. */
+/* The number of connections that listen. */
 static unsigned listeners_of(struct server *server)
 {
     const char *list = server_text(server, "CLIENT LIST TYPE pubsub");
@@ -83,7 +83,7 @@ static bool all_listen(void *arg)
     return true;
 }
 
-/* All that were asked for the lock in time, at least a majority. */
+/* All masters that store the lock, and at least a majority, have the wait flag. */
 static bool all_marked(void *arg)
 {
     unsigned locked = 0, marked = 0;
@@ -96,7 +96,7 @@ static bool all_marked(void *arg)
     return marked >= 3 && marked == locked;
 }
 
-/* Two clients, one of which waits. */
+/* Two clients are connected to each master, and one of them listens. */
 static bool one_listens(void *arg)
 {
     (void)arg;
@@ -112,7 +112,7 @@ static bool nobody_listens(void *arg)
     return listeners() == 0;
 }
 
-/* Five masters, and the first party has the lock. */
+/* Start five masters and so many other parties; the first party gets the lock. */
 static void set_up(unsigned others, uint32_t ttl_ms)
 {
     party_close_all(parties, PARTIES_MAX);
@@ -141,7 +141,8 @@ TEST(a_release_wakes)
     CHECK_INT(parties[1].status, REDLOCK_OK);
 }
 
-/* Released before it was listened to: who begins to listen looks. */
+/* The lock is released while the waiter does not listen.  When it listens again, it queries the
+ * key. */
 TEST(a_release_that_was_missed_is_seen)
 {
     set_up(1, 60000);
@@ -169,7 +170,7 @@ TEST(who_was_cut_off_listens_again)
     CHECK_INT(parties[1].status, REDLOCK_OK);
 }
 
-/* It tells nobody; but for how long its lock lasts is known. */
+/* A killed holder announces nothing, but the waiter knows when its lease ends. */
 TEST(the_end_of_a_killed_holder_wakes)
 {
     long long left_ms;
@@ -178,7 +179,7 @@ TEST(the_end_of_a_killed_holder_wakes)
     set_up(1, 3000);
     begin(&parties[1], 60000, NEVER_MS);
     CHECK(party_until(all_marked, NULL));
-    CHECK_INT(redlock_detach(parties[0].lease), REDLOCK_OK); /* Nobody releases, or renews. */
+    CHECK_INT(redlock_detach(parties[0].lease), REDLOCK_OK); /* No client releases or renews it. */
     left_ms = server_pttl(&five.server[4], NAME);
     end_s = cluster_now_s() + (double)left_ms / 1000;
     CHECK(party_until(party_is_told, &parties[1]));
@@ -187,7 +188,7 @@ TEST(the_end_of_a_killed_holder_wakes)
     CHECK(parties[1].at_s > end_s - 0.1);
 }
 
-/* By somebody who does not know of marks, say. */
+/* A release without an announcement, as by another program, is noticed by polling. */
 TEST(a_release_that_nobody_tells_costs_the_time_between_two_looks)
 {
     set_up(1, 60000);
@@ -230,7 +231,7 @@ TEST(who_gives_up_takes_no_turn_along)
     CHECK_INT(parties[2].status, REDLOCK_OK);
 }
 
-/* It is in the queue, and there is nothing that it wants to know before its next heartbeat. */
+/* The waiter is in the queue, and asks nothing before its next heartbeat. */
 static bool is_at_rest(void *arg)
 {
     const struct quorum *q = &((const struct party *)arg)->lease->q;
@@ -238,8 +239,8 @@ static bool is_at_rest(void *arg)
     return q->state == QUORUM_PAUSING && q->owing == 0;
 }
 
-/* As who has waited, and has it: he looks at one of those that granted it, and only there is a
- * mark.  (What others left is gone as if it had run out.) */
+/* Do what a waiter does when it gets the lock: set the wait flag on one master that granted it.
+ * The other wait flags are deleted, as if they had expired. */
 static void tell_taken(void)
 {
     struct server *teller = NULL;
@@ -253,8 +254,8 @@ static void tell_taken(void)
                      script_all[SCRIPT_WAIT].text) > 0);
 }
 
-/* That one master tells of its release is enough for those in line and for those in the queue
- * of the masters, of one client. */
+/* If only one master announces the release, that is enough for all waiters of one client: plain
+ * ones, and those in the queue of the masters. */
 TEST(in_line_or_in_a_queue_they_have_one_teller)
 {
     struct party *first, *second;
@@ -300,7 +301,7 @@ TEST(one_more_connection_as_long_as_somebody_waits)
         begin(&parties[i], 60000, NEVER_MS);
     CHECK(party_until(all_marked, NULL));
     CHECK(party_until(one_listens, NULL));
-    for (unsigned i = 0; i < 200; i++) /* And it stays so. */
+    for (unsigned i = 0; i < 200; i++) /* This must not change later. */
         ev_run(party_loop, EVRUN_NOWAIT);
     CHECK(one_listens(NULL));
     for (unsigned i = 1; i < 4; i++)
@@ -319,8 +320,8 @@ static long long calls(struct server *server, const char *command)
     return at != NULL ? atoll(at + strlen(field)) : 0;
 }
 
-/* What clients have sent: what is set within scripts is told of, but for the few times
- * that it was set already. */
+/* The number of commands that clients have sent.  INFO also counts those within scripts.  A script
+ * that sets a wait flag publishes that, unless it was set already, so that can be subtracted. */
 static long long commands_sent(struct server *server)
 {
     return calls(server, "set") + calls(server, "eval") + calls(server, "evalsha") +
@@ -363,8 +364,8 @@ static long long messages(void)
     return count;
 }
 
-/* Two wait; one gets it, and the other gives up.  How many messages there are when the first
- * then takes it once more, without having to wait, and gives it back. */
+/* Two clients wait; one gets the lock, and the other gives up.  Then the first takes the lock once
+ * more, without waiting, and releases it.  Returns the number of messages of this second time. */
 static long long messages_of_the_next_time(void)
 {
     struct party *winner, *loser;
@@ -385,22 +386,23 @@ static long long messages_of_the_next_time(void)
     begin(winner, 60000, NEVER_MS);
     CHECK(party_until(party_is_told, winner));
     CHECK_INT(winner->status, REDLOCK_OK);
-    for (unsigned i = 0; i < 20; i++) /* Else it is gone when that is told. */
+    for (unsigned i = 0; i < 20; i++) /* Let it announce the lock before it is released. */
         ev_run(party_loop, EVRUN_NOWAIT);
     release(winner);
     CHECK(party_until(is_gone, NULL));
     return messages() - before;
 }
 
-/* Others, who listen as well, would try in vain, look, and mark all masters.  (It listens for a
- * second; more may have gone by on a machine that is busy.) */
+/* A client that still listens announces also a lock without a wait.  Otherwise other listeners
+ * would try in vain, query, and set wait flags on all masters.  (It listens for a second.  On a
+ * busy machine that may be too short, so the test repeats.) */
 TEST(who_has_not_waited_tells_while_it_listens)
 {
     long long count = 0;
 
     for (unsigned i = 0; i < 10 && count == 0; i++)
         count = messages_of_the_next_time();
-    CHECK_INT(count, 2); /* That it is taken, and that it is free, by one master. */
+    CHECK_INT(count, 2); /* One master announces "taken", and then "free". */
 }
 
 TEST(sixteen_who_wait_ask_for_little)
@@ -447,7 +449,7 @@ static void check_polling(const char *rights)
         CHECK(party_until(party_is_told, &parties[0]));
         CHECK_INT(parties[0].status, REDLOCK_OK);
         begin(&parties[1], 60000, 20);
-        for (unsigned i = 0; i < 20; i++) /* Until it waits. */
+        for (unsigned i = 0; i < 20; i++) /* Give it time to begin to wait. */
             ev_run(party_loop, EVRUN_NOWAIT);
         CHECK_INT(parties[1].status, PILOT_NEVER);
         release(&parties[0]);
@@ -509,7 +511,7 @@ TEST(who_was_refused_listens_when_it_may)
 TEST(all_is_closed)
 {
     party_close_all(parties, PARTIES_MAX);
-    /* A master need not have read yet that the connections ended. */
+    /* A master may not have noticed yet that the connections ended. */
     CHECK(party_until(nobody_listens, NULL));
     ev_loop_destroy(party_loop);
     party_loop = NULL;

@@ -2,8 +2,8 @@
  * test-live-writers.c - writers that wait for a shared lock, on real masters: a waiting writer goes
  * before new readers, and its release wakes all waiting readers.
  *
- * Where it matters, the pause between two rounds is set so long that nothing but a
- * wake-up can explain that the lock was taken in time.
+ * In most tests the pause between two rounds is longer than the test, so only a wake-up can
+ * explain that the waiter gets the lock.
  */
 #include "test/lib/check.h"
 
@@ -13,8 +13,8 @@
 #include "redlock/redlock.h"
 
 #define NAME "jobs/read"
-#define NEVER_MS 600000 /* Longer than any test. */
-#define TTL_MS 50000    /* Nobody's lock runs out. */
+#define NEVER_MS 600000 /* Chosen: longer than any test. */
+#define TTL_MS 50000    /* Chosen: no lock runs out. */
 #define PARTIES_MAX 9
 
 static struct cluster five;
@@ -47,8 +47,8 @@ static void unlock(struct party *party)
     party->lease = NULL;
 }
 
-/* All masters that have the lock have a mark, which is so long at least; a majority have it,
- * the others may have been asked too late. */
+/* All masters that store the lock, and at least a majority, have a wait flag of at least min_len
+ * bytes.  The client may have asked the others too late. */
 static bool are_marked(size_t min_len)
 {
     unsigned locked = 0, marked = 0;
@@ -62,7 +62,7 @@ static bool are_marked(size_t min_len)
     return marked >= 3 && marked >= locked;
 }
 
-/* They hold readers off: it tells until when. */
+/* A wait flag that holds readers off contains the time until when. */
 static bool is_off(void *arg)
 {
     (void)arg;
@@ -96,7 +96,7 @@ static bool both_have_links(void *arg)
     return up == 10;
 }
 
-/* 0 reads, 1 waits to write.  Nobody else comes in, but who has it keeps it. */
+/* Party 0 reads, and party 1 waits to write.  New readers are refused, but party 0 may extend. */
 static void check_comes_first(bool in_line)
 {
     struct redlock_lease *reader;
@@ -116,14 +116,14 @@ static void check_comes_first(bool in_line)
     CHECK_INT(parties[1].status, PILOT_NEVER);
     parties[0].lease = reader;
     unlock(&parties[0]);
-    CHECK(party_until(party_is_told, &parties[1])); /* It was told. */
+    CHECK(party_until(party_is_told, &parties[1])); /* It was notified. */
     CHECK_INT(parties[1].status, REDLOCK_OK);
     CHECK_INT(lock_now(&parties[0], true), REDLOCK_CONTENDED);
 
     begin(&parties[0], true, UINT32_MAX, NEVER_MS);
     CHECK(party_until(is_marked, NULL));
     unlock(&parties[1]);
-    CHECK(party_until(party_is_told, &parties[0])); /* Nobody holds readers off any more. */
+    CHECK(party_until(party_is_told, &parties[0])); /* No writer holds readers off any more. */
     CHECK_INT(parties[0].status, REDLOCK_OK);
     unlock(&parties[0]);
     party_close_all(parties, PARTIES_MAX);
@@ -139,7 +139,8 @@ TEST(who_waits_in_line_to_be_alone_comes_first)
     check_comes_first(true);
 }
 
-/* Readers who come before the others go leave no gap, until they are kept from it. */
+/* Each reader comes before the one before it goes, so there is no gap.  The waiting writer must
+ * hold new readers off. */
 static void check_does_not_starve(bool in_line)
 {
     double began_s = cluster_now_s();
@@ -172,7 +173,7 @@ TEST(who_waits_in_line_to_be_alone_does_not_starve)
     check_does_not_starve(true);
 }
 
-/* 0 reads all the time; 1 waits to write, and gives up; then 2 may read. */
+/* Party 0 reads all the time.  Party 1 waits to write, and gives up.  Then party 2 may read. */
 TEST(who_gave_up_holds_nobody_off)
 {
     set_up(3, 1000);
@@ -211,7 +212,7 @@ static bool all_others_wait(void *arg)
     return is_marked(NULL);
 }
 
-/* 0 writes, and all others wait to read: each as a client of its own, or all as one. */
+/* Party 0 writes, and all others wait to read, with a client each or with one for all. */
 static void wake_readers(bool as_one)
 {
     set_up(as_one ? 2 : PARTIES_MAX, PILOT_REPLY_TIMEOUT_MS);

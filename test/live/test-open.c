@@ -1,8 +1,7 @@
 /*
  * test-open.c - bad input to redlock_open(): a clear status, a clear message, and no client.
  *
- * Every row says what is wrong and what the caller is told, word for word.  No call gets as far as
- * a master.
+ * Each row names the mistake and the exact message.  No call reaches a master.
  */
 #include "test/lib/check.h"
 
@@ -10,7 +9,7 @@
 
 #include "redlock/redlock.h"
 
-/* Not NULL, and never looked into: what a failed call must leave alone. */
+/* A failed call must leave this pointer alone.  It is not NULL, and nothing dereferences it. */
 static char untouched_byte;
 #define UNTOUCHED ((void *)&untouched_byte)
 

@@ -1,11 +1,10 @@
 /*
  * test-syscalls.c - every system call of the library fails, with every error that it may have.
  *
- * A client lives a short life on one real master: it opens, locks, extends, unlocks, waits for
- * a lock of somebody else's, and closes.  Each call fails once in such a life, at each moment in
- * turn, and then always.  A table says what the user must get.  Nothing crashes, hangs or stays
- * open, and a client whose calls work again works again.  docs/testing.md has the same table for
- * readers.
+ * In each life, a client on one real master opens, locks, extends, unlocks, waits for another
+ * client's lock, and closes.  Each system call fails once in such a life, at each moment in turn,
+ * and then always.  A table says what the user must get.  Nothing crashes, hangs or stays open,
+ * and the client works when its calls work again.  docs/testing.md has the same table.
  */
 #include "test/lib/check.h"
 
@@ -22,18 +21,18 @@
 #include "redlock/io/loop.h"
 #include "redlock/redlock.h"
 
-#define TIMEOUT_MS 300 /* Of a connection, of a reply. */
-#define LIFE_MAX_S 20  /* Far above what timeouts add up to. */
+#define TIMEOUT_MS 300 /* For a connection, and for a reply. */
+#define LIFE_MAX_S 20  /* Chosen: far above the sum of the timeouts of a life. */
 #define ERRORS_MAX 18
-#define MOMENTS_MAX 200 /* More calls than a life has. */
+#define MOMENTS_MAX 200 /* Chosen: more calls than a life has. */
 
-/* ---- What it must give ---- */
+/* ---- The expected outcome ---- */
 
 enum outcome {
-    NOTHING, /* Nobody notices, not even when it always fails. */
-    RETRIED, /* Nobody notices that it failed once.  The kernel does not do so for ever. */
-    DELAYED, /* Nobody notices that it failed once.  Always: no answer comes in time. */
-    LINK,    /* A link breaks, is made again, and messages tell why. */
+    NOTHING, /* No effect, even if the call always fails. */
+    RETRIED, /* One failure has no effect.  A kernel does not fail like this for ever. */
+    DELAYED, /* One failure has no effect.  If the call always fails, no answer comes in time. */
+    LINK,    /* The link breaks and is made again, and messages say why. */
     OPEN,    /* The client cannot be opened. */
 };
 
@@ -41,9 +40,9 @@ struct row {
     enum call call;
     enum outcome outcome;
     bool named;                                        /* The master is given by a name. */
-    enum { ALL_KINDS, BLOCKING_ONLY, LOOP_ONLY } only; /* Which clients. */
-    const char *says;       /* In the message; NULL: the text of the error. */
-    int errors[ERRORS_MAX]; /* 0: there are no more. */
+    enum { ALL_KINDS, BLOCKING_ONLY, LOOP_ONLY } only; /* The kinds of client it applies to. */
+    const char *says;       /* The message contains it; NULL: the text of the error. */
+    int errors[ERRORS_MAX]; /* A 0 ends the list. */
 };
 
 static const struct row rows[] = {
@@ -83,7 +82,7 @@ static const struct row rows[] = {
      .errors = {EAGAIN, EBADF, EINTR, EINVAL, EIO}},
     {GETADDRINFO, LINK, .named = true,
      .errors = {EAI_ADDRFAMILY, EAI_AGAIN, EAI_BADFLAGS, EAI_FAIL, EAI_FAMILY, EAI_MEMORY,
-                EAI_NODATA, EAI_NONAME, EAI_SERVICE, EAI_SOCKTYPE, /* and EAI_SYSTEM: */
+                EAI_NODATA, EAI_NONAME, EAI_SERVICE, EAI_SOCKTYPE, /* With EAI_SYSTEM: */
                 EMFILE, ENFILE, ENOMEM, EACCES}},
 };
 
@@ -97,14 +96,14 @@ static const char *text_of(const struct row *row, int error)
 /* ---- A client's life ---- */
 
 static struct cluster one;
-static const char *masters; /* Its address. */
+static const char *masters; /* The address of that one. */
 
 static void tune(struct redlock_options *opts)
 {
     opts->connect_timeout_ms = opts->reply_timeout_ms = TIMEOUT_MS;
 }
 
-/* A link that broke may cost the answer to any call, and each says whose link it was. */
+/* A broken link may make any call fail, and its message names the master. */
 static void check_step(const struct row *row, int status, const char *message)
 {
     if (status == REDLOCK_OK)
@@ -115,14 +114,14 @@ static void check_step(const struct row *row, int status, const char *message)
     CHECK_HAS(message, row->named ? "localhost" : masters);
 }
 
-/* A lock that somebody holds for a moment. */
+/* Wait for a lock that another client holds for a moment. */
 static void wait_for_lock(struct pilot *pilot, const struct row *row)
 {
     struct redlock_lease *lease;
     int status = pilot_lock_for(pilot, "taken", 2000, false, 1500, &lease);
 
     if (status == REDLOCK_CONTENDED && row->outcome == LINK)
-        return; /* A round whose answer was lost had it, until its release was obeyed. */
+        return; /* A master may store the token of a lost round until it gets the release. */
     check_step(row, status, pilot->message);
     if (status == REDLOCK_OK)
         check_step(row, pilot_unlock(pilot, lease), pilot->message);
@@ -141,7 +140,7 @@ static void use(struct pilot *pilot, const struct row *row)
     wait_for_lock(pilot, row);
 }
 
-/* All calls fail from here on, until the message tells of it. */
+/* The system call always fails.  The message must say so. */
 static void use_in_vain(struct pilot *pilot, const struct row *row, int error)
 {
     const char *says = row->outcome == LINK ? text_of(row, error) : "answer";
@@ -165,7 +164,7 @@ static void check_not_opened(const struct pilot *pilot, const struct row *row, i
     CHECK(row->outcome == OPEN);
     CHECK(pilot->rl == NULL);
     CHECK_HAS(pilot->message, "open: ");
-    /* The text of ENOMEM is ours. */
+    /* The library has its own text for ENOMEM. */
     CHECK_HAS(pilot->message, error == ENOMEM ? "emory" : text_of(row, error));
 }
 
@@ -193,7 +192,7 @@ static void live(enum pilot_kind kind, const struct row *row, int error, unsigne
                 failing_stop();
             check_recovered(&pilot);
         }
-        pilot_close(&pilot); /* The last moments, with a lease to release. */
+        pilot_close(&pilot); /* The last calls of a life release the lease that is kept. */
     } else {
         check_not_opened(&pilot, row, error);
     }
@@ -202,7 +201,7 @@ static void live(enum pilot_kind kind, const struct row *row, int error, unsigne
 
 /* ---- Again and again ---- */
 
-/* A thread that looks a name up may end a moment after the client. */
+/* A thread that resolves a name may end shortly after the client is closed. */
 static bool is_clean(void *arg)
 {
     const unsigned *descriptors = arg;
@@ -210,7 +209,7 @@ static bool is_clean(void *arg)
     return cluster_descriptors() == *descriptors;
 }
 
-/* False: in this life nothing was left to fail. */
+/* False: this life has fewer calls, so none failed. */
 static bool live_once(enum pilot_kind kind, const struct row *row, int error, unsigned moment)
 {
     struct pilot nobody = {.kind = PILOT_BLOCKING};
@@ -237,8 +236,8 @@ static void fail_row(enum pilot_kind kind, const struct row *row)
     unsigned lives = 0, moment;
 
     for (unsigned i = 0; i < ERRORS_MAX && row->errors[i] != 0; i++) {
-        /* The first error at each moment; the others are not told apart later, so that the
-         * first three moments are enough for them. */
+        /* The first error fails at each moment.  The library treats the others alike, so the first
+         * three moments are enough for them. */
         unsigned max = i == 0 ? MOMENTS_MAX : 3;
 
         for (moment = 0; moment < max && live_once(kind, row, row->errors[i], moment); moment++)
@@ -290,7 +289,7 @@ static void before_sleep(void *cookie)
     (void)cookie;
 }
 
-/* The loop reads the descriptor only when it rings and no time is wanted any more. */
+/* The loop reads the descriptor only when it rings and no alarm is set any more. */
 static void ring_unread(int error, unsigned moment)
 {
     static const struct loop_events events = {.on_timer = count_ring, .before_sleep = before_sleep};
@@ -324,7 +323,7 @@ TEST(a_ring_that_is_not_read)
     }
 }
 
-/* A clock that fails once is never believed again, so that each has a process of its own. */
+/* After one failure the library never trusts the clock again, so each test has its own process. */
 static int without_clock(void *arg)
 {
     struct pilot pilot;

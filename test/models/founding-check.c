@@ -9,6 +9,8 @@
  *   forgets=0 crashes=0 delays=0  so many faults at most
  *   locks=1        0: nobody asks for a lock, which leaves fewer states
  *   stuck=1        0: do not check what must stay possible, which takes less memory
+ *   alike=1        0: states differ also if only the names of masters or processes do
+ *   harm=1         look for two clients that hold the lock, and for nothing else
  *   memory=3000    MB
  *   seconds=600
  *   bug=NAME       first, because it sets the others; the names are below
@@ -61,6 +63,8 @@ static const struct {
 };
 
 static struct states_limits limits = {.memory_mb = 3000, .seconds = 600, .stuck = true};
+
+static unsigned only_harm, alike = 1;
 
 /* ---- What must be true ---- */
 
@@ -136,6 +140,8 @@ static const char *judge(const void *state)
 
     if (holders_clash(s))
         return "two clients hold the lock";
+    if (only_harm)
+        return NULL;
     if (sets_clash(s))
         return "two sets share a master";
     if (is_undecided_member(s))
@@ -384,16 +390,13 @@ static const char *find_stuck(size_t *ret_at)
     return NULL;
 }
 
-/* 0: nothing is wrong.  1: something is; its story is told if asked.  2: given up. */
-static int run(bool aloud)
+static int explore(bool aloud)
 {
     struct states_found found;
+    clock_t begun = clock();
     const char *wrong;
     size_t at;
 
-    printf("%s forgets=%u crashes=%u delays=%u locks=%u:\n", lists_text(), bounds.forgets,
-           bounds.crashes, bounds.delays, bounds.locks);
-    fflush(stdout);
     states_explore(&founding, &limits, &found);
     wrong = found.wrong;
     at = found.at;
@@ -404,13 +407,30 @@ static int run(bool aloud)
            : found.complete ? "complete, nothing is wrong"
                             : "GIVEN UP, nothing was wrong so far",
            found.states, found.transitions, found.depth, states_count(is_excused),
-           (double)clock() / CLOCKS_PER_SEC);
+           (double)(clock() - begun) / CLOCKS_PER_SEC);
     if (wrong && aloud)
         states_story(at);
     if (wrong)
         printf("  => %s\n", wrong);
     states_free();
     return wrong ? 1 : found.complete ? 0 : 2;
+}
+
+/* 0: nothing is wrong.  1: something is; its story is told if asked.  2: given up.  In a story
+ * masters and processes must not change places. */
+static int run(bool aloud)
+{
+    int status;
+
+    printf("%s forgets=%u crashes=%u delays=%u locks=%u:\n", lists_text(), bounds.forgets,
+           bounds.crashes, bounds.delays, bounds.locks);
+    fflush(stdout);
+    bounds.alike = alike;
+    status = explore(aloud && !alike);
+    if (status != 1 || !aloud || !alike)
+        return status;
+    bounds.alike = 0;
+    return explore(true);
 }
 
 static int run_scenarios(void)
@@ -464,6 +484,8 @@ static bool read_option(const char *arg)
         {"memory", &memory_mb},
         {"seconds", &limits.seconds},
         {"stuck", &stuck},
+        {"harm", &only_harm},
+        {"alike", &alike},
     };
     bool is_read = states_read_option(arg, numbers, sizeof numbers / sizeof *numbers);
 

@@ -70,7 +70,7 @@ static void rename_number(struct renaming *r, uint8_t *number)
     *number = r->to[*number];
 }
 
-void founding_renumber(struct state *s)
+static void renumber(struct state *s)
 {
     struct renaming r = {.used = 0};
     struct state old = *s;
@@ -105,7 +105,7 @@ uint8_t founding_free_number(const struct state *s)
 }
 
 /* The claims of a decision stand side by side (rule 3). */
-void founding_note_decisions(struct state *s)
+static void note_decisions(struct state *s)
 {
     for (unsigned i = 0; i < bounds.masters; i++) {
         const struct master *m = &s->masters[i];
@@ -117,4 +117,97 @@ void founding_note_decisions(struct state *s)
         if (m->has != NOTHING && carry == m->list)
             set_decided(s, m->number);
     }
+}
+
+/* ---- What is alike ---- */
+
+static uint8_t swap_bits(uint8_t mask, unsigned a, unsigned b)
+{
+    bool differ = (mask >> a & 1) != (mask >> b & 1);
+
+    return differ ? mask ^ (uint8_t)(1u << a | 1u << b) : mask;
+}
+
+static void swap_masters(struct state *s, unsigned a, unsigned b)
+{
+    struct master m = s->masters[a];
+
+    s->masters[a] = s->masters[b];
+    s->masters[b] = m;
+    for (unsigned i = 0; i < bounds.processes; i++) {
+        struct process *p = &s->processes[i];
+
+        p->seen = swap_bits(p->seen, a, b);
+        p->own = swap_bits(p->own, a, b);
+        p->took = swap_bits(p->took, a, b);
+    }
+    if (s->mail.what != NO_MAIL && (s->mail.master == a || s->mail.master == b))
+        s->mail.master = (uint8_t)(a + b - s->mail.master);
+}
+
+static void swap_processes(struct state *s, unsigned i, unsigned j)
+{
+    struct process p = s->processes[i];
+
+    s->processes[i] = s->processes[j];
+    s->processes[j] = p;
+    for (unsigned k = 0; k < bounds.masters; k++)
+        if (s->masters[k].holder == i + 1 || s->masters[k].holder == j + 1)
+            s->masters[k].holder = (uint8_t)(i + j + 2 - s->masters[k].holder);
+}
+
+/* They are on the same lists. */
+static bool masters_are_alike(unsigned a, unsigned b)
+{
+    for (unsigned i = 0; i < bounds.processes; i++)
+        if ((bounds.lists[i] >> a & 1) != (bounds.lists[i] >> b & 1))
+            return false;
+    return true;
+}
+
+static bool keep_lesser(struct state *s, struct state *other)
+{
+    renumber(other);
+    if (memcmp(other, s, sizeof *s) >= 0)
+        return false;
+    *s = *other;
+    return true;
+}
+
+static bool swap_some_processes(struct state *s)
+{
+    for (unsigned i = 0; i < bounds.processes; i++)
+        for (unsigned j = 0; j < i; j++) {
+            struct state other = *s;
+
+            if (bounds.lists[i] != bounds.lists[j])
+                continue;
+            swap_processes(&other, i, j);
+            if (keep_lesser(s, &other))
+                return true;
+        }
+    return false;
+}
+
+static bool swap_some_masters(struct state *s)
+{
+    for (unsigned a = 0; a < bounds.masters; a++)
+        for (unsigned b = 0; b < a; b++) {
+            struct state other = *s;
+
+            if (!masters_are_alike(a, b))
+                continue;
+            swap_masters(&other, a, b);
+            if (keep_lesser(s, &other))
+                return true;
+        }
+    return false;
+}
+
+void founding_settle(struct state *s)
+{
+    note_decisions(s);
+    renumber(s);
+    while (bounds.alike && (swap_some_processes(s) || swap_some_masters(s)))
+        ;
 }

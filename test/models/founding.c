@@ -15,27 +15,27 @@
  *  4. found: only then, on each master, the script compares the number and writes `set` (which is
  *     the number of the attempt) and `ver` = 1.
  *  5. withdraw: the script compares the number, and deletes the claim.  An attempt may withdraw
- * what it claimed where nothing was.  A claim that it took over may be part of a decision that
+ *     what it claimed where nothing was.  A claim that it took over may be part of a decision that
  *     another process is about to write.  It withdraws these only after it visited all masters of
  *     the list, met no member, and a second look found all as it was: its own claims, and another
  *     list wherever it met one.  Then no other number can be written any more.
  *  6. An attempt that meets a member of the set of its list goes on, and finishes the founding: in
  *     place of its own number it writes that set.  A process that uses a set does so where masters
  *     of the set are no members.
- *  7. A process that meets another list withdraws, and names both lists.  If all its masters are
- *     members of one set, it uses that set.
+ *  7. A process that meets another list withdraws, and names both lists.  If its own list is part
+ *     of the list of a member, it uses that set.
  *  8. A vote is good if the master is a member of the set (M1: `set`, `ver`) and has an epoch.
  *     The lock is held by a majority of the set.
  *  9. A master that forgot gets an epoch when no vote that it gave is alive (guard.c).  It gets
  *     `set` and `ver` back from N - Q + 1 other members (M7), if nobody has claimed it meanwhile.
  *
  * What is checked
- *  - Members of two sets: their lists share no master, but masters that forgot their part in a
- *    decision (`excused`).  Nothing on a list of new masters shows that one of them was a member
- *    of a set of others before.  The number of such states is printed.
- *  - Two processes never hold the lock, unless their sets are such.
+ *  - Two sets that have members share no master, except one that forgot its part in a decision.
+ *    Such a master looks new, and nothing on the masters of another list shows that it is not.
+ *    States with such sets are counted: they are `excused`.
+ *  - Two processes never hold the lock, except with two such sets.
  *  - A member's set was decided: all masters of its list carried its number at one time.
- *  - Who reported a set finds a majority of it, but for masters that forgot.
+ *  - A set that was reported has a majority from then on, except masters that forgot.
  *  - From every state, without more faults, a set can be founded or a message is due.
  *  - From every state, with an operator, a whole set can be founded.  The operator starts a
  *    process with the list of a claim that stands in the way, and lets it finish or withdraw.
@@ -59,8 +59,7 @@ static bool has_bug(enum bug bug)
 
 static void emit(struct state *s, enum what what, unsigned process, unsigned master, unsigned kind)
 {
-    founding_note_decisions(s);
-    founding_renumber(s);
+    founding_settle(s);
     states_step(s, STEP(what, process, master), kind);
 }
 
@@ -131,8 +130,7 @@ static void go_found(struct process *p)
 {
     if (p->set == 0)
         p->set = p->number;
-    p->clash = p->took = 0;
-    p->own = 0;
+    p->clash = p->own = p->took = 0;
     set_phase(p, FOUNDS);
 }
 

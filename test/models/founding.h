@@ -84,7 +84,7 @@ enum bug {
 
 struct bounds {
     uint8_t lists[PROCESSES];
-    unsigned processes, masters, forgets, crashes, delays, locks;
+    unsigned processes, masters, forgets, crashes, delays, locks, alike;
     enum bug bug;
 };
 
@@ -135,10 +135,13 @@ bool founding_holds(const struct process *p);
 
 /* All masters of its list carried this number at one time. */
 bool founding_is_decided(const struct state *s, unsigned number);
-void founding_note_decisions(struct state *s);
 
-/* Numbers by the order in which they appear.  What belongs to no number is forgotten. */
-void founding_renumber(struct state *s);
+/* A number that nothing carries. */
 uint8_t founding_free_number(const struct state *s);
+
+/* Notes decisions, and gives numbers by the order in which they appear.  With bounds.alike,
+ * masters of the same lists and processes of the same list change places, so that fewer states
+ * differ. */
+void founding_settle(struct state *s);
 
 #endif /* TEST_MODELS_FOUNDING_H */

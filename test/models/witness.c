@@ -15,13 +15,13 @@
  *  4. A client that noticed a step of a witness's clock has the mark replaced, before it counts the
  *     witness.  Else the next client could not know of the step.
  *  5. A client may install m when Q witnesses said that m is old.  The script that installs
- * compares the nonce.  m is no witness of its own.  A witness that is itself warming is one.
+ *     compares the nonce.  m is no witness of its own.  A witness that is itself warming is one.
  *  6. The window is the longest lease, and twice the greatest drift: the holder's clock may be
- * slow, and the witness's fast.
+ *     slow, and the witness's fast.
  *
  * What is checked
  *  - No client installs m while a lease is alive that m granted before it forgot.  This holds as
- * long as fewer than Q witnesses said a wrong age because their clocks were set forward.
+ *    long as fewer than Q witnesses said a wrong age, because their clocks were set forward.
  *  - When the faults end, and a client comes every `visit` ticks, reaches any Q witnesses, and goes
  *    away at once, m is installed within N - Q windows (peace=1; see witness_wait_max).
  *
@@ -64,8 +64,8 @@ static unsigned window(void)
     return bounds.lease + 2 * bounds.drift - (has_bug(SHORT_WINDOW) ? 1 : 0);
 }
 
-/* A client may reach Q witnesses, one of which no other client reached before.  That may happen
- * N - 1 - Q times, and each time costs another window, by clocks that may be slow. */
+/* The first client leaves Q marks.  A later one may reach Q - 1 of these, and one witness without a
+ * mark.  That may happen N - 1 - Q times, and each costs a window by clocks that may be slow. */
 unsigned witness_wait_max(void)
 {
     unsigned windows = bounds.masters - bounds.masters / 2 - 1;

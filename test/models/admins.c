@@ -244,7 +244,7 @@ static void accept(const struct world *w, unsigned master, unsigned version, uns
         struct admin *o = &next.admins[i];
         o->seen |= bit_of(master);
         if (is_choosing_quorum(version, o->seen)) {
-            unsigned was = w->history.chosen >> 2 * (version - 1);
+            unsigned was = w->history.chosen >> 2 * (version - 1) & 3;
             if (was != 0 && was != value + 1)
                 broken = two_chosen;
             next.history.chosen |= (1 + value) << 2 * (version - 1);

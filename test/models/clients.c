@@ -6,8 +6,6 @@
  */
 #include "models/members.h"
 
-#include <string.h>
-
 #include "models/bugs.h"
 
 static void delete_keys(struct world *w, unsigned client)
@@ -19,17 +17,16 @@ static void delete_keys(struct world *w, unsigned client)
 
 static void stop_asking(struct client *c)
 {
-    c->asking = c->age = c->stored = c->good = c->known = 0;
+    c->asking = c->age = c->stored = c->good = 0;
 }
 
 /* It holds nothing and asks for nothing. */
 void client_end(struct world *w, unsigned client)
 {
-    unsigned version = w->clients[client].version;
+    struct client next = {.version = w->clients[client].version, .known = w->clients[client].known};
 
     delete_keys(w, client);
-    memset(&w->clients[client], 0, sizeof w->clients[client]);
-    w->clients[client].version = version;
+    w->clients[client] = next;
 }
 
 /* M2: are these votes enough?  The lease counts from before the first request. */
@@ -149,7 +146,7 @@ static void ask(const struct world *w, unsigned client, unsigned master)
     }
 }
 
-/* BUG_EARLY_PROOF: the proof is read before the key is set. */
+/* BUG_EARLY_PROOF: the proof is read once, and counts in all rounds after it. */
 static void prove_early(const struct world *w, unsigned client, unsigned master)
 {
     const struct master *m = &w->masters[master];
@@ -158,7 +155,6 @@ static void prove_early(const struct world *w, unsigned client, unsigned master)
     if (!m->memory || m->version != w->clients[client].version)
         return;
     next.clients[client].known |= bit_of(master);
-    next.clients[client].asking = 1;
     take(&next, (struct move){'E', (unsigned char)client, (unsigned char)master, 0}, NULL);
 }
 

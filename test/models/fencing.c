@@ -341,7 +341,7 @@ static void raise_counter(const struct fencing_world *w, unsigned master)
     move_on(&next, 'u', master, w->admin.greatest, 0, NULL);
 }
 
-/* M5 (3) and F5. */
+/* M5 (3). */
 static void choose_next(const struct fencing_world *w)
 {
     struct fencing_world next = *w;
@@ -401,8 +401,7 @@ static void forget(const struct fencing_world *w, unsigned master)
     next.history.forgotten++;
     for (unsigned c = 0; c < bounds.clients; c++)
         next.clients[c].stored &= ~bit_of(master);
-    if ((w->admin.seen & bit_of(master)) ||
-        ((w->admin.raised & bit_of(master)) && !is_planted(BUG_RAISE_UNCHECKED)))
+    if (w->admin.seen & bit_of(master))
         next.admin.spoilt = 1;
     move_on(&next, 'F', master, 0, 0, NULL);
 }
@@ -423,7 +422,7 @@ static void read_other(const struct fencing_world *w, unsigned master, unsigned 
     move_on(&next, 'r', master, other, teller->counter, NULL);
 }
 
-/* F6. */
+/* F5. */
 static void install(const struct fencing_world *w, unsigned master)
 {
     const struct fencing_master *m = &w->masters[master];

@@ -18,10 +18,9 @@
  *  F4. The counters of Q(L2) are raised to the greatest number read (raise_counter).
  *      Reason: N - Q + 1 are fewer if N is even; one of these that loses its data may then get its
  *      floor from others that were not raised.
- *  F5. Before simple(L2) is proposed, the masters that were raised show the same epochs as when
- *      they were raised (choose_next).
- *  F6. A warming master counts on from the greatest number that N - Q + 1 others of each list
- *      tell after the watch (install).
+ *  F5. A warming master counts on from the greatest number that N - Q + 1 others of each list
+ *      tell after the watch (install).  While joint these include N - Q + 1 of L1.  So a master
+ *      that was raised and then lost its data needs no second look.
  *
  * Invariants: no two locks have the same token; a token is greater than those of all locks that
  * were granted when its round began; without clock steps, it is greater than all earlier ones.
@@ -65,7 +64,7 @@ struct fencing_admin {
     unsigned greatest : 4;
     unsigned wait : 2;
     unsigned waiting : 1; /* M5 (1) is done. */
-    unsigned spoilt : 1;  /* A master that was seen or raised lost its data. */
+    unsigned spoilt : 1;  /* A master that was seen lost its data. */
 };
 
 struct fencing_world {

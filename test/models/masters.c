@@ -60,10 +60,8 @@ static void forget(const struct world *w, unsigned master)
     if (!bounds.paxos) /* What it may have accepted as: see choose_at_once(). */
         m->ballot = w->masters[master].version;
     next.history.forgotten++;
-    for (unsigned c = 0; c < bounds.clients; c++) {
+    for (unsigned c = 0; c < bounds.clients; c++)
         next.clients[c].stored &= ~bit_of(master);
-        next.clients[c].known &= ~bit_of(master);
-    }
     for (unsigned i = 0; i < bounds.admins; i++) {
         struct admin *o = &next.admins[i];
         if ((o->phase == SEEING || o->phase == WAITING) && (o->seen & bit_of(master)))

@@ -33,12 +33,12 @@
  *  Rescue, when a quorum of the newest configuration is gone for good (rescue.c):
  *  R1. An admin says so, names the masters that are gone, and makes sure that they do not
  *      answer anybody from then on.
- *  R2. Every other member of all configurations still in use gets a closed version, one with no
- *      members.  A configuration is in use if a master shows it or a greater one was not seen
- *      by Q of its L1.
- *  R3. When all have it, max_ttl passes.
+ *  R2. Every other member of all configurations gets a closed version, one without members
+ *      (close_steps).  Reason: if the lost are a quorum of L2 alone, and the joint version was
+ *      not written yet, a quorum of L1 still grants leases.
+ *  R3. When all of them have it, max_ttl passes.
  *  R4. Then the new configuration is founded, with a greater version.  Both versions are greater
- *      than any that a lost master may know.
+ *      than any that a lost master, or a client, may know (number_of).
  *  R5. A lost master that comes back shows an old version.  So its votes do not count for a
  *      client that knows a newer one.  Nothing protects a client that does not, once so many
  *      have come back untold that they are a quorum of their version.
@@ -83,7 +83,7 @@ struct client {
     unsigned left : 2;   /* Ticks for which the lease is held, or 0. */
     unsigned stored : 6; /* Masters that set the key, and gave no proof yet. */
     unsigned good : 6;   /* Masters whose votes count. */
-    unsigned known : 6;  /* BUG_EARLY_PROOF: masters that were proved at some time. */
+    unsigned known : 6;  /* BUG_EARLY_PROOF: masters that gave a proof at some time. */
 };
 
 enum phase { IDLE, SEEING, WAITING, PREPARING, ACCEPTING };

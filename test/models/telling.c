@@ -33,7 +33,7 @@ static void tell_client(const struct world *before, const struct world *after, s
         printf("client %c sets its key on %c, and the vote counts without a proof", client, master);
         break;
     case 'E':
-        printf("client %c reads the proof of %c before the key is set", client, master);
+        printf("client %c reads a proof of %c for all rounds after it", client, master);
         break;
     case 'P':
         printf("client %c reads the proof of %c: %s%s", client, master,

@@ -28,7 +28,7 @@ void world_read(const struct world *w)
 {
     versions[1].from = versions[1].to = 0;
     for (newest = 1; newest < bounds.versions; newest++) {
-        unsigned v = newest, chosen = w->history.chosen >> 2 * (v - 1);
+        unsigned v = newest, chosen = w->history.chosen >> 2 * (v - 1) & 3;
         if (chosen == 0)
             return;
         if (is_joint(v)) {

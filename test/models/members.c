@@ -291,6 +291,7 @@ static int check_traps(bool by_hand)
         planted = t->bug;
         printf("# %s\n", t->bug == NO_BUG ? t->about : bug_texts[t->bug].about);
         search(t->bug == NO_BUG ? "no promise" : bug_texts[t->bug].name);
+        tell_outcome();
         if (outcome.broken == NULL)
             printf("NOT CAUGHT\n");
         failed |= outcome.broken == NULL;

@@ -49,7 +49,7 @@ const struct trap traps[] = {
     {BUG_NO_WAIT, "", LOCKS, false},
     {BUG_EARLY_WAIT, "", LOCKS, false},
     {BUG_WRONG_LIST, "", LOCKS, false},
-    {BUG_NO_SECOND_LOOK, "", LOCKS "forgets=1 split=0", false},
+    {BUG_NO_SECOND_LOOK, "", LOCKS "forgets=1 split=0", true}, /* Story B. */
     {BUG_NO_WATCH, "", LOCKS "forgets=1", false},
     {BUG_WRITE_BACK, "", "lists=abc,abd,ade versions=4", false},
     {BUG_ONE_QUORUM_CHOOSES, "", "clients=0 admins=2 paxos=1 give_up=1", false},
@@ -73,7 +73,7 @@ const struct trap traps[] = {
     {BUG_TOKEN_ONE_QUORUM, "", FENCING "rivals=1", false},
     {BUG_NUMBERS_KEPT, "", FENCING "rivals=1", false},
     {BUG_FLOOR_FEW, "", FENCING "forgets=1", false},
-    {BUG_TOKEN_NO_VERSION, "", FENCING "numbers=3", true},
+    {BUG_TOKEN_NO_VERSION, "", FENCING "numbers=3", true}, /* Story F. */
 };
 
 const struct story stories[] = {

@@ -1,9 +1,8 @@
 /*
- * explore.c - the search: worlds put away, known again, and their stories told.
+ * explore.c - the search: it stores worlds, recognises them, and prints their stories.
  *
- * Worlds are known again by 64 bits of hash: among 10 million of them, two share
- * one by accident with a probability of 3 in a million, and then the worlds
- * behind the second are not looked at.
+ * A world is recognised by a hash of 64 bits.  Among 10 million worlds, two share a
+ * hash with a probability of 3 in a million.  Then the search skips the second one.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -15,9 +14,9 @@
 #include "explore/explore.h"
 #include "test/lib/story.h"
 
-/* ---- Worlds, put away ---- */
+/* ---- Storing worlds ---- */
 
-/* Most words of a world are zero; of each 64 of them a bitmap, and those that are not. */
+/* Most words of a world are zero.  Of 64 words, a bitmap and those that are not zero are stored. */
 #define WORDS (sizeof(struct world) / sizeof(uint64_t))
 #define PACKED_MAX (sizeof(struct world) + (WORDS / 64 + 1) * sizeof(uint64_t))
 
@@ -58,7 +57,7 @@ static size_t words_from(size_t first)
     return WORDS - first < 64 ? WORDS - first : 64;
 }
 
-/* A world without its settings, which are those of the scenario. */
+/* The settings are left out: unpack() takes them from the first world of the scenario. */
 static size_t pack(const struct world *world, unsigned char *packed)
 {
     struct world bare;
@@ -86,7 +85,7 @@ static size_t unpack(const unsigned char *packed, const struct world *first, str
     return len;
 }
 
-/* Worlds in a row. */
+/* Packed worlds, one behind the other. */
 struct row {
     unsigned char *bytes;
     size_t len, room;
@@ -111,9 +110,9 @@ static void put(struct row *row, const struct world *world)
     row->worlds++;
 }
 
-/* ---- Worlds, known again ---- */
+/* ---- Recognising worlds ---- */
 
-/* Hashes, at hash % room or after; 0: free. */
+/* A hash is stored at hash % room, or in the next free place; 0: a free place. */
 struct set {
     uint64_t *hashes;
     size_t room, len;
@@ -129,7 +128,7 @@ static bool find(const struct set *set, uint64_t hash, size_t *ret_at)
     return set->hashes[at] == hash;
 }
 
-/* For so many more. */
+/* Room for so many more hashes. */
 static void make_room(struct set *set, size_t more)
 {
     struct set larger = {.room = set->room > 0 ? set->room * 2 : 1 << 16, .len = set->len};
@@ -148,7 +147,7 @@ static void make_room(struct set *set, size_t more)
     *set = larger;
 }
 
-/* False: it is there already.  There must be room. */
+/* Returns false if the set has the hash already.  The set must have room. */
 static bool set_add(struct set *set, uint64_t hash)
 {
     size_t at;
@@ -170,18 +169,18 @@ struct search {
     const struct scenario *scenario;
     const struct sought *sought;
     struct world first;
-    struct row here, next; /* Worlds after so many moves, and after one more. */
+    struct row here, next; /* Worlds after n moves, and after n + 1. */
     struct set seen;
-    struct set starts;      /* If they are counted. */
-    struct origin *origins; /* Of what was seen, by number. */
+    struct set starts;      /* Worlds at the start of a tick, if they are counted. */
+    struct origin *origins; /* How each world was reached, by number. */
     uint32_t origins_room;
     uint64_t moves;
-    uint32_t parent; /* Of the move that is being tried, */
-    struct move move;
+    uint32_t parent;  /* The number of the world in which the current move is tried. */
+    struct move move; /* The current move. */
     unsigned depth;
 };
 
-/* For all that can come of one world. */
+/* Room for all worlds that follow one world. */
 static void make_all_room(struct search *search)
 {
     make_room(&search->seen, MOVES_MAX);
@@ -199,7 +198,7 @@ static size_t memory_of(const struct search *search)
            search->origins_room * sizeof(struct origin) + search->here.room + search->next.room;
 }
 
-/* Put it away, if it is new. */
+/* Store the world if it is new. */
 static void keep(struct search *search, const struct world *world, uint64_t hash)
 {
     uint32_t number = (uint32_t)search->seen.len;
@@ -223,7 +222,7 @@ static void tell_move(const struct search *search, struct world *world, struct m
         printf("%9s  WRONG: %s\n", "", wrong);
 }
 
-/* How the world with that number was reached, and the last move. */
+/* Print the moves that led to the parent, and the current move. */
 static void tell_story(const struct search *search)
 {
     struct world world;
@@ -243,14 +242,14 @@ static void tell_story(const struct search *search)
     free(path);
 }
 
-/* An assertion of the machine's has failed: that is a story as well. */
+/* If an assertion of the machine fails, the story of this search is printed. */
 static const struct search *asserted;
 
 static void on_abort(int number)
 {
     const struct search *search = asserted;
 
-    asserted = NULL; /* The story ends just so. */
+    asserted = NULL; /* The story ends with the same abort, which then only exits. */
     if (search == NULL)
         _exit(1);
     printf("%s: an assertion fails after %u moves:\n", search->scenario->name, search->depth);
@@ -283,8 +282,8 @@ static uint64_t hash_of(struct search *search, const struct world *world)
     return hash;
 }
 
-/* All that comes of one world.  First of all the hashes, so that the memory where
- * they may be found is on its way when they are looked for. */
+/* Try all moves in one world.  All hashes are computed before the first is looked up: by
+ * then the processor has fetched the memory of each. */
 static int explore_one(struct search *search, const struct world *world)
 {
     struct world after[MOVES_MAX];
@@ -315,7 +314,7 @@ static int explore_one(struct search *search, const struct world *world)
     return memory_of(search) > search->sought->memory_max ? EXPLORE_CUT_SHORT : EXPLORE_FINE;
 }
 
-/* All that comes of the worlds that are here. */
+/* Try all moves in all worlds of here. */
 static int explore_row(struct search *search)
 {
     int status = EXPLORE_FINE;

@@ -1,10 +1,9 @@
 /*
- * explore.h - every world that can come of a scenario.
+ * explore.h - find every world that a scenario can reach.
  *
- * Breadth first: from the worlds that can be reached by n moves to those by n + 1,
- * each looked at once, until there are no others.  Breadth first also means that
- * the first wrong world that is found is the one with the shortest story, which
- * is then told.
+ * The search is breadth first: from the worlds after n moves to those after n + 1.  It
+ * tries each world once, and ends when it finds no new one.  So the first wrong world
+ * has one of the shortest stories, which is printed.
  */
 #ifndef TEST_EXPLORE_EXPLORE_H
 #define TEST_EXPLORE_EXPLORE_H
@@ -21,16 +20,16 @@ struct explored {
 
 enum {
     EXPLORE_FINE,
-    EXPLORE_WRONG,     /* Something is, and was told. */
-    EXPLORE_EXPECTED,  /* Likewise, but it is what was expected. */
-    EXPLORE_CUT_SHORT, /* It would have taken more memory: nothing is known. */
+    EXPLORE_WRONG,     /* A rule is violated, and the story was printed. */
+    EXPLORE_EXPECTED,  /* The violation is the one that the scenario expects. */
+    EXPLORE_CUT_SHORT, /* The search needs too much memory, and proves nothing. */
 };
 
 struct sought {
-    size_t memory_max; /* Bytes, or so. */
-    bool tell;         /* The story of what is expected as well. */
-    const char *only;  /* What else is wrong is passed by; NULL: everything is looked for. */
-    bool plain;        /* Worlds are known by all their bytes. */
+    size_t memory_max; /* Bytes, approximately. */
+    bool tell;         /* Print the story of an expected violation, too. */
+    const char *only;  /* The only violation that is reported; NULL: report each. */
+    bool plain;        /* Worlds are recognised by all their bytes. */
     bool starts;       /* Count worlds, by model_hash(), at the starts of ticks. */
 };
 

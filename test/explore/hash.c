@@ -1,8 +1,8 @@
 /*
- * hash.c - worlds that will do alike have one hash.
+ * hash.c - worlds that will behave alike have the same hash.
  *
- * It leaves out what is past (alike.h), counts the numbers of asks and rounds from
- * the latest backwards, and takes the masters in any order.
+ * The hash leaves out the past (alike.h), counts asks and rounds backwards from the
+ * latest, and does not depend on the order of the masters.
  */
 #include "explore/model.h"
 
@@ -11,8 +11,8 @@
 
 #include "test/lib/alike.h"
 
-/* Odd, and its bits are well mixed.  SALT is another start of all hashes: worlds are
- * not confused by accident if there are just as many with it. */
+/* An odd number with well mixed bits.  SALT is where all hashes start.  If another SALT
+ * gives the same number of worlds, no two worlds share a hash by accident. */
 #define FACTOR UINT64_C(0x9fb21c651e98df25)
 #ifndef SALT
 #define SALT 1
@@ -24,20 +24,19 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-/* A new field of the machine: does it belong to one master each?  Then it has to
- * be among those that follow their master (mix_master), else among those of the
- * client (mix_client).  Does it not matter in some states?  See alike_forget(). */
+/* A new field of the machine that belongs to a master is mixed in mix_link(), any other
+ * in mix_client().  If some states do not use it, alike_forget() must clear it. */
 #ifdef __LP64__
 _Static_assert(sizeof(struct quorum) == 296, "see above");
 #endif
 
-/* Numbers are only ever compared with each other. */
+/* Numbers are only compared with each other, so their distance is enough. */
 static uint64_t since(const struct quorum *q, uint32_t number)
 {
     return number != 0 ? q->ask - number + 1 : 0;
 }
 
-/* Instants of this world, and never, fit into half a word. */
+/* Half a word is enough for each instant of this world, and for DRIFT_NEVER. */
 static uint64_t instants(drift_time a, drift_time b)
 {
     return (uint32_t)a | b << 32;
@@ -79,7 +78,7 @@ static uint64_t bit(unsigned mask, unsigned m, unsigned at)
     return (uint64_t)(mask >> m & 1) << at;
 }
 
-/* All that is between this client and this master. */
+/* All that one client and one master have between them. */
 static uint64_t mix_link(uint64_t hash, const struct client *client, const struct link *link,
                          unsigned m)
 {
@@ -112,7 +111,7 @@ static uint64_t mix_master(const struct client *clients, const struct world *wor
     return hash;
 }
 
-/* Of machines that do alike, make one; one that has settled does nothing any more. */
+/* Make machines equal that will behave alike.  A settled machine does nothing any more. */
 static void forget(struct client *client, drift_time now)
 {
     uint32_t ask = client->q.ask;
@@ -120,12 +119,12 @@ static void forget(struct client *client, drift_time now)
     alike_forget(&client->q, now);
     alike_forget_fence(&client->q, &client->fence);
     if (client->q.state != QUORUM_ACQUIRING && client->q.state != QUORUM_RAISING)
-        client->fence_after = 0; /* Of the next round it will be another. */
+        client->fence_after = 0; /* The next round sets it anew. */
     if (!client->begun || !quorum_is_settled(&client->q))
         return;
     memset(client, 0, sizeof *client);
     client->begun = true;
-    client->q.ask = ask; /* What others are counted from. */
+    client->q.ask = ask; /* since() counts from it. */
 }
 
 static int compare(const void *a, const void *b)

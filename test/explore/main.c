@@ -3,18 +3,18 @@
  *
  *   test-explore [OPTION...] [SCENARIO...]
  *
- *   --list           what there is to explore
- *   --tell           also how what is expected to go wrong does so
- *   --only WORDS     look for that wrong alone, and pass by others (of a mutant)
- *   --ticks N        end all worlds after N ticks, if not sooner
- *   --twice          explore once more without taking worlds for the same that differ;
- *                    then as many that differ by model_hash() must start a tick.  (In
- *                    between masters have their turn in some order.)
- *   --megabytes N    give up when it takes more (1000)
+ *   --list           list the scenarios
+ *   --tell           print the story of an expected violation, too
+ *   --only WORDS     report this violation only (for mutants)
+ *   --ticks N        end all worlds after N ticks at the latest
+ *   --twice          explore again, with worlds recognised by all their bytes.  At the
+ *                    starts of ticks, both searches must find the same number of worlds
+ *                    that differ by model_hash().  (Within a tick, the order of the
+ *                    masters' turns matters.)
+ *   --megabytes N    give up when more memory is needed (1000)
  *
- * What a world is, and what is not tried, is in model.h.  Exit status 0: nothing is
- * wrong but what is expected; 1: something is; 2: it was given up, so that nothing
- * is known.
+ * model.h says what a world is, and what is not tried.  Exit status 0: each scenario
+ * ended as expected; 1: one did not; 2: one was given up, and proves nothing.
  */
 #include "explore/explore.h"
 
@@ -28,18 +28,17 @@
 
 #define MEGABYTES 1000
 
-/* Clients; and ticks: until the world ends; of a lease, and the allowance in it; until a reply is
- * late; for how long a client keeps trying. */
+/* The number of clients, and these spans in ticks: the world, a lease, the allowance in it, the
+ * reply timeout, and how long a client keeps trying. */
 #define SIZES(clients_, ticks_, lease_, allowance_, timeout_, wait_)                \
     .clients = clients_, .ticks = ticks_, .lease = lease_, .allowance = allowance_, \
     .timeout = timeout_, .wait = wait_
 
-/* As much as fits into a minute together; test/mutants/mutants.txt says what each is good
- * for. */
+/* Chosen: all together take a minute.  test/mutants/mutants.txt says what each catches. */
 static const struct scenario scenarios[] = {
     {
         .name = "contend",
-        .about = "two clients try once each, and give back",
+        .about = "two clients try once each, and release",
         SIZES(2, 8, 5, 2, 2, 0),
         .at_most = {[RARE_HANG] = 2, [RARE_DAWDLE] = 1},
     },
@@ -51,13 +50,13 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "wake",
-        .about = "two clients, which are woken at any time between two rounds",
+        .about = "two clients; an announcement may begin a round at any time",
         SIZES(2, 6, 5, 2, 1, 3),
         .at_most = {[RARE_HANG] = 1, [RARE_WAKE] = 2},
     },
     {
         .name = "renew",
-        .about = "two clients, and who has the lock renews it",
+        .about = "two clients; the holder renews the lock",
         SIZES(2, 9, 6, 1, 2, 0),
         .keeps = true,
         .renew = true,
@@ -73,7 +72,7 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "cancel",
-        .about = "one client that thinks better of it",
+        .about = "one client that may cancel at any time",
         SIZES(1, 9, 5, 2, 2, 3),
         .keeps = true,
         .slow = true,
@@ -88,7 +87,7 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "silence",
-        .about = "two clients, and links that are cut in one direction, and may break then",
+        .about = "two clients, and links that are cut in one direction, and may break later",
         SIZES(2, 7, 5, 2, 1, 0),
         .at_most = {[RARE_CUT] = 1, [RARE_BREAK] = 1},
     },
@@ -101,7 +100,7 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "extend",
-        .about = "the owner extends, by less than is left",
+        .about = "the owner extends by less than is left",
         SIZES(1, 11, 6, 2, 2, 0),
         .extension = 4,
         .margin = 1,
@@ -110,7 +109,7 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "forget",
-        .about = "one client, and masters that lose their memory",
+        .about = "one client, and masters that lose their data",
         SIZES(1, 11, 6, 2, 2, 0),
         .margin = 1,
         .renew = true,
@@ -118,7 +117,7 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "fence",
-        .about = "two clients that draw fencing tokens, of masters that are out of step",
+        .about = "two clients that draw fencing tokens, and masters with different counters",
         SIZES(2, 9, 6, 1, 2, 0),
         .fence = true,
         .counters = {1, 2, 3},
@@ -126,7 +125,7 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "fence-error",
-        .about = "the same, near each other, and a command that fails",
+        .about = "the same in fewer ticks, and a command that fails",
         SIZES(2, 4, 6, 1, 2, 0),
         .fence = true,
         .counters = {3, 1, 2},
@@ -142,7 +141,7 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "fence-late",
-        .about = "two clients that draw fencing tokens, where keys end before they are counted",
+        .about = "two clients that draw fencing tokens, and keys that expire before the count",
         SIZES(2, 8, 4, 1, 4, 0),
         .keeps = true,
         .fence = true,
@@ -160,7 +159,7 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "amnesia",
-        .about = "what the published algorithm cannot survive: a master that loses its memory",
+        .about = "what the published algorithm cannot survive: a master that loses its data",
         .expected = "two clients hold the lock",
         SIZES(2, 8, 5, 2, 2, 0),
         .keeps = true,
@@ -170,7 +169,7 @@ static const struct scenario scenarios[] = {
 
 #define SCENARIOS_LEN (sizeof scenarios / sizeof scenarios[0])
 
-/* Of work: others may keep the processors busy. */
+/* Processor time, because other programs may keep the machine busy. */
 static double seconds(void)
 {
     struct timespec ts;
@@ -234,7 +233,6 @@ static int explore_twice(const struct scenario *scenario, struct sought sought, 
     return all[0].starts == all[1].starts || scenario->expected != NULL ? 0 : 1;
 }
 
-/* As the options have it. */
 static int explore_so(struct scenario scenario, const struct options *options, struct total *total)
 {
     struct explored all;
@@ -248,10 +246,9 @@ static int explore_so(struct scenario scenario, const struct options *options, s
 static void list_scenario(const struct scenario *scenario)
 {
     static const char *const names[RARE_LEN] = {
-        [RARE_HANG] = "hangs",        [RARE_DAWDLE] = "turns dawdled",
-        [RARE_CUT] = "links cut",     [RARE_BREAK] = "links broken",
-        [RARE_ERROR] = "errors",      [RARE_FORGET] = "memories lost",
-        [RARE_EXTEND] = "extensions", [RARE_WAKE] = "wake-ups",
+        [RARE_HANG] = "hangs",         [RARE_DAWDLE] = "turns dawdled", [RARE_CUT] = "links cut",
+        [RARE_BREAK] = "links broken", [RARE_ERROR] = "errors",         [RARE_FORGET] = "data lost",
+        [RARE_EXTEND] = "extensions",  [RARE_WAKE] = "wake-ups",
     };
 
     printf("%s: %s\n", scenario->name, scenario->about);
@@ -285,7 +282,7 @@ static bool is_known(char *name)
     return false;
 }
 
-/* An option with a value; *at moves on. */
+/* The value of an option, if argv[*at] is that option.  *at moves to the value. */
 static const char *value(int argc, char **argv, int *at, const char *name)
 {
     if (strcmp(argv[*at], name) != 0 || *at + 1 >= argc)
@@ -314,7 +311,7 @@ static bool parse_option(int argc, char **argv, int *at, struct options *options
     return true;
 }
 
-/* The names are from *ret_at on; false: nonsense. */
+/* The names of scenarios begin at *ret_at.  Returns false if the arguments are wrong. */
 static bool parse(int argc, char **argv, struct options *options, int *ret_at)
 {
     int at = 1;

@@ -10,7 +10,7 @@ void masters_free(struct key *key)
     memset(key, 0, sizeof *key);
 }
 
-/* Whether it outlives what its owner remembers: a lease and an allowance. */
+/* True if the key outlives settle_by of its owner: a lease and an allowance after the request. */
 static bool is_late(const struct scenario *scenario, const struct key *key, const struct item *item)
 {
     return key->until > item->sent + item->lease + scenario->allowance;
@@ -19,7 +19,7 @@ static bool is_late(const struct scenario *scenario, const struct key *key, cons
 static uint8_t expiry(const struct scenario *scenario, const struct world *world,
                       const struct item *item)
 {
-    /* It may have been obeyed as soon as the tick before was over. */
+    /* The master may have obeyed as early as at the end of the tick before. */
     unsigned until = world->tick - 1 + item->lease;
 
     return (uint8_t)(scenario->slow ? until + scenario->allowance : until - scenario->allowance);
@@ -47,7 +47,7 @@ static void obey_set(const struct scenario *scenario, struct world *world, unsig
     key->excused = false;
 }
 
-/* Grant it, and the next time, count; a no is counted at once. */
+/* The first call grants, and the second call counts.  A no is counted in the first call. */
 static void obey_fence(const struct scenario *scenario, struct world *world, unsigned c, unsigned m,
                        struct item *item)
 {

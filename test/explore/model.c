@@ -1,5 +1,5 @@
 /*
- * model.c - what can happen, and what comes of it.
+ * model.c - the moves that are possible in a world, and what each does.
  */
 #include "explore/model.h"
 
@@ -222,14 +222,14 @@ static void add_link(const struct world *world, unsigned c, unsigned m, struct m
     }
 }
 
-/* In the client's turn. */
+/* Moves in the client's turn. */
 static void add_client(const struct scenario *scenario, const struct world *world, unsigned c,
                        struct move *moves, size_t *len)
 {
     const struct client *client = &world->clients[c];
 
     if (!client->begun) {
-        if (c == 0 || world->clients[c - 1].begun) /* Who comes first is called A. */
+        if (c == 0 || world->clients[c - 1].begun) /* The first to begin is A. */
             add(moves, len, MOVE_ACQUIRE, c, 0);
         return;
     }
@@ -247,7 +247,7 @@ static void add_client(const struct scenario *scenario, const struct world *worl
         add_link(world, c, m, moves, len);
 }
 
-/* In the master's turn. */
+/* Moves in the master's turn. */
 static void add_master(const struct world *world, unsigned m, struct move *moves, size_t *len)
 {
     for (unsigned c = 0; c < CLIENTS; c++) {
@@ -265,7 +265,7 @@ static void add_master(const struct world *world, unsigned m, struct move *moves
         add(moves, len, MOVE_FORGET, 0, m);
 }
 
-/* All but to pass. */
+/* All moves but MOVE_PASS. */
 static size_t moves_of_turn(const struct scenario *scenario, const struct world *world,
                             struct move *moves)
 {
@@ -278,7 +278,7 @@ static size_t moves_of_turn(const struct scenario *scenario, const struct world 
     return len;
 }
 
-/* Whether somebody waits for whoever's turn it is. */
+/* True if the master or client whose turn it is has work: commands, answers, or an alarm. */
 static bool is_awaited(const struct world *world)
 {
     unsigned m = world->turn, c = world->turn - MASTERS;
@@ -310,7 +310,7 @@ size_t model_moves(const struct scenario *scenario, const struct world *world,
     size_t len;
 
     if (world->tick == scenario->ticks)
-        return 0; /* The end of the world. */
+        return 0;
     len = moves_of_turn(scenario, world, moves);
     if (may_pass(world))
         add(moves, &len, MOVE_PASS, 0, 0);
@@ -323,11 +323,11 @@ static const char *answer(const struct scenario *scenario, struct world *world, 
     if (move.kind != MOVE_REFUSE)
         return masters_obey(scenario, world, move.client, move.master, item);
     world->left[RARE_ERROR]--;
-    item->vote = item->is_half ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE; /* Set, not counted. */
+    item->vote = item->is_half ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE; /* VOID: set, not counted. */
     item->is_half = false;
     if (item->command == QUORUM_CMD_RELEASE &&
         masters_have(&world->keys[move.master], move.client, item))
-        world->keys[move.master].excused = true; /* It is not asked again. */
+        world->keys[move.master].excused = true; /* The release is not repeated. */
     return NULL;
 }
 
@@ -353,12 +353,12 @@ static const char *do_obey(const struct scenario *scenario, struct world *world,
                        story_event(&event, true, what, sizeof what), counts ? ", counted" : "",
                        'A' + move.client, is_ghost ? ", of the link that broke" : "");
     if (is_ghost && item.vote == QUORUM_VOTE_YES && item.command != QUORUM_CMD_RELEASE && !counts)
-        world->keys[move.master].excused = true; /* Nobody can know. */
+        world->keys[move.master].excused = true; /* No client learns of it. */
     *at = item;
     if (item.is_half)
         return wrong;
     if (!is_ghost) {
-        item.lease = item.sent = 0; /* All that is left of it is an answer. */
+        item.lease = item.sent = 0; /* An answer does not need them. */
         link->items[link->obeyed++] = item;
         return wrong;
     }
@@ -376,7 +376,7 @@ static void forget(struct world *world, unsigned m, char *told, size_t told_size
         owner->robbed |= (uint8_t)(1u << m);
     masters_free(key);
     if (told != NULL)
-        (void)snprintf(told, told_size, "   (m%u loses its memory)", m + 1);
+        (void)snprintf(told, told_size, "   (m%u loses its data)", m + 1);
 }
 
 static void change_cut(struct world *world, struct move move, char *told, size_t told_size)
@@ -428,7 +428,7 @@ static void note_hanging(struct world *world)
     world->moved = false;
 }
 
-/* To the next who can do anything but pass, in this tick or, once, in the next. */
+/* The turn goes to the next that has a move besides MOVE_PASS, or to the first of the next tick. */
 static void do_pass(const struct scenario *scenario, struct world *world, char *told,
                     size_t told_size)
 {
@@ -444,7 +444,7 @@ static void do_pass(const struct scenario *scenario, struct world *world, char *
     } while (moves_of_turn(scenario, world, moves) == 0);
 }
 
-/* What the owner asks for, and the alarm. */
+/* Requests of the owner, the alarm, and wake-ups. */
 static const char *do_simple(const struct scenario *scenario, struct world *world, struct move move,
                              char *told, size_t told_size)
 {
@@ -462,7 +462,7 @@ static const char *do_simple(const struct scenario *scenario, struct world *worl
         event.lease = scenario->extension * TICK;
     }
     if (move.kind == MOVE_WAKE)
-        world->left[RARE_WAKE]--; /* At once: until is 0. */
+        world->left[RARE_WAKE]--; /* event.until is 0: the round begins at once. */
     if (move.kind != MOVE_TIMER && move.kind != MOVE_WAKE)
         client->busy = move.kind != MOVE_CANCEL;
     if (move.kind == MOVE_RELEASE)

@@ -1,11 +1,11 @@
 /*
- * rules.c - the rules: what no step of a machine may do, and no world may look like.
+ * rules.c - the rules: what no step of a machine may do, and what no world may contain.
  */
 #include "explore/model.h"
 
 #include <string.h>
 
-#define MAJORITY (MASTERS / 2 + 1) /* Not the machine's, which may be wrong. */
+#define MAJORITY (MASTERS / 2 + 1) /* Not that of the machine, which may be wrong. */
 
 bool rules_believes(const struct world *world, unsigned c)
 {
@@ -17,9 +17,9 @@ static unsigned count(unsigned mask)
     return (unsigned)__builtin_popcount(mask);
 }
 
-/* ---- Of a step ---- */
+/* ---- Rules of a step ---- */
 
-/* What must be true of any step of a machine, whatever the world is like. */
+/* Rules of a step that do not depend on the world. */
 static const char *check_step(struct client *client, const struct quorum *before,
                               const struct quorum_event *event, const struct quorum_actions *act)
 {
@@ -28,18 +28,18 @@ static const char *check_step(struct client *client, const struct quorum *before
     bool is_held = quorum_remaining(q, event->now) > 0;
 
     if (act->lost && client->told)
-        return "lost is told twice";
+        return "the lost notice is given twice";
     client->told |= act->lost;
     if (q->state == QUORUM_LOST && !client->told)
-        return "a lock is lost in silence";
+        return "a lock is lost without a notice";
     if (event->type == QUORUM_EV_TIMER && act->wake_at <= event->now &&
         memcmp(before, q, sizeof *q) == 0)
         return "an alarm rings for ever";
     if (act->ended && !client->busy)
-        return "what was not asked for has ended";
+        return "an operation ends that was not asked for";
     client->busy &= !act->ended;
     if (client->busy && act->wake_at == DRIFT_NEVER)
-        return "what was asked for never ends";
+        return "an operation never ends";
     if (was_held && is_held && q->deadline < before->deadline)
         return "the deadline has become earlier";
     if (act->ended && act->status == REDLOCK_OK && q->state == QUORUM_HELD && !is_held)
@@ -58,12 +58,12 @@ static unsigned keys_of(const struct world *world, unsigned c, unsigned round)
     return keys;
 }
 
-/* What must be true of a step in this world. */
+/* Rules of a step that depend on the world. */
 static const char *check_outcome(const struct scenario *scenario, const struct world *world,
                                  unsigned c, const struct quorum_actions *act)
 {
     const struct client *client = &world->clients[c];
-    /* Nothing rare has happened, and answers, which take a tick, are in time. */
+    /* No rare event has happened, and answers come in time: they take one tick. */
     bool is_calm =
         memcmp(world->left, scenario->at_most, sizeof world->left) == 0 && scenario->timeout > 1;
     bool was_won = client->held || client->over;
@@ -75,7 +75,7 @@ static const char *check_outcome(const struct scenario *scenario, const struct w
         return "a lock is not won although nothing has gone wrong";
     if (act->ended && act->status == REDLOCK_OK && client->given_back != 0 &&
         count(keys_of(world, c, client->given_back)) > MASTERS - MAJORITY)
-        return "given back, but a majority stores it";
+        return "released, but a majority stores it";
     return NULL;
 }
 
@@ -138,7 +138,7 @@ const char *rules_of_step(const struct scenario *scenario, struct world *world, 
     return wrong != NULL ? wrong : check_sends(world, c, act);
 }
 
-/* ---- Of a world ---- */
+/* ---- Rules of a world ---- */
 
 static const char *check_beliefs(const struct scenario *scenario, struct world *world)
 {
@@ -154,7 +154,7 @@ static const char *check_beliefs(const struct scenario *scenario, struct world *
         if (held && client->over)
             return "a lock that was lost came back";
         if (held && MASTERS - count(client->gone) < MAJORITY)
-            return "held although a majority says that it is gone";
+            return "held although a majority answered that it is gone";
     }
     if (scenario->stepped)
         return NULL;
@@ -167,8 +167,7 @@ static const char *check_beliefs(const struct scenario *scenario, struct world *
     return NULL;
 }
 
-/* The token of a dead round is released wherever the master can be told: none is
- * left on a master whose link stands, with nothing on its way. */
+/* A master whose link is up and that owes no answer stores no token of a dead round. */
 static const char *check_leaks(const struct world *world)
 {
     for (unsigned m = 0; m < MASTERS; m++) {
@@ -192,13 +191,13 @@ const char *rules_of_world(const struct scenario *scenario, struct world *world)
     return wrong != NULL ? wrong : check_leaks(world);
 }
 
-/* A client that rings its alarm in time hears of the loss a margin before it. */
+/* A client whose alarm rings in time gets the lost notice a margin before the deadline. */
 const char *rules_of_pass(const struct scenario *scenario, const struct world *world, unsigned c)
 {
     const struct quorum *q = &world->clients[c].q;
 
     if (rules_believes(world, c) && !q->told &&
         q->deadline - model_now(world) <= scenario->margin * TICK)
-        return "lost is not told in time";
+        return "the lost notice comes too late";
     return NULL;
 }

@@ -1,21 +1,21 @@
 /*
- * events-shadow.c - the shadow of fuzz-events: its books, and what must be true of the machine.
+ * events-shadow.c - the shadow of fuzz-events, which checks the machine.
  *
- * Beside the machine a shadow keeps its own books, from what was sent and what
- * was heard alone.  After every step:
+ * The shadow keeps its own books, only from the commands sent and the answers received.
+ * After every step:
  *
- *  - the lock is held only with a majority of yes for its token, from links that
- *    stand, to one ask; and until the deadline that follows from when the first
- *    command of that ask was sent; which an extension never brings nearer;
- *  - what has been held and is not any more is never held again;
- *  - commands go to masters that are up; SET, with a token never used before, to
- *    those that owe nothing and store nothing; EXTEND with the live token alone,
- *    RELEASE with dead ones alone;
- *  - an operation ends once, with one of its outcomes; lost is told once;
+ *  - the lock is held only with a majority of yes for its token, to one ask, from links that
+ *    stand;
+ *  - it is held until the deadline that follows from the first command of that ask, and an
+ *    extension never makes the deadline earlier;
+ *  - a lock that was held and is not any more is never held again;
+ *  - commands go to masters that are up; SET, with a token never used before, goes to those
+ *    that owe nothing and store nothing; EXTEND has the live token, RELEASE a dead one;
+ *  - an operation ends once, with one of its outcomes; the lost notice comes once;
  *  - an operation that has not ended has an alarm, or waits for a link;
- *  - an alarm that rings leads on: it is not set to ring again at once for ever;
+ *  - an alarm is not set again and again to ring at once;
  *  - a machine that has settled does nothing any more;
- *  - a twin that forgets when things in the past were (alike.h) does the same.
+ *  - a twin that clears what cannot matter (alike.h) does the same.
  */
 #include "events.h"
 
@@ -91,7 +91,7 @@ static void book_send(struct world *w, const struct quorum_send *send)
     }
 }
 
-/* Whether a yes that has just been booked makes, or lengthens, a hold. */
+/* Update the deadline after a yes: it may begin a hold, or make it longer. */
 static void book_hold(struct world *w)
 {
     drift_time deadline = deadline_of(w, w->ask_sent, w->ask_lease);
@@ -136,7 +136,7 @@ static void check_hold(struct world *w, const struct quorum *before)
         return;
     }
     if (!is_held(before))
-        MUST(!w->has_been_held); /* What is lost does not come back. */
+        MUST(!w->has_been_held); /* A lost lock does not come back. */
     w->has_been_held = true;
     MUST(remaining > 0 && w->now < w->deadline && remaining <= w->deadline - w->now);
     w->deadline = w->now + remaining; /* A round counts from before its first send. */
@@ -172,8 +172,8 @@ static void check_end(struct world *w)
     w->op = OP_NONE;
 }
 
-/* Who waits for nothing waits for ever: for a link, or, having been told to and as
- * it has all the time there is, to be woken (listen.c, which has an alarm of its own). */
+/* Without an alarm, an operation may wait only for a link, or, with an endless wait, for a
+ * QUORUM_EV_WAKE (the waiter of redlock/line has an alarm of its own). */
 static void check_alarm(const struct world *w)
 {
     bool sleeps = w->q.state == QUORUM_PAUSING && w->config.wait == DRIFT_NEVER;
@@ -260,7 +260,7 @@ void shadow_step(struct world *w, struct quorum_event *event)
     }
     if (w->act.ended)
         check_end(w);
-    if (w->q.round != w->live) /* Or it is of a round that nobody could be asked for yet. */
+    if (w->q.round != w->live) /* The token is dead, or no master was asked in the round yet. */
         w->live = 0;
     check_hold(w, &before);
     check_alarm(w);

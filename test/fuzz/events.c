@@ -1,26 +1,23 @@
 /*
- * events.c - fuzz target: any events in any order, as far as they are in place.
+ * events.c - fuzz target: all legal events of the machine, in any order.
  *
- * The bytes pick the settings, and then one event after the other: what the
- * owner asks for, what the masters do and answer, what becomes of their links,
- * how time passes.  The masters are modelled: each stores a token until it
- * expires, works off what it was sent in order, and is heard in order, if its
- * link stands; what was on a link that broke may be obeyed later, or never.
+ * The bytes pick the settings, and then the events: requests of the owner, actions and answers
+ * of masters, changes of links, and time.  The masters are modelled.  Each stores a token until
+ * it expires, executes commands in order, and answers in order while its link stands.  A command
+ * of a broken link may be executed later, or never.
  *
- * Beside the machine a shadow keeps its own books, and checks every step (events-shadow.c).
+ * A shadow beside the machine checks every step (events-shadow.c).
  *
- * At the end all masters that are up answer, and alarms ring, until the machine
- * is settled: it has to be soon, and no master may store a token then that it
- * could have been told to release.
+ * At the end all masters that are up answer, and alarms ring, until the machine is settled.  It
+ * must settle soon.  No master may store a token then that it could have been told to release.
  *
- * With FUZZ_TELL in the environment the story is printed, for an input that was
- * found to fail.
+ * FUZZ_TELL in the environment prints the story of an input.
  */
 #include "events.h"
 
 #include <string.h>
 
-#define RINGS_MAX 4 /* Of an alarm at one instant: renew, fail, tell of the loss; one to spare. */
+#define RINGS_MAX 4     /* Alarms at one instant: renew, fail, lost notice; one to spare. */
 #define DRAIN_MAX 20000 /* Steps until a machine that is left alone is settled. */
 
 static unsigned next_byte(struct world *w)
@@ -96,14 +93,14 @@ static void do_item(const struct world *w, struct master *master, struct item *i
         if (master->stored == item->token)
             master->stored = 0;
         break;
-    case QUORUM_CMD_FENCE: /* None is wanted here: see the explorer and the simulator. */
+    case QUORUM_CMD_FENCE: /* The explorer and the simulator test fencing. */
     case QUORUM_CMD_RAISE:
         MUST(false);
     }
 }
 
-/* Work off the next command.  An error: a SET is not done then, nor a release, which is not sent
- * again either; an extension may be. */
+/* Execute the next command.  With an error, a SET or a release is not executed, and the release
+ * is not repeated.  An extension may be executed and still answered with an error. */
 static void obey(struct world *w, struct master *master, bool error)
 {
     struct item *item = &master->queue[master->done];
@@ -121,8 +118,8 @@ static void obey(struct world *w, struct master *master, bool error)
 }
 
 /*
- * settle_by is for masters that obey at once, or can be told as soon as their
- * answer is heard.  One that obeyed late, and cannot be told, is beyond help.
+ * settle_by covers masters that obey at once, or that get a release when their answer
+ * comes.  A master that obeyed late, and cannot get a release, may keep the token.
  */
 static void excuse(const struct world *w, struct master *master)
 {
@@ -130,14 +127,14 @@ static void excuse(const struct world *w, struct master *master)
         master->excused = true;
 }
 
-/* What was on the link that broke and had not been obeyed may be so now. */
+/* Execute the command that a broken link left behind. */
 static void obey_ghost(struct world *w, struct master *master)
 {
     if (master->ghost.token == 0)
         return;
     do_item(w, master, &master->ghost);
     if (master->ghost.command != QUORUM_CMD_RELEASE && master->ghost.vote == QUORUM_VOTE_YES)
-        master->excused = true; /* Nobody can know. */
+        master->excused = true; /* The client does not learn of it. */
     master->ghost.token = 0;
 }
 
@@ -150,7 +147,7 @@ static void step_type(struct world *w, enum quorum_event_type type)
     shadow_step(w, &event);
 }
 
-/* Sooner or later than planned, or as late as may be. */
+/* Move the next round: sooner, later, or as late as possible. */
 static void do_wake(struct world *w)
 {
     unsigned byte = next_byte(w);
@@ -168,7 +165,7 @@ static void do_wake(struct world *w)
 static void ring(struct world *w)
 {
     if (w->act.wake_at > w->now)
-        w->rings = 0; /* It was set to a later time. */
+        w->rings = 0; /* The alarm was set to a later time. */
     step_type(w, QUORUM_EV_TIMER);
     if (w->act.wake_at > w->now)
         return;
@@ -193,14 +190,14 @@ static void hear(struct world *w, unsigned m)
     event.ask = item.ask;
     event.command = item.command;
     event.vote = item.vote;
-    event.elsewhere = item.vote == QUORUM_VOTE_NO && (item.ask & 1) != 0; /* Now and then. */
+    event.elsewhere = item.vote == QUORUM_VOTE_NO && (item.ask & 1) != 0; /* For every other ask. */
     shadow_step(w, &event);
-    /* And nothing that was won is given away. */
+    /* A round with a majority of yes is won. */
     if (before.state == QUORUM_ACQUIRING && w->live != 0 && count(w->ask_yes) >= majority(w))
         MUST(is_held(&w->q));
 }
 
-/* An answer comes a second time, or as somebody else would have given it. */
+/* An answer comes a second time, perhaps with another vote. */
 static void hear_again(struct world *w, unsigned m)
 {
     const struct item *item = &w->masters[m].heard;
@@ -225,7 +222,7 @@ static void change_link(struct world *w, unsigned m, bool up)
         master->ghost = master->queue[master->done];
     w->ask_yes &= (quorum_mask) ~(1u << m);
     master->queue_len = master->done = 0;
-    master->heard.token = 0; /* Nothing is heard twice from two connections. */
+    master->heard.token = 0; /* No answer comes again over another connection. */
     master->up = up;
     master->coming = master->full = false;
     excuse(w, master);
@@ -250,7 +247,7 @@ static void do_release(struct world *w)
 {
     if (w->op == OP_LOCK || w->op == OP_RELEASE || w->q.state == QUORUM_IDLE)
         return;
-    w->op = OP_RELEASE; /* An extension that is out is dropped by the caller. */
+    w->op = OP_RELEASE; /* The caller drops an extension that is under way. */
     w->releasing = w->live;
     step_type(w, QUORUM_EV_RELEASE);
 }
@@ -264,7 +261,7 @@ static void do_cancel(struct world *w, enum quorum_event_type type)
     MUST(!w->act.ended && w->q.state == QUORUM_IDLE);
 }
 
-/* Where things happen: a nanosecond before, at, and after the instants that matter. */
+/* A span, or to a nanosecond before, at, or after the deadline or the alarm. */
 static void pass_time(struct world *w, unsigned how)
 {
     static const drift_span spans[] = {1, DRIFT_MS, 7 * DRIFT_MS, 60 * DRIFT_MS, DRIFT_S};
@@ -330,7 +327,7 @@ static void do_next(struct world *w)
         do_release(w);
         break;
     case 15:
-        if (m == 0) /* Rarely: not much happens after it. */
+        if (m == 0) /* Rarely, because little happens after it. */
             do_cancel(w, byte < 128 ? QUORUM_EV_CANCEL : QUORUM_EV_DETACH);
         break;
     case 16:
@@ -389,7 +386,7 @@ static void set_up(struct world *w)
     w->act.wake_at = DRIFT_NEVER;
 }
 
-/* The token of somebody else: stored by some, for a while. */
+/* Adopt a token that some masters store, for a while. */
 static void adopt(struct world *w)
 {
     step_type(w, QUORUM_EV_ADOPT);
@@ -403,7 +400,7 @@ static void adopt(struct world *w)
     }
 }
 
-/* Whether anything was left to do. */
+/* Returns true if the master had a command to execute. */
 static bool work_off(struct world *w, unsigned m)
 {
     struct master *master = &w->masters[m];
@@ -428,8 +425,8 @@ static bool ring_next(struct world *w)
     return true;
 }
 
-/* Everybody answers who can; what is under way comes to its end, is given back,
- * and cleaned up. */
+/* All masters that can answer do.  Operations end, the lock is given up, and tokens are
+ * released. */
 static void drain(struct world *w)
 {
     unsigned steps = 0;
@@ -440,10 +437,10 @@ static void drain(struct world *w)
         if (w->masters[m].coming)
             change_link(w, m, false);
     }
-    step_type(w, QUORUM_EV_TIMER); /* For queues that have drained. */
+    step_type(w, QUORUM_EV_TIMER); /* The machine sees that queues have room. */
     if (w->op != OP_NONE && w->config.wait == DRIFT_NEVER)
         do_cancel(w, QUORUM_EV_CANCEL);
-    while (w->op != OP_NONE) { /* Always ends. */
+    while (w->op != OP_NONE) {
         bool worked = false;
 
         for (unsigned m = 0; m < w->config.masters; m++)

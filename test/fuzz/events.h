@@ -10,8 +10,8 @@
 #include "must.h"
 #include "redlock/core/quorum.h"
 
-#define START (77 * DRIFT_S) /* Not zero, or an instant might be taken for a span. */
-#define QUEUE_MAX 16         /* More waits on no link: it counts as full then. */
+#define START (77 * DRIFT_S) /* Not 0, so that an instant used as a span fails. */
+#define QUEUE_MAX 16         /* Chosen: a link with so many commands counts as full. */
 
 enum op { OP_NONE, OP_LOCK, OP_EXTEND, OP_RELEASE };
 
@@ -19,25 +19,25 @@ enum op { OP_NONE, OP_LOCK, OP_EXTEND, OP_RELEASE };
 struct item {
     uint32_t ask, token;
     enum quorum_command command;
-    enum quorum_vote vote; /* Once it is done. */
+    enum quorum_vote vote; /* The answer, once it is executed. */
     drift_span lease;
     drift_time sent;
 };
 
 struct master {
     bool up, coming, full;
-    struct item queue[QUEUE_MAX]; /* In order; the first `done` wait to be heard. */
+    struct item queue[QUEUE_MAX]; /* In order.  The first ones, in number done, are answers. */
     unsigned queue_len, done;
-    struct item heard; /* Latest; token 0: none. */
+    struct item heard; /* The latest answer that was delivered; token 0: none. */
 
-    uint32_t stored;   /* Our token; 0: none. */
-    drift_time until;  /* When that expires. */
-    bool late;         /* It was obeyed so late that it outlives settle_by. */
-    bool excused;      /* Nobody could have it released. */
-    bool foreign;      /* Stores somebody else's. */
-    struct item ghost; /* Of a link that broke, not obeyed yet; token 0: none. */
+    uint32_t stored;   /* The client's token that it stores; 0: none. */
+    drift_time until;  /* When the token expires. */
+    bool late;         /* The token was stored so late that it outlives settle_by. */
+    bool excused;      /* The client cannot have the token released. */
+    bool foreign;      /* It stores another client's token. */
+    struct item ghost; /* A command of a broken link, not executed yet; token 0: none. */
 
-    bool in_doubt; /* May store a token of ours, as far as was heard. */
+    bool in_doubt; /* By its answers, it may store a token of the client. */
 };
 
 struct world {
@@ -51,17 +51,17 @@ struct world {
     drift_time now;
     enum op op;
     bool is_adopted, is_detached, was_told, has_been_held;
-    /* The shadow's book on the ask whose answers count. */
+    /* The shadow's books on the ask whose answers count. */
     uint32_t live;   /* The token held or asked for; 0: none. */
-    uint32_t newest; /* Largest token ever used. */
+    uint32_t newest; /* The largest token that was used. */
     uint32_t ask;
     drift_time ask_sent;
     drift_span ask_lease;
     quorum_mask ask_yes;
-    drift_time deadline;  /* 0: not held. */
-    uint32_t releasing;   /* The token of a release under way, */
-    quorum_mask released; /* and who said that it was deleted. */
-    unsigned rings;       /* Of the alarm, since time went on. */
+    drift_time deadline;  /* The deadline of the hold; 0: the lock is not held. */
+    uint32_t releasing;   /* The token of the release under way. */
+    quorum_mask released; /* Masters that answered that they deleted it. */
+    unsigned rings;       /* How often the alarm rang at this instant. */
 };
 
 static inline unsigned majority(const struct world *w)
@@ -81,16 +81,16 @@ static inline bool is_held(const struct quorum *q)
 
 /* ---- The masters (events.c) ---- */
 
-/* What a lease loses to the drift of clocks. */
+/* The allowance of a lease. */
 drift_span events_allowance(const struct world *w, drift_span lease);
-/* Its link has room for a command. */
+/* True if the master is up and its link has room. */
 bool events_take(const struct master *master);
 
 /* ---- The shadow (events-shadow.c) ---- */
 
 /* Hand an event to the machine and its twin, and check what they do. */
 void shadow_step(struct world *w, struct quorum_event *event);
-/* Before that: an answer has come, and what it means. */
+/* Book an answer, before the step that delivers it. */
 void shadow_answer(struct world *w, unsigned m, const struct item *item);
 
 #endif /* FUZZ_EVENTS_H */

@@ -1,5 +1,5 @@
 /*
- * link-calls.c - the program of fuzz-link: what it calls, and what it may expect of that.
+ * link-calls.c - the program of fuzz-link: its calls, and what it may expect of them.
  */
 #include "link.h"
 
@@ -8,16 +8,16 @@
 #include "redlock/redlock.h"
 
 #define LEASES_MAX 128
-#define DEPTH_MAX 2   /* Of callbacks that run the loop. */
-#define CALLS_MAX 400 /* Of one input. */
+#define DEPTH_MAX 2   /* Nested callbacks that run the loop. */
+#define CALLS_MAX 400 /* Calls of one input. */
 
 struct lease {
-    struct redlock_lease *lease; /* NULL: it is not ours any more. */
-    unsigned locks;              /* How often its owner has it. */
+    struct redlock_lease *lease; /* NULL: the program does not have it any more. */
+    unsigned locks;              /* How often its owner has locked it. */
     bool was_told;
     /* The operation that is under way. */
     enum { NONE, LOCK, EXTEND, UNLOCK } op;
-    uintptr_t number; /* Of it, among all operations: what its callback is given. */
+    uintptr_t number; /* The number of the operation, which is its callback's argument. */
     drift_time ends_by;
 };
 
@@ -26,7 +26,7 @@ static struct redlock_options options;
 static struct lease leases[LEASES_MAX];
 static unsigned leases_len, calls, depth;
 static uintptr_t ops;
-static unsigned granted; /* Of those for calls_granted(). */
+static unsigned granted; /* Locks that on_granted() has counted. */
 static bool in_call;
 static struct ev_loop ev;
 
@@ -62,7 +62,7 @@ static void begin_op(struct lease *lease, unsigned op, uint32_t wait_ms)
             net_now() + (wait_ms + options.connect_timeout_ms) * DRIFT_MS + trips + 3 * DRIFT_S;
 }
 
-/* What the callback of the next operation is given. */
+/* The argument for the callback of the next operation. */
 static void *next_op(void)
 {
     return (void *)++ops;
@@ -144,7 +144,7 @@ static void read_lock_options(struct redlock_lock_options *opts, unsigned lease)
     opts->lost_arg = (void *)(uintptr_t)lease;
 }
 
-/* An owner that locks again is given the lease that it has. */
+/* An owner that locks again gets the lease that it has. */
 static struct lease *find_lease(const struct redlock_lease *handle)
 {
     for (unsigned i = 0; i < leases_len; i++)
@@ -153,7 +153,7 @@ static struct lease *find_lease(const struct redlock_lease *handle)
     return NULL;
 }
 
-/* The names of several: the last is as long as may be. */
+/* Names of resources.  The last one has the greatest length. */
 static void list_names(const char *names[REDLOCK_NAMES_MAX])
 {
     static const char *const some[] = {"a", "b", "jobs/7"};
@@ -231,7 +231,7 @@ static void call_unlock(struct lease *lease)
     MUST(status == REDLOCK_OK || status == REDLOCK_E_STATE);
     if (status != REDLOCK_OK)
         return;
-    lease->op = NONE; /* What was under way is overtaken. */
+    lease->op = NONE; /* An unlock ends the operation under way. */
     if (--lease->locks == 0)
         lease->lease = NULL;
     if (is_told)
@@ -339,7 +339,7 @@ void calls_one(unsigned which)
     in_call = false;
 }
 
-/* From a callback, which may run the loop, too. */
+/* Calls from a callback, which may run the loop, too. */
 static void run_calls(void)
 {
     unsigned which = next_byte();

@@ -1,11 +1,11 @@
 /*
- * link-net.c - transport.h and loop.h in virtual time, without I/O; and what they demand.
+ * link-net.c - transport.h and loop.h in virtual time, without I/O.  It checks what they demand.
  *
- * The library must keep the contract of transport.h.  Besides:
+ * The library must keep the contract of transport.h.  It also checks:
  *
  *  - a link is not opened again sooner than the shortest pause after it was closed;
  *  - a connection that ended is closed by the end of that turn of the loop;
- *  - a link waits for room if a write was cut, and else does not;
+ *  - a link waits for room only if a write was cut;
  *  - what one link has queued stays bounded;
  *  - the loop comes to rest at every instant.
  */
@@ -19,10 +19,10 @@
 #define IN_MAX (64u << 10)
 #define START (77 * DRIFT_S)
 #define TRANSPORTS_MAX 8
-#define BACKOFF_MIN (25 * DRIFT_MS)           /* Half of the first pause of a link (master.c). */
+#define BACKOFF_MIN (25 * DRIFT_MS)           /* Half of RETRY_FIRST in redlock/link/link.c. */
 #define UNSENT_MAX ((8u << 20) + (64u << 10)) /* The limit of a link, and a command or two. */
-#define IDLE_TURNS_MAX 1000                   /* In a row, in which nothing happens but timers. */
-#define TURNS_MAX 3000 /* Of one input.  Chosen: a tenth of a second of work; not measured. */
+#define IDLE_TURNS_MAX 1000                   /* Turns in a row in which only timers ring. */
+#define TURNS_MAX 3000 /* Turns of one input.  Chosen: about 0.1 s of work; not measured. */
 
 enum state { CLOSED, CONNECTING, OPEN };
 enum verdict { NONE_YET, ACCEPTED, REFUSED };
@@ -34,11 +34,11 @@ struct transport {
     enum state state;
     enum verdict verdict;
     bool is_auto;
-    bool ended;        /* By the master: the bytes before can be read still. */
-    bool writes_fail;  /* Likewise, and known to the kernel. */
-    bool told_of_end;  /* The library has seen it. */
-    bool awaits_space; /* on_space() is to be called; */
-    bool is_cut;       /* and should be: the latest write found too little room. */
+    bool ended;        /* The master closed it; earlier bytes can still be read. */
+    bool writes_fail;  /* The kernel knows that it ended, and writes fail. */
+    bool told_of_end;  /* The library knows that it ended. */
+    bool awaits_space; /* The library wants on_space(). */
+    bool is_cut;       /* The latest write found too little room. */
     drift_time timer, closed_at;
     size_t room, piece, in_len;
     struct peer peer;
@@ -113,7 +113,7 @@ static drift_time read_clock(const struct loop *loop)
 static void wake_at(struct loop *loop, drift_time at)
 {
     MUST(loop == &the_loop.loop);
-    the_loop.wake_at = clock_fails ? now : at; /* As drift_until() has it in loop_ev.c. */
+    the_loop.wake_at = clock_fails ? now : at; /* Like drift_until() in loop_ev.c. */
 }
 
 static const struct loop_ops ops = {.free = free_loop, .now = read_clock, .wake_at = wake_at};

@@ -1,8 +1,8 @@
 /*
- * link-peer.c - the masters of fuzz-link: they read commands, and know a good answer to each.
+ * link-peer.c - the masters of fuzz-link: they read commands, and have a good answer to each.
  *
- * What the library writes must be whole commands of those that it has.  A master stores
- * nothing: the good answer is the one that grants what was asked.
+ * The library must write complete, known commands.  A master stores nothing: its good answer
+ * grants the request.
  */
 #include "link.h"
 
@@ -41,8 +41,8 @@ static const char *const verbs[VERBS] = {
 #define WAITER_LEN 40
 #define ARGS_MAX 40
 #define ARG_MAX (16u << 10)
-#define BASE_US UINT64_C(1700000000000000) /* What the masters' clocks say at the start. */
-#define FLOOR UINT64_C(1600000000000000)   /* Of the fencing counters. */
+#define BASE_US UINT64_C(1700000000000000) /* The masters' clocks at the start. */
+#define FLOOR UINT64_C(1600000000000000)   /* The floor of the fencing counters. */
 
 static char channels[CHANNELS_MAX][CHANNEL_MAX];
 static unsigned channels_len;
@@ -75,7 +75,7 @@ static bool is_text(struct text text, const char *other)
     return text.len == strlen(other) && memcmp(text.p, other, text.len) == 0;
 }
 
-/* "*3\r\n": the number, and what comes behind it; NULL: it has not come whole. */
+/* Read the number of "*3\r\n".  Returns what follows, or NULL if it is incomplete. */
 static const char *read_header(const char *p, const char *end, char sign, size_t max,
                                size_t *ret_number)
 {
@@ -91,7 +91,7 @@ static const char *read_header(const char *p, const char *end, char sign, size_t
     return stop + 1;
 }
 
-/* A whole command: its arguments, and what comes behind it; NULL: it has not come whole. */
+/* Read the arguments of a command.  Returns what follows, or NULL if it is incomplete. */
 static const char *read_command(const char *p, const char *end, struct text args[ARGS_MAX],
                                 size_t *ret_len)
 {
@@ -140,7 +140,7 @@ static uint8_t find_channel(struct text text)
     return (uint8_t)channel;
 }
 
-/* By whose name "next" is told. */
+/* Note the name of a waiter, for announcements of "next". */
 static void note_waiter(struct text text)
 {
     MUST(text.len == WAITER_LEN);
@@ -219,7 +219,7 @@ static uint64_t clock_us(void)
     return BASE_US + net_now() / 1000;
 }
 
-/* what: 0 is good, and the others are odd in some way. */
+/* what: 0 is a good answer; each other number is odd in its own way. */
 static size_t write_info(char *buf, unsigned master, unsigned what)
 {
     char text[ANSWER_MAX - 32];
@@ -338,7 +338,7 @@ static size_t write_good(char *buf, unsigned master, const struct command *comma
     abort();
 }
 
-/* What some command may be answered with, though perhaps not this one. */
+/* An answer to some command, though perhaps not to this one. */
 static size_t write_odd(char *buf, unsigned what)
 {
     static const char *const odd[] = {

@@ -1,21 +1,20 @@
 /*
  * link.c - fuzz target: the whole client on links to hostile masters, from open to close.
  *
- * The input picks the settings, and then one event after the other: what becomes of the
- * connections, any bytes or an answer to the oldest command, how much can be read and
- * written at once, how time passes, and what the program calls, also from its callbacks.
- * link-net.c states what the links must keep to.  Of the calls:
+ * The input picks the settings, and then the events: changes of connections, any bytes or an
+ * answer to the oldest command, limits of reads and writes, time, and calls of the program,
+ * also from its callbacks.  link-net.c has the rules for links.  The rules for calls:
  *
  *  - an operation ends once, after its call has returned, and with one of its outcomes;
  *  - it ends in time, unless it waits for ever;
  *  - after a cancel, a detach, a close, or an unlock of its lease, it never ends;
- *  - lost is told once, of a lease that is the program's;
+ *  - the lost notice comes once, for a lease that the program still has;
  *  - when the client is closed, all of its memory is freed.
  *
- * At the end the masters may become good: then all links come up and stay so, and if no
- * guard is on a lock is granted.
+ * At the end the masters may become good.  Then all links come up and stay up.  Without a
+ * guard, a lock is granted.
  *
- * With FUZZ_TELL in the environment the story is printed, for an input that was found to fail.
+ * FUZZ_TELL in the environment prints the story of an input.
  */
 #include "link.h"
 
@@ -25,7 +24,7 @@
 #include <sanitizer/allocator_interface.h>
 #include <sodium.h>
 
-#define MEMORY_MAX (64u << 20) /* Of the whole process, for what a hostile master may cost. */
+#define MEMORY_MAX (64u << 20) /* Of the process.  Chosen: what a hostile master may cost. */
 
 static struct input {
     const unsigned char *bytes;
@@ -57,7 +56,7 @@ unsigned next_byte(void)
 /* ---- Entropy and memory ---- */
 
 static uint64_t dice;
-/* Allocated and not freed, by this thread: libFuzzer has another one. */
+/* Blocks that this thread has not freed.  libFuzzer has a thread of its own. */
 static _Thread_local int64_t blocks;
 
 static uint32_t roll(void)
@@ -253,13 +252,13 @@ static void do_event(void)
 
 /* ---- One input ---- */
 
-/* Whatever the masters did before, they are good now. */
+/* From now on, all masters are good. */
 static void recover(bool bursts)
 {
     input.len = 0;
     net_reset_all();
     net_pass(5 * DRIFT_S);
-    net_reset_all(); /* What was found odd at first is forgotten then. */
+    net_reset_all(); /* A second connection clears what was odd on the first. */
     net_pass(5 * DRIFT_S);
     if (!calls_is_open() || net_is_tired())
         return;

@@ -1,11 +1,11 @@
 /*
  * reply.c - fuzz target: any bytes from a master, in pieces of any size.
  *
- * The first byte seeds the sizes of the pieces, the rest is fed to the reader.
- * Every reply is counted as a vote on every command, with the restart guard and
- * without, and for every kind of lock, and taken for an answer to its look.  Beyond not crashing:
- * the text stays within its limit, and so does what waits in the reader's buffer, provided that one
- * stops where reader_overflows() says so.  Only what comes out whole is a yes, or a look.
+ * The first byte seeds the sizes of the pieces; the rest is fed to the reader.  Every reply is
+ * counted as a vote on every command and for every kind of lock, and parsed as an answer to a
+ * marker query.  The target checks that the text stays within its limit.  The reader's buffer
+ * stays within its limit, too, if feeding stops when reader_overflows() says so.  Only a complete
+ * and exact reply is a yes, or an answer to a query.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static void check_vote(enum quorum_command command, const struct reply *reply)
         MUST(vote.vote == QUORUM_VOTE_NONE);
 }
 
-/* Whatever the kind of lock: a yes is a yes, and what is told besides goes with a no. */
+/* For every kind of lock, the same replies are a yes, and hints come only with a no. */
 static void check_kind(enum kind_id kind, enum quorum_command command, const struct reply *reply)
 {
     struct vote vote = kind_count(kinds[kind], command, reply);
@@ -82,7 +82,7 @@ static void check_kinds(const struct reply *reply)
     }
 }
 
-/* Of what counts. */
+/* Check a vote whose yes is a number. */
 static void check_number(struct vote vote, const struct reply *reply)
 {
     bool is_number = reply->type == REPLY_INTEGER && reply->integer > 0 &&
@@ -94,7 +94,7 @@ static void check_number(struct vote vote, const struct reply *reply)
         MUST(vote.vote != QUORUM_VOTE_YES);
 }
 
-/* Written anew, what was understood is how the text begins. */
+/* Write the parsed answer again, and compare it with the text. */
 static void check_look(const struct reply *reply)
 {
     struct guard_look look;
@@ -113,7 +113,7 @@ static void check_look(const struct reply *reply)
     MUST(look.time_us <= QUORUM_FENCE_MAX && strtoull(strrchr(p, ' '), NULL, 10) == look.time_us);
 }
 
-/* Take all whole replies; false if the reader gave up. */
+/* Take all complete replies.  Returns false if the reader failed. */
 static bool take_all(redisReader *reader, struct reply *reply)
 {
     for (;;) {

@@ -1,10 +1,10 @@
 /*
  * uri.c - fuzz target: any bytes as a URI, and as a list of masters.
  *
- * Beyond not crashing: a name leads to the same place again, and nothing that
- * a person may read depends on what is between the first ':' and the last '@'.
- * That is asked by parsing a second time with other letters and digits there,
- * which finds a quoted secret even where it looks like a word of the message.
+ * The target checks that a URI's name parses to the same place.  No message depends on the text
+ * between the first ':' and the last '@', which may be a secret.  To check that, the target
+ * parses again with other letters and digits there.  So it finds a quoted secret even if it looks
+ * like a word of the message.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "redlock/client/options.h"
 #include "redlock/link/uri.h"
 
-/* The next letter or digit that has the same meaning in an escape (a NUL is one
- * of its own); all else stays, so that the text is cut at the same places. */
+/* The next letter or digit of the same class in an escape; 0 stays, because %00 is special.  All
+ * else stays, so that the text is split at the same places. */
 static char other(char c)
 {
     static const char *const classes[] = {"123456789", "abcdef", "ABCDEF", "ghijklmnopqrstuvwxyz",
@@ -31,7 +31,7 @@ static char other(char c)
     return c;
 }
 
-/* Change the secret; false if there is none. */
+/* Change the secret.  Returns 0 if there is none. */
 static int change_secret(char *text, size_t len)
 {
     char *begin = memchr(text, ':', len);
@@ -58,7 +58,7 @@ static void check_name(const struct uri *uri)
     uri_done(&again);
 }
 
-/* Parse; give what a person would read. */
+/* Parse a URI.  ret_said gets its name, or the error message. */
 static int parse(const char *text, size_t len, char ret_said[ERROR_MESSAGE_MAX])
 {
     struct uri uri;
@@ -80,7 +80,7 @@ static int parse(const char *text, size_t len, char ret_said[ERROR_MESSAGE_MAX])
     return r;
 }
 
-/* The same of a list; here only the messages count. */
+/* The same for a list.  ret_said gets only the error message. */
 static int parse_list(const char *list, char ret_said[ERROR_MESSAGE_MAX])
 {
     struct redlock_options opts;
@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t len);
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t len)
 {
     char said[ERROR_MESSAGE_MAX], said_of_other[ERROR_MESSAGE_MAX];
-    char *text = malloc(len + 1); /* With a NUL, for the list. */
+    char *text = malloc(len + 1); /* The list needs a NUL. */
     int r, r_of_list;
 
     MUST(text != NULL);
@@ -113,7 +113,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t len)
     text[len] = '\0';
     r_of_list = parse_list(text, said);
     if (r_of_list == REDLOCK_OK && strpbrk(text, ", \t\r\n\v\f") == NULL && strlen(text) == len)
-        MUST(parse(text, len, said) == REDLOCK_OK); /* A list of one is that one. */
+        MUST(parse(text, len, said) == REDLOCK_OK); /* A list may be one URI. */
     r = parse(text, len, said);
     if (change_secret(text, len)) {
         MUST(parse(text, len, said_of_other) == r);

@@ -1,27 +1,26 @@
 /*
  * wait.c - fuzz target: any events, in any order, for a client that waits for one lock.
  *
- * The input picks the settings and the events: what masters announce and answer, which of
- * them are up, how rounds end, how time passes.  The target obeys the machine as listen.c
- * does.  It asks again at wake_at.  It begins a round at try_at.  A look stays out until it
- * is answered or its link breaks.
+ * The input picks the settings and the events: announcements and answers of masters, changes of
+ * links, ends of rounds, and time.  The target obeys the machine as the library does.  It asks
+ * the machine again at wake_at, and begins a round at try_at.  A query (a look, in the code)
+ * stays out until it is answered or its link breaks.
  *
- * Beside the machine a shadow keeps its own books, from what was announced alone.  After
- * every question:
+ * A shadow keeps its own books from the announcements alone.  After each call of wait_next():
  *
- *  - looks and notices go to masters that are up and owe no answer;
- *  - a notice goes to one master that granted the lock, and goes out if there is such a one;
- *  - a master that has just confirmed that it is heard is looked at;
- *  - where nobody waits there is nothing to look at, to try, or to wake for;
- *  - where somebody waits wake_at is finite, not later than the longest time between two
- *    looks, and in the future, unless a round begins now;
- *  - in time all masters that are up are looked at, whatever is announced;
- *  - a client relies on announcements only while it hears a majority;
+ *  - queries and notices go to masters that are up and owe no answer;
+ *  - if a master granted the lock and can be sent a notice, one such master gets it;
+ *  - a master that has just confirmed a subscription is queried;
+ *  - without a waiter there is nothing to query, to try, or to wake for;
+ *  - with a waiter wake_at is finite, and not later than the longest time between two queries;
+ *    it is in the future, unless a round begins now;
+ *  - in time all masters that are up are queried, whatever they announce;
+ *  - a client relies on announcements only while it listens to a majority;
  *  - a round begins only if a majority became free since the round before;
  *  - if a majority is free, or will be, a round is planned, in time;
- *  - while nothing happens the machine wakes no more often than looks may be.
+ *  - while nothing happens, the machine wakes no more often than queries may be sent.
  *
- * With FUZZ_TELL in the environment the story is printed, for an input that was found to fail.
+ * FUZZ_TELL in the environment prints the story of an input.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -31,14 +30,13 @@
 #include "must.h"
 #include "redlock/core/wait.h"
 
-#define START (77 * DRIFT_S) /* Not zero, or an instant might be taken for a span. */
-#define EVENTS_MAX 2000      /* Of one input. */
-#define LEFT_MAX_MS                                                              \
-    (INT64_C(315360000) * 1000) /* Ten years: what lasts longer is not believed. \
-                                 */
+#define START (77 * DRIFT_S) /* Not 0, so that an instant used as a span fails. */
+#define EVENTS_MAX 2000      /* Events of one input. */
+/* Ten years.  The machine does not believe a longer time to live. */
+#define LEFT_MAX_MS (INT64_C(315360000) * 1000)
 
 #define DAY (86400 * DRIFT_S)
-#define DAYS_MAX 10000 /* Twice as many are 54 years, of the 584 that the clock has. */
+#define DAYS_MAX 10000 /* Twice as many are 54 years; the clock lasts for 584. */
 
 struct world {
     const unsigned char *bytes;
@@ -47,12 +45,12 @@ struct world {
     struct wait_now now;
     struct wait_actions act;
     bool in_round;
-    drift_time began; /* The round. */
+    drift_time began; /* When the round began. */
     quorum_mask hears, out, doubted, to_look, to_tell;
     unsigned rivals;
     /* The shadow's books. */
-    drift_time free_at[QUORUM_MASTERS_MAX]; /* DRIFT_NEVER: not known, or has no end. */
-    drift_time looked_at; /* All masters, or a round began; 0: nothing was asked yet. */
+    drift_time free_at[QUORUM_MASTERS_MAX]; /* DRIFT_NEVER: unknown, or the key has no end. */
+    drift_time looked_at; /* When all masters were queried, or a round began; 0: never. */
 };
 
 static bool tells;
@@ -122,7 +120,7 @@ static drift_time end_of(const struct world *t, uint64_t left_ms)
     return t->now.now + (left_ms + 1) * DRIFT_MS;
 }
 
-/* When a majority of the masters that are up is free; DRIFT_NEVER: not known. */
+/* When the lock is free on a majority of masters that are up; DRIFT_NEVER: unknown. */
 static drift_time majority_free(const struct world *t)
 {
     drift_time found = DRIFT_NEVER;
@@ -161,7 +159,7 @@ static drift_span shortest_look(const struct world *t)
     return span > DRIFT_MS ? span : DRIFT_MS;
 }
 
-/* ---- What it decides ---- */
+/* ---- Checks of decisions ---- */
 
 static void check_masks(const struct world *t)
 {
@@ -216,7 +214,7 @@ static void begin_round(struct world *t, drift_time began)
 static void ask(struct world *t)
 {
     if (t->in_round)
-        return; /* Until it is over. */
+        return;
     t->now.random = next_word(t);
     wait_next(&t->w, &t->now, &t->act);
     tell(t, "look %x, tell %x, relies %d, try in %f, wake in %f", t->act.look, t->act.tell,
@@ -238,7 +236,7 @@ static void ask(struct world *t)
         begin_round(t, t->now.now);
 }
 
-/* ---- What happens ---- */
+/* ---- Events ---- */
 
 static void hear(struct world *t, unsigned master, bool hears)
 {
@@ -329,7 +327,7 @@ static void answer(struct world *t, unsigned master)
         t->free_at[master] = end_of(t, (uint64_t)pttl_ms);
 }
 
-/* The link by which the master is asked. */
+/* The link for commands to the master goes up or down. */
 static void link_up_or_down(struct world *t, unsigned master)
 {
     bool up = (t->now.up & bit(master)) == 0;
@@ -370,7 +368,7 @@ static void lose(struct world *t)
     t->in_round = false;
 }
 
-/* A lease gets into line when it has lost its first round, or the last one gives up. */
+/* A lease waits when it has lost its first round; or the last lease that waits gives up. */
 static void come_or_go(struct world *t)
 {
     drift_span ago = next_byte(t) * DRIFT_MS;
@@ -403,7 +401,7 @@ static drift_span next_span(struct world *t)
     return (1 + byte / 4) * units[byte % 4];
 }
 
-/* The machine is asked whenever it wants to be; and nothing happens meanwhile. */
+/* Time passes without events.  The machine is asked at each wake_at. */
 static void pass(struct world *t, drift_span span)
 {
     drift_time until = t->now.now + span;
@@ -464,7 +462,7 @@ static void happen(struct world *t)
         if (byte / 16 < 8)
             end_hold(t);
         else if (t->now.waits && !t->in_round && !t->act.relies)
-            begin_round(t, t->now.now); /* Of its own accord. */
+            begin_round(t, t->now.now); /* The quorum machine begins it by itself. */
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * alike.c - what machines may forget.
+ * alike.c - clear what cannot change what a machine does.
  */
 #include "test/lib/alike.h"
 
@@ -9,8 +9,7 @@ static void forget(drift_time *t, drift_time now)
         *t = now;
 }
 
-/* Of masters: an answer that is not owed is not counted, whatever it answers, and
- * the round of a token that is not there is that of no command. */
+/* ask_of is used only while the master owes an answer, round_of only while it may store a token. */
 static void forget_masters(struct quorum *q)
 {
     for (unsigned m = 0; m < q->config.masters; m++) {
@@ -21,7 +20,7 @@ static void forget_masters(struct quorum *q)
     }
 }
 
-/* Nothing is held any more, nor will be. */
+/* Nothing is held, and nothing will be. */
 static void forget_hold(struct quorum *q)
 {
     q->told = false;
@@ -32,7 +31,7 @@ static void forget_hold(struct quorum *q)
 static void forget_by_state(struct quorum *q)
 {
     if (q->state != QUORUM_ACQUIRING)
-        q->detours = 0; /* As many as may be, when the next round begins. */
+        q->detours = 0; /* The next round starts with the full number. */
     if (q->state != QUORUM_CONNECTING)
         q->wanted = QUORUM_EV_ACQUIRE;
     switch (q->state) {
@@ -64,7 +63,7 @@ static void forget_by_state(struct quorum *q)
     }
 }
 
-/* A token that is drawn is for others to keep. */
+/* The machine never reads a token that it has drawn. */
 void alike_forget_fence(const struct quorum *q, struct quorum_fence *fence)
 {
     bool counts = q->state == QUORUM_ACQUIRING || q->state == QUORUM_RAISING;

@@ -1,5 +1,5 @@
 /*
- * alike.h - when two machines that differ will do alike all the same.
+ * alike.h - find machines that differ, but will behave alike.
  */
 #ifndef TEST_ALIKE_H
 #define TEST_ALIKE_H
@@ -7,13 +7,12 @@
 #include "redlock/core/quorum.h"
 
 /*
- * Forget what makes no difference from now on: what is of no use in this state, and
- * when things in the past were.  Instants are only ever compared with now, so that
- * of one that has come it does not matter when it came; but for the sent of an ask
- * that is under way, from which a lease counts.
+ * Clear what makes no difference from now on: fields that this state does not use, and
+ * past instants.  Instants are only compared with now, so a past one may become now.
+ * The exception is sent while an ask is under way: a lease counts from it.
  *
- * The explorer relies on that where it knows worlds again, and so fuzz-events
- * checks it: there a twin that forgets has to do what the machine does.
+ * The explorer uses this to recognise worlds.  fuzz-events checks it: a twin that
+ * forgets must do what the machine does.
  */
 void alike_forget(struct quorum *q, drift_time now);
 void alike_forget_fence(const struct quorum *q, struct quorum_fence *fence);

@@ -1,5 +1,5 @@
 /*
- * check.h - a harness that fits a page.
+ * check.h - a small test harness.
  *
  *   TEST(adds_up)
  *   {
@@ -7,9 +7,9 @@
  *   }
  *   CHECK_MAIN(RUN(adds_up))
  *
- * A check that fails prints where and what, and leaves its test function (from
- * however deep); the next one goes on.  The last line is "N passed, N failed",
- * and the exit status is 1 if any failed.  Arguments pick tests by name.
+ * A check that fails prints its place and its text.  It ends its test, from any depth
+ * of calls, and the next test runs.  The last line is "N passed, N failed", and the
+ * exit status is 1 if any failed.  Arguments pick tests by name.
  */
 #ifndef TEST_CHECK_H
 #define TEST_CHECK_H
@@ -26,7 +26,7 @@ struct check_test {
     void (*run)(void);
 };
 
-/* What is being tried; a test that walks a table puts the row's name there. */
+/* The row under test.  A test that walks a table sets it to the row's name. */
 static const char *check_row;
 static jmp_buf check_out;
 
@@ -81,7 +81,7 @@ __attribute__((unused)) static void check_has(const char *text, const char *part
     check_failed(file, line, what);
 }
 
-/* What was got comes first, what was wanted second. */
+/* The actual value comes first, the expected value second. */
 #define CHECK(condition)                                  \
     do {                                                  \
         if (!(condition))                                 \
@@ -105,7 +105,7 @@ static int check_run(const struct check_test *tests, size_t tests_len, int argc,
 {
     volatile unsigned passed = 0, failed = 0; /* They outlive a longjmp(). */
 
-    setvbuf(stdout, NULL, _IOLBF, 0); /* What was said is not lost in a crash. */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* A crash loses no finished line. */
     for (volatile size_t i = 0; i < tests_len; i++) {
         if (!check_is_picked(tests[i].name, argc, argv))
             continue;
@@ -119,7 +119,7 @@ static int check_run(const struct check_test *tests, size_t tests_len, int argc,
         }
     }
     printf("%u passed, %u failed\n", passed, failed);
-    return failed > 0 || passed == 0; /* Having tried nothing is no success. */
+    return failed > 0 || passed == 0; /* A run without a test fails. */
 }
 
 #define CHECK_MAIN(...)                                                      \

@@ -12,7 +12,7 @@ static unsigned allocations;
 static unsigned successes_left = NOT_PLANNED;
 static bool has_failed;
 
-/* Names that the linker gives: the asked for, and the real thing. */
+/* The linker sends calls of malloc() to __wrap_malloc().  __real_malloc() is that of libc. */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t len, size_t size);
 void *__real_realloc(void *p, size_t size);

@@ -1,9 +1,8 @@
 /*
- * heap.h - a heap that counts, and fails when it is told to.
+ * heap.h - a heap that counts allocations, and fails on request.
  *
- * Stands between the code of the library and malloc(): the linker's --wrap
- * sends here what the static library and the test ask for, and leaves alone
- * what other libraries ask for.  One thread only.
+ * The linker's --wrap sends the allocations of the static library and of the test
+ * here.  Those of other libraries are not affected.  One thread only.
  */
 #ifndef TEST_HEAP_H
 #define TEST_HEAP_H
@@ -11,10 +10,10 @@
 /* Let all allocations succeed, and count from 0. */
 void heap_reset(void);
 
-/* Let that many succeed from now on, and the next one, and only this, fail. */
+/* The next allocations succeed, so many.  The one after them fails; all later ones succeed. */
 void heap_fail_after(unsigned successes);
 
-/* Whether it has failed. */
+/* True once the allocation that heap_fail_after() planned to fail has failed. */
 int heap_has_failed(void);
 
 /* Allocations since heap_reset(), the failed one included. */

@@ -1,10 +1,9 @@
 /*
- * scene.h - what the tests of the machine say in a word each: what happens, and
- * what came of it.
+ * scene.h - one short function for each event that tests of the machine cause, and
+ * for each outcome that they check.
  *
- * There is one scene at a time: begin_with() sets it up anew, with the settings
- * of story_config().  Masters are counted from 0 here, bit 0 is the first, and
- * times are after STORY_START.
+ * There is one scene at a time.  begin_with() makes a new one, with the settings of
+ * story_config().  Masters are counted from 0; bit 0 is the first.
  */
 #ifndef TEST_SCENE_H
 #define TEST_SCENE_H
@@ -17,20 +16,20 @@
 #define NONE QUORUM_VOTE_NONE
 #define VOID QUORUM_VOTE_VOID
 
-/* Of story_config(). */
+/* The values of story_config(). */
 #define LEASE (9000 * DRIFT_MS)
 #define ALLOWANCE (92 * DRIFT_MS)
 #define DEADLINE (STORY_START + LEASE - ALLOWANCE)
 #define RENEW_AT (STORY_START + LEASE / 3)
 #define LOST_AT (DEADLINE - 900 * DRIFT_MS)
 #define TIMEOUT (50 * DRIFT_MS)
-#define PAUSE_MIN (50 * DRIFT_MS) /* What story->random, 0, picks. */
+#define PAUSE_MIN (50 * DRIFT_MS) /* story.random is 0, which picks the shortest pause. */
 #define SETTLED (STORY_START + LEASE + ALLOWANCE)
 
 static struct story story;
 static struct quorum_config config;
 
-/* ---- What happens ---- */
+/* ---- Events ---- */
 
 __attribute__((unused)) static void begin_with(unsigned masters)
 {
@@ -39,7 +38,7 @@ __attribute__((unused)) static void begin_with(unsigned masters)
     story_begin(&story, &config);
 }
 
-/* Once more, with what was changed in config since. */
+/* A new scene, with config as the test has changed it. */
 __attribute__((unused)) static void begin_again(void)
 {
     story_begin(&story, &config);
@@ -71,7 +70,7 @@ __attribute__((unused)) static void timer_at(drift_time now)
     story_step(&story, QUORUM_EV_TIMER);
 }
 
-/* Likewise, with a yes and this number. */
+/* The masters of mask answer yes, with this number. */
 __attribute__((unused)) static void count_to(quorum_mask mask, uint64_t counter)
 {
     for (unsigned m = 0; m < config.masters; m++)
@@ -79,7 +78,7 @@ __attribute__((unused)) static void count_to(quorum_mask mask, uint64_t counter)
             story_count(&story, m, counter);
 }
 
-/* Likewise, to one that they may forget. */
+/* The same, with a number that may be lost. */
 __attribute__((unused)) static void count_unkept(quorum_mask mask, uint64_t counter)
 {
     for (unsigned m = 0; m < config.masters; m++)
@@ -95,7 +94,7 @@ __attribute__((unused)) static void answer(quorum_mask mask, enum quorum_vote vo
             story_reply(&story, m, vote);
 }
 
-/* All that is unanswered is answered alike, and what is sent thereupon too. */
+/* Each master in turn gives the same answer until it owes nothing. */
 __attribute__((unused)) static void answer_everything(enum quorum_vote vote)
 {
     for (unsigned m = 0; m < config.masters; m++)
@@ -113,7 +112,7 @@ __attribute__((unused)) static void link_up(unsigned m)
     story_link(&story, m, true);
 }
 
-/* Held by all masters, which owe nothing. */
+/* All masters grant the lock, and owe nothing. */
 __attribute__((unused)) static void hold(void)
 {
     acquire();
@@ -128,14 +127,14 @@ __attribute__((unused)) static void begin_acquiring(unsigned masters)
     acquire();
 }
 
-/* A new scene in which it is held. */
+/* A new scene in which the lock is held. */
 __attribute__((unused)) static void begin_held(unsigned masters)
 {
     begin_with(masters);
     hold();
 }
 
-/* ---- What came of it ---- */
+/* ---- Outcomes ---- */
 
 __attribute__((unused)) static quorum_mask sent(enum quorum_command command)
 {

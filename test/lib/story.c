@@ -1,5 +1,5 @@
 /*
- * story.c - steps a machine, and tells what came of it.
+ * story.c - step a machine, and describe each step as text.
  */
 #include "test/lib/story.h"
 
@@ -22,7 +22,7 @@ struct quorum_config story_config(void)
 {
     struct quorum_config config;
 
-    memset(&config, 0, sizeof config); /* Padding too: it ends up in machines. */
+    memset(&config, 0, sizeof config); /* Padding too: machines are compared as bytes. */
     config.masters = 5;
     config.lease = 9000 * DRIFT_MS;
     config.reply_timeout = 50 * DRIFT_MS;
@@ -96,7 +96,7 @@ static void reply(struct story *story, unsigned m, struct quorum_event event)
 {
     struct story_link *link = &story->links[m];
 
-    must(link->asks_len > 0, "an answer that nobody waits for");
+    must(link->asks_len > 0, "a master answers, but owes no answer");
     event.type = QUORUM_EV_REPLY;
     event.master = m;
     event.ask = link->asks[0].ask;
@@ -131,7 +131,7 @@ void story_link(struct story *story, unsigned m, bool up)
     struct quorum_event event = {.type = QUORUM_EV_LINK, .master = m};
     quorum_mask on = (quorum_mask)(1u << m);
 
-    story->links[m].asks_len = 0; /* On another connection than the next ones. */
+    story->links[m].asks_len = 0; /* The next commands use a new connection. */
     story->coming &= (quorum_mask)~on;
     story->up &= (quorum_mask)~on;
     if (up)
@@ -148,7 +148,7 @@ __attribute__((format(printf, 3, 4))) static void append(char *buf, size_t size,
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(buf + len, size - len, format, args); /* Cut short, at the worst. */
+    (void)vsnprintf(buf + len, size - len, format, args); /* At worst the text is cut short. */
     va_end(args);
 }
 
@@ -255,7 +255,7 @@ static const char *status_name(int status)
         return "TOO_LATE";
     case REDLOCK_LOST:
         return "LOST";
-    default: /* An int, not an enum: the machine has no other outcomes. */
+    default: /* The machine has no other outcomes. */
         return "?";
     }
 }

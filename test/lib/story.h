@@ -1,9 +1,9 @@
 /*
- * story.h - one machine, the masters it thinks it has, and what happens as text.
+ * story.h - one machine, its links to imagined masters, and its steps as text.
  *
- * The masters here only keep what a connection keeps: which commands were sent
- * on it and not answered, oldest first.  What they answer, and when, is up to
- * the test, which thus is the network, the clock, and the dice.
+ * A link only keeps the commands that were sent and not answered, oldest first.
+ * The test decides what a master answers, and when.  So the test is the network,
+ * the clock and the dice.
  */
 #ifndef TEST_STORY_H
 #define TEST_STORY_H
@@ -14,7 +14,7 @@
 
 #include "redlock/core/quorum.h"
 
-/* Long after zero, so that an instant is not taken for a span unnoticed. */
+/* Far from zero, so that an instant used as a span fails the test. */
 #define STORY_START (1000 * DRIFT_S)
 #define STORY_ASKS_MAX 64
 
@@ -30,9 +30,9 @@ struct story_link {
 
 struct story {
     struct quorum q;
-    struct quorum before; /* As it was before the latest step. */
+    struct quorum before; /* q before the latest step. */
     struct quorum_fence fence;
-    struct quorum_actions act; /* Of the latest step. */
+    struct quorum_actions act; /* Actions of the latest step. */
     drift_time wake_before;    /* wake_at of the step before. */
     drift_time now;
     quorum_mask up, coming;
@@ -40,13 +40,13 @@ struct story {
     struct story_link links[QUORUM_MASTERS_MAX];
 };
 
-/* Five masters, all up; a lease of 9 s (relied on for 8908 ms, renewed after 3 s,
- * lost told at 8008 ms); answers within 50 ms; no waiting, pauses of 50 to 200 ms. */
+/* Five masters, all up; a lease of 9 s (valid for 8908 ms, renewed after 3 s, lost
+ * notice at 8008 ms); a reply timeout of 50 ms; no waiting, pauses of 50 to 200 ms. */
 struct quorum_config story_config(void);
 
 void story_begin(struct story *story, const struct quorum_config *config);
 
-/* An event that has nothing but a type: all but EXTEND, REPLY, LINK. */
+/* An event without parameters: any but EXTEND, REPLY and LINK. */
 void story_step(struct story *story, enum quorum_event_type type);
 
 void story_extend(struct story *story, drift_span lease);
@@ -54,29 +54,29 @@ void story_extend(struct story *story, drift_span lease);
 /* Master m (from 0) answers its oldest unanswered command, of which there must be one. */
 void story_reply(struct story *story, unsigned m, enum quorum_vote vote);
 
-/* The same, with a no, and that it may be had elsewhere. */
+/* The same, with a no, and the note that another choice may be free. */
 void story_elsewhere(struct story *story, unsigned m);
 
 /* The same, with a yes and the number that the master counted to. */
 void story_count(struct story *story, unsigned m, uint64_t counter);
 void story_count_unkept(struct story *story, unsigned m, uint64_t counter);
 
-/* The link of master m goes down, or comes up: its first attempt to connect is over. */
+/* The link of master m goes down or comes up.  Its first attempt to connect is over. */
 void story_link(struct story *story, unsigned m, bool up);
 
-/* "m1-m3 m5", masters counted from 1, as people do; returns buf. */
+/* "m1-m3 m5", with masters counted from 1; returns buf. */
 const char *story_masters(quorum_mask mask, char *buf, size_t size);
 
-/* "+12ms" or "+0.000001ms", an instant as people count them from start; returns buf. */
+/* An instant as the time since start, "+12ms" or "+0.000001ms"; returns buf. */
 const char *story_time(drift_time t, drift_time start, char *buf, size_t size);
 
-/* What was asked for or happened, "m3 yes to set"; returns buf. */
+/* An event as text, "m3 yes to set"; returns buf. */
 const char *story_event(const struct quorum_event *event, bool is_up, char *buf, size_t size);
 
 /*
- * What a step did, "set m1-m5, wake +50ms", or "" if it did nothing: what was
- * sent, told and ended, where the hold changed, and the next wake-up where that
- * changed.  Returns buf.
+ * What a step did, "set m1-m5, wake +50ms", or "" if it did nothing: commands,
+ * notices and outcomes, and the hold and the next wake-up if they changed.
+ * Returns buf.
  */
 const char *story_tell(const struct quorum *before, const struct quorum *after,
                        const struct quorum_actions *act, drift_time wake_before, drift_time start,

@@ -34,7 +34,7 @@ __attribute__((unused)) static void next(void)
     wait_next(&w, &now, &act);
 }
 
-/* So many masters, from the first on, are heard. */
+/* The waiter listens to the first so many masters. */
 __attribute__((unused)) static void hear(unsigned masters)
 {
     for (unsigned m = 0; m < masters; m++)
@@ -42,7 +42,7 @@ __attribute__((unused)) static void hear(unsigned masters)
     next();
 }
 
-/* They answer a query. */
+/* The first so many masters answer a query. */
 __attribute__((unused)) static void answer_look(unsigned masters, int64_t pttl_ms)
 {
     for (unsigned m = 0; m < masters; m++)
@@ -57,7 +57,7 @@ __attribute__((unused)) static void lose_round(void)
     wait_on_lost(&w, DRIFT_MS, &now);
 }
 
-/* All are heard and were queried.  The key lasts for so long. */
+/* The waiter listens to all masters, and each answered that the key lasts for so long. */
 __attribute__((unused)) static void begin_held(unsigned masters, int64_t pttl_ms)
 {
     begin(masters);

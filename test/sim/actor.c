@@ -1,6 +1,5 @@
 /*
- * actor.c - the programs: each does something at random, now and then, and in
- * its callbacks.
+ * actor.c - the programs: each makes random calls, now and then and in its callbacks.
  */
 #include "oracle.h"
 #include "world.h"
@@ -33,7 +32,7 @@ static unsigned any_resource(void)
     return (unsigned)dice_below(world.plan.resources);
 }
 
-/* 0: as long as before. */
+/* 0: the ttl stays the same. */
 static uint32_t any_ttl(void)
 {
     return dice_chance(300) ? 0 : world.plan.ttls_ms[dice_below(SIM_TTLS_MAX)];
@@ -79,7 +78,7 @@ static void work_with(struct lease_rec *rec)
         return;
     }
     if (rec->state == REC_LOCKING)
-        dice /= 8; /* What is not allowed is tried, but most of the time it waits. */
+        dice /= 8; /* More than half are cancels, the others are calls that are not allowed. */
     if (dice < 7)
         calls_cancel(rec);
     else if (dice < 12)
@@ -114,8 +113,8 @@ static void act(struct ev_loop *process)
     }
 }
 
-/* Nothing is begun any more, and all is given up; what is asked for comes to
- * its end by itself, unless that may be never. */
+/* The program begins nothing, and gives up its leases.  While the world heals, operations end by
+ * themselves; later they are cancelled. */
 static void tidy(struct ev_loop *process)
 {
     for (unsigned i = 0; i < SIM_LEASES_MAX; i++) {
@@ -124,7 +123,7 @@ static void tidy(struct ev_loop *process)
         if (rec == NULL)
             continue;
         if (rec->is_again)
-            continue; /* It is unlocked when done is called. */
+            continue; /* on_again() unlocks it. */
         if (rec->state == REC_HELD)
             calls_unlock(rec);
         else if (world.phase != PHASE_HEAL || rec->state == REC_ADOPTED)
@@ -149,7 +148,7 @@ void actor_act(struct ev_loop *process)
         calls_lock(process, process->number % plan->resources, true);
 }
 
-/* False: it has closed its client. */
+/* Returns true if the program closed its client. */
 static bool may_close(struct ev_loop *process)
 {
     if (world.phase != PHASE_CHAOS || !world.plan.enabled[FAULT_CLOSE_IN_CALLBACK] ||
@@ -160,7 +159,7 @@ static bool may_close(struct ev_loop *process)
     return true;
 }
 
-/* So that the others who want it wait, and have to be told. */
+/* The holder keeps the lock for a while, so that others wait, and need an announcement. */
 static bool hold_a_while(struct ev_loop *process)
 {
     if (world.phase != PHASE_PROBE || dice_chance(300))

@@ -1,5 +1,5 @@
 /*
- * args.c - the arguments of a command: what it is about, and what each of them says.
+ * args.c - parse the arguments of a command.
  *
  * A command that the library would never write ends the run.
  */
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DIGITS 16 /* 2^53 has so many. */
+#define MAX_DIGITS 16 /* The digits of 2^53. */
 
 bool args_is(const struct command *command, unsigned i, const char *text)
 {
@@ -32,7 +32,7 @@ enum script_id args_script(const struct command *command)
     return SCRIPT_LEN;
 }
 
-/* EVALSHA or EVAL, script, how many names, names [, marker], token [, ttl] */
+/* EVALSHA or EVAL, script, number of names, names [, marker], token [, ttl] */
 static struct parts parts_of_script(const struct command *command, enum quorum_command name)
 {
     bool has_marker = name == QUORUM_CMD_RAISE;
@@ -84,7 +84,7 @@ unsigned args_resource(const struct command *command, unsigned i)
 
     if (command->lens[i] != len + 1 || memcmp(command->argv[i], prefix, len) != 0 ||
         resource >= SIM_RESOURCES_MAX)
-        world_fail("wire", "a resource that nobody knows");
+        world_fail("wire", "an unknown resource");
     return resource;
 }
 
@@ -116,7 +116,7 @@ uint64_t args_number(const struct command *command, unsigned i)
 
     if (digits[0] < '0' || digits[0] > '9' || end != digits + command->lens[i] ||
         command->lens[i] > MAX_DIGITS)
-        world_fail("wire", "a number that is none");
+        world_fail("wire", "not a number");
     return number;
 }
 

@@ -1,6 +1,6 @@
 /*
- * calls.c - every call of the library that programs make, with what it must
- * give; and the callbacks.
+ * calls.c - the calls of the library that programs make, what each must return, and the
+ * callbacks.
  */
 #include "oracle.h"
 #include "world.h"
@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RECS_MAX 1500 /* In one run; more would be a run that does not end. */
+#define RECS_MAX 1500 /* Leases of one run.  Chosen: a run that needs more does not end. */
 
 static unsigned recs_len;
 static struct op *ops;
-static struct redlock_lease *spent[SIM_PROCESSES_MAX]; /* Unlocked, and in memory still. */
+static struct redlock_lease *spent[SIM_PROCESSES_MAX]; /* The last lease that was given up. */
 
 void calls_reset(void)
 {
@@ -74,7 +74,7 @@ static struct op *new_op(enum op_kind kind, struct lease_rec *rec)
     return op;
 }
 
-/* Its callback must not run any more. */
+/* The callback of the operation must not run any more. */
 static void drop_op(struct lease_rec *rec)
 {
     if (rec->op == NULL)
@@ -84,13 +84,13 @@ static void drop_op(struct lease_rec *rec)
     world_outcome(OUTCOME_CANCELLED);
 }
 
-/* A call with it is under way. */
+/* A lock call on the lease is under way. */
 static bool is_busy(const struct lease_rec *rec)
 {
     return rec->state == REC_LOCKING || rec->is_again;
 }
 
-/* The program has no lease there any more. */
+/* The program does not have the lease any more. */
 static void end_rec(struct lease_rec *rec)
 {
     drop_op(rec);
@@ -167,7 +167,7 @@ static void on_log(void *arg, enum redlock_level level, const char *message)
 
 /* ---- Clients ---- */
 
-/* Now and then there is no memory.  Whether the call may fail over that. */
+/* Now and then an allocation fails.  Returns true if the call may fail for that. */
 static bool begin_shortage(void)
 {
     if (world.phase != PHASE_CHAOS || !world.plan.enabled[FAULT_NO_MEMORY] || !dice_chance(30))
@@ -194,7 +194,7 @@ void calls_open(struct ev_loop *process)
     bool is_short;
     int status;
 
-    masters[9 * plan->servers - 1] = '\0'; /* So many of them. */
+    masters[9 * plan->servers - 1] = '\0'; /* One address and its comma have 9 characters. */
     redlock_options_init(&opts);
     opts.masters = masters;
     opts.loop = process;
@@ -242,7 +242,7 @@ void calls_close(struct ev_loop *process)
 
 static const char *const names[SIM_RESOURCES_MAX] = {"r0", "r1", "r2"};
 
-/* In any order; returns how many. */
+/* List the names in rising or falling order; returns how many. */
 static unsigned list_names(const struct lease_rec *rec, const char *list[SIM_RESOURCES_MAX])
 {
     unsigned len = 0;
@@ -305,7 +305,7 @@ void calls_lock(struct ev_loop *process, unsigned resource, bool is_probe)
     status = lock_async(rec, &opts, op);
     if (end_shortage(is_short) && status == REDLOCK_E_NOMEM) {
         if (process->rl->env.stats.leases != leases)
-            world_fail("api", "E_NOMEM, and something was changed");
+            world_fail("api", "a lock returns E_NOMEM, and the number of leases changed");
         process->recs[rec->place] = NULL;
         return;
     }
@@ -341,16 +341,16 @@ void calls_extend(struct lease_rec *rec, uint32_t ttl_ms)
     rec->op = op;
 }
 
-/* ---- Locks of what one has ---- */
+/* ---- Inner locks ---- */
 
-/* Nobody was asked, and it is locked so many times. */
+/* An inner lock sends no command, and changes the number of holds. */
 static void check_inner(const struct lease_rec *rec, uint64_t commands)
 {
     uint32_t holds = redlock_holds(rec->lease);
 
     tally.checks++;
     if (rec->process->rl->env.stats.commands != commands)
-        world_fail("reentry", "client %u asks masters for a lock that it has",
+        world_fail("reentry", "client %u sends commands for a lock that it holds",
                    rec->process->number);
     if (holds != rec->holds)
         world_fail("reentry", "client %u holds resource %u %u times, not %u times",
@@ -400,7 +400,7 @@ void calls_lock_again(struct lease_rec *rec)
     check_inner(rec, commands);
 }
 
-/* False: it may not be unlocked now. */
+/* Returns false if the lease may not be unlocked now. */
 static bool unlock_inner(struct lease_rec *rec)
 {
     uint64_t commands = rec->process->rl->env.stats.commands;
@@ -454,7 +454,7 @@ void calls_cancel(struct lease_rec *rec)
 void calls_detach(struct lease_rec *rec, struct ev_loop *to)
 {
     struct ev_loop *process = rec->process;
-    /* Of what was lost a release is on its way, to whoever has the token now. */
+    /* The lost lease is being released, so the client that adopts its token has no promise. */
     bool is_stale = rec->is_stale || rec->lease->q.state == QUORUM_LOST;
     char token[REDLOCK_TOKEN_MAX + 1];
 
@@ -504,7 +504,7 @@ void calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char 
         world_fail("api", "an adopted lease is held before it was extended");
 }
 
-/* ---- What is not allowed ---- */
+/* ---- Calls that are not allowed ---- */
 
 static void misuse_options(struct redlock *rl)
 {

@@ -1,19 +1,17 @@
 /*
- * claims.c - tokens that some master may store, until it is told.
+ * claims.c - tokens that a master may store until it gets a release.
  *
- *  cleanup   at the end of every turn: each master that may store the token of
- *            a dead round has been told to release it, on the connection that
- *            is up now (a round is dead when its lease is not held by it and
- *            not asking for it any more);
- *  forgotten a client gives up a lease that some master may store only when
- *            what was asked for has run out;
- *  leak      when all leases have been given up and all links are up, no
- *            master stores a token of ours that could have been deleted, and
- *            no client has leases in memory.
+ *  cleanup   At the end of every turn, each master that may store the token of a dead round
+ *            has been sent a release on the connection that is up now.  A round is dead when
+ *            its lease neither holds it nor asks for it any more.
+ *  forgotten A client frees a lease that some master may store only when all that was asked
+ *            for has expired.
+ *  leak      When all leases are given up and all links are up, no master stores a token of
+ *            a client that could have been deleted, and no client has leases in memory.
  *
- * What is excused: a client was closed or the lease detached; the command that
- * stored it came from a connection given up; the release was answered with an
- * error.  Such keys run out by themselves, which is checked too.
+ * A token is excused if its client was closed or its lease detached, if the command that
+ * stored it came over a closed connection, or if the release failed with an error.  Such
+ * keys expire by themselves, which is checked, too.
  */
 #include "net.h"
 #include "oracle.h"
@@ -26,22 +24,22 @@
 
 /* One round of one lease. */
 struct claim {
-    struct claim *next; /* Of the same client; then of all that are over. */
+    struct claim *next; /* The next claim of the same client. */
     uint32_t slot, serial, round;
     int token;
     bool excused;
     quorum_mask may_store;
-    quorum_mask errors; /* Answered the release with one. */
+    quorum_mask errors; /* Masters that answered the release with an error. */
     struct conn *told[SIM_SERVERS_MAX];
     uint32_t release_ask[SIM_SERVERS_MAX], extend_ask[SIM_SERVERS_MAX], raise_ask[SIM_SERVERS_MAX];
-    uint64_t runs_out; /* On the client's clock. */
+    uint64_t runs_out; /* When all keys have expired, on the client's clock. */
 };
 
 static const char *const names[] = {"SET", "EXTEND", "RELEASE", "FENCE", "RAISE"};
 
 /* ---- Commands ---- */
 
-/* By its round, or by its token: the other one is 0, or -1. */
+/* Find a claim by its round (token is -1), or by its token (round is 0). */
 static struct claim *find(const struct ev_loop *process, uint32_t serial, uint32_t round, int token)
 {
     struct claim *claim = process->claims;
@@ -58,7 +56,7 @@ static void lasts(const struct ev_loop *process, struct claim *claim, uint64_t t
     const struct drift_bound bound = {plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};
     uint64_t span = ttl_ms * DRIFT_MS + drift_allowance(ttl_ms * DRIFT_MS, &bound);
 
-    /* From the turn's beginning: the machine may have read the clock then. */
+    /* From the beginning of the turn, because the machine may have read the clock then. */
     claim->runs_out = sim_max(claim->runs_out, clock_at(&process->clock, world.now) + span);
 }
 
@@ -85,7 +83,7 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
     judge_on_waiter(process, ask->serial, command);
     claim->may_store |= (quorum_mask)(1u << master);
     claim->told[master] = NULL;
-    if (!(ask->flags & ASK_IN_FULL)) /* Not sent again, since the script was gone. */
+    if (!(ask->flags & ASK_IN_FULL)) /* A command that is sent again counts from its first time. */
         lasts(process, claim, args_number(command, at.ttl));
 }
 
@@ -98,9 +96,9 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *
     struct parts at;
 
     if (command_len != len)
-        world_fail("wire", "%zu bytes of a command are sent, and it has %zu", len, command_len);
+        world_fail("wire", "%zu bytes are sent for a command of %zu", len, command_len);
     at = args_parts(&command);
-    if (at.is_other || ask->what == WHAT_LEAVE) /* That is of no round. */
+    if (at.is_other || ask->what == WHAT_LEAVE) /* The command belongs to no round. */
         return;
     world_say("    client %u asks master %u: %s %u, lease %u, token %d", process->number, master,
               names[ask->what], ask->number, ask->serial, args_token(&command, at.token));
@@ -110,13 +108,13 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *
     }
     claim = find(process, ask->serial, 0, args_token(&command, at.token));
     if (claim == NULL)
-        return; /* Adopted, or over. */
+        return; /* The token is adopted, or its claim is over. */
     if (ask->what == QUORUM_CMD_RELEASE) {
         claim->told[master] = conn_of(process, process->rl->masters.peers.links[master]);
         claim->release_ask[master] = ask->number;
     } else if (ask->what == QUORUM_CMD_RAISE) {
         claim->raise_ask[master] = ask->number;
-    } else if (claim->extend_ask[master] != ask->number) { /* Not sent again, in full. */
+    } else if (claim->extend_ask[master] != ask->number) { /* Not sent again in full. */
         claim->extend_ask[master] = ask->number;
         lasts(process, claim, args_number(&command, at.ttl));
     }
@@ -127,7 +125,7 @@ static bool is_many(unsigned set)
     return (set & (set - 1)) != 0;
 }
 
-/* A master that does not extend several may store the token of some. */
+/* A master that refuses to extend several resources may store the token under some of them. */
 static void on_script_answer(struct claim *claim, unsigned master, const struct ask *ask,
                              const struct answer *answer)
 {
@@ -151,26 +149,26 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
 {
     struct claim *claim;
     bool yes = answer->type == REPLY_STATUS;
-    bool taken = answer->type == REPLY_INTEGER; /* One of several, a permit, a place. */
+    bool taken = answer->type == REPLY_INTEGER; /* A taken name, another permit, or a ticket. */
     bool hints = world.plan.permits && answer->integer > 0;
 
     if (ask->what == WHAT_TIME || ask->what == WHAT_LEAVE)
         return;
     if (yes)
-        waits_on_heard(process); /* Who has let one reader in lets in the next. */
+        waits_on_heard(process); /* A grant to one reader lets the next reader try at once. */
     if (ask->what == WHAT_WAIT) {
-        world_say("    client %u, who waits, looks at master %u: %lld %s", process->number, master,
+        world_say("    client %u waits, and gets from master %u: %lld %s", process->number, master,
                   answer->integer, answer->text);
         waits_on_heard(process);
         return;
     }
     if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF || ask->what == WHAT_COUNT) {
-        world_say("    client %u looks at master %u: %s %lld", process->number, master,
-                  answer->text, answer->integer);
+        world_say("    client %u queries master %u: %s %lld", process->number, master, answer->text,
+                  answer->integer);
         return;
     }
-    world_say("    client %u hears of master %u: %s %u, lease %u: %s %lld", process->number, master,
-              names[ask->what], ask->number, ask->serial, answer->text, answer->integer);
+    world_say("    client %u gets from master %u: %s %u, lease %u: %s %lld", process->number,
+              master, names[ask->what], ask->number, ask->serial, answer->text, answer->integer);
     if (ask->what != QUORUM_CMD_SET && ask->what != QUORUM_CMD_FENCE) {
         for (claim = process->claims; claim != NULL; claim = claim->next)
             if (claim->serial == ask->serial)
@@ -203,13 +201,13 @@ static const struct redlock_lease *lease_of(const struct ev_loop *process,
 static void check_told(const struct ev_loop *process, const struct claim *claim)
 {
     for (unsigned m = 0; m < world.plan.servers; m++) {
-        /* It is down, full, or warming: until it may vote, all that it stores has run out. */
+        /* The link is down or full, or the master is warming: its keys expire before it votes. */
         if (!(claim->may_store & process->rl->masters.peers.up & 1u << m))
             continue;
         if (claim->told[m] != conn_of(process, process->rl->masters.peers.links[m]))
             world_fail("cleanup",
                        "master %u may store the token of the dead round %u of lease %u of client "
-                       "%u, is linked, and has not been told",
+                       "%u, is linked, and was not sent a release",
                        m, claim->round, claim->serial, process->number);
     }
 }
@@ -234,8 +232,7 @@ void claims_on_turn(struct ev_loop *process)
         oracle_token_of(claim->token)->is_over = true;
         if (lease == NULL)
             world_fail("forgotten",
-                       "client %u has no lease %u any more, and masters (mask %x) may store its "
-                       "token",
+                       "client %u freed lease %u, and masters (mask %x) may store its token",
                        process->number, claim->serial, claim->may_store);
         check_told(process, claim);
     }
@@ -243,7 +240,7 @@ void claims_on_turn(struct ev_loop *process)
 
 /* ---- The end ---- */
 
-/* Nobody will clean up after this lease. */
+/* No client will release the tokens of this lease. */
 void claims_on_detach(struct ev_loop *process, uint32_t serial)
 {
     struct claim **at = &process->claims, *claim;
@@ -277,16 +274,16 @@ static void check_token(struct server *server, int number, sim_time end)
     sim_time longest = world.now + world.plan.ttl_max_ms * DRIFT_MS + 2 * DRIFT_MS;
 
     if (world.plan.may_step & 1u << server->number)
-        longest += 2 * PLAN_STEP_MAX; /* Put back, it keeps keys longer. */
+        longest += 2 * PLAN_STEP_MAX; /* A clock that is set back keeps keys longer. */
     if (!token->is_ours)
         return;
     if (end > longest)
-        world_fail("leak", "master %u stores a token of ours for longer than any lease",
+        world_fail("leak", "master %u stores a client's token for longer than any lease",
                    server->number);
     if (!token->is_excused)
         world_fail("leak",
                    "master %u stores the token of round %u of lease %u of client %u, "
-                   "which nobody needs",
+                   "which should be deleted",
                    server->number, token->round, token->serial, token->process);
 }
 
@@ -306,10 +303,10 @@ void oracle_on_quiet(void)
         const struct redlock *rl = world.processes[i].rl;
 
         if (rl->env.stats.leases != 0)
-            world_fail("leak", "client %u has %u leases in memory, and its program none", i,
+            world_fail("leak", "client %u has %u leases in memory, and its program has none", i,
                        rl->env.stats.leases);
         if (rl->lines.channels.len != 0)
-            world_fail("leak", "client %u listens for %u names, and nobody waits", i,
+            world_fail("leak", "client %u listens for %u names, and has no waiter", i,
                        rl->lines.channels.len);
     }
     for (unsigned m = 0; m < world.plan.servers; m++)

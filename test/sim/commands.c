@@ -1,7 +1,7 @@
 /*
  * commands.c - random commands for test-sim-store, written by the library's own wire.c.
  *
- * Keys end after milliseconds, so that many do.
+ * Keys live for milliseconds, so that many expire.
  */
 #include "exchange.h"
 #include "world.h"
@@ -20,7 +20,6 @@ const char *commands_key(unsigned k)
     return world.plan.permits ? slots[k] : names[k];
 }
 
-/* Of a semaphore of as many permits as there are keys. */
 static size_t draw_query(char *buf, const char *mark, unsigned slots, uint32_t off_ms)
 {
     const struct wire_wait wait = {.mark = mark,
@@ -32,6 +31,7 @@ static size_t draw_query(char *buf, const char *mark, unsigned slots, uint32_t o
     return wire_wait(buf, &wait);
 }
 
+/* The semaphore has as many permits as there are keys. */
 static size_t draw_permit(char *buf, struct wire_args *args)
 {
     unsigned dice = (unsigned)dice_below(100);
@@ -48,7 +48,7 @@ static size_t draw_permit(char *buf, struct wire_args *args)
                        args);
 }
 
-/* Of one, or of two in either order. */
+/* Two names in either order. */
 static size_t draw_many(char *buf, struct wire_args *args)
 {
     static const char *const lists[] = {"r0\0r1", "r1\0r0"};
@@ -63,7 +63,7 @@ static size_t draw_many(char *buf, struct wire_args *args)
                      dice_chance(300), args);
 }
 
-/* Few tickets and short patience, so that they are passed, and die. */
+/* Few tickets and short patience, so that waiters overtake each other and expire. */
 static size_t draw_fair(char *buf, struct wire_args *args)
 {
     static const char *const waiters[] = {"1111111111111111111111111111111111111111",
@@ -88,7 +88,7 @@ static size_t draw_shared(char *buf, struct wire_args *args)
     unsigned dice = (unsigned)dice_below(4);
 
     args->name = dice_chance(900) ? "r0" : "r1";
-    if (dice_chance(980)) /* One of many that lasts keeps all others out. */
+    if (dice_chance(980)) /* A reader with a long ttl keeps all writers out. */
         args->ttl_ms = 1;
     return wire_script(buf,
                        dice <= 1   ? SCRIPT_ACQUIRE_SHARED
@@ -97,7 +97,7 @@ static size_t draw_shared(char *buf, struct wire_args *args)
                        dice_chance(300), args);
 }
 
-/* By a reader, by a writer that holds readers off, and by one that only queries. */
+/* A query by a reader, by a writer that holds readers off, or by a writer that does not. */
 static size_t draw_wait(char *buf)
 {
     uint32_t off_ms = dice_chance(400)   ? WIRE_READER

@@ -1,6 +1,5 @@
 /*
- * dice.c - SplitMix64 (Steele, Lea, Flood 2014): one word of state, which is
- * the seed.
+ * dice.c - SplitMix64 (Steele, Lea, Flood 2014), whose state is one word, the seed.
  */
 #include "sim.h"
 
@@ -9,7 +8,7 @@ static uint64_t state;
 void dice_seed(uint64_t seed)
 {
     state = seed;
-    (void)dice_next(); /* Neighbouring seeds have nothing in common after that. */
+    (void)dice_next(); /* After that, neighbouring seeds have nothing in common. */
 }
 
 uint64_t dice_next(void)
@@ -21,7 +20,7 @@ uint64_t dice_next(void)
     return z ^ (z >> 31);
 }
 
-/* Not quite fair for a large n, which does not matter here. */
+/* Slightly uneven for a large n, which does not matter here. */
 uint64_t dice_below(uint64_t n)
 {
     return dice_next() % n;

@@ -1,5 +1,5 @@
 /*
- * exchange.c - one command to a real server, and the questions after it, between two TIMEs.
+ * exchange.c - one command to a real server, and the queries after it, between two TIMEs.
  */
 #include "exchange.h"
 #include "oracle.h"
@@ -15,7 +15,7 @@ static redisContext *redis, *listener;
 
 /* ---- Announcements ---- */
 
-/* By patterns, so that a server does not count who listens, as the model does not. */
+/* Listen by a pattern: PUBSUB NUMSUB does not count such a listener, and the model has none. */
 void exchange_begin(redisContext *server)
 {
     redis = server;
@@ -31,7 +31,7 @@ void exchange_add_told(char all[TOLD_MAX], const char *mark, const char *text)
     size_t len = strlen(all);
 
     if ((size_t)snprintf(all + len, TOLD_MAX - len, "%s %s\n", mark, text) >= TOLD_MAX - len)
-        real_die("so much is told: %s", all);
+        real_die("too many announcements: %s", all);
 }
 
 void exchange_told(char ret_told[TOLD_MAX])
@@ -50,7 +50,7 @@ void exchange_told(char ret_told[TOLD_MAX])
     }
 }
 
-/* ---- A command, and the questions ---- */
+/* ---- A command, and the queries ---- */
 
 static void append_questions(void)
 {
@@ -91,7 +91,7 @@ struct exchange exchange_ask(const char *bytes, size_t len)
     return exchange;
 }
 
-/* ---- What the server has ---- */
+/* ---- The server's data ---- */
 
 bool exchange_lost_readers(redisReply *const key[ASKS])
 {
@@ -104,7 +104,7 @@ uint64_t exchange_number(const redisReply *text)
     return text->type == REDIS_REPLY_STRING ? strtoull(text->str, NULL, 10) : 0;
 }
 
-/* Two entries for each waiter: its name and ticket, and "-" with its name and its end, negative. */
+/* A waiter has two entries: its name with its ticket, and "-" and its name with minus its end. */
 void exchange_line(const redisReply *queue, struct line *ret_line)
 {
     ret_line->len = 0;
@@ -117,7 +117,7 @@ void exchange_line(const redisReply *queue, struct line *ret_line)
 
         if (is_end == (score >= 0))
             real_die("the queue has %s with %f", name->str, score);
-        if (place == NULL) /* The end comes first. */
+        if (place == NULL) /* The entry with the end comes first. */
             ret_line->places[ret_line->len++] = (struct line_place){.waiter = waiter};
         place = line_find(ret_line, waiter);
         if (is_end)
@@ -132,7 +132,7 @@ static void follow_key(redisReply *const replies[ASKS], struct key *key)
     const redisReply *get = replies[ASK_KEY], *end = replies[ASK_END];
     const redisReply *members = replies[ASK_READERS];
 
-    /* It may have ended between the two questions. */
+    /* The key may have expired between the two queries. */
     key->exists =
         get->type != REDIS_REPLY_NIL && end->integer != -2 && !exchange_lost_readers(replies);
     key->wrong_type = get->type == REDIS_REPLY_ERROR;

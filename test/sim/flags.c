@@ -1,6 +1,5 @@
 /*
- * flags.c - a master's wait flags, which the code calls marks: how a waiter queries, and what is
- * announced to waiters.
+ * flags.c - a master's wait flags, which the code calls marks: queries and announcements.
  */
 #include "net.h"
 #include "oracle.h"
@@ -27,7 +26,7 @@ const char *flags_name(unsigned mark)
     return world.plan.permits ? SEMAPHORE : names[mark];
 }
 
-/* The number of a mark, which is the name of the channel, too. */
+/* The number of a wait flag.  The channel has the same name. */
 static unsigned mark_arg(const struct command *command, unsigned i)
 {
     for (unsigned mark = 0; mark < SIM_RESOURCES_MAX; mark++) {
@@ -38,7 +37,7 @@ static unsigned mark_arg(const struct command *command, unsigned i)
             memcmp(command->argv[i] + WIRE_MARK_LEN, name, strlen(name)) == 0)
             return mark;
     }
-    world_fail("wire", "a mark that nobody knows");
+    world_fail("wire", "an unknown wait flag");
 }
 
 static const char *make_text(const char *word, unsigned long long number)
@@ -60,8 +59,9 @@ uint64_t flags_left_ms(const struct server *server, const struct key *key)
     return key->end_ms > store_wall_ms(server) ? key->end_ms - store_wall_ms(server) : 0;
 }
 
-/* The waiter sets the flag, and the others are told for how long the lock is held; or that it was
- * taken, by the client that took it.  value_ms: until when readers are held off, or 1. */
+/* A waiter sets the flag, and the master announces to others how long the lock is held.  Or the
+ * holder sets it, and the master announces that the lock was taken.  value_ms: until when readers
+ * are held off, or 1. */
 struct answer flags_leave(struct server *server, const struct command *command, uint64_t left_ms,
                           uint64_t value_ms)
 {
@@ -86,7 +86,7 @@ struct answer flags_leave(struct server *server, const struct command *command, 
     return (struct answer){REPLY_INTEGER, (long long)left_ms, ""};
 }
 
-/* EVAL, script, 2, name, mark, ttl, for how long readers are held off, or "", what to announce */
+/* EVAL, script, 2, name, flag, ttl, for how long readers are held off, or "", what to announce */
 struct answer flags_query(struct server *server, const struct command *command)
 {
     unsigned resource = args_resource(command, 3);
@@ -100,7 +100,7 @@ struct answer flags_query(struct server *server, const struct command *command)
         return (struct answer){REPLY_INTEGER, (long long)(off_ms - now_ms), ""};
     if (key == NULL || (shared && is_read))
         return (struct answer){REPLY_INTEGER, -2, ""};
-    if (is_read && args_is(command, 7, "taken")) /* It comes late. */
+    if (is_read && args_is(command, 7, "taken")) /* The announcement is late. */
         return (struct answer){REPLY_INTEGER, (long long)flags_left_ms(server, key), ""};
     return flags_leave(server, command, flags_left_ms(server, key),
                        is_read ? now_ms + args_number(command, 6) : 1);

@@ -1,21 +1,19 @@
 /*
- * judge.c - what must be true of operations, whatever happens.
+ * judge.c - what must always be true of operations.
  *
- *  callback  done is called once, never before its call has returned, never
- *            after the lease was cancelled, unlocked, or its client closed;
- *            lost is called once, never after any of these;
- *  ends      an operation ends in the time that its options allow, the time
- *            not counted that its process was not given;
- *  pace      between the beginnings of two rounds is the pause that was asked
- *            for, but before the last one, or if it was heard that the lock is free, or
- *            another permit is, a few times;
- *  lost      lost is called, and before the deadline unless the process was
- *            stopped meanwhile; not without a reason;
- *  truth     CONTENDED: some master said so in the last round.  A lock that is
- *            OK: some of it is left.  An unlock that is OK: a majority has
- *            deleted the key.  And in good health - all links up, all servers
- *            and messages quick since before it began - nothing is
- *            UNREACHABLE, TOO_LATE or LOST.
+ *  callback  done is called once, after its call has returned.  lost is called once.  Neither
+ *            is called after the lease was cancelled or unlocked, or its client closed.
+ *  ends      An operation ends in the time that its options allow.  Time in which its process
+ *            was stopped does not count.
+ *  pace      A round begins no sooner after the last one than the pause that was asked for.
+ *            There are exceptions: the last round, a round after a message that the lock may
+ *            be free, and a few rounds after a hint that another permit is free.
+ *  lost      lost is called before the deadline, unless the process was stopped meanwhile.
+ *            It is not called without a reason.
+ *  truth     After CONTENDED, some master said no in the last round.  After a lock is OK, some
+ *            of its lease is left.  After an unlock is OK, a majority has deleted the key.
+ *            In good health nothing is UNREACHABLE, TOO_LATE or LOST.  Good health means: all
+ *            links up, all servers and messages quick since before the operation began.
  */
 #include "oracle.h"
 #include "store.h"
@@ -50,8 +48,8 @@ static struct lease_rec *find(struct ev_loop *process, uint32_t serial)
     return NULL;
 }
 
-/* Because of what was heard; one that waits in a queue besides once, to tell its ticket, and
- * once for each master that has granted its join, and could not be told it then. */
+/* A message lets a round begin early.  A fair waiter may also do so once to send its ticket, and
+ * once for each master that granted its join before it had one. */
 static bool may_hurry(struct lease_rec *rec)
 {
     if (!rec->is_fair)
@@ -61,7 +59,7 @@ static bool may_hurry(struct lease_rec *rec)
     return rec->hurries++ <= world.plan.servers;
 }
 
-/* Whether a round may begin now. */
+/* True if a round may begin now. */
 static bool keeps_pace(struct lease_rec *rec, uint64_t now)
 {
     bool has_paused = now >= rec->round_at + rec->pause || now >= rec->asked + rec->wait;
@@ -101,7 +99,7 @@ void judge_on_waiter(struct ev_loop *process, uint32_t serial, const struct comm
         return;
     waiter = args_token(command, 6);
     if (rec->waiter >= 0 && rec->waiter != waiter)
-        world_fail("wire", "who waits changes its name");
+        world_fail("wire", "a waiter changes its name");
     rec->waiter = waiter;
     oracle_token_of(waiter)->is_probe = rec->is_probe;
 }
@@ -120,7 +118,7 @@ void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round, bool 
 
 /* ---- Time ---- */
 
-/* Its process has had so much time for it. */
+/* How long the process of the operation has run since it began. */
 static sim_time time_given(const struct op *op)
 {
     sim_time gone = process_now(op->process) - op->began;
@@ -133,20 +131,20 @@ static sim_time time_given(const struct op *op)
 void judge_time(const struct op *op)
 {
     if (op->span != SIM_NEVER && time_given(op) > op->span + SLACK)
-        world_fail("ends", "%s of client %u takes %.3f ms, and may take %.3f ms", name_of(op->kind),
+        world_fail("ends", "%s of client %u takes %.3f ms; its limit is %.3f ms", name_of(op->kind),
                    op->process->number, (double)time_given(op) / 1e6, (double)op->span / 1e6);
 }
 
 /* ---- Truth ---- */
 
-/* All was well in all the time that may have mattered to what ends now. */
+/* All was well for as long as it can matter to the operation that ends now. */
 static bool is_healthy(const struct op *op)
 {
     sim_time now = process_now(op->process), since = op->began;
     sim_time round = now - reply_timeout() - SLACK;
 
     if (op->kind == OP_LOCK && since < round)
-        since = round; /* The last round is what counts. */
+        since = round; /* Only the last round counts. */
     return process_is_healthy(op->process, since - 2 * world.plan.quick) &&
            op->process->ahead <= world.plan.quick;
 }
@@ -171,7 +169,7 @@ static void check_lock(const struct op *op, int status)
         world_fail("truth", "a lock gives %d", status);
     world_outcome(outcomes[status]);
     if (status == REDLOCK_CONTENDED && !rec->heard_no)
-        world_fail("truth", "CONTENDED, and no master has said so");
+        world_fail("truth", "CONTENDED, and no master said no");
     if (status == REDLOCK_OK && op->process->ahead == 0 &&
         rec->deadline <= process_reading(op->process, world.now))
         world_fail("truth", "a lock gives OK, and nothing is left of it");
@@ -207,7 +205,7 @@ static void check_extend(const struct op *op, int status)
 static void check_unlock(const struct op *op, int status)
 {
     quorum_mask deleted = op->token >= 0 ? oracle_token_of(op->token)->deleted : 0;
-    /* Who gave up a token that is adopted goes on releasing it. */
+    /* If the token is stale, the client that gave it up is releasing it. */
     bool safe = op->was_held && !op->rec->is_stale &&
                 (world.plan.may_forget | world.plan.may_step) == 0 &&
                 op->remaining_ms * DRIFT_MS > reply_timeout();
@@ -252,7 +250,7 @@ void judge_on_done(struct op *op, const struct redlock_lease *lease, int status)
 
 /* ---- Lost ---- */
 
-/* So long before the deadline it is called, at least. */
+/* lost is called at least so long before the deadline. */
 static drift_span margin(const struct lease_rec *rec)
 {
     drift_span half = plan_validity(rec->ttl_low_ms) / 2;
@@ -260,7 +258,7 @@ static drift_span margin(const struct lease_rec *rec)
     return rec->margin < half ? rec->margin : half;
 }
 
-/* It could have been renewed. */
+/* True if the lease could have been renewed. */
 static bool is_needless(const struct lease_rec *rec)
 {
     drift_span lost_at = plan_validity(rec->ttl_ms) - margin(rec);
@@ -289,18 +287,18 @@ void judge_on_lost(struct lease_rec *rec)
         return; /* Granted and lost in one turn. */
     if (now >= deadline && process->stopped_last < stop_matters && process->ahead == 0 &&
         rec->published < stop_matters)
-        world_fail("lost", "client %u is told %.3f ms after the deadline, and was not stopped",
+        world_fail("lost", "client %u is notified %.3f ms after the deadline, and was not stopped",
                    process->number, (double)(now - deadline) / 1e6);
     if (world.plan.exclusive && (world.plan.may_forget | world.plan.may_step) == 0 &&
         deadline > now && deadline - now > rec->margin + SLACK && oracle_has_keys(rec))
-        world_fail("lost", "client %u is told %.3f ms before the deadline, for no reason",
+        world_fail("lost", "client %u is notified %.3f ms before the deadline, for no reason",
                    process->number, (double)(deadline - now) / 1e6);
     if (is_needless(rec))
         world_fail("lost", "client %u loses a lease that is renewed, although all is well",
                    process->number);
 }
 
-/* A belief has ended, or must, and the program does not know. */
+/* Find beliefs that have ended without a notice to the program. */
 void judge_on_turn(struct ev_loop *process)
 {
     uint64_t now = process_reading(process, world.now);
@@ -312,8 +310,8 @@ void judge_on_turn(struct ev_loop *process)
         if (rec == NULL || !rec->hears_lost || rec->lost_told)
             continue;
         is_over = rec->deadline != 0 ? now >= rec->deadline : rec->over != 0;
-        /* Callbacks that come due in a call are for the next turn. */
+        /* Callbacks that come due in a call run in the next turn. */
         if (is_over && ++rec->silent_turns > 2)
-            world_fail("lost", "client %u is not told that a lease is over", process->number);
+            world_fail("lost", "client %u is not notified that a lease is over", process->number);
     }
 }

@@ -1,14 +1,13 @@
 /*
- * line.c - queues of those who wait, as servers keep them, and what must be true of them.
+ * line.c - the queues of fair locks, as servers store them, and what must be true of them.
  *
- *  order   a fair lock is not granted before one to whom it is due: who is in line at a
- *          majority of masters with one ticket, and at all of these since before the other
- *          one asked;
- *  wakes   whose turn it is, as a majority of masters have told in good health, begins its
- *          round soon.
+ *  order   A fair lock is not granted while it is due to another waiter.  That waiter has been
+ *          in the queues of a majority, with one ticket, since before the holder asked.
+ *  wakes   A waiter begins its round soon after a majority of masters announced its turn, in
+ *          good health.
  *
- * Order is judged by what servers store, not by what clients know: so it is promised only as
- * long as a majority does not forget who waits, and does not take him for dead.
+ * Order is judged by the servers' data, not by what clients know.  So it is promised only
+ * while a majority keeps the waiter in its queues.
  */
 #include "oracle.h"
 #include "store.h"
@@ -16,7 +15,7 @@
 
 #include <string.h>
 
-/* ---- Of one server ---- */
+/* ---- The queue of one server ---- */
 
 unsigned line_purge(struct line *line, uint64_t now_ms)
 {
@@ -38,7 +37,7 @@ struct line_place *line_find(struct line *line, int waiter)
     return NULL;
 }
 
-/* A sorted set: by number, and of equals by name. */
+/* The order is that of a sorted set: by ticket, then by name. */
 const struct line_place *line_first(const struct line *line)
 {
     const struct line_place *first = NULL;
@@ -63,7 +62,7 @@ static uint64_t next_ticket(const struct line *line)
     return last + 1;
 }
 
-/* ticket 0: a join.  Returns the number of the place; 0: there is no room. */
+/* ticket 0: a join.  Returns the ticket of the place; 0: there is no room. */
 uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms)
 {
     struct line_place *place = line_find(line, waiter);
@@ -91,14 +90,14 @@ bool line_remove(struct line *line, int waiter)
     return true;
 }
 
-/* ---- Of all of them ---- */
+/* ---- The queues of all servers ---- */
 
 static bool is_majority(quorum_mask mask)
 {
     return (unsigned)__builtin_popcount(mask) >= world.plan.servers / 2 + 1;
 }
 
-/* Masters that have it there with this number. */
+/* Masters that have the waiter in the queue with this ticket. */
 static quorum_mask find_ticket(const struct lease_rec *rec, uint64_t ticket)
 {
     quorum_mask found = 0;
@@ -113,7 +112,7 @@ static quorum_mask find_ticket(const struct lease_rec *rec, uint64_t ticket)
     return found;
 }
 
-/* It is in line from now on, or still, or not any more. */
+/* Update since when a majority has the waiter in the queue. */
 static void look_at(struct lease_rec *rec, struct server *server)
 {
     const struct line_place *place = line_find(&server->lines[rec->resource], rec->waiter);
@@ -170,8 +169,8 @@ void line_on_held(const struct lease_rec *rec)
                 world_outcome(OUTCOME_IN_ORDER);
             if (other->in_line_since < rec->called)
                 world_fail("order",
-                           "client %u holds resource %u, and client %u was in line %.3f ms before "
-                           "it asked, with number %llu at masters %x",
+                           "client %u holds resource %u, and client %u was queued %.3f ms before "
+                           "it asked, with ticket %llu at masters %x",
                            rec->process->number, rec->resource, i,
                            (double)(rec->called - other->in_line_since) / 1e6,
                            (unsigned long long)other->ticket, other->in_line);
@@ -179,7 +178,7 @@ void line_on_held(const struct lease_rec *rec)
     }
 }
 
-/* ---- Whether they wake ---- */
+/* ---- Announcements ---- */
 
 void line_on_round(struct lease_rec *rec)
 {
@@ -201,7 +200,7 @@ void line_on_turn_of(const struct server *server, unsigned resource, int waiter,
     }
 }
 
-/* It has listened for long enough to hear what is told; what was told before it did not hear. */
+/* Note since when the waiter listens to all masters.  It misses earlier announcements. */
 static void note_hearing(struct lease_rec *rec)
 {
     if (!waits_hears_all(rec->process, rec->resource)) {
@@ -234,7 +233,7 @@ void line_on_turn(struct ev_loop *process)
 
 /* ---- The end ---- */
 
-/* Who asked in good health, and holds nothing any more, is in no queue. */
+/* A waiter that asked in good health, and has released its lock, is in no queue. */
 void line_on_quiet(void)
 {
     for (unsigned m = 0; m < world.plan.servers; m++) {
@@ -245,7 +244,7 @@ void line_on_quiet(void)
             (void)line_purge(&server->lines[r], now_ms);
             for (unsigned i = 0; i < server->lines[r].len; i++)
                 if (oracle_token_of(server->lines[r].places[i].waiter)->is_probe)
-                    world_fail("leak", "master %u still has a probe in line", m);
+                    world_fail("leak", "master %u still has a probe in its queue", m);
         }
     }
 }

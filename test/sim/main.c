@@ -1,9 +1,8 @@
 /*
  * main.c - test-sim [FIRST-SEED [COUNT]]
  *
- * Runs so many seeds and prints what was seen; the last line is "N passed,
- * N failed".  SEED=n runs one, with a trace to read.  "test-sim @FILE" runs
- * the seeds in a file, which have found something once.
+ * Runs so many seeds and prints what was seen.  The last line is "N passed, N failed".
+ * SEED=n runs one seed and prints a trace.  "test-sim @FILE" runs the seeds of a file.
  */
 #include "world.h"
 
@@ -18,10 +17,10 @@
 #include <sodium.h>
 
 #define COUNT_DEFAULT 2000
-#define COUNT_FULL 2000 /* So many seeds must have seen everything. */
-#define AGAIN_EVERY 97  /* Every so many seeds one is run twice. */
+#define COUNT_FULL 2000 /* So many seeds must see every outcome and fault. */
+#define AGAIN_EVERY 97  /* One of so many seeds is run twice. */
 
-/* ---- What libsodium draws comes from the dice ---- */
+/* ---- The random numbers of libsodium come from the dice ---- */
 
 static const char *name(void)
 {
@@ -49,7 +48,7 @@ static randombytes_implementation dice = {
 
 /* ---- Failures ---- */
 
-#define RUN_MAX_S 120 /* Hundreds of times what a run takes under valgrind. */
+#define RUN_MAX_S 120 /* Chosen: hundreds of times what a run takes under valgrind. */
 
 static void on_crash(int number)
 {
@@ -149,7 +148,7 @@ static uint64_t run_range(uint64_t first, uint64_t count)
     return hash;
 }
 
-/* One seed a line; what follows a '#' is for people. */
+/* One seed a line; a '#' begins a comment. */
 static uint64_t run_file(const char *path)
 {
     FILE *file = fopen(path, "r");

@@ -1,5 +1,5 @@
 /*
- * many.c - the scripts that take several names at once.
+ * many.c - the scripts for several names.
  */
 #include "store.h"
 

@@ -38,7 +38,7 @@ struct answer marker_proof(struct server *server, const struct command *command)
     return (struct answer){with_max ? REPLY_ARRAY : REPLY_TEXT, 0, text};
 }
 
-/* The counter of which the number is there. */
+/* The counter whose number is argument i. */
 static uint64_t *counter_arg(struct server *server, const struct command *command, unsigned i)
 {
     for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++) {
@@ -49,10 +49,10 @@ static uint64_t *counter_arg(struct server *server, const struct command *comman
         if (args_is(command, i, digits))
             return &server->marker.counters[world.plan.one_counter ? 0 : r];
     }
-    world_fail("wire", "a counter of no name");
+    world_fail("wire", "a counter that belongs to no name");
 }
 
-/* Crashes that bring back what was saved are to bring back old counters. */
+/* The marker is saved now and then, so that a crash brings back old counters. */
 static struct answer count_to(struct server *server, uint64_t *counter, uint64_t count)
 {
     *counter = count;
@@ -130,7 +130,7 @@ static struct answer describe(const struct server *server, const struct marker *
     return (struct answer){REPLY_TEXT, 0, text};
 }
 
-/* The number of the run in an id, as do_info() makes them up. */
+/* The number of the run in a run id of do_info(). */
 static unsigned run_arg(const struct command *command, unsigned i)
 {
     if (command->lens[i] != 40)
@@ -142,14 +142,14 @@ static unsigned run_arg(const struct command *command, unsigned i)
 struct answer marker_look(struct server *server, const struct command *command)
 {
     const struct marker before = server->marker;
-    struct marker after = before; /* Of one that is gone, nothing but what was counted since. */
+    struct marker after = before; /* If it was lost: only what was counted since. */
     bool keeps = !args_is(command, 5, "0");
     uint64_t max_ttl_ms = args_ms(command, 6), random = hex_arg(command, 7);
     uint64_t floor = args_number(command, 10);
     const struct answer *refusal;
 
     if (!args_is(command, 2, "1") || !args_is(command, 3, WIRE_MARKER))
-        world_fail("wire", "a look with other arguments");
+        world_fail("wire", "a marker query with other arguments");
     after.exists = true;
     after.run = run_arg(command, 4);
     if (before.exists && before.run != after.run && !keeps)

@@ -1,5 +1,5 @@
 /*
- * memory.c - an arena for the simulator, and a heap that counts for the library.
+ * memory.c - an arena for the simulator, and a heap for the library that counts blocks.
  */
 #include "sim.h"
 
@@ -19,7 +19,7 @@ static long live;
 static unsigned successes_left;
 static bool is_planned, has_failed;
 
-/* Names that the linker gives: the asked for, and the real thing. */
+/* The linker sends calls of malloc() to __wrap_malloc().  __real_malloc() is that of libc. */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t len, size_t size);
 void *__real_realloc(void *p, size_t size);

@@ -1,9 +1,9 @@
 /*
- * nemesis.c - faults at random instants, on random victims, for a while.
+ * nemesis.c - faults at random instants, on random victims, for a random time.
  *
- * Faults that need no instant of their own are elsewhere: slow messages and
- * late commands of old connections in net.c, stalls and early wakes in
- * process.c, full queues in link.c, and what programs do in actor.c.
+ * Other files cause the faults that happen within another event.  net.c: slow messages,
+ * late commands of old connections.  process.c: stalls, early wake-ups.  transport.c: cut
+ * reads and writes.  actor.c: misuse by programs.
  */
 #include "net.h"
 #include "oracle.h"
@@ -14,7 +14,6 @@
 
 #include <string.h>
 
-/* What strikes. */
 static const enum fault strikes[] = {
     FAULT_RESET_BEFORE, FAULT_RESET_AFTER, FAULT_RESET_MIDDLE, FAULT_SILENCE,  FAULT_CUT,
     FAULT_HANG,         FAULT_CRASH,       FAULT_CRASH_EMPTY,  FAULT_FLUSHALL, FAULT_SCRIPT_FLUSH,
@@ -45,7 +44,7 @@ void nemesis_begin(void)
     plan_next();
 }
 
-/* How long it lasts: from hardly at all to three leases. */
+/* How long a fault lasts: from one hop to three leases. */
 static sim_time duration(void)
 {
     return dice_magnitude(world.plan.hop, 3 * world.plan.ttl_max_ms * DRIFT_MS);
@@ -91,7 +90,7 @@ static void cut(struct ev_loop *process, unsigned number)
     }
 }
 
-/* A server is not itself for a while. */
+/* A server hangs, crashes or answers with errors for a while. */
 static void disturb(struct server *server, enum fault fault)
 {
     if (!server->alive || server->hung || server->mood != MOOD_FINE)
@@ -114,7 +113,7 @@ static void disturb(struct server *server, enum fault fault)
     }
 }
 
-/* One that may lose its keys. */
+/* A server that may lose its keys. */
 static struct server *any_forgetful(void)
 {
     unsigned m;
@@ -125,7 +124,7 @@ static struct server *any_forgetful(void)
     return &world.servers[m];
 }
 
-/* All clients know its epoch, so that they will know it again elsewhere. */
+/* All clients know the server's epoch, so they recognise it on another server. */
 static bool is_known_to_all(const struct server *server)
 {
     for (unsigned i = 0; i < world.plan.processes; i++) {
@@ -146,8 +145,8 @@ static bool has_keys(struct server *server)
     return false;
 }
 
-/* One that may come back with the data of another, and has keys to lose; no original, for its
- * copies would have the epoch for themselves. */
+/* A server that may come back with the data of another, and has keys to lose.  A server that was
+ * copied itself is left out: without it, its copy would be the only one with the epoch. */
 static struct server *any_to_be_replaced(void)
 {
     unsigned first = (unsigned)dice_below(world.plan.servers);
@@ -163,11 +162,11 @@ static struct server *any_to_be_replaced(void)
     return NULL;
 }
 
-/* In the tag of an event: not the end of a fault, but a master to be emptied. */
+/* The tag of an event that empties a master, and does not end a fault. */
 #define EMPTY (UINT64_C(1) << 62)
 
-/* It comes back with the data of another that keeps its own, while its keys matter; and is
- * emptied, perhaps, while they still do. */
+/* A server soon comes back with the data of other, which keeps its own.  Perhaps it is emptied a
+ * little later.  Both happen while the leases on it are not over. */
 static void copy(struct server *other)
 {
     struct server *server = any_to_be_replaced();
@@ -196,7 +195,7 @@ static void pause_process(struct ev_loop *process)
     process_pause(process, span);
 }
 
-/* Forward, and back before all leases of before have ended, may go unnoticed. */
+/* A step forward and back within one lease may go unnoticed, so it is not made. */
 static bool may_go_back(const struct server *server)
 {
     sim_time leases = world.plan.ttl_max_ms * DRIFT_MS;
@@ -204,7 +203,7 @@ static bool may_go_back(const struct server *server)
     return server->forward_at == 0 || world.now >= server->forward_at + leases + leases / 10;
 }
 
-/* In the tag of an event: not the end of a fault, but a clock to be put forward by the rest. */
+/* A bit in the tag of an event that puts a clock forward, by the rest of the tag. */
 #define PUT_RIGHT (UINT64_C(1) << 63)
 #define PUT_RIGHT_MAX (2 * DRIFT_S)
 
@@ -227,14 +226,14 @@ static bool step_by(struct server *server, int64_t by)
     return true;
 }
 
-/* Back, and perhaps put right again before long. */
+/* Set a clock back, and forward again at right_at. */
 static void step_back(struct server *server, uint64_t by, sim_time right_at)
 {
     if (may_go_back(server) && step_by(server, -(int64_t)by) && right_at != SIM_NEVER)
         world_post(right_at, EVENT_MEND, server, PUT_RIGHT | by);
 }
 
-/* One of them, or all that may: clocks that are set by the same server. */
+/* Step one clock, or all that may be stepped, as if one time server set them. */
 static void step(struct server *only)
 {
     uint64_t by = dice_magnitude(DRIFT_MS, 2 * PLAN_STEP_MAX);
@@ -318,7 +317,7 @@ void nemesis_mend(void *what, uint64_t tag)
     server_mend(server);
 }
 
-/* All is well from here on; somebody has emptied the copies. */
+/* End all faults, and empty the copies. */
 void nemesis_end(void)
 {
     world.plan.asks_max = PLAN_ASKS_MAX;

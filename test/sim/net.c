@@ -1,9 +1,9 @@
 /*
- * net.c - connections: in order each, and without any order among them.
+ * net.c - connections: each delivers in order; there is no order among them.
  *
- * What was sent before a connection was closed or broken may still arrive, at
- * once or when nobody remembers it: as with TCP, where data waits in the
- * socket of a process that hangs, whatever became of who sent it.
+ * Commands that were sent before a connection was closed may still arrive, at once or much
+ * later.  TCP does the same: data wait in the socket of a process that hangs, even if the
+ * sender has closed the connection.
  */
 #include "net.h"
 #include "world.h"
@@ -17,7 +17,7 @@ void net_begin(void)
     conns = 0;
 }
 
-#define MESSAGE_ROOM 1024 /* Most are smaller; these are used again. */
+#define MESSAGE_ROOM 1024 /* Most messages are smaller.  Those that fit are used again. */
 
 struct message *net_message(enum message_kind kind, size_t room)
 {
@@ -67,7 +67,7 @@ static void drop_all(struct queue *queue)
         net_done(queue_take(queue));
 }
 
-/* ---- How long it takes ---- */
+/* ---- Delays ---- */
 
 static sim_time delay(void)
 {
@@ -103,7 +103,7 @@ static void push(struct conn *conn, struct queue *queue, struct message *message
     world_post(message->at, event, conn, 0);
 }
 
-/* ---- Both ways ---- */
+/* ---- Sending ---- */
 
 struct conn *net_connect(struct ev_loop *process, struct transport *client, unsigned number)
 {
@@ -151,7 +151,7 @@ void net_to_client(struct conn *conn, struct message *message)
     push(conn, &conn->to_client, message, process_now(conn->process), EVENT_TO_CLIENT);
 }
 
-/* The data in the socket: often it is executed all the same, at times late. */
+/* The server often still executes the commands in its socket, sometimes late. */
 void net_close(struct conn *conn)
 {
     const struct plan *plan = &world.plan;
@@ -182,7 +182,7 @@ static void wait_for_block(struct conn *conn, const struct queue *queue, enum ev
         world_post(queue->blocked_until, event, conn, 0);
 }
 
-/* Whether the client has made a new connection to this server meanwhile. */
+/* True if the client has sent something on a newer connection to this server. */
 static bool is_old(const struct conn *conn)
 {
     const struct conn *other = conn->server->conns;
@@ -195,7 +195,7 @@ static bool is_old(const struct conn *conn)
     return false;
 }
 
-/* Some, all, or none of it is executed, and nobody will hear of it. */
+/* The server executes some, all or none of the message.  No answer reaches the client. */
 static void break_over(struct conn *conn, struct message *message)
 {
     size_t len = message->len;
@@ -291,7 +291,7 @@ void net_reset(struct conn *conn)
     if (conn->client == NULL)
         return;
     if (conn->to_client.blocked_until == SIM_NEVER)
-        drop_all(&conn->to_client); /* Or a reset would not come either. */
+        drop_all(&conn->to_client); /* They would block the reset. */
     if (conn->to_client.blocked_until == SIM_NEVER)
         conn->to_client.blocked_until = 0;
     message = net_message(conn->accepted ? MESSAGE_RESET : MESSAGE_REFUSED, 0);
@@ -314,8 +314,8 @@ void net_give_up(struct conn *conn)
         net_reset(conn);
 }
 
-/* But not before it was sent, by a process that stopped in the middle of its
- * work.  The order stays. */
+/* No message arrives before it is sent: a process that stalled in its turn sends later.  The
+ * order stays. */
 static void hurry(struct conn *conn, struct queue *queue, enum event_type event)
 {
     queue->blocked_until = queue->last = 0;

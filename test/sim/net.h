@@ -21,7 +21,7 @@ enum message_kind {
 
 struct message {
     struct message *next;
-    sim_time sent, at; /* at: it arrives. */
+    sim_time sent, at; /* When it was sent, and when it arrives. */
     enum message_kind kind;
     size_t len, read; /* Bytes, and how many of them the client has read. */
     size_t room;
@@ -30,28 +30,28 @@ struct message {
 
 struct queue {
     struct message *first, **end;
-    sim_time last;          /* Nothing arrives before what was sent earlier. */
-    sim_time blocked_until; /* Nothing arrives before; SIM_NEVER: for ever. */
+    sim_time last;          /* When the last message arrives; later ones arrive after it. */
+    sim_time blocked_until; /* Nothing arrives before; SIM_NEVER: nothing ever arrives. */
 };
 
 struct conn {
     uint64_t number;
     struct server *server;
     struct ev_loop *process;
-    struct transport *client; /* NULL: closed by the client; its commands may be on their way. */
-    unsigned master;          /* Number of the server, as the client counts. */
-    bool accepted;            /* The server was there when the client connected. */
+    struct transport *client; /* NULL: the client closed it; commands may still be on the way. */
+    unsigned master;          /* The client's number of the server. */
+    bool accepted;            /* The server was alive when the client connected. */
     bool spoken;              /* The client has sent something on it. */
-    bool reset;               /* The server does not know it any more. */
-    bool mute;                /* Its answers do not come. */
-    sim_time mute_until;      /* Then the client's kernel gives it up. */
-    enum fault doom;          /* The next commands bring it about; FAULT_LEN: nothing. */
+    bool reset;               /* The server has dropped the connection. */
+    bool mute;                /* Answers do not reach the client. */
+    sim_time mute_until;      /* Then the client's kernel gives up the connection. */
+    enum fault doom;          /* The next commands cause this fault; FAULT_LEN: none. */
     size_t unread;            /* Bytes on their way to the server, or in its socket. */
-    char *inbox;              /* A command of which not all has come. */
+    char *inbox;              /* An incomplete command. */
     size_t inbox_len, inbox_room;
-    unsigned hears; /* Resources of which it is told: a mask. */
+    unsigned hears; /* The wait flags whose channels it subscribes to, as a mask. */
     struct queue to_server, to_client;
-    struct conn *next; /* Of the same server. */
+    struct conn *next; /* The next connection of the same server. */
 };
 
 /* A client's kernel gives up a connection at most this long after the server's last packet.
@@ -63,30 +63,30 @@ struct conn {
 
 void net_begin(void);
 struct conn *net_connect(struct ev_loop *process, struct transport *client, unsigned server);
-/* The client closes it.  What it sent may arrive or not, now or later. */
+/* The client closes the connection.  Its commands may arrive now, later or never. */
 void net_close(struct conn *conn);
 struct message *net_message(enum message_kind kind, size_t room);
 void net_to_server(struct conn *conn, struct message *message);
 void net_to_client(struct conn *conn, struct message *message);
-/* What has arrived for the client first; NULL: nothing.  To take it out. */
+/* The first message that has arrived for the client, or NULL.  net_take() also removes it. */
 struct message *net_peek(struct conn *conn);
 struct message *net_take(struct conn *conn);
 bool net_has_arrived(const struct conn *conn);
-/* A reset has arrived for the client, perhaps behind what it has not read. */
+/* A reset has arrived for the client, perhaps behind unread messages. */
 bool net_was_reset(const struct conn *conn);
-/* So many bytes may be written now. */
+/* The number of bytes that the client may write now. */
 size_t net_room(const struct conn *conn);
 void net_done(struct message *message);
-/* Hand over to the server what has arrived there; have the client look. */
+/* Deliver to the server what has arrived there; wake the client for what has arrived here. */
 void net_deliver(struct conn *conn);
 void net_arrive(struct conn *conn);
-/* The connection is gone: the client will be told. */
+/* The connection breaks, and a reset is sent to the client. */
 void net_reset(struct conn *conn);
 /* From now on the server's packets do not reach the client. */
 void net_silence(struct conn *conn);
 /* The client's kernel gives up a connection that is still silent. */
 void net_give_up(struct conn *conn);
-/* Everything arrives now, whatever held it up. */
+/* All messages arrive now, and the connection is sound again. */
 void net_hurry(struct conn *conn);
 
 #endif /* SIM_NET_H */

@@ -9,13 +9,13 @@ bool options_are_many(const struct lease_rec *rec)
     return !world.plan.permits && (rec->set & (rec->set - 1)) != 0;
 }
 
-/* By other dice, so that what else happens does not depend on it. */
+/* Other dice, so that draws from these do not shift the main dice of a run. */
 static uint64_t other_dice(const struct lease_rec *rec, uint64_t factor)
 {
     return (world.seed + rec->number + 1) * factor;
 }
 
-/* What it is for, or that and others. */
+/* Lock the one resource, or several with it. */
 static void draw_set(struct lease_rec *rec)
 {
     uint64_t dice = other_dice(rec, UINT64_C(0xe7037ed1a0b428db));
@@ -26,7 +26,7 @@ static void draw_set(struct lease_rec *rec)
     rec->resource = (unsigned)__builtin_ctz(rec->set);
 }
 
-/* One resource may be shared. */
+/* A lock of one resource may be shared. */
 static void draw_shared(struct lease_rec *rec)
 {
     uint64_t dice = other_dice(rec, UINT64_C(0x2545f4914f6cdd1d));
@@ -86,7 +86,7 @@ static void draw_wait(struct redlock_lock_options *opts)
     } else if (dice_chance(650)) {
         opts->wait_ms = (uint32_t)dice_range(1, plan->wait_max_ms);
         if (opts->retry_delay_max_ms < opts->wait_ms / 40)
-            opts->retry_delay_max_ms = opts->wait_ms / 40; /* Or there are rounds without end. */
+            opts->retry_delay_max_ms = opts->wait_ms / 40; /* Else there are too many rounds. */
     } else {
         opts->wait_ms = UINT32_MAX;
         if (opts->retry_delay_max_ms < 50)
@@ -104,7 +104,7 @@ static void set_probe(const struct lease_rec *rec, struct redlock_lock_options *
     opts->retry_delay_min_ms = run_probe_retry_ms() / 4;
 }
 
-/* What the oracle has to know. */
+/* Note the options that the oracle needs. */
 static void note_options(struct lease_rec *rec, const struct redlock_lock_options *opts)
 {
     drift_span whole = plan_validity(opts->ttl_ms);
@@ -123,8 +123,8 @@ static void note_options(struct lease_rec *rec, const struct redlock_lock_option
     rec->asked = clock_at(&rec->process->clock, world.now);
 }
 
-/* A client that adopts a lease for more than it was granted for, or alone what was shared, must not
- * believe that it has that. */
+/* Adopt a token for more resources than it was granted for, or a shared one as exclusive.  The
+ * client must not get that. */
 static void widen(struct lease_rec *rec)
 {
     if (other_dice(rec, UINT64_C(0x8ebc6af09c88c6e3)) >> 62 == 0)
@@ -138,7 +138,7 @@ void options_of_lock(struct lease_rec *rec, struct redlock_lock_options *ret_opt
 {
     draw_set(rec);
     if (world.plan.permits)
-        rec->set = (1u << world.plan.resources) - 1; /* Any of them. */
+        rec->set = (1u << world.plan.resources) - 1; /* Any slot. */
     else
         draw_shared(rec);
     draw_options(rec, ret_opts);
@@ -156,7 +156,7 @@ void options_of_adopted(struct lease_rec *rec, const char *token,
                         struct redlock_lock_options *ret_opts)
 {
     widen(rec);
-    if (world.plan.permits) /* Its token tells which. */
+    if (world.plan.permits) /* The token contains the slot. */
         rec->set = 1u << (rec->resource = (unsigned)(token[1] - '0'));
     draw_options(rec, ret_opts);
     ret_opts->fair = rec->is_fair = false;

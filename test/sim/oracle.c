@@ -1,31 +1,25 @@
 /*
- * oracle.c - what must be true of locks, in true time, whatever happens.
+ * oracle.c - what must always be true of locks, in true time.
  *
- * A *belief* is a lease of which its client says that it is held, until its
- * deadline unless the program ends it before.  Beliefs begin and are made
- * longer in turns of their process only, and keys go only when a server
- * executes a command or forgets, so it is enough to look then:
+ * A *belief* is a lease that its client calls held.  It lasts until its deadline, unless the
+ * program ends it before.  Beliefs begin and grow only in turns of their process, and keys
+ * vanish only when a server executes a command or loses data.  So the oracle checks then:
  *
- *  exclusion   when a belief begins or grows, nobody else believes, unless both are
- *              readers;
- *  deadline    when one begins or grows, or a key of it changes: the keys of a
- *              majority last longer than it does, by the servers' clocks;
- *  growth      a belief only grows, never when it had ended, and not by itself
- *              when it has lasted for as long as it may;
- *  release     a command deletes no key but the one whose token it names, and
- *              none that is believed in;
- *  token       no token belongs to two rounds;
- *  fencing     no two holds of a resource have one fencing token, and it is greater
- *              than those of all locks that were granted before its round began, and
- *              of all earlier holds.
- *  permits     a semaphore has no more holders than permits.
- *  reentry     who locks what he has asks nobody (calls.c).
+ *  exclusion   When a belief begins or grows, no other client has one, unless both are readers.
+ *  deadline    When a belief begins or grows, or a key of it changes: the keys of a majority
+ *              last longer than the belief, by the servers' clocks.
+ *  growth      A belief only grows, and never after it has ended.  Renewals do not make it
+ *              longer than its limit.
+ *  release     A command deletes only keys whose token it names, and no key of a belief.
+ *  token       No token belongs to two rounds.
+ *  fencing     No two holds of a resource have the same fencing token.  A token is greater than
+ *              those of all holds before it, and of all locks granted before its round began.
+ *  permits     A semaphore has no more holders than permits.
+ *  reentry     An inner lock sends no command (calls.c).
  *
- * Who adopts a token that its owner has given up may believe what he likes:
- * the owner goes on releasing it.
+ * Nothing is promised to a client that adopts a stale token: its owner keeps releasing it.
  *
- * What becomes of tokens that nobody needs any more is in claims.c, and of
- * operations in judge.c.
+ * claims.c checks tokens of dead rounds, judge.c checks operations.
  */
 #include "net.h"
 #include "oracle.h"
@@ -37,17 +31,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOKENS_MAX 65536 /* Of one run. */
+#define TOKENS_MAX 65536 /* Tokens of one run. */
 #define TABLE_LEN (2 * TOKENS_MAX)
 
 static struct token *tokens[TOKENS_MAX];
 static int tokens_len;
-static int table[TABLE_LEN];          /* Of numbers, by hash. */
-static uint32_t table_run[TABLE_LEN]; /* The run that an entry is of. */
+static int table[TABLE_LEN];          /* The numbers of tokens, by hash. */
+static uint32_t table_run[TABLE_LEN]; /* The run to which an entry belongs. */
 static uint32_t run;
 static unsigned strangers;
 
-/* Fencing tokens of this run. */
+/* A fencing token of this run. */
 struct drawn {
     uint64_t fence;
     sim_time at;
@@ -57,7 +51,7 @@ struct drawn {
 static struct drawn fences[FENCES_MAX];
 static unsigned fences_len;
 
-/* Of the command that is being executed. */
+/* The keys before the command that is being executed. */
 static struct key keys_before[SIM_RESOURCES_MAX];
 
 void oracle_reset(void)
@@ -158,7 +152,7 @@ static uint64_t deadline_of(const struct lease_rec *rec)
     return atomic_load_explicit(&rec->lease->deadline, memory_order_relaxed);
 }
 
-/* What the client would say at that instant. */
+/* What redlock_remaining_ms() returns at that instant. */
 uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at)
 {
     struct ev_loop *process = rec->process;
@@ -175,7 +169,7 @@ uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at)
     return remaining_ms;
 }
 
-/* What is held is one of the slots; before that it may be any. */
+/* A permit that is held is one of the slots; a waiter's rec->set has all slots. */
 static unsigned held_set(const struct lease_rec *rec)
 {
     return world.plan.permits ? 1u << (redlock_permit(rec->lease) - 1) : rec->set;
@@ -220,7 +214,7 @@ static void check_exclusion(const struct lease_rec *rec)
     }
 }
 
-/* Whether this master stores its token until then under that name. */
+/* True if this master stores the token of rec under this resource until that instant. */
 static bool stores_one(struct server *server, const struct lease_rec *rec, unsigned resource,
                        sim_time until)
 {
@@ -235,7 +229,7 @@ static bool stores_one(struct server *server, const struct lease_rec *rec, unsig
     return reader != NULL && store_reader_end(server, reader) >= until;
 }
 
-/* And for all of its resources. */
+/* The same for all resources of rec. */
 static bool stores(struct server *server, const struct lease_rec *rec, sim_time until)
 {
     for (unsigned r = 0; r < world.plan.resources; r++)
@@ -244,8 +238,8 @@ static bool stores(struct server *server, const struct lease_rec *rec, sim_time 
     return true;
 }
 
-/* How many masters do, or may have forgotten its keys, or dropped them by a clock that was
- * stepped. */
+/* How many masters store all keys until then, or may have lost them: their data are lost, or
+ * their clock was stepped. */
 static unsigned count_keys(const struct lease_rec *rec, sim_time until)
 {
     const quorum_mask may_lose = world.plan.may_forget | world.plan.may_step;
@@ -274,21 +268,20 @@ static void check_deadline(const struct lease_rec *rec)
     if (until <= world.now || is_backed(rec, until))
         return;
     world_fail("deadline",
-               "client %u believes to hold resource %u for %.3f ms more, and too few masters will "
+               "client %u holds resource %u for %.3f ms more, and too few masters will "
                "store its token for so long",
                rec->process->number, rec->resource, (double)(until - world.now) / 1e6);
 }
 
-/* An extension may only do this to it. */
+/* Check a new deadline of a belief. */
 static void check_growth(const struct lease_rec *rec, uint64_t deadline)
 {
     uint64_t before = rec->deadline != 0 ? rec->deadline : rec->over;
 
     if (before != 0 && process_reading(rec->process, world.now) >= before)
-        world_fail("growth", "client %u believes again in a lease that was over",
-                   rec->process->number);
+        world_fail("growth", "client %u holds a lease again that was over", rec->process->number);
     if (deadline < before)
-        world_fail("growth", "client %u believes in a lease for %.3f ms less than before",
+        world_fail("growth", "client %u holds a lease for %.3f ms less than before",
                    rec->process->number, (double)(before - deadline) / 1e6);
     if (rec->hold_max != 0 && !rec->is_extended &&
         deadline > rec->granted + rec->hold_max + rec->ttl_ms * DRIFT_MS)
@@ -299,8 +292,8 @@ static void check_growth(const struct lease_rec *rec, uint64_t deadline)
                    (double)rec->hold_max / 1e6);
 }
 
-/* A master that forgets begins from the marks of others: no majority of them may be below a
- * token.  A master that was started again may have an old one, until it is looked at. */
+/* A master that lost its data begins from the high-water marks of the others.  So no majority of
+ * marks may be below a token.  After a restart a mark may be old until the marker is queried. */
 static void check_marks(const struct lease_rec *rec, uint64_t fence)
 {
     unsigned low = 0;
@@ -316,8 +309,8 @@ static void check_marks(const struct lease_rec *rec, uint64_t fence)
                    rec->process->number, (unsigned long long)fence);
 }
 
-/* Where so many may forget that too few are left to tell their counters, these begin from the
- * clocks; and when one was set back, the middle one may show less than the last token. */
+/* If too few masters keep their counters, the counters begin anew from the masters' clocks.  If a
+ * clock was set back, the median of the clocks may be less than the last token. */
 static bool may_count_anew(void)
 {
     const struct plan *plan = &world.plan;
@@ -338,7 +331,7 @@ static void check_fence(const struct lease_rec *rec)
 
     if (!rec->is_fenced || rec->state == REC_ADOPTED) {
         if (fence != 0)
-            world_fail("fencing", "a fencing token that nobody asked for");
+            world_fail("fencing", "a fencing token that was not asked for");
         return;
     }
     tally.checks++;
@@ -429,7 +422,7 @@ void oracle_before(struct server *server, const struct command *command)
     }
 }
 
-/* Somebody believes in a key that has changed. */
+/* A key has changed.  If it belongs to a belief, check that. */
 static void on_loss(const struct server *server, unsigned resource, int token, bool is_gone)
 {
     for (unsigned i = 0; i < world.plan.processes; i++) {
@@ -443,7 +436,7 @@ static void on_loss(const struct server *server, unsigned resource, int token, b
             if (is_gone)
                 world_fail("release",
                            "the key on master %u of resource %u is deleted while "
-                           "client %u believes to hold it",
+                           "client %u holds it",
                            server->number, resource, i);
             if (world.plan.exclusive)
                 check_deadline(rec);
@@ -462,7 +455,7 @@ static bool has_token(struct server *server, int named)
     return false;
 }
 
-/* What has become of a token that was stored there before. */
+/* Check what a command did to a token that was stored before it. */
 static void check_token(struct server *server, unsigned resource, int token, uint64_t before_ms,
                         int named, bool is_set)
 {

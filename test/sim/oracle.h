@@ -1,5 +1,5 @@
 /*
- * oracle.h - the oracle: what must be true, whatever happens.
+ * oracle.h - the oracle: what must always be true.
  */
 #ifndef SIM_ORACLE_H
 #define SIM_ORACLE_H
@@ -12,41 +12,41 @@ struct command;
 struct line;
 struct server;
 
-/* ---- The oracle: of locks (oracle.c) ---- */
+/* ---- Locks (oracle.c) ---- */
 
 struct token {
     bool is_ours;
     bool is_over;    /* Its round is dead. */
-    bool is_excused; /* May stay behind until it runs out. */
+    bool is_excused; /* It may stay behind until it expires. */
     unsigned process, client, set;
     uint32_t serial, round;
     quorum_mask deleted; /* Masters that have deleted it, from all resources. */
-    bool is_probe;       /* The name in queues of one that asked when all was well. */
+    bool is_probe;       /* The name of a waiter that asked in good health. */
     char text[REDLOCK_TOKEN_MAX + 1];
 };
 
 void oracle_reset(void);
-/* The number of a token, the same for equal ones. */
+/* The number of a token.  Equal tokens have the same number. */
 int oracle_token(const char *text, size_t len);
 int oracle_foreign_token(void);
 struct token *oracle_token_of(int number);
-/* A token of those resources whose round is dead; NULL: none. */
+/* A token of these resources whose round is dead, or NULL. */
 const char *oracle_old_token(unsigned set);
 void oracle_on_set(const struct ev_loop *process, const struct ask *ask, unsigned set, int number);
 
-/* A command begins on a server, and has been executed. */
+/* Before and after a server executes a command. */
 void oracle_before(struct server *server, const struct command *command);
 void oracle_after(struct conn *conn, const struct command *command, const struct answer *answer);
 
-/* Look at all beliefs of a process: they may have changed. */
+/* Check all beliefs of a process for changes. */
 void oracle_look(struct ev_loop *process);
 uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at);
-/* A majority stores its token now. */
+/* True if a majority stores the token of rec now. */
 bool oracle_has_keys(const struct lease_rec *rec);
 
-/* ---- of tokens (claims.c) ---- */
+/* ---- Tokens (claims.c) ---- */
 
-/* A command is handed to a link; and its answer to the client. */
+/* A command is handed to a link; its answer is handed to the client. */
 void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *ask,
                     const char *bytes, size_t len);
 void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask *ask,
@@ -55,57 +55,58 @@ void claims_on_turn(struct ev_loop *process);
 void claims_on_detach(struct ev_loop *process, uint32_t serial);
 void claims_on_close(struct ev_loop *process);
 void claims_on_stored(const struct conn *conn, int token);
-/* All is quiet, and nothing of ours is left behind. */
+/* The end of the quiet phase: check that clients left nothing behind. */
 void oracle_on_quiet(void);
 
-/* ---- and of operations (judge.c) ---- */
+/* ---- Operations (judge.c) ---- */
 
-/* It is done: exactly once, in time, and what status says is true. */
+/* Check that done is called once and in time, and that the status is true. */
 void judge_on_done(struct op *op, const struct redlock_lease *lease, int status);
 void judge_on_lost(struct lease_rec *rec);
 void judge_on_turn(struct ev_loop *process);
-/* Not too late yet. */
+/* Check that an operation is not too late. */
 void judge_time(const struct op *op);
-/* A round, and a master that says no in it. */
+/* A round sends a command; a master says no to it. */
 void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round);
 void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round, bool hints);
-/* It names who waits, if it is a heartbeat. */
+/* Note the name of the waiter, if the command is a heartbeat. */
 void judge_on_waiter(struct ev_loop *process, uint32_t serial, const struct command *command);
 
-/* ---- Who waits (waits.c) ---- */
+/* ---- Waiters (waits.c) ---- */
 
 void waits_begin(void);
-/* Time for a round that is out, for a query, for all that is drawn in between, and for the next
- * round to begin. */
+/* Time for a round under way, for a query, for random delays between them, and for the next round
+ * to begin. */
 sim_time waits_slack(void);
 void waits_on_turn(struct ev_loop *process);
-/* Something is wrong with what it is told. */
+/* The process may miss announcements until now. */
 void waits_on_trouble(struct ev_loop *process);
-/* Whether all masters can tell it of this mark. */
+/* True if the process listens to all masters for this wait flag. */
 bool waits_hears_all(const struct ev_loop *process, unsigned mark);
-/* It was told something, or has looked; so may begin a round early, which uses that up. */
+/* An announcement, or the answer to a query.  It lets one round begin early: waits_may_hurry()
+ * uses it up. */
 void waits_on_heard(struct ev_loop *process);
 bool waits_may_hurry(struct ev_loop *process, const struct lease_rec *rec);
-/* A new reader has come in, by a round that began then. */
+/* A reader got the lock, by a round that began then. */
 void waits_on_reader(unsigned resource, sim_time round_sent);
-/* A server tells all who listen; returns how many do. */
+/* How many connections listen at a server; publish to all of them. */
 unsigned waits_count(const struct server *server, unsigned mark);
 void waits_publish(struct server *server, unsigned mark, const char *text);
 
 /* ---- Queues (line.c) ---- */
 
-/* The dead leave; returns how many. */
+/* Remove the waiters that are dead; returns how many. */
 unsigned line_purge(struct line *line, uint64_t now_ms);
 struct line_place *line_find(struct line *line, int waiter);
-/* NULL: nobody waits. */
+/* NULL: the queue is empty. */
 const struct line_place *line_first(const struct line *line);
 uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms);
 bool line_remove(struct line *line, int waiter);
-/* A server's has changed; all of a server's are gone. */
+/* A queue of a server has changed; all queues of a server are lost. */
 void line_on_change(struct server *server, unsigned resource);
 void line_forget(struct server *server);
-/* It is this waiter's turn: a server announces that, or must, or the waiter has seen to it itself.
- * A round of a waiter begins.  A waiter believes that it has the lock. */
+/* It is this waiter's turn at a server.  is_told: the server announces it, or must.  Else the
+ * waiter's own command made it due. */
 void line_on_turn_of(const struct server *server, unsigned resource, int waiter, bool is_told);
 void line_on_round(struct lease_rec *rec);
 void line_on_held(const struct lease_rec *rec);

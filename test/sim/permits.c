@@ -3,7 +3,7 @@
  */
 #include "store.h"
 
-/* EVALSHA or EVAL, script, 1, slot, token, ttl, its number, how many there are */
+/* EVALSHA or EVAL, script, 1, slot, token, ttl, number of the slot, number of slots */
 struct answer permits_acquire(struct server *server, const struct command *command)
 {
     unsigned slot = args_resource(command, 3), slots = (unsigned)args_number(command, 7);
@@ -22,7 +22,7 @@ struct answer permits_acquire(struct server *server, const struct command *comma
     return store_put(server, slot, args_token(command, 4), args_ms(command, 5));
 }
 
-/* EVAL, script, 2, semaphore, mark, ttl, slots, what to announce */
+/* EVAL, script, 2, semaphore, flag, ttl, slots, what to announce */
 struct answer permits_query(struct server *server, const struct command *command)
 {
     uint64_t left_ms = UINT64_MAX;

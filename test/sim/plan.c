@@ -1,28 +1,25 @@
 /*
- * plan.c - what one run is like: sizes, spans of time, and which faults.
+ * plan.c - draw what one run is like: sizes, spans of time, and faults.
  *
- * No run has everything: where all faults come at once little else happens,
- * and many states are only reached when some things go well.
+ * No run has all faults.  If all come at once, little else happens, and many states are
+ * only reached when some things go well.
  *
- * What exclusion is promised for.  Two majorities of n masters share
- * 2 (n / 2 + 1) - n of them: one where n is odd, two where it is even.  So
- * where n is odd no master may lose its keys, and where it is even, one.  All
- * other faults are within the promise, at any number of masters.  Runs in
- * which more masters forget are made too, for all that is promised besides.
+ * When exclusion is promised.  Two majorities of n masters share 2 (n / 2 + 1) - n of them:
+ * one if n is odd, two if n is even.  So no master may lose its keys if n is odd, and one
+ * may if n is even.  All other faults are within the promise.  In some runs more masters
+ * lose their keys: exclusion is not promised then, but all else is.
  *
- * Masters whose clocks are stepped come with the clock guard, for every vote or
- * periodic.  For every vote, exclusion is promised whatever steps there are, but for
- * one kind: a clock that is put forward, and back within the longest lease.  So it is
- * not put back for so long then.  Periodic, it is not promised where clocks step.
+ * Clocks are stepped only in runs with a clock guard.  With per_vote, exclusion is promised
+ * for all steps but one: a clock that is put forward, and back within the longest lease.
+ * So such a step is not made.  With periodic, exclusion is not promised if clocks step.
  *
- * Masters come back on a copy of another's data in few runs, and no master forgets in another
- * way then.  Clients stay, and have known the original before: a new one takes the copy for the
- * original if that is down, and everybody does if the original is emptied.
+ * In a few runs masters come back on a copy of another's data, and lose data in no other
+ * way.  The clients know the original, and are not closed: a new client takes the copy for
+ * the original if that is down, and every client does if the original was emptied.
  *
- * With the restart guard exclusion is promised whoever forgets, but for two things
- * that cannot be told: masters that keep all they are told, and all of which
- * forget, look like new ones; and where clients differ in their longest lease,
- * masters that forget with it what they were told of the longest.
+ * With the restart guard, exclusion is promised if any masters lose data, but for two cases.
+ * If all masters claim to keep their data and all lose them, they look like new ones.  If
+ * clients differ in their longest lease, masters may lose the longest with their data.
  */
 #include "world.h"
 
@@ -59,7 +56,7 @@ static void draw_spans(struct plan *plan)
     plan->quick = reply_timeout / 8;
 }
 
-/* By other dice, so that seeds without a guard stay what they were. */
+/* Other dice, so that draws from these do not shift the main dice of a seed. */
 static uint64_t other_dice(uint64_t factor)
 {
     uint64_t dice = (world.seed + 1) * factor;
@@ -67,8 +64,7 @@ static uint64_t other_dice(uint64_t factor)
     return dice ^ dice >> 32;
 }
 
-/* Of the clock guard: answers that come soon enough to tell, and clocks that run evenly
- * enough. */
+/* A clock guard needs quick answers and even clocks, or it accepts no vote. */
 static void draw_clock_guard(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0x9fb21c651e98df25));
@@ -107,8 +103,8 @@ static void draw_ttls(struct plan *plan)
         sim_max(low, (uint32_t)dice_magnitude(4 * reply_timeout_ms, 30 * reply_timeout_ms));
     plan->ttls_ms[3] = sim_max(low, (uint32_t)dice_magnitude(reply_timeout_ms, 10000));
     for (unsigned i = 0; i < SIM_TTLS_MAX && plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF; i++)
-        plan->ttls_ms[i] = sim_min(plan->ttls_ms[i], sim_max(3000, 2 * low)); /* Or all wait. */
-    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* The longest of some; see draw_guard(). */
+        plan->ttls_ms[i] = sim_min(plan->ttls_ms[i], sim_max(3000, 2 * low)); /* Else all wait. */
+    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* Some clients' longest; see draw_guard(). */
         plan->ttls_ms[2] = sim_max(plan->ttls_ms[2], low + 4 * reply_timeout_ms);
     for (unsigned i = 0; i < SIM_TTLS_MAX; i++)
         plan->ttl_max_ms = sim_max(plan->ttl_max_ms, plan->ttls_ms[i]);
@@ -116,7 +112,7 @@ static void draw_ttls(struct plan *plan)
     plan->retry_max_ms = (uint32_t)dice_magnitude(1, 4 * reply_timeout_ms);
 }
 
-/* Locks of several resources, where there are some. */
+/* Locks of several resources, if there are several. */
 static void draw_many(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0xa0761d6478bd642f));
@@ -125,7 +121,7 @@ static void draw_many(struct plan *plan)
         plan->many = 1 + (unsigned)(dice >> 16 & 15);
 }
 
-/* A semaphore, of as many permits as there would be resources. */
+/* A semaphore.  Its permits replace the resources. */
 static void draw_permits(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0x94d049bb133111eb));
@@ -139,7 +135,7 @@ static void draw_permits(struct plan *plan)
         plan->resources = 2;
 }
 
-/* All wait in turn, or some do and others do not care. */
+/* All locks are fair, or some are. */
 static void draw_fair(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0xe4b06ce60741c7a9));
@@ -148,7 +144,7 @@ static void draw_fair(struct plan *plan)
         plan->fair = (dice >> 10 & 1) != 0 ? 16 : 1 + (unsigned)(dice >> 16 & 15);
 }
 
-/* By few readers, or by nearly nobody else. */
+/* From few readers to nearly no writer. */
 static void draw_shared(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0xc2b2ae3d27d4eb4f));
@@ -168,7 +164,7 @@ static void draw_promise(struct plan *plan)
     }
 }
 
-/* On masters that say they keep all: others would be warming. */
+/* Only masters that claim to keep their data: others would warm up after a restart. */
 static void draw_copies(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0xbf58476d1ce4e5b9));
@@ -181,7 +177,7 @@ static void draw_guard(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0xd1342543de82ef95));
     quorum_mask all = (quorum_mask)((1u << plan->servers) - 1), keep;
-    bool knows_less; /* Who gives it an epoch, of the leases of others. */
+    bool knows_less; /* Some clients have a much shorter longest lease than others. */
 
     plan->guarded = dice % 2 == 0;
     if (!plan->guarded)
@@ -196,7 +192,7 @@ static void draw_guard(struct plan *plan)
     plan->one_counter = (dice >> 55 & 3) == 0;
     plan->floors = (unsigned)(dice >> 58 & 3);
     plan->near_high = (dice >> 60 & 3) == 0;
-    if (plan->servers > 1 && (plan->may_forget & (plan->may_forget - 1)) == 0) /* One of some. */
+    if (plan->servers > 1 && (plan->may_forget & (plan->may_forget - 1)) == 0) /* At most one. */
         plan->modest = (unsigned)(dice >> 40 & ((1u << SIM_PROCESSES_MAX) - 1));
     knows_less = plan->modest != 0 && (dice >> 61 & 1) != 0;
     draw_copies(plan);
@@ -204,14 +200,14 @@ static void draw_guard(struct plan *plan)
     plan->reentrant = (dice >> 57 & 1) != 0;
     if (plan->lasting)
         plan->ttls_ms[0] = plan->ttls_ms[1] = plan->ttls_ms[3] = plan->ttl_max_ms;
-    if (knows_less) { /* And his own leases are soon over. */
+    if (knows_less) { /* The leases of these clients are soon over. */
         uint32_t low = plan->ttl_min_ms + 4 * plan->reply_timeout_ms;
 
         plan->ttls_ms[2] = sim_min(sim_max(plan->ttl_max_ms / 8, low), plan->ttl_max_ms);
     }
 }
 
-/* In step, or near it, or one that was repaired lately. */
+/* Where a counter begins: the same on all masters, nearly the same, or far apart. */
 static uint64_t floor_of(const struct plan *plan, unsigned server)
 {
     static const uint64_t steps[] = {0, 0, 1, UINT64_C(1000000000)};
@@ -242,7 +238,7 @@ static void draw_faults(struct plan *plan)
     static const unsigned slow_permille[] = {2, 5, 20, 60};
     bool calm = dice_chance(80);
 
-    for (unsigned i = 0; i < FAULT_STEP; i++) /* That one is drawn with its guard. */
+    for (unsigned i = 0; i < FAULT_STEP; i++) /* Steps are drawn with the clock guard. */
         plan->enabled[i] = !calm && dice_chance(350);
     plan->enabled[FAULT_CRASH_EMPTY] = plan->enabled[FAULT_FLUSHALL] =
         plan->may_forget != 0 && plan->may_copy == 0;
@@ -251,7 +247,7 @@ static void draw_faults(struct plan *plan)
     if (plan->may_copy != 0)
         plan->enabled[FAULT_CLOSE] = plan->enabled[FAULT_CLOSE_IN_CALLBACK] = false;
     if (plan->lasting && plan->may_forget != 0)
-        plan->enabled[FAULT_CRASH] = true; /* Which keeps the marker, and not all else. */
+        plan->enabled[FAULT_CRASH] = true; /* A crash keeps the marker, but not all keys. */
     plan->slow_permille = plan->enabled[FAULT_SLOW] ? PICK(slow_permille) : 0;
     plan->asks_max = PLAN_ASKS_MAX;
     if (plan->enabled[FAULT_QUEUE_FULL] && dice_chance(700))
@@ -267,12 +263,11 @@ static void draw_faults(struct plan *plan)
     }
     plan->events = dice_range(300, 4000);
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF)
-        plan->events *= 4; /* Most of them are of the guard. */
+        plan->events *= 4; /* The guard causes most of them. */
     plan->ends_at = world.now + 60 * DRIFT_S;
 }
 
-/* Some clocks are as fast as they may be, and some as slow: in between
- * nothing happens that does not happen there. */
+/* Most clocks are as fast or as slow as the bound allows: rates in between find nothing more. */
 static void draw_clocks(const struct plan *plan)
 {
     bool slow_client = false, fast_server = false;

@@ -1,13 +1,11 @@
 /*
- * process.c - redlock/io/loop.h in virtual time: the turns of a loop, and the
- * process around it, which may be stopped at any instant.
+ * process.c - redlock/io/loop.h in virtual time: the turns of a loop, and the process around
+ * it, which may be stopped at any instant.
  *
- * A turn does what libev does: what arrived first, then the program, then
- * timers (which have a lower priority, so that after a pause answers come
- * before timeouts), and before it sleeps the flush.  A turn happens at one
- * instant of true time, but time passes in it: whenever the clock is read, the
- * process may have been put off since.  What it sends then leaves later, and
- * its next turn waits for it.
+ * A turn has the order of libev: first arrived bytes, then the program, then timers, and the
+ * flush before it sleeps.  Timers come later, so that after a pause answers come before
+ * timeouts.  A turn happens at one event, but time passes in it: at each reading of the clock
+ * the process may have been stopped.  Then it sends later, and its next turn comes later.
  */
 #include "net.h"
 #include "oracle.h"
@@ -18,10 +16,10 @@
 
 #include <string.h>
 
-#define TICK_MAX (20 * SIM_US) /* What anything may take without being a stop. */
+#define TICK_MAX (20 * SIM_US) /* Chosen: a longer delay counts as a stop. */
 
 struct sim_loop {
-    struct loop loop; /* First: this is one. */
+    struct loop loop; /* Must be first: a sim_loop is cast to its loop and back. */
     struct ev_loop *process;
     const struct loop_events *events;
     void *cookie;
@@ -36,13 +34,13 @@ void process_init(struct ev_loop *process, unsigned number)
     memset(process, 0, sizeof *process);
     process->number = number;
     process->clock = clock;
-    loops[number].process = process; /* It has a clock before it has a client. */
+    loops[number].process = process; /* Its clock is read before it has a client. */
     process->wake_at = process->turn_at = SIM_NEVER;
     process->act_at = world.now + dice_below(world.plan.think_max + 1);
     process_poke(process, process->act_at);
 }
 
-/* ---- Its time ---- */
+/* ---- The time of a process ---- */
 
 sim_time process_now(const struct ev_loop *process)
 {
@@ -59,7 +57,7 @@ void process_sicken(struct ev_loop *process, sim_time until)
     process->sick_until = sim_max(process->sick_until, until);
 }
 
-/* All links are up, to servers that do what they are told. */
+/* True if all links are up, and all servers obey. */
 bool process_is_linked(const struct ev_loop *process)
 {
     char text[128];
@@ -81,7 +79,7 @@ bool process_is_linked(const struct ev_loop *process)
     return true;
 }
 
-/* Masters that the clock guard keeps from voting. */
+/* While the clock guard keeps a master from voting, the process is not in good health. */
 static void look_at_clocks(struct ev_loop *process)
 {
     uint64_t now = process_clock(process);
@@ -114,7 +112,7 @@ void process_pause(struct ev_loop *process, sim_time span)
     process_sicken(process, until + world.plan.quick);
 }
 
-/* While it reads the clock, as good a moment as any. */
+/* Time passes, and the process may stall, when it reads the clock. */
 static void pass_time(struct ev_loop *process)
 {
     const struct plan *plan = &world.plan;
@@ -130,7 +128,7 @@ static void pass_time(struct ev_loop *process)
     world_note("stall: client, us", process->number, stall / SIM_US, 0);
 }
 
-/* What went by in the turn was not given to anybody else. */
+/* Time that passed within the turn counts as a stop: the next turn comes after it. */
 static void end_stall(struct ev_loop *process)
 {
     if (process->ahead == 0)
@@ -194,7 +192,7 @@ static void wake_at(struct loop *loop, drift_time at)
     world_fault(FAULT_EARLY_WAKE);
 }
 
-/* Nobody watches a descriptor here: transport.c is the only one who would. */
+/* The table has no functions for descriptors: only sockets use them, and transport.c has none. */
 static const struct loop_ops ops = {.free = free_loop, .now = now, .wake_at = wake_at};
 
 struct loop *loop_ev_new(struct ev_loop *process, const struct loop_events *events, void *cookie)
@@ -271,7 +269,7 @@ static void do_program(struct ev_loop *process)
     actor_act(process);
 }
 
-/* When there is something to do next. */
+/* Plan the next turn. */
 static void plan_next(struct ev_loop *process)
 {
     sim_time next = process->act_at;

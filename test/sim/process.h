@@ -16,59 +16,59 @@ struct transport;
 struct ev_loop {
     unsigned number;
     struct sim_clock clock;
-    uint32_t max_ttl_ms; /* Of its clients. */
-    struct redlock *rl;  /* NULL: none open. */
+    uint32_t max_ttl_ms; /* The option of its clients. */
+    struct redlock *rl;  /* NULL: no client is open. */
     struct transport *transports[SIM_TRANSPORTS_MAX];
     unsigned client; /* Number of the client: raised at every open and close. */
 
     sim_time wake_at; /* When client_on_timer() is due. */
     sim_time act_at;  /* When its program does something. */
-    sim_time turn_at; /* When the loop turns next; the event with turn_tag is for that. */
+    sim_time turn_at; /* When the loop turns next, by the event with turn_tag. */
     uint64_t turn_tag;
     bool in_turn;
-    bool observed;                 /* The oracle looks: reading the clock changes nothing. */
-    sim_time ahead;                /* Time that has gone by within this turn. */
-    sim_time stopped_until;        /* Paused; nothing is done before. */
-    sim_time stopped_total;        /* Time not given to it, in all. */
+    bool observed;                 /* The oracle reads the clock, which changes nothing. */
+    sim_time ahead;                /* Time that has passed within this turn. */
+    sim_time stopped_until;        /* The process does nothing before. */
+    sim_time stopped_total;        /* The sum of all stops. */
     sim_time stopped_last;         /* End of the latest stop that matters. */
-    sim_time sick_until;           /* Up to when anything was wrong, but for links that are down. */
+    sim_time sick_until;           /* Until then, more than links that are down was faulty. */
     sim_time cut[SIM_SERVERS_MAX]; /* No byte gets through until then. */
-    struct claim *claims;          /* That may be stored somewhere. */
+    struct claim *claims;          /* Tokens that masters may store. */
     struct lease_rec *recs[SIM_LEASES_MAX];
-    char handed[REDLOCK_TOKEN_MAX + 1]; /* A token for it to adopt; "": none. */
+    char handed[REDLOCK_TOKEN_MAX + 1]; /* A token to adopt; "": none. */
     unsigned handed_set;
     bool handed_shared;
-    sim_time handed_at; /* When it comes. */
+    sim_time handed_at; /* When the token arrives. */
     bool handed_stale;
     struct sleep {
-        unsigned heard;       /* Things told or seen that may make rounds begin early. */
-        uint32_t rounds;      /* Of all that wait, summed up: */
-        sim_time since;       /* none has begun since; SIM_NEVER: nobody waits. */
-        drift_span longest;   /* Between two looks, if nothing is heard. */
-        sim_time waits_since; /* Somebody is in line; SIM_NEVER: nobody. */
-    } sleeps[SIM_LINES];      /* By what is waited for. */
-    bool has_probed;          /* It has got the lock that it was to get in the end. */
-    sim_time heard_at;        /* When something was told or seen last. */
-    sim_time deaf_until;      /* Up to when something was wrong with what it is told. */
+        unsigned heard;       /* How many rounds may begin early. */
+        uint32_t rounds;      /* The sum of the waiters' rounds; it changes when one begins. */
+        sim_time since;       /* No round has begun since; SIM_NEVER: there is no waiter. */
+        drift_span longest;   /* The longest time between two queries without announcements. */
+        sim_time waits_since; /* There is a waiter since; SIM_NEVER: there is none. */
+    } sleeps[SIM_LINES];      /* By sets of resources; see line_of() in waits.c. */
+    bool has_probed;          /* It got the lock that proves that locks can be had again. */
+    sim_time heard_at;        /* The last announcement, or answer to a query. */
+    sim_time deaf_until;      /* Until then, it may have missed announcements. */
 };
 
 /* ---- Processes (process.c) ---- */
 
 void process_init(struct ev_loop *process, unsigned number);
 struct ev_loop *process_of_loop(const struct loop *loop);
-/* Have the loop turn at this instant, or when it may. */
+/* Let the loop turn at this instant, or as soon as it can. */
 void process_poke(struct ev_loop *process, sim_time at);
 void process_turn(struct ev_loop *process, uint64_t tag);
-/* Stop it for so long, from now. */
+/* Stop the process for so long, from now on. */
 void process_pause(struct ev_loop *process, sim_time span);
-/* The true instant that it is at. */
+/* The true time of the process, which is ahead of world.now within a turn. */
 sim_time process_now(const struct ev_loop *process);
 uint64_t process_clock(const struct ev_loop *process);
-/* What the library would read on its clock at that instant. */
+/* What the library reads on its clock at that instant. */
 uint64_t process_reading(struct ev_loop *process, sim_time at);
-/* Something is wrong for it until then. */
+/* Something is faulty for the process until then. */
 void process_sicken(struct ev_loop *process, sim_time until);
-/* All was well since then. */
+/* Nothing was faulty for the process since then. */
 bool process_is_healthy(const struct ev_loop *process, sim_time since);
 bool process_is_linked(const struct ev_loop *process);
 
@@ -76,12 +76,12 @@ bool process_is_linked(const struct ev_loop *process);
 
 void sim_transport_on_io(struct transport *transport);
 bool sim_transport_has_io(const struct transport *transport);
-/* On the process' clock; DRIFT_NEVER: none. */
+/* When the timer rings, on the process' clock; DRIFT_NEVER: it is not set. */
 uint64_t sim_transport_timer(const struct transport *transport);
 void sim_transport_on_timer(struct transport *transport);
 /* The socket takes bytes again. */
 void sim_transport_on_space(struct transport *transport);
-/* The connection of a link; NULL: it has none, or there is no such link. */
+/* The connection of a link, or NULL if it has none or there is no such link. */
 struct conn *conn_of(const struct ev_loop *process, const struct link *link);
 
 #endif /* SIM_PROCESS_H */

@@ -11,61 +11,61 @@
 
 enum rec_state {
     REC_LOCKING,
-    REC_HELD,    /* Was granted; LOST, perhaps, by now. */
-    REC_ADOPTED, /* Not extended yet. */
-    REC_GONE,    /* Not the program's any more. */
+    REC_HELD,    /* It was granted, and may be lost by now. */
+    REC_ADOPTED, /* It is adopted, and not extended yet. */
+    REC_GONE,    /* The program does not have it any more. */
 };
 
-/* A lease as its program knows it.  Never used twice in one run. */
+/* A lease as its program knows it.  A run never reuses one. */
 struct lease_rec {
     unsigned number;
     struct ev_loop *process;
-    unsigned place; /* In process->recs. */
+    unsigned place; /* Its index in process->recs. */
     struct redlock_lease *lease;
-    unsigned set;      /* Of resources; */
-    unsigned resource; /* one of them. */
+    unsigned set;      /* Its resources, as a mask. */
+    unsigned resource; /* One of its resources. */
     enum rec_state state;
-    struct op *op;       /* Under way. */
-    uint32_t ttl_ms;     /* The latest asked for, */
-    uint32_t ttl_low_ms; /* and the shortest. */
-    drift_span margin;   /* Between lost and the deadline, if the lease allows. */
-    drift_span pause;    /* The least between two rounds. */
-    drift_span wait;     /* No new round later, or only one. */
-    drift_span hold_max; /* No renewal later; 0: no limit. */
-    bool renews;         /* For as long as it can. */
-    bool is_extended;    /* By the program. */
-    bool hears_lost;     /* Has a callback. */
+    struct op *op;       /* The operation under way, or NULL. */
+    uint32_t ttl_ms;     /* The latest ttl asked for. */
+    uint32_t ttl_low_ms; /* The shortest ttl asked for. */
+    drift_span margin;   /* From lost to the deadline, if the lease is long enough. */
+    drift_span pause;    /* The shortest pause between two rounds. */
+    drift_span wait;     /* After so long, at most one round begins. */
+    drift_span hold_max; /* After so long, no renewal begins; 0: no limit. */
+    bool renews;         /* It is renewed without a limit. */
+    bool is_extended;    /* The program has extended it. */
+    bool hears_lost;     /* It has a lost callback. */
     bool is_reentrant;   /* Its owner, which is this record, may lock it again. */
-    bool is_again;       /* He has just done so, and done is to come. */
-    unsigned holds;      /* Locks of it that were not unlocked. */
+    bool is_again;       /* An inner lock waits for its done callback. */
+    unsigned holds;      /* Locks that were not unlocked yet. */
     bool is_probe;
-    bool is_stale; /* Its token is one that was given up: nothing is promised of it. */
+    bool is_stale; /* Its token was given up before, so nothing is promised. */
     bool lost_told;
-    unsigned silent_turns; /* Since it was lost, and nobody said so. */
-    /* The oracle's: */
-    int token;           /* Of the latest belief; -1: none. */
-    uint64_t deadline;   /* On the client's clock: of the belief; 0: none. */
-    uint64_t over;       /* The deadline of a belief that ended unasked. */
-    sim_time published;  /* When it began, or grew. */
-    uint64_t asked;      /* On the client's clock: when the lock was asked for. */
-    uint64_t granted;    /* Likewise, when it was seen to be held first. */
-    bool is_fenced;      /* It is to have a fencing token. */
-    bool is_shared;      /* As one of several readers. */
-    sim_time round_sent; /* When the latest round was asked for. */
-    uint32_t round;      /* The latest, */
-    uint64_t round_at;   /* when it began, */
-    bool heard_no;       /* and a master has said no in it, */
-    bool heard_hint;     /* and that another permit is free; */
-    unsigned detours;    /* so many began at once for that. */
-    /* Of a fair lock: */
+    unsigned silent_turns; /* Turns since it was over, without a lost notice. */
+    /* What the oracle notes: */
+    int token;           /* The token of the latest belief; -1: none. */
+    uint64_t deadline;   /* The deadline of the belief, on the client's clock; 0: no belief. */
+    uint64_t over;       /* The deadline of a belief that ended by itself. */
+    sim_time published;  /* When the belief began or grew. */
+    uint64_t asked;      /* When the lock was asked for, on the client's clock. */
+    uint64_t granted;    /* When it was first held, on the client's clock. */
+    bool is_fenced;      /* The lock draws a fencing token. */
+    bool is_shared;      /* The lock is for reading. */
+    sim_time round_sent; /* When the latest round began, in true time. */
+    uint32_t round;      /* The number of the latest round. */
+    uint64_t round_at;   /* When the latest round began, on the client's clock. */
+    bool heard_no;       /* A master said no in the latest round. */
+    bool heard_hint;     /* A master said that another permit is free. */
+    unsigned detours;    /* Rounds that began at once because of such hints. */
+    /* The same for fair locks: */
     bool is_fair;
-    unsigned hurries;       /* Rounds to tell masters its ticket, and for nothing that was heard. */
-    int waiter;             /* Its name in queues; -1: not known. */
-    sim_time called;        /* When it was asked for. */
-    quorum_mask in_line;    /* Masters that have it in line with one ticket since */
-    sim_time in_line_since; /* then; 0: it is not. */
+    unsigned hurries;       /* Rounds that began early without an announcement. */
+    int waiter;             /* The waiter's name in queues; -1: not known. */
+    sim_time called;        /* When the lock was asked for, in true time. */
+    quorum_mask in_line;    /* Masters that have the waiter in the queue with its ticket. */
+    sim_time in_line_since; /* Since when they are a majority; 0: they are none. */
     uint64_t ticket;
-    quorum_mask named; /* Masters where it is its turn, and it was told so, or knows. */
+    quorum_mask named; /* Masters where it is the waiter's turn. */
     sim_time named_at, hears_since;
 };
 
@@ -78,17 +78,17 @@ struct op {
     struct ev_loop *process;
     struct lease_rec *rec;
     struct redlock_lease *lease;
-    sim_time began, stopped_total; /* When it began. */
-    sim_time span;         /* It ends in so long, if never stopped; SIM_NEVER: it may not. */
-    uint32_t remaining_ms; /* When it began. */
+    sim_time began, stopped_total; /* When it began, and the process' stops before. */
+    sim_time span;         /* It must end in so long, stops not counted; SIM_NEVER: no limit. */
+    uint32_t remaining_ms; /* What was left of the lease when it began. */
     bool was_held;
     bool lost_told;
-    int token; /* Of an unlock; -1: none. */
+    int token; /* The token that an unlock releases; -1: none. */
     struct op *next;
 };
 
 void actor_act(struct ev_loop *process);
-/* In a callback: do something, perhaps. */
+/* A callback runs, and its program may make a call. */
 void actor_on_done(struct ev_loop *process, struct lease_rec *rec, enum op_kind kind, int status);
 void actor_on_lost(struct ev_loop *process, struct lease_rec *rec);
 
@@ -103,24 +103,24 @@ void calls_unlock(struct lease_rec *rec);
 bool calls_may_lock_again(const struct lease_rec *rec);
 void calls_lock_again(struct lease_rec *rec);
 void calls_cancel(struct lease_rec *rec);
-/* Hand it on to another process; NULL: to nobody. */
+/* Detach a lease, and hand its token to another process.  NULL: hand it to none. */
 void calls_detach(struct lease_rec *rec, struct ev_loop *to);
 void calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char *token,
                  bool is_stale);
 void calls_misuse(struct ev_loop *process);
-/* No operation is late. */
+/* Check that no operation is late. */
 void calls_check_ends(void);
 void calls_on_lost(struct redlock_lease *lease, void *arg);
 
 /* ---- Options (options.c) ---- */
 
-/* Draw what else is asked for, and note in the record what the oracle has to know. */
+/* Draw the options of a lock, and note in the record those that the oracle needs. */
 void options_of_lock(struct lease_rec *rec, struct redlock_lock_options *ret_opts);
 void options_of_adopted(struct lease_rec *rec, const char *token,
                         struct redlock_lock_options *ret_opts);
-/* It is of several resources at once. */
+/* True if the lease is for several resources. */
 bool options_are_many(const struct lease_rec *rec);
-/* As much of it as the client may ask for. */
+/* The ttl, or the longest that the client may ask for. */
 uint32_t options_cut_ttl(const struct ev_loop *process, uint32_t ttl_ms);
 
 #endif /* SIM_PROGRAM_H */

@@ -16,7 +16,7 @@ static struct line *line_of(struct server *server, unsigned resource)
     return line;
 }
 
-/* If it may write. */
+/* Remove dead waiters, if the server may write.  Returns how many. */
 static unsigned purge(const struct server *server, struct line *line)
 {
     if (server->mood != MOOD_FINE && server->mood != MOOD_OOM)
@@ -37,7 +37,7 @@ static void mark_in_line(struct server *server, unsigned resource, uint64_t pati
     server->marks_off_ms[resource] = off_ms;
 }
 
-/* Who is the first in line for a lock that nobody has; -1: nobody. */
+/* The first waiter in the queue of a lock that is free; -1: none. */
 static int find_due(struct server *server, unsigned resource)
 {
     const struct line_place *first = line_first(line_of(server, resource));
@@ -45,7 +45,7 @@ static int find_due(struct server *server, unsigned resource)
     return store_key(server, resource) == NULL && first != NULL ? first->waiter : -1;
 }
 
-/* A command has made somebody due: he must be told, or he sleeps; unless it was his own. */
+/* A command made a waiter due.  It needs an announcement, unless the command was its own. */
 static void judge_due(struct server *server, unsigned resource, int before, int asker)
 {
     int due = find_due(server, resource);
@@ -71,13 +71,13 @@ struct answer queue_acquire(struct server *server, const struct command *command
     struct line *line = line_of(server, resource);
     uint64_t ticket = args_number(command, 7), now_ms = store_wall_ms(server), before, number;
     int waiter = args_token(command, 6), due = find_due(server, resource);
-    /* A script that has written may grow whatever memory there is. */
+    /* A script that has written is not refused for lack of memory. */
     bool has_written = purge(server, line) > 0, is_moved;
     const struct answer *refusal = store_mood(server, true, !has_written);
     const struct line_place *place = line_find(line, waiter);
 
     if (command->argc != 9 || !args_is(command, 2, "1"))
-        world_fail("wire", "a script for those in line with other arguments");
+        world_fail("wire", "a fair script with other arguments");
     if (refusal != NULL)
         return *refusal;
     before = place != NULL ? place->ticket : 0;
@@ -108,7 +108,7 @@ struct answer queue_release(struct server *server, const struct command *command
     int due = line->was_left ? -1 : find_due(server, resource);
 
     if (command->argc != 6 || !args_is(command, 2, "1"))
-        world_fail("wire", "a script for those in line with other arguments");
+        world_fail("wire", "a fair script with other arguments");
     if (key != NULL && key->wrong_type)
         return store_type_error(server);
     if (key != NULL && key->token != args_token(command, at.token))

@@ -6,7 +6,7 @@
  */
 #include "store.h"
 
-/* A reader whose time is up stays in the set, and is none. */
+/* A reader whose time is up stays in the set, but does not count. */
 static bool is_one(const struct server *server, const struct reader *reader)
 {
     return reader->end_ms > store_wall_ms(server);
@@ -25,7 +25,7 @@ sim_time store_reader_end(const struct server *server, const struct reader *read
     return clock_when(&server->clock, reader->end_ms * DRIFT_MS);
 }
 
-/* It goes with the last of them. */
+/* Remove readers whose time is up, and the key with the last of them. */
 static void purge(const struct server *server, struct key *key)
 {
     unsigned left = 0;

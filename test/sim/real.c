@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define START_MAX_S 60 /* Until it answers; some 20 ms are usual. */
+#define START_MAX_S 60 /* Chosen: a server usually answers after 20 ms. */
 
 static redisContext *redis;
 static char dir[] = "/tmp/redlock-store-XXXXXX";
-static char home[sizeof dir + 16]; /* The server's. */
+static char home[sizeof dir + 16]; /* The server's folder. */
 static pid_t pid;
 
 void real_die(const char *format, ...)

@@ -1,7 +1,7 @@
 /*
  * real.h - a real server beside the simulator's, for tests that compare the two.
  *
- * Whatever goes wrong here ends the program with a message.
+ * Each failure here ends the program with a message.
  */
 #ifndef SIM_REAL_H
 #define SIM_REAL_H
@@ -16,17 +16,17 @@ redisContext *real_start(void);
 /* The server's folder.  A test may remove it. */
 const char *real_home(void);
 
-/* The reply to the first command that was appended and has none yet. */
+/* The reply to the oldest appended command that has no reply yet. */
 redisReply *real_reply(void);
 redisReply *real_reply_of(redisContext *context);
 
-/* The same, if that command was TIME. */
+/* The same for a TIME command. */
 uint64_t real_time_us(void);
 
 /* Run a command, in hiredis' printf format, that must succeed. */
 void real_run(const char *format, ...);
 
-/* Say what went wrong, and end the program. */
+/* Print what went wrong, and end the program. */
 void real_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #endif /* SIM_REAL_H */

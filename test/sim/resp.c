@@ -9,7 +9,7 @@
 
 /* ---- Commands ---- */
 
-/* "*3\r\n" at p: the number.  Returns what follows; NULL: not all of it has come. */
+/* Read the number of "*3\r\n" at p.  Returns what follows, or NULL if it is incomplete. */
 static const char *read_header(const char *p, const char *end, char sign, size_t *ret_number)
 {
     const char *line_end = memchr(p, '\n', (size_t)(end - p));
@@ -18,7 +18,7 @@ static const char *read_header(const char *p, const char *end, char sign, size_t
     if (line_end == NULL)
         return NULL;
     if (p[0] != sign)
-        world_fail("wire", "no '%c' where there must be one", sign);
+        world_fail("wire", "a '%c' is missing", sign);
     *ret_number = strtoull(p + 1, &digits_end, 10);
     if (digits_end != line_end - 1 || *digits_end != '\r')
         world_fail("wire", "a number that does not end");
@@ -64,7 +64,8 @@ static size_t write_bulk(char *buf, struct text text)
     return len + text.len + 2;
 }
 
-/* Its last two texts have a space between; a redis says more before or after them. */
+/* Write an array from its last two texts, which a space separates.  Messages and confirmations
+ * have a further element before or after them. */
 static size_t write_array(char *buf, const char *text)
 {
     struct text before = {text, strcspn(text, " ")};
@@ -74,7 +75,7 @@ static size_t write_array(char *buf, const char *text)
     bool is_message = strncmp(text, "redlock:", 8) == 0;
     size_t len = (size_t)sprintf(buf, "*%d\r\n", 2 + is_confirmed + is_message);
 
-    if (before.len == 0 && last.len == 0) /* HMGET of fields that are not there. */
+    if (before.len == 0 && last.len == 0) /* HMGET of fields that do not exist. */
         return (size_t)sprintf(buf, "*2\r\n$-1\r\n$-1\r\n");
     if (is_message)
         len += write_bulk(buf + len, (struct text){"message", 7});

@@ -1,6 +1,5 @@
 /*
- * run.c - one run: chaos, healing, a probe whether locks can be had again,
- * quiet, and the end.
+ * run.c - one run: chaos, healing, a probe that locks can be had again, quiet, and the end.
  */
 #include "net.h"
 #include "oracle.h"
@@ -21,7 +20,7 @@ static void enter(enum phase phase, sim_time span)
     }
 }
 
-/* Until everybody is awake. */
+/* How long until no process is stopped. */
 static sim_time longest_stop(void)
 {
     sim_time until = world.now;
@@ -31,18 +30,18 @@ static sim_time longest_stop(void)
     return until - world.now;
 }
 
-/* Long enough for all that must end by itself, and for all links. */
+/* Healing lasts until all operations have ended and all links are up. */
 static void heal(void)
 {
     const struct plan *plan = &world.plan;
     sim_time ops = (plan->wait_max_ms + plan->retry_max_ms + 2 * plan->reply_timeout_ms) * DRIFT_MS;
     sim_time links = NET_RETRY_LAST + 2 * plan->connect_timeout_ms * DRIFT_MS;
 
-    if (plan->guarded) /* What has lost its memory is watched, by whatever clock. */
+    if (plan->guarded) /* A master that lost its data warms up, by a clock that may be slow. */
         links += 4 * plan->ttl_max_ms * DRIFT_MS + 2 * DRIFT_S;
-    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* And so are clocks, and longer. */
+    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* Stepped clocks are watched for longer. */
         links += 3 * plan->ttl_max_ms * DRIFT_MS + 2 * CLOCKS_GAP;
-    world.phase = PHASE_HEAL; /* Nothing new goes wrong from here on. */
+    world.phase = PHASE_HEAL; /* No new faults from here on. */
     nemesis_end();
     enter(PHASE_HEAL, longest_stop() + ops + links + DRIFT_S);
 }
@@ -57,7 +56,7 @@ static void probe(void)
     calls_check_ends();
     probes_left = plan->processes;
     probes_won = 0;
-    /* Every key there is ends in the longest ttl, and then a few tries must do. */
+    /* Every key expires within the longest ttl, and then a few rounds must be enough. */
     enter(PHASE_PROBE,
           (plan->ttl_max_ms + 20 * (run_probe_retry_ms() + plan->reply_timeout_ms)) * DRIFT_MS);
 }
@@ -80,12 +79,12 @@ static void quieten(void)
     sim_time span = 4 * plan->reply_timeout_ms * DRIFT_MS;
 
     if (probes_won == 0)
-        world_fail("liveness", "nobody acquires although all is well");
-    /* That a master has lost its memory may be found out by a probe: then its link is made
-     * anew, and what is to be released there waits for it. */
+        world_fail("liveness", "no client gets a lock although all is well");
+    /* A probe may be the first to find that a master lost its data.  Then its link connects
+     * again, and releases wait for it. */
     if (plan->guarded)
         span += NET_RETRY_LAST + 2 * (plan->connect_timeout_ms + plan->ttl_max_ms) * DRIFT_MS;
-    /* Who has waited listens for a while more, by a clock that may be slow. */
+    /* A client that has waited listens for a while longer, by a clock that may be slow. */
     enter(PHASE_QUIET, span + 2 * LINES_LINGER);
 }
 
@@ -139,8 +138,8 @@ static void on_event(const struct event *event)
     }
 }
 
-/* A run that is far longer than planned is stuck in a loop.  (A lease of 5 ms that seven masters
- * renew for half a minute takes a million: seed 8362.) */
+/* Chosen: a run with more events is stuck in a loop.  (In seed 8362 a lease of 5 ms is renewed on
+ * seven masters for half a minute, which takes a million.) */
 #define EVENTS_MAX 3000000
 
 uint64_t run_seed(uint64_t seed, bool verbose)

@@ -1,5 +1,5 @@
 /*
- * server.c - one redis-server: it listens, obeys, hangs, crashes, comes back.
+ * server.c - one redis-server: it accepts connections, executes, hangs, crashes, comes back.
  */
 #include "net.h"
 #include "oracle.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* A wall clock shows some time in 2025. */
+/* Wall clocks begin in June 2025. */
 #define WALL_ORIGIN (UINT64_C(1750000000) * DRIFT_S)
 
 void server_init(struct server *server, unsigned number)
@@ -18,9 +18,9 @@ void server_init(struct server *server, unsigned number)
 
     *server = (struct server){.number = number, .alive = true};
     server->clock.origin = WALL_ORIGIN + dice_below(1000 * DRIFT_S);
-    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* Nobody is far off the others. */
+    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* Clocks are close together. */
         server->clock.origin = WALL_ORIGIN + server->clock.origin % (100 * DRIFT_MS);
-    /* Without an allowance for it, keys must not end early. */
+    /* Keys may expire a millisecond early only if the allowance covers it. */
     server->ends_early = plan->drift_fixed_ms > 0 && dice_chance(300);
     server->old_style = dice_chance(300);
 }
@@ -30,10 +30,10 @@ void server_set_scripts(struct server *server, bool there)
     memset(server->has_script, there, sizeof server->has_script);
 }
 
-/* Answers to all that comes at once; far more than a run needs. */
+/* The answers to all commands of one message.  Chosen: far more than a run needs. */
 static char answers[1u << 20];
 
-/* Execute the commands that are whole, and write down their answers; returns their length. */
+/* Execute the complete commands, and write their answers; returns the length. */
 static size_t obey(struct conn *conn)
 {
     struct answer answer;
@@ -107,8 +107,7 @@ void server_take_some(struct conn *conn, const struct message *message, size_t l
     (void)obey(conn);
 }
 
-/* It says that it does not keep all that it is told: its marker may survive what its
- * locks do not. */
+/* A server that does not claim to keep its data may lose keys in a crash, and keep its marker. */
 static void forget_some(struct server *server)
 {
     if (!world.plan.guarded || server->keeps || !(world.plan.may_forget & 1u << server->number))
@@ -122,7 +121,7 @@ static void forget_some(struct server *server)
     }
 }
 
-/* What is in its sockets is lost. */
+/* Commands in its sockets are lost. */
 void server_crash(struct server *server, bool forget)
 {
     server->alive = false;
@@ -155,8 +154,8 @@ bool server_flushall(struct server *server)
     return any;
 }
 
-/* It crashed, and is to come back on a copy of another's data, a snapshot from before all
- * locks that are held. */
+/* The server crashes, and will come back on a copy of other's data: a snapshot from before all
+ * locks that are held now. */
 void server_copy(struct server *server, const struct server *other)
 {
     server_crash(server, true);
@@ -165,7 +164,7 @@ void server_copy(struct server *server, const struct server *other)
     server->marker.run = server->saved.run = SIM_RUN_OF_ANOTHER;
 }
 
-/* Alive, awake, and in a good mood again. */
+/* The server is alive, does not hang, and answers without errors again. */
 void server_mend(struct server *server)
 {
     server->alive = true;
@@ -178,7 +177,7 @@ void server_mend(struct server *server)
     }
 }
 
-/* A key that is none of ours, where there is none. */
+/* Set a key that belongs to no client, if there is no key. */
 void server_plant(struct server *server, unsigned resource, bool wrong_type, uint64_t ttl_ms)
 {
     if (store_key(server, resource) != NULL)

@@ -6,7 +6,7 @@
  * (server.h), which speak RESP.  One 64-bit seed decides everything, and a run of a seed is the
  * same every time.
  *
- * *True time* is a clock that nobody in the world can read.  It orders the events, and the oracle
+ * *True time* is a clock that no client or server can read.  It orders the events, and the oracle
  * judges by it.  Every client and every server has a clock of its own, with an origin and a rate
  * of its own.  True time is the slowest that such a clock may be.  That is no loss of generality,
  * since only the ratio of two rates means anything.
@@ -26,12 +26,12 @@
 #define SIM_PROCESSES_MAX 5
 #define SIM_SERVERS_MAX 7
 #define SIM_RESOURCES_MAX 3
-#define SIM_SETS (1u << SIM_RESOURCES_MAX)       /* Of resources, as masks. */
-#define SIM_LINES (2 * SIM_SETS)                 /* Those who wait for one, and to read. */
-#define SIM_READERS_MAX 256                      /* Of one key, those included whose time is up. */
-#define SIM_LEASES_MAX 5                         /* That one process works with at a time. */
-#define SIM_TTLS_MAX 4                           /* Different leases asked for in one run. */
-#define SIM_TRANSPORTS_MAX (2 * SIM_SERVERS_MAX) /* Of one process: to ask by, and to listen. */
+#define SIM_SETS (1u << SIM_RESOURCES_MAX)       /* Sets of resources, as masks. */
+#define SIM_LINES (2 * SIM_SETS)                 /* Groups of waiters: by set, readers apart. */
+#define SIM_READERS_MAX 256                      /* Readers of a key, even if their time is up. */
+#define SIM_LEASES_MAX 5                         /* Leases that one process uses at a time. */
+#define SIM_TTLS_MAX 4                           /* Different ttls of one run. */
+#define SIM_TRANSPORTS_MAX (2 * SIM_SERVERS_MAX) /* Links of a process, half of them listen. */
 #define SIM_NEVER UINT64_MAX
 #define SIM_US UINT64_C(1000)
 
@@ -48,13 +48,13 @@ static inline uint64_t sim_max(uint64_t a, uint64_t b)
 }
 
 struct sim_clock {
-    uint64_t origin; /* What it showed when the world began. */
+    uint64_t origin; /* Its reading when the world began. */
     uint32_t fast_ppm;
-    int64_t step; /* By how much it was stepped since. */
+    int64_t step; /* The sum of its steps since then. */
 };
 
 uint64_t clock_at(const struct sim_clock *clock, sim_time t);
-/* The first true instant at which it shows at least reading; never before the world began. */
+/* The first true instant at which the clock shows reading or more; not before the world began. */
 sim_time clock_when(const struct sim_clock *clock, uint64_t reading);
 
 /* ---- Dice (dice.c): SplitMix64, the only source of chance ---- */
@@ -65,42 +65,42 @@ uint64_t dice_next(void);
 uint64_t dice_below(uint64_t n);
 /* low to high, both included. */
 uint64_t dice_range(uint64_t low, uint64_t high);
-/* The same, but all magnitudes are equally likely.  low > 0. */
+/* The same, with all orders of magnitude equally likely.  low > 0. */
 uint64_t dice_magnitude(uint64_t low, uint64_t high);
 /* True so many times in a thousand. */
 bool dice_chance(unsigned permille);
 
 /* ---- Memory (memory.c) ---- */
 
-/* For the simulator's own things: zeroed, gone at the next memory_reset(). */
+/* Zeroed memory for the simulator itself.  memory_reset() frees it. */
 void *memory_take(size_t size);
 void memory_reset(void);
-/* For the library's, by way of the linker's --wrap: blocks not freed yet. */
+/* The blocks that the library has not freed yet, counted by the linker's --wrap. */
 long memory_blocks(void);
-/* Fail the library's next allocation but so many; or none at all. */
+/* Let so many allocations of the library succeed, and the next one fail; or let none fail. */
 void memory_fail_after(unsigned successes);
 void memory_fail_never(void);
 bool memory_has_failed(void);
 
-/* ---- What can go wrong, each counted when it did ---- */
+/* ---- Faults, each counted when it hits ---- */
 
 #define SIM_FAULTS(X)                                                             \
     X(SLOW, "message slower than the reply timeout")                              \
     X(RESET_BEFORE, "connection reset before its commands arrived")               \
-    X(RESET_AFTER, "connection reset after they were executed")                   \
-    X(RESET_MIDDLE, "connection reset when some of them were")                    \
-    X(SILENCE, "executed, and the answer never came")                             \
+    X(RESET_AFTER, "connection reset after its commands were executed")           \
+    X(RESET_MIDDLE, "connection reset when some commands were executed")          \
+    X(SILENCE, "executed command whose answer never came")                        \
     X(CUT, "client and master cut off from each other for a while")               \
     X(HANG, "commands that waited in a hung master")                              \
     X(LATE_OLD, "command of an old connection executed after a new one was made") \
     X(CRASH, "master crashed, and came back with its data")                       \
-    X(CRASH_EMPTY, "master crashed, and came back without")                       \
+    X(CRASH_EMPTY, "master crashed, and came back without its data")              \
     X(FLUSHALL, "FLUSHALL that deleted a key")                                    \
-    X(AMNESIA, "memory that was lost, and found out by its marker")               \
-    X(EPOCH, "lock refused for want of its epoch")                                \
-    X(OLD_COUNTERS, "counters that went back, in a crash")                        \
-    X(RAISED, "counters that were out of step")                                   \
-    X(SCRIPT_FLUSH, "script that was gone when it was asked for")                 \
+    X(AMNESIA, "master that lost its data, found by its marker")                  \
+    X(EPOCH, "lock refused because the epoch was lost")                           \
+    X(OLD_COUNTERS, "counters that went back in a crash")                         \
+    X(RAISED, "counters that differed")                                           \
+    X(SCRIPT_FLUSH, "script that the master did not have any more")               \
     X(REFUSED, "connection refused")                                              \
     X(CONNECT_TIMEOUT, "timeout while connecting")                                \
     X(GREETING_TIMEOUT, "connected, but not greeted in time")                     \
@@ -118,16 +118,16 @@ bool memory_has_failed(void);
     X(CUT_READ, "read that ended in the middle of an answer")                     \
     X(CUT_WRITE, "write that ended in the middle of a command")                   \
     X(WRITE_FAILS, "write that failed")                                           \
-    X(WRITE_AFTER_RESET, "write after a reset that had not been read yet")        \
+    X(WRITE_AFTER_RESET, "write after a reset that was not read yet")             \
     X(DRIFT, "clocks as far apart as the bound allows")                           \
-    X(FOREIGN, "key of a stranger")                                               \
+    X(FOREIGN, "key that belongs to no client")                                   \
     X(WRONG_TYPE, "key that is not a string")                                     \
     X(CLOSE, "client closed with leases")                                         \
     X(CLOSE_IN_CALLBACK, "client closed in a callback")                           \
     X(NO_MEMORY, "allocation that failed")                                        \
-    X(WAKE_LOST, "message to those who wait that got lost")                       \
-    X(WAKE_TWICE, "message to those who wait that came twice")                    \
-    X(ADOPTED, "lease handed on to another client")                               \
+    X(WAKE_LOST, "message to a waiter that was lost")                             \
+    X(WAKE_TWICE, "message to a waiter that came twice")                          \
+    X(ADOPTED, "lease handed to another client")                                  \
     X(ADOPTED_STALE, "token adopted of a lease that was over")                    \
     X(MISUSE, "call that is not allowed")                                         \
     X(STEP, "wall clock of a master stepped")                                     \
@@ -137,41 +137,41 @@ bool memory_has_failed(void);
 #define SIM_FAULT_NAME(name, text) FAULT_##name,
 enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
 
-/* How operations ended: these too must all have been seen. */
-#define SIM_OUTCOMES(X)                                                         \
-    X(LOCK_OK, "lock: OK")                                                      \
-    X(LOCK_CONTENDED, "lock: CONTENDED")                                        \
-    X(LOCK_UNREACHABLE, "lock: UNREACHABLE")                                    \
-    X(LOCK_TOO_LATE, "lock: TOO_LATE")                                          \
-    X(EXTEND_OK, "extend: OK")                                                  \
-    X(EXTEND_UNREACHABLE, "extend: UNREACHABLE")                                \
-    X(EXTEND_TOO_LATE, "extend: TOO_LATE")                                      \
-    X(EXTEND_LOST, "extend: LOST")                                              \
-    X(UNLOCK_OK, "unlock: OK")                                                  \
-    X(UNLOCK_UNREACHABLE, "unlock: UNREACHABLE")                                \
-    X(UNLOCK_LOST, "unlock: LOST")                                              \
-    X(CANCELLED, "operation cancelled")                                         \
-    X(DETACHED, "lease detached")                                               \
-    X(LOST_TOLD, "lost told")                                                   \
-    X(RENEWED, "lease renewed")                                                 \
-    X(LATE_YES, "grant that came too late")                                     \
-    X(HEALTHY, "operation in good health, and judged by that")                  \
-    X(TOLD_FREE, "release that those who wait were told of")                    \
-    X(TOLD_HELD, "holder that those who wait were told of")                     \
-    X(TOLD_TAKEN, "holder that told of himself")                                \
-    X(AWAKE, "lock that was free in good health, and soon taken by who waited") \
-    X(MANY_OK, "lock of several resources: OK")                                 \
-    X(MANY_TAKEN, "lock of several resources, one of which was taken")          \
-    X(PERMIT_OK, "permit: OK")                                                  \
-    X(PERMIT_ELSEWHERE, "permit that was taken, when another was free")         \
-    X(PERMITS_GONE, "permit that was taken, as all others were")                \
-    X(DETOUR, "round that began at once, for another permit")                   \
-    X(FAIR_OK, "fair lock: OK")                                                 \
-    X(FAIR_WAITS, "fair lock that has to wait")                                 \
-    X(IN_ORDER, "fair lock, for which somebody waits who came later")           \
-    X(CALLED, "fair lock, whose turn was told in good health")                  \
-    X(SHARED, "reader beside another one")                                      \
-    X(HELD_OFF, "reader that was held off, since somebody waits to be alone")
+/* Outcomes of operations.  A long series of runs must see all of them. */
+#define SIM_OUTCOMES(X)                                                       \
+    X(LOCK_OK, "lock: OK")                                                    \
+    X(LOCK_CONTENDED, "lock: CONTENDED")                                      \
+    X(LOCK_UNREACHABLE, "lock: UNREACHABLE")                                  \
+    X(LOCK_TOO_LATE, "lock: TOO_LATE")                                        \
+    X(EXTEND_OK, "extend: OK")                                                \
+    X(EXTEND_UNREACHABLE, "extend: UNREACHABLE")                              \
+    X(EXTEND_TOO_LATE, "extend: TOO_LATE")                                    \
+    X(EXTEND_LOST, "extend: LOST")                                            \
+    X(UNLOCK_OK, "unlock: OK")                                                \
+    X(UNLOCK_UNREACHABLE, "unlock: UNREACHABLE")                              \
+    X(UNLOCK_LOST, "unlock: LOST")                                            \
+    X(CANCELLED, "operation cancelled")                                       \
+    X(DETACHED, "lease detached")                                             \
+    X(LOST_TOLD, "lost notice")                                               \
+    X(RENEWED, "lease renewed")                                               \
+    X(LATE_YES, "grant that came too late")                                   \
+    X(HEALTHY, "operation in good health")                                    \
+    X(TOLD_FREE, "release that was announced to waiters")                     \
+    X(TOLD_HELD, "holder that was announced to waiters")                      \
+    X(TOLD_TAKEN, "holder that announced itself")                             \
+    X(AWAKE, "lock that was free in good health, and soon taken by a waiter") \
+    X(MANY_OK, "lock of several resources: OK")                               \
+    X(MANY_TAKEN, "lock of several resources, one of which was taken")        \
+    X(PERMIT_OK, "permit: OK")                                                \
+    X(PERMIT_ELSEWHERE, "permit that was taken while another was free")       \
+    X(PERMITS_GONE, "permit that was taken like all others")                  \
+    X(DETOUR, "round that began at once, for another permit")                 \
+    X(FAIR_OK, "fair lock: OK")                                               \
+    X(FAIR_WAITS, "fair lock that has to wait")                               \
+    X(IN_ORDER, "fair lock granted while a later waiter waits")               \
+    X(CALLED, "fair lock whose turn was announced in good health")            \
+    X(SHARED, "reader beside another one")                                    \
+    X(HELD_OFF, "reader that was held off for a waiting writer")
 
 #define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
 enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };
@@ -189,13 +189,13 @@ extern struct tally tally;
 
 /* ---- The record of what happens (world.c) ---- */
 
-/* It happened. */
+/* Count a fault, or an outcome. */
 void world_fault(enum fault fault);
 void world_outcome(enum outcome outcome);
-/* For the hash, and for a reader of the trace if there is one. */
+/* Note an event in the hash of the run, and in the trace if there is one. */
 void world_note(const char *what, uint64_t a, uint64_t b, uint64_t c);
 void world_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The run has failed: say so, and exit. */
+/* Print that the run has failed, and exit. */
 _Noreturn void world_fail(const char *property, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,10 +1,9 @@
 /*
- * store.c - what a server does with a command: a model of redis, of as much of it as the library
- * uses.
+ * store.c - what a server does with a command: a model of the part of redis that the library uses.
  *
- * The scripts (redlock/lua) are modelled in C.  Those that have a file of their own here are of
- * readers.c, queue.c, many.c, permits.c, flags.c, marker.c.  test-sim-store compares the model with
- * a real server, which runs the scripts: a script that is changed needs its model changed as well.
+ * The scripts (redlock/lua) are modelled in C, here and in readers.c, queue.c, many.c, permits.c,
+ * flags.c and marker.c.  If you change a script, change its model, too: test-sim-store compares
+ * the model with a real server, which runs the scripts.
  */
 #include "net.h"
 #include "store.h"
@@ -26,7 +25,7 @@ uint64_t store_wall_ms(const struct server *server)
     return clock_at(&server->clock, world.now) / DRIFT_MS;
 }
 
-/* Redis: a key is gone when now > when, both in milliseconds. */
+/* In redis a key is gone when now > when, both in milliseconds. */
 static uint64_t gone_at_ms(const struct server *server, const struct key *key)
 {
     return server->ends_early ? key->end_ms : key->end_ms + 1;
@@ -195,10 +194,10 @@ static struct answer do_load(struct server *server, const struct command *comman
         server->has_script[i] = true;
         return (struct answer){REPLY_TEXT, 0, script_all[i].sha1};
     }
-    world_fail("wire", "a script that nobody knows");
+    world_fail("wire", "an unknown script");
 }
 
-/* Other clients have brought the other scripts. */
+/* Assume that other clients have loaded all scripts. */
 static struct answer do_info(struct server *server)
 {
     const size_t room = 256;
@@ -219,12 +218,12 @@ static struct answer do_config(const struct server *server, const struct command
     if (args_is(command, 2, "no-appendfsync-on-rewrite"))
         return (struct answer){REPLY_ARRAY, 0, "no-appendfsync-on-rewrite no"};
     if (!args_is(command, 2, "appendfsync"))
-        world_fail("wire", "a setting that nobody knows");
+        world_fail("wire", "an unknown setting");
     return (struct answer){REPLY_ARRAY, 0,
                            server->keeps ? "appendfsync always" : "appendfsync everysec"};
 }
 
-/* ---- Which command it is ---- */
+/* ---- Commands by name ---- */
 
 static store_answer *const scripts[SCRIPT_LEN] = {
     [SCRIPT_RELEASE] = do_script,
@@ -284,6 +283,5 @@ struct answer store_execute(struct conn *conn, const struct command *command)
         return marker_proof(server, command);
     if (args_is(command, 0, "HINCRBY"))
         return marker_count(server, command);
-    world_fail("wire", "a command that nobody knows: %.*s", (int)command->lens[0],
-               command->argv[0]);
+    world_fail("wire", "an unknown command: %.*s", (int)command->lens[0], command->argv[0]);
 }

@@ -1,5 +1,5 @@
 /*
- * store.h - what a server does with a command, a file for each kind: the answers.
+ * store.h - how a server executes commands and writes answers; a file for each kind.
  */
 #ifndef SIM_STORE_H
 #define SIM_STORE_H
@@ -12,44 +12,44 @@
 struct answer {
     enum reply_type type;
     long long integer;
-    const char *text; /* Constant.  Of an array: its last two texts, and a space between. */
+    const char *text; /* For an array: its last two texts, with a space between. */
 };
 
-/* Answers to many commands. */
+/* Answers that many commands share. */
 extern const struct answer answer_ok, answer_nil, answer_one, answer_zero, answer_wrong_type;
 
 #define COMMAND_ARGS_MAX 11
 struct command {
     unsigned argc;
-    const char *argv[COMMAND_ARGS_MAX]; /* Each with \r\n behind it. */
+    const char *argv[COMMAND_ARGS_MAX]; /* Each has \r\n behind it. */
     size_t lens[COMMAND_ARGS_MAX];
 };
 
 /* ---- RESP (resp.c) ---- */
 
-/* Parse the first command.  Returns its length; 0: not all of it has come. */
+/* Parse the first command.  Returns its length; 0: it is incomplete. */
 size_t resp_command(const char *bytes, size_t len, struct command *ret_command);
-/* Write an answer, which takes no more bytes than that; returns how many. */
+/* The most bytes that an answer takes; write it, and return how many it takes. */
 size_t resp_answer_max(const struct answer *answer);
 size_t resp_write(char *buf, const struct answer *answer);
 
 /* ---- Arguments (args.c) ---- */
 
-#define SEMAPHORE WIRE_PERMIT "s" /* The only one that there is. */
+#define SEMAPHORE WIRE_PERMIT "s" /* The only semaphore of a run. */
 
-/* What a command is about, by the numbers of its arguments. */
+/* Which arguments of a command are the names, the token and the ttl. */
 struct parts {
-    bool is_other; /* None of the machine's commands; else: */
+    bool is_other; /* The command is none of the machine's.  Then the rest is 0. */
     enum quorum_command command;
     unsigned name, token, ttl;
-    unsigned names; /* So many, from name on. */
+    unsigned names; /* The number of names, from argument name on. */
 };
 struct parts args_parts(const struct command *command);
-/* The script that it runs; SCRIPT_LEN: none. */
+/* The script that a command runs; SCRIPT_LEN: none. */
 enum script_id args_script(const struct command *command);
-/* The resources that it names. */
+/* The resources that a command names, as a mask. */
 unsigned args_set(const struct command *command);
-/* Whether one is this; what is in it, if it can be that, else fail. */
+/* Compare an argument with a text; parse it as a value, or fail. */
 bool args_is(const struct command *command, unsigned i, const char *text);
 uint64_t args_number(const struct command *command, unsigned i);
 uint64_t args_ms(const struct command *command, unsigned i);
@@ -60,23 +60,23 @@ unsigned args_resource(const struct command *command, unsigned i);
 
 struct answer store_execute(struct conn *conn, const struct command *command);
 uint64_t store_wall_ms(const struct server *server);
-/* The key if it is there now, else NULL. */
+/* The key if it exists now, else NULL. */
 struct key *store_key(struct server *server, unsigned resource);
-/* The first true instant at which it is gone. */
+/* The first true instant at which the key is gone. */
 sim_time store_key_end(const struct server *server, const struct key *key);
 /* Store a token; the answer is OK. */
 struct answer store_put(struct server *server, unsigned resource, int token, uint64_t ttl_ms);
-/* Delete it, and announce that. */
+/* Delete a key, and announce that it is free. */
 void store_drop_key(struct server *server, unsigned resource);
 struct answer store_release(struct server *server, unsigned resource, struct key *key, int token);
 struct answer store_extend(struct server *server, struct key *key, int token, uint64_t ttl_ms);
-/* Why it does not obey now; NULL: it does. */
+/* The error with which the server refuses to write, or NULL.  grows: the command needs memory. */
 const struct answer *store_mood(const struct server *server, bool in_script, bool grows);
 struct answer store_type_error(const struct server *server);
 
 /* ---- Scripts and commands with files of their own ---- */
 
-/* The answer to a command that it can be; else fail. */
+/* Execute a command, or fail if its arguments are wrong. */
 typedef struct answer store_answer(struct server *server, const struct command *command);
 
 store_answer many_acquire, many_extend, many_release;
@@ -85,22 +85,22 @@ store_answer queue_acquire, queue_release, queue_leave;
 store_answer marker_proof, marker_count, marker_raise, marker_look;
 store_answer flags_query, readers_execute;
 
-/* The reader with that token, if it is one now, else NULL; and when it is none any more, first. */
+/* The reader with that token, or NULL if there is none now; the first instant when it is gone. */
 struct reader *store_reader(const struct server *server, struct key *key, int token);
 sim_time store_reader_end(const struct server *server, const struct reader *reader);
 
 struct answer flags_subscribe(struct conn *conn, const struct command *command);
-/* The number of the wait flag of a resource: all slots of a semaphore have one. */
+/* The number of the wait flag of a resource.  All slots of a semaphore share one. */
 unsigned flags_of(unsigned resource);
-/* What comes behind WIRE_MARK in its name. */
+/* The name of a wait flag without WIRE_MARK. */
 const char *flags_name(unsigned mark);
-/* Set it, as a query does. */
+/* Set the wait flag, as a query does. */
 struct answer flags_leave(struct server *server, const struct command *command, uint64_t left_ms,
                           uint64_t value_ms);
 bool flags_are_set(const struct server *server, unsigned mark);
-/* For how long the lock is held. */
+/* How long the lock will be held. */
 uint64_t flags_left_ms(const struct server *server, const struct key *key);
-/* Until when readers are held off, if they are; on the server's clock. */
+/* Until when readers are held off, on the server's clock; 0 or 1: they are not. */
 uint64_t flags_off_ms(const struct server *server, unsigned resource);
 void flags_announce_free(struct server *server, unsigned mark, bool keeps_mark);
 

@@ -1,9 +1,9 @@
 /*
  * test-sim-look.c - is marker.c a model of redlock/lua/look.lua?
  *
- * Sends random queries of the marker, written by wire.c, to a real server and to the model, and
- * compares every answer and every field of the marker.  As in test-sim-store, each query stands
- * between two TIMEs.
+ * The test sends random queries of the marker, written by wire.c, to a real server and to the
+ * model.  It compares every answer and every field of the marker.  As in test-sim-store, each
+ * query stands between two TIMEs.
  *
  * test-sim-look [COUNT [SEED]]; COUNT is 5000.
  */
@@ -27,7 +27,7 @@ static redisContext *redis;
 static struct server model;
 static uint64_t ready, warming, installed, voided, fresh;
 
-/* The text is overwritten by the fourth call from now. */
+/* The fourth call from now overwrites the text. */
 static const char *number_text(uint64_t number)
 {
     static char texts[4][WIRE_NUMBER + 1];
@@ -43,7 +43,7 @@ static uint64_t draw_number(void)
     return dice_range(1, UINT64_C(1) << 62);
 }
 
-/* The nonce that is there, another one, or none. */
+/* The nonce of the marker, another one, or none. */
 static const char *draw_nonce(void)
 {
     if (dice_chance(300))
@@ -70,7 +70,7 @@ static size_t draw_query(char *buf)
     return wire_look(buf, &look);
 }
 
-/* What else happens to a marker: a FLUSHALL, a person with redis-cli, a count. */
+/* Change the marker as a FLUSHALL, a person with redis-cli, or a count does. */
 static void disturb(void)
 {
     unsigned dice = (unsigned)dice_below(3);
@@ -100,7 +100,7 @@ static uint64_t to_number(const char *digits)
     return strtoull(digits, NULL, 10);
 }
 
-/* All words but the last, which is the time, and the age. */
+/* Compare the words of an answer.  The last one, the time, and the age may differ a little. */
 static void compare_answer(const redisReply *real, const struct answer *answer, uint64_t before_us,
                            uint64_t after_us)
 {
@@ -126,7 +126,7 @@ static void compare_field(const redisReply *field, const char *name, const char 
 {
     if (wanted == NULL ? field->type != REDIS_REPLY_NIL
                        : field->type != REDIS_REPLY_STRING || strcmp(field->str, wanted) != 0)
-        real_die("%s is %s, and by the model %s", name, field->str, wanted);
+        real_die("%s is %s, and in the model %s", name, field->str, wanted);
 }
 
 static void compare_fields(const struct marker *marker)
@@ -153,7 +153,7 @@ static void compare_fields(const struct marker *marker)
     freeReplyObject(fields);
 }
 
-/* The model's clock is a little behind. */
+/* Copy the server's time, because the model's clock is a little behind. */
 static void follow_since(void)
 {
     redisReply *since;
@@ -208,7 +208,7 @@ int main(int argc, char **argv)
         compare();
     }
     printf("%" PRIu64 " ready, %" PRIu64 " warming, %" PRIu64 " of these fresh; %" PRIu64
-           " epochs began, %" PRIu64 " were void\n",
+           " epochs began, %" PRIu64 " ended\n",
            ready, warming, fresh, installed, voided);
     if (count >= COUNT_DEFAULT &&
         (ready < count / 10 || warming < count / 10 || fresh < count / 200 ||

@@ -1,11 +1,10 @@
 /*
  * test-sim-store.c - is store.c a model of redis?
  *
- * Sends random commands (commands.c) to a real server (exchange.c) and to the model, and compares
- * every answer, every key, and every announcement.  The model's clock is the server's TIME: each
- * command stands between two of them.  Where it matters which of the two instants it was, since a
- * key ends in between, the answer may be that of either.  Announcements are compared where both are
- * in one millisecond.
+ * The test sends random commands (commands.c) to a real server (exchange.c) and to the model.  It
+ * compares every answer, every key, and every announcement.  The model's clock is the server's
+ * TIME: each command stands between two of them.  If a key expires in between, the answer may be
+ * that of either instant.  Announcements are compared if both are in one millisecond.
  *
  * test-sim-store [COUNT [SEED]]; COUNT is 50000.
  */
@@ -23,20 +22,20 @@
 #include "redlock/wire/wire.h"
 
 #define COUNT_DEFAULT 50000
-#define SAVE_MAX_S 60 /* Until a save has failed. */
+#define SAVE_MAX_S 60 /* Chosen: a save must fail within this time. */
 
 static redisContext *redis;
 static struct server model;
 static bool may_end_early;
 static uint64_t compared, uncertain, errors, yes, raised, marks, many, second_taken, permits,
     elsewhere, shared, beside, offs;
-static uint64_t fair, queued, places; /* Granted, not granted, and seen in queues. */
-static uint64_t heard, called; /* Announcements; by a client that is not the first in line. */
+static uint64_t fair, queued, places; /* Fair locks granted and not granted; places compared. */
+static uint64_t heard, called; /* Announcements; of those, turns that a heartbeat announces. */
 
 /* ---- The server ---- */
 
-/* Redis 8.0 was seen to take away a key in the very millisecond in which it ends,
- * once in some thousand times; Redis 7.0 does so in the next one. */
+/* Redis 8.0 deletes a key in the millisecond of its end, once in some thousand times (seen in
+ * tests).  Redis 7.0 deletes it in the next millisecond. */
 static void ask_version(void)
 {
     const char *version;
@@ -51,7 +50,7 @@ static void ask_version(void)
 
 /* ---- The model ---- */
 
-/* The model after a command, at one of the two instants. */
+/* The model after a command that ran at one of the two instants. */
 struct result {
     struct answer answer;
     struct server server;
@@ -59,7 +58,7 @@ struct result {
 };
 static struct result *executing;
 
-/* The linker puts it in the place of that of waits.c. */
+/* The linker's --wrap puts it in the place of waits_publish(). */
 void __wrap_waits_publish(struct server *server, unsigned mark, const char *text);
 
 void __wrap_waits_publish(struct server *server, unsigned mark, const char *text)
@@ -96,7 +95,7 @@ static bool is_same_answer(const redisReply *real, const struct answer *answer)
         return real->type == REDIS_REPLY_INTEGER && real->integer == answer->integer;
     case REPLY_NIL:
         return real->type == REDIS_REPLY_NIL;
-    case REPLY_ERROR: /* The code is what counts. */
+    case REPLY_ERROR: /* Only the code counts. */
         return real->type == REDIS_REPLY_ERROR &&
                strncmp(real->str, answer->text, strcspn(answer->text, " ")) == 0;
     case REPLY_TEXT:
@@ -107,7 +106,7 @@ static bool is_same_answer(const redisReply *real, const struct answer *answer)
     return false;
 }
 
-/* What is left of a key, when it is not certain when that was asked. */
+/* A time to live between those at the two instants. */
 static bool is_between(const redisReply *real, const struct answer *early,
                        const struct answer *late)
 {
@@ -116,8 +115,8 @@ static bool is_between(const redisReply *real, const struct answer *early,
            real->integer <= early->integer && real->integer >= late->integer;
 }
 
-/* Both keys end in between, and at the server's instant one has: the first of two, or of
- * permits that which was not asked for. */
+/* Both keys expire in between, and at the server's instant one has: the first of two names, or
+ * the slot that was not asked for. */
 static bool is_half_way(const redisReply *real, const struct answer *early,
                         const struct answer *late)
 {
@@ -130,14 +129,14 @@ static bool is_half_way(const redisReply *real, const struct answer *early,
 
 /* ---- One command ---- */
 
-/* Its fencing counter and the greatest of all. */
+/* Compare the fencing counter and the high-water mark. */
 static bool is_same_marker(const struct marker *marker, const redisReply *counts)
 {
     return exchange_number(counts->element[0]) == marker->counters[0] &&
            exchange_number(counts->element[1]) == marker->high;
 }
 
-/* The key as it is: text NULL, none; "" it is no string. */
+/* Compare a key.  text: its value; NULL: there is no key; "": it is no string. */
 static void compare_key(const struct key *key, const char *text, uint64_t end_ms, uint64_t low_ms,
                         uint64_t high_ms)
 {
@@ -156,7 +155,7 @@ static void compare_key(const struct key *key, const char *text, uint64_t end_ms
                  (unsigned long long)low_ms, (unsigned long long)high_ms);
 }
 
-/* The readers that are stored, also those whose time is up; by the times of both models. */
+/* Compare all stored readers, even if their time is up, with the models at both instants. */
 static void compare_readers(const struct key *early, const struct key *late,
                             const redisReply *members, const char *bytes)
 {
@@ -195,14 +194,14 @@ static bool is_same_key(const struct key *a, const struct key *b)
            (a->token == b->token && a->wrong_type == b->wrong_type && a->readers == b->readers);
 }
 
-/* Where a key ended meanwhile, nothing can be said of it. */
+/* A key that expired meanwhile cannot be compared. */
 static bool is_certain(const struct exchange *x, unsigned k, const struct key *early,
                        const struct key *late)
 {
     const redisReply *get = x->keys[k][ASK_KEY];
 
     if (get->type != REDIS_REPLY_NIL && x->keys[k][ASK_END]->integer == -2)
-        return false; /* It ended between the two questions. */
+        return false; /* It expired between the two queries. */
     if (exchange_lost_readers(x->keys[k]))
         return false;
     if (x->before_us / 1000 == x->after_us / 1000)
@@ -217,7 +216,7 @@ static const char *text_of(const redisReply *get)
     return get->type == REDIS_REPLY_STRING ? get->str : "";
 }
 
-/* Where one of two ended meanwhile, nothing can be said of the other. */
+/* If one of the keys expired meanwhile, the others cannot be compared. */
 static bool are_certain(const struct exchange *x, const struct key *early, const struct key *late)
 {
     bool certain = true;
@@ -239,7 +238,7 @@ static void compare_mark(const struct exchange *x, unsigned k, const struct resu
     uint64_t off_ms = exchange_number(x->keys[k][ASK_MARK]);
 
     if (is_marked == flags_are_set(&early->server, k) && is_marked != exists)
-        real_die("%s: the mark %s, and the model says otherwise", bytes,
+        real_die("%s: the wait flag %s, and the model says otherwise", bytes,
                  exists ? "exists" : "is gone");
     if (is_marked && (off_ms < low_ms || off_ms > high_ms))
         real_die("%s: readers are held off until %llu, the model says %llu to %llu", bytes,
@@ -263,7 +262,7 @@ static void compare_keys(const struct exchange *x, const struct result *early,
     }
 }
 
-/* But for those who died meanwhile. */
+/* Compare a queue, except for waiters that died meanwhile. */
 static void compare_lines(const struct exchange *x, unsigned k, struct line *early,
                           struct line *late, const char *bytes)
 {
@@ -279,16 +278,16 @@ static void compare_lines(const struct exchange *x, unsigned k, struct line *ear
             continue;
         if (there == NULL || there->ticket != b->ticket || a->ticket != b->ticket ||
             there->end_ms < a->end_ms || there->end_ms > b->end_ms)
-            real_die("%s: somebody is in another place than the model says", bytes);
+            real_die("%s: a waiter is in another place than in the model", bytes);
         places++;
     }
     for (unsigned i = 0; i < real.len; i++)
         if (real.places[i].end_ms > after_ms && line_find(late, real.places[i].waiter) == NULL)
-            real_die("%s: somebody is in line whom the model does not know", bytes);
+            real_die("%s: a waiter is queued that the model does not know", bytes);
 }
 
-/* Nobody's patience was over between the two instants, nor a whole queue; nor could the command's
- * own: PEXPIRE deletes a key at once if a millisecond ends within it. */
+/* True if no waiter and no queue expired between the two instants, and the command's own patience
+ * could not: PEXPIRE deletes a key at once if a millisecond ends within it. */
 static bool is_steady(const struct exchange *x, uint32_t patience_ms)
 {
     if (x->after_us / 1000 - x->before_us / 1000 >= patience_ms)
@@ -375,9 +374,9 @@ static void compare(void)
     exchange_follow(&x, &model);
 }
 
-/* ---- What happens to a server ---- */
+/* ---- Disturbances of the server ---- */
 
-/* After a save that failed it refuses to write, if it is told to save at all. */
+/* After a failed save, a server that is configured to save refuses to write. */
 static void spoil_save(void)
 {
     (void)rmdir(real_home());
@@ -397,7 +396,7 @@ static void spoil_save(void)
     real_die("a save does not fail");
 }
 
-/* A list where a lock should be, for a while. */
+/* Set a list in the place of a lock, for a while. */
 static void plant_list(void)
 {
     real_run(
@@ -407,14 +406,14 @@ static void plant_list(void)
     exchange_catch_up(&model);
 }
 
-/* From locks to permits, or back. */
+/* Change from locks to permits, or back. */
 static void change_kind(void)
 {
     world.plan.permits = dice_chance(350);
     exchange_catch_up(&model);
 }
 
-/* That both are free at once is rare, and the faster machines are the rarer it is. */
+/* Free both keys.  On fast machines both are rarely free at once. */
 static void free_all(void)
 {
     real_run("DEL %s %s", commands_key(0), commands_key(1));
@@ -472,7 +471,7 @@ int main(int argc, char **argv)
     ask_version();
     spoil_save();
     cheer_up();
-    /* A number of as many digits as they have, which Lua would round if it could. */
+    /* Numbers with as many digits as real ones: Lua must not round them. */
     real_run("HSET " WIRE_MARKER " epoch " EPOCH " floor %s high %s", "1750000000123456",
              "1750000000139840");
     model.marker = (struct marker){.exists = true,
@@ -486,11 +485,11 @@ int main(int argc, char **argv)
             free_all();
         compare();
     }
-    printf("%llu commands, %llu yes, %llu errors; %llu times keys ended meanwhile; %llu told, "
-           "%llu whose turn it is\n",
+    printf("%llu commands, %llu yes, %llu errors; %llu times keys expired meanwhile; "
+           "%llu announcements, %llu of turns\n",
            (unsigned long long)compared, (unsigned long long)yes, (unsigned long long)errors,
            (unsigned long long)uncertain, (unsigned long long)heard, (unsigned long long)called);
-    /* A third or less of what there is on a quiet machine: on a busy one keys end sooner. */
+    /* Chosen: a third or less of what a quiet machine gives.  On a busy one keys expire sooner. */
     if (count >= COUNT_DEFAULT &&
         (yes < count / 10 || errors < count / 100 || raised < count / 500 || marks < count / 100 ||
          many < count / 500 || second_taken < count / 2000 || permits < count / 500 ||

@@ -1,9 +1,9 @@
 /*
  * transport.c - redlock/io/transport.h on the made-up network.
  *
- * All of the library above the sockets runs on it: greeting, queues, back-off, silence,
- * parsing.  It hands over a stream of bytes as a kernel does: in pieces that end anywhere,
- * with room for any number of bytes, and with an end at any byte, found by a read or a write.
+ * The whole library above the sockets runs on it: greeting, queues, back-off, silence, parsing.
+ * It delivers a stream of bytes as a kernel does.  Pieces end anywhere, a write may take any
+ * number of bytes, and the stream may end at any byte, at a read or a write.
  */
 #include "net.h"
 #include "world.h"
@@ -21,13 +21,13 @@ struct transport {
     const struct transport_events *events;
     void *cookie;
     struct ev_loop *process;
-    unsigned place; /* In process->transports. */
+    unsigned place; /* Its index in process->transports. */
     struct conn *conn;
     bool is_open;
     bool awaits_space;
     bool is_stuffed;    /* The socket takes nothing until the next turn. */
-    uint64_t timer;     /* On the process' clock. */
-    uint64_t closed_at; /* Likewise; 0: it never was open. */
+    uint64_t timer;     /* When it rings, on the process' clock. */
+    uint64_t closed_at; /* When it was closed, on the process' clock; 0: never. */
 };
 
 struct transport *transport_new(struct loop *loop, const struct transport_events *events,
@@ -83,7 +83,7 @@ const char *transport_doing(const struct transport *transport)
 
 void transport_close(struct transport *transport, bool reset)
 {
-    (void)reset; /* The worse: what was sent may arrive, at once or late. */
+    (void)reset; /* Always the worse case: commands may still arrive, at once or late. */
     if (transport->conn != NULL)
         net_close(transport->conn);
     transport->closed_at = process_clock(transport->process);
@@ -93,7 +93,7 @@ void transport_close(struct transport *transport, bool reset)
 
 /* ---- Bytes ---- */
 
-/* A kernel may end a piece anywhere, and does so seldom. */
+/* Seldom, a piece ends anywhere. */
 static size_t cut(size_t len, enum fault fault)
 {
     if (len < 2 || !world.plan.enabled[fault] || !dice_chance(60))
@@ -133,7 +133,7 @@ ssize_t transport_read(struct transport *transport, char *buf, size_t room, cons
     return -1;
 }
 
-/* The reset has come, perhaps behind answers that are not read yet; or it comes now. */
+/* A write fails if a reset has arrived, perhaps behind unread answers, or if one comes now. */
 static bool write_fails(struct transport *transport)
 {
     if (net_was_reset(transport->conn)) {
@@ -228,7 +228,7 @@ static void open_or_fail(struct transport *transport)
     transport->events->on_open(transport->cookie, "Connection refused");
 }
 
-/* As for any callback of it: the transport may be gone after each. */
+/* Each callback may free the transport. */
 void sim_transport_on_io(struct transport *transport)
 {
     struct ev_loop *process = transport->process;

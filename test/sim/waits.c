@@ -1,16 +1,16 @@
 /*
- * waits.c - what is told to those who wait, and whether they wake.
+ * waits.c - announcements to waiters, and whether waiters wake up.
  *
- *  waits   who waits in good health for a lock that is free does not sleep for
- *          longer than the time between two looks, whatever messages were lost;
- *  hears   who is in line listens to all masters, also when links were cut, after the time that
- *          new ones take;
- *  wakes   and if none was, and masters knew that somebody waits, hardly at all;
- *  starves who waits to be alone, in good health, while there are readers all the time,
- *          has no new readers come in before him when he has looked.
+ *  waits   A waiter in good health does not sleep much longer than the time between two queries
+ *          while the lock is free, even if messages were lost.
+ *  hears   A waiter listens to all masters.  After links were cut, it does so again within the
+ *          time that new links take.
+ *  wakes   If wait flags were set and no message was lost, a waiter wakes up soon.
+ *  starves A writer in good health waits, while there are readers all the time.  After it has
+ *          queried the masters, no new reader gets the lock before it.
  *
- * That it is free is seen at the end of turns: a majority of masters have no key, or, for
- * readers, let them come in.  Readers wait in lines of their own.
+ * At the end of each turn the lock is free if a majority of masters have no key.  For readers
+ * it is free if a majority would grant a read lock.  Readers wait in groups of their own.
  */
 #include "net.h"
 #include "oracle.h"
@@ -28,18 +28,18 @@ sim_time waits_slack(void)
     return 8 * world.plan.quick + 2 * world.plan.reply_timeout_ms * DRIFT_MS + 100 * DRIFT_MS;
 }
 
-/* From a release until somebody tries: all turns that there may be to try, and the way. */
+/* From a release until a waiter tries: all turns that the lots may give, and the way. */
 static sim_time nap(void)
 {
     return 350 * DRIFT_MS + 8 * world.plan.quick;
 }
 
 static struct {
-    sim_time since;  /* A majority has had no key; SIM_NEVER: it has. */
-    bool was_marked; /* Before that a majority had one key, and marks. */
+    sim_time since;  /* Since when the lock is free; SIM_NEVER: it is not. */
+    bool was_marked; /* Before that, masters were to announce its release. */
 } frees[SIM_LINES];
 
-/* A majority has had readers; SIM_NEVER: it has none. */
+/* Since when a majority has readers; SIM_NEVER: it does not. */
 static sim_time reads_since[SIM_RESOURCES_MAX];
 
 void waits_begin(void)
@@ -52,7 +52,7 @@ void waits_begin(void)
         reads_since[r] = SIM_NEVER;
 }
 
-/* Lines are numbered by sets; those of readers behind them. */
+/* The groups of waiters are numbered by sets of resources; groups of readers follow. */
 static unsigned line_of(const struct lease_rec *rec)
 {
     return rec->is_shared ? SIM_SETS + rec->set : rec->set;
@@ -63,7 +63,7 @@ void waits_on_trouble(struct ev_loop *process)
     process->deaf_until = sim_max(process->deaf_until, process_now(process));
 }
 
-/* ---- What is told ---- */
+/* ---- Announcements ---- */
 
 static bool is_told(const struct conn *conn, unsigned mark)
 {
@@ -127,9 +127,9 @@ bool waits_may_hurry(struct ev_loop *process, const struct lease_rec *rec)
     return true;
 }
 
-/* ---- Whether they wake ---- */
+/* ---- Whether waiters wake up ---- */
 
-/* That a master will tell of its release: so many have this key. */
+/* How many masters have this key, and will announce its release. */
 static unsigned count_marked(unsigned resource, int token)
 {
     unsigned marked = 0;
@@ -144,7 +144,7 @@ static unsigned count_marked(unsigned resource, int token)
     return marked;
 }
 
-/* That who has it had one master tell of it, and of its release. */
+/* True if the holder chose an announcer, which will announce the release. */
 static bool has_teller(unsigned resource)
 {
     for (unsigned m = 0; m < world.plan.servers; m++) {
@@ -187,7 +187,7 @@ static bool is_slot_free(unsigned slot)
 /* A permit is free when a majority of masters have no key of one and the same slot.  A majority
  * where each has some slot free is not enough.  Of five masters, let one permit be held on 2, 3
  * and 4, and the other on 0, 2 and 3: then 0, 1 and 4 have a slot free each, both permits are
- * held by majorities, and whoever tries, fails. */
+ * held by majorities, and each new attempt fails. */
 static void look_at_permits(void)
 {
     unsigned majority = world.plan.servers / 2 + 1, marked = 0;
@@ -227,7 +227,7 @@ static void look_at(unsigned resource)
         reads_since[resource] = world.now;
 }
 
-/* Several are free from when the last of them is. */
+/* Several resources are free since the last of them became free. */
 static void sum_up(void)
 {
     for (unsigned set = 1; set < SIM_SETS; set++) {
@@ -272,8 +272,8 @@ static bool listens_to(const struct ev_loop *process, unsigned master, unsigned 
                       : (conn->hears & 1u << mark) != 0;
 }
 
-/* Those in line sleep: since when, and for how long they may.  Who waits for one of these
- * and for others, too, may be the first of a line. */
+/* Note since when the waiters of a group sleep, and for how long they may.  A waiter for other
+ * resources, too, may be the first of a group, so it counts as well. */
 static void note_sleep(struct ev_loop *process, unsigned line)
 {
     struct sleep *sleep = &process->sleeps[line];
@@ -290,7 +290,7 @@ static void note_sleep(struct ev_loop *process, unsigned line)
         if (rec == NULL || !(rec->set & set) || rec->is_shared != (line >= SIM_SETS) ||
             rec->state != REC_LOCKING)
             continue;
-        /* Who asks for less than a round takes loses them all, and becomes slow. */
+        /* If the ttl is shorter than a round, the waiter loses all rounds, and becomes slow. */
         is_awake = is_awake || rec->is_fair || q->state != QUORUM_PAUSING ||
                    rec->ttl_ms <= world.plan.reply_timeout_ms;
         sleep->rounds += rec->round + rec->number;
@@ -323,12 +323,12 @@ static void check_sleep(const struct ev_loop *process, unsigned line)
     tally.checks++;
     if (world.now - since > 2 * sleep->longest + waits_slack())
         world_fail("waits",
-                   "set %x has been free%s for %.3f ms, and client %u, who waits for it "
-                   "and looks every %.3f ms, sleeps",
+                   "set %x has been free%s for %.3f ms, and client %u, which waits for it "
+                   "and queries every %.3f ms, sleeps",
                    set, whom, (double)(world.now - since) / 1e6, process->number,
                    (double)sleep->longest / 1e6);
     if ((set & (set - 1)) != 0 && !world.plan.permits)
-        return; /* The last of them may be free when it waits for another. */
+        return; /* The last of them may become free while the client waits for another. */
     if (world.plan.fair > 0 || !frees[line].was_marked || sleep->since + nap() > free_since ||
         process->deaf_until > free_since - nap() ||
         !process_is_healthy(process, free_since - nap()) ||
@@ -337,14 +337,14 @@ static void check_sleep(const struct ev_loop *process, unsigned line)
     world_outcome(OUTCOME_AWAKE);
     if (world.now - since > nap())
         world_fail("wakes",
-                   "set %x has been free%s for %.3f ms, which masters have told, and client "
-                   "%u, who waits for it, sleeps",
+                   "set %x has been free%s for %.3f ms, which masters have announced, and client "
+                   "%u, which waits for it, sleeps",
                    set, whom, (double)(world.now - since) / 1e6, process->number);
 }
 
-/* A client that has been in line for this long, in good health, listens to all masters.  It
- * makes broken links anew within the bound.  With each look it asks again the masters that
- * refused.  A link on which the server's packets vanish is not broken yet: the client's kernel
+/* A client that has waited for this long, in good health, listens to all masters.  It replaces
+ * broken links within the bound.  With each query it asks masters again that refused to let it
+ * listen.  A link on which the server's packets vanish is not broken yet: the client's kernel
  * breaks it within NET_SILENCE_MAX, and the bound begins then (deaf_until). */
 static void check_hears(const struct ev_loop *process, unsigned resource, unsigned line)
 {
@@ -362,7 +362,7 @@ static void check_hears(const struct ev_loop *process, unsigned resource, unsign
     for (unsigned m = 0; m < world.plan.servers; m++)
         if (!listens_to(process, m, flags_of(resource)))
             world_fail("hears",
-                       "client %u has been in line for resource %u for %.3f ms, and does not "
+                       "client %u has waited for resource %u for %.3f ms, and does not "
                        "listen to master %u",
                        process->number, resource, (double)(world.now - since) / 1e6, m);
 }
@@ -390,9 +390,9 @@ void waits_on_turn(struct ev_loop *process)
     }
 }
 
-/* ---- Whether it is their turn ---- */
+/* ---- Writers before readers ---- */
 
-/* He has waited for so long that he has looked at all masters since there are readers. */
+/* True if a writer has waited so long that it queried all masters since there are readers. */
 static bool comes_first(const struct ev_loop *process, unsigned resource, sim_time at)
 {
     const struct sleep *sleep = &process->sleeps[1u << resource];
@@ -410,7 +410,6 @@ void waits_on_reader(unsigned resource, sim_time round_sent)
     for (unsigned i = 0; i < world.plan.processes; i++)
         if (comes_first(&world.processes[i], resource, round_sent))
             world_fail("starves",
-                       "a reader of resource %u comes in, for which client %u has been waiting to "
-                       "be alone",
+                       "a new reader gets resource %u before client %u, which waits to write",
                        resource, i);
 }

@@ -1,9 +1,9 @@
 /*
- * watch.c - what the oracle sees between a client and its links.
+ * watch.c - shows the oracle what a client and its links exchange.
  *
- * The linker's --wrap sends link_new() and link_send() here.  The events of a link pass through
- * this file on their way to its owner, so that the library needs no hook and its link is the real
- * one.
+ * The linker's --wrap sends calls of link_new() and link_send() here.  The events of a link pass
+ * through this file on their way to its owner.  So the library needs no hook, and its links are
+ * the real ones.
  */
 #include "oracle.h"
 #include "store.h"
@@ -72,7 +72,7 @@ static void on_link(void *cookie, unsigned number, const struct link_fall *fall)
 
 static void on_push(const struct watch *watch, unsigned number, const struct reply *reply)
 {
-    world_say("    client %u is told by master %u: %s %s", watch->process->number, number,
+    world_say("    client %u is notified by master %u: %s %s", watch->process->number, number,
               reply->before != NULL ? reply->before : "", reply->text);
     waits_on_heard(watch->process);
 }
@@ -146,7 +146,7 @@ static struct ev_loop *owner_of_link(const struct link *link, unsigned *ret_numb
             return &world.processes[i];
         }
     }
-    world_fail("simulator", "a command on a link of nobody");
+    world_fail("simulator", "a command on a link without an owner");
 }
 
 void __wrap_link_send(struct link *link, const struct ask *ask, const char *command,

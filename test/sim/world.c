@@ -1,5 +1,5 @@
 /*
- * world.c - true time, what happens next, and what is written down of it.
+ * world.c - true time, the queue of events, and the trace.
  */
 #include "world.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVENTS_MAX (1u << 16) /* Waiting at once: some hundreds are usual. */
+#define EVENTS_MAX (1u << 16) /* Chosen: usually some hundreds of events wait at once. */
 #define PPM_ONE UINT64_C(1000000)
 
 struct world world;
@@ -20,8 +20,8 @@ static uint64_t posted;
 
 /* ---- Time ---- */
 
-/* span, by a clock that is so much too fast.  In two parts, so that nothing
- * overflows; it never goes back. */
+/* A span, measured by a clock that is too fast.  Two parts, so that nothing overflows.  A longer
+ * span never gives less. */
 static uint64_t stretch(sim_time span, uint32_t fast_ppm)
 {
     return span + span / PPM_ONE * fast_ppm + span % PPM_ONE * fast_ppm / PPM_ONE;
@@ -44,7 +44,7 @@ sim_time clock_when(const struct sim_clock *clock, uint64_t reading)
     if (reading <= origin)
         return world.began;
     span = reading - origin;
-    /* Near it, and then as exact as need be. */
+    /* First nearly, then exactly. */
     t = world.began + span / per_million * PPM_ONE + span % per_million * PPM_ONE / per_million;
     while (clock_at(clock, t) < reading)
         t++;
@@ -63,7 +63,7 @@ void world_begin(uint64_t seed, bool verbose)
     world.verbose = verbose;
     world.hash = seed;
     dice_seed(seed);
-    /* Up to a month after the start of time, and never at it. */
+    /* True time begins at up to a month, and never at 0. */
     world.began = world.now = dice_range(1, UINT64_C(1) << 51);
 }
 
@@ -111,7 +111,7 @@ bool world_next(struct event *ret_event)
     return true;
 }
 
-/* ---- What is written down ---- */
+/* ---- The trace ---- */
 
 #define TEXT(name, text) text,
 const char *const fault_texts[FAULT_LEN] = {SIM_FAULTS(TEXT)};

@@ -1,8 +1,7 @@
 /*
- * world.h - the one world that there is at a time: its plan, its events, its phases.
+ * world.h - the world of a run: its plan, its events, its phases.
  *
- * It is global: a run that had two worlds could not be told from one whose seed leaks into the
- * next.
+ * There is one world at a time, in a global variable.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -17,51 +16,51 @@ struct plan {
     unsigned processes, servers, resources;
     uint32_t drift_ppm, drift_fixed_ms, reply_timeout_ms, connect_timeout_ms;
     struct drift_bound allowance;
-    uint32_t ttl_min_ms; /* The shortest that is legal. */
+    uint32_t ttl_min_ms; /* The shortest legal ttl. */
     uint32_t ttls_ms[SIM_TTLS_MAX], ttl_max_ms;
     uint32_t wait_max_ms, retry_max_ms;
     sim_time hop;   /* A message takes one to two of these, or far longer. */
-    sim_time quick; /* What takes longer may make an operation fail. */
+    sim_time quick; /* A longer delay may make an operation fail. */
     unsigned slow_permille;
     bool enabled[FAULT_LEN];
-    bool guarded;           /* All clients use the restart guard: */
-    bool seasoned;          /* the masters have been there for long, */
-    unsigned fenced;        /* so many of 16 locks draw a fencing token, */
-    bool one_counter;       /* and all resources have the same counter; */
-    unsigned floors;        /* how far apart the counters of seasoned masters are, */
-    bool near_high;         /* and whether they soon come to their high-water marks; */
-    quorum_mask keep;       /* and these keep all that they are told; */
-    unsigned modest;        /* these processes ask for no long leases. */
-    bool reentrant;         /* Some leases are locked again by their owners. */
-    unsigned many;          /* So many of 16 locks are of several resources; */
-    unsigned shared;        /* and of the others so many are shared. */
+    bool guarded;           /* All clients use the restart guard. */
+    bool seasoned;          /* The masters have an epoch when the run begins. */
+    unsigned fenced;        /* So many of 16 locks draw a fencing token. */
+    bool one_counter;       /* All resources share one fencing counter. */
+    unsigned floors;        /* Which difference the counters of seasoned masters begin with. */
+    bool near_high;         /* Counters soon reach their high-water marks. */
+    quorum_mask keep;       /* Masters that keep all their data in a crash. */
+    unsigned modest;        /* Processes that ask only for short leases, as a mask. */
+    bool reentrant;         /* Owners lock some leases again. */
+    unsigned many;          /* So many of 16 locks are for several resources. */
+    unsigned shared;        /* So many of 16 locks of one resource are shared. */
     bool permits;           /* All locks are of one semaphore: its slots are the resources. */
-    unsigned fair;          /* So many of 16 others are fair. */
-    bool lasting;           /* Leases are long, and little happens: what a guard is for. */
+    unsigned fair;          /* So many of 16 other locks are fair. */
+    bool lasting;           /* Leases are long, and little happens: work for a guard. */
     bool exclusive;         /* Mutual exclusion is promised. */
     quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
-    quorum_mask may_step;   /* Masters whose clocks may be stepped; likewise. */
-    quorum_mask may_copy;   /* Masters that may come back on the data of another; likewise. */
+    quorum_mask may_step;   /* Masters whose clocks may be stepped; see plan.c. */
+    quorum_mask may_copy;   /* Masters that may come back on another's data; see plan.c. */
     enum redlock_clock_guard clock_guard;
-    bool dips;          /* Clocks are put back for a moment only, and never forward. */
-    sim_time calm_max;  /* Longest time between two faults. */
+    bool dips;          /* Clocks are set back for a moment only, and are never put forward. */
+    sim_time calm_max;  /* Half of the longest time between two faults. */
     sim_time think_max; /* Longest time between two calls of a program. */
     uint32_t asks_max;  /* A link with so many unanswered commands is full. */
     size_t window;      /* Bytes that a socket takes. */
-    uint64_t events;    /* Faults stop after so many, */
-    sim_time ends_at;   /* and then at the latest. */
+    uint64_t events;    /* Faults stop after so many events. */
+    sim_time ends_at;   /* Faults stop then at the latest. */
 };
 
-/* A wall clock is never further off what it would show without steps, so that with its
- * rate it is not far off the others either (drift/node.h). */
+/* Steps never add up to more than this, so that all wall clocks stay near each other
+ * (drift/node.h). */
 #define PLAN_STEP_MAX (1000 * DRIFT_MS)
 
-/* So many commands and bytes are never waiting in a run. */
+/* Chosen: so many commands and bytes never wait in a run. */
 #define PLAN_ASKS_MAX 32768
 #define PLAN_WINDOW (1u << 20)
 
 void plan_draw(void);
-/* For how long a client may rely on such a lease. */
+/* The validity of a lease with this ttl. */
 drift_span plan_validity(uint32_t ttl_ms);
 
 /* ---- The world (world.c) ---- */
@@ -86,15 +85,15 @@ struct world {
     struct plan plan;
     struct ev_loop processes[SIM_PROCESSES_MAX];
     struct server servers[SIM_SERVERS_MAX];
-    uint64_t hash;   /* Of everything that happened. */
-    uint64_t events; /* Of this run. */
+    uint64_t hash;   /* A hash of all events noted. */
+    uint64_t events; /* The number of events so far. */
 };
 extern struct world world;
 
-/* Empty, at a random instant. */
+/* Begin an empty world at a random instant. */
 void world_begin(uint64_t seed, bool verbose);
 void world_post(sim_time at, enum event_type type, void *what, uint64_t tag);
-/* Take the next event; false: there is none. */
+/* Take the next event.  Returns false if there is none. */
 struct event {
     sim_time at;
     uint64_t number; /* Breaks ties. */
@@ -106,11 +105,11 @@ bool world_next(struct event *ret_event);
 
 /* ---- One run (run.c) ---- */
 
-/* Returns the hash of all that happened. */
+/* Run a seed.  Returns the hash of all events noted. */
 uint64_t run_seed(uint64_t seed, bool verbose);
-/* Longest pause between two tries of the probe. */
+/* Longest pause between two rounds of a probe. */
 uint32_t run_probe_retry_ms(void);
-/* A program got the lock that it was to get in the end. */
+/* A probe got its lock. */
 void run_on_probe(void);
 
 /* ---- Faults (nemesis.c) ---- */

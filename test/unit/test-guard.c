@@ -1,7 +1,7 @@
 /*
  * test-guard.c - the rules of the restart guard, one by one, on five masters.
  *
- * The test feeds the machine by hand: a link comes up, a master answers a look, time
+ * The test feeds the machine by hand: a link comes up, a master answers a query, time
  * passes.  The simulator shows that the rules suffice.
  */
 #include "redlock/core/guard.h"
@@ -19,7 +19,7 @@ static struct guard g;
 static struct guard_actions act;
 static drift_time now;
 static drift_time since;                 /* When the first masters began to warm. */
-static uint64_t floor_us, high, time_us; /* The next look reports these. */
+static uint64_t floor_us, high, time_us; /* The next query reports these. */
 
 static void next(void)
 {
@@ -40,7 +40,7 @@ static void begin(unsigned masters)
     for (unsigned m = 0; m < masters; m++)
         guard_on_link(&g, m, true);
     next();
-    CHECK_UINT(act.look, (1u << masters) - 1); /* No master votes before its first look. */
+    CHECK_UINT(act.look, (1u << masters) - 1); /* No master votes before its first query. */
     CHECK_UINT(act.install, 0);
     CHECK_UINT(guard_voters(&g), 0);
 }
@@ -59,7 +59,7 @@ static void answer_warming(unsigned master, uint64_t nonce, bool fresh)
     guard_on_look(&g, master, &look, now);
 }
 
-/* The master has a new link, and the next look may find something else. */
+/* The master has a new link, and the next query may find something else. */
 static void look_again(unsigned master)
 {
     guard_on_link(&g, master, false);
@@ -67,7 +67,7 @@ static void look_again(unsigned master)
     next();
 }
 
-/* Answer all looks that are out.  Masters in warming answer with a nonce of 9. */
+/* Answer all queries.  Masters in warming answer with a nonce of 9. */
 static void answer_all(quorum_mask warming)
 {
     for (unsigned m = 0; m < g.config.masters; m++) {
@@ -179,7 +179,7 @@ TEST(a_watch_survives_its_link)
     CHECK_UINT(now, since + WATCH);
 }
 
-/* Rule 2: looks at the other masters count only after the epoch is due. */
+/* Rule 2: queries of the other masters count only after the epoch is due. */
 TEST(others_are_read_after_it_was_due)
 {
     begin_warming(0x10);
@@ -295,7 +295,7 @@ TEST(two_with_the_same_epoch_do_not_vote)
     CHECK_UINT(guard_twin(&g, 0), LEN);
     next();
     CHECK_UINT(act.look, 0);
-    now = act.wake_at; /* The guard looks again, because an operator may empty one. */
+    now = act.wake_at; /* The guard queries both again, because an operator may empty one. */
     next();
     CHECK_UINT(act.look, 0x14);
     answer_ready(2, 3, MAX_TTL_MS);
@@ -303,7 +303,7 @@ TEST(two_with_the_same_epoch_do_not_vote)
     CHECK_UINT(guard_voters(&g), 0x0f);
     now = act.wake_at;
     next();
-    CHECK_UINT(act.look & 4, 4); /* One more look was planned, and then none. */
+    CHECK_UINT(act.look & 4, 4); /* One more query was planned, and then none. */
     answer_ready(2, 3, MAX_TTL_MS);
     now += 10 * DRIFT_S;
     next();
@@ -410,7 +410,7 @@ TEST(who_looks_on_gives_no_epochs)
     CHECK_UINT(act.install, 0);
 }
 
-/* An answer without a question, or from an old link, is no look. */
+/* An answer without a question, or from an old link, does not count. */
 TEST(answers_must_be_asked_for)
 {
     begin(LEN);

@@ -213,7 +213,7 @@ TEST(who_is_first_by_an_old_number_says_his_ticket)
     for (unsigned m = 1; m < 4; m++)
         place_on_number(&p, m, 2);
     CHECK(place_is_taken(&p) && !place_is_due(&p, ALL));
-    place_on_answer(&p, 0); /* To the release. */
+    place_on_answer(&p, 0); /* The answer to the release. */
     CHECK(place_is_due(&p, ALL));
     place_on_round(&p);
     CHECK(!place_is_due(&p, ALL));
@@ -251,7 +251,7 @@ TEST(who_could_not_be_told_the_ticket_is_told_when_it_answers)
     place_on_ask(&p, ALL & ~(1u << 3));
     place_on_answer(&p, 0);
     CHECK(!place_is_due(&p, ALL));
-    place_on_answer(&p, 3); /* To the release. */
+    place_on_answer(&p, 3); /* The answer to the release. */
     CHECK(place_is_due(&p, ALL));
     place_on_round(&p);
     place_on_ask(&p, ALL);

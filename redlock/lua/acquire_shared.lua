@@ -9,10 +9,10 @@
 -- - Readers are the members of a sorted set in the place of the token.  The score is the end of
 --   the reader, in ms.  The SET NX of a writer is thus refused while there are readers.
 -- - The key ends with the reader that lasts longest.
--- - A reader whose end has come is none.  It stays in the set until another reader comes or goes.
+-- - A reader whose end has come does not count.  It is deleted when another reader comes or goes.
 -- - A set without an end was not made by Redlock, and is left alone.
 -- - A reader lasts one millisecond more, for the fraction that is cut off of now.
--- - PEXPIREAT comes first, too: where it is refused, no key without an end is left behind.
+-- - PEXPIREAT is also called before ZADD.  If it is refused, no key without an end is left behind.
 
 local key, flag = KEYS[1], WIRE_MARK .. KEYS[1]
 local left = redis.call('pttl', key)

@@ -3,7 +3,7 @@
 -- KEYS[1]  name of the lock
 -- ARGV[1]  token
 -- ARGV[2]  ttl in ms, from now
--- Reply    1: the reader lasts for ttl or longer; 0: it is none, or its end has come.
+-- Reply    1: the reader lasts for ttl or longer; 0: there is no such reader, or it has ended.
 --
 -- Rules
 -- - As in extend.lua, the end of a reader only ever moves to a later instant.

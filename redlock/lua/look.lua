@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  the marker (WIRE_MARKER), a hash
 -- ARGV[1]  id of the server's run
--- ARGV[2]  "2": the server loses no write when it restarts; "1": likewise, and it is known not
+-- ARGV[2]  "2": the server loses no write when it restarts; "1": it loses none, and is known not
 --          to be new; "0": it may lose writes
 -- ARGV[3]  longest lease of the client, in ms
 -- ARGV[4]  a new random number, 16 hexadecimal digits

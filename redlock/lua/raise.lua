@@ -18,7 +18,7 @@
 --   not know the mark: they discard a number above it, and come here.  This script moves the
 --   mark up, in steps of WIRE_FENCE_STEP.  A client that knows the floor thus knows a mark, too.
 -- - The mark is not moved beyond the clock by more than WIRE_FENCE_AHEAD_US (12 days).  No
---   client has counted that far.  All masters would take over such a number.
+--   client counts that far, and all masters would take over such a number.
 -- - Numbers are doubles, exact up to 2^53.  They are written with %.0f: Lua, and some versions
 --   of Redis, would write 1.8e+15.
 

@@ -6,12 +6,11 @@
 -- Reply    1: the key held the token and is deleted; 0: it did not.
 --
 -- Rules
--- - A key with another token is left alone, and nobody is notified.
+-- - A key with another token is left alone, and no waiter is notified.
 -- - If there is a queue, "next WAITER" is published for the first in it, and the others sleep on.
 --   The client itself is not notified: it gives back what a minority granted, and waits on.
 -- - If the queue is empty, but there is a wait flag, the waiters without a place are notified.
--- - Both happens also if the key does not exist.  The client may have been the first in the
---   queue, and leaves.
+-- - Both also happen if the key does not exist: the first in the queue may be leaving it.
 
 local value = redis.call('get', KEYS[1])
 if value and value ~= ARGV[1] then

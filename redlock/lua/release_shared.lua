@@ -2,13 +2,13 @@
 --
 -- KEYS[1]  name of the lock
 -- ARGV[1]  token
--- Reply    1: it was a reader, and is none any more; 0: it was none, or its end had come.
+-- Reply    1: the reader is deleted; 0: there is no such reader, or it has ended.
 --
 -- Rules
 -- - Readers whose end has come are deleted as well.
--- - If readers are left, the key ends with the one that lasts longest.  Nobody is notified.
+-- - If readers are left, the key ends with the last of them, and no waiter is notified.
 -- - The last reader notifies the waiters, if there is a wait flag.  It deletes the flag, unless
---   the flag holds readers off: the writer that set it is to come in now.
+--   the flag holds readers off: the writer that set it comes next.
 
 local key, flag = KEYS[1], WIRE_MARK .. KEYS[1]
 -- @part now

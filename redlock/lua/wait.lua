@@ -16,7 +16,7 @@
 --   off.  A later instant replaces an earlier one.  Nothing else replaces a flag.
 -- - A reader may join readers: it then sets no flag.  It may not while it is held off.
 -- - A query of "taken" that finds readers comes too late, and changes nothing.
--- - The script needs no right that a client of a shared lock has no need for.
+-- - The script needs only rights that a client of a shared lock needs anyway.
 
 local key, flag = KEYS[1], KEYS[2]
 local left = redis.call('pttl', key)

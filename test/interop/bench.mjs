@@ -11,7 +11,7 @@ import { connect } from './clients.mjs';
 
 const TTL_MS = 10000;
 const QUIET_CYCLES = 200; // As in `redlock bench --contend`.
-// Its defaults.  We try again ourselves, for the reason that contend.mjs tells.
+// The defaults of npm's redlock.  The retries are ours: contend.mjs has the reason.
 const RETRY_DELAY_MS = 200;
 const RETRY_JITTER_MS = 100;
 
@@ -61,7 +61,7 @@ async function acquire(redlock, resource) {
   }
 }
 
-// One of those who take turns.  shared.released: when the latest holder began to unlock.
+// One of the clients that take turns.  shared.released: when the latest holder began to unlock.
 async function party(redlock, holdMs, shared) {
   while (shared.left-- > 0) {
     const began = performance.now();

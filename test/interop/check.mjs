@@ -1,13 +1,13 @@
-// check.mjs LOG | --self-test - nobody overlaps, and everybody had a turn.
+// check.mjs LOG | --self-test - no two holds overlap, and both kinds had turns.
 //
 // The log is that of hold.mjs; "npm-1.7" is the seventh hold of the first contender of the kind
-// npm.  What is demanded of it:
+// npm.  The rules of a log:
 // - enter and leave alternate, each pair by one holder, and the last line is a leave;
 // - times never go back from line to line, so no two holds overlap by the clock either;
 // - at least HOLDS_MIN holds of each kind, and at least HANDOVERS_MIN changes from one kind to the
-//   other: two kinds one after the other would have contended for nothing.
+//   other: if one kind runs after the other, they do not contend.
 //
-// --self-test checks the checker: logs with one fault each, which it must name.
+// --self-test checks the checker: it must name the fault of each made-up log.
 
 import { readFileSync } from 'node:fs';
 import { argv, exit } from 'node:process';
@@ -45,7 +45,7 @@ function holds(events) {
   return found;
 }
 
-// Returns a line that says what was seen; throws what is wrong.
+// Returns a line of counts, or throws the first fault.
 function check(text) {
   const found = holds(parse(text));
   const counts = KINDS.map((kind) => found.filter((hold) => hold.kind === kind).length);
@@ -114,7 +114,7 @@ function selfTest() {
       check(text);
       console.error('self-test: an empty or cut off log was accepted');
       failed++;
-    } catch { /* As it must. */ }
+    } catch { /* The checker must throw. */ }
   }
   if (failed > 0) throw new Error(`self-test: ${failed} faults were not caught`);
   return `self-test: ${cases.length + 1} planted faults caught`;

@@ -2,9 +2,9 @@
 //
 // The masters are those of REDLOCK_MASTERS.  Ends with 1 if a round takes longer than a minute.
 //
-// The retries are ours, one acquire() each: redlock 5.0.0-beta.2 retries with the same token and
-// without undoing the votes it got, so two contenders that split the votes would block each other,
-// and everybody else, until these run out.  A failed acquire() without retries undoes them.
+// The retries are ours, one acquire() each.  redlock 5.0.0-beta.2 retries with the same token, and
+// does not release the votes that it got.  So two contenders that split the votes would block all
+// until these votes expire.  A failed acquire() without retries releases its votes.
 
 import Redlock from 'redlock';
 import { argv, exit } from 'node:process';
@@ -24,7 +24,7 @@ async function acquire(redlock, resource) {
       if (error.name !== 'ExecutionError') throw error;
       if (performance.now() > end) throw new Error(`no lock within ${ROUND_MAX_MS} ms`);
     }
-    await sleep(50 + Math.random() * 150); // As our own retries do.
+    await sleep(50 + Math.random() * 150); // As the client of this project retries.
   }
 }
 
@@ -35,7 +35,7 @@ async function main(log, who, rounds, resource) {
     const lock = await acquire(redlock, resource);
     await hold(log, `${who}.${round}`);
     await lock.release();
-    await sleep(50 + Math.random() * 100); // Less than run's own contenders; see there.
+    await sleep(50 + Math.random() * 100); // Less than pause() in run, which has the reason.
   }
   await redlock.quit();
 }

@@ -1,9 +1,9 @@
 // hold.mjs LOG WHO - what a contender does while it has the lock.
 //
 // Appends "<ns> enter <who>" to the log, waits a few milliseconds, appends "<ns> leave <who>".
-// The log is opened with O_APPEND and each line is one write, so the order of the lines is the
-// order of what happened; the time, CLOCK_MONOTONIC and thus the same for all processes, is
-// checked beside it.  check.mjs reads the log.
+// The log is opened with O_APPEND, and each line is one write.  So the lines are in the order of
+// the events.  The time is CLOCK_MONOTONIC, the same for all processes; it is a second check.
+// check.mjs reads the log.
 //
 // `redlock run` starts this file as its command; contend.mjs imports it.
 

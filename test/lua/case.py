@@ -1,5 +1,5 @@
-"""What the tests of the scripts share: a script is run on a real server, and what it publishes is
-heard."""
+"""What the tests of the scripts share: they run a script on a real server, and read the messages
+that it publishes."""
 
 import unittest
 
@@ -10,8 +10,8 @@ LOCK, FLAG, QUEUE = "jobs/7", "redlock:wait:jobs/7", "redlock:queue:jobs/7"
 POOL, POOL_FLAG = "redlock:permit:pool", "redlock:wait:redlock:permit:pool"
 OURS, OTHERS = "our token", "the token of another"
 LONG_MS, LONGER_MS = 200000, 400000
-SLACK_MS = 60000  # For how long a test may be stopped.
-NO_RIGHT = "can't run|permissions"  # Of an ACL: by the words of Redis 7.0, or of others.
+SLACK_MS = 60000  # Chosen: longer than a busy machine suspends a test.
+NO_RIGHT = "can't run|permissions"  # Errors of an ACL: Redis 7.0, and other versions.
 
 
 class Case(unittest.TestCase):
@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
         self.assertRegex(str(caught.exception), wanted)
 
     def client_with(self, *rules):
-        """A client that may do anything, but for these rules (ACL SETUSER)."""
+        """A client with all rights, changed by these rules (ACL SETUSER)."""
         all_rights = "on", "nopass", "+@all", "~*", "&*"
         self.redis.ask("ACL", "SETUSER", "few", "reset", *all_rights, *rules)
         client = Client(self.server.path)
@@ -55,7 +55,7 @@ class Case(unittest.TestCase):
         return int(seconds) * 1000 + int(micros) // 1000
 
     def fill_memory(self):
-        """Up to the end of this test."""
+        """Fill the memory of the server until the test ends."""
         self.redis.ask("CONFIG", "SET", "maxmemory", 1)
         self.addCleanup(self.redis.ask, "CONFIG", "SET", "maxmemory", 0)
 
@@ -68,7 +68,7 @@ class Case(unittest.TestCase):
         return listener
 
     def heard(self, listener, channel=FLAG):
-        """All messages up to now."""
+        """All messages that were published until now."""
         self.redis.ask("PUBLISH", channel, "the end")
         messages = []
         while (message := listener.read()[2]) != "the end":
@@ -76,7 +76,7 @@ class Case(unittest.TestCase):
         return messages
 
     def assert_left(self, message, word, limit_ms):
-        """The message is that word, and about so many ms."""
+        """The message is this word, and at most limit_ms, less the slack."""
         said, left_ms = message.split(" ")
         self.assertEqual(said, word)
         self.assert_about(int(left_ms), limit_ms)
@@ -112,5 +112,5 @@ class Case(unittest.TestCase):
         self.assertGreater(ms, wanted_ms - SLACK_MS)
 
     def assert_lasts(self, key, ms):
-        """Its end is about so far away."""
+        """The key ends in about this time."""
         self.assert_about(self.redis.ask("PTTL", key), ms)

@@ -57,7 +57,7 @@ class Release(Case):
 
 
 class FewRights(Case):
-    """Nothing that is about waiters keeps a lock from being released, by whichever script."""
+    """A release needs no right to the wait flag, the channel or the queue."""
 
     def release(self, few, name, *args):
         if name == "release_shared":
@@ -111,7 +111,7 @@ class FewRights(Case):
 
 
 class Errors(Case):
-    """What a lock cannot do without is told: a full memory, another type of key."""
+    """A script fails if the lock itself cannot work: a full memory, another type of key."""
 
     def test_a_full_memory(self):
         self.fill_memory()
@@ -360,7 +360,7 @@ class Permits(Case):
 
 
 class Wait(Case):
-    """wait, of writers; readers are in shared.py."""
+    """The script wait for writers; shared.py has it for readers."""
 
     def wait(self, word="held", off_ms=SHORT_MS, client=None):
         return self.run_script("wait", [LOCK, FLAG], LONG_MS, off_ms, word, client=client)

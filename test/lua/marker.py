@@ -6,7 +6,7 @@ RUN, OTHER_RUN = "1" * 40, "2" * 40
 EPOCH, NONCE, RANDOM = "e" * 16, "0123456789abcdef", "a" * 16
 MAX_MS, DAY_MS = 60000, 86400000
 STEP, AHEAD_US = 16384, 1 << 40
-FLOOR = 1750000000123456  # As many digits as they have, which Lua would round if it could.
+FLOOR = 1750000000123456  # 16 digits, like a real floor: Lua rounds it if it is printed wrongly.
 COUNTER = 4711
 
 
@@ -150,7 +150,7 @@ class LookWarming(Look):
 
     def test_a_server_that_keeps_nothing(self):
         self.warming()
-        self.assertEqual(self.look(keeps="0")[1], NONCE)  # It runs still.
+        self.assertEqual(self.look(keeps="0")[1], NONCE)  # The server has not restarted.
         self.assertEqual(self.look(run=OTHER_RUN, keeps="0")[1], RANDOM)
         self.assertEqual(self.fields()["id"], OTHER_RUN)
 

@@ -1,5 +1,5 @@
 /*
- * scripts.c - prints what the library has of each script: SHA-1, length, text.
+ * scripts.c - prints each script of the library: SHA-1, length, text.
  */
 #include "redlock/wire/script.h"
 

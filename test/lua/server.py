@@ -1,4 +1,4 @@
-"""A redis-server of a test's own, and clients that speak to it."""
+"""A redis-server for one test, and its clients."""
 
 import ctypes
 import os
@@ -9,12 +9,12 @@ import subprocess
 import tempfile
 import time
 
-BOUND_S = 60  # For what takes a moment.
+BOUND_S = 60  # Chosen: far longer than any answer takes.
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
 def end_with_parent():
-    """Between fork and exec of a child: it is killed when this process ends."""
+    """Call between fork and exec: the child is killed when this process ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
@@ -61,7 +61,7 @@ class Client:
 
 
 class Server:
-    """With no port, nor a file."""
+    """A redis-server without a port and without a data file."""
 
     def __init__(self):
         # pylint: disable=consider-using-with

@@ -161,7 +161,7 @@ class ReleaseShared(Case):
 
 
 class WaitShared(Case):
-    """wait, where readers ask, or hold the lock."""
+    """The script wait where readers ask or hold the lock."""
 
     def wait(self, off_ms="", word="held", client=None):
         return self.run_script("wait", [LOCK, FLAG], LONG_MS, off_ms, word, client=client)

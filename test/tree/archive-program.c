@@ -1,6 +1,6 @@
 /*
- * archive-program.c - a program that uses the static library and defines every internal
- * name of it as well; see test-archive.
+ * archive-program.c - a program that uses the static library, and also defines every
+ * internal name of it; see test-archive.
  */
 #include <stdio.h>
 
@@ -12,7 +12,7 @@ int main(void)
     struct redlock *rl;
 
     redlock_options_init(&opts);
-    opts.masters = "127.0.0.1:1"; /* Nobody has to answer: to open is not to connect. */
+    opts.masters = "127.0.0.1:1"; /* No server answers there: redlock_open() does not wait. */
     if (redlock_open(&opts, &rl) != REDLOCK_OK) {
         (void)fprintf(stderr, "%s\n", redlock_errmsg(NULL));
         return 1;

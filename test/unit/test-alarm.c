@@ -1,5 +1,5 @@
 /*
- * test-alarm.c - the heap of alarms against the simplest thing that works.
+ * test-alarm.c - the heap of alarms, compared with a linear search.
  */
 #include "redlock/base/alarm.h"
 
@@ -9,7 +9,7 @@
 
 #define ALARMS 64
 
-/* The earliest of those that are set, found by looking at all. */
+/* The earliest alarm that is set, found by a linear search. */
 static struct alarm *earliest(struct alarm *all)
 {
     struct alarm *first = NULL;
@@ -81,7 +81,7 @@ TEST(reserve_keeps_what_is_set)
     alarm_done(&alarms);
 }
 
-/* Set, move forward and backward, turn off, ring: always the earliest. */
+/* Alarms are set, moved and turned off.  The earliest always rings first. */
 TEST(random_walk)
 {
     struct alarms alarms;

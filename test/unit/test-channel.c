@@ -1,6 +1,6 @@
 /*
- * test-channel.c - the table of awaited names: it grows, and nobody can choose names that crowd
- * one place of it.
+ * test-channel.c - the table of awaited names: it grows, and a requester cannot choose names that
+ * crowd one place of it.
  */
 #include "test/lib/check.h"
 
@@ -13,7 +13,7 @@
 #define NAMES 4096
 
 static struct env env;
-static struct masters masters; /* One, to which there is no link. */
+static struct masters masters; /* One master without a link. */
 static struct channels channels;
 static struct redlock_lease *lease;
 
@@ -41,7 +41,7 @@ static struct redlock_lease *lease_on(unsigned number)
     return lease;
 }
 
-/* A hash without a key, by which a requester might choose names. */
+/* A hash without a key, with which a requester could choose names. */
 static uint32_t fnv(const char *name)
 {
     uint32_t hash = 2166136261u;
@@ -66,7 +66,7 @@ static unsigned longest_chain(void)
     return longest;
 }
 
-/* Of so many names at random, one chain has nine: four times that does not happen. */
+/* With random names the longest chain has about nine, and never four times that. */
 TEST(chosen_names_do_not_crowd_one_place)
 {
     unsigned found = 0;

@@ -78,7 +78,7 @@ TEST(a_lease_that_is_gone)
     CHECK_INT(deadline_due(&deadline, 0, &wake), DEADLINE_KILL);
 }
 
-/* The machine has run for less time than the margin: the end of the lease is near zero. */
+/* The end of the lease is near zero, because the machine has run for less than the margin. */
 TEST(an_end_that_is_nearer_than_its_margin)
 {
     const struct deadline deadline = deadline_before(DRIFT_S, &margins);
@@ -97,7 +97,7 @@ TEST(no_end)
     CHECK_UINT(wake, DRIFT_NEVER);
 }
 
-/* SIGTERM by the one, SIGKILL by the other. */
+/* One deadline has the earlier SIGTERM, and the other the earlier SIGKILL. */
 TEST(the_sooner_of_two)
 {
     const struct deadline first = {.ask = 10, .kill = 40}, second = {.ask = 20, .kill = 30};

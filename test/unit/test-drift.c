@@ -57,7 +57,7 @@ TEST(allowance_is_rounded_up)
         {1000001, {1, 0}, 2},
         {10000 * DRIFT_MS, {10000, 2 * DRIFT_MS}, 102 * DRIFT_MS},
         {24 * 3600 * DRIFT_S, {500000, 60 * DRIFT_S}, 12 * 3600 * DRIFT_S + 60 * DRIFT_S},
-        /* Where a product of 64 bits would have wrapped. */
+        /* A product of 64 bits would wrap. */
         {DRIFT_NEVER, {1000000, 0}, DRIFT_NEVER},
         {DRIFT_NEVER, {1000001, 0}, DRIFT_NEVER},
         {DRIFT_NEVER, {UINT32_MAX, 0}, DRIFT_NEVER},
@@ -74,7 +74,7 @@ TEST(allowance_is_rounded_up)
 #ifdef __SIZEOF_INT128__
 __extension__ typedef unsigned __int128 wide;
 
-/* A fixed sequence (xorshift64*, Vigna 2016), with as many high as low magnitudes. */
+/* A fixed sequence (xorshift64*, Vigna 2016) in which all magnitudes are equally likely. */
 static uint64_t any(uint64_t *state)
 {
     *state ^= *state >> 12;
@@ -99,7 +99,7 @@ TEST(allowance_is_that_of_wider_numbers)
 #else
 TEST(allowance_is_that_of_wider_numbers)
 {
-    /* There are none on this machine; the table above has to do. */
+    /* This machine has no wider numbers, so the table above must suffice. */
 }
 #endif
 
@@ -107,7 +107,7 @@ TEST(deadline_is_the_lease_less_its_allowance)
 {
     struct drift_bound bound = {.ppm = 10000, .fixed = 2};
 
-    /* Of 102, 1 % are 1.02 and so 2, and 2 more are fixed. */
+    /* 1 % of 102 is 1.02, rounded up to 2, and 2 more are fixed. */
     CHECK_UINT(drift_deadline(1000, 102, &bound), 1098);
     CHECK_UINT(drift_deadline(1000, 100, &bound), 1097);
     /* The allowance leaves 1 ns, nothing, less than nothing. */
@@ -155,8 +155,8 @@ TEST(now_is_boottime)
 
 #define SUSPENDED_S 86400
 
-/* In a time namespace of one's own, where the machine has been suspended for so
- * long: whether the clock knows.  Exit status 0: yes, 1: no, 77: none to be had. */
+/* In a new time namespace, where the machine was suspended for SUSPENDED_S: whether the clock
+ * counts this.  Exit status 0: yes, 1: no, 77: no time namespace. */
 static int live_after_suspend(void)
 {
     char offset[32];
@@ -169,7 +169,7 @@ static int live_after_suspend(void)
     fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, offset, (size_t)len) != len || close(fd) != 0)
         return 77;
-    pid = fork(); /* Children are in it, the caller is not. */
+    pid = fork(); /* The namespace is for children only. */
     if (pid == 0) {
         struct timespec ts;
         drift_time now = 0;

@@ -1,5 +1,5 @@
 /*
- * test-error.c - statuses walked through their one table, messages cut and wrapped.
+ * test-error.c - every status has its text; messages are cut and prefixed.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -32,8 +32,7 @@ TEST(statuses_are_distinct)
     }
 }
 
-/* The table has every status that the public header has: all other numbers
- * near them are unknown. */
+/* The table has every status of the public header.  All numbers near them are unknown. */
 TEST(unknown_statuses_have_a_text)
 {
     unsigned known = 0;
@@ -90,7 +89,7 @@ TEST(long_messages_end_in_dots)
     error_set(1, "%s", xs(ERROR_MESSAGE_MAX));
     CHECK_UINT(strlen(error_message()), ERROR_MESSAGE_MAX - 1);
     CHECK_STR(error_message() + ERROR_MESSAGE_MAX - 5, "x...");
-    /* Wrapped to the last byte that there is, and to one more. */
+    /* A prefix that fills the message to its last byte, and one more byte. */
     error_set(1, "%s", xs(ERROR_MESSAGE_MAX - 4));
     error_wrap(1, "p");
     CHECK_UINT(strlen(error_message()), ERROR_MESSAGE_MAX - 1);
@@ -165,7 +164,7 @@ TEST(a_nul_is_quoted_too)
     CHECK_STR(error_quote("a\0b", 3, buf, sizeof buf), "a\\x00b");
 }
 
-/* Three numbers with dots; those of the build. */
+/* The version is three numbers with dots. */
 TEST(the_version_is_that_of_the_build)
 {
     int numbers[3], len = 0;

@@ -17,11 +17,11 @@
 
 #include "test/lib/check.h"
 
-/* ---- What the kernel says, or does not ---- */
+/* ---- The kernel's answers, or errors in their place ---- */
 
-static unsigned opened;             /* Files and folders. */
+static unsigned opened;             /* The number of files and folders. */
 static int open_error, pidfd_error; /* 0: the kernel decides. */
-static bool lists_no_children;      /* As a kernel without CONFIG_PROC_CHILDREN. */
+static bool lists_no_children;      /* Like a kernel without CONFIG_PROC_CHILDREN. */
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
@@ -42,7 +42,7 @@ int __wrap_open(const char *path, int flags, ...)
     return -1;
 }
 
-/* So is open() called where a file may be large. */
+/* Programs that support large files call open() by this name. */
 int __wrap_open64(const char *path, int flags, ...)
 {
     return __wrap_open(path, flags);
@@ -82,13 +82,13 @@ long __wrap_syscall(long number, ...)
 
 /* ---- A family ---- */
 
-#define LIVE_S 100 /* Longer than a test, if one fails. */
+#define LIVE_S 100 /* Chosen: longer than a test.  It ends the family if a test fails. */
 
-/* A child in a group of its own, its child in the same group, and a grandchild in a session of its
- * own, which has a child in a group of its own. */
+/* A child in its own process group has two children.  One is in the same group.  The other has its
+ * own session, and a child with its own group. */
 struct kin {
     pid_t child;
-    int alive; /* It reads the end of the file when all are dead. */
+    int alive; /* A pipe that ends when all are dead. */
 };
 
 __attribute__((noreturn)) static void live(int fd)
@@ -118,9 +118,9 @@ __attribute__((noreturn)) static void be_kin(int fd)
 }
 
 #define KIN_LEN 4
-#define STRANGERS 100 /* More files than this family needs. */
+#define STRANGERS 100 /* Chosen: more than the files that this family needs. */
 
-/* It returns when all are there. */
+/* Returns when all processes run. */
 static struct kin begin(void)
 {
     struct kin kin;
@@ -142,7 +142,7 @@ static struct kin begin(void)
     return kin;
 }
 
-/* They end, or the test does not. */
+/* Waits until all processes have ended. */
 static void end(struct kin *kin)
 {
     char byte;
@@ -174,7 +174,7 @@ TEST(finds_all_whatever_groups_they_have)
     CHECK_UINT(family_signal(SIGKILL, 0).alive, 0);
 }
 
-/* Of a family among strangers, by a process that ends with it. */
+/* Called in a process of its own, which ends with its family. */
 static int count_opened(void)
 {
     (void)begin();
@@ -183,7 +183,7 @@ static int count_opened(void)
     return opened < STRANGERS ? (int)opened : STRANGERS;
 }
 
-/* Other processes of the machine are not looked at. */
+/* Other processes of the machine are not examined. */
 TEST(costs_go_with_the_number_of_descendants)
 {
     pid_t strangers[STRANGERS], counter;
@@ -219,7 +219,7 @@ TEST(signals_without_descriptors_of_processes)
     }
 }
 
-/* Nobody is seen: that does not mean that nobody is there, and the group is killed. */
+/* If no process can be seen, some may still run, so the group is killed. */
 TEST(fails_to_the_safe_side)
 {
     static const int errors[] = {EMFILE, ENFILE, ENOMEM, EACCES};

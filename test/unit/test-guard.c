@@ -1,8 +1,8 @@
 /*
  * test-guard.c - the rules of the restart guard, one by one, on five masters.
  *
- * The machine is fed by hand: a link comes up, a look is answered, time goes
- * by.  That the rules suffice is for the simulator to show.
+ * The test feeds the machine by hand: a link comes up, a master answers a query, time
+ * passes.  The simulator shows that the rules suffice.
  */
 #include "redlock/core/guard.h"
 
@@ -12,14 +12,14 @@
 #define ALL 0x1f
 #define MAX_TTL_MS 1000
 #define ONE_MS DRIFT_MS
-/* With 1 % of drift and 2 ms: the lease, and twice its allowance. */
+/* The lease, and twice its allowance of 1 % and 2 ms. */
 #define WATCH (1024 * ONE_MS)
 
 static struct guard g;
 static struct guard_actions act;
 static drift_time now;
-static drift_time since;                 /* When the first masters were found warming. */
-static uint64_t floor_us, high, time_us; /* That the next look tells. */
+static drift_time since;                 /* When the first masters began to warm. */
+static uint64_t floor_us, high, time_us; /* The next query reports these. */
 
 static void next(void)
 {
@@ -40,7 +40,7 @@ static void begin(unsigned masters)
     for (unsigned m = 0; m < masters; m++)
         guard_on_link(&g, m, true);
     next();
-    CHECK_UINT(act.look, (1u << masters) - 1); /* Each is looked at before it counts. */
+    CHECK_UINT(act.look, (1u << masters) - 1); /* No master votes before its first query. */
     CHECK_UINT(act.install, 0);
     CHECK_UINT(guard_voters(&g), 0);
 }
@@ -59,7 +59,7 @@ static void answer_warming(unsigned master, uint64_t nonce, bool fresh)
     guard_on_look(&g, master, &look, now);
 }
 
-/* Its link is new: the next look may say something else. */
+/* The master has a new link, and the next query may find something else. */
 static void look_again(unsigned master)
 {
     guard_on_link(&g, master, false);
@@ -67,7 +67,7 @@ static void look_again(unsigned master)
     next();
 }
 
-/* Answer all looks that are out: those of masters in warming tell a nonce of 9. */
+/* Answer all queries.  Masters in warming answer with a nonce of 9. */
 static void answer_all(quorum_mask warming)
 {
     for (unsigned m = 0; m < g.config.masters; m++) {
@@ -80,7 +80,7 @@ static void answer_all(quorum_mask warming)
     }
 }
 
-/* Five masters, of which those of warming have lost their data. */
+/* Five masters.  Those in warming have lost their data. */
 static void begin_warming(quorum_mask warming)
 {
     begin(LEN);
@@ -88,7 +88,7 @@ static void begin_warming(quorum_mask warming)
     since = now;
 }
 
-/* Go on to this instant, waking as the machine wants, until it installs. */
+/* Run until the machine installs an epoch, but not past end.  Wake it when it asks. */
 static void run_until(drift_time end, quorum_mask warming)
 {
     while (next(), act.install == 0 && now < end) {
@@ -112,7 +112,7 @@ TEST(votes_when_a_majority_is_ready)
     CHECK_UINT(guard_hopefuls(&g, 0), 0x14);
     guard_on_link(&g, 0, false);
     guard_on_link(&g, 1, false);
-    CHECK_UINT(guard_voters(&g), 0x08); /* A majority was told once: that suffices. */
+    CHECK_UINT(guard_voters(&g), 0x08); /* A majority has known our longest lease. */
 }
 
 TEST(a_new_link_is_looked_at)
@@ -129,7 +129,7 @@ TEST(a_new_link_is_looked_at)
     CHECK_UINT(guard_voters(&g), ALL);
     next();
     CHECK_UINT(act.look, 0);
-    CHECK_UINT(act.wake_at, DRIFT_NEVER); /* Nothing to do, and nothing costs. */
+    CHECK_UINT(act.wake_at, DRIFT_NEVER); /* No work is left, so it never wakes. */
 }
 
 TEST(who_forgot_is_watched_for_the_longest_lease)
@@ -179,7 +179,7 @@ TEST(a_watch_survives_its_link)
     CHECK_UINT(now, since + WATCH);
 }
 
-/* Rule 2: what the others say before it is due does not count. */
+/* Rule 2: queries of the other masters count only after the epoch is due. */
 TEST(others_are_read_after_it_was_due)
 {
     begin_warming(0x10);
@@ -191,7 +191,7 @@ TEST(others_are_read_after_it_was_due)
     answer_ready(1, 2, MAX_TTL_MS);
     answer_warming(4, 9, false);
     next();
-    CHECK_UINT(act.install, 0); /* Two, and three share one with every majority. */
+    CHECK_UINT(act.install, 0); /* Two other masters do not meet every majority; three do. */
     answer_ready(2, 3, MAX_TTL_MS);
     next();
     CHECK_UINT(act.install, 0x10);
@@ -203,7 +203,7 @@ TEST(a_longer_lease_is_waited_for)
     now += WATCH;
     next();
     answer_ready(0, 1, MAX_TTL_MS);
-    answer_ready(1, 2, 3 * MAX_TTL_MS); /* Somebody has come who locks for longer. */
+    answer_ready(1, 2, 3 * MAX_TTL_MS); /* A client with longer leases has come. */
     answer_ready(2, 3, MAX_TTL_MS);
     answer_warming(4, 9, false);
     next();
@@ -224,7 +224,7 @@ TEST(a_longer_lease_is_heard_of_without_a_look)
     CHECK_UINT(guard_left(&g, 4, now), 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
 }
 
-/* Then there is nobody else to tell of it. */
+/* Then no master can report the longest lease. */
 TEST(a_longer_lease_is_remembered_when_all_forget)
 {
     begin(LEN);
@@ -239,7 +239,7 @@ TEST(a_longer_lease_is_remembered_when_all_forget)
     CHECK_UINT(now, since + 3 * MAX_TTL_MS * ONE_MS + 64 * ONE_MS);
 }
 
-/* With two ready, one down and two that forgot nobody can know the longest lease. */
+/* If two are ready, one is down and two forgot, the longest lease cannot be known. */
 TEST(too_few_others_are_no_proof)
 {
     begin(LEN);
@@ -271,7 +271,7 @@ TEST(new_masters_vote_at_once)
     begin(LEN);
     for (unsigned m = 0; m < LEN; m++) {
         next();
-        CHECK_UINT(act.install, 0); /* All have to say so. */
+        CHECK_UINT(act.install, 0); /* All masters must be new. */
         CHECK_UINT(guard_hopefuls(&g, 0), ALL);
         answer_warming(m, m + 1, true);
     }
@@ -295,7 +295,7 @@ TEST(two_with_the_same_epoch_do_not_vote)
     CHECK_UINT(guard_twin(&g, 0), LEN);
     next();
     CHECK_UINT(act.look, 0);
-    now = act.wake_at; /* They are looked at again, for one may be emptied. */
+    now = act.wake_at; /* The guard queries both again, because an operator may empty one. */
     next();
     CHECK_UINT(act.look, 0x14);
     answer_ready(2, 3, MAX_TTL_MS);
@@ -303,14 +303,14 @@ TEST(two_with_the_same_epoch_do_not_vote)
     CHECK_UINT(guard_voters(&g), 0x0f);
     now = act.wake_at;
     next();
-    CHECK_UINT(act.look & 4, 4); /* Once more, as was planned; and then no more. */
+    CHECK_UINT(act.look & 4, 4); /* One more query was planned, and then none. */
     answer_ready(2, 3, MAX_TTL_MS);
     now += 10 * DRIFT_S;
     next();
     CHECK_UINT(act.look & 4, 0);
 }
 
-/* It is the data of a master that is down, and may come back. */
+/* m4 has the data of m5, which is down and may come back. */
 TEST(nor_does_one_with_the_epoch_of_one_that_is_down)
 {
     begin(LEN);
@@ -327,7 +327,7 @@ TEST(nor_does_one_with_the_epoch_of_one_that_is_down)
     CHECK_UINT(guard_voters(&g), ALL);
 }
 
-/* Of what was drawn, three others know in any case; two and a copy of one may not. */
+/* Any three other masters know the greatest number drawn; two and a copy of one may not. */
 TEST(what_a_copy_tells_is_no_proof)
 {
     begin_warming(1);
@@ -344,7 +344,7 @@ TEST(what_a_copy_tells_is_no_proof)
         answer_ready(m, m < 4 ? m + 1 : 4, MAX_TTL_MS);
     next();
     CHECK_UINT(act.install, 0);
-    run_until(now + WATCH, 1); /* In which 4 tells of an epoch of its own. */
+    run_until(now + WATCH, 1); /* Then m5 reports its own epoch. */
     CHECK_UINT(act.install, 1);
 }
 
@@ -410,7 +410,7 @@ TEST(who_looks_on_gives_no_epochs)
     CHECK_UINT(act.install, 0);
 }
 
-/* What nobody asked, or an old link said, is no look. */
+/* An answer without a question, or from an old link, does not count. */
 TEST(answers_must_be_asked_for)
 {
     begin(LEN);
@@ -422,7 +422,7 @@ TEST(answers_must_be_asked_for)
     CHECK_UINT(guard_voters(&g), ALL & ~2u);
 }
 
-/* Rule 2: the greatest of all, which the clocks have no say in. */
+/* Rule 2: the greatest number of all masters counts, and the clocks do not. */
 TEST(counters_begin_with_the_greatest_of_others)
 {
     begin(LEN);
@@ -433,14 +433,14 @@ TEST(counters_begin_with_the_greatest_of_others)
     time_us = 9000;
     answer_warming(4, 9, false);
     CHECK_UINT(guard_floor(&g), 1020);
-    high = 1030; /* They go on meanwhile. */
+    high = 1030; /* The counters go on meanwhile. */
     run_until(now + 2 * WATCH, 0x10);
     CHECK_UINT(act.install, 0x10);
     CHECK_UINT(act.floor, 1030);
 }
 
-/* What they say before it is due is too early: a token may be drawn after that with
- * the help of the vote that was forgotten. */
+/* Numbers read before the epoch is due are too old: a fencing token may be drawn after that
+ * with the help of the forgotten vote. */
 TEST(counters_are_read_after_it_was_due)
 {
     begin_warming(0x10);
@@ -461,7 +461,7 @@ TEST(counters_are_read_after_it_was_due)
     CHECK_UINT(act.floor, 1002);
 }
 
-/* Three forgot: two others share no master with some majorities. */
+/* Three masters forgot.  Some majorities share no master with the other two. */
 TEST(where_counters_were_lost_they_begin_with_the_time)
 {
     begin(LEN);
@@ -473,13 +473,13 @@ TEST(where_counters_were_lost_they_begin_with_the_time)
             answer_warming(m, 9, false);
     }
     CHECK_UINT(guard_floor(&g), 5200);
-    high = 5300; /* Or with what is greater. */
+    high = 5300; /* A greater number counts instead of the time. */
     look_again(0);
     answer_ready(0, 1, MAX_TTL_MS);
     CHECK_UINT(guard_floor(&g), 5300);
 }
 
-/* Also what a master that has forgotten its epoch kept of its counters. */
+/* A master may have lost its epoch and kept its high-water mark. */
 TEST(a_number_that_was_kept_counts)
 {
     const struct guard_look look = {false, false, 9, MAX_TTL_MS, 0, 7777, 5000};
@@ -491,7 +491,7 @@ TEST(a_number_that_was_kept_counts)
     CHECK_UINT(guard_floor(&g), 7777);
 }
 
-/* All who are new agree on the time, be some of their clocks as wrong as they may. */
+/* New masters agree on the time, however wrong some of their clocks are. */
 TEST(new_masters_begin_with_the_middle_of_the_clocks)
 {
     static const uint64_t times[LEN] = {9, 5003, UINT64_C(1) << 52, 5001, 5002};
@@ -506,7 +506,7 @@ TEST(new_masters_begin_with_the_middle_of_the_clocks)
     CHECK_UINT(act.floor, 5002);
 }
 
-/* A number that was not counted to would be handed on to all. */
+/* Else a wrong number would spread to all masters. */
 TEST(a_number_far_ahead_of_the_clocks_is_not_handed_on)
 {
     begin(LEN);
@@ -520,14 +520,14 @@ TEST(a_number_far_ahead_of_the_clocks_is_not_handed_on)
     run_until(now + 3 * WATCH, 0x10);
     CHECK_UINT(act.install, 0);
     next();
-    CHECK(act.wake_at > now); /* And it does not ask all the time. */
-    high = 1000;              /* It was put right. */
+    CHECK(act.wake_at > now); /* The guard does not spin. */
+    high = 1000;              /* An operator has corrected the number. */
     run_until(now + WATCH, 0x10);
     CHECK_UINT(act.install, 0x10);
     CHECK_UINT(act.floor, 1000);
 }
 
-static uint64_t unkept_from; /* The first number that is; 0: none was. */
+static uint64_t unkept_from; /* The first number that is unkept; 0: none. */
 
 static uint64_t number_of(unsigned master, uint64_t count)
 {
@@ -551,7 +551,7 @@ TEST(a_number_that_may_be_forgotten_is_raised)
     CHECK_UINT(unkept_from, 0);
     CHECK_UINT(number_of(2, (1 << 14) + 1), high + 1);
     CHECK_UINT(unkept_from, high + 1);
-    guard_on_raised(&g, 2, high); /* Which is no news. */
+    guard_on_raised(&g, 2, high); /* The guard knew this. */
     guard_on_raised(&g, 3, high + 1);
     unkept_from = 0;
     CHECK_UINT(number_of(2, (1 << 14) + 1), high + 1);
@@ -572,7 +572,7 @@ TEST(a_number_that_no_counter_can_have_is_none)
     CHECK_UINT(number_of(0, UINT64_C(1) << 40), 5000 + (UINT64_C(1) << 40));
     CHECK_UINT(number_of(0, (UINT64_C(1) << 40) + 1), 0);
     CHECK_UINT(number_of(0, QUORUM_FENCE_MAX - 4999), 0);
-    CHECK_UINT(number_of(4, 1), 0); /* It has forgotten from where it counts. */
+    CHECK_UINT(number_of(4, 1), 0); /* m5 has lost its floor. */
     guard_on_raised(&g, 4, 7000);
     guard_on_link(&g, 0, false);
     CHECK_UINT(number_of(0, 1), 0);

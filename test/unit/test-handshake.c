@@ -1,5 +1,5 @@
 /*
- * test-handshake.c - what is said on a new connection, and what is made of it.
+ * test-handshake.c - the commands on a new connection, and how their answers are judged.
  */
 #include "redlock/link/handshake.h"
 
@@ -16,7 +16,7 @@
 static char ok_text[] = "OK";
 static const struct reply ok = {.type = REPLY_STATUS, .text = ok_text, .text_len = 2};
 
-static bool guarded; /* By the restart guard. */
+static bool guarded; /* With the restart guard. */
 
 static struct handshake begin(const char *text, char **ret_bytes, size_t *ret_len)
 {
@@ -60,13 +60,13 @@ TEST(says_only_what_is_needed)
     free(bytes);
 }
 
-/* What CONFIG GET says, of which the last text is kept. */
+/* The reply to CONFIG GET.  The reader keeps its last text. */
 static struct reply setting(const char *value)
 {
     return text_reply(REPLY_ARRAY, value);
 }
 
-/* A whole handshake with the guard; these two answers last. */
+/* A whole handshake with the guard, with these answers to INFO and to the last two commands. */
 static struct master_info guarded_info(const char *info_text, struct reply fsync,
                                        struct reply rewrite)
 {
@@ -77,7 +77,7 @@ static struct master_info guarded_info(const char *info_text, struct reply fsync
     char error[80], *bytes;
     size_t len, last = sizeof answers / sizeof answers[0] - 1;
 
-    memset(&info, 0x5a, sizeof info); /* As a link that has been up before leaves it. */
+    memset(&info, 0x5a, sizeof info); /* Left from an earlier connection. */
     guarded = true;
     handshake = begin("h", &bytes, &len);
     guarded = false;
@@ -141,7 +141,7 @@ TEST(logs_in_before_all_else)
     free(bytes);
 }
 
-/* Answer all steps of a plain handshake, INFO with this. */
+/* Answer all steps of a plain handshake.  info_reply is the answer to INFO. */
 static enum handshake_result shake(struct reply info_reply, struct master_info *info, char *error,
                                    size_t error_size)
 {
@@ -218,7 +218,7 @@ TEST(keeps_terminals_safe)
 TEST(refuses_what_is_no_master)
 {
     static const struct {
-        const char *info, *error; /* NULL: it is let in. */
+        const char *info, *error; /* error: NULL if the master is accepted. */
     } rows[] = {
         {SERVER "role:slave\r\n", "is a replica, not a master"},
         {SERVER "role:master\r\n", NULL},
@@ -228,7 +228,7 @@ TEST(refuses_what_is_no_master)
         {SERVER "loading:1\r\nrole:master\r\n", "is still loading its data"},
         {SERVER "loading:0\r\nasync_loading:1\r\nrole:master\r\n", NULL},
         {SERVER "redis_mode:cluster\r\nloading:1\r\nrole:slave\r\n", "is a replica, not a master"},
-        /* Only where a line begins. */
+        /* A field counts only at the beginning of a line. */
         {SERVER "also_loading:1\r\nold_role:slave\r\n", NULL},
         {"", NULL},
     };
@@ -264,7 +264,7 @@ TEST(knows_a_server_again)
         {RUN_ID, "0123456789abcdef0123456789abcdef01234568", false},
         {RUN_ID, "", false},
         {"", "", false},
-        /* What is no id of Redis' says nothing. */
+        /* A text that is no id of Redis proves nothing. */
         {"0123", "0123", false},
         {RUN_ID "8", RUN_ID "8", false},
         {"0123456789abcdef0123456789abcdef0123456x", "0123456789abcdef0123456789abcdef0123456x",
@@ -289,7 +289,7 @@ TEST(knows_a_server_again)
     }
 }
 
-/* Who may not ask cannot be told: two of them are not taken for one. */
+/* Without the right to INFO, two masters cannot be compared, and do not count as the same. */
 TEST(knows_nobody_without_info)
 {
     const struct master_info never = {.uptime_s = 0};
@@ -322,7 +322,7 @@ TEST(sees_risks)
         {SERVER "maxmemory:1\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n", true, false},
         {SERVER "maxmemory:4294967296\r\nmaxmemory_policy:volatile-ttl\r\n", true, false},
         {SERVER "maxmemory:1\r\naof_enabled:0\r\n", false, true},
-        {SERVER "aof_enabled:00\r\n", false, false}, /* Not in any words that we know. */
+        {SERVER "aof_enabled:00\r\n", false, false}, /* An unknown text. */
         {SERVER, false, false},
     };
 
@@ -340,7 +340,7 @@ TEST(says_which_step_failed)
     static const struct {
         const char *uri, *reply, *error;
         enum reply_type type;
-        unsigned good; /* Steps before that one. */
+        unsigned good; /* The number of steps that pass first. */
     } rows[] = {
         {"redis://:x@h", "WRONGPASS no", "AUTH: WRONGPASS no", REPLY_ERROR, 0},
         {"redis://:x@h", "hm", "AUTH: answered with garbage", REPLY_TEXT, 0},
@@ -373,7 +373,7 @@ TEST(says_which_step_failed)
     }
 }
 
-/* Servers without AUTH repeat what they do not know, and what came with it. */
+/* Servers without AUTH repeat the unknown command and its arguments. */
 TEST(keeps_a_password_that_is_echoed)
 {
     static const struct {

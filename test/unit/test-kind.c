@@ -1,5 +1,5 @@
 /*
- * test-kind.c - what is sent for each kind of lock, and what its answers say.
+ * test-kind.c - the commands of each kind of lock, and the votes of their answers.
  */
 #include "redlock/lease/kind.h"
 
@@ -49,7 +49,7 @@ TEST(what_is_no_place_is_no_vote)
         CHECK_INT(vote.vote, QUORUM_VOTE_NONE);
         CHECK(vote.relink && !vote.is_queued);
     }
-    reply = text(REPLY_ERROR, wrong_type); /* The queue's, for SET NX says no to any key. */
+    reply = text(REPLY_ERROR, wrong_type); /* The queue has the wrong type; SET NX just refuses. */
     vote = count_fair(&reply);
     CHECK_INT(vote.vote, QUORUM_VOTE_NONE);
     CHECK(!vote.relink && !vote.is_queued);
@@ -66,7 +66,7 @@ TEST(a_heartbeat_is_granted_as_a_set)
 
     CHECK_INT(count_fair(&reply).vote, QUORUM_VOTE_YES);
     CHECK(!count_fair(&reply).is_queued);
-    reply = number(1); /* A number is a no; but of what is released it is a yes. */
+    reply = number(1); /* To a heartbeat a number is a no; to a release it is a yes. */
     CHECK_INT(count_fair(&reply).vote, QUORUM_VOTE_NO);
     CHECK_INT(kind_count(&kind_fair, QUORUM_CMD_RELEASE, &reply).vote, QUORUM_VOTE_YES);
     CHECK_INT(kind_count(&kind_fair, QUORUM_CMD_EXTEND, &reply).vote, QUORUM_VOTE_YES);

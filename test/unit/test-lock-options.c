@@ -7,7 +7,7 @@
 
 #include "test/lib/check.h"
 
-static struct options options; /* Of the client. */
+static struct options options; /* The client's options. */
 static struct redlock_lock_options lock, full;
 static struct quorum_config config;
 
@@ -18,7 +18,7 @@ static void begin_with(const struct redlock_options *opts)
     redlock_lock_options_init(&lock);
 }
 
-/* The same, where the client has the defaults and three masters. */
+/* A client with the defaults and three masters, and a lock with the defaults. */
 static void begin(void)
 {
     struct redlock_options opts;
@@ -53,7 +53,7 @@ TEST(a_lock_becomes_a_configuration)
     CHECK_UINT(config.wait, 3 * DRIFT_MS);
     CHECK_UINT(config.pause_min, 4 * DRIFT_MS);
     CHECK_UINT(config.pause_max, 5 * DRIFT_MS);
-    lock.fair = true; /* Then each of them sends heartbeats, which are rarer. */
+    lock.fair = true; /* Each waiter sends heartbeats, which are rarer than rounds. */
     CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
     CHECK_UINT(config.pause_min, 16 * DRIFT_MS);
     CHECK_UINT(config.pause_max, 20 * DRIFT_MS);
@@ -92,7 +92,7 @@ TEST(a_lock_has_defaults)
     options_done(&options);
 }
 
-/* Refused, with both structs untouched. */
+/* The lock is refused, and both structs are unchanged. */
 static void check_lock_refused(const char *message)
 {
     struct redlock_lock_options full_before;
@@ -108,7 +108,7 @@ static void check_lock_refused(const char *message)
     CHECK(memcmp(&config, &config_before, sizeof config) == 0);
 }
 
-/* Without it nobody would notice that counters were lost. */
+/* Without the restart guard, the loss of counters would not be noticed. */
 TEST(a_fencing_token_needs_the_restart_guard)
 {
     struct redlock_options opts;
@@ -122,7 +122,7 @@ TEST(a_fencing_token_needs_the_restart_guard)
     options_done(&options);
 }
 
-/* What the clock guard cannot see is left off, too, where every vote is checked. */
+/* With per_vote, a lease also subtracts the steps that the clock guard cannot detect. */
 TEST(an_allowance_has_what_the_clock_guard_needs)
 {
     static const struct {
@@ -170,12 +170,12 @@ TEST(ttls_have_limits)
     CHECK_INT(options_check_ttl(&options, UINT32_MAX), REDLOCK_E_INVAL);
     CHECK_INT(options_check_ttl(&options, 0), REDLOCK_E_INVAL);
 
-    /* 1 % of 2 ms and 2 ms more than swallow it; of 3 ms, something is left. */
+    /* 1 % and 2 ms are more than 2 ms, and less than 3 ms. */
     lock.ttl_ms = 2;
     check_lock_refused("not longer than its drift allowance (10000 ppm and 2 ms)");
     lock.ttl_ms = 3;
     CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
-    /* To the nanosecond: an allowance of all, and of all but one. */
+    /* The allowance is the whole lease, and then 1 ns less. */
     options.drift.ppm = 0;
     options.drift.fixed = 3 * DRIFT_MS;
     check_lock_refused("drift allowance");
@@ -198,7 +198,7 @@ TEST(delays_are_in_order)
 TEST(the_margin_leaves_something_of_the_lease)
 {
     begin();
-    /* Of 1000 ms, 12 are allowance: the validity is 988 ms. */
+    /* The allowance of 1000 ms is 12 ms, so the validity is 988 ms. */
     lock.ttl_ms = 1000;
     lock.lost_margin_ms = 987;
     CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
@@ -208,7 +208,7 @@ TEST(the_margin_leaves_something_of_the_lease)
     lock.lost_margin_ms = UINT32_MAX;
     check_lock_refused("lost_margin_ms");
 
-    /* The default: a tenth, or half of the validity where that is less. */
+    /* The default is a tenth of the lease, or half of the validity if that is less. */
     lock.lost_margin_ms = 0;
     CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
     CHECK_UINT(config.lost_margin, 100 * DRIFT_MS);
@@ -221,7 +221,7 @@ TEST(the_margin_leaves_something_of_the_lease)
     CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
     CHECK_UINT(config.lost_margin, 1499999);
     CHECK_UINT(full.lost_margin_ms, 1);
-    /* 1 ns of validity: the margin is nothing, and still less. */
+    /* With a validity of 1 ns, the margin is 0. */
     options.drift.fixed = 15 * DRIFT_MS - 1;
     CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
     CHECK_UINT(config.lost_margin, 0);

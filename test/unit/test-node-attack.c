@@ -1,13 +1,13 @@
 /*
- * test-node-attack.c - clocks that do what they like, and a judge that knows the truth.
+ * test-node-attack.c - clocks that do anything, and a judge that knows what they did.
  *
  * A seed makes a clock (honest; stepping, creeping, slewing, set back and forth), a network
- * (delays either way, a few of them long), and questions to it.  What drift_node says of
- * the answers is compared with what the clock did: see judge().  The judge reads
- * node.h and not node.c: it knows of no lines, parts, or floors.
+ * (delays either way, a few of them long), and questions to it.  judge() compares the
+ * verdicts of drift_node with what the clock did.  The judge follows node.h and not node.c:
+ * it knows of no lines, parts, or floors.
  *
- * It is judged as well: guards that allow too much, and samples that claim too much, must
- * be found out.
+ * The judge is tested as well: it must find guards that allow too much, and samples that
+ * claim too much.
  */
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@
 #define SAMPLES_MAX 300
 #define BENDS_MAX 2000
 
-/* From this instant on the clock shows that, and runs so much faster than true time. */
+/* At the instant at, the clock shows this, and from then on runs faster than true time by ppm. */
 struct bend {
     int64_t at, shows, ppm;
 };
@@ -35,35 +35,35 @@ struct clock {
     size_t bends_len;
 };
 
-/* A question, when it was really answered, and what became of it. */
+/* A question, its true answer, and the verdict on it. */
 struct asked {
     struct drift_sample sample;
-    int64_t read_at, shown; /* By true time, by the clock to the nanosecond. */
+    int64_t read_at, shown; /* When the clock was read, by true time, and what it showed, in ns. */
     bool is_useful, counts;
     enum drift_verdict verdict;
 };
 
-/* How a guard, or what it is told, is spoiled. */
+/* How a guard or its samples are spoiled. */
 enum flaw {
     FLAW_NONE,
-    FLAW_TOLERANCE, /* Twice what leases leave off their ends. */
-    FLAW_RATE,      /* The same. */
-    FLAW_WINDOW,    /* Half of a lease. */
-    FLAW_MIDPOINT,  /* The clock was read in the middle between question and answer. */
-    FLAW_ANSWER,    /* It was read when the answer came. */
-    FLAW_STRICT,    /* Nothing is put up with; no flaw, if the clock is honest. */
+    FLAW_TOLERANCE, /* The tolerance is twice what leases subtract. */
+    FLAW_RATE,      /* The rate is twice what leases subtract. */
+    FLAW_WINDOW,    /* The window is half of a lease. */
+    FLAW_MIDPOINT,  /* Assumes that the clock was read midway between question and answer. */
+    FLAW_ANSWER,    /* Assumes that the clock was read when the answer came. */
+    FLAW_STRICT,    /* The tolerance is nothing.  With an honest clock this is no flaw. */
 };
 
 struct world {
     uint64_t dice;
-    struct drift_guard guard; /* What is promised. */
-    struct drift_guard used;  /* What drift_node goes by. */
+    struct drift_guard guard; /* The promised guard. */
+    struct drift_guard used;  /* The guard that drift_node uses. */
     enum flaw flaw;
     int64_t end;
     struct clock clock;
     struct asked asked[SAMPLES_MAX];
     size_t asked_len, told_len;
-    const char *wrong; /* What was found; NULL: nothing. */
+    const char *wrong; /* The fault that the judge found; NULL: none. */
     unsigned verdicts[DRIFT_FAST + 1], counted;
 };
 
@@ -82,7 +82,7 @@ static int64_t between(struct world *w, int64_t a, int64_t b)
     return a + (int64_t)((roll(w) >> 1) % (uint64_t)(b - a + 1));
 }
 
-/* The same, all magnitudes alike; 0 < a. */
+/* Like between(), but all magnitudes are equally likely; 0 < a. */
 static int64_t about(struct world *w, int64_t a, int64_t b)
 {
     int64_t top = a;
@@ -102,7 +102,7 @@ static int64_t shows_after(const struct bend *bend, int64_t t)
     return bend->shows + (t - bend->at) + (t - bend->at) / US * bend->ppm / 1000;
 }
 
-/* Which bend is the last one at t or before it. */
+/* The index of the last bend at t or before. */
 static size_t bend_at(const struct clock *clock, int64_t t)
 {
     size_t from = 0, until = clock->bends_len;
@@ -120,7 +120,7 @@ static int64_t shows(const struct clock *clock, int64_t t)
     return shows_after(&clock->bends[bend_at(clock, t)], t);
 }
 
-/* At t set it forward by so much, and let it run at that rate. */
+/* At t, step the clock forward, and let it run at this rate. */
 static void bend(struct clock *clock, int64_t t, int64_t step, int64_t ppm)
 {
     const struct bend *last = &clock->bends[clock->bends_len - 1];
@@ -134,7 +134,7 @@ static void bend(struct clock *clock, int64_t t, int64_t step, int64_t ppm)
 
 /* --- clocks ----------------------------------------------------------------- */
 
-/* A rate that is honest: a little less than the bound, for the nanoseconds lost. */
+/* An honest rate.  It stays a little below the bound, because nanoseconds are rounded. */
 static int64_t honest_rate(struct world *w)
 {
     int64_t bound = (int64_t)w->guard.rate_ppm - 2;
@@ -144,7 +144,7 @@ static int64_t honest_rate(struct world *w)
     return between(w, -bound, bound);
 }
 
-/* At t set it forward by so much, or back; after that be honest. */
+/* At t, step the clock forward or back, and let it run honestly. */
 static void bend_either(struct world *w, int64_t t, int64_t step, int64_t forward_percent)
 {
     int64_t ppm = honest_rate(w);
@@ -170,7 +170,7 @@ static void step_now_and_then(struct world *w, int64_t t)
     }
 }
 
-/* Steps below the tolerance, most of them one way. */
+/* Steps below the tolerance, most of them in one direction. */
 static void creep(struct world *w, int64_t t)
 {
     int64_t step = between(w, MS, (int64_t)w->guard.tolerance);
@@ -183,8 +183,8 @@ static void creep(struct world *w, int64_t t)
     }
 }
 
-/* The same, no faster than a window forgets, or not quite, by a clock that is as fast as it
- * may be. */
+/* One step in about a window, by a clock that runs as fast as an honest one may.  Sometimes the
+ * window has not forgotten the step before. */
 static void creep_slowly(struct world *w, int64_t t)
 {
     int64_t window = (int64_t)w->guard.window;
@@ -206,7 +206,7 @@ static void slew(struct world *w, int64_t t)
     }
 }
 
-/* Back and forth, as Jepsen's strobe does. */
+/* Steps back and forth, like Jepsen's strobe. */
 static void strobe(struct world *w, int64_t t)
 {
     int64_t step = about(w, 4 * MS, S);
@@ -224,7 +224,7 @@ static void make_clock(struct world *w, bool is_honest)
     static void (*const tricks[])(struct world *, int64_t) = {step_now_and_then, creep,
                                                               creep_slowly, slew, strobe};
     int64_t tricks_len = sizeof tricks / sizeof tricks[0];
-    /* Often after it was honest for long enough to be counted. */
+    /* In most cases the clock is first honest until it counts. */
     int64_t from = chance(w, 30) ? S : (int64_t)w->guard.window * 5 / 4;
 
     w->clock.bends_len = 1;
@@ -239,9 +239,9 @@ static void make_clock(struct world *w, bool is_honest)
 /* --- questions -------------------------------------------------------------- */
 
 enum network {
-    NETWORK_GOOD, /* 2 ms, and questions come without long pauses. */
-    NETWORK_BAD,  /* Anything. */
-    NETWORK_CALM, /* A quarter of the tolerance there and back. */
+    NETWORK_GOOD, /* Delays up to 2 ms, and no long pauses between questions. */
+    NETWORK_BAD,  /* Long delays and pauses. */
+    NETWORK_CALM, /* A round trip takes at most a quarter of the tolerance. */
 };
 
 static int64_t delay(struct world *w, enum network network)
@@ -257,7 +257,7 @@ static int64_t delay(struct world *w, enum network network)
     return about(w, 10 * US, chance(w, 20) ? tolerance / 2 : 2 * MS);
 }
 
-/* The next question at sent; the answers come in turn. */
+/* Ask the next question at sent.  Answers come in the order of the questions. */
 static void ask(struct world *w, int64_t sent, enum network network)
 {
     struct asked *asked = &w->asked[w->asked_len];
@@ -292,13 +292,13 @@ static void ask_all(struct world *w, int64_t pause_max, enum network network)
 
 /* --- the judge -------------------------------------------------------------- */
 
-/* How much further the clock went from s to n than a clock at the rate bound, times PPM. */
+/* How much further the clock went from s to n than one at the greatest honest rate, times PPM. */
 static int64_t excess(const struct world *w, int64_t shown_s, int64_t s, int64_t shown_n, int64_t n)
 {
     return ((shown_n - shown_s) - (n - s)) * PPM - (int64_t)w->guard.rate_ppm * (n - s);
 }
 
-/* As node.h defines it. */
+/* The definition in node.h. */
 static bool is_dip(const struct world *w, int64_t shown, int64_t s, const struct asked *a,
                    const struct asked *b)
 {
@@ -318,7 +318,7 @@ static void judge_instant(struct world *w, int64_t shown, int64_t s, const struc
         w->wrong = "promise";
 }
 
-/* The promise for sample n, and all instants between the samples a and b. */
+/* The promise for sample n and all instants between the samples a and b. */
 static void judge_pair(struct world *w, const struct asked *a, const struct asked *b,
                        const struct asked *n, int64_t from)
 {
@@ -330,7 +330,7 @@ static void judge_pair(struct world *w, const struct asked *a, const struct aske
         return;
     judge_instant(w, shows(clock, begin), begin, a, b, n);
     judge_instant(w, shows(clock, middle), middle, a, b, n);
-    /* Just before it was set, and then. */
+    /* Just before each bend, and at it. */
     for (size_t i = bend_at(clock, begin) + 1; i <= bend_at(clock, b->read_at); i++) {
         int64_t at = clock->bends[i].at;
 
@@ -352,7 +352,7 @@ static void judge_promise(struct world *w, const struct asked *n, int64_t from)
     }
 }
 
-/* When the clock began to be known, by what was said of it up to sample n. */
+/* When the clock began to be known, by the verdicts up to sample n. */
 static int64_t known_since(const struct world *w, const struct asked *n)
 {
     const struct asked *useful = NULL;
@@ -371,8 +371,8 @@ static int64_t known_since(const struct world *w, const struct asked *n)
     return since;
 }
 
-/* What is certain must be said: the clock went further from k to n, or less far, than its
- * rate and the delays explain.  Each TIME is cut off by less than 1 us. */
+/* A certain step must be reported: from k to n the clock went further, or less far, than rate and
+ * delays explain.  Each TIME is cut off by less than 1 us. */
 static void judge_found(struct world *w, const struct asked *k, const struct asked *n)
 {
     int64_t rate = w->guard.rate_ppm, tolerance = (int64_t)w->guard.tolerance;
@@ -392,17 +392,17 @@ static void judge_found(struct world *w, const struct asked *k, const struct ask
         w->wrong = "backward unseen";
 }
 
-/* All samples of the window that are known when sample n is told. */
+/* Compares sample n with all samples of the window before it. */
 static void judge_all_found(struct world *w, const struct asked *n)
 {
     int64_t window_ago = n->read_at - (int64_t)w->guard.window;
 
-    /* If an answer took longer than a part of the window, something may be missing. */
+    /* drift_node may lack data if an answer took longer than a part of the window. */
     if (n->sample.received - n->sample.sent > w->guard.window / DRIFT_WINDOW_PARTS)
         return;
     for (const struct asked *k = n - 1; k >= w->asked && k->read_at > window_ago; k--) {
         judge_found(w, k, n);
-        /* What was before was forgotten, with reason. */
+        /* With this verdict drift_node forgets earlier samples. */
         if (k->verdict != DRIFT_STEADY && k->verdict != DRIFT_UNCERTAIN)
             break;
     }
@@ -452,7 +452,7 @@ static void begin(struct world *w, uint64_t seed, enum flaw flaw)
 {
     *w = (struct world){.dice = seed * UINT64_C(0x9e3779b97f4a7c15) + 1, .flaw = flaw};
     for (int i = 0; i < 8; i++)
-        (void)roll(w); /* Near seeds are alike at first. */
+        (void)roll(w); /* The first numbers of neighbouring seeds are similar. */
     w->guard.rate_ppm = (uint32_t)about(w, 100, 50000);
     w->guard.tolerance = (drift_span)about(w, 20 * MS, 200 * MS);
     w->guard.window = (drift_span)about(w, 2 * S, 40 * S);
@@ -461,7 +461,7 @@ static void begin(struct world *w, uint64_t seed, enum flaw flaw)
     spoil(w);
 }
 
-/* Show all samples to a drift_node; the judge judges each. */
+/* Pass all samples to a drift_node.  The judge checks each verdict. */
 static void tell_all(struct world *w)
 {
     struct drift_node node = {0};
@@ -489,7 +489,7 @@ static void run_attack(struct world *w, uint64_t seed, enum flaw flaw)
 
 static struct world world; /* Too large for a stack. */
 
-/* Stop at what is wrong, and say where. */
+/* Fail at the first fault, and print the sample. */
 static void check_right(uint64_t seed)
 {
     if (world.wrong == NULL)
@@ -512,13 +512,13 @@ TEST(no_promise_is_broken)
     printf("first %u, steady %u, uncertain %u, forward %u, backward %u, fast %u; counted %u\n",
            verdicts[DRIFT_FIRST], verdicts[DRIFT_STEADY], verdicts[DRIFT_UNCERTAIN],
            verdicts[DRIFT_FORWARD], verdicts[DRIFT_BACKWARD], verdicts[DRIFT_FAST], counted);
-    /* Who never counts, or never accuses, breaks no promise either. */
+    /* A drift_node that never counts or never accuses would also break no promise. */
     for (int i = 0; i <= DRIFT_FAST; i++)
         CHECK(verdicts[i] > SEEDS);
     CHECK(counted > 10 * SEEDS);
 }
 
-/* Not even if nothing is put up with. */
+/* This holds even with a tolerance of nothing. */
 TEST(no_honest_clock_is_accused)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -533,8 +533,8 @@ TEST(no_honest_clock_is_accused)
     }
 }
 
-/* Answers that take a quarter of the tolerance at the most leave half of it, and the rate
- * may use up one more quarter before the next question. */
+/* The round trips of two samples use up at most half of the tolerance.  The rate may use up one
+ * more quarter between them. */
 TEST(an_honest_clock_counts)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -559,7 +559,7 @@ TEST(an_honest_clock_counts)
     }
 }
 
-/* The judge is no better than what it finds. */
+/* The judge must find planted flaws. */
 TEST(flaws_are_found_out)
 {
     static const struct {

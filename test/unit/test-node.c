@@ -1,8 +1,8 @@
 /*
  * test-node.c - what a master's clock did: both sides of every boundary.
  *
- * The clock of the story stands exactly on ours plus an offset, and is asked at instants
- * of our choice; test-node-attack.c leaves the choice to chance.
+ * The master's clock is exactly ours plus an offset.  The test chooses the instants of
+ * the questions; test-node-attack.c draws them at random.
  */
 #include "drift/node.h"
 
@@ -11,15 +11,15 @@
 #define US INT64_C(1000)
 #define MS (1000 * US)
 #define S (1000 * MS)
-#define BEGIN (1000 * S)           /* Our clock, when the story begins. */
-#define EPOCH (1700000 * S * 1000) /* A master's clock is so far ahead of ours. */
+#define BEGIN (1000 * S)           /* Our clock at the beginning of a test. */
+#define EPOCH (1700000 * S * 1000) /* How far a master's clock is ahead of ours. */
 
-/* A clock that is in step with the story. */
+/* The offset of a clock that is ahead by EPOCH and no more. */
 static const struct drift_range in_step = {EPOCH, EPOCH};
-/* All of an offset is a step, to the nanosecond. */
+/* No rate is allowed, so every change of an offset is a step. */
 static const struct drift_guard exact = {
     .rate_ppm = 0, .tolerance = DRIFT_TOLERANCE, .window = 80 * DRIFT_S - 8, .gap = 10 * DRIFT_S};
-/* 1 %. */
+/* The rate is 1 %. */
 static const struct drift_guard usual = {.rate_ppm = 10000,
                                          .tolerance = DRIFT_TOLERANCE,
                                          .window = 80 * DRIFT_S - 8,
@@ -30,8 +30,8 @@ static const struct drift_guard brief = {
 /* The length of a part of the windows of the others. */
 #define PART (10 * S)
 
-/* An answer comes to what was sent at t, after so long, by a clock that is so much ahead
- * then.  All are times since BEGIN. */
+/* A question is sent at t since BEGIN.  The answer comes after delay, and the clock is then ahead
+ * by this much more than EPOCH. */
 static enum drift_verdict tell(struct drift_node *node, const struct drift_guard *guard, int64_t t,
                                int64_t delay, int64_t ahead)
 {
@@ -42,7 +42,7 @@ static enum drift_verdict tell(struct drift_node *node, const struct drift_guard
     return drift_node_sample(node, guard, &sample);
 }
 
-/* A sample a second without delay, by a clock that is so much ahead; all STEADY. */
+/* One sample a second without delay.  The verdict on each is STEADY. */
 static void be_steady(struct drift_node *node, const struct drift_guard *guard, int64_t from,
                       int64_t until, int64_t ahead)
 {
@@ -66,14 +66,14 @@ TEST(an_offset_is_between_question_and_answer)
     CHECK_INT(offset.hi, 96000);
 }
 
-/* Two samples, and what is said of the second. */
+/* Two samples, and the verdict on the second. */
 static const struct step_row {
     const char *name;
     const struct drift_guard *guard;
-    int64_t delay_a, t, delay_b, ahead; /* Of ahead at both answers, 0 at the first. */
+    int64_t delay_a, t, delay_b, ahead; /* ahead is 0 at the first answer. */
     enum drift_verdict verdict;
 } step_rows[] = {
-    /* No rate, no delays: a TIME is cut off to 1 us, so 2 us are in doubt. */
+    /* Without rate and delays 2 us are in doubt, because each TIME is cut off to 1 us. */
     {"nothing", &exact, 0, S, 0, 0, DRIFT_STEADY},
     {"below", &exact, 0, S, 0, 100 * MS - 2 * US, DRIFT_STEADY},
     {"perhaps at", &exact, 0, S, 0, 100 * MS - US, DRIFT_UNCERTAIN},
@@ -84,21 +84,21 @@ static const struct step_row {
     {"back perhaps above", &exact, 0, S, 0, -100 * MS - US, DRIFT_STEADY},
     {"back above", &exact, 0, S, 0, -100 * MS - 2 * US, DRIFT_BACKWARD},
     {"back a day", &exact, 0, S, 0, -86400 * S, DRIFT_BACKWARD},
-    /* In a second an honest clock may gain 10 ms, which excuses it; and before the step
-     * it may have lost them, which a lease that began then would miss. */
+    /* In a second an honest clock may gain 10 ms, which explains a part of the step.  Or it lost
+     * 10 ms before the step, which makes the step longer for a lease that began then. */
     {"rate: below", &usual, 0, S, 0, 90 * MS - 2 * US, DRIFT_STEADY},
     {"rate: perhaps at", &usual, 0, S, 0, 90 * MS - US, DRIFT_UNCERTAIN},
     {"rate: perhaps above", &usual, 0, S, 0, 110 * MS + US, DRIFT_UNCERTAIN},
     {"rate: above", &usual, 0, S, 0, 110 * MS + 2 * US, DRIFT_FORWARD},
     {"rate: back", &usual, 0, S, 0, -110 * MS - US, DRIFT_STEADY},
     {"rate: back above", &usual, 0, S, 0, -110 * MS - 2 * US, DRIFT_BACKWARD},
-    /* In four, 40 ms, but no more than a quarter of the tolerance is lost unseen. */
+    /* In four seconds it is 40 ms, but at most a quarter of the tolerance counts as lost. */
     {"pause: below", &usual, 0, 4 * S, 0, 75 * MS - 2 * US, DRIFT_STEADY},
     {"pause: perhaps at", &usual, 0, 4 * S, 0, 75 * MS - US, DRIFT_UNCERTAIN},
     {"pause: perhaps above", &usual, 0, 4 * S, 0, 140 * MS + US, DRIFT_UNCERTAIN},
     {"pause: above", &usual, 0, 4 * S, 0, 140 * MS + 2 * US, DRIFT_FORWARD},
-    /* Of a delay it is not known which way it was.  Before the question, the second
-     * time: the clock is ahead by that much more than it seems. */
+    /* The direction of a delay is not known.  In the rows "delay a" the first sample has it, and
+     * the clock may be ahead by that much more. */
     {"delay: below", &exact, 0, S, 40 * MS, 60 * MS - 2 * US, DRIFT_STEADY},
     {"delay: perhaps at", &exact, 0, S, 40 * MS, 60 * MS - US, DRIFT_UNCERTAIN},
     {"delay: perhaps above", &exact, 0, S, 40 * MS, 100 * MS + US, DRIFT_UNCERTAIN},
@@ -109,21 +109,21 @@ static const struct step_row {
     {"delay a: perhaps at", &exact, 40 * MS, S, 0, 100 * MS - US, DRIFT_UNCERTAIN},
     {"delay a: perhaps above", &exact, 40 * MS, S, 0, 140 * MS + US, DRIFT_UNCERTAIN},
     {"delay a: above", &exact, 40 * MS, S, 0, 140 * MS + 2 * US, DRIFT_FORWARD},
-    /* A delay that explains anything. */
+    /* Delays of many seconds. */
     {"slow answer", &exact, 0, S, 30 * S, 0, DRIFT_UNCERTAIN},
     {"slow answer, above", &exact, 0, S, 5 * S, 101 * MS, DRIFT_FORWARD},
     {"slow answer, back", &exact, 0, S, 5 * S, -5101 * MS, DRIFT_BACKWARD},
-    /* Longer than a part of the window, which is 40 ms: something may be missing. */
+    /* An answer that takes longer than a part of the window (40 ms) may hide a step. */
     {"brief", &brief, 0, S, 40 * MS, 0, DRIFT_STEADY},
     {"brief, slow answer", &brief, 0, S, 40 * MS + 1, 0, DRIFT_UNCERTAIN},
     {"brief, useful", &brief, 40 * MS, S, 0, 0, DRIFT_STEADY},
     {"brief, not useful", &brief, 40 * MS + 1, S, 0, 0, DRIFT_FIRST},
-    /* What is useful to compare with. */
+    /* Later samples are compared with useful samples only. */
     {"useful", &exact, 50 * MS, S, 0, 0, DRIFT_STEADY},
     {"not useful", &exact, 50 * MS + 1, S, 0, 0, DRIFT_FIRST},
-    /* Not so useful that a step over it would go by. */
+    /* A certain step is found with a sample that is not useful, too. */
     {"not useful, above", &exact, 60 * MS, S, 0, 160 * MS + 2 * US, DRIFT_FORWARD},
-    /* A gap, from the question to the answer. */
+    /* A gap counts from question to answer. */
     {"gap", &exact, 0, 10 * S, 0, 0, DRIFT_STEADY},
     {"over a gap", &exact, 0, 10 * S + 1, 0, 0, DRIFT_FIRST},
     {"over a gap with the delay", &exact, 0, 10 * S, 1, 0, DRIFT_FIRST},
@@ -131,11 +131,11 @@ static const struct step_row {
     {"over a gap from the question on", &exact, 40 * MS, 10 * S + 1, 0, 0, DRIFT_FIRST},
     {"over a gap, slow", &exact, 0, 10 * S, 51 * MS, 0, DRIFT_UNCERTAIN},
     {"over a gap, forward", &exact, 0, 11 * S, 0, 101 * MS, DRIFT_FORWARD},
-    /* Nobody looked for a window, which is 320 ms. */
+    /* No sample was taken for a window (320 ms). */
     {"over a window, back", &brief, 0, S, 0, -100 * MS - US, DRIFT_STEADY},
     {"over a window, back above", &brief, 0, S, 0, -100 * MS - 2 * US, DRIFT_BACKWARD},
     {"over a gap, back", &exact, 0, 11 * S, 0, -101 * MS, DRIFT_BACKWARD},
-    /* Cannot be. */
+    /* Impossible samples. */
     {"answer before question", &exact, 0, S, -1, 0, DRIFT_UNCERTAIN},
     {"earlier question", &exact, 0, -1, 2, 0, DRIFT_UNCERTAIN},
     {"earlier answer", &exact, 2, 0, 1, 0, DRIFT_UNCERTAIN},
@@ -168,8 +168,8 @@ TEST(a_step_has_bounds)
     CHECK_INT(tell(&node, &usual, S, 3 * MS, 200 * MS), DRIFT_FORWARD);
     CHECK_INT(node.step.lo, 200 * MS - US - 10030 * US);
     CHECK_INT(node.step.hi, 203 * MS + US + 10030 * US);
-    /* In sum: at the least, if all that the rate allows was made use of; at the most, if
-     * nothing was and the clock lost as much before. */
+    /* The least sum assumes the whole rate.  The greatest assumes no rate, and that the clock lost
+     * as much before. */
     CHECK_INT(node.advance.lo, 200 * MS - US - 10030 * US);
     CHECK_INT(node.advance.hi, 203 * MS + US + 10030 * US + 30 * US);
 }
@@ -194,7 +194,7 @@ TEST(a_clock_counts_for_a_gap_after_it_was_seen)
     struct drift_node node = {0};
 
     drift_node_vouch(&node, &usual, BEGIN, &in_step);
-    CHECK(!counts(&node, &usual, 0)); /* It has been vouched for, but not seen. */
+    CHECK(!counts(&node, &usual, 0)); /* There is no sample yet. */
     CHECK_INT(tell(&node, &usual, 0, MS, 0), DRIFT_STEADY);
     CHECK(counts(&node, &usual, 0));
     CHECK(counts(&node, &usual, MS + 10 * S));
@@ -203,7 +203,7 @@ TEST(a_clock_counts_for_a_gap_after_it_was_seen)
     CHECK(!counts(&node, &usual, S));
     CHECK_INT(tell(&node, &usual, 2 * S, 0, 0), DRIFT_STEADY);
     CHECK(counts(&node, &usual, 2 * S));
-    /* And a TIME that is none. */
+    /* An impossible sample. */
     CHECK_INT(tell(&node, &usual, 3 * S, -1, 0), DRIFT_UNCERTAIN);
     CHECK(!counts(&node, &usual, 3 * S));
 }
@@ -219,14 +219,14 @@ TEST(forward_does_not_count_for_a_window)
     CHECK_INT(tell(&node, &usual, 85 * S, MS, S), DRIFT_FORWARD);
     CHECK(!counts(&node, &usual, 85 * S));
     CHECK_UINT(node.counts_from, (drift_time)(BEGIN + 85 * S + MS + window));
-    /* It is known as it is now: the same is no step any more. */
+    /* The new offset is known now, so it is no step any more. */
     be_steady(&node, &usual, 86 * S, 85 * S + window, S);
     CHECK(!counts(&node, &usual, 85 * S + MS + window - 1));
     CHECK(counts(&node, &usual, 85 * S + MS + window));
 }
 
-/* A holds the lock by a vote that it got while the clock was back.  The clock is put
- * right, and drops A's key early.  B has samples of before and after, and sees nothing. */
+/* A holds the lock by a vote from a clock that was set back.  The clock is corrected, and A's key
+ * expires early.  B has samples from before and after only, and finds no step. */
 TEST(backward_does_not_count_until_everybody_has_seen_it)
 {
     struct drift_node a = {0}, b = {0};
@@ -241,7 +241,7 @@ TEST(backward_does_not_count_until_everybody_has_seen_it)
     CHECK(counts(&b, &usual, 6000 * MS));
     CHECK(!counts(&a, &usual, 5500 * MS)); /* So A must not rely on it. */
 
-    /* If the clock stays back, A may after a gap, since B will have seen it. */
+    /* If the clock stays back, A counts it after a gap, because B must find the step by then. */
     CHECK_UINT(a.counts_from, (drift_time)(BEGIN + 15501 * MS));
     be_steady(&a, &usual, 6500 * MS, 15500 * MS, -300 * MS);
     CHECK(!counts(&a, &usual, 15501 * MS - 1));
@@ -250,7 +250,7 @@ TEST(backward_does_not_count_until_everybody_has_seen_it)
     CHECK_INT(tell(&b, &usual, 16800 * MS, MS, 0), DRIFT_FORWARD);
 }
 
-/* Steps of 48 ms every three seconds, none of which is too much. */
+/* Steps of 48 ms every three seconds.  Each is below the tolerance. */
 TEST(creeping_is_known_by_its_sum)
 {
     struct drift_node node = {0};
@@ -262,11 +262,11 @@ TEST(creeping_is_known_by_its_sum)
         snprintf(row, sizeof row, "%d", (int)t);
         check_row = row;
 
-        /* From the instant before the first step on: 4 * 48 ms less the 10 s of 1 % that were
-         * earned since, and 20 ms that may have been lost in the second before. */
+        /* 4 * 48 ms, less 1 % of the 10 s since the sample before the first step, plus 20 ms that
+         * the clock may have lost between this sample and the step. */
         if (t == 12 || t == 13)
             CHECK_INT(verdict, DRIFT_UNCERTAIN);
-        /* Of 5 * 48 ms, 130 have been earned since the last sample before the first step. */
+        /* 5 * 48 ms, less 1 % of the 13 s since the last sample before the first step. */
         else if (t == 15)
             CHECK_INT(verdict, DRIFT_FORWARD);
         else
@@ -274,15 +274,14 @@ TEST(creeping_is_known_by_its_sum)
     }
 }
 
-/* Small steps count together for a window, and for what is left of the part of it that
- * the first was in. */
+/* Small steps add up for a window, and until the part of the window with the first step ends. */
 TEST(the_sum_is_that_of_a_window)
 {
     struct drift_node early = {0}, late = {0};
 
     tell(&early, &exact, 0, 0, 0);
     be_steady(&early, &exact, S, 89 * S, 60 * MS);
-    /* A part of the window begins with an answer, after the next question. */
+    /* A part of the window begins with an answer, which comes after the next question. */
     CHECK_INT(tell(&early, &exact, 9 * PART - MS, MS, 60 * MS), DRIFT_STEADY);
     late = early;
     /* The clock may have been read when the question was sent. */
@@ -290,7 +289,7 @@ TEST(the_sum_is_that_of_a_window)
     CHECK_INT(tell(&late, &exact, PART + (int64_t)exact.window, MS, 120 * MS), DRIFT_STEADY);
 }
 
-/* Parts are used again: nothing of an old turn is taken for new. */
+/* Parts are reused: old data in a part must not count as new. */
 TEST(windows_follow_on_one_another)
 {
     struct drift_node node = {0};
@@ -305,8 +304,8 @@ TEST(fast_is_so_twice)
 {
     static const struct row {
         const char *name;
-        int64_t every, gain; /* Of the clock on ours, from one sample to the next. */
-        int64_t fast_at;     /* -1: never. */
+        int64_t every, gain; /* gain: of the master's clock on ours, between two samples. */
+        int64_t fast_at;     /* The first sample with the verdict FAST; -1: none. */
     } rows[] = {
         {"at the rate", S, 10 * MS, -1},
         {"perhaps over it", S, 10 * MS + US, -1},
@@ -346,7 +345,7 @@ TEST(fast_goes_on)
         if (t >= 2)
             CHECK_INT(verdict, DRIFT_FAST);
     }
-    /* And is over with the next span. */
+    /* The verdict ends with the next span. */
     CHECK_INT(tell(&node, &usual, 10 * S, 0, 180 * MS), DRIFT_STEADY);
     CHECK_UINT(node.counts_from, BEGIN + 9 * S + usual.window);
 }
@@ -374,7 +373,7 @@ TEST(who_is_vouched_for_is_held_to_it)
 
         check_row = rows[i].name;
         CHECK_INT(tell(&node, &exact, -20 * S, 0, 7 * S), DRIFT_FIRST);
-        drift_node_vouch(&node, &exact, BEGIN, &offset); /* What was, is forgotten. */
+        drift_node_vouch(&node, &exact, BEGIN, &offset); /* Forgets earlier samples. */
         CHECK_INT(tell(&node, &exact, rows[i].t, 0, rows[i].ahead), rows[i].verdict);
         CHECK_INT(counts(&node, &exact, rows[i].t), rows[i].verdict == DRIFT_STEADY);
     }
@@ -391,7 +390,7 @@ TEST(who_is_barred_does_not_count)
     be_steady(&node, &usual, S, (int64_t)usual.window, 0);
     CHECK(!counts(&node, &usual, (int64_t)usual.window - 1));
     CHECK(counts(&node, &usual, (int64_t)usual.window));
-    /* Never to an earlier time. */
+    /* A bar never ends earlier than one before. */
     drift_node_bar(&node, &usual, BEGIN - S);
     CHECK_UINT(node.counts_from, BEGIN + usual.window);
 }
@@ -437,7 +436,7 @@ TEST(an_offset_gets_wider_with_time)
     CHECK_INT(offset.hi, EPOCH + 12 * MS + US + 20 * MS);
 }
 
-/* A sample a second, of a clock that gains so many parts per million. */
+/* One sample a second of a clock that gains ppm. */
 static void run_at(struct drift_node *node, int64_t from, int64_t until, int64_t ahead, int64_t ppm)
 {
     for (int64_t t = from; t <= until; t++)
@@ -453,19 +452,19 @@ TEST(a_rate_has_bounds)
     run_at(&node, 0, 0, 0, 0);
     CHECK_INT(drift_node_rate(&node, &ppm), 1);
     CHECK_INT(ppm.lo, 1);
-    /* Each TIME is good for 1 us. */
+    /* Each TIME is exact to 1 us. */
     run_at(&node, 1, 1, 100 * US, 0);
     CHECK_INT(drift_node_rate(&node, &ppm), 0);
-    CHECK_INT(ppm.lo, 98); /* 99 of 1.001 s */
+    CHECK_INT(ppm.lo, 98); /* 99 us in 1.001 s. */
     CHECK_INT(ppm.hi, 101);
     run_at(&node, 2, 10, 200 * US, 100);
     CHECK_INT(drift_node_rate(&node, &ppm), 0);
     CHECK_INT(ppm.lo, 99);
     CHECK_INT(ppm.hi, 101);
-    /* Delays: the last second may have been 0.7, or 1.02. */
+    /* With a delay of 30 ms, the length of the last second is not known. */
     tell(&node, &usual, 11 * S, 30 * MS, 1100 * US);
     CHECK_INT(drift_node_rate(&node, &ppm), 0);
-    CHECK_INT(ppm.lo, 99); /* It has not been 30 ms longer: the TIME says so. */
+    CHECK_INT(ppm.lo, 99); /* The TIME shows that it was not 30 ms longer. */
     CHECK(ppm.hi > 2800 && ppm.hi < 2900);
 }
 
@@ -478,7 +477,7 @@ TEST(a_rate_is_of_the_last_windows)
     run_at(&node, 101, 400, 10 * MS, -100);
     CHECK_INT(drift_node_rate(&node, &ppm), 0);
     CHECK(ppm.lo >= -102 && ppm.hi <= -98);
-    /* And of after the last step. */
+    /* Only samples after the last step count. */
     run_at(&node, 401, 402, S, 500);
     CHECK_INT(drift_node_rate(&node, &ppm), 0);
     CHECK(ppm.lo >= 497 && ppm.hi <= 502);
@@ -536,7 +535,7 @@ TEST(a_place_is_what_is_certain)
         CHECK_INT(drift_node_place(&rows[i].offset, &median), rows[i].place);
 }
 
-/* Any number of 64 bits, with as many high as low magnitudes (xorshift64*, Vigna 2016). */
+/* A random number of 64 bits; all magnitudes are equally likely (xorshift64*, Vigna 2016). */
 static uint64_t any(void)
 {
     static uint64_t state = 1;
@@ -547,7 +546,7 @@ static uint64_t any(void)
     return (state * UINT64_C(2685821657736338717)) >> (state & 63);
 }
 
-/* For UBSan and the assertions; and bounds are bounds. */
+/* Looks for undefined behaviour, failing assertions, and ranges that are upside down. */
 static void show_anything(struct drift_node *node, const struct drift_guard *guard)
 {
     struct drift_sample sample = {0};

@@ -16,7 +16,7 @@
 
 #define ELEMENTS(array) (sizeof(array) / sizeof(array)[0])
 
-/* What has been shipped, by release: never to be changed, only added to. */
+/* The sizes of each release.  Rows are added, and never changed. */
 static const struct {
     const char *version;
     size_t options, lock_options;
@@ -42,7 +42,7 @@ static struct redlock_lock_options default_lock(void)
     return opts;
 }
 
-/* Copied, or the test is over. */
+/* The test fails if the options cannot be copied. */
 static struct options copied(const struct redlock_options *opts)
 {
     struct options options;
@@ -120,7 +120,7 @@ TEST(all_fields_are_copied)
     opts.log = log_nothing;
     opts.log_arg = &options;
     options = copied(&opts);
-    memset(masters, '#', sizeof masters - 1); /* Ours are copies. */
+    memset(masters, '#', sizeof masters - 1); /* The client has copies. */
     CHECK_UINT(options.masters_len, 2);
     CHECK_STR(options.masters[0].name, "a:1");
     CHECK_STR(options.masters[1].name, "b:2");
@@ -170,7 +170,7 @@ static void write_file(const char *path, const char *text)
     CHECK_INT(fclose(file), 0);
 }
 
-/* As `redlock` reads it: in lines, with comments; and the name of the file is told. */
+/* The file may have lines and comments, as for `redlock`.  Messages name the file. */
 TEST(the_environment_may_name_a_file)
 {
     char path[] = "/tmp/redlock-test-options-XXXXXX", value[64];
@@ -306,7 +306,7 @@ TEST(numbers_have_limits)
     }
 }
 
-/* A caller of every release gets what he set, and the defaults of what he did not know. */
+/* A caller of any release gets the options that it set, and the defaults of newer ones. */
 TEST(shipped_sizes_are_accepted)
 {
     for (size_t i = 0; i < ELEMENTS(shipped); i++) {
@@ -335,7 +335,7 @@ TEST(shipped_sizes_are_accepted)
     CHECK_UINT(shipped[ELEMENTS(shipped) - 1].lock_options, sizeof(struct redlock_lock_options));
 }
 
-/* Of a release after this one. */
+/* The options of a later release. */
 struct later_options {
     struct redlock_options now;
     uint64_t later[2];
@@ -379,7 +379,7 @@ TEST(what_is_no_size_is_refused)
     options_done(&options);
 }
 
-/* Never past the size, whatever it is. */
+/* For every size, no byte past it is written. */
 TEST(init_writes_no_more_than_the_size)
 {
     for (size_t size = 0; size < sizeof(struct redlock_options) + 16; size++) {

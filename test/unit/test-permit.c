@@ -1,5 +1,5 @@
 /*
- * test-permit.c - which slot is asked for, why it is one, and how soon the next is.
+ * test-permit.c - which slot a round asks for, why it asks for one, and when the next begins.
  */
 #include "redlock/core/permit.h"
 
@@ -9,9 +9,9 @@
 /* ---- Why there are slots ---- */
 
 /*
- * What would be simpler, and is wrong: each master has a counter of its own and gives away as
- * many permits as there are; who gets one from a majority holds the semaphore.  Five masters
- * with two each have ten to give, and ten are three majorities.
+ * Counters would be simpler, but are wrong.  With them each master grants as many permits as
+ * there are, and a client with a majority of grants holds one.  Five masters that grant two
+ * each give ten votes, and ten votes make three majorities.
  */
 TEST(counting_on_each_master_gives_too_many)
 {
@@ -46,12 +46,12 @@ TEST(the_first_slot_is_random_and_the_same_for_all_of_a_round)
 
     permit_ask(&p, 1, 1, 12);
     CHECK_UINT(p.slot, 5);
-    permit_ask(&p, 1, 6, 13); /* Asked later, in the same round. */
+    permit_ask(&p, 1, 6, 13); /* Masters that are asked later in the same round. */
     for (unsigned m = 0; m < 3; m++)
         CHECK_UINT(p.slot_of[m], 5);
     permit_ask(&p, 2, 2, 13);
     CHECK_UINT(p.slot, 6);
-    CHECK_UINT(p.slot_of[0], 5); /* There the lost round is to be released. */
+    CHECK_UINT(p.slot_of[0], 5); /* The release of the lost round needs it. */
     CHECK_UINT(p.slot_of[1], 6);
     CHECK_UINT(p.slot_of[2], 5);
 }
@@ -63,7 +63,7 @@ static const struct {
     {"one", 2, 1, {5}, 4},
     {"all agree", 2, 3, {5, 5, 5}, 4},
     {"none is free", 2, 3, {0, 0, 0}, 99},
-    {"nobody has told", 2, 0, {0}, 99},
+    {"no hints", 2, 0, {0}, 99},
     {"most of them", 2, 3, {4, 6, 6}, 5},
     {"most of them, the other way round", 2, 3, {6, 4, 6}, 5},
     {"one knows of none", 2, 3, {0, 5, 5}, 4},
@@ -84,7 +84,7 @@ TEST(the_next_slot_is_what_most_tell)
             permit_hint(&p, h, hint_rows[i].hints[h]);
         permit_ask(&p, 2, 31, 3);
         CHECK_UINT(p.slot, hint_rows[i].next == 99 ? 3 : hint_rows[i].next);
-        permit_ask(&p, 3, 31, 1); /* What was told is used up. */
+        permit_ask(&p, 3, 31, 1); /* The hints are used up. */
         CHECK_UINT(p.slot, 1);
     }
     check_row = NULL;
@@ -126,14 +126,14 @@ static void elsewhere(quorum_mask mask)
             story_elsewhere(&story, m);
 }
 
-/* Nobody waits here: without a hint it would have ended. */
+/* The client does not wait: without hints the first lost round would be the last. */
 TEST(who_hears_of_another_asks_for_it_at_once)
 {
     begin_acquiring(5);
     elsewhere(7);
     answer(8, NO);
     check_not_ended();
-    check_sent(0, 0, 0); /* The last may answer yet, and is asked like the others then. */
+    check_sent(0, 0, 0); /* m5 may answer yet, and is then asked like the others. */
     answer(16, NO);
     check_not_ended();
     check_sent(31, 0, 0);
@@ -142,7 +142,7 @@ TEST(who_hears_of_another_asks_for_it_at_once)
     check_ended(REDLOCK_OK);
 }
 
-/* For as long again as the others took, or until the round is over. */
+/* The round waits for the last answers as long again as the others took, or until it times out. */
 TEST(who_does_not_answer_is_not_waited_for)
 {
     begin_acquiring(5);
@@ -154,8 +154,8 @@ TEST(who_does_not_answer_is_not_waited_for)
     timer_at(STORY_START + 6 * DRIFT_MS);
     check_not_ended();
     check_sent(7, 0, 24);
-    answer(24, YES); /* Which comes too late. */
-    answer(24, YES); /* The release. */
+    answer(24, YES); /* These answers come too late. */
+    answer(24, YES); /* The answers to the release. */
     check_sent(16, 0, 0);
     answer(7, YES);
     check_ended(REDLOCK_OK);
@@ -172,7 +172,7 @@ TEST(half_of_those_who_say_no_are_enough_to_go_on)
     begin_acquiring(5);
     answer(6, NO);
     elsewhere(8);
-    check_ended(REDLOCK_CONTENDED); /* One of three. */
+    check_ended(REDLOCK_CONTENDED); /* One of three has a hint. */
 
     begin_again();
     acquire();
@@ -180,7 +180,7 @@ TEST(half_of_those_who_say_no_are_enough_to_go_on)
     elsewhere(6);
     answer(8, NO);
     answer(16, YES);
-    check_not_ended(); /* Two of four. */
+    check_not_ended(); /* Two of four have one. */
     check_sent(15, 0, 16);
 }
 
@@ -189,7 +189,7 @@ TEST(after_a_few_detours_there_is_a_pause)
     begin_with(1);
     config.wait = DRIFT_NEVER;
     begin_again();
-    for (unsigned turn = 0; turn < 2; turn++) { /* As many again behind each pause. */
+    for (unsigned turn = 0; turn < 2; turn++) { /* Each pause allows as many again. */
         if (turn == 0)
             acquire();
         else
@@ -205,7 +205,7 @@ TEST(after_a_few_detours_there_is_a_pause)
     }
 }
 
-/* It may be free where it was seen; but too few can be asked. */
+/* Two masters know of a free slot, but too few masters answer. */
 TEST(nobody_goes_on_when_too_few_answer)
 {
     begin_acquiring(5);
@@ -215,7 +215,7 @@ TEST(nobody_goes_on_when_too_few_answer)
     check_ended(REDLOCK_UNREACHABLE);
 }
 
-/* Who is not waited for any more might have said yes or no. */
+/* A master that the round does not wait for any more counts as reachable. */
 TEST(who_was_taken_at_its_word_is_no_silence)
 {
     begin_acquiring(2);
@@ -232,7 +232,7 @@ TEST(who_was_taken_at_its_word_is_no_silence)
     check_ended(REDLOCK_CONTENDED);
 }
 
-/* What was granted of the lost round is released before its master is asked again. */
+/* A master that granted the lost round gets a release before it is asked again. */
 TEST(a_detour_asks_nobody_who_may_store_the_round_before)
 {
     begin_acquiring(5);
@@ -240,7 +240,7 @@ TEST(a_detour_asks_nobody_who_may_store_the_round_before)
     elsewhere(28);
     check_not_ended();
     check_sent(28, 0, 3);
-    answer(1, YES); /* The release. */
+    answer(1, YES); /* The answer to the release. */
     check_sent(1, 0, 0);
     answer(29, YES);
     CHECK_INT(story.q.state, QUORUM_HELD);

@@ -5,7 +5,7 @@
 
 #include "test/lib/check.h"
 
-#define ALL 0x1fu /* Of five masters. */
+#define ALL 0x1fu /* All of five masters. */
 
 static struct place p;
 
@@ -14,7 +14,7 @@ static void begin(unsigned masters)
     place_init(&p, masters, 800 * DRIFT_MS);
 }
 
-/* One after the other, from the first. */
+/* The masters give their numbers one after the other, from the first. */
 static void tell(const uint64_t *numbers, unsigned len)
 {
     for (unsigned m = 0; m < len; m++)
@@ -31,10 +31,10 @@ TEST(the_greatest_of_a_majority_is_the_ticket)
     tell(numbers, 3);
     CHECK_UINT(p.ticket, 7);
     tell(numbers, 5);
-    CHECK_UINT(p.ticket, 7); /* And stays it. */
+    CHECK_UINT(p.ticket, 7); /* The ticket does not change. */
 }
 
-/* However often one of them tells. */
+/* One master counts once, however often it answers. */
 TEST(one_master_is_no_majority)
 {
     begin(3);
@@ -57,7 +57,7 @@ TEST(of_four_masters_three_are_a_majority)
     CHECK(place_is_taken(&p));
 }
 
-/* It has a ticket, and all masters know. */
+/* The waiter has a ticket, and all masters know it. */
 static void begin_in_line(void)
 {
     static const uint64_t numbers[] = {1, 1, 1, 1, 1};
@@ -67,7 +67,7 @@ static void begin_in_line(void)
     place_on_round(&p);
 }
 
-/* Then the others are told, at once; where they agreed there is no hurry. */
+/* A heartbeat brings the ticket to the other masters at once.  If all agree, it can wait. */
 TEST(who_has_a_ticket_hurries_to_say_so)
 {
     static const uint64_t same[] = {4, 4, 4}, different[] = {4, 5, 5}, other[] = {4, 4, 5};
@@ -80,7 +80,7 @@ TEST(who_has_a_ticket_hurries_to_say_so)
     CHECK(!place_is_taken(&p) && place_is_due(&p, ALL));
     place_on_round(&p);
     CHECK(!place_is_due(&p, ALL));
-    place_on_number(&p, 0, 4); /* It has not heard of it. */
+    place_on_number(&p, 0, 4); /* m1 does not know the ticket yet. */
     CHECK(!place_is_taken(&p) && !place_is_due(&p, ALL));
     place_on_number(&p, 0, 5);
     CHECK(place_is_taken(&p));
@@ -89,7 +89,7 @@ TEST(who_has_a_ticket_hurries_to_say_so)
     CHECK(!place_is_taken(&p) && place_is_due(&p, ALL));
 }
 
-/* A master that has forgotten it, and has put it elsewhere. */
+/* One master lost the waiter, and gave it another number. */
 TEST(a_place_is_lost_and_found)
 {
     static const uint64_t same[] = {4, 4, 4};
@@ -103,7 +103,7 @@ TEST(a_place_is_lost_and_found)
     CHECK(place_is_taken(&p));
 }
 
-/* Nobody else was there. */
+/* A master grants a join only if its queue is empty. */
 TEST(a_join_that_is_granted_is_number_one)
 {
     begin(3);
@@ -128,7 +128,7 @@ TEST(a_majority_says_whose_turn_it_is)
     CHECK(!place_is_due(&p, ALL));
     place_on_named(&p, 4);
     CHECK(place_is_due(&p, ALL));
-    place_on_ask(&p, 1 << 3); /* What it says then is in its answer. */
+    place_on_ask(&p, 1 << 3); /* The answer will say whose turn it is. */
     CHECK(!place_is_due(&p, ALL));
     place_on_named(&p, 1);
     CHECK(place_is_due(&p, ALL));
@@ -136,7 +136,7 @@ TEST(a_majority_says_whose_turn_it_is)
     CHECK(!place_is_due(&p, ALL));
 }
 
-/* Two grant it, and two that were asked too early tell a moment later. */
+/* Two masters grant the lock.  Others were asked too early, and announce the turn later. */
 TEST(who_was_granted_it_was_first_there)
 {
     begin(5);
@@ -156,10 +156,10 @@ TEST(who_was_granted_it_was_first_there)
     place_on_round(&p);
     for (unsigned m = 0; m < 3; m++)
         place_on_grant(&p, m);
-    CHECK(!place_is_due(&p, ALL)); /* Too late, perhaps; then it waits as ever. */
+    CHECK(!place_is_due(&p, ALL)); /* If these come too late, it waits as always. */
 }
 
-/* What it has told before, of which nothing came, counts as long as it is not asked. */
+/* An earlier announcement of a master counts until that master is asked again. */
 TEST(who_could_not_be_asked_has_told_all_the_same)
 {
     begin_in_line();
@@ -174,8 +174,8 @@ TEST(who_could_not_be_asked_has_told_all_the_same)
     CHECK(place_is_due(&p, ALL));
 }
 
-/* Two masters are in error, and one tells its number, so that the round is lost; the lock is given
- * back, all tell so, and what is asked then is a join still, that no master grants. */
+/* Two masters answer with errors and one with a number, so the round is lost.  The waiter releases,
+ * and its turn is announced.  Without a ticket the next request is still a join: none grants it. */
 TEST(who_has_no_ticket_yet_has_not_had_its_turn)
 {
     begin(5);
@@ -188,8 +188,8 @@ TEST(who_has_no_ticket_yet_has_not_had_its_turn)
     place_on_ask(&p, 0x1a);
     CHECK(!place_is_due(&p, ALL));
     place_on_number(&p, 1, 3);
-    CHECK(!place_is_due(&p, ALL)); /* Still a join, it would be. */
-    place_on_number(&p, 2, 3);     /* What it was asked before. */
+    CHECK(!place_is_due(&p, ALL)); /* The next request would still be a join. */
+    place_on_number(&p, 2, 3);     /* The answer to an earlier request. */
     CHECK(place_is_taken(&p) && place_is_due(&p, ALL));
     place_on_round(&p);
     place_on_ask(&p, ALL);
@@ -198,8 +198,8 @@ TEST(who_has_no_ticket_yet_has_not_had_its_turn)
     CHECK(!place_is_due(&p, ALL));
 }
 
-/* Alone it was number 1 there, and is asked for what comes to nothing before it can say that it
- * has a ticket: until then those who come before it wait on that master. */
+/* On m1 the waiter was alone, and is number 1.  Its lost round keeps it from sending its ticket
+ * there.  Until it does, waiters with lower tickets wait behind it on m1. */
 TEST(who_is_first_by_an_old_number_says_his_ticket)
 {
     begin(5);
@@ -213,7 +213,7 @@ TEST(who_is_first_by_an_old_number_says_his_ticket)
     for (unsigned m = 1; m < 4; m++)
         place_on_number(&p, m, 2);
     CHECK(place_is_taken(&p) && !place_is_due(&p, ALL));
-    place_on_answer(&p, 0); /* To the release. */
+    place_on_answer(&p, 0); /* The answer to the release. */
     CHECK(place_is_due(&p, ALL));
     place_on_round(&p);
     CHECK(!place_is_due(&p, ALL));
@@ -223,7 +223,7 @@ TEST(who_is_first_by_an_old_number_says_his_ticket)
     CHECK(!place_is_due(&p, ALL));
 }
 
-/* Its turn has come there while others have it at another number. */
+/* One master announces its turn by an old number; the others have another number. */
 TEST(who_is_called_by_an_old_number_says_his_ticket)
 {
     static const uint64_t numbers[] = {2, 2, 2, 1};
@@ -235,10 +235,10 @@ TEST(who_is_called_by_an_old_number_says_his_ticket)
     CHECK(!place_is_due(&p, ALL));
     place_on_named(&p, 3);
     CHECK(place_is_due(&p, ALL));
-    CHECK(!place_is_due(&p, ALL & ~(1u << 3))); /* It could not say so. */
+    CHECK(!place_is_due(&p, ALL & ~(1u << 3))); /* m4 cannot be asked. */
 }
 
-/* It could not be asked in the round that was to tell it so, for it owed an answer. */
+/* m4 owed an answer, so the round with the ticket could not ask it. */
 TEST(who_could_not_be_told_the_ticket_is_told_when_it_answers)
 {
     static const uint64_t numbers[] = {2, 2, 2, 1};
@@ -251,11 +251,11 @@ TEST(who_could_not_be_told_the_ticket_is_told_when_it_answers)
     place_on_ask(&p, ALL & ~(1u << 3));
     place_on_answer(&p, 0);
     CHECK(!place_is_due(&p, ALL));
-    place_on_answer(&p, 3); /* To the release. */
+    place_on_answer(&p, 3); /* The answer to the release. */
     CHECK(place_is_due(&p, ALL));
     place_on_round(&p);
     place_on_ask(&p, ALL);
-    place_on_answer(&p, 3); /* An error, say. */
+    place_on_answer(&p, 3); /* For example, an error. */
     CHECK(!place_is_due(&p, ALL));
 }
 

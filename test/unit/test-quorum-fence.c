@@ -3,7 +3,7 @@
  */
 #include "test/lib/scene.h"
 
-#define COUNTER UINT64_C(1795240480123456) /* As they are: microseconds since 1970. */
+#define COUNTER UINT64_C(1795240480123456) /* Like real ones: microseconds since 1970. */
 
 static void begin_fenced(unsigned masters)
 {
@@ -18,7 +18,7 @@ static uint64_t token(void)
     return story.fence.token;
 }
 
-/* Held, with this token. */
+/* The lock is held with this fencing token. */
 static void check_won(uint64_t want)
 {
     check_ended(REDLOCK_OK);
@@ -59,11 +59,11 @@ TEST(two_where_they_are_not)
         begin_fenced(masters);
         for (unsigned m = 0; m < majority(); m++)
             count_to(bit(m), COUNTER + m);
-        /* Those that have not answered are asked as well: they may store the token. */
+        /* Masters that have not answered are asked as well: they may store the token. */
         check_raised(all(), COUNTER + majority());
         for (unsigned m = masters - 1; m > masters - majority(); m--) {
             if (story.links[m].asks_len == 2)
-                count_to(bit(m), COUNTER + 99); /* To what it was asked first. */
+                count_to(bit(m), COUNTER + 99); /* The answer to the first question. */
             count_to(bit(m), COUNTER + majority());
             check_not_ended();
         }
@@ -75,7 +75,7 @@ TEST(two_where_they_are_not)
     }
 }
 
-/* The greatest number was counted to by one master: others count to it too. */
+/* One master alone counted to the greatest number.  Others may still count to it for rivals. */
 TEST(the_greatest_is_no_token)
 {
     begin_fenced(3);
@@ -95,7 +95,7 @@ TEST(who_said_no_is_not_asked_to_raise)
     check_raised(0x15, COUNTER + 1);
 }
 
-/* Nor is anybody else asked for the lock any more. */
+/* Once the masters are asked to raise, no other master is asked for the lock. */
 TEST(who_comes_up_is_not_asked_then)
 {
     begin_with(3);
@@ -118,7 +118,7 @@ TEST(any_number_of_a_majority_is_a_token)
     count_to(0x04, COUNTER - 1);
     check_raised(0x1f, COUNTER + 1);
     count_to(0x01, COUNTER + 1);
-    count_to(0x02, COUNTER + 5); /* Of other locks: ahead of us there. */
+    count_to(0x02, COUNTER + 5); /* Another lock shares this counter, and was first. */
     count_to(0x04, COUNTER + 1);
     check_not_ended();
     count_to(0x08, COUNTER);
@@ -145,8 +145,8 @@ TEST(they_are_raised_again_if_need_be)
     CHECK_INT(story.q.state, QUORUM_HELD);
 }
 
-/* Rivals who are refused count on meanwhile: one counter is always ahead of what is asked for,
- * until far more is. */
+/* Refused rivals count on meanwhile.  So one counter is always ahead of the number asked for,
+ * until a far greater number is asked for. */
 TEST(rivals_are_left_behind)
 {
     static const uint64_t steps[] = {1, 4, 16, 64, 256, 1024, 1024, 1024};
@@ -163,13 +163,13 @@ TEST(rivals_are_left_behind)
     }
     story_step(&story, QUORUM_EV_CANCEL);
     answer_everything(YES);
-    begin_fenced(2); /* The next round begins with one. */
+    begin_fenced(2); /* The steps of the next round begin with 1 again. */
     count_to(1, COUNTER);
     count_to(2, COUNTER + 3);
     check_raised(3, COUNTER + 4);
 }
 
-/* What is kept of the numbers: how far they are behind, up to 254. */
+/* The machine stores how far a number is behind the greatest, up to 254. */
 TEST(numbers_far_apart_are_not_mixed_up)
 {
     static const uint64_t gaps[] = {1, 2, 127, 253, 254, 255, 256, 511, 512, UINT64_C(1) << 40};
@@ -186,11 +186,11 @@ TEST(numbers_far_apart_are_not_mixed_up)
         if (gaps[i] <= 254)
             check_won(COUNTER);
         else
-            check_raised(7, COUNTER + gaps[i] + 4); /* That costs a round trip, and no more. */
+            check_raised(7, COUNTER + gaps[i] + 4); /* It costs a round trip only. */
     }
 }
 
-/* Two that are far behind have not counted to the same for that. */
+/* Two numbers that are both far behind need not be equal. */
 TEST(those_far_behind_do_not_agree)
 {
     begin_fenced(5);
@@ -208,7 +208,7 @@ TEST(those_far_behind_do_not_agree)
     check_raised(0x1f, COUNTER + 5004);
 }
 
-/* What a master said before its link broke is void: it may have forgotten it. */
+/* The answer of a master whose link breaks is void: the master may have lost its data. */
 TEST(a_link_that_breaks_takes_its_number_with_it)
 {
     begin_fenced(5);
@@ -245,7 +245,7 @@ TEST(who_lost_the_key_does_not_help)
     count_to(2, COUNTER + 1);
     count_to(1, COUNTER + 2);
     answer(4, NO);
-    answer(4, NONE); /* To the raise: it may have counted. */
+    answer(4, NONE); /* The answer to the raise: m3 may have counted. */
     answer(2, NONE);
     check_ended(REDLOCK_UNREACHABLE);
     CHECK_UINT(sent(QUORUM_CMD_RELEASE), 7);
@@ -301,7 +301,7 @@ TEST(the_next_round_draws_anew)
     count_to(1, COUNTER + 50);
     answer(6, NO);
     CHECK_INT(story.q.state, QUORUM_PAUSING);
-    answer(1, YES); /* To the release. */
+    answer(1, YES); /* The answer to the release. */
     timer_at(story.act.wake_at);
     CHECK_UINT(sent(QUORUM_CMD_FENCE), 7);
     count_to(6, COUNTER);
@@ -319,7 +319,7 @@ TEST(a_raise_needs_a_majority_that_can_be_asked)
     CHECK_UINT(sent(QUORUM_CMD_RAISE), 0);
 }
 
-/* Numbers are doubles in Lua. */
+/* Numbers are doubles in Lua, so there is a greatest one. */
 TEST(numbers_have_an_end)
 {
     begin_fenced(3);
@@ -344,7 +344,7 @@ TEST(a_cancelled_raise_is_undone)
     CHECK_UINT(token(), 0);
 }
 
-/* Its number may be given again if that master forgets: it is raised, which keeps it. */
+/* A master that loses its data may count to an unkept number again.  A raise keeps the number. */
 TEST(who_may_forget_its_number_does_not_agree)
 {
     begin_fenced(3);
@@ -356,14 +356,14 @@ TEST(who_may_forget_its_number_does_not_agree)
     count_to(0x06, COUNTER);
     check_raised(0x1f, COUNTER + 301);
     begin_fenced(5);
-    count_unkept(0x01, COUNTER); /* It is one of three, but three others agree. */
+    count_unkept(0x01, COUNTER); /* m1 breaks away, and three others agree. */
     count_to(0x02, COUNTER);
     link_down(0);
     count_to(0x0c, COUNTER);
     check_won(COUNTER);
 }
 
-/* Whatever becomes of the hold. */
+/* No later event of the hold changes the fencing token. */
 TEST(a_token_stays_what_it_is)
 {
     begin_fenced(3);

@@ -6,7 +6,7 @@
 
 #include "test/lib/scene.h"
 
-/* Held by three masters, and nobody renews it. */
+/* Three masters store the token, and the machine does not renew it. */
 static void hold_unrenewed(void)
 {
     begin_with(3);
@@ -29,9 +29,9 @@ TEST(renewal_begins_when_a_third_is_spent)
     CHECK_UINT(story.act.wake_at, RENEW_AT + TIMEOUT);
     story.now += 7;
     answer(3, YES);
-    check_not_ended(); /* Nobody asked. */
+    check_not_ended(); /* The owner did not ask. */
     CHECK_UINT(story.q.deadline, RENEW_AT + LEASE - ALLOWANCE);
-    CHECK_UINT(story.act.wake_at, RENEW_AT + LEASE / 3); /* From its send as well. */
+    CHECK_UINT(story.act.wake_at, RENEW_AT + LEASE / 3); /* Counts from the send. */
 }
 
 TEST(renewal_is_tried_again_after_a_pause)
@@ -46,7 +46,7 @@ TEST(renewal_is_tried_again_after_a_pause)
     CHECK_UINT(story.act.wake_at, RENEW_AT + TIMEOUT + PAUSE_MIN);
     timer_at(story.act.wake_at);
     check_sent(0, 7, 0);
-    answer(7, YES); /* Of the first attempt: something newer was sent. */
+    answer(7, YES); /* Answers to the first attempt do not count: a newer one is out. */
     CHECK_UINT(story.q.deadline, DEADLINE);
     answer(3, YES);
     CHECK_UINT(story.q.deadline, RENEW_AT + TIMEOUT + PAUSE_MIN + LEASE - ALLOWANCE);
@@ -104,15 +104,15 @@ TEST(without_renewal_the_lease_runs_out)
 TEST(an_extension_never_shortens)
 {
     static const struct {
-        drift_span lease; /* Asked for 1 s after the hold began. */
-        drift_span held;  /* From then on. */
+        drift_span lease; /* The new lease, asked for 1 s after the hold began. */
+        drift_span held;  /* How long the lock is then still held. */
     } rows[] = {
         {1000 * DRIFT_MS, 7908 * DRIFT_MS},
-        {7989 * DRIFT_MS, 7908 * DRIFT_MS},          /* 7907.11 ms: less than was left. */
-        {7990 * DRIFT_MS, 7908 * DRIFT_MS + 100000}, /* 0.1 ms more. */
+        {7989 * DRIFT_MS, 7908 * DRIFT_MS},          /* Valid for 7907.11 ms: less than was left. */
+        {7990 * DRIFT_MS, 7908 * DRIFT_MS + 100000}, /* 0.1 ms more than was left. */
         {9000 * DRIFT_MS, 8908 * DRIFT_MS},
         {60000 * DRIFT_MS, 59398 * DRIFT_MS},
-        {0, 8908 * DRIFT_MS}, /* As long as before. */
+        {0, 8908 * DRIFT_MS}, /* The same lease as before. */
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -131,7 +131,7 @@ TEST(an_extension_that_comes_too_late_leaves_the_old_deadline)
 {
     for (unsigned late = 0; late < 2; late++) {
         begin_held(3);
-        story_extend(&story, 100 * DRIFT_MS); /* Relied on for 97 ms. */
+        story_extend(&story, 100 * DRIFT_MS); /* Valid for 97 ms. */
         answer(1, YES);
         story.now = STORY_START + 97 * DRIFT_MS - 1 + late;
         answer(2, YES);
@@ -151,7 +151,7 @@ TEST(the_owners_extension_overtakes_a_renewal)
     story_extend(&story, 0);
     check_sent(0, 7, 0);
     CHECK(!quorum_may_extend(&story.q));
-    answer(6, YES); /* To the renewal: with m1's that would be a majority. */
+    answer(6, YES); /* Answers to the renewal; with m1 they would be a majority. */
     check_not_ended();
     CHECK_UINT(story.q.deadline, DEADLINE);
     answer(6, YES);
@@ -168,7 +168,7 @@ TEST(the_owner_hears_when_an_extension_fails)
     CHECK_INT(story.q.state, QUORUM_HELD);
     CHECK(!story.act.lost);
 
-    begin_again(); /* A majority is not even up. */
+    begin_again(); /* No majority is up. */
     hold();
     link_down(0);
     link_down(1);
@@ -177,7 +177,7 @@ TEST(the_owner_hears_when_an_extension_fails)
     CHECK_UINT(story.q.deadline, DEADLINE);
 }
 
-/* S12: no waiting for the deadline where a majority says that the key is gone. */
+/* S12: if a majority says that the key is gone, the lock is lost before its deadline. */
 TEST(a_majority_of_no_loses_the_hold_at_once)
 {
     for (unsigned n = 1; n <= QUORUM_MASTERS_MAX; n++) {
@@ -210,10 +210,8 @@ TEST(late_answers_of_a_failed_extension_can_lose_the_hold)
     CHECK(story.act.lost);
 }
 
-/*
- * Round one is lost, with m4 and m5 hung; round two is won by m1 to m3.  What m4
- * and m5 may store is a dead token: nothing to extend, and nothing to rely on.
- */
+/* m4 and m5 hang, and round one is lost.  m1 to m3 win round two.  m4 and m5 may store a dead
+ * token, which must not be extended or relied on. */
 static void hold_beside_dead_tokens(void)
 {
     begin_with(5);
@@ -233,7 +231,7 @@ TEST(a_dead_token_is_not_extended)
     hold_beside_dead_tokens();
     timer_at(story.act.wake_at);
     check_sent(0, 7, 0);
-    answer(24, YES); /* To SET, and then to release: both of round one. */
+    answer(24, YES); /* Answers to SET, and then to release, of round one. */
     answer(24, YES);
     answer(3, YES);
     CHECK_INT(story.q.state, QUORUM_EXTENDING);
@@ -257,7 +255,7 @@ TEST(a_dead_token_does_not_count_as_held_between_extensions_either)
     timer_at(story.act.wake_at);
     timer_at(story.act.wake_at);
     CHECK_INT(story.q.state, QUORUM_HELD);
-    answer(1, NO); /* Late. */
+    answer(1, NO); /* A late answer. */
     CHECK_INT(story.q.state, QUORUM_LOST);
 }
 
@@ -266,12 +264,12 @@ TEST(a_dead_token_does_not_count_as_released)
     hold_beside_dead_tokens();
     story_step(&story, QUORUM_EV_RELEASE);
     check_sent(0, 0, 7);
-    answer(1, NO); /* Two of five are no majority: it was lost, */
+    answer(1, NO); /* The two that are left are no majority. */
     check_ended(REDLOCK_LOST);
 
     hold_beside_dead_tokens();
     story_step(&story, QUORUM_EV_RELEASE);
-    answer(24, YES); /* whatever is deleted elsewhere. */
+    answer(24, YES); /* A deleted dead token does not count. */
     answer(24, YES);
     answer(1, YES);
     check_not_ended();
@@ -290,15 +288,15 @@ TEST(lost_is_told_a_margin_before_the_deadline)
     check_not_ended();
     check_sent(0, 0, 0);
     CHECK_INT(story.q.state, QUORUM_HELD);
-    CHECK_UINT(remaining(), 900 * DRIFT_MS); /* Still held. */
+    CHECK_UINT(remaining(), 900 * DRIFT_MS); /* The lock is still held. */
     CHECK_UINT(story.act.wake_at, DEADLINE);
     timer_at(DEADLINE);
-    CHECK(!story.act.lost); /* Once is enough. */
+    CHECK(!story.act.lost); /* There is one lost notice. */
     CHECK_INT(story.q.state, QUORUM_LOST);
     check_sent(0, 0, 7);
 }
 
-/* A lease that is short for its margin is not lost before it has been used. */
+/* With a margin as long as the lease, the lost notice would come at once. */
 TEST(the_margin_is_at_most_half_of_the_lease)
 {
     begin_with(3);
@@ -309,7 +307,7 @@ TEST(the_margin_is_at_most_half_of_the_lease)
     CHECK_UINT(story.act.wake_at, STORY_START + (LEASE - ALLOWANCE) / 2);
 }
 
-/* An attempt to extend that fails makes the lease no shorter, nor its margin. */
+/* A failed extension shortens neither the lease nor the margin. */
 TEST(the_margin_does_not_shrink_with_failed_extensions)
 {
     begin_held(3);
@@ -327,7 +325,7 @@ TEST(an_extension_that_succeeds_moves_the_margin)
     answer(7, YES);
     timer_at(LOST_AT);
     CHECK(!story.act.lost);
-    check_sent(0, 7, 0); /* The next one. */
+    check_sent(0, 7, 0); /* The next extension. */
 }
 
 TEST(lost_is_told_even_with_an_extension_out)
@@ -362,7 +360,7 @@ TEST(after_lost_was_told_nothing_extends)
     check_ended(REDLOCK_LOST);
     CHECK_UINT(story.q.deadline, DEADLINE);
     CHECK(remaining() > 0);
-    story_step(&story, QUORUM_EV_RELEASE); /* But it can be released. */
+    story_step(&story, QUORUM_EV_RELEASE); /* A release still works. */
     check_sent(0, 0, 7);
     answer(3, YES);
     check_ended(REDLOCK_OK);
@@ -434,8 +432,8 @@ TEST(a_proof_that_fails_may_be_tried_again)
     timer_at(STORY_START + TIMEOUT);
     check_ended(REDLOCK_UNREACHABLE);
     CHECK_INT(story.q.state, QUORUM_ADOPTED);
-    CHECK_UINT(story.act.wake_at, DRIFT_NEVER); /* Nobody renews what nobody holds. */
-    check_sent(0, 0, 0);                        /* It may be held all the same. */
+    CHECK_UINT(story.act.wake_at, DRIFT_NEVER); /* A token that is not proven is not renewed. */
+    check_sent(0, 0, 0);                        /* Its lock may be held all the same. */
     answer(7, YES);
     CHECK_UINT(remaining(), 0);
     story_extend(&story, 0);
@@ -452,7 +450,7 @@ TEST(an_adopted_token_may_turn_out_to_be_lost)
     check_not_ended();
     answer(2, NO);
     check_ended(REDLOCK_LOST);
-    CHECK(!story.act.lost); /* It never was held here. */
+    CHECK(!story.act.lost); /* This process never held the lock. */
     CHECK_INT(story.q.state, QUORUM_LOST);
     check_sent(0, 0, 4);
 }
@@ -500,7 +498,7 @@ TEST(adopted_tokens_wait_for_first_links_too)
     }
 }
 
-/* m1 and m2 store it, and m5, the last whose link comes up; m3 and m4 never did. */
+/* m1, m2 and m5 store the token; m3 and m4 do not.  The link of m5 comes up last. */
 TEST(a_proof_awaits_masters_that_are_coming)
 {
     enum { COMES, REFUSES, HANGS, KINDS };
@@ -522,7 +520,7 @@ TEST(a_proof_awaits_masters_that_are_coming)
             check_not_ended();
             answer(16, YES);
             check_ended(REDLOCK_OK);
-            CHECK_UINT(story.q.deadline, DEADLINE); /* Of when the first were asked. */
+            CHECK_UINT(story.q.deadline, DEADLINE); /* It counts from the first send. */
         } else if (kind == REFUSES) {
             link_down(4);
             check_ended(REDLOCK_UNREACHABLE);
@@ -535,7 +533,7 @@ TEST(a_proof_awaits_masters_that_are_coming)
     }
 }
 
-/* It is m3's first attempt to connect that may decide. */
+/* The first attempt to connect to m3 decides. */
 TEST(a_release_awaits_masters_that_are_coming)
 {
     begin_with(3);

@@ -1,6 +1,6 @@
 /*
- * test-quorum-round.c - when a round begins, and whom it asks: connecting, waiting
- * between rounds, and rule 5 of quorum.c.
+ * test-quorum-round.c - when a round begins, and which masters it asks: connecting,
+ * waiting between rounds, and rule 5 of quorum.c.
  */
 #include "redlock/core/quorum.h"
 
@@ -26,7 +26,7 @@ TEST(first_attempts_are_awaited_while_they_can_make_a_majority)
         CHECK_INT(story.q.state, QUORUM_ACQUIRING);
         check_sent(story.up, 0, 0);
 
-        begin_again(); /* One attempt fails, and with it the hope. */
+        begin_again(); /* One attempt fails, so no majority can come. */
         story.up = 0;
         story.coming = (quorum_mask)((1u << majority()) - 1);
         acquire();
@@ -50,9 +50,9 @@ TEST(a_round_awaits_masters_that_are_coming)
     acquire();
     check_sent(3, 0, 0);
     answer(1, NO);
-    check_not_ended(); /* m3 may still be there in time. */
+    check_not_ended(); /* m3 may still come up in time. */
     link_down(2);
-    check_ended(REDLOCK_CONTENDED); /* Two of three can answer: it is not that. */
+    check_ended(REDLOCK_CONTENDED); /* Two of three can answer, so a majority is reachable. */
 }
 
 /* ---- Waiting ---- */
@@ -82,7 +82,7 @@ TEST(the_last_round_begins_when_the_wait_is_over)
     timer_at(story.act.wake_at);
     check_sent(1, 0, 0);
     answer(1, NO);
-    CHECK_UINT(story.act.wake_at, give_up); /* Not the whole pause. */
+    CHECK_UINT(story.act.wake_at, give_up); /* The end of the wait cuts the pause. */
     timer_at(give_up - 1);
     check_sent(0, 0, 0);
     timer_at(give_up);
@@ -151,21 +151,21 @@ TEST(a_pause_is_random_and_within_its_bounds)
     begin_with(1);
     config.wait = DRIFT_NEVER;
     for (uint32_t i = 0; i < 10000; i++) {
-        drift_span pause = pause_for(i * UINT32_C(429497)); /* All over the 32 bits. */
+        drift_span pause = pause_for(i * UINT32_C(429497)); /* Covers all 32 bits. */
 
         CHECK(pause >= config.pause_min && pause <= config.pause_max);
         least = pause < least ? pause : least;
         most = pause > most ? pause : most;
     }
-    CHECK(least < config.pause_min + DRIFT_MS); /* All of the range is used. */
+    CHECK(least < config.pause_min + DRIFT_MS); /* Pauses cover the whole range. */
     CHECK(most > config.pause_max - DRIFT_MS);
     CHECK_UINT(pause_for(0), config.pause_min);
-    CHECK_UINT(pause_for(150000), config.pause_max); /* In microseconds. */
+    CHECK_UINT(pause_for(150000), config.pause_max); /* random counts microseconds. */
     config.pause_min = config.pause_max;
     CHECK_UINT(pause_for(UINT32_MAX), config.pause_max);
 }
 
-/* Or a machine without a majority would spin: fail, wake at once, fail. */
+/* Else a machine without a majority would spin: fail, wake at once, fail. */
 TEST(a_pause_is_never_nothing)
 {
     begin_with(1);
@@ -200,10 +200,10 @@ TEST(a_master_that_owes_is_asked_when_it_has_answered)
     check_sent(3, 0, 0);
     answer(1, NO);
     CHECK_INT(story.q.state, QUORUM_ACQUIRING); /* A yes may still come from m3. */
-    answer(4, YES);                             /* To the SET of the first round. */
+    answer(4, YES);                             /* The answer to the SET of the first round. */
     check_sent(0, 0, 0);
     CHECK_UINT(story.q.yes, 0);
-    answer(4, YES); /* To the release. */
+    answer(4, YES); /* The answer to the release. */
     check_sent(4, 0, 0);
     answer(2, YES);
     check_not_ended();
@@ -221,16 +221,16 @@ TEST(a_master_that_owes_is_not_awaited_for_ever)
     timer_at(story.act.wake_at);
     answer(1, NO);
     CHECK_INT(story.q.state, QUORUM_ACQUIRING);
-    timer_at(story.act.wake_at); /* Timeout. */
+    timer_at(story.act.wake_at); /* The round times out. */
     CHECK_INT(story.q.state, QUORUM_PAUSING);
-    timer_at(story.act.wake_at); /* Next round: m2 owes as well now. */
+    timer_at(story.act.wake_at); /* The next round begins.  m2 owes an answer, too. */
     check_sent(1, 0, 0);
-    link_down(2); /* And from m3 nothing can come any more. */
+    link_down(2); /* m3 cannot answer any more. */
     answer(1, NO);
     CHECK_INT(story.q.state, QUORUM_PAUSING);
 }
 
-/* A link that comes up in a round with an older token in doubt: first things first. */
+/* A link comes up in a round, and its master may store an older token: the release comes first. */
 TEST(a_master_in_doubt_is_released_and_then_asked_in_the_same_round)
 {
     begin_with(3);
@@ -263,7 +263,7 @@ TEST(a_master_that_comes_up_is_asked_in_the_round_that_is_out)
     check_sent(16, 0, 0);
     answer(1, NO);
     check_not_ended();
-    answer(2, NO); /* m4 is down: nobody else can be won. */
+    answer(2, NO); /* m4 is down, so no majority is left. */
     check_ended(REDLOCK_CONTENDED);
     check_sent(0, 0, 20);
 }

@@ -11,15 +11,15 @@
 TEST(a_dead_round_is_released_where_it_may_be_stored)
 {
     begin_acquiring(5);
-    answer(1, YES);  /* Stores it. */
-    answer(2, NONE); /* Answered with an error: does not. */
-    answer(4, NO);   /* Does not. */
+    answer(1, YES);  /* m1 stores the token. */
+    answer(2, NONE); /* m2 answers with an error, and does not. */
+    answer(4, NO);   /* m3 does not. */
     check_not_ended();
-    answer(8, NO); /* m5 is silent: may. */
+    answer(8, NO); /* m5 is silent, and may store it. */
     check_ended(REDLOCK_CONTENDED);
     check_sent(0, 0, 17);
     CHECK(!quorum_is_settled(&story.q));
-    answer(16, YES); /* The late yes: it has been told already. */
+    answer(16, YES); /* A late yes: m5 has already got a release. */
     check_sent(0, 0, 0);
     answer(17, YES);
     CHECK(quorum_is_settled(&story.q));
@@ -39,7 +39,7 @@ TEST(a_master_is_told_once_per_connection)
         check_sent(0, 0, 4);
         story_step(&story, QUORUM_EV_TIMER);
         check_sent(0, 0, 0);
-        link_down(0); /* Another's link. */
+        link_down(0); /* The link of another master. */
         check_sent(0, 0, 0);
         link_up(0);
         check_sent(0, 0, 0);
@@ -49,7 +49,7 @@ TEST(a_master_is_told_once_per_connection)
         check_sent(0, 0, 0);
         CHECK(!quorum_is_settled(&story.q));
     }
-    answer(4, NO); /* It was not there. */
+    answer(4, NO); /* m3 did not store the token. */
     CHECK(quorum_is_settled(&story.q));
 }
 
@@ -77,7 +77,7 @@ TEST(a_full_queue_is_told_when_it_has_drained)
     check_sent(0, 0, 4);
 }
 
-/* Who waits for room: not who was told, nor who has nothing, nor who is to keep it. */
+/* A release waits for room only if its master may store a dead token and got no release. */
 TEST(these_releases_wait_for_room)
 {
     begin_acquiring(3);
@@ -95,7 +95,7 @@ TEST(these_releases_wait_for_room)
     story_step(&story, QUORUM_EV_TIMER);
     check_sent(0, 0, 4);
     CHECK(!quorum_must_release(&story.q, 2));
-    link_down(2); /* It was told on a connection that is gone. */
+    link_down(2); /* The connection of the release is gone. */
     CHECK(quorum_must_release(&story.q, 2));
     link_up(2);
     check_sent(0, 0, 4);
@@ -147,16 +147,16 @@ TEST(the_time_to_forget_counts_from_the_latest_send)
 
     begin_held(3);
     story.now += DRIFT_S;
-    story_extend(&story, 4 * LEASE); /* Asked for is enough: it may have been done. */
+    story_extend(&story, 4 * LEASE); /* A master may have obeyed, so the question counts. */
     CHECK_UINT(story.q.settle_by, STORY_START + DRIFT_S + 4 * LEASE + 362 * DRIFT_MS);
     timer_at(STORY_START + DRIFT_S + TIMEOUT);
     check_ended(REDLOCK_UNREACHABLE);
-    story_extend(&story, 1000 * DRIFT_MS); /* A shorter one does not bring it back. */
+    story_extend(&story, 1000 * DRIFT_MS); /* A shorter extension does not shorten the time. */
     CHECK_UINT(story.q.settle_by, STORY_START + DRIFT_S + 4 * LEASE + 362 * DRIFT_MS);
 }
 
-/* Its queue was full when the round died, so it could not be told; and it hangs
- * longer than a lease.  What it obeys then has not expired by then. */
+/* The queue of m3 is full when the round dies, so m3 gets no release.  Then m3 hangs for longer
+ * than a lease.  A key that it sets after that has not expired. */
 TEST(a_master_that_obeys_very_late_is_told_then)
 {
     begin_acquiring(3);
@@ -167,13 +167,13 @@ TEST(a_master_that_obeys_very_late_is_told_then)
     timer_at(SETTLED);
     CHECK(!quorum_is_settled(&story.q));
     CHECK(quorum_cares(&story.q, 2));
-    CHECK_UINT(story.act.wake_at, DRIFT_NEVER); /* Its answer, or its end, will wake us. */
+    CHECK_UINT(story.act.wake_at, DRIFT_NEVER); /* An answer or a broken link wakes it. */
     story.up = 7;
     story.now += DRIFT_S;
     answer(4, YES);
     check_sent(0, 0, 4);
     timer_at(story.act.wake_at);
-    CHECK(quorum_is_settled(&story.q)); /* Told, on a link that stands. */
+    CHECK(quorum_is_settled(&story.q)); /* m3 got a release on a link that stands. */
 
     begin_again();
     acquire();
@@ -186,7 +186,7 @@ TEST(a_master_that_obeys_very_late_is_told_then)
     CHECK(quorum_is_settled(&story.q));
 }
 
-/* A process that was paused for longer than that has told nobody yet. */
+/* A process that was paused until the token expired has sent no release yet. */
 TEST(whoever_can_be_told_is_told_before_it_is_forgotten)
 {
     begin_held(3);
@@ -201,7 +201,7 @@ TEST(whoever_can_be_told_is_told_before_it_is_forgotten)
     story.up = 3;
     answer(2, NO);
     check_sent(0, 0, 0);
-    story.up = 7; /* Its queue has drained, and nothing has happened since. */
+    story.up = 7; /* The queue of m3 has drained; no other event has come. */
     timer_at(SETTLED);
     check_sent(0, 0, 4);
 }
@@ -223,7 +223,7 @@ TEST(who_lacks_one_of_several_releases_the_others)
     answer(1, NO);
     check_sent(0, 0, 1);
     CHECK_INT(story.q.state, QUORUM_EXTENDING);
-    answer(1, YES); /* The release is no extension. */
+    answer(1, YES); /* An answer to the release is no vote. */
     answer(2, YES);
     CHECK_INT(story.q.state, QUORUM_EXTENDING);
     answer(4, YES);
@@ -231,7 +231,7 @@ TEST(who_lacks_one_of_several_releases_the_others)
     CHECK_UINT(story.q.deadline, RENEW_AT + LEASE - ALLOWANCE);
     check_sent(0, 0, 0);
     timer_at(story.act.wake_at);
-    check_sent(0, 6, 0); /* It is not asked any more. */
+    check_sent(0, 6, 0); /* m1 is not asked any more. */
 }
 
 TEST(nobody_waits_for_the_release_of_the_others)
@@ -288,13 +288,13 @@ TEST(a_no_to_one_name_leaves_nothing_to_release)
     CHECK(!quorum_must_release(&story.q, 0));
 }
 
-/* Until the token is proven, another process may hold it, or some of its names. */
+/* Until the token is proven, another process may hold some or all of its names. */
 TEST(only_its_owner_releases_an_adopted_token_that_is_not_proven)
 {
     static const struct {
         enum quorum_vote second, third;
         int status;
-        quorum_mask released; /* Without an unlock. */
+        quorum_mask released; /* Masters that get a release without an unlock. */
     } rows[] = {
         {NO, NO, REDLOCK_LOST, 0},
         {YES, YES, REDLOCK_OK, 1},
@@ -327,7 +327,7 @@ TEST(only_its_owner_releases_an_adopted_token_that_is_not_proven)
     }
 }
 
-/* It is lost at once when it is tried again, and is not held. */
+/* A second attempt to extend fails at once, and a late yes does not make the lock held. */
 TEST(what_was_not_proven_is_not_held_later)
 {
     begin_with(3);
@@ -346,8 +346,8 @@ TEST(what_was_not_proven_is_not_held_later)
 
 /* ---- Releasing ---- */
 
-/* How three masters that hold the lock answer its release, in turn: y, n, e(rror),
- * d(own); and the status with the last of them. */
+/* The answers of three masters to a release, in turn: y, n, e(rror), d(own); and the status
+ * after the last of them. */
 TEST(a_release_ends_when_its_outcome_is_certain)
 {
     static const struct {
@@ -359,13 +359,13 @@ TEST(a_release_ends_when_its_outcome_is_certain)
         {"nyy", REDLOCK_OK},
         {"eyy", REDLOCK_OK},
         {"dyy", REDLOCK_OK},
-        {"nn", REDLOCK_LOST}, /* Two do not have it: it was not held. */
+        {"nn", REDLOCK_LOST}, /* Two do not store the token: it was not held. */
         {"ynn", REDLOCK_LOST},
         {"nyn", REDLOCK_LOST},
-        {"ee", REDLOCK_UNREACHABLE}, /* Two may still have it. */
+        {"ee", REDLOCK_UNREACHABLE}, /* Two may still store it. */
         {"dd", REDLOCK_UNREACHABLE},
         {"ed", REDLOCK_UNREACHABLE},
-        {"ne", REDLOCK_UNREACHABLE}, /* One has not, one may: m3's yes would not do. */
+        {"ne", REDLOCK_UNREACHABLE}, /* One does not, one may: a yes of m3 does not suffice. */
         {"nd", REDLOCK_UNREACHABLE},
         {"en", REDLOCK_UNREACHABLE},
         {"dn", REDLOCK_UNREACHABLE},
@@ -452,7 +452,7 @@ TEST(a_release_with_a_majority_down_does_not_hang)
     check_sent(0, 0, 1);
 }
 
-/* Never asked, or answered no: these have not lost what they never had. */
+/* A master that was never asked, or said no, did not lose the token. */
 TEST(masters_that_never_had_it_do_not_make_it_lost)
 {
     begin_with(5);
@@ -464,14 +464,14 @@ TEST(masters_that_never_had_it_do_not_make_it_lost)
     answer(3, YES);
     check_not_ended();
     timer_at(STORY_START + TIMEOUT);
-    check_ended(REDLOCK_UNREACHABLE); /* m3 may still have it. */
+    check_ended(REDLOCK_UNREACHABLE); /* m3 may still store it. */
 
     begin_again();
     story.up = 7;
     acquire();
     answer(7, YES);
     story_step(&story, QUORUM_EV_RELEASE);
-    answer(1, NO); /* Only two had it, of five. */
+    answer(1, NO); /* Only two of five stored it. */
     check_ended(REDLOCK_LOST);
 }
 

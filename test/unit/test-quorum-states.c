@@ -1,6 +1,5 @@
 /*
- * test-quorum-states.c - the events that may come in any state of the machine, each
- * tried in every state.
+ * test-quorum-states.c - the events that may come in any state, tried in every state.
  */
 #include "redlock/core/quorum.h"
 
@@ -8,8 +7,8 @@
 
 #include "test/lib/scene.h"
 
-/* Bring a new machine of three masters into a state.  What may be stored then is
- * told by the mask; all that is sent is unanswered. */
+/* Bring a new machine of three masters into a state.  Returns the masters that may store a live
+ * token.  In most states they have not answered the last command. */
 static quorum_mask reach(enum quorum_state state)
 {
     begin_with(3);
@@ -54,7 +53,7 @@ static quorum_mask reach(enum quorum_state state)
     case QUORUM_RELEASING:
         hold();
         story_step(&story, QUORUM_EV_RELEASE);
-        return 0; /* All are told already. */
+        return 0; /* All have got a release. */
     case QUORUM_LOST:
         hold();
         timer_at(DEADLINE);
@@ -89,8 +88,8 @@ TEST(a_cancel_undoes_everything_in_every_state)
     }
 }
 
-/* Nobody listens: not to the loss that is noticed in the same step, and not to the
- * end of an extension that was out. */
+/* After a cancel the machine reports nothing: neither a loss in the same step nor the end of an
+ * extension. */
 TEST(a_cancel_is_the_last_word)
 {
     static const enum quorum_event_type types[] = {QUORUM_EV_CANCEL, QUORUM_EV_DETACH};
@@ -139,7 +138,7 @@ TEST(a_release_is_in_place_in_these_states)
     } rows[] = {
         {QUORUM_HELD, 7, false, 0},           {QUORUM_EXTENDING, 7, false, 0},
         {QUORUM_ADOPTED, 7, false, 0},        {QUORUM_PROVING, 7, false, 0},
-        {QUORUM_LOST, 0, true, REDLOCK_LOST}, /* All have been told already. */
+        {QUORUM_LOST, 0, true, REDLOCK_LOST}, /* All have got a release. */
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -170,7 +169,7 @@ TEST(a_machine_wakes_in_these_states)
 {
     static const drift_time wake[STATES] = {
         [QUORUM_IDLE] = DRIFT_NEVER,
-        [QUORUM_CONNECTING] = DRIFT_NEVER, /* The links have timeouts of their own. */
+        [QUORUM_CONNECTING] = DRIFT_NEVER, /* The links have timeouts. */
         [QUORUM_ACQUIRING] = STORY_START + TIMEOUT,
         [QUORUM_RAISING] = STORY_START + TIMEOUT,
         [QUORUM_PAUSING] = STORY_START + PAUSE_MIN,
@@ -188,7 +187,7 @@ TEST(a_machine_wakes_in_these_states)
     }
 }
 
-/* Being early does no harm. */
+/* A timer may fire too early. */
 TEST(an_early_timer_does_nothing_in_any_state)
 {
     for (unsigned i = 0; i < STATES; i++) {
@@ -205,19 +204,19 @@ TEST(an_early_timer_does_nothing_in_any_state)
     }
 }
 
-/* Who fires the timer when it is due gets somewhere. */
+/* Each timer that is due moves the next one to a later time. */
 TEST(a_timer_makes_progress_in_every_state)
 {
     for (unsigned i = 0; i < STATES; i++) {
         (void)reach((enum quorum_state)i);
-        story.up = 0; /* Nobody is there: the worst that can be. */
+        story.up = 0; /* No master is up: the worst case. */
         for (unsigned j = 0; j < 1000 && story.act.wake_at != DRIFT_NEVER; j++) {
             drift_time before = story.act.wake_at;
 
             timer_at(before);
             CHECK(story.act.wake_at > before);
             if (story.q.state == QUORUM_PAUSING && j == 100)
-                break; /* It waits for ever. */
+                break; /* The machine waits for ever. */
             CHECK(j < 999);
         }
     }
@@ -231,7 +230,7 @@ TEST(these_masters_matter)
         (void)reach((enum quorum_state)i);
         CHECK_INT(quorum_cares(&story.q, 0), cares);
     }
-    begin_with(3); /* One that said no does not, nor does one that was told and answered. */
+    begin_with(3); /* A master that said no does not matter. */
     acquire();
     answer(1, NO);
     answer(6, YES);

@@ -4,8 +4,8 @@
  *
  * The other files have the other rules: test-quorum-round.c begins rounds,
  * test-quorum-hold.c keeps the lock, test-quorum-settle.c gives it back,
- * test-quorum-fence.c draws fencing tokens, and test-quorum-states.c tries what may
- * happen in any state.  timelines/ has whole stories.
+ * test-quorum-fence.c draws fencing tokens, and test-quorum-states.c tries events in
+ * every state.  timelines/ has whole stories.
  */
 #include "redlock/core/quorum.h"
 
@@ -27,7 +27,7 @@ TEST(a_lease_counts_from_before_the_send)
     CHECK_UINT(remaining(), LEASE - ALLOWANCE - 40 * DRIFT_MS);
 }
 
-/* Waiting for links is not part of the lease, as nothing has been sent. */
+/* Waiting for links is not part of the lease, because nothing has been sent. */
 TEST(a_lease_does_not_count_while_connecting)
 {
     begin_with(1);
@@ -109,8 +109,8 @@ TEST(a_lease_that_its_allowance_swallows_is_never_held)
         drift_span lease, fixed;
         int status;
     } rows[] = {
-        {1000, 989, REDLOCK_OK},       /* 1 ns is left: 1 % of 1000 ns is 10. */
-        {1000, 990, REDLOCK_TOO_LATE}, /* Nothing. */
+        {1000, 989, REDLOCK_OK},       /* Leaves 1 ns: 1 % of 1000 ns is 10. */
+        {1000, 990, REDLOCK_TOO_LATE}, /* Leaves nothing. */
         {1000, 5000, REDLOCK_TOO_LATE},
         {0, 0, REDLOCK_TOO_LATE},
     };
@@ -138,12 +138,12 @@ TEST(a_hold_ends_at_the_deadline_whatever_happens_then)
 
         for (unsigned late = 0; late < 2; late++) {
             begin_with(3);
-            config.lost_margin = 0; /* Or its end would be told before. */
+            config.lost_margin = 0; /* Else the lost notice comes earlier. */
             config.renew = false;
             begin_again();
             hold();
             story.now = DEADLINE - 1 + late;
-            CHECK_UINT(remaining(), 1 - late); /* Without being asked to look. */
+            CHECK_UINT(remaining(), 1 - late); /* No event is needed. */
             if (types[i] == QUORUM_EV_EXTEND)
                 story_extend(&story, 0);
             else
@@ -203,7 +203,7 @@ TEST(a_majority_of_yes_wins_and_one_less_does_not)
     }
 }
 
-/* Two majorities of any set share a master: all of Redlock. */
+/* Two majorities of any set share a master.  Redlock rests on this. */
 TEST(two_majorities_share_a_master)
 {
     for (unsigned n = 1; n <= QUORUM_MASTERS_MAX; n++) {
@@ -213,7 +213,7 @@ TEST(two_majorities_share_a_master)
         while (!story.act.ended)
             story_reply(&story, need++, YES);
         CHECK(2 * need > n);
-        CHECK(2 * (need - 1) <= n); /* And it is the least such number. */
+        CHECK(2 * (need - 1) <= n); /* No smaller number is a majority. */
     }
 }
 
@@ -232,7 +232,7 @@ static void lose_by(enum quorum_vote vote, bool by_link, int status)
             else
                 story_reply(&story, m, vote);
         }
-        /* Where one no is enough, others can still answer: it is contended. */
+        /* Masters that can still answer count as reachable, even where one no is enough. */
         check_ended(status);
         CHECK_INT(story.q.state, QUORUM_IDLE);
         rest = (quorum_mask)(all() & ~((1u << (spare + 1)) - 1));
@@ -245,7 +245,7 @@ TEST(a_round_is_lost_as_soon_as_a_majority_is_impossible)
     lose_by(NO, false, REDLOCK_CONTENDED);
 }
 
-/* n = 1 and even n: with so many errors those that might answer are too few. */
+/* The masters that can still answer are no majority. */
 TEST(errors_and_broken_links_lose_a_round_as_well)
 {
     lose_by(NONE, false, REDLOCK_UNREACHABLE);
@@ -266,7 +266,7 @@ TEST(a_split_vote_of_an_even_set_ends_the_round)
     }
 }
 
-/* Status of a round that ends by timeout, by how many of n answered no. */
+/* The status of a round that ends by timeout depends on how many of n masters answered. */
 TEST(a_silent_majority_is_unreachable_and_an_answering_one_contended)
 {
     for (unsigned n = 3; n <= QUORUM_MASTERS_MAX; n++) {
@@ -284,7 +284,7 @@ TEST(a_silent_majority_is_unreachable_and_an_answering_one_contended)
     }
 }
 
-/* As few as an error wins; but the key is there. */
+/* A void yes wins no more than an error does, but the key is there. */
 TEST(a_void_yes_wins_nothing_and_is_released)
 {
     begin_acquiring(5);
@@ -298,7 +298,7 @@ TEST(a_void_yes_wins_nothing_and_is_released)
     CHECK(quorum_is_settled(&story.q));
 }
 
-/* It stores the key like the others: renewed, and released. */
+/* The master stores the key like the others, so its key is extended and released. */
 TEST(a_void_yes_is_of_a_hold_that_others_won)
 {
     begin_acquiring(5);
@@ -325,7 +325,7 @@ TEST(a_round_ends_at_its_timeout_and_not_before)
     check_sent(0, 0, 7);
 }
 
-/* An answer that came while the process was paused is worth more than the timer. */
+/* An answer that came while the process was paused is counted before the timer. */
 TEST(an_answer_counts_after_the_timeout_if_the_timer_has_not_run)
 {
     begin_acquiring(1);
@@ -341,14 +341,14 @@ TEST(the_yes_of_a_master_whose_link_breaks_is_void)
     link_down(0);
     check_not_ended();
     answer(2, YES);
-    check_not_ended(); /* It may have come back without memory. */
+    check_not_ended(); /* The master may have lost its data. */
     answer(4, YES);
     check_ended(REDLOCK_OK);
 
     begin_acquiring(3);
     answer(1, YES);
     link_down(0);
-    link_up(0); /* And is not asked again in this round. */
+    link_up(0); /* The master is not asked again in this round. */
     check_sent(0, 0, 0);
     answer(2, YES);
     check_not_ended();
@@ -399,10 +399,10 @@ TEST(an_answer_counts_once)
     reply_raw(0, story.q.ask_of[0], QUORUM_CMD_SET, YES);
     reply_raw(0, story.q.ask_of[0], QUORUM_CMD_SET, YES);
     check_not_ended();
-    reply_raw(0, story.q.ask_of[0], QUORUM_CMD_SET, NO); /* Nor does it change its mind. */
+    reply_raw(0, story.q.ask_of[0], QUORUM_CMD_SET, NO); /* A second answer is ignored. */
     CHECK_UINT(story.q.yes, 1);
     CHECK_UINT(story.q.may_hold, 7);
-    reply_raw(1, story.q.ask_of[1] + 1, QUORUM_CMD_SET, YES); /* Of no ask of ours. */
+    reply_raw(1, story.q.ask_of[1] + 1, QUORUM_CMD_SET, YES); /* An answer to no question. */
     reply_raw(1, story.q.ask_of[1] - 1, QUORUM_CMD_SET, YES);
     check_not_ended();
     reply_raw(1, story.q.ask_of[1], QUORUM_CMD_SET, YES);
@@ -421,7 +421,7 @@ TEST(an_answer_from_before_the_link_broke_does_not_count)
     CHECK_UINT(story.q.yes, 0);
 }
 
-/* The explorer takes machines for the same if their bytes are. */
+/* The explorer compares machines byte by byte. */
 TEST(equal_machines_have_equal_bytes)
 {
     struct quorum a, b;

@@ -1,5 +1,5 @@
 /*
- * test-reply.c - replies of every type, in pieces of every size, through the reader.
+ * test-reader.c - replies of every type, in pieces of every size, through the reader.
  */
 #include <hiredis/hiredis.h>
 
@@ -86,7 +86,7 @@ TEST(replies_are_decoded)
     CHECK(reply.text == NULL && reply.text_room == 0);
 }
 
-/* Byte by byte, all in one stream; also, what is incomplete is no reply. */
+/* All replies come in one stream, byte by byte.  An incomplete reply is none. */
 TEST(replies_come_in_pieces)
 {
     struct reply reply = {.text = NULL};
@@ -137,7 +137,7 @@ TEST(a_text_may_have_nuls)
     reader_forget(&reply);
 }
 
-/* Feed "<head><len>\r\n" and len bytes; give what the reader says of it. */
+/* Feed "<head><len>\r\n" and len bytes, and return the status of the reader. */
 static int feed_long(redisReader *reader, const char *head, size_t len)
 {
     static char bytes[REPLY_TEXT_MAX + 16];
@@ -164,7 +164,7 @@ TEST(texts_have_a_longest_length)
         CHECK(!reader_overflows(reader));
         if (i == 0) {
             CHECK_UINT(reply.text_len, REPLY_TEXT_MAX);
-            CHECK_UINT(reply.text_room, REPLY_TEXT_MAX + 1); /* The NUL's, and no more. */
+            CHECK_UINT(reply.text_room, REPLY_TEXT_MAX + 1); /* One more for the NUL. */
         }
         CHECK(reply.text_room <= REPLY_TEXT_MAX + 1);
         CHECK_INT(feed_long(reader, heads[i], REPLY_TEXT_MAX + 1), REDIS_ERR);
@@ -209,7 +209,7 @@ TEST(arrays_have_a_most)
     }
 }
 
-/* Feed that many bytes of what never becomes a reply; tell whether it overflows. */
+/* Feed len bytes that never become a reply.  Returns whether the reader overflows. */
 static bool overflows_after(const char *head, size_t len)
 {
     struct reply reply = {.text = NULL};
@@ -236,7 +236,7 @@ TEST(what_is_too_long_is_known_before_it_is_whole)
     CHECK(overflows_after("*2\r\n:1\r\n$536870912\r\n", REPLY_TEXT_MAX + 1024));
 }
 
-/* What was read and not yet discarded does not count. */
+/* Bytes that are parsed and not yet discarded do not count. */
 TEST(many_short_replies_do_not_overflow)
 {
     struct reply reply = {.text = NULL};
@@ -252,7 +252,7 @@ TEST(many_short_replies_do_not_overflow)
     reader_forget(&reply);
 }
 
-/* Once the room is there, nothing is allocated. */
+/* Once the buffers exist, a reply needs no allocation. */
 TEST(no_allocation_for_a_reply)
 {
     static const char five[] = "+OK\r\n:1\r\n$-1\r\n$5\r\nhello\r\n*1\r\n+OK\r\n";
@@ -265,7 +265,7 @@ TEST(no_allocation_for_a_reply)
         for (unsigned j = 0; j < 5; j++)
             CHECK(next(reader) == &reply);
     }
-    CHECK_UINT(heap_allocations(), 2); /* For a text, and for the one before it. */
+    CHECK_UINT(heap_allocations(), 2); /* One for each buffer of a text. */
     redisReaderFree(reader);
     reader_forget(&reply);
 }
@@ -278,7 +278,7 @@ TEST(every_allocation_may_fail)
         redisReader *reader = reader_new(&reply);
 
         heap_fail_after(0);
-        /* First there is no text yet; then one that must grow. */
+        /* At first there is no buffer for a text; then one that must grow. */
         CHECK_INT(feed_long(reader, "$", n == 0 ? 1 : 1000), REDIS_ERR);
         CHECK_INT(reader->err, REDIS_ERR_OOM);
         CHECK(heap_has_failed());

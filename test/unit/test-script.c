@@ -1,6 +1,6 @@
 /*
- * test-script.c - the SHA-1s that were made while building are those of the texts.  This file has
- * a SHA-1 of its own.
+ * test-script.c - the build has given each script the SHA-1 of its text.  This file computes SHA-1
+ * by itself.
  */
 #include "redlock/wire/script.h"
 
@@ -62,7 +62,7 @@ static void sha1(const char *text, size_t len, char ret_digits[41])
         snprintf(ret_digits + (size_t)8 * i, 9, "%08x", h[i]);
 }
 
-/* The checker itself, on the examples of FIPS 180 and the edges of its padding. */
+/* Tests the SHA-1 of this file on the examples of FIPS 180, and on the edges of its padding. */
 TEST(sha1_is_sha1)
 {
     static const struct {

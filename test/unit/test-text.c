@@ -1,5 +1,5 @@
 /*
- * test-text.c - what a terminal obeys is taken out of texts, and letters stay; also in the log.
+ * test-text.c - control characters are replaced in texts and in the log; letters stay.
  */
 #include "test/lib/check.h"
 
@@ -14,10 +14,10 @@ static const struct {
     {"a\x1b[2J\x7f\r\n\x01z", "a?[2J????z"},
     {"\x9b"
      "2J\x80\x9f",
-     "?2J??"}, /* C1 as bytes, */
+     "?2J??"}, /* C1 controls as bytes. */
     {"\xc2\x9b"
      "2J\xc2\x80\xc2\x9f.",
-     "??2J????."}, /* and as characters. */
+     "??2J????."}, /* C1 controls as characters. */
     {"\xc2\xa0\xc3\x9b gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\x92",
      "\xc2\xa0\xc3\x9b gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\x92"},
     {"\xff\xfe\xc0\x80\xed\xa0\x80\xf4\x90\x80\x80", "???????????"},

@@ -4,21 +4,21 @@
  *   test-timeline FILE...     play each story, and compare it with its file
  *   test-timeline --tell FILE print the file with what really happens
  *
- * A story is a text file (timelines/): prose for people; a sentence of settings,
+ * A story is a text file (timelines/).  It has prose for people, a sentence of settings,
  *
  *   Given 5 masters, lease 9000ms, wait 1000ms, m4 m5 down.
  *
- * and lines of when, what happens, and what the machine makes of it:
+ * and lines with a time, an event, and the actions of the machine:
  *
  *        +1ms  m3 yes          -> OK, held until +8908ms, wake +3000ms
  *
- * Everything to the right of the event is made anew from the machine and must
- * come out the same to the letter.  Nothing after an event: nothing is done.
+ * The text after an event must be exactly what the machine does.  An event without
+ * such a text must cause no action.
  *
- * Events: acquire, adopt, extend, extend 500ms, release, cancel, detach, timer;
- * of a master: "m1 yes", "m1 no", "m1 error" answer the oldest command that it
- * owes an answer ("m1 yes to release" also checks which one that is), "m1 up",
- * "m1 down" are its link, "m1 full", "m1 drained" its queue.
+ * Events: acquire, adopt, extend, extend 500ms, release, cancel, detach, timer.
+ * "m1 yes", "m1 no" and "m1 error" answer the oldest open command to m1; "m1 yes to
+ * release" also checks which command that is.  "m1 up" and "m1 down" change the link of
+ * m1, "m1 full" and "m1 drained" its queue.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -38,7 +38,7 @@ struct play {
     struct story story;
     struct quorum_config config;
     quorum_mask down, coming;
-    bool is_begun; /* An event was seen: settings come too late. */
+    bool is_begun; /* After the first event, settings come too late. */
     unsigned events;
 };
 
@@ -51,7 +51,7 @@ __attribute__((noreturn)) static void stop(const struct play *play, const char *
 
 /* ---- Words ---- */
 
-/* Whether text goes on with this word; if so it is taken, with the blanks after it. */
+/* If text goes on with this word, skip the word and the blanks after it, and return true. */
 static bool take(const char **text, const char *word)
 {
     size_t len = strlen(word);
@@ -64,7 +64,7 @@ static bool take(const char **text, const char *word)
     return true;
 }
 
-/* "9000ms", to the nanosecond "8907.999999ms". */
+/* "9000ms", or with nanoseconds "8907.999999ms". */
 static drift_span take_span(const struct play *play, const char **text)
 {
     const char *p = *text;
@@ -193,7 +193,7 @@ static void check_answered(const struct play *play, unsigned m, const char *text
         (take(&text, "to fence") && command == QUORUM_CMD_FENCE) ||
         (take(&text, "to raise") && command == QUORUM_CMD_RAISE))
         return;
-    stop(play, "not what is to be answered next", text);
+    stop(play, "another command is answered next", text);
 }
 
 static void answer(struct play *play, unsigned m, enum quorum_vote vote, const char *text)
@@ -214,7 +214,7 @@ static void count(struct play *play, unsigned m, const char *text)
     story_count(&play->story, m, counter);
 }
 
-/* False: it was no event for the machine, which has not been stepped. */
+/* Returns false if the event does not step the machine. */
 static bool do_master(struct play *play, unsigned m, const char *text)
 {
     quorum_mask on = (quorum_mask)(1u << m);
@@ -281,7 +281,7 @@ static void read_now(struct play *play, const char **text)
     play->story.now = now;
 }
 
-/* What this line of events is to look like. */
+/* Play a line, and write it to buf as it must look. */
 static void play_line(struct play *play, const char *line, char *buf, size_t size)
 {
     const char *text = line + strspn(line, " ");
@@ -309,7 +309,7 @@ static void play_line(struct play *play, const char *line, char *buf, size_t siz
 
 /* ---- Files ---- */
 
-/* Play the file; returns how many lines came out otherwise.  tell: print it as it comes out. */
+/* Play the file, and return the number of wrong lines.  tell: print the lines as they must be. */
 static unsigned play_file(const char *path, FILE *file, bool tell)
 {
     struct play play = {.path = path, .config = story_config()};
@@ -348,7 +348,7 @@ static bool play_path(const char *path, bool tell)
     wrong = play_file(path, file, tell);
     fclose(file);
     if (wrong > 0)
-        printf("FAILED %s: %u lines are not as it happened\n", path, wrong);
+        printf("FAILED %s: %u lines are wrong\n", path, wrong);
     return wrong == 0;
 }
 

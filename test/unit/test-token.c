@@ -1,5 +1,5 @@
 /*
- * test-token.c - tokens are the keystream that token.h says, and never the same twice.
+ * test-token.c - tokens are the keystream that token.h defines, and never repeat.
  */
 #include <stdlib.h>
 
@@ -42,8 +42,8 @@ TEST(a_token_is_a_piece_of_the_keystream)
     }
 }
 
-/* Computed by a program of its own from RFC 8439, 2.3, with counter and nonce
- * of 64 bits each, as in Bernstein's original; not by libsodium. */
+/* A separate program computed it from RFC 8439, 2.3, without libsodium.  Counter and nonce have
+ * 64 bits each, as in Bernstein's original. */
 TEST(a_known_token)
 {
     struct token_key key = counting_key();
@@ -80,7 +80,7 @@ TEST(no_two_are_the_same)
     }
 }
 
-/* All of the bits of serial and round count. */
+/* Every bit of serial and round changes the token. */
 TEST(every_bit_counts)
 {
     struct token_key key = counting_key();
@@ -122,7 +122,7 @@ TEST(keys_are_drawn_and_wiped)
     CHECK(memcmp(&a, &zeroes, sizeof a) == 0);
 }
 
-/* Nor is it what the tokens of a lease begin with. */
+/* A subkey is not the beginning of a token. */
 TEST(a_subkey_is_of_its_key_alone)
 {
     unsigned char one[TOKEN_SUBKEY], again[TOKEN_SUBKEY], other[TOKEN_SUBKEY];

@@ -3,8 +3,8 @@
  *
  * usage: test-unload LIBREDLOCK_SO
  *
- * getaddrinfo() is ours: it waits until the library was closed and unloaded, as with a name
- * server that does not answer.  Then its thread goes on in the library's code.
+ * The test has its own getaddrinfo().  It returns only after the program has unloaded the library,
+ * as with a slow name server.  Then its thread goes on in the library's code.
  */
 #include "test/lib/check.h"
 
@@ -16,7 +16,7 @@
 
 #include "redlock/redlock.h"
 
-#define THREAD_END_MAX 1000 /* Looks, 10 ms apart. */
+#define THREAD_END_MAX 1000 /* Polls, 10 ms apart. */
 
 static const char *library;
 static sem_t begun, may_end;
@@ -54,7 +54,7 @@ static void await_threads(unsigned wanted)
     CHECK_UINT(count_threads(), wanted);
 }
 
-/* dlsym() gives functions as pointers to data (dlsym(3)). */
+/* dlsym() returns functions as pointers to data (dlsym(3)). */
 static void find(void *handle, const char *name, void *ret_function)
 {
     void *found = dlsym(handle, name);

@@ -1,5 +1,5 @@
 /*
- * test-uri.c - what is a URI of a master and what is not; nothing secret is said.
+ * test-uri.c - which texts are URIs of a master.  No message contains a secret.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 
 #define ELEMENTS(array) (sizeof(array) / sizeof(array)[0])
 
-/* A text of len times the same letter; a few of them last at once. */
+/* A text of len times the same letter.  Four calls later its buffer is reused. */
 static const char *repeat(char c, size_t len)
 {
     static char texts[4][4096];
@@ -208,7 +208,7 @@ static const struct {
     {"unix:///r%", "the path has a '%'"},
 };
 
-/* Whatever is in the way of parsing, the caller's uri is not written to. */
+/* A failed parse does not change the caller's uri. */
 static void check_refused(const char *text, size_t text_len, const char *message)
 {
     struct uri uri, before;
@@ -236,19 +236,19 @@ TEST(a_nul_is_refused)
     check_refused("me:p\0w@h", 8, "control");
 }
 
-/* The text needs no NUL after it, and what follows is not looked at. */
+/* The text needs no NUL, and no byte after it is read. */
 TEST(no_byte_past_the_end_is_read)
 {
     static const char text[] = "redis://me:pw@h:70011/15";
     struct uri uri;
 
     for (size_t len = 0; len < sizeof text; len++) {
-        char *exact = malloc(len + 1); /* One more, for malloc(0) may be NULL. */
+        char *exact = malloc(len + 1); /* malloc(0) may return NULL. */
 
         CHECK(exact != NULL);
         memcpy(exact + 1, text, len);
         memset(&uri, 0, sizeof uri);
-        (void)!uri_parse(exact + 1, len, &uri); /* Valgrind and ASan watch. */
+        (void)!uri_parse(exact + 1, len, &uri); /* Valgrind and ASan check. */
         uri_done(&uri);
         free(exact);
     }
@@ -276,13 +276,13 @@ TEST(parts_have_a_longest_length)
     check_length(":", "@h", 'p', URI_SECRET_MAX);
     check_length("", ":p@h", 'u', URI_SECRET_MAX);
     check_length("unix:///", "", 'r', URI_PATH_MAX - 1);
-    /* The longest name: every byte escaped. */
+    /* The longest name has every byte escaped. */
     check_length("unix:///", "?db=65535", '\xe9', URI_PATH_MAX - 1);
     check_refused(joined(":", repeat('p', 3 * URI_SECRET_MAX + 1), "@h"),
                   3 * URI_SECRET_MAX + 1 + 3, "longer than");
 }
 
-/* It is the length after unescaping that counts. */
+/* The length counts after unescaping. */
 TEST(escapes_do_not_count)
 {
     char text[3 * URI_SECRET_MAX + 8] = ":";
@@ -353,7 +353,7 @@ TEST(the_place_is_the_name_without_its_db)
     }
 }
 
-/* Every malformed thing, with a secret before the last '@'. */
+/* Malformed URIs of every kind, with a secret before the last '@'. */
 TEST(messages_have_no_secret)
 {
     static const char *const logins[] = {"Us3r:S3cr3t@",    ":S3cr3t@",        "S3cr3t@",
@@ -388,7 +388,7 @@ TEST(messages_have_no_secret)
     CHECK(refused > 300);
 }
 
-/* Nor what could be one, where somebody forgot the host. */
+/* If the host is missing, the text may be a secret, and is not quoted. */
 TEST(messages_quote_nothing)
 {
     static const char *const rows[] = {"Us3r:S3cr3t", "redis://:S3cr3t", "S3cr3t!",      "h/S3cr3t",

@@ -1,7 +1,7 @@
 /*
  * test-vote.c - every kind of reply to every command, in one table.
  *
- * Linked without hiredis: the replies are made by hand.
+ * The program is linked without hiredis, and makes the replies by hand.
  */
 #include "redlock/wire/vote.h"
 
@@ -44,7 +44,7 @@ static const struct {
     {REPLY_ARRAY, "OK", 1, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
     {REPLY_OTHER, "OK", 1, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
 
-    /* Errors.  Type and text alone count, whatever the integer of an earlier reply. */
+    /* Errors.  Only type and text count, not the integer of an earlier reply. */
     {REPLY_ERROR, "WRONGTYPE " WRONG_KIND, 1, {.vote = NO}, {.vote = NO}},
     {REPLY_ERROR, "WRONGTYPE", 1, {.vote = NO}, {.vote = NO}},
     {REPLY_ERROR, "WRONGTYPES", 1, {.vote = NONE}, {.vote = NONE}},
@@ -86,7 +86,7 @@ static const struct {
     {REPLY_ERROR, "OK", 1, {.vote = NONE}, {.vote = NONE}},
     {REPLY_ERROR, "", 1, {.vote = NONE}, {.vote = NONE}},
 
-    /* What Redis up to 6 makes of errors inside of a script. */
+    /* Errors inside a script, as reported by Redis up to version 6. */
     {REPLY_ERROR,
      "ERR Error running script (call to f_b998): @user_script:1: WRONGTYPE " WRONG_KIND,
      1,
@@ -117,7 +117,7 @@ static void check_vote(struct vote got, struct vote want)
 TEST(replies_are_counted)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char text[256] = "OK"; /* Of an earlier reply, where this one has none. */
+        char text[256] = "OK"; /* From an earlier reply, if this one has no text. */
         struct reply reply = {.type = rows[i].type, .integer = rows[i].integer, .text = text};
 
         if (rows[i].text != NULL)
@@ -130,7 +130,7 @@ TEST(replies_are_counted)
     }
 }
 
-/* A connection's first reply may have no text at all. */
+/* The first reply of a connection may have no text. */
 TEST(a_text_may_be_missing)
 {
     struct reply nil = {.type = REPLY_NIL};
@@ -142,7 +142,7 @@ TEST(a_text_may_be_missing)
     CHECK_INT(vote_count(QUORUM_CMD_EXTEND, &one).vote, YES);
 }
 
-/* Of those that count: any number that fits into a double is a yes. */
+/* In reply to a count, any number from 1 that fits into a double is a yes. */
 TEST(numbers_are_counted)
 {
     static const struct {
@@ -166,7 +166,7 @@ TEST(numbers_are_counted)
         check_vote(vote_count(QUORUM_CMD_RAISE, &reply), numbers[i].vote);
         if (numbers[i].vote.vote == YES)
             check_vote(vote_number(&reply), numbers[i].vote);
-        else /* A counter that somebody wrote by hand: the next number is no better. */
+        else /* An operator wrote the counter.  A new connection does not help. */
             check_vote(vote_number(&reply), (struct vote){.vote = NONE});
     }
 }
@@ -186,7 +186,7 @@ TEST(what_counts_and_fails_counts_nothing)
     check_vote(vote_number(&reply), (struct vote){.vote = NONE});
     reply.text = noscript;
     check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE, .noscript = true});
-    reply.text = wrong; /* Of the name; or, to a count, of the marker. */
+    reply.text = wrong; /* The name has the wrong type; in reply to a count, the marker has. */
     check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NO});
     check_vote(vote_number(&reply), (struct vote){.vote = NONE, .relink = true});
 }

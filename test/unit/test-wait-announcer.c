@@ -7,7 +7,7 @@
 
 /* ---- What the announcer says counts for all masters ---- */
 
-/* All masters hear of who has it, by one of them, and that one tells of its release. */
+/* The client listens to all masters.  teller has announced a holder, and will announce its end. */
 static void begin_taken(unsigned masters, unsigned teller)
 {
     begin(masters);
@@ -27,7 +27,7 @@ TEST(what_the_teller_says_is_of_all_masters)
     CHECK_UINT(act.try_at, now.now);
 }
 
-/* The next is told by another one. */
+/* Another master announces the next holder. */
 TEST(only_the_latest_teller_speaks_for_all)
 {
     begin_taken(5, 3);
@@ -38,7 +38,7 @@ TEST(only_the_latest_teller_speaks_for_all)
     CHECK_UINT(act.try_at, now.now);
 }
 
-/* A round that was lost is taken back; who found its key there had that marked. */
+/* A lost round is released.  If a waiter set a flag beside its key, the master announces that. */
 TEST(a_master_that_is_no_teller_speaks_for_itself)
 {
     begin_taken(5, 3);
@@ -49,7 +49,7 @@ TEST(a_master_that_is_no_teller_speaks_for_itself)
     CHECK_UINT(act.try_at, now.now);
 }
 
-/* Those that were looked at tell of the same release. */
+/* Other masters, where a waiter set a flag, announce the same release. */
 TEST(who_drew_when_the_teller_told_does_not_draw_for_the_others)
 {
     drift_time turn;
@@ -65,7 +65,7 @@ TEST(who_drew_when_the_teller_told_does_not_draw_for_the_others)
     CHECK_UINT(act.try_at, turn);
     wait_on_taken(&w, 2, 5000, now.now);
     next();
-    hear_free(2, 3, 16); /* This is the next one. */
+    hear_free(2, 3, 16); /* The next release. */
     CHECK_UINT(act.try_at, now.now);
 }
 
@@ -93,7 +93,7 @@ TEST(who_is_not_heard_cannot_be_the_teller)
     CHECK(act.relies);
 }
 
-/* What was seen free where we do not listen is not so any more. */
+/* Keys that queries found free on masters that are not heard count as taken again. */
 TEST(what_is_taken_is_not_free_where_it_was_seen)
 {
     begin(5);
@@ -109,7 +109,7 @@ TEST(what_is_taken_is_not_free_where_it_was_seen)
     CHECK(act.try_at >= now.now + 5000 * DRIFT_MS);
 }
 
-/* Its holder is dead, and another one has it, of whom nobody told. */
+/* The announced holder is dead, and no master announced the next. */
 TEST(the_teller_is_none_when_what_it_told_of_has_run_out)
 {
     begin_taken(5, 3);
@@ -121,7 +121,7 @@ TEST(the_teller_is_none_when_what_it_told_of_has_run_out)
 
 /* ---- A holder asks one master to announce that the lock is taken ---- */
 
-/* One of those that have it and owe no answer, any of them; nobody of ours needs to wait. */
+/* Any master that granted the lock and owes no answer may announce it, even without our waiters. */
 TEST(who_won_tells_the_others_by_one_master)
 {
     unsigned told = 0;
@@ -143,7 +143,7 @@ TEST(who_won_tells_the_others_by_one_master)
         wait_on_won(&w, 7, false);
         next();
     }
-    CHECK_UINT(act.tell, 0); /* All owe an answer. */
+    CHECK_UINT(act.tell, 0); /* All masters owe an answer. */
     wait_on_link(&w, 1);
     wait_on_won(&w, 5, false);
     next();
@@ -163,7 +163,7 @@ TEST(who_won_and_was_alone_tells_nobody)
     CHECK_UINT(act.tell, 0);
 }
 
-/* Others of ours are as good a reason, and need not look: it is ours. */
+/* Waiters of our own client count as rivals, too.  They need no query: the lock is ours. */
 TEST(who_won_tells_the_others_of_ours_in_line)
 {
     begin_held(3, 5000);
@@ -176,7 +176,7 @@ TEST(who_won_tells_the_others_of_ours_in_line)
     CHECK_UINT(act.look, 0);
 }
 
-/* It was had, and given back, in the same moment: to tell of it would be of somebody else's. */
+/* The holder released at once.  An announcement would now speak of another client's hold. */
 TEST(who_gives_back_does_not_tell_and_looks_for_others_of_ours)
 {
     begin_held(3, 5000);
@@ -190,7 +190,7 @@ TEST(who_gives_back_does_not_tell_and_looks_for_others_of_ours)
     CHECK_UINT(act.look, 7);
 }
 
-/* As when all owe an answer. */
+/* All masters owe an answer. */
 TEST(who_can_have_nobody_tell_looks_for_others_of_ours)
 {
     begin_held(3, 60000);
@@ -209,7 +209,7 @@ TEST(who_can_have_nobody_tell_looks_for_others_of_ours)
     CHECK_UINT(act.look, 7);
 }
 
-/* Another of ours comes, and has lost a round meanwhile. */
+/* Another lease of our client begins a round meanwhile. */
 TEST(who_has_it_tells_whoever_comes)
 {
     begin_held(3, 5000);

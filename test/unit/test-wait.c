@@ -33,7 +33,7 @@ TEST(a_lock_that_runs_out_is_tried_for_soon_after)
     }
 }
 
-/* The second of three: then a majority is without the key. */
+/* When the second of three keys expires, a majority is without the key. */
 TEST(it_runs_out_when_a_majority_has_dropped_it)
 {
     begin_held(3, 5000);
@@ -43,7 +43,7 @@ TEST(it_runs_out_when_a_majority_has_dropped_it)
     CHECK_UINT(act.try_at, START + 2001 * DRIFT_MS + WAIT_EXPIRY_MIN);
 }
 
-/* By lot it was to be later, and so an older plan is void. */
+/* The release draws a later try, so the older plan is void. */
 TEST(an_older_plan_does_not_outlive_a_release)
 {
     begin_held(5, 5000);
@@ -61,7 +61,7 @@ TEST(a_key_without_an_end_is_not_waited_out)
     CHECK(act.wake_at <= now.now + WAIT_PATIENCE * PAUSE_MAX);
 }
 
-/* A key of somebody's on one of those that are heard must not hide that most have none. */
+/* The key of another client on one heard master must not hide that a majority has none. */
 TEST(a_majority_may_be_free_where_it_is_not_heard)
 {
     begin(5);
@@ -76,7 +76,7 @@ TEST(a_majority_may_be_free_where_it_is_not_heard)
     next();
     CHECK_UINT(act.try_at, now.now);
     wait_on_try(&w, now.now);
-    wait_on_look(&w, 4, 60000, now.now); /* But what it will be is not known. */
+    wait_on_look(&w, 4, 60000, now.now); /* The try used up the other news. */
     next();
     CHECK_UINT(act.try_at, DRIFT_NEVER);
 }
@@ -100,7 +100,7 @@ TEST(what_made_a_round_begin_is_used_up)
     lose_round();
     next();
     CHECK(act.try_at > now.now);
-    hear_free(0, 3, 1); /* But not what is heard since. */
+    hear_free(0, 3, 1); /* Later announcements count. */
     CHECK_UINT(act.try_at, now.now);
 }
 
@@ -130,7 +130,7 @@ TEST(who_begins_to_listen_looks)
     next();
     CHECK_UINT(act.look, 2);
     next();
-    CHECK_UINT(act.look, 0); /* It owes an answer. */
+    CHECK_UINT(act.look, 0); /* m2 owes an answer. */
     wait_on_link(&w, 1);
     wait_on_hears(&w, 1, true);
     next();
@@ -173,7 +173,7 @@ TEST(who_is_not_heard_tells_nothing)
     CHECK_UINT(act.try_at, DRIFT_NEVER);
 }
 
-/* Answers come on another connection than what is told. */
+/* Answers and announcements come on two connections. */
 TEST(an_old_look_does_not_overrule_a_release)
 {
     begin_held(3, 60000);
@@ -211,8 +211,8 @@ TEST(in_time_it_looks_whatever_was_heard)
     CHECK_UINT(act.look, 7);
 }
 
-/* Anybody may publish, and a release may be told to none: each hold that is heard of puts the
- * next look off, but not for ever. */
+/* Any client may publish, and the announcement of a release may be lost.  So each announced hold
+ * delays the next query, but not for ever. */
 TEST(what_is_heard_again_and_again_does_not_keep_from_looking)
 {
     unsigned looks = 0;
@@ -235,7 +235,7 @@ TEST(what_is_heard_again_and_again_does_not_keep_from_looking)
     CHECK(looks <= 100 * 100 / (WAIT_PATIENCE * 50));
 }
 
-/* While masters answer nothing that counts, each lease tries for itself. */
+/* While masters give no valid answers, each lease tries without announcements. */
 TEST(who_tries_for_itself_goes_on_to_look)
 {
     unsigned looks = 0;
@@ -283,7 +283,7 @@ TEST(pauses_of_nothing_do_not_spin)
     CHECK(act.wake_at >= now.now + DRIFT_MS);
 }
 
-/* As for who has had it, and rests. */
+/* For example, a client that had the lock and does not want it now. */
 TEST(who_waits_no_more_does_not_look)
 {
     begin_held(3, 5000);
@@ -331,7 +331,7 @@ static void lose(unsigned rounds)
     }
 }
 
-/* He may have asked for less time than a round takes, and lost them all. */
+/* The former first waiter may have had less time than a round takes, and lost every round. */
 TEST(the_losses_of_who_has_left_are_his)
 {
     begin_held(5, 5000);
@@ -369,7 +369,7 @@ TEST(of_many_few_try_at_once)
     CHECK(tried >= 1600 / 16 * WAIT_TRIERS - 2 && tried <= 1600 / 16 * WAIT_TRIERS + 2);
 }
 
-/* Two cannot split an odd number of masters. */
+/* Two clients cannot split an odd number of masters. */
 TEST(of_two_both_try_whatever_the_lots)
 {
     begin_held(5, 5000);
@@ -388,7 +388,7 @@ TEST(who_does_not_try_does_so_later_if_nobody_did)
     turn = act.try_at;
     CHECK(turn > now.now && turn < DRIFT_NEVER);
     now.now = turn - 1;
-    now.random = 0; /* The lot is drawn. */
+    now.random = 0; /* No second delay is drawn. */
     next();
     CHECK_UINT(act.try_at, turn);
     now.now = turn;
@@ -396,8 +396,7 @@ TEST(who_does_not_try_does_so_later_if_nobody_did)
     CHECK_UINT(act.try_at, turn);
 }
 
-/* With many rivals, and round trips that are slow, its turn would come after that of who has
- * heard nothing. */
+/* Else, with many rivals and slow round trips, a waiter that heard nothing would try earlier. */
 TEST(no_lot_is_later_than_the_next_look_would_be)
 {
     begin_held(5, 60000);
@@ -408,7 +407,7 @@ TEST(no_lot_is_later_than_the_next_look_would_be)
     CHECK(act.try_at > now.now && act.try_at <= now.now + WAIT_PATIENCE * PAUSE_MAX);
 }
 
-/* A look was out, or due, when it was released: who sees it free for himself goes. */
+/* A query that was out at the release finds the key free, and the waiter tries at once. */
 TEST(who_waits_for_his_turn_and_sees_a_majority_free_tries)
 {
     begin_held(5, 60000);
@@ -422,8 +421,8 @@ TEST(who_waits_for_his_turn_and_sees_a_majority_free_tries)
     CHECK_UINT(act.try_at, now.now);
 }
 
-/* Of one release each master tells once: so many lots would be too many who try.  A release
- * of what was taken unheard does not call for another, either: the turn comes soon. */
+/* Each master announces a release.  A delay for each announcement would let too many waiters try.
+ * A release of a hold that was not announced draws no other delay: the drawn one ends soon. */
 TEST(of_one_release_lots_are_drawn_once)
 {
     drift_time turn;
@@ -440,11 +439,11 @@ TEST(of_one_release_lots_are_drawn_once)
     for (unsigned m = 0; m < 3; m++)
         wait_on_held(&w, m, 9000, now.now);
     next();
-    hear_free(0, 3, 16); /* This is the next one. */
+    hear_free(0, 3, 16); /* The next release. */
     CHECK_UINT(act.try_at, now.now);
 }
 
-/* What was heard to be taken is told to be free as it should be. */
+/* A minority that was announced as held announces its release.  That draws no other delay. */
 TEST(who_drew_and_heard_of_some_that_are_taken_does_not_draw_for_these)
 {
     begin_held(5, 5000);
@@ -477,7 +476,7 @@ TEST(readers_draw_no_lots)
     CHECK_UINT(act.try_at, now.now);
 }
 
-/* What has let one in lets in the next, who tries at once; and nobody is told. */
+/* A free lock lets in the next reader, too, which tries at once.  No master has to announce. */
 TEST(a_reader_lets_in_the_next)
 {
     begin_held(5, 5000);

@@ -1,5 +1,5 @@
 /*
- * test-wire.c - commands are byte for byte what hiredis' formatter makes of them.
+ * test-wire.c - commands have the same bytes as those of hiredis' formatter.
  */
 #include <hiredis/hiredis.h>
 
@@ -55,7 +55,7 @@ static void check_same(const char *buf, size_t len, int argc, const char **argv,
     CHECK(want_len > 0);
     CHECK_UINT(len, (size_t)want_len);
     CHECK(memcmp(buf, want, len) == 0);
-    CHECK_INT(buf[len], '#'); /* Nothing was written past the end. */
+    CHECK_INT(buf[len], '#'); /* No byte past the end is written. */
     redisFreeCommand(want);
 }
 
@@ -89,7 +89,7 @@ static void check_script(const struct row *row, enum script_id script, bool in_f
     char buf[WIRE_MAX + 1];
 
     if (releases)
-        args.ttl_ms = 0; /* Not for a release. */
+        args.ttl_ms = 0; /* A release has none. */
     memset(buf, '#', sizeof buf);
     check_same(buf, wire_script(buf, script, in_full, &args), releases ? 5 : 6, argv, lens);
 }
@@ -143,8 +143,8 @@ static void check_raise(const struct row *row, bool in_full)
     check_same(buf, wire_script(buf, SCRIPT_RAISE, in_full, &args), 9, argv, lens);
 }
 
-/* FNV-1a, by the test vectors of its authors (RFC 9923 has them too), and folded; a
- * name must have its counter for ever. */
+/* The test vectors of FNV-1a by its authors (also in RFC 9923), folded.  The counter of a name
+ * must never change. */
 TEST(a_name_has_its_counter)
 {
     CHECK_UINT(wire_counter("", 0), 0x811c ^ 0x9dc5);
@@ -169,7 +169,7 @@ TEST(scripts_are_formatted)
     }
 }
 
-/* The longest: so many names, each as long as may be; and a short one, of two. */
+/* The longest command, with the most and longest names; and a short one with two. */
 static void check_many(enum script_id script, bool in_full, unsigned names, size_t name_len)
 {
     static char text[WIRE_NAMES_MAX];
@@ -374,7 +374,7 @@ TEST(looks_are_formatted)
     check_same(buf, wire_look(buf, &look), 11, argv, NULL);
 }
 
-/* All lengths of the numbers: one below and at every power of ten. */
+/* Numbers of every length: one below each power of ten, and the power. */
 TEST(every_length_of_a_ttl)
 {
     for (uint64_t power = 1; power <= UINT32_MAX; power *= 10) {

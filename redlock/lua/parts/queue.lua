@@ -5,7 +5,7 @@
 -- The queue is a sorted set with two entries for each waiter:
 --   WAITER     score: its ticket, the number of its place
 --   -WAITER    score: the instant, in ms and negative, until which it counts as alive
--- Thus the dead are one range of scores, and the queue is one key, which a master has or lost.
+-- Thus the dead are one range of scores.  The queue is one key: a master keeps or loses it whole.
 -- A waiter is dead when it has sent no heartbeat for as long as it said (its patience).
 
 local queue, flag = WIRE_QUEUE .. KEYS[1], WIRE_MARK .. KEYS[1]

@@ -243,11 +243,13 @@ static drift_time lost_at(const struct quorum *q)
 }
 
 /* Renew when a third of the lease is spent.  If the allowance or the margin is large, renew
- * halfway to the lost notice instead, when that is earlier. */
+ * halfway to the lost notice instead, when that is earlier.  After an extension by less than what
+ * was left, the lease is what was left. */
 static void hold(struct step *s)
 {
     struct quorum *q = s->q;
-    drift_span third = q->lease / 3, half;
+    drift_span left = drift_until(q->sent, q->deadline);
+    drift_span third = (q->lease > left ? q->lease : left) / 3, half;
 
     q->lost_at = lost_at(q);
     half = drift_until(q->sent, q->lost_at) / 2;
@@ -480,6 +482,18 @@ static void tell_lost(struct step *s)
     s->q->told = true;
 }
 
+/* A failed extension does not change how long later ones are to be.  A command of this step, or one
+ * that is repeated in full, is then sent with the old length. */
+static void restore_lease(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    if (q->lease == q->config.lease)
+        return;
+    q->lease = q->config.lease;
+    asked_until(s);
+}
+
 /* We can no longer show that we hold the lock: the deadline has passed, or a majority does not
  * have our token. */
 static void lose_hold(struct step *s)
@@ -488,6 +502,7 @@ static void lose_hold(struct step *s)
     bool somebody_waits = q->asked_extend || q->state == QUORUM_PROVING;
 
     if (q->state == QUORUM_PROVING && q->config.many) { /* Rule 10. */
+        restore_lease(s);
         forget_ask(q);
         end(s, QUORUM_ADOPTED, REDLOCK_LOST);
         return;
@@ -507,6 +522,7 @@ static void fail_extension(struct step *s, int status)
     struct quorum *q = s->q;
 
     q->renew_at = q->config.renew ? drift_add(s->ev->now, pause_between(s)) : DRIFT_NEVER;
+    restore_lease(s);
     forget_ask(q);
     if (q->state == QUORUM_PROVING)
         end(s, QUORUM_ADOPTED, status);
@@ -534,6 +550,7 @@ static void judge_extension(struct step *s, quorum_mask waiting)
         if (proving)
             q->give_up = drift_add(s->ev->now, q->config.hold_max);
         q->deadline = later(q->deadline, deadline); /* Rule 6. */
+        q->config.lease = q->lease;
         hold(s);
         if (proving || q->asked_extend)
             end(s, QUORUM_HELD, REDLOCK_OK);
@@ -618,7 +635,8 @@ static quorum_mask awaited_releases(const struct step *s)
 {
     const struct quorum *q = s->q;
 
-    return q->asked & (quorum_mask)~q->none & (q->releasing | (q->may_hold & s->ev->coming));
+    return q->asked & (quorum_mask)~q->none &
+           (q->releasing | (q->may_hold & (s->ev->coming | s->ev->full)));
 }
 
 /* The round is declared dead, so settle sends the releases.  Here they are only counted. */

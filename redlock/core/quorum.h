@@ -82,6 +82,7 @@ struct quorum_event {
     uint32_t random;    /* Any value; picks the pause between two rounds. */
     quorum_mask up;     /* Masters that take a command now: linked, their queue not full. */
     quorum_mask coming; /* Masters whose very first attempt to connect goes on. */
+    quorum_mask full;   /* Masters that can take a command when they have answered others. */
     drift_span lease;   /* EXTEND: the new lease; 0: as long as before. */
     drift_time until;   /* WAKE: begin then, sooner or later than planned; DRIFT_NEVER: as late
                          * as possible. */
@@ -126,7 +127,8 @@ struct quorum_config {
     bool renew;
     bool fence; /* A fencing token is wanted, so events carry a struct quorum_fence. */
     bool many;  /* The token is stored under several names, or under some of them. */
-    drift_span lease, reply_timeout;
+    drift_span lease; /* Of the first SET; then of the latest extension that succeeded. */
+    drift_span reply_timeout;
     drift_span wait; /* DRIFT_NEVER: for ever. */
     drift_span pause_min, pause_max;
     drift_span lost_margin; /* Before the deadline; less than the validity. */

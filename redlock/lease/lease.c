@@ -348,6 +348,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
 
     event->up = peers->up;
     event->coming = peers->coming;
+    event->full = peers->full;
     event->random = env_random(leases->env);
     event->fence = lease_fence(lease);
     event->now = env_now(leases->env);
@@ -372,15 +373,20 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
 
 /* ---- Answers ---- */
 
-/* A master that lacks the script gets it in full, and has it from then on. */
+/* A master that lacks the script gets it in full, and has it from then on.  A release is sent also
+ * to a master that may not vote now, or whose queue is full: nothing else would repeat it, and the
+ * answer made room for it. */
 static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t number,
                          enum quorum_command command)
 {
     struct masters *masters = lease->leases->masters;
     const struct ask again = make_ask(lease, number, command, true);
+    quorum_mask can = masters->peers.up;
     size_t len;
 
-    if (!(masters->peers.up & mask_of(master)) || lease->q.ask_of[master] != number)
+    if (command == QUORUM_CMD_RELEASE)
+        can |= masters->standing.linked | masters->peers.full;
+    if (!(can & mask_of(master)) || lease->q.ask_of[master] != number)
         return false;
     len = encode(lease, command, master, true, masters->peers.scratch);
     masters_send(masters, master, &again, masters->peers.scratch, len);

@@ -193,6 +193,7 @@ void standing_on_link(struct standing *standing, unsigned master, bool up)
 
     standing->events->on_new_epoch(standing->cookie, master);
     standing_on_room(standing, master, up);
+    standing->peers->full &= (quorum_mask)~mask_of(master);
     standing->connecting &= (quorum_mask)~mask_of(master);
     if (guarded && up && !handshake_is_known(link_info(standing->peers->links[master]))) {
         link_relink(standing->peers->links[master],
@@ -207,12 +208,13 @@ void standing_on_link(struct standing *standing, unsigned master, bool up)
 
 void standing_on_room(struct standing *standing, unsigned master, bool room)
 {
-
     if (!room) {
         standing->linked &= (quorum_mask)~mask_of(master);
         standing->peers->up &= (quorum_mask)~mask_of(master);
+        standing->peers->full |= mask_of(master);
         return;
     }
+    standing->peers->full &= (quorum_mask)~mask_of(master);
     standing->linked |= mask_of(master);
     if (!standing->peers->restart_guard || (guard_voters(&standing->guard) & mask_of(master)) != 0)
         standing->peers->up |= mask_of(master);

@@ -70,6 +70,7 @@ static void step(struct story *story, struct quorum_event *event)
     event->now = story->now;
     event->up = story->up;
     event->coming = story->coming;
+    event->full = story->full;
     event->random = story->random;
     event->fence = story->q.config.fence ? &story->fence : NULL;
     story->before = story->q;

@@ -35,7 +35,7 @@ struct story {
     struct quorum_actions act; /* Actions of the latest step. */
     drift_time wake_before;    /* wake_at of the step before. */
     drift_time now;
-    quorum_mask up, coming;
+    quorum_mask up, coming, full;
     uint32_t random;
     struct story_link links[QUORUM_MASTERS_MAX];
 };

@@ -6,6 +6,7 @@
 
 #include "live/cluster.h"
 #include "live/pilot.h"
+#include "redlock/client/state.h"
 #include "redlock/link/link.h"
 #include "redlock/redlock.h"
 
@@ -152,6 +153,37 @@ TEST(a_full_queue_is_told_of)
     server_resume(&three.server[0]);
 }
 
+/* Each master answers NOSCRIPT while the queue is full of other releases. */
+TEST(a_release_without_its_script_is_repeated_though_the_queue_is_full)
+{
+    struct pilot pilot;
+    struct redlock_lock_options opts;
+    struct redlock_lease *leases[64];
+
+    cluster_ready(&three, 3);
+    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, cluster_masters(&three), set_times), REDLOCK_OK);
+    CHECK(pilot_until_up(&pilot, 3));
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = TTL_MS;
+    opts.shared = true;
+    for (unsigned i = 0; i < 64; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof name, "reader/%u", i);
+        CHECK_INT(pilot_lock(&pilot, name, &opts, &leases[i]), REDLOCK_OK);
+    }
+    for (unsigned m = 0; m < 3; m++)
+        (void)server_text(&three.server[m], "SCRIPT FLUSH");
+    pilot.rl->env.asks_max = 16;
+    for (unsigned i = 0; i < 64; i++)
+        CHECK_INT(redlock_unlock_async(leases[i], NULL, NULL), REDLOCK_OK);
+    CHECK(pilot_until_leases(&pilot, 0));
+    CHECK(pilot_until(&pilot, cluster_has_no_locks, &three));
+    pilot_close(&pilot);
+}
+
 CHECK_MAIN({"a_full_queue_is_told_of", a_full_queue_is_told_of},
+           {"a_release_without_its_script_is_repeated_though_the_queue_is_full",
+            a_release_without_its_script_is_repeated_though_the_queue_is_full},
            {"what_found_no_room_is_released_when_there_is_some",
             what_found_no_room_is_released_when_there_is_some})

@@ -238,8 +238,83 @@ TEST(these_masters_matter)
     CHECK(quorum_cares(&story.q, 1));
 }
 
+/* ---- The length of the lease ---- */
+
+TEST(an_extension_that_fails_leaves_the_length_of_the_lease)
+{
+    static const enum quorum_vote votes[] = {NONE, YES};
+
+    for (unsigned i = 0; i < 2; i++) {
+        begin_held(3);
+        story_extend(&story, 20 * DRIFT_MS);
+        if (votes[i] == YES)
+            story.now += 20 * DRIFT_MS;
+        answer(3, votes[i]);
+        check_ended(votes[i] == YES ? REDLOCK_TOO_LATE : REDLOCK_UNREACHABLE);
+        answer(4, votes[i]);
+        timer_at(story.act.wake_at);
+        check_sent(0, 7, 0);
+        answer(7, YES);
+        CHECK_UINT(remaining(), LEASE - ALLOWANCE);
+    }
+}
+
+TEST(a_proof_that_fails_leaves_the_length_of_the_lease)
+{
+    begin_with(3);
+    config.many = true;
+    begin_again();
+    story_step(&story, QUORUM_EV_ADOPT);
+    story_extend(&story, 20 * DRIFT_MS);
+    answer(3, NONE);
+    check_ended(REDLOCK_UNREACHABLE);
+    answer(4, NONE);
+    story_extend(&story, 0);
+    answer(7, YES);
+    CHECK_UINT(remaining(), LEASE - ALLOWANCE);
+}
+
+/* Nothing of the lease is spent then. */
+TEST(an_extension_by_less_than_is_left_is_no_reason_to_hurry)
+{
+    begin_held(3);
+    story_extend(&story, 20 * DRIFT_MS);
+    answer(3, YES);
+    check_ended(REDLOCK_OK);
+    CHECK(story.act.wake_at >= story.now + (DEADLINE - story.now) / 3);
+}
+
+/* ---- A queue without room ---- */
+
+TEST(an_unlock_waits_until_masters_can_take_it)
+{
+    for (unsigned has_room = 0; has_room < 2; has_room++) {
+        begin_held(3);
+        story.up = 0;
+        story.full = 7;
+        story_step(&story, QUORUM_EV_RELEASE);
+        check_sent(0, 0, 0);
+        check_not_ended();
+        if (has_room) {
+            story.full = 0;
+            story.up = 7;
+            timer_at(story.now + DRIFT_MS);
+            check_sent(0, 0, 7);
+            answer(3, YES);
+            check_ended(REDLOCK_OK);
+        } else {
+            timer_at(story.act.wake_at);
+            check_ended(REDLOCK_UNREACHABLE);
+        }
+    }
+}
+
 CHECK_MAIN(RUN(a_cancel_undoes_everything_in_every_state), RUN(a_cancel_is_the_last_word),
            RUN(a_detach_undoes_nothing_in_any_state), RUN(a_release_is_in_place_in_these_states),
            RUN(an_extension_is_in_place_in_these_states), RUN(a_machine_wakes_in_these_states),
            RUN(an_early_timer_does_nothing_in_any_state),
-           RUN(a_timer_makes_progress_in_every_state), RUN(these_masters_matter))
+           RUN(a_timer_makes_progress_in_every_state), RUN(these_masters_matter),
+           RUN(an_extension_that_fails_leaves_the_length_of_the_lease),
+           RUN(a_proof_that_fails_leaves_the_length_of_the_lease),
+           RUN(an_extension_by_less_than_is_left_is_no_reason_to_hurry),
+           RUN(an_unlock_waits_until_masters_can_take_it))

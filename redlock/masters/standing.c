@@ -88,15 +88,15 @@ static void tell_of_warming(struct standing *standing, unsigned master, bool is_
 
     if (left > 0)
         (void)snprintf(text, sizeof text,
-                       "is warming up: it is new or was emptied, and may vote in %.1f s",
+                       "is warming up: it may have lost its data, and may vote in %.1f s",
                        (double)left / (double)DRIFT_S);
     else if (guard_floor(&standing->guard) == 0)
         (void)snprintf(text, sizeof text,
-                       "is warming up: it is new or was emptied, and the fencing counters of "
+                       "is warming up: it may have lost its data, and the fencing counters of "
                        "the others are days ahead of the clocks");
     else
         (void)snprintf(text, sizeof text,
-                       "is warming up: it is new or was emptied, and too few of the "
+                       "is warming up: it may have lost its data, and too few of the "
                        "others can be asked whether it may vote");
     tell(standing, master, text, is_news);
 }

@@ -3,18 +3,17 @@
 # engine.sh - a Docker engine, the image, and the five masters of
 # docker-compose.yml.  Sourced after lib.sh, never run.
 #
-# Takes an engine that is running already; otherwise starts one of its own,
-# which leaves this machine's network settings alone.  Where the image cannot be
-# pulled, it makes one with debootstrap.  Whoever sources this sets
+# Uses a running engine, or starts one, which leaves this machine's network settings alone.
+# If the image cannot be pulled, makes one with debootstrap.  The sourcing script sets
 #
-#   dir          for the engine's files, and
-#   log          for what everybody says
-#   project      by which compose knows these containers
-#   base_port    of the first master; REDLOCK_PORT_1 to _5 override them
+#   dir          the folder of the engine's files
+#   log          the file of all output
+#   project      the name of these containers in compose
+#   base_port    the port of the first master; REDLOCK_PORT_1 to _5 override the ports
 #
-# and calls stop_all in the end, whatever has happened.
+# and calls stop_all in the end, in every case.
 
-# shellcheck disable=SC2154 # Set by whoever sources this.
+# shellcheck disable=SC2154 # The sourcing script sets them.
 local_image=$project:local
 image_file=$root/build-check/redis-image.tar
 services=(redis-1 redis-2 redis-3 redis-4 redis-5)
@@ -23,7 +22,7 @@ ports=()
 engine_is_ours=no
 image_is_ours=no
 cluster_is_up=no
-engine_run= # The folder of our engine's sockets, see choose_engine_folders.
+engine_run= # The folder of our engine's sockets (choose_engine_folders).
 
 skip() {
     say "=================================================================="
@@ -39,7 +38,7 @@ fail() {
     exit 1
 }
 
-# Run a command with its talk in the log.
+# Run a command with its output in the log.
 logged() {
     echo "+ $*" >>"$log"
     "$@" >>"$log" 2>&1
@@ -51,8 +50,8 @@ engine_answers() {
     [ -n "$(timeout 20 docker info --format '{{.ServerVersion}}' 2>/dev/null)" ]
 }
 
-# A Unix socket's name has at most 107 bytes, and the engine puts some 35 of its
-# own below the folder it is given; a deep checkout gets a folder elsewhere.
+# The name of a Unix socket has at most 107 bytes, and the engine appends about 35 to its folder.
+# So a deep checkout gets a folder in /tmp.
 choose_engine_folders() {
     engine_run=$dir/run
     if [ ${#engine_run} -gt 70 ]; then
@@ -60,11 +59,11 @@ choose_engine_folders() {
     fi
     mkdir -p "$engine_run"
     if [ -L "$engine_run" ] || [ ! -O "$engine_run" ]; then
-        fail "$engine_run belongs to somebody else"
+        fail "$engine_run belongs to another user"
     fi
 }
 
-# The process whose pid is in file $1, if it runs and was started by us: our
+# Print the pid that file $1 holds, if that process runs and this script started it: then our
 # folder is in its arguments.
 engine_pid() {
     local pid
@@ -87,8 +86,8 @@ end_process() {
     wait_for 10 ended "$pid" || say "process $pid survives SIGKILL"
 }
 
-# End our engine and the containerd it may have left, then their folders, after
-# whatever is still mounted in them.  Finds nothing when there was none.
+# End our engine and the containerd that it may have left.  Then unmount and remove their folders.
+# Does nothing if there was no engine.
 remove_engine() {
     local pidfile pid mount
     for pidfile in "$engine_run/dockerd.pid" "$engine_run/exec/containerd/containerd.pid"; do
@@ -104,12 +103,11 @@ remove_engine() {
     [ ! -e "$dir/data" ] || as_root rm -rf "$dir/data"
 }
 
-# Start dockerd with the further arguments given.  It must leave no trace on
-# this machine: without these options it takes over the packet filter (a
-# FORWARD policy of DROP, address translation), turns on routing, and makes
-# docker0.  Published ports need none of it on the loopback, where dockerd's own
-# proxy serves them.  Its networks come from 198.18.0.0/15, which is set aside
-# for benchmarks (RFC 2544), so that no private range in use here is shadowed.
+# Start dockerd with the given arguments.  It must not change this machine.  Without these options
+# it would change the packet filter (a FORWARD policy of DROP, address translation), turn on
+# routing, and make docker0.  Published ports on the loopback need none of these: dockerd's own
+# proxy serves them.  Its networks come from 198.18.0.0/15, reserved for benchmarks (RFC 2544),
+# so that they hide no private range in use here.
 start_engine() {
     local pid
     mkdir -p "$engine_run"
@@ -128,8 +126,8 @@ engine_answers_or_ended() {
     ! alive "$1" || engine_answers
 }
 
-# That dockerd answers does not yet mean that a container can run: mounts and
-# control groups are tried only now.  Any static program would do as its image.
+# Even if dockerd answers, a container may fail to run: only now are mounts and control groups
+# needed.  The image can hold any static program.
 engine_runs_containers() {
     local probe=$dir/probe
     rm -rf "$probe"
@@ -152,22 +150,22 @@ last_complaint() {
 have_engine() {
     local storage
     if engine_answers; then
-        say "taking the engine that runs already"
+        say "using the engine that runs already"
         return
     fi
     say "starting an engine"
     choose_engine_folders
     export DOCKER_HOST=unix://$engine_run/docker.sock
-    # An earlier run that was killed outright may have left all of it running.
+    # An earlier run that was killed may have left its engine and containers running.
     ! engine_answers || stop_cluster || true
     remove_engine
     engine_is_ours=yes
-    # overlay2 is not allowed in some sandboxes; vfs copies, and works anywhere.
+    # Some sandboxes forbid overlay2.  vfs copies all files, and works everywhere.
     for storage in overlay2 vfs; do
         if start_engine "--storage-driver=$storage" && engine_runs_containers; then
             return
         fi
-        say "no luck with storage driver $storage"
+        say "storage driver $storage does not work here"
         remove_engine
     done
     skip "no engine can run here; dockerd: $(last_complaint) (see $dir/dockerd.log and $log)"
@@ -175,7 +173,7 @@ have_engine() {
 
 # --- the image --------------------------------------------------------------
 
-# Make an image with Debian's own redis-server in it, and keep its file.
+# Make an image with Debian's redis-server, and keep its file.
 make_image() {
     local tree=$dir/tree
     mkdir -p "$(dirname "$image_file")"
@@ -219,7 +217,7 @@ choose_ports() {
     local i name
     for i in 1 2 3 4 5; do
         name=REDLOCK_PORT_$i
-        # shellcheck disable=SC2154 # Set by whoever sources this.
+        # shellcheck disable=SC2154 # The sourcing script sets it.
         export "$name=${!name:-$((base_port + i - 1))}"
         ports+=("${!name}")
     done
@@ -227,13 +225,13 @@ choose_ports() {
     export REDLOCK_MASTERS=${REDLOCK_MASTERS#,}
 }
 
-# Asked of docker: which containers `compose ps` shows depends on its version.
+# Asks docker, because the containers that `compose ps` shows depend on its version.
 container_of() {
     docker ps -aq --filter "label=com.docker.compose.project=$project" \
         --filter "label=com.docker.compose.service=$1"
 }
 
-# $2 is what the container of service $1 should be: healthy, paused, exited.
+# is_in_state SERVICE STATE: the container is healthy, paused or exited.
 is_in_state() {
     local state
     state=$(docker inspect -f '{{.State.Status}} {{.State.Health.Status}}' \
@@ -260,7 +258,7 @@ start_cluster() {
     say "five masters are up and healthy on ports ${ports[*]}"
 }
 
-# By name, and then look whether anything by our name is left.
+# Remove the cluster by its name.  Fails if anything with that name is left.
 stop_cluster() {
     local label=com.docker.compose.project=$project left
     logged compose down -v --remove-orphans -t 5 || true
@@ -275,7 +273,7 @@ stop_cluster() {
     }
 }
 
-# All of it, in any state; fails if something of it is left.
+# Remove cluster, image and engine, in any state.  Fails if something of the cluster is left.
 stop_all() {
     local status=0
     if [ "$cluster_is_up" = yes ]; then

@@ -1,29 +1,28 @@
 # shellcheck shell=bash
 #
-# lanes.sh - how scripts/check runs its steps side by side, and tells of them.
+# lanes.sh - how scripts/check runs its steps in parallel, and reports them.
 # Sourced by it, never run.
 #
-# Each step belongs to a lane: the steps of one lane run one after the other, and
-# beside those of the others.  A step is a process of its own, under a time limit
-# and with its output in its log; what it counts and what is worth telling it leaves
-# in two small files.  It is told of in one piece when it has ended, and not before
-# those that stand before it in the list, so that the output always looks the same.
+# Each step belongs to a lane.  The steps of one lane run one after the other; the lanes run in
+# parallel.  A step is a process with a time limit and a log.  It leaves its counts and notes in two
+# small files.  Steps are reported in the order of the list, so that the output always looks the
+# same.
 #
-# What is under way, and how long it will take about, is shown: on a terminal in a line that is
-# kept up to date, elsewhere in a new line whenever a step has ended.  A step is expected to take
-# what it took when it passed last.
+# The running steps and the estimated time are shown: on a terminal in a line that is kept up to
+# date, elsewhere in a new line whenever a step has ended.  The estimate for a step is the time
+# that it took when it last passed.
 #
-# From whoever sources it: out, the folder for all that; step_s, the limit;
-# lane_of STEP, which prints the name of its lane; "last" is that of a step before
-# which all others must have ended; usual_s, seconds by step, until they are known.
+# The sourcing script sets out, the folder for all that; step_s, the time limit; lane_of STEP, which
+# prints the name of its lane ("last": runs when all others have ended); usual_s, the seconds of
+# each step until it has been timed.
 
 : "${out:?}" "${step_s:?}"
 
 declare -A usual_s
-declare -A running=() # The steps that run now, by the pid of who attends to each.
+declare -A running=() # The steps that run now, by the pid of their attend process.
 declare -A busy=()    # The lanes that they are in.
-declare -A begun=()   # When steps have begun, by name,
-declare -A ended=()   # and of those that have ended: exit status, and seconds taken.
+declare -A begun=()   # The start of each step, by name.
+declare -A ended=()   # The exit status and the seconds of each step that has ended.
 total_passed=0 total_failed=0 total_skipped=0
 
 end_running() {
@@ -37,7 +36,7 @@ usual_of() {
     cat "$out/$1.seconds" 2>/dev/null || echo "${usual_s[$1]:-60}"
 }
 
-# Seconds until the slowest lane has ended, and then the last steps, if all goes as usual.
+# The estimated seconds until the slowest lane and then the last steps have ended.
 left_s() {
     local name lane left most=0
     local -A lanes=()
@@ -86,13 +85,13 @@ await_one() {
         wait -n -p pid "${!running[@]}" $clock || status=$?
         [ "$pid" = "$clock" ] || break
     done
-    [ -z "$clock" ] || wait "$clock" # It must not be taken for a step later.
+    [ -z "$clock" ] || wait "$clock" # Else a later wait takes it for a step.
     clear_line
 }
 
 # ---- The steps ----
 
-# Run these steps, and print a line of each.  The totals are counted.
+# Run these steps, print a line for each, and add up the totals.
 run_steps() {
     local pid name status
     local -a waiting=("$@") untold=("$@")
@@ -107,7 +106,7 @@ run_steps() {
     done
 }
 
-# Of those that wait, the first of each lane in which nothing runs.
+# Begin the first waiting step of each idle lane.
 begin_what_can() {
     local name lane
     local -a rest=()
@@ -132,8 +131,8 @@ begin() {
     running[$!]=$name
 }
 
-# A process of its own, which ends as the step does, but never by a signal: of one that
-# does so `wait -n` may not hear.
+# A separate process that ends with the status of the step, but never by a signal: `wait -n` may
+# miss a process that a signal ends.
 attend() {
     local child status=0
     trap - EXIT
@@ -144,7 +143,7 @@ attend() {
     exit "$status"
 }
 
-# Of those that have ended, the ones that only follow such.
+# Report each ended step once all steps before it are reported.
 tell_what_can() {
     local name status took
     while ((${#untold[@]} > 0)) && [ -n "${ended[${untold[0]}]:-}" ]; do
@@ -155,14 +154,14 @@ tell_what_can() {
     done
 }
 
-# tell STEP STATUS SECONDS: print the line of it, and count what it has counted.
+# tell STEP STATUS SECONDS: print the line of the step, and add its counts to the totals.
 tell() {
     local name=$1 status=$2 took=$3 passed=0 failed=0 skipped=0 p f s verdict
     while read -r p f s; do
         passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     done <"$out/$name.count"
     if ((status != 0)); then
-        failed=$((failed + 1)) # The step itself, whatever it had counted before.
+        failed=$((failed + 1)) # The step itself counts as one failure.
         [ "$status" -ne 124 ] || echo "not done after $step_s s" >>"$out/$name.note"
     elif ((passed + failed + skipped == 0)); then
         echo "nothing was tested" >>"$out/$name.note"

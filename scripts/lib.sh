@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 #
-# lib.sh - what the scripts beside it share: where the tree is, and how they
-# speak to people.  Sourced, never run.  Results go to standard output, all
-# talk to standard error, so that `eval "$(scripts/masters start)"` works.
+# lib.sh - what the scripts beside it share: the root of the tree, and messages.  Sourced, never
+# run.  Results go to standard output, messages to standard error, so that
+# `eval "$(scripts/masters start)"` works.
 
-# shellcheck disable=SC2034 # for whoever sources this
+# shellcheck disable=SC2034 # The sourcing script uses it.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 me=$(basename "$0")
 
@@ -28,9 +28,9 @@ as_root() {
     fi
 }
 
-# True while process $1 runs: neither gone nor a zombie that nobody has reaped.  One
-# whose first thread has ended is said to be a zombie, too, but what it had open stays
-# open until the last has: a server that was killed may still listen for a moment.
+# True while process $1 runs.  A zombie with one thread has ended.  A process whose first thread has
+# ended is reported as a zombie, too, but keeps its sockets until the last thread ends.  So a
+# killed server may still listen for a moment.
 alive() {
     local state
     local -a threads
@@ -39,8 +39,8 @@ alive() {
     [ -n "$state" ] && { [[ $state != [ZX] ]] || [ ${#threads[@]} -gt 1 ]; }
 }
 
-# The one-letter state of process $1 (see proc(5)), nothing if there is none.
-# The name before it, in parentheses, may hold anything, so it is cut off first.
+# Print the one-letter state of process $1 (see proc(5)), or nothing if there is no such process.
+# The name before the state, in parentheses, may hold any character, so it is cut off first.
 process_state() {
     local line
     { read -r -d '' line <"/proc/$1/stat" || [ -n "$line" ]; } 2>/dev/null || return 0

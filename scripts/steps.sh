@@ -3,16 +3,16 @@
 # steps.sh - the tools of a step of scripts/check: count, build, test.
 # Sourced by it, never run.
 #
-# A step is a process.  What it counts, and the notes that its line shows, go into two small
-# files, which lanes.sh reads.
+# A step is a process.  It writes its counts and the notes for its line into two small files, which
+# lanes.sh reads.
 #
 # From scripts/check: root, out, builds, tests_at_once.
 
 : "${root:?}" "${out:?}" "${builds:?}" "${tests_at_once:?}"
 
-current= # The step this process is.
+current= # The step that this process runs.
 
-# git reads no tree of somebody else's, as it is for root under sudo or in CI.
+# Else git refuses the tree of another user, as under sudo or in CI.
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$root
 
 # count PASSED FAILED SKIPPED
@@ -25,7 +25,7 @@ note() {
     echo "$*"
 }
 
-# The end of a step that goes wrong before there is anything to count.
+# End a step that fails before it has counted anything.
 give_up() {
     note "$*"
     exit 1
@@ -39,8 +39,8 @@ one_test() {
     count_one "$name" "$status"
 }
 
-# The same for a command that may say, by exit status 77, that it cannot be run
-# here.  For no other: libFuzzer, for one, ends with 77 when it has found a bug.
+# The same for a command that exits with 77 if it cannot run here.  Do not use it for others:
+# libFuzzer exits with 77 when it has found a bug.
 one_test_or_skip() {
     local name=$1 status=0
     shift
@@ -82,8 +82,7 @@ build() {
     ninja -C "$builds/$1"
 }
 
-# The same without building.  An old folder is taken if it was made with the
-# same compiler and options.
+# Only configure.  A folder that was made with the same compiler and options is kept.
 configure() {
     local name=$1 compiler=$2 dir made_with
     shift 2
@@ -97,7 +96,8 @@ configure() {
     fi
 }
 
-# Steps of several lanes need it.  The first one builds it; see scripts/check, main().
+# The first step that needs the gcc build makes it; steps of several lanes do (see main() of
+# scripts/check).
 build_gcc() {
     (
         flock 8
@@ -108,8 +108,8 @@ build_gcc() {
     ) 8>"$out/build-gcc"
 }
 
-# Build what some tests need, run them and count each: tests NAME ARG... (of "meson test").
-# Each step has logs of its own, because two steps may test one build at a time.
+# tests NAME ARG...: build what these tests need, run them with "meson test ARG...", and count each.
+# Each step has its own logs, because two steps may test one build at a time.
 tests() {
     local dir=$builds/$1 status=0
     shift
@@ -119,9 +119,8 @@ tests() {
     count_tests "$status" "$dir/meson-logs/$current-log"*.json
 }
 
-# Meson writes a line of JSON a test.  What a test says it has SKIPPED of itself
-# counts as well.  No test at all is a failure, and so is a bad end of meson that
-# no test explains.
+# Meson writes a line of JSON for each test.  Each part that a test reports as SKIPPED counts, too.
+# It is a failure if no test ran, or if meson failed and no test did.
 count_tests() {
     local status=$1 passed failed skipped line
     shift
@@ -159,7 +158,7 @@ END
     count "$passed" "$failed" "$skipped"
 }
 
-# What the test $2 of the last tests of build $1 has printed, as far as it matches $3.
+# said BUILD TEST PATTERN: print what matches in the output of a test that ran last.
 said() {
     python3 - "$2" "$3" "$builds/$1/meson-logs/$current-log"*.json <<'END'
 import json, re, sys
@@ -172,22 +171,22 @@ for path in sys.argv[3:]:
 END
 }
 
-# How many planted bugs the test $1 has caught.
+# Note how many planted bugs the test $1 has caught.
 note_bugs() {
     note "planted bugs ($1): $(said gcc "$1" '^\d+ passed, \d+ failed$')"
 }
 
-# What the programs of this step are started with.
+# The command that starts the programs of this step.
 launcher=()
 
-# The sanitizers lay out memory by themselves, which a kernel that scatters
-# mappings widely (vm.mmap_rnd_bits) can defeat: they would end at random.  Where
-# a sandbox forbids to turn that off, it has to work without.
+# The sanitizers need fixed memory areas.  A kernel that scatters mappings widely
+# (vm.mmap_rnd_bits) may occupy them, and the program then aborts at random.  So this turns address
+# randomization off, unless a sandbox forbids that.
 prepare_sanitizers() {
     ! setarch "$(uname -m)" -R true 2>/dev/null || launcher=(setarch "$(uname -m)" -R)
     export ASAN_OPTIONS=abort_on_error=1:detect_leaks=1:strict_string_checks=1
-    # A thread that was cancelled leaves marks on its stack, which AddressSanitizer
-    # takes for an error of its own when it puts this stack for signals away.
+    # A cancelled thread leaves poisoned memory on its stack.  AddressSanitizer then fails when it
+    # removes the signal stack of the thread.
     ASAN_OPTIONS+=:use_sigaltstack=0
     export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1

@@ -1,24 +1,24 @@
 /*
  * default-address.c - the classic exercise: many requests at once, one default address.
  *
- * A shop lets its users have any number of addresses, and the first one that a user adds is
- * the default.  Whether it is the first, each request finds out by itself:
+ * A user of a shop may have any number of addresses.  The first one that the user adds is the
+ * default.  Each request tests by itself whether its address is the first:
  *
  *     SELECT count(*) FROM address WHERE user = 42      is there one yet?
  *     INSERT INTO address ...                           the default, if there was none
  *
- * These are two transactions, and between them other requests do the same.  All that look
- * before the first insert is done find nothing, and all of them write a default.  The database
- * is no help: it keeps each transaction whole, and nobody told it that the two belong together.
- * (With a single database one could tell it.  The exercise stands for work where one cannot,
- * because the look and the write are in two systems, or minutes apart.)
+ * These are two transactions, and other requests can do the same between them.  All requests that
+ * count before the first insert find nothing, and all of them write a default.  The database keeps
+ * each transaction whole, but does not know that the two belong together.  (A single database
+ * could do both in one transaction.  The exercise stands for work where it cannot, because the
+ * query and the write are in two systems, or minutes apart.)
  *
- * Here two processes handle 300 requests each, all for user 42, all at once.  Around the look
- * and the write they hold the lock "user/42"; with --no-lock they do without it:
+ * Two processes handle 300 requests each, all for user 42, all at once.  Each request holds the
+ * lock "user/42" while it counts and inserts; with --no-lock there is no lock:
  *
  *     default-address [--no-lock] DATABASE       a file that the program makes
  *
- * It ends with 0 if the table is as it should be: 600 addresses, one of them the default.
+ * The exit status is 0 if the table has 600 addresses, and one of them is the default.
  */
 #include <err.h>
 #include <pthread.h>
@@ -37,29 +37,29 @@
 #define PROCESSES 2
 #define REQUESTS 300 /* In each process. */
 
-/* Pretended work between the look and the write: say, to ask another service whether the street
- * exists.  It is here to make the race likely.  Without it, and without the lock, five runs gave
- * 1, 2, 481, 1 and 1 defaults: a mistake that would pass most tests. */
+/* Simulated work between the query and the write, such as a query to another service.  It makes
+ * the race likely.  Without this work and without the lock, five runs gave 1, 2, 481, 1 and 1
+ * defaults: most tests would not find the mistake. */
 #define WORK_MS 5
 
-/* The insert takes some milliseconds, and on a bad day a second.  With less than that left of
- * the lock it is not begun, and is broken off where it has been. */
+/* The insert takes some milliseconds, and at worst a second.  If less than that is left of the
+ * lock, the insert does not begin; one that has begun is interrupted. */
 #define WRITE_MS 1000
 
-/* A request that has waited for so long fails.  All 600 together take some ten seconds. */
+/* How long a request waits for the lock before it fails.  All 600 take about ten seconds. */
 #define PATIENCE_MS 300000
 
-/* A request that lost the lock before it wrote anything begins anew, so often at most. */
+/* A request that lost the lock before it wrote anything is repeated, this often at most. */
 #define ATTEMPTS 5
 
 enum outcome {
     ADDED,
-    FAILED, /* And said why. */
-    LATE,   /* The lock was lost, or about to be; nothing was written. */
+    FAILED, /* The request has printed the reason. */
+    LATE,   /* The lock was lost, or about to be lost; nothing was written. */
 };
 
-/* What the requests of a process share.  Any number of threads may use one client, and need no
- * mutex of their own: the lock that keeps out the other process keeps them apart, too. */
+/* The requests of a process share this.  Any number of threads may use one client.  They need no
+ * mutex: the lock excludes the threads of both processes. */
 struct shop {
     struct redlock *rl; /* NULL: --no-lock. */
     pthread_barrier_t start;
@@ -67,7 +67,7 @@ struct shop {
 
 struct request {
     struct shop *shop;
-    sqlite3 *db; /* Its own: a shared connection would put the requests of a process in a row. */
+    sqlite3 *db; /* One for each request, because SQLite serializes the use of a shared one. */
     char street[40];
     bool added;
 };
@@ -80,9 +80,9 @@ static sqlite3 *open_database(const char *path, bool locked)
 
     if (sqlite3_open(path, &db) != SQLITE_OK)
         errx(1, "%s: %s", path, sqlite3_errmsg(db));
-    /* Of two transactions that meet in the table SQLite makes one wait, if it may, or fail.  With
-     * the lock it may not wait at all, and yet none fails: they never meet.  Without the lock
-     * almost all would fail, which would hide what they do if they only wait. */
+    /* If two transactions meet in the table, SQLite makes one wait, if it may, or fail.  With the
+     * lock none may wait, and yet none fails: they never meet.  Without the lock almost all would
+     * fail, and hide the race; so they may wait. */
     if (!locked)
         (void)sqlite3_busy_timeout(db, PATIENCE_MS);
     return db;
@@ -90,7 +90,7 @@ static sqlite3 *open_database(const char *path, bool locked)
 
 static void make_table(const char *path)
 {
-    sqlite3 *db = open_database(path, true); /* Nobody else has it yet. */
+    sqlite3 *db = open_database(path, true); /* No other process has it open yet. */
 
     if (sqlite3_exec(db,
                      "CREATE TABLE address (user INTEGER NOT NULL, street TEXT NOT NULL,"
@@ -100,7 +100,7 @@ static void make_table(const char *path)
     (void)sqlite3_close(db);
 }
 
-/* A query whose answer is one number, in a transaction of its own; -1: it failed. */
+/* Run a query whose answer is one number, as one transaction; -1: it failed. */
 static int ask_number(sqlite3 *db, const char *query)
 {
     sqlite3_stmt *statement;
@@ -113,7 +113,7 @@ static int ask_number(sqlite3 *db, const char *query)
     return sqlite3_finalize(statement) == SQLITE_OK ? number : -1;
 }
 
-/* Add one address, in a transaction of its own.  Gives SQLite's status. */
+/* Add one address, as one transaction.  Returns SQLite's status. */
 static int insert_address(sqlite3 *db, const char *street, bool is_default)
 {
     sqlite3_stmt *statement;
@@ -125,13 +125,13 @@ static int insert_address(sqlite3 *db, const char *street, bool is_default)
     (void)sqlite3_bind_int(statement, 1, USER);
     (void)sqlite3_bind_text(statement, 2, street, -1, SQLITE_STATIC);
     (void)sqlite3_bind_int(statement, 3, is_default);
-    (void)sqlite3_step(statement); /* What it gives, finalize gives again. */
+    (void)sqlite3_step(statement); /* sqlite3_finalize() returns the same error. */
     return sqlite3_finalize(statement);
 }
 
 /* ---- A request ---- */
 
-/* Look, and then write: what must not be done by two at once. */
+/* Count, and then insert.  Two requests must not do this at once. */
 static enum outcome add_address(struct request *request, const struct redlock_lease *lease)
 {
     const struct timespec work = {.tv_nsec = WORK_MS * 1000000};
@@ -144,8 +144,8 @@ static enum outcome add_address(struct request *request, const struct redlock_le
         return FAILED;
     }
     (void)nanosleep(&work, NULL);
-    /* The lock is a lease, and this process may have been stopped for longer than it lasts.  The
-     * library compares clocks in this very call; whatever it said earlier is old. */
+    /* The lock is a lease, and this process may have been stopped for longer than it lasts.  Only
+     * this call compares the lease with the present time. */
     if (lease != NULL && redlock_remaining_ms(lease) < WRITE_MS)
         return LATE;
     status = insert_address(request->db, request->street, before == 0);
@@ -158,9 +158,9 @@ static enum outcome add_address(struct request *request, const struct redlock_le
     return ADDED;
 }
 
-/* The library renews the lock for as long as we hold it.  Now it could not, and the lock ends in
- * WRITE_MS, if it has not ended: an insert that is under way is broken off, and SQLite undoes it.
- * One that begins later is not: therefore add_address() asks.  Runs in the library's thread. */
+/* The library renews the lock while it is held.  If it cannot, it calls this, and the lock ends in
+ * WRITE_MS at the latest.  This interrupts an insert under way, and SQLite undoes it.  A later
+ * insert is not interrupted: therefore add_address() asks.  Runs in the library's thread. */
 static void on_lost(struct redlock_lease *lease, void *db)
 {
     (void)lease;
@@ -178,16 +178,16 @@ static enum outcome add_address_locked(struct request *request)
     opts.wait_ms = PATIENCE_MS;
     opts.lost_margin_ms = WRITE_MS;
     opts.lost = on_lost;
-    opts.lost_arg = request->db; /* Stays open until after the unlock; then it is not called. */
+    opts.lost_arg = request->db; /* Must stay open until the unlock returns. */
     if (redlock_lock(rl, "user/42", &opts, &lease) != REDLOCK_OK) {
         warnx("%s: %s", request->street, redlock_errmsg(rl));
         return FAILED;
     }
     outcome = add_address(request, lease);
-    /* If too few masters confirm it, the lock ends when its time is up, and the others wait until
-     * then; no harm is done.  If it had been lost, and something was written, then this process
-     * was stopped in the very insert: it cannot know whether somebody else looked meanwhile.  Only
-     * a database that refuses the writes of past holders would help. */
+    /* If too few masters confirm the release, the lock expires, and other requests wait until then,
+     * which is harmless.  If the lock was lost and the address was written, this process was
+     * stopped during the insert, and another holder may have counted meanwhile.  Only a database
+     * that refuses the writes of past holders can prevent that. */
     if (redlock_unlock(lease) != REDLOCK_OK)
         warnx("%s: %s%s", request->street, outcome == ADDED ? "added, but: " : "",
               redlock_errmsg(rl));
@@ -216,14 +216,14 @@ static struct redlock *open_client(void)
     struct redlock_options opts;
     struct redlock *rl;
 
-    redlock_options_init(&opts); /* The masters: from REDLOCK_MASTERS. */
+    redlock_options_init(&opts); /* REDLOCK_MASTERS names the masters. */
     if (redlock_open(&opts, &rl) != REDLOCK_OK)
         errx(1, "%s", redlock_errmsg(NULL));
     return rl;
 }
 
-/* A thread for each request.  With a pool of 16, say, 16 requests would wait for the lock and the
- * others for a thread: fewer tries, but not the exercise.  Gives how many added an address. */
+/* Run a thread for each request.  In a pool of 16 threads, only 16 requests would compete for the
+ * lock.  Returns how many requests added an address. */
 static unsigned handle_all(struct shop *shop, const char *path, int process)
 {
     static struct request requests[REQUESTS];
@@ -266,7 +266,7 @@ static int run_process(const char *path, int process, bool locked)
 
 /* ---- The program ---- */
 
-/* Neither clients of redlock nor connections of SQLite survive a fork; there are none yet.
+/* No client of redlock and no connection of SQLite may be open here: they do not survive a fork.
  * True if all requests of all processes have added an address. */
 static bool run_processes(const char *path, bool locked)
 {

@@ -1,23 +1,23 @@
 /*
  * fenced-stock.c - a table that refuses the writes of past holders.
  *
- * A shop has 100 of some article.  Who sells one reads how many there are, and writes one less;
- * around both it holds the lock "stock/7".  A lock is a lease, and a process may be stopped at
- * any instant for any time, also between its last look at the clock and its write:
+ * A shop has 100 pieces of an article.  A process that sells one reads the number, and writes one
+ * less; it holds the lock "stock/7" while it does both.  A lock is a lease, and a process may be
+ * stopped at any time, even between its last check of the lock and its write:
  *
  *     Ann     locks, reads 100, sees that 2 s are left, and is stopped (SIGSTOP)
- *     Bob     waits until the lock has run out, locks, reads 100, writes 99
- *     Ann     goes on, and writes 99: two were sold, and one is missing from the books
+ *     Bob     waits until the lock expires, locks, reads 100, writes 99
+ *     Ann     goes on, and writes 99: two pieces are sold, but the table counts one
  *
- * No lock service can help that: the write comes from a process that was told the truth, a while
- * ago.  What can is the table.  Each lock comes with a fencing token, a number that is greater
- * than those of all locks before it; the table remembers the greatest that it has seen, and
- * refuses smaller ones.  Ann is refused, begins anew, reads 99 and writes 98.
+ * No lock service can prevent that: the check was right, but the write comes later.  The table can
+ * prevent it.  Each lock comes with a fencing token, a number greater than those of all earlier
+ * locks.  The table stores the greatest token that it has seen, and refuses smaller ones.  So Ann
+ * is refused, starts again, reads 99 and writes 98.
  *
  *     fenced-stock [--no-fence] DATABASE       a file that the program makes
  *
- * It ends with 0 if the books are right.  With --no-fence the table takes any write, and they
- * are not.
+ * The exit status is 0 if the table is right.  With --no-fence the table accepts any write, and is
+ * wrong.
  */
 #include <err.h>
 #include <inttypes.h>
@@ -36,15 +36,15 @@
 #define STOCK 100
 #define SOLD 2
 
-/* Short, since Bob waits until it has run out.  Nobody renews it: Ann's client is stopped too. */
+/* Short, because Bob waits until it expires.  Ann's client is stopped, so it cannot renew. */
 #define TTL_MS 2000
 #define PATIENCE_MS 60000
 
 /* ---- The table ---- */
 
-/* All that a table needs to be safe from past holders: a column, and this trigger.  A holder may
- * write more than once with one token, so that only smaller ones are refused.  It is the same
- * transaction that compares and writes, or there would be an instant between the two again. */
+/* A table needs a column and this trigger to be safe from past holders.  A holder may write more
+ * than once with one token, so only smaller tokens are refused.  One transaction must compare and
+ * write, or another write could come in between. */
 static const char fence_rule[] =
     "CREATE TRIGGER refuse_past_holders BEFORE UPDATE ON stock WHEN NEW.fence < OLD.fence "
     "BEGIN SELECT RAISE(ABORT, 'a later holder has written'); END";
@@ -87,8 +87,8 @@ static int read_count(sqlite3 *db)
     return count;
 }
 
-/* False: it was refused.  Tokens stay below 2^53, so that they fit into SQLite's integers, and
- * into a double where a database has nothing better. */
+/* False: the write was refused.  Tokens stay below 2^53, so they fit into SQLite's integers, and
+ * even into a double. */
 static bool write_count(sqlite3 *db, int count, uint64_t fence)
 {
     sqlite3_stmt *statement;
@@ -113,7 +113,7 @@ static struct redlock *open_client(void)
 {
     struct redlock *rl;
 
-    if (redlock_open(NULL, &rl) != REDLOCK_OK) /* The masters: from REDLOCK_MASTERS. */
+    if (redlock_open(NULL, &rl) != REDLOCK_OK) /* REDLOCK_MASTERS names the masters. */
         errx(1, "%s", redlock_errmsg(NULL));
     return rl;
 }
@@ -132,8 +132,8 @@ static struct redlock_lease *lock(struct redlock *rl)
     return lease;
 }
 
-/* False: nothing was sold, because the lock is another's by now.  stops: whether this process is
- * stopped where it hurts; in earnest that needs no line of code. */
+/* False: nothing was sold, because another process has the lock by now.  stops: this process stops
+ * itself between the check and the write, as can happen to any process. */
 static bool sell_one(struct redlock *rl, sqlite3 *db, const char *who, bool stops)
 {
     struct redlock_lease *lease = lock(rl);
@@ -142,8 +142,8 @@ static bool sell_one(struct redlock *rl, sqlite3 *db, const char *who, bool stop
     bool sold = false;
 
     printf("%s: has the lock, token %" PRIu64 ", and reads %d\n", who, fence, count);
-    /* Worth asking: it spares a write that would be refused, and where nothing can refuse one it
-     * is all there is.  But it is over when it returns. */
+    /* This check avoids a write that would be refused.  Without fencing it is the only protection,
+     * but the lock may expire right after it. */
     if (redlock_remaining_ms(lease) > 0) {
         if (stops) {
             printf("%s: %u ms of the lock are left; is stopped\n", who,
@@ -154,7 +154,7 @@ static bool sell_one(struct redlock *rl, sqlite3 *db, const char *who, bool stop
         sold = write_count(db, count - 1, fence);
         printf("%s: %s %d\n", who, sold ? "writes" : "is refused to write", count - 1);
     }
-    (void)redlock_unlock(lease); /* Ann's is lost by now; the table has said what matters. */
+    (void)redlock_unlock(lease); /* Ann's lock is lost by now; only the table's answer matters. */
     (void)fflush(stdout);
     return sold;
 }
@@ -172,7 +172,7 @@ static void sell(const char *path, const char *who, bool stops)
 
 /* ---- The program ---- */
 
-/* Neither clients of redlock nor connections of SQLite survive a fork; there are none yet. */
+/* No client of redlock and no connection of SQLite may be open here: they do not survive a fork. */
 static pid_t start_ann(const char *path)
 {
     pid_t pid = fork();
@@ -186,7 +186,7 @@ static pid_t start_ann(const char *path)
     return pid;
 }
 
-/* Wait until it is stopped, or has ended; true: stopped. */
+/* Wait until the process is stopped or has ended.  True: it is stopped. */
 static bool wait_for(pid_t pid, int *ret_status)
 {
     if (waitpid(pid, ret_status, WUNTRACED) != pid)

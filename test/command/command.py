@@ -1,4 +1,4 @@
-"""Run the tests of the `redlock` command, and print what became of each."""
+"""Run the tests of the `redlock` command, and print the result of each."""
 
 import os
 import re
@@ -19,12 +19,12 @@ def failure_of(test, five):
             tools.heal()
         test()
         return None
-    except Exception:  # pylint: disable=broad-except # Whatever it is, the others go on.
+    except Exception:  # pylint: disable=broad-except # The other tests must run.
         return traceback.format_exc()
 
 
 def choose_tests(names, args):
-    """Of a program's tests: those that were named, or every Nth, or all."""
+    """The tests of a program that the arguments name, or every Nth, or all."""
     tests = {name[5:]: test for name, test in names.items() if name.startswith("test_")}
     wanted = list(tests)
     if args[:1] == ["--part"]:
@@ -54,8 +54,8 @@ def run_tests(tests, five):
 
 
 def main(usage, names, five=False):
-    """Run the tests among these names: those of the command line, or its part, or all.  five: before
-    each, five masters are up and empty.  77: skipped."""
+    """Run the tests among these names that the command line chooses, or all.  five: five masters
+    are up and empty before each test.  Returns 77 if skipped."""
     if len(sys.argv) < 2:
         sys.exit(usage)
     if shutil.which("redis-server") is None or shutil.which("redis-cli") is None:

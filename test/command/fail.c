@@ -1,9 +1,9 @@
 /*
  * fail.c - LD_PRELOAD for a program whose system calls fail.
  *
- * FAIL is "WHO CALL ERRNO FIRST TIMES".  In a process of the name WHO, as `ps` shows it, the
- * calls of the function CALL fail with this error from number FIRST on, which counts from 1, so
- * many times.  FAIL_MARK is a file that is made when one has failed.
+ * FAIL is "WHO CALL ERRNO FIRST TIMES".  In a process named WHO, as `ps` shows it, TIMES calls of
+ * the function CALL fail with this error, from number FIRST on (the first call is 1).  The file
+ * FAIL_MARK is made when a call has failed.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -340,7 +340,7 @@ int open(const char *path, int flags, ...)
     return fails("open") ? -1 : (int)real_syscall()(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-/* Of the calls that libc has no function for, these two are known. */
+/* Two calls without a function in libc can fail, too. */
 long syscall(long number, ...)
 {
     unsigned long given[6];

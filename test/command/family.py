@@ -13,11 +13,11 @@ from command import tools as cli  # noqa: E402 pylint: disable=wrong-import-posi
 expect, eventually, BOUND_S = cli.expect, cli.eventually, cli.BOUND_S
 
 
-# A command that ignores every request to end, with a child in its process group, one in a group
-# of its own, one in a session of its own, a daemon, one in a session whose parent lives in
-# another, and one that is always another process: its child goes on in its place.  A guest is in
-# the group of the guardian, which is never signalled as a whole.  They hold the FIFO argv[1]
-# open, and each writes a byte when it is there; argv[2:] are those that are wanted.
+# A command that ignores every request to end, and its descendants; argv[2:] chooses them.  "child"
+# is in its process group, "group" and "session" have their own, "daemon" has no parent here.
+# "nested" is in a session whose parent is in another.  "hopper" is always a new process: it forks,
+# and its child goes on.  "guest" is in the group of the guardian, which is never signalled as a
+# whole.  Each process holds the FIFO argv[1] open, and writes a byte to it when it has started.
 FAMILY = """
 import os, signal, sys, time
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
@@ -50,7 +50,7 @@ def nested():
 def hopper():
     os.setsid()
     os.write(fifo, b".")
-    for _ in range(20000): # Should it escape, it is not for ever.
+    for _ in range(20000): # Ends even if nothing kills it.
         time.sleep(0.001)
         if os.fork() > 0:
             os._exit(0)
@@ -68,14 +68,14 @@ KINDS = ["child", "group", "session", "daemon", "nested", "hopper"]
 
 
 class Family:
-    """A command line for all of them, and the reading end of the FIFO."""
+    """A command line for these kinds of descendants, and the reading end of the FIFO."""
 
     def __init__(self, *kinds, then=None):
         self.path = cli.fifo(f"family-{time.monotonic_ns()}")
         self.fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
         self.size = len(kinds) + 1
         self.command = [sys.executable, "-c", FAMILY, self.path, *kinds]
-        if then is not None:  # It ends when they are all there.
+        if then is not None:  # The command itself does this when all have started.
             self.command[2] = FAMILY.rsplit("here()", 1)[0] + then
             self.size -= 1
 
@@ -94,7 +94,7 @@ class Family:
                 got += len(os.read(self.fd, 100))
             except BlockingIOError:
                 pass
-            time.sleep(0.002 if got < self.size else 0)  # Without a writer it is readable.
+            time.sleep(0.002 if got < self.size else 0)  # A FIFO without a writer is readable.
 
     def is_dead(self):
         try:
@@ -104,14 +104,14 @@ class Family:
 
     def kill_writers(self):
         subprocess.run([sys.executable, "-c", KILL_WRITERS, self.path], check=True, timeout=BOUND_S)
-        eventually(self.is_dead, "we have killed them")
+        eventually(self.is_dead, "the test has killed them")
 
     def next_holder(self):
-        """Waits for the lock x, and says whether it has it alone."""
+        """A waiter for the lock x, which says whether it then holds the lock alone."""
         return cli.Running("run", "--wait", "60s", "x", "--", sys.executable, "-c", LOOK, self.path)
 
 
-# Those that hold a FIFO open, but not we, whose end is for reading.
+# Kills all processes that have a FIFO open for writing.  The test has it open for reading.
 KILL_WRITERS = """
 import os, signal, sys
 for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -129,7 +129,7 @@ LOOK = """
 import os, sys
 fd = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
 try:
-    print("alone" if os.read(fd, 1) == b"" else "somebody writes")
+    print("alone" if os.read(fd, 1) == b"" else "another process writes")
 except BlockingIOError:
     print("two at once")
 """
@@ -151,7 +151,7 @@ def guardian_of(running):
 
 
 def threatened(family, running, harm):
-    """Do harm when all are there: the next holder is alone."""
+    """Do harm when all have started.  The next holder must be alone."""
     family.arrive()
     with family.next_holder() as waiter:
         harm(running)

@@ -1,10 +1,9 @@
 /*
  * nap.c - LD_PRELOAD for a program whose machine seems to have slept.
  *
- * NAP_FILE begins with a native 64-bit number, in nanoseconds, and is mapped: by so much
- * CLOCK_BOOTTIME is ahead of itself, for those who read it, and for those who poll() a timer
- * that counts by it.  One timer is enough for a process.  A second number says so of the wall
- * clock, and is 0 where the file ends before it.
+ * NAP_FILE is mapped, and holds two native 64-bit numbers, in nanoseconds.  The first is added to
+ * CLOCK_BOOTTIME, both when the program reads it and when it polls a timer of that clock.  It may
+ * have one such timer.  The second is added to the wall clock, and is 0 if the file ends before it.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -25,8 +24,8 @@ _Static_assert(sizeof(long) == 8 && sizeof(time_t) == 8, "the kernel's timespec 
 #define LOOK_EVERY_MS 10
 
 static const int64_t *slept_ns;
-static int timer = -1;     /* That was set last, */
-static int64_t due_ns = 0; /* and when it rings; 0: it does not. */
+static int timer = -1;     /* The timer that was set last. */
+static int64_t due_ns = 0; /* When the timer rings; 0: it is off. */
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -60,7 +59,7 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
     return 0;
 }
 
-/* libev asks the kernel itself. */
+/* libev makes the system call itself. */
 double ev_time(void)
 {
     struct timespec now;

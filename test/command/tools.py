@@ -1,8 +1,8 @@
 """What the tests of the `redlock` command share: masters, the command itself, and what it prints.
 
 Five masters are real redis-servers (scripts/masters, ports from MASTERS_PORT, or else the first
-that are free from 16301 on).  Nothing here sleeps to let something happen: events are waited for,
-and the bounds are for a machine under heavy load.
+that are free from 16301 on).  Tests wait for events, and never sleep instead.  The bounds are for a
+machine under heavy load.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 
-BOUND_S = 60  # For anything that takes a moment; a hang, and nothing else, takes longer.
+BOUND_S = 60  # Chosen: for short operations; only a hang takes longer.
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SECRET = "Geheim-4711"
@@ -49,8 +49,8 @@ def are_free(ports):
 
 
 def choose_port():
-    """The first of five that nobody uses, and no other run of this test will: the
-    name of a socket is ours until we end, when ports are free for a moment."""
+    """The first of five free ports.  An abstract socket reserves them, so that no other run of this
+    test takes them while they are free for a moment."""
     if "MASTERS_PORT" in os.environ:
         return int(os.environ["MASTERS_PORT"]), None
     for port in range(PORT_FIRST, PORT_LAST, 10):
@@ -79,7 +79,7 @@ def masters(*args):
 
 
 class Master:
-    """One connection to one master, for looking behind redlock's back."""
+    """One connection to one master, independent of redlock."""
 
     def __init__(self, number=1, password=None, port=None, bound_s=BOUND_S):
         self.socket = socket.create_connection(("127.0.0.1", port or PORTS[number - 1]), bound_s)
@@ -128,11 +128,11 @@ def holders(name, numbers=(1, 2, 3, 4, 5)):
     return ask_all("GET", name, numbers=numbers)
 
 
-MARKER = "redlock:master"  # By which the restart guard knows a master's memory.
+MARKER = "redlock:master"  # The key by which the restart guard sees whether data was lost.
 
 
 def season(port, bound_s=BOUND_S, epoch=None):
-    """The restart guard is not to wait for it: as if it had been there for long."""
+    """Write a marker, as if the master had run for long, so that the restart guard lets it vote."""
     with Master(port=port, bound_s=bound_s) as master:
         info = master.ask("INFO").decode()
         run_id = re.search(r"\nrun_id:([0-9a-f]+)", info).group(1)
@@ -140,7 +140,7 @@ def season(port, bound_s=BOUND_S, epoch=None):
 
 
 def forget_all(bound_s=BOUND_S, numbers=(1, 2, 3, 4, 5)):
-    """Now they have no memory."""
+    """Delete all data of these masters."""
     for number in numbers:
         with Master(number, bound_s=bound_s) as master:
             master.ask("FLUSHALL")
@@ -166,7 +166,7 @@ def count_keys():
 
 
 def heal():
-    """Every master up, empty, and without a password; as a rule they are up."""
+    """Make every master up, empty, and without a password.  Usually all are up already."""
     try:
         flush_all(bound_s=5)
     except OSError:
@@ -216,12 +216,12 @@ class Result:
         return f"{self.args!r}\n  exit {self.code}\n  out {self.out!r}\n  err {self.err!r}"
 
 
-# Before the arguments of all: a loaded machine may miss a reply timeout of 50 ms.
+# These come before the other arguments: a loaded machine may miss a reply timeout of 50 ms.
 PATIENT = ["--reply-timeout", "2s"]
 
 
 def run(*args, stdin=b"", env=None, **extra):
-    """redlock ARGS, to its end."""
+    """Run redlock ARGS to its end."""
     done = subprocess.run([redlock, *PATIENT, *args], input=stdin, timeout=BOUND_S,
                           stdout=extra.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE,
                           env=env or environment(), **extra)
@@ -230,7 +230,7 @@ def run(*args, stdin=b"", env=None, **extra):
 
 
 def expect(result, code, out=None, err=None):
-    """err: a part of it; what goes there is lines with our name before them."""
+    """err is a part of standard error.  Every line there must begin with "redlock: "."""
     assert result.code == code, f"want exit {code}: {result}"
     assert out is None or result.out == out, f"want out {out!r}: {result}"
     assert err is None or err in result.err, f"want err {err!r}: {result}"
@@ -286,7 +286,7 @@ class Running:
         self.process.send_signal(number)
 
     def finish(self):
-        """Its end, and all the output that was not read yet."""
+        """Wait for its end, and return all output."""
         out, err = self.process.communicate(timeout=BOUND_S)
         return Result(self.args, self.process.returncode,
                       (self.seen + out).decode(errors="replace"), err.decode(errors="replace"))
@@ -299,7 +299,7 @@ def eventually(check, what):
         time.sleep(0.01)
 
 
-# A command ends when a majority has obeyed; the others do when they get to it.
+# A command ends when a majority has obeyed; the other masters may obey later.
 
 
 def is_stored(name, token):
@@ -312,7 +312,7 @@ def lasts(name, more_than_ms, at_most_ms):
 
 
 def is_released(name):
-    """And does not just run out."""
+    """The keys are deleted, and do not just expire."""
     while (left_ms := ask_all("PTTL", name)) != [-2] * 5:
         assert all(ms == -2 or ms > 1000 for ms in left_ms), f"{name} is not released: {left_ms}"
         time.sleep(0.01)
@@ -331,8 +331,8 @@ def state_of(pid):
         return stat.read().rsplit(")", 1)[1].split()[0]
 
 
-# What a signal does to this is told; it goes on until somebody kills it, or
-# has told it to `exit`: argv are SIGNAL=CODE, or SIGNAL= to only tell.
+# A program that prints each signal named in its arguments.  SIGNAL=CODE makes it exit with CODE;
+# after SIGNAL= it goes on.  Otherwise it runs until it is killed.
 TELLER = """
 import os, signal, sys, time
 def on(number, _):
@@ -368,7 +368,7 @@ def fifo(name):
 
 
 def left_ms(result):
-    """How much of the lock was left when the command was killed."""
+    """The validity that was left when the command was killed."""
     match = re.search(r"killed the command, (\d+) ms before the lock runs out", result.err)
     assert match, result
     return int(match.group(1))
@@ -378,7 +378,7 @@ def left_ms(result):
 
 
 class Shell:
-    """An interactive shell on a terminal of its own, as somebody would type at it."""
+    """An interactive shell on its own terminal, for typing."""
 
     def __init__(self):
         self.seen = ""
@@ -434,7 +434,7 @@ RATE = rf"  rate {NUMBER} ppm \({NUMBER} to {NUMBER}\)"
 
 @contextlib.contextmanager
 def server(*args, folder=None, seasoned=True):
-    """One redis-server more, with arguments of its own; gives its port."""
+    """Starts one more redis-server with these arguments, and gives its port."""
     home = folder or tempfile.mkdtemp(dir=work)
 
     def start():
@@ -457,7 +457,7 @@ def server(*args, folder=None, seasoned=True):
             eventually(listens, "redis-server listens")
             if process.poll() is None:
                 break
-            port, process = start()  # Somebody else was given this port meanwhile.
+            port, process = start()  # Another process has taken the port meanwhile.
         assert process.poll() is None, f"redis-server {args!r} ends at once: {process.returncode}"
         if seasoned:
             season(port)
@@ -478,14 +478,14 @@ DURABLE = ["--appendonly", "yes", "--appendfsync", "always"]
 
 @contextlib.contextmanager
 def good_servers(seasoned=True):
-    """Three with which nothing is wrong."""
+    """Three good servers."""
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(server(*DURABLE, seasoned=seasoned)) for _ in range(3)]
 
 
 def doctor(listed, code, *args):
-    """Its findings as {(master, name): text}, master 0 for all of them; as text
-    and as JSON it is the same.  A busy machine is no slow master."""
+    """The findings of doctor as {(master, name): text}; master 0 means all masters.  Checks that
+    text and JSON agree.  Long timeouts keep a busy machine from looking like a slow master."""
     command = ["--reply-timeout", "60s", "--connect-timeout", "10s", "--masters", listed, "doctor", *args]
     text = expect(run(*command), code, err="")
     result = expect(run(*command, "--json"), code, err="")
@@ -514,8 +514,7 @@ def on(*ports, start=""):
 
 
 class Fake(socketserver.ThreadingTCPServer):
-    """What takes itself for a master of this version, with a clock of its own, and
-    of which a command can be lost."""
+    """A fake master with this version and its own clock, which may never answer one command."""
 
     daemon_threads = True
 
@@ -560,4 +559,4 @@ class Fake(socketserver.ThreadingTCPServer):
                     self.wfile.write(self.server.answer(words).encode())
 
 
-QUICK = ["--max-ttl", "1s"]  # What warms up, does so in little more than a second.
+QUICK = ["--max-ttl", "1s"]  # Masters then warm up in little more than a second.

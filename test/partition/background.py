@@ -1,13 +1,12 @@
-"""Threads that do not fail unseen.
+"""Threads whose failure is noticed.
 
-A thread of Python's that fails just ends, and the run would go on without what it does: without
-samples of what masters store, say, or with clocks that are right.  Whoever relies on one of these
-asks it every now and then, and fails instead.
+A Python thread that fails just ends.  The run would go on without its work: without samples of what
+masters store, for example.  So the user of such a thread calls check() now and then, which raises.
 """
 
 import threading
 
-END_MAX_S = 30  # Far more than one step of any of them takes.
+END_MAX_S = 30  # Chosen: far more than one step of any thread takes.
 
 
 class BackgroundError(Exception):
@@ -15,7 +14,7 @@ class BackgroundError(Exception):
 
 
 class Background(threading.Thread):
-    """Does work(), to be defined, until it is told to end: see `over`."""
+    """Runs work(), which subclasses define, until the event `over` is set."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -29,7 +28,7 @@ class Background(threading.Thread):
             self.error = error
 
     def check(self):
-        """Raises BackgroundError unless all is well, or has ended as it should."""
+        """Raises BackgroundError if the thread has failed, or ended too early."""
         what = type(self).__name__
         if self.error is not None:
             raise BackgroundError(f"{what}: {type(self.error).__name__}: {self.error}")
@@ -37,7 +36,7 @@ class Background(threading.Thread):
             raise BackgroundError(f"{what} does not run")
 
     def stop(self):
-        """At any time, also before it was started."""
+        """May be called at any time, even before the start."""
         self.over.set()
         if self.ident is not None:
             self.join(END_MAX_S)

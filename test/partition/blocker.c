@@ -1,14 +1,14 @@
 /*
- * blocker.c - a thread that locks with the blocking calls, on the client that
- * all such threads of a process share: plain, extended and blocking holds.
+ * blocker.c - a thread that locks with the blocking calls: plain, extended and blocking holds.
+ * All such threads of a process share one client.
  */
 #include <stdio.h>
 
 #include "partition/hold.h"
 #include "partition/holder.h"
 
-/* How often to look whether lost was called when nothing is left any more: a
- * count, and not a time, since a process that is stopped does not look. */
+/* How often to check whether lost was called once the lease is over.  A count instead of a time,
+ * because a stopped process makes no checks. */
 #define TOLD_NAPS 5000
 #define TOLD_NAP_MS 1
 
@@ -17,7 +17,7 @@ static enum hold_next work_until_it_ends(struct hold *hold)
     for (;;) {
         enum hold_next next = hold_work(hold);
 
-        /* How an extension ended the next look shows; only a failure is odd. */
+        /* The next look shows how the extension ended.  Only an error is unexpected here. */
         if (next == HOLD_EXTEND && redlock_extend(hold->lease, hold->ttl_ms) < 0)
             fprintf(stderr, "%s: %s\n", hold->id, redlock_errmsg(hold->rl));
         else if (next != HOLD_EXTEND && next != HOLD_ON)
@@ -26,7 +26,7 @@ static enum hold_next work_until_it_ends(struct hold *hold)
     }
 }
 
-/* The library must say so, also when we have seen it before. */
+/* The library must call lost, even if this thread has already seen that the lease is over. */
 static void wait_until_told(struct hold *hold)
 {
     for (unsigned i = 0; i < TOLD_NAPS && !hold_was_told(hold); i++)
@@ -49,7 +49,7 @@ static void end(struct hold *hold, enum hold_next next)
         break;
     }
     hold_lost(hold);
-    (void)redlock_unlock(hold->lease); /* It is lost, whatever this says. */
+    (void)redlock_unlock(hold->lease); /* The lock is lost, whatever this returns. */
 }
 
 static int lock(const struct hold *hold, const struct redlock_lock_options *opts,
@@ -63,7 +63,7 @@ static int lock(const struct hold *hold, const struct redlock_lock_options *opts
     return redlock_lock(hold->rl, resource->names[0], opts, ret_lease);
 }
 
-/* Returns how long to nap before the next. */
+/* Returns how long to nap before the next attempt. */
 static uint32_t attempt(struct worker *worker)
 {
     struct holder *holder = worker->holder;

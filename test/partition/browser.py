@@ -1,7 +1,7 @@
-"""A real browser without a screen, told what to do: Chromium, by its DevTools protocol over pipes.
+"""A headless Chromium, controlled by its DevTools protocol over pipes.
 
-Two pipes, descriptors 3 and 4 of the browser, carry messages of JSON that end with a NUL; so there
-is no port, and the browser ends when they are closed.  See --remote-debugging-pipe.
+Two pipes, descriptors 3 and 4 of the browser, carry JSON messages that end with a NUL.  So it needs
+no port, and it ends when the pipes are closed.  See --remote-debugging-pipe.
 """
 
 import base64
@@ -16,12 +16,12 @@ import tempfile
 import time
 
 NAMES = ["chromium", "chromium-browser", "google-chrome"]
-BOUND_S = 120  # For anything that takes a moment; a hang, and nothing else, takes longer.
-HIGH_FD = 30  # Above those that a browser is given.
+BOUND_S = 120  # Chosen: for short operations; only a hang takes longer.
+HIGH_FD = 30  # Above the descriptors that the browser inherits.
 
 
 class BrowserError(Exception):
-    """It does not start, or does not answer, or what it was told threw an exception."""
+    """The browser does not start, does not answer, or a script threw an exception."""
 
 
 def find():
@@ -65,7 +65,7 @@ class Browser:
     def start(self):
         its_in, self.to_it = os.pipe()
         self.from_it, its_out = os.pipe()
-        # Out of the way of 3 and 4, which are to be theirs.
+        # Move them above 3 and 4, which the browser needs.
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, HIGH_FD) for fd in (its_in, its_out)]
 
         def give():
@@ -153,7 +153,7 @@ class Browser:
                   deviceScaleFactor=1, mobile=False)
 
     def look(self, scheme="light", medium=""):
-        """As if the reader preferred light or dark, on a screen or on paper ("print")."""
+        """Emulate a reader who prefers light or dark, on a screen or on paper ("print")."""
         self.call("Emulation.setEmulatedMedia", media=medium,
                   features=[{"name": "prefers-color-scheme", "value": scheme}])
 
@@ -165,12 +165,12 @@ class Browser:
         self.settle()
 
     def settle(self):
-        """Until what was asked for has been drawn."""
+        """Wait until the page has been drawn."""
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame("
                  "() => done(1))))")
 
     def run(self, script):
-        """The value of an expression, once it is there."""
+        """The value of an expression; a promise is awaited."""
         result = self.call("Runtime.evaluate", expression=script, awaitPromise=True,
                            returnByValue=True)
         if "exceptionDetails" in result:
@@ -204,8 +204,8 @@ class Browser:
         self.settle()
 
     def complaints(self):
-        """What the console was told, and what was loaded from elsewhere, since the last time."""
-        self.run("1")  # Whatever was said before has arrived by now.
+        """Messages on the console, and requests to other hosts, since the last call."""
+        self.run("1")  # All earlier messages have arrived by now.
         found = self.complained + self.complaints_now()
         self.complained = []
         self.events.clear()
@@ -241,6 +241,6 @@ class Browser:
             file.write(base64.b64decode(data))
 
     def pdf(self):
-        """The bytes of what would come out on paper."""
+        """The bytes of the page as PDF."""
         result = self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
         return base64.b64decode(result["data"])

@@ -5,13 +5,13 @@
 
 #include "partition/tool.h"
 
-/* The library's deadline is this or later, */
+/* The library's deadline is not before this. */
 static uint64_t told(const struct look *look)
 {
     return look->before_ns + look->left_ms * NS_PER_MS;
 }
 
-/* and before this: it was asked before after_ns, and rounded down. */
+/* The library's deadline is before this: it answered before after_ns, and rounded down. */
 static uint64_t limit(const struct look *look)
 {
     return look->after_ns + (look->left_ms + UINT64_C(1)) * NS_PER_MS;
@@ -32,7 +32,7 @@ enum claim_news claim_look(struct claim *claim, const struct look *look)
         claim_begin(claim, look);
         return renewed ? CLAIM_LONGER : CLAIM_UNFOUNDED;
     }
-    /* The same deadline as before, for all we know; and now we know it better. */
+    /* The deadline may be the same as before, and is now known more precisely. */
     claim->renewals = look->renewals_before;
     if (renewed || limit(look) < claim->limit_ns)
         claim->limit_ns = limit(look);

@@ -1,7 +1,7 @@
-"""The clients, as processes: started, stopped as a whole, killed as a whole, asked to end.
+"""The clients as processes.  Each is started, stopped, killed and asked to end as a whole.
 
-A client has children of its own (it runs `redlock run`), and they have some.  All of them are in
-one session, which nobody leaves: that is how they are found, at any depth, orphans included.
+A client has children (it runs `redlock run`), which have children, too.  All of them stay in one
+session.  So they can be found at any depth, orphans included.
 """
 
 import os
@@ -11,7 +11,7 @@ import subprocess
 import time
 
 SETTLE_MAX_S = 10  # Bounds for a machine under heavy load; each takes milliseconds.
-END_MAX_S = 30  # Waits for a lock, leases and what they run are all shorter.
+END_MAX_S = 30  # Leases, commands, and waits for a lock are all shorter.
 
 
 class ClientError(Exception):
@@ -19,7 +19,7 @@ class ClientError(Exception):
 
 
 def states_of_session(session):
-    """{pid: state} of the processes in a session; those that have ended left out."""
+    """{pid: state} of the running processes in a session."""
     states = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -28,7 +28,7 @@ def states_of_session(session):
             stat = pathlib.Path(f"/proc/{name}/stat").read_text()
         except OSError:
             continue
-        # The name, in parentheses, may hold anything.  Then: state, parent, group, session.
+        # The name, in parentheses, may hold any character.  Then: state, parent, group, session.
         fields = stat.rpartition(")")[2].split()
         if int(fields[3]) == session and fields[0] not in "ZX":
             states[int(name)] = fields[0]
@@ -64,7 +64,7 @@ class Client:
         self.process.wait(SETTLE_MAX_S)
 
     def settle(self, number, settled):
-        """Signal all until all are so: they may fork, or stop each other, meanwhile."""
+        """Signal all processes until all are settled: they may fork or stop each other."""
         give_up = time.monotonic() + SETTLE_MAX_S
         while True:
             states = states_of_session(self.process.pid)
@@ -73,7 +73,7 @@ class Client:
                 return
             if time.monotonic() > give_up:
                 raise ClientError(f"{self.who}: {waiting} do not heed signal {number}")
-            # The leader first, or it would be told how its children fare.
+            # The leader first, or it would see the change of its children.
             for pid in sorted(waiting, key=lambda pid: pid != self.process.pid):
                 send(pid, number)
             time.sleep(0.002)
@@ -88,7 +88,7 @@ class Client:
         send(self.process.pid, signal.SIGTERM)
 
     def wait(self, give_up):
-        """The exit status, or None if it runs on for longer than it may."""
+        """The exit status, or None if the client still runs at that time."""
         try:
             return self.process.wait(max(0, give_up - time.monotonic()))
         except subprocess.TimeoutExpired:

@@ -1,7 +1,7 @@
 """The world of a run: masters, clients, relays and the store, on hosts of their own.
 
-Its methods are the verbs of nemesis.py.  What is wrong with links is kept by fault, and told to the
-hosts as a union, so faults may overlap in any way.
+Its methods are the verbs of nemesis.py.  It keeps the links that each fault breaks, and gives the
+hosts their union.  So faults may overlap in any way.
 """
 
 import os
@@ -15,13 +15,13 @@ import clients
 import hosts
 import masters
 
-REPLY_TIMEOUT_MS = 50  # As by default; what is slow is slow by so much.
-SOCKETS = pathlib.Path("/run")  # A short name: a Unix socket's has 107 bytes at most.
+REPLY_TIMEOUT_MS = 50  # The default.  Delays of slow links are chosen around it.
+SOCKETS = pathlib.Path("/run")  # Short, because the name of a Unix socket has at most 107 bytes.
 STORE_MAX_S = 10
 
 
 class Programs:
-    """Where the programs are, and what they are called with."""
+    """The paths and the arguments of the programs."""
 
     def __init__(self, build, seed, ttl_ms, reply_timeout_ms, locks, restart_guard="on",
                  clock_guard="periodic"):
@@ -58,7 +58,7 @@ def socket_folder(pid):
 
 
 def remove_leftovers():
-    """Of runs that are gone."""
+    """Remove what killed runs have left."""
     hosts.remove_leftovers()
     for folder in SOCKETS.glob("redlock-partition-*"):
         pid = folder.name.rpartition("-")[2]
@@ -69,7 +69,7 @@ def remove_leftovers():
 class Ensemble:
     """The store and the clients: the same in every world.
 
-    run(host, argv) gives the command line that runs argv where that client lives.
+    run(host, argv) gives the command line that runs argv on the client's host.
     """
 
     def __init__(self, programs, names, endpoints, folder, sockets, run):
@@ -113,7 +113,7 @@ class Ensemble:
         self.begin(f"c{len(self.everybody) + 1}", host)
 
     def end(self):
-        """Gracefully, all at once.  Returns what did not end as it should."""
+        """Ask all clients to end, at once.  Returns a text for each that did not end well."""
         wrong = []
         give_up = time.monotonic() + clients.END_MAX_S
         for client in self.on_host.values():
@@ -130,7 +130,7 @@ class Ensemble:
         return wrong
 
     def settle(self):
-        """Nobody has ended by itself, or is stopped still."""
+        """Check that no client has ended by itself, or is still stopped."""
         for client in self.on_host.values():
             if client.has_ended():
                 raise clients.ClientError(f"{client.who} ended by itself (status "
@@ -147,9 +147,9 @@ class Ensemble:
 
 
 class Cluster:
-    """A context.  Within it all of it is there; after it nothing is left but files.
+    """A context.  All hosts and masters exist within it; after it only files are left.
 
-    The ensemble is started by whoever has begun a history.
+    The caller starts the ensemble once it has begun a history.
     """
 
     def __init__(self, programs, names_of_masters, names_of_clients, folder):
@@ -160,7 +160,7 @@ class Cluster:
                                  masters.SLOW_PORT)
         self.names_of_masters = names_of_masters
         self.names_of_clients = names_of_clients
-        self.links = {kind: {} for kind in hosts.SETS}  # By fault: pairs.
+        self.links = {kind: {} for kind in hosts.SETS}  # For each kind, the pairs of each fault.
         self.masters = self.ensemble = None
         self.clock_work = None
         self.relays = []
@@ -208,7 +208,7 @@ class Cluster:
         self.delays[master.name] = delay
 
     def remove(self):
-        """Whatever is there, in any state."""
+        """Remove everything that exists, in any state."""
         if self.clock_work is not None:
             self.clock_work.stop()
         for process in self.relays:
@@ -236,7 +236,7 @@ class Cluster:
         self.set_links("refused", key, pairs)
 
     def slow(self, key, pairs, delay_ms):
-        """The relay holds back both ways, so only what goes to masters is redirected."""
+        """The relay delays both directions, so only connections to masters are redirected."""
         before = self.links["slow"].get(key, [])
         for _, target in before + pairs:
             if target in self.delays:
@@ -277,7 +277,7 @@ class Cluster:
     def rate_clock(self, who, ppm):
         self.masters[who].clock.rate(ppm)
 
-    # Such a master is neither down nor stopped, but it may be starting still.
+    # The master is neither down nor stopped, but it may still be starting.
 
     def forget_scripts(self, who):
         self.masters[who].wait_until_answers()
@@ -290,7 +290,7 @@ class Cluster:
     # ---- After a storm ----
 
     def settle(self):
-        """All faults are undone: see that it is so, and wait until every master answers."""
+        """Check that all faults are undone, and wait until every master answers."""
         self.clock_work.check()
         left = [kind for kind, pairs in self.hosts.applied.items() if pairs]
         if left:

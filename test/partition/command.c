@@ -20,7 +20,7 @@
 struct command {
     int fd, ttl_ms, hold_ms, stubborn;
     struct dice dice;
-    uint64_t alive_ns; /* When it last was known to run. */
+    uint64_t alive_ns; /* The last time at which it was known to run. */
     bool finish;
 };
 
@@ -32,7 +32,7 @@ static void on_signal(int number)
     asked_to_end = 1;
 }
 
-/* Whoever gets no answer has no runner any more: there is nobody to tell. */
+/* If no answer comes, the runner has ended, and the command ends, too. */
 static void say(struct command *command, enum command_what what, uint64_t t_ns)
 {
     struct command_message message = {.what = what, .t_ns = t_ns};
@@ -51,7 +51,7 @@ static void say(struct command *command, enum command_what what, uint64_t t_ns)
     command->alive_ns = t_ns;
 }
 
-/* How long ago this process was made: rounded up, as it is told in ticks. */
+/* The age of this process, rounded up, because the kernel gives its start in ticks. */
 static uint64_t age_ns(void)
 {
     uint64_t ticks = 0, per_s = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -64,7 +64,7 @@ static uint64_t age_ns(void)
     len = read(fd, text, sizeof text - 1);
     (void)close(fd);
     text[len > 0 ? len : 0] = 0;
-    rest = strrchr(text, ')'); /* Of the name, which is the second of 52 fields. */
+    rest = strrchr(text, ')'); /* The end of the name, the second of 52 fields. */
     if (rest == NULL || clock_gettime(CLOCK_BOOTTIME, &now) != 0 ||
         sscanf(rest,
                ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "

@@ -1,18 +1,16 @@
 /*
- * command.h - what a runner and the command that it has `redlock run` run say
- * to each other, over a socket that keeps messages apart.
+ * command.h - the messages between a runner and its command, which `redlock run` starts, over a
+ * SOCK_SEQPACKET socket.
  *
- * `redlock run` promises that the command is dead before the lock runs out, by
- * a quarter of the fifth of the lease that is left when it gives up (redlock(1),
- * THE CONTRACT OF RUN).  So a command that runs, while `redlock` does, has so much
- * time for what it begins; it relies on half of that, and calls that its trust.
- * It cannot ask for more, and a pause of `redlock` it cannot see; but whoever
- * is paused with it, as a nemesis does, it can: then time has passed between
- * two steps.  It gives up when that is more than its trust.
+ * `redlock run` promises that the command is dead before the lock expires, by a quarter of the
+ * fifth of the lease that is left when it gives up (redlock(1), THE CONTRACT OF RUN).  So while
+ * both run, the command has that much time for what it begins.  It relies on half of it,
+ * its trust.  It cannot see a pause of `redlock` alone.  But a nemesis pauses the command, too, and
+ * then time passes between two steps.  The command gives up if that is more than its trust.
  *
- * Each message is answered before the command goes on.  The runner alone tells
- * the history, and passes writes on, so that it knows how far a command came
- * that is killed; when the runner is, `redlock` and the command end with it.
+ * The runner answers each message before the command goes on.  Only the runner writes the history
+ * and passes on writes, so it knows how far a killed command came.  If the runner is killed,
+ * `redlock` and the command end with it.
  */
 #ifndef PARTITION_COMMAND_H
 #define PARTITION_COMMAND_H
@@ -20,38 +18,38 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a ttl; see above.  With 2 s it is 50 ms. */
+/* The trust is this part of a ttl: 50 ms of 2 s. */
 #define COMMAND_TRUST_SHARE 40
-/* At first it relies on more: the lock is new.  No source: a quarter of a ttl is
- * more than it takes to start a process, and far less than a new lease lasts. */
+/* At its start the command relies on more, because the lock is new.  Chosen: a quarter of a ttl is
+ * more than the start of a process takes, and far less than a new lease lasts. */
 #define COMMAND_START_SHARE 4
 
 #define COMMAND_TOKEN_MAX 127
 
 enum command_what {
-    COMMAND_BEGINS,  /* It runs, with this token, and this fencing token. */
-    COMMAND_LATE,    /* It runs, but began too long ago to claim anything. */
-    COMMAND_STEPS,   /* It goes on. */
-    COMMAND_WRITES,  /* It goes on, and writes. */
-    COMMAND_ENDS,    /* It is done: the end of the hold. */
-    COMMAND_TOLD,    /* It was asked to end, since the lock will be lost: likewise. */
-    COMMAND_STOPPED, /* It was paused: likewise. */
+    COMMAND_BEGINS,  /* The command runs, with this token and this fencing token. */
+    COMMAND_LATE,    /* The command runs, but began too long ago to claim the lock. */
+    COMMAND_STEPS,   /* The command goes on. */
+    COMMAND_WRITES,  /* The command goes on, and writes. */
+    COMMAND_ENDS,    /* The hold ends: the command is done. */
+    COMMAND_TOLD,    /* The hold ends: the command was asked to end, as the lock will be lost. */
+    COMMAND_STOPPED, /* The hold ends: the command was paused. */
 };
 
 struct command_message {
     enum command_what what;
-    uint64_t t_ns;   /* CLOCK_MONOTONIC, when it was so. */
-    uint64_t fence;  /* 0: it has none. */
-    unsigned permit; /* Likewise. */
+    uint64_t t_ns;   /* The time of the event, CLOCK_MONOTONIC. */
+    uint64_t fence;  /* The fencing token; 0: none. */
+    unsigned permit; /* The number of the permit; 0: none. */
     char token[COMMAND_TOKEN_MAX + 1];
 };
 
 struct command_answer {
-    bool finish; /* End as soon as you can. */
+    bool finish; /* The command must end as soon as possible. */
 };
 
-/* What it is to do, as an argument: the descriptor of the socket, how long the
- * lease is, how long to work, whether to go on when it is told to end, the seed. */
+/* The plan of the command, an argument: the descriptor of the socket, the length of the lease, how
+ * long to work, whether to go on when it is told to end, the seed. */
 #define COMMAND_OPTION "command"
 
 #endif /* PARTITION_COMMAND_H */

@@ -1,8 +1,8 @@
 """The world of a run with --docker: masters in containers, clients on this machine.
 
-The verbs are those of cluster.py, as far as docker can do them: pause, kill, network disconnect.
-A master's published port is all that clients see, so a master can be cut from all of them, or from
-none, and wall clocks are the machine's own.
+The verbs are those of cluster.py that docker can do: pause, kill, network disconnect.  Clients see
+only the published port of a master, so a master can be cut from all of them, or from none.  Wall
+clocks are those of the machine.
 """
 
 import os
@@ -14,11 +14,10 @@ import cluster
 import masters
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MASTERS = 5  # As docker-compose.yml has.
+MASTERS = 5  # The number in docker-compose.yml.
 NETWORK = "redlock-containers_default"
-# Between clients and masters there is a proxy, and below the masters whatever file system the
-# engine has; each master syncs it before it answers.  With the library's default of 50 ms a busy
-# disk would look like a lack of progress.
+# Chosen: answers pass a proxy, and each master first syncs to the engine's file system.  With the
+# library's default of 50 ms, a busy disk would look like a lack of progress.
 REPLY_TIMEOUT_MS = 250
 STOP_MAX_S = 180
 COMMAND_MAX_S = 60
@@ -28,11 +27,11 @@ KINDS = ["cut-minority", "cut-majority", "pause-master", "pause-client", "kill-m
 
 
 class DockerError(Exception):
-    """There is no engine, or it does not do what it is told."""
+    """There is no engine, or a command to it failed."""
 
 
 class Containers:
-    """scripts/containers: they are there as long as its standard input is open."""
+    """scripts/containers, which keeps the containers while its standard input is open."""
 
     def __init__(self):
         self.process = subprocess.Popen([ROOT / "scripts/containers"], stdin=subprocess.PIPE,
@@ -41,7 +40,7 @@ class Containers:
         self.values = {}
 
     def wait_until_ready(self):
-        """It bounds each of its own waits."""
+        """Without a bound: scripts/containers bounds each of its waits."""
         for line in self.process.stdout:
             if line.strip() == "ready":
                 return
@@ -96,7 +95,7 @@ class Master:
             return False
 
     def is_up(self):
-        return True  # The engine would know; waiting is bounded anyway.
+        return True  # Not known here; each wait has a bound.
 
     def last_words(self):
         return "see `docker logs`"
@@ -142,7 +141,7 @@ class Cluster:
 
     @staticmethod
     def command(_, argv):
-        """On this machine; not for longer than we live, should we be killed outright."""
+        """Runs on this machine, and ends with this process even if that is killed."""
         return ["setpriv", "--pdeathsig", "KILL", *map(str, argv)]
 
     def remove(self):
@@ -164,7 +163,7 @@ class Cluster:
     # ---- Verbs ----
 
     def drop(self, key, pairs):
-        """From all clients, or none: those are the only kinds of faults that come here."""
+        """Cuts masters from all clients, or from none: other faults are not used here."""
         before = self.cut_masters()
         self.cut_by.pop(key, None)
         if pairs:
@@ -201,7 +200,7 @@ class Cluster:
         self.ensemble.replace(who)
 
     def forget_scripts(self, who):
-        """Unless no command gets through to it, from us neither."""
+        """Does nothing for a master that is cut, because no command reaches it."""
         if who not in self.cut_masters():
             self.masters[who].wait_until_answers()
             self.masters[who].ask("SCRIPT", "FLUSH", "SYNC")

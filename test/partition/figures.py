@@ -16,7 +16,7 @@ MS_DIGITS = 3
 
 
 def figures(history, options):
-    """Name -> number, in the order in which they are to be shown."""
+    """{name: number}, in the order in which they are shown."""
     ops = list(history.ops.values())
     held = history.held()
     found = {
@@ -45,7 +45,7 @@ def figures(history, options):
 
 
 def modes(history, held):
-    """How often a lock was held in each way, and what is particular about it."""
+    """How often a lock was held in each mode, and the figures of that mode."""
     if not history.begin.get("modes"):
         return {}
     counts = collections.Counter(op.mode for op in held)
@@ -99,7 +99,7 @@ def rate(count, ns):
 
 
 def latencies(history, held):
-    """From invoke to ok.  Alone and healthy: no fault, and nobody else at this lock, meanwhile."""
+    """From invoke to ok.  Alone and healthy: meanwhile no fault, and no rival for the lock."""
     everything = sorted(op.ok["t"] - op.invoke["t"] for op in held)
     best = sorted(op.ok["t"] - op.invoke["t"] for op in alone_and_healthy(history))
     return {
@@ -131,7 +131,7 @@ def alone_and_healthy(history):
 
 
 def quantile(values, part):
-    """The least value that this part of all does not exceed; values are in order."""
+    """The least value that this part of all values does not exceed; values are sorted."""
     return values[max(0, math.ceil(part * len(values)) - 1)] if values else None
 
 

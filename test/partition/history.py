@@ -11,18 +11,18 @@ NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 FOR_EVER = 1 << 62  # Later than any time.
 
-# A process that is killed may write its last lines after the nemesis has noted its death.  What
-# comes later than this is of another process under the same name.
+# A killed process may write its last lines after the nemesis has noted its death.  Later lines are
+# of another process with the same name.
 KILL_LAG_NS = 1_000 * NS_PER_MS
 
-# So much later than its sample began a master may have been asked.  No source: some of the others
-# were silent for as long as they may be.
+# A master may be asked this much later than its sample began, because the sampler first waits for
+# silent masters.  Chosen; not measured.
 BLUR_NS = 250 * NS_PER_MS
 
 
 @dataclasses.dataclass
 class Problem:
-    """Something in the history itself is wrong, so that nothing can be concluded from it."""
+    """The history itself is wrong, so nothing can be concluded from it."""
     kind: str
     text: str
     events: list = dataclasses.field(default_factory=list)
@@ -30,16 +30,16 @@ class Problem:
 
 @dataclasses.dataclass
 class Segment:
-    """A time in which an operation says that it has the lock; `until` is not part of it."""
+    """A time in which an operation claims the lock; `until` is not part of it."""
     op: "Op"
     since: int
     until: int
     why: str  # What ended it.
-    events: list  # Those that say when it began and ended.
+    events: list  # The events at its begin and its end.
 
 
 class Op:
-    """One attempt to lock, from invoke to whatever ended it."""
+    """One attempt to lock, from invoke to its end."""
 
     __slots__ = ("id", "who", "lock", "names", "mode", "kind", "ttl_ns", "invoke", "ok", "fail", "release",
                  "released", "lost", "killed", "claims", "writes", "refused", "last", "_segments",
@@ -55,21 +55,21 @@ class Op:
         self.ttl_ns = invoke["ttl_ms"] * NS_PER_MS
         self.invoke = self.last = invoke
         self.ok = self.fail = self.release = self.released = self.lost = None
-        self.killed = None  # The fault that killed its client, if it was open then.
+        self.killed = None  # The fault that killed its client while it was open.
         self.claims = []  # ok, extend and write events that say "I have it until ...", in order.
         self.writes = []  # Accepted by the store.
         self.refused = []
         self._segments = None
-        self.late = []  # Claims that began a segment although the one before had run out.
+        self.late = []  # Claims that began a segment after the one before had expired.
 
     @property
     def permits(self):
-        """Of a semaphore, how many there are by its account; 1 of all else."""
+        """The number of permits of a semaphore, as the client says; 1 for all other locks."""
         return self.invoke.get("permits") or 1
 
     @property
     def units(self):
-        """What it has and nobody else may, but for other readers: its names, or its permit."""
+        """What only this operation, or other readers, may have: its names, or its permit."""
         if self.mode == "permit":
             return [f"{self.lock}:{self.ok['permit']}"] if self.ok else []
         return self.names
@@ -79,26 +79,26 @@ class Op:
         return self.mode == "reader"
 
     def stopped(self):
-        """When it said itself that the hold is over, and the event; (FOR_EVER, None) if never."""
+        """When the client said that the hold is over, and the event; (FOR_EVER, None) if never."""
         ends = [event for event in (self.release, self.lost) if event]
         first = min(ends, key=lambda event: event["t"], default=None)
         return (first["t"], first) if first else (FOR_EVER, None)
 
     def ended(self):
-        """When the attempt was over, got or not; None if it never was."""
+        """When the attempt ended, with or without the lock; None if it never did."""
         event = self.ok or self.fail or self.killed
         return event["t"] if event else None
 
     def segments(self):
-        """The times it was held by its own account: one, unless it claimed again when it was over.
+        """The times of the hold, as the client claims: one, unless it claimed again after the end.
 
-        A later claim makes the hold longer if the lease can have been renewed in time.  That is
-        so also when it is claimed after the deadline known before (the client may have been
-        stopped between the renewal and its own look), as long as it ends no later than a renewal
-        begun before that deadline makes possible: one ttl after it.
+        A later claim extends the hold if the lease can have been renewed in time.  The claim may
+        come after the earlier deadline, because the client may have been stopped between the
+        renewal and its look.  But it must end at most one ttl after that deadline: a renewal that
+        began in time cannot last longer.
 
-        A command that `redlock run` runs knows no deadline: it holds the lock until it says
-        otherwise, and if it is killed, as long as it is known to have run.
+        A command of `redlock run` knows no deadline.  It holds the lock until it says otherwise.
+        If it is killed, it held the lock as long as it is known to have run.
         """
         if self._segments is None:
             self._segments = self._find_segments() if self.ok else []
@@ -126,7 +126,7 @@ class Op:
     def _segment(self, since, event, until, until_event, stopped):
         if stopped[1] and stopped[0] <= until:
             return Segment(self, since, stopped[0], stopped[1]["event"], [event, stopped[1]])
-        if until == FOR_EVER:  # A command that `redlock run` ran, which knows no deadline.
+        if until == FOR_EVER:  # A command of `redlock run`, which knows no deadline.
             return Segment(self, since, self.last["t"], self.last["event"], [event, self.last])
         events = [event] if until_event is event else [event, until_event]
         return Segment(self, since, until, "deadline", events)
@@ -137,7 +137,7 @@ class Op:
         return FOR_EVER if deadline is None else deadline
 
     def deadline_before(self, event):
-        """The latest deadline that it had claimed before an event."""
+        """The latest deadline that the operation claimed before an event."""
         known = [claim["deadline"] for claim in self.claims if claim["t"] < event["t"]]
         return FOR_EVER if None in known else max(known, default=self.ok["t"])
 
@@ -149,10 +149,10 @@ class Op:
 
 @dataclasses.dataclass
 class Beat:
-    """The last that a master heard of one who waits there."""
+    """The latest heartbeat of a waiter at a master."""
     since: int
-    until: int  # When his patience ends.
-    seen: int = 0  # When he was there last.
+    until: int  # When the master takes the waiter for dead.
+    seen: int = 0  # When the waiter was last seen in the queue.
     is_first: bool = False
 
 
@@ -165,13 +165,13 @@ class Timetable:
         self.ends = list(itertools.accumulate((until for _, until, _ in self.entries), max))
 
     def during(self, since, until):
-        """Those that are there at some time from since to before until."""
+        """The things that last at some time from since to before until."""
         first = bisect.bisect_right(self.ends, since)
         behind = bisect.bisect_left(self.begins, until)
         return [entry for entry in self.entries[first:behind] if entry[1] > since]
 
     def busy_until(self, t):
-        """When the last of those that begin before t ends; 0 if there is none."""
+        """The latest end of the things that begin before t; 0 if there is none."""
         before = bisect.bisect_left(self.begins, t)
         return self.ends[before - 1] if before else 0
 
@@ -200,14 +200,14 @@ class Client:
 
 @dataclasses.dataclass
 class Quiet:
-    """All faults healed, from here to the next one."""
+    """The time from the healing of all faults to the next fault."""
     since: int
     until: int
     event: dict
 
 
 def names(value, prefix):
-    """What may be told as a count, a name, or a list of names."""
+    """A list of names, given as a count, a name, or a list."""
     if isinstance(value, bool) or value is None:
         return []
     if isinstance(value, int):
@@ -216,23 +216,23 @@ def names(value, prefix):
 
 
 class History:
-    """All of a history.  Times are as recorded; ms() tells them as people want to see them."""
+    """A whole history.  Times are as recorded; ms() makes them readable."""
 
     def __init__(self, events, problems):
         self.events = events
         self.problems = problems
         self.begin = self.end = None
         self.ops = {}
-        self.locks = {}  # The operations by what they ask for, as they were invoked.
-        self.units = {}  # Those that got it, by what they had: see Op.units.
+        self.locks = {}  # The operations by the lock that they ask for, in order of invoke.
+        self.units = {}  # The operations that got a lock, by unit: see Op.units.
         self.faults = []
         self.quiets = []
         self.clients = {}
         self.masters = []
         self.writes = {}  # By lock, in the store's own order.
         self.keys = []
-        self.readers = []  # Samples of who reads,
-        self.queues = {}  # and by lock of who waits.
+        self.readers = []  # Samples of readers.
+        self.queues = {}  # Samples of waiters, by lock.
         self.notices = []
         self._timetables = {}
         self._releases = {}
@@ -251,11 +251,11 @@ class History:
                       key=lambda segment: segment.since)
 
     def occupied(self, lock):
-        """When nobody else could have what is asked for as this: (since, until, segment).
+        """When no other client could get this lock: (since, until, segment).
 
-        Of a semaphore each entry is about one who got a permit, and lasts if it was the last one:
-        else it is over at once, but somebody got what was free.  Of a fair lock those who are dead
-        and first in line have it, as it were, with no segment.
+        Each holder of a permit has an entry, which lasts if it had the last free permit, and else
+        ends at once.  A dead waiter that is first in the queue of a fair lock counts as a holder,
+        without a segment.
         """
         ops = self.locks[lock]
         if ops[0].mode != "permit":
@@ -271,7 +271,7 @@ class History:
         return Timetable(found)
 
     def under_fault(self):
-        """The times with some fault, as [since, until]: apart from each other, in order."""
+        """The times with some fault, as [since, until]: disjoint, in order."""
         times = []
         for fault in self.faults:
             if times and fault.since <= times[-1][1]:
@@ -281,9 +281,9 @@ class History:
         return times
 
     def dead_first(self, lock):
-        """When somebody was first in line at a master, and not heard of until his patience ended.
+        """When a waiter was first in a queue, and sent no heartbeat until its patience ended.
 
-        Who is killed is, and who gave up while he was cut off: what he had sent may come later.
+        This happens to a waiter that is killed, or that gives up while it is cut off.
         """
         beats = {}
         for sample in self.queues.get(lock, ()):
@@ -322,8 +322,8 @@ class History:
 
 
 def crowds(ops):
-    """For each hold of these, in the order in which they begin: the holds that are there then, the
-    new one last."""
+    """For each of these holds, in the order of their begin: the holds at that time, the new one
+    last."""
     there = []
     for one in sorted((segment for op in ops for segment in op.segments()),
                       key=lambda segment: segment.since):

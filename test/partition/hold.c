@@ -42,7 +42,7 @@ const char *hold_kind_word(enum holder_kind kind)
     return words[kind];
 }
 
-/* How it is held, as a history says. */
+/* The mode of the hold, as a history names it. */
 static const char *mode_word(const struct hold *hold)
 {
     switch (hold->resource->mode) {
@@ -62,7 +62,7 @@ static const char *mode_word(const struct hold *hold)
 
 /* ---- The plan ---- */
 
-/* What goes with the resource.  Without waiting a queue has no order. */
+/* Choose what the mode of the resource needs.  A queue has an order only for waiters. */
 static void plan_mode(struct hold *hold, struct worker *worker)
 {
     struct dice *dice = &worker->dice;
@@ -75,8 +75,7 @@ static void plan_mode(struct hold *hold, struct worker *worker)
         hold->wait_ms = dice_range(dice, worker->holder->ttl_ms / 2, 2 * worker->holder->ttl_ms);
 }
 
-/* Some last as long as they can; most of the others are short, so that there
- * are many. */
+/* Some holds last as long as they can.  Most others are short, so that there are many. */
 static uint32_t plan_length_ms(struct worker *worker, uint32_t ttl_ms)
 {
     struct dice *dice = &worker->dice;
@@ -97,7 +96,7 @@ void hold_plan(struct hold *hold, struct worker *worker, struct redlock *rl)
     (void)snprintf(hold->id, sizeof hold->id, "%.40s.%u", holder->record.who,
                    atomic_fetch_add(&holder->op, 1) + 1);
     hold->resource = &holder->locks[dice_range(dice, 0, holder->locks_len - 1)];
-    /* With a short lease its allowance weighs more; but a command needs time. */
+    /* With a short lease, the allowance is a greater part of it; but a command needs time. */
     hold->ttl_ms = holder->ttl_ms;
     if (hold->kind != KIND_RUN && dice_chance(dice, 250))
         hold->ttl_ms /= 4;
@@ -112,7 +111,7 @@ void hold_plan(struct hold *hold, struct worker *worker, struct redlock *rl)
     plan_mode(hold, worker);
 }
 
-/* In the library's thread, or on the loop. */
+/* Runs in the library's thread, or on the loop. */
 static void on_lost(struct redlock_lease *lease, void *arg)
 {
     struct hold *hold = arg;
@@ -216,7 +215,7 @@ bool hold_begin(struct hold *hold, struct redlock_lease *lease)
     hold->permit = redlock_permit(lease);
     look = take_look(hold);
     if (look.left_ms == 0) {
-        hold_failed_as(hold, "RAN_OUT"); /* Stopped just when it came. */
+        hold_failed_as(hold, "RAN_OUT"); /* The process was stopped just then. */
         return false;
     }
     claim_begin(&hold->claim, &look);
@@ -252,7 +251,7 @@ void hold_write(struct hold *hold, uint64_t deadline_ns)
     (void)storelink_write(&worker->store, name, hold->id, worker->holder->record.who, deadline_ns);
 }
 
-/* One that is refused came too late; whether that matters the next look shows. */
+/* A refused write came too late; the next look shows whether the lease is over. */
 static void write_now(struct hold *hold, const struct look *look)
 {
     hold_write(hold, claim_for_write(&hold->claim, look));
@@ -284,7 +283,7 @@ enum hold_next hold_work(struct hold *hold)
     return HOLD_EXTEND;
 }
 
-/* So often that a renewal, due each third of a lease, is seen before the next. */
+/* Short enough to see each renewal before the next one: they are due each third of a lease. */
 uint32_t hold_nap_ms(struct hold *hold)
 {
     return dice_range(&hold->worker->dice, 2, 20);
@@ -314,8 +313,8 @@ bool hold_was_told(struct hold *hold)
     return atomic_load(&hold->told_ns) != 0;
 }
 
-/* "told" is whether lost was called; "late_ns", how late after what was claimed
- * it was noticed. */
+/* In the history, "told" says whether lost was called; "late_ns" is the time from the claimed
+ * deadline to its notice. */
 void hold_lost(struct hold *hold)
 {
     uint64_t t_ns = hold->over_ns != 0 ? hold->over_ns : tool_now_ns();

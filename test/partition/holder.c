@@ -1,6 +1,6 @@
 /*
  * holder.c - a client of a partition run: a process that takes locks in every
- * way there is, writes to the store while it has them, and tells its history.
+ * way, writes to the store while it holds them, and records its history.
  *
  * holder --masters LIST --store PATH --history FILE --who NAME --redlock PATH
  *        [--locks N | LOCK,LOCK...] [--workers KIND=N,...] [--ttl-ms MS]
@@ -14,21 +14,19 @@
  *     loop      any of these, on a loop and a client of its own
  *     run       `redlock run` with a command that writes
  *
- * A LOCK is a NAME; or what is held in another way, and always in that:
+ * A LOCK is a NAME, or has a mode, which is then always used:
  *
  *     NAME+NAME      several names in one lease
- *     NAME=fair      in the order of a queue
- *     NAME=3         a semaphore of so many permits
- *     NAME=shared    by readers together, or by a writer alone
+ *     NAME=fair      a fair lock, in the order of a queue
+ *     NAME=3         a semaphore of three permits
+ *     NAME=shared    held by readers together, or by a writer alone
  *
- * Of all holds --long (5) in a hundred last as long as they can, and most of
- * the others are short.  It ends after --seconds, or when it gets SIGTERM or
- * SIGINT: what is held is released, what is waited for is given up or got after
- * two ttl at the latest, and the last line of the history is its "bye".  Then
- * the exit status is 0.
+ * Of a hundred holds, --long (5) last as long as they can, and most of the others are short.  The
+ * client ends after --seconds, or on SIGTERM or SIGINT.  Then it releases its locks, ends its waits
+ * within two ttl, writes "bye" as the last line of its history, and exits with 0.
  *
- * A history claims what the library said, and never more: see claim.h, hold.h
- * and command.h.  It does not judge what it sees.
+ * A history never claims more than the library said: see claim.h, hold.h and command.h.  The client
+ * does not judge what it sees.
  */
 #include "partition/holder.h"
 
@@ -93,7 +91,7 @@ static void take_mode(struct resource *resource, const char *word)
     }
 }
 
-/* text is ours to cut. */
+/* Changes text. */
 static void take_lock(struct holder *holder, char *text)
 {
     struct resource *resource = &holder->locks[holder->locks_len];
@@ -312,14 +310,14 @@ static void open_client(struct holder *holder)
     redlock_options_init(&opts);
     opts.masters = holder->masters;
     opts.reply_timeout_ms = holder->reply_timeout_ms;
-    opts.max_ttl_ms = holder->ttl_ms; /* As long is a master without memory kept from voting. */
+    opts.max_ttl_ms = holder->ttl_ms; /* A master that lost its data warms up for this long. */
     opts.restart_guard = holder_is_guarded(holder);
     opts.clock_guard = holder_clock_guard(holder);
     if (redlock_open(&opts, &holder->rl) != REDLOCK_OK)
         tool_die("%s", redlock_errmsg(NULL));
 }
 
-/* Each has dice of its own, which the seed, its name and its number decide. */
+/* Each worker has its own dice, seeded by the seed, the client's name and the worker's number. */
 static void make_worker(struct holder *holder, struct worker *worker, enum holder_kind kind)
 {
     static unsigned number;
@@ -331,7 +329,7 @@ static void make_worker(struct holder *holder, struct worker *worker, enum holde
     worker->dice.state = dice_next(&worker->dice) ^ ++number;
 }
 
-/* One for each worker, but one for all that are on the loop. */
+/* Start a thread for each worker, but only one for all workers on the loop. */
 static unsigned start_workers(struct holder *holder, struct worker *workers)
 {
     static void *(*const run[KINDS_LEN])(void *) = {blocker_thread, blocker_thread, blocker_thread,
@@ -347,10 +345,10 @@ static unsigned start_workers(struct holder *holder, struct worker *workers)
             if (pthread_create(&workers[i].thread, NULL, run[kind], &workers[i]) != 0)
                 tool_die("cannot start a thread");
     }
-    return threads; /* Those of the first so many workers. */
+    return threads; /* The first of the workers have them. */
 }
 
-/* Until the time is up, or a signal comes. */
+/* Wait until the time is up, or a signal comes. */
 static void wait_for_end(const struct holder *holder, const sigset_t *signals)
 {
     uint64_t end_ns = tool_now_ns() + holder->seconds * NS_PER_S;
@@ -364,7 +362,7 @@ static void wait_for_end(const struct holder *holder, const sigset_t *signals)
     }
 }
 
-/* One that does not end is a call of the library that does not. */
+/* A worker that does not end hangs in a call of the library. */
 static void join_workers(struct worker *workers, unsigned threads)
 {
     unsigned naps = 0;

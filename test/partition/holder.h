@@ -20,18 +20,18 @@
 
 enum holder_kind { KIND_PLAIN, KIND_EXTENDED, KIND_BLOCKING, KIND_RUN, KIND_LOOP, KINDS_LEN };
 
-/* What can be had of a resource. */
+/* How a resource is held. */
 enum resource_mode {
     MODE_ALONE,   /* A lock, fenced or not. */
     MODE_SEVERAL, /* Several names in one lease. */
-    MODE_FAIR,    /* In the order of a queue. */
-    MODE_PERMIT,  /* One of so many permits. */
-    MODE_SHARED,  /* By readers together, or by a writer. */
+    MODE_FAIR,    /* A fair lock, in the order of a queue. */
+    MODE_PERMIT,  /* One permit of a semaphore. */
+    MODE_SHARED,  /* Held by readers together, or by a writer. */
 };
 
 /* text is NAME[+NAME...][=fair|shared|PERMITS]. */
 struct resource {
-    char *text; /* Without what is behind the "=": as a history calls it. */
+    char *text; /* The text without "=" and the rest: the name in a history. */
     char *names[RESOURCE_NAMES_MAX];
     unsigned names_len;
     enum resource_mode mode;
@@ -42,22 +42,22 @@ struct redlock;
 
 struct holder {
     const char *masters, *store, *history, *redlock;
-    char program[4096]; /* Our own, by its path. */
+    char program[4096]; /* The path of this program. */
     struct resource locks[HOLDER_LOCKS_MAX];
     unsigned locks_len;
-    unsigned workers[KINDS_LEN]; /* How many of each kind. */
+    unsigned workers[KINDS_LEN]; /* The number of workers of each kind. */
     uint32_t ttl_ms, reply_timeout_ms;
     const char *restart_guard; /* "on" or "off". */
-    const char *clock_guard;   /* As the command has it. */
-    unsigned long_percent;     /* Of all holds, those that last. */
+    const char *clock_guard;   /* A value of the command's --clock-guard. */
+    unsigned long_percent;     /* The part of all holds that last as long as they can. */
     uint64_t seed, seconds;
     struct record record;
     struct redlock *rl;   /* The blocking client that all threads share. */
-    atomic_uint op;       /* Number of the latest operation. */
-    atomic_bool stopping; /* Begin nothing any more, and end what goes on. */
+    atomic_uint op;       /* The number of the latest operation. */
+    atomic_bool stopping; /* Workers begin nothing new, and end their operations. */
 };
 
-/* One thread, or one of those on the loop: what it needs for itself. */
+/* The state of one worker: a thread, or one of the workers on the loop. */
 struct worker {
     struct holder *holder;
     enum holder_kind kind;

@@ -1,12 +1,12 @@
 """Hosts of our own: network namespaces around one bridge, and faults on the links between them.
 
-Every host is a namespace with one interface, and the bridge is in a namespace of its own, so the
-machine's own network is neither used nor changed.  Names carry the pid of the run: two runs do not
-meet, and what a run that was killed outright has left behind is found again, processes included.
+Every host is a namespace with one interface, and the bridge has its own namespace.  So the
+machine's own network is neither used nor changed.  Names contain the pid of the run.  So two runs
+do not meet, and the next run finds what a killed run has left, processes included.
 
-A fault is a pair (source, target) of host names: one direction of one link.  The target's own
-packet filter drops, refuses or redirects what the source sends.  What is wrong at a time is told
-as a whole, the sets of such pairs; so nothing can be forgotten when faults overlap.
+A fault is a pair (source, target) of host names: one direction of one link.  The target's packet
+filter drops, refuses or redirects what the source sends.  apply() gets all pairs of a kind at once,
+so that overlapping faults leave nothing behind.
 
 Knows nothing of masters, clients or locks.
 """
@@ -20,15 +20,15 @@ import signal
 import subprocess
 import time
 
-# Set aside for benchmarks of network devices (RFC 2544): never in use for anything else.
+# Reserved for benchmarks of network devices (RFC 2544), so no real network uses it.
 ADDRESSES = "198.18.0.0/15"
 PREFIX_LEN = 15
 NAMESPACES = pathlib.Path("/run/netns")
 TOOL_MAX_S = 20  # A bound for a tool that hangs; each takes milliseconds.
-END_MAX_S = 10  # Likewise for processes that were killed.
+END_MAX_S = 10  # The same bound for processes that were killed.
 
-# What a host's filter looks like when all is well.  Dropping and refusing come after the
-# connection tracking that redirecting needs, so that a redirected link can be cut, too.
+# The filter of a host without faults.  Packets are dropped and refused after the connection
+# tracking that redirecting needs, so that a redirected link can be cut, too.
 RULES = """
 table inet redlock {
     set dropped { type ipv4_addr; }
@@ -48,7 +48,7 @@ table ip redlock_slow {
 }
 """
 
-# Where each kind of fault is written down in there.
+# The set of the filter for each kind of fault.
 SETS = {"dropped": "inet redlock dropped", "refused": "inet redlock refused",
         "slow": "ip redlock_slow slow"}
 
@@ -73,7 +73,7 @@ def pids_in(namespace):
     try:
         wanted = os.stat(NAMESPACES / namespace).st_ino
     except OSError:
-        wanted = None  # It is not finished, or gone already.
+        wanted = None  # The namespace is not finished, or already gone.
     entering = f"ip\0netns\0exec\0{namespace}\0".encode()
     found = []
     for name in os.listdir("/proc"):
@@ -88,7 +88,7 @@ def pids_in(namespace):
 
 
 def end_processes_in(namespace):
-    """Kill what runs there, zombies aside: those are for whoever has started them."""
+    """Kill all processes there, except zombies, which their parents must reap."""
     give_up = time.monotonic() + END_MAX_S
     while pids := [pid for pid in pids_in(namespace) if not is_zombie(pid)]:
         for pid in pids:
@@ -131,7 +131,7 @@ def remove_namespaces(names):
 
 
 def probe():
-    """That hosts can be made on this machine, with packet filters.  Raises HostError if not."""
+    """Raises HostError if this machine cannot make hosts with packet filters."""
     name = f"redlock-{os.getpid()}-probe"
     try:
         run_tool("ip", "netns", "add", name)
@@ -147,7 +147,7 @@ def is_leftover(name):
 
 
 def remove_leftovers():
-    """Of runs that are gone.  One at a time, or two that begin together trip over each other."""
+    """Remove what killed runs have left.  A lock keeps two runs from doing so at once."""
     lock = os.open(NAMESPACES.parent, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -165,7 +165,7 @@ def sources_by_target(pairs):
 
 
 class Hosts:
-    """A context: the hosts are there within it, and gone after it, with all that ran in them."""
+    """A context: the hosts exist within it; after it they and their processes are gone."""
 
     def __init__(self, names_of_masters, names_of_clients, port, slow_port):
         self.prefix = f"redlock-{os.getpid()}-"
@@ -180,14 +180,14 @@ class Hosts:
         return self.prefix + name
 
     def command(self, name, argv):
-        """The command line that runs argv on a host: same process, other network."""
+        """The command line that runs argv on a host."""
         return ["ip", "netns", "exec", self.namespace(name), *map(str, argv)]
 
     def __enter__(self):
         try:
             self.build()
         except BaseException:
-            self.remove()  # Those that are there already.
+            self.remove()  # Remove the hosts that exist already.
             raise
         return self
 
@@ -215,7 +215,7 @@ class Hosts:
         remove_namespaces([name for name in namespace_names() if name.startswith(self.prefix)])
 
     def apply(self, kind, pairs):
-        """From now on exactly these pairs are dropped, refused, or slow: kind says which."""
+        """From now on, exactly these pairs have a fault of this kind: dropped, refused or slow."""
         wanted = sources_by_target(pairs)
         before = self.applied[kind]
         changed = [target for target in self.addresses
@@ -232,7 +232,7 @@ class Hosts:
         return text
 
     def run_on_all(self, texts):
-        """Give each host its text for nft, all at once: a cut takes milliseconds everywhere."""
+        """Run nft with these texts on all hosts at once, so that a cut takes milliseconds."""
         started = []
         for name, text in texts.items():
             tool = subprocess.Popen(self.command(name, ["nft", "-f", "-"]), text=True,
@@ -248,5 +248,5 @@ class Hosts:
                 raise HostError(f"nft on {name}: {said.strip()}")
 
     def rules_of(self, name):
-        """What the kernel has, for tests."""
+        """The rules of the kernel, for tests."""
         return run_tool(*self.command(name, ["nft", "list", "ruleset"]))

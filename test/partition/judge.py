@@ -1,10 +1,10 @@
-"""Judges a history: what is in it that must not be, and when nothing can be concluded from it.
+"""Judges a history: finds violations, or says that nothing can be concluded from it.
 
 The rules are in safety.py and liveness.py.  The checks are here: each is a function that says why a
-history proves nothing, even if no rule is violated.  An empty history violates none.  Both are in
-tables.  test-check-history switches off one at a time, and sees that a bad history then passes.
+history proves nothing, even if it violates no rule, as an empty history.  Both are in tables.
+test-check-history switches off one at a time, and checks that a bad history then passes.
 
-The judge does not know which faults there were to be, nor what is expected to break.
+The judge does not know which violations are expected.
 """
 
 import bisect
@@ -15,19 +15,19 @@ import liveness
 import safety
 from history import NS_PER_MS, NS_PER_S, Problem, crowds
 
-# What a lock needs, besides a lease that runs out, until somebody has it when all is well again:
+# After faults, a client needs this time to get a lock, besides the expiry of a lease: for
 # reconnecting (the library waits 2 s at most) and some attempts.
 PROGRESS_SLACK_MS = 2000
 
-SECONDS_OF_ALL = 60  # A run of so long has time for everything; no source.
+SECONDS_OF_ALL = 60  # Chosen: a run of this length has time for all modes.
 LISTED_MAX = 100  # Violations of one rule that are listed; all are counted.
 
 
 @dataclasses.dataclass
 class Options:
-    bound_ms: int = None  # Until somebody must have a free lock; None: ttl and slack.
-    holds_min: int = None  # None: one for every second of the run.
-    off: frozenset = frozenset()  # Rules and checks that are left out: for tests of the judge.
+    bound_ms: int = None  # In this time a client must get a free lock; None: ttl and slack.
+    holds_min: int = None  # The least number of holds; None: one for every second of the run.
+    off: frozenset = frozenset()  # Rules and checks to leave out, for tests of the judge.
 
     def bound_ns(self, history):
         bound_ms = self.bound_ms
@@ -82,7 +82,7 @@ def few_holds(history, options):
 
 
 def uncontended(history, options):
-    """Exclusion is not tested where nobody has what another had before."""
+    """Exclusion is tested only if locks go from one client to another."""
     count, least = hand_overs(history), max(1, options.least_holds(history) // 10)
     if count < least:
         yield f"a lock went from one client to another {count} times, at least {least} are needed"
@@ -97,7 +97,7 @@ def hand_overs(history):
 
 
 def few_writes(history, options):
-    """Nor is it at the resource, where hardly anybody used it."""
+    """Exclusion is tested at the resource only if enough holds write to it."""
     count = sum(bool(op.writes) for op in history.ops.values())
     least = max(1, options.least_holds(history) // 10)
     if count < least:
@@ -105,7 +105,7 @@ def few_writes(history, options):
 
 
 def wrong_clock(history, _):
-    """Times that are no nanoseconds make the run too short, or too long."""
+    """Times in a unit other than nanoseconds make the run too short, or too long."""
     span_s = (history.last_t() - history.begin["t"]) / 1e9
     seconds = history.begin["seconds"]
     if history.end and not 0.9 * seconds <= span_s <= 20 * seconds + 600:
@@ -113,7 +113,7 @@ def wrong_clock(history, _):
 
 
 def no_quiet(history, options):
-    """Progress is to be shown after faults, too."""
+    """A history must show progress after faults, too."""
     oks = sorted(op.ok["t"] for op in history.held())
     first_fault = min((fault.since for fault in history.faults), default=0)
     shown = [quiet for quiet in history.quiets if quiet.since > first_fault and
@@ -121,28 +121,28 @@ def no_quiet(history, options):
     if not history.quiets:
         yield "there was no quiet phase, so progress was not demanded"
     elif not shown:
-        yield "in no quiet phase after a fault anybody got a lock"
+        yield "no client got a lock in a quiet phase after a fault"
     for quiet in history.quiets:
         if quiet.until - quiet.since > options.bound_ns(history) and \
                 not any(history.timetable(unit).during(quiet.since, quiet.until)
                         for unit in history.units):
-            yield (f"in the quiet phase at {history.ms(quiet.since)} ms nobody had a lock, though "
-                   "it lasted longer than the bound")
+            yield (f"in the quiet phase at {history.ms(quiet.since)} ms no client had a lock, "
+                   "though it lasted longer than the bound")
 
 
 def no_faults(history, _):
     if history.begin.get("nemesis") and not history.faults:
-        yield "there were to be faults, and there was none"
+        yield "there should have been faults, and there was none"
     faulty = history.under_fault()
     tries = sorted(op.invoke["t"] for op in history.ops.values())
     tried = any(bisect.bisect_left(tries, until) > bisect.bisect_left(tries, since)
                 for since, until in faulty)
     if not tried and sum(until - since for since, until in faulty) > NS_PER_S:
-        yield "while something was wrong, nobody tried to lock"
+        yield "during faults no client tried to lock"
 
 
 def no_keys(history, options):
-    """That a key was removed under its holder, or is kept too short, only masters can tell."""
+    """Only samples of masters show that a key was removed, or expires too early."""
     asked = sorted(sample["t"] for sample in history.keys if answered(sample) >= history.majority())
     if not asked:
         yield "there is no sample of what masters store that a majority of them has answered"
@@ -159,26 +159,26 @@ def answered(sample):
 
 
 def few_modes(history, _):
-    """A long run is to show all ways to hold a lock that there were, and what is particular about
-    each: a run that does not proves nothing about it."""
+    """A long run must show each mode that it has, and clients that met in it.  Otherwise it proves
+    nothing about that mode."""
     if history.begin["seconds"] < SECONDS_OF_ALL:
         return
     found = {op.mode for op in history.held()}
     for mode in history.begin.get("modes", []):
         if mode not in found:
-            yield f"nobody held a lock as {mode}"
+            yield f"no client held a lock as {mode}"
         elif mode in MEETINGS and not MEETINGS[mode](history):
-            yield f"of those who held a lock as {mode}, no two met"
+            yield f"of the clients that held a lock as {mode}, no two met"
 
 
 def together(history, mode):
-    """How often one of them began while another was there."""
+    """How often a hold of this mode began during another."""
     return sum(len(there) > 1 for ops in history.locks.values()
                for there in crowds(op for op in ops if op.mode == mode))
 
 
 def orders(history):
-    """How often somebody asked for a fair lock, and got it, when others were in line."""
+    """How often a client asked for a fair lock with a queue, and got it."""
     count = 0
     for lock, samples in history.queues.items():
         times = [sample["t"] for sample in samples]

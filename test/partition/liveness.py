@@ -15,7 +15,7 @@ from words import FAILURES
 
 def no_end(history, _):
     if history.end is None:
-        return  # The run was cut off, and everything with it; see loader.py.
+        return  # The run was cut off, so operations may be open; see loader.py.
     for op in history.ops.values():
         if op.lost and op.lost.get("told") is False:
             yield unended(op, "ran out, and lost was never called", [op.invoke, op.ok, op.lost])
@@ -47,7 +47,7 @@ def unended(op, text, events, rule="no-end"):
 
 
 def failure(history, _):
-    """Clients that a fault has killed may see their own commands die before them."""
+    """A client that a fault kills may see its command die first."""
     for op in history.ops.values():
         for event in (op.fail, op.released):
             word = event and event.get("why", event.get("result"))

@@ -1,9 +1,8 @@
 """Loads a history: reads the file of a partition run, and puts every event where it belongs.
 
 Each line of the file is one event, a JSON object with "t" (CLOCK_MONOTONIC, in nanoseconds), "who"
-and "event".  words.py lists the events.  They are sorted by "t".  What does not fit together (an ok
-that nobody asked for, an id used twice, a line that is no JSON) becomes a problem of the history,
-and is left out.
+and "event".  words.py lists the events.  They are sorted by "t".  Contradictions (an ok without an
+invoke, an id used twice, a line that is no JSON) become problems of the history, and are left out.
 """
 
 import bisect
@@ -31,9 +30,9 @@ class Sorter:
 
     def __init__(self, history):
         self.history = history
-        self.by_id = {}  # Faults.
-        self.told_of = set()  # Clients, by the run.
-        self.numbers = set()  # Of all writes.
+        self.by_id = {}  # Faults by their ids.
+        self.told_of = set()  # Clients that the run has announced.
+        self.numbers = set()  # The numbers of all writes.
 
     def problem(self, kind, text, *events):
         self.history.problems.append(Problem(kind, text, list(events)))
@@ -94,7 +93,7 @@ class Sorter:
 
     def complete(self, event, fields):
         for key, kind in fields:
-            if type(event.get(key)) is not kind:  # True is an int, but not for us.
+            if type(event.get(key)) is not kind:  # Not isinstance: True is an int.
                 self.problem("fields", f"{event['event']} without a proper {key}", event)
                 return False
         if type(event.get("deadline")) not in (int, type(None)):
@@ -118,7 +117,7 @@ class Sorter:
         return client
 
     def op_of(self, event):
-        """The operation that a client's event belongs to; None, and noted, if there is none."""
+        """The operation of a client's event.  None if there is none, which becomes a problem."""
         self.client(event)
         op = self.history.ops.get(event["id"])
         if op is None:
@@ -133,7 +132,7 @@ class Sorter:
         return op
 
     def once(self, op, event, slot):
-        """Note an event that an operation has once at most."""
+        """Note an event that an operation may have only once."""
         if getattr(op, slot):
             self.problem("order", f"{op.id}: {slot} twice", getattr(op, slot), event)
             return False
@@ -162,7 +161,7 @@ class Sorter:
             op.claims.append(event)
             if type(event.get("token")) is not str or not event["token"]:
                 self.problem("fields", "ok without a proper token", event)
-                event["token"] = None  # It is a hold nevertheless.
+                event["token"] = None  # The hold still counts.
             if (op.mode == "permit") is not is_number(event.get("permit")):
                 self.problem("fields", "ok without the number of a permit, or with one that was "
                              "not asked for", op.invoke, event)
@@ -182,7 +181,7 @@ class Sorter:
             self.once(op, event, "fail")
 
     def holding(self, event):
-        """The operation, which must have got its lock before."""
+        """The operation of this event, which must already have its lock."""
         op = self.op_of(event)
         if op and not op.ok:
             self.problem("order", f"{op.id}: {event['event']} before ok", op.invoke, event)
@@ -239,7 +238,7 @@ class Sorter:
             self.problem("no-invoke", f"{event['event']} for {event['id']}, which nobody invoked",
                          event)
             return None
-        told = op.units or [event["lock"]]  # Which permit, who got none does not say.
+        told = op.units or [event["lock"]]  # Without an ok, the permit is not known.
         if event["lock"] not in told or op.who != event.get("by", op.who):
             self.problem("identity", f"{op.id} of {op.who} is for {op.lock}, but writes "
                          f"{event['lock']} as {event.get('by')}", op.invoke, event)
@@ -272,13 +271,13 @@ class Sorter:
         self.history.quiets.append(Quiet(event["t"], event["t"], event))
 
     def on_client(self, event):
-        """One that has taken the place of another."""
+        """A client that has replaced another."""
         self.told_of.add(event["name"])
         self.history.clients.setdefault(event["name"], Client(event["name"]))
 
     def on_keys(self, event):
-        """A token, "" or null of each master; and how long it keeps it, null where there is none,
-        less than 0 if for ever."""
+        """For each master a token, "" or null, and how long it keeps the key: null without a key,
+        less than 0 for ever."""
         masters, tokens, left_ms = set(self.history.masters), event["tokens"], event["left_ms"]
         if masters != set(tokens) or masters != set(left_ms) or \
                 not all(token is None or type(token) is str for token in tokens.values()) or \
@@ -288,13 +287,13 @@ class Sorter:
             self.history.keys.append(event)
 
     def on_readers(self, event):
-        """Of each master, for how long it keeps each reader; null: it did not answer."""
+        """For each master, how long it keeps each reader; null: it did not answer."""
         left_ms = event["left_ms"]
         if self.of_all_masters(event, left_ms, lambda left: type(left) is int):
             self.history.readers.append(event)
 
     def on_queue(self, event):
-        """Of each master, who waits, with his number and for how long he counts as alive."""
+        """For each master, the waiters with their numbers, and how long they count as alive."""
         if self.of_all_masters(event, event["places"],
                                lambda place: type(place) is list and
                                [type(number) for number in place] == [int, int]):
@@ -308,7 +307,7 @@ class Sorter:
         self.problem("fields", f"{event['event']} that are not those of all masters", event)
         return False
 
-    # ---- What can be told only when all is known ----
+    # ---- Checks of the whole history ----
 
     def finish(self):
         history = self.history
@@ -329,9 +328,9 @@ class Sorter:
                     history.units.setdefault(unit, []).append(op)
 
     def end_faults(self):
-        """All are to be healed before all is said to be well, or by the end.
+        """All faults must be healed before a quiet phase begins, or the run ends.
 
-        What is not is taken to last until then.  Where there is no end, the run was cut off.
+        A fault that is not is taken to last until then.  Without an end, the run was cut off.
         """
         history = self.history
         quiets = [quiet.event for quiet in history.quiets]
@@ -349,7 +348,7 @@ class Sorter:
                 fault.until = well["t"] if well else history.last_t()
 
     def check_places(self):
-        """Faults are on masters and clients that are there, clients that were told of included."""
+        """Faults must be on known masters and clients, or on clients that the run announced."""
         known = self.told_of | set(self.history.masters)
         known |= {client.name for client in self.history.clients.values() if client.first}
         for fault in self.history.faults:
@@ -359,7 +358,7 @@ class Sorter:
                              f"{', '.join(strange)}, and there is no such host", fault.event)
 
     def check_numbers(self):
-        """The store counts what it accepts, of all locks together: what is not told is missed."""
+        """The store numbers the writes of all locks together, so a gap shows a missing line."""
         missing = set(range(1, len(self.numbers) + 1)) - self.numbers
         if missing:
             self.problem("store", f"there is no write with the number {min(missing)}")
@@ -374,7 +373,7 @@ class Sorter:
                              before, after)
 
     def close(self, op):
-        """A client that was killed does not end what it was doing."""
+        """A killed client leaves its operation open."""
         if op.fail or op.released or op.ok and op.lost and not op.release:
             return
         last = max(event["t"] for event in (op.invoke, op.ok, op.release) if event)
@@ -397,7 +396,7 @@ def read(path):
 
 
 def numbered(lines):
-    """(number, line, what it says as JSON) of each; None if it is no JSON."""
+    """(number, line, its JSON value) of each line; None if it is no JSON."""
     number = 0
     while chunk := list(itertools.islice(lines, CHUNK)):
         for line, value in zip(chunk, parse(chunk)):
@@ -406,7 +405,7 @@ def numbered(lines):
 
 
 def parse(chunk):
-    """Many lines at once, which is quicker by far; if one of them is bad, one by one."""
+    """Parses many lines at once, which is much faster; if one of them is bad, one by one."""
     try:
         values = json.loads(f"[{','.join(chunk)}]")
         if len(values) == len(chunk):
@@ -462,13 +461,13 @@ def looks_torn(line):
 
 
 def forgive_torn(history, torn, last_lines):
-    """One line torn for each killing of a client, as the last that it wrote, is as it must be."""
+    """Each kill of a client may tear one line: the last that it wrote."""
     may_tear = {name: len(client.kills) for name, client in history.clients.items()
                 if client.kills}
     for number, line in torn:
         said = re.search(r'"who": *"([^"]*)"', line)
         if said:
-            # With as many lives as kills, only the end of the last life is where it can be told.
+            # If a client was killed more than once, only its last torn line can be placed.
             name = said[1]
             allowed = may_tear.get(name, 0) > 0 and (
                 may_tear[name] > 1 or history.clients[name].bye or

@@ -1,9 +1,9 @@
 /*
- * looper.c - a thread with a loop, and on it a client that is asked with the
- * asynchronous calls for several locks at once.
+ * looper.c - a thread with a loop and a client, which takes several locks at once with the
+ * asynchronous calls.
  *
- * What works under the lock waits for the store, and so delays the loop, as
- * programs on loops do now and then; to the library that is a short pause.
+ * Work under a lock waits for the store, and so delays the loop, as real programs do now and then.
+ * To the library that is a short pause.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +13,17 @@
 #include "partition/hold.h"
 #include "partition/holder.h"
 
-#define TOLD_STEPS 500     /* See blocker.c; a step takes 11 ms on the average. */
-#define CANCEL_PERMILLE 60 /* Of attempts, those that are called off under way. */
+#define TOLD_STEPS 500     /* See blocker.c; a step takes 11 ms on average. */
+#define CANCEL_PERMILLE 60 /* The part of attempts that are cancelled. */
 #define STOP_STEPS 500     /* To end everything when stopping, LOOK_S each. */
-#define LOOK_S 0.02        /* How often to look whether to stop. */
+#define LOOK_S 0.02        /* How often to check whether to stop. */
 
 enum slot_state {
-    SLOT_IDLE,      /* Until the timer rings; then the next attempt. */
-    SLOT_LOCKING,   /* If the timer rings it is called off. */
+    SLOT_IDLE,      /* The timer starts the next attempt. */
+    SLOT_LOCKING,   /* The timer cancels the attempt. */
     SLOT_HOLDING,   /* The timer rings for each step. */
-    SLOT_LOSING,    /* Nothing is left, and lost must come. */
-    SLOT_UNLOCKING, /* No timer. */
+    SLOT_LOSING,    /* Nothing is left, and lost must be called. */
+    SLOT_UNLOCKING, /* There is no timer. */
 };
 
 struct slot {
@@ -33,7 +33,7 @@ struct slot {
     struct hold hold;
     ev_timer timer;
     bool extending;
-    bool tells; /* That it was released, when it is. */
+    bool tells; /* The history gets a line when the lease is released. */
     unsigned told_steps;
 };
 
@@ -101,7 +101,7 @@ static void on_extended(struct redlock_lease *lease, int status, void *arg)
 {
     struct slot *slot = arg;
 
-    (void)lease, (void)status; /* How it ended the next look shows. */
+    (void)lease, (void)status; /* The next look shows how it ended. */
     slot->extending = false;
 }
 
@@ -193,7 +193,7 @@ static void attempt(struct slot *slot)
         set_timer(slot, dice_range(&slot->worker->dice, 0, 20));
 }
 
-/* Its callback does not come any more. */
+/* After this, the callback is not called. */
 static void call_off(struct slot *slot)
 {
     redlock_cancel(slot->hold.lease);
@@ -227,7 +227,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
     }
 }
 
-/* What is held ends by itself; see hold_work(). */
+/* Locks that are held end by themselves; see hold_work(). */
 static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct looper *looper = timer->data;

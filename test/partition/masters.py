@@ -1,10 +1,10 @@
 """The masters: real redis-servers, each in a host of its own, with a wall clock of its own.
 
-They lose nothing that they have answered for (appendonly yes, appendfsync always), so that whatever
-is killed comes back with its data, unless it is started empty on purpose.  The wall clock is that
-of skew.c, preloaded: it adds an offset that is read from a mapped file, and changes at once.
+They keep every write that they have acknowledged (appendonly yes, appendfsync always).  So a killed
+master comes back with its data, unless the run empties it.  The preloaded skew.c adds an offset to
+the wall clock, which is read from a mapped file, and changes at once.
 
-We talk to them by a Unix socket, which no fault on the network touches; clients never do.
+The run talks to them by a Unix socket, which no fault of the network touches.  Clients never do.
 """
 
 import mmap
@@ -20,7 +20,7 @@ import time
 import background
 
 PORT = 6379
-SLOW_PORT = 6380  # Where the relay listens; see cluster.py.
+SLOW_PORT = 6380  # The port of the relay; see cluster.py.
 ANSWER_MAX_S = 2
 END_MAX_S = 15  # Bounds for a machine under heavy load; either takes some 20 ms.
 START_MAX_S = 30
@@ -52,9 +52,9 @@ class MappedNumber:
 class WallClock:
     """The offset of a master's wall clock, in nanoseconds.
 
-    A clock that is too fast or too slow is moved by many little steps, since only one number can be
-    changed at a time.  A step is never longer than STEP_MAX: should we come late, the clock was
-    less wrong than it was to be, instead of jumping further than clients allow for.
+    A clock that is too fast or too slow is moved by many small steps, because the offset is one
+    number.  A step is at most STEP_MAX.  So if a step comes late, the clock is less wrong than
+    planned, and does not jump further than clients allow for.
     """
 
     STEP_EVERY_S = 0.01
@@ -67,7 +67,7 @@ class WallClock:
         self.since = 0
 
     def step(self, step_ms):
-        """There it stays: to step it back would be a fault of its own."""
+        """The clock stays there: a step back would be another fault."""
         with self.lock:
             self.number.set(self.number.value + step_ms * NS_PER_MS)
 
@@ -77,7 +77,7 @@ class WallClock:
             self.since = time.monotonic_ns()
 
     def go_on(self):
-        """To be called every now and then."""
+        """Call this regularly."""
         with self.lock:
             now = time.monotonic_ns()
             step = (now - self.since) * self.ppm // 1_000_000
@@ -88,7 +88,7 @@ class WallClock:
 
 
 class ClockWork(background.Background):
-    """Makes the clocks go as wrong as they are to, from start() to stop()."""
+    """Moves the clocks that have a wrong rate, from start() to stop()."""
 
     def __init__(self, clocks):
         super().__init__()
@@ -136,7 +136,7 @@ class Conversation:
         return self.ask_all(words)[0]
 
     def ask_all(self, *commands):
-        """Several commands, sent at once: the answer to each."""
+        """Send several commands at once, and return the answer to each."""
         self.socket.sendall(b"".join(map(self.packed, commands)))
         return [self.read() for _ in commands]
 
@@ -195,7 +195,7 @@ class Master:
         return self.process is not None and self.process.poll() is None
 
     def kill(self):
-        """As a crash would."""
+        """Kill the server, as a crash would."""
         if self.process is not None:
             self.process.kill()
             self.process.wait(END_MAX_S)
@@ -212,13 +212,13 @@ class Master:
             self.process.send_signal(number)
 
     def empty(self):
-        """Forget all data; only while it is down."""
+        """Delete all data.  The server must be down."""
         shutil.rmtree(self.home / "appendonlydir", ignore_errors=True)
         for path in self.home.glob("*.rdb"):
             path.unlink()
 
     def ask(self, *words):
-        """One command.  Whoever calls knows that it is neither down nor stopped."""
+        """Send one command.  The master must be neither down nor stopped."""
         with self.conversation() as conversation:
             return conversation.ask(*words)
 

@@ -1,30 +1,30 @@
-"""What goes wrong, and when: from a seed, faults as lists of steps.  Pure: does nothing itself.
+"""The schedule of faults: from a seed, faults as lists of steps.  Pure: does nothing itself.
 
-A run is a series of storms with quiet phases between.  In a storm faults overlap; each undoes what
-it did, so that after its last step nothing of it is left; then everybody must make progress again.
+A run is a series of storms with quiet phases between.  In a storm, faults overlap.  Each fault
+undoes what it did by its last step.  After a storm all clients must make progress again.
 The steps are verbs of a world (cluster.py, docker.py) with their arguments:
 
-    drop, refuse KEY PAIRS       the pairs (source, target) of this fault, [] for none any more
-    slow KEY PAIRS DELAY_MS      likewise; what passes takes so long, each way
+    drop, refuse KEY PAIRS       the pairs (source, target) of this fault; [] ends it
+    slow KEY PAIRS DELAY_MS      the same; messages take DELAY_MS longer, each way
     stop, go_on WHO              SIGSTOP and SIGCONT, a client's with all that it has started
     kill, start_again WHO        SIGKILL, and start with the data that are left
-    empty WHO                    forget the data of a master that is down
+    empty WHO                    delete the data of a master that is down
     replace WHO                  SIGKILL to a client; another begins on the same host
-    step_clock WHO STEP_MS       a master's wall clock
-    rate_clock WHO PPM           so much too fast from now on; 0: right again
+    step_clock WHO STEP_MS       step a master's wall clock
+    rate_clock WHO PPM           too fast by PPM from now on; 0: right again
     forget_scripts, flush WHO    SCRIPT FLUSH, FLUSHALL
 
-A host that is stopped or down by one fault is left alone by the others: otherwise the first that
-ends would undo the second.  Links may be cut by several at a time.
+If one fault has stopped or killed a host, other faults leave it alone.  Otherwise the first fault
+to end would undo the second.  Several faults may cut one link at a time.
 """
 
 import dataclasses
 import random
 
-FAR_MS = 4000  # Below DRIFT_OUTLIER of drift/node.h, with what rates make of it.
+FAR_MS = 4000  # Below DRIFT_OUTLIER of drift/node.h, even with wrong rates.
 QUIET_S = 4  # Between two storms, before the first, and after the last.
 STORM_MIN_S, STORM_MAX_S = 6, 12
-HEAL_S = 0.5  # What healing takes, about: for planning only.
+HEAL_S = 0.5  # The usual time of healing, for planning only.
 MIN_SECONDS = 12
 
 
@@ -39,10 +39,10 @@ class Step:
 class Fault:
     id: int
     kind: str
-    on: list  # Hosts that have it.
-    source: list  # Hosts whose messages it concerns, if it is about links.
+    on: list  # Hosts that have the fault.
+    source: list  # For faults of links, the hosts whose messages are affected.
     about: str
-    steps: list  # By time.
+    steps: list  # Sorted by time.
 
     @property
     def begin_s(self):
@@ -76,12 +76,12 @@ def names(hosts):
 
 
 def by_number(hosts):
-    """n2 before n10."""
+    """Sort n2 before n10."""
     return sorted(hosts, key=lambda host: (len(host), host))
 
 
 class Weather:
-    """One storm in the making: its dice, its faults, and who is stopped or dead, and when."""
+    """A storm that is being planned: its dice, its faults, and when hosts are stopped or down."""
 
     def __init__(self, dice, masters, clients, ttl_ms, length_s, first_id, clocks):
         self.dice = dice
@@ -92,8 +92,8 @@ class Weather:
         self.first_id = first_id
         self.faults = []
         self.busy = []
-        self.clocks = clocks  # How far off they are since other storms, by master; milliseconds.
-        self.stepped = set()  # Whose clock has been stepped.
+        self.clocks = clocks  # The offset of each master's clock from earlier storms, in ms.
+        self.stepped = set()  # The masters whose clock has been stepped.
         self.majority = len(masters) // 2 + 1
         self.minority = max(1, len(masters) - self.majority)
 
@@ -115,28 +115,28 @@ class Weather:
         return begin, self.uniform(begin + 0.25 * self.length_s, self.length_s)
 
     def some(self, hosts, least, most):
-        """At random, in random order."""
+        """Some hosts at random, in random order."""
         most = min(most, len(hosts))
         return self.dice.sample(hosts, self.dice.randint(min(least, most), most))
 
     def idle(self, hosts, begin, end):
-        """Those that are not stopped or down at any time between."""
+        """The hosts that are never stopped or down between begin and end."""
         return [host for host in hosts
                 if not any(host == other and begin <= until and since <= end
                            for other, since, until in self.busy)]
 
     def claim(self, hosts, least, most, begin, end):
-        """Some of those that are idle, maybe fewer than asked for; now they are busy."""
+        """Mark some idle hosts as busy, and return them; there may be fewer than least."""
         claimed = self.some(self.idle(hosts, begin, end), least, most)
         self.busy += [(host, begin, end) for host in claimed]
         return claimed
 
     def reshape(self, begin, end):
-        """True, once at a time: with two bridges, say, hardly anybody sees a majority."""
+        """True for one fault at a time: with two bridges, few clients would see a majority."""
         return self.claim(["the network"], 1, 1, begin, end) != []
 
     def cut(self, kind, on, source, about, pairs, reshapes=False):
-        """A fault of links that are dropped for a part of the storm."""
+        """Add a fault that drops links for a part of the storm."""
         begin, end = self.part()
         if reshapes and not self.reshape(begin, end):
             return
@@ -160,7 +160,7 @@ def cut_majority(weather):
 
 
 def isolate_client(weather):
-    """From all masters, or from just so many that what is left is no majority."""
+    """Cut clients from all masters, or from just enough to leave no majority."""
     clients = weather.some(weather.clients, 1, len(weather.clients) // 2)
     count = weather.dice.choice([weather.majority, len(weather.masters)])
     masters = weather.some(weather.masters, count, count)
@@ -175,9 +175,9 @@ def bridge(weather):
 
 
 def bridge_pairs(weather, open_side=False):
-    """Two halves of the clients, a majority for each: what is in both, and what is cut.
+    """Two halves of the clients see a majority each.  Returns the common masters, and what is cut.
 
-    With an open side the second half sees all masters.
+    With an open side, the second half sees all masters.
     """
     clients = weather.dice.sample(weather.clients, len(weather.clients))
     masters = weather.dice.sample(weather.masters, len(weather.masters))
@@ -218,7 +218,7 @@ def one_way_cut(weather):
 
 
 def flap(weather):
-    """Gone and there again, for times around the reply timeout and well beyond it."""
+    """Links go down and up, for times around the reply timeout and well beyond it."""
     at, end = weather.part()
     masters = weather.some(weather.masters, 1, len(weather.masters))
     clients = weather.some(weather.clients, 1, len(weather.clients))
@@ -232,7 +232,7 @@ def flap(weather):
 
 
 def reset(weather):
-    """For moments every message is answered with a reset, sent by the target's kernel."""
+    """For short times, the target's kernel answers every message with a reset."""
     at, end = weather.part()
     masters = weather.some(weather.masters, 1, len(weather.masters))
     clients = weather.some(weather.clients, 1, len(weather.clients))
@@ -251,7 +251,7 @@ def resets(weather, pairs, at, takes_s):
 
 
 def slow_link(weather):
-    """Around the reply timeout: answers that come in time, late, and when nobody waits."""
+    """Delays around the reply timeout: answers come in time, late, or much too late."""
     begin, end = weather.part()
     delay_ms = weather.dice.choice([5, 10, 20, 20, 40, 80, 200])
     masters = weather.claim(weather.masters, 1, len(weather.masters), begin, end)
@@ -259,7 +259,7 @@ def slow_link(weather):
     if not masters:
         return
     pairs = both_ways(clients, masters)
-    # Only new connections take the other way; so the old ones are reset, either time.
+    # Only new connections go through the relay, so old ones are reset at the begin and the end.
     steps = [Step(begin, "slow", (weather.next_id, pairs, delay_ms)),
              *resets(weather, pairs, begin, 0.1),
              Step(end, "slow", (weather.next_id, [], 0)),
@@ -280,7 +280,7 @@ def pause_client(weather):
 
 
 def pause(weather, kind, hosts, most):
-    """For a moment, or well beyond the lease."""
+    """Stop hosts for a short time, or well beyond a lease."""
     ttl_s = weather.ttl_ms / 1000
     begin = weather.uniform(0, 0.6 * weather.length_s)
     end = min(round(begin + weather.uniform(0.05, 2.5 * ttl_s), 3), weather.length_s)
@@ -311,7 +311,7 @@ def kill_client(weather):
 
 
 def swizzle(weather):
-    """Stop one by one, start again in random order."""
+    """Stop or kill masters one by one, and bring them back in random order."""
     begin, end = weather.part()
     masters = weather.claim(weather.masters, 2, len(weather.masters), begin, end)
     middle = (begin + end) / 2
@@ -337,9 +337,9 @@ def script_flush(weather):
 
 
 def clock_back(weather):
-    """In one storm a minority at most: keys that are there live longer by the step.
+    """Step back the clocks of at most a minority in one storm: their keys live longer by the step.
 
-    No clock gets further off any other than FAR_MS: it would not be counted any more."""
+    No two clocks differ by more than FAR_MS, or clients would ignore one of them."""
     at = weather.uniform(0, weather.length_s)
     step_ms = -weather.dice.choice([100, 500, 1000, 3000])
     highest = max(weather.clocks.values())
@@ -356,7 +356,7 @@ def clock_back(weather):
 
 
 def clock_rate(weather):
-    """Too fast or too slow, but by less than clients allow for (drift_ppm, 1 %)."""
+    """Clocks run too fast or too slow, by less than clients allow for (drift_ppm, 1 %)."""
     begin, end = weather.part()
     clocks = weather.claim([f"clock of {master}" for master in weather.masters],
                            weather.majority, len(weather.masters), begin, end)
@@ -370,17 +370,16 @@ def clock_rate(weather):
                     [Step(end, "rate_clock", (master, 0)) for master in masters])
 
 
-# What breaks the algorithm as published.  Each befalls the only masters that both sides of a
-# bridge see, several times: whatever either side holds, it holds with their votes, and the other
-# side waits.
+# These faults break the algorithm as published.  Each hits the only masters that both sides of a
+# bridge see, several times.  Either side holds its locks with their votes, while the other waits.
 
 
 def on_the_bridge(weather, kind, about, pauses_s, loss, most=None, undo=None, rest_s=0):
-    """loss(at, master) gives the steps of one loss; the next is one of pauses_s later, or more.
-    There are so many at most, none in the last rest_s; undo(at, master, count) takes them back.
+    """loss(at, master) gives the steps of one loss; the next is at least one of pauses_s later.
+    There are `most` losses at most, none in the last rest_s; undo(at, master, count) undoes them.
 
-    The masters in the middle stay claimed between the losses: none is down when one comes.  Half
-    of the time one side sees all masters, and so can tell that those in the middle are harmless.
+    The masters in the middle stay claimed between the losses, so none is down when a loss comes.
+    Half of the time one side sees all masters, and can check those in the middle by the others.
     """
     begin, end = round(0.05 * weather.length_s, 3), weather.length_s
     open_side, every_s = weather.dice.random() < 0.5, weather.dice.choice(pauses_s)
@@ -413,9 +412,9 @@ def flushall(weather):
 
 
 def clock_forward(weather):
-    """Put right in the end, when everybody has had a lease's time, and more than that, to look;
-    else it would stay far off all others.  Not by much: what was stored there meanwhile, and is
-    not released, then stays as long."""
+    """Clocks step forward, and are put right in the end, more than one lease later; else they would
+    stay far off all others.  The steps are small, because keys that are stored meanwhile and not
+    released then live longer by as much."""
     leases = weather.dice.choice([1, 2, 10])
     step_ms = weather.ttl_ms * leases
     if weather.stepped:
@@ -450,16 +449,16 @@ SAFE = {
     "clock-back": clock_back,
     "clock-rate": clock_rate,
 }
-FORGETTING = {  # These do no harm with the restart guard,
+FORGETTING = {  # These do no harm with the restart guard.
     "restart-empty": restart_empty,
     "flushall": flushall,
 }
-STEPPING = {  # and this one with the clock guard for every vote.
+STEPPING = {  # This one does no harm with the clock guard per_vote.
     "clock-forward": clock_forward,
 }
 KINDS = {**SAFE, **FORGETTING, **STEPPING}
 
-# For people who ask for a list.
+# The texts of --list.
 WHAT = {
     "cut-minority": "some masters, fewer than half, cut from all clients",
     "cut-majority": "more than half of the masters cut from all clients",
@@ -479,13 +478,13 @@ WHAT = {
     "clock-back": "wall clocks of a few masters step back, and stay there",
     "clock-rate": "wall clocks of masters are too fast, or too slow, within what is allowed for",
     "restart-empty": "a master with a decisive vote starts again without its data",
-    "flushall": "a master with a decisive vote forgets all its keys",
+    "flushall": "a master with a decisive vote loses all its keys",
     "clock-forward": "the wall clock of a master with a decisive vote steps forward",
 }
 
 
 def harmless(guarded, clocked=False):
-    """The kinds that must not break anything, with the restart guard, and per vote."""
+    """The kinds that must do no harm: guarded with the restart guard, clocked with per_vote."""
     return list(SAFE) + (list(FORGETTING) if guarded else []) + (list(STEPPING) if clocked else [])
 
 
@@ -497,7 +496,7 @@ def breaking(guarded, clocked=False):
 
 
 def storm_lengths(dice, seconds):
-    """Quiet, storm, quiet, storm, ..., quiet: together as long as the run."""
+    """The lengths of storms: with quiet phases around each, they fill the run."""
     typical_s = (STORM_MIN_S + STORM_MAX_S) / 2 + HEAL_S + QUIET_S
     count = max(1, round((seconds - QUIET_S) / typical_s))
     total = seconds - QUIET_S - count * (HEAL_S + QUIET_S)
@@ -506,7 +505,7 @@ def storm_lengths(dice, seconds):
 
 
 def deal(dice, kinds):
-    """Kinds without end, none again before all were there."""
+    """An endless series of kinds; none comes again before all others."""
     while True:
         yield from dice.sample(kinds, len(kinds))
 

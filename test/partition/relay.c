@@ -3,16 +3,13 @@
  *
  * relay --listen ADDRESS:PORT --to ADDRESS:PORT --delay-file FILE
  *
- * What arrives from either side is passed on to the other when it is as old as
- * FILE says: a native 64-bit number, in nanoseconds, which is mapped, so that
- * whoever writes it in place changes the delay at once, also of what is held
- * back already.  Nothing is reordered or lost.  The end of what a side sends
- * is passed on as well, as late as bytes are; a connection that is reset is
- * reset on the other side, at once.
+ * FILE holds the delay, a native 64-bit number in nanoseconds.  It is mapped, so a write in place
+ * changes the delay at once, also for bytes that are held back already.  The relay passes on bytes
+ * of either side when they are that old.  It reorders and loses nothing.  The end of a stream is
+ * delayed like bytes.  A reset is passed on at once.
  *
- * It holds BYTES_MAX for each direction of a connection and then reads no
- * more, as a network of that size would.  Looks into nothing that it passes
- * on.  Ends when it gets a signal.
+ * The relay holds BYTES_MAX for each direction of a connection and then reads no more, as a network
+ * of that size would.  It does not interpret the bytes.  It ends when it gets a signal.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,10 +29,10 @@
 
 #define CONNECTIONS_MAX 400
 #define BYTES_MAX 65536 /* A power of two. */
-#define MARKS_MAX 256   /* Likewise. */
-#define LOOK_MS 5       /* How often to look at the delay while something is held back. */
+#define MARKS_MAX 256   /* A power of two. */
+#define LOOK_MS 5       /* How often to read the delay while bytes are held back. */
 
-/* Everything before this place in the stream arrived at this time, or earlier. */
+/* All bytes before this place in the stream arrived at this time, or earlier. */
 struct mark {
     uint64_t upto, arrived_ns;
 };
@@ -45,16 +42,16 @@ struct flow {
     uint64_t received, sent;
     uint64_t marks_begin, marks_end;
     struct mark marks[MARKS_MAX];
-    bool ended; /* The source has sent everything, at ended_ns; */
-    bool told;  /* which the target has been told. */
+    bool ended; /* The source ended its stream, at ended_ns. */
+    bool told;  /* The end was passed on to the target. */
     uint64_t ended_ns;
     char bytes[BYTES_MAX];
 };
 
 struct link {
-    int fd[2];           /* Of the side that has connected, and of the one that we connected to. */
-    struct flow flow[2]; /* From that side to the other. */
-    bool connecting;     /* To the second. */
+    int fd[2];           /* The socket of the client, and the socket to the server. */
+    struct flow flow[2]; /* The bytes from that side to the other. */
+    bool connecting;     /* The connection to the server is not yet made. */
 };
 
 struct relay {
@@ -73,7 +70,7 @@ static bool has_room(const struct flow *flow)
            flow->marks_end - flow->marks_begin < MARKS_MAX;
 }
 
-/* How far it may be passed on: to the last mark that is old enough. */
+/* The place up to which bytes may be passed on: that of the last mark that is old enough. */
 static uint64_t due_upto(const struct flow *flow, uint64_t now, uint64_t delay_ns)
 {
     uint64_t upto = flow->sent;
@@ -161,8 +158,8 @@ static bool has_connected(struct link *link)
     return getsockopt(link->fd[1], SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0;
 }
 
-/* What to wait for on one side.  Where that is nothing the side is not asked
- * about: poll would tell again and again that it is over. */
+/* The events to wait for on one side.  If there are none, poll must not watch the side, because it
+ * would report its end again and again. */
 static struct pollfd side_of(const struct link *link, unsigned side, uint64_t now,
                              uint64_t delay_ns)
 {
@@ -182,7 +179,7 @@ static struct pollfd side_of(const struct link *link, unsigned side, uint64_t no
     return poll;
 }
 
-/* False: it is over, well or not. */
+/* False: the connection has ended, with or without an error. */
 static bool handle(struct link *link, const struct pollfd polls[2], uint64_t now, uint64_t delay_ns)
 {
     if (link->connecting && polls[1].revents != 0 && !has_connected(link))
@@ -200,7 +197,7 @@ static bool handle(struct link *link, const struct pollfd polls[2], uint64_t now
     return !(link->flow[0].told && link->flow[1].told);
 }
 
-/* Where both sides have ended this is quiet; otherwise it is a reset. */
+/* Close one side: with a reset, unless both streams have ended. */
 static void close_side(const struct link *link, unsigned side)
 {
     const struct linger reset = {.l_onoff = 1, .l_linger = 0};
@@ -235,7 +232,7 @@ static void take_connection(struct relay *relay)
     int fd = accept4(relay->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0) {
-        tool_nap_ms(1); /* It went away, or there are no descriptors left for now. */
+        tool_nap_ms(1); /* The client has gone, or no descriptor is free at the moment. */
         return;
     }
     link = calloc(1, sizeof *link);
@@ -265,7 +262,7 @@ static bool something_waits(const struct relay *relay)
     return false;
 }
 
-/* Until the first byte that is held back may go, or the delay may have changed. */
+/* The time until the first byte may be passed on, or the delay must be read again. */
 static struct timespec nap_of(const struct relay *relay, uint64_t now, uint64_t delay_ns)
 {
     uint64_t nap = LOOK_MS * NS_PER_MS;

@@ -3,9 +3,8 @@
 
     report.py HISTORY OUT.html
 
-Exit status: 0 drawn, whatever the verdict is; 2 if there is no history in the file.  All that is
-drawn is computed in report.html, by its script, from what is put into it here; all that is judged
-is judged by judge.py, as scripts/check-history does.
+Exit status: 0 if drawn, with any verdict; 2 if there is no history in the file.  This program puts
+the data into report.html, whose script draws them.  judge.py judges, as in scripts/check-history.
 """
 
 import gc
@@ -22,15 +21,15 @@ from words import MODES
 
 HERE = pathlib.Path(__file__).resolve().parent
 TEMPLATE = HERE / "report.html"
-EVIDENCE_MAX = 12  # Events that are told with a violation.
-VIOLATIONS_MAX = 200  # That can be looked at; the others are counted.
-TOKEN_SHOWN = 8  # Digits.
+EVIDENCE_MAX = 12  # Events that are shown with a violation.
+VIOLATIONS_MAX = 200  # Violations that are shown; the others are only counted.
+TOKEN_SHOWN = 8  # Digits of a token that are shown.
 NS_PER_US = 1000
 EXIT_UNREADABLE = 2
 
 
 class Words:
-    """Words by number: what is often repeated is written once."""
+    """Numbers for words, so that repeated words are written once."""
 
     def __init__(self):
         self.list = []
@@ -44,7 +43,7 @@ class Words:
 
 
 class Drawing:
-    """What the page is given.  Times are microseconds since the begin."""
+    """The data of the page.  Times are microseconds since the begin."""
 
     def __init__(self, run, verdict, options):
         self.run = run
@@ -90,11 +89,11 @@ class Drawing:
                 "nemesis": [str(kind) for kind in begin.get("nemesis", [])]}
 
     def expected(self):
-        """Faults that are known to break, if there were some."""
+        """The faults of the run that are known to break exclusion."""
         kinds = {fault.kind for fault in self.run.faults}
         return [kind for kind in self.run.begin.get("expected", []) if kind in kinds]
 
-    # ---- Clients: who takes the place of one that was killed has its lane ----
+    # ---- Clients: one that replaces a killed client has the same lane ----
 
     def lanes_of_clients(self):
         run = self.run
@@ -209,7 +208,7 @@ def shorten(token):
 
 
 def natural(text):
-    """hot-2 before hot-10."""
+    """Sorts hot-2 before hot-10."""
     parts, digits = [], ""
     for letter in text + "\0":
         if letter.isdigit():
@@ -223,7 +222,7 @@ def natural(text):
 
 
 def page(data):
-    """The template with the data in it, which can end no element and begin no comment there."""
+    """The template with the data, escaped so that they cannot end an element or begin a comment."""
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     title = html.escape(f"Partition run, seed {data['about']['seed']}: {data['verdict']}")
     before, after = TEMPLATE.read_text(encoding="utf-8").split("@DATA@")

@@ -1,4 +1,4 @@
-"""The locks of a run, as clients are told of them: see holder.c for how each is written."""
+"""The locks of a run, as arguments of clients; holder.c describes the notation."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ class Resource:
     permits: int = 0
 
     def modes(self):
-        """In which ways it is held, as histories have it."""
+        """The modes in which it is held, as in a history."""
         if self.shared:
             return ["reader", "writer"]
         if self.permits:
@@ -26,5 +26,5 @@ def parse(text):
 
 
 def modes(texts):
-    """Of all of them, each once."""
+    """The modes of all these locks, each once."""
     return list(dict.fromkeys(mode for text in texts for mode in parse(text).modes()))

@@ -1,7 +1,7 @@
-"""One run: storms and quiet phases in a world, told to a history as they happen.
+"""One run: storms and quiet phases in a world, recorded in a history.
 
-The history of a run is one line of JSON an event, and one file a writer: the clients, the store,
-and this.  In the end they are merged by time, which is CLOCK_MONOTONIC for all of them.
+A history has one line of JSON for each event.  Each client, the store and the run write their own
+file.  In the end they are merged by time, which is CLOCK_MONOTONIC for all of them.
 """
 
 import json
@@ -14,7 +14,7 @@ import sampler
 
 
 class History:
-    """What the run itself has to tell, from any thread.  A context."""
+    """The events of the run itself, from any thread.  A context."""
 
     def __init__(self, path):
         self.file = open(path, "w")
@@ -34,8 +34,8 @@ class History:
 
 
 def lines_of(path):
-    """(t, line) of each line.  One that cannot be read, as who is killed may leave one, stays with
-    the one before it: it is for the checker to judge."""
+    """(t, line) of each line.  A killed writer may leave a line that cannot be read.  It stays
+    behind the line before it, and the checker judges it."""
     last = 0
     with open(path, "rb") as file:
         for line in file:
@@ -47,7 +47,7 @@ def lines_of(path):
 
 
 def merge(paths, output):
-    """One file by time; lines of one writer and one time stay in their order."""
+    """Merge files by time; lines of one writer with the same time stay in their order."""
     lines = []
     for path in paths:
         lines += lines_of(path)
@@ -61,7 +61,7 @@ def sleep_until(time_s):
 
 
 class Run:
-    """Storms on a world, told to a history, and to people."""
+    """Storms on a world, recorded in a history, and printed."""
 
     def __init__(self, world, history, say):
         self.world = world
@@ -71,9 +71,9 @@ class Run:
         self.began = time.monotonic()
 
     def perform(self, storms, locks):
-        """All but the history's begin and end.
+        """The run, without the history's begin and end.
 
-        Returns what clients did not do as they should; the history is whole nevertheless.
+        Returns the errors of clients; the history is still complete.
         """
         wrong = []
         self.world.ensemble.start()
@@ -96,7 +96,7 @@ class Run:
             self.be_quiet()
 
     def take_steps(self, storm):
-        """All steps of all faults, each at its time; late ones follow at once."""
+        """Take all steps of all faults, each at its time; late ones follow at once."""
         steps = [(step.at_s, fault.id, number, step, fault) for fault in storm.faults
                  for number, step in enumerate(fault.steps)]
         began = time.monotonic()
@@ -112,7 +112,7 @@ class Run:
         sleep_until(began + storm.length_s)
 
     def tell_of(self, fault):
-        """A client that has taken the place of another has a name of its own."""
+        """Record a fault, with the present names of its hosts: a new client has a new name."""
         on, source = ([self.world.name_now(host) for host in hosts]
                       for hosts in (fault.on, fault.source))
         self.history.tell("fault", id=fault.id, kind=fault.kind, on=on, about=fault.about,
@@ -120,7 +120,7 @@ class Run:
         self.announce(f"{fault.kind:14} {fault.about}")
 
     def be_quiet(self):
-        """Nothing is wrong any more: from here everybody must make progress."""
+        """All faults are healed: from here on all clients must make progress."""
         self.world.settle()
         self.history.tell("quiet", on=self.world.names_of_masters)
         self.announce("quiet")

@@ -1,12 +1,11 @@
 /*
- * runner.c - a thread that has `redlock run` hold the lock, while a command of
- * ours works; see command.h for what they say to each other.
+ * runner.c - a thread that lets `redlock run` hold the lock while our command works; command.h has
+ * their messages.
  *
- * A hold begins with the first word of the command, and ends with its last.
- * It has no deadline to tell, since nobody tells the command; its writes have
- * one, its trust.  Whatever stops or kills the client must stop or kill all of
- * its processes, the guardian of `redlock` among them: redlock(1) says what
- * happens with some of them, in THE CONTRACT OF RUN.
+ * A hold begins with the first message of the command, and ends with its last.  It claims no
+ * deadline, because the command knows none; its writes have one, by its trust.  A fault that stops
+ * or kills the client must hit all of its processes, also the guardian of `redlock`: see THE
+ * CONTRACT OF RUN in redlock(1).
  */
 #include "partition/command.h"
 
@@ -28,10 +27,10 @@
 #include "partition/holder.h"
 
 #define POLL_MS 20
-/* A bound for what hangs, in times of POLL_MS: far more than waiting, holding and
- * losing take.  A count, since whoever is stopped does not count. */
+/* A bound for a hang, in units of POLL_MS: far more than waiting, holding and losing take.  A count
+ * instead of a time, because a stopped process does not count. */
 #define POLLS_MAX 3000
-#define SAID_MAX 1000 /* What `redlock` says on standard error, and we look at. */
+#define SAID_MAX 1000 /* The part of standard error of `redlock` that is read. */
 #define TEXT_MAX 32
 #define PLAN_MAX 96
 #define ARGS_MAX 24
@@ -41,14 +40,14 @@ enum { EXIT_UNREACHABLE = 69, EXIT_HELD = 75, EXIT_LOST = 76, EXIT_SIGNAL = 128 
 
 struct run {
     struct hold hold;
-    int socket, said; /* Our end, and a file for its standard error. */
+    int socket, said; /* Our end of the socket, and a file for standard error. */
     pid_t pid;
-    bool begun, ended; /* The hold; and ended by being released. */
+    bool begun, ended; /* The state of the hold; released: it ended by a release. */
     bool released;
     bool late;         /* The command began too late to hold anything. */
-    bool asked_to_end; /* Before it had begun. */
-    uint64_t stamp_ns; /* When the command is known to have run, by its last message; */
-    uint64_t alive_ns; /* or, if later, when what it asked for was written. */
+    bool asked_to_end; /* It was asked to end before the hold had begun. */
+    uint64_t stamp_ns; /* The time in the last message of the command. */
+    uint64_t alive_ns; /* The last time at which the command is known to have run. */
 };
 
 /* ---- What the command says ---- */
@@ -125,7 +124,7 @@ static void on_message(struct run *run, const struct command_message *message)
     }
 }
 
-/* False: nobody is there any more. */
+/* False: the command has closed the socket. */
 static bool receive(struct run *run)
 {
     struct command_message message;
@@ -183,7 +182,7 @@ static void run_redlock(const struct run *run, const struct words *words)
     (void)execv(holder->redlock, args);
 }
 
-/* Between fork and exec: only what is safe in a signal handler. */
+/* Runs between fork and exec, so only what is safe in a signal handler. */
 static void become(const struct run *run, const struct words *words, int command_end, pid_t parent)
 {
     sigset_t none;
@@ -227,7 +226,7 @@ static void start(struct run *run)
     (void)close(pair[1]);
 }
 
-/* Until all of them are gone. */
+/* Serve the command until all processes are gone. */
 static void attend(struct run *run)
 {
     struct pollfd readable = {run->socket, POLLIN, 0};
@@ -248,7 +247,7 @@ static void attend(struct run *run)
     (void)kill(run->pid, SIGKILL);
 }
 
-/* Its exit code, as a shell would have it. */
+/* The exit code of `redlock`, as a shell gives it. */
 static int join(struct run *run)
 {
     int status;
@@ -271,7 +270,7 @@ static void tell_failed(struct run *run, int code, const char *said)
     } else if (code == EXIT_UNREACHABLE) {
         hold_failed(&run->hold, REDLOCK_UNREACHABLE);
     } else if (code == EXIT_LOST) {
-        hold_failed_as(&run->hold, "RAN_OUT"); /* Before the command had said a word. */
+        hold_failed_as(&run->hold, "RAN_OUT"); /* The command had sent no message yet. */
     } else if (run->asked_to_end) {
         hold_failed_as(&run->hold, "CANCELLED");
     } else {
@@ -280,8 +279,8 @@ static void tell_failed(struct run *run, int code, const char *said)
     }
 }
 
-/* A stubborn command may end by itself after `redlock` has told it to: then the
- * lock is lost to `redlock`, whatever masters say. */
+/* A stubborn command may end by itself after `redlock` has asked it to.  Then `redlock` reports
+ * that the lock is lost, even if masters still store it. */
 static void tell_released(struct run *run, int code, const char *said)
 {
     bool unconfirmed = strstr(said, "may be held for") != NULL;
@@ -310,7 +309,7 @@ static void conclude(struct run *run, int code)
         tell_released(run, code, said);
 }
 
-/* Returns how long to nap before the next. */
+/* Returns how long to nap before the next attempt. */
 static uint32_t attempt(struct worker *worker)
 {
     struct run run = {0};

@@ -10,29 +10,29 @@ from history import FOR_EVER, NS_PER_MS, crowds
 from violation import Violation, in_order, length
 from words import CLOCKS, FORGETTING, STEPPING
 
-# The library tells that a lease is lost a tenth of its ttl before the deadline, or at once when a
-# majority says that the key is gone.  What is told sooner than twice that is the latter.
+# The library calls lost a tenth of the ttl before the deadline, or at once if a majority says that
+# the key is gone.  A loss earlier than two tenths before the deadline is of the second kind.
 LOST_EARLY_PART = 5
 
-# A FLUSHALL is told of just before it is sent.
+# The history records a FLUSHALL just before it is sent.
 FORGET_LAG_NS = 1000 * NS_PER_MS
 
-# A master's clock may be too slow by one part in so many: as the library allows for (drift_ppm).
+# A master's clock may be too slow by one part in this many: the library allows for it (drift_ppm).
 CLOCK_PART = 100
 
-SUSPECTS_MAX = 3  # Releases that are told of as what may have removed a key.
+SUSPECTS_MAX = 3  # Releases that are shown because they may have removed a key.
 
 
-# ---- Nobody has a lock while another has it ----
+# ---- No client has a lock while another has it ----
 
 
 def overlap(history, _):
-    """A hold that begins while the lock is held; named is the hold that would last longest.
+    """A hold begins while the lock is held.  The violation names the hold that would last longest.
 
-    Readers only exclude those who are none.
+    Readers do not exclude readers.
     """
     for unit in history.units:
-        longest = {True: None, False: None}  # Of readers, and of others.
+        longest = {True: None, False: None}  # For readers, and for others.
         for second in history.segments(unit):
             others = [longest[False]] if second.op.reads else longest.values()
             first = max((one for one in others if one), key=lambda one: one.until, default=None)
@@ -77,11 +77,11 @@ def meanwhile(releases):
 
 
 def store_order(history, _):
-    """Told once for every two that come between each other, however often they do.  Readers may
-    come between readers."""
+    """Writes of one hold come between writes of another.  Each pair of holds gives one violation.
+    Readers may come between readers."""
     for lock, writes in history.writes.items():
         last_of, told = {}, set()
-        last = {True: None, False: None}  # Of readers, and of others.
+        last = {True: None, False: None}  # For readers, and for others.
         for write in writes:
             own, reads = last_of.get(write["id"]), history.ops[write["id"]].reads
             others = [last[False]] if reads else last.values()
@@ -98,7 +98,7 @@ def store_order(history, _):
             last_of[write["id"]] = last[reads] = write
 
 
-# ---- Nobody claims what has run out ----
+# ---- No client claims a lock after its deadline ----
 
 
 def past_deadline(history, _):
@@ -107,7 +107,7 @@ def past_deadline(history, _):
         if deadline is not None and deadline <= op.ok["t"]:
             yield broken(history, op, "past-deadline", op.ok,
                          f"got it {length(op.ok['t'] - deadline)} after its deadline")
-        op.segments()  # Finds the late ones.
+        op.segments()  # This finds the late claims.
         for claim in op.late:
             known = op.deadline_before(claim)
             yield broken(history, op, "past-deadline", claim, f"claimed again "
@@ -131,7 +131,7 @@ def past_deadline(history, _):
 
 
 def holds_sampled(history):
-    """Each sample of a lock with the operation that had it for all of the time it took, if any."""
+    """Each sample of a lock, with the operation that held it during the whole sample, if any."""
     for sample in history.keys:
         for op in holding(history, sample):
             if not op.reads:
@@ -151,7 +151,7 @@ def holding(history, sample):
 
 
 def as_keys(sample, token):
-    """A sample of all readers, as that of one of them."""
+    """Turns a sample of all readers into one of this reader's key."""
     left_ms = sample["left_ms"]
     return sample | {
         "tokens": {name: None if readers is None else token if token in readers else ""
@@ -171,11 +171,11 @@ def broken(history, op, rule, event, text):
 
 
 def unbacked(history, _):
-    """A deadline is claimed that a majority of masters will not keep the key until.
+    """A client claims a deadline, but a majority of masters will not keep the key until then.
 
-    From samples of how long each will keep it.  Told once for each hold, by the first that shows
-    it.  A clock that steps forward makes a key shorter, and this is how that is seen; one that
-    steps back makes it longer.  Where it is gone from a majority, foreign_release tells.
+    Samples show how long each master will keep the key.  The first such sample gives one violation
+    for each hold.  A clock that steps forward shortens the key, which this rule sees; a clock that
+    steps back makes it longer.  If the key is gone from a majority, see foreign_release.
     """
     told = set()
     for sample, op in holds_sampled(history):
@@ -193,10 +193,11 @@ def unbacked(history, _):
 
 
 def keeps_until(sample, master, until):
-    """Whether it may: asked before the sample's end, by a clock that may be slow by CLOCK_PART."""
+    """True if the master may keep the key until then: it was asked before the sample's end, and its
+    clock may be slow by CLOCK_PART."""
     left_ms = sample["left_ms"][master]
     if left_ms is None or left_ms < 0:
-        return True  # It has run out between two questions, or never does.
+        return True  # The key expired between two queries, or never expires.
     return sample["t"] + (left_ms + 1) * NS_PER_MS * (CLOCK_PART + 1) // CLOCK_PART >= until
 
 
@@ -206,16 +207,16 @@ def keeping(sample, op):
 
 
 def without_key(history, sample, op):
-    """Those that do not, for no reason that is known; masters that did not answer have null."""
+    """The masters without the key and without a known reason.  null: the master did not answer."""
     forgot = forgetful(history, op, sample["t"])
     return [name for name, token in sample["tokens"].items()
             if token is not None and token != op.ok["token"] and name not in forgot]
 
 
 def forgetful(history, op, t):
-    """The masters that a fault has taken the keys from, since the operation asked for its own.
+    """The masters whose keys a fault has removed since the operation asked for its own.
 
-    Clocks that are stepped forward do so as well.  Where no guard makes up for that, it is told."""
+    A clock that steps forward removes keys, too.  Without a guard against that, it is no excuse."""
     kinds = FORGETTING
     if history.begin.get("clock_guard") == "per_vote":
         kinds = FORGETTING + STEPPING
@@ -223,7 +224,7 @@ def forgetful(history, op, t):
             fault.until + FORGET_LAG_NS >= op.invoke["t"] for name in fault.on}
 
 
-# ---- Nobody claims what it has given up, or never had ----
+# ---- No client claims a lock that it has released, or never had ----
 
 
 def back_from_dead(history, _):
@@ -247,21 +248,20 @@ def verb(claim):
     return "writes" if claim["event"] == "write" else "claims it"
 
 
-# ---- Nobody's release removes another's key ----
+# ---- No release removes the key of another client ----
 
 
 def foreign_release(history, _):
     """The key of a hold is gone from a majority before its deadline.
 
-    A deadline is backed by keys on a majority that last longer, so at any time before it a
-    majority of masters without the key is impossible, unless somebody removed it (or a master
-    lost its memory, or its clock).  Told by: the holder itself, when it is told so in a renewal
-    or by its own release; and samples of what masters store.
+    A majority keeps the key for longer than the deadline.  So before the deadline, a majority
+    cannot lack the key, unless a client removed it (or a master lost its data, or its clock
+    stepped).  The holder reports it after a renewal or its release; samples show it, too.
     """
     for op in history.held():
         end = op.lost or op.released
         if end and forgetful(history, op, end["t"]):
-            continue  # The holder does not tell which masters have lost its key.
+            continue  # The holder does not know which masters have lost its key.
         if gone_early(op):
             left = op.deadline_before(op.lost) - op.lost["t"]
             yield removed(history, op, op.lost, f"was told that it is lost {length(left)} before "
@@ -282,7 +282,7 @@ def gone_early(op):
 
 
 def sampled(history):
-    """Told once for each hold, by the first sample that shows it."""
+    """The first sample that shows it gives one violation for each hold."""
     told = set()
     for sample, op in holds_sampled(history):
         without = without_key(history, sample, op)
@@ -321,8 +321,8 @@ def token_reused(history, _):
 
 
 def fence_order(history, _):
-    """From hold to hold, as they began; and from write to write, as the store took them: it must
-    be able to refuse what is older."""
+    """Tokens grow from hold to hold, in the order of their begin, and from write to write at the
+    store, which must be able to refuse older holds."""
     for lock, ops in history.units.items():
         fenced = {op.id: op for op in ops if op.ok and op.invoke.get("fenced")}
         holds = sorted(fenced.values(), key=lambda op: op.ok["t"])
@@ -333,7 +333,7 @@ def fence_order(history, _):
 
 
 def falling(lock, steps):
-    """Of (operation, event) those with a number that is not above all before, but for its own."""
+    """Each (operation, event) whose number is not above those of all other operations before."""
     greatest, since = None, None
     for op, event in steps:
         if greatest is None or op.ok["fence"] > greatest.ok["fence"]:
@@ -346,7 +346,7 @@ def falling(lock, steps):
                             [greatest, op], lock)
 
 
-# ---- No more permits are given away than there are ----
+# ---- No more permits are taken than there are ----
 
 
 def permits(history, _):
@@ -368,15 +368,16 @@ def permits(history, _):
                                 [other.op for other in there], lock)
 
 
-# ---- Who is in line comes before who asks later ----
+# ---- A waiter in the queue gets the lock before a client that asks later ----
 
 
 def fair_order(history, _):
-    """Who was in line at a majority of masters, with one number at all of these, before another
-    asked, and stayed so until that one had it: it was his turn.
+    """A client overtakes a waiter.  The waiter was in the queue of a majority of masters, with one
+    number at all of them, before the client asked and until the client had the lock.
 
-    By what masters store, so that it is promised under any faults, but where they forget, or take
-    who waits for dead.  What happened between two samples is known while he counts as alive.
+    The rule uses what masters store.  So it holds under all faults, except if masters lose data or
+    take the waiter for dead.  While the waiter counts as alive, it cannot leave between two samples
+    unseen.
     """
     for lock, samples in history.queues.items():
         times, begins = [sample["t"] for sample in samples], [one["since"] for one in samples]
@@ -394,7 +395,7 @@ def fair_order(history, _):
 
 
 def in_line(history, samples):
-    """(waiter, number, masters) of those who are there from the first of these to the last."""
+    """(waiter, number, masters) of the waiters that are in the queue in all of these samples."""
     since, until = samples[0]["since"], samples[-1]["t"]
     unsure = {name for fault in history.faults if fault.kind in FORGETTING + CLOCKS and
               fault.since <= until and fault.until + FORGET_LAG_NS >= since for name in fault.on}
@@ -409,7 +410,7 @@ def in_line(history, samples):
 
 
 def stays(samples, name, waiter, number):
-    """Whether a master had him in line all the time: he was never found dead, or elsewhere."""
+    """True if the waiter was in the master's queue all the time: alive, with the same number."""
     alive_until = samples[0]["t"]
     for sample in samples:
         places = sample["places"][name]

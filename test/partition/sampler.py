@@ -1,10 +1,10 @@
 """Samples of what the masters store: evidence that no client can give.
 
 A hold is backed by its token on a majority of masters, for as long as it claims to last.  A thread
-looks at each lock in turn, and tells the history what every master had for it: a token, "" for
-none, or null if it did not answer at once, as one that is stopped or down does not; and for how
-long it keeps that.  Readers are told likewise, each with how long it is kept, and who waits in the
-queues of fair locks, each with his number.  A sample began at "since" and ended at "t".
+queries each lock in turn, and records what every master stored: a token, "" for none, or null if
+the master did not answer in time; and how long it keeps the token.  It also records readers, each
+with its time, and the waiters of fair locks, each with its number.  A sample began at "since" and
+ended at "t".
 """
 
 import time
@@ -13,13 +13,13 @@ import background
 import masters
 import resources
 
-EVERY_S = 0.035  # A key; some ten keys are looked at in turn.
-QUEUES_EVERY_S = 0.025  # Order is judged by them: of who waits, hardly anybody may be missed.
+EVERY_S = 0.035  # Between two keys; about ten keys are queried in turn.
+QUEUES_EVERY_S = 0.025  # Short, because fair-order is judged by them, and must miss few waiters.
 ANSWER_MAX_S = 0.05
-NO_KEY = -2  # What PTTL says then.
-WAITER_LEN = 12  # Digits of a name in a queue that tell it from all others of a run.
+NO_KEY = -2  # PTTL's answer without a key.
+WAITER_LEN = 12  # Digits of a waiter's name that distinguish it in a run.
 
-# The token of who has it alone, for how long it is kept, and each reader with the same.
+# The token of an exclusive holder and its time to live, and each reader with its own.
 READERS = """
 local k, t = KEYS[1], redis.call('time')
 if redis.call('type', k)['ok'] ~= 'zset' then
@@ -34,12 +34,12 @@ return {'', -2, all}
 
 
 def pairs(flat):
-    """Of a sorted set with scores, which are all whole numbers."""
+    """{member: score} of a sorted set; all scores are whole numbers."""
     return {member: int(float(score)) for member, score in zip(flat[::2], flat[1::2])}
 
 
 class Key:
-    """What is stored as a key: a lock, or one permit of a semaphore."""
+    """A lock that is one key: a plain lock, or one permit of a semaphore."""
 
     def __init__(self, lock, key=None):
         self.lock = lock
@@ -61,7 +61,7 @@ def tell_keys(history, lock, since, found):
 
 
 class Shared:
-    """What many may hold together, or one alone."""
+    """A lock that readers hold together, or a writer alone."""
 
     def __init__(self, lock):
         self.lock = lock
@@ -77,7 +77,7 @@ class Shared:
 
 
 class Queue:
-    """Who waits: his number, and for how long he counts as alive."""
+    """The waiters of a fair lock: their numbers, and how long they count as alive."""
 
     def __init__(self, lock):
         self.lock = lock
@@ -95,7 +95,7 @@ class Queue:
 
 
 def keys_of(locks):
-    """What there is to be looked at, each once."""
+    """The things to sample, each once."""
     found = {}
     for resource in map(resources.parse, locks):
         for name in resource.names:
@@ -146,9 +146,9 @@ class Sampler(background.Background):
         thing.tell(self.history, since, found)
 
     def look(self, master, thing):
-        """None if it does not answer in time.
+        """None if the master does not answer in time.
 
-        Then another connection is made: the answer may come yet.
+        Then the next query makes a new connection, because the answer may still come on this one.
         """
         try:
             if master.name not in self.conversations:

@@ -1,14 +1,13 @@
 /*
  * skew.c - LD_PRELOAD for a program: its wall clock is off by what a file says.
  *
- * SKEW_FILE begins with a native 64-bit number, in nanoseconds, and is mapped:
- * whoever writes it in place steps the clock at once.  So does a second number, if
- * there is one, with CLOCK_BOOTTIME, as if the machine had slept.  CLOCK_MONOTONIC
- * stays as it is.  The clock is asked by system call: neither the vDSO nor what libc
- * has in the place of these functions is used.
+ * SKEW_FILE begins with a native 64-bit number, in nanoseconds, and is mapped: a write in place
+ * steps the clock at once.  A second number, if there is one, is added to CLOCK_BOOTTIME, as if the
+ * machine had slept.  CLOCK_MONOTONIC is not changed.  The clock is read by a system call, not by
+ * the vDSO or libc.
  *
- * Allocates nothing, and works before the constructor has run: an allocator
- * asks for the time as well.  Without the file the program does not start.
+ * Allocates nothing, and works before the constructor has run, because an allocator may read the
+ * time.  Without the file, the program does not start.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -22,8 +21,8 @@
 
 _Static_assert(sizeof(long) == 8 && sizeof(time_t) == 8, "the kernel's timespec is not libc's");
 
-static const int64_t *offset_ns; /* NULL: not mapped yet; or it has no second number. */
-static const int64_t *slept_ns;
+static const int64_t *offset_ns; /* NULL: not mapped yet. */
+static const int64_t *slept_ns;  /* NULL: not mapped yet, or there is no second number. */
 
 __attribute__((noreturn)) static void refuse(void)
 {
@@ -52,7 +51,7 @@ __attribute__((constructor)) static void begin(void)
         slept_ns = offset_ns + 1;
 }
 
-/* By how much this clock is off; NULL: not at all. */
+/* The offset of this clock; NULL: none. */
 static const int64_t *offset_of(clockid_t clock)
 {
     if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)

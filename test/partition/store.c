@@ -3,20 +3,18 @@
  *
  * store --socket PATH --history FILE
  *
- * One process, one thread, one order: what it accepts gets numbers without
- * gaps, and a line in its history before anybody is answered.  A request is
+ * The store has one process, one thread, and one order.  Writes that it accepts get numbers without
+ * gaps, and a line in its history before the answer.  A request is
  *
  *     write LOCK ID BY DEADLINE_NS\n
  *
- * and is answered "ok SEQ\n", or "refused\n" where its CLOCK_MONOTONIC has
- * reached the deadline that the writer claims to have.  That is all it checks:
- * it does not know who holds a lock, and must not; exclusion is judged later,
- * from the order of what it accepted.  Anything else is answered "error\n", and
- * the connection ends.  Half a line of a client that is gone is nothing.
+ * The answer is "ok SEQ\n", or "refused\n" if CLOCK_MONOTONIC has reached the deadline that the
+ * writer claims.  The store checks nothing else.  It must not know the holder of a lock: the judge
+ * tests exclusion later, by the order of the writes.  Any other request is answered "error\n", and
+ * the connection ends.  An incomplete line of a client that is gone is ignored.
  *
- * A client that does not read its answers is not served any more until it
- * does, and delays nobody.  The socket appears when it can be connected to.
- * Ends when it gets SIGTERM or SIGINT.
+ * A client that does not read its answers is not served until it does, and delays no other client.
+ * The socket appears when it accepts connections.  SIGTERM or SIGINT ends the store.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -33,12 +31,12 @@
 #include "partition/record.h"
 #include "partition/tool.h"
 
-/* No source: some hundred clients with some ten connections each will do. */
+/* Chosen: enough for a hundred clients with ten connections each. */
 #define CONNECTIONS_MAX 1000
 #define BACKLOG 512
 #define REQUEST_MAX 320 /* Three names of RECORD_WORD_MAX bytes, and a number. */
 #define ANSWER_MAX 32   /* "ok 18446744073709551615\n" */
-#define ANSWERS_MAX 512 /* Of one connection, not taken yet. */
+#define ANSWERS_MAX 512 /* The answers of one connection that are not yet sent. */
 
 struct connection {
     int fd;
@@ -86,7 +84,7 @@ static bool parse(const char *line, struct request *ret)
            tool_is_word(ret->id, RECORD_WORD_MAX) && tool_is_word(ret->by, RECORD_WORD_MAX);
 }
 
-/* Told before it is answered, so that nobody knows of a write that is not told. */
+/* The history gets a write before the client gets the answer, so no known write is missing. */
 static void decide(struct store *store, const struct request *request, char *answer)
 {
     uint64_t now = tool_now_ns();
@@ -119,7 +117,7 @@ static bool has_request(const struct connection *connection)
     return memchr(connection->in, '\n', connection->in_len) != NULL;
 }
 
-/* As far as it is taken; false: it is not, for good. */
+/* Send as many answers as the socket takes.  False: the connection is broken. */
 static bool flush(struct connection *connection)
 {
     ssize_t sent;
@@ -134,8 +132,7 @@ static bool flush(struct connection *connection)
     return true;
 }
 
-/* The requests that are there, as long as there is room to answer.  False: one
- * is no request. */
+/* Answer the requests that have come, while there is room for answers.  False: one is invalid. */
 static bool serve(struct store *store, struct connection *connection)
 {
     char *end;
@@ -162,7 +159,7 @@ static bool serve(struct store *store, struct connection *connection)
     return connection->in_len < sizeof connection->in || !has_room(connection);
 }
 
-/* False: the connection has ended, or has to. */
+/* False: the connection has ended, or must be ended. */
 static bool receive(struct connection *connection)
 {
     ssize_t got = recv(connection->fd, connection->in + connection->in_len,
@@ -173,7 +170,7 @@ static bool receive(struct connection *connection)
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* What poll said about it.  False: it is over. */
+/* Handle the events of poll.  False: the connection is over. */
 static bool handle(struct store *store, struct connection *connection, short events)
 {
     if ((events & (POLLIN | POLLHUP | POLLERR)) && has_room(connection) && !receive(connection))
@@ -182,7 +179,7 @@ static bool handle(struct store *store, struct connection *connection, short eve
         return false;
     do {
         if (!serve(store, connection)) {
-            (void)flush(connection); /* "error", if it is taken. */
+            (void)flush(connection); /* Sends "error", if the socket takes it. */
             return false;
         }
         if (!flush(connection))
@@ -204,7 +201,7 @@ static void take_connection(struct store *store)
     int fd = accept4(store->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0) {
-        tool_nap_ms(1); /* It went away, or there are no descriptors left for now. */
+        tool_nap_ms(1); /* The client has gone, or no descriptor is free at the moment. */
         return;
     }
     connection = calloc(1, sizeof *connection);
@@ -216,7 +213,7 @@ static void take_connection(struct store *store)
 
 /* ---- The loop ---- */
 
-/* Before its answers are taken nothing more of it is read. */
+/* Requests are read only when all answers have been sent. */
 static short events_of(const struct connection *connection)
 {
     short wanted = has_room(connection) ? POLLIN : 0;
@@ -244,7 +241,7 @@ static void run_once(struct store *store, const sigset_t *mask)
         take_connection(store);
 }
 
-/* Under another name first: who sees the socket may connect to it. */
+/* Makes the socket under another name first: when it appears, clients may connect at once. */
 static int listen_at(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -25,7 +25,7 @@ void storelink_close(struct storelink *link)
     link->fd = -1;
 }
 
-/* Never waits: a store that does not accept is one that is silent. */
+/* Never waits: a store that does not accept counts as silent. */
 static bool connect_to(struct storelink *link)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -41,7 +41,7 @@ static bool connect_to(struct storelink *link)
     return connect(link->fd, (struct sockaddr *)&address, sizeof address) == 0;
 }
 
-/* False: there is none before the deadline. */
+/* False: no byte came before the deadline. */
 static bool wait_for_bytes(int fd, uint64_t deadline_ns)
 {
     for (;;) {
@@ -57,7 +57,7 @@ static bool wait_for_bytes(int fd, uint64_t deadline_ns)
     }
 }
 
-/* One line; there is never more than one answer under way. */
+/* Read one line.  There is never more than one answer under way. */
 static bool read_answer(int fd, uint64_t deadline_ns, char answer[ANSWER_MAX])
 {
     size_t len = 0;
@@ -78,8 +78,7 @@ static bool read_answer(int fd, uint64_t deadline_ns, char answer[ANSWER_MAX])
     return false;
 }
 
-/* A request goes out as a whole, or not at all: a socket that has no room for
- * it is that of a store which does not read. */
+/* A request is sent as a whole, or not at all: without room in the socket, the store is stuck. */
 static bool exchange(struct storelink *link, const char *request, size_t len, uint64_t deadline_ns,
                      char answer[ANSWER_MAX])
 {
@@ -95,7 +94,7 @@ enum store_answer storelink_write(struct storelink *link, const char *lock, cons
                        deadline_ns);
 
     if (!exchange(link, request, (size_t)len, deadline_ns, answer)) {
-        storelink_close(link); /* A late answer must not be taken for that of another. */
+        storelink_close(link); /* A late answer must not count for the next request. */
         return STORE_SILENT;
     }
     if (strncmp(answer, "ok ", 3) == 0)

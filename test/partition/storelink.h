@@ -13,15 +13,14 @@ struct storelink {
 
 enum store_answer {
     STORE_OK,
-    STORE_REFUSED, /* It came when the deadline had passed. */
-    STORE_SILENT,  /* Not known: no connection, or no answer before the deadline.  From then on
-                    * it cannot be accepted any more. */
+    STORE_REFUSED, /* The request came after its deadline. */
+    STORE_SILENT,  /* No connection, or no answer before the deadline.  The result is not known,
+                    * but the store cannot accept the write from now on. */
 };
 
 /*
- * Ask for one write, and wait for the answer, but not longer than it matters:
- * whoever gave up the lock while the write is under way, and could still be
- * accepted, would have written without it.
+ * Ask for one write, and wait for the answer until the deadline, after which the store refuses the
+ * write.  The caller must not release the lock before: the store could accept the write without it.
  */
 enum store_answer storelink_write(struct storelink *link, const char *lock, const char *id,
                                   const char *by, uint64_t deadline_ns);

@@ -1,8 +1,8 @@
-"""That the partition run can fail: the same run on libraries with planted bugs.
+"""Shows that the partition run can fail: runs it on libraries with planted bugs.
 
-Each bug of the table below is built by -Dmutant=NAME (see test/mutants/mutants.txt), and meets the faults
-that should bring it to light.  It must be caught by one of the rules named here, and a library
-without a bug must not be, with the same faults and the same seed.
+Each bug of the table below is built by -Dmutant=NAME (see test/mutants/mutants.txt), and meets the
+faults that should show it.  One of the rules named here must catch it.  A library without a bug
+must pass with the same faults and the same seed.
 """
 
 import dataclasses
@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SECONDS = 16  # One storm, of 7.5 s,
-SECONDS_LONG = 30  # or two, of 8.75 s: for what takes luck.
+SECONDS = 16  # One storm, of 7.5 s.
+SECONDS_LONG = 30  # Two storms, of 8.75 s, for bugs that show by chance.
 RUN_MAX_S = 240
 END_MAX_S = 120
 ATTEMPTS_MAX = 3
@@ -25,11 +25,11 @@ NO_BUG = ""
 class Tooth:
     mutant: str
     nemesis: str
-    rules: tuple  # Any of these may catch it first.
+    rules: tuple  # One of these must catch it first.
     seconds: int = SECONDS
 
 
-# What lost memory, and a clock that was stepped forward, may violate, too.
+# Lost data, or a clock that steps forward, may violate these rules, too.
 EXCLUSION = ("overlap", "store-order", "foreign-release", "unbacked", "fence-order", "permits")
 TEETH = [
     Tooth("majority", "cut-minority,ring", EXCLUSION),
@@ -62,7 +62,7 @@ def listed():
 
 
 def run(tooth, seed, folder):
-    """The exit status of a run, and what was said."""
+    """The exit status of a run, and its output."""
     argv = [sys.executable, ROOT / "scripts/partition", "--nemesis", tooth.nemesis, "--seed",
             str(seed), "--seconds", str(tooth.seconds), "--report", folder]
     if tooth.mutant != NO_BUG:
@@ -81,17 +81,17 @@ def run(tooth, seed, folder):
 
 
 def end(process):
-    """It has to clean up; so it is asked to, and given time."""
+    """Ask the run to end, and give it time to clean up."""
     process.terminate()
     try:
         process.communicate(timeout=END_MAX_S)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait()  # What it has started may hold the pipe open.
+        process.wait()  # Not communicate(): its children may hold the pipe open.
 
 
 def first_violation(folder):
-    """Its rule, and the seconds until then; (None, None) if there is none."""
+    """The rule of the first violation, and the seconds until then; (None, None) without one."""
     done = subprocess.run([ROOT / "scripts/check-history", "--json", folder / "history.jsonl"],
                           stdout=subprocess.PIPE, text=True, timeout=RUN_MAX_S, check=False)
     try:
@@ -102,7 +102,7 @@ def first_violation(folder):
 
 
 def run_until_caught(tooth, seed, folder):
-    """Chance has a part in it: whoever waits for a lock must come at the right time."""
+    """Repeats a run, because a bug shows only if a waiter comes at the right time."""
     for attempt in range(ATTEMPTS_MAX):
         status, said = run(tooth, seed + attempt, folder)
         if status != EXIT_CLEAN or tooth.mutant == NO_BUG:
@@ -111,14 +111,14 @@ def run_until_caught(tooth, seed, folder):
 
 
 def bite(tooth, seed, folder):
-    """Prints a line of the table; True if all is as it should be."""
+    """Prints a line of the table; True if the result is as expected."""
     status, said = run_until_caught(tooth, seed, folder)
     caught_by, after, good = "nobody", "-", tooth.mutant == NO_BUG
     rule, after_s = first_violation(folder) if status == EXIT_VIOLATED else (None, None)
     if rule is not None:
         caught_by, after, good = rule, f"{after_s:.1f}", rule in tooth.rules
     elif status != EXIT_CLEAN:
-        # Also where clients failed, of which the history does not tell.
+        # Or clients failed, which the history does not show.
         caught_by, good = "NO VALID RUN", False
     print(f"{tooth.mutant or '(none)':17} {caught_by:16} {after:>7}  {tooth.nemesis}", flush=True)
     if not good:
@@ -127,7 +127,7 @@ def bite(tooth, seed, folder):
 
 
 def main(seed, folder):
-    """The exit status: 0 if every bug is caught, and nothing else."""
+    """The exit status: 0 if every bug is caught, and the good library passes."""
     all_kinds = ",".join(dict.fromkeys(
         kind for tooth in TEETH for kind in tooth.nemesis.split(",")))
     teeth = [Tooth(NO_BUG, all_kinds, (), SECONDS_LONG)] + TEETH

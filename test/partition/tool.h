@@ -1,6 +1,6 @@
 /*
- * tool.h - what the programs of a partition run have in common: the clock of
- * the history, naps, dice, reading options, and giving up.
+ * tool.h - common tools of the programs of a partition run: the clock of the
+ * history, naps, dice, options, and errors.
  *
  * Knows nothing of locks, and links with nothing.
  */
@@ -27,21 +27,21 @@ struct dice {
 uint64_t dice_next(struct dice *dice);
 /* low to high, both included. */
 uint32_t dice_range(struct dice *dice, uint32_t low, uint32_t high);
-/* True so many times in a thousand. */
+/* True in permille of a thousand cases. */
 bool dice_chance(struct dice *dice, unsigned permille);
 
-/* 1 to max letters, digits and any of "-_.:": goes into JSON, and into a line
- * of words, as it is. */
+/* True for 1 to max letters, digits and "-_.:", which need no quoting in JSON or in a line of
+ * words. */
 bool tool_is_word(const char *text, size_t max);
 
-/* The number that text is, all of it; otherwise the program ends. */
+/* The number in text.  Any other text ends the program. */
 uint64_t tool_number(const char *option, const char *text, uint64_t least, uint64_t most);
 
-/* Map this much of a file that another process writes in place.  Its bytes
- * change at any time.  Where that fails, or it is shorter, the program ends. */
+/* Map this much of a file that another process writes in place, so its bytes may change at any
+ * time.  If that fails, or the file is shorter, the program ends. */
 const volatile void *tool_map(const char *path, size_t size);
 
-/* Say why on standard error, and end the program with 1. */
+/* Print the reason on standard error, and end the program with 1. */
 void tool_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #endif /* PARTITION_TOOL_H */

@@ -1,4 +1,4 @@
-"""A violation: what the judge found in a history that must not be there, with its evidence."""
+"""A violation: an error that the judge found in a history, with its evidence."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from history import span_ms
 class Violation:
     rule: str
     text: str
-    since: int  # When it happened; the two are the same if it was at one time.
+    since: int  # The begin and the end of the violation; equal if it was at one instant.
     until: int
     events: list
     ops: list = dataclasses.field(default_factory=list)

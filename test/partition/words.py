@@ -1,33 +1,33 @@
 """The words of a history: which events there are, what each must have, and what may be said there.
 
-Whatever is not among them makes a history worthless: misspelt, it would go through as nothing, or
-as something else.
+An unknown word makes a history invalid: a misspelt event could otherwise be ignored, or be taken
+for another.
 """
 
-# Over at once; all others last until they are healed.
+# Faults that are over at once; all others last until they are healed.
 MOMENTARY = ["kill-client", "script-flush", "flushall", "clock-back", "clock-forward"]
 LASTING = ["cut-minority", "cut-majority", "bridge", "ring", "one-way", "flap", "isolate-client",
            "slow-link", "reset", "pause-master", "pause-client", "kill-master", "swizzle",
            "clock-rate", "restart-empty"]
 
-# What takes its keys from a master: that they are gone is then no wonder.
+# Faults that remove the keys of a master, and so excuse a missing key.
 FORGETTING = ["flushall", "restart-empty"]
 STEPPING = ["clock-forward"]
-CLOCKS = STEPPING + ["clock-back"]  # By which those who wait may be taken for dead.
+CLOCKS = STEPPING + ["clock-back"]  # Faults by which masters may take waiters for dead.
 
-# How a lock is held: by one owner, with others in one lease, in the order of a queue, as one of some
-# permits, with other readers, or as the one who keeps readers out.
+# How a lock is held: alone, with others in one lease, in the order of a queue, as a permit, with
+# other readers, or by a writer, which excludes readers.
 MODES = ["alone", "several", "fair", "permit", "reader", "writer"]
 
-# How an operation may end that fails: by the names of redlock.h, and two of the clients' own, who
-# may find nothing left of a lease, or call off what they have asked for.
+# How a failed operation may end: names of redlock.h, and two words of the clients.  RAN_OUT: no
+# time was left of the lease.  CANCELLED: the client cancelled the attempt.
 OUTCOMES = ["CONTENDED", "UNREACHABLE", "TOO_LATE", "RAN_OUT", "CANCELLED"]
-# What neither faults nor other clients explain; E_COMMAND: `redlock run` ended with an odd status.
+# No fault and no other client explains these; E_COMMAND: `redlock run` ended with an odd status.
 FAILURES = ["E_INVAL", "E_NOMEM", "E_STATE", "E_SYSTEM", "E_COMMAND"]
-# How a release may end; TOLD: of `redlock run`, whose command ended when told of the loss.
+# How a release may end; TOLD: a command of `redlock run` ended when it was told of the loss.
 RELEASES = ["ok", "UNREACHABLE", "LOST", "TOLD"]
 
-# Where only these words are understood; "": nothing is said.
+# Fields that allow only these words; "": the field is missing.
 WORDS = {
     "invoke": {"kind": ["plain", "extended", "blocking", "run"], "fenced": ["", True, False],
                "mode": ["", *MODES]},
@@ -37,7 +37,7 @@ WORDS = {
     "fault": {"kind": MOMENTARY + LASTING},
 }
 
-# What an event must have, and of which type.
+# The fields that an event must have, with their types.
 FIELDS = {name: tuple(fields.items()) for name, fields in {
     "invoke": {"id": str, "lock": str, "kind": str, "ttl_ms": int},
     "ok": {"id": str},

@@ -93,7 +93,7 @@ static double ask_left_s(struct pilot *pilot, const struct cluster *cluster)
 {
     double end_s = cluster_now_s() + CLUSTER_WAIT_S;
     struct redlock_lease *lease;
-    char expected[120];
+    char expected[160];
     const char *at;
 
     (void)snprintf(expected, sizeof expected,

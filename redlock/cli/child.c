@@ -36,6 +36,8 @@ static void complain(const char *command, int error)
 {
     const char *text = error == ENOENT ? "command not found" : strerrordesc_np(error);
 
+    (void)signal(SIGPIPE, SIG_IGN); /* A message must not change the exit status. */
+    (void)signal(SIGXFSZ, SIG_IGN);
     cli_never_wait();
     cli_say("run: %.*s: %s", NAME_SHOWN_MAX, command, text != NULL ? text : "cannot be executed");
 }

@@ -19,6 +19,9 @@
 #define MOURN_EVERY_S 0.005
 #define MOURN_LOOKS_MAX 1000
 
+/* How long to wait for processes that may not be signalled.  Chosen: as long as the guardian. */
+#define IMMUNE_FOR (1 * DRIFT_S)
+
 /* More signals that are passed on to the command; a session watches the others.  A signal that was
  * ignored when we were started is not watched, except SIGCONT. */
 static const int more_signals[COMMAND_SIGNALS_LEN] = {SIGCONT, SIGTSTP, SIGWINCH};
@@ -42,34 +45,71 @@ void command_end(struct command *command)
 
 /* ---- The guardian is dead ---- */
 
-/* The guardian was killed, and the kernel killed the command.  We inherited its orphans, and kill
- * them.  If we had children of another program from the start, or cannot see our processes in
- * /proc, we kill only the group of the command. */
+/* Kill the process group of the command. */
+static struct family_count kill_group(const struct command *command)
+{
+    struct family_count count = {.alive = 0};
+
+    if (command->terminal.command == 0)
+        return count;
+    if (kill(-command->terminal.command, SIGKILL) == 0)
+        count.alive = 1;
+    else if (errno == EPERM)
+        count.immune = 1;
+    return count;
+}
+
+static void say_group_dead(const struct family_count *count)
+{
+    if (count->alive + count->immune > 0)
+        cli_say("the guardian was killed, and the command could not be killed: it and its "
+                "descendants may still run");
+    else
+        cli_say("the guardian was killed, and the command with it; its descendants may still run");
+}
+
+/* True: processes may still end.  Processes that may not be signalled have IMMUNE_FOR to end by
+ * themselves, as the guardian would give them. */
+static bool may_end(struct command *command, const struct family_count *count)
+{
+    drift_time now;
+
+    if (++command->mourn_looks >= MOURN_LOOKS_MAX)
+        return false;
+    if (count->alive + count->zombies > 0 || count->hidden)
+        return true;
+    if (count->immune == 0 || drift_now(&now) != 0)
+        return false;
+    if (command->immune_since == 0)
+        command->immune_since = now;
+    return now < drift_add(command->immune_since, IMMUNE_FOR);
+}
+
+/* The guardian was killed, and the kernel killed the command, unless it is a set-user-ID program or
+ * has changed its user.  We inherited its orphans, and kill them.  If we had children of another
+ * program from the start, or cannot see our processes in /proc, we kill only the group of the
+ * command. */
 static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct command *command = timer->data;
     bool only_group = command->leash.had_children || !family_is_known();
-    struct family_count count = {.alive = 0};
+    struct family_count count = only_group ? kill_group(command) : family_kill();
 
     (void)events;
-    if (!only_group)
-        count = family_kill();
-    else if (command->terminal.command != 0)
-        count.alive = kill(-command->terminal.command, SIGKILL) == 0;
     leash_bury(&command->leash);
-    if ((count.alive + count.zombies > 0 || count.hidden) &&
-        ++command->mourn_looks < MOURN_LOOKS_MAX)
+    if (may_end(command, &count))
         return;
     ev_timer_stop(loop, timer);
     command->ended = true;
     command->end.code = CLI_SIGNAL + SIGKILL;
+    if (only_group) {
+        say_group_dead(&count);
+        return;
+    }
     command->end.survivors = count.alive + count.immune;
     command->end.hidden = count.hidden;
-    if (only_group)
-        cli_say("the guardian was killed, and the command with it; its descendants may still run");
-    else
-        cli_say("the guardian was killed, and the command with all that it had started%s",
-                command->end.survivors > 0 || count.hidden ? ", as far as possible" : "");
+    cli_say("the guardian was killed, and the command with all that it had started%s",
+            command->end.survivors > 0 || count.hidden ? ", as far as possible" : "");
 }
 
 static void on_guardian_dead(struct command *command)

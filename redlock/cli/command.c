@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "redlock/cli/family.h"
@@ -45,16 +46,15 @@ void command_end(struct command *command)
 
 /* ---- The guardian is dead ---- */
 
-/* Kill the process group of the command. */
+/* Kill the process group of the command.  If its number is unknown, it may not be signalled. */
 static struct family_count kill_group(const struct command *command)
 {
+    pid_t group = command->terminal.command;
     struct family_count count = {.alive = 0};
 
-    if (command->terminal.command == 0)
-        return count;
-    if (kill(-command->terminal.command, SIGKILL) == 0)
+    if (group != 0 && kill(-group, SIGKILL) == 0)
         count.alive = 1;
-    else if (errno == EPERM)
+    else if (group == 0 || errno == EPERM)
         count.immune = 1;
     return count;
 }
@@ -237,11 +237,26 @@ static void on_stopped(struct command *command, int signal)
 
 /* ---- Reports ---- */
 
+/*
+ * True: the process numbers of the guardian are ours.  They are not after `unshare --pid`, where
+ * our children are in another PID namespace.  There the number of the command may be that of an
+ * unrelated process here.  Without these files, before Linux 4.12, they count as ours.
+ */
+static bool shares_our_numbers(void)
+{
+    struct stat ours, children;
+
+    return stat("/proc/self/ns/pid", &ours) != 0 ||
+           stat("/proc/self/ns/pid_for_children", &children) != 0 ||
+           (ours.st_dev == children.st_dev && ours.st_ino == children.st_ino);
+}
+
 static void on_report(struct command *command, const struct leash_report *report)
 {
     switch (report->type) {
     case LEASH_STARTED:
-        command->terminal.command = report->pid;
+        if (shares_our_numbers())
+            command->terminal.command = report->pid;
         break;
     case LEASH_FAILED:
         command->failed = report->error;

@@ -11,13 +11,10 @@
 
 #include "redlock/cli/cli.h"
 
-/* ---- The child's side ---- */
+/* How much of the command's name a message shows.  Chosen: the reason after it fits in the line. */
+#define NAME_SHOWN_MAX 1024
 
-static void write_text(const char *text)
-{
-    if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        return; /* There is no other place for the message. */
-}
+/* ---- The child's side ---- */
 
 /* Between fork and exec: only functions that are safe in a signal handler. */
 static void become(const struct child *child, pid_t parent)
@@ -33,15 +30,16 @@ static void become(const struct child *child, pid_t parent)
     (void)execvpe(child->argv[0], child->argv, child->envp);
 }
 
+/* Print why the command cannot be executed, if standard error takes the line at once.  The lock is
+ * held meanwhile.  The guardian has no threads, so its child may call any function. */
 static void complain(const char *command, int error)
 {
-    const char *text = strerrordesc_np(error);
+    const char *text = error == ENOENT ? "command not found" : strerrordesc_np(error);
 
-    write_text("redlock: run: ");
-    write_text(command);
-    write_text(": ");
-    write_text(error == ENOENT ? "command not found" : text != NULL ? text : "cannot be executed");
-    write_text("\n");
+    (void)signal(SIGPIPE, SIG_IGN); /* A message must not change the exit status. */
+    (void)signal(SIGXFSZ, SIG_IGN);
+    cli_never_wait();
+    cli_say("run: %.*s: %s", NAME_SHOWN_MAX, command, text != NULL ? text : "cannot be executed");
 }
 
 /* ---- The parent's side ---- */
@@ -50,13 +48,15 @@ int child_start(struct child *child)
 {
     pid_t parent = getpid();
     pid_t pid = fork();
+    int error;
 
     if (pid < 0)
         return -1;
     if (pid == 0) {
         become(child, parent);
-        complain(child->argv[0], errno);
-        _exit(errno == ENOENT ? CLI_NOT_FOUND : CLI_NOT_EXECUTABLE);
+        error = errno;
+        complain(child->argv[0], error);
+        _exit(error == ENOENT ? CLI_NOT_FOUND : CLI_NOT_EXECUTABLE);
     }
     child->pid = pid;
     (void)setpgid(pid, pid); /* The child does the same.  The first call counts. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "redlock/cli/family.h"
@@ -18,6 +19,9 @@
  * measured. */
 #define MOURN_EVERY_S 0.005
 #define MOURN_LOOKS_MAX 1000
+
+/* How long to wait for processes that may not be signalled.  Chosen: as long as the guardian. */
+#define IMMUNE_FOR (1 * DRIFT_S)
 
 /* More signals that are passed on to the command; a session watches the others.  A signal that was
  * ignored when we were started is not watched, except SIGCONT. */
@@ -42,34 +46,70 @@ void command_end(struct command *command)
 
 /* ---- The guardian is dead ---- */
 
-/* The guardian was killed, and the kernel killed the command.  We inherited its orphans, and kill
- * them.  If we had children of another program from the start, or cannot see our processes in
- * /proc, we kill only the group of the command. */
+/* Kill the process group of the command.  If its number is unknown, it may not be signalled. */
+static struct family_count kill_group(const struct command *command)
+{
+    pid_t group = command->terminal.command;
+    struct family_count count = {.alive = 0};
+
+    if (group != 0 && kill(-group, SIGKILL) == 0)
+        count.alive = 1;
+    else if (group == 0 || errno == EPERM)
+        count.immune = 1;
+    return count;
+}
+
+static void say_group_dead(const struct family_count *count)
+{
+    if (count->alive + count->immune > 0)
+        cli_say("the guardian was killed, and the command could not be killed: it and its "
+                "descendants may still run");
+    else
+        cli_say("the guardian was killed, and the command with it; its descendants may still run");
+}
+
+/* True: processes may still end.  Processes that may not be signalled have IMMUNE_FOR to end by
+ * themselves, as the guardian would give them. */
+static bool may_end(struct command *command, const struct family_count *count)
+{
+    drift_time now;
+
+    if (++command->mourn_looks >= MOURN_LOOKS_MAX)
+        return false;
+    if (count->alive + count->zombies > 0 || count->hidden)
+        return true;
+    if (count->immune == 0 || drift_now(&now) != 0)
+        return false;
+    if (command->immune_since == 0)
+        command->immune_since = now;
+    return now < drift_add(command->immune_since, IMMUNE_FOR);
+}
+
+/* The guardian was killed, and the kernel killed the command, unless it is a set-user-ID program or
+ * has changed its user.  We inherited its orphans, and kill them.  If we had children of another
+ * program from the start, or cannot see our processes in /proc, we kill only the group of the
+ * command. */
 static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct command *command = timer->data;
     bool only_group = command->leash.had_children || !family_is_known();
-    struct family_count count = {.alive = 0};
+    struct family_count count = only_group ? kill_group(command) : family_kill();
 
     (void)events;
-    if (!only_group)
-        count = family_kill();
-    else if (command->terminal.command != 0)
-        count.alive = kill(-command->terminal.command, SIGKILL) == 0;
     leash_bury(&command->leash);
-    if ((count.alive + count.zombies > 0 || count.hidden) &&
-        ++command->mourn_looks < MOURN_LOOKS_MAX)
+    if (may_end(command, &count))
         return;
     ev_timer_stop(loop, timer);
     command->ended = true;
     command->end.code = CLI_SIGNAL + SIGKILL;
+    if (only_group) {
+        say_group_dead(&count);
+        return;
+    }
     command->end.survivors = count.alive + count.immune;
     command->end.hidden = count.hidden;
-    if (only_group)
-        cli_say("the guardian was killed, and the command with it; its descendants may still run");
-    else
-        cli_say("the guardian was killed, and the command with all that it had started%s",
-                command->end.survivors > 0 || count.hidden ? ", as far as possible" : "");
+    cli_say("the guardian was killed, and the command with all that it had started%s",
+            command->end.survivors > 0 || count.hidden ? ", as far as possible" : "");
 }
 
 static void on_guardian_dead(struct command *command)
@@ -197,11 +237,26 @@ static void on_stopped(struct command *command, int signal)
 
 /* ---- Reports ---- */
 
+/*
+ * True: the process numbers of the guardian are ours.  They are not after `unshare --pid`, where
+ * our children are in another PID namespace.  There the number of the command may be that of an
+ * unrelated process here.  Without these files, before Linux 4.12, they count as ours.
+ */
+static bool shares_our_numbers(void)
+{
+    struct stat ours, children;
+
+    return stat("/proc/self/ns/pid", &ours) != 0 ||
+           stat("/proc/self/ns/pid_for_children", &children) != 0 ||
+           (ours.st_dev == children.st_dev && ours.st_ino == children.st_ino);
+}
+
 static void on_report(struct command *command, const struct leash_report *report)
 {
     switch (report->type) {
     case LEASH_STARTED:
-        command->terminal.command = report->pid;
+        if (shares_our_numbers())
+            command->terminal.command = report->pid;
         break;
     case LEASH_FAILED:
         command->failed = report->error;

@@ -24,6 +24,7 @@ struct command {
     ev_io reports;           /* Watches for reports of the guardian. */
     ev_timer mourning;       /* Rings while processes of a killed guardian are left. */
     unsigned mourn_looks;    /* How often it has rung. */
+    drift_time immune_since; /* Since when the rest may not be signalled.  0: it may. */
     drift_time asked_at;     /* When the first signal to end came.  0: none has. */
     bool hung_up;            /* The command could not get the terminal, and got SIGHUP. */
     bool started;            /* The guardian has the order to start the command. */

@@ -53,8 +53,10 @@ static void watch_signals(struct session *session)
         session_unblock(ending_signals[i]);
         session->signals_len++;
     }
-    /* If the reader of our output has ended, we must still release the lock. */
+    /* If the reader of our output has ended, or its file may not grow, we must still release the
+     * lock.  The command does not inherit this, because the guardian was forked before. */
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
 }
 
 /* Block the signals until the program ends, which is next.  They are no longer watched, and would

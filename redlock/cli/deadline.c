@@ -25,6 +25,18 @@ struct deadline_margins deadline_margins(drift_span ttl, drift_span left)
     return margins;
 }
 
+void deadline_grow_margins(struct deadline_margins *margins, drift_span ttl, drift_time end,
+                           drift_time now)
+{
+    struct deadline_margins longer;
+
+    if (end <= now || end == DRIFT_NEVER)
+        return;
+    longer = deadline_margins(ttl, end - now);
+    if (longer.ask > margins->ask)
+        *margins = longer;
+}
+
 struct deadline deadline_before(drift_time end, const struct deadline_margins *margins)
 {
     if (end == DRIFT_NEVER)

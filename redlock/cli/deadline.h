@@ -26,6 +26,11 @@ enum deadline_act { DEADLINE_WAIT, DEADLINE_ASK, DEADLINE_KILL };
 /* The margins of a lease of this ttl.  left: the validity of the new lease. */
 struct deadline_margins deadline_margins(drift_span ttl, drift_span left);
 
+/* Make the margins longer if more is left of the lease than before.  A renewal may give a longer
+ * lease than a slow acquisition. */
+void deadline_grow_margins(struct deadline_margins *margins, drift_span ttl, drift_time end,
+                           drift_time now);
+
 /* The deadline of a lease that ends at end.  If end is DRIFT_NEVER, so is the deadline. */
 struct deadline deadline_before(drift_time end, const struct deadline_margins *margins);
 

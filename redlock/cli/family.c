@@ -482,11 +482,37 @@ static bool is_short(const struct table *table)
     return table->hidden || (table->len == 0 && table->moved == 0 && family_is_there());
 }
 
-/* If /proc does not show a process of the group, ask the kernel whether there is one. */
-static void ask_the_kernel(int signal, pid_t group, struct family_count *count)
+/* It differs if the table has other processes of the group.  0: it has none. */
+static unsigned long long sum_of_group(const struct table *table, pid_t group)
+{
+    unsigned long long sum = 0;
+
+    for (size_t i = 0; i < table->len; i++)
+        if (table->list[i].group == group)
+            sum += table->list[i].started + (unsigned long long)table->list[i].pid;
+    return sum;
+}
+
+/* A process that forks and ends may escape a walk, but leaves another zombie for the next one, or
+ * none.  So the group has only zombies if two walks find the same. */
+static bool has_only_zombies(struct table *table, pid_t group)
+{
+    const unsigned long long sum = sum_of_group(table, group);
+
+    if (sum == 0)
+        return false;
+    fill(table);
+    return table->moved == 0 && sum_of_group(table, group) == sum;
+}
+
+/* If /proc does not show a living process of the group, ask the kernel whether there is one.  The
+ * kernel also knows a group of zombies that their parents do not reap. */
+static void ask_the_kernel(struct table *table, int signal, pid_t group, struct family_count *count)
 {
     if (kill(-group, 0) != 0 && errno == ESRCH) {
         count->zombies = 0; /* Processes that moved are in other groups. */
+    } else if (!count->hidden && count->zombies == 0) {
+        count->zombies = !has_only_zombies(table, group);
     } else if (count->hidden && kill(-group, signal) == 0) {
         count->alive++;
         if (signal == SIGTERM)
@@ -508,7 +534,7 @@ struct family_count family_signal(int signal, pid_t group)
     count = signal_table(&table, signal, group);
     count.hidden = count.hidden || is_short(&table);
     if (group > 0 && count.alive + count.immune == 0)
-        ask_the_kernel(signal, group, &count);
+        ask_the_kernel(&table, signal, group, &count);
     return count;
 }
 

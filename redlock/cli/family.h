@@ -15,7 +15,8 @@
 struct family_count {
     unsigned alive;   /* Descendants that could be signalled. */
     unsigned immune;  /* Descendants that may not be signalled. */
-    unsigned zombies; /* Dead children to be reaped, and processes that moved during the walk. */
+    unsigned zombies; /* Dead children to be reaped, and processes that moved during the walk.  Of
+                       * a group: at least 1 if it has a process that the walk did not find. */
     bool hidden;      /* There may be more, which could not be seen. */
 };
 

@@ -3,7 +3,7 @@
  *
  * Every turn of the loop asks deadline_due() what is due, does it, and sleeps.  A renewal moves the
  * end of the lease in shared memory, and does not wake the guardian.  The timer rings at the old
- * deadline, and is then set again.
+ * deadline, and is then set again.  If the lease is longer than before, so are then its margins.
  */
 #include "redlock/cli/guardian.h"
 
@@ -342,11 +342,13 @@ static drift_time nap(struct guardian *guardian, drift_time now)
 static drift_time look(struct guardian *guardian, drift_time now)
 {
     drift_time end = atomic_load(&guardian->shared->end), wake;
-    struct deadline lease =
-        deadline_earlier(deadline_before(end, &guardian->start.margins), guardian->lead);
-    struct deadline deadline = deadline_sooner(lease, guardian->start.limit);
+    struct deadline lease, deadline;
     enum deadline_act due;
 
+    if (is_wanted(guardian)) /* After SIGTERM, SIGKILL must not come earlier. */
+        deadline_grow_margins(&guardian->start.margins, guardian->start.ttl, end, now);
+    lease = deadline_earlier(deadline_before(end, &guardian->start.margins), guardian->lead);
+    deadline = deadline_sooner(lease, guardian->start.limit);
     if (guardian->told_to_end)
         deadline.ask = 0;
     due = deadline_due(&deadline, now, &wake);

@@ -21,9 +21,10 @@ enum leash_order_type {
 
 struct leash_order {
     enum leash_order_type type;
-    int signal;    /* The signal of LEASH_SIGNAL.  The next fields are of LEASH_START. */
-    bool gets_tty; /* The command gets the terminal. */
-    struct deadline_margins margins; /* The margins of the lease. */
+    int signal;     /* The signal of LEASH_SIGNAL.  The next fields are of LEASH_START. */
+    bool gets_tty;  /* The command gets the terminal. */
+    drift_span ttl; /* The duration of --ttl. */
+    struct deadline_margins margins; /* The margins of the first lease. */
     struct deadline limit;           /* The deadline of --hold-at-most. */
     char token[REDLOCK_TOKEN_MAX + 1];
     char number[40]; /* "REDLOCK_FENCE=N" or "REDLOCK_PERMIT=N", or empty. */

@@ -67,12 +67,15 @@ static void write_number(const struct run *run, struct leash_order *order)
 
 static void write_order(const struct run *run, struct leash_order *order)
 {
+    const drift_span ttl = run->opts.ttl_ms * DRIFT_MS;
+    const struct deadline_margins whole = deadline_margins(ttl, ttl);
+
+    order->ttl = ttl;
     order->limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER};
-    order->margins =
-        deadline_margins(run->opts.ttl_ms * DRIFT_MS, redlock_remaining_ms(run->lease) * DRIFT_MS);
+    order->margins = deadline_margins(ttl, redlock_remaining_ms(run->lease) * DRIFT_MS);
     if (run->at_most_ms > 0) {
         order->limit.ask = drift_add(run->acquired, run->at_most_ms * DRIFT_MS);
-        order->limit.kill = drift_add(order->limit.ask, order->margins.ask - order->margins.kill);
+        order->limit.kill = drift_add(order->limit.ask, whole.ask - whole.kill);
     }
     (void)snprintf(order->token, sizeof order->token, "%s", redlock_token(run->lease));
     write_number(run, order);

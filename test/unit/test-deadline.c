@@ -31,6 +31,35 @@ TEST(margins_of_a_lease)
     }
 }
 
+/* The first lease is short if its masters answered late.  A renewal gives a longer one. */
+TEST(margins_grow_with_a_longer_lease)
+{
+    static const struct deadline_margins small = {.ask = 500 * DRIFT_MS, .kill = 125 * DRIFT_MS};
+    static const struct {
+        const char *row;
+        drift_time end, now;
+        drift_span ask, kill;
+    } rows[] = {
+        {"the first lease", END, END - DRIFT_S, 500 * DRIFT_MS, 125 * DRIFT_MS},
+        {"less of it is left", END, END - 1, 500 * DRIFT_MS, 125 * DRIFT_MS},
+        {"nothing of it is left", END, END, 500 * DRIFT_MS, 125 * DRIFT_MS},
+        {"it is over", END, END + DRIFT_S, 500 * DRIFT_MS, 125 * DRIFT_MS},
+        {"it is gone", 0, END, 500 * DRIFT_MS, 125 * DRIFT_MS},
+        {"a lease without an end", DRIFT_NEVER, END, 500 * DRIFT_MS, 125 * DRIFT_MS},
+        {"a whole lease", END, END - 9800 * DRIFT_MS, 2 * DRIFT_S, 500 * DRIFT_MS},
+        {"a longer lease", END, END - 2 * DRIFT_S, DRIFT_S, 250 * DRIFT_MS},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct deadline_margins got = small;
+
+        deadline_grow_margins(&got, 10 * DRIFT_S, rows[i].end, rows[i].now);
+        check_row = rows[i].row;
+        CHECK_UINT(got.ask, rows[i].ask);
+        CHECK_UINT(got.kill, rows[i].kill);
+    }
+}
+
 TEST(acts_at_its_time_and_not_before)
 {
     const struct deadline deadline = deadline_before(END, &margins);
@@ -110,6 +139,6 @@ TEST(the_sooner_of_two)
     CHECK_UINT(same.kill, 30);
 }
 
-CHECK_MAIN(RUN(margins_of_a_lease), RUN(acts_at_its_time_and_not_before), RUN(begins_earlier),
-           RUN(a_lease_that_is_gone), RUN(an_end_that_is_nearer_than_its_margin), RUN(no_end),
-           RUN(the_sooner_of_two))
+CHECK_MAIN(RUN(margins_of_a_lease), RUN(margins_grow_with_a_longer_lease),
+           RUN(acts_at_its_time_and_not_before), RUN(begins_earlier), RUN(a_lease_that_is_gone),
+           RUN(an_end_that_is_nearer_than_its_margin), RUN(no_end), RUN(the_sooner_of_two))

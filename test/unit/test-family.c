@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -33,9 +34,12 @@ int __wrap_access(const char *path, int mode);
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
+static void hop_before(const char *path);
+
 int __wrap_open(const char *path, int flags, ...)
 {
     opened++;
+    hop_before(path);
     if (open_error == 0)
         return __real_open(path, flags);
     errno = open_error;
@@ -156,6 +160,140 @@ static void end(struct kin *kin)
     lists_no_children = false;
 }
 
+/* ---- A process that forks and ends ---- */
+
+/* The leader of the group has ended.  The hopper is in its group.  Its parent is not: it has its
+ * own session, inherits the processes of the hopper, and has a second child, the witness. */
+struct hopping {
+    pid_t group, hopper, witness;
+    int go, reap; /* Pipes: the hopper forks and ends, and its parent reaps it. */
+    int done;     /* A pipe: the parent has noticed that, or has done it. */
+    int alive;    /* A pipe with a byte of the process that goes on.  It ends with that process. */
+    bool hops;    /* The hopper forks and ends when its file in /proc is opened. */
+    bool is_reaped; /* Its parent reaps it when the file of the witness is opened. */
+};
+
+static struct hopping hopping;
+
+struct pipes {
+    int go[2], reap[2], done[2], alive[2];
+};
+
+__attribute__((noreturn)) static void hop_once(const struct pipes *pipes)
+{
+    char byte;
+
+    (void)alarm(LIVE_S);
+    (void)close(pipes->go[1]);
+    if (read(pipes->go[0], &byte, 1) == 1 && fork() == 0)
+        live(pipes->alive[1]);
+    _exit(0);
+}
+
+__attribute__((noreturn)) static void be_parent(const struct pipes *pipes)
+{
+    pid_t pids[2];
+    siginfo_t info;
+    char byte;
+
+    (void)alarm(LIVE_S);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pids[0] = fork();
+    if (pids[0] == 0)
+        hop_once(pipes);
+    (void)close(pipes->alive[1]);
+    (void)close(pipes->reap[1]);
+    (void)setsid();
+    pids[1] = fork();
+    if (pids[1] == 0)
+        live(-1);
+    if (write(pipes->done[1], pids, sizeof pids) < 0 ||
+        waitid(P_PID, (id_t)pids[0], &info, WEXITED | WNOWAIT) != 0 ||
+        write(pipes->done[1], ".", 1) < 0 || read(pipes->reap[0], &byte, 1) != 1)
+        _exit(1);
+    (void)waitpid(pids[0], NULL, 0);
+    live(pipes->done[1]);
+}
+
+/* Returns when all processes run, and the leader of the group was reaped. */
+static void begin_hopping(void)
+{
+    struct pipes pipes;
+    pid_t pids[2];
+
+    CHECK_INT(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    CHECK_INT(pipe(pipes.go) + pipe(pipes.reap) + pipe(pipes.done) + pipe(pipes.alive), 0);
+    hopping.group = fork();
+    if (hopping.group == 0) {
+        (void)setpgid(0, 0);
+        if (fork() == 0)
+            be_parent(&pipes);
+        _exit(0);
+    }
+    (void)close(pipes.go[0]);
+    (void)close(pipes.reap[0]);
+    (void)close(pipes.done[1]);
+    (void)close(pipes.alive[1]);
+    hopping.go = pipes.go[1];
+    hopping.reap = pipes.reap[1];
+    hopping.done = pipes.done[0];
+    hopping.alive = pipes.alive[0];
+    CHECK_INT(read(hopping.done, pids, sizeof pids), sizeof pids);
+    hopping.hopper = pids[0];
+    hopping.witness = pids[1];
+    CHECK_INT(waitpid(hopping.group, NULL, 0), hopping.group);
+}
+
+/* Returns when the hopper is a zombie. */
+static void hop(void)
+{
+    char byte;
+
+    hopping.hops = false;
+    CHECK_INT(write(hopping.go, ".", 1), 1);
+    CHECK_INT(read(hopping.alive, &byte, 1), 1);
+    CHECK_INT(read(hopping.done, &byte, 1), 1);
+}
+
+static void reap_hopper(void)
+{
+    char byte;
+
+    hopping.is_reaped = false;
+    CHECK_INT(write(hopping.reap, ".", 1), 1);
+    CHECK_INT(read(hopping.done, &byte, 1), 1);
+}
+
+static bool is_file_of(pid_t pid, const char *path)
+{
+    char file[64];
+
+    (void)snprintf(file, sizeof file, "/proc/%d/stat", (int)pid);
+    return strcmp(path, file) == 0;
+}
+
+static void hop_before(const char *path)
+{
+    if (hopping.hops && is_file_of(hopping.hopper, path))
+        hop();
+    else if (!hopping.hops && hopping.is_reaped && is_file_of(hopping.witness, path))
+        reap_hopper();
+}
+
+static void end_hopping(void)
+{
+    char byte;
+
+    (void)family_kill();
+    CHECK_INT(read(hopping.alive, &byte, 1), 0);
+    (void)close(hopping.go);
+    (void)close(hopping.reap);
+    (void)close(hopping.done);
+    (void)close(hopping.alive);
+    while (waitpid(-1, NULL, 0) > 0)
+        continue;
+}
+
 /* ---- Tests ---- */
 
 TEST(finds_all_whatever_groups_they_have)
@@ -239,5 +377,40 @@ TEST(fails_to_the_safe_side)
     }
 }
 
+/* The search finds the zombie, which its parent then reaps, and not the process that goes on in its
+ * place. */
+TEST(a_process_that_forks_and_ends_during_the_search)
+{
+    struct family_count count;
+
+    begin_hopping();
+    hopping.hops = hopping.is_reaped = true;
+    count = family_signal(0, hopping.group);
+    CHECK(!hopping.hops && !hopping.is_reaped);
+    CHECK(count.alive + count.zombies > 0);
+    CHECK_UINT(family_signal(SIGKILL, hopping.group).alive, 1);
+    end_hopping();
+}
+
+/* The kernel knows the group as long as its parent does not reap the zombie. */
+TEST(a_zombie_of_another_parent_is_not_waited_for)
+{
+    struct family_count count;
+    char byte;
+
+    begin_hopping();
+    hop();
+    CHECK_UINT(family_signal(SIGKILL, hopping.group).alive, 1);
+    CHECK_INT(read(hopping.alive, &byte, 1), 0);
+    do /* Its descriptors are closed before it is a zombie. */
+        count = family_signal(0, hopping.group);
+    while (count.alive > 0);
+    CHECK_UINT(family_signal(0, hopping.group).zombies, 0);
+    CHECK_INT(kill(-hopping.group, 0), 0);
+    end_hopping();
+}
+
 CHECK_MAIN(RUN(finds_all_whatever_groups_they_have), RUN(costs_go_with_the_number_of_descendants),
-           RUN(signals_without_descriptors_of_processes), RUN(fails_to_the_safe_side))
+           RUN(signals_without_descriptors_of_processes), RUN(fails_to_the_safe_side),
+           RUN(a_process_that_forks_and_ends_during_the_search),
+           RUN(a_zombie_of_another_parent_is_not_waited_for))

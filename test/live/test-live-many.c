@@ -206,10 +206,10 @@ TEST(a_lease_of_many_changes_hands)
     char token[64];
 
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
-    CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_OK);
+    many = lock_on_all(&pilot, 3, &opts);
     CHECK_INT(redlock_unlock(many), REDLOCK_OK); /* Now all masters have the release script. */
     CHECK(comes_to(names[0], NULL, 0));
-    CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_OK);
+    many = lock_on_all(&pilot, 3, &opts);
     (void)snprintf(token, sizeof token, "%s", redlock_token(many));
     CHECK_INT(redlock_detach(many), REDLOCK_OK);
     CHECK_INT(redlock_adopt_many(pilot.rl, names, 4, token, &opts, &adopted), REDLOCK_OK);

@@ -37,8 +37,8 @@ struct command {
  * after a message unless CLI_OK. */
 int command_open(struct command *command, struct cli *cli, const char *name, char **argv);
 
-/* Run the command while the lock is held.  order has the margins, limit, token and number.  Returns
- * CLI_OK if the command ran and has ended: command->end says how. */
+/* Run the command while the lock is held.  order has the ttl, margins, limit, token and number.
+ * Returns CLI_OK if the command ran and has ended: command->end says how. */
 int command_run(struct command *command, struct session *session, struct redlock_lease *lease,
                 struct leash_order *order);
 

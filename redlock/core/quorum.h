@@ -125,8 +125,8 @@ struct quorum_actions {
 struct quorum_config {
     unsigned masters; /* 1 to QUORUM_MASTERS_MAX. */
     bool renew;
-    bool fence; /* A fencing token is wanted, so events carry a struct quorum_fence. */
-    bool many;  /* The token is stored under several names, or under some of them. */
+    bool fence;       /* A fencing token is wanted, so events carry a struct quorum_fence. */
+    bool many;        /* The token is stored under several names, or under some of them. */
     drift_span lease; /* Of the first SET; then of the latest extension that succeeded. */
     drift_span reply_timeout;
     drift_span wait; /* DRIFT_NEVER: for ever. */

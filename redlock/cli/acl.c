@@ -136,6 +136,11 @@ static void check_user(const struct cli *cli, const char *user)
                 "--user is '%s', but must not be empty, or have blanks, quotes or control "
                 "characters",
                 cli_show_argument(user, shown));
+    /* Every connection that gives no user name is this user, and so may an administrator's be. */
+    if (strcmp(user, "default") == 0)
+        cli_usage_error(
+            cli, "--user is 'default', but the rules take away all its other rights, and with them "
+                 "can lock out whoever administers the master: give another name");
 }
 
 static int acl_main(struct cli *cli, int argc, char **argv)

@@ -31,6 +31,7 @@ struct doctor {
     struct redlock *rl; /* For its list of masters.  It never connects. */
     unsigned masters, answering, voting, changes;
     struct rights_wanted wanted;
+    const char *start;                /* How the names of the locks begin.  "": not told. */
     char own[KEY_MAX], name[KEY_MAX]; /* As in struct exam. */
     bool is_in_use;                   /* As in struct exam. */
     struct exam all;                  /* Findings about all masters together. */
@@ -65,6 +66,7 @@ static void examine_all(struct doctor *doctor)
         exam->own = doctor->own;
         exam->name = doctor->name;
         exam->is_in_use = doctor->is_in_use;
+        exam->is_any_name = doctor->wanted.names == NULL && doctor->start[0] == '\0';
         started[m] = pthread_create(&threads[m], NULL, run_exam, exam) == 0;
         if (!started[m])
             examine_master(exam); /* Without a thread, do it here. */
@@ -87,14 +89,13 @@ static void draw_own(struct doctor *doctor)
     (void)snprintf(doctor->own, sizeof doctor->own, "redlock-doctor:%s", hex);
 }
 
-/* start: how the names of the locks begin, without --names. */
-static void choose_name(struct doctor *doctor, const char *start)
+static void choose_name(struct doctor *doctor)
 {
     char shown[CLI_NAMES_SHOWN_MAX];
 
     draw_own(doctor);
     if (doctor->wanted.names == NULL) {
-        (void)snprintf(doctor->name, sizeof doctor->name, "%s%s", start, doctor->own);
+        (void)snprintf(doctor->name, sizeof doctor->name, "%s%s", doctor->start, doctor->own);
         return;
     }
     if (!rights_stand_in(doctor->wanted.names, doctor->own, doctor->name, sizeof doctor->name,
@@ -322,22 +323,13 @@ static void compare(struct doctor *doctor)
 /* List the options that were not given.  "": all were. */
 static void name_options_left(const struct doctor *doctor, char options[64])
 {
-    static const struct {
-        const char *option;
-        unsigned kind;
-    } rows[] = {
-        {"--fair", RIGHTS_FAIR},
-        {"--fence", RIGHTS_FENCE},
-        {"--permits", RIGHTS_PERMITS},
-        {"--shared", RIGHTS_SHARED},
-    };
     size_t len = 0;
 
     options[0] = '\0';
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (!(doctor->wanted.kinds & rows[i].kind))
+    for (size_t i = 0; i < RIGHTS_KINDS_LEN; i++)
+        if (!(doctor->wanted.kinds & rights_kinds[i].kind))
             len += (size_t)snprintf(options + len, 64 - len, "%s%s", len > 0 ? ", " : "",
-                                    rows[i].option);
+                                    rights_kinds[i].option);
 }
 
 /* ---- Printing text ---- */
@@ -382,6 +374,20 @@ static void print_good(const struct exam *exam, const char *who)
                  (double)exam->info.uptime_s / 3600);
 }
 
+/* Name the command that prints all missing rules at once.  Each finding has only one of them. */
+static void print_advice(const struct doctor *doctor)
+{
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        if (!exam_lacks_rights(&doctor->exams[m]))
+            continue;
+        (void)printf(", or paste what `");
+        rights_print_command(doctor->cli, &doctor->wanted, doctor->start,
+                             exam_user(&doctor->exams[m]));
+        (void)printf("` prints");
+        return;
+    }
+}
+
 static void print_text(const struct doctor *doctor)
 {
     for (unsigned m = 0; m < doctor->masters; m++) {
@@ -398,10 +404,11 @@ static void print_text(const struct doctor *doctor)
     (void)printf("%u of %u masters answer, %u may vote, %s: ", doctor->answering, doctor->masters,
                  doctor->voting, doctor->voting >= majority(doctor) ? "a majority" : "NO MAJORITY");
     if (doctor->changes == 0)
-        (void)printf("all is well\n");
+        (void)printf("all is well");
     else
-        (void)printf("%u %s to change\n", doctor->changes,
-                     doctor->changes == 1 ? "thing" : "things");
+        (void)printf("%u %s to change", doctor->changes, doctor->changes == 1 ? "thing" : "things");
+    print_advice(doctor);
+    (void)printf("\n");
 }
 
 /* ---- Printing JSON ---- */
@@ -512,21 +519,21 @@ static void take_arguments(struct doctor *doctor, int argc, char **argv)
 {
     static const struct option own[] = {RIGHTS_OPTIONS, {NULL, 0, NULL, 0}};
     struct cli *cli = doctor->cli;
-    const char *start = "";
     int option;
 
     while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
         rights_take_option(cli, option, &doctor->wanted);
     rights_check(cli, &doctor->wanted);
+    doctor->start = "";
     if (optind < argc) {
         cli_need_arguments(cli, argc, argv, 1, "[NAME]");
-        start = argv[optind];
-        if (name_check(start) != REDLOCK_OK)
+        doctor->start = argv[optind];
+        if (name_check(doctor->start) != REDLOCK_OK)
             cli_usage_error(cli, "%s", redlock_errmsg(NULL));
         if (doctor->wanted.names != NULL)
             cli_usage_error(cli, "NAME and --names say the same thing: give one of them");
     }
-    choose_name(doctor, start);
+    choose_name(doctor);
 }
 
 static int doctor_main(struct cli *cli, int argc, char **argv)

@@ -46,6 +46,14 @@ bool exam_has(const struct exam *exam, const char *name)
     return false;
 }
 
+bool exam_lacks_rights(const struct exam *exam)
+{
+    for (unsigned i = 0; i < exam->findings_len; i++)
+        if (strncmp(exam->findings[i].name, "acl", 3) == 0)
+            return true;
+    return exam_has(exam, "info") || exam_has(exam, "config");
+}
+
 /* ---- Errors, and what to do about them ---- */
 
 const char *exam_user(const struct exam *exam)

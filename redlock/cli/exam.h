@@ -49,6 +49,7 @@ struct exam {
     const char *own;           /* A random name, which no lock has. */
     const char *name;          /* The name to try.  It contains own, unless is_in_use. */
     bool is_in_use;            /* A lock may have the name, so nothing is written. */
+    bool is_any_name;          /* The caller named no locks, so locks may have other names. */
 
     bool answers; /* The greeting succeeded.  Else the fields below are not known. */
     bool votes;   /* It may vote, judged without the other masters. */
@@ -68,6 +69,9 @@ void exam_find(struct exam *exam, const char *name, const char *change, const ch
 
 /* True: there is a finding of this name. */
 bool exam_has(const struct exam *exam, const char *name);
+
+/* True: a finding says that the ACL lacks a rule. */
+bool exam_lacks_rights(const struct exam *exam);
 
 /* Add a finding for an error that is not about a key.  rule: the ACL rule for the command. */
 void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error);

@@ -380,6 +380,25 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
         read_marker(exam, fields);
 }
 
+/* ---- Its rights ---- */
+
+/* True: the probe found nothing against the vote but that the random name is forbidden.  Any other
+ * finding about rights may be about a command that all locks need. */
+static bool is_only_the_name(const struct exam *exam)
+{
+    return exam->is_any_name && exam_has(exam, "acl_keys") && !exam_has(exam, "acl") &&
+           !exam_has(exam, "acl_marker") && !exam_has(exam, "marker") && !exam_has(exam, "error");
+}
+
+static void look_at_rights(struct exam *exam, struct talk *talk)
+{
+    bool votes = exam->votes;
+
+    probe_all(exam, talk);
+    if (is_only_the_name(exam))
+        exam->votes = votes;
+}
+
 /* ---- All of it ---- */
 
 static void ask_all(struct exam *exam, struct talk *talk)
@@ -393,7 +412,7 @@ static void ask_all(struct exam *exam, struct talk *talk)
     if (stores && is_guarded(exam))
         look_at_marker(exam, talk);
     if (stores)
-        probe_all(exam, talk);
+        look_at_rights(exam, talk);
 }
 
 void examine_master(struct exam *exam)

@@ -445,6 +445,8 @@ static void print_json_verdict(const struct status *status)
                                                    : 0);
     if (held)
         (void)printf(",\"ttl_ms\":%lld", verdict.ttl_ms);
+    else
+        (void)printf(",\"ttl_ms\":null");
     (void)printf(",\"waiting\":%lld,\"permits\":[", verdict.waiting);
     list_permits(status, ",");
     (void)printf("]");

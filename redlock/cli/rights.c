@@ -3,6 +3,7 @@
  */
 #include "redlock/cli/rights.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "redlock/wire/wire.h"
@@ -192,6 +193,13 @@ const size_t rights_len = sizeof rights_all / sizeof rights_all[0];
 
 /* ---- Options ---- */
 
+const struct rights_kind rights_kinds[RIGHTS_KINDS_LEN] = {
+    {"--fair", RIGHTS_FAIR},
+    {"--fence", RIGHTS_FENCE},
+    {"--permits", RIGHTS_PERMITS},
+    {"--shared", RIGHTS_SHARED},
+};
+
 /* An ACL, and a line that is pasted into redis-cli, must be able to contain the pattern. */
 static void check_pattern(const struct cli *cli, const char *pattern)
 {
@@ -249,4 +257,45 @@ void rights_check(const struct cli *cli, struct rights_wanted *wanted)
         wanted->kinds |= RIGHTS_GUARD;
     else if (wanted->kinds & RIGHTS_FENCE)
         cli_usage_error(cli, "--fence needs the restart guard, which is off");
+}
+
+/* ---- The command that prints the rules ---- */
+
+/* True: the text is ASCII that a shell reads unchanged between single quotes. */
+static bool can_be_quoted(const char *text)
+{
+    for (const char *p = text; *p != '\0'; p++)
+        if (*p <= ' ' || *p > '~' || *p == '\'')
+            return false;
+    return text[0] != '\0';
+}
+
+/* The user default is left out, because `redlock acl` refuses it. */
+static void print_user(const char *user)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    const char *quote = user[strspn(user, plain)] == '\0' ? "" : "'";
+
+    if (can_be_quoted(user) && strchr(user, '"') == NULL && strcmp(user, "default") != 0)
+        (void)printf(" --user %s%s%s", quote, user, quote);
+}
+
+void rights_print_command(const struct cli *cli, const struct rights_wanted *wanted,
+                          const char *start, const char *user)
+{
+    static const char not_literal[] = "*?[]\\\"";
+
+    (void)printf("redlock acl");
+    print_user(user);
+    if (wanted->names != NULL && can_be_quoted(wanted->names))
+        (void)printf(" --names '%s'", wanted->names);
+    else if (wanted->names == NULL && can_be_quoted(start) && strpbrk(start, not_literal) == NULL)
+        (void)printf(" --names '%s*'", start);
+    else
+        (void)printf(" --names PATTERN");
+    for (size_t i = 0; i < RIGHTS_KINDS_LEN; i++)
+        if (wanted->kinds & rights_kinds[i].kind)
+            (void)printf(" %s", rights_kinds[i].option);
+    if (cli->restart_guard != NULL)
+        (void)printf(" --restart-guard %s", cli->restart_guard);
 }

@@ -68,6 +68,13 @@ extern const size_t rights_len;
     }
 enum { RIGHTS_OPTIONS_END = CLI_OPTION_FIRST + 5 };
 
+/* The options that add a kind of lock. */
+enum { RIGHTS_KINDS_LEN = 4 };
+extern const struct rights_kind {
+    const char *option;
+    unsigned kind;
+} rights_kinds[RIGHTS_KINDS_LEN];
+
 /* The values of these options. */
 struct rights_wanted {
     unsigned kinds;
@@ -88,5 +95,10 @@ void rights_check(const struct cli *cli, struct rights_wanted *wanted);
  */
 bool rights_stand_in(const char *pattern, const char *own, char *name, size_t size,
                      bool *ret_is_in_use);
+
+/* Print the call of `redlock acl` that prints the rules for these rights, to standard output.
+ * start: how the names begin if wanted->names is NULL.  "": not known, so PATTERN stands there. */
+void rights_print_command(const struct cli *cli, const struct rights_wanted *wanted,
+                          const char *start, const char *user);
 
 #endif /* REDLOCK_RIGHTS_H */

@@ -439,6 +439,22 @@ static int check_name(const char *name)
     return name_check(is_permit(name) ? name + WIRE_PERMIT_LEN : name);
 }
 
+/* Take the name as `redlock run` would.  There a comma separates names. */
+static void take_name(struct status *status, const char *argument, struct cli_names *ret_names)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    cli_names(status->cli, argument, ret_names);
+    if (ret_names->len > 1)
+        cli_usage_error(status->cli,
+                        "'%s' is %zu names, separated by commas, but status shows one lock: ask "
+                        "for each of them, and write \\, for a comma in a name",
+                        cli_show_name(argument, shown), ret_names->len);
+    status->name = ret_names->list[0];
+    if (check_name(status->name) != REDLOCK_OK)
+        cli_usage_error(status->cli, "%s", redlock_errmsg(NULL));
+}
+
 static int status_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
@@ -446,6 +462,7 @@ static int status_main(struct cli *cli, int argc, char **argv)
         {NULL, 0, NULL, 0},
     };
     struct status status = {.cli = cli};
+    struct cli_names names = {.len = 0};
     struct ev_loop *loop;
     int code;
 
@@ -453,9 +470,7 @@ static int status_main(struct cli *cli, int argc, char **argv)
         status.rates = true;
     if (optind < argc) {
         cli_need_arguments(cli, argc, argv, 1, "[NAME]");
-        status.name = argv[optind];
-        if (check_name(status.name) != REDLOCK_OK)
-            cli_usage_error(cli, "%s", redlock_errmsg(NULL));
+        take_name(&status, argv[optind], &names);
     }
     loop = ev_loop_new(EVFLAG_AUTO);
     if (loop == NULL) {
@@ -470,6 +485,7 @@ static int status_main(struct cli *cli, int argc, char **argv)
     (void)redlock_close(status.rl);
     for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++)
         free(status.reports[m].token);
+    cli_names_done(&names);
     ev_loop_destroy(loop);
     return code;
 }

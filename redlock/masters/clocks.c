@@ -170,7 +170,8 @@ static void place(struct clocks *clocks, drift_time now)
 }
 
 /* Start over with a longer window when a longer lease turns out to be possible.  The samples so
- * far speak only about the shorter window. */
+ * far speak only about the shorter window.  The last sample still tells the offset, so it stays.
+ * Without an anchor no later sample is judged by it. */
 static void lengthen_window(struct clocks *clocks)
 {
     drift_span window = guard_quarantine(&clocks->standing->guard), more;
@@ -183,7 +184,7 @@ static void lengthen_window(struct clocks *clocks)
         struct drift_node *node = &clocks->nodes[m].node;
         drift_time until = node->counts_from != 0 ? drift_add(node->counts_from, more) : 0;
 
-        *node = (struct drift_node){.counts_from = until};
+        *node = (struct drift_node){.counts_from = until, .last = node->last};
     }
 }
 

@@ -530,7 +530,7 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
 {
     struct option all[CLI_OPTIONS_MAX] = {{0}};
     size_t own_len = 0;
-    int option;
+    int option, at = 0;
 
     while (own != NULL && own[own_len].name != NULL)
         own_len++;
@@ -540,7 +540,7 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
         memcpy(all + SHARED_OPTIONS_LEN, own, own_len * sizeof *own);
     opterr = 0;
     do {
-        option = getopt_long(argc, argv, stop ? "+:h" : ":h", all, NULL);
+        option = getopt_long(argc, argv, stop ? "+:h" : ":h", all, &at);
         if (option == 'h')
             cli_print_help(cli);
         if (option == ':')
@@ -551,6 +551,8 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
             cli_usage_error(cli, "unknown option -%c", optopt > ' ' && optopt < 127 ? optopt : '?');
         if (option == '?')
             refuse_option(cli, "unknown or ambiguous option", argv[optind - 1]);
+        if (option >= CLI_OPTION_FIRST && strcmp(all[at].name, "hold-at-least") == 0)
+            cli->holds_at_least = true;
     } while (take_shared(cli, option));
     return option;
 }

@@ -42,6 +42,7 @@ struct cli {
     const char *clock_guard;   /* A mode.  NULL: use REDLOCK_CLOCK_GUARD. */
     bool json;
     bool verbose;
+    bool holds_at_least; /* --hold-at-least was given. */
 };
 
 struct cli_command {

@@ -127,12 +127,16 @@ static void tell_of_warming(const struct session *session)
     unsigned warming;
     drift_span left = warm_up(session, &warming);
     unsigned masters = inspect_client(session->rl).masters;
+    char wait[40] = "";
 
     if (left == 0)
         return;
+    /* All hosts would wait.  If the hold ends first, each of them runs the job. */
+    if (!session->cli->holds_at_least)
+        (void)snprintf(wait, sizeof wait, ", or use --wait %us", (unsigned)(left / DRIFT_S) + 2);
     cli_say("%u of %u masters are warming up: a majority may vote after one client has "
-            "watched them for %.1f s more: run `redlock init`, or use --wait %us",
-            warming, masters, (double)left / (double)DRIFT_S, (unsigned)(left / DRIFT_S) + 2);
+            "watched them for %.1f s more: run `redlock init`%s",
+            warming, masters, (double)left / (double)DRIFT_S, wait);
     if (warming == masters)
         cli_say("if these masters have never been used, `redlock init --new` lets them vote at "
                 "once");

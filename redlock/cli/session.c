@@ -142,6 +142,28 @@ static void tell_of_warming(const struct session *session)
                 "once");
 }
 
+/* With per_vote, a master's vote counts after the client has watched its clock. */
+static void tell_of_clocks(const struct session *session)
+{
+    const struct inspect_client client = inspect_client(session->rl);
+    unsigned majority = client.masters / 2 + 1, voters = 0, unwatched = 0;
+
+    if (client.clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
+        return;
+    for (unsigned m = 0; m < client.masters; m++) {
+        const struct inspect_master master = inspect_master(session->rl, m);
+
+        voters += master.is_linked && master.clock[0] == 0;
+        unwatched += master.is_linked && strstr(master.clock, "been watched") != NULL;
+    }
+    if (voters >= majority || voters + unwatched < majority)
+        return;
+    cli_say("with --clock-guard per_vote, a client first watches the clocks of masters: use --wait "
+            "%us%s, or --clock-guard periodic in all clients",
+            (unsigned)(client.clock_window / DRIFT_S) + 2,
+            session->cli->holds_at_least ? " and a --hold-at-least longer than that" : "");
+}
+
 static void on_done(struct redlock_lease *lease, int status, void *arg)
 {
     struct session *session = arg;
@@ -234,8 +256,10 @@ int session_lock(struct session *session, const struct cli_names *names,
     if (status != REDLOCK_OK)
         return refused(session, status);
     (void)wait_until_done(session);
-    if (session->done && session->status == REDLOCK_UNREACHABLE)
+    if (session->done && session->status == REDLOCK_UNREACHABLE) {
         tell_of_warming(session);
+        tell_of_clocks(session);
+    }
     if (session->done && session->status != REDLOCK_OK)
         return ended(session);
     if (session->signal != 0) {

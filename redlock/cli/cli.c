@@ -504,18 +504,6 @@ static void print_version(void)
     exit(cli_flush_output());
 }
 
-/* Show only the name of the option, because its value may be a secret. */
-static void refuse_option(const struct cli *cli, const char *problem, const char *argument)
-{
-    char shown[CLI_NAMES_SHOWN_MAX];
-    char name[64];
-    size_t len = strcspn(argument, "=");
-
-    (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name - 1),
-                   argument);
-    cli_usage_error(cli, "%s %s", problem, cli_show_argument(name, shown));
-}
-
 /* True: it was an option of all subcommands. */
 static bool take_shared(struct cli *cli, int option)
 {
@@ -576,13 +564,13 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
         if (option == 'h')
             cli_print_help(cli);
         if (option == ':')
-            refuse_option(cli, "no value for", argv[optind - 1]);
+            cli_refuse_option(cli, "no value for", argv[optind - 1]);
         if (option == '?' && optopt >= OPTION_CLOCK_GUARD)
-            refuse_option(cli, "no value is allowed for", argv[optind - 1]);
+            cli_refuse_option(cli, "no value is allowed for", argv[optind - 1]);
         if (option == '?' && optopt != 0)
             cli_usage_error(cli, "unknown option -%c", optopt > ' ' && optopt < 127 ? optopt : '?');
         if (option == '?')
-            refuse_option(cli, "unknown or ambiguous option", argv[optind - 1]);
+            cli_unknown_option(cli, argv[optind - 1]);
         if (option >= CLI_OPTION_FIRST && strcmp(all[at].name, "hold-at-least") == 0)
             cli->holds_at_least = true;
     } while (take_shared(cli, option));

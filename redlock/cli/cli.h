@@ -140,6 +140,11 @@ void cli_check_lock(const struct cli *cli, const struct cli_names *names,
 void cli_usage_error(const struct cli *cli, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
 
+/* The same about an option.  Its value is not shown, because that may be a secret. */
+void cli_refuse_option(const struct cli *cli, const char *problem, const char *argument)
+    __attribute__((noreturn));
+void cli_unknown_option(const struct cli *cli, const char *argument) __attribute__((noreturn));
+
 /* ---- Messages and output ---- */
 
 /* Print a message. */

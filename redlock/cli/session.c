@@ -235,6 +235,8 @@ static int ended(const struct session *session)
         return session_signal_exit(session);
     if (session->status == REDLOCK_UNREACHABLE)
         tell_of_rights(session);
+    if (session->status == REDLOCK_LOST && session->may_lack_kind && !session->quiet)
+        cli_say("if it was taken with --permits or --shared, give the same option here");
     return cli_exit_of(session->status);
 }
 
@@ -276,6 +278,7 @@ int session_adopt(struct session *session, const struct cli_names *names, const 
     int status;
 
     session->kind = kind_option(opts);
+    session->may_lack_kind = names->len == 1 && opts->permits == 0 && !opts->shared;
     if (names->len == 1)
         status = redlock_adopt(session->rl, names->list[0], token, opts, ret_lease);
     else

@@ -235,6 +235,8 @@ static int ended(const struct session *session)
         return session_signal_exit(session);
     if (session->status == REDLOCK_UNREACHABLE)
         tell_of_rights(session);
+    if (session->status == REDLOCK_TOO_LATE && !session->quiet)
+        cli_say("use a longer --ttl, for the masters answered too late for this one");
     if (session->status == REDLOCK_LOST && session->may_lack_kind && !session->quiet)
         cli_say("if it was taken with --permits or --shared, give the same option here");
     return cli_exit_of(session->status);

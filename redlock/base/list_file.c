@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,17 +19,32 @@
 #define FILE_MAX 65536
 #define SHOWN_MAX 200 /* The longest file name in a message, in bytes. */
 
-/* Replace each comment line by blanks, which separate URIs. */
-static void blank_comments(char *text)
+/* True: in the line, a '#' follows white space.  No URI begins with one. */
+static bool has_late_comment(const char *line, size_t len)
 {
-    for (char *line = text; *line != 0;) {
+    for (size_t i = 1; i < len; i++)
+        if (line[i] == '#' && strchr(" \t\r\v\f", line[i - 1]) != NULL)
+            return true;
+    return false;
+}
+
+/* Replace each comment line by blanks, which separate URIs.  Returns 0, or the number of the first
+ * line with a comment after something else. */
+static unsigned blank_comments(char *text)
+{
+    unsigned number = 1;
+
+    for (char *line = text; *line != 0; number++) {
         size_t len = strcspn(line, "\n");
 
         if (line[strspn(line, " \t")] == '#')
             memset(line, ' ', len);
+        else if (has_late_comment(line, len))
+            return number;
         line += len;
         line += *line == '\n';
     }
+    return 0;
 }
 
 /* Read the file into text[FILE_MAX].  Returns NULL, or why that failed. */
@@ -58,21 +75,27 @@ static const char *read_text(const char *path, char *text)
 
 int list_file_read(const char *path, char **ret_list)
 {
-    char shown[SHOWN_MAX];
+    char shown[SHOWN_MAX], late[80];
     /* Zeroed, so that the text ends in a NUL even if read_text() fails. */
     char *text = calloc(1, FILE_MAX);
     const char *why;
+    unsigned line;
 
     if (text == NULL)
         return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
     why = read_text(path, text);
+    line = why == NULL ? blank_comments(text) : 0;
+    if (line != 0) {
+        (void)snprintf(late, sizeof late,
+                       "line %u: '#' begins a comment only at the beginning of a line", line);
+        why = late;
+    }
     if (why != NULL) {
         sodium_memzero(text, FILE_MAX);
         free(text);
         return error_set(REDLOCK_E_INVAL, "the masters' file %s: %s",
                          error_quote(path, strlen(path), shown, sizeof shown), why);
     }
-    blank_comments(text);
     *ret_list = text;
     return REDLOCK_OK;
 }

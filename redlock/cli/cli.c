@@ -13,6 +13,7 @@
 #include "drift/drift.h"
 #include "drift/node.h"
 #include "redlock/base/list_file.h"
+#include "redlock/cli/deadline.h"
 
 #define TTL_MAX_MS 86400000           /* 24 hours. */
 #define WAIT_MAX_MS (1000u * 3600000) /* Chosen: a round number below 2^32 ms, or 1193 hours. */
@@ -219,10 +220,11 @@ static const char *show_duration(uint32_t ms, char *buf, size_t size)
     return buf;
 }
 
-uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *text, uint32_t min_ms,
-                         uint32_t max_ms)
+/* As cli_duration_ms().  range: what is allowed, for the message. */
+static uint32_t read_duration(const struct cli *cli, const char *what, const char *text,
+                              uint32_t min_ms, uint32_t max_ms, const char *range)
 {
-    char shown[CLI_NAMES_SHOWN_MAX], min[16], max[16];
+    char shown[CLI_NAMES_SHOWN_MAX];
     uint64_t value = 0;
     const char *unit = read_digits(text, &value);
     uint64_t factor = unit_ms(unit);
@@ -235,10 +237,40 @@ uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *te
                         "500ms, 30s, 2m, 1h",
                         what, cli_show_argument(text, shown));
     if (value * factor < min_ms || value * factor > max_ms)
-        cli_usage_error(cli, "%s is '%s', but must be %s to %s", what,
-                        cli_show_argument(text, shown), show_duration(min_ms, min, sizeof min),
-                        show_duration(max_ms, max, sizeof max));
+        cli_usage_error(cli, "%s is '%s', but must be %s", what, cli_show_argument(text, shown),
+                        range);
     return (uint32_t)(value * factor);
+}
+
+uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *text, uint32_t min_ms,
+                         uint32_t max_ms)
+{
+    char range[48], min[16], max[16];
+
+    (void)snprintf(range, sizeof range, "%s to %s", show_duration(min_ms, min, sizeof min),
+                   show_duration(max_ms, max, sizeof max));
+    return read_duration(cli, what, text, min_ms, max_ms, range);
+}
+
+/* The shortest --ttl of the subcommand.  run.c checks that of `run`. */
+static const char *least_ttl(const struct cli *cli, char *buf, size_t size)
+{
+    bool is_run = strcmp(cli->command->name, "run") == 0;
+
+    return show_duration(is_run ? drift_to_ms(DEADLINE_TTL_MIN) : 1, buf, size);
+}
+
+/* cli_check_ttl() compares it with --max-ttl, which may follow. */
+static uint32_t take_ttl(const struct cli *cli, const char *text)
+{
+    char range[64], least[16], max[16];
+    struct redlock_options defaults;
+
+    redlock_options_init(&defaults);
+    (void)snprintf(range, sizeof range, "%s to --max-ttl (%s by default)",
+                   least_ttl(cli, least, sizeof least),
+                   show_duration(defaults.max_ttl_ms, max, sizeof max));
+    return read_duration(cli, "--ttl", text, 1, TTL_MAX_MS, range);
 }
 
 static uint32_t wait_ms(const struct cli *cli, const char *text)
@@ -277,7 +309,7 @@ void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock
         opts->shared = true;
         break;
     case CLI_OPTION_TTL:
-        opts->ttl_ms = cli_duration_ms(cli, "--ttl", optarg, 1, TTL_MAX_MS);
+        opts->ttl_ms = take_ttl(cli, optarg);
         break;
     case CLI_OPTION_WAIT:
         opts->wait_ms = wait_ms(cli, optarg);
@@ -308,11 +340,11 @@ static void check_drift(const struct cli *cli, uint32_t ttl_ms)
 
 void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)
 {
-    char ttl[16], max[16];
+    char ttl[16], max[16], least[16];
 
     if (ttl_ms > cli->max_ttl_ms)
-        cli_usage_error(cli, "--ttl is %s, longer than --max-ttl, which is %s",
-                        show_duration(ttl_ms, ttl, sizeof ttl),
+        cli_usage_error(cli, "--ttl is %s, but must be %s to --max-ttl, which is %s",
+                        show_duration(ttl_ms, ttl, sizeof ttl), least_ttl(cli, least, sizeof least),
                         show_duration(cli->max_ttl_ms, max, sizeof max));
     check_drift(cli, ttl_ms);
 }
@@ -472,18 +504,6 @@ static void print_version(void)
     exit(cli_flush_output());
 }
 
-/* Show only the name of the option, because its value may be a secret. */
-static void refuse_option(const struct cli *cli, const char *problem, const char *argument)
-{
-    char shown[CLI_NAMES_SHOWN_MAX];
-    char name[64];
-    size_t len = strcspn(argument, "=");
-
-    (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name - 1),
-                   argument);
-    cli_usage_error(cli, "%s %s", problem, cli_show_argument(name, shown));
-}
-
 /* True: it was an option of all subcommands. */
 static bool take_shared(struct cli *cli, int option)
 {
@@ -530,7 +550,7 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
 {
     struct option all[CLI_OPTIONS_MAX] = {{0}};
     size_t own_len = 0;
-    int option;
+    int option, at = 0;
 
     while (own != NULL && own[own_len].name != NULL)
         own_len++;
@@ -540,17 +560,19 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
         memcpy(all + SHARED_OPTIONS_LEN, own, own_len * sizeof *own);
     opterr = 0;
     do {
-        option = getopt_long(argc, argv, stop ? "+:h" : ":h", all, NULL);
+        option = getopt_long(argc, argv, stop ? "+:h" : ":h", all, &at);
         if (option == 'h')
             cli_print_help(cli);
         if (option == ':')
-            refuse_option(cli, "no value for", argv[optind - 1]);
+            cli_refuse_option(cli, "no value for", argv[optind - 1]);
         if (option == '?' && optopt >= OPTION_CLOCK_GUARD)
-            refuse_option(cli, "no value is allowed for", argv[optind - 1]);
+            cli_refuse_option(cli, "no value is allowed for", argv[optind - 1]);
         if (option == '?' && optopt != 0)
             cli_usage_error(cli, "unknown option -%c", optopt > ' ' && optopt < 127 ? optopt : '?');
         if (option == '?')
-            refuse_option(cli, "unknown or ambiguous option", argv[optind - 1]);
+            cli_unknown_option(cli, argv[optind - 1]);
+        if (option >= CLI_OPTION_FIRST && strcmp(all[at].name, "hold-at-least") == 0)
+            cli->holds_at_least = true;
     } while (take_shared(cli, option));
     return option;
 }

@@ -42,6 +42,7 @@ struct cli {
     const char *clock_guard;   /* A mode.  NULL: use REDLOCK_CLOCK_GUARD. */
     bool json;
     bool verbose;
+    bool holds_at_least; /* --hold-at-least was given. */
 };
 
 struct cli_command {
@@ -138,6 +139,11 @@ void cli_check_lock(const struct cli *cli, const struct cli_names *names,
 /* Print a message and where help is, and end the program with CLI_USAGE. */
 void cli_usage_error(const struct cli *cli, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
+
+/* The same about an option.  Its value is not shown, because that may be a secret. */
+void cli_refuse_option(const struct cli *cli, const char *problem, const char *argument)
+    __attribute__((noreturn));
+void cli_unknown_option(const struct cli *cli, const char *argument) __attribute__((noreturn));
 
 /* ---- Messages and output ---- */
 

@@ -65,6 +65,34 @@ void cli_usage_error(const struct cli *cli, const char *format, ...)
     exit(CLI_USAGE);
 }
 
+void cli_refuse_option(const struct cli *cli, const char *problem, const char *argument)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+    char name[64];
+    size_t len = strcspn(argument, "=");
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name - 1),
+                   argument);
+    cli_usage_error(cli, "%s %s", problem, cli_show_argument(name, shown));
+}
+
+void cli_unknown_option(const struct cli *cli, const char *argument)
+{
+    /* Those of the subcommands, without those of all. */
+    static const char *const later[] = {
+        "--clocks",    "--contend", "--hold-ms", "--reentrant",     "--resources",
+        "--cycles",    "--fair",    "--fence",   "--hold-at-least", "--hold-at-most",
+        "--in-flight", "--mode",    "--names",   "--new",           "--permits",
+        "--shared",    "--threads", "--ttl",     "--user",          "--wait"};
+    size_t len = strcspn(argument, "=");
+
+    for (size_t i = 0; i < sizeof later / sizeof *later && cli->command == NULL; i++)
+        if (strlen(later[i]) == len && strncmp(later[i], argument, len) == 0)
+            cli_usage_error(cli, "unknown option %s here: give %s after the command", later[i],
+                            later[i]);
+    cli_refuse_option(cli, "unknown or ambiguous option", argument);
+}
+
 const char *cli_show_name(const char *name, char *buf)
 {
     return error_quote(name, strlen(name), buf, CLI_NAMES_SHOWN_MAX);

@@ -72,8 +72,8 @@ static int lock_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_lock = {
     .name = "lock",
     .run = lock_main,
-    .usage = "lock [--fair|--fence|--shared] [--permits K] [--ttl 10s] [--wait 0|DURATION|forever] "
-             "NAME[,NAME...]",
+    .usage = "lock [--fair|--fence|--permits K|--shared] [--ttl 10s] [--wait 0|DURATION|forever]\n"
+             "            NAME[,NAME...]",
     .help = "Take the lock NAME, print its token, and leave it held.  Nothing renews it: use\n"
             "`redlock extend` in time, and `redlock unlock` at the end.  Of several names, all\n"
             "are taken, or none.\n"

@@ -129,15 +129,41 @@ static void tell_of_warming(const struct session *session)
     unsigned warming;
     drift_span left = warm_up(session, &warming);
     unsigned masters = inspect_client(session->rl).masters;
+    char wait[40] = "";
 
     if (left == 0)
         return;
+    /* All hosts would wait.  If the hold ends first, each of them runs the job. */
+    if (!session->cli->holds_at_least)
+        (void)snprintf(wait, sizeof wait, ", or use --wait %us", (unsigned)(left / DRIFT_S) + 2);
     cli_say("%u of %u masters are warming up: a majority may vote after one client has "
-            "watched them for %.1f s more: run `redlock init`, or use --wait %us",
-            warming, masters, (double)left / (double)DRIFT_S, (unsigned)(left / DRIFT_S) + 2);
+            "watched them for %.1f s more: run `redlock init`%s",
+            warming, masters, (double)left / (double)DRIFT_S, wait);
     if (warming == masters)
         cli_say("if these masters have never been used, `redlock init --new` lets them vote at "
                 "once");
+}
+
+/* With per_vote, a master's vote counts after the client has watched its clock. */
+static void tell_of_clocks(const struct session *session)
+{
+    const struct inspect_client client = inspect_client(session->rl);
+    unsigned majority = client.masters / 2 + 1, voters = 0, unwatched = 0;
+
+    if (client.clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
+        return;
+    for (unsigned m = 0; m < client.masters; m++) {
+        const struct inspect_master master = inspect_master(session->rl, m);
+
+        voters += master.is_linked && master.clock[0] == 0;
+        unwatched += master.is_linked && strstr(master.clock, "been watched") != NULL;
+    }
+    if (voters >= majority || voters + unwatched < majority)
+        return;
+    cli_say("with --clock-guard per_vote, a client first watches the clocks of masters: use --wait "
+            "%us%s, or --clock-guard periodic in all clients",
+            (unsigned)(client.clock_window / DRIFT_S) + 2,
+            session->cli->holds_at_least ? " and a --hold-at-least longer than that" : "");
 }
 
 static void on_done(struct redlock_lease *lease, int status, void *arg)
@@ -211,6 +237,10 @@ static int ended(const struct session *session)
         return session_signal_exit(session);
     if (session->status == REDLOCK_UNREACHABLE)
         tell_of_rights(session);
+    if (session->status == REDLOCK_TOO_LATE && !session->quiet)
+        cli_say("use a longer --ttl, for the masters answered too late for this one");
+    if (session->status == REDLOCK_LOST && session->may_lack_kind && !session->quiet)
+        cli_say("if it was taken with --permits or --shared, give the same option here");
     return cli_exit_of(session->status);
 }
 
@@ -232,8 +262,10 @@ int session_lock(struct session *session, const struct cli_names *names,
     if (status != REDLOCK_OK)
         return refused(session, status);
     (void)wait_until_done(session);
-    if (session->done && session->status == REDLOCK_UNREACHABLE)
+    if (session->done && session->status == REDLOCK_UNREACHABLE) {
         tell_of_warming(session);
+        tell_of_clocks(session);
+    }
     if (session->done && session->status != REDLOCK_OK)
         return ended(session);
     if (session->signal != 0) {
@@ -250,6 +282,7 @@ int session_adopt(struct session *session, const struct cli_names *names, const 
     int status;
 
     session->kind = kind_option(opts);
+    session->may_lack_kind = names->len == 1 && opts->permits == 0 && !opts->shared;
     if (names->len == 1)
         status = redlock_adopt(session->rl, names->list[0], token, opts, ret_lease);
     else

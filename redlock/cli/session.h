@@ -27,9 +27,10 @@ struct session {
     void (*on_signal)(struct session *session, int signal);
     void *on_signal_arg;
     const char *kind; /* The option of `redlock doctor` for this kind of lock: " --fair", or "". */
-    bool quiet;       /* Do not report operations that fail. */
-    bool done;        /* The operation is done. */
-    int status;       /* Its status. */
+    bool may_lack_kind; /* The token was given without --permits and without --shared. */
+    bool quiet;         /* Do not report operations that fail. */
+    bool done;          /* The operation is done. */
+    int status;         /* Its status. */
 };
 
 /* Open a client, and wait until all links are up, but at most the reply timeout. */

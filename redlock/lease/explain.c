@@ -39,6 +39,12 @@ static const char *trouble_of(const struct redlock_lease *lease, unsigned m, con
     return error;
 }
 
+/* What hiredis says of a byte that begins no reply. */
+static bool speaks_otherwise(const char *error)
+{
+    return strstr(error, "garbage: Protocol error, got ") != NULL;
+}
+
 /* List the first masters at fault.  Dots stand for those that do not fit. */
 static void list_troubles(const struct redlock_lease *lease, char *buf, size_t size)
 {
@@ -56,8 +62,9 @@ static void list_troubles(const struct redlock_lease *lease, char *buf, size_t s
 
         if (error[0] == 0)
             continue;
-        more = (size_t)snprintf(buf + len, room, "%smaster %u (%s): %s", len > 0 ? "; " : "", m + 1,
-                                masters_name(masters, m), error);
+        more = (size_t)snprintf(buf + len, room, "%smaster %u (%s): %s%s", len > 0 ? "; " : "",
+                                m + 1, masters_name(masters, m), error,
+                                speaks_otherwise(error) ? " (not a Redis server?)" : "");
         if (more >= room) { /* The first master's text is cut where it does not fit. */
             memcpy(buf + (len > 0 ? len : room - 1), dots, sizeof dots);
             return;

@@ -127,7 +127,7 @@ struct quorum_config {
     bool renew;
     bool fence;       /* A fencing token is wanted, so events carry a struct quorum_fence. */
     bool many;        /* The token is stored under several names, or under some of them. */
-    drift_span lease; /* Of the first SET; then of the latest extension that succeeded. */
+    drift_span lease; /* What a SET asks for; later what the latest good extension asked for. */
     drift_span reply_timeout;
     drift_span wait; /* DRIFT_NEVER: for ever. */
     drift_span pause_min, pause_max;

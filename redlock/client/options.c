@@ -306,7 +306,6 @@ int options_lock(const struct options *options, const struct redlock_lock_option
     /* Each fair waiter sends heartbeats, so it asks less often. */
     rarer = full.fair ? WAIT_PATIENCE : 1;
     *ret_config = (struct quorum_config){
-        .masters = options->masters_len,
         .lease = full.ttl_ms * DRIFT_MS,
         .reply_timeout = options->reply_timeout,
         .wait = full.wait_ms == UINT32_MAX ? DRIFT_NEVER : full.wait_ms * DRIFT_MS,

@@ -10,16 +10,15 @@
 
 static bool is_majority(const struct place *p, quorum_mask mask)
 {
-    return mask_count(mask) >= p->masters / 2 + 1;
+    return members_decide(p->members, mask);
 }
 
-void place_init(struct place *p, unsigned masters, drift_span pause_max)
+void place_init(struct place *p, const struct members *members, drift_span pause_max)
 {
     uint64_t patience_ms = PLACE_BEATS * (pause_max / DRIFT_MS + 1);
 
-    assert(masters >= 1 && masters <= QUORUM_MASTERS_MAX);
     memset(p, 0, sizeof *p);
-    p->masters = masters;
+    p->members = members;
     if (patience_ms < PLACE_PATIENCE_MIN_MS)
         patience_ms = PLACE_PATIENCE_MIN_MS;
     p->patience_ms = (uint32_t)(patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS);
@@ -63,7 +62,7 @@ static void draw(struct place *p, unsigned master, uint64_t number)
 
 void place_on_number(struct place *p, unsigned master, uint64_t number)
 {
-    assert(master < p->masters);
+    assert(master < QUORUM_MASTERS_MAX);
     p->stored &= (quorum_mask)~mask_of(master);
     p->full &= (quorum_mask)~mask_of(master);
     if (number == 0)
@@ -76,7 +75,7 @@ void place_on_number(struct place *p, unsigned master, uint64_t number)
 
 void place_on_grant(struct place *p, unsigned master)
 {
-    assert(master < p->masters);
+    assert(master < QUORUM_MASTERS_MAX);
     p->granted |= mask_of(master);
     place_on_number(p, master, p->said & mask_of(master) ? p->ticket : 1);
 }
@@ -90,13 +89,13 @@ static quorum_mask misplaced(const struct place *p)
 
 void place_on_answer(struct place *p, unsigned master)
 {
-    assert(master < p->masters);
+    assert(master < QUORUM_MASTERS_MAX);
     p->stirred |= (misplaced(p) & mask_of(master)) != 0;
 }
 
 void place_on_named(struct place *p, unsigned master)
 {
-    assert(master < p->masters);
+    assert(master < QUORUM_MASTERS_MAX);
     p->named |= mask_of(master);
     p->stirred = true;
 }

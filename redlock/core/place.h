@@ -24,7 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "redlock/core/quorum.h"
+#include "drift/drift.h"
+#include "redlock/core/members.h"
 #include "redlock/base/token.h"
 
 /* A waiter that misses this many heartbeats counts as dead.  Chosen: one may be lost, one may be
@@ -33,7 +34,7 @@
 #define PLACE_PATIENCE_MIN_MS 1000 /* Chosen: the time that a busy process may stop for. */
 
 struct place {
-    unsigned masters;
+    const struct members *members; /* The caller's, and present: it may change. */
     quorum_mask told;     /* Masters that have reported a number. */
     quorum_mask stored;   /* Masters that store the waiter with its ticket, or with top while it
                            * has none. */
@@ -54,7 +55,7 @@ struct place {
 
 /* pause_max: the longest time between two heartbeats, with the time for their answers.  The
  * caller fills in waiter. */
-void place_init(struct place *p, unsigned masters, drift_span pause_max);
+void place_init(struct place *p, const struct members *members, drift_span pause_max);
 
 /* A round begins.  Without news there is no reason for another. */
 void place_on_round(struct place *p);

@@ -50,15 +50,15 @@ static unsigned count(quorum_mask mask)
     return mask_count(mask);
 }
 
-static quorum_mask everyone(const struct quorum *q)
+static quorum_mask everyone(const struct step *s)
 {
-    return (quorum_mask)((1u << q->config.masters) - 1);
+    return members_all(&s->ev->members);
 }
 
-/* Two majorities always share a master.  Redlock rests on this. */
-static unsigned majority(const struct quorum *q)
+/* Redlock rests on this: any two sets of masters that decide share a master. */
+static bool decide(const struct step *s, quorum_mask votes)
 {
-    return q->config.masters / 2 + 1;
+    return members_decide(&s->ev->members, votes);
 }
 
 static drift_time earlier(drift_time a, drift_time b)
@@ -87,7 +87,7 @@ static void send(struct step *s, enum quorum_command command, quorum_mask to, ui
     assert(s->act->send_len < QUORUM_SENDS_MAX);
     assert((to & ~s->ev->up) == 0);
     s->act->send[s->act->send_len++] = (struct quorum_send){command, to, ask};
-    for (unsigned m = 0; m < q->config.masters; m++)
+    for (unsigned m = 0; to >> m != 0; m++)
         if (to & mask_of(m))
             q->ask_of[m] = ask;
     q->owing |= to;
@@ -174,11 +174,11 @@ static void ask_for_lock(struct step *s)
 {
     struct quorum *q = s->q;
     quorum_mask busy = q->asked | q->owing | q->may_hold;
-    quorum_mask to = s->ev->up & everyone(q) & (quorum_mask)~busy;
+    quorum_mask to = s->ev->up & everyone(s) & (quorum_mask)~busy;
 
-    if (to == 0 || (q->config.fence && count(q->yes) >= majority(q)))
+    if (to == 0 || (q->config.fence && decide(s, q->yes)))
         return; /* A majority said yes.  Next, their counters must agree. */
-    for (unsigned m = 0; m < q->config.masters; m++)
+    for (unsigned m = 0; to >> m != 0; m++)
         if (to & mask_of(m))
             q->round_of[m] = q->round;
     q->live |= to;
@@ -193,7 +193,7 @@ static quorum_mask awaited(const struct step *s)
 {
     const struct quorum *q = s->q;
     quorum_mask answering = q->asked & q->owing & (quorum_mask)~q->none;
-    quorum_mask unasked = everyone(q) & (quorum_mask)~q->asked;
+    quorum_mask unasked = everyone(s) & (quorum_mask)~q->asked;
 
     return answering | (unasked & (s->ev->coming | (s->ev->up & q->owing)));
 }
@@ -293,7 +293,7 @@ static void judge_round(struct step *s, quorum_mask waiting)
     struct quorum *q = s->q;
     quorum_mask no = q->asked & (quorum_mask) ~(q->yes | q->none | q->owing);
 
-    if (count(q->yes) >= majority(q)) {
+    if (decide(s, q->yes)) {
         if (s->ev->now >= q->deadline) {
             lose_round(s, REDLOCK_TOO_LATE);
             return;
@@ -302,9 +302,9 @@ static void judge_round(struct step *s, quorum_mask waiting)
             draw_fence(s);
         else
             win_round(s, 0);
-    } else if (count(q->yes | waiting) < majority(q)) {
+    } else if (!decide(s, q->yes | waiting)) {
         /* If enough masters answered, or still can, other clients hold the lock. */
-        bool answered = count(q->yes | no | waiting) >= majority(q);
+        bool answered = decide(s, q->yes | no | waiting);
 
         if (answered && waiting != 0 && is_elsewhere(q))
             await_rest(s);
@@ -319,7 +319,7 @@ static void begin_round(struct step *s)
     struct quorum *q = s->q;
 
     forget_ask(q);
-    if (count((s->ev->up | s->ev->coming) & everyone(q)) < majority(q)) {
+    if (!decide(s, s->ev->up | s->ev->coming)) {
         lose_round(s, REDLOCK_UNREACHABLE); /* Do not send requests for a round that cannot win. */
         return;
     }
@@ -361,7 +361,7 @@ static void note_counter(struct step *s, unsigned master, uint64_t counter)
     struct quorum_fence *fence = s->ev->fence;
     uint64_t gap = counter > fence->counter ? counter - fence->counter : 0;
 
-    for (unsigned m = 0; m < s->q->config.masters && gap > 0; m++)
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX && gap > 0; m++)
         fence->behind[m] = gap < (uint64_t)(FAR_BEHIND - fence->behind[m])
                                ? (uint8_t)(fence->behind[m] + gap)
                                : FAR_BEHIND;
@@ -378,7 +378,7 @@ static quorum_mask in_step(const struct step *s, unsigned master)
     const uint8_t *behind = s->ev->fence->behind;
     quorum_mask same = 0;
 
-    for (unsigned m = 0; m < s->q->config.masters; m++)
+    for (unsigned m = 0; s->q->yes >> m != 0; m++)
         if ((s->q->yes & mask_of(m)) && behind[m] == behind[master])
             same |= mask_of(m);
     return behind[master] < FAR_BEHIND ? same : 0;
@@ -389,8 +389,8 @@ static uint64_t agreed(const struct step *s)
 {
     const struct quorum_fence *fence = s->ev->fence;
 
-    for (unsigned m = 0; m < s->q->config.masters; m++)
-        if ((s->q->yes & mask_of(m)) && count(in_step(s, m)) >= majority(s->q))
+    for (unsigned m = 0; s->q->yes >> m != 0; m++)
+        if ((s->q->yes & mask_of(m)) && decide(s, in_step(s, m)))
             return fence->counter - fence->behind[m];
     return 0;
 }
@@ -413,7 +413,7 @@ static void raise_counters(struct step *s)
     quorum_mask to = s->ev->up & holders(q);
     uint64_t step = UINT64_C(1) << 2 * fence->raises;
 
-    if (fence->counter > QUORUM_FENCE_MAX - step || count(to) < majority(q)) {
+    if (fence->counter > QUORUM_FENCE_MAX - step || !decide(s, to)) {
         lose_round(s, REDLOCK_UNREACHABLE);
         return;
     }
@@ -449,10 +449,10 @@ static quorum_mask awaited_raises(const struct quorum *q)
 /* Whether the awaited masters can still make a majority with some that agree. */
 static bool may_agree(const struct step *s, quorum_mask waiting)
 {
-    for (unsigned m = 0; m < s->q->config.masters; m++)
-        if ((s->q->yes & mask_of(m)) && count(in_step(s, m) | waiting) >= majority(s->q))
+    for (unsigned m = 0; s->q->yes >> m != 0; m++)
+        if ((s->q->yes & mask_of(m)) && decide(s, in_step(s, m) | waiting))
             return true;
-    return count(waiting) >= majority(s->q);
+    return decide(s, waiting);
 }
 
 /* The counters differ again only if another lock that shares the counter was granted or raised
@@ -466,7 +466,7 @@ static void judge_raise(struct step *s, quorum_mask waiting)
         lose_round(s, REDLOCK_TOO_LATE);
     else if (token != 0)
         win_round(s, token);
-    else if (count(q->yes | waiting) < majority(q))
+    else if (!decide(s, q->yes | waiting))
         lose_round(s, REDLOCK_UNREACHABLE);
     else if (!may_agree(s, waiting))
         raise_counters(s);
@@ -538,9 +538,9 @@ static void judge_extension(struct step *s, quorum_mask waiting)
     struct quorum *q = s->q;
     bool proving = q->state == QUORUM_PROVING;
 
-    if (count(holders(q)) < majority(q)) {
+    if (!decide(s, holders(q))) {
         lose_hold(s);
-    } else if (count(q->yes) >= majority(q)) {
+    } else if (decide(s, q->yes)) {
         drift_time deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
 
         if (s->ev->now >= deadline) {
@@ -555,7 +555,7 @@ static void judge_extension(struct step *s, quorum_mask waiting)
         if (proving || q->asked_extend)
             end(s, QUORUM_HELD, REDLOCK_OK);
         q->asked_extend = false;
-    } else if (count(q->yes | waiting) < majority(q)) {
+    } else if (!decide(s, q->yes | waiting)) {
         fail_extension(s, REDLOCK_UNREACHABLE);
     }
 }
@@ -622,13 +622,13 @@ static void judge_release(struct step *s, quorum_mask waiting)
 {
     struct quorum *q = s->q;
     quorum_mask unknown = q->asked & (q->none | q->may_hold);
-    quorum_mask gone = everyone(q) & (quorum_mask) ~(q->yes | unknown);
+    quorum_mask gone = everyone(s) & (quorum_mask) ~(q->yes | unknown);
 
-    if (count(q->yes) >= majority(q))
+    if (decide(s, q->yes))
         end(s, QUORUM_IDLE, REDLOCK_OK);
-    else if (count(q->yes | waiting) < majority(q))
+    else if (!decide(s, q->yes | waiting))
         end(s, QUORUM_IDLE,
-            count(gone) > q->config.masters - majority(q) ? REDLOCK_LOST : REDLOCK_UNREACHABLE);
+            decide(s, (quorum_mask)~gone) ? REDLOCK_UNREACHABLE : REDLOCK_LOST);
 }
 
 static quorum_mask awaited_releases(const struct step *s)
@@ -658,10 +658,7 @@ static void begin_release(struct step *s)
 
 static bool worth_waiting(const struct step *s)
 {
-    quorum_mask up = s->ev->up & everyone(s->q);
-    quorum_mask coming = s->ev->coming & everyone(s->q);
-
-    return count(up) < majority(s->q) && count(up | coming) >= majority(s->q);
+    return !decide(s, s->ev->up) && decide(s, s->ev->up | s->ev->coming);
 }
 
 static void begin(struct step *s, enum quorum_event_type wanted)
@@ -698,9 +695,9 @@ static void on_adopt(struct step *s)
 
     assert(q->state == QUORUM_IDLE && q->ask == 0);
     q->round = ++q->ask;
-    for (unsigned m = 0; m < q->config.masters; m++)
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         q->round_of[m] = q->round;
-    q->may_hold = q->live = everyone(q);
+    q->may_hold = q->live = everyone(s);
     q->lease = q->config.lease;
     asked_until(s);
     q->state = QUORUM_ADOPTED;
@@ -781,7 +778,7 @@ static void judge(struct step *s)
         judge_extension(s, awaited_proofs(s));
         break;
     case QUORUM_HELD:
-        if (count(holders(q)) < majority(q))
+        if (!decide(s, holders(q)))
             lose_hold(s);
         break;
     case QUORUM_RELEASING:
@@ -816,7 +813,7 @@ static void on_reply(struct step *s)
     bool yes = s->ev->vote == QUORUM_VOTE_YES;
     bool is_void = s->ev->vote == QUORUM_VOTE_VOID;
 
-    assert(s->ev->master < q->config.masters);
+    assert(s->ev->master < QUORUM_MASTERS_MAX);
     if (s->ev->ask != q->ask_of[s->ev->master] || !(q->owing & from))
         return; /* A newer command was sent on the same link; only its answer counts. */
     q->owing &= (quorum_mask)~from;
@@ -859,7 +856,7 @@ static void on_link(struct step *s)
     struct quorum *q = s->q;
     quorum_mask on = mask_of(s->ev->master);
 
-    assert(s->ev->master < q->config.masters);
+    assert(s->ev->master < QUORUM_MASTERS_MAX);
     if (q->state == QUORUM_RELEASING) {
         q->none |= q->asked & on & (q->owing | q->releasing);
     } else { /* A master that disconnects may come back without its data, so its yes no longer
@@ -962,7 +959,6 @@ static drift_time wake_at(const struct quorum *q)
 
 void quorum_init(struct quorum *q, const struct quorum_config *config)
 {
-    assert(config->masters >= 1 && config->masters <= QUORUM_MASTERS_MAX);
     assert(config->pause_min <= config->pause_max);
     memset(q, 0, sizeof *q); /* Padding too, so that equal machines have equal bytes. */
     q->config = *config;
@@ -978,6 +974,7 @@ void quorum_step(struct quorum *q, const struct quorum_event *event,
     ret_actions->lost = ret_actions->ended = false;
     ret_actions->status = REDLOCK_OK;
     assert(event->fence != NULL || !q->config.fence);
+    assert(event->members.from != 0 && event->members.to != 0);
 
     if (is_held(q) && event->now >= q->deadline)
         lose_hold(&s); /* Rule 2. */

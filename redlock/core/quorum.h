@@ -19,6 +19,7 @@
 
 #include "drift/drift.h"
 #include "redlock/base/mask.h"
+#include "redlock/core/members.h"
 #include "redlock/redlock.h"
 
 enum quorum_state {
@@ -80,6 +81,7 @@ struct quorum_event {
     enum quorum_event_type type;
     drift_time now;     /* Read just before the call, not when the event loop woke. */
     uint32_t random;    /* Any value; picks the pause between two rounds. */
+    struct members members;
     quorum_mask up;     /* Masters that take a command now: linked, their queue not full. */
     quorum_mask coming; /* Masters whose very first attempt to connect goes on. */
     quorum_mask full;   /* Masters that can take a command when they have answered others. */
@@ -123,7 +125,6 @@ struct quorum_actions {
 };
 
 struct quorum_config {
-    unsigned masters; /* 1 to QUORUM_MASTERS_MAX. */
     bool renew;
     bool fence;       /* A fencing token is wanted, so events carry a struct quorum_fence. */
     bool many;        /* The token is stored under several names, or under some of them. */

@@ -40,14 +40,9 @@
 /* A key that lasts longer than ten years is not ours, so its end may stay unknown. */
 #define WAIT_LEFT_MAX_MS (INT64_C(315360000) * 1000)
 
-static unsigned count(quorum_mask mask)
+static bool decide(const struct wait *w, quorum_mask masters)
 {
-    return mask_count(mask);
-}
-
-static unsigned majority(const struct wait *w)
-{
-    return w->masters / 2 + 1;
+    return members_decide(w->members, masters);
 }
 
 static drift_span between(drift_span low, drift_span high, uint32_t random)
@@ -90,11 +85,10 @@ static drift_span patience(const struct wait *w, const struct wait_now *now)
     return span < longest ? span : longest;
 }
 
-void wait_init(struct wait *w, unsigned masters, bool shared)
+void wait_init(struct wait *w, const struct members *members, bool shared)
 {
-    assert(masters >= 1 && masters <= QUORUM_MASTERS_MAX);
     memset(w, 0, sizeof *w);
-    w->masters = masters;
+    w->members = members;
     w->shared = shared;
     w->expected = w->try_at = w->look_at = DRIFT_NEVER;
 }
@@ -106,7 +100,7 @@ static void learn(struct wait *w, quorum_mask masters, drift_time free_at)
     masters &= w->hears;
     w->known |= masters;
     w->seen &= (quorum_mask)~masters;
-    for (unsigned m = 0; m < w->masters; m++)
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         w->free_at[m] = masters & mask_of(m) ? free_at : w->free_at[m];
 }
 
@@ -118,7 +112,7 @@ static void forget(struct wait *w, quorum_mask masters)
 
 void wait_on_hears(struct wait *w, unsigned master, bool hears)
 {
-    assert(master < w->masters);
+    assert(master < QUORUM_MASTERS_MAX);
     forget(w, mask_of(master)); /* Rule 3. */
     w->hears &= (quorum_mask)~mask_of(master);
     w->to_look &= (quorum_mask)~mask_of(master);
@@ -134,7 +128,7 @@ void wait_on_hears(struct wait *w, unsigned master, bool hears)
 
 void wait_on_link(struct wait *w, unsigned master)
 {
-    assert(master < w->masters);
+    assert(master < QUORUM_MASTERS_MAX);
     w->looking &= (quorum_mask)~mask_of(master);
     w->doubted &= (quorum_mask)~mask_of(master);
 }
@@ -146,7 +140,7 @@ quorum_mask wait_speaks_for(const struct wait *w, unsigned master)
 
 void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time now)
 {
-    assert(master < w->masters);
+    assert(master < QUORUM_MASTERS_MAX);
     w->rivals = rivals;
     w->doubted |= w->looking & mask_of(master);
     learn(w, wait_speaks_for(w, master), now); /* Rule 7. */
@@ -161,7 +155,7 @@ static drift_time end_of(uint64_t left_ms, drift_time now)
 
 void wait_on_held(struct wait *w, unsigned master, uint32_t left_ms, drift_time now)
 {
-    assert(master < w->masters);
+    assert(master < QUORUM_MASTERS_MAX);
     w->losses = 0;
     learn(w, mask_of(master), end_of(left_ms, now));
 }
@@ -169,7 +163,7 @@ void wait_on_held(struct wait *w, unsigned master, uint32_t left_ms, drift_time 
 /* Rule 7. */
 void wait_on_taken(struct wait *w, unsigned master, uint32_t left_ms, drift_time now)
 {
-    assert(master < w->masters);
+    assert(master < QUORUM_MASTERS_MAX);
     if (!(w->hears & mask_of(master)))
         return;
     w->losses = 0;
@@ -185,7 +179,7 @@ void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time n
 {
     bool doubted = (w->doubted & mask_of(master)) != 0;
 
-    assert(master < w->masters);
+    assert(master < QUORUM_MASTERS_MAX);
     wait_on_link(w, master);
     if (pttl_ms == -2) { /* This counts even if we do not hear the master: at worst a round is
                           * tried in vain. */
@@ -204,7 +198,7 @@ void wait_on_look(struct wait *w, unsigned master, int64_t pttl_ms, drift_time n
 /* Rule 2. */
 void wait_on_try(struct wait *w, drift_time now)
 {
-    for (unsigned m = 0; m < w->masters; m++)
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         if (w->free_at[m] <= now)
             forget(w, mask_of(m));
     w->asked = false;
@@ -238,7 +232,7 @@ void wait_on_won(struct wait *w, quorum_mask granted, bool others)
     w->teller = 0;
     w->try_at = w->expected = DRIFT_NEVER;
     if (w->shared) {
-        for (unsigned m = 0; m < w->masters; m++)
+        for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
             w->free_at[m] = granted & mask_of(m) ? 0 : w->free_at[m];
         w->known |= granted;
         w->seen |= granted;
@@ -276,14 +270,14 @@ static drift_time find_free(const struct wait *w, quorum_mask usable)
 {
     drift_time found = DRIFT_NEVER;
 
-    for (unsigned m = 0; m < w->masters; m++) {
-        unsigned sooner = 0;
+    for (unsigned m = 0; usable >> m != 0; m++) {
+        quorum_mask sooner = 0;
 
         if (!(usable & mask_of(m)))
             continue;
-        for (unsigned other = 0; other < w->masters; other++)
-            sooner += (usable & mask_of(other)) != 0 && w->free_at[other] <= w->free_at[m];
-        if (sooner >= majority(w) && w->free_at[m] < found)
+        for (unsigned other = 0; usable >> other != 0; other++)
+            sooner |= w->free_at[other] <= w->free_at[m] ? usable & mask_of(other) : 0;
+        if (decide(w, sooner) && w->free_at[m] < found)
             found = w->free_at[m];
     }
     return found;
@@ -314,7 +308,7 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
             return;
         w->expected = expected;
         w->try_at = DRIFT_NEVER;
-        if (count(usable) >= majority(w)) { /* Another client holds the lock: there is no hurry
+        if (decide(w, usable)) { /* Another client holds the lock: there is no hurry
                                              * to query. */
             w->losses = 0;
             w->look_at = DRIFT_NEVER;
@@ -324,7 +318,7 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
         return;
     }
     w->teller = 0; /* The lock that the announcer spoke of is over, as far as is known. */
-    if (count(w->seen & usable) >= majority(w)) {
+    if (decide(w, w->seen & usable)) {
         w->try_at = now->now; /* The lock has been free for a while, and no other client took it. */
     } else if (w->expected > now->now || w->try_at == DRIFT_NEVER) {
         draw(w, now); /* Rule 6.  Otherwise the planned time stands. */
@@ -335,7 +329,7 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
 /* Rule 4. */
 static void plan_look(struct wait *w, const struct wait_now *now, quorum_mask usable)
 {
-    bool knows = count(usable) >= majority(w);
+    bool knows = decide(w, usable);
     drift_time latest;
 
     if (w->known_at == 0)
@@ -363,13 +357,11 @@ static quorum_mask choose_teller(const struct wait *w, const struct wait_now *no
 {
     quorum_mask from = w->to_tell & w->hears & now->up & (quorum_mask)~w->looking;
 
-    for (unsigned i = 0; i < w->masters; i++) {
-        quorum_mask one = mask_of((unsigned)((now->random + (uint64_t)i) % w->masters));
-
-        if (from & one)
-            return one;
-    }
-    return 0;
+    if (from == 0)
+        return 0;
+    for (unsigned skip = now->random % mask_count(from); skip > 0; skip--)
+        from &= (quorum_mask)(from - 1);
+    return from & (quorum_mask)-from;
 }
 
 static void plan(struct wait *w, const struct wait_now *now, struct wait_actions *actions)
@@ -381,7 +373,7 @@ static void plan(struct wait *w, const struct wait_now *now, struct wait_actions
     actions->look = w->to_look & now->up & (quorum_mask)~w->looking;
     w->to_look &= (quorum_mask)~actions->look;
     w->looking |= actions->look;
-    if (count(w->hears & now->up) < majority(w))
+    if (!decide(w, w->hears & now->up))
         w->sure = false;
     actions->relies = w->sure;
     actions->try_at = w->try_at;

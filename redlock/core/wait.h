@@ -37,7 +37,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "redlock/core/quorum.h"
+#include "drift/drift.h"
+#include "redlock/core/members.h"
 
 /* If two clients try at once, they cannot split an odd number of masters.  With fewer than one
  * on average, often nobody would try.  With more, most would try in vain. */
@@ -60,7 +61,7 @@
 #define WAIT_EXPIRY_MAX (22 * DRIFT_MS)
 
 struct wait {
-    unsigned masters;
+    const struct members *members; /* The caller's, and present: it may change. */
     bool shared;         /* The waiters want a read lock. */
     quorum_mask hears;   /* Masters whose announcements we hear. */
     quorum_mask known;   /* Masters for which free_at is valid.  They are in hears or in seen. */
@@ -107,7 +108,7 @@ struct wait_actions {
     drift_time wake_at;
 };
 
-void wait_init(struct wait *w, unsigned masters, bool shared);
+void wait_init(struct wait *w, const struct members *members, bool shared);
 
 /* ---- What happened ---- */
 

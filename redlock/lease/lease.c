@@ -211,7 +211,7 @@ static void send_counts(struct redlock_lease *lease, const struct quorum_send *s
     };
     size_t len = wire_count(masters->peers.scratch, &args);
 
-    for (unsigned m = 0; m < lease->q.config.masters; m++)
+    for (unsigned m = 0; send->to >> m != 0; m++)
         if (send->to & mask_of(m))
             masters_send(masters, m, &ask, masters->peers.scratch, len);
 }
@@ -256,7 +256,7 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
 
     if (begins(send->command))
         on_begin(lease, send);
-    for (unsigned m = 0; m < lease->q.config.masters; m++) {
+    for (unsigned m = 0; send->to >> m != 0; m++) {
         uint8_t flags;
 
         if (!(send->to & mask_of(m)))
@@ -346,6 +346,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     enum quorum_state before = lease->q.state;
     struct quorum_actions actions;
 
+    event->members = peers->members;
     event->up = peers->up;
     event->coming = peers->coming;
     event->full = peers->full;

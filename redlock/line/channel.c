@@ -179,7 +179,7 @@ static struct channel *make(struct channels *all, const char *name, size_t name_
     channel->mark_len = WIRE_MARK_LEN + name_len;
     memcpy(channel->mark, WIRE_MARK, WIRE_MARK_LEN);
     memcpy(channel->mark + WIRE_MARK_LEN, name, name_len);
-    wait_init(&channel->wait, all->masters->peers.len, shared);
+    wait_init(&channel->wait, &all->masters->peers.members, shared);
     put(channel);
     all->len++;
     listener_start(&all->listener);

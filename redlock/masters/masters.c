@@ -197,6 +197,7 @@ int masters_init(struct masters *masters, const struct masters_config *config,
     masters->cookie = cookie;
     peers->env = config->env;
     peers->len = config->len;
+    peers->members = members_first(config->len);
     peers->restart_guard = config->restart_guard;
     peers->clock_guard = config->clock_guard;
     peers->max_ttl_ms = config->max_ttl_ms;

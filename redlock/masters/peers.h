@@ -10,6 +10,7 @@
 
 #include "drift/drift.h"
 #include "redlock/base/mask.h"
+#include "redlock/core/members.h"
 #include "redlock/io/env.h"
 #include "redlock/link/ask.h"
 #include "redlock/link/link.h"
@@ -30,6 +31,7 @@ enum ask_what {
 struct peers {
     struct env *env;
     unsigned len;
+    struct members members; /* Which of them count. */
     quorum_mask up;     /* Masters that may vote and take a command now. */
     quorum_mask coming; /* Masters that may vote soon, for the first time. */
     quorum_mask full;   /* Masters whose links are up and have no room for a command. */

@@ -30,7 +30,7 @@ int standing_init(struct standing *standing, struct peers *peers,
     guard_init(&standing->guard, &config);
     standing->alarm.pos = ALARM_OFF;
     standing->hope_until = drift_add(env_now(peers->env), peers->connect_timeout);
-    standing->connecting = peers->coming = (quorum_mask)((1u << config.masters) - 1);
+    standing->connecting = peers->coming = members_all(&peers->members);
     return alarm_reserve(&peers->env->alarms, 1);
 }
 

@@ -23,7 +23,6 @@ void model_begin(const struct scenario *scenario, struct world *world)
 
     memset(world, 0, sizeof *world);
     memset(&config, 0, sizeof config);
-    config.masters = MASTERS;
     config.renew = scenario->renew;
     config.fence = scenario->fence;
     config.lease = scenario->lease * TICK;
@@ -106,6 +105,7 @@ static const char *step(const struct scenario *scenario, struct world *world, un
 
     memcpy(&before, &client->q, sizeof before); /* Padding too. */
     event->now = model_now(world);
+    event->members = members_first(MASTERS);
     event->up = up_of(world, c);
     event->fence = scenario->fence ? &client->fence : NULL;
     quorum_step(&client->q, event, &act);

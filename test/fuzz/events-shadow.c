@@ -63,8 +63,8 @@ static void book_extend(struct world *w, const struct quorum_send *send, uint32_
 
 static void book_send(struct world *w, const struct quorum_send *send)
 {
-    MUST(send->to != 0 && send->to >> w->config.masters == 0);
-    for (unsigned m = 0; m < w->config.masters; m++) {
+    MUST(send->to != 0 && send->to >> w->masters_len == 0);
+    for (unsigned m = 0; m < w->masters_len; m++) {
         struct master *master = &w->masters[m];
         uint32_t token = w->q.round_of[m];
 
@@ -201,7 +201,7 @@ static void check_alike(const struct world *w, const struct quorum_send *a,
 {
     MUST(a->command == b->command && a->to == b->to && a->ask == b->ask);
     MUST(a->command == QUORUM_CMD_RELEASE || w->twin.lease == w->q.lease);
-    for (unsigned m = 0; m < w->config.masters; m++)
+    for (unsigned m = 0; m < w->masters_len; m++)
         MUST(!(a->to & 1u << m) || w->twin.round_of[m] == w->q.round_of[m]);
 }
 
@@ -218,7 +218,7 @@ static void step_twin(struct world *w, const struct quorum_event *event)
     MUST(act.wake_at == w->act.wake_at || (act.wake_at <= w->now && w->act.wake_at <= w->now));
     MUST(quorum_remaining(&w->twin, w->now) == quorum_remaining(&w->q, w->now));
     MUST(quorum_may_extend(&w->twin) == quorum_may_extend(&w->q));
-    for (unsigned m = 0; m < w->config.masters; m++)
+    for (unsigned m = 0; m < w->masters_len; m++)
         MUST(quorum_cares(&w->twin, m) == quorum_cares(&w->q, m) &&
              quorum_must_release(&w->twin, m) == quorum_must_release(&w->q, m));
 }
@@ -235,8 +235,9 @@ void shadow_step(struct world *w, struct quorum_event *event)
     drift_time wake_before = w->act.wake_at;
 
     event->now = w->now;
+    event->members = w->members;
     event->up = event->coming = 0;
-    for (unsigned m = 0; m < w->config.masters; m++) {
+    for (unsigned m = 0; m < w->masters_len; m++) {
         event->up |= (quorum_mask)(events_take(&w->masters[m]) ? 1u << m : 0);
         event->coming |= (quorum_mask)(w->masters[m].coming ? 1u << m : 0);
     }
@@ -251,7 +252,7 @@ void shadow_step(struct world *w, struct quorum_event *event)
         book_send(w, &w->act.send[i]);
     }
     for (unsigned i = 0; i < w->act.send_len; i++)
-        for (unsigned m = 0; m < w->config.masters; m++)
+        for (unsigned m = 0; m < w->masters_len; m++)
             if (w->act.send[i].command == QUORUM_CMD_RELEASE && (w->act.send[i].to & 1u << m))
                 MUST(w->q.round == 0 || w->q.round_of[m] != w->q.round);
     if (w->act.lost) {

@@ -279,7 +279,7 @@ static void pass_time(struct world *w, unsigned how)
 static void do_next(struct world *w)
 {
     unsigned byte = next_byte(w);
-    unsigned m = next_byte(w) % w->config.masters;
+    unsigned m = next_byte(w) % w->masters_len;
     struct master *master = &w->masters[m];
 
     switch (byte % 20) {
@@ -362,7 +362,8 @@ static void set_up(struct world *w)
     struct quorum_config *config = &w->config;
 
     w->now = START;
-    config->masters = 1 + byte % QUORUM_MASTERS_MAX;
+    w->masters_len = 1 + byte % QUORUM_MASTERS_MAX;
+    w->members = members_first(w->masters_len);
     config->renew = (byte & 16) == 0;
     byte = next_byte(w);
     config->wait = waits[byte & 3];
@@ -376,7 +377,7 @@ static void set_up(struct world *w)
     config->pause_max = config->pause_min + (byte >> 3 & 3) * 10 * DRIFT_MS;
     config->drift.ppm = (byte & 32) ? 10000 : 333;
     config->drift.fixed = (byte & 64) ? 2 * DRIFT_MS : 0;
-    for (unsigned m = 0; m < config->masters; m++) {
+    for (unsigned m = 0; m < w->masters_len; m++) {
         byte = next_byte(w) % 8;
         w->masters[m].up = byte < 5;
         w->masters[m].coming = byte == 5 || byte == 6;
@@ -391,7 +392,7 @@ static void adopt(struct world *w)
 {
     step_type(w, QUORUM_EV_ADOPT);
     w->live = w->newest = w->q.round;
-    for (unsigned m = 0; m < w->config.masters; m++) {
+    for (unsigned m = 0; m < w->masters_len; m++) {
         w->masters[m].in_doubt = true;
         if (next_byte(w) % 4 == 0)
             continue;
@@ -432,7 +433,7 @@ static void drain(struct world *w)
     unsigned steps = 0;
 
     w->len = 0;
-    for (unsigned m = 0; m < w->config.masters; m++) {
+    for (unsigned m = 0; m < w->masters_len; m++) {
         w->masters[m].full = false;
         if (w->masters[m].coming)
             change_link(w, m, false);
@@ -443,7 +444,7 @@ static void drain(struct world *w)
     while (w->op != OP_NONE) {
         bool worked = false;
 
-        for (unsigned m = 0; m < w->config.masters; m++)
+        for (unsigned m = 0; m < w->masters_len; m++)
             worked |= work_off(w, m);
         if (w->op != OP_NONE && !worked)
             MUST(ring_next(w));
@@ -451,14 +452,14 @@ static void drain(struct world *w)
     }
     if (w->q.state != QUORUM_IDLE)
         do_cancel(w, QUORUM_EV_CANCEL);
-    for (unsigned m = 0; m < w->config.masters; m++)
+    for (unsigned m = 0; m < w->masters_len; m++)
         while (work_off(w, m))
             MUST(++steps < DRAIN_MAX);
 }
 
 static void check_leaks(struct world *w)
 {
-    for (unsigned m = 0; m < w->config.masters && !w->is_detached; m++) {
+    for (unsigned m = 0; m < w->masters_len && !w->is_detached; m++) {
         struct master *master = &w->masters[m];
 
         expire(w, master);

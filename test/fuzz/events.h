@@ -45,6 +45,8 @@ struct world {
     size_t len;
     struct quorum q;
     struct quorum_config config;
+    struct members members;
+    unsigned masters_len;
     struct quorum_actions act;
     struct quorum twin;
     struct master masters[QUORUM_MASTERS_MAX];
@@ -66,7 +68,7 @@ struct world {
 
 static inline unsigned majority(const struct world *w)
 {
-    return w->config.masters / 2 + 1;
+    return w->masters_len / 2 + 1;
 }
 
 static inline unsigned count(quorum_mask mask)

@@ -41,6 +41,8 @@
 struct world {
     const unsigned char *bytes;
     size_t len;
+    struct members members;
+    unsigned masters;
     struct wait w;
     struct wait_now now;
     struct wait_actions act;
@@ -98,19 +100,19 @@ static unsigned count(quorum_mask mask)
 
 static quorum_mask all(const struct world *t)
 {
-    return (quorum_mask)((1u << t->w.masters) - 1);
+    return (quorum_mask)((1u << t->masters) - 1);
 }
 
 static unsigned majority(const struct world *t)
 {
-    return t->w.masters / 2 + 1;
+    return t->masters / 2 + 1;
 }
 
 /* ---- The shadow ---- */
 
 static void learn(struct world *t, quorum_mask masters, drift_time free_at)
 {
-    for (unsigned m = 0; m < t->w.masters; m++)
+    for (unsigned m = 0; m < t->masters; m++)
         if (masters & bit(m))
             t->free_at[m] = free_at;
 }
@@ -125,10 +127,10 @@ static drift_time majority_free(const struct world *t)
 {
     drift_time found = DRIFT_NEVER;
 
-    for (unsigned m = 0; m < t->w.masters; m++) {
+    for (unsigned m = 0; m < t->masters; m++) {
         quorum_mask sooner = 0;
 
-        for (unsigned other = 0; other < t->w.masters; other++)
+        for (unsigned other = 0; other < t->masters; other++)
             if (t->free_at[other] <= t->free_at[m])
                 sooner |= bit(other);
         if (count(sooner & t->now.up) >= majority(t) && t->free_at[m] < found)
@@ -139,7 +141,7 @@ static drift_time majority_free(const struct world *t)
 
 static void use_up(struct world *t, drift_time began)
 {
-    for (unsigned m = 0; m < t->w.masters; m++)
+    for (unsigned m = 0; m < t->masters; m++)
         if (t->free_at[m] <= began)
             t->free_at[m] = DRIFT_NEVER;
     t->looked_at = began;
@@ -420,7 +422,7 @@ static void pass(struct world *t, drift_span span)
 
 static void happen(struct world *t)
 {
-    unsigned byte = next_byte(t), master = byte / 16 % t->w.masters;
+    unsigned byte = next_byte(t), master = byte / 16 % t->masters;
 
     switch (byte % 16) {
     case 0:
@@ -481,13 +483,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct world t = {.bytes = data, .len = size};
     unsigned masters = next_byte(&t), settings = next_byte(&t);
 
-    wait_init(&t.w, 1 + masters % QUORUM_MASTERS_MAX, settings % 4 == 3);
+    t.masters = 1 + masters % QUORUM_MASTERS_MAX;
+    t.members = members_first(t.masters);
+    wait_init(&t.w, &t.members, settings % 4 == 3);
     t.now.now = START;
     t.now.waits = true;
     t.now.up = all(&t);
     t.now.pause_min = pauses[settings / 4 % 4][0] * DRIFT_MS;
     t.now.pause_max = pauses[settings / 4 % 4][1] * DRIFT_MS;
-    for (unsigned m = 0; m < t.w.masters; m++)
+    for (unsigned m = 0; m < t.masters; m++)
         t.free_at[m] = DRIFT_NEVER;
     for (unsigned i = 0; i < EVENTS_MAX && t.len > 0; i++) {
         happen(&t);

@@ -12,7 +12,7 @@ static void forget(drift_time *t, drift_time now)
 /* ask_of is used only while the master owes an answer, round_of only while it may store a token. */
 static void forget_masters(struct quorum *q)
 {
-    for (unsigned m = 0; m < q->config.masters; m++) {
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++) {
         if (!(q->owing & 1u << m))
             q->ask_of[m] = 0;
         if (!(q->may_hold & 1u << m))

@@ -34,14 +34,13 @@ static struct quorum_config config;
 __attribute__((unused)) static void begin_with(unsigned masters)
 {
     config = story_config();
-    config.masters = masters;
-    story_begin(&story, &config);
+    story_begin(&story, &config, masters);
 }
 
 /* A new scene, with config as the test has changed it. */
 __attribute__((unused)) static void begin_again(void)
 {
-    story_begin(&story, &config);
+    story_begin(&story, &config, mask_count(members_all(&story.members)));
 }
 
 __attribute__((unused)) static quorum_mask bit(unsigned m)
@@ -51,12 +50,12 @@ __attribute__((unused)) static quorum_mask bit(unsigned m)
 
 __attribute__((unused)) static quorum_mask all(void)
 {
-    return (quorum_mask)((1u << config.masters) - 1);
+    return members_all(&story.members);
 }
 
 __attribute__((unused)) static unsigned majority(void)
 {
-    return config.masters / 2 + 1;
+    return mask_count(all()) / 2 + 1;
 }
 
 __attribute__((unused)) static void acquire(void)
@@ -73,7 +72,7 @@ __attribute__((unused)) static void timer_at(drift_time now)
 /* The masters of mask answer yes, with this number. */
 __attribute__((unused)) static void count_to(quorum_mask mask, uint64_t counter)
 {
-    for (unsigned m = 0; m < config.masters; m++)
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         if (mask & bit(m))
             story_count(&story, m, counter);
 }
@@ -81,7 +80,7 @@ __attribute__((unused)) static void count_to(quorum_mask mask, uint64_t counter)
 /* The same, with a number that may be lost. */
 __attribute__((unused)) static void count_unkept(quorum_mask mask, uint64_t counter)
 {
-    for (unsigned m = 0; m < config.masters; m++)
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         if (mask & bit(m))
             story_count_unkept(&story, m, counter);
 }
@@ -89,7 +88,7 @@ __attribute__((unused)) static void count_unkept(quorum_mask mask, uint64_t coun
 /* The masters of mask answer their oldest command, in turn. */
 __attribute__((unused)) static void answer(quorum_mask mask, enum quorum_vote vote)
 {
-    for (unsigned m = 0; m < config.masters; m++)
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         if (mask & bit(m))
             story_reply(&story, m, vote);
 }
@@ -97,7 +96,7 @@ __attribute__((unused)) static void answer(quorum_mask mask, enum quorum_vote vo
 /* Each master in turn gives the same answer until it owes nothing. */
 __attribute__((unused)) static void answer_everything(enum quorum_vote vote)
 {
-    for (unsigned m = 0; m < config.masters; m++)
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         while (story.links[m].asks_len > 0)
             story_reply(&story, m, vote);
 }

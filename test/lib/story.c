@@ -23,7 +23,6 @@ struct quorum_config story_config(void)
     struct quorum_config config;
 
     memset(&config, 0, sizeof config); /* Padding too: machines are compared as bytes. */
-    config.masters = 5;
     config.lease = 9000 * DRIFT_MS;
     config.reply_timeout = 50 * DRIFT_MS;
     config.wait = 0;
@@ -37,13 +36,14 @@ struct quorum_config story_config(void)
     return config;
 }
 
-void story_begin(struct story *story, const struct quorum_config *config)
+void story_begin(struct story *story, const struct quorum_config *config, unsigned masters)
 {
     memset(story, 0, sizeof *story);
     quorum_init(&story->q, config);
     story->before = story->q;
     story->now = STORY_START;
-    story->up = (quorum_mask)((1u << config->masters) - 1);
+    story->members = members_first(masters);
+    story->up = members_all(&story->members);
     story->act.wake_at = DRIFT_NEVER;
     story->wake_before = DRIFT_NEVER;
 }
@@ -54,7 +54,7 @@ static void note_sends(struct story *story)
         const struct quorum_send *send = &story->act.send[i];
 
         must((send->to & ~story->up) == 0, "sent to a master that is not up");
-        for (unsigned m = 0; m < story->q.config.masters; m++) {
+        for (unsigned m = 0; send->to >> m != 0; m++) {
             struct story_link *link = &story->links[m];
 
             if (!(send->to & 1u << m))
@@ -68,6 +68,7 @@ static void note_sends(struct story *story)
 static void step(struct story *story, struct quorum_event *event)
 {
     event->now = story->now;
+    event->members = story->members;
     event->up = story->up;
     event->coming = story->coming;
     event->full = story->full;

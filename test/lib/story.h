@@ -35,16 +35,18 @@ struct story {
     struct quorum_actions act; /* Actions of the latest step. */
     drift_time wake_before;    /* wake_at of the step before. */
     drift_time now;
+    struct members members;
     quorum_mask up, coming, full;
     uint32_t random;
     struct story_link links[QUORUM_MASTERS_MAX];
 };
 
-/* Five masters, all up; a lease of 9 s (valid for 8908 ms, renewed after 3 s, lost
+/* A lease of 9 s (valid for 8908 ms, renewed after 3 s, lost
  * notice at 8008 ms); a reply timeout of 50 ms; no waiting, pauses of 50 to 200 ms. */
 struct quorum_config story_config(void);
 
-void story_begin(struct story *story, const struct quorum_config *config);
+/* So many masters, all up. */
+void story_begin(struct story *story, const struct quorum_config *config, unsigned masters);
 
 /* An event without parameters: any but EXTEND, REPLY and LINK. */
 void story_step(struct story *story, enum quorum_event_type type);

@@ -121,7 +121,7 @@ TEST(a_token_tells_its_slot)
 
 static void elsewhere(quorum_mask mask)
 {
-    for (unsigned m = 0; m < config.masters; m++)
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         if (mask & bit(m))
             story_elsewhere(&story, m);
 }

@@ -4,6 +4,7 @@
 #include "redlock/core/place.h"
 
 #include "test/lib/check.h"
+#include "test/lib/some.h"
 
 #define ALL 0x1fu /* All of five masters. */
 
@@ -11,7 +12,7 @@ static struct place p;
 
 static void begin(unsigned masters)
 {
-    place_init(&p, masters, 800 * DRIFT_MS);
+    place_init(&p, some_masters(masters), 800 * DRIFT_MS);
 }
 
 /* The masters give their numbers one after the other, from the first. */
@@ -287,11 +288,11 @@ TEST(one_place_is_before_another)
 
 TEST(patience_is_some_heartbeats)
 {
-    place_init(&p, 5, 850 * DRIFT_MS);
+    place_init(&p, some_masters(5), 850 * DRIFT_MS);
     CHECK_UINT(p.patience_ms, 4 * 851);
-    place_init(&p, 5, 0);
+    place_init(&p, some_masters(5), 0);
     CHECK_UINT(p.patience_ms, 1000);
-    place_init(&p, 5, DRIFT_NEVER);
+    place_init(&p, some_masters(5), DRIFT_NEVER);
     CHECK_UINT(p.patience_ms, 86400000);
 }
 

@@ -383,6 +383,7 @@ static void reply_raw(unsigned m, uint32_t ask, enum quorum_command command, enu
     struct quorum_event event = {
         .type = QUORUM_EV_REPLY,
         .now = story.now,
+        .members = story.members,
         .up = story.up,
         .master = m,
         .ask = ask,
@@ -426,7 +427,7 @@ TEST(equal_machines_have_equal_bytes)
 {
     struct quorum a, b;
     struct quorum_actions act;
-    struct quorum_event event = {.type = QUORUM_EV_ACQUIRE, .now = STORY_START, .up = 31};
+    struct quorum_event event = {.type = QUORUM_EV_ACQUIRE, .now = STORY_START, .members = {31, 31}, .up = 31};
 
     begin_with(5);
     memset(&a, 0x55, sizeof a);

@@ -37,6 +37,7 @@ struct play {
     unsigned line;
     struct story story;
     struct quorum_config config;
+    unsigned masters;
     quorum_mask down, coming;
     bool is_begun; /* After the first event, settings come too late. */
     unsigned events;
@@ -97,7 +98,7 @@ static bool take_master(const struct play *play, const char **text, unsigned *re
     if ((*text)[0] != 'm' || !isdigit((unsigned char)(*text)[1]))
         return false;
     number = strtoul(*text + 1, &end, 10);
-    if (number < 1 || number > play->config.masters)
+    if (number < 1 || number > play->masters)
         stop(play, "no such master", *text);
     *text = end + strspn(end, " ");
     *ret_m = (unsigned)number - 1;
@@ -126,7 +127,7 @@ static void set(struct play *play, const char *text)
     struct quorum_config *config = &play->config;
 
     if (isdigit((unsigned char)text[0])) {
-        config->masters = (unsigned)strtoul(text, NULL, 10);
+        play->masters = (unsigned)strtoul(text, NULL, 10);
         return;
     }
     if (take(&text, "lease"))
@@ -172,7 +173,7 @@ static void begin(struct play *play)
     if (play->is_begun)
         return;
     play->is_begun = true;
-    story_begin(&play->story, &play->config);
+    story_begin(&play->story, &play->config, play->masters);
     play->story.up &= (quorum_mask) ~(play->down | play->coming);
     play->story.coming = play->coming;
 }
@@ -312,7 +313,7 @@ static void play_line(struct play *play, const char *line, char *buf, size_t siz
 /* Play the file, and return the number of wrong lines.  tell: print the lines as they must be. */
 static unsigned play_file(const char *path, FILE *file, bool tell)
 {
-    struct play play = {.path = path, .config = story_config()};
+    struct play play = {.path = path, .masters = 5, .config = story_config()};
     char line[LINE_MAX_LEN], got[3 * LINE_MAX_LEN];
     unsigned wrong = 0;
 

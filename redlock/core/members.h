@@ -1,0 +1,47 @@
+/*
+ * members.h - which masters count, and how many of them decide; pure.
+ *
+ * The set of masters is one list, or two while it changes (a *joint* configuration).  Any majority
+ * shares a master with any other of the same list.  While there are two lists, a decision needs a
+ * majority of each.  So it shares a master with every decision that knew only one of the lists
+ * (docs/protocol.md).
+ */
+#ifndef REDLOCK_MEMBERS_H
+#define REDLOCK_MEMBERS_H
+
+#include <stdbool.h>
+
+#include "redlock/base/mask.h"
+
+/* Equal if there is one list.  No list is empty. */
+struct members {
+    quorum_mask from, to;
+};
+
+/* One list, of the first masters. */
+static inline struct members members_first(unsigned len)
+{
+    quorum_mask list = (quorum_mask)((1u << len) - 1);
+
+    return (struct members){list, list};
+}
+
+/* The masters of both lists. */
+static inline quorum_mask members_all(const struct members *members)
+{
+    return members->from | members->to;
+}
+
+static inline bool members_is_majority(quorum_mask list, quorum_mask votes)
+{
+    return 2 * mask_count(votes & list) > mask_count(list);
+}
+
+/* True if these masters can decide.  A master in both lists counts in both. */
+static inline bool members_decide(const struct members *members, quorum_mask votes)
+{
+    return members_is_majority(members->from, votes) &&
+           (members->to == members->from || members_is_majority(members->to, votes));
+}
+
+#endif /* REDLOCK_MEMBERS_H */

@@ -4,8 +4,6 @@
 #ifndef REDLOCK_TEST_MODELS_BUGS_H
 #define REDLOCK_TEST_MODELS_BUGS_H
 
-#include <stdbool.h>
-
 enum bug {
     NO_BUG,
     /* Locks. */
@@ -36,6 +34,7 @@ enum bug {
     BUG_RESCUE_NO_WAIT,
     BUG_RESCUE_NEXT_VERSION,
     BUG_RESCUE_STALE,
+    BUG_NO_PROMISE, /* None: what cannot be promised. */
     /* Fencing. */
     BUG_NO_RAISE,
     BUG_RAISE_EARLY,
@@ -49,18 +48,5 @@ enum bug {
     BUG_FLOOR_FEW,
     BUGS_LEN,
 };
-
-/* At most one at a time. */
-extern enum bug planted;
-
-static inline bool is_planted(enum bug bug)
-{
-    return planted == bug;
-}
-
-struct bug_text {
-    const char *name, *rule, *about;
-};
-extern const struct bug_text bug_texts[BUGS_LEN];
 
 #endif

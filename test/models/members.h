@@ -54,7 +54,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "models/explorer.h"
+#include "models/check.h"
 
 enum { MASTERS_MAX = 6, CLIENTS_MAX = 3, ADMINS_MAX = 2, LISTS_MAX = 5, TTL_MAX = 3 };
 enum { BALLOTS_MAX = 4 };
@@ -190,7 +190,6 @@ void admin_end(struct admin *admin, bool keeps_ready);
 void accept_steps(const struct world *world, unsigned master);
 void master_steps(const struct world *world, unsigned master);
 void rescue_steps(const struct world *world);
-void take(const struct world *next, struct move move, const char *broken);
 
 /* telling.c */
 void world_tell(const void *before, const void *after, struct move move);

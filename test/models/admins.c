@@ -5,10 +5,6 @@
  */
 #include "models/members.h"
 
-#include <string.h>
-
-#include "models/bugs.h"
-
 void admin_end(struct admin *o, bool keeps_ready)
 {
     struct admin next = {0};

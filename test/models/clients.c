@@ -6,8 +6,6 @@
  */
 #include "models/members.h"
 
-#include "models/bugs.h"
-
 static void delete_keys(struct world *w, unsigned client)
 {
     for (unsigned m = 0; m < bounds.masters; m++)

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "models/bugs.h"
-
 /* M3, M9: anybody may write what is chosen, at any time, but not over a greater version. */
 static void write_version(const struct world *w, unsigned master, unsigned version)
 {

@@ -17,7 +17,6 @@
  */
 #include <string.h>
 
-#include "models/bugs.h"
 #include "models/fencing.h"
 
 /* ---- Options ---- */

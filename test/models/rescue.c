@@ -3,8 +3,6 @@
  */
 #include "models/members.h"
 
-#include "models/bugs.h"
-
 /* Closed and rescued versions of the right rescue: greater than any that can be chosen. */
 enum { GREATEST = 16 };
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 enum {
     EXIT_USAGE = 64,       /* EX_USAGE of sysexits.h, as the `redlock` command uses. */
@@ -119,19 +118,6 @@ void figures_options_parse(struct figures_options *ret_options, int argc, char *
         usage_die("unexpected argument", argv[optind]);
 }
 
-static uint64_t timeval_ns(const struct timeval *time)
-{
-    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
-}
-
-static uint64_t cpu_now_ns(void)
-{
-    struct rusage usage;
-
-    (void)getrusage(RUSAGE_SELF, &usage); /* Cannot fail with these arguments. */
-    return timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
-}
-
 void figures_init(struct figures *figures, size_t cycles)
 {
     *figures = (struct figures){.samples_max = cycles};
@@ -152,14 +138,14 @@ void figures_done(struct figures *figures)
 
 void figures_begin(struct figures *figures)
 {
-    figures->cpu_ns = cpu_now_ns();
+    figures->cpu_ns = samples_cpu_ns();
     figures->elapsed_ns = samples_now_ns();
 }
 
 void figures_end(struct figures *figures)
 {
     figures->elapsed_ns = samples_now_ns() - figures->elapsed_ns;
-    figures->cpu_ns = cpu_now_ns() - figures->cpu_ns;
+    figures->cpu_ns = samples_cpu_ns() - figures->cpu_ns;
 }
 
 void figures_acquired(struct figures *figures, uint64_t took_ns)

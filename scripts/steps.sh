@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# steps.sh - the tools of a step of scripts/check: count, build, test.
+# steps.sh - the tools of a step of scripts/check: count, build, test, see what is installed.
 # Sourced by it, never run.
 #
 # A step is a process.  It writes its counts and the notes for its line into two small files, which
@@ -190,4 +190,29 @@ prepare_sanitizers() {
     ASAN_OPTIONS+=:use_sigaltstack=0
     export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+}
+
+# ---- What is installed ----
+
+# The unit that is installed below $1 starts the command with the prefix $2.  systemd-analyze reads a
+# copy that starts the command below $1, because it looks for this file.
+check_units() {
+    local units=$1$2/share/doc/redlock/examples dir=$builds/install-units name said
+    grep -qx "ExecStart=$2/bin/redlock init" "$units/redlock-init.service" ||
+        give_up "redlock-init.service does not start $2/bin/redlock"
+    ! grep -F -e "$root" -e /usr/local "$units"/redlock-init.* ||
+        give_up "a unit names a path of the build, or of another prefix"
+    if ! command -v systemd-analyze >/dev/null; then
+        count 0 0 1
+        note "units: skipped: there is no systemd-analyze"
+        return
+    fi
+    rm -rf "$dir"
+    mkdir "$dir"
+    for name in redlock-init.service redlock-init.timer; do
+        sed "s|=$2/|=$1$2/|" "$units/$name" >"$dir/$name"
+    done
+    said=$(SYSTEMD_LOG_LEVEL=warning systemd-analyze verify --man=no "$dir"/redlock-init.* 2>&1) ||
+        give_up "systemd-analyze: $said"
+    [[ $said != *redlock-init* ]] || give_up "systemd-analyze: $said"
 }

@@ -78,3 +78,10 @@ enum deadline_act deadline_due(const struct deadline *deadline, drift_time now,
     *ret_wake = deadline->ask;
     return DEADLINE_WAIT;
 }
+
+int deadline_poll_ms(drift_time now, drift_time wake, drift_span max)
+{
+    drift_span left = drift_until(now, wake);
+
+    return (int)drift_to_ms(left < max ? left + DRIFT_MS - 1 : max);
+}

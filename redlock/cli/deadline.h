@@ -44,4 +44,8 @@ struct deadline deadline_sooner(struct deadline a, struct deadline b);
 enum deadline_act deadline_due(const struct deadline *deadline, drift_time now,
                                drift_time *ret_wake);
 
+/* The timeout in ms of a poll() that ends at wake, or after max if that is sooner.  It is rounded
+ * up: a poll() that ends too early would be repeated at once. */
+int deadline_poll_ms(drift_time now, drift_time wake, drift_span max);
+
 #endif /* REDLOCK_DEADLINE_H */

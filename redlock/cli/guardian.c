@@ -518,18 +518,20 @@ static int open_descriptors(struct guardian *guardian)
 }
 
 /* Setting the timer also clears its last expiration.  Returns the timeout of poll(), in ms: none,
- * or a short one if the timer could not be set. */
+ * or a short one if the timer could not be set: poll() does not count the time of a suspend. */
 static int set_timer(const struct guardian *guardian, drift_time wake)
 {
     struct itimerspec when = {.it_value = {0, 0}};
+    drift_time now = 0; /* If the clock fails, poll() takes as long as it may. */
 
     if (wake != DRIFT_NEVER) {
         when.it_value.tv_sec = (time_t)(wake / DRIFT_S);
         when.it_value.tv_nsec = (long)(wake % DRIFT_S) + (wake == 0); /* 0 would turn it off. */
     }
-    return timerfd_settime(guardian->timer, TFD_TIMER_ABSTIME, &when, NULL) == 0
-               ? -1
-               : (int)(NAP_MAX / DRIFT_MS);
+    if (timerfd_settime(guardian->timer, TFD_TIMER_ABSTIME, &when, NULL) == 0)
+        return -1;
+    (void)drift_now(&now);
+    return deadline_poll_ms(now, wake, NAP_MAX);
 }
 
 /* Sleep until something happens. */

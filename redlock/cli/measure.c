@@ -13,7 +13,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,20 +82,6 @@ static void watch_signals(void)
 }
 
 /* ---- Measuring ---- */
-
-static uint64_t timeval_ns(const struct timeval *time)
-{
-    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
-}
-
-/* User and system time of this process, all threads. */
-static uint64_t cpu_now_ns(void)
-{
-    struct rusage usage;
-
-    (void)getrusage(RUSAGE_SELF, &usage); /* Cannot fail with these arguments. */
-    return timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
-}
 
 static void count_error(struct worker *worker)
 {
@@ -504,14 +489,14 @@ static int measure_all(struct bench *bench)
     if (code != CLI_OK)
         return code;
     await_clocks(bench);
-    bench->cpu_ns = cpu_now_ns();
+    bench->cpu_ns = samples_cpu_ns();
     bench->elapsed_ns = samples_now_ns();
     if (bench->wanted.blocking)
         code = run_threads(bench);
     else
         run_loop(bench);
     bench->elapsed_ns = samples_now_ns() - bench->elapsed_ns;
-    bench->cpu_ns = cpu_now_ns() - bench->cpu_ns;
+    bench->cpu_ns = samples_cpu_ns() - bench->cpu_ns;
     if (code != CLI_OK)
         return code;
     /* Wait until slower masters have answered the last releases.  A blocking client waits for them

@@ -1,9 +1,10 @@
 /*
- * samples.c - reads the clock, and sorts samples.
+ * samples.c - reads clocks, and sorts samples.
  */
 #include "redlock/cli/samples.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 uint64_t samples_now_ns(void)
@@ -12,6 +13,19 @@ uint64_t samples_now_ns(void)
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now); /* Cannot fail with this clock. */
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t timeval_ns(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
+uint64_t samples_cpu_ns(void)
+{
+    struct rusage usage;
+
+    (void)getrusage(RUSAGE_SELF, &usage); /* Cannot fail with these arguments. */
+    return timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
 }
 
 uint32_t samples_of(uint64_t took_ns)

@@ -10,6 +10,9 @@
 /* Read CLOCK_MONOTONIC. */
 uint64_t samples_now_ns(void);
 
+/* The processor time of all threads, user and system together. */
+uint64_t samples_cpu_ns(void);
+
 /* The sample for a time.  4.3 s or more is the largest sample, so that a sample has 32 bits. */
 uint32_t samples_of(uint64_t took_ns);
 

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
 enum {
     EXIT_USAGE = 64,       /* EX_USAGE of sysexits.h, as the `redlock` command uses. */
@@ -120,32 +118,6 @@ void figures_options_parse(struct figures_options *ret_options, int argc, char *
         usage_die("unexpected argument", argv[optind]);
 }
 
-static uint64_t timespec_ns(const struct timespec *time)
-{
-    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
-}
-
-uint64_t figures_now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* Cannot fail with this clock. */
-    return timespec_ns(&now);
-}
-
-static uint64_t timeval_ns(const struct timeval *time)
-{
-    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
-}
-
-static uint64_t cpu_now_ns(void)
-{
-    struct rusage usage;
-
-    (void)getrusage(RUSAGE_SELF, &usage); /* Cannot fail with these arguments. */
-    return timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
-}
-
 void figures_init(struct figures *figures, size_t cycles)
 {
     *figures = (struct figures){.samples_max = cycles};
@@ -166,46 +138,26 @@ void figures_done(struct figures *figures)
 
 void figures_begin(struct figures *figures)
 {
-    figures->cpu_ns = cpu_now_ns();
-    figures->elapsed_ns = figures_now_ns();
+    figures->cpu_ns = samples_cpu_ns();
+    figures->elapsed_ns = samples_now_ns();
 }
 
 void figures_end(struct figures *figures)
 {
-    figures->elapsed_ns = figures_now_ns() - figures->elapsed_ns;
-    figures->cpu_ns = cpu_now_ns() - figures->cpu_ns;
-}
-
-/* Samples above four seconds are cut to that, so that 32 bits are enough. */
-static uint32_t sample(uint64_t took_ns)
-{
-    return took_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)took_ns;
+    figures->elapsed_ns = samples_now_ns() - figures->elapsed_ns;
+    figures->cpu_ns = samples_cpu_ns() - figures->cpu_ns;
 }
 
 void figures_acquired(struct figures *figures, uint64_t took_ns)
 {
     if (figures->acquire_len < figures->samples_max)
-        figures->acquire_ns[figures->acquire_len++] = sample(took_ns);
+        figures->acquire_ns[figures->acquire_len++] = samples_of(took_ns);
 }
 
 void figures_unlocked(struct figures *figures, uint64_t took_ns)
 {
     if (figures->unlock_len < figures->samples_max)
-        figures->unlock_ns[figures->unlock_len++] = sample(took_ns);
-}
-
-static int compare_samples(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a;
-    uint32_t right = *(const uint32_t *)b;
-
-    return (left > right) - (left < right);
-}
-
-/* The nearest-rank percentile of sorted samples, in us; 0 when there are none. */
-static double percentile_us(const uint32_t *sorted_ns, size_t len, unsigned percent)
-{
-    return len == 0 ? 0 : sorted_ns[(len * percent + 99) / 100 - 1] / 1e3;
+        figures->unlock_ns[figures->unlock_len++] = samples_of(took_ns);
 }
 
 void figures_print(struct figures *figures)
@@ -214,15 +166,15 @@ void figures_print(struct figures *figures)
     const uint32_t *unlock = figures->unlock_ns;
     double cycles = (double)figures->unlock_len;
 
-    qsort(figures->acquire_ns, figures->acquire_len, sizeof *acquire, compare_samples);
-    qsort(figures->unlock_ns, figures->unlock_len, sizeof *unlock, compare_samples);
+    samples_sort(figures->acquire_ns, figures->acquire_len);
+    samples_sort(figures->unlock_ns, figures->unlock_len);
     (void)printf("cycles_per_s=%.0f acquire_p50_us=%.1f acquire_p99_us=%.1f unlock_p50_us=%.1f "
                  "unlock_p99_us=%.1f cpu_us_per_cycle=%.2f errors=%llu\n",
                  cycles / ((double)figures->elapsed_ns / 1e9),
-                 percentile_us(acquire, figures->acquire_len, 50),
-                 percentile_us(acquire, figures->acquire_len, 99),
-                 percentile_us(unlock, figures->unlock_len, 50),
-                 percentile_us(unlock, figures->unlock_len, 99),
+                 samples_percentile_us(acquire, figures->acquire_len, 50),
+                 samples_percentile_us(acquire, figures->acquire_len, 99),
+                 samples_percentile_us(unlock, figures->unlock_len, 50),
+                 samples_percentile_us(unlock, figures->unlock_len, 99),
                  cycles > 0 ? (double)figures->cpu_ns / 1e3 / cycles : 0.0,
                  (unsigned long long)figures->errors);
 }

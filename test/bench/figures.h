@@ -1,6 +1,6 @@
 /*
- * figures.h - what the programs of this folder share: the command line, the clocks, and the line
- * that they print.  `redlock bench` prints the same line, so test/bench/run can compare them.
+ * figures.h - what the programs of this folder share: the command line, the samples, and the
+ * line that they print.  `redlock bench` prints the same line, so test/bench/run can compare them.
  */
 #ifndef TEST_BENCH_FIGURES_H
 #define TEST_BENCH_FIGURES_H
@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "redlock/cli/samples.h"
 
 enum {
     FIGURES_MASTERS_MAX = 15,    /* The most masters of a client of the library. */
@@ -52,9 +54,6 @@ void figures_done(struct figures *figures);
 
 void figures_begin(struct figures *figures);
 void figures_end(struct figures *figures);
-
-/* CLOCK_MONOTONIC in nanoseconds. */
-uint64_t figures_now_ns(void);
 
 /* Record a sample.  Samples beyond the room are dropped. */
 void figures_acquired(struct figures *figures, uint64_t took_ns);

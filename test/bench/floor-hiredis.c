@@ -126,7 +126,7 @@ static void ask(struct slot *slot, uint64_t now_ns);
 /* The step is decided.  Go on with the release, or with the next cycle. */
 static void advance(struct slot *slot)
 {
-    uint64_t now_ns = figures_now_ns();
+    uint64_t now_ns = samples_now_ns();
     enum phase phase = slot->step++ % PHASES;
 
     if (phase == ACQUIRE) {
@@ -318,7 +318,7 @@ static void run(void)
     uint64_t now_ns;
 
     figures_begin(&figures);
-    now_ns = figures_now_ns();
+    now_ns = samples_now_ns();
     for (unsigned i = 0; i < options.in_flight; i++)
         start(&slots[i], now_ns);
     ev_run(loop, 0);

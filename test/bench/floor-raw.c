@@ -196,7 +196,7 @@ static void start(struct slot *slot, uint64_t now_ns)
 /* The step is decided.  Go on with the release, or with the next cycle. */
 static void advance(struct slot *slot)
 {
-    uint64_t now_ns = figures_now_ns();
+    uint64_t now_ns = samples_now_ns();
     enum phase phase = slot->step++ % PHASES;
 
     if (phase == ACQUIRE) {
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
     epoll_fd = set_up();
 
     figures_begin(&figures);
-    now_ns = figures_now_ns();
+    now_ns = samples_now_ns();
     for (unsigned i = 0; i < options.in_flight; i++)
         start(&slots[i], now_ns);
     while (finished < options.cycles)

@@ -3,7 +3,6 @@
  */
 #include "test/lib/heap.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define NOT_PLANNED ((unsigned)-1)
@@ -11,14 +10,17 @@
 static unsigned allocations;
 static unsigned successes_left = NOT_PLANNED;
 static bool has_failed;
+static long blocks;
 
 /* The linker sends calls of malloc() to __wrap_malloc().  __real_malloc() is that of libc. */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t len, size_t size);
 void *__real_realloc(void *p, size_t size);
+void __real_free(void *p);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t len, size_t size);
 void *__wrap_realloc(void *p, size_t size);
+void __wrap_free(void *p);
 
 void heap_reset(void)
 {
@@ -33,7 +35,7 @@ void heap_fail_after(unsigned successes)
     has_failed = false;
 }
 
-int heap_has_failed(void)
+bool heap_has_failed(void)
 {
     return has_failed;
 }
@@ -41,6 +43,11 @@ int heap_has_failed(void)
 unsigned heap_allocations(void)
 {
     return allocations;
+}
+
+long heap_blocks(void)
+{
+    return blocks;
 }
 
 static bool must_fail(void)
@@ -56,15 +63,30 @@ static bool must_fail(void)
 
 void *__wrap_malloc(size_t size)
 {
-    return must_fail() ? NULL : __real_malloc(size);
+    void *p = must_fail() ? NULL : __real_malloc(size);
+
+    blocks += p != NULL;
+    return p;
 }
 
 void *__wrap_calloc(size_t len, size_t size)
 {
-    return must_fail() ? NULL : __real_calloc(len, size);
+    void *p = must_fail() ? NULL : __real_calloc(len, size);
+
+    blocks += p != NULL;
+    return p;
 }
 
 void *__wrap_realloc(void *p, size_t size)
 {
-    return must_fail() ? NULL : __real_realloc(p, size);
+    void *q = must_fail() ? NULL : __real_realloc(p, size);
+
+    blocks += p == NULL && q != NULL;
+    return q;
+}
+
+void __wrap_free(void *p)
+{
+    blocks -= p != NULL;
+    __real_free(p);
 }

@@ -1,11 +1,13 @@
 /*
- * heap.h - a heap that counts allocations, and fails on request.
+ * heap.h - a heap that counts allocations and blocks, and fails on request.
  *
  * The linker's --wrap sends the allocations of the static library and of the test
  * here.  Those of other libraries are not affected.  One thread only.
  */
 #ifndef TEST_HEAP_H
 #define TEST_HEAP_H
+
+#include <stdbool.h>
 
 /* Let all allocations succeed, and count from 0. */
 void heap_reset(void);
@@ -14,9 +16,12 @@ void heap_reset(void);
 void heap_fail_after(unsigned successes);
 
 /* True once the allocation that heap_fail_after() planned to fail has failed. */
-int heap_has_failed(void);
+bool heap_has_failed(void);
 
 /* Allocations since heap_reset(), the failed one included. */
 unsigned heap_allocations(void);
+
+/* The blocks that are not freed yet. */
+long heap_blocks(void);
 
 #endif /* TEST_HEAP_H */

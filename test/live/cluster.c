@@ -146,14 +146,14 @@ static pid_t *find_child(pid_t pid)
     cluster_die("no child %d, or too many of them", (int)pid);
 }
 
-pid_t cluster_spawn(int (*run)(void *arg), void *arg)
+pid_t cluster_spawn_by(pid_t (*fork_it)(void), int (*run)(void *arg), void *arg)
 {
     pid_t *place, pid;
 
     make_folder();
     place = find_child(0);
     fflush(NULL);
-    pid = fork();
+    pid = fork_it();
     if (pid < 0)
         cluster_die("cannot fork: %s", strerror(errno));
     if (pid == 0) {
@@ -163,6 +163,11 @@ pid_t cluster_spawn(int (*run)(void *arg), void *arg)
     }
     *place = pid;
     return pid;
+}
+
+pid_t cluster_spawn(int (*run)(void *arg), void *arg)
+{
+    return cluster_spawn_by(fork, run, arg);
 }
 
 void cluster_end(pid_t pid)

@@ -121,6 +121,8 @@ unsigned cluster_count(struct cluster *cluster, const char *name, const char *to
  * a child and waits for it.
  */
 pid_t cluster_spawn(int (*run)(void *arg), void *arg);
+/* The same, with this function in place of fork(). */
+pid_t cluster_spawn_by(pid_t (*fork_it)(void), int (*run)(void *arg), void *arg);
 void cluster_end(pid_t pid);
 /* Wait until it exits by itself.  Returns its exit status, or -1 if a signal ended it or the time
  * ran out. */

@@ -3,7 +3,7 @@
  *
  * Each row names the mistake and the exact message, because callers have only the message to go
  * by.  After each row the held lock is still held, other locks work, and the variable for the
- * result is unchanged.  Bad input to redlock_open() is in test-open.c.
+ * result is unchanged.  Bad input to redlock_open() is in test/unit/test-open.c.
  */
 #include "test/lib/check.h"
 

@@ -6,8 +6,11 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ev.h>
@@ -113,6 +116,118 @@ TEST(a_fork_has_nothing_remaining)
         CHECK(redlock_remaining_ms(lease) > 0);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
         pilot_close(&pilot);
+    }
+}
+
+/* A fork by a system call alone, of which glibc does not know. */
+static pid_t clone_without_libc(void)
+{
+    return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+static const struct {
+    const char *row;
+    pid_t (*fork_it)(void);
+} forks[] = {
+    {"fork()", fork},
+#if __GLIBC_PREREQ(2, 34)
+    {"_Fork()", _Fork},
+#endif
+    {"clone", clone_without_libc},
+};
+
+struct inherited {
+    struct pilot *pilot;
+    struct redlock_lease *lease;
+};
+
+static bool is_refused(int status)
+{
+    return status == REDLOCK_E_STATE &&
+           strstr(redlock_errmsg(NULL), "the process before the fork") != NULL;
+}
+
+static void on_refused(struct redlock_lease *lease, int status, void *arg)
+{
+    (void)lease, (void)status, (void)arg;
+}
+
+/* Runs in the child.  Returns 0, or the number of the check that failed. */
+static int use_inherited(void *arg)
+{
+    struct inherited *inherited = arg;
+    struct redlock *rl = inherited->pilot->rl;
+    struct redlock_lease *lease = inherited->lease, *other;
+
+    if (redlock_remaining_ms(lease) != 0)
+        return 1;
+    if (!is_refused(redlock_lock(rl, "y", NULL, &other)))
+        return 2;
+    if (!is_refused(redlock_lock_async(rl, "y", NULL, on_refused, NULL, &other)))
+        return 3;
+    if (!is_refused(redlock_extend(lease, 0)))
+        return 4;
+    if (!is_refused(redlock_unlock(lease)))
+        return 5;
+    if (!is_refused(redlock_unlock_async(lease, on_refused, NULL)))
+        return 6;
+    return redlock_close(rl) == NULL ? 0 : 7;
+}
+
+/* A client that asks its masters for nothing unless it is called. */
+static void be_quiet(struct redlock_options *opts)
+{
+    opts->clock_guard = REDLOCK_CLOCK_GUARD_OFF;
+    opts->restart_guard = false;
+    opts->reply_timeout_ms = 3600000; /* Chosen: no timeout may wake the client. */
+}
+
+static bool all_store_x(void *arg)
+{
+    (void)arg;
+    return cluster_count(&three, "x", NULL) == 3;
+}
+
+/* The commands that this server has carried out, without this one. */
+static long count_commands(struct server *server)
+{
+    static const char field[] = "total_commands_processed:";
+    const char *at = strstr(server_text(server, "INFO stats"), field);
+
+    return at != NULL ? atol(at + strlen(field)) : -1;
+}
+
+static void fork_it_with_a_lease(struct pilot *pilot, pid_t (*fork_it)(void))
+{
+    struct inherited inherited = {.pilot = pilot};
+    long before[3];
+
+    CHECK_INT(pilot_lock_for(pilot, "x", 60000, false, 0, &inherited.lease), REDLOCK_OK);
+    CHECK(pilot_until(pilot, all_store_x, NULL));
+    for (unsigned i = 0; i < 3; i++)
+        before[i] = count_commands(&three.server[i]);
+    CHECK_INT(cluster_join(cluster_spawn_by(fork_it, use_inherited, &inherited)), 0);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_INT(count_commands(&three.server[i]), before[i] + 1);
+    CHECK(redlock_remaining_ms(inherited.lease) > 0);
+    CHECK_INT(pilot_unlock(pilot, inherited.lease), REDLOCK_OK);
+    CHECK_UINT(pilot_stats(pilot).connects, 3);
+}
+
+/* Handlers of pthread_atfork() run at fork() only. */
+TEST(no_fork_goes_unnoticed)
+{
+    for (size_t i = 0; i < sizeof forks / sizeof *forks; i++) {
+        for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+            struct pilot pilot;
+
+            check_row = forks[i].row;
+            cluster_ready(&three, 3);
+            CHECK_INT(pilot_try_open(&pilot, kind, cluster_masters(&three), be_quiet), REDLOCK_OK);
+            CHECK(pilot_until_up(&pilot, 3));
+            fork_it_with_a_lease(&pilot, forks[i].fork_it);
+            pilot_close(&pilot);
+        }
     }
 }
 
@@ -297,6 +412,7 @@ TEST(a_lock_from_a_prepare_watcher_is_sent_at_once)
 
 CHECK_MAIN({"open_without_descriptors", open_without_descriptors},
            {"a_fork_has_nothing_remaining", a_fork_has_nothing_remaining},
+           {"no_fork_goes_unnoticed", no_fork_goes_unnoticed},
            {"a_cancelled_thread_ends_after_its_call", a_cancelled_thread_ends_after_its_call},
            {"a_cancel_that_is_pending_waits_for_the_call",
             a_cancel_that_is_pending_waits_for_the_call},

@@ -5,10 +5,6 @@
  */
 #include "models/members.h"
 
-#include <string.h>
-
-#include "models/bugs.h"
-
 void admin_end(struct admin *o, bool keeps_ready)
 {
     struct admin next = {0};
@@ -44,9 +40,7 @@ static void see_version(const struct world *w, unsigned admin, unsigned version,
         o->phase = WAITING;
         o->wait = bounds.ttl;
     }
-    take(&next,
-         (struct move){'e', (unsigned char)admin, (unsigned char)master, (unsigned char)version},
-         NULL);
+    explorer_take(&next, 'e', admin, master, version, NULL);
 }
 
 /* ---- M3 ---- */
@@ -62,7 +56,7 @@ static bool may_propose(const struct admin *o, unsigned version, unsigned value)
 }
 
 /* All promises of a ballot are there. */
-static void propose(const struct world *w, unsigned admin, struct move move)
+static void propose(const struct world *w, unsigned admin, unsigned master)
 {
     const struct admin *now = &w->admins[admin];
     unsigned shift = 2 * ((now->version - 1u) * BALLOTS_MAX + now->ballot - 1u);
@@ -78,8 +72,7 @@ static void propose(const struct world *w, unsigned admin, struct move move)
         o->seen = 0;
         o->found_ballot = o->found = 0;
         o->value = value & 1;
-        move.kind = value == 0 ? 'p' : 'q';
-        take(&next, move, NULL);
+        explorer_take(&next, value == 0 ? 'p' : 'q', admin, master, now->ballot, NULL);
     }
 }
 
@@ -90,7 +83,6 @@ static void prepare(const struct world *w, unsigned admin, unsigned master, unsi
     struct world next = *w;
     struct admin *o = &next.admins[admin];
     struct master *m = &next.masters[master];
-    struct move move = {'p', (unsigned char)admin, (unsigned char)master, (unsigned char)ballot};
 
     if (!(members_of(version) & bit_of(master)) || !m->memory || m->version != version ||
         (o->seen & bit_of(master)))
@@ -102,7 +94,7 @@ static void prepare(const struct world *w, unsigned admin, unsigned master, unsi
     o->ballot = ballot;
     next.history.drawn |= 1u << ((version - 1) * BALLOTS_MAX + ballot - 1);
     if (is_planted(BUG_NO_PREPARE)) {
-        propose(&next, admin, move);
+        propose(&next, admin, master);
         return;
     }
     o->seen |= bit_of(master);
@@ -112,9 +104,9 @@ static void prepare(const struct world *w, unsigned admin, unsigned master, unsi
         o->found = m->accepted;
     }
     if (is_choosing_quorum(version, o->seen))
-        propose(&next, admin, move);
+        propose(&next, admin, master);
     else
-        take(&next, move, NULL);
+        explorer_take(&next, 'p', admin, master, ballot, NULL);
 }
 
 static bool may_draw(const struct world *w, unsigned version, unsigned ballot)
@@ -160,9 +152,7 @@ static void choose_at_once(const struct world *w, unsigned admin)
             continue;
         next.history.chosen |= (1 + value) << 2 * (v - 1);
         admin_end(&next.admins[admin], false);
-        take(&next,
-             (struct move){'O', (unsigned char)admin, (unsigned char)(v + 1), (unsigned char)value},
-             find_revival(&next));
+        explorer_take(&next, 'O', admin, (v + 1), value, find_revival(&next));
         world_read(w);
     }
 }
@@ -172,7 +162,7 @@ static void kill_admin(const struct world *w, unsigned admin)
     struct world next = *w;
 
     admin_end(&next.admins[admin], false);
-    take(&next, (struct move){'K', (unsigned char)admin, 0, 0}, NULL);
+    explorer_take(&next, 'K', admin, 0, 0, NULL);
 }
 
 static void leave_ballot(const struct world *w, unsigned admin)
@@ -180,7 +170,7 @@ static void leave_ballot(const struct world *w, unsigned admin)
     struct world next = *w;
 
     admin_end(&next.admins[admin], true);
-    take(&next, (struct move){'b', (unsigned char)admin, 0, 0}, NULL);
+    explorer_take(&next, 'b', admin, 0, 0, NULL);
 }
 
 void admin_steps(const struct world *w, unsigned admin)
@@ -253,9 +243,7 @@ static void accept(const struct world *w, unsigned master, unsigned version, uns
     }
     if (broken == NULL)
         broken = find_revival(&next);
-    take(&next,
-         (struct move){'a', (unsigned char)version, (unsigned char)ballot, (unsigned char)master},
-         broken);
+    explorer_take(&next, 'a', version, ballot, master, broken);
     world_read(w);
 }
 

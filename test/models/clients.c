@@ -6,8 +6,6 @@
  */
 #include "models/members.h"
 
-#include "models/bugs.h"
-
 static void delete_keys(struct world *w, unsigned client)
 {
     for (unsigned m = 0; m < bounds.masters; m++)
@@ -30,7 +28,7 @@ void client_end(struct world *w, unsigned client)
 }
 
 /* M2: are these votes enough?  The lease counts from before the first request. */
-static void judge(struct world *next, unsigned client, struct move move)
+static void judge(struct world *next, char kind, unsigned client, unsigned master)
 {
     struct client *c = &next->clients[client];
     const char *broken = NULL;
@@ -44,7 +42,7 @@ static void judge(struct world *next, unsigned client, struct move move)
             if (other != client && next->clients[other].left > 0)
                 broken = two_hold;
     }
-    take(next, move, broken);
+    explorer_take(next, kind, client, master, 0, broken);
 }
 
 /* M4. */
@@ -70,7 +68,6 @@ static bool overlooks(const struct client *c, unsigned shown, unsigned known)
 static void prove(const struct world *w, unsigned client, unsigned master)
 {
     const struct master *m = &w->masters[master];
-    struct move move = {'P', (unsigned char)client, (unsigned char)master, 0};
     struct world next = *w;
     struct client *c = &next.clients[client];
     unsigned shown = number_of(w, m->version), known = number_of(w, c->version);
@@ -83,14 +80,14 @@ static void prove(const struct world *w, unsigned client, unsigned master)
         if (c->good & bit_of(master)) { /* A planted bug.  It takes the version over, or not. */
             struct world newer = *w;
             take_over(&newer.clients[client], m->version);
-            take(&newer, (struct move){'V', (unsigned char)client, (unsigned char)master, 0}, NULL);
+            explorer_take(&newer, 'V', client, master, 0, NULL);
         } else {
             take_over(c, m->version);
             if (members_of(c->version) & bit_of(master))
                 c->good |= bit_of(master);
         }
     }
-    judge(&next, client, move);
+    judge(&next, 'P', client, master);
 }
 
 /* The command sets the key, or makes it live longer. */
@@ -130,17 +127,15 @@ static bool may_ask(const struct world *w, unsigned client, unsigned master)
 
 static void ask(const struct world *w, unsigned client, unsigned master)
 {
-    struct move move = {'S', (unsigned char)client, (unsigned char)master, 0};
     struct world next = *w;
 
     set_key(&next, client, master);
     if (counts_unproved(w, client, master)) {
         next.clients[client].stored &= ~bit_of(master);
         next.clients[client].good |= bit_of(master);
-        move.kind = 'N';
-        judge(&next, client, move);
+        judge(&next, 'N', client, master);
     } else if (bounds.split) {
-        take(&next, move, NULL);
+        explorer_take(&next, 'S', client, master, 0, NULL);
     } else {
         prove(&next, client, master);
     }
@@ -155,7 +150,7 @@ static void prove_early(const struct world *w, unsigned client, unsigned master)
     if (!m->memory || m->version != w->clients[client].version)
         return;
     next.clients[client].known |= bit_of(master);
-    take(&next, (struct move){'E', (unsigned char)client, (unsigned char)master, 0}, NULL);
+    explorer_take(&next, 'E', client, master, 0, NULL);
 }
 
 /* A client whose version has no members can only look around for a newer one (R5). */
@@ -168,7 +163,7 @@ static void look_around(const struct world *w, unsigned client, unsigned master)
     if (c->version != CLOSED || !m->memory || number_of(w, m->version) <= number_of(w, c->version))
         return;
     take_over(&next.clients[client], m->version);
-    take(&next, (struct move){'V', (unsigned char)client, (unsigned char)master, 0}, NULL);
+    explorer_take(&next, 'V', client, master, 0, NULL);
 }
 
 static void give_back(const struct world *w, unsigned client)
@@ -176,7 +171,7 @@ static void give_back(const struct world *w, unsigned client)
     struct world next = *w;
 
     client_end(&next, client);
-    take(&next, (struct move){'R', (unsigned char)client, 0, 0}, NULL);
+    explorer_take(&next, 'R', client, 0, 0, NULL);
 }
 
 static void give_extension_up(const struct world *w, unsigned client)
@@ -184,7 +179,7 @@ static void give_extension_up(const struct world *w, unsigned client)
     struct world next = *w;
 
     stop_asking(&next.clients[client]);
-    take(&next, (struct move){'G', (unsigned char)client, 0, 0}, NULL);
+    explorer_take(&next, 'G', client, 0, 0, NULL);
 }
 
 void client_steps(const struct world *w, unsigned client)

@@ -1,5 +1,5 @@
 /*
- * explorer.c - the search, random walks, and the way back from a broken world.
+ * explorer.c - the search, what stays possible, random walks, and the way back from a world.
  *
  * Every world is stored whole, in the order in which it was found.  A hash table finds it again.
  * No two worlds are confused, so a complete search is a proof within the bounds of its model.
@@ -28,9 +28,10 @@ static struct {
 
 static struct outcome *outcome;
 
-void explorer_take(const void *next, struct move move, const char *broken)
+void explorer_take(const void *next, char kind, unsigned a, unsigned b, unsigned c,
+                   const char *broken)
 {
-    taker(next, move, broken);
+    taker(next, (struct move){kind, (unsigned char)a, (unsigned char)b, (unsigned char)c}, broken);
 }
 
 /* ---- Worlds, stored ---- */
@@ -108,21 +109,14 @@ static void open_store(size_t megabytes)
 {
     size_t slot_bytes = 3 * sizeof *found.table; /* A table is at least a third full. */
 
+    free(found.worlds);
+    free(found.parent);
     packed_len = (unsigned)__builtin_popcount(model->used);
     found.max = (megabytes << 20) / (packed_len * 4 + 4 + slot_bytes);
     found.len = 0;
     found.worlds = allocate(found.max, packed_len * sizeof *found.worlds);
     found.parent = allocate(found.max, sizeof *found.parent);
-    found.table = NULL;
     grow_table((size_t)1 << 12);
-}
-
-static void close_store(void)
-{
-    free(found.worlds);
-    free(found.parent);
-    free(found.table);
-    memset(&found, 0, sizeof found);
 }
 
 static void store(const void *next, struct move move, const char *broken)
@@ -196,25 +190,37 @@ static bool take_matching(const void *world,
     return match.done;
 }
 
+static void begin(uint32_t *world)
+{
+    memset(world, 0, WORDS_MAX * sizeof *world);
+    model->begin(world);
+}
+
 /* The stored worlds on the way have other names than those of the story, so it is walked again
- * from the start, with the names of the start. */
-static void find_trace(void)
+ * from the start, with the names of the start.  WORLD is set to the end of it. */
+static void find_trace(size_t end, uint32_t *world)
 {
     static uint32_t way[TRACE_MAX];
-    uint32_t world[WORDS_MAX];
     unsigned len = 0;
 
-    for (size_t i = found.at; i != 0 && len < TRACE_MAX - 1; i = found.parent[i])
+    for (size_t i = end; i != 0 && len < TRACE_MAX - 1; i = found.parent[i])
         way[len++] = (uint32_t)i;
-    model->begin(world);
+    begin(world);
     outcome->trace_len = 0;
     for (unsigned i = len; i-- > 0;) {
         memcpy(match.target, found.worlds + (size_t)way[i] * packed_len, packed_len * 4);
         if (!take_matching(world, match_world))
             abort();
         outcome->trace[outcome->trace_len++] = match.move;
-        memcpy(world, match.world, sizeof world);
+        memcpy(world, match.world, sizeof match.world);
     }
+}
+
+static void find_broken_trace(void)
+{
+    uint32_t world[WORDS_MAX];
+
+    find_trace(found.at, world);
     if (!take_matching(world, match_broken))
         abort();
     outcome->trace[outcome->trace_len++] = match.move;
@@ -228,7 +234,7 @@ unsigned explorer_replay(const struct model *m, const struct move *trace, unsign
 
     model = m;
     *broken = NULL;
-    model->begin(world);
+    begin(world);
     for (unsigned i = 0; i < len; i++) {
         match.wanted = trace[i];
         explorer_write_move(trace[i], text);
@@ -281,7 +287,7 @@ static void search(const struct limits *limits)
     double begun_s = cpu_seconds();
 
     open_store(limits->megabytes);
-    model->begin(world);
+    begin(world);
     store(world, (struct move){0}, NULL);
     outcome->transitions = 0;
     for (found.at = 0; found.at < found.len; found.at++) {
@@ -294,14 +300,75 @@ static void search(const struct limits *limits)
         model->steps(world);
         if (outcome->broken != NULL || found.len == found.max)
             break;
-        if (found.at % 65536 == 0 && cpu_seconds() - begun_s > (double)limits->seconds)
+        if (found.at % 65536 == 0 && cpu_seconds() - begun_s > limits->seconds)
             break;
     }
     outcome->states = found.len;
     outcome->complete = found.at == found.len;
     if (outcome->broken != NULL)
-        find_trace();
-    close_store();
+        find_broken_trace();
+}
+
+/* ---- What stays possible ---- */
+
+static struct {
+    bool *can; /* From world i a good one can be reached. */
+    bool (*counts)(struct move move);
+    bool leads; /* So it can from the world whose steps are taken. */
+} stays;
+
+static void follow(const void *next, struct move move, const char *broken)
+{
+    uint32_t packed[WORDS_MAX];
+
+    (void)broken;
+    if (stays.leads || !stays.counts(move))
+        return;
+    pack(next, packed);
+    stays.leads = stays.can[found.table[find_slot(packed)] - 1];
+}
+
+size_t explorer_count(bool (*is_so)(const void *world))
+{
+    uint32_t world[WORDS_MAX];
+    size_t count = 0;
+
+    for (size_t i = 0; i < found.len; i++) {
+        unpack(i, world);
+        count += is_so(world);
+    }
+    return count;
+}
+
+/* Most steps lead to worlds that were found later.  So the last are looked at first, and few rounds
+ * are needed until nothing changes. */
+size_t explorer_stuck(bool (*counts)(struct move move), bool (*is_good)(const void *world))
+{
+    uint32_t world[WORDS_MAX];
+    size_t stuck = found.len, before, first = 0;
+
+    stays.can = allocate(found.len, sizeof *stays.can);
+    stays.counts = counts;
+    taker = follow;
+    do {
+        before = stuck;
+        for (size_t i = found.len; i-- > 0;) {
+            if (stays.can[i])
+                continue;
+            unpack(i, world);
+            stays.leads = is_good(world);
+            if (!stays.leads)
+                model->steps(world);
+            stays.can[i] = stays.leads;
+            stuck -= stays.leads;
+        }
+    } while (stuck < before);
+    while (first < found.len && stays.can[first])
+        first++;
+    if (stuck > 0)
+        find_trace(first, world);
+    free(stays.can);
+    return stuck;
 }
 
 /* ---- Random walks ---- */
@@ -320,7 +387,7 @@ static unsigned choices; /* The sum of the weights so far. */
 
 static void choose(const void *next, struct move move, const char *broken)
 {
-    unsigned weight = model->weight(move);
+    unsigned weight = model->weight != NULL ? model->weight(move) : 1;
 
     choices += weight;
     outcome->transitions++;
@@ -353,14 +420,14 @@ static void shorten(void)
         }
 }
 
-static void walk(const struct limits *limits, uint64_t number)
+static void walk(const struct limits *limits, unsigned number)
 {
     uint32_t world[WORDS_MAX];
 
-    dice = (limits->seed * 1000003 + number) * UINT64_C(0x9fb21c651e98df25) + 77;
+    dice = (limits->seed * UINT64_C(1000003) + number) * UINT64_C(0x9fb21c651e98df25) + 77;
     for (unsigned i = 0; i < 8; i++)
         roll();
-    model->begin(world);
+    begin(world);
     outcome->trace_len = 0;
     while (outcome->trace_len < limits->walk_steps && outcome->trace_len < TRACE_MAX) {
         choices = 0;
@@ -386,10 +453,10 @@ void explorer_run(const struct model *m, const struct limits *limits, struct out
     memset(out, 0, sizeof *out);
     if (limits->walks == 0)
         search(limits);
-    for (long i = 0; i < limits->walks && out->broken == NULL; i++) {
-        if (cpu_seconds() - begun_s > (double)limits->seconds)
+    for (unsigned i = 0; i < limits->walks && out->broken == NULL; i++) {
+        if (cpu_seconds() - begun_s > limits->seconds)
             break;
-        walk(limits, (uint64_t)i);
+        walk(limits, i);
     }
     out->cpu_s = cpu_seconds() - begun_s;
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WORDS_MAX = 16, TRACE_MAX = 512 };
+enum { WORDS_MAX = 24, TRACE_MAX = 512 };
 
 /* A step by name.  Only its model gives it a meaning. */
 struct move {
@@ -24,7 +24,7 @@ struct model {
     unsigned words; /* The size of a world, at most WORDS_MAX. */
     uint32_t used;  /* Bit i: word i is not 0 in every world.  The others are not stored. */
 
-    void (*begin)(void *world);
+    void (*begin)(void *world); /* The world is 0 before. */
 
     /* Calls explorer_take() for every step out of WORLD. */
     void (*steps)(const void *world);
@@ -36,16 +36,14 @@ struct model {
     /* Prints one line: what happened. */
     void (*tell)(const void *before, const void *after, struct move move);
 
-    /* How often a random walk prefers a step, from 1. */
+    /* How often a random walk prefers a step, from 1.  NULL: it prefers none. */
     unsigned (*weight)(struct move move);
 };
 
 struct limits {
-    size_t megabytes;
-    long seconds;
-    long walks; /* 0: the search, else so many random walks. */
-    unsigned walk_steps;
-    uint64_t seed;
+    unsigned megabytes, seconds;
+    unsigned walks; /* 0: the search, else so many random walks. */
+    unsigned walk_steps, seed;
 };
 
 struct outcome {
@@ -58,10 +56,20 @@ struct outcome {
     unsigned trace_len;
 };
 
-/* For model.steps alone.  BROKEN names the invariant that the step breaks, or is NULL. */
-void explorer_take(const void *next, struct move move, const char *broken);
+/* For model.steps alone: a step leads to NEXT.  KIND, A, B and C are the move.  BROKEN names the
+ * invariant that the step breaks, or is NULL. */
+void explorer_take(const void *next, char kind, unsigned a, unsigned b, unsigned c,
+                   const char *broken);
 
+/* The worlds that were found are kept until the next run. */
 void explorer_run(const struct model *model, const struct limits *limits, struct outcome *out);
+
+/* How many of the worlds that were found are so. */
+size_t explorer_count(bool (*is_so)(const void *world));
+
+/* After a complete search: how many worlds there are from which steps that count never lead to a
+ * good one.  If there are any, the trace of the outcome leads to the first of them. */
+size_t explorer_stuck(bool (*counts)(struct move move), bool (*is_good)(const void *world));
 
 /* Walks a trace again, and tells it if ALOUD.  Returns how many steps could be taken.  BROKEN
  * is set to what the last of them broke, or to NULL. */

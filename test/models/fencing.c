@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "models/bugs.h"
-
 static const char same_token[] = "two locks have the same token";
 static const char smaller_token[] = "a token is smaller than that of an earlier lock";
 
@@ -45,14 +43,6 @@ static unsigned enough_of(set list)
 static unsigned majority_of(set list)
 {
     return count(list) / 2 + 1;
-}
-
-static void move_on(const struct fencing_world *next, char kind, unsigned a, unsigned b, unsigned c,
-                    const char *broken)
-{
-    struct move move = {kind, (unsigned char)a, (unsigned char)b, (unsigned char)c};
-
-    explorer_take(next, move, broken);
 }
 
 /* ---- Rounds ---- */
@@ -129,7 +119,7 @@ static void judge(struct fencing_world *next, unsigned client, char kind, unsign
     unsigned token = find_token(&next->clients[client]);
     const char *broken = token != 0 ? grant(next, client, token) : NULL;
 
-    move_on(next, kind, client, master, token, broken);
+    explorer_take(next, kind, client, master, token, broken);
 }
 
 /* F1: numbers of another version do not count. */
@@ -186,7 +176,7 @@ static void ask(const struct fencing_world *w, unsigned client, unsigned master)
         c->greatest = number;
     }
     if (bounds.split || !(c->stored & bit_of(master)))
-        move_on(&next, 'S', client, master, number, NULL);
+        explorer_take(&next, 'S', client, master, number, NULL);
     else
         prove(&next, client, master);
 }
@@ -203,7 +193,7 @@ static void begin_raising(const struct fencing_world *w, unsigned client)
     c->asked = 0;
     c->greatest++; /* It is what all are asked to count to. */
     c->stored = 0;
-    move_on(&next, 'n', client, c->greatest, 0, NULL);
+    explorer_take(&next, 'n', client, c->greatest, 0, NULL);
 }
 
 /* The script raise: it compares the key, the epoch and the version. */
@@ -219,7 +209,7 @@ static void raise_number(const struct fencing_world *w, unsigned client, unsigne
         return;
     if (m->version > c->version && !is_planted(BUG_TOKEN_NO_VERSION)) {
         take_over(c, m->version);
-        move_on(&next, 'V', client, master, 0, NULL);
+        explorer_take(&next, 'V', client, master, 0, NULL);
         return;
     }
     if (m->counter >= number)
@@ -252,7 +242,7 @@ static void client_rounds(const struct fencing_world *w, unsigned client)
     if (c->round == NO_ROUND || (c->round != HOLDING && !bounds.again))
         return;
     end_round(&next, client);
-    move_on(&next, 'R', client, 0, 0, NULL);
+    explorer_take(&next, 'R', client, 0, 0, NULL);
 }
 
 /* ---- The change ---- */
@@ -264,7 +254,7 @@ static void begin_change(const struct fencing_world *w)
     if (is_joint_version(w->history.newest) || w->history.newest >= bounds.versions)
         return;
     next.history.newest++;
-    move_on(&next, 'O', next.history.newest, 0, 0, NULL);
+    explorer_take(&next, 'O', next.history.newest, 0, 0, NULL);
 }
 
 /* M5 (1). */
@@ -283,7 +273,7 @@ static void see_joint(const struct fencing_world *w, unsigned master)
         a->waiting = 1;
         a->wait = bounds.ttl;
     }
-    move_on(&next, 'e', master, 0, 0, NULL);
+    explorer_take(&next, 'e', master, 0, 0, NULL);
 }
 
 static unsigned enough_to_read(const struct fencing_world *w)
@@ -323,7 +313,7 @@ static void read_number(const struct fencing_world *w, unsigned master)
     a->read |= bit_of(master);
     if (m->counter > a->greatest)
         a->greatest = m->counter;
-    move_on(&next, 'd', master, m->counter, 0, NULL);
+    explorer_take(&next, 'd', master, m->counter, 0, NULL);
 }
 
 static void raise_counter(const struct fencing_world *w, unsigned master)
@@ -338,7 +328,7 @@ static void raise_counter(const struct fencing_world *w, unsigned master)
     if (w->admin.greatest > m->counter)
         m->counter = w->admin.greatest;
     next.admin.raised |= bit_of(master);
-    move_on(&next, 'u', master, w->admin.greatest, 0, NULL);
+    explorer_take(&next, 'u', master, w->admin.greatest, 0, NULL);
 }
 
 /* M5 (3). */
@@ -351,7 +341,7 @@ static void choose_next(const struct fencing_world *w)
         return;
     next.history.newest++;
     memset(&next.admin, 0, sizeof next.admin);
-    move_on(&next, 'O', next.history.newest, 0, 0, NULL);
+    explorer_take(&next, 'O', next.history.newest, 0, 0, NULL);
 }
 
 static void admin_change(const struct fencing_world *w)
@@ -370,7 +360,7 @@ static void admin_change(const struct fencing_world *w)
     if (!bounds.kills || (w->admin.seen == 0 && w->admin.read == 0))
         return;
     memset(&next.admin, 0, sizeof next.admin);
-    move_on(&next, 'K', 0, 0, 0, NULL);
+    explorer_take(&next, 'K', 0, 0, 0, NULL);
 }
 
 /* ---- Masters ---- */
@@ -384,7 +374,7 @@ static void write_newest(const struct fencing_world *w, unsigned master, unsigne
         !((before.from | before.to | now.from | now.to) & bit_of(master)))
         return;
     next.masters[master].version = version;
-    move_on(&next, 'W', master, version, 0, NULL);
+    explorer_take(&next, 'W', master, version, 0, NULL);
 }
 
 static void forget(const struct fencing_world *w, unsigned master)
@@ -403,7 +393,7 @@ static void forget(const struct fencing_world *w, unsigned master)
         next.clients[c].stored &= ~bit_of(master);
     if (w->admin.seen & bit_of(master))
         next.admin.spoilt = 1;
-    move_on(&next, 'F', master, 0, 0, NULL);
+    explorer_take(&next, 'F', master, 0, 0, NULL);
 }
 
 static void read_other(const struct fencing_world *w, unsigned master, unsigned other)
@@ -419,7 +409,7 @@ static void read_other(const struct fencing_world *w, unsigned master, unsigned 
         m->version = teller->version;
     if (teller->counter > m->counter)
         m->counter = teller->counter;
-    move_on(&next, 'r', master, other, teller->counter, NULL);
+    explorer_take(&next, 'r', master, other, teller->counter, NULL);
 }
 
 /* F5. */
@@ -438,7 +428,7 @@ static void install(const struct fencing_world *w, unsigned master)
         return;
     next.masters[master].memory = 1;
     next.masters[master].told = 0;
-    move_on(&next, 'I', master, m->counter, 0, NULL);
+    explorer_take(&next, 'I', master, m->counter, 0, NULL);
 }
 
 /* The clock of a master is stepped forward: its key ends early. */
@@ -449,7 +439,7 @@ static void step_clock(const struct fencing_world *w, unsigned master)
     if (!bounds.clock_steps || w->masters[master].owner == 0)
         return;
     next.masters[master].owner = next.masters[master].left = 0;
-    move_on(&next, 'c', master, 0, 0, NULL);
+    explorer_take(&next, 'c', master, 0, 0, NULL);
 }
 
 static void pass_time(const struct fencing_world *w)
@@ -471,7 +461,7 @@ static void pass_time(const struct fencing_world *w)
     if (next.admin.wait > 0)
         next.admin.wait--;
     if (memcmp(&next, w, sizeof next) != 0)
-        move_on(&next, 'T', 0, 0, 0, NULL);
+        explorer_take(&next, 'T', 0, 0, 0, NULL);
 }
 
 /* A client of which nothing else is known counts, and does not get the key. */
@@ -482,7 +472,7 @@ static void count_rival(const struct fencing_world *w, unsigned master)
     if (!bounds.rivals || !w->masters[master].memory || w->masters[master].counter >= bounds.rivals)
         return;
     next.masters[master].counter++;
-    move_on(&next, 'h', master, next.masters[master].counter, 0, NULL);
+    explorer_take(&next, 'h', master, next.masters[master].counter, 0, NULL);
 }
 
 static void master_change(const struct fencing_world *w, unsigned master)
@@ -516,7 +506,6 @@ void fencing_begin(void *world)
 {
     struct fencing_world *w = world;
 
-    memset(w, 0, sizeof *w);
     w->history.newest = 1;
     for (unsigned m = 0; m < bounds.masters; m++)
         w->masters[m].memory = w->masters[m].version = 1;

@@ -1,70 +1,19 @@
 /*
  * founding-check.c - what must be true in every state of founding.c, and how its stories are told.
  *
- *   model-founding                        the scenarios of the test
- *   model-founding bugs                   plants every bug, and shows that each is caught
- *   model-founding [OPTION=VALUE...]      one scenario:
- *
  *   lists=123,345  one process for each list, up to four; masters 1 to 5
  *   forgets=0 crashes=0 delays=0  so many faults at most
  *   locks=1        0: nobody asks for a lock, which leaves fewer states
- *   stuck=1        0: do not check what must stay possible, which takes less memory
+ *   stuck=1        0: do not check what must stay possible, which takes less time
  *   alike=1        0: states differ also if only the names of masters or processes do
- *   harm=1         look for two clients that hold the lock, and for nothing else
- *   memory=3000    MB
- *   seconds=600
- *   bug=NAME       first, because it sets the others; the names are below
- *
- * Exit status 0: nothing is wrong.  1: something is, and its story was told.  2: it was given up,
- * so that nothing is known.
+ *   harm=0         1: look for two clients that hold the lock, and for nothing else
  */
 #include "models/founding.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "models/states.h"
-
-struct scenario {
-    const char *lists;
-    unsigned forgets, crashes, delays, locks;
-};
-
-/* Chosen: as much as takes ten seconds together. */
-static const struct scenario scenarios[] = {
-    {"123,345", 1, 0, 0, 1},  {"123,345", 0, 0, 1, 0},  {"123,123", 0, 1, 0, 1},
-    {"12,12,23", 0, 0, 0, 1}, {"12,23,13", 1, 0, 0, 0},
-};
-
-static const struct {
-    const char *name, *about;
-    struct scenario scenario;
-} bugs[BUGS] = {
-    [NO_BUG] = {"none", "", {"123,345", 0, 0, 0, 1}},
-    [NO_SECOND_LOOK] = {"no-second-look", "rule 3 is left out", {"123,123,14", 0, 0, 0, 1}},
-    [LOOK_AT_LIST] = {"look-at-list", "rule 3 compares the list alone", {"12,12,23", 0, 0, 0, 0}},
-    [LOOK_AT_OWN] = {"look-at-own", "rule 5 looks at its claims alone", {"12,12,1,2", 0, 0, 0, 0}},
-    [TAKE_ANY] = {"take-any", "rule 2 takes a claim of any list", {"123,345", 0, 0, 0, 1}},
-    [SAME_NUMBER] = {"same-number", "rule 2 uses a number it finds", {"12,12,23", 0, 0, 0, 0}},
-    [CLAIM_AGAIN] = {"claim-again", "rule 1: a claim is sent twice", {"12,12,23", 0, 0, 1, 0}},
-    [MAJORITY] = {"majority", "rule 3 is content with a majority", {"123,345", 0, 0, 0, 1}},
-    [FOUND_ANY] = {"found-any", "rule 4 compares the list alone", {"12,12,23", 0, 0, 0, 0}},
-    [WITHDRAW_ANY] = {"withdraw-any", "rule 5 does not compare", {"12,12,23", 0, 0, 0, 0}},
-    [WITHDRAW_TOOK] = {"withdraw-took", "rule 5 before all were visited", {"12,12,23", 0, 0, 0, 0}},
-    [WITHDRAW_VISITED] = {"withdraw-visited", "rule 5 without its look", {"12,12,23", 0, 0, 0, 0}},
-    [WITHDRAW_MET] = {"withdraw-met", "rule 5 where a member was met", {"12,12,23", 0, 0, 0, 0}},
-    [REPORT_EARLY] = {"report-early", "reports after the first master", {"123,345", 0, 0, 0, 1}},
-    [KEEP_VER] = {"keep-ver", "a master forgets its locks alone", {"123,123", 1, 0, 0, 1}},
-    [NO_GUARD] = {"no-guard", "rule 9: an epoch at once", {"123,123", 1, 0, 0, 1}},
-    [NO_FINISH] = {"no-finish", "rule 6 is left out", {"12,12", 0, 1, 0, 1}},
-    [NO_WITHDRAW] = {"no-withdraw", "rule 5 is left out", {"12,23,13", 0, 0, 0, 0}},
-};
-
-static struct states_limits limits = {.memory_mb = 3000, .seconds = 600, .stuck = true};
-
-static unsigned only_harm, alike = 1;
+static unsigned only_harm, checks_stuck;
 
 /* ---- What must be true ---- */
 
@@ -134,10 +83,8 @@ static bool report_was_wrong(const struct state *s)
     return false;
 }
 
-static const char *judge(const void *state)
+const char *founding_judge(const struct state *s)
 {
-    const struct state *s = state;
-
     if (holders_clash(s))
         return "two clients hold the lock";
     if (only_harm)
@@ -250,14 +197,14 @@ static void tell_delay(const struct state *b, unsigned i, unsigned k)
            'A' + i, k + 1, 'A' + i);
 }
 
-static void tell(const void *from, const void *to, uint32_t step)
+static void tell(const void *from, const void *to, struct move move)
 {
     const struct state *a = from, *b = to;
-    unsigned what = step >> 8, i = step >> 4 & 15, k = step & 15;
+    unsigned i = move.a, k = move.b;
     const struct process *p = &b->processes[i < PROCESSES ? i : 0];
     int name = 'A' + (int)i;
 
-    switch ((enum what)what) {
+    switch ((enum what)move.kind) {
     case BEGIN:
         printf("%c wants to found %s, or to finish it", name, list_text(p->list));
         break;
@@ -324,189 +271,123 @@ static void tell(const void *from, const void *to, uint32_t step)
         printf("an operator starts %c again", name);
         break;
     }
+    printf("\n");
 }
 
 /* ---- Runs ---- */
 
-static const struct model founding = {
-    .size = sizeof(struct state),
-    .begin = founding_begin,
-    .steps = founding_steps,
-    .judge = judge,
-    .tell = tell,
+static const struct option options[] = {
+    {"forgets", &bounds.forgets, 0, 255}, {"crashes", &bounds.crashes, 0, 255},
+    {"delays", &bounds.delays, 0, 255},   {"locks", &bounds.locks, 0, 1},
+    {"stuck", &checks_stuck, 0, 1},       {"harm", &only_harm, 0, 1},
+    {"alike", &bounds.alike, 0, 1},       {0},
 };
 
-static bool read_lists(const char *text)
+/* Chosen: as much as takes ten seconds together. */
+static const struct run runs[] = {
+    {"forget", "two lists share a master, and one master loses its data", "lists=123,345 forgets=1",
+     false},
+    {"delay", "two lists share a master, and a message is late", "lists=123,345 delays=1 locks=0",
+     false},
+    {"crash", "two processes with one list, and one dies", "lists=123,123 crashes=1", false},
+    {"three", "two processes with one list, and one with another", "lists=12,12,23", false},
+    {"circle", "three lists in a circle, and one master loses its data",
+     "lists=12,23,13 forgets=1 locks=0", false},
+    {0},
+};
+
+static const struct trap traps[BUGS_LEN + 1] = {
+    [NO_SECOND_LOOK] = {"no-second-look", "rule 3 is left out", "lists=123,123,14", false},
+    [LOOK_AT_LIST] = {"look-at-list", "rule 3 compares the list alone", "lists=12,12,23 locks=0",
+                      false},
+    [LOOK_AT_OWN] = {"look-at-own", "rule 5 looks at its claims alone", "lists=12,12,1,2 locks=0",
+                     false},
+    [TAKE_ANY] = {"take-any", "rule 2 takes a claim of any list", "lists=123,345", false},
+    [SAME_NUMBER] = {"same-number", "rule 2 uses a number it finds", "lists=12,12,23 locks=0",
+                     false},
+    [CLAIM_AGAIN] = {"claim-again", "rule 1: a claim is sent twice",
+                     "lists=12,12,23 delays=1 locks=0", false},
+    [MAJORITY] = {"majority", "rule 3 is content with a majority", "lists=123,345", false},
+    [FOUND_ANY] = {"found-any", "rule 4 compares the list alone", "lists=12,12,23 locks=0", false},
+    [WITHDRAW_ANY] = {"withdraw-any", "rule 5 does not compare", "lists=12,12,23 locks=0", false},
+    [WITHDRAW_TOOK] = {"withdraw-took", "rule 5 before all were visited", "lists=12,12,23 locks=0",
+                       false},
+    [WITHDRAW_VISITED] = {"withdraw-visited", "rule 5 without its look", "lists=12,12,23 locks=0",
+                          false},
+    [WITHDRAW_MET] = {"withdraw-met", "rule 5 where a member was met", "lists=12,12,23 locks=0",
+                      false},
+    [REPORT_EARLY] = {"report-early", "reports after the first master", "lists=123,345", false},
+    [KEEP_VER] = {"keep-ver", "a master forgets its locks alone", "lists=123,123 forgets=1", false},
+    [NO_GUARD] = {"no-guard", "rule 9: an epoch at once", "lists=123,123 forgets=1", false},
+    [NO_FINISH] = {"no-finish", "rule 6 is left out", "lists=12,12 crashes=1", false},
+    [NO_WITHDRAW] = {"no-withdraw", "rule 5 is left out", "lists=12,23,13 locks=0", false},
+};
+
+static bool read_lists(const char *name, const char *value)
 {
-    unsigned n = 0;
-
-    bounds.masters = 0;
-    memset(bounds.lists, 0, sizeof bounds.lists);
-    for (; *text != '\0' && n < PROCESSES; text++) {
-        unsigned k = (unsigned)(*text - '1');
-
-        if (*text == ',') {
-            n++;
-            continue;
-        }
-        if (k >= MASTERS)
-            return false;
-        bounds.lists[n] |= (uint8_t)(1u << k);
-        if (k >= bounds.masters)
-            bounds.masters = k + 1;
-    }
-    bounds.processes = n + 1;
-    return n < PROCESSES;
+    if (strcmp(name, "lists") == 0)
+        bounds.processes = check_read_lists(value, '1', MASTERS, bounds.lists, PROCESSES);
+    return strcmp(name, "lists") == 0 && bounds.processes > 0;
 }
 
-static void set_scenario(const struct scenario *scenario)
+static struct model build(void)
 {
-    read_lists(scenario->lists);
-    bounds.forgets = scenario->forgets;
-    bounds.crashes = scenario->crashes;
-    bounds.delays = scenario->delays;
-    bounds.locks = scenario->locks;
-}
+    unsigned all = 0;
 
-static const char *lists_text(void)
-{
-    static char text[PROCESSES * (MASTERS + 1) + 1];
-
-    text[0] = '\0';
-    for (unsigned i = 0; i < bounds.processes; i++) {
-        strcat(text, i == 0 ? "" : ",");
-        strcat(text, list_text(bounds.lists[i]));
-    }
-    return text;
-}
-
-/* What is stuck, or NULL. */
-static const char *find_stuck(size_t *ret_at)
-{
-    if (states_stuck(STEP_PLAIN, is_founded_or_told, ret_at) > 0)
-        return "nothing can be founded any more, and no message is due";
-    if (states_stuck(STEP_PLAIN | STEP_OPERATOR, is_founded_wholly, ret_at) > 0)
-        return "not even an operator can have a whole set founded any more";
-    return NULL;
-}
-
-static int explore(bool aloud)
-{
-    struct states_found found;
-    clock_t begun = clock();
-    const char *wrong;
-    size_t at;
-
-    states_explore(&founding, &limits, &found);
-    wrong = found.wrong;
-    at = found.at;
-    if (!wrong && found.complete && limits.stuck)
-        wrong = find_stuck(&at);
-    printf("  %s, %zu states, %zu transitions, depth %u, %zu excused, %.1f s of CPU\n",
-           wrong            ? "WRONG"
-           : found.complete ? "complete, nothing is wrong"
-                            : "GIVEN UP, nothing was wrong so far",
-           found.states, found.transitions, found.depth, states_count(is_excused),
-           (double)(clock() - begun) / CLOCKS_PER_SEC);
-    if (wrong && aloud)
-        states_story(at);
-    if (wrong)
-        printf("  => %s\n", wrong);
-    states_free();
-    return wrong ? 1 : found.complete ? 0 : 2;
-}
-
-/* 0: nothing is wrong.  1: something is; its story is told if asked.  2: given up.  In a story
- * masters and processes must not change places. */
-static int run(bool aloud)
-{
-    int status;
-
-    printf("%s forgets=%u crashes=%u delays=%u locks=%u:\n", lists_text(), bounds.forgets,
-           bounds.crashes, bounds.delays, bounds.locks);
-    fflush(stdout);
-    bounds.alike = alike;
-    status = explore(aloud && !alike);
-    if (status != 1 || !aloud || !alike)
-        return status;
-    bounds.alike = 0;
-    return explore(true);
-}
-
-static int run_scenarios(void)
-{
-    int worst = 0;
-
-    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-        int status;
-
-        set_scenario(&scenarios[i]);
-        status = run(true);
-        worst = status > worst ? status : worst;
-    }
-    return worst;
-}
-
-static int run_bugs(void)
-{
-    int status = 0;
-
-    for (bounds.bug = NO_BUG + 1; bounds.bug < BUGS; bounds.bug++) {
-        set_scenario(&bugs[bounds.bug].scenario);
-        printf("%s (%s)\n  ", bugs[bounds.bug].name, bugs[bounds.bug].about);
-        if (run(false) != 1) {
-            printf("  => NOT CAUGHT\n");
-            status = 1;
-        }
-    }
-    return status;
-}
-
-static bool plant(const char *name)
-{
-    for (unsigned b = NO_BUG + 1; b < BUGS; b++)
-        if (strcmp(bugs[b].name, name) == 0) {
-            bounds.bug = (enum bug)b;
-            set_scenario(&bugs[b].scenario);
-            return true;
-        }
-    return false;
-}
-
-static bool read_option(const char *arg)
-{
-    unsigned memory_mb = (unsigned)limits.memory_mb, stuck = limits.stuck;
-    const struct states_option numbers[] = {
-        {"forgets", &bounds.forgets},
-        {"crashes", &bounds.crashes},
-        {"delays", &bounds.delays},
-        {"locks", &bounds.locks},
-        {"memory", &memory_mb},
-        {"seconds", &limits.seconds},
-        {"stuck", &stuck},
-        {"harm", &only_harm},
-        {"alike", &alike},
+    for (unsigned i = 0; i < bounds.processes; i++)
+        all |= bounds.lists[i];
+    for (bounds.masters = 0; all >> bounds.masters != 0;)
+        bounds.masters++;
+    return (struct model){
+        .words = sizeof(struct state) / sizeof(uint32_t),
+        .used = (1u << sizeof(struct state) / sizeof(uint32_t)) - 1,
+        .begin = founding_begin,
+        .steps = founding_steps,
+        .tell = tell,
     };
-    bool is_read = states_read_option(arg, numbers, sizeof numbers / sizeof *numbers);
+}
 
-    limits.memory_mb = memory_mb;
-    limits.stuck = stuck != 0;
-    if (strncmp(arg, "lists=", 6) == 0)
-        return read_lists(arg + 6);
-    return is_read || (strncmp(arg, "bug=", 4) == 0 && plant(arg + 4));
+static bool is_plain(struct move move)
+{
+    return move.c == PLAIN;
+}
+
+static bool is_no_fault(struct move move)
+{
+    return move.c != FAULT;
+}
+
+static void judge_all(struct outcome *outcome)
+{
+    printf("%zu states are excused\n", explorer_count(is_excused));
+    if (outcome->broken != NULL || !outcome->complete || !checks_stuck)
+        return;
+    if (explorer_stuck(is_plain, is_founded_or_told) > 0)
+        outcome->broken = "nothing can be founded any more, and no message is due";
+    else if (explorer_stuck(is_no_fault, is_founded_wholly) > 0)
+        outcome->broken = "not even an operator can have a whole set founded any more";
+}
+
+static bool keep_names(void)
+{
+    bool had_changed = bounds.alike;
+
+    bounds.alike = 0;
+    return had_changed;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 1)
-        return run_scenarios();
-    if (argc == 2 && strcmp(argv[1], "bugs") == 0)
-        return run_bugs();
-    set_scenario(&bugs[NO_BUG].scenario);
-    for (int i = 1; i < argc; i++)
-        if (!read_option(argv[i])) {
-            fprintf(stderr, "what is %s?\n", argv[i]);
-            return 2;
-        }
-    return run(true);
+    static const struct check check = {
+        .defaults = "lists=123,345 forgets=0 crashes=0 delays=0 locks=1 stuck=1 harm=0 alike=1",
+        .options = options,
+        .read = read_lists,
+        .runs = runs,
+        .traps = traps,
+        .build = build,
+        .judge_all = judge_all,
+        .keep_names = keep_names,
+    };
+
+    return check_main(&check, argc, argv);
 }

@@ -46,21 +46,12 @@
  */
 #include "models/founding.h"
 
-#include <string.h>
-
-#include "models/states.h"
-
-static bool has_bug(enum bug bug)
-{
-    return bounds.bug == bug;
-}
-
 /* ---- Steps ---- */
 
-static void emit(struct state *s, enum what what, unsigned process, unsigned master, unsigned kind)
+static void emit(struct state *s, enum what what, unsigned process, unsigned master, enum kind kind)
 {
     founding_settle(s);
-    states_step(s, STEP(what, process, master), kind);
+    explorer_take(s, (char)what, process, master, kind, founding_judge(s));
 }
 
 static void set_phase(struct process *p, uint8_t phase)
@@ -86,7 +77,7 @@ static void write_claim(struct master *m, uint8_t list, uint8_t number)
 /* Rule 2. */
 static bool script_claim(struct master *m, uint8_t list, uint8_t number)
 {
-    if (m->has == MEMBER || (m->has == CLAIM && m->list != list && !has_bug(TAKE_ANY)))
+    if (m->has == MEMBER || (m->has == CLAIM && m->list != list && !is_planted(TAKE_ANY)))
         return false;
     write_claim(m, list, number);
     return true;
@@ -102,7 +93,7 @@ static bool script_found(struct master *m, uint8_t list, uint8_t number, uint8_t
 {
     if (founding_is_member(m, list, set))
         return true;
-    if (!carries(m, list, number) && !(has_bug(FOUND_ANY) && founding_is_claim(m, list)))
+    if (!carries(m, list, number) && !(is_planted(FOUND_ANY) && founding_is_claim(m, list)))
         return false;
     m->has = MEMBER;
     m->number = set;
@@ -112,7 +103,7 @@ static bool script_found(struct master *m, uint8_t list, uint8_t number, uint8_t
 /* Rule 5. */
 static void script_withdraw(struct master *m, uint8_t list, uint8_t number)
 {
-    if (!carries(m, list, number) && !(has_bug(WITHDRAW_ANY) && m->has == CLAIM))
+    if (!carries(m, list, number) && !(is_planted(WITHDRAW_ANY) && m->has == CLAIM))
         return;
     m->has = NOTHING;
     m->list = m->number = 0;
@@ -139,9 +130,9 @@ static void go_back(struct process *p, bool looked_again)
 {
     bool visited = p->phase != CLAIMS || p->seen == p->list;
 
-    if (!looked_again && !has_bug(WITHDRAW_TOOK) && !(has_bug(WITHDRAW_VISITED) && visited))
+    if (!looked_again && !is_planted(WITHDRAW_TOOK) && !(is_planted(WITHDRAW_VISITED) && visited))
         p->own &= (uint8_t)~p->took;
-    if (has_bug(NO_WITHDRAW))
+    if (is_planted(NO_WITHDRAW))
         p->own = 0;
     p->took = 0;
     set_phase(p, BACKS);
@@ -152,16 +143,16 @@ static void give_up(const struct state *s, unsigned i)
     struct state n = *s;
 
     go_back(&n.processes[i], false);
-    emit(&n, GIVE_UP, i, 0, n.processes[i].clash ? STEP_PLAIN : STEP_OPERATOR);
+    emit(&n, GIVE_UP, i, 0, n.processes[i].clash ? PLAIN : OPERATOR);
 }
 
-static void begin(const struct state *s, unsigned i, uint8_t list)
+static void begin(const struct state *s, unsigned i, unsigned list)
 {
     struct state n = *s;
 
     n.processes[i] =
-        (struct process){.phase = CLAIMS, .list = list, .number = founding_free_number(s)};
-    emit(&n, BEGIN, i, 0, STEP_PLAIN);
+        (struct process){.phase = CLAIMS, .list = (uint8_t)list, .number = founding_free_number(s)};
+    emit(&n, BEGIN, i, 0, PLAIN);
 }
 
 /* Rule 7. */
@@ -173,7 +164,7 @@ static void follow(const struct state *s, unsigned i, unsigned k)
     if (!(bounds.lists[i] & 1u << k) || m->has != MEMBER || bounds.lists[i] & ~m->list)
         return;
     use_set(&n.processes[i], m->list, m->number, false);
-    emit(&n, FOLLOW, i, k, STEP_PLAIN);
+    emit(&n, FOLLOW, i, k, PLAIN);
 }
 
 /* Rules 6 and 7. */
@@ -181,7 +172,7 @@ static void meet(struct process *p, const struct master *m)
 {
     bool same = m->has == MEMBER && m->list == p->list && (p->set == 0 || p->set == m->number);
 
-    if (same && !has_bug(NO_FINISH))
+    if (same && !is_planted(NO_FINISH))
         p->set = m->number;
     else
         p->clash = 1;
@@ -198,7 +189,7 @@ static void claim(const struct state *s, unsigned i, unsigned k)
     p->seen |= bit;
     if (m->has == CLAIM)
         p->took |= bit;
-    if (has_bug(SAME_NUMBER) && founding_is_claim(m, p->list) && p->own == 0) {
+    if (is_planted(SAME_NUMBER) && founding_is_claim(m, p->list) && p->own == 0) {
         p->number = m->number;
         p->own |= bit;
     } else if (script_claim(m, p->list, p->number)) {
@@ -207,7 +198,7 @@ static void claim(const struct state *s, unsigned i, unsigned k)
         p->took &= (uint8_t)~bit;
         meet(p, m);
     }
-    emit(&n, DO_CLAIM, i, k, STEP_PLAIN);
+    emit(&n, DO_CLAIM, i, k, PLAIN);
 }
 
 static void claims(const struct state *s, unsigned i)
@@ -218,13 +209,13 @@ static void claims(const struct state *s, unsigned i)
     for (unsigned k = 0; k < bounds.masters; k++)
         if (p->list & ~p->seen & 1u << k)
             claim(s, i, k);
-    if (p->seen == p->list || (has_bug(MAJORITY) && founding_is_majority(p->list, p->own))) {
-        if (has_bug(MAJORITY) && founding_is_majority(p->list, p->own))
+    if (p->seen == p->list || (is_planted(MAJORITY) && founding_is_majority(p->list, p->own))) {
+        if (is_planted(MAJORITY) && founding_is_majority(p->list, p->own))
             n.processes[i].clash = 0;
         set_phase(&n.processes[i], LOOKS);
-        if (has_bug(NO_SECOND_LOOK) && p->own == p->list)
+        if (is_planted(NO_SECOND_LOOK) && p->own == p->list)
             go_found(&n.processes[i]);
-        emit(&n, ALL_CLAIMED, i, 0, STEP_PLAIN);
+        emit(&n, ALL_CLAIMED, i, 0, PLAIN);
     }
     give_up(s, i);
 }
@@ -236,11 +227,11 @@ static void decide(const struct state *s, unsigned i)
 
     if (!s->processes[i].clash) {
         go_found(&n.processes[i]);
-        emit(&n, DECIDE, i, 0, STEP_PLAIN);
+        emit(&n, DECIDE, i, 0, PLAIN);
         n = *s;
     }
-    go_back(&n.processes[i], n.processes[i].set == 0 || has_bug(WITHDRAW_MET));
-    emit(&n, GIVE_UP, i, 0, n.processes[i].clash ? STEP_PLAIN : STEP_OPERATOR);
+    go_back(&n.processes[i], n.processes[i].set == 0 || is_planted(WITHDRAW_MET));
+    emit(&n, GIVE_UP, i, 0, n.processes[i].clash ? PLAIN : OPERATOR);
 }
 
 /* What a second look must find: the own claim, the member, or still another list in the way. */
@@ -248,8 +239,8 @@ static bool is_as_before(const struct process *p, const struct master *m, uint8_
 {
     if (p->own & bit)
         return carries(m, p->list, p->number) ||
-               (has_bug(LOOK_AT_LIST) && founding_is_claim(m, p->list));
-    if (has_bug(LOOK_AT_OWN) || has_bug(MAJORITY) || has_bug(NO_FINISH))
+               (is_planted(LOOK_AT_LIST) && founding_is_claim(m, p->list));
+    if (is_planted(LOOK_AT_OWN) || is_planted(MAJORITY) || is_planted(NO_FINISH))
         return true;
     return (m->has != NOTHING && m->list != p->list) || (m->has == MEMBER && m->number == p->set);
 }
@@ -264,7 +255,7 @@ static void look(const struct state *s, unsigned i, unsigned k)
     p->seen |= bit;
     if (!is_as_before(p, &s->masters[k], bit))
         go_back(p, false);
-    emit(&n, DO_LOOK, i, k, STEP_PLAIN);
+    emit(&n, DO_LOOK, i, k, PLAIN);
 }
 
 static void looks(const struct state *s, unsigned i)
@@ -284,7 +275,8 @@ static void looks(const struct state *s, unsigned i)
 static void founds(const struct state *s, unsigned i)
 {
     const struct process *p = &s->processes[i];
-    unsigned enough = has_bug(REPORT_EARLY) ? p->own != 0 : founding_is_majority(p->list, p->own);
+    unsigned enough =
+        is_planted(REPORT_EARLY) ? p->own != 0 : founding_is_majority(p->list, p->own);
     struct state n;
 
     for (unsigned k = 0; k < bounds.masters; k++) {
@@ -296,15 +288,15 @@ static void founds(const struct state *s, unsigned i)
         n.processes[i].seen |= bit;
         if (script_found(&n.masters[k], p->list, p->number, p->set))
             n.processes[i].own |= bit;
-        emit(&n, DO_FOUND, i, k, STEP_PLAIN);
+        emit(&n, DO_FOUND, i, k, PLAIN);
     }
     n = *s;
     if (enough) {
         use_set(&n.processes[i], p->list, p->set, true);
-        emit(&n, REPORT, i, 0, STEP_PLAIN);
+        emit(&n, REPORT, i, 0, PLAIN);
     } else if (p->seen == p->list) {
         end(&n.processes[i], IDLE, 0);
-        emit(&n, NOT_FOUNDED, i, 0, STEP_PLAIN);
+        emit(&n, NOT_FOUNDED, i, 0, PLAIN);
     }
 }
 
@@ -316,7 +308,7 @@ static void backs(const struct state *s, unsigned i)
 
     if (p->own == 0) {
         end(&n.processes[i], IDLE, p->clash);
-        emit(&n, WITHDRAWN, i, 0, STEP_PLAIN);
+        emit(&n, WITHDRAWN, i, 0, PLAIN);
     }
     for (unsigned k = 0; k < bounds.masters; k++) {
         if (!(p->own & 1u << k))
@@ -324,7 +316,7 @@ static void backs(const struct state *s, unsigned i)
         n = *s;
         n.processes[i].own &= (uint8_t) ~(1u << k);
         script_withdraw(&n.masters[k], p->list, p->number);
-        emit(&n, DO_WITHDRAW, i, k, STEP_PLAIN);
+        emit(&n, DO_WITHDRAW, i, k, PLAIN);
     }
 }
 
@@ -341,7 +333,7 @@ static void restore(const struct state *s, unsigned i, unsigned k)
         return;
     write_claim(&n.masters[k], p->list, p->number);
     n.masters[k].has = MEMBER;
-    emit(&n, DO_RESTORE, i, k, STEP_PLAIN);
+    emit(&n, DO_RESTORE, i, k, PLAIN);
 }
 
 /* Rule 8. */
@@ -361,10 +353,10 @@ static void uses(const struct state *s, unsigned i)
         n = *s;
         n.masters[k].holder = (uint8_t)(i + 1);
         n.processes[i].own |= (uint8_t)(1u << k);
-        emit(&n, VOTE, i, k, STEP_PLAIN);
+        emit(&n, VOTE, i, k, PLAIN);
     }
     if (p->own == 0) { /* Rule 6. */
-        if (!has_bug(NO_FINISH) && founding_members(s, p->list, p->number) != p->list)
+        if (!is_planted(NO_FINISH) && founding_members(s, p->list, p->number) != p->list)
             begin(s, i, p->list);
         return;
     }
@@ -373,7 +365,7 @@ static void uses(const struct state *s, unsigned i)
     for (unsigned k = 0; k < bounds.masters; k++)
         if (n.masters[k].holder == i + 1)
             n.masters[k].holder = 0;
-    emit(&n, RELEASE, i, 0, STEP_PLAIN);
+    emit(&n, RELEASE, i, 0, PLAIN);
 }
 
 /* ---- Faults, and what repairs them ---- */
@@ -403,12 +395,12 @@ static void forget(const struct state *s, unsigned k)
     n.forgets++;
     f->holder = 0;
     f->forgot = 1;
-    if (!has_bug(KEEP_VER)) {
+    if (!is_planted(KEEP_VER)) {
         f->excused |= m->has != NOTHING && is_list_decided(s, m->list);
         f->has = NOTHING;
         f->list = f->number = f->epoch = 0;
     }
-    emit(&n, FORGET, 0, k, STEP_FAULT);
+    emit(&n, FORGET, 0, k, FAULT);
 }
 
 /* Rule 9. */
@@ -418,11 +410,11 @@ static void install(const struct state *s, unsigned k)
 
     if (s->masters[k].epoch)
         return;
-    for (unsigned i = 0; i < bounds.processes && !has_bug(NO_GUARD); i++)
+    for (unsigned i = 0; i < bounds.processes && !is_planted(NO_GUARD); i++)
         if (s->processes[i].phase == USES && s->processes[i].own & 1u << k)
             return;
     n.masters[k].epoch = 1;
-    emit(&n, INSTALL, 0, k, STEP_PLAIN);
+    emit(&n, INSTALL, 0, k, PLAIN);
 }
 
 /* A message of process i to master k stays away.  Rule 1: of a claim, the attempt is over. */
@@ -437,7 +429,7 @@ static void delay_one(const struct state *s, unsigned i, unsigned k)
         (struct mail){.master = (uint8_t)k, .list = p->list, .number = p->number, .set = p->set};
     if (p->phase == CLAIMS && p->list & ~p->seen & bit) {
         n.mail.what = MAIL_CLAIM;
-        if (!has_bug(CLAIM_AGAIN))
+        if (!is_planted(CLAIM_AGAIN))
             go_back(&n.processes[i], false);
     } else if (p->phase == FOUNDS && p->list & ~p->seen & bit) {
         n.mail.what = MAIL_FOUND;
@@ -448,7 +440,7 @@ static void delay_one(const struct state *s, unsigned i, unsigned k)
     } else {
         return;
     }
-    emit(&n, DELAY, i, k, STEP_FAULT);
+    emit(&n, DELAY, i, k, FAULT);
 }
 
 static void arrive(const struct state *s)
@@ -471,7 +463,7 @@ static void arrive(const struct state *s)
         break;
     }
     n.mail = (struct mail){.what = NO_MAIL};
-    emit(&n, ARRIVE, 0, mail->master, STEP_PLAIN);
+    emit(&n, ARRIVE, 0, mail->master, PLAIN);
 }
 
 /* A process that dies while it founds leaves its claims.  A holder that dies is as one that
@@ -483,19 +475,19 @@ static void crash(const struct state *s, unsigned i)
 
     if (phase == DEAD) {
         end(&n.processes[i], IDLE, 0);
-        emit(&n, REVIVE, i, 0, STEP_OPERATOR);
+        emit(&n, REVIVE, i, 0, OPERATOR);
     } else if (phase != IDLE && phase != USES && s->crashes < bounds.crashes) {
         n.crashes++;
         end(&n.processes[i], DEAD, 0);
-        emit(&n, CRASH, i, 0, STEP_FAULT);
+        emit(&n, CRASH, i, 0, FAULT);
     }
 }
 
 /* ---- All of it ---- */
 
-void founding_begin(void *ret_state)
+void founding_begin(void *state)
 {
-    struct state *s = ret_state;
+    struct state *s = state;
 
     for (unsigned k = 0; k < bounds.masters; k++)
         s->masters[k].epoch = 1;

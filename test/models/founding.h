@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "models/check.h"
+
 #define MASTERS 5
 #define PROCESSES 4
 #define NUMBERS 23 /* 0: none.  Five masters, four processes and a message use 15 at most. */
@@ -58,7 +60,9 @@ struct state {
     struct mail mail;
     uint8_t forgets, crashes, delays;
     uint8_t decided[3]; /* Bit n: all masters of its list carried number n at one time. */
+    uint8_t unused[2];  /* The explorer takes whole words. */
 };
+_Static_assert(sizeof(struct state) % sizeof(uint32_t) == 0, "a state is made of words");
 
 enum bug {
     NO_BUG,
@@ -79,19 +83,18 @@ enum bug {
     NO_GUARD,
     NO_FINISH,
     NO_WITHDRAW,
-    BUGS
+    BUGS_LEN
 };
 
 struct bounds {
-    uint8_t lists[PROCESSES];
+    unsigned lists[PROCESSES];
     unsigned processes, masters, forgets, crashes, delays, locks, alike;
-    enum bug bug;
 };
 
 extern struct bounds bounds;
 
 enum what {
-    BEGIN,
+    BEGIN = 'a',
     FOLLOW,
     DO_CLAIM,
     ALL_CLAIMED,
@@ -114,11 +117,18 @@ enum what {
     REVIVE,
 };
 
-/* The number of a step. */
-#define STEP(what, process, master) ((uint32_t)((what) << 8 | (process) << 4 | (master)))
+/* Of a step, as its third operand: who takes it. */
+enum kind {
+    PLAIN,    /* The protocol. */
+    FAULT,    /* Something breaks. */
+    OPERATOR, /* A person. */
+};
 
-void founding_begin(void *ret_state);
+void founding_begin(void *state);
 void founding_steps(const void *state);
+
+/* Of founding-check.c: what is wrong in the state, or NULL. */
+const char *founding_judge(const struct state *s);
 
 /* ---- founding-state.c ---- */
 

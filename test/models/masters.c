@@ -5,13 +5,6 @@
 
 #include <string.h>
 
-#include "models/bugs.h"
-
-void take(const struct world *next, struct move move, const char *broken)
-{
-    explorer_take(next, move, broken);
-}
-
 /* M3, M9: anybody may write what is chosen, at any time, but not over a greater version. */
 static void write_version(const struct world *w, unsigned master, unsigned version)
 {
@@ -24,8 +17,7 @@ static void write_version(const struct world *w, unsigned master, unsigned versi
         return;
     m->version = version;
     m->ballot = m->accepted_ballot = m->accepted = 0;
-    take(&next, (struct move){'W', (unsigned char)master, (unsigned char)version, 0},
-         find_revival(&next));
+    explorer_take(&next, 'W', master, version, 0, find_revival(&next));
     world_read(w);
 }
 
@@ -67,7 +59,7 @@ static void forget(const struct world *w, unsigned master)
         if ((o->phase == SEEING || o->phase == WAITING) && (o->seen & bit_of(master)))
             o->spoilt = 1;
     }
-    take(&next, (struct move){'F', (unsigned char)master, 0, 0}, NULL);
+    explorer_take(&next, 'F', master, 0, 0, NULL);
 }
 
 /* M7: another master tells its version and ballots, when the watch is over. */
@@ -95,7 +87,7 @@ static void read_other(const struct world *w, unsigned master, unsigned other)
             m->accepted = teller->accepted;
         }
     }
-    take(&next, (struct move){'r', (unsigned char)master, (unsigned char)other, 0}, NULL);
+    explorer_take(&next, 'r', master, other, 0, NULL);
 }
 
 /* M7: N - Q + 1 of the list. */
@@ -119,7 +111,7 @@ static void install(const struct world *w, unsigned master)
         return;
     next.masters[master].memory = 1;
     next.masters[master].told = 0;
-    take(&next, (struct move){'I', (unsigned char)master, 0, 0}, find_revival(&next));
+    explorer_take(&next, 'I', master, 0, 0, find_revival(&next));
     world_read(w);
 }
 
@@ -195,7 +187,7 @@ static void pass_time(const struct world *w)
     if (next.history.wait > 0)
         next.history.wait--;
     if (memcmp(&next, w, sizeof next) != 0)
-        take(&next, (struct move){'T', 0, 0, 0}, NULL);
+        explorer_take(&next, 'T', 0, 0, 0, NULL);
 }
 
 void world_steps(const void *world)

@@ -54,7 +54,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "models/explorer.h"
+#include "models/check.h"
 
 enum { MASTERS_MAX = 6, CLIENTS_MAX = 3, ADMINS_MAX = 2, LISTS_MAX = 5, TTL_MAX = 3 };
 enum { BALLOTS_MAX = 4 };
@@ -155,6 +155,52 @@ struct bounds {
 };
 extern struct bounds bounds;
 
+/* Bugs that can be planted: each leaves out one rule, of this file or of fencing.h. */
+enum bug {
+    NO_BUG,
+    /* Locks. */
+    BUG_NO_PROOF,
+    BUG_NO_VERSION,
+    BUG_EARLY_PROOF,
+    BUG_ONE_QUORUM,
+    BUG_NO_JOINT,
+    BUG_LATE_DEADLINE,
+    BUG_OLD_EXTENSION,
+    BUG_UNPROVED_KEY,
+    BUG_NO_WAIT,
+    BUG_EARLY_WAIT,
+    BUG_WRONG_LIST,
+    BUG_NO_SECOND_LOOK,
+    BUG_NO_WATCH,
+    BUG_WRITE_BACK,
+    /* Decrees. */
+    BUG_ONE_QUORUM_CHOOSES,
+    BUG_NO_PREPARE,
+    BUG_EQUAL_BALLOTS,
+    BUG_NO_BALLOT_LIMIT,
+    BUG_FEW_TELL,
+    BUG_BALLOTS_LOST,
+    BUG_WARMING_TELLS,
+    /* Rescue. */
+    BUG_RESCUE_NO_CLOSE,
+    BUG_RESCUE_NO_WAIT,
+    BUG_RESCUE_NEXT_VERSION,
+    BUG_RESCUE_STALE,
+    BUG_NO_PROMISE, /* None: what cannot be promised. */
+    /* Fencing. */
+    BUG_NO_RAISE,
+    BUG_RAISE_EARLY,
+    BUG_RAISE_FEW,
+    BUG_RAISE_EVEN,
+    BUG_READ_FEW,
+    BUG_READ_UNSEEN,
+    BUG_TOKEN_ONE_QUORUM,
+    BUG_TOKEN_NO_VERSION,
+    BUG_NUMBERS_KEPT,
+    BUG_FLOOR_FEW,
+    BUGS_LEN,
+};
+
 struct configuration {
     set from, to; /* Equal if it is simple. */
 };
@@ -190,7 +236,6 @@ void admin_end(struct admin *admin, bool keeps_ready);
 void accept_steps(const struct world *world, unsigned master);
 void master_steps(const struct world *world, unsigned master);
 void rescue_steps(const struct world *world);
-void take(const struct world *next, struct move move, const char *broken);
 
 /* telling.c */
 void world_tell(const void *before, const void *after, struct move move);

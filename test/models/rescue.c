@@ -3,8 +3,6 @@
  */
 #include "models/members.h"
 
-#include "models/bugs.h"
-
 /* Closed and rescued versions of the right rescue: greater than any that can be chosen. */
 enum { GREATEST = 16 };
 
@@ -34,7 +32,7 @@ static void lose(const struct world *w)
                 greatest = w->masters[m].version;
         next.history.closed_as = (greatest + 1);
     }
-    take(&next, (struct move){'L', 0, 0, 0}, NULL);
+    explorer_take(&next, 'L', 0, 0, 0, NULL);
 }
 
 /* R2: whom the admin knows of.  With BUG_RESCUE_STALE, it is the first list alone. */
@@ -73,7 +71,7 @@ static void close_steps(const struct world *w)
     if (open == 0 || is_planted(BUG_RESCUE_NO_CLOSE)) {
         struct world next = *w;
         start_wait(&next);
-        take(&next, (struct move){'C', 15, 0, 0}, NULL);
+        explorer_take(&next, 'C', 15, 0, 0, NULL);
         return;
     }
     for (unsigned m = 0; m < bounds.masters; m++) {
@@ -85,7 +83,7 @@ static void close_steps(const struct world *w)
         next.masters[m].ballot = next.masters[m].accepted_ballot = next.masters[m].accepted = 0;
         if (open == bit_of(m))
             start_wait(&next);
-        take(&next, (struct move){'C', (unsigned char)m, 0, 0}, NULL);
+        explorer_take(&next, 'C', m, 0, 0, NULL);
     }
 }
 
@@ -95,7 +93,7 @@ static void found(const struct world *w)
     struct world next = *w;
 
     next.history.rescue = FOUNDED;
-    take(&next, (struct move){'U', 0, 0, 0}, NULL);
+    explorer_take(&next, 'U', 0, 0, 0, NULL);
 }
 
 /* R5. */
@@ -105,7 +103,7 @@ static void come_back(const struct world *w, unsigned master)
 
     next.history.lost &= ~bit_of(master);
     next.history.returned++;
-    take(&next, (struct move){'B', (unsigned char)master, 0, 0}, NULL);
+    explorer_take(&next, 'B', master, 0, 0, NULL);
 }
 
 void rescue_steps(const struct world *w)

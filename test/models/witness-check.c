@@ -1,10 +1,6 @@
 /*
  * witness-check.c - what must be true in every state of witness.c, and how its stories are told.
  *
- *   model-witness                        the scenarios of the test
- *   model-witness bugs                   plants every bug, and shows that each is caught
- *   model-witness [OPTION=VALUE...]      one scenario:
- *
  *   masters=3      up to 5, with the one that forgets
  *   clients=2      that are there at one time, up to 2
  *   forgets=1 lost=1 backs=1  losses of data of m and of witnesses; clocks that are set back
@@ -12,29 +8,14 @@
  *   lease=2 drift=1 visit=2  ticks: the longest lease; the drift of a clock in a window; from one
  *                  client to the next, in peace
  *   peace=1        0: do not check how long m waits
- *   memory=3000    MB
- *   seconds=600
- *   bug=NAME       first, because it sets the others; the names are below
- *
- * Exit status 0: nothing is wrong.  1: something is, and its story was told.  2: it was given up,
- * so that nothing is known.
  */
 #include "models/witness.h"
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#include "models/states.h"
-
-static struct states_limits limits = {.memory_mb = 3000, .seconds = 600};
-
-static const char *judge(const void *state)
+const char *witness_judge(const struct state *s)
 {
-    const struct state *s = state;
-
     if (s->broken)
         return "m votes, and a lease that it granted before it forgot is alive";
     if (s->peace && !s->votes && s->waited > witness_wait_max())
@@ -55,17 +36,17 @@ static void tell_marks(const struct state *s)
         else
             printf(" X%u for %u", w->nonce, w->age);
     }
-    printf("]");
+    printf("]\n");
 }
 
-static void tell(const void *from, const void *to, uint32_t step)
+static void tell(const void *from, const void *to, struct move move)
 {
     const struct state *a = from, *b = to;
-    unsigned i = step >> 8 & 255, k = step & 255;
+    unsigned i = move.a, k = move.b;
     int name = 'A' + (int)i;
     bool said = b->clients[i < CLIENTS ? i : 0].old & ~a->clients[i < CLIENTS ? i : 0].old;
 
-    switch ((enum what)(step >> 16)) {
+    switch ((enum what)move.kind) {
     case COME:
         printf("client %c comes, and sees that m is warming with nonce X%u", name, a->nonce);
         break;
@@ -83,7 +64,7 @@ static void tell(const void *from, const void *to, uint32_t step)
         break;
     case FAST:
     case SLOW:
-        printf("the clock of witness %u %s a tick", k + 1, step >> 16 == FAST ? "gains" : "loses");
+        printf("the clock of witness %u %s a tick", k + 1, move.kind == FAST ? "gains" : "loses");
         break;
     case FORGET:
         printf("m forgets; its nonce is X%u from now on", b->nonce);
@@ -117,156 +98,70 @@ static void tell(const void *from, const void *to, uint32_t step)
 
 /* ---- Runs ---- */
 
-static const struct model witness = {
-    .size = sizeof(struct state),
-    .begin = witness_begin,
-    .steps = witness_steps,
-    .judge = judge,
-    .tell = tell,
+static const struct option options[] = {
+    {"masters", &bounds.masters, 2, WITNESSES + 1},
+    {"clients", &bounds.clients, 0, CLIENTS},
+    {"forgets", &bounds.forgets, 0, 255},
+    {"falsified", &bounds.falsified, 0, 255},
+    {"lost", &bounds.lost, 0, 255},
+    {"backs", &bounds.backs, 0, 255},
+    {"lease", &bounds.lease, 0, 255},
+    {"drift", &bounds.drift, 0, 255},
+    {"visit", &bounds.visit, 0, 255},
+    {"peace", &bounds.peace, 0, 1},
+    {0},
 };
 
-struct scenario {
-    unsigned masters, clients, forgets, falsified, lost, backs, lease, drift, visit, peace;
-};
+#define CALM "clients=1 falsified=0 lost=0 backs=0"
 
 /* Q - 1 wrong ages do no harm.  Chosen: as much as takes ten seconds together. */
-static const struct scenario scenarios[] = {
-    {3, 1, 1, 1, 1, 1, 2, 1, 2, 1}, {3, 2, 2, 1, 0, 0, 1, 0, 2, 0}, {3, 2, 1, 1, 1, 0, 1, 1, 2, 1},
-    {4, 1, 1, 2, 1, 0, 1, 1, 2, 1}, {5, 1, 1, 2, 1, 0, 1, 0, 2, 1},
+static const struct run runs[] = {
+    {"alone", "three masters, one client at a time, every fault", "clients=1", false},
+    {"twice", "m forgets twice, and no clock drifts",
+     "forgets=2 lost=0 backs=0 lease=1 drift=0 peace=0", false},
+    {"pair", "two clients, clocks drift, a witness forgets", "backs=0 lease=1", false},
+    {"four", "four masters", CALM " masters=4 falsified=2 lost=1 lease=1", false},
+    {"five", "five masters", CALM " masters=5 falsified=2 lost=1 lease=1 drift=0", false},
+    {0},
 };
 
-static const struct {
-    const char *name, *about;
-    struct scenario scenario;
-} bugs[BUGS] = {
-    [NO_BUG] = {"none", "", {3, 2, 1, 1, 1, 1, 2, 1, 2, 1}},
-    [MINORITY] = {"minority", "rule 5: Q - 1 are enough", {5, 1, 1, 2, 0, 0, 2, 1, 2, 0}},
-    [ANY_NONCE] = {"any-nonce", "rule 2: a mark of any nonce", {3, 1, 2, 0, 0, 0, 2, 1, 2, 0}},
-    [INSTALL_ANY] = {"install-any", "rule 5: no compare", {3, 2, 2, 0, 0, 0, 2, 1, 2, 0}},
-    [SHORT_WINDOW] = {"short-window", "rule 6: a tick less", {3, 1, 1, 0, 0, 0, 2, 1, 2, 0}},
-    [NO_MARK_IS_OLD] = {"no-mark-is-old", "rule 3: no mark is old", {3, 1, 1, 0, 1, 0, 2, 1, 2, 0}},
-    [MANY_STEPS] = {"many-steps", "no bug: Q wrong ages", {3, 1, 1, 2, 0, 0, 2, 1, 2, 0}},
-    [KNOWN_COUNTS] = {"known-counts",
-                      "rule 4: counts all the same",
-                      {3, 1, 1, 0, 0, 0, 2, 1, 2, 0}},
-    [NO_REPLACE] = {"no-replace", "rule 4: only does not count", {3, 2, 1, 0, 0, 0, 2, 1, 2, 0}},
-    [KEEP_FUTURE] = {"keep-future", "rule 2: keeps the future", {3, 1, 1, 0, 0, 1, 2, 1, 2, 1}},
-    [MARK_ANEW] = {"mark-anew", "rule 2: keeps no mark", {3, 1, 1, 0, 0, 0, 2, 1, 2, 1}},
-    [SKIP_WARMING] = {"skip-warming", "rule 5: not a warming one", {3, 1, 1, 0, 1, 0, 2, 1, 2, 1}},
+static const struct trap traps[BUGS_LEN + 1] = {
+    [MINORITY] = {"minority", "rule 5: Q - 1 are enough", CALM " masters=5 falsified=2 peace=0",
+                  false},
+    [ANY_NONCE] = {"any-nonce", "rule 2: a mark of any nonce", CALM " forgets=2 peace=0", false},
+    [INSTALL_ANY] = {"install-any", "rule 5: no compare", CALM " clients=2 forgets=2 peace=0",
+                     false},
+    [SHORT_WINDOW] = {"short-window", "rule 6: a tick less", CALM " peace=0", false},
+    [NO_MARK_IS_OLD] = {"no-mark-is-old", "rule 3: no mark is old", CALM " lost=1 peace=0", false},
+    [MANY_STEPS] = {"many-steps", "no bug: Q wrong ages", CALM " falsified=2 peace=0", false},
+    [KNOWN_COUNTS] = {"known-counts", "rule 4: counts all the same", CALM " peace=0", false},
+    [NO_REPLACE] = {"no-replace", "rule 4: only does not count", CALM " clients=2 peace=0", false},
+    [KEEP_FUTURE] = {"keep-future", "rule 2: keeps the future", CALM " backs=1", false},
+    [MARK_ANEW] = {"mark-anew", "rule 2: keeps no mark", CALM, false},
+    [SKIP_WARMING] = {"skip-warming", "rule 5: not a warming one", CALM " lost=1", false},
 };
 
-static void set_scenario(const struct scenario *s)
+static struct model build(void)
 {
-    bounds.masters = s->masters;
-    bounds.clients = s->clients;
-    bounds.forgets = s->forgets;
-    bounds.falsified = s->falsified;
-    bounds.lost = s->lost;
-    bounds.backs = s->backs;
-    bounds.lease = s->lease;
-    bounds.drift = s->drift;
-    bounds.visit = s->visit;
-    bounds.peace = s->peace;
-}
-
-/* 0: nothing is wrong.  1: something is; its story is told if asked.  2: given up. */
-static int run(bool aloud)
-{
-    struct states_found found;
-    clock_t begun = clock();
-
-    printf("masters=%u clients=%u forgets=%u falsified=%u lost=%u backs=%u lease=%u drift=%u "
-           "visit=%u peace=%u:\n",
-           bounds.masters, bounds.clients, bounds.forgets, bounds.falsified, bounds.lost,
-           bounds.backs, bounds.lease, bounds.drift, bounds.visit, bounds.peace);
-    fflush(stdout);
-    states_explore(&witness, &limits, &found);
-    printf("  %s, %zu states, %zu transitions, depth %u, %.1f s of CPU\n",
-           found.wrong      ? "WRONG"
-           : found.complete ? "complete, nothing is wrong"
-                            : "GIVEN UP, nothing was wrong so far",
-           found.states, found.transitions, found.depth,
-           (double)(clock() - begun) / CLOCKS_PER_SEC);
-    if (found.wrong && aloud)
-        states_story(found.at);
-    if (found.wrong)
-        printf("  => %s\n", found.wrong);
-    states_free();
-    return found.wrong ? 1 : found.complete ? 0 : 2;
-}
-
-static int run_scenarios(void)
-{
-    int worst = 0;
-
-    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-        int status;
-
-        set_scenario(&scenarios[i]);
-        status = run(true);
-        worst = status > worst ? status : worst;
-    }
-    return worst;
-}
-
-static int run_bugs(void)
-{
-    int status = 0;
-
-    for (bounds.bug = NO_BUG + 1; bounds.bug < BUGS; bounds.bug++) {
-        set_scenario(&bugs[bounds.bug].scenario);
-        printf("%s (%s)\n  ", bugs[bounds.bug].name, bugs[bounds.bug].about);
-        if (run(false) != 1) {
-            printf("  => NOT CAUGHT\n");
-            status = 1;
-        }
-    }
-    return status;
-}
-
-static bool plant(const char *name)
-{
-    for (unsigned b = NO_BUG + 1; b < BUGS; b++)
-        if (strcmp(bugs[b].name, name) == 0) {
-            bounds.bug = (enum bug)b;
-            set_scenario(&bugs[b].scenario);
-            return true;
-        }
-    return false;
-}
-
-static bool read_option(const char *arg)
-{
-    unsigned memory_mb = (unsigned)limits.memory_mb;
-    const struct states_option numbers[] = {
-        {"masters", &bounds.masters}, {"clients", &bounds.clients},
-        {"forgets", &bounds.forgets}, {"falsified", &bounds.falsified},
-        {"lost", &bounds.lost},       {"backs", &bounds.backs},
-        {"lease", &bounds.lease},     {"drift", &bounds.drift},
-        {"visit", &bounds.visit},     {"peace", &bounds.peace},
-        {"memory", &memory_mb},       {"seconds", &limits.seconds},
+    return (struct model){
+        .words = sizeof(struct state) / sizeof(uint32_t),
+        .used = (1u << sizeof(struct state) / sizeof(uint32_t)) - 1,
+        .begin = witness_begin,
+        .steps = witness_steps,
+        .tell = tell,
     };
-    bool is_read = states_read_option(arg, numbers, sizeof numbers / sizeof *numbers);
-
-    limits.memory_mb = memory_mb;
-    return is_read || (strncmp(arg, "bug=", 4) == 0 && plant(arg + 4));
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 1)
-        return run_scenarios();
-    if (argc == 2 && strcmp(argv[1], "bugs") == 0)
-        return run_bugs();
-    set_scenario(&bugs[NO_BUG].scenario);
-    for (int i = 1; i < argc; i++)
-        if (!read_option(argv[i])) {
-            fprintf(stderr, "what is %s?\n", argv[i]);
-            return 2;
-        }
-    if (bounds.masters < 2 || bounds.masters > WITNESSES + 1 || bounds.clients > CLIENTS) {
-        fprintf(stderr, "too many\n");
-        return 2;
-    }
-    return run(true);
+    static const struct check check = {
+        .defaults = "masters=3 clients=2 forgets=1 falsified=1 lost=1 backs=1 lease=2 drift=1 "
+                    "visit=2 peace=1",
+        .options = options,
+        .runs = runs,
+        .traps = traps,
+        .build = build,
+    };
+
+    return check_main(&check, argc, argv);
 }

@@ -33,14 +33,7 @@
 
 #include <string.h>
 
-#include "models/states.h"
-
 struct bounds bounds;
-
-static bool has_bug(enum bug bug)
-{
-    return bounds.bug == bug;
-}
 
 static unsigned count(unsigned mask)
 {
@@ -55,13 +48,13 @@ unsigned witness_count(void)
 /* Rule 5. */
 static unsigned enough(void)
 {
-    return bounds.masters / 2 + 1 - (has_bug(MINORITY) ? 1 : 0);
+    return bounds.masters / 2 + 1 - (is_planted(MINORITY) ? 1 : 0);
 }
 
 /* Rule 6. */
 static unsigned window(void)
 {
-    return bounds.lease + 2 * bounds.drift - (has_bug(SHORT_WINDOW) ? 1 : 0);
+    return bounds.lease + 2 * bounds.drift - (is_planted(SHORT_WINDOW) ? 1 : 0);
 }
 
 /* The first client leaves Q marks.  A later one may reach Q - 1 of these, and one witness without a
@@ -84,23 +77,24 @@ static void mark(struct witness *w, uint8_t nonce)
 /* Rules 2 and 3: whether the witness says that m is old. */
 static bool script_witness(struct witness *w, uint8_t nonce)
 {
-    bool any = has_bug(ANY_NONCE) && w->nonce != 0;
+    bool any = is_planted(ANY_NONCE) && w->nonce != 0;
 
-    if (w->nonce == 0 && has_bug(NO_MARK_IS_OLD)) {
+    if (w->nonce == 0 && is_planted(NO_MARK_IS_OLD)) {
         mark(w, nonce);
         return true;
     }
-    if ((w->nonce != nonce && !any) || (w->future && !has_bug(KEEP_FUTURE)) || has_bug(MARK_ANEW)) {
+    if ((w->nonce != nonce && !any) || (w->future && !is_planted(KEEP_FUTURE)) ||
+        is_planted(MARK_ANEW)) {
         mark(w, nonce);
         return false;
     }
-    return w->age >= window() && !w->future && !(has_bug(SKIP_WARMING) && w->warming);
+    return w->age >= window() && !w->future && !(is_planted(SKIP_WARMING) && w->warming);
 }
 
 /* Rule 5. */
 static void script_install(struct state *s, uint8_t nonce)
 {
-    if (s->votes || (s->nonce != nonce && !has_bug(INSTALL_ANY)))
+    if (s->votes || (s->nonce != nonce && !is_planted(INSTALL_ANY)))
         return;
     s->votes = 1;
     s->broken = s->lease > 0 && !s->peace;
@@ -110,17 +104,15 @@ static void script_install(struct state *s, uint8_t nonce)
 
 static void emit(const struct state *s, enum what what, unsigned client, unsigned witness)
 {
-    bool is_fault = what == FORGET || what == LOSE || what == FORWARD || what == BACK;
-
-    states_step(s, STEP(what, client, witness), is_fault ? STEP_FAULT : STEP_PLAIN);
+    explorer_take(s, (char)what, client, witness, 0, witness_judge(s));
 }
 
 /* The witness said that m is old.  False: more wrong ages than the bounds allow. */
 static bool hear(struct state *s, unsigned i, unsigned k)
 {
     const struct witness *w = &s->witnesses[k];
-    bool known = (has_bug(KNOWN_COUNTS) && s->clients[i].noticed & 1u << k) ||
-                 (has_bug(NO_REPLACE) && w->noticed);
+    bool known = (is_planted(KNOWN_COUNTS) && s->clients[i].noticed & 1u << k) ||
+                 (is_planted(NO_REPLACE) && w->noticed);
 
     s->clients[i].old |= (uint8_t)(1u << k);
     if (w->stepped && !known)
@@ -133,9 +125,9 @@ static void visit(const struct state *s, unsigned i, unsigned k)
 {
     struct state n = *s;
     struct client *c = &n.clients[i];
-    bool noticed = c->noticed & 1u << k && !has_bug(KNOWN_COUNTS);
+    bool noticed = c->noticed & 1u << k && !is_planted(KNOWN_COUNTS);
 
-    if (noticed && has_bug(NO_REPLACE))
+    if (noticed && is_planted(NO_REPLACE))
         return;
     if (noticed) {
         mark(&n.witnesses[k], c->nonce);
@@ -307,9 +299,9 @@ static void pass_by(const struct state *s, unsigned visited)
 
 /* ---- All of it ---- */
 
-void witness_begin(void *ret_state)
+void witness_begin(void *state)
 {
-    struct state *s = ret_state;
+    struct state *s = state;
 
     s->votes = 1;
 }

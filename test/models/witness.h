@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "models/check.h"
+
 #define WITNESSES 4
 #define CLIENTS 2
 
@@ -36,6 +38,7 @@ struct state {
     uint8_t lost, backs;
     uint8_t peace, waited, since; /* No more faults; ticks since then; ticks since a client came. */
 };
+_Static_assert(sizeof(struct state) % sizeof(uint32_t) == 0, "a state is made of words");
 
 enum bug {
     NO_BUG,
@@ -50,18 +53,17 @@ enum bug {
     KEEP_FUTURE,
     MARK_ANEW,
     SKIP_WARMING,
-    BUGS
+    BUGS_LEN
 };
 
 struct bounds {
     unsigned masters, clients, forgets, falsified, lost, backs, lease, drift, visit, peace;
-    enum bug bug;
 };
 
 extern struct bounds bounds;
 
 enum what {
-    COME,
+    COME = 'a',
     VISIT,
     INSTALL,
     LEAVE,
@@ -76,11 +78,11 @@ enum what {
     PASS_BY,
 };
 
-/* The number of a step. */
-#define STEP(what, client, witness) ((uint32_t)((what) << 16 | (client) << 8 | (witness)))
-
-void witness_begin(void *ret_state);
+void witness_begin(void *state);
 void witness_steps(const void *state);
+
+/* Of witness-check.c: what is wrong in the state, or NULL. */
+const char *witness_judge(const struct state *s);
 
 unsigned witness_count(void);
 

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "models/bugs.h"
-
 const char two_hold[] = "two clients hold the lock at once";
 const char two_chosen[] = "two configurations are chosen for one version";
 const char revived[] = "a quorum is back at a configuration two versions behind";
@@ -137,7 +135,6 @@ void world_begin(void *world)
     struct world *w = world;
     set accepted = 0;
 
-    memset(w, 0, sizeof *w);
     for (unsigned m = 0; m < bounds.masters; m++)
         w->masters[m].memory = w->masters[m].version = 1;
     for (unsigned c = 0; c < bounds.clients; c++)

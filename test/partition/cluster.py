@@ -146,7 +146,32 @@ class Ensemble:
             self.store.wait(STORE_MAX_S)
 
 
-class Cluster:
+class Processes:
+    """Stops and starts masters and clients by name.  A subclass has `masters` and `ensemble`."""
+
+    def name_now(self, host):
+        return host if host in self.masters.by_name else self.ensemble.on_host[host].who
+
+    def process(self, who):
+        return self.masters[who] if who in self.masters.by_name else self.ensemble.on_host[who]
+
+    def stop(self, who):
+        self.process(who).stop()
+
+    def go_on(self, who):
+        self.process(who).go_on()
+
+    def kill(self, who):
+        self.masters[who].kill()
+
+    def start_again(self, who):
+        self.masters[who].start()
+
+    def replace(self, who):
+        self.ensemble.replace(who)
+
+
+class Cluster(Processes):
     """A context.  All hosts and masters exist within it; after it only files are left.
 
     The caller starts the ensemble once it has begun a history.
@@ -245,29 +270,8 @@ class Cluster:
 
     # ---- Processes ----
 
-    def name_now(self, host):
-        return host if host in self.masters.by_name else self.ensemble.on_host[host].who
-
-    def process(self, who):
-        return self.masters[who] if who in self.masters.by_name else self.ensemble.on_host[who]
-
-    def stop(self, who):
-        self.process(who).stop()
-
-    def go_on(self, who):
-        self.process(who).go_on()
-
-    def kill(self, who):
-        self.masters[who].kill()
-
-    def start_again(self, who):
-        self.masters[who].start()
-
     def empty(self, who):
         self.masters[who].empty()
-
-    def replace(self, who):
-        self.ensemble.replace(who)
 
     # ---- What masters know ----
 

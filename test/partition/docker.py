@@ -103,7 +103,7 @@ class Master:
     wait_until_answers = masters.Master.wait_until_answers
 
 
-class Cluster:
+class Cluster(cluster.Processes):
     """A context, as cluster.Cluster is."""
 
     def __init__(self, programs, names_of_masters, names_of_clients, folder):
@@ -177,27 +177,6 @@ class Cluster:
 
     def cut_masters(self):
         return set().union(*self.cut_by.values())
-
-    def process(self, who):
-        return self.masters[who] if who in self.masters.by_name else self.ensemble.on_host[who]
-
-    def name_now(self, host):
-        return host if host in self.masters.by_name else self.ensemble.on_host[host].who
-
-    def stop(self, who):
-        self.process(who).stop()
-
-    def go_on(self, who):
-        self.process(who).go_on()
-
-    def kill(self, who):
-        self.masters[who].kill()
-
-    def start_again(self, who):
-        self.masters[who].start()
-
-    def replace(self, who):
-        self.ensemble.replace(who)
 
     def forget_scripts(self, who):
         """Does nothing for a master that is cut, because no command reaches it."""

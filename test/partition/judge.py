@@ -72,7 +72,7 @@ RULES = {
 }
 
 
-# ---- What makes a history worthless as a proof ----
+# ---- When a history proves nothing ----
 
 
 def few_holds(history, options):
@@ -109,7 +109,7 @@ def wrong_clock(history, _):
     span_s = (history.last_t() - history.begin["t"]) / 1e9
     seconds = history.begin["seconds"]
     if history.end and not 0.9 * seconds <= span_s <= 20 * seconds + 600:
-        yield f"it was to last {seconds} s, and lasted {span_s:g} s by its own clock"
+        yield f"the run should last {seconds} s, and lasts {span_s:g} s by its own clock"
 
 
 def no_quiet(history, options):
@@ -119,7 +119,7 @@ def no_quiet(history, options):
     shown = [quiet for quiet in history.quiets if quiet.since > first_fault and
              bisect.bisect_left(oks, quiet.until) > bisect.bisect_left(oks, quiet.since)]
     if not history.quiets:
-        yield "there was no quiet phase, so progress was not demanded"
+        yield "there was no quiet phase, so no client had to make progress"
     elif not shown:
         yield "no client got a lock in a quiet phase after a fault"
     for quiet in history.quiets:
@@ -132,7 +132,7 @@ def no_quiet(history, options):
 
 def no_faults(history, _):
     if history.begin.get("nemesis") and not history.faults:
-        yield "there should have been faults, and there was none"
+        yield "the run should have faults, and has none"
     faulty = history.under_fault()
     tries = sorted(op.invoke["t"] for op in history.ops.values())
     tried = any(bisect.bisect_left(tries, until) > bisect.bisect_left(tries, since)
@@ -145,13 +145,13 @@ def no_keys(history, options):
     """Only samples of masters show that a key was removed, or expires too early."""
     asked = sorted(sample["t"] for sample in history.keys if answered(sample) >= history.majority())
     if not asked:
-        yield "there is no sample of what masters store that a majority of them has answered"
+        yield "no sample of what masters store has answers from a majority"
         return
     for quiet in history.quiets:
         if quiet.until - quiet.since > options.bound_ns(history) and \
                 bisect.bisect_left(asked, quiet.since) == bisect.bisect_left(asked, quiet.until):
-            yield (f"in the quiet phase at {history.ms(quiet.since)} ms masters were not asked "
-                   "what they store, though it lasted longer than the bound")
+            yield (f"in the quiet phase at {history.ms(quiet.since)} ms there is no sample of "
+                   "what masters store, though it lasted longer than the bound")
 
 
 def answered(sample):
@@ -184,7 +184,7 @@ def orders(history):
         times = [sample["t"] for sample in samples]
         for op in history.units.get(lock, ()):
             before = bisect.bisect_left(times, op.invoke["t"]) - 1
-            count += before >= 0 and any(safety.in_line(history, [samples[before]]))
+            count += before >= 0 and any(safety.in_queue(history, [samples[before]]))
     return count
 
 

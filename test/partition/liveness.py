@@ -10,7 +10,7 @@ from violation import Violation, in_order, length
 from words import FAILURES
 
 
-# ---- Whatever was begun came to an end ----
+# ---- Every operation and every client comes to an end ----
 
 
 def no_end(history, _):
@@ -18,23 +18,23 @@ def no_end(history, _):
         return  # The run was cut off, so operations may be open; see loader.py.
     for op in history.ops.values():
         if op.lost and op.lost.get("told") is False:
-            yield unended(op, "ran out, and lost was never called", [op.invoke, op.ok, op.lost])
+            yield unended(op, "expired, and lost was never called", [op.invoke, op.ok, op.lost])
         if op.killed:
             continue
         if not op.ok and not op.fail:
-            yield unended(op, "was never answered", [op.invoke])
+            yield unended(op, "never ended", [op.invoke])
         elif op.ok and not op.release and not op.lost:
             yield unended(op, "was neither released nor lost", [op.invoke, op.ok])
         elif op.release and not op.released:
-            yield unended(op, "was released, and that never ended", [op.invoke, op.ok, op.release])
+            yield unended(op, "has a release that never ended", [op.invoke, op.ok, op.release])
     for client in history.clients.values():
         if client.last is None:
             if not client.kills:
-                yield Violation("no-end", f"{client.name} was never heard of",
+                yield Violation("no-end", f"{client.name} has no event",
                                 history.begin["t"], history.begin["t"], [history.begin])
         elif not client.bye and not any(client.last["t"] <= kill["t"] + KILL_LAG_NS
                                         for kill in client.kills):
-            yield Violation("no-end", f"{client.name} fell silent: neither bye nor killed",
+            yield Violation("no-end", f"{client.name} stopped without a bye, and was not killed",
                             client.last["t"], client.last["t"], [client.last])
 
 
@@ -43,7 +43,7 @@ def unended(op, text, events, rule="no-end"):
                      events, [op], op.lock)
 
 
-# ---- Nothing fails that no fault explains ----
+# ---- No operation fails for a reason that no fault explains ----
 
 
 def failure(history, _):
@@ -52,7 +52,7 @@ def failure(history, _):
         for event in (op.fail, op.released):
             word = event and event.get("why", event.get("result"))
             if word in FAILURES and not killed_by_then(history, op.who, event["t"]):
-                yield unended(op, f"failed with {word}, which nothing that was done to it explains",
+                yield unended(op, f"failed with {word}, which no fault explains",
                               in_order([op.invoke, event]), "failure")
 
 
@@ -60,18 +60,18 @@ def killed_by_then(history, who, t):
     return any(kill["t"] <= t for kill in history.clients[who].kills)
 
 
-# ---- When all is well, somebody gets what is free ----
+# ---- In a quiet phase, a client gets a free lock that it wants ----
 
 
 @dataclasses.dataclass
 class Wait:
-    """In a quiet phase: nobody has the lock, and somebody wants it, from `since` to `until`."""
+    """In a quiet phase: the lock is free, and a client wants it, from `since` to `until`."""
     lock: str
     quiet: object
     since: int
     until: int
-    ended_by: object  # The operation that got it, None if none did.
-    late: list  # Attempts that were still without it when the bound had passed.
+    ended_by: object  # The operation that got the lock, or None.
+    late: list  # Attempts without the lock when the bound had passed.
 
     @property
     def length(self):
@@ -79,7 +79,7 @@ class Wait:
 
 
 def waits(history, bound_ns):
-    """Of each lock those that exceed the bound, and the longest."""
+    """For each lock at least the waits that exceed the bound, and the longest."""
     for lock, ops in history.locks.items():
         longest = 0
         tries = Timetable((op.invoke["t"], FOR_EVER if op.ended() is None else op.ended(), op)
@@ -95,8 +95,8 @@ def waits(history, bound_ns):
 
 
 def free_times(history, lock):
-    """The parts of quiet phases in which nobody has the lock: (since, until, phase, who had it
-    then)."""
+    """The parts of quiet phases in which the lock is free: (since, until, phase, operation that got
+    it then)."""
     table = history.occupied(lock)
     for quiet in history.quiets:
         free = max(quiet.since, table.busy_until(quiet.since))
@@ -109,7 +109,7 @@ def free_times(history, lock):
 
 
 def one_wait(lock, quiet, tries, since, until, ended_by, bound_ns):
-    """None if nobody wanted it."""
+    """The wait in this time; None if no client wanted the lock."""
     there = tries.during(since, until)
     if not there:
         return None
@@ -127,7 +127,7 @@ def no_progress(history, options):
             op = wait.late[0]
             events = [wait.quiet.event, op.invoke] + [event for event in (op.fail, op.ok) if event]
             yield Violation(
-                "no-progress", f"{wait.lock}: all is well and nobody has it, but for "
-                f"{length(wait.length)} nobody gets it; {op.id} wants it "
+                "no-progress", f"{wait.lock}: in a quiet phase it is free for "
+                f"{length(wait.length)}, although {op.id} wants it "
                 f"(bound: {length(bound_ns)})",
                 wait.since, wait.until, in_order(events), [op], wait.lock)

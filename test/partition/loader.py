@@ -2,7 +2,7 @@
 
 Each line of the file is one event, a JSON object with "t" (CLOCK_MONOTONIC, in nanoseconds), "who"
 and "event".  words.py lists the events.  They are sorted by "t".  Contradictions (an ok without an
-invoke, an id used twice, a line that is no JSON) become problems of the history, and are left out.
+invoke, an id used twice, a line that is not JSON) become problems of the history, and are left out.
 """
 
 import bisect
@@ -18,7 +18,7 @@ GARBAGE_LISTED_MAX = 10
 
 
 class Unreadable(Exception):
-    """There is no history in this file."""
+    """The file has no history."""
 
 
 def is_number(value):
@@ -52,7 +52,7 @@ class Sorter:
             elif name not in ("begin", "end"):
                 unknown.setdefault(name, []).append(event)
         for name, events in sorted(unknown.items()):
-            self.problem("unknown", f"there is no event \"{name}\" ({len(events)} of them)",
+            self.problem("unknown", f"unknown event \"{name}\" ({len(events)} of them)",
                          events[0])
         self.finish()
 
@@ -63,20 +63,20 @@ class Sorter:
         ends = [event for event in history.events
                 if event["event"] == "end" and event["who"] == "run"]
         if not begins:
-            raise Unreadable("there is no begin")
+            raise Unreadable("there is no begin event")
         history.begin = begins[0]
         if len(begins) > 1:
-            self.problem("ends", f"{len(begins)} begins: more than one run", *begins[:2])
+            self.problem("ends", f"{len(begins)} begin events: more than one run", *begins[:2])
         if history.events[0] is not begins[0]:
-            self.problem("ends", "something happened before the begin", history.events[0])
+            self.problem("ends", "there is an event before the begin", history.events[0])
         if not ends:
-            self.problem("ends", "there is no end: the run was cut off", history.events[-1])
+            self.problem("ends", "there is no end event: the run was cut off", history.events[-1])
             return
         history.end = ends[-1]
         if len(ends) > 1:
-            self.problem("ends", f"{len(ends)} ends", *ends[:2])
+            self.problem("ends", f"{len(ends)} end events", *ends[:2])
         if history.events[-1] is not ends[-1]:
-            self.problem("ends", "something happened after the end", history.events[-1])
+            self.problem("ends", "there is an event after the end", history.events[-1])
 
     def prepare(self):
         history, begin = self.history, self.history.begin
@@ -94,14 +94,14 @@ class Sorter:
     def complete(self, event, fields):
         for key, kind in fields:
             if type(event.get(key)) is not kind:  # Not isinstance: True is an int.
-                self.problem("fields", f"{event['event']} without a proper {key}", event)
+                self.problem("fields", f"{event['event']} without a valid {key}", event)
                 return False
         if type(event.get("deadline")) not in (int, type(None)):
-            self.problem("fields", f"{event['event']} with a deadline that is no time", event)
+            self.problem("fields", f"{event['event']} with a deadline that is not a number", event)
             return False
         for key, words in WORDS.get(event["event"], {}).items():
             if event.get(key, "") not in words:
-                self.problem("unknown", f"{event['event']} with a {key} that nobody knows: "
+                self.problem("unknown", f"{event['event']} with an unknown {key}: "
                              f"{event.get(key)!r}", event)
         return True
 
@@ -113,26 +113,26 @@ class Sorter:
         client.first = client.first or event
         client.last = event
         if client.bye:
-            self.problem("order", f"{name} goes on after its bye", client.bye, event)
+            self.problem("order", f"{name} has an event after its bye", client.bye, event)
         return client
 
     def op_of(self, event):
-        """The operation of a client's event.  None if there is none, which becomes a problem."""
+        """The operation of a client's event.  None if there is none, which is noted as a problem."""
         self.client(event)
         op = self.history.ops.get(event["id"])
         if op is None:
-            self.problem("no-invoke", f"{event['event']} of {event['id']}, which nobody invoked",
+            self.problem("no-invoke", f"{event['event']} of {event['id']}, which has no invoke",
                          event)
         elif op.who != event["who"]:
-            self.problem("identity", f"{event['id']} of {op.who} is told of by {event['who']}",
-                         op.invoke, event)
+            self.problem("identity", f"{event['who']} has an event of {event['id']}, which is an "
+                         f"operation of {op.who}", op.invoke, event)
             op = None
         else:
             op.last = event
         return op
 
     def once(self, op, event, slot):
-        """Note an event that an operation may have only once."""
+        """Notes an event that an operation may have only once."""
         if getattr(op, slot):
             self.problem("order", f"{op.id}: {slot} twice", getattr(op, slot), event)
             return False
@@ -142,7 +142,7 @@ class Sorter:
     def on_invoke(self, event):
         self.client(event)
         if event["id"] in self.history.ops:
-            self.problem("reused-id", f"{event['id']} is used again",
+            self.problem("reused-id", f"two operations have the id {event['id']}",
                          self.history.ops[event["id"]].invoke, event)
         else:
             op = Op(event)
@@ -156,15 +156,15 @@ class Sorter:
         if op.fail:
             self.problem("order", f"{op.id}: ok after fail", op.fail, event)
         elif event.get("deadline") is None and op.kind != "run":
-            self.problem("fields", "ok without a proper deadline", event)
+            self.problem("fields", "ok without a valid deadline", event)
         elif self.once(op, event, "ok"):
             op.claims.append(event)
             if type(event.get("token")) is not str or not event["token"]:
-                self.problem("fields", "ok without a proper token", event)
+                self.problem("fields", "ok without a valid token", event)
                 event["token"] = None  # The hold still counts.
             if (op.mode == "permit") is not is_number(event.get("permit")):
-                self.problem("fields", "ok without the number of a permit, or with one that was "
-                             "not asked for", op.invoke, event)
+                self.problem("fields", "ok without the permit that was asked for, or with one that "
+                             "was not", op.invoke, event)
                 event["permit"] = 0
             if op.invoke.get("fenced", False) is not is_number(event.get("fence")):
                 self.problem("fields", "ok without the fencing token that was asked for, or with "
@@ -235,13 +235,13 @@ class Sorter:
     def of_store(self, event):
         op = self.history.ops.get(event["id"])
         if op is None:
-            self.problem("no-invoke", f"{event['event']} for {event['id']}, which nobody invoked",
+            self.problem("no-invoke", f"{event['event']} for {event['id']}, which has no invoke",
                          event)
             return None
-        told = op.units or [event["lock"]]  # Without an ok, the permit is not known.
-        if event["lock"] not in told or op.who != event.get("by", op.who):
-            self.problem("identity", f"{op.id} of {op.who} is for {op.lock}, but writes "
-                         f"{event['lock']} as {event.get('by')}", op.invoke, event)
+        known = op.units or [event["lock"]]  # Without an ok, the permit is not known.
+        if event["lock"] not in known or op.who != event.get("by", op.who):
+            self.problem("identity", f"{op.id} of {op.who} is for {op.lock}, but the store "
+                         f"has {event['lock']} and {event.get('by')}", op.invoke, event)
             return None
         return op
 
@@ -252,7 +252,7 @@ class Sorter:
                       names(event.get("from"), "c"), str(event.get("about", "")), event["t"],
                       event["t"], event)
         if fault.id is not None and fault.id in self.by_id:
-            self.problem("reused-id", f"fault {fault.id} is used again",
+            self.problem("reused-id", f"two faults have the id {fault.id}",
                          self.by_id[fault.id].event, event)
         self.by_id[fault.id] = fault
         self.history.faults.append(fault)
@@ -263,7 +263,8 @@ class Sorter:
     def on_healed(self, event):
         fault = self.by_id.get(event["id"])
         if fault is None or fault.healed:
-            self.problem("order", f"fault {event['id']} is healed, but was not there", event)
+            self.problem("order", f"fault {event['id']} is healed, but has not begun, or was healed "
+                         "before", event)
         else:
             fault.healed, fault.until = event, event["t"]
 
@@ -271,18 +272,18 @@ class Sorter:
         self.history.quiets.append(Quiet(event["t"], event["t"], event))
 
     def on_client(self, event):
-        """A client that has replaced another."""
+        """A client that replaces another."""
         self.told_of.add(event["name"])
         self.history.clients.setdefault(event["name"], Client(event["name"]))
 
     def on_keys(self, event):
-        """For each master a token, "" or null, and how long it keeps the key: null without a key,
-        less than 0 for ever."""
+        """For each master, a token, "" for none, or null for no answer; and how long it keeps the
+        key: null without a key, less than 0 for ever."""
         masters, tokens, left_ms = set(self.history.masters), event["tokens"], event["left_ms"]
         if masters != set(tokens) or masters != set(left_ms) or \
                 not all(token is None or type(token) is str for token in tokens.values()) or \
                 not all(left is None or type(left) is int for left in left_ms.values()):
-            self.problem("fields", "keys that are not those of all masters", event)
+            self.problem("fields", "keys without one valid entry for each master", event)
         else:
             self.history.keys.append(event)
 
@@ -304,7 +305,7 @@ class Sorter:
                 found is None or type(found) is dict and all(map(is_one, found.values()))
                 for found in told.values()):
             return True
-        self.problem("fields", f"{event['event']} that are not those of all masters", event)
+        self.problem("fields", f"{event['event']} without one valid entry for each master", event)
         return False
 
     # ---- Checks of the whole history ----
@@ -341,7 +342,7 @@ class Sorter:
             lasts = not fault.healed and fault.kind not in MOMENTARY
             if well and (lasts or fault.until > well["t"]):
                 events = [fault.event, well] + ([fault.healed] if fault.healed else [])
-                when = "the run ends" if well is history.end else "all is said to be well"
+                when = "the run ends" if well is history.end else "a quiet phase begins"
                 self.problem("open-fault", f"{when} while fault {fault.id} ({fault.kind}) is not "
                              "healed", *events)
             if lasts:
@@ -354,8 +355,8 @@ class Sorter:
         for fault in self.history.faults:
             strange = [name for name in fault.on + fault.source if name not in known]
             if strange:
-                self.problem("unknown", f"fault {fault.id} ({fault.kind}) is on "
-                             f"{', '.join(strange)}, and there is no such host", fault.event)
+                self.problem("unknown", f"fault {fault.id} ({fault.kind}) is on an "
+                             f"unknown host: {', '.join(strange)}", fault.event)
 
     def check_numbers(self):
         """The store numbers the writes of all locks together, so a gap shows a missing line."""
@@ -369,11 +370,12 @@ class Sorter:
                 self.problem("store", f"two writes of {after['lock']} have the number "
                              f"{after['seq']}", before, after)
             elif before["t"] > after["t"]:
-                self.problem("store", f"the store's order of {after['lock']} contradicts its clock",
+                self.problem("store", f"the numbers of writes to {after['lock']} contradict their "
+                             "times",
                              before, after)
 
     def close(self, op):
-        """A killed client leaves its operation open."""
+        """Notes the kill that left an operation open, if there was one."""
         if op.fail or op.released or op.ok and op.lost and not op.release:
             return
         last = max(event["t"] for event in (op.invoke, op.ok, op.release) if event)
@@ -396,7 +398,7 @@ def read(path):
 
 
 def numbered(lines):
-    """(number, line, its JSON value) of each line; None if it is no JSON."""
+    """(number, line, its JSON value) of each line; the value is None if the line is not JSON."""
     number = 0
     while chunk := list(itertools.islice(lines, CHUNK)):
         for line, value in zip(chunk, parse(chunk)):
@@ -405,7 +407,7 @@ def numbered(lines):
 
 
 def parse(chunk):
-    """Parses many lines at once, which is much faster; if one of them is bad, one by one."""
+    """Parses many lines at once, which is much faster; if one is bad, parses each alone."""
     try:
         values = json.loads(f"[{','.join(chunk)}]")
         if len(values) == len(chunk):
@@ -438,12 +440,12 @@ def read_lines(lines):
         elif line.strip():
             garbage += 1
             if garbage <= GARBAGE_LISTED_MAX:
-                problems.append(Problem("garbage", f"line {number} is no event: "
+                problems.append(Problem("garbage", f"line {number} is not an event: "
                                         f"{line.strip()[:60]!r}"))
     if garbage > GARBAGE_LISTED_MAX:
-        problems.append(Problem("garbage", f"{garbage} lines in all are no events"))
+        problems.append(Problem("garbage", f"{garbage} lines in all are not events"))
     if not events:
-        raise Unreadable("there is no event in it")
+        raise Unreadable("the file has no event")
     last_lines = {}
     for event in events:
         last_lines[event["who"]] = event["line"]
@@ -455,13 +457,13 @@ def read_lines(lines):
 
 
 def looks_torn(line):
-    """The beginning of an event: its writer was killed while it wrote."""
+    """True for the beginning of an event.  A writer that is killed leaves such a line."""
     line, start = line.strip(), '{"t":'
     return (line.startswith(start) or start.startswith(line)) and not line.endswith("}")
 
 
 def forgive_torn(history, torn, last_lines):
-    """Each kill of a client may tear one line: the last that it wrote."""
+    """Each kill of a client may tear one line: the last one that it wrote."""
     may_tear = {name: len(client.kills) for name, client in history.clients.items()
                 if client.kills}
     for number, line in torn:

@@ -45,8 +45,8 @@ def overlap(history, _):
 
 def two_holds(history, lock, first, second):
     until = min(first.until, second.until)
-    text = (f"{lock}: {second.op.id} had it from {history.ms(second.since)} ms, and {first.op.id} "
-            f"until {history.ms(first.until)} ms (its {first.why}): both for "
+    text = (f"{lock}: {second.op.id} held it from {history.ms(second.since)} ms, {first.op.id} "
+            f"until {history.ms(first.until)} ms ({first.why}): both for "
             f"{length(until - second.since)}")
     releases = released_between(history, lock, first.since, second.since, (first.op, second.op))
     text += meanwhile(releases)
@@ -70,10 +70,10 @@ def released_between(history, lock, since, until, but):
 def meanwhile(releases):
     if not releases:
         return ""
-    return "; released meanwhile: " + ", ".join(event["id"] for event in releases)
+    return "; other releases meanwhile: " + ", ".join(event["id"] for event in releases)
 
 
-# ---- At the store the writes of a hold stand together ----
+# ---- No other hold writes between two writes of a hold ----
 
 
 def store_order(history, _):
@@ -91,8 +91,8 @@ def store_order(history, _):
                     (write["id"], previous["id"]) not in told:
                 told.add((write["id"], previous["id"]))
                 yield Violation(
-                    "store-order", f"{lock}: {write['id']} wrote again (number {write['seq']}) "
-                    f"after {previous['id']} (number {previous['seq']}) had written since",
+                    "store-order", f"{lock}: {write['id']} made the writes {own['seq']} and "
+                    f"{write['seq']}, and {previous['id']} made {previous['seq']} in between",
                     own["t"], write["t"], [own, previous, write],
                     [history.ops[write["id"]], history.ops[previous["id"]]], lock)
             last_of[write["id"]] = last[reads] = write
@@ -106,28 +106,29 @@ def past_deadline(history, _):
         deadline = op.ok.get("deadline")
         if deadline is not None and deadline <= op.ok["t"]:
             yield broken(history, op, "past-deadline", op.ok,
-                         f"got it {length(op.ok['t'] - deadline)} after its deadline")
+                         f"got the lock {length(op.ok['t'] - deadline)} after its deadline")
         op.segments()  # This finds the late claims.
         for claim in op.late:
             known = op.deadline_before(claim)
-            yield broken(history, op, "past-deadline", claim, f"claimed again "
+            yield broken(history, op, "past-deadline", claim, "claims the lock "
                          f"{length(claim['t'] - known)} after its deadline, until "
-                         f"{history.ms(claim['deadline'])} ms, which no renewal before it gives")
+                         f"{history.ms(claim['deadline'])} ms; no renewal in time lasts so long")
         for claim in op.claims:
             if claim.get("unfounded"):
-                yield broken(history, op, "past-deadline", claim, "has a later deadline, though "
-                             "nothing has made its lease longer")
+                yield broken(history, op, "past-deadline", claim, "claims a later deadline, but "
+                             "its lease was not renewed")
             most = claim["t"] + op.ttl_ns
             if claim["deadline"] is not None and claim["deadline"] > most:
                 yield broken(history, op, "past-deadline", claim, "claims "
-                             f"{length(claim['deadline'] - most)} more than its ttl from then on")
+                             f"{length(claim['deadline'] - most)} more than its ttl")
         for write in op.writes:
             deadline = write.get("deadline")
             if deadline is None:
                 deadline = op.deadline_before(write)
             if write["t"] > deadline:
-                yield broken(history, op, "past-deadline", write, "writes, and the store takes "
-                             f"it {length(write['t'] - deadline)} after its deadline")
+                yield broken(history, op, "past-deadline", write, "writes "
+                             f"{length(write['t'] - deadline)} after its deadline, and the store "
+                             "accepts it")
 
 
 def holds_sampled(history):
@@ -167,7 +168,7 @@ def broken(history, op, rule, event, text):
                      in_order(told + claims + [event]), [op], op.lock)
 
 
-# ---- What is claimed is backed by a majority, for as long as it is claimed ----
+# ---- A majority keeps the key of a hold for as long as the client claims ----
 
 
 def unbacked(history, _):
@@ -188,13 +189,15 @@ def unbacked(history, _):
                  if name not in forgot and not keeps_until(sample, name, until)]
         if len(gone) < history.majority() <= len(gone) + len(short):
             told.add(op.id)
-            yield broken(history, op, "unbacked", sample, f"claims it until {history.ms(until)} "
-                         f"ms, but {', '.join(sorted(short + gone))} will not keep its key so long")
+            yield broken(history, op, "unbacked", sample, "claims the lock until "
+                         f"{history.ms(until)} ms, but {', '.join(sorted(short + gone))} will not "
+                         "keep its key until then")
 
 
 def keeps_until(sample, master, until):
-    """True if the master may keep the key until then: it was asked before the sample's end, and its
-    clock may be slow by CLOCK_PART."""
+    """True if the master may keep the key until then.
+
+    It was asked before the sample's end, and its clock may be slow by CLOCK_PART."""
     left_ms = sample["left_ms"][master]
     if left_ms is None or left_ms < 0:
         return True  # The key expired between two queries, or never expires.
@@ -224,7 +227,7 @@ def forgetful(history, op, t):
             fault.until + FORGET_LAG_NS >= op.invoke["t"] for name in fault.on}
 
 
-# ---- No client claims a lock that it has released, or never had ----
+# ---- No client claims a lock after its release or loss, or before it has the lock ----
 
 
 def back_from_dead(history, _):
@@ -232,20 +235,21 @@ def back_from_dead(history, _):
         if op.ok is None:
             for write in op.writes[:1]:
                 yield broken(history, op, "back-from-dead", write,
-                             "writes without having got the lock")
+                             "writes, but never got the lock")
             continue
         stopped, end = op.stopped()
         for claim in {id(claim): claim for claim in op.claims + op.writes}.values():
             if claim["t"] > stopped:
                 yield broken(history, op, "back-from-dead", claim, f"{verb(claim)} "
-                             f"{length(claim['t'] - stopped)} after its {end['event']}")
+                             f"{length(claim['t'] - stopped)} after its "
+                             f"{'loss' if end is op.lost else 'release'}")
             elif claim["t"] < op.ok["t"]:
                 yield broken(history, op, "back-from-dead", claim, f"{verb(claim)} "
                              f"{length(op.ok['t'] - claim['t'])} before it got the lock")
 
 
 def verb(claim):
-    return "writes" if claim["event"] == "write" else "claims it"
+    return "writes" if claim["event"] == "write" else "claims the lock"
 
 
 # ---- No release removes the key of another client ----
@@ -264,12 +268,12 @@ def foreign_release(history, _):
             continue  # The holder does not know which masters have lost its key.
         if gone_early(op):
             left = op.deadline_before(op.lost) - op.lost["t"]
-            yield removed(history, op, op.lost, f"was told that it is lost {length(left)} before "
-                          "its deadline: its key is gone")
+            yield removed(history, op, op.lost, f"lost the lock {length(left)} before its "
+                          "deadline: its key is gone")
         elif op.released and not op.lost and op.released["result"] == "LOST":
             left = op.deadline_before(op.released) - op.released["t"]
             if 0 < left < FOR_EVER // 2:
-                yield removed(history, op, op.released, "found its key gone when it released it "
+                yield removed(history, op, op.released, "found its key gone at its release, "
                               f"{length(left)} before its deadline")
     yield from sampled(history)
 
@@ -282,14 +286,14 @@ def gone_early(op):
 
 
 def sampled(history):
-    """The first sample that shows it gives one violation for each hold."""
+    """The first sample without the key on a majority gives one violation for each hold."""
     told = set()
     for sample, op in holds_sampled(history):
         without = without_key(history, sample, op)
         if len(without) >= history.majority() and op.id not in told:
             told.add(op.id)
             yield removed(history, op, sample,
-                          f"holds it, but its key is not on {', '.join(sorted(without))}")
+                          f"holds it, but {', '.join(sorted(without))} do not have its key")
 
 
 def removed(history, op, event, text):
@@ -321,8 +325,8 @@ def token_reused(history, _):
 
 
 def fence_order(history, _):
-    """Tokens grow from hold to hold, in the order of their begin, and from write to write at the
-    store, which must be able to refuse older holds."""
+    """Tokens grow from hold to hold, in the order in which holds begin.  They also grow from write
+    to write at the store, because a store refuses older holds by their tokens."""
     for lock, ops in history.units.items():
         fenced = {op.id: op for op in ops if op.ok and op.invoke.get("fenced")}
         holds = sorted(fenced.values(), key=lambda op: op.ok["t"])
@@ -340,7 +344,8 @@ def falling(lock, steps):
             greatest, since = op, event
         elif op is not greatest:
             yield Violation("fence-order", f"{lock}: {op.id} has the fencing token "
-                            f"{op.ok['fence']}, after {greatest.id} with {greatest.ok['fence']}",
+                            f"{op.ok['fence']}, and {greatest.id} before it has "
+                            f"{greatest.ok['fence']}",
                             since["t"], event["t"],
                             in_order([greatest.ok, since, op.invoke, op.ok, event]),
                             [greatest, op], lock)
@@ -355,14 +360,14 @@ def permits(history, _):
             continue
         for op in ops:
             if op.ok and op.ok["permit"] > op.permits:
-                yield broken(history, op, "permits", op.ok, f"has permit {op.ok['permit']}, and "
-                             f"there are {op.permits}")
+                yield broken(history, op, "permits", op.ok, f"has permit {op.ok['permit']} of "
+                             f"{op.permits}")
         for there in crowds(ops):
             one = there[-1]
             if len(there) > one.op.permits:
                 until = min(other.until for other in there)
-                yield Violation("permits", f"{lock}: {len(there)} have a permit, and there are "
-                                f"{one.op.permits}, for {length(until - one.since)}", one.since,
+                yield Violation("permits", f"{lock}: {len(there)} permits of {one.op.permits} are "
+                                f"held at a time, for {length(until - one.since)}", one.since,
                                 until, in_order([event for other in there
                                                  for event in other.events]),
                                 [other.op for other in there], lock)
@@ -386,15 +391,15 @@ def fair_order(history, _):
             last = bisect.bisect_right(begins, op.ok["t"])
             if op.mode != "fair" or first < 0 or last >= len(samples):
                 continue
-            for waiter, number, where in in_line(history, samples[first:last + 1]):
+            for waiter, number, where in in_queue(history, samples[first:last + 1]):
                 yield Violation(
-                    "fair-order", f"{lock}: {op.id} got it, and {waiter} was in line before it "
-                    f"asked, and still is, with number {number} at {', '.join(where)}",
+                    "fair-order", f"{lock}: {op.id} got it, but {waiter} was in the queue before "
+                    f"{op.id} asked, and still is, with number {number} at {', '.join(where)}",
                     op.invoke["t"], op.ok["t"], [samples[first], op.invoke, op.ok, samples[last]],
                     [op], lock)
 
 
-def in_line(history, samples):
+def in_queue(history, samples):
     """(waiter, number, masters) of the waiters that are in the queue in all of these samples."""
     since, until = samples[0]["since"], samples[-1]["t"]
     unsure = {name for fault in history.faults if fault.kind in FORGETTING + CLOCKS and

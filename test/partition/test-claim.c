@@ -1,5 +1,5 @@
 /*
- * test-claim.c - what may be claimed after a look, at both sides of each bound.
+ * test-claim.c - what a client may claim after a look (see claim.h), on both sides of each bound.
  */
 #include "test/lib/check.h"
 
@@ -9,13 +9,13 @@
 #define MS NS_PER_MS
 #define S NS_PER_S
 
-/* A look at t that takes 10 us, with nothing made longer so far. */
+/* A look at t that takes 10 us, with no extension so far. */
 static struct look look_at(uint64_t t_ns, uint32_t left_ms)
 {
     return (struct look){.before_ns = t_ns, .after_ns = t_ns + 10000, .left_ms = left_ms};
 }
 
-/* With 2 s left at 100 s, and so a deadline from 102 s to 102.00101 s. */
+/* A claim with 2 s left at 100 s.  So the deadline is from 102 s to 102.00101 s. */
 static struct claim begun(void)
 {
     struct look look = look_at(100 * S, 2000);
@@ -39,7 +39,7 @@ TEST(rounding_is_nothing_new)
     struct look look = look_at(101 * S + MS, 999);
 
     CHECK_INT(claim_look(&claim, &look), CLAIM_SAME);
-    look = look_at(101 * S + MS / 2, 999); /* Rounded down by more. */
+    look = look_at(101 * S + MS / 2, 999); /* left_ms is rounded down by more. */
     CHECK_INT(claim_look(&claim, &look), CLAIM_SAME);
     CHECK_UINT(claim.deadline_ns, 102 * S);
     CHECK_UINT(claim_for_write(&claim, &look), 102 * S - MS / 2);
@@ -80,7 +80,7 @@ TEST(one_that_comes_in_the_middle_of_a_look_counts_for_it_and_for_the_next)
 TEST(without_a_renewal_it_cannot_be_longer)
 {
     struct claim claim = begun();
-    /* The limit: 102 s, 1 ms and 10 us. */
+    /* The limit is 102 s, 1 ms and 10 us. */
     struct look look = look_at(101 * S + 10000 - 1, 1001);
 
     CHECK_INT(claim_look(&claim, &look), CLAIM_SAME);
@@ -102,7 +102,7 @@ TEST(renewals_of_others_found_nothing_twice)
     CHECK_INT(claim_look(&claim, &look), CLAIM_UNFOUNDED);
 }
 
-/* One that adds less than the look can tell must not make the next look wrong. */
+/* A renewal that adds less than the grain of a look must not make the next look unfounded. */
 TEST(a_tiny_renewal_moves_the_limit)
 {
     struct claim claim = begun();
@@ -118,7 +118,7 @@ TEST(a_tiny_renewal_moves_the_limit)
     CHECK_INT(claim_look(&claim, &look), CLAIM_SAME);
 }
 
-/* Stopped in the first look: what it claims is far less than what there is. */
+/* A client stopped during its first look claims far less than its lease has. */
 TEST(a_slow_first_look_is_made_good_later)
 {
     struct look look = look_at(100 * S, 1500);
@@ -128,7 +128,7 @@ TEST(a_slow_first_look_is_made_good_later)
     claim_begin(&claim, &look);
     CHECK_UINT(claim.deadline_ns, 101 * S + 500 * MS);
     look = look_at(101 * S, 502);
-    look.before_ns--; /* 2 ms more, but for 1 ns. */
+    look.before_ns--; /* 1 ns less than 2 ms more. */
     CHECK_INT(claim_look(&claim, &look), CLAIM_SAME);
     look.before_ns++;
     CHECK_INT(claim_look(&claim, &look), CLAIM_LONGER);
@@ -149,7 +149,7 @@ TEST(at_its_deadline_it_claims_nothing_any_more)
 TEST(over_is_over)
 {
     struct claim claim = begun();
-    struct look look = look_at(101 * S, 0); /* A majority said that it is gone. */
+    struct look look = look_at(101 * S, 0); /* A majority answered that the key is gone. */
 
     CHECK_INT(claim_look(&claim, &look), CLAIM_OVER);
     look = look_at(110 * S, 0);

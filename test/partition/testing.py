@@ -1,4 +1,4 @@
-"""What the tests of the programs of a partition run share: starting them, and waiting."""
+"""Common tools of the tests for the programs of a partition run: start programs, and wait."""
 
 import ctypes
 import json
@@ -11,18 +11,18 @@ import tempfile
 import time
 import unittest
 
-BOUND_S = 60  # For anything that takes a moment; a hang, and nothing else, takes longer.
+BOUND_S = 60  # Chosen: for short operations; only a hang takes longer.
 SKIPPED = 77
 NEVER_NS = 1 << 62
 
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
-programs = {}  # By name: those that the command line gave.
+programs = {}  # The programs of the command line, by name.
 
 
 def wait_until(true, what):
-    """What true() gives, as soon as it is true of it."""
+    """Calls true() until its result is true, and returns that."""
     give_up = time.monotonic() + BOUND_S
     while not (found := true()):
         if time.monotonic() > give_up:
@@ -32,7 +32,7 @@ def wait_until(true, what):
 
 
 def events(path, partial=False):
-    """Of a history.  partial: it is still being written."""
+    """The events of a history.  With partial, a last line without its end is left out."""
     try:
         lines = pathlib.Path(path).read_bytes().splitlines(keepends=True)
     except FileNotFoundError:
@@ -43,19 +43,20 @@ def events(path, partial=False):
 
 
 def ending_with_us():
-    """What a child does between fork and exec so that it is killed when this process ends, however
-    it does: no clean-up runs in a test that is killed for the time it takes."""
+    """A function for a child, between fork and exec: the child is killed when this process ends.
+
+    A test that is killed because it takes too long cannot clean up."""
     parent = os.getpid()
 
     def prepare():
         if LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
-            os._exit(1)  # We have ended already, and nobody will tell it.
+            os._exit(1)  # The parent has ended already, so no signal will come.
 
     return prepare
 
 
 class Case(unittest.TestCase):
-    """A test with a folder of its own, and processes that end with it."""
+    """A test with a folder of its own.  Its processes end with it."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="redlock-test-")
@@ -74,7 +75,7 @@ class Case(unittest.TestCase):
         process.wait(BOUND_S)
 
     def start_store(self):
-        """It, the path of its socket, and that of its history."""
+        """Returns the store, the path of its socket, and the path of its history."""
         path, history = self.folder / "store", self.folder / "store.jsonl"
         store = self.start([programs["store"], "--socket", path, "--history", history])
         wait_until(path.exists, "the store's socket")
@@ -85,7 +86,7 @@ class Case(unittest.TestCase):
         self.assertEqual(process.wait(BOUND_S), 0)
 
     def start_redis(self, name, env=None):
-        """A server that is reached by a Unix socket only: it, and the path."""
+        """Starts a server on a Unix socket only.  Returns the server and the path."""
         path = self.folder / name
         log = open(self.folder / f"{name}.log", "wb")
         self.addCleanup(log.close)
@@ -105,15 +106,14 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def redis(path, *words):
-        """What it answers, as redis-cli prints it."""
+        """The answer to a command, as redis-cli prints it."""
         done = subprocess.run(["redis-cli", "-s", str(path), *map(str, words)], timeout=BOUND_S,
                               capture_output=True, text=True, check=False)
         return done.stdout.strip()
 
 
-
 def main(*names):
-    """The tests of the calling file; its first arguments are programs, by these names."""
+    """Runs the tests of the calling file.  Its first arguments are programs, with these names."""
     if len(sys.argv) <= len(names):
         sys.exit(f"usage: {sys.argv[0]} {' '.join(names).upper()} [TEST...]")
     programs.update(zip(names, (os.path.abspath(path) for path in sys.argv[1:])))

@@ -6,6 +6,7 @@
 #include "world.h"
 
 #include "redlock/client/client.h"
+#include "test/lib/heap.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -172,14 +173,16 @@ static bool begin_shortage(void)
 {
     if (world.phase != PHASE_CHAOS || !world.plan.enabled[FAULT_NO_MEMORY] || !dice_chance(30))
         return false;
-    memory_fail_after((unsigned)dice_below(4));
+    heap_fail_after((unsigned)dice_below(4));
     return true;
 }
 
 static bool end_shortage(bool had_begun)
 {
-    memory_fail_never();
-    if (!had_begun || !memory_has_failed())
+    bool has_failed = heap_has_failed();
+
+    heap_reset();
+    if (!had_begun || !has_failed)
         return false;
     world_fault(FAULT_NO_MEMORY);
     return true;

@@ -1,10 +1,12 @@
 /*
- * memory.c - an arena for the simulator, and a heap for the library that counts blocks.
+ * memory.c - an arena for the simulator.
  */
 #include "sim.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "test/lib/heap.h"
 
 #define ARENA_BLOCK (1u << 20)
 
@@ -15,21 +17,9 @@ struct block {
 };
 
 static struct block *blocks, *current;
-static long live;
-static unsigned successes_left;
-static bool is_planned, has_failed;
 
-/* The linker sends calls of malloc() to __wrap_malloc().  __real_malloc() is that of libc. */
+/* The arena is not a part of what heap.c counts. */
 void *__real_malloc(size_t size);
-void *__real_calloc(size_t len, size_t size);
-void *__real_realloc(void *p, size_t size);
-void __real_free(void *p);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t len, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void __wrap_free(void *p);
-
-/* ---- The arena ---- */
 
 static void next_block(void)
 {
@@ -66,68 +56,5 @@ void *memory_take(size_t size)
 void memory_reset(void)
 {
     current = NULL;
-    memory_fail_never();
-}
-
-/* ---- The heap ---- */
-
-long memory_blocks(void)
-{
-    return live;
-}
-
-void memory_fail_after(unsigned successes)
-{
-    successes_left = successes;
-    is_planned = true;
-    has_failed = false;
-}
-
-void memory_fail_never(void)
-{
-    is_planned = false;
-}
-
-bool memory_has_failed(void)
-{
-    return has_failed;
-}
-
-static bool must_fail(void)
-{
-    if (!is_planned || successes_left-- > 0)
-        return false;
-    is_planned = false;
-    has_failed = true;
-    return true;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    void *p = must_fail() ? NULL : __real_malloc(size);
-
-    live += p != NULL;
-    return p;
-}
-
-void *__wrap_calloc(size_t len, size_t size)
-{
-    void *p = must_fail() ? NULL : __real_calloc(len, size);
-
-    live += p != NULL;
-    return p;
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-    void *q = must_fail() ? NULL : __real_realloc(p, size);
-
-    live += p == NULL && q != NULL;
-    return q;
-}
-
-void __wrap_free(void *p)
-{
-    live -= p != NULL;
-    __real_free(p);
+    heap_reset();
 }

@@ -6,6 +6,7 @@
 #include "world.h"
 
 #include "redlock/client/client.h"
+#include "test/lib/heap.h"
 
 static unsigned probes_left, probes_won;
 
@@ -95,8 +96,8 @@ static void finish(void)
     for (unsigned i = 0; i < world.plan.processes; i++)
         if (world.processes[i].rl != NULL)
             calls_close(&world.processes[i]);
-    if (memory_blocks() != 0)
-        world_fail("memory", "%ld blocks are not freed", memory_blocks());
+    if (heap_blocks() != 0)
+        world_fail("memory", "%ld blocks are not freed", heap_blocks());
 }
 
 static void on_phase(enum phase phase)

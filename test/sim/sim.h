@@ -72,15 +72,10 @@ bool dice_chance(unsigned permille);
 
 /* ---- Memory (memory.c) ---- */
 
-/* Zeroed memory for the simulator itself.  memory_reset() frees it. */
+/* Zeroed memory for the simulator itself.  memory_reset() frees it, and lets all allocations of the
+ * library succeed (test/lib/heap.h). */
 void *memory_take(size_t size);
 void memory_reset(void);
-/* The blocks that the library has not freed yet, counted by the linker's --wrap. */
-long memory_blocks(void);
-/* Let so many allocations of the library succeed, and the next one fail; or let none fail. */
-void memory_fail_after(unsigned successes);
-void memory_fail_never(void);
-bool memory_has_failed(void);
 
 /* ---- Faults, each counted when it hits ---- */
 

@@ -139,6 +139,31 @@ TEST(the_sooner_of_two)
     CHECK_UINT(same.kill, 30);
 }
 
+TEST(a_poll_ends_when_something_is_due)
+{
+    static const struct {
+        const char *row;
+        drift_time wake;
+        int ms;
+    } rows[] = {
+        {"it was due", END - 1, 0},
+        {"it is due", END, 0},
+        {"soon", END + 1, 1},
+        {"in a millisecond", END + DRIFT_MS, 1},
+        {"a moment later", END + DRIFT_MS + 1, 2},
+        {"just before the most", END + 100 * DRIFT_MS - 1, 100},
+        {"the most", END + 100 * DRIFT_MS, 100},
+        {"after the most", END + 100 * DRIFT_MS + 1, 100},
+        {"never", DRIFT_NEVER, 100},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        check_row = rows[i].row;
+        CHECK_INT(deadline_poll_ms(END, rows[i].wake, 100 * DRIFT_MS), rows[i].ms);
+    }
+}
+
 CHECK_MAIN(RUN(margins_of_a_lease), RUN(margins_grow_with_a_longer_lease),
            RUN(acts_at_its_time_and_not_before), RUN(begins_earlier), RUN(a_lease_that_is_gone),
-           RUN(an_end_that_is_nearer_than_its_margin), RUN(no_end), RUN(the_sooner_of_two))
+           RUN(an_end_that_is_nearer_than_its_margin), RUN(no_end), RUN(the_sooner_of_two),
+           RUN(a_poll_ends_when_something_is_due))

@@ -74,7 +74,7 @@ enum redlock_status {
     REDLOCK_E_INVAL = -1,  /* An argument or an option is out of its range. */
     REDLOCK_E_NOMEM = -2,  /* Out of memory.  Nothing was changed. */
     REDLOCK_E_STATE = -3,  /* Not allowed now, for example after a fork; see redlock(3). */
-    REDLOCK_E_SYSTEM = -4, /* The system refused a clock, a thread or random numbers. */
+    REDLOCK_E_SYSTEM = -4, /* The system refused a clock, a timer, a thread or random numbers. */
 };
 
 /* A constant English text for any status, known or not.  Never NULL.  Any thread. */

@@ -192,9 +192,10 @@ struct redlock_lock_options {
     uint32_t permits;
     /*
      * Called once when the hold is ending.  Either the lease was not renewed: then
-     * the call comes lost_margin_ms before the deadline, also with no_renew.  Or so
-     * many masters report the lock gone that no majority is left: then it comes at
-     * once.  The lock is held while redlock_remaining_ms() is above 0.
+     * the call comes lost_margin_ms before the deadline, also with no_renew, or
+     * later if the process was stopped.  Or so many masters report the lock gone that
+     * no majority is left: then it comes at once.  The lock is held while
+     * redlock_remaining_ms() is above 0.
      *
      * The callback of a loop client runs on the loop and may call any function.
      * The callback of a blocking client runs in the thread of the client and may

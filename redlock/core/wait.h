@@ -20,8 +20,8 @@
  *
  * The lock is free from the instant at which a majority of masters are without the
  * key.  If all waiters tried when they heard this, they would split the votes.  So
- * each draws a random delay: on average, WAIT_TRIERS waiters try at once, and the
- * others follow one after the other.  A waiter does not try when it hears first
+ * each draws a random delay: on average, WAIT_TRIERS waiters try at once, and as
+ * many in each turn after that.  A waiter does not try when it hears first
  * that the lock is taken.
  *
  * Readers do not compete with each other.  They wait by a machine of their own, and

@@ -72,8 +72,8 @@ struct drift_bound drift_node_allowance(struct drift_bound drift);
 /* The guard's parameters.  The same for all calls with one drift_node. */
 struct drift_guard {
     uint32_t rate_ppm;    /* How much faster or slower than ours an honest clock may run, parts
-                           * per million, at most 500000.  It must include the rate at which
-                           * chrony slews. */
+                           * per million, at most 500000.  It must include the rates at which
+                           * chrony slews both clocks. */
     drift_span tolerance; /* The sum of forward steps tolerated in one window. */
     drift_span window;    /* The longest lease that any client may hold, on our clock.  After a
                            * forward step a master is not counted for a window, because all

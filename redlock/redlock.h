@@ -74,7 +74,7 @@ enum redlock_status {
     REDLOCK_E_INVAL = -1,  /* An argument or an option is out of its range. */
     REDLOCK_E_NOMEM = -2,  /* Out of memory.  Nothing was changed. */
     REDLOCK_E_STATE = -3,  /* Not allowed now, for example after a fork; see redlock(3). */
-    REDLOCK_E_SYSTEM = -4, /* The system refused a clock, a thread or random numbers. */
+    REDLOCK_E_SYSTEM = -4, /* The system refused a clock, a timer, a thread or random numbers. */
 };
 
 /* A constant English text for any status, known or not.  Never NULL.  Any thread. */
@@ -156,8 +156,8 @@ struct redlock_lock_options {
     /* Length of the lease.  At most max_ttl_ms of the client, and longer than the
      * drift allowance of such a lease.  Default 10000. */
     uint32_t ttl_ms;
-    /* How long to keep trying.  0 (default): one round of requests.
-     * UINT32_MAX: without a limit. */
+    /* How long to keep trying.  0 (default): one round of requests, with permits up
+     * to four.  UINT32_MAX: without a limit. */
     uint32_t wait_ms;
     /* Bounds of the random pause between two rounds.  Default 50 and 200; the
      * second must not be less than the first.  When masters announce releases, a
@@ -191,10 +191,11 @@ struct redlock_lock_options {
      * reentrant or several resources. */
     uint32_t permits;
     /*
-     * Called once when the hold is ending.  Either the lease could not be renewed:
-     * then the call comes lost_margin_ms before the deadline.  Or so many masters
-     * report the lock gone that no majority is left: then it comes at once.  The
-     * lock is held while redlock_remaining_ms() is above 0.
+     * Called once when the hold is ending.  Either the lease was not renewed: then
+     * the call comes lost_margin_ms before the deadline, also with no_renew, or
+     * later if the process was stopped.  Or so many masters report the lock gone that
+     * no majority is left: then it comes at once.  The lock is held while
+     * redlock_remaining_ms() is above 0.
      *
      * The callback of a loop client runs on the loop and may call any function.
      * The callback of a blocking client runs in the thread of the client and may
@@ -267,9 +268,9 @@ REDLOCK_API const char *redlock_errmsg(const struct redlock *rl);
  * unlock releases the lock and frees the lease.
  *     OK: a majority confirmed.  UNREACHABLE: too few confirmed in time; keys that
  *     are left expire by themselves.  LOST: the lock was not held any more.
- *     E_STATE: the lease is as it was and is not freed.  With reentrant, only the
- *     last unlock releases and frees; one before it gives OK or LOST.  lease may be
- *     NULL: OK.
+ *     E_STATE: the lease is as it was and is not freed, unless the client was closed
+ *     meanwhile.  With reentrant, only the last unlock releases and frees; one
+ *     before it gives OK or LOST.  lease may be NULL: OK.
  * Each of these may also return E_INVAL, E_NOMEM or E_STATE.
  */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_lock(struct redlock *rl, const char *resource,
@@ -379,9 +380,10 @@ REDLOCK_API uint32_t redlock_permit(const struct redlock_lease *lease);
  * The fencing token of this hold, 1 to 2^53 - 1.  No other lock of this resource
  * ever has the same.  It is greater than that of every lock of this resource that
  * had been granted when this one was requested.  Clocks and pauses cannot change
- * that.  A resource that remembers the greatest token it was shown, and refuses
- * smaller ones, is safe from past holders.  0: the lock was taken without fence, is
- * not held yet, or was adopted.
+ * that, unless a majority of the masters loses its data; see redlock(3).  A resource
+ * that remembers the greatest token it was shown, and refuses smaller ones, is safe
+ * from past holders.  0: the lock was taken without fence, is not held yet, or was
+ * adopted.
  */
 REDLOCK_API uint64_t redlock_fence(const struct redlock_lease *lease);
 
@@ -392,13 +394,13 @@ struct redlock_stats {
     uint64_t contended;   /* Calls to lock that ended with CONTENDED. */
     uint64_t unreachable; /* Calls to lock that ended with UNREACHABLE. */
     uint64_t too_late;    /* Calls to lock that ended with TOO_LATE. */
-    uint64_t extended;    /* Extensions of a held lease, renewals included. */
+    uint64_t extended;    /* Extensions that moved the deadline of a held lease, with renewals. */
     uint64_t released;    /* Unlocks that a majority confirmed. */
     uint64_t lost;        /* Leases whose lost was due, with or without a callback set. */
     uint64_t rounds;      /* Rounds of requests for a lock. */
     uint64_t commands;    /* Commands sent, except handshakes and the guards' periodic queries. */
     uint64_t late_yes;    /* Grants that came after their round was over, and were undone. */
-    uint64_t connects;    /* Connections that came up. */
+    uint64_t connects;    /* Connections for commands that came up. */
     uint32_t leases;      /* Leases in memory now, with those that are being released. */
     uint32_t masters;     /* Masters configured. */
     uint32_t masters_up;  /* Masters that can be asked for a lock now. */

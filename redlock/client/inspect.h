@@ -1,8 +1,9 @@
 /*
  * inspect.h - what the `redlock` command may see and do beyond redlock.h.  Private: not installed.
  *
- * Every result is a copy of the present state.  Any thread may call these functions, as those of
- * redlock.h.  A client that is being closed returns zeroes.
+ * Every result is a copy of the present state.  Any thread may call inspect_client(),
+ * inspect_master() and inspect_quarantine().  The other functions are for the thread of a loop
+ * client.  A client that is being closed returns zeroes.
  */
 #ifndef REDLOCK_INSPECT_H
 #define REDLOCK_INSPECT_H

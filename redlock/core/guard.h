@@ -109,8 +109,8 @@ quorum_mask guard_voters(const struct guard *g);
  * the other's data.  Returns the number of masters if there is none. */
 unsigned guard_twin(const struct guard *g, unsigned master);
 
-/* Masters that are not voters but may become voters soon.  A query of them is out, or all
- * masters are new. coming: masters that we are connecting to. */
+/* Masters that are not voters but may become voters soon.  A query of them is out or due, they
+ * have an epoch, or all masters are new. coming: masters that we are connecting to. */
 quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming);
 
 /*

@@ -83,7 +83,7 @@ struct quorum_event {
     uint32_t random;    /* Any value; picks the pause between two rounds. */
     struct members members;
     quorum_mask up;     /* Masters that take a command now: linked, their queue not full. */
-    quorum_mask coming; /* Masters whose very first attempt to connect goes on. */
+    quorum_mask coming; /* Masters that may soon take a command for the first time: see peers.h. */
     quorum_mask full;   /* Masters that can take a command when they have answered others. */
     drift_span lease;   /* EXTEND: the new lease; 0: as long as before. */
     drift_time until;   /* WAKE: begin then, sooner or later than planned; DRIFT_NEVER: as late
@@ -183,7 +183,7 @@ bool quorum_may_extend(const struct quorum *q);
 /* Whether nothing is held, wanted, or left to clean up. */
 bool quorum_is_settled(const struct quorum *q);
 
-/* Whether a release for this master waits for room in its queue. */
+/* Whether a release for this master is due, and was not sent on this connection. */
 bool quorum_must_release(const struct quorum *q, unsigned master);
 
 /* Whether a change of this master's link matters to the machine. */

@@ -27,8 +27,9 @@
 #include <assert.h>
 #include <string.h>
 
-/* The time between two waiters whose random delays follow each other.  It suffices for one to
- * win and for the others to hear of it.  In round trips, within a fixed minimum and maximum. */
+/* A turn: the time in which WAIT_TRIERS waiters try, on average, after the first ones.  It
+ * suffices for one to win and for the others to hear of it.  In round trips, within a fixed
+ * minimum and maximum. */
 #define TURN_TRIPS 6
 #define TURN_MIN DRIFT_MS
 #define TURN_MAX (50 * DRIFT_MS)

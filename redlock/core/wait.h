@@ -3,7 +3,7 @@
  * decides and never acts; pure.
  *
  * A client waits once for each resource, however many of its leases wait.  The
- * leases queue inside the client, and only the first of them tries (listen.c).
+ * leases queue inside the client, and only the first of them tries (lines.c).
  *
  * A waiter *queries* each master for the key, and sets a *wait flag* beside it.  A
  * client that releases a flagged key deletes the flag too, and the master announces
@@ -20,8 +20,8 @@
  *
  * The lock is free from the instant at which a majority of masters are without the
  * key.  If all waiters tried when they heard this, they would split the votes.  So
- * each draws a random delay: on average, WAIT_TRIERS waiters try at once, and the
- * others follow one after the other.  A waiter does not try when it hears first
+ * each draws a random delay: on average, WAIT_TRIERS waiters try at once, and as
+ * many in each turn after that.  A waiter does not try when it hears first
  * that the lock is taken.
  *
  * Readers do not compete with each other.  They wait by a machine of their own, and
@@ -44,8 +44,8 @@
  * on average, often nobody would try.  With more, most would try in vain. */
 #define WAIT_TRIERS 2
 
-/* Queries are this much rarer than rounds would be without announcements.  Chosen: two to eight
- * queries per second and client, by default. */
+/* Queries are this much rarer than rounds would be without announcements.  Chosen: by
+ * default a client queries all masters about twice a second. */
 #define WAIT_PATIENCE 4
 
 /* Announcements may put off a query, but for no more than this many of the longest intervals

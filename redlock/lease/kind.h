@@ -9,7 +9,7 @@
  * To add a kind: write its file, name it here and in kinds.c, and let kind_choose() find it by an
  * option of redlock.h.
  *
- * Fencing is not a kind but a property: a kind that names a counter may have it.
+ * Fencing is not a kind but a property of a plain lock: kind_check() refuses it with other kinds.
  */
 #ifndef REDLOCK_KIND_H
 #define REDLOCK_KIND_H
@@ -38,7 +38,6 @@ struct kind {
     uint8_t hidden; /* Bytes at the start of the stored name that the caller does not know. */
     bool shared;    /* Several clients may hold the lock.  Its waiters queue apart from writers. */
     bool queued;    /* The lease waits in the masters' queue.  Its extra is a struct place. */
-    bool counts;    /* The lock may have a fencing token, from the counter of its name. */
     enum script_id scripts[KIND_COMMANDS];
 
     /* Write a script.  NULL: wire_script() does it. */

@@ -8,7 +8,6 @@
 #include "redlock/lease/kind.h"
 
 const struct kind kind_plain = {
-    .counts = true,
     .scripts =
         {
             [QUORUM_CMD_SET] = KIND_NO_SCRIPT,

@@ -3,9 +3,10 @@
  *
  * It relates to wait.c as lease.c relates to quorum.c.  The client's leases that wait for one name
  * form a queue.  Meanwhile the client listens to the masters (listener.h), queries keys, and lets
- * the first lease of each queue begin its rounds.  A lease joins when it has lost its first round.
- * It stays until it has the lock or gives up.  A fair lease waits in the masters' queue instead
- * (kind_fair.c).  It hears the same channel, and begins a round when masters announce its turn.
+ * the first lease of each queue begin its rounds.  A lease joins when it has lost a round to
+ * another client.  It stays until it has the lock or gives up.  A fair lease waits in the masters'
+ * queue instead (kind_fair.c).  It hears the same channel, and begins a round when masters announce
+ * its turn.
  */
 #ifndef REDLOCK_LINES_H
 #define REDLOCK_LINES_H

@@ -30,9 +30,10 @@
  * sends no reset, and the kernel would wait longer. */
 #define SILENT_LOOKS 3
 
-/* A server that is listed twice votes through its first link.  If that link breaks, it has this
- * many attempts, a second or two, before another link may take its place.  A sooner change would
- * lose the leases that were asked for through it. */
+/* A server that is listed twice votes through its first link.  If that link breaks, another link
+ * may take its place only after this many failures in a row, the break included.  The pauses
+ * between them take 0.375 s or more.  A sooner change would lose the leases that were asked for
+ * through it. */
 #define CLAIM_ATTEMPTS 5
 
 #define READ_MAX (16u << 10) /* The most bytes of one event.  Chosen. */

@@ -14,7 +14,7 @@
 #include "redlock/wire/reply.h"
 
 /* INFO takes 5 KiB, and some 40 bytes for each database in use, each replica, and each kind of
- * error.  Chosen: twenty thousand of these fit, and the texts of 16 masters take 32 MiB at most. */
+ * error.  Chosen: twenty thousand of these fit, and the texts of one link take 2 MiB at most. */
 #define REPLY_TEXT_MAX (1024 * 1024)
 #define REPLY_ELEMENTS_MAX 1024 /* Of one array.  Chosen: no answer that we need comes close. */
 #define REPLY_DEPTH_MAX 4       /* Arrays in arrays.  Chosen: hiredis 1 allocates for each level. */

@@ -22,8 +22,8 @@
 --   readers hold the lock, the flag holds new readers off until two more heartbeats are due.
 -- - If the key is free and the script has moved a waiter or deleted a dead one, it announces
 --   the first in the queue: "next WAITER".  No other event would wake that waiter.
--- - A join, or a heartbeat that moves nothing, announces nothing.  Else each of a thousand
---   waiters would notify all others.
+-- - A join, or a heartbeat that moves nothing, announces nothing unless a dead waiter was deleted.
+--   Else each of a thousand waiters would notify all others.
 
 -- @part queue
 local waiter, ticket, patience = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])

@@ -14,7 +14,7 @@
 --            warming NONCE MAX FRESH AGE HIGH TIME
 --            other N
 --          MAX: longest lease, in ms.  AGE: of the nonce, in ms.  TIME: of the master, in us.
---          HIGH: no fencing token is above it.  FRESH: "1", the master never had an epoch.
+--          HIGH: no fencing token is above it.  FRESH: the field fresh.
 --          other N: the master is one of N masters, not of ARGV[6].
 --
 -- Fields of the marker
@@ -22,7 +22,7 @@
 --   epoch   the master may vote, and has forgotten nothing since this number was drawn
 --   nonce   the master is warming since this number was drawn; never beside an epoch
 --   max     longest lease that any client has announced, in ms
---   fresh   with a nonce: "1" if the master never had an epoch
+--   fresh   with a nonce: "1" if the master never had a marker, and loses no write when it restarts
 --   since   with a nonce: when it was drawn, in ms of the master's clock
 --   of      how many masters there are
 --   floor   fencing counters count from here

@@ -78,8 +78,8 @@ size_t wire_set(char *buf, const struct wire_args *args);
 size_t wire_count(char *buf, const struct wire_args *args);
 
 /* Write EVALSHA of a script on name and token, or EVAL with its text in full for a master that
- * lost its scripts.  SCRIPT_EXTEND also takes ttl_ms; SCRIPT_RAISE also takes counter and epoch.
- * Not for SCRIPT_LOOK and SCRIPT_WAIT. */
+ * lost its scripts.  All but releases and SCRIPT_RAISE also take ttl_ms; SCRIPT_RAISE takes counter
+ * and epoch.  Not for SCRIPT_LOOK, SCRIPT_WAIT and scripts that have a function of their own. */
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
 
 /* As wire_script(), for a script that takes several names. */

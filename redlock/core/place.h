@@ -35,7 +35,7 @@
 
 struct place {
     const struct members *members; /* The caller's, and present: it may change. */
-    quorum_mask told;     /* Masters that have reported a number. */
+    quorum_mask told;              /* Masters that have reported a number. */
     quorum_mask stored;   /* Masters that store the waiter with its ticket, or with top while it
                            * has none. */
     quorum_mask said;     /* Masters whose latest request carried the ticket. */

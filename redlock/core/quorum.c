@@ -29,6 +29,10 @@
  *     them.  It counts as a holder no more, and gets a release (on_refusal).  An adopted token
  *     is the exception until it is proven, because another process may hold some of the names.
  *     If it cannot be proven, it stays adopted, and only its owner's unlock releases it.
+ * 11. When the members change, votes stay votes, and the new lists count them.  A hold keeps its
+ *     deadline.  Its next extension gives the token to those that joined (ask_to_give).  An
+ *     adopted token is given only when a majority of the old list has extended it: else the
+ *     extension would take a lock that nobody holds.
  */
 #include "redlock/core/quorum.h"
 
@@ -319,6 +323,7 @@ static void begin_round(struct step *s)
     struct quorum *q = s->q;
 
     forget_ask(q);
+    q->fresh = 0;
     if (!decide(s, s->ev->up | s->ev->coming)) {
         lose_round(s, REDLOCK_UNREACHABLE); /* Do not send requests for a round that cannot win. */
         return;
@@ -533,12 +538,18 @@ static void fail_extension(struct step *s, int status)
     q->asked_extend = false;
 }
 
+/* Masters that may say yes to an extension, now or later. */
+static quorum_mask may_extend(const struct quorum *q)
+{
+    return holders(q) | q->fresh;
+}
+
 static void judge_extension(struct step *s, quorum_mask waiting)
 {
     struct quorum *q = s->q;
     bool proving = q->state == QUORUM_PROVING;
 
-    if (!decide(s, holders(q))) {
+    if (!decide(s, may_extend(q))) {
         lose_hold(s);
     } else if (decide(s, q->yes)) {
         drift_time deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
@@ -572,6 +583,27 @@ static void ask_to_extend(struct step *s, uint32_t ask)
     send(s, QUORUM_CMD_EXTEND, to, ask);
 }
 
+/* Rule 11.  A master where the token may be already gets an extension instead. */
+static void ask_to_give(struct step *s, uint32_t ask)
+{
+    struct quorum *q = s->q;
+    quorum_mask busy = q->asked | q->owing | q->may_hold;
+    quorum_mask to = q->fresh & everyone(s) & s->ev->up & (quorum_mask)~busy;
+
+    if (to == 0)
+        return;
+    if (q->state == QUORUM_PROVING && !members_is_majority(s->ev->members.from, q->yes))
+        return;
+    for (unsigned m = 0; to >> m != 0; m++)
+        if (to & mask_of(m))
+            q->round_of[m] = q->round;
+    q->live |= to;
+    q->may_hold |= to;
+    q->asked |= to;
+    asked_until(s);
+    send(s, QUORUM_CMD_GIVE, to, ask);
+}
+
 /*
  * Masters from which a yes to an extension may still come.  It is not known which
  * masters store an adopted token.  These may be just the masters whose first link
@@ -582,8 +614,9 @@ static quorum_mask awaited_proofs(const struct step *s)
     const struct quorum *q = s->q;
     quorum_mask answering = q->asked & q->owing & holders(q) & (quorum_mask)~q->none;
     quorum_mask coming = holders(q) & (quorum_mask)~q->asked & s->ev->coming;
+    quorum_mask fresh = q->fresh & (quorum_mask)~q->asked & (s->ev->up | s->ev->coming);
 
-    return answering | (q->state == QUORUM_PROVING ? coming : 0);
+    return answering | fresh | (q->state == QUORUM_PROVING ? coming : 0);
 }
 
 static void begin_extension(struct step *s, enum quorum_state state)
@@ -595,6 +628,7 @@ static void begin_extension(struct step *s, enum quorum_state state)
     q->sent = s->ev->now;
     q->timeout = drift_add(q->sent, q->config.reply_timeout);
     ask_to_extend(s, ++q->ask);
+    ask_to_give(s, q->ask);
     judge_extension(s, awaited_proofs(s));
 }
 
@@ -627,8 +661,7 @@ static void judge_release(struct step *s, quorum_mask waiting)
     if (decide(s, q->yes))
         end(s, QUORUM_IDLE, REDLOCK_OK);
     else if (!decide(s, q->yes | waiting))
-        end(s, QUORUM_IDLE,
-            decide(s, (quorum_mask)~gone) ? REDLOCK_UNREACHABLE : REDLOCK_LOST);
+        end(s, QUORUM_IDLE, decide(s, (quorum_mask)~gone) ? REDLOCK_UNREACHABLE : REDLOCK_LOST);
 }
 
 static quorum_mask awaited_releases(const struct step *s)
@@ -666,7 +699,7 @@ static void begin(struct step *s, enum quorum_event_type wanted)
     struct quorum *q = s->q;
 
     if (worth_waiting(s)) {
-        q->wanted = wanted;
+        q->wanted = (uint8_t)wanted;
         q->state = QUORUM_CONNECTING;
     } else if (wanted == QUORUM_EV_ACQUIRE) {
         q->detours = QUORUM_DETOURS;
@@ -698,6 +731,7 @@ static void on_adopt(struct step *s)
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         q->round_of[m] = q->round;
     q->may_hold = q->live = everyone(s);
+    q->fresh = s->ev->members.to & (quorum_mask)~s->ev->members.from;
     q->lease = q->config.lease;
     asked_until(s);
     q->state = QUORUM_ADOPTED;
@@ -772,13 +806,15 @@ static void judge(struct step *s)
         break;
     case QUORUM_PROVING:
         ask_to_extend(s, q->ask); /* No other ask is sent meanwhile. */
+        ask_to_give(s, q->ask);
         judge_extension(s, awaited_proofs(s));
         break;
     case QUORUM_EXTENDING:
+        ask_to_give(s, q->ask);
         judge_extension(s, awaited_proofs(s));
         break;
     case QUORUM_HELD:
-        if (!decide(s, holders(q)))
+        if (!decide(s, may_extend(q)))
             lose_hold(s);
         break;
     case QUORUM_RELEASING:
@@ -787,7 +823,7 @@ static void judge(struct step *s)
         break;
     case QUORUM_CONNECTING:
         if (!worth_waiting(s))
-            begin(s, q->wanted);
+            begin(s, (enum quorum_event_type)q->wanted);
         break;
     case QUORUM_IDLE:
     case QUORUM_PAUSING:
@@ -800,10 +836,11 @@ static void judge(struct step *s)
 /* Rule 10. */
 static void on_refusal(struct quorum *q, quorum_mask from)
 {
-    if (q->config.many)
+    if (q->config.many && !(q->fresh & from))
         q->live &= (quorum_mask)~from;
     else
         q->may_hold &= (quorum_mask)~from;
+    q->asked &= (quorum_mask) ~(q->fresh & from); /* It may be given the token. */
 }
 
 static void on_reply(struct step *s)
@@ -820,6 +857,7 @@ static void on_reply(struct step *s)
     switch (s->ev->command) {
     case QUORUM_CMD_SET: /* A master that answers with an error has not set the key. */
     case QUORUM_CMD_FENCE:
+    case QUORUM_CMD_GIVE:
         if (!yes && !is_void)
             q->may_hold &= (quorum_mask)~from;
         break;
@@ -843,6 +881,7 @@ static void on_reply(struct step *s)
         from = 0;
     if (q->asked & from) {
         q->yes |= yes ? from : 0;
+        q->fresh &= (quorum_mask)~q->yes;
         if (yes && s->ev->counter != 0)
             note_counter(s, s->ev->master, s->ev->counter);
         q->none |= s->ev->vote == QUORUM_VOTE_NONE || is_void ? from : 0;
@@ -920,6 +959,23 @@ static void on_timer(struct step *s)
     case QUORUM_ADOPTED:
         break;
     }
+}
+
+/* Rule 11. */
+static void on_change(struct step *s)
+{
+    struct quorum *q = s->q;
+    quorum_mask stay = (quorum_mask)~s->ev->left;
+
+    q->fresh = (q->fresh | s->ev->joined) & stay;
+    q->asked &= stay;
+    q->yes &= stay;
+    q->none &= stay;
+    q->may_hold &= stay;
+    q->live &= stay;
+    q->owing &= stay;
+    q->releasing &= stay;
+    judge(s);
 }
 
 /* The caller knows when the lock may be free, and says when the next round is to begin.  The
@@ -1010,6 +1066,9 @@ void quorum_step(struct quorum *q, const struct quorum_event *event,
     case QUORUM_EV_WAKE:
         on_wake(&s);
         break;
+    case QUORUM_EV_CHANGE:
+        on_change(&s);
+        break;
     }
     settle(&s);
     if (s.goes_on)
@@ -1042,5 +1101,5 @@ bool quorum_cares(const struct quorum *q, unsigned master)
 {
     if (q->state == QUORUM_CONNECTING || q->state == QUORUM_ACQUIRING)
         return true;
-    return ((q->asked | q->owing | q->may_hold) & mask_of(master)) != 0;
+    return ((q->asked | q->owing | q->may_hold | q->fresh) & mask_of(master)) != 0;
 }

@@ -47,13 +47,14 @@ enum quorum_event_type {
     QUORUM_EV_LINK,    /* A link came up or went down.  Requests on it stay unanswered. */
     QUORUM_EV_TIMER,   /* wake_at has come.  An early call does no harm. */
     QUORUM_EV_WAKE,    /* Between two rounds: begin the next one at until.  Else ignored. */
+    QUORUM_EV_CHANGE,  /* The members have changed. */
 };
 
 enum quorum_vote {
     QUORUM_VOTE_YES,  /* Set, extended, deleted. */
     QUORUM_VOTE_NO,   /* Not done: the master does not store our token, or no longer. */
     QUORUM_VOTE_NONE, /* An error: the command may or may not have been done. */
-    QUORUM_VOTE_VOID, /* SET, FENCE: set, but the vote does not count (clocks.h), or
+    QUORUM_VOTE_VOID, /* SET, FENCE, GIVE: set, but the vote does not count (clocks.h), or
                        * the counter did not count. */
 };
 
@@ -63,6 +64,8 @@ enum quorum_command {
     QUORUM_CMD_RELEASE,
     QUORUM_CMD_FENCE, /* SET and count: a yes carries the number. */
     QUORUM_CMD_RAISE, /* Where our token is stored, count on to fence->counter. */
+    QUORUM_CMD_GIVE,  /* SET on a master that joined while the lock was held.  The answer counts as
+                       * that to the extension of the same ask. */
 };
 
 /* The greatest fencing token.  It is exact in a double, which is Lua's number type. */
@@ -79,8 +82,8 @@ struct quorum_fence {
 
 struct quorum_event {
     enum quorum_event_type type;
-    drift_time now;     /* Read just before the call, not when the event loop woke. */
-    uint32_t random;    /* Any value; picks the pause between two rounds. */
+    drift_time now;  /* Read just before the call, not when the event loop woke. */
+    uint32_t random; /* Any value; picks the pause between two rounds. */
     struct members members;
     quorum_mask up;     /* Masters that take a command now: linked, their queue not full. */
     quorum_mask coming; /* Masters that may soon take a command for the first time: see peers.h. */
@@ -98,6 +101,8 @@ struct quorum_event {
                                  * QUORUM_FENCE_MAX. */
     bool unkept;                /* REPLY to FENCE: if the master loses its data, perhaps no
                                  * master knows this number. */
+    quorum_mask joined;         /* CHANGE: members that were none before. */
+    quorum_mask left;           /* CHANGE: numbers of masters that another master gets next. */
     bool elsewhere; /* REPLY: a no to SET.  What the next round will ask for may be free. */
 };
 
@@ -141,26 +146,28 @@ struct quorum_config {
 struct quorum {
     struct quorum_config config;
     enum quorum_state state;
-    enum quorum_event_type wanted; /* CONNECTING: the operation to begin when links are up. */
-    bool asked_extend : 1;         /* EXTENDING: the owner asked for it, not the renewal. */
-    bool told : 1;                 /* The lost notice was given: no more extensions. */
-    bool contended : 1;            /* PAUSING: in the last round other clients held the lock. */
-    uint8_t elsewhere : 4;         /* ACQUIRING: how many masters refused, and reported that
-                                    * another choice may be free. */
-    bool decided : 1;              /* ACQUIRING: a majority is impossible, but some masters may
-                                    * still report another choice. */
-    uint8_t detours : 2;           /* How many rounds may still begin without a pause. */
-    quorum_mask asked, yes, none;  /* Of the ask under way: sent, granted, error or silence. */
-    quorum_mask may_hold;          /* Masters that may store the token of their round_of. */
-    quorum_mask live;              /* Masters whose round_of is the live round. */
-    quorum_mask owing;             /* Masters that have not answered our latest command. */
-    quorum_mask releasing;         /* Masters sent a release of round_of on this connection. */
-    uint32_t ask;                  /* Number of the latest ask. */
-    uint32_t round;                /* Number of the live round; 0: none. */
-    drift_time sent;               /* When the ask under way began. */
-    drift_time timeout;            /* When it ends at the latest.  Also the end of a pause. */
-    drift_time deadline;           /* Of the hold: not held from this instant on. */
-    drift_time give_up;            /* Until then, try to acquire; once held, until then, renew. */
+    uint8_t wanted;               /* CONNECTING: the EV_ to begin with when links are up. */
+    bool asked_extend : 1;        /* EXTENDING: the owner asked for it, not the renewal. */
+    bool told : 1;                /* The lost notice was given: no more extensions. */
+    bool contended : 1;           /* PAUSING: in the last round other clients held the lock. */
+    uint8_t elsewhere : 4;        /* ACQUIRING: how many masters refused, and reported that
+                                   * another choice may be free. */
+    bool decided : 1;             /* ACQUIRING: a majority is impossible, but some masters may
+                                   * still report another choice. */
+    uint8_t detours : 2;          /* How many rounds may still begin without a pause. */
+    quorum_mask asked, yes, none; /* Of the ask under way: sent, granted, error or silence. */
+    quorum_mask may_hold;         /* Masters that may store the token of their round_of. */
+    quorum_mask live;             /* Masters whose round_of is the live round. */
+    quorum_mask owing;            /* Masters that have not answered our latest command. */
+    quorum_mask releasing;        /* Masters sent a release of round_of on this connection. */
+    quorum_mask fresh;            /* Masters that joined since the round began: an extension
+                                   * gives them the token. */
+    uint32_t ask;                 /* Number of the latest ask. */
+    uint32_t round;               /* Number of the live round; 0: none. */
+    drift_time sent;              /* When the ask under way began. */
+    drift_time timeout;           /* When it ends at the latest.  Also the end of a pause. */
+    drift_time deadline;          /* Of the hold: not held from this instant on. */
+    drift_time give_up;           /* Until then, try to acquire; once held, until then, renew. */
     drift_time renew_at, lost_at;
     drift_time settle_by; /* When every lease ever asked for has expired by itself. */
     drift_span lease;     /* Of the latest SET or extension. */

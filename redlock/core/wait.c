@@ -310,7 +310,7 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
         w->expected = expected;
         w->try_at = DRIFT_NEVER;
         if (decide(w, usable)) { /* Another client holds the lock: there is no hurry
-                                             * to query. */
+                                  * to query. */
             w->losses = 0;
             w->look_at = DRIFT_NEVER;
         }

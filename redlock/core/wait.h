@@ -62,8 +62,8 @@
 
 struct wait {
     const struct members *members; /* The caller's, and present: it may change. */
-    bool shared;         /* The waiters want a read lock. */
-    quorum_mask hears;   /* Masters whose announcements we hear. */
+    bool shared;                   /* The waiters want a read lock. */
+    quorum_mask hears;             /* Masters whose announcements we hear. */
     quorum_mask known;   /* Masters for which free_at is valid.  They are in hears or in seen. */
     quorum_mask seen;    /* Masters where our query found no key. */
     quorum_mask looking; /* Masters that have not answered our query yet. */

@@ -29,7 +29,7 @@ struct redlock_lease;
 
 enum kind_id { KIND_PLAIN, KIND_MANY, KIND_PERMIT, KIND_FAIR, KIND_SHARED, KINDS };
 
-#define KIND_COMMANDS (QUORUM_CMD_RAISE + 1)
+#define KIND_COMMANDS (QUORUM_CMD_GIVE + 1)
 #define KIND_NO_SCRIPT SCRIPT_LEN /* The command is sent without a script. */
 
 /* A function that is NULL has nothing to do. */

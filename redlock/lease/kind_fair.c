@@ -149,6 +149,7 @@ const struct kind kind_fair = {
             [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_FAIR,
             [QUORUM_CMD_FENCE] = KIND_NO_SCRIPT,
             [QUORUM_CMD_RAISE] = KIND_NO_SCRIPT,
+            [QUORUM_CMD_GIVE] = KIND_NO_SCRIPT,
         },
     .write = write,
     .count = count,

@@ -22,8 +22,8 @@ static size_t write(char *buf, enum script_id script, bool in_full, const struct
 
 static struct vote count(enum quorum_command command, const struct reply *reply)
 {
-    if (command == QUORUM_CMD_SET && reply->type == REPLY_INTEGER && reply->integer >= 1 &&
-        reply->integer <= REDLOCK_NAMES_MAX)
+    if ((command == QUORUM_CMD_SET || command == QUORUM_CMD_GIVE) && reply->type == REPLY_INTEGER &&
+        reply->integer >= 1 && reply->integer <= REDLOCK_NAMES_MAX)
         return (struct vote){.vote = QUORUM_VOTE_NO, .taken = (unsigned)reply->integer};
     return vote_count(command, reply);
 }
@@ -57,6 +57,7 @@ const struct kind kind_many = {
             [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_MANY,
             [QUORUM_CMD_FENCE] = KIND_NO_SCRIPT,
             [QUORUM_CMD_RAISE] = KIND_NO_SCRIPT,
+            [QUORUM_CMD_GIVE] = SCRIPT_ACQUIRE_MANY,
         },
     .write = write,
     .count = count,

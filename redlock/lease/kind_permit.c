@@ -97,6 +97,7 @@ const struct kind kind_permit = {
             [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_PERMIT,
             [QUORUM_CMD_FENCE] = KIND_NO_SCRIPT,
             [QUORUM_CMD_RAISE] = KIND_NO_SCRIPT,
+            [QUORUM_CMD_GIVE] = KIND_NO_SCRIPT,
         },
     .write = write,
     .count = count,

@@ -15,5 +15,6 @@ const struct kind kind_plain = {
             [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE,
             [QUORUM_CMD_FENCE] = KIND_NO_SCRIPT,
             [QUORUM_CMD_RAISE] = SCRIPT_RAISE,
+            [QUORUM_CMD_GIVE] = KIND_NO_SCRIPT,
         },
 };

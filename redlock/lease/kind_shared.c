@@ -23,5 +23,6 @@ const struct kind kind_shared = {
             [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_SHARED,
             [QUORUM_CMD_FENCE] = KIND_NO_SCRIPT,
             [QUORUM_CMD_RAISE] = KIND_NO_SCRIPT,
+            [QUORUM_CMD_GIVE] = SCRIPT_ACQUIRE_SHARED,
         },
 };

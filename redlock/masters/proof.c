@@ -31,6 +31,7 @@ static bool is_to_be_proved(const struct proof *proof, enum quorum_command comma
 {
     switch (command) {
     case QUORUM_CMD_SET:
+    case QUORUM_CMD_GIVE:
     case QUORUM_CMD_EXTEND:
         return proof->peers->restart_guard || needs_time(proof);
     case QUORUM_CMD_FENCE:

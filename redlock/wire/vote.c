@@ -81,6 +81,7 @@ struct vote vote_count(enum quorum_command command, const struct reply *reply)
     switch (command) {
     case QUORUM_CMD_SET:
     case QUORUM_CMD_FENCE:
+    case QUORUM_CMD_GIVE:
         return count_set(reply);
     case QUORUM_CMD_EXTEND:
     case QUORUM_CMD_RELEASE:

@@ -113,6 +113,7 @@ const char *masters_obey(const struct scenario *scenario, struct world *world, u
 {
     switch ((enum quorum_command)item->command) {
     case QUORUM_CMD_SET:
+    case QUORUM_CMD_GIVE:
         obey_set(scenario, world, c, m, item);
         break;
     case QUORUM_CMD_EXTEND:

@@ -83,6 +83,7 @@ static void do_item(const struct world *w, struct master *master, struct item *i
     expire(w, master);
     switch (item->command) {
     case QUORUM_CMD_SET:
+    case QUORUM_CMD_GIVE:
         do_set(w, master, item);
         break;
     case QUORUM_CMD_EXTEND:

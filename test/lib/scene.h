@@ -111,6 +111,13 @@ __attribute__((unused)) static void link_up(unsigned m)
     story_link(&story, m, true);
 }
 
+/* One list, or two. */
+__attribute__((unused)) static void change(quorum_mask from, quorum_mask to)
+{
+    story.up |= from | to;
+    story_change(&story, (struct members){from, to}, 0);
+}
+
 /* All masters grant the lock, and owe nothing. */
 __attribute__((unused)) static void hold(void)
 {

@@ -128,6 +128,21 @@ void story_count_unkept(struct story *story, unsigned m, uint64_t counter)
     reply(story, m, (struct quorum_event){.counter = counter, .unkept = true});
 }
 
+void story_change(struct story *story, struct members members, quorum_mask left)
+{
+    struct quorum_event event = {
+        .type = QUORUM_EV_CHANGE,
+        .joined = members_all(&members) & (quorum_mask)~members_all(&story->members),
+        .left = left,
+    };
+
+    story->members = members;
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
+        if (left & 1u << m)
+            story->links[m].asks_len = 0;
+    step(story, &event);
+}
+
 void story_link(struct story *story, unsigned m, bool up)
 {
     struct quorum_event event = {.type = QUORUM_EV_LINK, .master = m};
@@ -205,6 +220,8 @@ static const char *command_name(enum quorum_command command)
         return "fence";
     case QUORUM_CMD_RAISE:
         return "raise";
+    case QUORUM_CMD_GIVE:
+        return "give";
     }
     return "?";
 }
@@ -232,6 +249,7 @@ const char *story_event(const struct quorum_event *event, bool is_up, char *buf,
         [QUORUM_EV_CANCEL] = "cancel",   [QUORUM_EV_DETACH] = "detach",
         [QUORUM_EV_REPLY] = "reply",     [QUORUM_EV_LINK] = "link",
         [QUORUM_EV_TIMER] = "timer",     [QUORUM_EV_WAKE] = "wake",
+        [QUORUM_EV_CHANGE] = "change",
     };
 
     if (event->type == QUORUM_EV_REPLY)

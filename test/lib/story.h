@@ -66,6 +66,9 @@ void story_count_unkept(struct story *story, unsigned m, uint64_t counter);
 /* The link of master m goes down or comes up.  Its first attempt to connect is over. */
 void story_link(struct story *story, unsigned m, bool up);
 
+/* The members change.  left: masters that go for good, and whose numbers others get. */
+void story_change(struct story *story, struct members members, quorum_mask left);
+
 /* "m1-m3 m5", with masters counted from 1; returns buf. */
 const char *story_masters(quorum_mask mask, char *buf, size_t size);
 

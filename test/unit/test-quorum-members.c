@@ -1,0 +1,317 @@
+/*
+ * test-quorum-members.c - the members change: rule 11 of quorum.c.
+ *
+ * Masters 1 to 3 are the old list.  In most tests 1, 4 and 5 are the new one: bits 0x19.
+ */
+#include "redlock/core/quorum.h"
+
+#include "test/lib/scene.h"
+
+#define OLD 0x07
+#define NEW 0x19
+
+static void check_given(quorum_mask give, quorum_mask extend)
+{
+    CHECK_UINT(sent(QUORUM_CMD_GIVE), give);
+    check_sent(0, extend, 0);
+}
+
+static void renew(void)
+{
+    timer_at(story.q.renew_at);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+}
+
+/* ---- Who decides ---- */
+
+TEST(any_two_sets_that_decide_share_a_master)
+{
+    static const struct members steps[] = {{OLD, OLD},   {OLD, NEW},   {NEW, NEW},
+                                           {0x0f, 0x1f}, {0x01, 0x03}, {0x07, 0x38}};
+
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct members from = {steps[i].from, steps[i].from}, to = {steps[i].to, steps[i].to};
+
+        for (unsigned a = 0; a < 64; a++)
+            for (unsigned b = 0; b < 64; b++) {
+                quorum_mask one = (quorum_mask)a, other = (quorum_mask)b;
+
+                if (!members_decide(&steps[i], one))
+                    continue;
+                CHECK(!members_decide(&steps[i], other) || (a & b) != 0);
+                CHECK(!members_decide(&from, other) || (a & b) != 0);
+                CHECK(!members_decide(&to, other) || (a & b) != 0);
+            }
+    }
+}
+
+TEST(a_round_needs_a_majority_of_each_list)
+{
+    begin_with(5);
+    story.members = (struct members){OLD, NEW};
+    acquire();
+    check_sent(OLD | NEW, 0, 0);
+    answer(0x06, YES); /* A majority of the old list. */
+    check_not_ended();
+    answer(0x08, YES);
+    check_not_ended();
+    answer(0x10, YES); /* And one of the new list. */
+    check_ended(REDLOCK_OK);
+}
+
+TEST(a_round_is_lost_when_one_list_cannot_decide)
+{
+    begin_with(5);
+    story.members = (struct members){OLD, NEW};
+    acquire();
+    answer(OLD, YES);
+    answer(0x08, NO);
+    check_not_ended();
+    answer(0x10, NO);
+    check_ended(REDLOCK_CONTENDED);
+    check_sent(0, 0, OLD);
+}
+
+/* ---- A change during an operation ---- */
+
+TEST(a_round_goes_on_under_the_new_lists)
+{
+    begin_acquiring(3);
+    answer(0x01, YES);
+    change(OLD, NEW);
+    check_sent(0x18, 0, 0);
+    answer(0x02, YES); /* It would have won under the old list. */
+    check_not_ended();
+    answer(0x08, YES);
+    check_ended(REDLOCK_OK);
+    CHECK_UINT(story.q.deadline, DEADLINE);
+}
+
+TEST(a_smaller_set_may_decide_a_round_at_once)
+{
+    begin_acquiring(5);
+    answer(0x03, YES);
+    check_not_ended();
+    story_change(&story, (struct members){OLD, OLD}, 0);
+    check_ended(REDLOCK_OK);
+}
+
+TEST(raised_counters_must_agree_in_both_lists)
+{
+    begin_with(3);
+    config.fence = true;
+    begin_again();
+    acquire();
+    count_to(0x01, 10);
+    change(OLD, NEW);
+    count_to(0x02, 10);
+    check_not_ended();
+    count_to(0x08, 12);
+    check_not_ended(); /* Both lists said yes, and the new one agrees on no number. */
+    CHECK_UINT(sent(QUORUM_CMD_RAISE), OLD | NEW);
+    count_to(0x14, 9); /* The late answers to the first question. */
+    count_to(0x07, 13);
+    check_not_ended();
+    count_to(0x08, 13);
+    check_ended(REDLOCK_OK);
+    CHECK_UINT(story.fence.token, 13);
+}
+
+TEST(a_hold_outlasts_a_change)
+{
+    begin_held(3);
+    change(OLD, NEW);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(story.q.deadline, DEADLINE);
+    check_given(0, 0);
+}
+
+/* ---- The extension after a change ---- */
+
+TEST(an_extension_gives_the_token_to_who_joined)
+{
+    begin_held(3);
+    change(OLD, NEW);
+    renew();
+    check_given(0x18, OLD);
+    CHECK_UINT(story.q.round_of[3], story.q.round);
+    answer(OLD, YES);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    answer(0x08, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(story.q.deadline, RENEW_AT + LEASE - ALLOWANCE);
+    answer(0x10, YES);
+    renew();
+    check_given(0, OLD | NEW);
+    answer(OLD | NEW, YES);
+    story_change(&story, (struct members){NEW, NEW}, 0);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, OLD | NEW);
+    answer(0x01, YES);
+    check_not_ended();
+    answer(0x08, YES);
+    check_ended(REDLOCK_OK);
+    answer(0x16, YES);
+    CHECK(quorum_is_settled(&story.q));
+}
+
+TEST(without_one_list_the_old_deadline_stands)
+{
+    begin_held(3);
+    change(OLD, NEW);
+    renew();
+    answer(0x18, NONE);
+    answer(OLD, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(story.q.deadline, DEADLINE);
+    timer_at(DEADLINE);
+    CHECK_INT(story.q.state, QUORUM_LOST);
+}
+
+/* Another client's round may have left its token there. */
+TEST(who_refuses_the_token_is_asked_again)
+{
+    begin_held(3);
+    change(OLD, NEW);
+    renew();
+    answer(0x18, NO);
+    answer(OLD, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    renew();
+    check_given(0x18, OLD);
+    answer(0x0f, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK(story.q.deadline > DEADLINE);
+}
+
+/* It may store the token.  SET NX would then be refused. */
+TEST(who_did_not_answer_is_asked_to_extend)
+{
+    begin_held(3);
+    change(OLD, NEW);
+    renew();
+    answer(OLD, YES);
+    link_down(3);
+    link_down(4);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    link_up(3);
+    link_up(4);
+    renew();
+    check_given(0, OLD | 0x18);
+    answer(0x08, YES);
+    answer(0x10, NO); /* It does not, so it can be given. */
+    check_given(0x10, 0);
+    answer(OLD, YES);
+    CHECK(story.q.deadline > DEADLINE);
+}
+
+TEST(who_comes_up_later_is_given_it_then)
+{
+    begin_held(3);
+    story_change(&story, (struct members){OLD, NEW}, 0);
+    story.coming = 0x18;
+    renew();
+    check_given(0, OLD);
+    answer(OLD, YES);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    link_up(3);
+    check_given(0x08, 0);
+    answer(0x08, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK(story.q.deadline > DEADLINE);
+}
+
+TEST(a_hold_that_the_old_list_lost_is_not_given_away)
+{
+    begin_held(3);
+    change(OLD, NEW);
+    renew();
+    answer(0x01, NO);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    answer(0x02, NO);
+    CHECK_INT(story.q.state, QUORUM_LOST);
+    CHECK(story.act.lost);
+}
+
+TEST(several_names_are_given_too)
+{
+    begin_with(3);
+    config.many = true;
+    begin_again();
+    hold();
+    change(OLD, NEW);
+    renew();
+    answer(OLD, YES);
+    link_down(3);
+    link_down(4);
+    link_up(3);
+    renew();
+    check_given(0, OLD | 0x08);
+    answer(0x08, NO);
+    check_given(0x08, 0);
+}
+
+/* ---- Adopted tokens ---- */
+
+static void adopt(void)
+{
+    begin_with(5);
+    story.members = (struct members){OLD, NEW};
+    story_step(&story, QUORUM_EV_ADOPT);
+    story_extend(&story, 0);
+    check_given(0, OLD | NEW);
+}
+
+TEST(an_adopted_token_is_given_once_the_old_list_has_shown_it)
+{
+    adopt();
+    answer(0x18, NO);
+    check_given(0, 0);
+    answer(0x01, YES);
+    check_given(0, 0);
+    answer(0x02, YES);
+    check_given(0x18, 0);
+    check_not_ended();
+    answer(0x08, YES);
+    check_ended(REDLOCK_OK);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+}
+
+TEST(an_adopted_token_that_nobody_stores_is_not_given)
+{
+    adopt();
+    answer(0x18, NO);
+    answer(0x01, YES);
+    answer(0x02, NO);
+    check_not_ended();
+    answer(0x04, NO);
+    check_ended(REDLOCK_LOST);
+    CHECK_UINT(sent(QUORUM_CMD_GIVE), 0);
+}
+
+/* ---- Masters that go ---- */
+
+TEST(a_number_that_another_master_gets_is_forgotten)
+{
+    begin_held(3);
+    change(OLD, 0x0b);
+    renew();
+    answer(0x0f, YES);
+    story_change(&story, (struct members){0x0b, 0x0b}, 0x04);
+    CHECK_UINT(story.q.may_hold, 0x0b);
+    change(0x0b, 0x0e); /* Number 3 is another master now. */
+    renew();
+    check_given(0x04, 0x0b);
+}
+
+CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_majority_of_each_list),
+           RUN(a_round_is_lost_when_one_list_cannot_decide),
+           RUN(a_round_goes_on_under_the_new_lists), RUN(a_smaller_set_may_decide_a_round_at_once),
+           RUN(raised_counters_must_agree_in_both_lists), RUN(a_hold_outlasts_a_change),
+           RUN(an_extension_gives_the_token_to_who_joined),
+           RUN(without_one_list_the_old_deadline_stands), RUN(who_refuses_the_token_is_asked_again),
+           RUN(who_did_not_answer_is_asked_to_extend), RUN(who_comes_up_later_is_given_it_then),
+           RUN(a_hold_that_the_old_list_lost_is_not_given_away), RUN(several_names_are_given_too),
+           RUN(an_adopted_token_is_given_once_the_old_list_has_shown_it),
+           RUN(an_adopted_token_that_nobody_stores_is_not_given),
+           RUN(a_number_that_another_master_gets_is_forgotten))

@@ -105,6 +105,32 @@ const char *cli_show_argument(const char *argument, char *buf)
     return cli_show_name(argument, buf);
 }
 
+const char *cli_quote(const char *text, char buf[CLI_NAMES_SHOWN_MAX], const char *other)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/";
+    const char *quote = text[strspn(text, plain)] == '\0' ? "" : "'";
+
+    if (text[0] == '\0' || text[0] == '-' || strlen(text) + 3 > CLI_NAMES_SHOWN_MAX)
+        return other;
+    for (const char *p = text; *p != '\0'; p++)
+        if (*p < ' ' || *p > '~' || *p == '\'')
+            return other;
+    (void)snprintf(buf, CLI_NAMES_SHOWN_MAX, "%s%s%s", quote, text, quote);
+    return buf;
+}
+
+void cli_note_masters(struct cli *cli, const char *option, const char *value)
+{
+    char buf[CLI_NAMES_SHOWN_MAX];
+    const char *word = cli_quote(value, buf, "");
+    bool is_secret = strcmp(option, "--masters") == 0 && strchr(value, '@') != NULL;
+
+    cli->masters_option[0] = '\0';
+    if (word[0] != '\0' && !is_secret)
+        (void)snprintf(cli->masters_option, sizeof cli->masters_option, " %s %s", option, word);
+}
+
 void cli_json_string(FILE *file, const char *text)
 {
     (void)fputc('"', file);

@@ -173,9 +173,12 @@ void cli_json_string(FILE *file, const char *text);
 void cli_json_member(const char *key, const char *text);
 
 /* Print a lease as a line of JSON: "resource", or "resources" of several names, "token", "fence" or
- * "permit" if it has one, "ttl_ms" and "validity_ms". */
+ * "permit" if it has one, "requested_ttl_ms" and "validity_ms". */
 void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
                           uint32_t ttl_ms);
+
+/* With the clock guard per_vote, print what it means for a new client. */
+void cli_print_clock_guard(struct redlock *rl);
 
 /* Flush standard output.  Returns CLI_OK, or CLI_INTERNAL after a message. */
 int cli_flush_output(void);

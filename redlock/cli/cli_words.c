@@ -13,6 +13,7 @@
 
 #include "redlock/base/error.h"
 #include "redlock/base/text.h"
+#include "redlock/client/inspect.h"
 
 /* Chosen: several times ERROR_MESSAGE_MAX, because quoting makes names longer. */
 #define LINE_MAX_LEN 2048
@@ -174,7 +175,18 @@ void cli_print_lease_json(const struct cli_names *names, const struct redlock_le
         (void)printf(",\"fence\":%" PRIu64, redlock_fence(lease));
     if (redlock_permit(lease) != 0)
         (void)printf(",\"permit\":%u", redlock_permit(lease));
-    (void)printf(",\"ttl_ms\":%u,\"validity_ms\":%u}\n", ttl_ms, redlock_remaining_ms(lease));
+    (void)printf(",\"requested_ttl_ms\":%u,\"validity_ms\":%u}\n", ttl_ms,
+                 redlock_remaining_ms(lease));
+}
+
+void cli_print_clock_guard(struct redlock *rl)
+{
+    const struct inspect_client client = inspect_client(rl);
+
+    if (client.clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE)
+        (void)printf("with --clock-guard per_vote each new client must itself watch the clocks for "
+                     "%.1f s before votes count; init and other clients do not shorten that\n",
+                     (double)client.clock_window / (double)DRIFT_S);
 }
 
 int cli_flush_output(void)

@@ -101,10 +101,12 @@ static void say_who_is_down(const struct init *init)
 
 static int tell_end(const struct init *init, unsigned voters)
 {
-    if (init->session.cli->json)
+    if (init->session.cli->json) {
         (void)printf("{\"masters\":%u,\"masters_voting\":%u}\n", init->masters, voters);
-    else
+    } else {
         (void)printf("%u of %u masters may vote\n", voters, init->masters);
+        cli_print_clock_guard(init->rl);
+    }
     return cli_flush_output();
 }
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "redlock/cli/foreign.h"
 #include "redlock/cli/refusal.h"
 #include "redlock/client/inspect.h"
 
@@ -233,6 +234,23 @@ static int ended(const struct session *session)
 
 /* ---- Operations ---- */
 
+/* If a foreign key stands in place of the lock, say so.  Permits have keys of other names. */
+static void await_lock(struct session *session, const struct cli_names *names,
+                       const struct redlock_lock_options *opts)
+{
+    struct foreign foreign;
+
+    if (opts->permits > 0) {
+        (void)wait_until_done(session);
+        return;
+    }
+    foreign_wait(&foreign, session->loop, session->rl, names);
+    (void)wait_until_done(session);
+    if (session->done && session->status == REDLOCK_CONTENDED)
+        foreign_find(&foreign, session->loop, session->cli->reply_timeout_ms);
+    foreign_done(&foreign, session->loop);
+}
+
 int session_lock(struct session *session, const struct cli_names *names,
                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
@@ -248,7 +266,7 @@ int session_lock(struct session *session, const struct cli_names *names,
                                          session, &lease);
     if (status != REDLOCK_OK)
         return refused(session, status);
-    (void)wait_until_done(session);
+    await_lock(session, names, opts);
     if (session->done && session->status == REDLOCK_UNREACHABLE) {
         tell_of_warming(session);
         tell_of_clocks(session);

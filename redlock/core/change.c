@@ -184,16 +184,24 @@ static bool is_wish_allowed(struct change *c)
     return c->problem == CONFIG_OK || (c->problem == CONFIG_EVEN && c->config.allows_even);
 }
 
+/* The machine ends when a quorum stores what it knows.  It may be the only one that knows: the next
+ * would find the same value accepted, be overtaken by it, and so on. */
+static void begin_telling(struct change *c, enum change_status verdict, drift_time now)
+{
+    c->phase = CHANGE_TELLING;
+    c->verdict = verdict;
+    c->until = drift_add(now, c->config.timeout);
+}
+
 /* Choose the phase by the newest configuration. */
 static void choose_phase(struct change *c, drift_time now)
 {
     if (roster_members(&c->newest) == 0) {
         end(c, CHANGE_CLOSED);
     } else if (roster_is_simple(&c->newest, c->wish)) {
-        c->phase = CHANGE_TELLING;
-        c->until = drift_add(now, c->config.timeout);
+        begin_telling(c, CHANGE_DONE, now);
     } else if (is_overtaken(c)) {
-        end(c, CHANGE_OVERTAKEN);
+        begin_telling(c, CHANGE_OVERTAKEN, now);
     } else if (roster_is_joint(&c->newest)) {
         if (c->base.version == 0)
             c->base = c->newest;
@@ -281,10 +289,11 @@ static void end_ballot(struct change *c, drift_time now, uint32_t random)
     c->until = drift_add(now, pause / 2 + pause / 2 / 1024 * (random % 1024));
 }
 
-/* The answer counts for the ballot that is out. */
+/* The answer counts for the ballot that is out.  Rounds begin anew with each version. */
 static bool is_in_time(const struct change *c, const struct change_master *m, drift_time now)
 {
-    return c->ballot != 0 && m->asked_ballot == c->ballot && now < c->ballot_end;
+    return c->ballot != 0 && m->asked_ballot == c->ballot &&
+           m->asked_version == c->newest.version && now < c->ballot_end;
 }
 
 static void on_promise(struct change *c, unsigned master, const struct change_reply *reply)
@@ -431,9 +440,8 @@ static void tell(struct change *c, drift_time now)
 {
     roster_mask told = find_told(c);
 
-    if (roster_is_majority(c->newest.to, told) &&
-        (now >= c->until || !(find_recipients(c) & ~told)))
-        end(c, CHANGE_DONE);
+    if (roster_is_quorum(&c->newest, told) && (now >= c->until || !(find_recipients(c) & ~told)))
+        end(c, c->verdict);
 }
 
 /* Returns true if another phase began. */

@@ -63,7 +63,7 @@ enum change_phase {
     CHANGE_WAITING,  /* Until all leases of before are over (M5, 2). */
     CHANGE_CHECKING, /* Looks at the same members again (M5, 3). */
     CHANGE_COUNTING, /* Raises fencing counters (M8). */
-    CHANGE_TELLING,  /* Writes the last configuration to all members. */
+    CHANGE_TELLING,  /* Writes the newest configuration to all members, and ends. */
     CHANGE_PHASES_LEN
 };
 
@@ -101,7 +101,7 @@ struct change_master {
     bool stranger; /* It belongs to another set. */
     enum change_request asked;
     change_ballot asked_ballot; /* PREPARE, ACCEPT: for this ballot. */
-    uint64_t asked_version;     /* WRITE: this version was sent. */
+    uint64_t asked_version;     /* The newest version when it was sent. */
     drift_time asked_at;
     drift_time look_at;  /* When the next look is due. */
     drift_time looked;   /* When the latest look was sent. */
@@ -118,6 +118,7 @@ struct change {
     roster_mask wish;
     enum change_status status;
     enum change_phase phase;
+    enum change_status verdict;  /* TELLING: how it will end. */
     unsigned culprit;            /* OTHER_SET, IMPOSSIBLE: this master. */
     enum config_problem problem; /* REFUSED. */
     uint32_t longest_ms;         /* The longest lease that any master told, or our own. */

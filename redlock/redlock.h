@@ -245,7 +245,7 @@ REDLOCK_API struct redlock *redlock_close(struct redlock *rl);
 
 /*
  * The latest error message of this thread, with its context, outermost step
- * first: "acquire jobs/7: too few masters answered: master 2 (10.0.0.2:6379):
+ * first: "acquire jobs/7: too few masters could vote: master 2 (10.0.0.2:6379):
  * Connection refused".  In a done callback it describes that operation.  It is
  * empty if nothing went wrong.  It is never NULL and never holds a password.  It
  * is valid until the next call of the library in this thread.  rl may be NULL,

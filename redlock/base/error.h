@@ -3,8 +3,8 @@
  *
  * The message belongs to the calling thread, as errno does.  So it needs no lock and no client.
  * redlock_errmsg() returns it.  The function that fails composes it, and its callers put their own
- * words before it: "acquire jobs/7: too few masters answered: master 2 (10.0.0.3:6379): Connection
- * refused".
+ * words before it: "acquire jobs/7: too few masters could vote: master 2 (10.0.0.3:6379):
+ * Connection refused".
  */
 #ifndef REDLOCK_ERROR_H
 #define REDLOCK_ERROR_H
@@ -17,7 +17,7 @@
 #define ERROR_STATUSES(X)                                                  \
     X(REDLOCK_OK, "success")                                               \
     X(REDLOCK_CONTENDED, "held by another owner")                          \
-    X(REDLOCK_UNREACHABLE, "too few masters answered")                     \
+    X(REDLOCK_UNREACHABLE, "too few masters could vote")                   \
     X(REDLOCK_TOO_LATE, "no validity left when the majority had answered") \
     X(REDLOCK_LOST, "the lock is not held any more")                       \
     X(REDLOCK_E_INVAL, "invalid argument")                                 \

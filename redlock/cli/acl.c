@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "redlock/cli/rights.h"
-#include "redlock/wire/wire.h"
 
 #define LINE_MAX_LEN 78 /* Columns.  The manual shows the lines unchanged. */
-#define WORD_MAX (REDLOCK_NAME_MAX + 64)
 
 /* The line that is being printed. */
 struct page {
@@ -42,48 +40,13 @@ static void put(struct page *page, const char *word)
     page->column += (size_t)printf(" %s", word);
 }
 
-static void put_joined(struct page *page, const char *before, const char *names, const char *after)
+static void put_places(struct page *page, const char *names, unsigned kinds)
 {
-    char word[WORD_MAX];
+    char rule[RIGHTS_RULE_MAX];
 
-    (void)snprintf(word, sizeof word, "%s%s%s", before, names, after);
-    put(page, word);
-}
-
-/* True: the pattern ends with a * that is not escaped. */
-static bool is_open(const char *names)
-{
-    size_t len = strlen(names), escapes = 0;
-
-    while (escapes + 1 < len && names[len - 2 - escapes] == '\\')
-        escapes++;
-    return names[len - 1] == '*' && escapes % 2 == 0;
-}
-
-static void put_permit_keys(struct page *page, const char *names)
-{
-    put_joined(page, "~" WIRE_PERMIT, names, "");
-    if (!is_open(names))
-        put_joined(page, "~" WIRE_PERMIT, names, ":*");
-    put_joined(page, "~" WIRE_MARK WIRE_PERMIT, names, "");
-}
-
-static void put_keys(struct page *page, const char *names, unsigned kinds)
-{
-    bool all = strcmp(names, "*") == 0; /* It includes the keys below. */
-
-    put_joined(page, "~", names, "");
-    if (!all && (kinds & RIGHTS_GUARD))
-        put(page, "~" WIRE_MARKER);
-    if (!all)
-        put_joined(page, "~" WIRE_MARK, names, "");
-    if (!all && (kinds & RIGHTS_FAIR))
-        put_joined(page, "~" WIRE_QUEUE, names, "");
-    if (!all && (kinds & RIGHTS_PERMITS))
-        put_permit_keys(page, names);
-    put_joined(page, "&" WIRE_MARK, names, "");
-    if (!all && (kinds & RIGHTS_PERMITS))
-        put_joined(page, "&" WIRE_MARK WIRE_PERMIT, names, "");
+    for (size_t i = 0; i < RIGHTS_PLACES_LEN; i++)
+        if (rights_place(i, names, kinds, rule))
+            put(page, rule);
 }
 
 static bool is_put(size_t right, unsigned kinds)
@@ -120,7 +83,7 @@ static int print_rules(struct cli *cli, const char *user, const struct rights_wa
     begin_line(&page);
     put_commands(&page, wanted->kinds);
     begin_line(&page);
-    put_keys(&page, names, wanted->kinds);
+    put_places(&page, names, wanted->kinds);
     (void)printf("%s\n", cli->json ? "]}" : "");
     return cli_flush_output();
 }

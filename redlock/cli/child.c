@@ -86,6 +86,16 @@ enum child_event child_look(struct child *child, bool last_rites, int *ret_statu
     return CHILD_ENDED;
 }
 
+bool child_runs(const struct child *child)
+{
+    siginfo_t info;
+
+    info.si_pid = 0;
+    return child->pid != 0 &&
+           waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == 0;
+}
+
 void child_signal(const struct child *child, int signal)
 {
     if (child->pid != 0)

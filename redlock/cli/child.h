@@ -32,6 +32,9 @@ int child_start(struct child *child);
  * the rest of its process group before reaping it.  Until then no other group gets the number. */
 enum child_event child_look(struct child *child, bool last_rites, int *ret_status);
 
+/* True: the command has been started, and has not ended. */
+bool child_runs(const struct child *child);
+
 /* Send a signal to the process group of the command, unless the command has been reaped. */
 void child_signal(const struct child *child, int signal);
 

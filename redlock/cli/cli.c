@@ -404,6 +404,7 @@ static void take_masters_file(struct cli *cli, const char *path)
     if (status == REDLOCK_E_INVAL)
         cli_usage_error(cli, "%s", redlock_errmsg(NULL));
     cli_forget_masters(cli);
+    cli_note_masters(cli, "--masters-file", path);
     if (status == REDLOCK_OK) {
         cli->masters = cli_copy(list);
         cli->masters_from = cli_copy(path);
@@ -424,6 +425,7 @@ static void take_masters(struct cli *cli, char *list)
     }
     cli_forget_masters(cli);
     cli->masters = cli_copy(list);
+    cli_note_masters(cli, "--masters", list);
     if (strchr(list, '@') != NULL)
         memset(list, '*', strlen(list));
 }

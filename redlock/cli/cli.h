@@ -35,6 +35,7 @@ struct cli {
     const struct cli_command *command; /* NULL before it is known. */
     char *masters;                     /* The list.  NULL: use REDLOCK_MASTERS. */
     char *masters_from;                /* The file of the list, for messages, or NULL. */
+    char masters_option[256];          /* The option that gave the list, for a shell, or "". */
     uint32_t connect_timeout_ms;
     uint32_t reply_timeout_ms;
     uint32_t max_ttl_ms;
@@ -158,6 +159,12 @@ void cli_never_wait(void);
 const char *cli_show_name(const char *name, char *buf);
 const char *cli_show_argument(const char *argument, char *buf);
 
+/* Make a text one word for a shell.  Returns other if that is not possible. */
+const char *cli_quote(const char *text, char buf[CLI_NAMES_SHOWN_MAX], const char *other);
+
+/* Note the option that gave the list of masters, unless it may contain a password. */
+void cli_note_masters(struct cli *cli, const char *option, const char *value);
+
 /* Print a JSON string.  JSON is Unicode, and names are bytes.  A byte that is not part of a UTF-8
  * character becomes the lone surrogate \udcHH, which Python's "surrogateescape" turns back. */
 void cli_json_string(FILE *file, const char *text);
@@ -166,9 +173,12 @@ void cli_json_string(FILE *file, const char *text);
 void cli_json_member(const char *key, const char *text);
 
 /* Print a lease as a line of JSON: "resource", or "resources" of several names, "token", "fence" or
- * "permit" if it has one, "ttl_ms" and "validity_ms". */
+ * "permit" if it has one, "requested_ttl_ms" and "validity_ms". */
 void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
                           uint32_t ttl_ms);
+
+/* With the clock guard per_vote, print what it means for a new client. */
+void cli_print_clock_guard(struct redlock *rl);
 
 /* Flush standard output.  Returns CLI_OK, or CLI_INTERNAL after a message. */
 int cli_flush_output(void);

@@ -13,6 +13,7 @@
 
 #include "redlock/base/error.h"
 #include "redlock/base/text.h"
+#include "redlock/client/inspect.h"
 
 /* Chosen: several times ERROR_MESSAGE_MAX, because quoting makes names longer. */
 #define LINE_MAX_LEN 2048
@@ -105,6 +106,32 @@ const char *cli_show_argument(const char *argument, char *buf)
     return cli_show_name(argument, buf);
 }
 
+const char *cli_quote(const char *text, char buf[CLI_NAMES_SHOWN_MAX], const char *other)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/";
+    const char *quote = text[strspn(text, plain)] == '\0' ? "" : "'";
+
+    if (text[0] == '\0' || text[0] == '-' || strlen(text) + 3 > CLI_NAMES_SHOWN_MAX)
+        return other;
+    for (const char *p = text; *p != '\0'; p++)
+        if (*p < ' ' || *p > '~' || *p == '\'')
+            return other;
+    (void)snprintf(buf, CLI_NAMES_SHOWN_MAX, "%s%s%s", quote, text, quote);
+    return buf;
+}
+
+void cli_note_masters(struct cli *cli, const char *option, const char *value)
+{
+    char buf[CLI_NAMES_SHOWN_MAX];
+    const char *word = cli_quote(value, buf, "");
+    bool is_secret = strcmp(option, "--masters") == 0 && strchr(value, '@') != NULL;
+
+    cli->masters_option[0] = '\0';
+    if (word[0] != '\0' && !is_secret)
+        (void)snprintf(cli->masters_option, sizeof cli->masters_option, " %s %s", option, word);
+}
+
 void cli_json_string(FILE *file, const char *text)
 {
     (void)fputc('"', file);
@@ -148,7 +175,18 @@ void cli_print_lease_json(const struct cli_names *names, const struct redlock_le
         (void)printf(",\"fence\":%" PRIu64, redlock_fence(lease));
     if (redlock_permit(lease) != 0)
         (void)printf(",\"permit\":%u", redlock_permit(lease));
-    (void)printf(",\"ttl_ms\":%u,\"validity_ms\":%u}\n", ttl_ms, redlock_remaining_ms(lease));
+    (void)printf(",\"requested_ttl_ms\":%u,\"validity_ms\":%u}\n", ttl_ms,
+                 redlock_remaining_ms(lease));
+}
+
+void cli_print_clock_guard(struct redlock *rl)
+{
+    const struct inspect_client client = inspect_client(rl);
+
+    if (client.clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE)
+        (void)printf("with --clock-guard per_vote each new client must itself watch the clocks for "
+                     "%.1f s before votes count; init and other clients do not shorten that\n",
+                     (double)client.clock_window / (double)DRIFT_S);
 }
 
 int cli_flush_output(void)

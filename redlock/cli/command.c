@@ -31,6 +31,7 @@ static void signal_command(struct command *command, int signal)
 {
     const struct leash_order order = {.type = LEASH_SIGNAL, .signal = signal};
 
+    command->signals_sent++;
     (void)leash_order(&command->leash, &order); /* on_reports() notices a dead guardian. */
 }
 
@@ -132,8 +133,12 @@ static void on_ending_signal(struct session *session, int signal)
     struct command *command = session->on_signal_arg;
     drift_time now;
 
-    if (command->ended)
+    if (command->ended) {
+        command->late_signal = signal;
         return;
+    }
+    command->last_signal = signal;
+    command->last_sent = command->signals_sent + 1;
     if (drift_now(&now) != 0)
         now = DRIFT_NEVER - 1; /* If the clock fails, the second signal counts. */
     if (asks_to_end(signal) && command->asked_at != 0 &&
@@ -268,6 +273,8 @@ static void on_report(struct command *command, const struct leash_report *report
     case LEASH_ENDED:
         command->ended = true;
         command->end = *report;
+        if (command->last_sent > report->signals)
+            command->late_signal = command->last_signal;
         break;
     }
 }

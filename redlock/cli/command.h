@@ -26,6 +26,10 @@ struct command {
     unsigned mourn_looks;    /* How often it has rung. */
     drift_time immune_since; /* Since when the rest may not be signalled.  0: it may. */
     drift_time asked_at;     /* When the first signal to end came.  0: none has. */
+    unsigned signals_sent;   /* How many signals were passed on. */
+    unsigned last_sent;      /* The number of the last of those that would have ended us. */
+    int last_signal;         /* That signal. */
+    int late_signal;         /* The last one, if it came after the end of the command.  0: none. */
     bool hung_up;            /* The command could not get the terminal, and got SIGHUP. */
     bool started;            /* The guardian has the order to start the command. */
     bool ended;              /* Nothing is left to wait for. */

@@ -16,6 +16,7 @@
 #include <ev.h>
 #include <sodium.h>
 
+#include "redlock/cli/measure.h"
 #include "redlock/cli/samples.h"
 #include "redlock/client/inspect.h"
 
@@ -214,8 +215,12 @@ static void measure_quiet(struct run *run)
 static int measure(struct run *run)
 {
     uint64_t began_ns;
+    int code;
 
     cli_linger(run->loop, is_coming, run, run->cli->connect_timeout_ms);
+    code = measure_check_links(run->cli, run->parties[0].rl);
+    if (code != CLI_OK)
+        return code;
     measure_quiet(run);
     run->commands = count_commands(run);
     run->left = run->contend->cycles;

@@ -34,6 +34,7 @@ struct doctor {
     const char *start;                /* How the names of the locks begin.  "": not told. */
     char own[KEY_MAX], name[KEY_MAX]; /* As in struct exam. */
     bool is_in_use;                   /* As in struct exam. */
+    char pattern[RIGHTS_RULE_MAX];    /* For exam->names. */
     struct exam all;                  /* Findings about all masters together. */
     struct exam exams[REDLOCK_MASTERS_MAX];
 };
@@ -63,10 +64,14 @@ static void examine_all(struct doctor *doctor)
         exam->limit_ms = doctor->cli->connect_timeout_ms + doctor->cli->reply_timeout_ms;
         exam->reply_timeout_ms = doctor->cli->reply_timeout_ms;
         exam->kinds = doctor->wanted.kinds;
+        exam->has_clock_guard = inspect_client(doctor->rl).clock_guard != REDLOCK_CLOCK_GUARD_OFF;
         exam->own = doctor->own;
         exam->name = doctor->name;
         exam->is_in_use = doctor->is_in_use;
         exam->is_any_name = doctor->wanted.names == NULL && doctor->start[0] == '\0';
+        exam->names = exam->is_any_name
+                          ? "*"
+                          : rights_pattern(&doctor->wanted, doctor->start, doctor->pattern);
         started[m] = pthread_create(&threads[m], NULL, run_exam, exam) == 0;
         if (!started[m])
             examine_master(exam); /* Without a thread, do it here. */

@@ -46,10 +46,12 @@ struct exam {
     uint32_t limit_ms;         /* The time limit for the whole exam. */
     uint32_t reply_timeout_ms; /* The reply timeout of the locks. */
     unsigned kinds;            /* The kinds of locks to examine it for (rights.h). */
+    bool has_clock_guard;      /* The clock guard is on, so votes need TIME. */
     const char *own;           /* A random name, which no lock has. */
     const char *name;          /* The name to try.  It contains own, unless is_in_use. */
     bool is_in_use;            /* A lock may have the name, so nothing is written. */
     bool is_any_name;          /* The caller named no locks, so locks may have other names. */
+    const char *names;         /* The names as a pattern, for rules. */
 
     bool answers; /* The greeting succeeded.  Else the fields below are not known. */
     bool votes;   /* It may vote, judged without the other masters. */

@@ -223,12 +223,14 @@ static bool read_time(struct exam *exam, struct talk *talk, int64_t *ret_us)
         s = read_count(reply->before);
         us = read_count(reply->text);
     }
-    if (s >= 0 && us >= 0)
+    if (s >= 0 && us >= 0) {
         *ret_us = s * 1000000 + us;
-    else
-        exam_find_error(exam, "TIME", "+time",
-                        reply->type == REPLY_ERROR ? reply->text : "no time of day");
-    return s >= 0 && us >= 0;
+        return true;
+    }
+    exam->votes = exam->votes && !exam->has_clock_guard;
+    exam_find_error(exam, "TIME", "+time",
+                    reply->type == REPLY_ERROR ? reply->text : "no time of day");
+    return false;
 }
 
 static bool is_late(const struct exam *exam, const struct talk *talk)
@@ -380,25 +382,6 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
         read_marker(exam, fields);
 }
 
-/* ---- Its rights ---- */
-
-/* True: the probe found nothing against the vote but that the random name is forbidden.  Any other
- * finding about rights may be about a command that all locks need. */
-static bool is_only_the_name(const struct exam *exam)
-{
-    return exam->is_any_name && exam_has(exam, "acl_keys") && !exam_has(exam, "acl") &&
-           !exam_has(exam, "acl_marker") && !exam_has(exam, "marker") && !exam_has(exam, "error");
-}
-
-static void look_at_rights(struct exam *exam, struct talk *talk)
-{
-    bool votes = exam->votes;
-
-    probe_all(exam, talk);
-    if (is_only_the_name(exam))
-        exam->votes = votes;
-}
-
 /* ---- All of it ---- */
 
 static void ask_all(struct exam *exam, struct talk *talk)
@@ -412,7 +395,7 @@ static void ask_all(struct exam *exam, struct talk *talk)
     if (stores && is_guarded(exam))
         look_at_marker(exam, talk);
     if (stores)
-        look_at_rights(exam, talk);
+        probe_all(exam, talk);
 }
 
 void examine_master(struct exam *exam)

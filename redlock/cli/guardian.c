@@ -463,6 +463,7 @@ static void pass_on(struct guardian *guardian, int signal, drift_time now)
 {
     guardian->passed_on = guardian->passed_on || signal == SIGTERM || signal == SIGINT ||
                           signal == SIGHUP || signal == SIGQUIT || signal == SIGKILL;
+    guardian->end.signals += child_runs(&guardian->child);
     child_signal(&guardian->child, signal);
     if (signal != SIGKILL)
         return;

@@ -6,12 +6,14 @@
  */
 #include "redlock/cli/cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <ev.h>
 
 #include "redlock/cli/marker.h"
+#include "redlock/cli/refusal.h"
 #include "redlock/cli/session.h"
 #include "redlock/client/inspect.h"
 #include "redlock/link/uri.h"
@@ -20,12 +22,13 @@
 #define TICK_S 0.2 /* Between two updates of the progress.  Chosen. */
 #define LINE_MAX_LEN 160
 
-enum query { QUERY_EPOCH, QUERY_LOOK, QUERY_GIVE };
+enum query { QUERY_EPOCH, QUERY_OF, QUERY_LOOK, QUERY_GIVE };
 
 /* What a master answered with --new. */
 struct said {
     bool answered;
     bool has_epoch;
+    unsigned of;            /* The number of masters that other clients list.  0: not known. */
     struct guard_look look; /* The marker, if it has no epoch. */
     char error[160];        /* "": none. */
 };
@@ -98,10 +101,12 @@ static void say_who_is_down(const struct init *init)
 
 static int tell_end(const struct init *init, unsigned voters)
 {
-    if (init->session.cli->json)
+    if (init->session.cli->json) {
         (void)printf("{\"masters\":%u,\"masters_voting\":%u}\n", init->masters, voters);
-    else
+    } else {
         (void)printf("%u of %u masters may vote\n", voters, init->masters);
+        cli_print_clock_guard(init->rl);
+    }
     return cli_flush_output();
 }
 
@@ -149,7 +154,7 @@ static void tell_of_warming(struct init *init)
         if (!is_warming(init, m) || (init->told & mask_of(m)) != 0 || may_have_one)
             continue;
         init->told |= mask_of(m);
-        cli_say("master %u (%s) is warming up, and may vote in %.1f s", m + 1,
+        cli_say("master %u (%s) is warming up, and may vote in at most %.1f s", m + 1,
                 master_of(init, m).name, seconds_left(init, m));
     }
 }
@@ -200,8 +205,10 @@ static int wait_for_all(struct init *init)
     if (session->signal != 0)
         return session_signal_exit(session);
     all = count_voters(init) == init->masters;
-    if (!all)
+    if (!all) {
         say_who_is_down(init);
+        refusal_tell(session->cli, init->rl, "", false);
+    }
     if (tell_end(init, count_voters(init)) != CLI_OK)
         return CLI_INTERNAL;
     return all ? CLI_OK : CLI_UNREACHABLE;
@@ -227,6 +234,8 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
         take_error(said, reply->text);
     else if ((enum query)query == QUERY_EPOCH)
         said->has_epoch = reply->type != REPLY_NIL;
+    else if ((enum query)query == QUERY_OF)
+        said->of = reply->type == REPLY_TEXT ? (unsigned)strtoul(reply->text, NULL, 10) % 100 : 0;
     else if (!marker_parse(reply, &marker))
         take_error(said, "answered with garbage");
     else if (marker.look.ready)
@@ -257,6 +266,7 @@ static uint64_t find_floor(const struct init *init)
 static void ask(struct init *init, unsigned m, enum query query)
 {
     static const char get[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n";
+    static const char of[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$2\r\nof\r\n";
     const struct inspect_master master = master_of(init, m);
     uint64_t nonce = query == QUERY_GIVE ? init->said[m].look.number : 0;
     uint64_t floor = query == QUERY_GIVE ? find_floor(init) : 0;
@@ -267,6 +277,8 @@ static void ask(struct init *init, unsigned m, enum query query)
         take_error(&init->said[m], master_of(init, m).error);
     else if (query == QUERY_EPOCH)
         inspect_query(init->rl, m, query, get, sizeof get - 1);
+    else if (query == QUERY_OF)
+        inspect_query(init->rl, m, query, of, sizeof of - 1);
     else
         inspect_query(init->rl, m, query, look,
                       marker_look(look, &master.info, inspect_client(init->rl).max_ttl_ms, nonce,
@@ -314,6 +326,24 @@ static int check_floor(const struct init *init)
     return CLI_CHANGE;
 }
 
+/* Report masters that other clients list with another number of masters.  Returns CLI_CHANGE if
+ * there are any. */
+static int refuse_others(const struct init *init)
+{
+    int code = CLI_OK;
+
+    for (unsigned m = 0; m < init->masters; m++) {
+        if (init->said[m].of == 0 || init->said[m].of == init->masters)
+            continue;
+        cli_say("master %u (%s) is one of %u masters to other clients, and one of %u here", m + 1,
+                master_of(init, m).name, init->said[m].of, init->masters);
+        code = CLI_CHANGE;
+    }
+    if (code != CLI_OK)
+        cli_say("give all clients the same list of masters; see redlock(1), MASTERS");
+    return code;
+}
+
 /* Report masters with an epoch, which are not new.  Returns CLI_CHANGE if there are any. */
 static int refuse_old(const struct init *init)
 {
@@ -359,6 +389,10 @@ static int give_at_once(struct init *init)
     inspect_listen(init->rl, &inspect_events, init);
     if (code == CLI_OK)
         code = ask_all(init, QUERY_EPOCH);
+    if (code == CLI_OK)
+        code = ask_all(init, QUERY_OF);
+    if (code == CLI_OK)
+        code = refuse_others(init);
     if (code == CLI_OK)
         code = refuse_old(init);
     if (code == CLI_OK)

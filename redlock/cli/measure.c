@@ -19,6 +19,7 @@
 #include <ev.h>
 
 #include "redlock/cli/cli.h"
+#include "redlock/cli/refusal.h"
 #include "redlock/cli/samples.h"
 #include "redlock/client/inspect.h"
 
@@ -427,11 +428,11 @@ static void count_masters(struct redlock *rl, unsigned *ret_up, unsigned *ret_wa
     }
 }
 
-static int check_links(const struct bench *bench)
+int measure_check_links(const struct cli *cli, struct redlock *rl)
 {
-    unsigned masters = inspect_client(bench->rl).masters, up, warming;
+    unsigned masters = inspect_client(rl).masters, up, warming;
 
-    count_masters(bench->rl, &up, &warming);
+    count_masters(rl, &up, &warming);
     if (up > masters / 2)
         return CLI_OK;
     if (warming == 0)
@@ -441,6 +442,7 @@ static int check_links(const struct bench *bench)
             "%u of %u masters may vote, and %u are warming up: run `redlock init` first, or use "
             "--restart-guard off if no other client uses these masters",
             up, masters, warming);
+    refusal_tell(cli, rl, " bench/", false);
     return CLI_UNREACHABLE;
 }
 
@@ -485,7 +487,7 @@ static int measure_all(struct bench *bench)
         await_links_of_threads(bench);
     else
         cli_linger(bench->loop, links_are_coming, bench, bench->wanted.cli->connect_timeout_ms);
-    code = check_links(bench);
+    code = measure_check_links(bench->wanted.cli, bench->rl);
     if (code != CLI_OK)
         return code;
     await_clocks(bench);

@@ -20,6 +20,9 @@ struct measure {
     struct redlock_lock_options opts;
 };
 
+/* CLI_OK if a majority of the masters may vote, and else CLI_UNREACHABLE, after messages. */
+int measure_check_links(const struct cli *cli, struct redlock *rl);
+
 /* Measure, print one line of figures, and return an exit code. */
 int measure_run(const struct measure *measure);
 

@@ -42,10 +42,11 @@ enum leash_why { LEASH_BY_ITSELF, LEASH_TOLD, LEASH_AT_LIMIT, LEASH_AT_DEADLINE 
 
 struct leash_report {
     enum leash_report_type type;
-    pid_t pid;  /* The process of LEASH_STARTED. */
-    int error;  /* The errno of LEASH_FAILED. */
-    int signal; /* The signal of LEASH_STOPPED.  The next fields are of LEASH_ENDED. */
-    int code;   /* The exit code of the command, as a shell reports it. */
+    pid_t pid;        /* The process of LEASH_STARTED. */
+    int error;        /* The errno of LEASH_FAILED. */
+    int signal;       /* The signal of LEASH_STOPPED.  The next fields are of LEASH_ENDED. */
+    int code;         /* The exit code of the command, as a shell reports it. */
+    unsigned signals; /* How many orders LEASH_SIGNAL came before the command had ended. */
     enum leash_why why;
     bool killed;        /* The guardian sent SIGKILL to the command. */
     bool cleared;       /* The guardian ended processes that an ended command left. */

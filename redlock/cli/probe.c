@@ -61,6 +61,18 @@ static void say(const struct exam *exam, struct talk *talk, const char *const *p
 
 /* ---- Errors ---- */
 
+/* Advise the rules that `redlock acl` prints for these names. */
+static void advise(const struct exam *exam, enum rights_about about, bool is_key,
+                   char change[EXAM_TEXT_MAX])
+{
+    char rules[EXAM_TEXT_MAX];
+
+    rights_rules(about, is_key, exam->names, rules, sizeof rules);
+    if (snprintf(change, EXAM_TEXT_MAX, "allow them (ACL SETUSER %s %s)", exam_user(exam), rules) >=
+        EXAM_TEXT_MAX)
+        (void)snprintf(change, EXAM_TEXT_MAX, "allow them, as redlock acl prints");
+}
+
 /* The ACL forbids keys or channels that only locks with an option need. */
 static void find_forbidden(struct exam *exam, const struct right *right, bool is_key)
 {
@@ -68,13 +80,7 @@ static void find_forbidden(struct exam *exam, const struct right *right, bool is
     const char *keys = is_queue ? WIRE_QUEUE : is_key ? WIRE_PERMIT : WIRE_MARK WIRE_PERMIT;
     char change[EXAM_TEXT_MAX];
 
-    if (right->about == RIGHTS_ABOUT_PERMIT && is_key) /* Its wait flag, too. */
-        (void)snprintf(change, sizeof change,
-                       "allow them (ACL SETUSER %s ~" WIRE_PERMIT "* ~" WIRE_MARK WIRE_PERMIT "*)",
-                       exam_user(exam));
-    else
-        (void)snprintf(change, sizeof change, "allow them (ACL SETUSER %s %s%s*)", exam_user(exam),
-                       is_key ? "~" : "&", keys);
+    advise(exam, right->about, is_key, change);
     exam_find(exam, is_queue ? "acl_queue" : "acl_permits", change,
               "%s %s* are forbidden by its ACL: no locks with --%s", is_key ? "keys" : "channels",
               keys, is_queue ? "fair" : "permits");
@@ -84,8 +90,7 @@ static void find_forbidden_mark(struct exam *exam, bool is_key)
 {
     char change[EXAM_TEXT_MAX];
 
-    (void)snprintf(change, sizeof change, "allow them (ACL SETUSER %s %s" WIRE_MARK "*)",
-                   exam_user(exam), is_key ? "~" : "&");
+    advise(exam, RIGHTS_ABOUT_MARK, is_key, change);
     exam_find(exam, "acl_wait", change,
               "%s " WIRE_MARK "*, by which waiters learn of releases, are forbidden by its ACL: "
               "waiters have to poll",
@@ -96,10 +101,12 @@ static void find_forbidden_name(struct exam *exam)
 {
     char change[EXAM_TEXT_MAX];
 
-    (void)snprintf(change, sizeof change,
-                   "allow the names of your locks (ACL SETUSER %s ~NAMES), or say how they begin: "
-                   "redlock doctor NAME",
-                   exam_user(exam));
+    advise(exam, RIGHTS_ABOUT_NAME, true, change);
+    if (exam->is_any_name)
+        (void)snprintf(change, sizeof change,
+                       "allow the names of your locks (ACL SETUSER %s ~NAMES), or say how they "
+                       "begin: redlock doctor NAME",
+                       exam_user(exam));
     exam_find(exam, "acl_keys", change, "names such as %s are forbidden by its ACL", exam->name);
 }
 
@@ -160,10 +167,15 @@ static bool is_elsewhere(const struct exam *exam, const struct right *right)
     return exam->is_in_use && right->dry[0] != NULL && strcmp(right->dry[1], RIGHTS_OWN) == 0;
 }
 
+static bool is_about_a_key(const char *error)
+{
+    return strstr(error, " key") != NULL;
+}
+
 /* False: the error asks for no change. */
 static bool find(struct exam *exam, const struct right *right, const char *error)
 {
-    bool is_key = strstr(error, " key") != NULL, is_channel = strstr(error, " channel") != NULL;
+    bool is_key = is_about_a_key(error), is_channel = strstr(error, " channel") != NULL;
     bool is_forbidden = exam_has_code(error, "NOPERM");
 
     if (right->about == RIGHTS_ABOUT_MARKER && exam_has_code(error, "WRONGTYPE")) {
@@ -183,12 +195,18 @@ static bool find(struct exam *exam, const struct right *right, const char *error
     return true;
 }
 
-/* True: a master that refuses this can grant no lock at all. */
-static bool is_vital(const struct right *right)
+/* True: a master that answers with this error can grant no lock at all.  The restart guard needs
+ * EVAL.  If the caller named no locks, those with other names may be allowed. */
+static bool is_fatal(const struct exam *exam, const struct right *right, const char *error)
 {
-    if (right->about == RIGHTS_ABOUT_NAME)
-        return right->kinds == RIGHTS_PLAIN && strcmp(right->command, "SET") == 0;
-    return right->about == RIGHTS_ABOUT_MARKER && right->kinds == RIGHTS_GUARD;
+    if (right->about == RIGHTS_ABOUT_MARKER)
+        return right->kinds == RIGHTS_GUARD;
+    if (right->about != RIGHTS_ABOUT_NAME || right->kinds != RIGHTS_PLAIN)
+        return false;
+    if (strcmp(right->command, "EVAL") == 0)
+        return (exam->kinds & RIGHTS_GUARD) != 0;
+    return strcmp(right->command, "SET") == 0 &&
+           !(exam->is_any_name && exam_has_code(error, "NOPERM") && is_about_a_key(error));
 }
 
 /* ---- All ---- */
@@ -208,7 +226,8 @@ void probe_all(struct exam *exam, struct talk *talk)
         reply = talk_reply(talk);
         if (reply == NULL)
             return;
-        if (reply->type == REPLY_ERROR && find(exam, right, reply->text) && is_vital(right))
+        if (reply->type == REPLY_ERROR && find(exam, right, reply->text) &&
+            is_fatal(exam, right, reply->text))
             exam->votes = false;
     }
 }

@@ -359,6 +359,7 @@ void report_text(const struct status *status)
                  status->up >= majority(status) ? "a majority" : "NO MAJORITY");
     if (status->warming > 0)
         print_warming(status);
+    cli_print_clock_guard(status->rl);
     if (status->name != NULL)
         print_verdict(status);
 }

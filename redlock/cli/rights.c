@@ -191,6 +191,69 @@ const struct right rights_all[] = {
 };
 const size_t rights_len = sizeof rights_all / sizeof rights_all[0];
 
+/* ---- Keys and channels ---- */
+
+static const struct {
+    enum rights_about about;
+    unsigned kind;
+    const char *before, *after; /* The names stand in between, unless after is NULL. */
+} places[RIGHTS_PLACES_LEN] = {
+    {RIGHTS_ABOUT_NAME, RIGHTS_PLAIN, "~", ""},
+    {RIGHTS_ABOUT_MARKER, RIGHTS_GUARD, "~" WIRE_MARKER, NULL},
+    {RIGHTS_ABOUT_MARK, RIGHTS_PLAIN, "~" WIRE_MARK, ""},
+    {RIGHTS_ABOUT_QUEUE, RIGHTS_FAIR, "~" WIRE_QUEUE, ""},
+    {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMITS, "~" WIRE_PERMIT, ""},
+    {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMITS, "~" WIRE_PERMIT, ":*"},
+    {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMITS, "~" WIRE_MARK WIRE_PERMIT, ""},
+    {RIGHTS_ABOUT_MARK, RIGHTS_PLAIN, "&" WIRE_MARK, ""},
+    {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMITS, "&" WIRE_MARK WIRE_PERMIT, ""},
+};
+
+/* True: the pattern ends with a * that is not escaped. */
+static bool is_open(const char *names)
+{
+    size_t len = strlen(names), escapes = 0;
+
+    while (escapes + 1 < len && names[len - 2 - escapes] == '\\')
+        escapes++;
+    return names[len - 1] == '*' && escapes % 2 == 0;
+}
+
+/* "~*" includes all keys, and "&redlock:wait:*" all channels. */
+static bool is_all(const char *names)
+{
+    return strcmp(names, "*") == 0;
+}
+
+bool rights_place(size_t place, const char *names, unsigned kinds, char rule[RIGHTS_RULE_MAX])
+{
+    const char *before = places[place].before, *after = places[place].after;
+
+    if ((places[place].kind & kinds) == 0)
+        return false;
+    if (is_all(names) && strcmp(before, "~") != 0 && strcmp(before, "&" WIRE_MARK) != 0)
+        return false;
+    if (after != NULL && after[0] != '\0' && is_open(names))
+        return false;
+    (void)snprintf(rule, RIGHTS_RULE_MAX, "%s%s%s", before, after != NULL ? names : "",
+                   after != NULL ? after : "");
+    return true;
+}
+
+void rights_rules(enum rights_about about, bool is_key, const char *names, char *buf, size_t size)
+{
+    char rule[RIGHTS_RULE_MAX];
+    size_t len = 0;
+
+    if (is_all(names))
+        about = is_key ? RIGHTS_ABOUT_NAME : RIGHTS_ABOUT_MARK;
+    buf[0] = '\0';
+    for (size_t i = 0; i < RIGHTS_PLACES_LEN && len < size; i++)
+        if (places[i].about == about && (places[i].before[0] == '~') == is_key &&
+            rights_place(i, names, ~0U, rule))
+            len += (size_t)snprintf(buf + len, size - len, "%s%s", len > 0 ? " " : "", rule);
+}
+
 /* ---- Options ---- */
 
 const struct rights_kind rights_kinds[RIGHTS_KINDS_LEN] = {
@@ -280,19 +343,31 @@ static void print_user(const char *user)
         (void)printf(" --user %s%s%s", quote, user, quote);
 }
 
+const char *rights_pattern(const struct rights_wanted *wanted, const char *start,
+                           char buf[RIGHTS_RULE_MAX])
+{
+    static const char not_literal[] = "*?[]\\\"";
+    const char *names = "PATTERN";
+
+    if (wanted->names != NULL && can_be_quoted(wanted->names))
+        return wanted->names;
+    if (wanted->names == NULL && can_be_quoted(start) && strpbrk(start, not_literal) == NULL) {
+        (void)snprintf(buf, RIGHTS_RULE_MAX, "%s*", start);
+        names = buf;
+    }
+    return names;
+}
+
 void rights_print_command(const struct cli *cli, const struct rights_wanted *wanted,
                           const char *start, const char *user)
 {
-    static const char not_literal[] = "*?[]\\\"";
+    char buf[RIGHTS_RULE_MAX];
+    const char *names = rights_pattern(wanted, start, buf);
+    const char *quote = names == buf || names == wanted->names ? "'" : "";
 
     (void)printf("redlock acl");
     print_user(user);
-    if (wanted->names != NULL && can_be_quoted(wanted->names))
-        (void)printf(" --names '%s'", wanted->names);
-    else if (wanted->names == NULL && can_be_quoted(start) && strpbrk(start, not_literal) == NULL)
-        (void)printf(" --names '%s*'", start);
-    else
-        (void)printf(" --names PATTERN");
+    (void)printf(" --names %s%s%s", quote, names, quote);
     for (size_t i = 0; i < RIGHTS_KINDS_LEN; i++)
         if (wanted->kinds & rights_kinds[i].kind)
             (void)printf(" %s", rights_kinds[i].option);

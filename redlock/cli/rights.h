@@ -57,6 +57,16 @@ struct right {
 extern const struct right rights_all[];
 extern const size_t rights_len;
 
+/* The keys and channels of locks, as rules. */
+enum { RIGHTS_PLACES_LEN = 9, RIGHTS_RULE_MAX = REDLOCK_NAME_MAX + 64 };
+
+/* Write the rule of a place, "~redlock:wait:a*" for the names "a*".  False: locks of these
+ * kinds do not need it, or another rule for these names includes it. */
+bool rights_place(size_t place, const char *names, unsigned kinds, char rule[RIGHTS_RULE_MAX]);
+
+/* Write the rules that allow what a row is about, with a blank between two. */
+void rights_rules(enum rights_about about, bool is_key, const char *names, char *buf, size_t size);
+
 /* Rows for cli_getopt(), with values from CLI_OPTION_FIRST on. */
 #define RIGHTS_OPTIONS                                            \
     {"fair", no_argument, NULL, CLI_OPTION_FIRST},                \
@@ -96,8 +106,13 @@ void rights_check(const struct cli *cli, struct rights_wanted *wanted);
 bool rights_stand_in(const char *pattern, const char *own, char *name, size_t size,
                      bool *ret_is_in_use);
 
+/* The pattern of the names, for rules.  start: how they begin if wanted->names is NULL.  "PATTERN":
+ * this is not known, or cannot be written in a rule. */
+const char *rights_pattern(const struct rights_wanted *wanted, const char *start,
+                           char buf[RIGHTS_RULE_MAX]);
+
 /* Print the call of `redlock acl` that prints the rules for these rights, to standard output.
- * start: how the names begin if wanted->names is NULL.  "": not known, so PATTERN stands there. */
+ * start: as for rights_pattern(). */
 void rights_print_command(const struct cli *cli, const struct rights_wanted *wanted,
                           const char *start, const char *user);
 

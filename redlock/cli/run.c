@@ -123,6 +123,7 @@ static int hold_on(struct run *run)
     ev_timer timer;
 
     run->session.on_signal = on_signal_while_holding;
+    run->session.signal = run->command.late_signal; /* It reached no command. */
     ev_timer_init(&timer, on_hold_timer, 0, 0);
     while (!run->lost && run->session.signal == 0 && drift_now(&now) == 0 && now < until) {
         ev_now_update(loop);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "redlock/cli/foreign.h"
+#include "redlock/cli/refusal.h"
 #include "redlock/client/inspect.h"
 
 /* Signals that end a program.  While a lock is being acquired, each of them cancels this.  While a
@@ -137,7 +139,7 @@ static void tell_of_warming(const struct session *session)
     if (!session->cli->holds_at_least)
         (void)snprintf(wait, sizeof wait, ", or use --wait %us", (unsigned)(left / DRIFT_S) + 2);
     cli_say("%u of %u masters are warming up: a majority may vote after one client has "
-            "watched them for %.1f s more: run `redlock init`%s",
+            "watched them for at most %.1f s more: run `redlock init`%s",
             warming, masters, (double)left / (double)DRIFT_S, wait);
     if (warming == masters)
         cli_say("if these masters have never been used, `redlock init --new` lets them vote at "
@@ -194,7 +196,7 @@ static int refused(const struct session *session, int status)
     return cli_exit_of(status);
 }
 
-/* ---- Rights ---- */
+/* ---- The lock ---- */
 
 static const char *kind_option(const struct redlock_lock_options *opts)
 {
@@ -205,29 +207,15 @@ static const char *kind_option(const struct redlock_lock_options *opts)
                                : "";
 }
 
-/* Redis says NOPERM, but for scripts versions differ in the text. */
-static bool is_about_rights(const char *error)
+/* Note the arguments with which `redlock doctor` examines masters for this lock. */
+static void note_lock(struct session *session, const struct cli_names *names,
+                      const struct redlock_lock_options *opts)
 {
-    static const char *const texts[] = {"NOPERM", "ACL failure", "The user executing the script",
-                                        "run this command", "INFO tells no run_id"};
+    char name[CLI_NAMES_SHOWN_MAX];
 
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strstr(error, texts[i]) != NULL)
-            return true;
-    return false;
-}
-
-static void tell_of_rights(const struct session *session)
-{
-    unsigned masters = inspect_client(session->rl).masters;
-
-    for (unsigned m = 0; m < masters && !session->quiet; m++)
-        if (is_about_rights(inspect_master(session->rl, m).error)) {
-            cli_say("master %u forbids what this needs: see `redlock doctor%s`, which says what "
-                    "to allow",
-                    m + 1, session->kind);
-            return;
-        }
+    (void)snprintf(session->doctor, sizeof session->doctor, "%s %s", kind_option(opts),
+                   cli_quote(names->list[0], name, "NAME"));
+    session->has_more_names = names->len > 1;
 }
 
 /* The exit code of the operation that was waited for. */
@@ -235,8 +223,8 @@ static int ended(const struct session *session)
 {
     if (!session->done)
         return session_signal_exit(session);
-    if (session->status == REDLOCK_UNREACHABLE)
-        tell_of_rights(session);
+    if (session->status == REDLOCK_UNREACHABLE && !session->quiet)
+        refusal_tell(session->cli, session->rl, session->doctor, session->has_more_names);
     if (session->status == REDLOCK_TOO_LATE && !session->quiet)
         cli_say("use a longer --ttl, for the masters answered too late for this one");
     if (session->status == REDLOCK_LOST && session->may_lack_kind && !session->quiet)
@@ -246,6 +234,23 @@ static int ended(const struct session *session)
 
 /* ---- Operations ---- */
 
+/* If a foreign key stands in place of the lock, say so.  Permits have keys of other names. */
+static void await_lock(struct session *session, const struct cli_names *names,
+                       const struct redlock_lock_options *opts)
+{
+    struct foreign foreign;
+
+    if (opts->permits > 0) {
+        (void)wait_until_done(session);
+        return;
+    }
+    foreign_wait(&foreign, session->loop, session->rl, names);
+    (void)wait_until_done(session);
+    if (session->done && session->status == REDLOCK_CONTENDED)
+        foreign_find(&foreign, session->loop, session->cli->reply_timeout_ms);
+    foreign_done(&foreign, session->loop);
+}
+
 int session_lock(struct session *session, const struct cli_names *names,
                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
@@ -253,7 +258,7 @@ int session_lock(struct session *session, const struct cli_names *names,
     int status;
 
     session->done = false;
-    session->kind = kind_option(opts);
+    note_lock(session, names, opts);
     if (names->len == 1)
         status = redlock_lock_async(session->rl, names->list[0], opts, on_done, session, &lease);
     else
@@ -261,7 +266,7 @@ int session_lock(struct session *session, const struct cli_names *names,
                                          session, &lease);
     if (status != REDLOCK_OK)
         return refused(session, status);
-    (void)wait_until_done(session);
+    await_lock(session, names, opts);
     if (session->done && session->status == REDLOCK_UNREACHABLE) {
         tell_of_warming(session);
         tell_of_clocks(session);
@@ -281,7 +286,7 @@ int session_adopt(struct session *session, const struct cli_names *names, const 
 {
     int status;
 
-    session->kind = kind_option(opts);
+    note_lock(session, names, opts);
     session->may_lack_kind = names->len == 1 && opts->permits == 0 && !opts->shared;
     if (names->len == 1)
         status = redlock_adopt(session->rl, names->list[0], token, opts, ret_lease);

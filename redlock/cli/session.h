@@ -26,7 +26,8 @@ struct session {
     /* If not NULL, it gets the signals, which then cancel nothing. */
     void (*on_signal)(struct session *session, int signal);
     void *on_signal_arg;
-    const char *kind; /* The option of `redlock doctor` for this kind of lock: " --fair", or "". */
+    char doctor[CLI_NAMES_SHOWN_MAX + 16]; /* The arguments of `redlock doctor` for this lock. */
+    bool has_more_names;                   /* Of its names, only the first is in doctor. */
     bool may_lack_kind; /* The token was given without --permits and without --shared. */
     bool quiet;         /* Do not report operations that fail. */
     bool done;          /* The operation is done. */

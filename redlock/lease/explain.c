@@ -117,6 +117,8 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
         why = "the lock is still held, but the lost notice was given, or was due";
     else if (status == REDLOCK_LOST && lease->adopted_len > 0)
         why = "the lock is not held with this token"; /* Perhaps it never was. */
+    else if (status == REDLOCK_UNREACHABLE && op == LEASE_OP_UNLOCK)
+        why = "too few masters confirmed it";
     else if (status == REDLOCK_CONTENDED && lease_kind(lease)->slots != NULL)
         why = all_permits_taken(lease, taken);
     if (status == REDLOCK_E_STATE) /* Only a close gives this status to an operation under way. */

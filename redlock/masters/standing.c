@@ -87,9 +87,11 @@ static void tell_of_warming(struct standing *standing, unsigned master, bool is_
     char text[160];
 
     if (left > 0)
-        (void)snprintf(text, sizeof text,
-                       "is warming up: it may have lost its data, and may vote in %.1f s",
-                       (double)left / (double)DRIFT_S);
+        (void)snprintf(
+            text, sizeof text,
+            "is warming up: it may have lost its data, and must be watched for at most %.1f s "
+            "more",
+            (double)left / (double)DRIFT_S);
     else if (guard_floor(&standing->guard) == 0)
         (void)snprintf(text, sizeof text,
                        "is warming up: it may have lost its data, and the fencing counters of "

@@ -215,7 +215,9 @@ static void check_status(int status, const char *message)
         return;
     if (status != REDLOCK_UNREACHABLE)
         CHECK_INT(status, REDLOCK_E_NOMEM);
-    CHECK_HAS(message, status == REDLOCK_E_NOMEM ? "out of memory" : "too few masters answered");
+    CHECK_HAS(message, status == REDLOCK_E_NOMEM              ? "out of memory"
+                       : strncmp(message, "release ", 8) == 0 ? "too few masters confirmed it"
+                                                              : "too few masters could vote");
     CHECK(atomic_load(&has_failed));
 }
 

@@ -85,7 +85,7 @@ TEST(two_clients_of_new_masters_agree)
     pilot_close(&first);
 }
 
-#define WARMING "is warming up: it may have lost its data, and may vote in "
+#define WARMING "is warming up: it may have lost its data, and must be watched for at most "
 
 /* Ask for a lock that no master grants, until the message says how many seconds the first master
  * still warms.  Returns these. */
@@ -97,7 +97,7 @@ static double ask_left_s(struct pilot *pilot, const struct cluster *cluster)
     const char *at;
 
     (void)snprintf(expected, sizeof expected,
-                   "acquire x: too few masters answered: master 1 (127.0.0.1:%u): " WARMING,
+                   "acquire x: too few masters could vote: master 1 (127.0.0.1:%u): " WARMING,
                    cluster->server[0].port);
     do {
         CHECK_INT(pilot_lock_for(pilot, "x", 1000, false, 0, &lease), REDLOCK_UNREACHABLE);

@@ -1,0 +1,55 @@
+/*
+ * refusal.c - finds the most frequent error that masters answered with.
+ */
+#include "redlock/cli/refusal.h"
+
+#include <string.h>
+
+#include "redlock/client/inspect.h"
+
+/* True: the master answered, and the answer was an error.  Redis begins an error with a code in
+ * capitals.  The text before it ends in ": ". */
+static bool is_refusal(const char *error)
+{
+    static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+    for (const char *at = error; at != NULL; at = strstr(at, ": ")) {
+        at += at == error ? 0 : 2;
+        if (strspn(at, capitals) >= 3 && at[strspn(at, capitals)] == ' ')
+            return true;
+    }
+    return strncmp(error, "is one of ", 10) == 0; /* To clients with a list of another size. */
+}
+
+static unsigned count_same(struct redlock *rl, unsigned masters, const char *error)
+{
+    unsigned same = 0;
+
+    for (unsigned m = 0; m < masters; m++)
+        same += strcmp(inspect_master(rl, m).error, error) == 0;
+    return same;
+}
+
+void refusal_tell(const struct cli *cli, struct redlock *rl, const char *arguments,
+                  bool has_more_names)
+{
+    unsigned masters = inspect_client(rl).masters, most = 0;
+    bool is_off = cli->restart_guard != NULL && strcmp(cli->restart_guard, "off") == 0;
+    char reason[INSPECT_TEXT_MAX];
+
+    for (unsigned m = 0; m < masters; m++) {
+        const struct inspect_master master = inspect_master(rl, m);
+        unsigned same = count_same(rl, masters, master.error);
+
+        if (!is_refusal(master.error) || same <= most)
+            continue;
+        most = same;
+        (void)snprintf(reason, sizeof reason, "%s", master.error);
+        reason[strlen(reason) - (reason[strlen(reason) - 1] == '.')] = '\0';
+    }
+    if (most > 0)
+        cli_say("the most frequent reason (%u of %u masters): %s: see `redlock doctor%s%s%s`%s, "
+                "which says what to change",
+                most, masters, reason, cli->masters_option, is_off ? " --restart-guard off" : "",
+                arguments, has_more_names ? " and the same with the other names" : "");
+}

@@ -1,0 +1,188 @@
+/*
+ * change.h - the operator that changes the set of masters, as a machine that decides and never
+ * acts; pure.
+ *
+ * It takes one wish, a new list of members, from whatever state the masters are in to the simple
+ * configuration of that list (config.h).  Events come in, requests go out.  It may be killed at any
+ * time, and any other machine takes over.  Two at once do no harm: the one that is overtaken ends.
+ *
+ * Masters are numbers of a roster, which the caller stores beside the machine.  The machine adds
+ * the masters that it hears of.  A master has one request at a time, on one link.  The caller calls
+ * change_on_link() when the link breaks; an answer that comes later is not passed on.
+ */
+#ifndef REDLOCK_CHANGE_H
+#define REDLOCK_CHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "drift/drift.h"
+#include "redlock/core/config.h"
+#include "redlock/core/roster.h"
+
+/* A ballot: the round in the upper half, a random number in the lower.  0: none. */
+typedef uint64_t change_ballot;
+
+enum change_request {
+    CHANGE_ASK_NOTHING,
+    CHANGE_ASK_LOOK,    /* Read the marker, and announce max_ttl_ms. */
+    CHANGE_ASK_PREPARE, /* lua/prepare.lua, with the ballot. */
+    CHANGE_ASK_ACCEPT,  /* lua/accept.lua, with ballot and value. */
+    CHANGE_ASK_WRITE,   /* lua/write.lua, with the newest configuration. */
+    CHANGE_ASK_COUNT,   /* lua/count_on.lua, with the number. */
+};
+
+/* What a marker says.  config is parsed, and has set and version. */
+struct change_look {
+    bool ready;                  /* It has an epoch. */
+    uint64_t epoch;              /* Or the nonce. */
+    uint32_t max_ttl_ms;         /* The longest lease that it was told of. */
+    uint64_t high;               /* No fencing token of it is greater. */
+    const struct config *config; /* NULL: it belongs to no set. */
+};
+
+enum change_answer {
+    CHANGE_YES,     /* Promised, accepted, written, counted. */
+    CHANGE_BALLOT,  /* A greater ballot was promised before, or the same. */
+    CHANGE_CHANGED, /* The master has another epoch, version or set. */
+    CHANGE_FAILED,  /* An error: it may or may not have been done. */
+};
+
+struct change_reply {
+    enum change_answer answer;
+    change_ballot ballot;        /* BALLOT: that ballot.  A promise: that of accepted. */
+    const struct config *config; /* A promise: what was accepted, or NULL. */
+};
+
+enum change_phase {
+    CHANGE_LEARNING, /* Looks for the newest configuration. */
+    CHANGE_WATCHING, /* Waits until new members have an epoch (M6). */
+    CHANGE_CHOOSING, /* A ballot for the next version is out (M3). */
+    CHANGE_PAUSING,  /* Between two ballots. */
+    CHANGE_SEEING,   /* Until Q(L1) members store the joint version (M5, 1). */
+    CHANGE_WAITING,  /* Until all leases of before are over (M5, 2). */
+    CHANGE_CHECKING, /* Looks at the same members again (M5, 3). */
+    CHANGE_COUNTING, /* Raises fencing counters (M8). */
+    CHANGE_TELLING,  /* Writes the newest configuration to all members, and ends. */
+    CHANGE_PHASES_LEN
+};
+
+enum change_status {
+    CHANGE_GOES_ON,
+    CHANGE_DONE,       /* The set has the wished list.  change_missing(): members not told yet. */
+    CHANGE_OVERTAKEN,  /* Another operator changed the set meanwhile. */
+    CHANGE_TOO_FEW,    /* No majority of a list answers, so nothing was begun. */
+    CHANGE_NO_SET,     /* No master that answers belongs to a set. */
+    CHANGE_OTHER_SET,  /* culprit belongs to another set. */
+    CHANGE_CLOSED,     /* The set is closed: it needs a rescue. */
+    CHANGE_REFUSED,    /* The wish, because of problem. */
+    CHANGE_NO_ROOM,    /* More masters than the roster has room for. */
+    CHANGE_IMPOSSIBLE, /* culprit told what no sound master can tell. */
+};
+
+struct change_config {
+    uint64_t set;          /* 0: that of the first master that answers. */
+    uint32_t max_ttl_ms;   /* What looks announce.  A ballot lasts no longer. */
+    bool gives_up;         /* Of a joint configuration of another wish: give it up. */
+    bool allows_even;      /* An even number of members is wished. */
+    drift_span timeout;    /* How long to wait for masters that do not answer. */
+    drift_span look_every; /* Between two looks at a master that is not ready. */
+    drift_span pause_min;  /* Before the second ballot; then twice as long, and so on. */
+    drift_span pause_max;
+    struct drift_bound drift;
+};
+
+/* A master, as this machine knows it. */
+struct change_master {
+    bool linked;
+    bool known;    /* It was looked at on this link. */
+    bool ready;    /* It has an epoch. */
+    bool ours;     /* It belongs to our set. */
+    bool stranger; /* It belongs to another set. */
+    enum change_request asked;
+    change_ballot asked_ballot; /* PREPARE, ACCEPT: for this ballot. */
+    uint64_t asked_version;     /* The newest version when it was sent. */
+    drift_time asked_at;
+    drift_time look_at;  /* When the next look is due. */
+    drift_time looked;   /* When the latest look was sent. */
+    uint64_t epoch;      /* As of the latest look. */
+    uint64_t version;    /* What it stores.  0: none, or of another set. */
+    uint64_t high;       /* As of the latest look. */
+    uint64_t seen_epoch; /* The epoch of M5 (1). */
+};
+
+/* Visible so that it can be embedded and hashed.  Only change.c writes it. */
+struct change {
+    struct change_config config;
+    struct roster *roster;
+    roster_mask wish;
+    enum change_status status;
+    enum change_phase phase;
+    enum change_status verdict;  /* TELLING: how it will end. */
+    unsigned culprit;            /* OTHER_SET, IMPOSSIBLE: this master. */
+    enum config_problem problem; /* REFUSED. */
+    uint32_t longest_ms;         /* The longest lease that any master told, or our own. */
+    struct roster_lists newest;  /* The newest configuration that is known. */
+    struct roster_lists base;    /* What the wish is a change of; version 0: not known yet. */
+    drift_time until;            /* LEARNING, PAUSING, WAITING, TELLING: no longer than this. */
+    /* The ballot. */
+    change_ballot ballot; /* 0: none is out. */
+    uint32_t round;       /* The greatest round that is known. */
+    unsigned ballots;     /* How many this machine began for this version. */
+    drift_time ballot_end;
+    bool accepting; /* All promises are there. */
+    roster_mask promised, accepted, refused;
+    change_ballot found_ballot; /* The greatest accepted ballot that a promise told. */
+    struct roster_lists found;  /* Its value. */
+    struct roster_lists value;  /* What is proposed. */
+    /* M5 and M8, for the newest version. */
+    roster_mask seen;        /* M5 (1). */
+    drift_time since;        /* When it was so. */
+    drift_time checked_from; /* M5 (3): looks sent from then on count. */
+    uint64_t number;         /* M8: the number to count on to. */
+    roster_mask counted;
+    bool settled; /* M5 and M8 are done. */
+    struct change_master masters[ROSTER_MAX];
+};
+
+/* What to send.  The machine takes it as sent. */
+struct change_actions {
+    roster_mask look, prepare, accept, write, count;
+    drift_time wake_at; /* DRIFT_NEVER: no timer. */
+};
+
+/* The wish is a simple configuration; its set and version do not count.  Masters of the wish are
+ * added to the roster.  The first call is change_next(). */
+void change_init(struct change *c, const struct change_config *config, struct roster *roster,
+                 const struct config *wish, drift_time now);
+
+/* Events.  After each, change_next() says what to do. */
+void change_on_link(struct change *c, unsigned master, bool up);
+void change_on_look(struct change *c, unsigned master, const struct change_look *look,
+                    drift_time now);
+/* The answer to PREPARE, ACCEPT, WRITE or COUNT. */
+void change_on_reply(struct change *c, unsigned master, const struct change_reply *reply,
+                     drift_time now);
+/* A look or another request was answered by an error, or cannot be read. */
+void change_on_failure(struct change *c, unsigned master, drift_time now);
+
+/* What is due now.  Call it after each event and when the timer fires.  random: any value. */
+void change_next(struct change *c, drift_time now, uint32_t random,
+                 struct change_actions *ret_actions);
+
+/* The newest configuration, and what is proposed: for WRITE and for ACCEPT. */
+void change_newest(const struct change *c, struct config *ret_config);
+void change_value(const struct change *c, struct config *ret_config);
+
+/* The name under which WRITE makes a master a member.  NULL: it is none in the newest
+ * configuration. */
+const char *change_name(const struct change *c, unsigned master);
+
+/* Masters that the machine waits for in this phase, or that were not told at its end. */
+roster_mask change_missing(const struct change *c);
+
+/* Words for people.  Constant texts. */
+const char *change_phase_text(enum change_phase phase);
+const char *change_status_text(enum change_status status);
+
+#endif /* REDLOCK_CHANGE_H */

@@ -1,0 +1,186 @@
+/*
+ * main.c - every order of events in which two machines change a set of masters.
+ *
+ *   test-change-orders [OPTION...] [SCENARIO...]
+ *
+ *   --list           list the scenarios
+ *   --only WORDS     report this violation only (for mutants)
+ *   --seconds N      give up after this time (300)
+ *   --megabytes N    give up when more memory is needed (1500)
+ *
+ * world.h says what a world is.  Exit status 0: every scenario is clean and complete; 1: something
+ * is wrong; 2: a scenario was given up, and proves nothing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "change/machines.h"
+#include "models/states.h"
+
+enum { ABC = 7, ABD = 11, ADE = 25 };
+
+/* Lists of the first version, and wishes.  Bounds are chosen: all together take a minute. */
+static const struct scenario scenarios[] = {
+    {
+        .name = "break",
+        .about = "one machine, links that break, and an answer that is slow",
+        .first = ABC,
+        .wishes = {{ABD, 0}, {0, 0}},
+        .rounds = 2,
+        .budget = {.hangs = 1, .breaks = 1, .slows = 1},
+    },
+    {
+        .name = "die",
+        .about = "a machine dies, another finishes its work, and dies as well",
+        .first = ABC,
+        .wishes = {{ABD, ABD}, {0, 0}},
+        .rounds = 3,
+        .budget = {.hangs = 1, .kills = 2, .lates = 1},
+    },
+    {
+        .name = "back",
+        .about = "a machine dies, and another gives its work up",
+        .first = ABC,
+        .wishes = {{ABD, ABC}, {0, 0}},
+        .gives_up = {{false, true}, {false, false}},
+        .rounds = 3,
+        .budget = {.hangs = 1, .kills = 2, .lates = 1},
+    },
+    {
+        .name = "disjoint",
+        .about = "two of three masters are replaced, by a machine that dies",
+        .first = ABC,
+        .wishes = {{ADE, ADE}, {0, 0}},
+        .rounds = 3,
+        .budget = {.hangs = 1, .kills = 1, .lates = 1},
+    },
+    {
+        .name = "rivals",
+        .about = "two machines with one wish",
+        .first = ABC,
+        .wishes = {{ABD, 0}, {ABD, 0}},
+        .rounds = 2,
+        .budget = {.hangs = 1},
+    },
+    {
+        .name = "opposed",
+        .about = "two machines with two wishes",
+        .first = ABC,
+        .wishes = {{ABD, 0}, {ADE, 0}},
+        .rounds = 2,
+        .budget = {.hangs = 0},
+    },
+    {
+        .name = "forget",
+        .about = "a machine dies, and a master loses its data",
+        .first = ABC,
+        .wishes = {{ABD, ABD}, {0, 0}},
+        .rounds = 3,
+        .budget = {.hangs = 1, .kills = 1, .forgets = 1},
+    },
+    {
+        .name = "ballots",
+        .about = "two machines, and a master that loses its data",
+        .first = ABC,
+        .wishes = {{ABD, 0}, {ABD, 0}},
+        .rounds = 2,
+        .budget = {.hangs = 1, .forgets = 1},
+    },
+    {
+        .name = "tokens",
+        .about = "clients draw tokens while a machine works",
+        .first = ABC,
+        .wishes = {{ABD, 0}, {0, 0}},
+        .rounds = 2,
+        .budget = {.draws = 3},
+    },
+    {
+        .name = "help",
+        .about = "clients write what was chosen",
+        .first = ABC,
+        .wishes = {{ABD, ABD}, {0, 0}},
+        .rounds = 2,
+        .budget = {.hangs = 1, .kills = 1, .helps = 2},
+    },
+};
+
+static struct states_limits limits = {.memory_mb = 1500, .seconds = 300};
+static const char *only;
+
+static const char *judge(const void *state)
+{
+    const char *wrong = world_judge(state);
+
+    return only == NULL || (wrong != NULL && strcmp(wrong, only) == 0) ? wrong : NULL;
+}
+
+static const struct model model = {
+    .size = sizeof(struct world),
+    .begin = world_begin,
+    .steps = world_steps,
+    .judge = judge,
+    .tell = world_tell,
+};
+
+/* Returns the exit status. */
+static int run(const struct scenario *which)
+{
+    struct states_found found;
+    bool complete;
+
+    scenario = which;
+    complete = states_explore(&model, &limits, &found);
+    if (found.wrong != NULL) {
+        printf("%s: %s, after %u moves:\n", which->name, found.wrong, found.depth + 1);
+        states_story(found.at);
+    } else {
+        printf("%s: %zu states, %zu steps, %u deep, %u machines%s\n", which->name, found.states,
+               found.transitions, found.depth, machines_count(),
+               complete ? "" : ": GIVEN UP, proves nothing");
+    }
+    fflush(stdout);
+    states_free();
+    machines_free();
+    return found.wrong != NULL ? 1 : complete ? 0 : 2;
+}
+
+static bool read_option(int argc, char **argv, int *i)
+{
+    if (strcmp(argv[*i], "--only") == 0 && *i + 1 < argc)
+        only = argv[++*i];
+    else if (strcmp(argv[*i], "--seconds") == 0 && *i + 1 < argc)
+        limits.seconds = (unsigned)strtoul(argv[++*i], NULL, 10);
+    else if (strcmp(argv[*i], "--megabytes") == 0 && *i + 1 < argc)
+        limits.memory_mb = strtoul(argv[++*i], NULL, 10);
+    else
+        return false;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    int status = 0, picked = 0;
+
+    for (int i = 1; i < argc; i++) {
+        bool known = read_option(argc, argv, &i);
+
+        for (size_t s = 0; s < sizeof scenarios / sizeof scenarios[0]; s++) {
+            if (strcmp(argv[i], "--list") == 0)
+                printf("%-10s %s\n", scenarios[s].name, scenarios[s].about);
+            else if (known || strcmp(argv[i], scenarios[s].name) != 0)
+                continue;
+            else
+                status |= run(&scenarios[s]);
+            known = true;
+            picked++;
+        }
+        if (!known) {
+            fprintf(stderr, "%s: what is it?\n", argv[i]);
+            return 2;
+        }
+    }
+    for (size_t s = 0; picked == 0 && s < sizeof scenarios / sizeof scenarios[0]; s++)
+        status |= run(&scenarios[s]);
+    return status & 1 ? 1 : status;
+}

@@ -1,0 +1,108 @@
+/*
+ * tell.c - steps of a world, for people.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "change/machines.h"
+
+static const char *const asks[] = {
+    [CHANGE_ASK_NOTHING] = "nothing", [CHANGE_ASK_LOOK] = "look",
+    [CHANGE_ASK_PREPARE] = "prepare", [CHANGE_ASK_ACCEPT] = "accept",
+    [CHANGE_ASK_WRITE] = "write",     [CHANGE_ASK_COUNT] = "count on",
+};
+
+static void tell_list(unsigned list)
+{
+    for (unsigned m = 0; m < MASTERS; m++)
+        if (list >> m & 1)
+            printf("%u", m + 1);
+}
+
+static void tell_request(const struct request *r)
+{
+    printf("%s", asks[r->kind]);
+    if (r->kind == CHANGE_ASK_PREPARE || r->kind == CHANGE_ASK_ACCEPT)
+        printf(" %u.%u", r->ballot >> 2, r->ballot & 3);
+    if (r->version != 0) {
+        printf(" v%u ", r->version);
+        tell_list(r->from);
+        printf(r->from == r->to ? "" : ">");
+        if (r->from != r->to)
+            tell_list(r->to);
+    }
+}
+
+static void tell_machines(const struct world *w)
+{
+    for (unsigned i = 0; i < MACHINES; i++) {
+        struct change c;
+
+        if (w->machines[i] == 0)
+            continue;
+        machine_load(w, i, &c);
+        printf("  [%c: ", 'A' + i);
+        if (c.status != CHANGE_GOES_ON)
+            printf("%s]", change_status_text(c.status));
+        else
+            printf("%s, v%u]", change_phase_text(c.phase), (unsigned)c.newest.version);
+    }
+}
+
+void world_tell(const void *from, const void *to, uint32_t step)
+{
+    const struct world *w = from;
+    unsigned a = step >> 8 & 0xff, b = step >> 16 & 0xff;
+    char kind = (char)(step & 0xff);
+
+    switch (kind) {
+    case 'x':
+    case 's':
+    case 'b':
+    case 'B':
+    case 'l':
+    case 'H':
+        printf("%c asks %u: ", 'A' + a, b + 1);
+        tell_request(&w->out[a][b]);
+        printf("%s", kind == 'x'   ? ""
+                     : kind == 's' ? " (the answer is slow)"
+                     : kind == 'H' ? " (hangs)"
+                     : kind == 'b' ? " (lost; the link breaks)"
+                     : kind == 'B' ? " (the answer is lost; the link breaks)"
+                                   : " (late; the link breaks)");
+        break;
+    case 'S':
+        printf("%c gets the slow answer of %u", 'A' + a, b + 1);
+        break;
+    case 'L':
+        printf("the late request reaches %u: ", a + 1);
+        tell_request(&w->late);
+        break;
+    case 'K':
+        printf("%c dies%s", 'A' + a, b < MASTERS ? ", and a request of it is late" : "");
+        break;
+    case 'w':
+        printf("%c wakes", 'A' + a);
+        break;
+    case 'T':
+        printf("a tick");
+        break;
+    case 'F':
+        printf("%u loses its data", a + 1);
+        break;
+    case 'I':
+        printf("%u is restored from ", a + 1);
+        tell_list(b);
+        break;
+    case 'h':
+        printf("a client writes v%u to %u", b, a + 1);
+        break;
+    case 'n':
+        printf("a token is drawn under v%u from ", a);
+        tell_list(b);
+        break;
+    default:
+        printf("?");
+    }
+    tell_machines(to);
+}

@@ -1,0 +1,449 @@
+/*
+ * world.c - the steps of world.h.
+ */
+#include "change/world.h"
+
+#include <string.h>
+
+#include "change/machines.h"
+#include "models/states.h"
+
+#define RUN_STEPS 1000 /* Chosen: a change of five masters takes some fifty. */
+
+const struct scenario *scenario;
+const char *const wrongs[WRONGS_LEN] = {
+    NULL,
+    "two values are chosen for one version",
+    "a joint configuration ended too early",
+    "a fencing token is not greater",
+    "a dead change cannot be finished",
+    "a dead change cannot be given up",
+    "a machine does not believe a sound master",
+};
+
+/* ---- Whether a dead change can be finished ---- */
+
+/* The next thing that happens without faults.  Returns false if the machine ended. */
+static bool run_step(struct world *w)
+{
+    struct change c;
+    struct stored stored = machine_load(w, 0, &c);
+    struct answer answer;
+
+    if (c.status != CHANGE_GOES_ON)
+        return false;
+    for (unsigned m = 0; m < MASTERS; m++)
+        if (w->out[0][m].kind != CHANGE_ASK_NOTHING) {
+            master_do(w, m, &w->out[0][m], &answer);
+            return machine_give(w, 0, m, &answer);
+        }
+    if (stored.wake_at <= NOW)
+        return machine_go_on(w, 0, &c);
+    machine_age(w, 0);
+    for (unsigned m = 0; m < MASTERS; m++)
+        w->masters[m].watch -= w->masters[m].watch > 0;
+    return true;
+}
+
+static struct world *run_into;
+
+static void restore_in_run(const struct world *next, unsigned told)
+{
+    (void)told;
+    memcpy(run_into->masters, next->masters, sizeof next->masters);
+}
+
+/* One machine alone, from the masters as they are. */
+static enum change_status run_one(struct world *w, unsigned wish, bool gives_up)
+{
+    struct world before;
+    struct change c;
+
+    memset(w->machines, 0, sizeof w->machines);
+    (void)machine_begin(w, 0, wish, gives_up);
+    for (unsigned i = 0; i < RUN_STEPS && run_step(w); i++) {
+        run_into = w;
+        before = *w;
+        for (unsigned m = 0; m < MASTERS; m++)
+            master_restore_steps(&before, m, restore_in_run);
+    }
+    machine_load(w, 0, &c);
+    return c.status;
+}
+
+/* Whether the wish comes true.  A machine that gives up may find that somebody had finished. */
+static bool comes_true(const struct world *from, unsigned wish, bool gives_up)
+{
+    struct world w = *from;
+    enum change_status status;
+
+    machines_unbounded = true;
+    status = run_one(&w, wish, gives_up);
+    if (status == CHANGE_OVERTAKEN)
+        status = run_one(&w, wish, gives_up);
+    machines_unbounded = false;
+    return status == CHANGE_DONE;
+}
+
+/* Whether the masters have been seen like this before. */
+static bool is_checked(const struct world *w)
+{
+    static struct master seen[1 << 16][MASTERS];
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < sizeof w->masters; i++)
+        hash = (hash ^ ((const uint8_t *)w->masters)[i]) * 16777619u;
+    hash = (hash ^ hash >> 16) & 0xffff;
+    if (memcmp(seen[hash], w->masters, sizeof w->masters) == 0)
+        return true;
+    memcpy(seen[hash], w->masters, sizeof w->masters);
+    return false;
+}
+
+static void check_dead(struct world *w)
+{
+    if (is_checked(w))
+        return;
+    if (!comes_true(w, scenario->wishes[0][0], false))
+        machine_note(w, NOT_FINISHED);
+    if (!comes_true(w, scenario->first, true))
+        machine_note(w, NOT_GIVEN_UP);
+}
+
+/* ---- Steps ---- */
+
+/* Steps are told by these letters. */
+static uint32_t step_of(char kind, unsigned a, unsigned b)
+{
+    return (uint32_t)kind | a << 8 | b << 16;
+}
+
+/* M5 (1) and (2), as somebody sees who sees everything. */
+static void note_settled(struct world *w)
+{
+    for (unsigned v = 1; v < VERSIONS; v++) {
+        unsigned old = 0, from = w->history.chosen[v][0];
+
+        for (unsigned i = 0; i < MASTERS; i++) {
+            const struct master *m = &w->masters[i];
+
+            if (m->epoch != 0 && m->version == v && m->age >= TTL)
+                old |= 1u << i;
+        }
+        if (from != w->history.chosen[v][1] && roster_is_majority(from, old))
+            w->history.settled |= (uint8_t)(1u << v);
+    }
+}
+
+static void take(struct world *next, uint32_t step, unsigned kind)
+{
+    note_settled(next);
+    states_step(next, step, kind);
+}
+
+static void arrive(const struct world *w, unsigned i, unsigned m)
+{
+    struct world done = *w;
+    struct answer answer;
+
+    done.hung[i] &= (uint8_t) ~(1u << m);
+    master_do(&done, m, &w->out[i][m], &answer);
+    if (w->history.slows > 0 && w->slow.kind == 0) {
+        struct world next = done;
+
+        next.history.slows--;
+        next.slow = answer;
+        next.slow_from = (uint8_t)m;
+        next.slow_to = (uint8_t)i;
+        next.out[i][m].kind = CHANGE_ASK_NOTHING; /* It is there, and its answer is not. */
+        take(&next, step_of('s', i, m), STEP_FAULT);
+    }
+    if (machine_give(&done, i, m, &answer))
+        take(&done, step_of('x', i, m), STEP_PLAIN);
+}
+
+static bool link_anew(struct world *w, unsigned i, unsigned m)
+{
+    struct change c;
+
+    machine_load(w, i, &c);
+    w->out[i][m] = (struct request){0};
+    w->hung[i] &= (uint8_t) ~(1u << m);
+    if (w->slow.kind != 0 && w->slow_to == i && w->slow_from == m) {
+        memset(&w->slow, 0, sizeof w->slow);
+        w->slow_from = w->slow_to = 0;
+    }
+    change_on_link(&c, m, false);
+    change_on_link(&c, m, true);
+    return machine_go_on(w, i, &c);
+}
+
+static bool may_be_late(const struct world *w, const struct request *request)
+{
+    return w->history.lates > 0 && w->late.kind == 0 && request->kind > CHANGE_ASK_LOOK;
+}
+
+static void be_late(struct world *w, unsigned i, unsigned m)
+{
+    w->history.lates--;
+    w->late = w->out[i][m];
+    w->late_to = (uint8_t)m;
+}
+
+/* The link breaks: the request was done, or lost, or is late. */
+static void break_link(const struct world *w, unsigned i, unsigned m)
+{
+    for (unsigned way = 0; way < 3; way++) {
+        struct world next = *w;
+        struct answer answer;
+
+        if (way == 2 && !may_be_late(w, &w->out[i][m]))
+            continue;
+        if (way == 1 && w->out[i][m].kind == CHANGE_ASK_LOOK)
+            continue; /* A look changes nothing. */
+        next.history.breaks--;
+        if (way == 1)
+            master_do(&next, m, &w->out[i][m], &answer);
+        if (way == 2)
+            be_late(&next, i, m);
+        if (link_anew(&next, i, m))
+            take(&next, step_of("bBl"[way], i, m), STEP_FAULT);
+    }
+}
+
+/* A dead machine is followed by the next.  Without one, its wish stays a dead change. */
+static void die(struct world *w, unsigned i, uint32_t step)
+{
+    unsigned life = w->lives[i] + 1u;
+    unsigned wish = life < 2 ? scenario->wishes[i][life] : 0;
+
+    w->history.kills--;
+    w->machines[i] = 0;
+    w->lives[i] = (uint8_t)life;
+    memset(w->out[i], 0, sizeof w->out[i]);
+    w->hung[i] = 0;
+    if (w->slow.kind != 0 && w->slow_to == i) {
+        memset(&w->slow, 0, sizeof w->slow);
+        w->slow_from = w->slow_to = 0;
+    }
+    if (wish == 0)
+        check_dead(w);
+    if (wish == 0 || machine_begin(w, i, wish, scenario->gives_up[i][life]))
+        take(w, step, STEP_FAULT);
+}
+
+static void kill(const struct world *w, unsigned i)
+{
+    struct world next = *w;
+
+    die(&next, i, step_of('K', i, MASTERS));
+    for (unsigned m = 0; m < MASTERS; m++) {
+        if (!may_be_late(w, &w->out[i][m]))
+            continue;
+        next = *w;
+        be_late(&next, i, m);
+        die(&next, i, step_of('K', i, m));
+    }
+}
+
+/* Masters answer a machine in their order, but for those that hang. */
+static bool has_turn(const struct world *w, unsigned i, unsigned master)
+{
+    for (unsigned m = 0; m < master; m++)
+        if (w->out[i][m].kind != CHANGE_ASK_NOTHING && !(w->hung[i] >> m & 1))
+            return w->hung[i] >> master & 1;
+    return true;
+}
+
+static void machine_steps(const struct world *w, unsigned i)
+{
+    struct change c;
+    struct stored stored = machine_load(w, i, &c);
+    bool goes_on = c.status == CHANGE_GOES_ON;
+
+    if (stored.wake_at <= NOW) {
+        struct world next = *w;
+
+        if (machine_go_on(&next, i, &c) && next.machines[i] != w->machines[i])
+            take(&next, step_of('w', i, 0), STEP_PLAIN);
+    }
+    for (unsigned m = 0; m < MASTERS; m++) {
+        if (w->out[i][m].kind == CHANGE_ASK_NOTHING || !has_turn(w, i, m))
+            continue;
+        if (w->history.hangs > 0 && !(w->hung[i] >> m & 1)) {
+            struct world next = *w;
+
+            next.history.hangs--;
+            next.hung[i] |= (uint8_t)(1u << m);
+            take(&next, step_of('H', i, m), STEP_FAULT);
+        }
+        arrive(w, i, m);
+        if (w->history.breaks > 0)
+            break_link(w, i, m);
+    }
+    if (goes_on && w->history.kills > 0)
+        kill(w, i);
+}
+
+/* Masters answer in no time, unless they hang. */
+static bool is_busy(const struct world *w)
+{
+    for (unsigned i = 0; i < MACHINES; i++)
+        for (unsigned m = 0; m < MASTERS; m++)
+            if (w->out[i][m].kind != CHANGE_ASK_NOTHING && !(w->hung[i] >> m & 1))
+                return true;
+    return false;
+}
+
+static void pass_time(const struct world *w)
+{
+    struct world next = *w;
+
+    if (is_busy(w))
+        return;
+    for (unsigned i = 0; i < MASTERS; i++) {
+        struct master *m = &next.masters[i];
+
+        m->watch -= m->watch > 0;
+        m->age += m->age < TTL && m->epoch != 0;
+    }
+    for (unsigned i = 0; i < MACHINES; i++)
+        if (w->machines[i] != 0)
+            machine_age(&next, i);
+    if (memcmp(&next, w, sizeof next) != 0)
+        take(&next, step_of('T', 0, 0), STEP_PLAIN);
+}
+
+/* ---- Others ---- */
+
+static unsigned restored;
+
+static void restore_step(const struct world *next, unsigned told)
+{
+    struct world copy = *next;
+
+    take(&copy, step_of('I', restored, told), STEP_PLAIN);
+}
+
+static void help(const struct world *w, unsigned master)
+{
+    const struct master *m = &w->masters[master];
+
+    for (unsigned v = 2; v < VERSIONS; v++) {
+        const uint8_t *chosen = w->history.chosen[v], *before = w->history.chosen[v - 1];
+        struct request request = {.kind = CHANGE_ASK_WRITE,
+                                  .epoch = m->epoch,
+                                  .at_version = m->version,
+                                  .version = (uint8_t)v,
+                                  .from = chosen[0],
+                                  .to = chosen[1]};
+        unsigned all = chosen[0] | chosen[1] | before[0] | before[1];
+        struct world next = *w;
+        struct answer answer;
+
+        if (chosen[0] == 0 || !(all >> master & 1) || m->version == 0 || m->version >= v)
+            continue;
+        next.history.helps--;
+        master_do(&next, master, &request, &answer);
+        take(&next, step_of('h', master, v), STEP_FAULT);
+    }
+}
+
+/* A client draws a token from these masters, all of which show this version. */
+static void draw(const struct world *w, unsigned v, unsigned masters)
+{
+    const struct roster_lists lists = {v, w->history.chosen[v][0], w->history.chosen[v][1]};
+    struct world next = *w;
+    uint8_t number = 0;
+
+    for (unsigned i = 0; i < MASTERS; i++) {
+        if (!(masters >> i & 1))
+            continue;
+        if (w->masters[i].epoch == 0 || w->masters[i].version != v)
+            return;
+        number = w->masters[i].number > number ? w->masters[i].number : number;
+    }
+    if (!roster_is_quorum(&lists, masters) || ++number > NUMBERS)
+        return;
+    for (unsigned i = 0; i < MASTERS; i++)
+        if (masters >> i & 1)
+            next.masters[i].number = number;
+    next.history.draws--;
+    if (number <= w->history.last)
+        machine_note(&next, SMALL_TOKEN);
+    next.history.last = number;
+    take(&next, step_of('n', v, masters), STEP_FAULT);
+}
+
+static void other_steps(const struct world *w)
+{
+    for (unsigned m = 0; m < MASTERS; m++) {
+        struct world next = *w;
+
+        if (w->history.forgets > 0 && w->masters[m].epoch != 0 && master_forget(&next, m)) {
+            next.history.forgets--;
+            take(&next, step_of('F', m, 0), STEP_FAULT);
+        }
+        restored = m;
+        master_restore_steps(w, m, restore_step);
+        if (w->history.helps > 0 && w->masters[m].epoch != 0)
+            help(w, m);
+    }
+    for (unsigned v = 1; v < VERSIONS && w->history.draws > 0; v++)
+        for (unsigned masters = 1; masters < 1u << MASTERS; masters++)
+            if (w->history.chosen[v][0] != 0)
+                draw(w, v, masters);
+    if (w->late.kind != 0) {
+        struct world next = *w;
+        struct answer answer;
+
+        master_do(&next, w->late_to, &w->late, &answer);
+        memset(&next.late, 0, sizeof next.late);
+        next.late_to = 0;
+        take(&next, step_of('L', w->late_to, 0), STEP_FAULT);
+    }
+    if (w->slow.kind != 0) {
+        struct world next = *w;
+
+        memset(&next.slow, 0, sizeof next.slow);
+        next.slow_from = next.slow_to = 0;
+        if (machine_give(&next, w->slow_to, w->slow_from, &w->slow))
+            take(&next, step_of('S', w->slow_to, w->slow_from), STEP_FAULT);
+    }
+}
+
+/* ---- The model ---- */
+
+void world_steps(const void *state)
+{
+    const struct world *w = state;
+
+    for (unsigned i = 0; i < MACHINES; i++)
+        if (w->machines[i] != 0)
+            machine_steps(w, i);
+    other_steps(w);
+    pass_time(w);
+}
+
+void world_begin(void *state)
+{
+    struct world *w = state;
+
+    w->history = scenario->budget;
+    w->history.chosen[1][0] = w->history.chosen[1][1] = scenario->first;
+    for (unsigned m = 0; m < machines_masters(); m++) {
+        w->masters[m] = (struct master){.epoch = 1};
+        if (!(scenario->first >> m & 1))
+            continue;
+        w->masters[m].version = 1;
+        w->masters[m].from = w->masters[m].to = scenario->first;
+        w->masters[m].number = 1;
+    }
+    w->history.last = 1;
+    machines_begin(w);
+}
+
+const char *world_judge(const void *state)
+{
+    return wrongs[((const struct world *)state)->history.wrong];
+}

@@ -1,0 +1,116 @@
+/*
+ * world.h - two machines that change a set of masters, and five masters, in every order of events.
+ *
+ * The machines are the real ones (redlock/core/change.c).  The masters follow the rules of the
+ * scripts.  A step is one of these:
+ *
+ *  - a request reaches its master, and the answer reaches the machine at once; the masters answer a
+ *    machine in their order, but for those that hang for any time;
+ *  - a timer rings, at its time or later; time goes on by a tick;
+ *  - a link breaks, with the request done, lost, or late; an answer comes late;
+ *  - a machine dies, and another begins with a wish of its own; a request of the dead one is late;
+ *  - a master loses its data, is watched, and gets back what others tell (M7);
+ *  - a client helps, and writes a chosen version to a member; a client draws a fencing token.
+ *
+ * The rare ones happen as often as the scenario says.  All times are ticks.
+ */
+#ifndef TEST_CHANGE_WORLD_H
+#define TEST_CHANGE_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redlock/core/change.h"
+
+enum { MASTERS = 5, MACHINES = 2, VERSIONS = 6, TTL = 2, NUMBERS = 7 };
+#define TICK DRIFT_S
+
+/* A master.  One that has no set yet has version 0. */
+struct master {
+    uint8_t epoch; /* 0: it is warming. */
+    uint8_t losses;
+    uint8_t watch; /* Ticks for which it must still be watched. */
+    uint8_t version, from, to;
+    uint8_t ballot;
+    uint8_t accepted_ballot, accepted_from, accepted_to;
+    uint8_t number; /* Of its fencing counter. */
+    uint8_t age;    /* Ticks for which it has stored this version; TTL at most. */
+};
+
+/* Small numbers for ballots: the round, and the machine that drew it. */
+#define BALLOT(round, machine) ((uint8_t)((round) << 2 | (machine)))
+
+/* A request on its way.  epoch and at_version are the text EPOCH.VER. */
+struct request {
+    uint8_t kind; /* enum change_request */
+    uint8_t epoch, at_version;
+    uint8_t ballot, version, from, to, number;
+};
+
+struct answer {
+    uint8_t kind;   /* That of the request. */
+    uint8_t answer; /* enum change_answer */
+    uint8_t epoch, ballot, version, from, to, number;
+};
+
+struct history {
+    uint8_t chosen[VERSIONS][2]; /* Lists of each version. */
+    uint8_t settled;             /* Bit v: M5 was true for version v. */
+    uint8_t last;                /* The greatest fencing token. */
+    uint8_t kills, hangs, breaks, lates, slows, forgets, helps,
+        draws;     /* How often it may still happen. */
+    uint8_t wrong; /* enum wrong */
+};
+
+struct world {
+    uint32_t machines[MACHINES]; /* Numbers of stored machines; 0: none. */
+    struct master masters[MASTERS];
+    struct request out[MACHINES][MASTERS];
+    struct request late;
+    struct answer slow;
+    uint8_t late_to, slow_from, slow_to; /* Masters, and the machine that gets the slow answer. */
+    uint8_t hung[MACHINES];              /* Masters that hang, as this machine sees them. */
+    uint8_t lives[MACHINES];             /* How many machines were before this one. */
+    struct history history;
+};
+
+enum wrong {
+    NOTHING_WRONG,
+    TWO_CHOSEN,
+    TOO_EARLY,
+    SMALL_TOKEN,
+    NOT_FINISHED,
+    NOT_GIVEN_UP,
+    MISTAKEN,
+    WRONGS_LEN
+};
+extern const char *const wrongs[WRONGS_LEN];
+
+/* Which world it is.  Lists are masks of masters. */
+struct scenario {
+    const char *name, *about;
+    uint8_t first;               /* The list of version 1. */
+    uint8_t wishes[MACHINES][2]; /* Of the first machine, and of the next; 0: there is none. */
+    bool gives_up[MACHINES][2];
+    unsigned rounds;    /* No ballot has a greater round. */
+    unsigned ticks_max; /* A warming or waiting world goes no further. */
+    struct history budget;
+};
+extern const struct scenario *scenario;
+
+/* masters.c */
+void master_do(struct world *w, unsigned master, const struct request *request,
+               struct answer *ret_answer);
+bool master_forget(struct world *w, unsigned master);
+void master_restore_steps(const struct world *w, unsigned master,
+                          void (*step)(const struct world *next, unsigned told));
+
+/* world.c, for states.h */
+void world_begin(void *state);
+void world_steps(const void *state);
+const char *world_judge(const void *state);
+
+/* tell.c */
+void world_tell(const void *from, const void *to, uint32_t step);
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * seats.c - seats and configurations; pure.
+ *
+ * Rules
+ * - A configuration replaces one of the same set with a smaller version, and no other.
+ * - A member has one seat: that which the list names so, else that of its place, else a new one.
+ * - A master of the list that turns out to be a member under another place loses its seat: one
+ *   server has one vote, and the member's own seat shall have it.
+ * - A member that was removed keeps its seat for as long as a lease may be stored on it, so that
+ *   it is sent releases.  If there is no free number, its seat is taken at once.
+ */
+#include "redlock/core/seats.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- The seat of a member ---- */
+
+static bool is_named(const struct seat *seat, const struct config_member *member)
+{
+    return seat->used && seat->name[0] != '\0' && strcmp(seat->name, member->name) == 0;
+}
+
+static bool is_at(const struct seat *seat, const struct config_member *member)
+{
+    return seat->used && seat->name[0] == '\0' && strcmp(seat->place, member->place) == 0;
+}
+
+static unsigned find(const struct seats *s, const struct config_member *member)
+{
+    unsigned found = QUORUM_MASTERS_MAX;
+
+    for (unsigned i = QUORUM_MASTERS_MAX; i-- > 0;)
+        if (is_at(&s->seats[i], member))
+            found = i;
+    for (unsigned i = QUORUM_MASTERS_MAX; i-- > 0;)
+        if (is_named(&s->seats[i], member))
+            found = i;
+    return found;
+}
+
+unsigned seats_of(const struct seats *s, unsigned member)
+{
+    return find(s, &s->now.members[member]);
+}
+
+/* ---- Taking a configuration over ---- */
+
+static void free_seat(struct seats *s, unsigned seat, struct seats_change *change)
+{
+    memset(&s->seats[seat], 0, sizeof s->seats[seat]);
+    change->closed |= mask_of(seat);
+}
+
+/* A number for a new master: a free one, else one that is no member.  There are as many numbers as
+ * a configuration may have members. */
+static unsigned choose(const struct seats *s, quorum_mask taken)
+{
+    unsigned found = QUORUM_MASTERS_MAX;
+
+    for (unsigned i = QUORUM_MASTERS_MAX; i-- > 0;) {
+        if (!(taken & mask_of(i)) &&
+            (!s->seats[i].used || found == QUORUM_MASTERS_MAX || s->seats[found].used))
+            found = i;
+    }
+    assert(found < QUORUM_MASTERS_MAX);
+    return found;
+}
+
+static void open_seat(struct seats *s, unsigned seat, const struct config_member *member,
+                      struct seats_change *change)
+{
+    if (s->seats[seat].used)
+        free_seat(s, seat, change);
+    s->seats[seat].used = true;
+    (void)snprintf(s->seats[seat].place, sizeof s->seats[seat].place, "%s", member->place);
+    change->opened |= mask_of(seat);
+}
+
+void seats_take(struct seats *s, const struct config *config, drift_time now, drift_span lasts,
+                struct seats_change *ret_change)
+{
+    quorum_mask before = members_all(&s->members), taken = 0;
+    struct members members = {0, 0};
+
+    assert(s->now.version == 0 || s->now.set == config->set);
+    if (config->version <= s->now.version)
+        return;
+    for (unsigned i = 0; i < config->members_len; i++) {
+        unsigned seat = find(s, &config->members[i]);
+
+        taken |= seat < QUORUM_MASTERS_MAX ? mask_of(seat) : 0;
+    }
+    for (unsigned i = 0; i < config->members_len; i++) {
+        unsigned seat = find(s, &config->members[i]);
+
+        if (seat == QUORUM_MASTERS_MAX) {
+            seat = choose(s, taken);
+            open_seat(s, seat, &config->members[i], ret_change);
+            before &= (quorum_mask)~mask_of(seat);
+        }
+        taken |= mask_of(seat);
+        s->seats[seat].was_member = true;
+        members.from |= config->from & mask_of(i) ? mask_of(seat) : 0;
+        members.to |= config->to & mask_of(i) ? mask_of(seat) : 0;
+    }
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+        if (before & (quorum_mask)~taken & mask_of(i))
+            s->seats[i].ends_at = drift_add(now, lasts);
+    s->now = *config;
+    s->members = members;
+    ret_change->config = true;
+    ret_change->joined |= members_all(&members) & (quorum_mask)~before;
+}
+
+drift_time seats_tidy(struct seats *s, drift_time now, struct seats_change *ret_change)
+{
+    drift_time at = DRIFT_NEVER;
+
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
+        const struct seat *seat = &s->seats[i];
+
+        if (!seat->was_member || (members_all(&s->members) & mask_of(i)) != 0)
+            continue;
+        if (now >= seat->ends_at)
+            free_seat(s, i, ret_change);
+        else if (seat->ends_at < at)
+            at = seat->ends_at;
+    }
+    return at;
+}
+
+/* ---- What masters say ---- */
+
+void seats_list(struct seats *s, unsigned seat, const char *place, const char *name)
+{
+    assert(s->now.version == 0 && seat < QUORUM_MASTERS_MAX);
+    s->seats[seat].used = s->seats[seat].listed = true;
+    (void)snprintf(s->seats[seat].place, sizeof s->seats[seat].place, "%s", place);
+    (void)snprintf(s->seats[seat].name, sizeof s->seats[seat].name, "%s", name);
+}
+
+enum seat_state seats_state(const struct seats *s, unsigned seat)
+{
+    const struct seat *it = &s->seats[seat];
+    bool is_member = (members_all(&s->members) & mask_of(seat)) != 0;
+    bool is_other = it->has_told && it->set != 0 && it->set != s->now.set;
+
+    if (!it->used)
+        return SEAT_FREE;
+    if (is_member) /* Also if it lost its data. */
+        return is_other ? SEAT_OTHER : SEAT_MEMBER;
+    if (it->was_member)
+        return SEAT_REMOVED;
+    if (!it->has_told)
+        return SEAT_UNKNOWN;
+    if (it->set == 0)
+        return s->now.version == 0 ? SEAT_NEW : SEAT_STRANGER;
+    if (is_other)
+        return SEAT_OTHER;
+    return it->is_alias ? SEAT_ALIAS : SEAT_REMOVED;
+}
+
+void seats_on_look(struct seats *s, unsigned seat, const struct seat_look *look, drift_time now,
+                   drift_span lasts, struct seats_change *ret_change)
+{
+    struct seat *it = &s->seats[seat];
+
+    assert(seat < QUORUM_MASTERS_MAX && it->used);
+    it->has_told = true;
+    it->set = look->set;
+    if (look->config != NULL && (s->now.version == 0 || s->now.set == look->set))
+        seats_take(s, look->config, now, lasts, ret_change);
+    if (ret_change->closed & mask_of(seat))
+        return; /* Another master has the number now. */
+    it->is_alias = config_find(&s->now, look->name) < s->now.members_len;
+    if (seats_state(s, seat) != SEAT_ALIAS)
+        return;
+    free_seat(s, seat, ret_change);
+    ret_change->alias |= mask_of(seat);
+}
+
+bool seats_are_new(const struct seats *s)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
+        if (s->seats[i].listed && seats_state(s, i) != SEAT_NEW)
+            return false;
+        any = any || s->seats[i].listed;
+    }
+    return any && s->now.version == 0;
+}
+
+unsigned seats_wrong(const struct seats *s)
+{
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
+        enum seat_state state = seats_state(s, i);
+
+        if (s->seats[i].listed && !s->seats[i].was_member &&
+            (state == SEAT_STRANGER || state == SEAT_OTHER || state == SEAT_REMOVED))
+            return i;
+    }
+    return QUORUM_MASTERS_MAX;
+}

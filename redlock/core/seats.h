@@ -1,0 +1,95 @@
+/*
+ * seats.h - which of a client's masters are members of the set; pure.
+ *
+ * A *seat* is the number by which a client knows a master.  The first seats are those of the
+ * client's list.  The list says only where to look: any member tells the configuration, and the
+ * other members then get seats, too.
+ *
+ * A member is known by its place.  A list may reach it elsewhere, and then names it (#NAME).  What
+ * a master says of its own name is not enough: a copy of its data would say the same.
+ */
+#ifndef REDLOCK_SEATS_H
+#define REDLOCK_SEATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "drift/drift.h"
+#include "redlock/core/config.h"
+#include "redlock/core/members.h"
+
+enum seat_state {
+    SEAT_FREE,     /* No master has this number. */
+    SEAT_UNKNOWN,  /* Nothing is known of its set. */
+    SEAT_NEW,      /* It belongs to no set, and neither does this client yet. */
+    SEAT_MEMBER,   /* It is a member by the newest configuration, and says nothing else. */
+    SEAT_ALIAS,    /* It is a member that has a seat under its own place. */
+    SEAT_STRANGER, /* It belongs to no set, and is no member. */
+    SEAT_OTHER,    /* It belongs to another set. */
+    SEAT_REMOVED,  /* It is a member no more. */
+};
+
+struct seat {
+    bool used;
+    bool listed;
+    bool was_member;    /* While this client knew it. */
+    bool has_told;      /* It said to which set it belongs. */
+    bool is_alias;      /* And the name of a member. */
+    uint64_t set;       /* 0: none. */
+    drift_time ends_at; /* When a member that was removed gives its number up. */
+    char place[CONFIG_PLACE_MAX + 1];
+    char name[CONFIG_PLACE_MAX + 1]; /* By which the list names it.  "": the place is its name. */
+};
+
+/* What a master says of its set. */
+struct seat_look {
+    uint64_t set; /* 0: it belongs to none. */
+    uint64_t version;
+    const struct config *config; /* NULL: not told, because its version is not newer. */
+    const char *name;            /* Its own name.  "": it is no member. */
+};
+
+/* What has changed. */
+struct seats_change {
+    bool config;        /* There is a newer configuration. */
+    quorum_mask joined; /* Members that were none before. */
+    quorum_mask opened; /* Seats of masters to connect to. */
+    quorum_mask closed; /* Seats whose links are to be closed, before opened. */
+    quorum_mask alias;  /* Those of closed that were members under another place. */
+};
+
+/* Visible so that it can be embedded.  Only seats.c writes it. */
+struct seats {
+    struct config now; /* Version 0: the set is not known yet. */
+    struct members members;
+    struct seat seats[QUORUM_MASTERS_MAX];
+};
+
+/* The seat of a list's next master.  name: "", or that of the list.  Call it in the order of the
+ * list, before anything else. */
+void seats_list(struct seats *s, unsigned seat, const char *place, const char *name);
+
+/* A master says to which set it belongs.  lasts: how long a lease may be stored on it. */
+void seats_on_look(struct seats *s, unsigned seat, const struct seat_look *look, drift_time now,
+                   drift_span lasts, struct seats_change *ret_change);
+
+/* This client has founded the set, or takes a newer configuration over from elsewhere. */
+void seats_take(struct seats *s, const struct config *config, drift_time now, drift_span lasts,
+                struct seats_change *ret_change);
+
+/* Give up the seats of masters that were removed long enough ago.  Returns when to call it next. */
+drift_time seats_tidy(struct seats *s, drift_time now, struct seats_change *ret_change);
+
+/* True if no set is known, and all masters of the list say that they belong to none. */
+bool seats_are_new(const struct seats *s);
+
+/* The first master of the list that makes the list wrong.  QUORUM_MASTERS_MAX: there is none.  A
+ * member that is removed while the client runs does not. */
+unsigned seats_wrong(const struct seats *s);
+
+enum seat_state seats_state(const struct seats *s, unsigned seat);
+
+/* The seat of a member of the newest configuration. */
+unsigned seats_of(const struct seats *s, unsigned member);
+
+#endif /* REDLOCK_SEATS_H */

@@ -1,0 +1,256 @@
+/*
+ * test-seats.c - which master of a client is which member.
+ */
+#include "redlock/core/seats.h"
+
+#include <string.h>
+
+#include "test/lib/check.h"
+
+#define SET 7
+#define LASTS (60 * DRIFT_S)
+#define NOW (1000 * DRIFT_S)
+
+static struct seats seats;
+static struct seats_change change;
+static struct config config;
+
+/* Places are letters: seat 0 has "a", and so on. */
+static void begin(const char *list)
+{
+    memset(&seats, 0, sizeof seats);
+    for (unsigned i = 0; list[i] != '\0'; i++)
+        seats_list(&seats, i, (char[]){list[i], '\0'}, "");
+}
+
+static const struct config *make(uint64_t set, uint64_t version, const char *text)
+{
+    config = (struct config){.set = set, .version = version};
+    CHECK(config_parse(text, strlen(text), &config));
+    return &config;
+}
+
+static void tell(unsigned seat, uint64_t set, uint64_t version, const char *text, const char *name)
+{
+    struct seat_look look = {.set = set, .version = version, .name = name};
+
+    if (text != NULL)
+        look.config = make(set, version, text);
+    change = (struct seats_change){.config = false};
+    seats_on_look(&seats, seat, &look, NOW, LASTS, &change);
+}
+
+static void check_change(quorum_mask joined, quorum_mask opened, quorum_mask closed)
+{
+    CHECK_UINT(change.joined, joined);
+    CHECK_UINT(change.opened, opened);
+    CHECK_UINT(change.closed, closed);
+}
+
+static void check_members(quorum_mask from, quorum_mask to)
+{
+    CHECK_UINT(seats.members.from, from);
+    CHECK_UINT(seats.members.to, to);
+}
+
+TEST(a_list_is_new_when_all_say_so)
+{
+    begin("abc");
+    CHECK(!seats_are_new(&seats));
+    tell(0, 0, 0, NULL, "");
+    tell(1, 0, 0, NULL, "");
+    CHECK(!seats_are_new(&seats));
+    CHECK_INT(seats_state(&seats, 2), SEAT_UNKNOWN);
+    tell(2, 0, 0, NULL, "");
+    CHECK(seats_are_new(&seats));
+    check_members(0, 0);
+    seats_take(&seats, make(SET, 1, "a b c"), NOW, LASTS, &change);
+    CHECK(!seats_are_new(&seats));
+    check_members(7, 7);
+    check_change(7, 0, 0);
+}
+
+TEST(one_member_tells_of_the_others)
+{
+    begin("b");
+    tell(0, SET, 3, "a b c", "b");
+    CHECK(change.config);
+    check_change(7, 6, 0);
+    check_members(7, 7);
+    CHECK_STR(seats.seats[1].place, "a");
+    CHECK_STR(seats.seats[2].place, "c");
+    CHECK_UINT(seats_of(&seats, 0), 1);
+    CHECK_UINT(seats_of(&seats, 1), 0);
+    CHECK_UINT(seats_wrong(&seats), QUORUM_MASTERS_MAX);
+    CHECK(!seats.seats[1].listed);
+}
+
+TEST(only_a_greater_version_is_taken)
+{
+    begin("abc");
+    tell(0, SET, 3, "a b c", "a");
+    tell(1, SET, 2, "a b d", "b");
+    CHECK(!change.config);
+    check_members(7, 7);
+    tell(1, SET, 3, "a b d", "b");
+    CHECK(!change.config);
+    tell(1, SET, 4, "a b c > a b d", "b");
+    CHECK(change.config);
+    check_change(8, 8, 0);
+    check_members(7, 11);
+}
+
+TEST(a_member_that_is_removed_keeps_its_seat_for_a_while)
+{
+    begin("abc");
+    tell(0, SET, 4, "a b c > a b d", "a");
+    tell(0, SET, 5, "a b d", "a");
+    check_change(0, 0, 0);
+    check_members(11, 11);
+    CHECK_INT(seats_state(&seats, 2), SEAT_REMOVED);
+    CHECK_UINT(seats_wrong(&seats), QUORUM_MASTERS_MAX);
+    CHECK_UINT(seats_tidy(&seats, NOW, &change), NOW + LASTS);
+    check_change(0, 0, 0);
+    CHECK_UINT(seats_tidy(&seats, NOW + LASTS, &change), DRIFT_NEVER);
+    check_change(0, 0, 4);
+    CHECK_INT(seats_state(&seats, 2), SEAT_FREE);
+    tell(0, SET, 6, "a b d > a b e", "a");
+    check_change(4, 4, 0);
+    check_members(11, 7);
+}
+
+TEST(who_comes_back_is_a_member_again)
+{
+    begin("abc");
+    tell(0, SET, 4, "a b c > a b d", "a");
+    tell(0, SET, 5, "a b c", "a");
+    check_members(7, 7);
+    CHECK_INT(seats_state(&seats, 3), SEAT_REMOVED);
+    tell(0, SET, 6, "a b c > a b d", "a");
+    check_change(8, 0, 0);
+    check_members(7, 11);
+    CHECK_UINT(seats_tidy(&seats, NOW + LASTS, &change), DRIFT_NEVER);
+}
+
+TEST(a_full_table_gives_the_seat_of_a_removed_member)
+{
+    begin("abcdefgh");
+    tell(0, SET, 2, "a b c d e f g h > i j k l m n o", "a");
+    tell(0, SET, 3, "i j k l m n o", "a");
+    check_members(0x7f00, 0x7f00);
+    tell(8, SET, 4, "i j k l m n o > i j k l m n o p", "i");
+    check_change(1, 1, 1);
+    CHECK_STR(seats.seats[0].place, "p");
+    CHECK(!seats.seats[0].listed && seats.seats[0].was_member);
+    check_members(0x7f00, 0x7f01);
+    CHECK(!seats.seats[0].has_told);
+}
+
+/* It tells the configuration that takes its own seat. */
+TEST(who_loses_its_seat_by_what_it_says_is_forgotten)
+{
+    begin("abcdefgh");
+    tell(0, SET, 2, "a b c d e f g h > i j k l m n o", "a");
+    tell(0, SET, 3, "i j k l m n o", "a");
+    tell(0, SET, 4, "i j k l m n o > i j k l m n o p", "");
+    check_change(1, 1, 1);
+    CHECK_STR(seats.seats[0].place, "p");
+    CHECK(!seats.seats[0].has_told);
+}
+
+TEST(a_list_that_names_a_stranger_is_wrong)
+{
+    begin("abx");
+    tell(2, 0, 0, NULL, "");
+    tell(0, SET, 1, "a b c", "a");
+    CHECK_INT(seats_state(&seats, 2), SEAT_STRANGER);
+    CHECK_UINT(seats_wrong(&seats), 2);
+    check_members(11, 11);
+    seats_take(&seats, make(SET, 2, "a b c x"), NOW, LASTS, &change);
+    CHECK_UINT(seats_wrong(&seats), QUORUM_MASTERS_MAX);
+}
+
+TEST(a_list_of_two_sets_is_wrong)
+{
+    begin("ax");
+    tell(0, SET, 1, "a b c", "a");
+    tell(1, SET + 1, 9, "x y z", "x");
+    CHECK(!change.config);
+    CHECK_INT(seats_state(&seats, 1), SEAT_OTHER);
+    CHECK_UINT(seats_wrong(&seats), 1);
+    check_members(seats.members.from, seats.members.from);
+}
+
+TEST(a_list_that_names_a_removed_member_is_wrong)
+{
+    begin("ad");
+    tell(0, SET, 5, "a b c", "a");
+    CHECK_UINT(seats_wrong(&seats), QUORUM_MASTERS_MAX);
+    tell(1, SET, 5, NULL, "");
+    CHECK_INT(seats_state(&seats, 1), SEAT_REMOVED);
+    CHECK_UINT(seats_wrong(&seats), 1);
+}
+
+TEST(a_member_that_lost_its_data_stays_a_member)
+{
+    begin("abc");
+    tell(0, SET, 1, "a b c", "a");
+    tell(1, 0, 0, NULL, "");
+    CHECK_INT(seats_state(&seats, 1), SEAT_MEMBER);
+    CHECK_UINT(seats_wrong(&seats), QUORUM_MASTERS_MAX);
+}
+
+TEST(a_member_that_joined_another_set_is_none_of_ours)
+{
+    begin("abc");
+    tell(0, SET, 1, "a b c", "a");
+    tell(1, SET + 1, 9, "b y z", "b");
+    CHECK_INT(seats_state(&seats, 1), SEAT_OTHER);
+    check_members(7, 7);
+}
+
+/* A copy of a member's data tells its name, too. */
+TEST(a_member_is_known_by_its_place)
+{
+    begin("xa");
+    tell(1, SET, 1, "a b c", "a");
+    CHECK_UINT(seats_of(&seats, 1), 2);
+    tell(0, SET, 1, NULL, "b");
+    CHECK_INT(seats_state(&seats, 0), SEAT_FREE);
+    check_change(0, 0, 1);
+    CHECK_UINT(change.alias, 1);
+    check_members(14, 14);
+}
+
+TEST(a_list_may_name_a_member_that_it_reaches_elsewhere)
+{
+    begin("");
+    seats_list(&seats, 0, "x", "b");
+    seats_list(&seats, 1, "c", "");
+    tell(0, SET, 1, "a b c", "b");
+    CHECK_UINT(seats_of(&seats, 0), 2);
+    CHECK_UINT(seats_of(&seats, 1), 0);
+    CHECK_UINT(seats_of(&seats, 2), 1);
+    check_change(7, 4, 0);
+}
+
+TEST(a_named_member_may_move)
+{
+    begin("a");
+    tell(0, SET, 1, "a k#b", "a");
+    CHECK_STR(seats.seats[1].place, "k");
+    CHECK_UINT(seats_of(&seats, 1), 1);
+}
+
+CHECK_MAIN(RUN(a_list_is_new_when_all_say_so), RUN(one_member_tells_of_the_others),
+           RUN(only_a_greater_version_is_taken),
+           RUN(a_member_that_is_removed_keeps_its_seat_for_a_while),
+           RUN(who_comes_back_is_a_member_again),
+           RUN(a_full_table_gives_the_seat_of_a_removed_member),
+           RUN(who_loses_its_seat_by_what_it_says_is_forgotten),
+           RUN(a_list_that_names_a_stranger_is_wrong), RUN(a_list_of_two_sets_is_wrong),
+           RUN(a_list_that_names_a_removed_member_is_wrong),
+           RUN(a_member_that_lost_its_data_stays_a_member),
+           RUN(a_member_that_joined_another_set_is_none_of_ours),
+           RUN(a_member_is_known_by_its_place),
+           RUN(a_list_may_name_a_member_that_it_reaches_elsewhere), RUN(a_named_member_may_move))

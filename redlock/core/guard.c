@@ -35,14 +35,20 @@
  * small command. */
 #define LOOK_EVERY (500 * DRIFT_MS)
 
-static unsigned count(quorum_mask mask)
+static quorum_mask everyone(const struct guard *g)
 {
-    return mask_count(mask);
+    return members_all(g->config.members);
 }
 
-static unsigned majority(const struct guard *g)
+/* Rule 2: N - Q + 1 of each list, which share one with every majority. */
+static bool are_enough(const struct guard *g, quorum_mask masters)
 {
-    return g->config.masters / 2 + 1;
+    const quorum_mask lists[] = {g->config.members->from, g->config.members->to};
+
+    for (unsigned i = 0; i < 2; i++)
+        if (2 * mask_count(masters & lists[i]) < mask_count(lists[i]))
+            return false;
+    return everyone(g) != 0;
 }
 
 static bool is_seen(const struct guard_master *m)
@@ -65,23 +71,25 @@ unsigned guard_twin(const struct guard *g, unsigned master)
 {
     const struct guard_master *m = &g->masters[master];
 
-    for (unsigned i = 0; i < g->config.masters; i++)
-        if (i != master && is_ready(m) && g->masters[i].epoch == m->look.number)
+    for (unsigned i = 0; everyone(g) >> i != 0; i++)
+        if (i != master && (everyone(g) & mask_of(i)) != 0 && is_ready(m) &&
+            g->masters[i].epoch == m->look.number)
             return i;
-    return g->config.masters;
+    return QUORUM_MASTERS_MAX;
 }
 
-/* The master has an epoch that no other master has. */
+/* The master is a member, and has an epoch that no other member has. */
 static bool knows(const struct guard *g, unsigned master)
 {
-    return is_ready(&g->masters[master]) && guard_twin(g, master) == g->config.masters;
+    return (everyone(g) & mask_of(master)) != 0 && is_ready(&g->masters[master]) &&
+           guard_twin(g, master) == QUORUM_MASTERS_MAX;
 }
 
 static quorum_mask find_knowing(const struct guard *g)
 {
     quorum_mask knowing = 0;
 
-    for (unsigned i = 0; i < g->config.masters; i++)
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
         knowing |= knows(g, i) ? mask_of(i) : 0;
     return knowing;
 }
@@ -123,13 +131,13 @@ static bool is_due(const struct guard *g, const struct guard_master *m, drift_ti
 /* Rule 4. */
 static bool is_new_cluster(const struct guard *g)
 {
-    for (unsigned i = 0; i < g->config.masters; i++) {
+    for (unsigned i = 0; everyone(g) >> i != 0; i++) {
         const struct guard_master *m = &g->masters[i];
 
-        if (!m->linked || !is_warming(m) || !m->look.fresh)
+        if ((everyone(g) & mask_of(i)) != 0 && (!m->linked || !is_warming(m) || !m->look.fresh))
             return false;
     }
-    return !g->seen_epoch && !g->passive;
+    return everyone(g) != 0 && !g->seen_epoch && !g->passive;
 }
 
 /* Rule 2: enough others were queried since the wait was over.  *ret_missing: masters that must
@@ -137,29 +145,28 @@ static bool is_new_cluster(const struct guard *g)
 static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_missing)
 {
     drift_time due = due_at(g, &g->masters[master]);
-    unsigned others = g->config.masters - 1, looked = 0, ready = 0;
+    quorum_mask others = mask_without(everyone(g), master), looked = 0, ready = 0;
 
     *ret_missing = 0;
-    for (unsigned i = 0; i < g->config.masters; i++) {
+    for (unsigned i = 0; others >> i != 0; i++) {
         const struct guard_master *m = &g->masters[i];
 
-        if (i == master)
+        if (!(others & mask_of(i)))
             continue;
         if (is_seen(m) && m->linked && m->looked >= due) {
-            looked++;
-            ready += knows(g, i);
+            looked |= mask_of(i);
+            ready |= knows(g, i) ? mask_of(i) : 0;
         } else if (m->linked) {
             *ret_missing |= mask_of(i);
         }
     }
-    return ready >= g->config.masters - majority(g) + 1 || looked == others;
+    return are_enough(g, ready) || looked == others;
 }
 
 /* ---- Events ---- */
 
 void guard_init(struct guard *g, const struct guard_config *config)
 {
-    assert(config->masters >= 1 && config->masters <= QUORUM_MASTERS_MAX);
     memset(g, 0, sizeof *g);
     g->config = *config;
     g->longest_ms = config->max_ttl_ms;
@@ -171,7 +178,7 @@ void guard_on_link(struct guard *g, unsigned master, bool up)
 {
     struct guard_master *m = &g->masters[master];
 
-    assert(master < g->config.masters);
+    assert(master < QUORUM_MASTERS_MAX);
     m->linked = up;
     m->asked = false;
     m->look_at = up ? 0 : DRIFT_NEVER;
@@ -192,7 +199,7 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
     bool same = is_warming(m) && !look->ready && m->look.number == look->number;
     unsigned twin;
 
-    assert(master < g->config.masters && look->number != 0);
+    assert(master < QUORUM_MASTERS_MAX && look->number != 0);
     if (!m->linked || !m->asked)
         return;
     m->asked = false;
@@ -209,11 +216,20 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
     }
     m->look_at = DRIFT_NEVER;
     twin = guard_twin(g, master);
-    if (twin != g->config.masters)
+    if (twin != QUORUM_MASTERS_MAX)
         m->look_at = g->masters[twin].look_at = drift_add(now, LOOK_EVERY);
     g->seen_epoch = true;
     g->told |= mask_of(master);
-    g->open = g->open || count(g->told) >= majority(g);
+    g->open = g->open || members_decide(g->config.members, g->told);
+}
+
+void guard_on_change(struct guard *g, quorum_mask left)
+{
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+        if (left & mask_of(i))
+            g->masters[i] = (struct guard_master){.look_at = DRIFT_NEVER};
+    g->told &= (quorum_mask)~left;
+    g->open = members_decide(g->config.members, g->told);
 }
 
 /* Query the master, unless a query is out already. */
@@ -231,7 +247,7 @@ static void look_at(struct guard *g, unsigned master, drift_time now, struct gua
 static void look_at_all(struct guard *g, quorum_mask masters, drift_time now,
                         struct guard_actions *act)
 {
-    for (unsigned i = 0; i < g->config.masters; i++)
+    for (unsigned i = 0; masters >> i != 0; i++)
         if (masters & mask_of(i))
             look_at(g, i, now, act);
 }
@@ -245,11 +261,11 @@ static uint64_t median_us(const struct guard *g)
     uint64_t times[QUORUM_MASTERS_MAX];
     unsigned len = 0;
 
-    for (unsigned i = 0; i < g->config.masters; i++) {
+    for (unsigned i = 0; everyone(g) >> i != 0; i++) {
         const struct guard_look *look = &g->masters[i].look;
         unsigned at = len;
 
-        if (!g->masters[i].linked || !is_seen(&g->masters[i]))
+        if (!(everyone(g) & mask_of(i)) || !g->masters[i].linked || !is_seen(&g->masters[i]))
             continue;
         for (; at > 0 && times[at - 1] > look->time_us; at--)
             times[at] = times[at - 1];
@@ -267,16 +283,16 @@ static uint64_t median_us(const struct guard *g)
 uint64_t guard_floor(const struct guard *g)
 {
     uint64_t median = median_us(g), floor = 0;
-    unsigned ready = 0;
+    quorum_mask ready = 0;
 
-    for (unsigned i = 0; i < g->config.masters; i++) {
+    for (unsigned i = 0; everyone(g) >> i != 0; i++) {
         const struct guard_master *m = &g->masters[i];
 
-        ready += m->linked && knows(g, i);
-        if (is_seen(m) && m->look.high > floor)
+        ready |= m->linked && knows(g, i) ? mask_of(i) : 0;
+        if ((everyone(g) & mask_of(i)) != 0 && is_seen(m) && m->look.high > floor)
             floor = m->look.high;
     }
-    if (ready < g->config.masters - majority(g) + 1 && median > floor)
+    if (!are_enough(g, ready) && median > floor)
         floor = median;
     return floor <= median + GUARD_AHEAD_US && floor < QUORUM_FENCE_MAX ? floor : 0;
 }
@@ -321,7 +337,7 @@ static void end_watch(struct guard *g, unsigned master, drift_time now, struct g
     }
     if (act->floor == 0) { /* From time to time, check whether one of them has been put right. */
         if (now >= g->masters[master].look_at)
-            look_at_all(g, (quorum_mask)((1u << g->config.masters) - 1), now, act);
+            look_at_all(g, everyone(g), now, act);
         return;
     }
     look_at(g, master, now, act);
@@ -332,9 +348,10 @@ static drift_time wake_at(const struct guard *g, drift_time now)
 {
     drift_time at = DRIFT_NEVER;
 
-    for (unsigned i = 0; i < g->config.masters; i++) {
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
         const struct guard_master *m = &g->masters[i];
-        drift_time due = is_warming(m) ? due_at(g, m) : DRIFT_NEVER;
+        bool is_watched = is_warming(m) && (everyone(g) & mask_of(i)) != 0;
+        drift_time due = is_watched ? due_at(g, m) : DRIFT_NEVER;
 
         if (!m->linked || m->asked)
             continue; /* The next event is its answer, or the end of its link. */
@@ -351,15 +368,15 @@ void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actio
     bool is_new = is_new_cluster(g);
 
     *ret_actions = (struct guard_actions){.floor = guard_floor(g)};
-    for (unsigned i = 0; i < g->config.masters; i++) {
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
         struct guard_master *m = &g->masters[i];
 
         if (!m->linked)
             continue;
-        if (is_new && ret_actions->floor != 0) {
+        if ((everyone(g) & mask_of(i)) != 0 && is_new && ret_actions->floor != 0) {
             look_at(g, i, now, ret_actions);
             ret_actions->install |= ret_actions->look & mask_of(i);
-        } else if (is_due(g, m, now) && !g->passive) {
+        } else if ((everyone(g) & mask_of(i)) != 0 && is_due(g, m, now) && !g->passive) {
             end_watch(g, i, now, ret_actions);
         }
         if (now >= m->look_at)
@@ -376,14 +393,17 @@ quorum_mask guard_voters(const struct guard *g)
     return g->open ? g->told & find_knowing(g) : 0;
 }
 
-/* Whether rule 4 may still come to hold. */
+/* Whether rule 4 may still come to hold.  While no members are known, all masters that may yet be
+ * members count. */
 static bool may_be_new(const struct guard *g, quorum_mask coming)
 {
-    for (unsigned i = 0; i < g->config.masters; i++) {
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
         const struct guard_master *m = &g->masters[i];
-        bool unknown = !is_seen(m) && (m->linked || (coming & mask_of(i)) != 0);
+        bool may_tell = m->linked || (coming & mask_of(i)) != 0;
+        bool unknown = !is_seen(m) && may_tell;
+        bool counts = everyone(g) != 0 ? (everyone(g) & mask_of(i)) != 0 : may_tell;
 
-        if (!unknown && !(m->linked && is_warming(m) && m->look.fresh))
+        if (counts && !unknown && !(m->linked && is_warming(m) && m->look.fresh))
             return false;
     }
     return !g->seen_epoch && !g->passive;
@@ -394,7 +414,7 @@ quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming)
     bool is_new = may_be_new(g, coming);
     quorum_mask hopefuls = 0;
 
-    for (unsigned i = 0; i < g->config.masters; i++) {
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
         const struct guard_master *m = &g->masters[i];
 
         if (m->linked && (m->asked || !is_seen(m) || (is_warming(m) && is_new) || knows(g, i)))

@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "drift/drift.h"
+#include "redlock/core/members.h"
 #include "redlock/core/quorum.h"
 
 /* A fencing counter begins with the time in microseconds, and each attempt adds one.  Counting
@@ -51,7 +52,8 @@ struct guard_look {
 };
 
 struct guard_config {
-    unsigned masters;
+    /* The caller's, and present.  No lists: the set is not known, and no master votes. */
+    const struct members *members;
     uint32_t max_ttl_ms; /* The longest lease of this client. */
     struct drift_bound drift;
 };
@@ -98,6 +100,8 @@ void guard_on_link(struct guard *g, unsigned master, bool up);
 void guard_on_look(struct guard *g, unsigned master, const struct guard_look *look, drift_time now);
 /* A master with an epoch reports, without a query, the longest lease that it knows. */
 void guard_on_max(struct guard *g, uint32_t max_ttl_ms);
+/* The members have changed.  left: numbers of masters that another master gets next. */
+void guard_on_change(struct guard *g, quorum_mask left);
 /* What is due now.  Call it after each event and when the timer fires.  The guard takes the
  * actions as done. */
 void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actions);
@@ -106,7 +110,7 @@ void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actio
 quorum_mask guard_voters(const struct guard *g);
 
 /* Another master with the same epoch, now or when we last saw it.  One of the two has a copy of
- * the other's data.  Returns the number of masters if there is none. */
+ * the other's data.  Returns QUORUM_MASTERS_MAX if there is none. */
 unsigned guard_twin(const struct guard *g, unsigned master);
 
 /* Masters that are not voters but may become voters soon.  A query of them is out or due, they

@@ -13,7 +13,7 @@
 
 #include "redlock/base/mask.h"
 
-/* Equal if there is one list.  No list is empty. */
+/* Equal if there is one list.  Both are empty if no set is known; then nothing can be decided. */
 struct members {
     quorum_mask from, to;
 };

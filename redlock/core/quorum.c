@@ -1030,7 +1030,6 @@ void quorum_step(struct quorum *q, const struct quorum_event *event,
     ret_actions->lost = ret_actions->ended = false;
     ret_actions->status = REDLOCK_OK;
     assert(event->fence != NULL || !q->config.fence);
-    assert(event->members.from != 0 && event->members.to != 0);
 
     if (is_held(q) && event->now >= q->deadline)
         lose_hold(&s); /* Rule 2. */

@@ -348,6 +348,59 @@ TEST(what_a_copy_tells_is_no_proof)
     CHECK_UINT(act.install, 1);
 }
 
+/* Found by the simulator (seed 3059315).  Masters 1 and 2 were new when this client was cut off
+ * from them.  Meanwhile they vote, and master 3 lost its data. */
+TEST(what_was_new_may_vote_by_now)
+{
+    begin(3);
+    answer_warming(0, 1, true);
+    answer_warming(1, 2, true);
+    guard_on_link(&g, 0, false);
+    guard_on_link(&g, 1, false);
+    now += DRIFT_S;
+    guard_on_link(&g, 0, true);
+    guard_on_link(&g, 1, true);
+    next();
+    now += ONE_MS;
+    answer_warming(2, 3, true);
+    next();
+    CHECK_UINT(act.install, 0);
+    now += ONE_MS;
+    answer_ready(0, 4, MAX_TTL_MS);
+    answer_ready(1, 5, MAX_TTL_MS);
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_left(&g, 2, now), WATCH - ONE_MS);
+}
+
+/* Each master has one more query when all nonces are known. */
+TEST(all_say_once_more_that_they_are_new)
+{
+    begin(3);
+    for (unsigned m = 0; m < 3; m++) {
+        now += ONE_MS;
+        answer_warming(m, m + 1, true);
+        next();
+        CHECK_UINT(act.install, 0);
+    }
+    CHECK_UINT(act.look, 7);
+    now += ONE_MS;
+    answer_warming(0, 1, true);
+    answer_warming(1, 2, true);
+    next();
+    CHECK_UINT(act.install, 0);
+    answer_warming(2, 9, true); /* It lost its data just now. */
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(act.look, 7);
+    now += ONE_MS;
+    answer_warming(0, 1, true);
+    answer_warming(1, 2, true);
+    answer_warming(2, 9, true);
+    next();
+    CHECK_UINT(act.install, 7);
+}
+
 TEST(some_new_masters_do_not)
 {
     begin(LEN);
@@ -592,6 +645,7 @@ CHECK_MAIN(RUN(a_number_that_may_be_forgotten_is_raised),
            RUN(all_that_forgot_together_warm_together), RUN(new_masters_vote_at_once),
            RUN(two_with_the_same_epoch_do_not_vote),
            RUN(nor_does_one_with_the_epoch_of_one_that_is_down), RUN(what_a_copy_tells_is_no_proof),
+           RUN(what_was_new_may_vote_by_now), RUN(all_say_once_more_that_they_are_new),
            RUN(some_new_masters_do_not), RUN(one_that_does_not_keep_makes_none_new),
            RUN(masters_once_seen_are_not_new), RUN(one_master_is_a_cluster_too),
            RUN(who_looks_on_gives_no_epochs), RUN(answers_must_be_asked_for))

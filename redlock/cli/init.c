@@ -249,7 +249,8 @@ static const struct inspect_events inspect_events = {.on_answer = on_answer};
 /* The floor of the fencing counters that the guard would choose. */
 static uint64_t find_floor(const struct init *init)
 {
-    const struct guard_config config = {.masters = init->masters};
+    const struct members members = members_first(init->masters);
+    const struct guard_config config = {.members = &members};
     drift_time now = now_of(init);
     struct guard_actions actions;
     struct guard guard;

@@ -75,7 +75,6 @@ drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms)
 {
     const struct options *options = &rl->options;
     const struct guard_config config = {
-        .masters = options->masters_len,
         .max_ttl_ms = max_ttl_ms > options->max_ttl_ms ? max_ttl_ms : options->max_ttl_ms,
         .drift = options->drift,
     };

@@ -19,7 +19,9 @@
  *     lease (guard_voters).  Otherwise rule 2 could read before that lease is written.
  *  4. If all masters are new, and all keep what is written to them, none needs to wait: no
  *     lease can be alive (is_new_cluster).  All N must say so, because a few masters that
- *     lost their data look the same.
+ *     lost their data look the same.  Each must say so after every nonce was seen.  What a
+ *     master said before may be out of date: it may have voted since, together with another
+ *     one that lost its data after that.
  *  5. Two masters with the same epoch have the same data, because an epoch is drawn for one
  *     master.  A snapshot or a copy of one has replaced the other's data, and the locks in
  *     that data are gone.  Nothing shows which of the two lost its data.  So neither votes,
@@ -128,16 +130,27 @@ static bool is_due(const struct guard *g, const struct guard_master *m, drift_ti
     return is_warming(m) && now >= due_at(g, m);
 }
 
-/* Rule 4. */
-static bool is_new_cluster(const struct guard *g)
+/* Rule 4.  *ret_missing: masters that must still be queried before this can become true. */
+static bool is_new_cluster(const struct guard *g, quorum_mask *ret_missing)
 {
+    drift_time since = 0;
+
+    *ret_missing = 0;
     for (unsigned i = 0; everyone(g) >> i != 0; i++) {
         const struct guard_master *m = &g->masters[i];
 
-        if ((everyone(g) & mask_of(i)) != 0 && (!m->linked || !is_warming(m) || !m->look.fresh))
+        if (!(everyone(g) & mask_of(i)))
+            continue;
+        if (!m->linked || !is_warming(m) || !m->look.fresh)
             return false;
+        since = m->since > since ? m->since : since;
     }
-    return everyone(g) != 0 && !g->seen_epoch && !g->passive;
+    if (everyone(g) == 0 || g->seen_epoch || g->passive)
+        return false;
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+        *ret_missing |= g->masters[i].looked < since ? mask_of(i) : 0;
+    *ret_missing &= everyone(g);
+    return *ret_missing == 0;
 }
 
 /* Rule 2: enough others were queried since the wait was over.  *ret_missing: masters that must
@@ -365,9 +378,11 @@ static drift_time wake_at(const struct guard *g, drift_time now)
 
 void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actions)
 {
-    bool is_new = is_new_cluster(g);
+    quorum_mask missing;
+    bool is_new = is_new_cluster(g, &missing);
 
     *ret_actions = (struct guard_actions){.floor = guard_floor(g)};
+    look_at_all(g, missing, now, ret_actions);
     for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
         struct guard_master *m = &g->masters[i];
 

@@ -19,7 +19,7 @@ int standing_init(struct standing *standing, struct peers *peers,
                   const struct standing_events *events, void *cookie)
 {
     const struct guard_config config = {
-        .masters = peers->len,
+        .members = &peers->members,
         .max_ttl_ms = peers->max_ttl_ms,
         .drift = peers->drift,
     };

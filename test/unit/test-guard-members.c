@@ -1,0 +1,104 @@
+/*
+ * test-guard-members.c - the restart guard, while the set of masters is unknown or changes.
+ */
+#include "redlock/core/guard.h"
+
+#include "test/lib/watch.h"
+
+/* A list of three, or two lists: masters 1 to 3, and 1, 4, 5. */
+static void begin_lists(quorum_mask from, quorum_mask to)
+{
+    begin(LEN);
+    members = (struct members){from, to};
+    guard_on_change(&g, 0);
+}
+
+TEST(without_a_set_nobody_votes)
+{
+    begin_lists(0, 0);
+    answer_all(0);
+    next();
+    CHECK_UINT(guard_voters(&g), 0);
+    members = members_first(3);
+    guard_on_change(&g, 0);
+    CHECK_UINT(guard_voters(&g), 0x07);
+}
+
+TEST(new_masters_without_a_set_are_installed_by_nobody)
+{
+    begin_lists(0, 0);
+    for (unsigned m = 0; m < LEN; m++)
+        answer_warming(m, m + 1, true);
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(guard_hopefuls(&g, 0), ALL);
+    members = members_first(3);
+    guard_on_change(&g, 0);
+    next();
+    CHECK_UINT(act.install, 0x07);
+}
+
+TEST(both_lists_must_know_the_longest_lease)
+{
+    begin_lists(0x07, 0x19);
+    answer_ready(0, 1, MAX_TTL_MS);
+    answer_ready(1, 2, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0);
+    answer_ready(3, 4, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0x0b);
+    members = (struct members){0x07, 0x1c}; /* Master 3 has not answered yet. */
+    guard_on_change(&g, 0);
+    CHECK_UINT(guard_voters(&g), 0);
+}
+
+TEST(who_is_no_member_does_not_vote)
+{
+    begin_lists(0x07, 0x07);
+    answer_all(0);
+    CHECK_UINT(guard_voters(&g), 0x07);
+    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+}
+
+/* Rule 2: two of each list, other than the master itself; or all that there are. */
+TEST(enough_of_each_list_must_be_ready)
+{
+    static const struct {
+        quorum_mask down, warming, installed;
+    } rows[] = {{0, 0x04, 0x04},    {0, 0x01, 0x01}, {0, 0x09, 0x09}, {0x02, 0x08, 0x08},
+                {0x02, 0x04, 0x00}, {0x10, 0x08, 0}, {0x04, 0x01, 0}, {0x02, 0x09, 0}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        quorum_mask installed = 0;
+
+        begin_lists(0x07, 0x19);
+        for (unsigned m = 0; m < LEN; m++)
+            if (rows[i].down & 1u << m)
+                guard_on_link(&g, m, false);
+        answer_all(rows[i].warming);
+        for (drift_time end = now + 2 * WATCH; now < end; now += WATCH / 8) {
+            next();
+            installed |= act.install;
+            answer_all(rows[i].warming);
+        }
+        CHECK_UINT(installed, rows[i].installed);
+    }
+}
+
+TEST(a_number_that_another_master_gets_is_forgotten)
+{
+    begin_lists(0x07, 0x07);
+    answer_all(0);
+    guard_on_change(&g, 0x04);
+    CHECK_UINT(guard_voters(&g), 0x03);
+    CHECK(!g.masters[2].linked && g.masters[2].epoch == 0);
+    guard_on_link(&g, 2, true);
+    next();
+    CHECK_UINT(act.look, 0x04);
+    answer_ready(2, 9, MAX_TTL_MS);
+    CHECK_UINT(guard_voters(&g), 0x07);
+}
+
+CHECK_MAIN(RUN(without_a_set_nobody_votes), RUN(new_masters_without_a_set_are_installed_by_nobody),
+           RUN(both_lists_must_know_the_longest_lease), RUN(who_is_no_member_does_not_vote),
+           RUN(enough_of_each_list_must_be_ready),
+           RUN(a_number_that_another_master_gets_is_forgotten))

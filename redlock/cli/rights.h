@@ -44,10 +44,8 @@ enum rights_about {
 };
 
 struct right {
-    const char *rule;    /* The rule of an ACL: "+set".  NULL: an earlier row has it. */
-    const char *command; /* For messages: "SET". */
+    const char *rule; /* The rule of an ACL: "+set".  Several rows may have it. */
     unsigned kinds;
-    enum rights_about about;
     /* How to try it.  No words: other queries of an exam try it.  words may write to <name> and to
      * keys made of it.  If a lock may have this name, dry replaces words, and writes nothing. */
     const char *words[TALK_WORDS_MAX];

@@ -126,7 +126,7 @@ void cli_json_string(FILE *file, const char *text)
 
 void cli_json_member(const char *key, const char *text)
 {
-    (void)printf("\"%s\":", key);
+    (void)printf(",\"%s\":", key);
     if (text != NULL)
         cli_json_string(stdout, text);
     else
@@ -142,8 +142,7 @@ void cli_print_lease_json(const struct cli_names *names, const struct redlock_le
         cli_json_string(stdout, names->list[i]);
     }
     (void)fputs(names->len == 1 ? "" : "]", stdout);
-    (void)fputs(",\"token\":", stdout);
-    cli_json_string(stdout, redlock_token(lease));
+    cli_json_member("token", redlock_token(lease));
     if (redlock_fence(lease) != 0)
         (void)printf(",\"fence\":%" PRIu64, redlock_fence(lease));
     if (redlock_permit(lease) != 0)

@@ -45,11 +45,6 @@ static struct inspect_master master_of(const struct init *init, unsigned m)
     return inspect_master(init->rl, m);
 }
 
-static bool is_linked(const struct init *init, unsigned m)
-{
-    return (inspect_client(init->rl).linked & mask_of(m)) != 0;
-}
-
 static bool may_vote(const struct init *init, unsigned m)
 {
     const struct inspect_master master = master_of(init, m);
@@ -92,7 +87,7 @@ static void say_of(const struct init *init, unsigned m, const char *text)
 static void say_who_is_down(const struct init *init)
 {
     for (unsigned m = 0; m < init->masters; m++)
-        if (!is_linked(init, m))
+        if (!master_of(init, m).is_linked)
             say_of(init, m, master_of(init, m).error);
 }
 
@@ -160,7 +155,7 @@ static bool is_done(const struct init *init)
     if (is_connecting(init))
         return false;
     for (unsigned m = 0; m < init->masters; m++)
-        if (is_linked(init, m) && !may_vote(init, m))
+        if (master_of(init, m).is_linked && !may_vote(init, m))
             return false;
     return true;
 }
@@ -175,7 +170,7 @@ static bool is_stuck(struct init *init)
     bool waits = count_linked(init) == init->masters || is_connecting(init);
 
     for (unsigned m = 0; m < init->masters && !waits; m++)
-        waits = is_linked(init, m) &&
+        waits = master_of(init, m).is_linked &&
                 (master_of(init, m).look.number == 0 || seconds_left(init, m) > 0);
     if (waits)
         init->stuck = 0;
@@ -235,8 +230,6 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
         said->look = marker.look;
 }
 
-static const struct inspect_events inspect_events = {.on_answer = on_answer};
-
 /* The floor of the fencing counters that the guard would choose. */
 static uint64_t find_floor(const struct init *init)
 {
@@ -262,9 +255,9 @@ static void ask(struct init *init, unsigned m, enum query query)
     uint64_t floor = query == QUERY_GIVE ? find_floor(init) : 0;
     char look[WIRE_MAX];
 
-    init->said[m].answered = !is_linked(init, m);
-    if (!is_linked(init, m))
-        take_error(&init->said[m], master_of(init, m).error);
+    init->said[m].answered = !master.is_linked;
+    if (!master.is_linked)
+        take_error(&init->said[m], master.error);
     else if (query == QUERY_EPOCH)
         inspect_query(init->rl, m, query, get, sizeof get - 1);
     else
@@ -356,7 +349,7 @@ static int give_at_once(struct init *init)
 {
     int code = connect_all(init);
 
-    inspect_listen(init->rl, &inspect_events, init);
+    inspect_listen(init->rl, on_answer, init);
     if (code == CLI_OK)
         code = ask_all(init, QUERY_EPOCH);
     if (code == CLI_OK)

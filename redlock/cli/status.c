@@ -241,8 +241,6 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     report->answers++;
 }
 
-static const struct inspect_events inspect_events = {.on_answer = on_answer};
-
 /* True: other clients list another number of masters, so its vote does not count for us. */
 static bool is_of_others(const struct status *status, const struct report *report)
 {
@@ -313,7 +311,7 @@ static void ask_all(struct status *status, struct ev_loop *loop)
     ev_timer limit;
     double limit_s = (status->cli->connect_timeout_ms + status->cli->reply_timeout_ms) / 1e3;
 
-    inspect_listen(status->rl, &inspect_events, status);
+    inspect_listen(status->rl, on_answer, status);
     ev_now_update(loop);
     ev_timer_init(&limit, on_limit, limit_s, 0);
     ev_set_priority(&limit, EV_MINPRI); /* Answers that have come are handled first. */

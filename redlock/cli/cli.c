@@ -92,13 +92,9 @@ static const char shared_text[] =
 
 void cli_names(const struct cli *cli, const char *argument, struct cli_names *ret_names)
 {
-    struct cli_names names = {.text = malloc(strlen(argument) + 1)};
-    char *to = names.text;
+    struct cli_names names = {.text = cli_copy(argument)};
+    char *to = names.text; /* It is never longer than the argument. */
 
-    if (to == NULL) {
-        cli_say("out of memory");
-        exit(CLI_INTERNAL);
-    }
     names.list[names.len++] = to;
     for (const char *at = argument; *at != '\0'; at++) {
         if (*at == '\\' && (at[1] == ',' || at[1] == '\\')) {

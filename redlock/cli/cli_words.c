@@ -69,10 +69,8 @@ void cli_refuse_option(const struct cli *cli, const char *problem, const char *a
 {
     char shown[CLI_NAMES_SHOWN_MAX];
     char name[64];
-    size_t len = strcspn(argument, "=");
 
-    (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name - 1),
-                   argument);
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(argument, "="), argument);
     cli_usage_error(cli, "%s %s", problem, cli_show_argument(name, shown));
 }
 

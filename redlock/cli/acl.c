@@ -3,7 +3,6 @@
  */
 #include "redlock/cli/cli.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "redlock/cli/rights.h"

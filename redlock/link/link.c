@@ -435,11 +435,6 @@ static void time_out(struct link *link)
     }
 }
 
-static void begin(struct link *link)
-{
-    env_begin_event(link->config.env);
-}
-
 static void end(struct link *link)
 {
     env_end_event(link->config.env);
@@ -452,7 +447,7 @@ static void on_open(void *cookie, const char *error)
 {
     struct link *link = cookie;
 
-    begin(link);
+    env_begin_event(link->config.env);
     if (error != NULL)
         doom(link, "", error);
     else
@@ -465,7 +460,7 @@ static void on_bytes(void *cookie)
 {
     struct link *link = cookie;
 
-    begin(link);
+    env_begin_event(link->config.env);
     read_answers(link);
     end(link);
 }
@@ -474,7 +469,7 @@ static void on_space(void *cookie)
 {
     struct link *link = cookie;
 
-    begin(link);
+    env_begin_event(link->config.env);
     link_write(link);
     look_if_full(link);
     end(link);
@@ -484,7 +479,7 @@ static void on_timer(void *cookie)
 {
     struct link *link = cookie;
 
-    begin(link);
+    env_begin_event(link->config.env);
     time_out(link);
     end(link);
 }

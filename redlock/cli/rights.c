@@ -107,11 +107,10 @@ static void check_pattern(const struct cli *cli, const char *pattern)
 
 void rights_take_option(const struct cli *cli, int option, struct rights_wanted *wanted)
 {
-    static const unsigned kinds[] = {RIGHTS_FAIR, RIGHTS_FENCE, 0, RIGHTS_PERMITS, RIGHTS_SHARED};
-
-    wanted->kinds |= kinds[option - CLI_OPTION_FIRST];
-    if (option != CLI_OPTION_FIRST + 2)
+    if (option < RIGHTS_OPTION_NAMES) {
+        wanted->kinds |= rights_kinds[option - CLI_OPTION_FIRST].kind;
         return;
+    }
     check_pattern(cli, optarg);
     wanted->names = optarg;
 }

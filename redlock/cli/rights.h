@@ -56,18 +56,18 @@ extern const struct right rights_all[];
 extern const size_t rights_len;
 
 /* Rows for cli_getopt(), with values from CLI_OPTION_FIRST on. */
-#define RIGHTS_OPTIONS                                            \
-    {"fair", no_argument, NULL, CLI_OPTION_FIRST},                \
-        {"fence", no_argument, NULL, CLI_OPTION_FIRST + 1},       \
-        {"names", required_argument, NULL, CLI_OPTION_FIRST + 2}, \
-        {"permits", no_argument, NULL, CLI_OPTION_FIRST + 3},     \
-    {                                                             \
-        "shared", no_argument, NULL, CLI_OPTION_FIRST + 4         \
+#define RIGHTS_OPTIONS                                        \
+    {"fair", no_argument, NULL, CLI_OPTION_FIRST},            \
+        {"fence", no_argument, NULL, CLI_OPTION_FIRST + 1},   \
+        {"permits", no_argument, NULL, CLI_OPTION_FIRST + 2}, \
+        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 3},  \
+    {                                                         \
+        "names", required_argument, NULL, RIGHTS_OPTION_NAMES \
     }
-enum { RIGHTS_OPTIONS_END = CLI_OPTION_FIRST + 5 };
+enum { RIGHTS_KINDS_LEN = 4, RIGHTS_OPTION_NAMES = CLI_OPTION_FIRST + RIGHTS_KINDS_LEN };
+enum { RIGHTS_OPTIONS_END = RIGHTS_OPTION_NAMES + 1 };
 
-/* The options that add a kind of lock. */
-enum { RIGHTS_KINDS_LEN = 4 };
+/* The options that add a kind of lock, in the order of their values. */
 extern const struct rights_kind {
     const char *option;
     unsigned kind;

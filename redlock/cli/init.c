@@ -14,7 +14,6 @@
 #include "redlock/cli/marker.h"
 #include "redlock/cli/session.h"
 #include "redlock/client/inspect.h"
-#include "redlock/link/uri.h"
 #include "redlock/wire/reply.h"
 
 #define TICK_S 0.2 /* Between two updates of the progress.  Chosen. */
@@ -129,12 +128,6 @@ static void show_progress(const struct init *init)
     (void)fprintf(stderr, "\r\033[K%s", line); /* Wipe the line: ECMA-48, EL. */
 }
 
-static void clear_progress(const struct init *init)
-{
-    if (init->shows_progress)
-        (void)fputs("\r\033[K", stderr);
-}
-
 /* Report each warming master once, unless it may get an epoch at once. */
 static void tell_of_warming(struct init *init)
 {
@@ -191,7 +184,8 @@ static int wait_for_all(struct init *init)
             tell_of_warming(init);
         ev_run(session->loop, EVRUN_ONCE);
     }
-    clear_progress(init);
+    if (init->shows_progress)
+        (void)fputs("\r\033[K", stderr);
     if (session->signal != 0)
         return session_signal_exit(session);
     all = count_voters(init) == init->masters;

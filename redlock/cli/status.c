@@ -67,14 +67,15 @@ static drift_time read_clock(void)
     return now;
 }
 
-static void finish(struct status *status, struct report *report, bool up, const char *error)
+/* error NULL: the master may vote. */
+static void finish(struct status *status, struct report *report, const char *error)
 {
     if (report->over)
         return;
     report->over = true;
-    report->up = up;
+    report->up = error == NULL;
     status->over++;
-    status->up += up;
+    status->up += report->up;
     if (error != NULL)
         (void)snprintf(report->error, sizeof report->error, "%s", error);
 }
@@ -209,7 +210,7 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     if (report->over)
         return;
     if (reply == NULL) {
-        finish(status, report, false, inspect_master(status->rl, master).error);
+        finish(status, report, inspect_master(status->rl, master).error);
         return;
     }
     switch ((enum query)query) {
@@ -261,11 +262,11 @@ static void settle(struct status *status, unsigned m)
         (void)snprintf(text, sizeof text,
                        "is one of %u masters to other clients, and one of %u here", report->of,
                        status->masters);
-        finish(status, report, false, text);
+        finish(status, report, text);
         return;
     }
     if (!client.restart_guard || (master.look.number != 0 && master.look.ready)) {
-        finish(status, report, true, NULL);
+        finish(status, report, NULL);
         return;
     }
     if (master.look.number == 0 || is_asked || (client.coming & mask_of(m)) != 0)
@@ -275,7 +276,7 @@ static void settle(struct status *status, unsigned m)
     report->warming_ms = drift_to_ms(left);
     report->unwatched = report->age_ms >= drift_to_ms(client.quarantine);
     status->warming++;
-    finish(status, report, false, "is warming up");
+    finish(status, report, "is warming up");
 }
 
 /* Query masters whose links are up, and give up masters whose links failed. */
@@ -293,7 +294,7 @@ static void look_at_links(struct status *status)
         else if (linked && report->answers == report->questions)
             settle(status, m);
         else if (!linked && (report->asked || !(client.connecting & mask_of(m))))
-            finish(status, report, false, inspect_master(status->rl, m).error);
+            finish(status, report, inspect_master(status->rl, m).error);
     }
 }
 
@@ -303,7 +304,7 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
 
     (void)loop, (void)events;
     for (unsigned m = 0; m < status->masters; m++)
-        finish(status, &status->reports[m], false, "does not answer in time"); /* Not to all. */
+        finish(status, &status->reports[m], "does not answer in time"); /* Not to all. */
 }
 
 static void ask_all(struct status *status, struct ev_loop *loop)

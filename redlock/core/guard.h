@@ -132,9 +132,6 @@ uint64_t guard_number(const struct guard *g, unsigned master, uint64_t count, bo
 /* The master was told to count to this number, and has raised its high-water mark accordingly. */
 void guard_on_raised(struct guard *g, unsigned master, uint64_t number);
 
-/* The longest lease that may be alive on any master, as far as is known. */
-uint32_t guard_max_ttl_ms(const struct guard *g);
-
 /* How long a master must be watched before it may vote again. */
 drift_span guard_quarantine(const struct guard *g);
 

@@ -95,8 +95,8 @@ struct drift_range {
 };
 
 enum drift_verdict {
-    /* There is nothing to compare with: no sample before, or none for longer than a gap, or all
-     * of them before a step.  The master does not count for a window, unless another client
+    /* No step is certain, and no useful sample lies within a gap before this one, or all of them
+     * lie before a step.  The master does not count for a window, unless another client
      * vouches for it: drift_node_vouch(). */
     DRIFT_FIRST,
 

@@ -3,7 +3,6 @@
  */
 #include "redlock/cli/cli.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "redlock/cli/rights.h"
@@ -52,7 +51,7 @@ static void put_places(struct page *page, const char *names, unsigned kinds)
 static bool is_put(size_t right, unsigned kinds)
 {
     for (size_t i = 0; i < right; i++)
-        if (rights_all[i].rule != NULL && (rights_all[i].kinds & kinds) != 0 &&
+        if ((rights_all[i].kinds & kinds) != 0 &&
             strcmp(rights_all[i].rule, rights_all[right].rule) == 0)
             return true;
     return false;
@@ -61,7 +60,7 @@ static bool is_put(size_t right, unsigned kinds)
 static void put_commands(struct page *page, unsigned kinds)
 {
     for (size_t i = 0; i < rights_len; i++)
-        if (rights_all[i].rule != NULL && (rights_all[i].kinds & kinds) != 0 && !is_put(i, kinds))
+        if ((rights_all[i].kinds & kinds) != 0 && !is_put(i, kinds))
             put(page, rights_all[i].rule);
 }
 

@@ -35,67 +35,55 @@ static unsigned count_kinds(const struct measure *measure)
            (measure->resources_len > 1);
 }
 
+/* An option of bench but --mode: a number with its limits, or else a flag. */
+struct row {
+    const char *name;
+    uint32_t *number, min, max;
+    bool *flag;
+};
+
+static void take_options(const struct row *rows, size_t len, struct measure *measure, int argc,
+                         char **argv)
+{
+    const int mode = CLI_OPTION_FIRST + (int)len;
+    struct option own[CLI_OPTIONS_MAX] = {{"mode", required_argument, NULL, mode}};
+    int option;
+
+    for (int i = 0; i < (int)len; i++)
+        own[i + 1] = (struct option){rows[i].name + 2,
+                                     rows[i].flag != NULL ? no_argument : required_argument, NULL,
+                                     CLI_OPTION_FIRST + i};
+    while ((option = cli_getopt(measure->cli, argc, argv, false, own)) != -1) {
+        const struct row *row = &rows[option - CLI_OPTION_FIRST];
+
+        if (option == mode)
+            measure->blocking = parse_mode(measure->cli, optarg);
+        else if (row->flag != NULL)
+            *row->flag = true;
+        else
+            *row->number = cli_number(measure->cli, row->name, optarg, row->min, row->max);
+    }
+}
+
 static void parse(struct measure *measure, struct contend *contend, struct cli *cli, int argc,
                   char **argv)
 {
-    enum {
-        CONTEND = CLI_OPTION_FIRST,
-        CYCLES,
-        FAIR,
-        FENCE,
-        HOLD,
-        IN_FLIGHT,
-        MODE,
-        PERMITS,
-        REENTRANT,
-        RESOURCES,
-        SHARED,
-        THREADS
-    };
-    static const struct option own[] = {
-        {"contend", required_argument, NULL, CONTEND},
-        {"hold-ms", required_argument, NULL, HOLD},
-        {"cycles", required_argument, NULL, CYCLES},
-        {"fair", no_argument, NULL, FAIR},
-        {"fence", no_argument, NULL, FENCE},
-        {"in-flight", required_argument, NULL, IN_FLIGHT},
-        {"mode", required_argument, NULL, MODE},
-        {"permits", required_argument, NULL, PERMITS},
-        {"reentrant", no_argument, NULL, REENTRANT},
-        {"resources", required_argument, NULL, RESOURCES},
-        {"shared", no_argument, NULL, SHARED},
-        {"threads", required_argument, NULL, THREADS},
-        {NULL, 0, NULL, 0},
-    };
     uint32_t in_flight = 0, threads = 0;
-    int option;
+    const struct row rows[] = {
+        {"--contend", &contend->clients, 1, CONTEND_CLIENTS_MAX, NULL},
+        {"--cycles", &measure->cycles, 1, CYCLES_MAX, NULL},
+        {"--fair", .flag = &contend->fair},
+        {"--fence", .flag = &measure->opts.fence},
+        {"--hold-ms", &contend->hold_ms, 0, 10000, NULL},
+        {"--in-flight", &in_flight, 1, IN_FLIGHT_MAX, NULL},
+        {"--permits", &measure->opts.permits, 1, REDLOCK_PERMITS_MAX, NULL},
+        {"--reentrant", .flag = &measure->opts.reentrant},
+        {"--resources", &measure->resources_len, 1, REDLOCK_NAMES_MAX, NULL},
+        {"--shared", .flag = &measure->opts.shared},
+        {"--threads", &threads, 1, THREADS_MAX, NULL},
+    };
 
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
-        if (option == CONTEND)
-            contend->clients = cli_number(cli, "--contend", optarg, 1, CONTEND_CLIENTS_MAX);
-        else if (option == HOLD)
-            contend->hold_ms = cli_number(cli, "--hold-ms", optarg, 0, 10000);
-        else if (option == CYCLES)
-            measure->cycles = cli_number(cli, "--cycles", optarg, 1, CYCLES_MAX);
-        else if (option == FAIR)
-            contend->fair = true;
-        else if (option == FENCE)
-            measure->opts.fence = true;
-        else if (option == IN_FLIGHT)
-            in_flight = cli_number(cli, "--in-flight", optarg, 1, IN_FLIGHT_MAX);
-        else if (option == MODE)
-            measure->blocking = parse_mode(cli, optarg);
-        else if (option == PERMITS)
-            measure->opts.permits = cli_number(cli, "--permits", optarg, 1, REDLOCK_PERMITS_MAX);
-        else if (option == REENTRANT)
-            measure->opts.reentrant = true;
-        else if (option == RESOURCES)
-            measure->resources_len = cli_number(cli, "--resources", optarg, 1, REDLOCK_NAMES_MAX);
-        else if (option == SHARED)
-            measure->opts.shared = true;
-        else
-            threads = cli_number(cli, "--threads", optarg, 1, THREADS_MAX);
-    }
+    take_options(rows, sizeof rows / sizeof *rows, measure, argc, argv);
     cli_need_arguments(cli, argc, argv, 0, "none");
     if (measure->blocking && in_flight != 0)
         cli_usage_error(cli, "--in-flight is for --mode loop; use --threads");

@@ -92,13 +92,9 @@ static const char shared_text[] =
 
 void cli_names(const struct cli *cli, const char *argument, struct cli_names *ret_names)
 {
-    struct cli_names names = {.text = malloc(strlen(argument) + 1)};
-    char *to = names.text;
+    struct cli_names names = {.text = cli_copy(argument)};
+    char *to = names.text; /* It is never longer than the argument. */
 
-    if (to == NULL) {
-        cli_say("out of memory");
-        exit(CLI_INTERNAL);
-    }
     names.list[names.len++] = to;
     for (const char *at = argument; *at != '\0'; at++) {
         if (*at == '\\' && (at[1] == ',' || at[1] == '\\')) {
@@ -430,12 +426,6 @@ static void take_masters(struct cli *cli, char *list)
         memset(list, '*', strlen(list));
 }
 
-static void need_masters(const struct cli *cli)
-{
-    if (cli->masters == NULL && getenv("REDLOCK_MASTERS") == NULL)
-        cli_usage_error(cli, "no masters: give --masters LIST, or set REDLOCK_MASTERS");
-}
-
 /* ---- The client ---- */
 
 static void on_log(void *arg, enum redlock_level level, const char *message)
@@ -450,7 +440,8 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     char shown[CLI_NAMES_SHOWN_MAX];
     int status;
 
-    need_masters(cli);
+    if (cli->masters == NULL && getenv("REDLOCK_MASTERS") == NULL)
+        cli_usage_error(cli, "no masters: give --masters LIST, or set REDLOCK_MASTERS");
     redlock_options_init(&opts);
     opts.masters = cli->masters;
     opts.loop = loop;
@@ -500,12 +491,6 @@ void cli_print_help(const struct cli *cli)
     exit(cli_flush_output());
 }
 
-static void print_version(void)
-{
-    (void)printf("redlock %s\n", redlock_version());
-    exit(cli_flush_output());
-}
-
 /* True: it was an option of all subcommands. */
 static bool take_shared(struct cli *cli, int option)
 {
@@ -518,7 +503,6 @@ static bool take_shared(struct cli *cli, int option)
         return true;
     case OPTION_HELP:
         cli_print_help(cli);
-        return true;
     case OPTION_JSON:
         cli->json = true;
         return true;
@@ -541,8 +525,8 @@ static bool take_shared(struct cli *cli, int option)
         cli->verbose = true;
         return true;
     case OPTION_VERSION:
-        print_version();
-        return true;
+        (void)printf("redlock %s\n", redlock_version());
+        exit(cli_flush_output());
     default:
         return false;
     }

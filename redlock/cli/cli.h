@@ -169,7 +169,8 @@ void cli_note_masters(struct cli *cli, const char *option, const char *value);
  * character becomes the lone surrogate \udcHH, which Python's "surrogateescape" turns back. */
 void cli_json_string(FILE *file, const char *text);
 
-/* Print a member of a JSON object: the key, and the text as a string.  NULL: null. */
+/* Print a member of a JSON object that is not its first: a comma, the key, and the text as a
+ * string.  NULL: null. */
 void cli_json_member(const char *key, const char *text);
 
 /* Print a lease as a line of JSON: "resource", or "resources" of several names, "token", "fence" or

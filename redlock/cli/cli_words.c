@@ -70,10 +70,8 @@ void cli_refuse_option(const struct cli *cli, const char *problem, const char *a
 {
     char shown[CLI_NAMES_SHOWN_MAX];
     char name[64];
-    size_t len = strcspn(argument, "=");
 
-    (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name - 1),
-                   argument);
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(argument, "="), argument);
     cli_usage_error(cli, "%s %s", problem, cli_show_argument(name, shown));
 }
 
@@ -153,7 +151,7 @@ void cli_json_string(FILE *file, const char *text)
 
 void cli_json_member(const char *key, const char *text)
 {
-    (void)printf("\"%s\":", key);
+    (void)printf(",\"%s\":", key);
     if (text != NULL)
         cli_json_string(stdout, text);
     else
@@ -169,8 +167,7 @@ void cli_print_lease_json(const struct cli_names *names, const struct redlock_le
         cli_json_string(stdout, names->list[i]);
     }
     (void)fputs(names->len == 1 ? "" : "]", stdout);
-    (void)fputs(",\"token\":", stdout);
-    cli_json_string(stdout, redlock_token(lease));
+    cli_json_member("token", redlock_token(lease));
     if (redlock_fence(lease) != 0)
         (void)printf(",\"fence\":%" PRIu64, redlock_fence(lease));
     if (redlock_permit(lease) != 0)

@@ -425,15 +425,12 @@ static const char *known(const char *text)
 
 static void print_json_findings(const struct exam *exam)
 {
-    (void)printf("\"findings\":[");
+    (void)printf(",\"findings\":[");
     for (unsigned i = 0; i < exam->findings_len; i++) {
         const struct exam_finding *finding = &exam->findings[i];
 
-        (void)printf("%s{", i > 0 ? "," : "");
-        cli_json_member("name", finding->name);
-        (void)printf(",");
+        (void)printf("%s{\"name\":\"%s\"", i > 0 ? "," : "", finding->name);
         cli_json_member("text", finding->text);
-        (void)printf(",");
         cli_json_member("change", finding->change[0] != 0 ? finding->change : NULL);
         (void)printf("}");
     }
@@ -442,23 +439,20 @@ static void print_json_findings(const struct exam *exam)
 
 static void print_json_master(const struct exam *exam, unsigned number)
 {
-    (void)printf("{\"number\":%u,", number);
+    (void)printf("{\"number\":%u", number);
     cli_json_member("endpoint", exam->uri->name);
-    (void)printf(",\"answers\":%s,\"votes\":%s,\"good\":%s,", exam->answers ? "true" : "false",
+    (void)printf(",\"answers\":%s,\"votes\":%s,\"good\":%s", exam->answers ? "true" : "false",
                  exam->answers && exam->votes ? "true" : "false",
                  exam_changes(exam) == 0 ? "true" : "false");
     if (exam->answers) {
         cli_json_member("version", known(exam->info.version));
-        (void)printf(",");
         cli_json_member("role", known(exam->info.role));
-        (void)printf(",");
         cli_json_member("appendfsync", known(exam->fsync));
-        (void)printf(",");
     }
     if (exam->answers && handshake_is_informed(&exam->info))
-        (void)printf("\"uptime_s\":%llu,", (unsigned long long)exam->info.uptime_s);
+        (void)printf(",\"uptime_s\":%llu", (unsigned long long)exam->info.uptime_s);
     if (exam->has_clock)
-        (void)printf("\"clock_offset_us\":%lld,\"clock_error_us\":%lld,",
+        (void)printf(",\"clock_offset_us\":%lld,\"clock_error_us\":%lld",
                      (long long)exam->offset_us, (long long)exam->error_us);
     print_json_findings(exam);
     (void)printf("}");
@@ -486,7 +480,7 @@ static void print_json(const struct doctor *doctor)
         (void)printf("%s", m > 0 ? "," : "");
         print_json_master(&doctor->exams[m], m + 1);
     }
-    (void)printf("],");
+    (void)printf("]");
     print_json_findings(&doctor->all);
     print_json_unchecked(doctor);
     (void)printf(",\"masters_answering\":%u,\"masters_voting\":%u,\"majority\":%s,\"changes\":%u,"

@@ -269,7 +269,8 @@ static const char *const marker_fields[] = {"id",    "epoch", "nonce", "max", "f
                                             "since", "floor", "high",  "of"};
 enum { ID, EPOCH, NONCE, MAX, FRESH, SINCE, FLOOR, HIGH, OF, FIELDS };
 
-/* A field of the marker.  A text that is too long for redlock is cut off, but len is its length. */
+/* A field of the marker.  A text that is too long for redlock is cut off, but len is its length.
+ * A field that is not there has the text "". */
 struct field {
     bool is_there;
     size_t len;
@@ -278,21 +279,15 @@ struct field {
 
 static bool is_number(const struct field *field)
 {
-    return field->is_there && field->len == WIRE_NUMBER &&
-           strspn(field->text, "0123456789abcdef") == WIRE_NUMBER &&
+    return field->len == WIRE_NUMBER && strspn(field->text, "0123456789abcdef") == WIRE_NUMBER &&
            strspn(field->text, "0") < WIRE_NUMBER;
-}
-
-static bool is_text(const struct field *field, const char *text)
-{
-    return field->is_there && strcmp(field->text, text) == 0;
 }
 
 /* True: the field is missing, or is a number that look.lua can print.  No counter is negative, or
  * has more digits. */
 static bool can_be_told(const struct field *field)
 {
-    double number = field->is_there ? strtod(field->text, NULL) : 0;
+    double number = strtod(field->text, NULL);
 
     return number >= 0 && number < 1e19;
 }
@@ -318,7 +313,7 @@ static void read_marker(struct exam *exam, const struct field *fields)
     int64_t max_ttl_ms, of, since_ms, now_ms;
 
     now_ms = (read_wall_clock_us() + (exam->has_clock ? exam->offset_us : 0)) / 1000;
-    is_void = fields[ID].is_there && !keeps && !is_text(&fields[ID], exam->info.run_id);
+    is_void = fields[ID].is_there && !keeps && strcmp(fields[ID].text, exam->info.run_id) != 0;
     has_epoch =
         fields[EPOCH].is_there && !is_void && fields[FLOOR].is_there && fields[HIGH].is_there;
     has_nonce = fields[NONCE].is_there && !is_void;
@@ -336,18 +331,18 @@ static void read_marker(struct exam *exam, const struct field *fields)
         (void)snprintf(marker->epoch, sizeof marker->epoch, "%.*s", WIRE_NUMBER,
                        fields[EPOCH].text);
     else if (has_nonce)
-        marker->fresh = is_text(&fields[FRESH], "1");
+        marker->fresh = strcmp(fields[FRESH].text, "1") == 0;
     else
         marker->fresh = keeps && !fields[ID].is_there;
-    if (!has_epoch && has_nonce && fields[SINCE].is_there) {
+    if (!has_epoch && has_nonce) {
         since_ms = strtoll(fields[SINCE].text, NULL, 10);
         if (since_ms > 0 && since_ms < now_ms)
             marker->age_ms = (uint64_t)(now_ms - since_ms);
     }
-    max_ttl_ms = fields[MAX].is_there ? read_count(fields[MAX].text) : -1;
+    max_ttl_ms = read_count(fields[MAX].text);
     if (max_ttl_ms >= 0 && max_ttl_ms <= UINT32_MAX)
         marker->max_ttl_ms = (uint32_t)max_ttl_ms;
-    of = fields[OF].is_there ? read_count(fields[OF].text) : -1;
+    of = read_count(fields[OF].text);
     marker->of = of > 0 && of <= REDLOCK_MASTERS_MAX ? (unsigned)of : 0;
 }
 

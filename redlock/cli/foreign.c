@@ -39,8 +39,6 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
             inspect_master(foreign->rl, m).name, reply->text);
 }
 
-static const struct inspect_events inspect_events = {.on_answer = on_answer};
-
 static void ask(struct foreign *foreign, unsigned m, uint32_t i)
 {
     const char *name = foreign->names->list[i];
@@ -58,7 +56,7 @@ static void begin(struct foreign *foreign)
     const struct inspect_client client = inspect_client(foreign->rl);
 
     foreign->is_asked = true;
-    inspect_listen(foreign->rl, &inspect_events, foreign);
+    inspect_listen(foreign->rl, on_answer, foreign);
     for (unsigned m = 0; m < client.masters; m++)
         for (uint32_t i = 0; i < foreign->names->len && (client.linked & mask_of(m)) != 0; i++)
             ask(foreign, m, i);

@@ -3,7 +3,7 @@
  *
  * Every turn of the loop asks deadline_due() what is due, does it, and sleeps.  A renewal moves the
  * end of the lease in shared memory, and does not wake the guardian.  The timer rings at the old
- * deadline, and is then set again.  If the lease is longer than before, so are then its margins.
+ * deadline, and is then set again.  A longer lease gets longer margins.
  */
 #include "redlock/cli/guardian.h"
 

@@ -16,7 +16,6 @@
 #include "redlock/cli/refusal.h"
 #include "redlock/cli/session.h"
 #include "redlock/client/inspect.h"
-#include "redlock/link/uri.h"
 #include "redlock/wire/reply.h"
 
 #define TICK_S 0.2 /* Between two updates of the progress.  Chosen. */
@@ -46,11 +45,6 @@ struct init {
 static struct inspect_master master_of(const struct init *init, unsigned m)
 {
     return inspect_master(init->rl, m);
-}
-
-static bool is_linked(const struct init *init, unsigned m)
-{
-    return (inspect_client(init->rl).linked & mask_of(m)) != 0;
 }
 
 static bool may_vote(const struct init *init, unsigned m)
@@ -95,7 +89,7 @@ static void say_of(const struct init *init, unsigned m, const char *text)
 static void say_who_is_down(const struct init *init)
 {
     for (unsigned m = 0; m < init->masters; m++)
-        if (!is_linked(init, m))
+        if (!master_of(init, m).is_linked)
             say_of(init, m, master_of(init, m).error);
 }
 
@@ -139,12 +133,6 @@ static void show_progress(const struct init *init)
     (void)fprintf(stderr, "\r\033[K%s", line); /* Wipe the line: ECMA-48, EL. */
 }
 
-static void clear_progress(const struct init *init)
-{
-    if (init->shows_progress)
-        (void)fputs("\r\033[K", stderr);
-}
-
 /* Report each warming master once, unless it may get an epoch at once. */
 static void tell_of_warming(struct init *init)
 {
@@ -165,7 +153,7 @@ static bool is_done(const struct init *init)
     if (is_connecting(init))
         return false;
     for (unsigned m = 0; m < init->masters; m++)
-        if (is_linked(init, m) && !may_vote(init, m))
+        if (master_of(init, m).is_linked && !may_vote(init, m))
             return false;
     return true;
 }
@@ -180,7 +168,7 @@ static bool is_stuck(struct init *init)
     bool waits = count_linked(init) == init->masters || is_connecting(init);
 
     for (unsigned m = 0; m < init->masters && !waits; m++)
-        waits = is_linked(init, m) &&
+        waits = master_of(init, m).is_linked &&
                 (master_of(init, m).look.number == 0 || seconds_left(init, m) > 0);
     if (waits)
         init->stuck = 0;
@@ -201,7 +189,8 @@ static int wait_for_all(struct init *init)
             tell_of_warming(init);
         ev_run(session->loop, EVRUN_ONCE);
     }
-    clear_progress(init);
+    if (init->shows_progress)
+        (void)fputs("\r\033[K", stderr);
     if (session->signal != 0)
         return session_signal_exit(session);
     all = count_voters(init) == init->masters;
@@ -244,8 +233,6 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
         said->look = marker.look;
 }
 
-static const struct inspect_events inspect_events = {.on_answer = on_answer};
-
 /* The floor of the fencing counters that the guard would choose. */
 static uint64_t find_floor(const struct init *init)
 {
@@ -273,9 +260,9 @@ static void ask(struct init *init, unsigned m, enum query query)
     uint64_t floor = query == QUERY_GIVE ? find_floor(init) : 0;
     char look[WIRE_MAX];
 
-    init->said[m].answered = !is_linked(init, m);
-    if (!is_linked(init, m))
-        take_error(&init->said[m], master_of(init, m).error);
+    init->said[m].answered = !master.is_linked;
+    if (!master.is_linked)
+        take_error(&init->said[m], master.error);
     else if (query == QUERY_EPOCH)
         inspect_query(init->rl, m, query, get, sizeof get - 1);
     else if (query == QUERY_OF)
@@ -387,7 +374,7 @@ static int give_at_once(struct init *init)
 {
     int code = connect_all(init);
 
-    inspect_listen(init->rl, &inspect_events, init);
+    inspect_listen(init->rl, on_answer, init);
     if (code == CLI_OK)
         code = ask_all(init, QUERY_EPOCH);
     if (code == CLI_OK)

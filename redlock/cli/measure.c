@@ -513,37 +513,31 @@ static int measure_all(struct bench *bench)
     return code == CLI_OK && bench->samples_len == 0 ? CLI_UNREACHABLE : code;
 }
 
-static int run_bench(struct bench *bench)
+int measure_run(const struct measure *measure)
 {
-    int code = make_workers(bench);
+    struct bench bench = {.wanted = *measure};
+    int code = make_workers(&bench);
 
-    if (code == CLI_OK && !bench->wanted.blocking) {
-        bench->loop = ev_loop_new(EVFLAG_AUTO);
-        if (bench->loop == NULL) {
+    if (code == CLI_OK && !bench.wanted.blocking) {
+        bench.loop = ev_loop_new(EVFLAG_AUTO);
+        if (bench.loop == NULL) {
             cli_say("cannot make an event loop");
             code = CLI_INTERNAL;
         }
     }
     if (code == CLI_OK)
-        code = cli_open(bench->wanted.cli, bench->loop, &bench->rl);
+        code = cli_open(bench.wanted.cli, bench.loop, &bench.rl);
     if (code == CLI_OK) {
         watch_signals();
-        code = measure_all(bench);
+        code = measure_all(&bench);
     }
-    (void)redlock_close(bench->rl);
-    if (bench->loop != NULL)
-        ev_loop_destroy(bench->loop);
-    free(bench->workers);
-    free(bench->names);
-    free(bench->resources);
-    free(bench->acquire_ns);
-    free(bench->unlock_ns);
+    (void)redlock_close(bench.rl);
+    if (bench.loop != NULL)
+        ev_loop_destroy(bench.loop);
+    free(bench.workers);
+    free(bench.names);
+    free(bench.resources);
+    free(bench.acquire_ns);
+    free(bench.unlock_ns);
     return code;
-}
-
-int measure_run(const struct measure *measure)
-{
-    struct bench bench = {.wanted = *measure};
-
-    return run_bench(&bench);
 }

@@ -3,6 +3,7 @@
  */
 #include "redlock/cli/probe.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,34 +12,65 @@
 #include "redlock/cli/talk.h"
 #include "redlock/wire/reply.h"
 
+#define COMMAND_MAX 32
 #define KEY_MAX (WIRE_MARK_LEN + WIRE_PERMIT_LEN + REDLOCK_NAME_MAX + 64)
 
-/* ---- Keys ---- */
+/* ---- Rows ---- */
 
 /* The key for each word of a row: before, the name, after. */
-static const struct {
+static const struct place {
+    enum rights_about about;
     const char *word, *before, *after;
 } places[] = {
-    {RIGHTS_NAME, "", ""},
-    {RIGHTS_MARK, WIRE_MARK, ""},
-    {RIGHTS_QUEUE, WIRE_QUEUE, ""},
-    {RIGHTS_PERMIT, WIRE_PERMIT, ""},
-    {RIGHTS_SLOT, WIRE_PERMIT, ":0"},
-    {RIGHTS_PERMIT_MARK, WIRE_MARK WIRE_PERMIT, ""},
+    {RIGHTS_ABOUT_NAME, RIGHTS_NAME, "", ""},
+    {RIGHTS_ABOUT_MARK, RIGHTS_MARK, WIRE_MARK, ""},
+    {RIGHTS_ABOUT_QUEUE, RIGHTS_QUEUE, WIRE_QUEUE, ""},
+    {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMIT, WIRE_PERMIT, ""},
+    {RIGHTS_ABOUT_PERMIT, RIGHTS_SLOT, WIRE_PERMIT, ":0"},
+    {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMIT_MARK, WIRE_MARK WIRE_PERMIT, ""},
 };
+
+static const struct place *find_place(const char *word)
+{
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (strcmp(word, places[i].word) == 0)
+            return &places[i];
+    return NULL;
+}
+
+static enum rights_about about_of(const struct right *right)
+{
+    for (unsigned i = 0; i < TALK_WORDS_MAX && right->words[i] != NULL; i++) {
+        const struct place *place = find_place(right->words[i]);
+
+        if (place != NULL)
+            return place->about;
+        if (strcmp(right->words[i], WIRE_MARKER) == 0)
+            return RIGHTS_ABOUT_MARKER;
+    }
+    return RIGHTS_ABOUT_NAME;
+}
+
+/* The command of a row: "PUBSUB NUMSUB" of "+pubsub|numsub". */
+static const char *command_of(const struct right *right, char buf[COMMAND_MAX])
+{
+    (void)snprintf(buf, COMMAND_MAX, "%s", right->rule + 1);
+    for (char *p = buf; *p != 0; p++)
+        *p = *p == '|' ? ' ' : (char)toupper(*p);
+    return buf;
+}
 
 /* The key that the word stands for, in buf, or the word itself. */
 static const char *fill_in(const struct exam *exam, const char *word, char buf[KEY_MAX])
 {
+    const struct place *place = find_place(word);
+
     if (strcmp(word, RIGHTS_OWN) == 0)
         return exam->own;
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        if (strcmp(word, places[i].word) != 0)
-            continue;
-        (void)snprintf(buf, KEY_MAX, "%s%s%s", places[i].before, exam->name, places[i].after);
-        return buf;
-    }
-    return word;
+    if (place == NULL)
+        return word;
+    (void)snprintf(buf, KEY_MAX, "%s%s%s", place->before, exam->name, place->after);
+    return buf;
 }
 
 /* The words to try.  NULL: the row is not tried. */
@@ -76,11 +108,11 @@ static void advise(const struct exam *exam, enum rights_about about, bool is_key
 /* The ACL forbids keys or channels that only locks with an option need. */
 static void find_forbidden(struct exam *exam, const struct right *right, bool is_key)
 {
-    bool is_queue = right->about == RIGHTS_ABOUT_QUEUE;
+    bool is_queue = about_of(right) == RIGHTS_ABOUT_QUEUE;
     const char *keys = is_queue ? WIRE_QUEUE : is_key ? WIRE_PERMIT : WIRE_MARK WIRE_PERMIT;
     char change[EXAM_TEXT_MAX];
 
-    advise(exam, right->about, is_key, change);
+    advise(exam, about_of(right), is_key, change);
     exam_find(exam, is_queue ? "acl_queue" : "acl_permits", change,
               "%s %s* are forbidden by its ACL: no locks with --%s", is_key ? "keys" : "channels",
               keys, is_queue ? "fair" : "permits");
@@ -123,7 +155,7 @@ static void find_forbidden_marker(struct exam *exam)
 /* If the name is forbidden, the keys and channels that are made of it are not reported. */
 static void find_forbidden_place(struct exam *exam, const struct right *right, bool is_key)
 {
-    switch (right->about) {
+    switch (about_of(right)) {
     case RIGHTS_ABOUT_NAME:
         find_forbidden_name(exam);
         return;
@@ -142,21 +174,13 @@ static void find_forbidden_place(struct exam *exam, const struct right *right, b
     }
 }
 
-static const char *rule_of(const struct right *right)
-{
-    for (size_t i = 0; i < rights_len; i++)
-        if (rights_all[i].rule != NULL && strcmp(rights_all[i].command, right->command) == 0)
-            return rights_all[i].rule;
-    return "+@all"; /* Not reached: every command has a rule. */
-}
-
 /* True: the error is reported.  Rows provoke errors by words that are not valid.  Other errors,
  * such as a full memory, are reported for the rows of plain locks only. */
 static bool is_told(const struct exam *exam, const struct right *right, const char *error)
 {
     if (strstr(error, "unknown command") != NULL)
         return true;
-    return right->about == RIGHTS_ABOUT_NAME && right->kinds == RIGHTS_PLAIN &&
+    return about_of(right) == RIGHTS_ABOUT_NAME && right->kinds == RIGHTS_PLAIN &&
            !exam_has_code(error, "NOSCRIPT") &&
            !(exam->is_in_use && (exam_has_code(error, "ERR") || exam_has_code(error, "WRONGTYPE")));
 }
@@ -177,8 +201,9 @@ static bool find(struct exam *exam, const struct right *right, const char *error
 {
     bool is_key = is_about_a_key(error), is_channel = strstr(error, " channel") != NULL;
     bool is_forbidden = exam_has_code(error, "NOPERM");
+    char command[COMMAND_MAX];
 
-    if (right->about == RIGHTS_ABOUT_MARKER && exam_has_code(error, "WRONGTYPE")) {
+    if (about_of(right) == RIGHTS_ABOUT_MARKER && exam_has_code(error, "WRONGTYPE")) {
         exam_find(exam, "marker", "delete this key, which redlock did not write",
                   "the key " WIRE_MARKER ", its marker, is no hash: WRONGTYPE");
         return true;
@@ -191,7 +216,7 @@ static bool find(struct exam *exam, const struct right *right, const char *error
     }
     if (!is_forbidden && !is_told(exam, right, error))
         return false;
-    exam_find_error(exam, right->command, rule_of(right), error);
+    exam_find_error(exam, command_of(right, command), right->rule, error);
     return true;
 }
 
@@ -199,13 +224,13 @@ static bool find(struct exam *exam, const struct right *right, const char *error
  * EVAL.  If the caller named no locks, those with other names may be allowed. */
 static bool is_fatal(const struct exam *exam, const struct right *right, const char *error)
 {
-    if (right->about == RIGHTS_ABOUT_MARKER)
+    if (about_of(right) == RIGHTS_ABOUT_MARKER)
         return right->kinds == RIGHTS_GUARD;
-    if (right->about != RIGHTS_ABOUT_NAME || right->kinds != RIGHTS_PLAIN)
+    if (about_of(right) != RIGHTS_ABOUT_NAME || right->kinds != RIGHTS_PLAIN)
         return false;
-    if (strcmp(right->command, "EVAL") == 0)
+    if (strcmp(right->rule, "+eval") == 0)
         return (exam->kinds & RIGHTS_GUARD) != 0;
-    return strcmp(right->command, "SET") == 0 &&
+    return strcmp(right->rule, "+set") == 0 &&
            !(exam->is_any_name && exam_has_code(error, "NOPERM") && is_about_a_key(error));
 }
 

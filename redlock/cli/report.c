@@ -217,7 +217,7 @@ static void print_master(const struct status *status, unsigned m, int width)
     const struct master_info *info = &master.info;
     char quoted[QUOTED_MAX], uptime[32];
 
-    (void)printf("master %-2u  %-*s  ", m + 1, width, inspect_master(status->rl, m).name);
+    (void)printf("master %-2u  %-*s  ", m + 1, width, master.name);
     if (!report->up && !report->warming) {
         (void)printf("%s  %s\n", report->barred ? "barred" : "down",
                      quote(report->error, strlen(report->error), quoted));
@@ -378,17 +378,15 @@ static void print_json_master(const struct status *status, unsigned m)
     const struct inspect_master master = inspect_master(status->rl, m);
     const struct master_info *info = &master.info;
 
-    (void)printf("{\"number\":%u,", m + 1);
-    cli_json_member("endpoint", inspect_master(status->rl, m).name);
-    (void)printf(",\"up\":%s,", report->up ? "true" : "false");
+    (void)printf("{\"number\":%u", m + 1);
+    cli_json_member("endpoint", master.name);
+    (void)printf(",\"up\":%s", report->up ? "true" : "false");
     cli_json_member("error", report->error[0] != 0 ? report->error : NULL);
     if (report->warming)
         (void)printf(",\"warming_ms\":%llu,\"unwatched\":%s",
                      (unsigned long long)report->warming_ms, report->unwatched ? "true" : "false");
     if (report->up || report->warming) {
-        (void)printf(",");
         cli_json_member("version", is_informed(info) ? info->version : NULL);
-        (void)printf(",");
         cli_json_member("role", is_informed(info) ? info->role : NULL);
         (void)printf(",\"round_trip_us\":%.1f", report->round_trip_us);
         if (is_informed(info))
@@ -399,7 +397,6 @@ static void print_json_master(const struct status *status, unsigned m)
     if (report->has_rate)
         print_json_range("clock_rate_ppm", &report->rate_ppm, 1);
     if ((report->up || report->warming) && report->knows_holder) {
-        (void)printf(",");
         cli_json_member("holder", report->token);
         if (report->readers > 0)
             (void)printf(",\"readers\":%lld", report->readers);
@@ -427,17 +424,13 @@ static void print_json_verdict(const struct status *status)
     bool is_shared = verdict.shared >= majority(status);
     bool has_permits = verdict.permits > 0 && is_free;
 
-    (void)printf(",");
     cli_json_member("resource", status->name);
-    (void)printf(",");
     cli_json_member("state", is_shared     ? "shared"
                              : held        ? "held"
                              : has_permits ? "permits"
                              : is_free     ? "free"
                                            : "unknown");
-    (void)printf(",");
     cli_json_member("reason", held || is_free || is_shared ? NULL : reason_of(status));
-    (void)printf(",");
     cli_json_member("holder", held ? verdict.holder->token : NULL);
     (void)printf(",\"agreeing\":%u", held          ? verdict.holders
                                      : is_shared   ? verdict.shared

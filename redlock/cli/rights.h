@@ -44,10 +44,8 @@ enum rights_about {
 };
 
 struct right {
-    const char *rule;    /* The rule of an ACL: "+set".  NULL: an earlier row has it. */
-    const char *command; /* For messages: "SET". */
+    const char *rule; /* The rule of an ACL: "+set".  Several rows may have it. */
     unsigned kinds;
-    enum rights_about about;
     /* How to try it.  No words: other queries of an exam try it.  words may write to <name> and to
      * keys made of it.  If a lock may have this name, dry replaces words, and writes nothing. */
     const char *words[TALK_WORDS_MAX];
@@ -68,18 +66,18 @@ bool rights_place(size_t place, const char *names, unsigned kinds, char rule[RIG
 void rights_rules(enum rights_about about, bool is_key, const char *names, char *buf, size_t size);
 
 /* Rows for cli_getopt(), with values from CLI_OPTION_FIRST on. */
-#define RIGHTS_OPTIONS                                            \
-    {"fair", no_argument, NULL, CLI_OPTION_FIRST},                \
-        {"fence", no_argument, NULL, CLI_OPTION_FIRST + 1},       \
-        {"names", required_argument, NULL, CLI_OPTION_FIRST + 2}, \
-        {"permits", no_argument, NULL, CLI_OPTION_FIRST + 3},     \
-    {                                                             \
-        "shared", no_argument, NULL, CLI_OPTION_FIRST + 4         \
+#define RIGHTS_OPTIONS                                        \
+    {"fair", no_argument, NULL, CLI_OPTION_FIRST},            \
+        {"fence", no_argument, NULL, CLI_OPTION_FIRST + 1},   \
+        {"permits", no_argument, NULL, CLI_OPTION_FIRST + 2}, \
+        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 3},  \
+    {                                                         \
+        "names", required_argument, NULL, RIGHTS_OPTION_NAMES \
     }
-enum { RIGHTS_OPTIONS_END = CLI_OPTION_FIRST + 5 };
+enum { RIGHTS_KINDS_LEN = 4, RIGHTS_OPTION_NAMES = CLI_OPTION_FIRST + RIGHTS_KINDS_LEN };
+enum { RIGHTS_OPTIONS_END = RIGHTS_OPTION_NAMES + 1 };
 
-/* The options that add a kind of lock. */
-enum { RIGHTS_KINDS_LEN = 4 };
+/* The options that add a kind of lock, in the order of their values. */
 extern const struct rights_kind {
     const char *option;
     unsigned kind;

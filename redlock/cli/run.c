@@ -7,7 +7,6 @@
 #include "redlock/cli/cli.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "redlock/cli/command.h"

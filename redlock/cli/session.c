@@ -295,28 +295,24 @@ int session_adopt(struct session *session, const struct cli_names *names, const 
     return status == REDLOCK_OK ? CLI_OK : refused(session, status);
 }
 
-int session_extend(struct session *session, struct redlock_lease *lease, uint32_t ttl_ms)
+/* status: that of the call which has begun the operation. */
+static int finish(struct session *session, int status)
 {
-    int status;
-
     session->done = false;
-    status = redlock_extend_async(lease, ttl_ms, on_done, session);
     if (status != REDLOCK_OK)
         return refused(session, status);
     (void)wait_until_done(session);
     return ended(session);
 }
 
+int session_extend(struct session *session, struct redlock_lease *lease, uint32_t ttl_ms)
+{
+    return finish(session, redlock_extend_async(lease, ttl_ms, on_done, session));
+}
+
 int session_unlock(struct session *session, struct redlock_lease *lease)
 {
-    int status;
-
-    session->done = false;
-    status = redlock_unlock_async(lease, on_done, session);
-    if (status != REDLOCK_OK)
-        return refused(session, status);
-    (void)wait_until_done(session);
-    return ended(session);
+    return finish(session, redlock_unlock_async(lease, on_done, session));
 }
 
 /* ---- Open and close ---- */

@@ -20,7 +20,9 @@
 #include "redlock/wire/reply.h"
 #include "redlock/wire/wire.h"
 
-#define COMMAND_MAX (REDLOCK_NAME_MAX + 96) /* Enough for "PTTL name" with its lengths. */
+#define WORDS_MAX 5                     /* Of a query. */
+#define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with two prefixes. */
+#define COMMAND_MAX (KEY_MAX + 512)     /* Enough for a key and the longest script. */
 
 /* Read the token.  A text of another program may have any length, so this reads at most one byte
  * more than the longest token.  GETRANGE does not tell an empty key from a missing one, and the
@@ -30,8 +32,6 @@
     "if type(s)=='string' then s=s:sub(1,129) " \
     "end return s"
 _Static_assert(REDLOCK_TOKEN_MAX + 1 == 129, "what GET_TOKEN asks for");
-
-#define SCRIPT_MAX 256 /* In bytes. */
 
 /* Count the readers, without those whose time is over, which may still be stored. */
 #define COUNT_READERS                            \
@@ -67,54 +67,33 @@ static drift_time read_clock(void)
     return now;
 }
 
-static void finish(struct status *status, struct report *report, bool up, const char *error)
+/* error NULL: the master may vote. */
+static void finish(struct status *status, struct report *report, const char *error)
 {
     if (report->over)
         return;
     report->over = true;
-    report->up = up;
+    report->up = error == NULL;
     status->over++;
-    status->up += up;
+    status->up += report->up;
     if (error != NULL)
         (void)snprintf(report->error, sizeof report->error, "%s", error);
 }
 
-static void ask_one(struct status *status, unsigned master, enum query query, const char *command,
-                    size_t len)
+static void ask_one(struct status *status, unsigned master, enum query query, const char **words)
 {
+    char command[COMMAND_MAX];
+    size_t count = 0, len;
+
+    while (count < WORDS_MAX && words[count] != NULL)
+        count++;
+    len = (size_t)snprintf(command, sizeof command, "*%zu\r\n", count);
+    for (size_t i = 0; i < count; i++)
+        len += (size_t)snprintf(command + len, sizeof command - len, "$%zu\r\n%s\r\n",
+                                strlen(words[i]), words[i]);
+    assert(len < sizeof command);
     status->reports[master].questions++;
     inspect_query(status->rl, master, query, command, len);
-}
-
-static void ask_ttl(struct status *status, unsigned master)
-{
-    char command[COMMAND_MAX];
-    int len = snprintf(command, sizeof command, "*2\r\n$4\r\nPTTL\r\n$%zu\r\n%s\r\n",
-                       strlen(status->name), status->name);
-
-    ask_one(status, master, QUERY_PTTL, command, (size_t)len);
-}
-
-static void ask_queue(struct status *status, unsigned master)
-{
-    char command[COMMAND_MAX];
-    int len = snprintf(command, sizeof command,
-                       "*4\r\n$6\r\nZCOUNT\r\n$%zu\r\n" WIRE_QUEUE "%s\r\n$1\r\n0\r\n$3\r\ninf\r\n",
-                       WIRE_QUEUE_LEN + strlen(status->name), status->name);
-
-    ask_one(status, master, QUERY_QUEUE, command, (size_t)len);
-}
-
-/* Run a script on the key of the name. */
-static void ask_script(struct status *status, unsigned master, enum query query, const char *script)
-{
-    char command[COMMAND_MAX + SCRIPT_MAX];
-    int len = snprintf(command, sizeof command,
-                       "*4\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n1\r\n$%zu\r\n%s\r\n",
-                       strlen(script), script, strlen(status->name), status->name);
-
-    assert((size_t)len < sizeof command);
-    ask_one(status, master, query, command, (size_t)len);
 }
 
 static bool is_permit(const char *name)
@@ -122,22 +101,26 @@ static bool is_permit(const char *name)
     return strncmp(name, WIRE_PERMIT, WIRE_PERMIT_LEN) == 0;
 }
 
-static void ask_permits(struct status *status, unsigned master)
+static void ask_holder(struct status *status, unsigned master)
 {
-    char command[COMMAND_MAX + sizeof FIND_PERMITS];
-    int len = snprintf(
-        command, sizeof command,
-        "*5\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n1\r\n$%zu\r\n" WIRE_PERMIT "%s:\r\n$3\r\n%u\r\n",
-        sizeof FIND_PERMITS - 1, FIND_PERMITS, WIRE_PERMIT_LEN + strlen(status->name) + 1,
-        status->name, REDLOCK_PERMITS_MAX);
+    const char *name = status->name;
+    char queue[KEY_MAX], permits[KEY_MAX], slots[12];
 
-    ask_one(status, master, QUERY_PERMITS, command, (size_t)len);
+    (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", name);
+    (void)snprintf(permits, sizeof permits, WIRE_PERMIT "%s:", name);
+    (void)snprintf(slots, sizeof slots, "%u", REDLOCK_PERMITS_MAX);
+    ask_one(status, master, QUERY_GET, (const char *[WORDS_MAX]){"EVAL", GET_TOKEN, "1", name});
+    ask_one(status, master, QUERY_PTTL, (const char *[WORDS_MAX]){"PTTL", name});
+    ask_one(status, master, QUERY_QUEUE, (const char *[WORDS_MAX]){"ZCOUNT", queue, "0", "inf"});
+    ask_one(status, master, QUERY_READERS,
+            (const char *[WORDS_MAX]){"EVAL", COUNT_READERS, "1", name});
+    if (!is_permit(name))
+        ask_one(status, master, QUERY_PERMITS,
+                (const char *[WORDS_MAX]){"EVAL", FIND_PERMITS, "1", permits, slots});
 }
 
 static void ask(struct status *status, unsigned master)
 {
-    static const char of[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$2\r\nof\r\n";
-    static const char time[] = "*1\r\n$4\r\nTIME\r\n";
     struct report *report = &status->reports[master];
     const struct inspect_client client = inspect_client(status->rl);
     const struct inspect_master seen = inspect_master(status->rl, master);
@@ -145,20 +128,15 @@ static void ask(struct status *status, unsigned master)
 
     report->asked = true;
     report->asked_at = read_clock();
-    ask_one(status, master, QUERY_TIME, time, sizeof time - 1);
+    ask_one(status, master, QUERY_TIME, (const char *[WORDS_MAX]){"TIME"});
     if (client.restart_guard) { /* Without the number of masters, which would be stored. */
-        ask_one(status, master, QUERY_LOOK, look,
-                marker_look(look, &seen.info, client.max_ttl_ms, 0, 0, 0));
-        ask_one(status, master, QUERY_OF, of, sizeof of - 1);
+        report->questions++;
+        inspect_query(status->rl, master, QUERY_LOOK, look,
+                      marker_look(look, &seen.info, client.max_ttl_ms, 0, 0, 0));
+        ask_one(status, master, QUERY_OF, (const char *[WORDS_MAX]){"HGET", WIRE_MARKER, "of"});
     }
-    if (status->name != NULL) {
-        ask_script(status, master, QUERY_GET, GET_TOKEN);
-        ask_ttl(status, master);
-        ask_queue(status, master);
-        ask_script(status, master, QUERY_READERS, COUNT_READERS);
-        if (!is_permit(status->name))
-            ask_permits(status, master);
-    }
+    if (status->name != NULL)
+        ask_holder(status, master);
 }
 
 static void take_token(struct report *report, const struct reply *reply)
@@ -232,7 +210,7 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     if (report->over)
         return;
     if (reply == NULL) {
-        finish(status, report, false, inspect_master(status->rl, master).error);
+        finish(status, report, inspect_master(status->rl, master).error);
         return;
     }
     switch ((enum query)query) {
@@ -264,8 +242,6 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     report->answers++;
 }
 
-static const struct inspect_events inspect_events = {.on_answer = on_answer};
-
 /* True: other clients list another number of masters, so its vote does not count for us. */
 static bool is_of_others(const struct status *status, const struct report *report)
 {
@@ -286,11 +262,11 @@ static void settle(struct status *status, unsigned m)
         (void)snprintf(text, sizeof text,
                        "is one of %u masters to other clients, and one of %u here", report->of,
                        status->masters);
-        finish(status, report, false, text);
+        finish(status, report, text);
         return;
     }
     if (!client.restart_guard || (master.look.number != 0 && master.look.ready)) {
-        finish(status, report, true, NULL);
+        finish(status, report, NULL);
         return;
     }
     if (master.look.number == 0 || is_asked || (client.coming & mask_of(m)) != 0)
@@ -300,7 +276,7 @@ static void settle(struct status *status, unsigned m)
     report->warming_ms = drift_to_ms(left);
     report->unwatched = report->age_ms >= drift_to_ms(client.quarantine);
     status->warming++;
-    finish(status, report, false, "is warming up");
+    finish(status, report, "is warming up");
 }
 
 /* Query masters whose links are up, and give up masters whose links failed. */
@@ -318,7 +294,7 @@ static void look_at_links(struct status *status)
         else if (linked && report->answers == report->questions)
             settle(status, m);
         else if (!linked && (report->asked || !(client.connecting & mask_of(m))))
-            finish(status, report, false, inspect_master(status->rl, m).error);
+            finish(status, report, inspect_master(status->rl, m).error);
     }
 }
 
@@ -328,7 +304,7 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
 
     (void)loop, (void)events;
     for (unsigned m = 0; m < status->masters; m++)
-        finish(status, &status->reports[m], false, "does not answer in time"); /* Not to all. */
+        finish(status, &status->reports[m], "does not answer in time"); /* Not to all. */
 }
 
 static void ask_all(struct status *status, struct ev_loop *loop)
@@ -336,7 +312,7 @@ static void ask_all(struct status *status, struct ev_loop *loop)
     ev_timer limit;
     double limit_s = (status->cli->connect_timeout_ms + status->cli->reply_timeout_ms) / 1e3;
 
-    inspect_listen(status->rl, &inspect_events, status);
+    inspect_listen(status->rl, on_answer, status);
     ev_now_update(loop);
     ev_timer_init(&limit, on_limit, limit_s, 0);
     ev_set_priority(&limit, EV_MINPRI); /* Answers that have come are handled first. */

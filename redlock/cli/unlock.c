@@ -5,21 +5,6 @@
 
 #include "redlock/cli/session.h"
 
-static int unlock(struct session *session, const struct cli_names *names, const char *token,
-                  const struct redlock_lock_options *how)
-{
-    struct redlock_lock_options opts;
-    struct redlock_lease *lease;
-    int code;
-
-    redlock_lock_options_init(&opts);
-    opts.permits = how->permits;
-    opts.shared = how->shared;
-    opts.ttl_ms = session->cli->max_ttl_ms; /* No lease is longer. */
-    code = session_adopt(session, names, token, &opts, &lease);
-    return code == CLI_OK ? session_unlock(session, lease) : code;
-}
-
 static int unlock_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
@@ -27,20 +12,24 @@ static int unlock_main(struct cli *cli, int argc, char **argv)
         {"shared", no_argument, NULL, CLI_OPTION_SHARED},
         {NULL, 0, NULL, 0},
     };
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
     struct session session;
     struct cli_names names;
-    struct redlock_lock_options how;
     int option, code;
 
-    redlock_lock_options_init(&how);
+    redlock_lock_options_init(&opts);
     while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
-        cli_take_lock_option(cli, option, &how);
+        cli_take_lock_option(cli, option, &opts);
+    opts.ttl_ms = cli->max_ttl_ms; /* No lease is longer. */
     cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
     cli_names(cli, argv[optind], &names);
-    cli_check_lock(cli, &names, &how);
+    cli_check_lock(cli, &names, &opts);
     code = session_open(&session, cli);
     if (code == CLI_OK) {
-        code = unlock(&session, &names, argv[optind + 1], &how);
+        code = session_adopt(&session, &names, argv[optind + 1], &opts, &lease);
+        if (code == CLI_OK)
+            code = session_unlock(&session, lease);
         session_close(&session);
     }
     cli_names_done(&names);

@@ -146,8 +146,9 @@ static void end_soon(struct redlock_lease *lease, enum lease_op op, int status,
 }
 
 /* Whether the lease can be unlocked now.  A lock under way must be cancelled instead.  An inner
- * lock under way must end first, because a cancel would end the whole lease.  An extend under way
- * must end before an inner unlock, because its done is still due. */
+ * lock under way must end first, because a cancel would end the whole lease.  A lease has one
+ * done, which an inner unlock would replace, so it must wait for an extend under way.  The last
+ * unlock drops that extend, and its done is not called. */
 static int check_unlock_async(const struct redlock_lease *lease)
 {
     if (lease->op == LEASE_OP_LOCK && !is_inner(lease))

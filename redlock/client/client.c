@@ -3,7 +3,6 @@
  */
 #include "redlock/client/client.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -23,11 +22,6 @@
 bool client_is_forked(const struct redlock *rl)
 {
     return fork_count() != rl->forks;
-}
-
-static bool is_deaf(const struct redlock *rl)
-{
-    return rl->blocking == NULL;
 }
 
 /* ---- The loop ---- */
@@ -56,8 +50,10 @@ static void flush(struct redlock *rl)
 
 /* ---- Callbacks ---- */
 
-static void run_callbacks(struct redlock *rl)
+static void run_callbacks(void *cookie)
 {
+    struct redlock *rl = cookie;
+
     if (callback_run_due(rl))
         arm(rl);
 }
@@ -220,16 +216,6 @@ static const struct loop_events loop_events = {
 
 /* ---- What a blocking client's thread calls ---- */
 
-static void do_flush(void *cookie)
-{
-    before_sleep(cookie);
-}
-
-static void do_callbacks(void *cookie)
-{
-    run_callbacks(cookie);
-}
-
 static bool has_callbacks(void *cookie)
 {
     const struct redlock *rl = cookie;
@@ -252,8 +238,8 @@ static drift_span alarm_in(void *cookie)
 }
 
 static const struct blocking_events blocking_events = {
-    .flush = do_flush,
-    .run_callbacks = do_callbacks,
+    .flush = before_sleep,
+    .run_callbacks = run_callbacks,
     .has_callbacks = has_callbacks,
     .has_leases = has_leases,
     .alarm_in = alarm_in,
@@ -299,16 +285,9 @@ static int make_masters(struct redlock *rl)
         .restart_guard = options->restart_guard,
         .clock_guard = options->clock_guard,
     };
-    const struct listener_config listener = {
-        .env = &rl->env,
-        .uris = options->masters,
-        .len = options->masters_len,
-        .connect_timeout = options->connect_timeout,
-        .reply_timeout = options->reply_timeout,
-    };
 
     if (masters_init(&rl->masters, &config, &masters_events, rl) != 0 ||
-        lines_init(&rl->lines, &rl->masters, &listener, on_done, rl) != 0)
+        lines_init(&rl->lines, &rl->masters, &config, on_done, rl) != 0)
         return no_memory();
     token_subkey(&rl->leases.tokens, rl->lines.channels.key);
     return REDLOCK_OK;
@@ -432,13 +411,8 @@ static void cancel(struct redlock *rl, struct redlock_lease *lease)
 {
     struct quorum_event event = {.type = QUORUM_EV_CANCEL};
 
-    if (lease->waiter != NULL) {
-        struct waiter *waiter = lease->waiter;
-
-        lease->waiter = NULL;
-        explain_end(lease, lease->op, REDLOCK_E_STATE);
-        blocking_wake(rl->blocking, waiter, REDLOCK_E_STATE);
-    }
+    if (lease->waiter != NULL)
+        wake(rl, lease, REDLOCK_E_STATE);
     lease->lost = NULL;
     lease_step(lease, &event);
     lease->ready_done = lease->ready_lost = false;
@@ -450,7 +424,7 @@ static void cancel(struct redlock *rl, struct redlock_lease *lease)
 static void begin_close(struct redlock *rl)
 {
     rl->env.closing = true;
-    rl->env.deaf = is_deaf(rl);
+    rl->env.deaf = rl->blocking == NULL;
     for (uint32_t i = 0; i < rl->leases.slots_len; i++)
         if (rl->leases.slots[i] != NULL)
             cancel(rl, rl->leases.slots[i]);

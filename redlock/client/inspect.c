@@ -89,9 +89,9 @@ void inspect_look_only(struct redlock *rl)
     rl->masters.standing.guard.passive = true;
 }
 
-void inspect_listen(struct redlock *rl, const struct inspect_events *events, void *cookie)
+void inspect_listen(struct redlock *rl, inspect_answer_fn *on_answer, void *cookie)
 {
-    rl->on_query = events != NULL ? events->on_answer : NULL;
+    rl->on_query = on_answer;
     rl->on_query_cookie = cookie;
 }
 

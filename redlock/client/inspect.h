@@ -66,13 +66,11 @@ drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);
 /* Read markers, but install no epoch: the client may know only some of the masters. */
 void inspect_look_only(struct redlock *rl);
 
-struct inspect_events {
-    /* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */
-    void (*on_answer)(void *cookie, unsigned m, uint32_t query, const struct reply *reply);
-};
+/* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */
+typedef void inspect_answer_fn(void *cookie, unsigned m, uint32_t query, const struct reply *reply);
 
-/* Send all later answers to events.  NULL: drop them. */
-void inspect_listen(struct redlock *rl, const struct inspect_events *events, void *cookie);
+/* Send all later answers to on_answer.  NULL: drop them. */
+void inspect_listen(struct redlock *rl, inspect_answer_fn *on_answer, void *cookie);
 
 /* Send any command to a master whose link is up. */
 void inspect_query(struct redlock *rl, unsigned m, uint32_t query, const char *command,

@@ -96,18 +96,11 @@ static quorum_mask find_knowing(const struct guard *g)
     return knowing;
 }
 
-/* A reported lease is never forgotten: the master that reported it may lose its data, and then
- * all others. */
-uint32_t guard_max_ttl_ms(const struct guard *g)
-{
-    return g->longest_ms;
-}
-
 /* The holder's clock and ours may differ by what the drift allows.  Twice that is added, since
  * it costs nothing. */
 drift_span guard_quarantine(const struct guard *g)
 {
-    drift_span lease = guard_max_ttl_ms(g) * DRIFT_MS;
+    drift_span lease = g->longest_ms * DRIFT_MS;
 
     return drift_add(lease, 2 * drift_allowance(lease, &g->config.drift));
 }
@@ -200,6 +193,8 @@ void guard_on_link(struct guard *g, unsigned master, bool up)
         m->look.number = 0;
 }
 
+/* A reported lease is never forgotten: the master that reported it may lose its data, and then
+ * all others. */
 void guard_on_max(struct guard *g, uint32_t max_ttl_ms)
 {
     if (max_ttl_ms > g->longest_ms)

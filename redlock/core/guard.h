@@ -35,9 +35,10 @@
  * cannot reach a number farther ahead of the time than this, 12 days. */
 #define GUARD_AHEAD_US (UINT64_C(1) << 40)
 
-/* The high-water mark of a master's counters is above their floor by a multiple of this.  A
- * repair moves counters ahead by at most this much.  In microseconds it is far less than a
- * repair takes, so counters do not overtake the clocks. */
+/* The high-water mark of a master's counters is above their floor by a multiple of this.  A master
+ * that lost its counters begins with the greatest mark known, so it moves ahead by this at most, 16
+ * ms.  It was watched for as long as the longest lease before, so counters do not overtake the
+ * clocks if leases last longer. */
 #define GUARD_HIGH_STEP (UINT64_C(1) << 14)
 
 /* What a master's marker says when it is queried. */
@@ -134,9 +135,6 @@ uint64_t guard_number(const struct guard *g, unsigned master, uint64_t count, bo
 
 /* The master was told to count to this number, and has raised its high-water mark accordingly. */
 void guard_on_raised(struct guard *g, unsigned master, uint64_t number);
-
-/* The longest lease that may be alive on any master, as far as is known. */
-uint32_t guard_max_ttl_ms(const struct guard *g);
 
 /* How long a master must be watched before it may vote again. */
 drift_span guard_quarantine(const struct guard *g);

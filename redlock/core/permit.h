@@ -20,7 +20,6 @@
 #define REDLOCK_PERMIT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "redlock/core/quorum.h"

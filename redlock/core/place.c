@@ -109,11 +109,6 @@ bool place_is_due(const struct place *p, quorum_mask up)
     return p->stirred && ((misplaced(p) & up) != 0 || is_majority(p, p->named | p->granted));
 }
 
-bool place_is_taken(const struct place *p)
-{
-    return p->ticket != 0 && is_majority(p, p->stored);
-}
-
 /* The order of a sorted set: by number, and by name if numbers are equal.  A waiter without a
  * ticket comes last. */
 bool place_is_before(const struct place *p, const struct place *other)

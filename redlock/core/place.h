@@ -81,9 +81,6 @@ void place_on_named(struct place *p, unsigned master);
 /* Whether the next round is to begin at once. up: masters that this round can ask. */
 bool place_is_due(const struct place *p, quorum_mask up);
 
-/* Whether the waiter has its place: a majority stores its ticket. */
-bool place_is_taken(const struct place *p);
-
 /* Whether p comes before other in the same queue, as far as both know. */
 bool place_is_before(const struct place *p, const struct place *other);
 

@@ -203,8 +203,8 @@ static quorum_mask awaited(const struct step *s)
 }
 
 /* Rule 9: whether at least half of the masters that refuse know of another choice that may be
- * free.  Not all need to know.  Where a permit is held for long, a master that was away may lack
- * it just as long, and report nothing. */
+ * free.  Not all need to know: a master that missed a release sees that slot as taken until its
+ * key ends, and may report none. */
 static bool is_elsewhere(const struct quorum *q)
 {
     quorum_mask no = q->asked & (quorum_mask) ~(q->yes | q->none | q->owing);

@@ -382,12 +382,11 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
 {
     struct masters *masters = lease->leases->masters;
     const struct ask again = make_ask(lease, number, command, true);
-    quorum_mask can = masters->peers.up;
+    bool can = command == QUORUM_CMD_RELEASE ? masters_link_is_up(masters, master)
+                                             : (masters->peers.up & mask_of(master)) != 0;
     size_t len;
 
-    if (command == QUORUM_CMD_RELEASE)
-        can |= masters->standing.linked | masters->peers.full;
-    if (!(can & mask_of(master)) || lease->q.ask_of[master] != number)
+    if (!can || lease->q.ask_of[master] != number)
         return false;
     len = encode(lease, command, master, true, masters->peers.scratch);
     masters_send(masters, master, &again, masters->peers.scratch, len);
@@ -397,8 +396,9 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
     return true;
 }
 
-void lease_on_vote(struct redlock_lease *lease, unsigned master, const struct ask *ask,
-                   const struct vote *vote, const char *error)
+/* Take in a master's vote.  error says what is wrong with that master, or is "". */
+static void on_vote(struct redlock_lease *lease, unsigned master, const struct ask *ask,
+                    const struct vote *vote, const char *error)
 {
     const struct kind *kind = lease_kind(lease);
     struct masters *masters = lease->leases->masters;
@@ -459,7 +459,7 @@ void leases_on_answer(struct leases *leases, unsigned master, const struct ask *
         return;
     vote = kind_count(lease_kind(lease), (enum quorum_command)ask->what, reply);
     if (!masters_hold(leases->masters, master, ask, &vote))
-        lease_on_vote(lease, master, ask, &vote, vote_error(&vote, reply));
+        on_vote(lease, master, ask, &vote, vote_error(&vote, reply));
 }
 
 void leases_on_vote(struct leases *leases, unsigned master, const struct ask *ask,
@@ -468,7 +468,7 @@ void leases_on_vote(struct leases *leases, unsigned master, const struct ask *as
     struct redlock_lease *lease = table_find(leases, ask->slot, ask->serial);
 
     if (lease != NULL)
-        lease_on_vote(lease, master, ask, vote, "");
+        on_vote(lease, master, ask, vote, "");
 }
 
 void leases_on_change(struct leases *leases, unsigned master)

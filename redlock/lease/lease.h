@@ -5,7 +5,6 @@
 #define REDLOCK_LEASE_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "redlock/lease/state.h"
 
@@ -31,10 +30,6 @@ struct owned *lease_owned(const struct redlock_lease *lease);
 /* Feed the machine, carry out its actions, and note which callbacks are due.  The caller sets
  * event->type and the fields of that type; lease_step() fills in the rest. */
 void lease_step(struct redlock_lease *lease, struct quorum_event *event);
-
-/* Take in a master's vote.  error says what is wrong with that master, or is "". */
-void lease_on_vote(struct redlock_lease *lease, unsigned master, const struct ask *ask,
-                   const struct vote *vote, const char *error);
 
 /* The lease's alarm rang. */
 void lease_on_alarm(struct redlock_lease *lease, drift_time now);

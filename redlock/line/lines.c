@@ -561,7 +561,7 @@ static const struct listener_events listener_events = {
     .on_done = on_done,
 };
 
-int lines_init(struct lines *lines, struct masters *masters, const struct listener_config *config,
+int lines_init(struct lines *lines, struct masters *masters, const struct masters_config *config,
                void (*on_quiet)(void *cookie), void *cookie)
 {
     struct channels *channels = &lines->channels;

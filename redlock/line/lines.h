@@ -12,7 +12,6 @@
 #define REDLOCK_LINES_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "redlock/line/channel.h"
 #include "redlock/masters/masters.h"
@@ -33,7 +32,7 @@ struct lines {
 };
 
 /* Returns 0, or -1 if memory runs out.  on_done: the last call of each event of the listener. */
-int lines_init(struct lines *lines, struct masters *masters, const struct listener_config *config,
+int lines_init(struct lines *lines, struct masters *masters, const struct masters_config *config,
                void (*on_done)(void *cookie), void *cookie);
 /* Between events, when no lease waits any more.  A zeroed struct is allowed. */
 void lines_done(struct lines *lines);

@@ -3,6 +3,8 @@
  */
 #include "redlock/line/listener.h"
 
+#include "redlock/link/link.h"
+
 /* ---- Events ---- */
 
 static void on_link(void *cookie, unsigned master, const struct link_fall *fall)
@@ -39,7 +41,7 @@ static const struct link_events link_events = {
 
 /* ---- Begin and end ---- */
 
-void listener_init(struct listener *listener, const struct listener_config *config,
+void listener_init(struct listener *listener, const struct masters_config *config,
                    const struct listener_events *events, void *cookie)
 {
     *listener = (struct listener){.config = *config, .events = events, .cookie = cookie};
@@ -47,7 +49,7 @@ void listener_init(struct listener *listener, const struct listener_config *conf
 
 void listener_start(struct listener *listener)
 {
-    const struct listener_config *config = &listener->config;
+    const struct masters_config *config = &listener->config;
     struct link_config link = {
         .env = config->env,
         .dirty = &listener->dirty,

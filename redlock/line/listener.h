@@ -11,17 +11,9 @@
 #include <stddef.h>
 
 #include "redlock/base/mask.h"
-#include "redlock/link/link.h"
+#include "redlock/masters/masters.h"
 
-struct env;
 struct reply;
-
-struct listener_config {
-    struct env *env;
-    const struct uri *uris; /* Must live as long as the listener. */
-    unsigned len;
-    drift_span connect_timeout, reply_timeout;
-};
 
 struct listener_events {
     /* A link came up, and all channels must be subscribed to again; or it fell. */
@@ -33,7 +25,7 @@ struct listener_events {
 };
 
 struct listener {
-    struct listener_config config;
+    struct masters_config config;
     const struct listener_events *events;
     void *cookie;
     struct link *links[QUORUM_MASTERS_MAX]; /* NULL: there is none. */
@@ -41,7 +33,8 @@ struct listener {
     quorum_mask linked;                     /* Links that are up. */
 };
 
-void listener_init(struct listener *listener, const struct listener_config *config,
+/* config: that of the masters to listen to.  The guards are not for links that listen. */
+void listener_init(struct listener *listener, const struct masters_config *config,
                    const struct listener_events *events, void *cookie);
 
 /* Begin to connect to each master to which there is no link.  If memory runs out, a link is left

@@ -436,11 +436,6 @@ static void time_out(struct link *link)
     }
 }
 
-static void begin(struct link *link)
-{
-    env_begin_event(link->config.env);
-}
-
 static void end(struct link *link)
 {
     env_end_event(link->config.env);
@@ -453,7 +448,7 @@ static void on_open(void *cookie, const char *error)
 {
     struct link *link = cookie;
 
-    begin(link);
+    env_begin_event(link->config.env);
     if (error != NULL)
         doom(link, "", error);
     else
@@ -466,7 +461,7 @@ static void on_bytes(void *cookie)
 {
     struct link *link = cookie;
 
-    begin(link);
+    env_begin_event(link->config.env);
     read_answers(link);
     end(link);
 }
@@ -475,7 +470,7 @@ static void on_space(void *cookie)
 {
     struct link *link = cookie;
 
-    begin(link);
+    env_begin_event(link->config.env);
     link_write(link);
     look_if_full(link);
     end(link);
@@ -485,7 +480,7 @@ static void on_timer(void *cookie)
 {
     struct link *link = cookie;
 
-    begin(link);
+    env_begin_event(link->config.env);
     time_out(link);
     end(link);
 }

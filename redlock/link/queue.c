@@ -3,7 +3,6 @@
  */
 #include "redlock/link/queue.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

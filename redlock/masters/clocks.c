@@ -4,7 +4,6 @@
 #include "redlock/masters/clocks.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "redlock/wire/reply.h"

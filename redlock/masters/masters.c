@@ -334,3 +334,8 @@ bool masters_is_linked(const struct masters *masters, unsigned m)
 {
     return (masters->standing.linked & mask_of(m)) != 0;
 }
+
+bool masters_link_is_up(const struct masters *masters, unsigned m)
+{
+    return link_is_up(masters->peers.links[m]);
+}

@@ -98,5 +98,7 @@ const char *masters_name(const struct masters *masters, unsigned m);
 const char *masters_error(const struct masters *masters, unsigned m);
 /* True if the link is up and has room. */
 bool masters_is_linked(const struct masters *masters, unsigned m);
+/* True if the link is up, though its queue may be full, or the master may not vote. */
+bool masters_link_is_up(const struct masters *masters, unsigned m);
 
 #endif /* REDLOCK_MASTERS_H */

@@ -9,7 +9,6 @@
 #define REDLOCK_STANDING_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "redlock/base/alarm.h"
 #include "redlock/core/guard.h"

@@ -3,9 +3,9 @@
  *
  * usage: soak MASTERS SECONDS [memory|descriptors]
  *
- * Two threads for each kind of lock share a client, and lock and unlock.  They hold every 64th
- * lock so long that it is renewed.  Another thread opens and closes clients.  With a third
- * argument the program leaks memory or descriptors with each lock.  A test then checks that
+ * All threads share one client: two threads for each kind of lock, which lock and unlock.  They
+ * hold every 64th lock so long that it is renewed.  Another thread opens and closes clients.  With
+ * a third argument the program leaks memory or descriptors with each lock.  A test then checks that
  * scripts/soak notices.
  */
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /*
  * link-peer.c - the masters of fuzz-link: they read commands, and have a good answer to each.
  *
- * The library must write complete, known commands.  A master stores nothing: its good answer
- * grants the request.
+ * The library must write complete, known commands.  The masters store no keys: a good
+ * answer grants the request.  They remember only channels, waiters and one counter.
  */
 #include "link.h"
 

@@ -1,7 +1,8 @@
 /*
  * test-live-faults.c - five real masters, some of which are killed, stopped, given a password,
- * or made replicas.  With one or two down, locking goes on.  With three down it fails at once,
- * and it recovers when they are back.
+ * or made replicas.  With one or two down, locking goes on.  With three down it fails with
+ * the right message, and works again when they are back.  Also: lost notices, keys of a wrong type,
+ * and a flush.
  */
 #include "test/lib/check.h"
 

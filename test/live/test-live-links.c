@@ -2,8 +2,9 @@
  * test-live-links.c - how to reach a master: host names, IPv4 and IPv6, unix sockets, passwords,
  * databases.
  *
- * The linker's --wrap redirects getaddrinfo() and socket() to this file.  So names under .test
- * resolve alike on every machine.
+ * The linker's --wrap redirects two functions to this file.  getaddrinfo() answers for names under
+ * .test alike on every machine.  socket() counts the sockets of the library, and those that a child
+ * would inherit.
  */
 #include "test/lib/check.h"
 

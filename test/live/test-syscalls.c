@@ -1,10 +1,12 @@
 /*
  * test-syscalls.c - every system call of the library fails, with every error that it may have.
  *
- * In each life, a client on one real master opens, locks, extends, unlocks, waits for another
- * client's lock, and closes.  Each system call fails once in such a life, at each moment in turn,
- * and then always.  A table says what the user must get.  Nothing crashes, hangs or stays open,
- * and the client works when its calls work again.  docs/testing.md has the same table.
+ * Each run is a client's life: on one real master it opens, locks, extends, unlocks, waits for
+ * another client's lock, and closes.  The first error of each row fails a call at each moment of
+ * such a life, the others at its first three, because the library treats them alike.  Then the call
+ * fails always, except with EINTR, which no kernel gives for ever.  A table says what the user must
+ * get.  Nothing crashes, hangs or stays open, and the client works when its calls work again.
+ * docs/testing.md has the same table.
  */
 #include "test/lib/check.h"
 

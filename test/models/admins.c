@@ -1,5 +1,6 @@
 /*
- * admins.c - choosing the next version: M3 (Paxos) and M5 (joint becomes simple).
+ * admins.c - the rules M3 and M5 of members.h: admins choose the next version by Paxos, and a joint
+ * version becomes simple.
  *
  * An admin may be killed at any step, and another may go on from any state of the masters.
  */

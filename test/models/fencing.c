@@ -1,6 +1,6 @@
 /*
- * fencing.c - the steps of fencing.h: rounds that draw tokens, and a change that must not repeat
- * them.
+ * fencing.c - the steps of fencing.h: rounds that draw tokens, and a change of the set of masters,
+ * after which no token may come twice.
  */
 #include "models/fencing.h"
 

@@ -5,6 +5,7 @@
  * holder --masters LIST --store PATH --history FILE --who NAME --redlock PATH
  *        [--locks N | LOCK,LOCK...] [--workers KIND=N,...] [--ttl-ms MS]
  *        [--long PERCENT] [--reply-timeout-ms MS] [--seed N] [--seconds N]
+ *        [--restart-guard on|off] [--clock-guard GUARD]
  *
  * Kinds of workers, all at once, each with one lock at a time:
  *

@@ -4,12 +4,13 @@
  * relay --listen ADDRESS:PORT --to ADDRESS:PORT --delay-file FILE
  *
  * FILE holds the delay, a native 64-bit number in nanoseconds.  It is mapped, so a write in place
- * changes the delay at once, also for bytes that are held back already.  The relay passes on bytes
- * of either side when they are that old.  It reorders and loses nothing.  The end of a stream is
- * delayed like bytes.  A reset is passed on at once.
+ * changes the delay within LOOK_MS, also for bytes that are held back already.  The relay passes on
+ * bytes of either side when they are that old.  It reorders and loses nothing.  The end of a stream
+ * is delayed like bytes.  A reset is passed on at once.
  *
- * The relay holds BYTES_MAX for each direction of a connection and then reads no more, as a network
- * of that size would.  It does not interpret the bytes.  It ends when it gets a signal.
+ * For each direction of a connection, the relay holds at most BYTES_MAX, or what came in MARKS_MAX
+ * reads.  It then reads no more, as a network of that size would.  It does not interpret the bytes.
+ * It ends when it gets a signal.
  */
 #include <arpa/inet.h>
 #include <errno.h>

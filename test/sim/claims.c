@@ -4,8 +4,7 @@
  *  cleanup   At the end of every turn, each master that may store the token of a dead round
  *            has been sent a release on the connection that is up now.  A round is dead when
  *            its lease neither holds it nor asks for it any more.
- *  forgotten A client frees a lease that some master may store only when all that was asked
- *            for has expired.
+ *  forgotten A client frees a lease only when all keys that it asked for are released or expired.
  *  leak      When all leases are given up and all links are up, no master stores a token of
  *            a client that could have been deleted, and no client has leases in memory.
  *

@@ -59,9 +59,9 @@ uint64_t flags_left_ms(const struct server *server, const struct key *key)
     return key->end_ms > store_wall_ms(server) ? key->end_ms - store_wall_ms(server) : 0;
 }
 
-/* A waiter sets the flag, and the master announces to others how long the lock is held.  Or the
- * holder sets it, and the master announces that the lock was taken.  value_ms: until when readers
- * are held off, or 1. */
+/* A waiter sets the flag if it is missing.  Only then the master announces how long the lock is
+ * held.  A query of the holder always announces that the lock was taken.  value_ms: the master's
+ * time until which new readers are held off; 1: they are not. */
 struct answer flags_leave(struct server *server, const struct command *command, uint64_t left_ms,
                           uint64_t value_ms)
 {

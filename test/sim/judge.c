@@ -265,7 +265,7 @@ static bool is_needless(const struct lease_rec *rec)
     drift_span third = rec->ttl_ms * DRIFT_MS / 3;
     drift_span renew_at = third < lost_at / 2 ? third : lost_at / 2;
 
-    return rec->renews && (world.plan.may_forget | world.plan.may_step) == 0 &&
+    return rec->renews && !rec->is_stale && (world.plan.may_forget | world.plan.may_step) == 0 &&
            rec->ttl_ms == rec->ttl_low_ms && lost_at > renew_at + 4 * world.plan.quick + SLACK &&
            process_is_healthy(rec->process, rec->published - reply_timeout()) &&
            rec->process->ahead <= world.plan.quick;

@@ -20,7 +20,7 @@
 
 enum { ABC = 7, ABD = 11, ABCD = 15, ADE = 25 };
 
-/* Lists of the first version, and wishes.  Bounds are chosen: all together take a minute. */
+/* Lists of the first version, and wishes.  Bounds are chosen: all together take two minutes. */
 static const struct scenario scenarios[] = {
     {
         .name = "break",
@@ -105,6 +105,14 @@ static const struct scenario scenarios[] = {
         .wishes = {{ABD, 0}, {0, 0}},
         .rounds = 2,
         .budget = {.draws = 3},
+    },
+    {
+        .name = "floors",
+        .about = "the same, with a machine that dies, and a master that loses its data",
+        .first = ABC,
+        .wishes = {{ABD, ABD}, {0, 0}},
+        .rounds = 2,
+        .budget = {.kills = 1, .forgets = 1, .draws = 2},
     },
     {
         .name = "help",

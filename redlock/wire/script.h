@@ -27,11 +27,16 @@ enum script_id {
     SCRIPT_ACQUIRE_SHARED,
     SCRIPT_EXTEND_SHARED,
     SCRIPT_RELEASE_SHARED,
+    SCRIPT_PREPARE, /* These change the set of masters. */
+    SCRIPT_ACCEPT,
+    SCRIPT_WRITE,
+    SCRIPT_COUNT_ON,
     SCRIPT_LEN
 };
 
 /* Locks name a script by its SHA-1 (EVALSHA).  The text is for a master that does not have the
- * script.  SCRIPT_LOOK, SCRIPT_WAIT and SCRIPT_WAIT_PERMIT are always sent in full. */
+ * script.  SCRIPT_LOOK, SCRIPT_WAIT, SCRIPT_WAIT_PERMIT, and those that change the set of masters
+ * are always sent in full. */
 struct script {
     const char *text;
     size_t text_len;

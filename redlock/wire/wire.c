@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "redlock/base/token.h"
-
-#define DECIMAL_MAX 20 /* Digits of UINT64_MAX. */
+#include "redlock/wire/put.h"
 
 /* The rest of a command, besides its script and names: a token, numbers, and what Redis puts
  * before each. */
@@ -21,48 +20,6 @@ _Static_assert(SCRIPT_TEXT_MAX_MANY + REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 8)
 _Static_assert(SCRIPT_TEXT_MAX + 2 * (WIRE_MARK_LEN + WIRE_KEY_MAX) + ARGS_MAX <= WIRE_MAX,
                "any other script fits");
 _Static_assert(WIRE_QUEUE_MAX_ENTRIES == 2 * WIRE_QUEUE_MAX, "two entries for each waiter");
-
-/* Append a constant piece of a command. */
-#define PUT_CONSTANT(p, text) put_bytes((p), (text), sizeof(text) - 1)
-
-static char *put_bytes(char *p, const char *bytes, size_t len)
-{
-    memcpy(p, bytes, len);
-    return p + len;
-}
-
-/* Write the digits of number at the end of buf.  Returns the first digit. */
-static const char *decimal(uint64_t number, char buf[DECIMAL_MAX])
-{
-    char *p = buf + DECIMAL_MAX;
-
-    do {
-        *--p = (char)('0' + number % 10);
-        number /= 10;
-    } while (number != 0);
-    return p;
-}
-
-/* Append one argument: "$3\r\nfoo\r\n". */
-static char *put_bulk(char *p, const char *bytes, size_t len)
-{
-    char buf[DECIMAL_MAX];
-    const char *digits = decimal((uint32_t)len, buf);
-
-    *p++ = '$';
-    p = put_bytes(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
-    p = PUT_CONSTANT(p, "\r\n");
-    p = put_bytes(p, bytes, len);
-    return PUT_CONSTANT(p, "\r\n");
-}
-
-static char *put_number(char *p, uint64_t number)
-{
-    char buf[DECIMAL_MAX];
-    const char *digits = decimal(number, buf);
-
-    return put_bulk(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
-}
 
 uint16_t wire_counter(const char *name, size_t name_len)
 {
@@ -102,26 +59,6 @@ size_t wire_count(char *buf, const struct wire_args *args)
     p = put_number(p, wire_counter(args->name, args->name_len));
     p = PUT_CONSTANT(p, "$1\r\n1\r\n");
     return (size_t)(p - buf);
-}
-
-/* Append "*N EVALSHA sha1" or "*N EVAL text".  count: the number of all arguments, the command
- * included. */
-static char *put_script(char *p, uint32_t count, enum script_id script, bool in_full)
-{
-    const struct script *s = &script_all[script];
-    char buf[DECIMAL_MAX];
-    const char *digits = decimal(count, buf);
-
-    assert(script < SCRIPT_LEN);
-    *p++ = '*';
-    p = put_bytes(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
-    if (in_full) {
-        p = PUT_CONSTANT(p, "\r\n$4\r\nEVAL\r\n");
-        return put_bulk(p, s->text, s->text_len);
-    }
-    p = PUT_CONSTANT(p, "\r\n$7\r\nEVALSHA\r\n$40\r\n");
-    p = put_bytes(p, s->sha1, 40);
-    return PUT_CONSTANT(p, "\r\n");
 }
 
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args)

@@ -14,6 +14,8 @@
 #define NONCE 99
 
 bool machines_unbounded;
+unsigned machines_pause;
+uint32_t machines_random;
 
 /* ---- Stored machines ---- */
 
@@ -254,7 +256,7 @@ bool machine_go_on(struct world *w, unsigned machine, struct change *c)
     struct stored stored;
     roster_mask asked;
 
-    change_next(c, NOW, machine, &act);
+    change_next(c, NOW, machine | machines_random << 2, &act);
     note_chosen(w, &c->newest);
     asked = act.look | act.prepare | act.accept | act.write | act.count;
     for (unsigned i = 0; i < MASTERS; i++)
@@ -284,7 +286,9 @@ bool machine_begin(struct world *w, unsigned machine, unsigned wish, bool gives_
                                          .max_ttl_ms = TTL * 1000,
                                          .gives_up = gives_up,
                                          .allows_even = true,
-                                         .timeout = NEVER};
+                                         .timeout = NEVER,
+                                         .pause_min = machines_pause * TICK,
+                                         .pause_max = 8 * machines_pause * TICK};
     struct change c;
 
     memset(&c, 0, sizeof c);

@@ -15,6 +15,8 @@ struct stored {
 };
 
 extern bool machines_unbounded; /* Any number of ballots. */
+extern unsigned machines_pause; /* The first pause between ballots, in ticks. */
+extern uint32_t machines_random;
 
 unsigned machines_count(void);   /* How many were stored. */
 unsigned machines_masters(void); /* The masters of the scenario. */

@@ -18,9 +18,9 @@
 #include "change/machines.h"
 #include "models/states.h"
 
-enum { ABC = 7, ABD = 11, ADE = 25 };
+enum { ABC = 7, ABD = 11, ABCD = 15, ADE = 25 };
 
-/* Lists of the first version, and wishes.  Bounds are chosen: all together take a minute. */
+/* Lists of the first version, and wishes.  Bounds are chosen: all together take two minutes. */
 static const struct scenario scenarios[] = {
     {
         .name = "break",
@@ -29,6 +29,14 @@ static const struct scenario scenarios[] = {
         .wishes = {{ABD, 0}, {0, 0}},
         .rounds = 2,
         .budget = {.hangs = 1, .breaks = 1, .slows = 1},
+    },
+    {
+        .name = "slow",
+        .about = "one machine, and masters that are slow",
+        .first = ABC,
+        .wishes = {{ABD, 0}, {0, 0}},
+        .rounds = 2,
+        .budget = {.hangs = 2, .ticks = 4},
     },
     {
         .name = "die",
@@ -53,7 +61,7 @@ static const struct scenario scenarios[] = {
         .first = ABC,
         .wishes = {{ADE, ADE}, {0, 0}},
         .rounds = 3,
-        .budget = {.hangs = 1, .kills = 1, .lates = 1},
+        .budget = {.hangs = 2, .kills = 1, .lates = 1},
     },
     {
         .name = "rivals",
@@ -61,6 +69,7 @@ static const struct scenario scenarios[] = {
         .first = ABC,
         .wishes = {{ABD, 0}, {ABD, 0}},
         .rounds = 2,
+        .races = 1000,
         .budget = {.hangs = 1},
     },
     {
@@ -69,7 +78,8 @@ static const struct scenario scenarios[] = {
         .first = ABC,
         .wishes = {{ABD, 0}, {ADE, 0}},
         .rounds = 2,
-        .budget = {.hangs = 0},
+        .races = 1000,
+        .budget = {.hangs = 1},
     },
     {
         .name = "forget",
@@ -81,11 +91,12 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "ballots",
-        .about = "two machines, and a master that loses its data",
+        .about = "two machines agree on version 2, and a master loses its data",
         .first = ABC,
-        .wishes = {{ABD, 0}, {ABD, 0}},
+        .wishes = {{ABD, 0}, {ABCD, 0}},
         .rounds = 2,
-        .budget = {.hangs = 1, .forgets = 1},
+        .last = 2,
+        .budget = {.ticks = 3, .forgets = 1},
     },
     {
         .name = "tokens",
@@ -94,6 +105,14 @@ static const struct scenario scenarios[] = {
         .wishes = {{ABD, 0}, {0, 0}},
         .rounds = 2,
         .budget = {.draws = 3},
+    },
+    {
+        .name = "floors",
+        .about = "the same, with a machine that dies, and a master that loses its data",
+        .first = ABC,
+        .wishes = {{ABD, ABD}, {0, 0}},
+        .rounds = 2,
+        .budget = {.kills = 1, .forgets = 1, .draws = 2},
     },
     {
         .name = "help",
@@ -140,6 +159,12 @@ static int run(const struct scenario *which)
                complete ? "" : ": GIVEN UP, proves nothing");
     }
     fflush(stdout);
+    if (which->races > 0 && only == NULL) {
+        unsigned lost = race(which->races);
+
+        printf("%s: %u races, %u without a winner\n", which->name, which->races, lost);
+        complete = complete && lost == 0;
+    }
     states_free();
     machines_free();
     return found.wrong != NULL ? 1 : complete ? 0 : 2;

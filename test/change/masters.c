@@ -35,7 +35,7 @@ static void prepare(struct master *m, const struct request *request, struct answ
     }
     m->ballot = request->ballot;
     ret_answer->ballot = m->accepted_ballot;
-    ret_answer->version = (uint8_t)(m->version + 1);
+    ret_answer->version = (uint8_t)(request->at_version + 1);
     ret_answer->from = m->accepted_from;
     ret_answer->to = m->accepted_to;
 }

@@ -255,6 +255,17 @@ static bool has_turn(const struct world *w, unsigned i, unsigned master)
     return true;
 }
 
+/* The machine is beyond the bounds, and does no more. */
+static bool is_aside(const struct world *w, unsigned i)
+{
+    struct change c;
+
+    if (w->machines[i] == 0 || scenario->last == 0)
+        return w->machines[i] == 0;
+    machine_load(w, i, &c);
+    return c.newest.version >= scenario->last;
+}
+
 static void machine_steps(const struct world *w, unsigned i)
 {
     struct change c;
@@ -285,12 +296,24 @@ static void machine_steps(const struct world *w, unsigned i)
         kill(w, i);
 }
 
+void world_age_masters(struct world *w)
+{
+    for (unsigned i = 0; i < MASTERS; i++) {
+        struct master *m = &w->masters[i];
+
+        m->watch -= m->watch > 0;
+        m->age += m->age < TTL && m->epoch != 0;
+    }
+    note_settled(w);
+}
+
 /* Masters answer in no time, unless they hang. */
 static bool is_busy(const struct world *w)
 {
     for (unsigned i = 0; i < MACHINES; i++)
         for (unsigned m = 0; m < MASTERS; m++)
-            if (w->out[i][m].kind != CHANGE_ASK_NOTHING && !(w->hung[i] >> m & 1))
+            if (w->out[i][m].kind != CHANGE_ASK_NOTHING && !(w->hung[i] >> m & 1) &&
+                !is_aside(w, i))
                 return true;
     return false;
 }
@@ -299,14 +322,9 @@ static void pass_time(const struct world *w)
 {
     struct world next = *w;
 
-    if (is_busy(w))
+    if (is_busy(w) && next.history.ticks-- == 0)
         return;
-    for (unsigned i = 0; i < MASTERS; i++) {
-        struct master *m = &next.masters[i];
-
-        m->watch -= m->watch > 0;
-        m->age += m->age < TTL && m->epoch != 0;
-    }
+    world_age_masters(&next);
     for (unsigned i = 0; i < MACHINES; i++)
         if (w->machines[i] != 0)
             machine_age(&next, i);
@@ -419,7 +437,7 @@ void world_steps(const void *state)
     const struct world *w = state;
 
     for (unsigned i = 0; i < MACHINES; i++)
-        if (w->machines[i] != 0)
+        if (!is_aside(w, i))
             machine_steps(w, i);
     other_steps(w);
     pass_time(w);

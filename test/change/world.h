@@ -6,7 +6,8 @@
  *
  *  - a request reaches its master, and the answer reaches the machine at once; the masters answer a
  *    machine in their order, but for those that hang for any time;
- *  - a timer rings, at its time or later; time goes on by a tick;
+ *  - a timer rings, at its time or later; time goes on by a tick, while requests hang or there are
+ *    none; and rarely while there are others;
  *  - a link breaks, with the request done, lost, or late; an answer comes late;
  *  - a machine dies, and another begins with a wish of its own; a request of the dead one is late;
  *  - a master loses its data, is watched, and gets back what others tell (M7);
@@ -57,7 +58,7 @@ struct history {
     uint8_t chosen[VERSIONS][2]; /* Lists of each version. */
     uint8_t settled;             /* Bit v: M5 was true for version v. */
     uint8_t last;                /* The greatest fencing token. */
-    uint8_t kills, hangs, breaks, lates, slows, forgets, helps,
+    uint8_t kills, hangs, breaks, lates, slows, ticks, forgets, helps,
         draws;     /* How often it may still happen. */
     uint8_t wrong; /* enum wrong */
 };
@@ -92,8 +93,9 @@ struct scenario {
     uint8_t first;               /* The list of version 1. */
     uint8_t wishes[MACHINES][2]; /* Of the first machine, and of the next; 0: there is none. */
     bool gives_up[MACHINES][2];
-    unsigned rounds;    /* No ballot has a greater round. */
-    unsigned ticks_max; /* A warming or waiting world goes no further. */
+    unsigned rounds; /* No ballot has a greater round. */
+    unsigned races;  /* How many races are run as well. */
+    unsigned last;   /* A machine that knows this version does no more.  0: no bound. */
     struct history budget;
 };
 extern const struct scenario *scenario;
@@ -109,6 +111,10 @@ void master_restore_steps(const struct world *w, unsigned master,
 void world_begin(void *state);
 void world_steps(const void *state);
 const char *world_judge(const void *state);
+void world_age_masters(struct world *w); /* A tick passes for them. */
+
+/* race.c: many runs without faults.  Returns how many did not end with a winner. */
+unsigned race(unsigned runs);
 
 /* tell.c */
 void world_tell(const void *from, const void *to, uint32_t step);

@@ -285,6 +285,10 @@ static size_t write_script(char *buf, unsigned master, const struct command *com
     case SCRIPT_WAIT:
     case SCRIPT_WAIT_PERMIT:
         return (size_t)sprintf(buf, ":-2\r\n");
+    case SCRIPT_PREPARE: /* No client sends these yet. */
+    case SCRIPT_ACCEPT:
+    case SCRIPT_WRITE:
+    case SCRIPT_COUNT_ON:
     case SCRIPT_LEN:
         break;
     }

@@ -69,6 +69,10 @@ struct parts args_parts(const struct command *command)
     case SCRIPT_LOOK:
     case SCRIPT_WAIT:
     case SCRIPT_WAIT_PERMIT:
+    case SCRIPT_PREPARE:
+    case SCRIPT_ACCEPT:
+    case SCRIPT_WRITE:
+    case SCRIPT_COUNT_ON:
     case SCRIPT_LEN:
         break;
     }

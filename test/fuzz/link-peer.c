@@ -285,6 +285,9 @@ static size_t write_script(char *buf, unsigned master, const struct command *com
     case SCRIPT_WAIT:
     case SCRIPT_WAIT_PERMIT:
         return (size_t)sprintf(buf, ":-2\r\n");
+    case SCRIPT_CLAIM: /* No client sends these yet. */
+    case SCRIPT_FOUND:
+    case SCRIPT_WITHDRAW:
     case SCRIPT_LEN:
         break;
     }

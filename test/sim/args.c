@@ -69,6 +69,9 @@ struct parts args_parts(const struct command *command)
     case SCRIPT_LOOK:
     case SCRIPT_WAIT:
     case SCRIPT_WAIT_PERMIT:
+    case SCRIPT_CLAIM:
+    case SCRIPT_FOUND:
+    case SCRIPT_WITHDRAW:
     case SCRIPT_LEN:
         break;
     }

@@ -79,6 +79,82 @@ bool answer_look(const struct reply *reply, struct guard_look *ret_look)
     return true;
 }
 
+/* ---- The founding of a set ---- */
+
+#define VER_MAX ((UINT64_C(1) << 53) - 1) /* Lua counts exactly up to here. */
+
+/* Read the rest of the reply from p: printable ASCII.  A p of NULL gives false. */
+static bool parse_text(const struct reply *reply, const char *p, size_t max,
+                       struct founder_answer *answer)
+{
+    if (p == NULL || *p++ != ' ')
+        return false;
+    answer->text = p;
+    answer->text_len = (size_t)(reply->text + reply->text_len - p);
+    for (size_t i = 0; i < answer->text_len; i++)
+        if (p[i] < ' ' || p[i] > '~')
+            return false;
+    return answer->text_len <= max;
+}
+
+static bool parse_claim(const struct reply *reply, struct founder_answer *answer)
+{
+    const char *p = parse_hex(reply->text + 6, &answer->number);
+
+    answer->word = FOUNDER_SAYS_CLAIM;
+    return parse_text(reply, p, WIRE_LIST_MAX, answer) && answer->text_len > 0;
+}
+
+/* A set without members has an empty configuration. */
+static bool parse_member(const struct reply *reply, struct founder_answer *answer)
+{
+    const char *p = parse_hex(reply->text + 7, &answer->number);
+
+    answer->word = FOUNDER_SAYS_MEMBER;
+    p = parse_count(p, VER_MAX, &answer->ver);
+    return parse_text(reply, p, WIRE_CONFIG_MAX, answer) && answer->ver > 0;
+}
+
+bool answer_claim(const struct reply *reply, struct founder_answer *ret_answer)
+{
+    static const struct {
+        const char *text;
+        enum founder_word word;
+    } words[] = {
+        {"nothing", FOUNDER_SAYS_NOTHING},
+        {"new", FOUNDER_SAYS_NEW},
+        {"took", FOUNDER_SAYS_TOOK},
+    };
+    struct founder_answer answer = {.text = ""};
+    bool is_read = false;
+
+    if (reply->type != REPLY_TEXT || strlen(reply->text) != reply->text_len)
+        return false;
+    if (strncmp(reply->text, "claim ", 6) == 0)
+        is_read = parse_claim(reply, &answer);
+    else if (strncmp(reply->text, "member ", 7) == 0)
+        is_read = parse_member(reply, &answer);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(reply->text, words[i].text) == 0) {
+            answer.word = words[i].word;
+            is_read = true;
+        }
+    if (is_read)
+        *ret_answer = answer;
+    return is_read;
+}
+
+bool answer_done(const struct reply *reply, struct founder_answer *ret_answer)
+{
+    if (reply->type != REPLY_INTEGER || (reply->integer != 0 && reply->integer != 1))
+        return false;
+    *ret_answer = (struct founder_answer){
+        .word = reply->integer == 1 ? FOUNDER_SAYS_YES : FOUNDER_SAYS_NO,
+        .text = "",
+    };
+    return true;
+}
+
 /* ---- TIME ---- */
 
 /* Read a number without a sign, of at most digits_max digits.  Returns false if the text is no

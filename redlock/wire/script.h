@@ -31,12 +31,15 @@ enum script_id {
     SCRIPT_ACCEPT,
     SCRIPT_WRITE,
     SCRIPT_COUNT_ON,
+    SCRIPT_CLAIM, /* Three scripts that found a set of masters. */
+    SCRIPT_FOUND,
+    SCRIPT_WITHDRAW,
     SCRIPT_LEN
 };
 
 /* Locks name a script by its SHA-1 (EVALSHA).  The text is for a master that does not have the
- * script.  SCRIPT_LOOK, SCRIPT_WAIT, SCRIPT_WAIT_PERMIT, and those that change the set of masters
- * are always sent in full. */
+ * script.  SCRIPT_LOOK, SCRIPT_WAIT, SCRIPT_WAIT_PERMIT, and those that found or change a set of
+ * masters are always sent in full. */
 struct script {
     const char *text;
     size_t text_len;

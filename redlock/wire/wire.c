@@ -19,6 +19,9 @@ _Static_assert(SCRIPT_TEXT_MAX_MANY + REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 8)
                "a script that takes several names fits");
 _Static_assert(SCRIPT_TEXT_MAX + 2 * (WIRE_MARK_LEN + WIRE_KEY_MAX) + ARGS_MAX <= WIRE_MAX,
                "any other script fits");
+_Static_assert(SCRIPT_TEXT_MAX + WIRE_LIST_MAX + WIRE_MEMBER_MAX + 2 * WIRE_NUMBER + 120 <=
+                   WIRE_MAX,
+               "a script that founds a set fits");
 _Static_assert(WIRE_QUEUE_MAX_ENTRIES == 2 * WIRE_QUEUE_MAX, "two entries for each waiter");
 
 uint16_t wire_counter(const char *name, size_t name_len)
@@ -205,6 +208,37 @@ size_t wire_look(char *buf, const struct wire_look *look)
     p = put_bulk(p, look->nonce, strlen(look->nonce));
     p = look->masters > 0 ? put_number(p, look->masters) : put_bulk(p, "", 0);
     p = put_number(p, look->floor);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+/* Append a number as WIRE_NUMBER hexadecimal digits. */
+static char *put_hex(char *p, uint64_t number)
+{
+    char digits[WIRE_NUMBER];
+
+    for (unsigned i = WIRE_NUMBER; i-- > 0; number >>= 4)
+        digits[i] = "0123456789abcdef"[number & 15];
+    return put_bulk(p, digits, sizeof digits);
+}
+
+size_t wire_founding(char *buf, enum script_id script, const struct wire_founding *founding)
+{
+    bool is_found = script == SCRIPT_FOUND;
+    char *p = put_script(buf, 6u + 2u * is_found, script, true);
+
+    assert(script == SCRIPT_CLAIM || (founding->number != 0 && (!is_found || founding->set != 0)));
+    assert(founding->list_len >= 1 && founding->list_len <= WIRE_LIST_MAX);
+    p = PUT_CONSTANT(p, "$1\r\n1\r\n$14\r\n" WIRE_MARKER "\r\n");
+    p = founding->number != 0 ? put_hex(p, founding->number) : put_bulk(p, "", 0);
+    p = put_bulk(p, founding->list, founding->list_len);
+    if (is_found) {
+        size_t name_len = strlen(founding->name);
+
+        assert(name_len >= 1 && name_len <= WIRE_MEMBER_MAX);
+        p = put_hex(p, founding->set);
+        p = put_bulk(p, founding->name, name_len);
+    }
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
 }

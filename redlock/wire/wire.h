@@ -123,4 +123,22 @@ size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_le
 /* Write EVAL of SCRIPT_LOOK. */
 size_t wire_look(char *buf, const struct wire_look *look);
 
+/* The longest list of masters as text.  A member has a URI of at most 335 bytes (a unix socket
+ * whose path is escaped, and its db), '#', and a name of 64.  A space is between any two. */
+#define WIRE_LIST_MAX (REDLOCK_MASTERS_MAX * 401 - 1)
+#define WIRE_CONFIG_MAX (2 * WIRE_LIST_MAX + 3) /* "LIST > LIST" */
+#define WIRE_MEMBER_MAX 64                      /* The longest name of a master in its set. */
+
+/* The arguments of the scripts that found a set of masters. */
+struct wire_founding {
+    uint64_t number;  /* Of the claim.  SCRIPT_CLAIM: 0 only reads. */
+    const char *list; /* Canonical text. */
+    size_t list_len;  /* 1 to WIRE_LIST_MAX. */
+    uint64_t set;     /* SCRIPT_FOUND only, and the name of the master in the set. */
+    const char *name;
+};
+
+/* Write EVAL of SCRIPT_CLAIM, SCRIPT_FOUND or SCRIPT_WITHDRAW. */
+size_t wire_founding(char *buf, enum script_id script, const struct wire_founding *founding);
+
 #endif /* REDLOCK_WIRE_H */

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "change/machines.h"
-#include "models/states.h"
 
 enum { ABC = 7, ABD = 11, ABCD = 15, ADE = 25 };
 
@@ -124,60 +123,54 @@ static const struct scenario scenarios[] = {
     },
 };
 
-static struct states_limits limits = {.memory_mb = 1500, .seconds = 300};
-static const char *only;
-
-static const char *judge(const void *state)
-{
-    const char *wrong = world_judge(state);
-
-    return only == NULL || (wrong != NULL && strcmp(wrong, only) == 0) ? wrong : NULL;
-}
+static struct limits limits = {.megabytes = 1500, .seconds = 300};
 
 static const struct model model = {
-    .size = sizeof(struct world),
+    .words = sizeof(struct world) / 4,
+    .used = (UINT64_C(1) << sizeof(struct world) / 4) - 1,
     .begin = world_begin,
     .steps = world_steps,
-    .judge = judge,
     .tell = world_tell,
 };
 
 /* Returns the exit status. */
 static int run(const struct scenario *which)
 {
-    struct states_found found;
+    static struct outcome found;
     bool complete;
 
     scenario = which;
-    complete = states_explore(&model, &limits, &found);
-    if (found.wrong != NULL) {
-        printf("%s: %s, after %u moves:\n", which->name, found.wrong, found.depth + 1);
-        states_story(found.at);
+    explorer_run(&model, &limits, &found);
+    complete = found.complete;
+    if (found.broken != NULL) {
+        const char *broken;
+
+        printf("%s: %s, after %u moves:\n", which->name, found.broken, found.trace_len);
+        explorer_replay(&model, found.trace, found.trace_len, true, &broken);
     } else {
         printf("%s: %zu states, %zu steps, %u deep, %u machines%s\n", which->name, found.states,
                found.transitions, found.depth, machines_count(),
                complete ? "" : ": GIVEN UP, proves nothing");
     }
     fflush(stdout);
-    if (which->races > 0 && only == NULL) {
+    if (which->races > 0 && world_only == NULL) {
         unsigned lost = race(which->races);
 
         printf("%s: %u races, %u without a winner\n", which->name, which->races, lost);
         complete = complete && lost == 0;
     }
-    states_free();
     machines_free();
-    return found.wrong != NULL ? 1 : complete ? 0 : 2;
+    return found.broken != NULL ? 1 : complete ? 0 : 2;
 }
 
 static bool read_option(int argc, char **argv, int *i)
 {
     if (strcmp(argv[*i], "--only") == 0 && *i + 1 < argc)
-        only = argv[++*i];
+        world_only = argv[++*i];
     else if (strcmp(argv[*i], "--seconds") == 0 && *i + 1 < argc)
         limits.seconds = (unsigned)strtoul(argv[++*i], NULL, 10);
     else if (strcmp(argv[*i], "--megabytes") == 0 && *i + 1 < argc)
-        limits.memory_mb = strtoul(argv[++*i], NULL, 10);
+        limits.megabytes = (unsigned)strtoul(argv[++*i], NULL, 10);
     else
         return false;
     return true;

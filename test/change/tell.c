@@ -49,11 +49,11 @@ static void tell_machines(const struct world *w)
     }
 }
 
-void world_tell(const void *from, const void *to, uint32_t step)
+void world_tell(const void *from, const void *to, struct move step)
 {
     const struct world *w = from;
-    unsigned a = step >> 8 & 0xff, b = step >> 16 & 0xff;
-    char kind = (char)(step & 0xff);
+    unsigned a = step.a, b = step.b;
+    char kind = step.kind;
 
     switch (kind) {
     case 'x':
@@ -105,4 +105,5 @@ void world_tell(const void *from, const void *to, uint32_t step)
         printf("?");
     }
     tell_machines(to);
+    printf("\n");
 }

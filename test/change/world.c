@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "change/machines.h"
-#include "models/states.h"
 
 #define RUN_STEPS 1000 /* Chosen: a change of five masters takes some fifty. */
 
 const struct scenario *scenario;
+const char *world_only;
 const char *const wrongs[WRONGS_LEN] = {
     NULL,
     "two values are chosen for one version",
@@ -113,9 +113,9 @@ static void check_dead(struct world *w)
 /* ---- Steps ---- */
 
 /* Steps are told by these letters. */
-static uint32_t step_of(char kind, unsigned a, unsigned b)
+static struct move step_of(char kind, unsigned a, unsigned b)
 {
-    return (uint32_t)kind | a << 8 | b << 16;
+    return (struct move){kind, (unsigned char)a, (unsigned char)b, 0};
 }
 
 /* M5 (1) and (2), as somebody sees who sees everything. */
@@ -135,10 +135,10 @@ static void note_settled(struct world *w)
     }
 }
 
-static void take(struct world *next, uint32_t step, unsigned kind)
+static void take(struct world *next, struct move step)
 {
     note_settled(next);
-    states_step(next, step, kind);
+    explorer_take(next, step.kind, step.a, step.b, 0, world_judge(next));
 }
 
 static void arrive(const struct world *w, unsigned i, unsigned m)
@@ -156,10 +156,10 @@ static void arrive(const struct world *w, unsigned i, unsigned m)
         next.slow_from = (uint8_t)m;
         next.slow_to = (uint8_t)i;
         next.out[i][m].kind = CHANGE_ASK_NOTHING; /* It is there, and its answer is not. */
-        take(&next, step_of('s', i, m), STEP_FAULT);
+        take(&next, step_of('s', i, m));
     }
     if (machine_give(&done, i, m, &answer))
-        take(&done, step_of('x', i, m), STEP_PLAIN);
+        take(&done, step_of('x', i, m));
 }
 
 static bool link_anew(struct world *w, unsigned i, unsigned m)
@@ -207,12 +207,12 @@ static void break_link(const struct world *w, unsigned i, unsigned m)
         if (way == 2)
             be_late(&next, i, m);
         if (link_anew(&next, i, m))
-            take(&next, step_of("bBl"[way], i, m), STEP_FAULT);
+            take(&next, step_of("bBl"[way], i, m));
     }
 }
 
 /* A dead machine is followed by the next.  Without one, its wish stays a dead change. */
-static void die(struct world *w, unsigned i, uint32_t step)
+static void die(struct world *w, unsigned i, struct move step)
 {
     unsigned life = w->lives[i] + 1u;
     unsigned wish = life < 2 ? scenario->wishes[i][life] : 0;
@@ -229,7 +229,7 @@ static void die(struct world *w, unsigned i, uint32_t step)
     if (wish == 0)
         check_dead(w);
     if (wish == 0 || machine_begin(w, i, wish, scenario->gives_up[i][life]))
-        take(w, step, STEP_FAULT);
+        take(w, step);
 }
 
 static void kill(const struct world *w, unsigned i)
@@ -276,7 +276,7 @@ static void machine_steps(const struct world *w, unsigned i)
         struct world next = *w;
 
         if (machine_go_on(&next, i, &c) && next.machines[i] != w->machines[i])
-            take(&next, step_of('w', i, 0), STEP_PLAIN);
+            take(&next, step_of('w', i, 0));
     }
     for (unsigned m = 0; m < MASTERS; m++) {
         if (w->out[i][m].kind == CHANGE_ASK_NOTHING || !has_turn(w, i, m))
@@ -286,7 +286,7 @@ static void machine_steps(const struct world *w, unsigned i)
 
             next.history.hangs--;
             next.hung[i] |= (uint8_t)(1u << m);
-            take(&next, step_of('H', i, m), STEP_FAULT);
+            take(&next, step_of('H', i, m));
         }
         arrive(w, i, m);
         if (w->history.breaks > 0)
@@ -329,7 +329,7 @@ static void pass_time(const struct world *w)
         if (w->machines[i] != 0)
             machine_age(&next, i);
     if (memcmp(&next, w, sizeof next) != 0)
-        take(&next, step_of('T', 0, 0), STEP_PLAIN);
+        take(&next, step_of('T', 0, 0));
 }
 
 /* ---- Others ---- */
@@ -340,7 +340,7 @@ static void restore_step(const struct world *next, unsigned told)
 {
     struct world copy = *next;
 
-    take(&copy, step_of('I', restored, told), STEP_PLAIN);
+    take(&copy, step_of('I', restored, told));
 }
 
 static void help(const struct world *w, unsigned master)
@@ -363,7 +363,7 @@ static void help(const struct world *w, unsigned master)
             continue;
         next.history.helps--;
         master_do(&next, master, &request, &answer);
-        take(&next, step_of('h', master, v), STEP_FAULT);
+        take(&next, step_of('h', master, v));
     }
 }
 
@@ -390,7 +390,7 @@ static void draw(const struct world *w, unsigned v, unsigned masters)
     if (number <= w->history.last)
         machine_note(&next, SMALL_TOKEN);
     next.history.last = number;
-    take(&next, step_of('n', v, masters), STEP_FAULT);
+    take(&next, step_of('n', v, masters));
 }
 
 static void other_steps(const struct world *w)
@@ -400,7 +400,7 @@ static void other_steps(const struct world *w)
 
         if (w->history.forgets > 0 && w->masters[m].epoch != 0 && master_forget(&next, m)) {
             next.history.forgets--;
-            take(&next, step_of('F', m, 0), STEP_FAULT);
+            take(&next, step_of('F', m, 0));
         }
         restored = m;
         master_restore_steps(w, m, restore_step);
@@ -418,7 +418,7 @@ static void other_steps(const struct world *w)
         master_do(&next, w->late_to, &w->late, &answer);
         memset(&next.late, 0, sizeof next.late);
         next.late_to = 0;
-        take(&next, step_of('L', w->late_to, 0), STEP_FAULT);
+        take(&next, step_of('L', w->late_to, 0));
     }
     if (w->slow.kind != 0) {
         struct world next = *w;
@@ -426,7 +426,7 @@ static void other_steps(const struct world *w)
         memset(&next.slow, 0, sizeof next.slow);
         next.slow_from = next.slow_to = 0;
         if (machine_give(&next, w->slow_to, w->slow_from, &w->slow))
-            take(&next, step_of('S', w->slow_to, w->slow_from), STEP_FAULT);
+            take(&next, step_of('S', w->slow_to, w->slow_from));
     }
 }
 
@@ -461,7 +461,9 @@ void world_begin(void *state)
     machines_begin(w);
 }
 
-const char *world_judge(const void *state)
+const char *world_judge(const struct world *w)
 {
-    return wrongs[((const struct world *)state)->history.wrong];
+    const char *wrong = wrongs[w->history.wrong];
+
+    return world_only == NULL || (wrong != NULL && strcmp(wrong, world_only) == 0) ? wrong : NULL;
 }

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "models/explorer.h"
 #include "redlock/core/change.h"
 
 enum { MASTERS = 5, MACHINES = 2, VERSIONS = 6, TTL = 2, NUMBERS = 7 };
@@ -74,6 +75,7 @@ struct world {
     uint8_t lives[MACHINES];             /* How many machines were before this one. */
     struct history history;
 };
+_Static_assert(sizeof(struct world) % 4 == 0, "the explorer takes whole words");
 
 enum wrong {
     NOTHING_WRONG,
@@ -107,16 +109,18 @@ bool master_forget(struct world *w, unsigned master);
 void master_restore_steps(const struct world *w, unsigned master,
                           void (*step)(const struct world *next, unsigned told));
 
-/* world.c, for states.h */
+/* world.c, for explorer.h */
 void world_begin(void *state);
 void world_steps(const void *state);
-const char *world_judge(const void *state);
+/* What is wrong, or NULL.  Only this counts; NULL: anything. */
+extern const char *world_only;
+const char *world_judge(const struct world *w);
 void world_age_masters(struct world *w); /* A tick passes for them. */
 
 /* race.c: many runs without faults.  Returns how many did not end with a winner. */
 unsigned race(unsigned runs);
 
 /* tell.c */
-void world_tell(const void *from, const void *to, uint32_t step);
+void world_tell(const void *from, const void *to, struct move step);
 
 #endif

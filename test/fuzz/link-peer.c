@@ -289,6 +289,9 @@ static size_t write_script(char *buf, unsigned master, const struct command *com
     case SCRIPT_ACCEPT:
     case SCRIPT_WRITE:
     case SCRIPT_COUNT_ON:
+    case SCRIPT_CLAIM:
+    case SCRIPT_FOUND:
+    case SCRIPT_WITHDRAW:
     case SCRIPT_LEN:
         break;
     }

@@ -113,6 +113,23 @@ static void check_look(const struct reply *reply)
     MUST(look.time_us <= QUORUM_FENCE_MAX && strtoull(strrchr(p, ' '), NULL, 10) == look.time_us);
 }
 
+/* The text is a part of the reply, and printable. */
+static void check_claim(const struct reply *reply)
+{
+    struct founder_answer answer;
+
+    MUST(!answer_done(reply, &answer) || reply->type == REPLY_INTEGER);
+    if (!answer_claim(reply, &answer))
+        return;
+    MUST(reply->type == REPLY_TEXT && answer.word <= FOUNDER_SAYS_MEMBER);
+    MUST(strlen(answer.text) == answer.text_len && answer.text_len <= WIRE_CONFIG_MAX);
+    for (size_t i = 0; i < answer.text_len; i++)
+        MUST(answer.text[i] >= ' ' && answer.text[i] <= '~');
+    if (answer.word == FOUNDER_SAYS_CLAIM || answer.word == FOUNDER_SAYS_MEMBER)
+        MUST(answer.number != 0 &&
+             strcmp(answer.text, reply->text + reply->text_len - answer.text_len) == 0);
+}
+
 /* Take all complete replies.  Returns false if the reader failed. */
 static bool take_all(redisReader *reader, struct reply *reply)
 {
@@ -133,6 +150,7 @@ static bool take_all(redisReader *reader, struct reply *reply)
         check_number(vote_number(reply), reply);
         check_kinds(reply);
         check_look(reply);
+        check_claim(reply);
     }
 }
 

@@ -111,7 +111,7 @@ static void open_store(size_t megabytes)
 
     free(found.worlds);
     free(found.parent);
-    packed_len = (unsigned)__builtin_popcount(model->used);
+    packed_len = (unsigned)__builtin_popcountll(model->used);
     found.max = (megabytes << 20) / (packed_len * 4 + 4 + slot_bytes);
     found.len = 0;
     found.worlds = allocate(found.max, packed_len * sizeof *found.worlds);

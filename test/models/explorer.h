@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WORDS_MAX = 24, TRACE_MAX = 512 };
+enum { WORDS_MAX = 64, TRACE_MAX = 512 };
 
 /* A step by name.  Only its model gives it a meaning. */
 struct move {
@@ -22,7 +22,7 @@ struct move {
 
 struct model {
     unsigned words; /* The size of a world, at most WORDS_MAX. */
-    uint32_t used;  /* Bit i: word i is not 0 in every world.  The others are not stored. */
+    uint64_t used;  /* Bit i: word i is not 0 in every world.  The others are not stored. */
 
     void (*begin)(void *world); /* The world is 0 before. */
 

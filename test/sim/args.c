@@ -73,6 +73,9 @@ struct parts args_parts(const struct command *command)
     case SCRIPT_ACCEPT:
     case SCRIPT_WRITE:
     case SCRIPT_COUNT_ON:
+    case SCRIPT_CLAIM:
+    case SCRIPT_FOUND:
+    case SCRIPT_WITHDRAW:
     case SCRIPT_LEN:
         break;
     }

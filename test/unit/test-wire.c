@@ -374,6 +374,35 @@ TEST(looks_are_formatted)
     check_same(buf, wire_look(buf, &look), 11, argv, NULL);
 }
 
+static void check_founding(enum script_id script, const struct wire_founding *founding, int argc,
+                           const char *number)
+{
+    const char *argv[] = {"EVAL",         script_all[script].text, "1", "redlock:master", number,
+                          founding->list, "fedcba9876543210",      "a"};
+    char buf[WIRE_MAX + 1];
+
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_founding(buf, script, founding), argc, argv, NULL);
+}
+
+TEST(what_founds_a_set_is_formatted)
+{
+    static char longest[WIRE_LIST_MAX + 1];
+    struct wire_founding founding = {UINT64_C(0x123456789abcdef), "a b", 3,
+                                     UINT64_C(0xfedcba9876543210), "a"};
+
+    memset(longest, 'a', WIRE_LIST_MAX);
+    for (unsigned i = 0; i < 2; i++) {
+        check_founding(SCRIPT_CLAIM, &founding, 6, EPOCH);
+        check_founding(SCRIPT_FOUND, &founding, 8, EPOCH);
+        check_founding(SCRIPT_WITHDRAW, &founding, 6, EPOCH);
+        founding.list = longest;
+        founding.list_len = WIRE_LIST_MAX;
+    }
+    founding.number = 0;
+    check_founding(SCRIPT_CLAIM, &founding, 6, "");
+}
+
 /* Numbers of every length: one below each power of ten, and the power. */
 TEST(every_length_of_a_ttl)
 {
@@ -413,4 +442,4 @@ CHECK_MAIN(RUN(the_key_of_a_permit_ends_with_its_slot), RUN(set_is_formatted),
            RUN(permits_are_formatted), RUN(fair_ones_are_formatted),
            RUN(looks_of_who_waits_are_formatted), RUN(proofs_are_formatted),
            RUN(proofs_with_the_longest_lease_are_formatted), RUN(looks_are_formatted),
-           RUN(every_length_of_a_ttl))
+           RUN(what_founds_a_set_is_formatted), RUN(every_length_of_a_ttl))

@@ -134,10 +134,8 @@ void shadow_answer(struct world *w, unsigned m, const struct item *item)
         item->token == w->releasing)
         w->released |= from;
     if (item->command != QUORUM_CMD_RELEASE && item->vote == QUORUM_VOTE_YES &&
-        item->ask == w->ask && item->token == w->live) {
+        item->ask == w->ask && item->token == w->live)
         w->ask_yes |= from;
-        w->fresh &= (quorum_mask)~from;
-    }
     book_hold(w);
 }
 

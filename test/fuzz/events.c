@@ -209,6 +209,8 @@ static void hear_again(struct world *w, unsigned m)
 
     if (item->token == 0)
         return;
+    if (w->masters[m].queue_len > 0 && w->masters[m].queue[0].ask == item->ask)
+        return; /* A GIVE has the number of its extension.  No link answers one for the other. */
     event.ask = item->ask;
     event.command = item->command;
     event.vote = (enum quorum_vote)(next_byte(w) % 3);

@@ -32,7 +32,8 @@
  * 11. When the members change, votes stay votes, and the new lists count them.  A hold keeps its
  *     deadline.  Its next extension gives the token to those that joined (ask_to_give).  An
  *     adopted token is given only when a majority of the old list has extended it: else the
- *     extension would take a lock that nobody holds.
+ *     extension would take a lock that nobody holds.  Those that joined may store an adopted token
+ *     already.  Numbers that were counted to before the change do not count (spoil_numbers).
  */
 #include "redlock/core/quorum.h"
 
@@ -334,6 +335,7 @@ static void begin_round(struct step *s)
     if (q->config.fence) {
         s->ev->fence->counter = 0;
         s->ev->fence->raises = 0;
+        s->ev->fence->stale = 0;
     }
     q->deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
     q->timeout = drift_add(q->sent, q->config.reply_timeout);
@@ -372,9 +374,20 @@ static void note_counter(struct step *s, unsigned master, uint64_t counter)
                                : FAR_BEHIND;
     fence->counter += gap;
     gap = fence->counter - counter;
-    if (gap >= FAR_BEHIND || s->ev->unkept)
+    if (gap >= FAR_BEHIND || s->ev->unkept || (fence->stale & mask_of(master)))
         gap = FAR_BEHIND;
     fence->behind[master] = (uint8_t)gap;
+}
+
+/* Rule 11.  Before the next lists count alone, the counters of their masters are raised to what the
+ * old list counted to.  A number from before that may be smaller than a token that was drawn.  A
+ * raise needs no such care: it goes beyond the numbers of masters that could decide. */
+static void spoil_numbers(struct step *s)
+{
+    if (!s->q->config.fence || s->q->state != QUORUM_ACQUIRING)
+        return;
+    memset(s->ev->fence->behind, FAR_BEHIND, sizeof s->ev->fence->behind);
+    s->ev->fence->stale |= s->q->asked;
 }
 
 /* Masters that said yes and counted to the same number as this one. */
@@ -426,6 +439,7 @@ static void raise_counters(struct step *s)
     if (fence->raises < RAISES_MAX)
         fence->raises++;
     memset(fence->behind, 0, sizeof fence->behind);
+    fence->stale = 0;
     forget_ask(q);
     q->asked = to;
     send(s, QUORUM_CMD_RAISE, to, ++q->ask);
@@ -727,6 +741,7 @@ static void on_adopt(struct step *s)
     struct quorum *q = s->q;
 
     assert(q->state == QUORUM_IDLE && q->ask == 0);
+    q->adopted = true;
     q->round = ++q->ask;
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         q->round_of[m] = q->round;
@@ -966,6 +981,7 @@ static void on_change(struct step *s)
 {
     struct quorum *q = s->q;
     quorum_mask stay = (quorum_mask)~s->ev->left;
+    quorum_mask storing = q->adopted && q->round != 0 ? s->ev->joined : 0;
 
     q->fresh = (q->fresh | s->ev->joined) & stay;
     q->asked &= stay;
@@ -975,6 +991,12 @@ static void on_change(struct step *s)
     q->live &= stay;
     q->owing &= stay;
     q->releasing &= stay;
+    for (unsigned m = 0; storing >> m != 0; m++)
+        if (storing & mask_of(m))
+            q->round_of[m] = q->round;
+    q->may_hold |= storing;
+    q->live |= storing;
+    spoil_numbers(s);
     judge(s);
 }
 

@@ -78,6 +78,8 @@ struct quorum_fence {
     uint64_t counter; /* The greatest number reported in this round, or the one to count to. */
     uint8_t behind[QUORUM_MASTERS_MAX]; /* How far each master that said yes is behind counter. */
     uint8_t raises;                     /* Raises in this round. */
+    quorum_mask stale; /* Masters that were asked before the members changed: what they count to
+                        * does not matter until they are raised. */
 };
 
 struct quorum_event {
@@ -154,6 +156,7 @@ struct quorum {
                                    * another choice may be free. */
     bool decided : 1;             /* ACQUIRING: a majority is impossible, but some masters may
                                    * still report another choice. */
+    bool adopted : 1;             /* The token came from another process. */
     uint8_t detours : 2;          /* How many rounds may still begin without a pause. */
     quorum_mask asked, yes, none; /* Of the ask under way: sent, granted, error or silence. */
     quorum_mask may_hold;         /* Masters that may store the token of their round_of. */

@@ -276,7 +276,8 @@ static int judge(struct search *search, const char *wrong)
 
 static uint64_t hash_of(struct search *search, const struct world *world)
 {
-    uint64_t hash = search->sought->plain ? model_hash_all(world) : model_hash(world);
+    uint64_t hash =
+        search->sought->plain ? model_hash_all(world) : model_hash(search->scenario, world);
 
     __builtin_prefetch(&search->seen.hashes[hash & (search->seen.room - 1)]);
     return hash;
@@ -305,7 +306,7 @@ static int explore_one(struct search *search, const struct world *world)
             return status;
         hashes[i] = hash_of(search, &after[i]);
         if (search->sought->starts && after[i].tick > world->tick)
-            (void)set_add(&search->starts, model_hash(&after[i]));
+            (void)set_add(&search->starts, model_hash(search->scenario, &after[i]));
     }
     for (size_t i = 0; i < moves_len; i++) {
         search->move = moves[i];

@@ -59,14 +59,28 @@ static uint64_t mix_client(uint64_t hash, const struct client *client, drift_tim
     hash = mix(hash, instants(q->settle_by, q->lease));
     hash = mix(hash, client->fence.counter | (uint64_t)client->fence_after << 32 |
                          (uint64_t)client->fence.raises << 40);
-    return mix(hash, wake_at);
+    hash = mix(hash, wake_at);
+    return mix(hash, client->version | (uint64_t)(client->held ? client->confirmed : 0) << 8 |
+                         (uint64_t)client->adopted << 16 | (uint64_t)q->adopted << 24);
 }
 
-static uint64_t mix_items(uint64_t hash, const struct quorum *q, const struct item *items,
+/* An answer with a version that the client knows is like any other. */
+static uint64_t version_of(const struct client *client, const struct item *item)
+{
+    bool matters = item->command == QUORUM_CMD_RAISE || item->version > client->version;
+
+    return matters ? item->version : 0;
+}
+
+static uint64_t mix_items(uint64_t hash, const struct client *client, const struct item *items,
                           size_t items_len)
 {
+    const struct quorum *q = &client->q;
+
     for (size_t i = 0; i < items_len; i++)
         hash = mix(hash, items[i].command | (uint64_t)items[i].vote << 8 |
+                             version_of(client, &items[i]) << 10 |
+                             (uint64_t)items[i].is_unproven << 13 |
                              (uint64_t)items[i].is_half << 15 | (uint64_t)items[i].lease << 16 |
                              (uint64_t)items[i].sent << 24 | since(q, items[i].round) << 32 |
                              since(q, items[i].ask) << 48 | (uint64_t)items[i].counter << 56);
@@ -80,23 +94,40 @@ static uint64_t bit(unsigned mask, unsigned m, unsigned at)
 
 /* All that one client and one master have between them. */
 static uint64_t mix_link(uint64_t hash, const struct client *client, const struct link *link,
-                         unsigned m)
+                         unsigned m, unsigned n)
 {
     const struct quorum *q = &client->q;
 
-    hash =
-        mix(hash, since(q, q->round_of[m]) | since(q, q->ask_of[m]) << 16 | bit(q->asked, m, 32) |
-                      bit(q->yes, m, 33) | bit(q->none, m, 34) | bit(q->may_hold, m, 35) |
-                      bit(q->live, m, 36) | bit(q->owing, m, 37) | bit(q->releasing, m, 38) |
-                      bit(client->gone, m, 39) | bit(client->robbed, m, 40) |
-                      (uint64_t)link->up << 41 | (uint64_t)link->cut << 42 |
-                      (uint64_t)link->obeyed << 44 | (uint64_t)link->items_len << 48 |
-                      (uint64_t)link->ghosts_len << 52 | (uint64_t)client->fence.behind[m] << 56);
-    hash = mix_items(hash, q, link->items, link->items_len);
-    return mix_items(hash, q, link->ghosts, link->ghosts_len);
+    if (n < QUORUM_MASTERS_MAX)
+        hash = mix(hash, since(q, q->round_of[n]) | since(q, q->ask_of[n]) << 16 |
+                             bit(q->asked, n, 32) | bit(q->yes, n, 33) | bit(q->none, n, 34) |
+                             bit(q->may_hold, n, 35) | bit(q->live, n, 36) | bit(q->owing, n, 37) |
+                             bit(q->releasing, n, 38) | bit(q->fresh, n, 39) |
+                             bit(client->fence.stale, n, 40) |
+                             (uint64_t)client->fence.behind[n] << 56);
+    hash = mix(hash, bit(client->gone, m, 39) | bit(client->robbed, m, 40) |
+                         (uint64_t)link->up << 41 | (uint64_t)link->cut << 42 |
+                         (uint64_t)link->obeyed << 44 | (uint64_t)link->items_len << 48 |
+                         (uint64_t)link->ghosts_len << 52 | bit(client->fresh, m, 56));
+    hash = mix_items(hash, client, link->items, link->items_len);
+    return mix_items(hash, client, link->ghosts, link->ghosts_len);
 }
 
-static uint64_t mix_master(const struct client *clients, const struct world *world, unsigned m)
+/* What tells a master from others while the set changes. */
+static uint64_t role(const struct scenario *scenario, const struct world *world, unsigned m)
+{
+    uint64_t role = world->versions[m] | (uint64_t)world->watched[m] << 8 |
+                    bit(world->operator.seen, m, 16) | bit(world->operator.read, m, 17) |
+                    bit(world->operator.raised, m, 18);
+
+    for (unsigned v = 0; v < scenario->versions_len; v++)
+        role |= bit(scenario->versions[v].from, m, 20 + 2 * v) |
+                bit(scenario->versions[v].to, m, 21 + 2 * v);
+    return role;
+}
+
+static uint64_t mix_master(const struct scenario *scenario, const struct client *clients,
+                           const struct world *world, unsigned m)
 {
     const struct key *key = &world->keys[m];
     uint64_t round = key->owner != 0 ? since(&clients[key->owner - 1].q, key->round) : 0;
@@ -106,8 +137,13 @@ static uint64_t mix_master(const struct client *clients, const struct world *wor
                                   (uint64_t)(m < world->turn) << 19 | (uint64_t)in_turn << 20 |
                                   (uint64_t)world->counters[m] << 24 | round << 32);
 
-    for (unsigned c = 0; c < CLIENTS; c++)
-        hash = mix_link(hash, &clients[c], &world->links[c][m], m);
+    hash = mix(hash, role(scenario, world, m));
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        bool is_known = change_is_known(scenario, world, c, m);
+
+        hash = mix_link(hash, &clients[c], &world->links[c][m], m,
+                        is_known ? change_number(scenario, m) : QUORUM_MASTERS_MAX);
+    }
     return hash;
 }
 
@@ -115,6 +151,7 @@ static uint64_t mix_master(const struct client *clients, const struct world *wor
 static void forget(struct client *client, drift_time now)
 {
     uint32_t ask = client->q.ask;
+    uint8_t version = client->version;
 
     alike_forget(&client->q, now);
     alike_forget_fence(&client->q, &client->fence);
@@ -124,6 +161,7 @@ static void forget(struct client *client, drift_time now)
         return;
     memset(client, 0, sizeof *client);
     client->begun = true;
+    client->version = version;
     client->q.ask = ask; /* since() counts from it. */
 }
 
@@ -134,29 +172,31 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-uint64_t model_hash(const struct world *world)
+uint64_t model_hash(const struct scenario *scenario, const struct world *world)
 {
     drift_time now = model_now(world);
     struct client clients[CLIENTS];
-    uint64_t masters[MASTERS], left = 0, hash = SALT;
+    uint64_t masters[MASTERS], left[2] = {0}, hash = SALT;
 
-    _Static_assert(sizeof world->left <= sizeof left, "one word");
+    _Static_assert(sizeof world->left <= sizeof left, "two words");
     memcpy(clients, world->clients, sizeof clients);
     for (unsigned c = 0; c < CLIENTS; c++) {
         forget(&clients[c], now);
         hash = mix_client(hash, &clients[c], now);
     }
-    for (unsigned m = 0; m < MASTERS; m++)
-        masters[m] = mix_master(clients, world, m);
-    qsort(masters, MASTERS, sizeof masters[0], compare);
-    for (unsigned m = 0; m < MASTERS; m++)
+    for (unsigned m = 0; m < world->masters; m++)
+        masters[m] = mix_master(scenario, clients, world, m);
+    qsort(masters, world->masters, sizeof masters[0], compare);
+    for (unsigned m = 0; m < world->masters; m++)
         hash = mix(hash, masters[m]);
-    memcpy(&left, world->left, sizeof world->left);
-    hash = mix(hash, left);
+    memcpy(left, world->left, sizeof world->left);
+    hash = mix(mix(hash, left[0]), left[1]);
+    hash = mix(hash, world->operator.chosen | world->operator.since << 8 |(uint64_t) world->
+                     operator.greatest << 16);
     hash = mix(hash, world->drawn);
-    hash =
-        mix(hash, world->tick | (uint64_t)world->turn << 8 |
-                      (uint64_t)(world->hanging >> MASTERS) << 16 | (uint64_t)world->moved << 24);
+    hash = mix(hash, world->tick | (uint64_t)world->turn << 8 |
+                         (uint64_t)(world->hanging >> world->masters) << 16 |
+                         (uint64_t)world->moved << 24);
     return hash != 0 ? hash : 1;
 }
 

@@ -34,6 +34,10 @@
     .clients = clients_, .ticks = ticks_, .lease = lease_, .allowance = allowance_, \
     .timeout = timeout_, .wait = wait_
 
+/* The number of masters, and the configurations, as bits of masters: from a list to a list. */
+#define CHANGE(masters_, versions_len_, ...) \
+    .masters = masters_, .versions_len = versions_len_, .versions = {__VA_ARGS__}
+
 /* Chosen: all together take a minute.  test/mutants/mutants.txt says what each catches. */
 static const struct scenario scenarios[] = {
     {
@@ -158,6 +162,147 @@ static const struct scenario scenarios[] = {
         .at_most = {[RARE_FORGET] = 2},
     },
     {
+        .name = "move",
+        .about = "{a} becomes {b}; the owner extends, with either list",
+        SIZES(2, 7, 3, 0, 2, 0),
+        .if_named = true,
+        CHANGE(2, 3, {1, 1}, {1, 2}, {2, 2}),
+        .at_most = {[RARE_EXTEND] = 2, [RARE_LOOK] = 1},
+    },
+    {
+        .name = "move-grow",
+        .about = "{a} becomes {a, b, c}",
+        SIZES(2, 6, 3, 0, 2, 0),
+        .if_named = true,
+        CHANGE(3, 3, {1, 1}, {1, 7}, {7, 7}),
+        .at_most = {[RARE_EXTEND] = 1, [RARE_LOOK] = 1},
+    },
+    {
+        .name = "move-three",
+        .about = "{a, b, c} becomes {a, b, d}",
+        SIZES(2, 6, 3, 0, 2, 0),
+        .keeps = true,
+        .if_named = true,
+        CHANGE(4, 3, {7, 7}, {7, 11}, {11, 11}),
+    },
+    {
+        .name = "move-adopt",
+        .about = "{a} becomes {b}; another process adopts the token",
+        SIZES(2, 7, 3, 0, 2, 0),
+        .if_named = true,
+        CHANGE(2, 3, {1, 1}, {1, 2}, {2, 2}),
+        .at_most = {[RARE_EXTEND] = 1, [RARE_LOOK] = 1, [RARE_ADOPT] = 1},
+    },
+    {
+        .name = "move-fence",
+        .about = "{a} becomes {b}; the clients draw fencing tokens",
+        SIZES(2, 7, 3, 0, 3, 0),
+        .fence = true,
+        .counters = {5, 1},
+        .if_named = true,
+        CHANGE(2, 3, {1, 1}, {1, 2}, {2, 2}),
+        .at_most = {[RARE_LOOK] = 1},
+    },
+    {
+        .name = "move-forget",
+        .about = "{a, b} becomes {b, c}; a master loses its data",
+        SIZES(2, 6, 3, 0, 2, 0),
+        .keeps = true,
+        .if_named = true,
+        CHANGE(3, 3, {3, 3}, {3, 6}, {6, 6}),
+        .at_most = {[RARE_FORGET] = 1},
+    },
+    {
+        .name = "move-numbers",
+        .about = "{a} becomes {b}, and that {c}, which has the number of a",
+        SIZES(1, 7, 3, 0, 5, 0),
+        .renumbered = true,
+        .numbers = {0, 1, 0},
+        .if_named = true,
+        CHANGE(3, 5, {1, 1}, {1, 2}, {2, 2}, {2, 4}, {4, 4}),
+        .at_most = {[RARE_HANG] = 1, [RARE_LOOK] = 2, [RARE_EXTEND] = 1},
+    },
+    {
+        .name = "move-break",
+        .about = "one client; {a} becomes {b}, and a link breaks",
+        SIZES(1, 7, 3, 0, 2, 0),
+        .if_named = true,
+        CHANGE(2, 3, {1, 1}, {1, 2}, {2, 2}),
+        .at_most = {[RARE_EXTEND] = 2, [RARE_LOOK] = 1, [RARE_BREAK] = 1},
+    },
+    {
+        .name = "move-lose",
+        .about = "one client; {a} becomes {b}, and a master loses its data",
+        SIZES(1, 8, 3, 0, 2, 0),
+        .if_named = true,
+        CHANGE(2, 3, {1, 1}, {1, 2}, {2, 2}),
+        .at_most = {[RARE_EXTEND] = 2, [RARE_LOOK] = 1, [RARE_FORGET] = 1},
+    },
+    {
+        .name = "move-back",
+        .about = "one client; {a} is to become {b}, which is given up, and tried again",
+        SIZES(1, 6, 5, 0, 2, 2),
+        .if_named = true,
+        CHANGE(2, 4, {1, 1}, {1, 2}, {1, 1}, {1, 2}),
+        .at_most = {[RARE_EXTEND] = 1, [RARE_BREAK] = 1, [RARE_LOOK] = 2},
+    },
+    {
+        .name = "move-wide",
+        .about = "the same as move, and one hangs",
+        SIZES(2, 7, 3, 0, 2, 0),
+        .if_named = true,
+        CHANGE(2, 3, {1, 1}, {1, 2}, {2, 2}),
+        .at_most = {[RARE_EXTEND] = 1, [RARE_LOOK] = 1, [RARE_HANG] = 1},
+    },
+    {
+        .name = "move-apart",
+        .about = "{a, b, c} becomes {a, d, e}",
+        SIZES(2, 5, 3, 0, 2, 0),
+        .keeps = true,
+        .if_named = true,
+        CHANGE(5, 3, {7, 7}, {7, 25}, {25, 25}),
+    },
+    {
+        .name = "move-no-wait",
+        .about = "the operator does not wait for the longest lease (M5)",
+        .expected = "two clients hold the lock",
+        SIZES(2, 7, 3, 0, 2, 0),
+        .left_out = NO_WAIT,
+        .if_named = true,
+        CHANGE(2, 3, {1, 1}, {1, 2}, {2, 2}),
+    },
+    {
+        .name = "move-no-void",
+        .about = "votes of masters that show a greater version count (M1)",
+        .expected = "two clients hold the lock",
+        SIZES(2, 7, 3, 0, 2, 0),
+        .left_out = NO_VOID,
+        .if_named = true,
+        CHANGE(2, 3, {1, 1}, {1, 2}, {2, 2}),
+    },
+    {
+        .name = "move-no-raise",
+        .about = "counters are not raised (F4)",
+        .expected = "a fencing token is smaller than one drawn before the lock was asked for",
+        SIZES(2, 7, 3, 0, 3, 0),
+        .fence = true,
+        .counters = {5, 1},
+        .left_out = NO_RAISE,
+        .if_named = true,
+        CHANGE(2, 3, {1, 1}, {1, 2}, {2, 2}),
+    },
+    {
+        .name = "move-no-watch",
+        .about = "a master that lost its data is not watched (M7)",
+        .expected = "two clients hold the lock",
+        SIZES(2, 6, 3, 0, 2, 0),
+        .keeps = true,
+        .left_out = NO_WATCH,
+        .if_named = true,
+        CHANGE(4, 3, {7, 7}, {7, 11}, {11, 11}),
+        .at_most = {[RARE_FORGET] = 1},
+    },
+    {
         .name = "amnesia",
         .about = "what the published algorithm cannot survive: a master that loses its data",
         .expected = "two clients hold the lock",
@@ -246,16 +391,19 @@ static int explore_so(struct scenario scenario, const struct options *options, s
 static void list_scenario(const struct scenario *scenario)
 {
     static const char *const names[RARE_LEN] = {
-        [RARE_HANG] = "hangs",         [RARE_DAWDLE] = "turns dawdled", [RARE_CUT] = "links cut",
-        [RARE_BREAK] = "links broken", [RARE_ERROR] = "errors",         [RARE_FORGET] = "data lost",
-        [RARE_EXTEND] = "extensions",  [RARE_WAKE] = "wake-ups",
+        [RARE_HANG] = "hangs",        [RARE_DAWDLE] = "turns dawdled",
+        [RARE_CUT] = "links cut",     [RARE_BREAK] = "links broken",
+        [RARE_ERROR] = "errors",      [RARE_FORGET] = "data lost",
+        [RARE_EXTEND] = "extensions", [RARE_WAKE] = "wake-ups",
+        [RARE_ADOPT] = "adoptions",   [RARE_LOOK] = "versions looked up",
     };
 
     printf("%s: %s\n", scenario->name, scenario->about);
     printf("    %u clients, %u masters, %u ticks; lease %u, allowance %u (clocks of the masters "
            "%s), reply timeout %u, wait %u, margin %u\n",
-           scenario->clients, MASTERS, scenario->ticks, scenario->lease, scenario->allowance,
-           scenario->slow ? "slow" : "fast", scenario->timeout, scenario->wait, scenario->margin);
+           scenario->clients, scenario->masters != 0 ? scenario->masters : 3, scenario->ticks,
+           scenario->lease, scenario->allowance, scenario->slow ? "slow" : "fast",
+           scenario->timeout, scenario->wait, scenario->margin);
     printf("    at most:");
     for (unsigned i = 0; i < RARE_LEN; i++)
         if (scenario->at_most[i] > 0)
@@ -271,7 +419,7 @@ static bool is_picked(const struct scenario *scenario, int names_len, char **nam
     for (int i = 0; i < names_len; i++)
         if (strcmp(names[i], scenario->name) == 0)
             return true;
-    return names_len == 0;
+    return names_len == 0 && !scenario->if_named;
 }
 
 static bool is_known(char *name)

@@ -67,6 +67,11 @@ static void obey_raise(struct world *world, unsigned c, unsigned m, struct item 
 {
     uint8_t *counter = &world->counters[m];
 
+    if (world->versions[m] > item->version || world->watched[m] != 0) {
+        item->vote = QUORUM_VOTE_NONE; /* The script compares epoch and version. */
+        item->counter = 0;
+        return;
+    }
     if (!masters_have(&world->keys[m], c, item)) {
         item->vote = QUORUM_VOTE_NO;
         item->counter = 0;
@@ -108,8 +113,8 @@ static const char *obey_release(struct world *world, unsigned c, unsigned m, str
     return wrong;
 }
 
-const char *masters_obey(const struct scenario *scenario, struct world *world, unsigned c,
-                         unsigned m, struct item *item)
+static const char *obey(const struct scenario *scenario, struct world *world, unsigned c,
+                        unsigned m, struct item *item)
 {
     switch ((enum quorum_command)item->command) {
     case QUORUM_CMD_SET:
@@ -129,4 +134,17 @@ const char *masters_obey(const struct scenario *scenario, struct world *world, u
         break;
     }
     return NULL;
+}
+
+/* The proof is read behind the command. */
+const char *masters_obey(const struct scenario *scenario, struct world *world, unsigned c,
+                         unsigned m, struct item *item)
+{
+    const char *wrong = obey(scenario, world, c, m, item);
+
+    if (item->command == QUORUM_CMD_RELEASE || item->is_half)
+        return wrong;
+    item->version = world->versions[m];
+    item->is_unproven = world->watched[m] != 0;
+    return wrong;
 }

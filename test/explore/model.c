@@ -22,6 +22,8 @@ void model_begin(const struct scenario *scenario, struct world *world)
     struct quorum_config config;
 
     memset(world, 0, sizeof *world);
+    world->masters = (uint8_t)(scenario->masters != 0 ? scenario->masters : 3);
+    change_tick(scenario, world);
     memset(&config, 0, sizeof config);
     config.renew = scenario->renew;
     config.fence = scenario->fence;
@@ -35,7 +37,7 @@ void model_begin(const struct scenario *scenario, struct world *world)
     for (unsigned c = 0; c < scenario->clients; c++) {
         quorum_init(&world->clients[c].q, &config);
         world->clients[c].wake_at = DRIFT_NEVER;
-        for (unsigned m = 0; m < MASTERS; m++)
+        for (unsigned m = 0; m < world->masters; m++)
             world->links[c][m].up = true;
     }
     memcpy(world->left, scenario->at_most, sizeof world->left);
@@ -44,32 +46,34 @@ void model_begin(const struct scenario *scenario, struct world *world)
 
 /* ---- Clients ---- */
 
-static quorum_mask up_of(const struct world *world, unsigned c)
+static quorum_mask up_of(const struct scenario *scenario, const struct world *world, unsigned c)
 {
     quorum_mask up = 0;
 
-    for (unsigned m = 0; m < MASTERS; m++) {
+    for (unsigned m = 0; m < world->masters; m++) {
         const struct link *link = &world->links[c][m];
 
-        if (link->up && link->items_len + QUORUM_SENDS_EACH <= ITEMS_MAX)
-            up |= (quorum_mask)(1u << m);
+        if (link->up && link->items_len + QUORUM_SENDS_EACH <= ITEMS_MAX &&
+            change_is_known(scenario, world, c, m))
+            up |= mask_of(change_number(scenario, m));
     }
     return up;
 }
 
 static struct item item_of(const struct world *world, const struct client *client,
-                           const struct quorum_send *send, unsigned m)
+                           const struct quorum_send *send, unsigned number)
 {
     const struct quorum *q = &client->q;
     struct item item = {
         .command = (uint8_t)send->command,
         .ask = (uint8_t)send->ask,
-        .round = (uint8_t)q->round_of[m],
+        .round = (uint8_t)q->round_of[number],
     };
 
     if (send->command == QUORUM_CMD_RAISE) {
         model_must(client->fence.counter < 64, "too much to count in this world");
         item.counter = (uint8_t)client->fence.counter;
+        item.version = client->version;
     } else if (send->command != QUORUM_CMD_RELEASE) {
         item.lease = (uint8_t)(q->lease / TICK);
         item.sent = world->tick;
@@ -77,24 +81,27 @@ static struct item item_of(const struct world *world, const struct client *clien
     return item;
 }
 
-static void note_sends(struct world *world, unsigned c, const struct quorum_actions *act)
+static void note_sends(const struct scenario *scenario, struct world *world, unsigned c,
+                       const struct quorum_actions *act)
 {
     const struct quorum *q = &world->clients[c].q;
 
     for (unsigned i = 0; i < act->send_len; i++) {
-        for (unsigned m = 0; m < MASTERS; m++) {
+        for (unsigned m = 0; m < world->masters; m++) {
             struct link *link = &world->links[c][m];
+            unsigned number = change_number(scenario, m);
 
-            if (!(act->send[i].to & 1u << m))
+            if (!(act->send[i].to >> number & 1) || !change_is_known(scenario, world, c, m))
                 continue;
             model_must(link->items_len < ITEMS_MAX && q->ask < 256, "too much for this world");
-            link->items[link->items_len++] = item_of(world, &world->clients[c], &act->send[i], m);
+            link->items[link->items_len++] =
+                item_of(world, &world->clients[c], &act->send[i], number);
         }
     }
 }
 
-static const char *step(const struct scenario *scenario, struct world *world, unsigned c,
-                        struct quorum_event *event, char *told, size_t told_size)
+const char *model_step(const struct scenario *scenario, struct world *world, unsigned c,
+                       struct quorum_event *event, char *told, size_t told_size)
 {
     struct client *client = &world->clients[c];
     struct quorum before;
@@ -105,12 +112,12 @@ static const char *step(const struct scenario *scenario, struct world *world, un
 
     memcpy(&before, &client->q, sizeof before); /* Padding too. */
     event->now = model_now(world);
-    event->members = members_first(MASTERS);
-    event->up = up_of(world, c);
+    event->members = change_members(scenario, client->version);
+    event->up = up_of(scenario, world, c);
     event->fence = scenario->fence ? &client->fence : NULL;
     quorum_step(&client->q, event, &act);
     client->wake_at = act.wake_at;
-    note_sends(world, c, &act);
+    note_sends(scenario, world, c, &act);
     if (told != NULL)
         (void)snprintf(told, told_size, "%c  %-18s -> %s", 'A' + (int)c,
                        story_event(event, world->links[c][event->master].up, what, sizeof what),
@@ -118,6 +125,8 @@ static const char *step(const struct scenario *scenario, struct world *world, un
     if (client->q.round != before.round)
         client->gone = client->robbed = 0;
     wrong = rules_of_step(scenario, world, c, &before, event, &act);
+    if (client->q.round != before.round)
+        client->fresh = 0;
     if (act.ended)
         client->given_back = 0;
     return wrong;
@@ -130,27 +139,79 @@ static void drop_first(struct item *items, uint8_t *len)
     memset(&items[*len], 0, sizeof *items);
 }
 
+/* The vote, if the proof behind it shows a greater version, or no epoch.  Only a yes to these
+ * commands needs a proof; a raise compares the version itself. */
+static enum quorum_vote unproven_vote(const struct item *item)
+{
+    if (item->vote != QUORUM_VOTE_YES)
+        return (enum quorum_vote)item->vote;
+    switch ((enum quorum_command)item->command) {
+    case QUORUM_CMD_SET:
+    case QUORUM_CMD_GIVE:
+    case QUORUM_CMD_FENCE:
+        return QUORUM_VOTE_VOID;
+    case QUORUM_CMD_EXTEND:
+        return QUORUM_VOTE_NONE;
+    case QUORUM_CMD_RELEASE:
+    case QUORUM_CMD_RAISE:
+        break;
+    }
+    return QUORUM_VOTE_YES;
+}
+
+static void note_answer(struct client *client, unsigned m, const struct item *item,
+                        enum quorum_vote vote, bool is_last)
+{
+    uint8_t on = (uint8_t)(1u << m);
+
+    if (item->round != client->q.round)
+        return;
+    if (item->command != QUORUM_CMD_RELEASE && vote == QUORUM_VOTE_YES) {
+        client->fresh &= (uint8_t)~on;
+        if (item->command == QUORUM_CMD_GIVE)
+            client->gone &= (uint8_t)~on;
+    }
+    if (item->command == QUORUM_CMD_EXTEND && vote == QUORUM_VOTE_NO && is_last &&
+        !(client->fresh & on))
+        client->gone |= on;
+}
+
 static const char *hear(const struct scenario *scenario, struct world *world, unsigned c,
                         unsigned m, char *told, size_t told_size)
 {
     struct link *link = &world->links[c][m];
     struct client *client = &world->clients[c];
     struct item item = link->items[0];
+    bool is_newer = item.version > client->version;
     struct quorum_event event = {
         .type = QUORUM_EV_REPLY,
-        .master = m,
+        .master = change_number(scenario, m),
         .ask = item.ask,
         .command = (enum quorum_command)item.command,
         .vote = (enum quorum_vote)item.vote,
         .counter = item.counter,
     };
+    const char *wrong;
 
     link->obeyed--;
     drop_first(link->items, &link->items_len);
-    if (item.command == QUORUM_CMD_EXTEND && item.vote == QUORUM_VOTE_NO &&
-        item.round == client->q.round && link->items_len == 0)
-        client->gone |= (uint8_t)(1u << m);
-    return step(scenario, world, c, &event, told, told_size);
+    if (item.is_unproven || (is_newer && scenario->left_out != NO_VOID))
+        event.vote = unproven_vote(&item);
+    note_answer(client, m, &item, event.vote, link->items_len == 0);
+    wrong = model_step(scenario, world, c, &event, told, told_size);
+    if (wrong != NULL || !is_newer)
+        return wrong;
+    return change_take_over(scenario, world, c, item.version, told, told_size);
+}
+
+void model_end_link(struct link *link)
+{
+    if (link->items_len > link->obeyed) {
+        link->ghosts_len = (uint8_t)(link->items_len - link->obeyed);
+        memcpy(link->ghosts, link->items + link->obeyed, link->ghosts_len * sizeof(struct item));
+    }
+    memset(link->items, 0, sizeof link->items);
+    link->items_len = link->obeyed = link->cut = 0;
 }
 
 static const char *change_link(const struct scenario *scenario, struct world *world, unsigned c,
@@ -158,20 +219,16 @@ static const char *change_link(const struct scenario *scenario, struct world *wo
 {
     struct link *link = &world->links[c][m];
     struct key *key = &world->keys[m];
-    struct quorum_event event = {.type = QUORUM_EV_LINK, .master = m};
-    bool cares = quorum_cares(&world->clients[c].q, m);
+    struct quorum_event event = {.type = QUORUM_EV_LINK, .master = change_number(scenario, m)};
+    bool cares =
+        change_is_known(scenario, world, c, m) && quorum_cares(&world->clients[c].q, event.master);
 
-    if (!up && link->items_len > link->obeyed) {
-        link->ghosts_len = (uint8_t)(link->items_len - link->obeyed);
-        memcpy(link->ghosts, link->items + link->obeyed, link->ghosts_len * sizeof(struct item));
-    }
     if (!up && key->owner == c + 1 && (key->late || quorum_is_settled(&world->clients[c].q)))
         key->excused = true;
-    memset(link->items, 0, sizeof link->items);
-    link->items_len = link->obeyed = link->cut = 0;
+    model_end_link(link);
     link->up = up;
     if (cares)
-        return step(scenario, world, c, &event, told, told_size);
+        return model_step(scenario, world, c, &event, told, told_size);
     if (told != NULL)
         (void)snprintf(told, told_size, "%c  m%u %s", 'A' + (int)c, m + 1, up ? "up" : "down");
     return NULL;
@@ -183,7 +240,8 @@ static bool has_won(const struct world *world, unsigned c)
 {
     enum quorum_state state = world->clients[c].q.state;
 
-    return state == QUORUM_HELD || state == QUORUM_EXTENDING || state == QUORUM_LOST;
+    return state == QUORUM_HELD || state == QUORUM_EXTENDING || state == QUORUM_LOST ||
+           state == QUORUM_ADOPTED;
 }
 
 static void add(struct move *moves, size_t *len, enum move_kind kind, unsigned c, unsigned m)
@@ -228,9 +286,11 @@ static void add_client(const struct scenario *scenario, const struct world *worl
 {
     const struct client *client = &world->clients[c];
 
+    change_add_client(scenario, world, c, moves, len);
     if (!client->begun) {
         if (c == 0 || world->clients[c - 1].begun) /* The first to begin is A. */
-            add(moves, len, MOVE_ACQUIRE, c, 0);
+            for (unsigned v = 0; v <= change_newest(world); v++)
+                add(moves, len, MOVE_ACQUIRE, c, v);
         return;
     }
     if (client->wake_at <= model_now(world))
@@ -243,12 +303,13 @@ static void add_client(const struct scenario *scenario, const struct world *worl
         add(moves, len, MOVE_EXTEND, c, 0);
     if (world->left[RARE_WAKE] > 0 && client->q.state == QUORUM_PAUSING)
         add(moves, len, MOVE_WAKE, c, 0);
-    for (unsigned m = 0; m < MASTERS; m++)
+    for (unsigned m = 0; m < world->masters; m++)
         add_link(world, c, m, moves, len);
 }
 
 /* Moves in the master's turn. */
-static void add_master(const struct world *world, unsigned m, struct move *moves, size_t *len)
+static void add_master(const struct scenario *scenario, const struct world *world, unsigned m,
+                       struct move *moves, size_t *len)
 {
     for (unsigned c = 0; c < CLIENTS; c++) {
         const struct link *link = &world->links[c][m];
@@ -261,8 +322,9 @@ static void add_master(const struct world *world, unsigned m, struct move *moves
         if (link->ghosts_len > 0)
             add(moves, len, MOVE_GHOST, c, m);
     }
-    if (world->left[RARE_FORGET] > 0 && world->keys[m].owner != 0)
+    if (world->left[RARE_FORGET] > 0 && (world->keys[m].owner != 0 || scenario->versions_len > 0))
         add(moves, len, MOVE_FORGET, 0, m);
+    change_add_master(scenario, world, m, moves, len);
 }
 
 /* All moves but MOVE_PASS. */
@@ -271,25 +333,25 @@ static size_t moves_of_turn(const struct scenario *scenario, const struct world 
 {
     size_t len = 0;
 
-    if (world->turn < MASTERS)
-        add_master(world, world->turn, moves, &len);
+    if (world->turn < world->masters)
+        add_master(scenario, world, world->turn, moves, &len);
     else
-        add_client(scenario, world, world->turn - MASTERS, moves, &len);
+        add_client(scenario, world, world->turn - world->masters, moves, &len);
     return len;
 }
 
 /* True if the master or client whose turn it is has work: commands, answers, or an alarm. */
 static bool is_awaited(const struct world *world)
 {
-    unsigned m = world->turn, c = world->turn - MASTERS;
+    unsigned m = world->turn, c = world->turn - world->masters;
 
-    if (world->turn < MASTERS) {
+    if (world->turn < world->masters) {
         for (c = 0; c < CLIENTS; c++)
             if (is_sent(&world->links[c][m]))
                 return true;
         return false;
     }
-    for (m = 0; m < MASTERS; m++)
+    for (m = 0; m < world->masters; m++)
         if (is_answered(&world->links[c][m]))
             return true;
     return world->clients[c].begun && world->clients[c].wake_at <= model_now(world);
@@ -366,15 +428,16 @@ static const char *do_obey(const struct scenario *scenario, struct world *world,
     return wrong;
 }
 
-static void forget(struct world *world, unsigned m, char *told, size_t told_size)
+static void forget(const struct scenario *scenario, struct world *world, unsigned m, char *told,
+                   size_t told_size)
 {
     struct key *key = &world->keys[m];
-    struct client *owner = &world->clients[key->owner - 1];
 
     world->left[RARE_FORGET]--;
-    if (key->round == owner->q.round)
-        owner->robbed |= (uint8_t)(1u << m);
+    if (key->owner != 0 && key->round == world->clients[key->owner - 1].q.round)
+        world->clients[key->owner - 1].robbed |= (uint8_t)(1u << m);
     masters_free(key);
+    change_forget(scenario, world, m);
     if (told != NULL)
         (void)snprintf(told, told_size, "   (m%u loses its data)", m + 1);
 }
@@ -396,18 +459,20 @@ static void change_cut(struct world *world, struct move move, char *told, size_t
                                                         : "answers do not get through");
 }
 
-static void do_tick(struct world *world, char *told, size_t told_size)
+static void do_tick(const struct scenario *scenario, struct world *world, char *told,
+                    size_t told_size)
 {
     quorum_mask expired = 0;
     char masters[32];
 
     world->tick++;
-    for (unsigned m = 0; m < MASTERS; m++) {
+    for (unsigned m = 0; m < world->masters; m++) {
         if (world->keys[m].owner == 0 || world->tick < world->keys[m].until)
             continue;
         masters_free(&world->keys[m]);
         expired |= (quorum_mask)(1u << m);
     }
+    change_tick(scenario, world);
     if (told != NULL && expired != 0)
         (void)snprintf(told, told_size, "   (expired: %s)",
                        story_masters(expired, masters, sizeof masters));
@@ -436,10 +501,10 @@ static void do_pass(const struct scenario *scenario, struct world *world, char *
 
     do {
         note_hanging(world);
-        if (++world->turn < MASTERS + scenario->clients)
+        if (++world->turn < world->masters + scenario->clients)
             continue;
         world->turn = 0;
-        do_tick(world, told, told_size);
+        do_tick(scenario, world, told, told_size);
         return;
     } while (moves_of_turn(scenario, world, moves) == 0);
 }
@@ -457,6 +522,8 @@ static const char *do_simple(const struct scenario *scenario, struct world *worl
     struct client *client = &world->clients[move.client];
 
     client->begun = true;
+    if (move.kind == MOVE_ACQUIRE)
+        client->version = move.master; /* That it reads first. */
     if (move.kind == MOVE_EXTEND) {
         world->left[RARE_EXTEND]--;
         event.lease = scenario->extension * TICK;
@@ -467,7 +534,7 @@ static const char *do_simple(const struct scenario *scenario, struct world *worl
         client->busy = move.kind != MOVE_CANCEL;
     if (move.kind == MOVE_RELEASE)
         client->given_back = (uint8_t)client->q.round;
-    return step(scenario, world, move.client, &event, told, told_size);
+    return model_step(scenario, world, move.client, &event, told, told_size);
 }
 
 static const char *do_move(const struct scenario *scenario, struct world *world, struct move move,
@@ -501,11 +568,17 @@ static const char *do_move(const struct scenario *scenario, struct world *world,
     case MOVE_CONNECT:
         return change_link(scenario, world, c, m, true, told, told_size);
     case MOVE_FORGET:
-        forget(world, m, told, told_size);
+        forget(scenario, world, m, told, told_size);
         return NULL;
+    case MOVE_WRITE:
+    case MOVE_READ:
+    case MOVE_RAISE:
+    case MOVE_LOOK:
+    case MOVE_ADOPT:
+        return change_do(scenario, world, move, told, told_size);
     case MOVE_PASS:
-        if (world->turn >= MASTERS && !is_awaited(world))
-            wrong = rules_of_pass(scenario, world, world->turn - MASTERS);
+        if (world->turn >= world->masters && !is_awaited(world))
+            wrong = rules_of_pass(scenario, world, world->turn - world->masters);
         do_pass(scenario, world, told, told_size);
         return wrong;
     }

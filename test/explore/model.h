@@ -32,11 +32,22 @@
  * happen between them, and either may be answered with an error.  (If the key exists, no
  * client uses the count, so the master counts at once.)
  *
- * The scenario limits how often each of these happens: hangs, dawdled turns, cuts, breaks,
- * errors, data lost, extensions by the owner, and rounds that an announcement begins early.
+ * The set of masters may change (change.c).  The scenario lists its configurations, from version
+ * 1 on.  An operator writes each version to the masters, one by one, in any order, at any time, or
+ * never.  It writes the first version after a joint one only when a majority of the old list has
+ * stored the joint one, the longest lease has passed, and counters are raised.  A client begins
+ * with any version that a master stores.  It takes a greater one over when an answer shows it, or
+ * at any other time.  The vote in such an answer is void.  A master that lost its data then gives
+ * void votes for the longest lease, and gets back the least version that the others may tell.
  *
- * The fuzzer and the simulator try what is not tried here: adopted and detached leases, links
- * that are still coming up, several leases or lengths of leases, limits of how long a lock is
+ * Another process may adopt the token of a holder, which ends then.  It may know an older version.
+ *
+ * The scenario limits how often each of these happens: hangs, dawdled turns, cuts, breaks,
+ * errors, data lost, extensions by the owner, rounds that an announcement begins early, versions
+ * taken over without an answer that shows them, and adoptions.
+ *
+ * The fuzzer and the simulator try what is not tried here: detached leases, links that are still
+ * coming up, several leases or lengths of leases, limits of how long a lock is
  * held, extensions that are obeyed and answered with an error.
  */
 #ifndef TEST_EXPLORE_MODEL_H
@@ -49,7 +60,8 @@
 #include "redlock/core/quorum.h"
 
 #define CLIENTS 2
-#define MASTERS 3
+#define MASTERS 5 /* At most; the scenario says how many there are. */
+#define VERSIONS_MAX 5
 #define ITEMS_MAX 4 /* On one link: with three unanswered it counts as full. */
 
 #define TICK (10 * DRIFT_MS)
@@ -65,7 +77,18 @@ enum rare {
     RARE_FORGET,
     RARE_EXTEND, /* By the owner. */
     RARE_WAKE,   /* A round begins before its pause is over. */
+    RARE_LOOK,   /* A client takes a version over without an answer that shows it. */
+    RARE_ADOPT,  /* Another process takes over the token of a holder that ends. */
     RARE_LEN
+};
+
+/* What is left out of the rules of a change, to see that the scenario shows the harm. */
+enum left_out {
+    ALL_RULES,
+    NO_WAIT,  /* M5 (2): the longest lease passes before simple(L2) is chosen. */
+    NO_VOID,  /* M1: a vote does not count if the master shows a greater version. */
+    NO_RAISE, /* F4: the counters of a quorum of L2 are raised. */
+    NO_WATCH, /* M7: a master that lost its data is watched for the longest lease. */
 };
 
 struct scenario {
@@ -86,6 +109,13 @@ struct scenario {
     uint8_t counters[MASTERS]; /* The masters' counters when the world begins. */
     bool stepped;              /* A master loses a key because its clock is stepped.  Exclusion is
                                 * not promised then, but fencing is. */
+    unsigned masters;          /* 0: three. */
+    unsigned versions_len;     /* Of configurations; 0: the set of masters does not change. */
+    struct members versions[VERSIONS_MAX]; /* Of masters. */
+    bool renumbered;          /* Two masters that are never members at once have one number. */
+    uint8_t numbers[MASTERS]; /* If so: the numbers. */
+    enum left_out left_out;
+    bool if_named; /* It takes long, so it is explored only if it is named. */
     uint8_t at_most[RARE_LEN];
 };
 
@@ -95,7 +125,9 @@ struct item {
     uint8_t ask, round;
     uint8_t lease, sent; /* Ticks of a SET or an extension; else 0. */
     uint8_t counter;     /* The number that was counted to, or that is asked for. */
+    uint8_t version;     /* That the client knew; once it is obeyed, that of the master. */
     bool is_half;        /* A lock with a fencing token: the key is set, the count is to come. */
+    bool is_unproven;    /* The master lost its data, and its votes do not count yet. */
 };
 
 enum { CUT_COMMANDS = 1, CUT_ANSWERS = 2 };
@@ -129,6 +161,23 @@ struct client {
     uint8_t given_back; /* The round that is being released. */
     uint8_t gone;       /* Masters that answered that they do not have the key. */
     uint8_t robbed;     /* Masters that lost the key with their data. */
+    uint8_t version;    /* The newest configuration that it knows. */
+    uint8_t confirmed;  /* The configuration under which the hold began or was made longer. */
+    uint8_t fresh;      /* Masters that joined since the round began, and did not say yes. */
+    uint8_t adopted;    /* enum adopted. */
+};
+
+enum adopted { NOT_ADOPTED, ADOPTED, ADOPTED_DEAD /* No majority stores the token any more. */ };
+
+/* Who changes the set of masters (change.c). */
+struct operator
+{
+    uint8_t chosen; /* The newest configuration that may be written. */
+    uint8_t seen;   /* Masters that were seen to store the joint version: M5 (1). */
+    uint8_t since;  /* 1 + the tick in which they were a majority of L1. */
+    uint8_t read;   /* Masters of L1 whose counters were read. */
+    uint8_t raised; /* Masters of L2 whose counters were raised to greatest. */
+    uint8_t greatest;
 };
 
 /* A world is plain bytes, padding included, so that it can be copied and stored. */
@@ -138,8 +187,12 @@ struct world {
     struct key keys[MASTERS];
     uint64_t drawn; /* A bit for each fencing token. */
     uint8_t counters[MASTERS];
+    uint8_t versions[MASTERS]; /* The configuration that each master stores. */
+    uint8_t watched[MASTERS];  /* The tick in which a master that lost its data may vote again. */
+    struct operator operator;
+    uint8_t masters; /* How many there are. */
     uint8_t tick;
-    uint8_t turn;    /* The master, or MASTERS + the client, whose turn it is. */
+    uint8_t turn;    /* The master, or masters + the client, whose turn it is. */
     uint8_t hanging; /* A bit for each turn whose master or client hangs. */
     bool moved;      /* Something was done in this turn. */
     uint8_t left[RARE_LEN];
@@ -162,6 +215,11 @@ enum move_kind {
     MOVE_CONNECT,
     MOVE_GHOST,
     MOVE_FORGET,
+    MOVE_WRITE, /* The operator writes a version to a master; client is the version. */
+    MOVE_READ,  /* It reads a counter. */
+    MOVE_RAISE, /* It raises a counter. */
+    MOVE_LOOK,  /* A client takes over a version; master is the version. */
+    MOVE_ADOPT,
     MOVE_PASS, /* The turn goes to the next. */
 };
 
@@ -177,7 +235,7 @@ static inline drift_time model_now(const struct world *world)
 void model_begin(const struct scenario *scenario, struct world *world);
 
 /* All moves that are possible next; returns how many. */
-#define MOVES_MAX (6 + 4 * MASTERS + 1)
+#define MOVES_MAX (7 + VERSIONS_MAX + 4 * MASTERS + 1)
 size_t model_moves(const struct scenario *scenario, const struct world *world,
                    struct move moves[MOVES_MAX]);
 
@@ -197,6 +255,45 @@ const char *masters_obey(const struct scenario *scenario, struct world *world, u
 bool masters_have(const struct key *key, unsigned c, const struct item *item);
 void masters_free(struct key *key);
 
+/* ---- Clients (model.c) ---- */
+
+/* Hand an event to the machine of a client.  Returns NULL, or what is wrong then. */
+const char *model_step(const struct scenario *scenario, struct world *world, unsigned c,
+                       struct quorum_event *event, char *told, size_t told_size);
+/* The commands of a link that ends may be obeyed later. */
+void model_end_link(struct link *link);
+
+/* ---- A change of the set of masters (change.c) ---- */
+
+/* The number of a master in the machine. */
+static inline unsigned change_number(const struct scenario *scenario, unsigned m)
+{
+    return scenario->renumbered ? scenario->numbers[m] : m;
+}
+
+/* A configuration, as masters. */
+struct members change_lists(const struct scenario *scenario, unsigned version);
+/* The same, as the numbers of masters. */
+struct members change_members(const struct scenario *scenario, unsigned version);
+bool change_is_quorum(const struct scenario *scenario, unsigned version, unsigned masters);
+/* True if this client knows this master, by its number. */
+bool change_is_known(const struct scenario *scenario, const struct world *world, unsigned c,
+                     unsigned m);
+/* The greatest version that a client can read. */
+unsigned change_newest(const struct world *world);
+/* Moves in the turn of a master or a client. */
+void change_add_master(const struct scenario *scenario, const struct world *world, unsigned m,
+                       struct move *moves, size_t *len);
+void change_add_client(const struct scenario *scenario, const struct world *world, unsigned c,
+                       struct move *moves, size_t *len);
+const char *change_do(const struct scenario *scenario, struct world *world, struct move move,
+                      char *told, size_t told_size);
+/* The client takes a version over. */
+const char *change_take_over(const struct scenario *scenario, struct world *world, unsigned c,
+                             unsigned version, char *told, size_t told_size);
+void change_forget(const struct scenario *scenario, struct world *world, unsigned m);
+void change_tick(const struct scenario *scenario, struct world *world);
+
 /* ---- Rules (rules.c): each returns NULL, or what is wrong ---- */
 
 bool rules_believes(const struct world *world, unsigned c);
@@ -211,7 +308,7 @@ const char *rules_of_pass(const struct scenario *scenario, const struct world *w
 
 /* The same for worlds that will behave alike: they differ only in the past, or in the
  * numbering of the masters. */
-uint64_t model_hash(const struct world *world);
+uint64_t model_hash(const struct scenario *scenario, const struct world *world);
 
 /* The same only for worlds whose bytes are the same. */
 uint64_t model_hash_all(const struct world *world);

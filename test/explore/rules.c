@@ -5,16 +5,9 @@
 
 #include <string.h>
 
-#define MAJORITY (MASTERS / 2 + 1) /* Not that of the machine, which may be wrong. */
-
 bool rules_believes(const struct world *world, unsigned c)
 {
     return quorum_remaining(&world->clients[c].q, model_now(world)) > 0;
-}
-
-static unsigned count(unsigned mask)
-{
-    return (unsigned)__builtin_popcount(mask);
 }
 
 /* ---- Rules of a step ---- */
@@ -30,7 +23,7 @@ static const char *check_step(struct client *client, const struct quorum *before
     if (act->lost && client->told)
         return "the lost notice is given twice";
     client->told |= act->lost;
-    if (q->state == QUORUM_LOST && !client->told)
+    if (q->state == QUORUM_LOST && !client->told && client->adopted == NOT_ADOPTED)
         return "a lock is lost without a notice";
     if (event->type == QUORUM_EV_TIMER && act->wake_at <= event->now &&
         memcmp(before, q, sizeof *q) == 0)
@@ -52,10 +45,19 @@ static unsigned keys_of(const struct world *world, unsigned c, unsigned round)
 {
     unsigned keys = 0;
 
-    for (unsigned m = 0; m < MASTERS; m++)
+    for (unsigned m = 0; m < world->masters; m++)
         if (world->keys[m].owner == c + 1 && world->keys[m].round == round)
             keys |= 1u << m;
     return keys;
+}
+
+static unsigned excused(const struct world *world)
+{
+    unsigned masters = 0;
+
+    for (unsigned m = 0; m < world->masters; m++)
+        masters |= (unsigned)world->keys[m].excused << m;
+    return masters;
 }
 
 /* Rules of a step that depend on the world. */
@@ -64,9 +66,12 @@ static const char *check_outcome(const struct scenario *scenario, const struct w
 {
     const struct client *client = &world->clients[c];
     /* No rare event has happened, and answers come in time: they take one tick. */
-    bool is_calm =
-        memcmp(world->left, scenario->at_most, sizeof world->left) == 0 && scenario->timeout > 1;
+    bool is_calm = memcmp(world->left, scenario->at_most, sizeof world->left) == 0 &&
+                   scenario->timeout > 1 && scenario->versions_len == 0;
     bool was_won = client->held || client->over;
+    /* With one list of one master, a command of a broken link may be all that is left behind. */
+    unsigned left = keys_of(world, c, client->given_back) &
+                    (scenario->versions_len == 0 ? ~0u : ~excused(world));
     bool is_alone = c == 0 && !world->clients[1].begun;
 
     if (is_calm && scenario->renew && scenario->margin == 0 && act->lost)
@@ -74,7 +79,7 @@ static const char *check_outcome(const struct scenario *scenario, const struct w
     if (is_calm && is_alone && !was_won && act->ended && act->status != REDLOCK_OK)
         return "a lock is not won although nothing has gone wrong";
     if (act->ended && act->status == REDLOCK_OK && client->given_back != 0 &&
-        count(keys_of(world, c, client->given_back)) > MASTERS - MAJORITY)
+        !change_is_quorum(scenario, client->version, ~left))
         return "released, but a majority stores it";
     return NULL;
 }
@@ -112,16 +117,43 @@ static const char *check_fence(const struct scenario *scenario, struct world *wo
     return NULL;
 }
 
-static const char *check_sends(const struct world *world, unsigned c,
+/* The round may have ended in the same step, after the command. */
+static const char *check_sends(const struct world *world, unsigned c, const struct quorum *before,
                                const struct quorum_actions *act)
 {
     const struct quorum *q = &world->clients[c].q;
 
     for (unsigned i = 0; i < act->send_len; i++)
-        for (unsigned m = 0; m < MASTERS; m++)
+        for (unsigned m = 0; m < world->masters; m++)
             if ((act->send[i].to & 1u << m) && act->send[i].command == QUORUM_CMD_EXTEND &&
-                q->round_of[m] != q->round)
+                q->round_of[m] != q->round && q->round_of[m] != before->round)
                 return "a dead token is extended";
+    return NULL;
+}
+
+/* Rules of a client whose set of masters changes, or whose token came from another process. */
+static const char *check_change(const struct scenario *scenario, struct world *world, unsigned c,
+                                const struct quorum *before, const struct quorum_event *event,
+                                const struct quorum_actions *act)
+{
+    struct client *client = &world->clients[c];
+    const struct quorum *q = &client->q;
+    bool is_held = quorum_remaining(q, event->now) > 0;
+    unsigned left = keys_of(world, c, before->round) | client->fresh;
+
+    if (scenario->versions_len == 0)
+        return NULL;
+    if (act->lost && event->now < before->lost_at &&
+        change_is_quorum(scenario, client->version, left))
+        return "a lock is given up that could be extended";
+    if (is_held && client->adopted == ADOPTED_DEAD)
+        return "a token that was lost is held again";
+    if (!is_held)
+        return NULL;
+    client->adopted = NOT_ADOPTED;
+    if (before->state == QUORUM_ACQUIRING || before->state == QUORUM_RAISING ||
+        before->state == QUORUM_PROVING || q->deadline != before->deadline)
+        client->confirmed = client->version;
     return NULL;
 }
 
@@ -135,7 +167,9 @@ const char *rules_of_step(const struct scenario *scenario, struct world *world, 
         wrong = check_outcome(scenario, world, c, act);
     if (wrong == NULL)
         wrong = check_fence(scenario, world, c, before);
-    return wrong != NULL ? wrong : check_sends(world, c, act);
+    if (wrong == NULL)
+        wrong = check_change(scenario, world, c, before, event, act);
+    return wrong != NULL ? wrong : check_sends(world, c, before, act);
 }
 
 /* ---- Rules of a world ---- */
@@ -153,7 +187,8 @@ static const char *check_beliefs(const struct scenario *scenario, struct world *
         client->held = held;
         if (held && client->over)
             return "a lock that was lost came back";
-        if (held && MASTERS - count(client->gone) < MAJORITY)
+        if (held && client->confirmed == client->version &&
+            !change_is_quorum(scenario, client->version, ~(unsigned)client->gone))
             return "held although a majority answered that it is gone";
     }
     if (scenario->stepped)
@@ -161,8 +196,10 @@ static const char *check_beliefs(const struct scenario *scenario, struct world *
     if (holders > 1)
         return "two clients hold the lock";
     for (unsigned c = 0; c < CLIENTS; c++)
-        if (world->clients[c].held && count(keys_of(world, c, world->clients[c].q.round) |
-                                            world->clients[c].robbed) < MAJORITY)
+        if (world->clients[c].held &&
+            !change_is_quorum(scenario, world->clients[c].confirmed,
+                              keys_of(world, c, world->clients[c].q.round) |
+                                  world->clients[c].robbed))
             return "held, but a majority does not store it";
     return NULL;
 }
@@ -170,7 +207,7 @@ static const char *check_beliefs(const struct scenario *scenario, struct world *
 /* A master whose link is up and that owes no answer stores no token of a dead round. */
 static const char *check_leaks(const struct world *world)
 {
-    for (unsigned m = 0; m < MASTERS; m++) {
+    for (unsigned m = 0; m < world->masters; m++) {
         const struct key *key = &world->keys[m];
         const struct link *link;
 
@@ -184,9 +221,29 @@ static const char *check_leaks(const struct world *world)
     return NULL;
 }
 
+/* An adopted token that a majority does not store, of any list so far, is dead for good. */
+static void note_dead(const struct scenario *scenario, struct world *world, unsigned c)
+{
+    struct client *client = &world->clients[c];
+    unsigned keys = keys_of(world, c, client->q.round);
+
+    for (unsigned v = 0; v <= world->operator.chosen; v++) {
+        struct members lists = change_lists(scenario, v);
+
+        if (members_is_majority(lists.from, (quorum_mask)keys) ||
+            members_is_majority(lists.to, (quorum_mask)keys))
+            return;
+    }
+    client->adopted = ADOPTED_DEAD;
+}
+
 const char *rules_of_world(const struct scenario *scenario, struct world *world)
 {
     const char *wrong = check_beliefs(scenario, world);
+
+    for (unsigned c = 0; c < scenario->clients; c++)
+        if (world->clients[c].adopted == ADOPTED)
+            note_dead(scenario, world, c);
 
     return wrong != NULL ? wrong : check_leaks(world);
 }

@@ -4,13 +4,15 @@
  * The shadow keeps its own books, only from the commands sent and the answers received.
  * After every step:
  *
- *  - the lock is held only with a majority of yes for its token, to one ask, from links that
- *    stand;
+ *  - the lock is held only with a majority of yes in each list, for its token, to one ask, from
+ *    links that stand;
  *  - it is held until the deadline that follows from the first command of that ask, and an
  *    extension never makes the deadline earlier;
  *  - a lock that was held and is not any more is never held again;
  *  - commands go to masters that are up; SET, with a token never used before, goes to those
  *    that owe nothing and store nothing; EXTEND has the live token, RELEASE a dead one;
+ *  - GIVE has the live token, and goes to masters that joined since the round began; with an
+ *    adopted token, only after a majority of the old list extended it;
  *  - an operation ends once, with one of its outcomes; the lost notice comes once;
  *  - an operation that has not ended has an alarm, or waits for a link;
  *  - an alarm is not set again and again to ring at once;
@@ -44,7 +46,7 @@ static void book_set(struct world *w, struct master *master, const struct quorum
         w->ask = send->ask;
         w->ask_sent = w->now;
         w->ask_lease = w->config.lease;
-        w->ask_yes = 0;
+        w->ask_yes = w->fresh = 0;
     }
     MUST(token == w->live);
     master->in_doubt = true;
@@ -59,6 +61,17 @@ static void book_extend(struct world *w, const struct quorum_send *send, uint32_
     w->ask_sent = w->now;
     w->ask_lease = w->q.lease;
     w->ask_yes = 0;
+}
+
+static void book_give(struct world *w, unsigned m, const struct quorum_send *send, uint32_t token)
+{
+    struct master *master = &w->masters[m];
+
+    MUST(master->queue_len == 0 && !master->in_doubt);
+    MUST(w->fresh & w->members.to & 1u << m || w->fresh & w->members.from & 1u << m);
+    book_extend(w, send, token);
+    MUST(w->has_been_held || is_majority(w->members.from, w->ask_yes));
+    master->in_doubt = true;
 }
 
 static void book_send(struct world *w, const struct quorum_send *send)
@@ -79,6 +92,9 @@ static void book_send(struct world *w, const struct quorum_send *send)
         case QUORUM_CMD_EXTEND:
             book_extend(w, send, token);
             break;
+        case QUORUM_CMD_GIVE:
+            book_give(w, m, send, token);
+            break;
         case QUORUM_CMD_RELEASE:
             MUST(master->in_doubt);
             break;
@@ -98,7 +114,7 @@ static void book_hold(struct world *w)
 
     if (w->deadline != 0 && w->now >= w->deadline)
         return; /* Too late for any extension. */
-    if (count(w->ask_yes) < majority(w) || w->now >= deadline)
+    if (!decides(w, w->ask_yes) || w->now >= deadline)
         return;
     if (deadline > w->deadline)
         w->deadline = deadline;
@@ -111,7 +127,8 @@ void shadow_answer(struct world *w, unsigned m, const struct item *item)
     bool is_latest = master->queue_len == 0;
 
     if (is_latest && (item->command == QUORUM_CMD_RELEASE || item->vote == QUORUM_VOTE_NO ||
-                      (item->command == QUORUM_CMD_SET && item->vote == QUORUM_VOTE_NONE)))
+                      (item->vote == QUORUM_VOTE_NONE &&
+                       (item->command == QUORUM_CMD_SET || item->command == QUORUM_CMD_GIVE))))
         master->in_doubt = false;
     if (item->command == QUORUM_CMD_RELEASE && item->vote == QUORUM_VOTE_YES &&
         item->token == w->releasing)
@@ -165,7 +182,7 @@ static void check_end(struct world *w)
         break;
     case OP_RELEASE:
         MUST(status == REDLOCK_OK || status == REDLOCK_UNREACHABLE || status == REDLOCK_LOST);
-        MUST(status != REDLOCK_OK || count(w->released) >= majority(w));
+        MUST(status != REDLOCK_OK || decides(w, w->released));
         MUST(w->q.state == QUORUM_IDLE);
         break;
     }
@@ -265,4 +282,26 @@ void shadow_step(struct world *w, struct quorum_event *event)
         w->live = 0;
     check_hold(w, &before);
     check_alarm(w);
+}
+
+void shadow_change(struct world *w, struct members members, quorum_mask left)
+{
+    struct quorum_event event = {
+        .type = QUORUM_EV_CHANGE,
+        .joined = members_all(&members) & (quorum_mask)~members_all(&w->members),
+        .left = left,
+    };
+
+    w->members = members;
+    w->ask_yes &= (quorum_mask)~left;
+    w->released &= (quorum_mask)~left;
+    w->fresh = (w->fresh | event.joined) & (quorum_mask)~left;
+    for (unsigned m = 0; m < w->masters_len; m++) {
+        if (!w->is_adopted || w->q.round == 0 || !(event.joined & 1u << m))
+            continue;
+        w->masters[m].in_doubt = true; /* It may store the adopted token, too. */
+        w->masters[m].excused &= w->masters[m].stored != w->live;
+    }
+    book_hold(w);
+    shadow_step(w, &event);
 }

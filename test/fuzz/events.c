@@ -2,9 +2,9 @@
  * events.c - fuzz target: all legal events of the machine, in any order.
  *
  * The bytes pick the settings, and then the events: requests of the owner, actions and answers
- * of masters, changes of links, and time.  The masters are modelled.  Each stores a token until
- * it expires, executes commands in order, and answers in order while its link stands.  A command
- * of a broken link may be executed later, or never.
+ * of masters, changes of links and of the members, and time.  The masters are modelled.  Each
+ * stores a token until it expires, executes commands in order, and answers in order while its link
+ * stands.  A command of a broken link may be executed later, or never.
  *
  * A shadow beside the machine checks every step (events-shadow.c).
  *
@@ -105,12 +105,15 @@ static void do_item(const struct world *w, struct master *master, struct item *i
 static void obey(struct world *w, struct master *master, bool error)
 {
     struct item *item = &master->queue[master->done];
+    bool gives = item->command == QUORUM_CMD_GIVE && (item->ask & 1); /* Done, but void. */
 
     if (!master->up || master->done == master->queue_len)
         return;
-    if (!error || item->command == QUORUM_CMD_EXTEND)
+    if (!error || item->command == QUORUM_CMD_EXTEND || gives)
         do_item(w, master, item);
-    if (error) {
+    if (error && gives) {
+        item->vote = item->vote == QUORUM_VOTE_YES ? QUORUM_VOTE_VOID : item->vote;
+    } else if (error) {
         item->vote = QUORUM_VOTE_NONE;
         if (item->command == QUORUM_CMD_RELEASE)
             master->excused = true;
@@ -194,7 +197,7 @@ static void hear(struct world *w, unsigned m)
     event.elsewhere = item.vote == QUORUM_VOTE_NO && (item.ask & 1) != 0; /* For every other ask. */
     shadow_step(w, &event);
     /* A round with a majority of yes is won. */
-    if (before.state == QUORUM_ACQUIRING && w->live != 0 && count(w->ask_yes) >= majority(w))
+    if (before.state == QUORUM_ACQUIRING && w->live != 0 && decides(w, w->ask_yes))
         MUST(is_held(&w->q));
 }
 
@@ -206,6 +209,8 @@ static void hear_again(struct world *w, unsigned m)
 
     if (item->token == 0)
         return;
+    if (w->masters[m].queue_len > 0 && w->masters[m].queue[0].ask == item->ask)
+        return; /* A GIVE has the number of its extension.  No link answers one for the other. */
     event.ask = item->ask;
     event.command = item->command;
     event.vote = (enum quorum_vote)(next_byte(w) % 3);
@@ -229,6 +234,43 @@ static void change_link(struct world *w, unsigned m, bool up)
     excuse(w, master);
     if (quorum_cares(&w->q, m))
         shadow_step(w, &event);
+}
+
+/* Another master gets the number.  It is empty, and its link is down. */
+static void renumber(struct world *w, quorum_mask left)
+{
+    for (unsigned m = 0; m < w->masters_len; m++)
+        if (left & 1u << m)
+            memset(&w->masters[m], 0, sizeof w->masters[m]);
+}
+
+static quorum_mask next_mask(struct world *w)
+{
+    unsigned mask = next_byte(w);
+
+    mask |= next_byte(w) << 8;
+    return (quorum_mask)(mask & ((1u << w->masters_len) - 1));
+}
+
+/* Two lists become the new one, or the old one again.  One list becomes two, or, if the client
+ * missed versions, anything else. */
+static void change_members(struct world *w)
+{
+    unsigned how = next_byte(w);
+    quorum_mask list = next_mask(w), left = how & 1 ? next_mask(w) : 0;
+    struct members next = {w->members.to, list};
+
+    if (w->members.from != w->members.to)
+        next = (how & 6) == 0   ? (struct members){w->members.from, w->members.from}
+               : (how & 6) == 2 ? (struct members){list, list}
+                                : (struct members){w->members.to, w->members.to};
+    else if ((how & 6) == 0)
+        next = (struct members){list, next_mask(w)};
+    if (next.from == 0 || next.to == 0)
+        return;
+    left &= (quorum_mask)~members_all(&next);
+    renumber(w, left);
+    shadow_change(w, next, left);
 }
 
 static void do_extend_event(struct world *w)
@@ -348,6 +390,8 @@ static void do_next(struct world *w)
     case 19:
         if (byte < 64)
             master->stored = 0; /* FLUSHALL. */
+        else if (byte >= 128)
+            change_members(w);
         break;
     }
 }
@@ -364,7 +408,7 @@ static void set_up(struct world *w)
 
     w->now = START;
     w->masters_len = 1 + byte % QUORUM_MASTERS_MAX;
-    w->members = members_first(w->masters_len);
+    w->members = members_first(byte & 32 ? (w->masters_len + 1) / 2 : w->masters_len);
     config->renew = (byte & 16) == 0;
     byte = next_byte(w);
     config->wait = waits[byte & 3];
@@ -393,8 +437,10 @@ static void adopt(struct world *w)
 {
     step_type(w, QUORUM_EV_ADOPT);
     w->live = w->newest = w->q.round;
+    w->fresh = w->members.to & (quorum_mask)~w->members.from;
     for (unsigned m = 0; m < w->masters_len; m++) {
-        w->masters[m].in_doubt = true;
+        w->masters[m].in_doubt = members_all(&w->members) >> m & 1;
+        w->masters[m].excused = !w->masters[m].in_doubt; /* The machine does not know it. */
         if (next_byte(w) % 4 == 0)
             continue;
         w->masters[m].stored = w->live;

@@ -63,17 +63,24 @@ struct world {
     drift_time deadline;  /* The deadline of the hold; 0: the lock is not held. */
     uint32_t releasing;   /* The token of the release under way. */
     quorum_mask released; /* Masters that answered that they deleted it. */
+    quorum_mask fresh;    /* Masters that joined since the round began. */
     unsigned rings;       /* How often the alarm rang at this instant. */
 };
-
-static inline unsigned majority(const struct world *w)
-{
-    return w->masters_len / 2 + 1;
-}
 
 static inline unsigned count(quorum_mask mask)
 {
     return (unsigned)__builtin_popcount(mask);
+}
+
+static inline bool is_majority(quorum_mask list, quorum_mask votes)
+{
+    return count(list & votes) >= count(list) / 2 + 1;
+}
+
+/* Not that of the machine, which may be wrong. */
+static inline bool decides(const struct world *w, quorum_mask votes)
+{
+    return is_majority(w->members.from, votes) && is_majority(w->members.to, votes);
 }
 
 static inline bool is_held(const struct quorum *q)
@@ -94,5 +101,7 @@ bool events_take(const struct master *master);
 void shadow_step(struct world *w, struct quorum_event *event);
 /* Book an answer, before the step that delivers it. */
 void shadow_answer(struct world *w, unsigned m, const struct item *item);
+/* Hand over a change of the members.  left: numbers of masters that others get next. */
+void shadow_change(struct world *w, struct members members, quorum_mask left);
 
 #endif /* FUZZ_EVENTS_H */

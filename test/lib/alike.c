@@ -73,6 +73,8 @@ void alike_forget_fence(const struct quorum *q, struct quorum_fence *fence)
         fence->counter = 0;
     if (q->state != QUORUM_RAISING)
         fence->raises = 0;
+    if (q->state != QUORUM_ACQUIRING)
+        fence->stale = 0;
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         if (!counts || !(q->yes & 1u << m))
             fence->behind[m] = 0;

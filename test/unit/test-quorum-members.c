@@ -117,6 +117,27 @@ TEST(raised_counters_must_agree_in_both_lists)
     CHECK_UINT(story.fence.token, 13);
 }
 
+/* The counters of the new list may be raised between. */
+TEST(numbers_from_before_a_change_do_not_count)
+{
+    begin_with(3);
+    config.fence = true;
+    begin_again();
+    acquire();
+    count_to(0x01, 10);
+    change(OLD, NEW);
+    count_to(0x02, 10); /* It was asked before. */
+    count_to(0x08, 10);
+    check_not_ended();
+    CHECK_UINT(sent(QUORUM_CMD_RAISE), OLD | NEW);
+    count_to(0x14, 9); /* The late answers to the first question. */
+    count_to(0x03, 11);
+    check_not_ended();
+    count_to(0x08, 11);
+    check_ended(REDLOCK_OK);
+    CHECK_UINT(story.fence.token, 11);
+}
+
 TEST(a_hold_outlasts_a_change)
 {
     begin_held(3);
@@ -289,6 +310,21 @@ TEST(an_adopted_token_that_nobody_stores_is_not_given)
     CHECK_UINT(sent(QUORUM_CMD_GIVE), 0);
 }
 
+/* Its first holder may have given it to them. */
+TEST(who_joined_after_the_adoption_may_store_the_token)
+{
+    begin_with(3);
+    story_step(&story, QUORUM_EV_ADOPT);
+    change(OLD, NEW);
+    story_extend(&story, 0);
+    check_given(0, OLD | NEW);
+    answer(0x0b, YES);
+    check_ended(REDLOCK_OK);
+    answer(0x14, NO);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 0x0b);
+}
+
 /* ---- Masters that go ---- */
 
 TEST(a_number_that_another_master_gets_is_forgotten)
@@ -307,11 +343,13 @@ TEST(a_number_that_another_master_gets_is_forgotten)
 CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_majority_of_each_list),
            RUN(a_round_is_lost_when_one_list_cannot_decide),
            RUN(a_round_goes_on_under_the_new_lists), RUN(a_smaller_set_may_decide_a_round_at_once),
-           RUN(raised_counters_must_agree_in_both_lists), RUN(a_hold_outlasts_a_change),
+           RUN(raised_counters_must_agree_in_both_lists),
+           RUN(numbers_from_before_a_change_do_not_count), RUN(a_hold_outlasts_a_change),
            RUN(an_extension_gives_the_token_to_who_joined),
            RUN(without_one_list_the_old_deadline_stands), RUN(who_refuses_the_token_is_asked_again),
            RUN(who_did_not_answer_is_asked_to_extend), RUN(who_comes_up_later_is_given_it_then),
            RUN(a_hold_that_the_old_list_lost_is_not_given_away), RUN(several_names_are_given_too),
            RUN(an_adopted_token_is_given_once_the_old_list_has_shown_it),
            RUN(an_adopted_token_that_nobody_stores_is_not_given),
+           RUN(who_joined_after_the_adoption_may_store_the_token),
            RUN(a_number_that_another_master_gets_is_forgotten))

@@ -319,6 +319,15 @@ static enum drift_verdict judge(struct drift_node *node, const struct drift_guar
     return node->advance.hi < tolerance ? DRIFT_STEADY : DRIFT_UNCERTAIN;
 }
 
+/* How long the master is not counted by a client that may have begun to watch in a dip.  Until
+ * then, each client whose samples lie before and after the dip has lost the thread: they are more
+ * than a gap apart, by its clock.  Two clocks that differ by the rate measure a gap with a ratio of
+ * (1 + rate) / (1 - rate), which is at most 1 + 4 * rate. */
+static drift_span hold_off(const struct drift_guard *guard)
+{
+    return drift_add(guard->gap, 4 * (drift_span)share_up(guard, guard->gap));
+}
+
 /* Do not count the master before t. */
 static void bar_until(struct drift_node *node, drift_time t)
 {
@@ -331,6 +340,7 @@ static void act(struct drift_node *node, const struct drift_guard *guard,
                 const struct drift_sample *sample)
 {
     bool is_new = is_useful(guard, sample) && !is_continued(node, guard, sample);
+    bool may_dip = is_new; /* The clock may be in a dip now. */
 
     switch (node->verdict) {
     case DRIFT_FIRST:
@@ -347,9 +357,11 @@ static void act(struct drift_node *node, const struct drift_guard *guard,
     case DRIFT_BACKWARD:
         node->far[0] = node->far[1] = (struct drift_sample){0};
         forget_peak(node);
-        bar_until(node, drift_add(sample->received, guard->gap));
+        may_dip = true;
         break;
     }
+    if (may_dip)
+        bar_until(node, drift_add(sample->received, hold_off(guard)));
     if (is_new) {
         forget(node);
         bar_until(node, drift_add(sample->received, guard->window));

@@ -33,8 +33,9 @@
  *
  * An example is a clock that is set back and forth again within a second.  No
  * client can know what a clock did between samples.  But a dip is shorter than the
- * guard's gap.  A client that samples in the middle of a deep dip sees BACKWARD,
- * and does not count the master for a gap: see there.  The reverse leaves no trace
+ * guard's gap.  A client that samples in the middle of a deep dip sees BACKWARD, or
+ * FIRST if it knew nothing of the clock.  In both cases it does not count the
+ * master for a gap: see there.  The reverse leaves no trace
  * on our side: a clock that is put forward and back between two samples, and drops
  * keys meanwhile.
  *
@@ -96,8 +97,9 @@ struct drift_range {
 
 enum drift_verdict {
     /* No step is certain, and no useful sample lies within a gap before this one, or all of them
-     * lie before a step.  The master does not count for a window, unless another client
-     * vouches for it: drift_node_vouch(). */
+     * lie before a step.  The master does not count for a window, and at least for a gap, as
+     * after BACKWARD: the clock may be in a dip.  Exception: another client vouches for it
+     * (drift_node_vouch()). */
     DRIFT_FIRST,
 
     /* The sum of steps in a window is certainly below the tolerance.  THE PROMISE holds. */
@@ -115,8 +117,8 @@ enum drift_verdict {
     /* The clock has lost more than the tolerance, compared with a clock at the slowest rate.
      * Keys live longer, which does no harm.  When the clock is corrected, our key may expire
      * early.  A client whose samples lie before and after both steps does not notice this.  So
-     * the master does not count for a gap.  By then every client has a sample of the present
-     * clock, and will see it go forward. */
+     * the master does not count for a gap, and what the rate adds to it.  By then every client
+     * has a sample of the present clock, and will see it go forward. */
     DRIFT_BACKWARD,
 
     /* The clock certainly runs faster than the rate allows, over two consecutive spans of a

@@ -73,6 +73,12 @@ void clocks_ask(struct clocks *clocks, unsigned master)
     send_time(clocks, master, true);
 }
 
+/* How often a master is asked. */
+static drift_span every(const struct clocks *clocks)
+{
+    return clocks->guard.gap / CLOCKS_SAMPLES;
+}
+
 void clocks_on_link(struct clocks *clocks, unsigned master, bool up)
 {
 
@@ -82,7 +88,7 @@ void clocks_on_link(struct clocks *clocks, unsigned master, bool up)
     send_time(clocks, master, false);
     if (clocks->alarm.pos == ALARM_OFF)
         alarm_set(&clocks->peers->env->alarms, &clocks->alarm,
-                  drift_add(env_now(clocks->peers->env), CLOCKS_EVERY));
+                  drift_add(env_now(clocks->peers->env), every(clocks)));
 }
 
 void clocks_on_alarm(struct clocks *clocks)
@@ -97,7 +103,7 @@ void clocks_on_alarm(struct clocks *clocks)
     /* A master whose queue was full is skipped here.  It takes part again at a later alarm,
      * without a further event. */
     alarm_set(&clocks->peers->env->alarms, &clocks->alarm,
-              drift_add(env_now(clocks->peers->env), CLOCKS_EVERY));
+              drift_add(env_now(clocks->peers->env), every(clocks)));
 }
 
 /* ---- Judging ---- */

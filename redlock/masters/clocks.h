@@ -35,9 +35,9 @@ struct peers;
 struct reply;
 struct standing;
 
-/* How often a master is asked, and how long its answer may be used. */
-#define CLOCKS_EVERY DRIFT_S
-#define CLOCKS_GAP (10 * CLOCKS_EVERY)
+/* How long an answer may be used, and how often a master is asked in that time. */
+#define CLOCKS_GAP (10 * DRIFT_S)
+#define CLOCKS_SAMPLES 10
 
 /* The latest reason why a master's votes do not count. */
 enum clocks_reason {

@@ -214,6 +214,8 @@ void calls_open(struct ev_loop *process)
     process->client++;
     if (status == REDLOCK_OK)
         rl->env.asks_max = plan->asks_max + 3;
+    if (status == REDLOCK_OK)
+        rl->masters.clocks.guard.gap = plan->clock_gap;
     if (end_shortage(is_short) && status == REDLOCK_E_NOMEM)
         return;
     expect("redlock_open", status, REDLOCK_OK);

@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "drift/node.h"
+#include "redlock/masters/clocks.h"
 #include "redlock/wire/keys.h"
 
 #define PICK(array) ((array)[dice_below(sizeof(array) / sizeof((array)[0]))])
@@ -72,6 +73,7 @@ static void draw_clock_guard(struct plan *plan)
     bool steps = (dice >> 8 & 3) != 0;
 
     plan->allowance = (struct drift_bound){plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};
+    plan->clock_gap = CLOCKS_GAP;
     if (dice % 4 > 1)
         return;
     plan->clock_guard = dice % 4 == 0 ? REDLOCK_CLOCK_GUARD_PER_VOTE : REDLOCK_CLOCK_GUARD_PERIODIC;
@@ -110,6 +112,10 @@ static void draw_ttls(struct plan *plan)
         plan->ttl_max_ms = sim_max(plan->ttl_max_ms, plan->ttls_ms[i]);
     plan->wait_max_ms = (uint32_t)dice_magnitude(reply_timeout_ms, 20 * reply_timeout_ms);
     plan->retry_max_ms = (uint32_t)dice_magnitude(1, 4 * reply_timeout_ms);
+    /* A client must watch for a gap, and runs are short. */
+    if (plan->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE)
+        plan->clock_gap =
+            dice_magnitude(plan->ttl_max_ms * DRIFT_MS, plan->ttl_max_ms * DRIFT_MS * 8);
 }
 
 /* Locks of several resources, if there are several. */

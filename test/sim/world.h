@@ -40,6 +40,7 @@ struct plan {
     bool exclusive;         /* Mutual exclusion is promised. */
     quorum_mask may_forget; /* Masters that may lose their keys; see plan.c. */
     quorum_mask may_step;   /* Masters whose clocks may be stepped; see plan.c. */
+    drift_span clock_gap;   /* The gap of the clock guard: see drift/node.h. */
     quorum_mask may_copy;   /* Masters that may come back on another's data; see plan.c. */
     enum redlock_clock_guard clock_guard;
     bool dips;          /* Clocks are set back for a moment only, and are never put forward. */

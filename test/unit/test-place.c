@@ -25,7 +25,7 @@ static void tell(const uint64_t *numbers, unsigned len)
 /* Whether the waiter has its place: a majority stores its ticket. */
 static bool has_place(void)
 {
-    return p.ticket != 0 && mask_count(p.stored) > p.masters / 2;
+    return p.ticket != 0 && members_decide(p.members, p.stored);
 }
 
 TEST(the_greatest_of_a_majority_is_the_ticket)

@@ -34,6 +34,10 @@
  *     adopted token is given only when a majority of the old list has extended it: else the
  *     extension would take a lock that nobody holds.  Those that joined may store an adopted token
  *     already.  Numbers that were counted to before the change do not count (spoil_numbers).
+ * 12. A token is lost when so many masters said no that no majority can store it.  If awaited
+ *     answers can still show this, an extension or a release that cannot succeed any more goes
+ *     on until its timeout (may_be_lost).  A renewal does not: no caller waits for its status,
+ *     and late answers end the hold, too.
  */
 #include "redlock/core/quorum.h"
 
@@ -558,10 +562,18 @@ static quorum_mask may_extend(const struct quorum *q)
     return holders(q) | q->fresh;
 }
 
+/* Rule 12: whether the token is lost if all awaited masters say no.  stored: the masters that may
+ * have stored it, except those that said no. */
+static bool may_be_lost(const struct step *s, quorum_mask stored, quorum_mask waiting)
+{
+    return !decide(s, stored & (quorum_mask)~waiting);
+}
+
 static void judge_extension(struct step *s, quorum_mask waiting)
 {
     struct quorum *q = s->q;
     bool proving = q->state == QUORUM_PROVING;
+    bool somebody_waits = proving || q->asked_extend;
 
     if (!decide(s, may_extend(q))) {
         lose_hold(s);
@@ -577,10 +589,12 @@ static void judge_extension(struct step *s, quorum_mask waiting)
         q->deadline = later(q->deadline, deadline); /* Rule 6. */
         q->config.lease = q->lease;
         hold(s);
-        if (proving || q->asked_extend)
+        if (somebody_waits)
             end(s, QUORUM_HELD, REDLOCK_OK);
         q->asked_extend = false;
-    } else if (!decide(s, q->yes | waiting)) {
+    } else if (!decide(s, q->yes | waiting) &&
+               !(somebody_waits &&
+                 may_be_lost(s, may_extend(q), waiting & (quorum_mask)~q->fresh))) {
         fail_extension(s, REDLOCK_UNREACHABLE);
     }
 }
@@ -670,12 +684,14 @@ static void judge_release(struct step *s, quorum_mask waiting)
 {
     struct quorum *q = s->q;
     quorum_mask unknown = q->asked & (q->none | q->may_hold);
-    quorum_mask gone = everyone(s) & (quorum_mask) ~(q->yes | unknown);
+    quorum_mask stored = q->yes | unknown; /* Masters that stored the token, or may have. */
 
     if (decide(s, q->yes))
         end(s, QUORUM_IDLE, REDLOCK_OK);
-    else if (!decide(s, q->yes | waiting))
-        end(s, QUORUM_IDLE, decide(s, (quorum_mask)~gone) ? REDLOCK_UNREACHABLE : REDLOCK_LOST);
+    else if (!decide(s, stored))
+        end(s, QUORUM_IDLE, REDLOCK_LOST);
+    else if (!decide(s, q->yes | waiting) && !may_be_lost(s, stored, waiting))
+        end(s, QUORUM_IDLE, REDLOCK_UNREACHABLE);
 }
 
 static quorum_mask awaited_releases(const struct step *s)

@@ -137,6 +137,27 @@ TEST(two_down)
     with_all(2, check_goes_on);
 }
 
+/* A token that no master stores is lost, also if one of five masters cannot be asked. */
+static void ask_for_nothing(enum pilot_kind kind, const struct strike *plan)
+{
+    struct redlock_lease *held, *lease;
+    struct pilot pilot;
+
+    for (unsigned extends = 0; extends < 2; extends++) {
+        open_and_strike(&pilot, kind, plan, &held);
+        CHECK_INT(redlock_adopt(pilot.rl, "x", "not it", NULL, &lease), REDLOCK_OK);
+        if (extends)
+            CHECK_INT(pilot_extend(&pilot, lease, 0), REDLOCK_LOST);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
+        pilot_close(&pilot);
+    }
+}
+
+TEST(lost_with_one_down)
+{
+    with_all(1, ask_for_nothing);
+}
+
 /* ---- Three down ---- */
 
 static void heal(void)
@@ -352,7 +373,7 @@ TEST(flushed_in_between)
 }
 
 CHECK_MAIN({"one_down", one_down}, {"two_down", two_down},
-           {"three_down_and_back", three_down_and_back},
+           {"lost_with_one_down", lost_with_one_down}, {"three_down_and_back", three_down_and_back},
            {"lost_is_told_before_the_end", lost_is_told_before_the_end},
            {"lost_is_told_when_the_keys_are_gone", lost_is_told_when_the_keys_are_gone},
            {"wrong_type_on_one", wrong_type_on_one}, {"wrong_type_on_all", wrong_type_on_all},

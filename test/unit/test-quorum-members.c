@@ -310,6 +310,17 @@ TEST(an_adopted_token_that_nobody_stores_is_not_given)
     CHECK_UINT(sent(QUORUM_CMD_GIVE), 0);
 }
 
+/* Rule 12: those that joined could get the token, so their answers show no loss. */
+TEST(who_joined_is_not_awaited_to_show_a_loss)
+{
+    adopt();
+    answer(0x01, YES);
+    answer(0x02, NONE);
+    check_not_ended();
+    answer(0x04, NONE);
+    check_ended(REDLOCK_UNREACHABLE);
+}
+
 /* Its first holder may have given it to them. */
 TEST(who_joined_after_the_adoption_may_store_the_token)
 {
@@ -351,5 +362,6 @@ CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_maj
            RUN(a_hold_that_the_old_list_lost_is_not_given_away), RUN(several_names_are_given_too),
            RUN(an_adopted_token_is_given_once_the_old_list_has_shown_it),
            RUN(an_adopted_token_that_nobody_stores_is_not_given),
+           RUN(who_joined_is_not_awaited_to_show_a_loss),
            RUN(who_joined_after_the_adoption_may_store_the_token),
            RUN(a_number_that_another_master_gets_is_forgotten))

@@ -365,10 +365,14 @@ TEST(a_release_ends_when_its_outcome_is_certain)
         {"ee", REDLOCK_UNREACHABLE}, /* Two may still store it. */
         {"dd", REDLOCK_UNREACHABLE},
         {"ed", REDLOCK_UNREACHABLE},
-        {"ne", REDLOCK_UNREACHABLE}, /* One does not, one may: a yes of m3 does not suffice. */
-        {"nd", REDLOCK_UNREACHABLE},
-        {"en", REDLOCK_UNREACHABLE},
-        {"dn", REDLOCK_UNREACHABLE},
+        {"nen", REDLOCK_LOST}, /* m3 decides whether two do not store it. */
+        {"ndn", REDLOCK_LOST},
+        {"enn", REDLOCK_LOST},
+        {"dnn", REDLOCK_LOST},
+        {"ney", REDLOCK_UNREACHABLE},
+        {"ndy", REDLOCK_UNREACHABLE},
+        {"ene", REDLOCK_UNREACHABLE},
+        {"dnd", REDLOCK_UNREACHABLE},
         {"yed", REDLOCK_UNREACHABLE},
         {"yne", REDLOCK_UNREACHABLE},
     };

@@ -141,11 +141,12 @@ static void tell_of_warming(const struct session *session)
     if (!session->cli->holds_at_least)
         (void)snprintf(wait, sizeof wait, ", or use --wait %us", (unsigned)(left / DRIFT_S) + 2);
     cli_say("%u of %u masters are warming up: a majority may vote after one client has "
-            "watched them for at most %.1f s more: run `redlock init`%s",
-            warming, masters, (double)left / (double)DRIFT_S, wait);
+            "watched them for at most %.1f s more: run `redlock init%s`%s",
+            warming, masters, (double)left / (double)DRIFT_S, session->cli->masters_option, wait);
     if (warming == masters)
-        cli_say("if these masters have never been used, `redlock init --new` lets them vote at "
-                "once");
+        cli_say("if these masters have never been used, `redlock init%s --new` lets them vote at "
+                "once",
+                session->cli->masters_option);
 }
 
 /* With per_vote, a master's vote counts after the client has watched its clock. */

@@ -168,9 +168,9 @@ static void take_readers(struct report *report, const struct reply *reply)
 
     if (is_refused && strncmp(report->error, "WRONGTYPE", 9) == 0)
         (void)snprintf(report->error, sizeof report->error, "may have readers: %s", reply->text);
-    if (reply->type != REPLY_INTEGER || reply->integer == 0)
+    if (reply->type != REPLY_INTEGER || (reply->integer == 0 && report->knows_holder))
         return;
-    report->readers = reply->integer;
+    report->readers = reply->integer; /* 0: the time of all of them is over. */
     report->knows_holder = true;
     report->error[0] = 0;
 }

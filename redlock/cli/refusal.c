@@ -46,7 +46,6 @@ void refusal_tell(const struct cli *cli, struct redlock *rl, const char *argumen
             continue;
         most = same;
         (void)snprintf(reason, sizeof reason, "%s", master.error);
-        reason[strlen(reason) - (reason[strlen(reason) - 1] == '.')] = '\0';
     }
     if (most > 0)
         cli_say("the most frequent reason (%u of %u masters): %s: see `redlock doctor%s%s%s`%s%s, "

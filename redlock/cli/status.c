@@ -13,6 +13,7 @@
 #include <ev.h>
 
 #include "drift/drift.h"
+#include "redlock/base/text.h"
 #include "redlock/cli/marker.h"
 #include "redlock/cli/report.h"
 #include "redlock/client/inspect.h"
@@ -143,6 +144,7 @@ static void take_token(struct report *report, const struct reply *reply)
 {
     if (reply->type == REPLY_ERROR) { /* A key of another type, or no permission. */
         (void)snprintf(report->error, sizeof report->error, "%s", reply->text);
+        (void)text_end_error(report->error);
         return;
     }
     report->knows_holder = true;

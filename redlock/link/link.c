@@ -70,7 +70,7 @@ struct link {
 static void set_error(struct link *link, const char *what, const char *why)
 {
     (void)snprintf(link->error, sizeof link->error, "%s%s", what, why);
-    (void)text_clean(link->error);
+    (void)text_end_error(text_clean(link->error));
 }
 
 static void mark_dirty(struct link *link)

@@ -269,6 +269,8 @@ static void say_greeting(struct link *link)
                      ? handshake_begin_listening(&link->handshake, config->uri, &bytes)
                      : handshake_begin(&link->handshake, config->uri, config->guarded, &bytes);
 
+    if (link->attempts == 0)
+        set_error(link, "connected, but has not answered yet", "");
     if (len == 0) {
         doom(link, "out of memory", "");
         return;

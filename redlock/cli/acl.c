@@ -140,7 +140,7 @@ const struct cli_command cli_acl = {
             "\n"
             "  --user NAME            the user (redlock)\n"
             "  --names PATTERN        the names of the locks, a pattern as in Redis (*: all\n"
-            "                         names, and all other keys)\n"
+            "                         names, and all other keys); doctor takes none with [\n"
             "  --fair, --fence, --permits, --shared\n"
             "                         also allow what locks with these options need\n"
             "\n"

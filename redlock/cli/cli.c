@@ -248,12 +248,29 @@ uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *te
     return read_duration(cli, what, text, min_ms, max_ms, range);
 }
 
+/* The allowance for clocks with the options that were read so far. */
+static struct drift_bound find_allowance(const struct cli *cli)
+{
+    struct redlock_options defaults;
+    struct drift_bound allowance;
+
+    redlock_options_init(&defaults);
+    allowance.ppm = defaults.drift_ppm;
+    allowance.fixed = defaults.drift_fixed_ms * DRIFT_MS;
+    if (find_clock_guard(cli) == REDLOCK_CLOCK_GUARD_PER_VOTE)
+        allowance = drift_node_allowance(allowance);
+    return allowance;
+}
+
 /* The shortest --ttl of the subcommand.  run.c checks that of `run`. */
 static const char *least_ttl(const struct cli *cli, char *buf, size_t size)
 {
-    bool is_run = strcmp(cli->command->name, "run") == 0;
+    const struct drift_bound allowance = find_allowance(cli);
+    uint32_t ms = strcmp(cli->command->name, "run") == 0 ? drift_to_ms(DEADLINE_TTL_MIN) : 1;
 
-    return show_duration(is_run ? drift_to_ms(DEADLINE_TTL_MIN) : 1, buf, size);
+    while (drift_deadline(0, ms * DRIFT_MS, &allowance) == 0 && ms < TTL_MAX_MS)
+        ms++;
+    return show_duration(ms, buf, size);
 }
 
 /* cli_check_ttl() compares it with --max-ttl, which may follow. */
@@ -317,15 +334,9 @@ void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock
 
 static void check_drift(const struct cli *cli, uint32_t ttl_ms)
 {
-    struct redlock_options defaults;
-    struct drift_bound allowance;
+    const struct drift_bound allowance = find_allowance(cli);
     char ttl[16];
 
-    redlock_options_init(&defaults);
-    allowance.ppm = defaults.drift_ppm;
-    allowance.fixed = defaults.drift_fixed_ms * DRIFT_MS;
-    if (find_clock_guard(cli) == REDLOCK_CLOCK_GUARD_PER_VOTE)
-        allowance = drift_node_allowance(allowance);
     if (drift_deadline(0, ttl_ms * DRIFT_MS, &allowance) == 0)
         cli_usage_error(cli,
                         "--ttl is %s, but must be longer than the allowance for clocks (%u ppm and "

@@ -35,7 +35,8 @@ struct cli {
     const struct cli_command *command; /* NULL before it is known. */
     char *masters;                     /* The list.  NULL: use REDLOCK_MASTERS. */
     char *masters_from;                /* The file of the list, for messages, or NULL. */
-    char masters_option[256];          /* The option that gave the list, for a shell, or "". */
+    char masters_option[256];          /* The option that gave the list, for a shell, or "".
+                                        * Dots stand for a list that is not shown. */
     uint32_t connect_timeout_ms;
     uint32_t reply_timeout_ms;
     uint32_t max_ttl_ms;
@@ -162,7 +163,8 @@ const char *cli_show_argument(const char *argument, char *buf);
 /* Make a text one word for a shell.  Returns other if that is not possible. */
 const char *cli_quote(const char *text, char buf[CLI_NAMES_SHOWN_MAX], const char *other);
 
-/* Note the option that gave the list of masters, unless it may contain a password. */
+/* Note the option that gave the list of masters.  A list that may contain a password is not shown.
+ */
 void cli_note_masters(struct cli *cli, const char *option, const char *value);
 
 /* Print a JSON string.  JSON is Unicode, and names are bytes.  A byte that is not part of a UTF-8

@@ -125,9 +125,8 @@ void cli_note_masters(struct cli *cli, const char *option, const char *value)
     const char *word = cli_quote(value, buf, "");
     bool is_secret = strcmp(option, "--masters") == 0 && strchr(value, '@') != NULL;
 
-    cli->masters_option[0] = '\0';
-    if (word[0] != '\0' && !is_secret)
-        (void)snprintf(cli->masters_option, sizeof cli->masters_option, " %s %s", option, word);
+    (void)snprintf(cli->masters_option, sizeof cli->masters_option, " %s %s", option,
+                   word[0] != '\0' && !is_secret ? word : "...");
 }
 
 void cli_json_string(FILE *file, const char *text)

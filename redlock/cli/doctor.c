@@ -325,6 +325,14 @@ static void compare(struct doctor *doctor)
     "whether all clients list these masters: a client with another list of as many masters " \
     "can hold the same lock at the same time"
 
+#define UNCHECKED_DEFAULT "whether the user default has a password, or is off"
+
+/* True: another user than default is used, whose rules protect nothing if default is open. */
+static bool has_user(const struct doctor *doctor)
+{
+    return strcmp(exam_user(&doctor->exams[0]), "default") != 0;
+}
+
 /* List the options that were not given.  "": all were. */
 static void name_options_left(const struct doctor *doctor, char options[64])
 {
@@ -344,7 +352,8 @@ static void print_unchecked(const struct doctor *doctor)
     char options[64];
 
     name_options_left(doctor, options);
-    (void)printf("not checked: " UNCHECKED_LISTS);
+    (void)printf("not checked: " UNCHECKED_LISTS "%s",
+                 has_user(doctor) ? "; " UNCHECKED_DEFAULT : "");
     if (options[0] != '\0')
         (void)printf("; the rights for %s (give doctor these options)", options);
     (void)printf("\n");
@@ -465,6 +474,8 @@ static void print_json_unchecked(const struct doctor *doctor)
     name_options_left(doctor, options);
     (void)printf(",\"not_checked\":[");
     cli_json_string(stdout, UNCHECKED_LISTS);
+    if (has_user(doctor))
+        (void)printf(",\"%s\"", UNCHECKED_DEFAULT);
     if (options[0] != '\0') {
         (void)snprintf(text, sizeof text, "the rights for %s", options);
         (void)printf(",");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "redlock/base/text.h"
 #include "redlock/link/uri.h"
 
 /* ---- Findings ---- */
@@ -22,6 +23,7 @@ void exam_find(struct exam *exam, const char *name, const char *change, const ch
     va_start(args, format);
     (void)vsnprintf(finding->text, sizeof finding->text, format, args);
     va_end(args);
+    (void)text_end_error(finding->text);
     (void)snprintf(finding->change, sizeof finding->change, "%s", change != NULL ? change : "");
     for (unsigned i = 0; i < exam->findings_len; i++) /* Note equal texts once. */
         if (strcmp(exam->findings[i].text, finding->text) == 0)

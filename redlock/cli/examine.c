@@ -395,7 +395,9 @@ static void ask_all(struct exam *exam, struct talk *talk)
 
 void examine_master(struct exam *exam)
 {
+    static const char look_at_log[] = "see whether it hangs, and what its log says";
     struct talk talk;
+    bool is_silent;
 
     (void)snprintf(exam->fsync, sizeof exam->fsync, "?");
     talk_open(&talk, exam->uri, exam->limit_ms);
@@ -404,11 +406,13 @@ void examine_master(struct exam *exam)
     talk.greeted = exam->answers;
     if (exam->answers)
         ask_all(exam, &talk);
+    is_silent = strncmp(talk.broken, "connected", 9) == 0;
     if (talk.broken[0] != 0 && exam->answers)
-        exam_find(exam, "silent", "see whether it hangs, and what its log says", "broke off: %s",
-                  talk.broken);
+        exam_find(exam, "silent", look_at_log, "broke off: %s", talk.broken);
     else if (!exam->answers && exam->findings_len == 0)
-        exam_find(exam, "unreachable", "start it, let this machine reach it, or correct its URI",
+        exam_find(exam, "unreachable",
+                  is_silent ? look_at_log
+                            : "start it, let this machine reach it, or correct its URI",
                   "%s", talk.broken[0] != 0 ? talk.broken : "out of memory");
     talk_close(&talk);
 }

@@ -439,9 +439,9 @@ int measure_check_links(const struct cli *cli, struct redlock *rl)
         cli_say("%u of %u masters are up; see `redlock status`", up, masters);
     else
         cli_say(
-            "%u of %u masters may vote, and %u are warming up: run `redlock init` first, or use "
+            "%u of %u masters may vote, and %u are warming up: run `redlock init%s` first, or use "
             "--restart-guard off if no other client uses these masters",
-            up, masters, warming);
+            up, masters, warming, cli->masters_option);
     refusal_tell(cli, rl, " bench/", false);
     return CLI_UNREACHABLE;
 }

@@ -35,6 +35,7 @@ void refusal_tell(const struct cli *cli, struct redlock *rl, const char *argumen
 {
     unsigned masters = inspect_client(rl).masters, most = 0;
     bool is_off = cli->restart_guard != NULL && strcmp(cli->restart_guard, "off") == 0;
+    bool is_hidden = strstr(cli->masters_option, " ...") != NULL;
     char reason[INSPECT_TEXT_MAX];
 
     for (unsigned m = 0; m < masters; m++) {
@@ -45,11 +46,11 @@ void refusal_tell(const struct cli *cli, struct redlock *rl, const char *argumen
             continue;
         most = same;
         (void)snprintf(reason, sizeof reason, "%s", master.error);
-        reason[strlen(reason) - (reason[strlen(reason) - 1] == '.')] = '\0';
     }
     if (most > 0)
-        cli_say("the most frequent reason (%u of %u masters): %s: see `redlock doctor%s%s%s`%s, "
+        cli_say("the most frequent reason (%u of %u masters): %s: see `redlock doctor%s%s%s`%s%s, "
                 "which says what to change",
                 most, masters, reason, cli->masters_option, is_off ? " --restart-guard off" : "",
-                arguments, has_more_names ? " and the same with the other names" : "");
+                arguments, is_hidden ? " (with your list for the dots)" : "",
+                has_more_names ? " and the same with the other names" : "");
 }

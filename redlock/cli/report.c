@@ -314,11 +314,27 @@ static void print_lock(const struct status *status, const struct verdict *verdic
     }
 }
 
+/* All keys of locks have an end.  A lock is a text, and readers are a sorted set. */
+static void print_foreign(const struct status *status)
+{
+    char quoted[QUOTED_MAX];
+    unsigned foreign = 0;
+
+    for (unsigned m = 0; m < status->masters; m++)
+        foreign += status->reports[m].ttl_ms == -1 ||
+                   strncmp(status->reports[m].error, "WRONGTYPE", 9) == 0;
+    if (foreign > 0)
+        (void)printf("%s: redlock did not write this key on %u of %u masters, so it is no lock: "
+                     "delete it there, or use another name\n",
+                     quote(status->name, strlen(status->name), quoted), foreign, status->masters);
+}
+
 static void print_verdict(const struct status *status)
 {
     struct verdict verdict = judge(status);
     char quoted[QUOTED_MAX];
 
+    print_foreign(status);
     if (verdict.permits > 0)
         print_permits(status, verdict.permits);
     /* If permits are taken, a plain lock of this name that is free is not shown: it would look as

@@ -160,12 +160,17 @@ static void check_pattern(const struct cli *cli, const char *pattern)
 
     if (len == 0 || len > REDLOCK_NAME_MAX)
         cli_usage_error(cli, "--names must have 1 to %d bytes", REDLOCK_NAME_MAX);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
+        if (pattern[i] == '\\' && pattern[i + 1] == ',')
+            i++;
+        else if (pattern[i] == ',')
+            cli_usage_error(cli, "--names is one pattern: write \\, for a comma in a name");
         if ((unsigned char)pattern[i] <= ' ' || pattern[i] == 127 || strchr("\"'", pattern[i]))
             cli_usage_error(cli,
                             "--names is '%s', but an ACL can hold no blanks, quotes or control "
                             "characters: write ? in their place",
                             cli_show_name(pattern, shown));
+    }
 }
 
 void rights_take_option(const struct cli *cli, int option, struct rights_wanted *wanted)

@@ -9,6 +9,8 @@
 #include "redlock/cli/refusal.h"
 #include "redlock/client/inspect.h"
 
+#define PATIENCE_S 5 /* Of a wait without a message.  Chosen: longer than most restarts. */
+
 /* Signals that end a program.  While a lock is being acquired, each of them cancels this.  While a
  * command runs, the command gets them. */
 static const int ending_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -139,11 +141,12 @@ static void tell_of_warming(const struct session *session)
     if (!session->cli->holds_at_least)
         (void)snprintf(wait, sizeof wait, ", or use --wait %us", (unsigned)(left / DRIFT_S) + 2);
     cli_say("%u of %u masters are warming up: a majority may vote after one client has "
-            "watched them for at most %.1f s more: run `redlock init`%s",
-            warming, masters, (double)left / (double)DRIFT_S, wait);
+            "watched them for at most %.1f s more: run `redlock init%s`%s",
+            warming, masters, (double)left / (double)DRIFT_S, session->cli->masters_option, wait);
     if (warming == masters)
-        cli_say("if these masters have never been used, `redlock init --new` lets them vote at "
-                "once");
+        cli_say("if these masters have never been used, `redlock init%s --new` lets them vote at "
+                "once",
+                session->cli->masters_option);
 }
 
 /* With per_vote, a master's vote counts after the client has watched its clock. */
@@ -251,6 +254,22 @@ static void await_lock(struct session *session, const struct cli_names *names,
     foreign_done(&foreign, session->loop);
 }
 
+/* Report the masters that keep a lock from being acquired.  Report nothing if another client has
+ * it: that is what --wait is for. */
+static void tell_of_waiting(struct session *session, const char *what)
+{
+    if (session->done || !inspect_wait(session->rl, session->wanted))
+        return;
+    cli_say("%s: %s", what, redlock_errmsg(session->rl));
+    ev_timer_stop(session->loop, &session->patience);
+}
+
+static void on_patience(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)events;
+    tell_of_waiting(timer->data, "still waiting");
+}
+
 int session_lock(struct session *session, const struct cli_names *names,
                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
@@ -266,7 +285,12 @@ int session_lock(struct session *session, const struct cli_names *names,
                                          session, &lease);
     if (status != REDLOCK_OK)
         return refused(session, status);
+    session->wanted = lease;
+    ev_timer_init(&session->patience, on_patience, PATIENCE_S, 1);
+    session->patience.data = session;
+    ev_timer_start(session->loop, &session->patience);
     await_lock(session, names, opts);
+    ev_timer_stop(session->loop, &session->patience);
     if (session->done && session->status == REDLOCK_UNREACHABLE) {
         tell_of_warming(session);
         tell_of_clocks(session);
@@ -274,6 +298,7 @@ int session_lock(struct session *session, const struct cli_names *names,
     if (session->done && session->status != REDLOCK_OK)
         return ended(session);
     if (session->signal != 0) {
+        tell_of_waiting(session, "a signal ended the wait");
         redlock_cancel(lease);
         return session_signal_exit(session);
     }

@@ -28,10 +28,12 @@ struct session {
     void *on_signal_arg;
     char doctor[CLI_NAMES_SHOWN_MAX + 16]; /* The arguments of `redlock doctor` for this lock. */
     bool has_more_names;                   /* Of its names, only the first is in doctor. */
-    bool may_lack_kind; /* The token was given without --permits and without --shared. */
-    bool quiet;         /* Do not report operations that fail. */
-    bool done;          /* The operation is done. */
-    int status;         /* Its status. */
+    bool may_lack_kind;           /* The token was given without --permits and without --shared. */
+    struct redlock_lease *wanted; /* The lock that is waited for. */
+    ev_timer patience;            /* Reports why it is not held yet. */
+    bool quiet;                   /* Do not report operations that fail. */
+    bool done;                    /* The operation is done. */
+    int status;                   /* Its status. */
 };
 
 /* Open a client, and wait until all links are up, but at most the reply timeout. */

@@ -13,6 +13,7 @@
 #include <ev.h>
 
 #include "drift/drift.h"
+#include "redlock/base/text.h"
 #include "redlock/cli/marker.h"
 #include "redlock/cli/report.h"
 #include "redlock/client/inspect.h"
@@ -143,6 +144,7 @@ static void take_token(struct report *report, const struct reply *reply)
 {
     if (reply->type == REPLY_ERROR) { /* A key of another type, or no permission. */
         (void)snprintf(report->error, sizeof report->error, "%s", reply->text);
+        (void)text_end_error(report->error);
         return;
     }
     report->knows_holder = true;
@@ -168,9 +170,9 @@ static void take_readers(struct report *report, const struct reply *reply)
 
     if (is_refused && strncmp(report->error, "WRONGTYPE", 9) == 0)
         (void)snprintf(report->error, sizeof report->error, "may have readers: %s", reply->text);
-    if (reply->type != REPLY_INTEGER || reply->integer == 0)
+    if (reply->type != REPLY_INTEGER || (reply->integer == 0 && report->knows_holder))
         return;
-    report->readers = reply->integer;
+    report->readers = reply->integer; /* 0: the time of all of them is over. */
     report->knows_holder = true;
     report->error[0] = 0;
 }

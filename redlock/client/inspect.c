@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "redlock/client/client.h"
+#include "redlock/lease/explain.h"
 
 _Static_assert(INSPECT_IN_FLIGHT_MAX == LINK_ASKS_MAX / 2, "a command and its release");
 
@@ -82,6 +83,17 @@ drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms)
 
     guard_init(&guard, &config);
     return guard_quarantine(&guard);
+}
+
+bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease)
+{
+    bool is_explained;
+
+    if (client_enter(rl) != REDLOCK_OK)
+        return false;
+    is_explained = explain_wait(lease);
+    client_leave(rl);
+    return is_explained;
 }
 
 void inspect_look_only(struct redlock *rl)

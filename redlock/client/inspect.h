@@ -63,6 +63,9 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m);
 /* How long a master without an epoch must be watched if leases last up to max_ttl_ms. */
 drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);
 
+/* Set the thread's message: which masters keep a lock from being acquired.  False: none does. */
+bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease);
+
 /* Read markers, but install no epoch: the client may know only some of the masters. */
 void inspect_look_only(struct redlock *rl);
 

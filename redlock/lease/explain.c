@@ -126,3 +126,15 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",
                     troubles);
 }
+
+bool explain_wait(const struct redlock_lease *lease)
+{
+    char troubles[ERROR_MESSAGE_MAX];
+
+    if (!lease_is_waiting(lease) || lease->q.contended)
+        return false;
+    list_troubles(lease, troubles, sizeof troubles);
+    if (troubles[0] != 0)
+        explain_end(lease, LEASE_OP_LOCK, REDLOCK_UNREACHABLE);
+    return troubles[0] != 0;
+}

@@ -70,7 +70,7 @@ struct link {
 static void set_error(struct link *link, const char *what, const char *why)
 {
     (void)snprintf(link->error, sizeof link->error, "%s%s", what, why);
-    (void)text_clean(link->error);
+    (void)text_end_error(text_clean(link->error));
 }
 
 static void mark_dirty(struct link *link)
@@ -269,6 +269,8 @@ static void say_greeting(struct link *link)
                      ? handshake_begin_listening(&link->handshake, config->uri, &bytes)
                      : handshake_begin(&link->handshake, config->uri, config->guarded, &bytes);
 
+    if (link->attempts == 0)
+        set_error(link, "connected, but has not answered yet", "");
     if (len == 0) {
         doom(link, "out of memory", "");
         return;

@@ -226,10 +226,10 @@ TEST(a_script_is_sent_in_full_once)
 
         CHECK_INT(redlock_adopt(pilot.rl, "x", "token", NULL, &lease), REDLOCK_OK);
         CHECK_INT(pilot_extend(&pilot, lease, 2000), REDLOCK_UNREACHABLE);
-        CHECK_HAS(pilot.message, "NOSCRIPT No matching script.");
+        CHECK_HAS(pilot.message, "NOSCRIPT No matching script");
         CHECK_UINT(pilot_stats(&pilot).commands, 2);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_UNREACHABLE);
-        CHECK_HAS(pilot.message, "NOSCRIPT No matching script.");
+        CHECK_HAS(pilot.message, "NOSCRIPT No matching script");
         CHECK_UINT(pilot_stats(&pilot).commands, 4);
 
         CHECK(pilot_until_leases(&pilot, 0));

@@ -47,7 +47,7 @@ struct fault {
 static const struct fault faults[] = {
     {"killed", server_kill, "Connection refused"},
     {"stopped", server_pause, "answer"},
-    {"password", demand_password, "NOAUTH Authentication required."},
+    {"password", demand_password, "NOAUTH Authentication required"},
     {"replica", make_replica, "is a replica, not a master"},
 };
 

@@ -379,7 +379,7 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-    {"no password", "127.0.0.1:", "", "NOAUTH Authentication required."},
+    {"no password", "127.0.0.1:", "", "NOAUTH Authentication required"},
     {"wrong password", ":verraten@127.0.0.1:", "", "AUTH: WRONGPASS invalid username-password"},
     {"wrong user", "redis://mallory:verraten@127.0.0.1:", "/1",
      "AUTH: WRONGPASS invalid username-password"},

@@ -6,7 +6,7 @@
 #include "redlock/base/text.h"
 #include "redlock/io/env.h"
 
-static const struct {
+static const struct row {
     const char *text, *clean;
 } rows[] = {
     {"", ""},
@@ -38,6 +38,28 @@ TEST(controls_go_and_letters_stay)
     }
 }
 
+TEST(errors_end_without_a_stop)
+{
+    static const struct row ends[] = {
+        {"WRONGPASS user is disabled.", "WRONGPASS user is disabled"},
+        {"WRONGTYPE kind script: 78c6f4c10f62, on @user_script:1.", "WRONGTYPE kind"},
+        {"WRONGTYPE kind script: 78c6f4c10f62, on", "WRONGTYPE kind"}, /* It was cut. */
+        {"bad script: none.", "bad script: none"},
+        {"cut...", "cut..."},
+        {".", "."},
+        {"", ""},
+    };
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char text[64];
+
+        check_row = ends[i].clean;
+        (void)snprintf(text, sizeof text, "%s", ends[i].text);
+        CHECK(text_end_error(text) == text);
+        CHECK_STR(text, ends[i].clean);
+    }
+}
+
 static char logged[64];
 
 static void take_line(void *arg, enum redlock_level level, const char *message)
@@ -57,4 +79,4 @@ TEST(the_log_is_clean)
     }
 }
 
-CHECK_MAIN(RUN(controls_go_and_letters_stay), RUN(the_log_is_clean))
+CHECK_MAIN(RUN(controls_go_and_letters_stay), RUN(errors_end_without_a_stop), RUN(the_log_is_clean))

@@ -22,18 +22,32 @@
 
 #define COMMAND_MAX (REDLOCK_NAME_MAX + 384)
 
+/* The answer of a master that lies may be any text. */
+static bool is_type(const char *text)
+{
+    size_t len = strlen(text);
+
+    return strncmp(text, "a ", 2) == 0 && len < 60 &&
+           strspn(text + 2, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_- ") ==
+               len - 2;
+}
+
 /* The number of the query is that of the name. */
 static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
 {
     struct foreign *foreign = cookie;
+    unsigned masters = inspect_client(foreign->rl).masters;
     char shown[CLI_NAMES_SHOWN_MAX];
 
     if (foreign->answers_left > 0)
         foreign->answers_left--;
-    if (foreign->is_told || reply == NULL || reply->type != REPLY_TEXT)
+    if (foreign->is_told || reply == NULL || reply->type != REPLY_TEXT || !is_type(reply->text))
         return;
+    foreign->found[query] |= mask_of(m);
+    if (mask_count(foreign->found[query]) < masters - masters / 2)
+        return; /* The others may make a majority. */
     foreign->is_told = true;
-    cli_say("the key %s on master %u (%s) is %.40s, which redlock did not write: delete it on all "
+    cli_say("the key %s on master %u (%s) is %s, which redlock did not write: delete it on all "
             "masters, or use another name",
             cli_show_name(foreign->names->list[query], shown), m + 1,
             inspect_master(foreign->rl, m).name, reply->text);
@@ -55,7 +69,7 @@ static void begin(struct foreign *foreign)
 {
     const struct inspect_client client = inspect_client(foreign->rl);
 
-    foreign->is_asked = true;
+    memset(foreign->found, 0, sizeof foreign->found);
     inspect_listen(foreign->rl, on_answer, foreign);
     for (unsigned m = 0; m < client.masters; m++)
         for (uint32_t i = 0; i < foreign->names->len && (client.linked & mask_of(m)) != 0; i++)
@@ -87,7 +101,7 @@ static bool is_awaited(const void *arg)
 
 void foreign_find(struct foreign *foreign, struct ev_loop *loop, uint32_t at_most_ms)
 {
-    if (!foreign->is_asked)
+    if (!foreign->is_told)
         begin(foreign);
     cli_linger(loop, is_awaited, foreign, at_most_ms);
 }

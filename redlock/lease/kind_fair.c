@@ -50,7 +50,8 @@ static void init(struct redlock_lease *lease, const struct redlock_lock_options 
     const struct quorum_config *config = &lease->q.config;
 
     (void)opts, (void)token;
-    place_init(place, &lease->leases->masters->peers.members, config->pause_max + config->reply_timeout);
+    place_init(place, &lease->leases->masters->peers.members,
+               config->pause_max + config->reply_timeout);
     token_write(&lease->leases->tokens, lease->serial, 0, place->waiter);
 }
 

@@ -32,10 +32,10 @@ struct peers {
     struct env *env;
     unsigned len;
     struct members members; /* Which of them count. */
-    quorum_mask up;     /* Masters that may vote and take a command now. */
-    quorum_mask coming; /* Masters that may vote soon, for the first time. */
-    quorum_mask full;   /* Masters whose links are up and have no room for a command. */
-    quorum_mask dirty;  /* Links with data to flush. */
+    quorum_mask up;         /* Masters that may vote and take a command now. */
+    quorum_mask coming;     /* Masters that may vote soon, for the first time. */
+    quorum_mask full;       /* Masters whose links are up and have no room for a command. */
+    quorum_mask dirty;      /* Links with data to flush. */
     struct link *links[QUORUM_MASTERS_MAX];
     bool restart_guard;
     enum redlock_clock_guard clock_guard;

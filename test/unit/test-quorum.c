@@ -427,7 +427,8 @@ TEST(equal_machines_have_equal_bytes)
 {
     struct quorum a, b;
     struct quorum_actions act;
-    struct quorum_event event = {.type = QUORUM_EV_ACQUIRE, .now = STORY_START, .members = {31, 31}, .up = 31};
+    struct quorum_event event = {
+        .type = QUORUM_EV_ACQUIRE, .now = STORY_START, .members = {31, 31}, .up = 31};
 
     begin_with(5);
     memset(&a, 0x55, sizeof a);

@@ -15,6 +15,10 @@
 #include "redlock/base/text.h"
 #include "redlock/client/inspect.h"
 
+/* A message waits so long for a pipe that is full.  Chosen: whoever reads it is slow, and a process
+ * that writes would not hear of signals. */
+#define SAY_WAIT_MS 1000
+
 /* Chosen: several times ERROR_MESSAGE_MAX, because quoting makes names longer. */
 #define LINE_MAX_LEN 2048
 
@@ -26,11 +30,11 @@ void cli_never_wait(void)
 }
 
 /* A pipe that is ready takes a page, and a line is shorter. */
-static bool takes_a_line(int fd)
+static bool takes_a_line(int fd, int within_ms)
 {
     struct pollfd writable = {.fd = fd, .events = POLLOUT};
 
-    return poll(&writable, 1, 0) == 1 && (writable.revents & POLLOUT) != 0;
+    return poll(&writable, 1, within_ms) == 1 && (writable.revents & POLLOUT) != 0;
 }
 
 void cli_say(const char *format, ...)
@@ -39,7 +43,7 @@ void cli_say(const char *format, ...)
     va_list args;
     int len;
 
-    if (never_waits && !takes_a_line(STDERR_FILENO))
+    if (!takes_a_line(STDERR_FILENO, never_waits ? 0 : SAY_WAIT_MS))
         return;
     if (!never_waits)
         (void)fflush(stdout);

@@ -328,6 +328,11 @@ static drift_span hold_off(const struct drift_guard *guard)
     return drift_add(guard->gap, 4 * (drift_span)share_up(guard, guard->gap));
 }
 
+drift_span drift_node_watch(const struct drift_guard *guard)
+{
+    return guard->window > hold_off(guard) ? guard->window : hold_off(guard);
+}
+
 /* Do not count the master before t. */
 static void bar_until(struct drift_node *node, drift_time t)
 {

@@ -213,6 +213,9 @@ bool drift_node_counts(const struct drift_node *node, const struct drift_guard *
 void drift_node_vouch(struct drift_node *node, const struct drift_guard *guard, drift_time at,
                       const struct drift_range *offset);
 
+/* How long a clock that was not known before is watched until it counts. */
+drift_span drift_node_watch(const struct drift_guard *guard);
+
 /* Do not count this master for a window from now. */
 void drift_node_bar(struct drift_node *node, const struct drift_guard *guard, drift_time now);
 

@@ -31,11 +31,6 @@ static int hand_over(struct session *session, const struct cli_names *names, con
 
     print_lease(session->cli, names, lease, ttl_ms);
     code = cli_flush_output();
-    if (code == CLI_OK && redlock_remaining_ms(lease) == 0) {
-        cli_say("the lock %s ran out before its token was printed", cli_show_name(name, shown));
-        (void)session_unlock(session, lease);
-        return CLI_LOST;
-    }
     if (code == CLI_OK)
         (void)redlock_detach(lease); /* Cannot fail: it is held, and nothing is under way. */
     else if (session_unlock(session, lease) == CLI_OK)

@@ -27,7 +27,7 @@ struct inspect_client inspect_client(struct redlock *rl)
         .max_ttl_ms = rl->options.max_ttl_ms,
         .connect_timeout = rl->options.connect_timeout,
         .quarantine = guard_quarantine(&masters->standing.guard),
-        .clock_window = masters->clocks.guard.window,
+        .clock_window = drift_node_watch(&masters->clocks.guard),
         .restart_guard = rl->options.restart_guard,
         .clock_guard = rl->options.clock_guard,
         .leases = (uint32_t)rl->env.stats.leases,

@@ -5,10 +5,9 @@
 
 /* A command gets SIGTERM when a fifth of the ttl is left.  It gets SIGKILL when a quarter of that
  * is left, but no earlier than half a second before the end.  With 10 s it has 1.5 s to clean up,
- * and is killed 0.5 s before the end.  Chosen, not measured: renewals
- * begin when a third of the lease is spent, so they have about half of it.
- * With DEADLINE_TTL_MIN it is killed 25 ms before the end.  Chosen, not measured: on a busy machine
- * a process may wait that long until it runs. */
+ * and is killed 0.5 s before the end.  Chosen, not measured: renewals begin when a third of the
+ * lease is spent, so they have about half of it.  With DEADLINE_TTL_MIN it is killed 25 ms before
+ * the end.  Chosen, not measured: on a busy machine a process may wait that long until it runs. */
 #define ASK_SHARE 5
 #define KILL_SHARE 4
 #define KILL_MAX (500 * DRIFT_MS)

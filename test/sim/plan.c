@@ -17,6 +17,9 @@
  * way.  The clients know the original, and are not closed: a new client takes the copy for
  * the original if that is down, and every client does if the original was emptied.
  *
+ * A theme narrows the plan, so that runs reach states that few runs of all kinds reach.  Its runs
+ * have other dice, and their seeds are written with its name, as clocks:12.
+ *
  * With the restart guard, exclusion is promised if any masters lose data, but for two cases.
  * If all masters claim to keep their data and all lose them, they look like new ones.  If
  * clients differ in their longest lease, masters may lose the longest with their data.
@@ -31,6 +34,18 @@
 
 #define PICK(array) ((array)[dice_below(sizeof(array) / sizeof((array)[0]))])
 
+/* The faults that a theme has.  ANY has those that draw_faults() draws. */
+static const enum fault theme_faults[THEME_LEN][4] = {
+    [THEME_CLOCKS] = {FAULT_STEP, FAULT_PAUSE, FAULT_SLOW, FAULT_SILENCE},
+    [THEME_RESTARTS] = {FAULT_CRASH, FAULT_CRASH_EMPTY, FAULT_CLOSE, FAULT_RESET_AFTER},
+    [THEME_LINES] = {FAULT_WAKE_TWICE, FAULT_WAKE_LOST, FAULT_SLOW, FAULT_PAUSE},
+};
+
+static bool is_about(enum theme theme)
+{
+    return world_theme(world.seed) == theme;
+}
+
 static void draw_sizes(struct plan *plan)
 {
     static const unsigned servers[] = {1, 2, 3, 3, 3, 4, 5, 5, 5, 5, 6, 7};
@@ -38,6 +53,10 @@ static void draw_sizes(struct plan *plan)
     plan->servers = PICK(servers);
     plan->processes = (unsigned)dice_range(2, SIM_PROCESSES_MAX);
     plan->resources = dice_chance(600) ? 1 : (unsigned)dice_range(2, SIM_RESOURCES_MAX);
+    if (is_about(THEME_ANY))
+        return;
+    plan->servers = 3;
+    plan->resources = 1;
 }
 
 static void draw_spans(struct plan *plan)
@@ -70,8 +89,12 @@ static void draw_clock_guard(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0x9fb21c651e98df25));
     quorum_mask all = (quorum_mask)((1u << plan->servers) - 1);
-    bool steps = (dice >> 8 & 3) != 0;
+    bool steps = (dice >> 8 & 3) != 0 || is_about(THEME_CLOCKS);
 
+    if (is_about(THEME_CLOCKS)) /* per_vote, and any clock is stepped. */
+        dice = dice / 4 * 4 | 1 << 9;
+    else if (!is_about(THEME_ANY))
+        dice |= 2; /* No clock guard. */
     plan->allowance = (struct drift_bound){plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};
     plan->clock_gap = CLOCKS_GAP;
     if (dice % 4 > 1)
@@ -132,7 +155,7 @@ static void draw_permits(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0x94d049bb133111eb));
 
-    plan->permits = (dice >> 39) % 6 == 0;
+    plan->permits = (dice >> 39) % 6 == 0 && is_about(THEME_ANY);
     if (!plan->permits)
         return;
     plan->many = plan->fenced = plan->shared = 0;
@@ -185,12 +208,16 @@ static void draw_guard(struct plan *plan)
     quorum_mask all = (quorum_mask)((1u << plan->servers) - 1), keep;
     bool knows_less; /* Some clients have a much shorter longest lease than others. */
 
-    plan->guarded = dice % 2 == 0;
+    plan->guarded = is_about(THEME_ANY) ? dice % 2 == 0 : is_about(THEME_RESTARTS);
     if (!plan->guarded)
         return;
     keep = (quorum_mask)(dice >> 8 & 1 ? all : dice >> 16 & all);
     if (dice >> 24 & 1)
         plan->may_forget = (quorum_mask)(dice >> 32 & all);
+    if (is_about(THEME_RESTARTS)) {
+        keep = 0;
+        plan->may_forget = all;
+    }
     plan->exclusive = keep != all || plan->may_forget != all;
     plan->keep = keep;
     plan->seasoned = (dice >> 25 & 3) != 0;
@@ -221,6 +248,32 @@ static uint64_t floor_of(const struct plan *plan, unsigned server)
     return 1000 + server * steps[plan->floors];
 }
 
+static void draw_long_leases(struct plan *plan)
+{
+    plan->lasting = true;
+    plan->ttl_max_ms = (uint32_t)dice_range(1000, 3000);
+    for (unsigned i = 0; i < SIM_TTLS_MAX; i++)
+        plan->ttls_ms[i] = plan->ttl_max_ms;
+}
+
+/* In some runs clocks are set back for a moment while clients hold long leases, or sleep for as
+ * long.  In a queue are many clients, and all wait long. */
+static void draw_theme(struct plan *plan)
+{
+    if (is_about(THEME_CLOCKS) && dice_chance(500)) {
+        draw_long_leases(plan);
+        plan->dips = true;
+        plan->clock_gap = plan->ttl_max_ms * DRIFT_MS * dice_range(2, 8);
+    } else if (is_about(THEME_LINES)) {
+        draw_long_leases(plan);
+        plan->processes = SIM_PROCESSES_MAX;
+        plan->wait_max_ms = 8 * plan->ttl_max_ms;
+        plan->retry_max_ms = (uint32_t)dice_magnitude(1, 100);
+        plan->fair = 16;
+        plan->shared = (unsigned)dice_range(8, 14);
+    }
+}
+
 static void draw_markers(const struct plan *plan)
 {
     for (unsigned i = 0; i < plan->processes; i++)
@@ -239,6 +292,19 @@ static void draw_markers(const struct plan *plan)
     }
 }
 
+/* A theme has few faults, and none that ANY would not have in such a run. */
+static void draw_theme_faults(struct plan *plan)
+{
+    bool may[FAULT_LEN] = {false};
+
+    if (is_about(THEME_ANY))
+        return;
+    for (unsigned i = 0; i < sizeof theme_faults[0] / sizeof theme_faults[0][0]; i++)
+        may[theme_faults[world_theme(world.seed)][i]] = i == 0 || dice_chance(300);
+    may[FAULT_CRASH_EMPTY] = may[FAULT_CRASH_EMPTY] && plan->may_forget != 0;
+    memcpy(plan->enabled, may, sizeof may);
+}
+
 static void draw_faults(struct plan *plan)
 {
     static const unsigned slow_permille[] = {2, 5, 20, 60};
@@ -250,6 +316,7 @@ static void draw_faults(struct plan *plan)
         plan->may_forget != 0 && plan->may_copy == 0;
     plan->enabled[FAULT_STEP] = plan->may_step != 0;
     plan->enabled[FAULT_COPY] = plan->may_copy != 0;
+    draw_theme_faults(plan);
     if (plan->may_copy != 0)
         plan->enabled[FAULT_CLOSE] = plan->enabled[FAULT_CLOSE_IN_CALLBACK] = false;
     if (plan->lasting && plan->may_forget != 0)
@@ -268,8 +335,8 @@ static void draw_faults(struct plan *plan)
         plan->think_max = plan->ttl_max_ms * DRIFT_MS;
     }
     plan->events = dice_range(300, 4000);
-    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF)
-        plan->events *= 4; /* The guard causes most of them. */
+    if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF || is_about(THEME_LINES))
+        plan->events *= 4; /* The guard, or waiters, cause most of them. */
     plan->ends_at = world.now + 60 * DRIFT_S;
 }
 
@@ -318,6 +385,7 @@ void plan_draw(void)
     draw_shared(plan);
     draw_permits(plan);
     draw_fair(plan);
+    draw_theme(plan);
     if (plan->clock_guard == REDLOCK_CLOCK_GUARD_PERIODIC && plan->may_step != 0)
         plan->exclusive = false;
     draw_faults(plan);

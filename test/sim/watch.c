@@ -77,6 +77,15 @@ static void on_push(const struct watch *watch, unsigned number, const struct rep
     waits_on_heard(watch->process);
 }
 
+/* Errors of a fault.  A script that is unknown is sent in full.  WRONGTYPE comes without a fault,
+ * too: readers hold the key of a waiting writer. */
+static bool is_trouble(const struct reply *reply)
+{
+    if (reply->type != REPLY_ERROR || strncmp(reply->text, "NOSCRIPT", 8) == 0)
+        return false;
+    return strncmp(reply->text, "WRONGTYPE", 9) != 0 || world.plan.enabled[FAULT_WRONG_TYPE];
+}
+
 static void on_reply(void *cookie, unsigned number, const struct ask *ask,
                      const struct reply *reply)
 {
@@ -87,8 +96,7 @@ static void on_reply(void *cookie, unsigned number, const struct ask *ask,
     if (ask == NULL) {
         on_push(watch, number, reply);
     } else {
-        if (ask->what == WHAT_LOOK ||
-            (reply->type == REPLY_ERROR && strncmp(reply->text, "NOSCRIPT", 8) != 0))
+        if (ask->what == WHAT_LOOK || is_trouble(reply))
             sicken(watch->process);
         oracle_on_answer(watch->process, number, ask, &answer);
     }

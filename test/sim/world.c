@@ -3,6 +3,7 @@
  */
 #include "world.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,37 @@ sim_time clock_when(const struct sim_clock *clock, uint64_t reading)
     while (t > world.began && clock_at(clock, t - 1) >= reading)
         t--;
     return t;
+}
+
+/* ---- Seeds ---- */
+
+static const char *const themes[THEME_LEN] = {"", "clocks:", "restarts:", "lines:"};
+
+enum theme world_theme(uint64_t seed)
+{
+    return (enum theme)(seed >> WORLD_SEED_BITS);
+}
+
+const char *world_seed_text(uint64_t seed)
+{
+    static char text[40];
+    unsigned long long number = seed & ((UINT64_C(1) << WORLD_SEED_BITS) - 1);
+
+    (void)snprintf(text, sizeof text, "%s%llu", themes[world_theme(seed)], number);
+    return text;
+}
+
+bool world_parse_seed(const char *text, uint64_t *ret_seed)
+{
+    uint64_t theme = THEME_LEN - 1;
+    char *end;
+
+    while (strncmp(text, themes[theme], strlen(themes[theme])) != 0)
+        theme--; /* The name of ANY is empty. */
+    text += strlen(themes[theme]);
+    errno = 0;
+    *ret_seed = strtoull(text, &end, 10) | theme << WORLD_SEED_BITS;
+    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
 }
 
 void world_begin(uint64_t seed, bool verbose)
@@ -168,13 +200,13 @@ void world_fail(const char *property, const char *format, ...)
 {
     va_list args;
 
-    printf("seed %llu: VIOLATED %s: ", (unsigned long long)world.seed, property);
+    printf("seed %s: VIOLATED %s: ", world_seed_text(world.seed), property);
     va_start(args, format);
     vprintf(format, args);
     va_end(args);
-    printf(" (after %.6f ms and %llu events; SEED=%llu replays it)\n",
+    printf(" (after %.6f ms and %llu events; SEED=%s replays it)\n",
            (double)(world.now - world.began) / (double)DRIFT_MS, (unsigned long long)world.events,
-           (unsigned long long)world.seed);
+           world_seed_text(world.seed));
     fflush(stdout);
     exit(1);
 }

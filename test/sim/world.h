@@ -66,6 +66,15 @@ drift_span plan_validity(uint32_t ttl_ms);
 
 /* ---- The world (world.c) ---- */
 
+/* What the runs of a seed are about: see plan.c.  It is in the first byte of the seed. */
+enum theme { THEME_ANY, THEME_CLOCKS, THEME_RESTARTS, THEME_LINES, THEME_LEN };
+#define WORLD_SEED_BITS 56
+enum theme world_theme(uint64_t seed);
+/* "12", or "clocks:12".  The text is valid until the next call. */
+const char *world_seed_text(uint64_t seed);
+/* Returns false if the text is no seed. */
+bool world_parse_seed(const char *text, uint64_t *ret_seed);
+
 enum event_type {
     EVENT_TURN,
     EVENT_TO_SERVER,

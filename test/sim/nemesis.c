@@ -243,6 +243,8 @@ static void step(struct server *only)
     if (world.plan.dips) {
         by = dice_range(2 * DRIFT_TOLERANCE, PLAN_STEP_MAX);
         right_at = world.now + dice_range(world.plan.hop, PUT_RIGHT_MAX / 4);
+        if (world_theme(world.seed) == THEME_CLOCKS)
+            right_at += (right_at - world.now) * dice_below(4);
         all = dice_chance(700);
         back = true;
     } else if (dice_chance(400)) {

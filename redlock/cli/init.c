@@ -270,7 +270,7 @@ static void ask(struct init *init, unsigned m, enum query query)
     else
         inspect_query(init->rl, m, query, look,
                       marker_look(look, &master.info, inspect_client(init->rl).max_ttl_ms, nonce,
-                                  floor, init->masters));
+                                  floor));
 }
 
 static bool all_answered(const struct init *init)

@@ -20,7 +20,7 @@ static void write_number(uint64_t number, char digits[WIRE_NUMBER + 1])
 }
 
 size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
-                   uint64_t nonce, uint64_t floor, unsigned masters)
+                   uint64_t nonce, uint64_t floor)
 {
     char random[WIRE_NUMBER + 1], seen[WIRE_NUMBER + 1] = "";
     struct wire_look look = {
@@ -29,7 +29,6 @@ size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t 
         .max_ttl_ms = max_ttl_ms,
         .random = random,
         .nonce = seen,
-        .masters = masters,
         .floor = floor,
     };
     uint64_t number;
@@ -53,7 +52,7 @@ bool marker_parse(const struct reply *reply, struct marker *ret_marker)
 {
     struct marker marker = {.age_ms = 0};
 
-    if (!answer_look(reply, &marker.look))
+    if (!answer_look(reply, &marker.look, NULL))
         return false;
     if (!marker.look.ready)
         marker.age_ms = read_age(reply->text);

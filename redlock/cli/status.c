@@ -133,7 +133,7 @@ static void ask(struct status *status, unsigned master)
     if (client.restart_guard) { /* Without the number of masters, which would be stored. */
         report->questions++;
         inspect_query(status->rl, master, QUERY_LOOK, look,
-                      marker_look(look, &seen.info, client.max_ttl_ms, 0, 0, 0));
+                      marker_look(look, &seen.info, client.max_ttl_ms, 0, 0));
         ask_one(status, master, QUERY_OF, (const char *[WORDS_MAX]){"HGET", WIRE_MARKER, "of"});
     }
     if (status->name != NULL)

@@ -7,82 +7,99 @@
 -- ARGV[3]  longest lease of the client, in ms
 -- ARGV[4]  a new random number, 16 hexadecimal digits
 -- ARGV[5]  the nonce that the random number is to replace as an epoch, or ""
--- ARGV[6]  how many masters there are, or "": do not store it
+-- ARGV[6]  the set of masters that the client knows, 16 hexadecimal digits, or ""
 -- ARGV[7]  the floor of the fencing counters, if an epoch begins now
+-- ARGV[8]  version of the configuration that the client knows; 0: none
+-- ARGV[9]  text of this configuration, if the master is a member and says that it is in no set
+-- ARGV[10] then the name of this member; else "", and ARGV[9] is not used
 -- Reply    one of these texts:
---            ready EPOCH MAX FLOOR HIGH TIME
---            warming NONCE MAX FRESH AGE HIGH TIME
---            other N
---          MAX: longest lease, in ms.  AGE: of the nonce, in ms.  TIME: of the master, in us.
---          HIGH: no fencing token is above it.  FRESH: the field fresh.
---          other N: the master is one of N masters, not of ARGV[6].
+--            ready STATE MAX FLOOR HIGH TIME OF
+--            warming NONCE MAX FRESH AGE HIGH TIME OF
+--          STATE: the field epoch.  MAX: longest lease, in ms.  AGE: of the nonce, in ms.
+--          TIME: of the master, in us.  HIGH: no fencing token is above it.  FRESH: its field.
+--          OF: "-", if the master is in no set; else "SET VER NAME", and " CONFIG" behind it if the
+--          client knows another set or a smaller version.  NAME is "-" if it has none.
 --
 -- Fields of the marker
 --   id      run of the server that has vouched for the other fields
---   epoch   the master may vote, and has forgotten nothing since this number was drawn
+--   epoch   EPOCH.VER, or EPOCH.VER.FLOOR (count_on.lua): the master may vote, and has forgotten
+--           nothing since the number EPOCH was drawn.  VER is the field ver, or 0
 --   nonce   the master is warming since this number was drawn; never beside an epoch
 --   max     longest lease that any client has announced, in ms
 --   fresh   with a nonce: "1" if the master never had a marker, and loses no write when it restarts
 --   since   with a nonce: when it was drawn, in ms of the master's clock
---   of      how many masters there are
 --   floor   fencing counters count from here
 --   high    no fencing token is above this number
 --   about   for people who find the key.  It is longer than 64 bytes, so that Redis makes the
 --           hash a table at once.  A hash of up to 512 short fields (hash-max-listpack-entries
 --           and -value in redis.conf) is a list, and a count reads all of it: with 256
 --           counters 6.5 us in place of 0.7.
+--   set, ver, config, claim: see claim.lua.  ballot, accepted: see prepare.lua
+--   name    name of this master in the set; missing: it is no member
+--   of      the word "set" on a master of a set.  Version 0.1 stored how many masters there are
 --   0 to 65535: the fencing counters
 --
 -- Rules, in this order
 -- - It is one script, so that no client sees the marker half done.
 -- - An epoch or a nonce is void if the server was restarted and may have forgotten something.
+--   So are a claim, a ballot and what was accepted.  The set and its configuration stay, as a hint.
 --   An epoch without floor and high-water mark is void as well.
+-- - A member that lost its data is told its set at once, so that no other list can claim it while
+--   it warms up.  A claim that was made since is left: its founder may be about to write.
 -- - The nonce that the client has seen for long enough (ARGV[5]) becomes an epoch.
 -- - With a new epoch all counters begin anew.  No token is above the new floor.  The floor is
 --   written before the old fields are deleted: where a write is refused, nothing is deleted,
---   since a master without a marker counts as new.
+--   since a master without a marker counts as new.  Set and claim stay.
 -- - If there is neither epoch nor nonce, a nonce begins.
 -- - The longest lease only grows.  Leases above WIRE_TTL_MAX_MS do not exist.
 -- - The id is written last, together with what it vouches for.  An error in between must not
 --   leave a new id beside an old epoch.
 -- - Nothing is written if nothing has changed.
 
-local key, keeps, masters = KEYS[1], ARGV[2] ~= '0', ARGV[6]
-local marker = redis.call('hmget', key,
-    'id', 'epoch', 'nonce', 'max', 'fresh', 'since', 'of', 'floor', 'high')
-if masters ~= '' and marker[7] and marker[7] ~= masters then
-    return 'other ' .. marker[7]
-end
+local key, keeps = KEYS[1], ARGV[2] ~= '0'
+local marker = redis.call('hmget', key, 'id', 'epoch', 'nonce', 'max', 'fresh', 'since',
+    'floor', 'high', 'set', 'ver', 'config', 'name', 'claim')
 -- @part now
-local high, floor = tonumber(marker[9]) or 0, marker[8]
+local high, floor = tonumber(marker[8]) or 0, marker[7]
 local epoch, nonce = marker[2], marker[3]
 local fresh, since = marker[5], marker[6] or string.format('%.0f', now)
+local set, ver, config, name = marker[9], marker[10] or '0', marker[11] or '', marker[12]
 
 -- What may have been forgotten is void.
-if marker[1] and marker[1] ~= ARGV[1] and not keeps then
-    epoch, nonce = false, false
+local claim, forgot = marker[13], marker[1] ~= ARGV[1] and not keeps
+if forgot then
+    epoch, nonce, claim = false, false, false
 end
-if not (floor and marker[9]) then
+if not (floor and marker[8]) then
     epoch = false
+end
+
+-- A member is told its set.
+local told = set
+if not set and not claim and ARGV[10] ~= '' then
+    set, ver, config, name = ARGV[6], ARGV[8], ARGV[9], ARGV[10]
 end
 
 -- The nonce becomes an epoch.
 if not epoch and nonce and nonce == ARGV[5] then
     epoch, floor = ARGV[4], string.format('%.0f', math.max(high, tonumber(ARGV[7])))
     high = string.format('%.0f', floor + WIRE_FENCE_STEP)
-    if masters == '' then
-        masters = marker[7] or masters
-    end
-    marker[7] = false -- The field goes with the others, and is written again below.
     redis.call('hset', key, 'floor', floor, 'high', high)
     redis.call('del', key)
     redis.call('hset', key, 'floor', floor, 'high', high, 'about',
         'What Redlock knows of this master: who deletes it makes it warm up before it votes')
+    if claim then
+        redis.call('hset', key, 'claim', claim)
+    end
+    told = false -- It was deleted, and is written again below.
 end
 
 -- A nonce begins.
 if epoch then
     nonce = false
+    if string.match(epoch, '^%x+%.%d+') ~= string.sub(epoch, 1, 16) .. '.' .. ver then
+        epoch = string.sub(epoch, 1, 16) .. '.' .. ver
+    end
 elseif not nonce then
     nonce, since = ARGV[4], string.format('%.0f', now)
     fresh = marker[1] and '0' or '1'
@@ -95,8 +112,17 @@ local max = math.max(tonumber(marker[4]) or 0, tonumber(ARGV[3]))
 max = string.format('%.0f', math.min(max, WIRE_TTL_MAX_MS))
 
 -- Write what has changed.
+if set ~= told then
+    redis.call('hset', key, 'set', set, 'ver', ver, 'config', config, 'of', 'set')
+    if name then
+        redis.call('hset', key, 'name', name)
+    end
+end
 if marker[1] ~= ARGV[1] or epoch ~= marker[2] or nonce ~= marker[3] or max ~= marker[4]
-    or (nonce and fresh ~= marker[5]) or (masters ~= '' and not marker[7]) then
+    or (nonce and fresh ~= marker[5]) then
+    if forgot then
+        redis.call('hdel', key, 'claim', 'ballot', 'accepted')
+    end
     if epoch then
         redis.call('hdel', key, 'nonce', 'fresh', 'since')
         redis.call('hset', key, 'id', ARGV[1], 'max', max, 'epoch', epoch)
@@ -105,12 +131,16 @@ if marker[1] ~= ARGV[1] or epoch ~= marker[2] or nonce ~= marker[3] or max ~= ma
         redis.call('hset', key, 'id', ARGV[1], 'max', max,
             'nonce', nonce, 'fresh', fresh, 'since', since)
     end
-    if masters ~= '' then
-        redis.call('hset', key, 'of', masters)
-    end
 end
 
-local numbers = string.format(' %.0f %.0f', high, time[1] * 1000000 + time[2])
+local of = '-'
+if set then
+    of = set .. ' ' .. ver .. ' ' .. (name or '-')
+    if set ~= ARGV[6] or tonumber(ver) > tonumber(ARGV[8]) then
+        of = of .. ' ' .. config
+    end
+end
+local numbers = string.format(' %.0f %.0f ', high, time[1] * 1000000 + time[2]) .. of
 if epoch then
     return 'ready ' .. epoch .. ' ' .. max .. ' ' .. floor .. numbers
 end

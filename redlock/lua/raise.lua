@@ -5,7 +5,7 @@
 -- ARGV[1]  token
 -- ARGV[2]  number to count to
 -- ARGV[3]  counter: the field of the marker that belongs to the name
--- ARGV[4]  epoch that the client knows
+-- ARGV[4]  the field epoch, as the client knows it: EPOCH.VER, or EPOCH.VER.FLOOR
 -- Reply    the number that the counter has reached: ARGV[2], or more if the counter was there;
 --          0: the key does not hold the token; -1: the marker has another epoch or none;
 --          an error: the number is days ahead of the clock.

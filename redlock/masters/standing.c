@@ -58,7 +58,6 @@ static void send_look(struct standing *standing, unsigned master, uint64_t floor
         .max_ttl_ms = peers->max_ttl_ms,
         .random = random,
         .nonce = nonce,
-        .masters = standing->guard.passive ? 0 : peers->len,
         .floor = floor,
     };
 
@@ -242,7 +241,7 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
     struct guard_look look;
     char text[160];
 
-    if (!answer_look(reply, &look)) {
+    if (!answer_look(reply, &look, NULL)) {
         explain(standing, reply, text, sizeof text);
         link_relink(standing->peers->links[master], text);
         return;

@@ -52,18 +52,91 @@ bool answer_max(const char *text, uint32_t *ret_max_ttl_ms)
     return true;
 }
 
-bool answer_look(const struct reply *reply, struct guard_look *ret_look)
+bool answer_state(const char *text, size_t text_len, struct answer_state *ret_state)
 {
-    struct guard_look look = {.ready = false};
-    uint64_t max_ttl_ms = 0, fresh = 0, age_ms;
+    struct answer_state state = {.floor = 0};
     const char *p;
 
-    if (reply->type != REPLY_TEXT)
+    if (text_len > WIRE_STATE_MAX || strlen(text) < text_len)
+        return false;
+    p = parse_hex(text, &state.epoch);
+    if (p == NULL || *p != '.')
+        return false;
+    p = parse_digits(p + 1, CONFIG_VERSION_MAX, &state.version);
+    if (p != NULL && *p == '.')
+        p = parse_digits(p + 1, QUORUM_FENCE_MAX, &state.floor);
+    if (p != text + text_len)
+        return false;
+    *ret_state = state;
+    return true;
+}
+
+/* A word has no blank and no control character.  Returns what follows, or NULL. */
+static const char *parse_word(const char *p, size_t max, size_t *ret_len)
+{
+    size_t len = 0;
+
+    while (len <= max && p[len] > ' ' && p[len] <= '~')
+        len++;
+    *ret_len = len;
+    return len > 0 && len <= max ? p + len : NULL;
+}
+
+/* "-", or "SET VER NAME", or "SET VER NAME CONFIG", up to the end of the reply. */
+static bool parse_set(const struct reply *reply, const char *p, struct answer_set *set)
+{
+    const char *end = reply->text + reply->text_len;
+
+    if (p == NULL || *p++ != ' ')
+        return false;
+    set->name = "";
+    if (strcmp(p, "-") == 0)
+        return true;
+    p = parse_count(parse_hex(p, &set->set), CONFIG_VERSION_MAX, &set->version);
+    if (p == NULL || *p != ' ' || set->version == 0)
+        return false;
+    set->name = p + 1;
+    p = parse_word(set->name, CONFIG_PLACE_MAX, &set->name_len);
+    if (set->name_len == 1 && set->name[0] == '-')
+        set->name_len = 0;
+    if (p == NULL || *p == '\0')
+        return p == end;
+    set->config = p + 1;
+    set->config_len = (size_t)(end - set->config);
+    return *p == ' ' && set->config_len <= CONFIG_TEXT_MAX;
+}
+
+/* The field epoch of a ready master.  Returns what follows, or NULL. */
+static const char *parse_state(const char *p, struct guard_look *look, struct answer_set *set,
+                               uint64_t *ret_version)
+{
+    struct answer_state state;
+
+    set->state = p;
+    set->state_len = strcspn(p, " ");
+    if (!answer_state(p, set->state_len, &state))
+        return NULL;
+    look->number = state.epoch;
+    *ret_version = state.version;
+    return p + set->state_len;
+}
+
+bool answer_look(const struct reply *reply, struct guard_look *ret_look, struct answer_set *ret_set)
+{
+    struct guard_look look = {.ready = false};
+    struct answer_set set = {.set = 0};
+    uint64_t max_ttl_ms = 0, fresh = 0, age_ms, version = 0;
+    const char *p;
+
+    if (reply->type != REPLY_TEXT || strlen(reply->text) != reply->text_len)
         return false;
     look.ready = strncmp(reply->text, "ready ", 6) == 0;
     if (!look.ready && strncmp(reply->text, "warming ", 8) != 0)
         return false;
-    p = parse_hex(reply->text + (look.ready ? 6 : 8), &look.number);
+    if (look.ready)
+        p = parse_state(reply->text + 6, &look, &set, &version);
+    else
+        p = parse_hex(reply->text + 8, &look.number);
     p = parse_count(p, WIRE_TTL_MAX_MS, &max_ttl_ms);
     if (!look.ready)
         p = parse_count(parse_count(p, 1, &fresh), UINT64_MAX, &age_ms);
@@ -71,17 +144,17 @@ bool answer_look(const struct reply *reply, struct guard_look *ret_look)
         p = parse_count(p, QUORUM_FENCE_MAX, &look.floor);
     p = parse_count(p, UINT64_MAX, &look.high);
     p = parse_count(p, QUORUM_FENCE_MAX, &look.time_us);
-    if (p == NULL || *p != '\0')
+    if (!parse_set(reply, p, &set) || (look.ready && set.version != version))
         return false;
     look.max_ttl_ms = (uint32_t)max_ttl_ms;
     look.fresh = fresh == 1;
     *ret_look = look;
+    if (ret_set != NULL)
+        *ret_set = set;
     return true;
 }
 
 /* ---- The founding of a set ---- */
-
-#define VER_MAX ((UINT64_C(1) << 53) - 1) /* Lua counts exactly up to here. */
 
 /* Read the rest of the reply from p: printable ASCII.  A p of NULL gives false. */
 static bool parse_text(const struct reply *reply, const char *p, size_t max,
@@ -111,7 +184,7 @@ static bool parse_member(const struct reply *reply, struct founder_answer *answe
     const char *p = parse_hex(reply->text + 7, &answer->number);
 
     answer->word = FOUNDER_SAYS_MEMBER;
-    p = parse_count(p, VER_MAX, &answer->ver);
+    p = parse_count(p, CONFIG_VERSION_MAX, &answer->ver);
     return parse_text(reply, p, WIRE_CONFIG_MAX, answer) && answer->ver > 0;
 }
 

@@ -11,8 +11,33 @@
 #include "redlock/core/guard.h"
 #include "redlock/wire/reply.h"
 
-/* Read the marker from the answer.  Returns false if the answer is malformed. */
-bool answer_look(const struct reply *reply, struct guard_look *ret_look);
+/* The field epoch of a marker: EPOCH.VER, or EPOCH.VER.FLOOR. */
+struct answer_state {
+    uint64_t epoch;
+    uint64_t version; /* Of the configuration that the master stores.  0: it is in no set. */
+    uint64_t floor;   /* 0: the text has none. */
+};
+
+/* Read the field epoch.  Returns false if it is malformed. */
+bool answer_state(const char *text, size_t text_len, struct answer_state *ret_state);
+
+/* To which set a master says that it belongs.  The texts are those of the reply. */
+struct answer_set {
+    uint64_t set;     /* 0: none. */
+    uint64_t version; /* Of its configuration. */
+    const char *name; /* Its own name.  "", with a length of 0: it has none. */
+    size_t name_len;
+    const char *config; /* The text of its configuration.  NULL: not told, because the client knows
+                         * this version or a newer one. */
+    size_t config_len;
+    const char *state; /* A ready master: the field epoch. */
+    size_t state_len;
+};
+
+/* Read the marker from the answer.  ret_set may be NULL.  Returns false if the answer is
+ * malformed. */
+bool answer_look(const struct reply *reply, struct guard_look *ret_look,
+                 struct answer_set *ret_set);
 
 /* Read the longest lease from a marker's field.  Returns false if no client may have such a
  * lease. */

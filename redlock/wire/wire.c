@@ -12,7 +12,7 @@
 /* The rest of a command, besides its script and names: a token, numbers, and what Redis puts
  * before each. */
 #define ARGS_MANY_MAX (REDLOCK_TOKEN_MAX + 120)
-#define ARGS_MAX (REDLOCK_TOKEN_MAX + TOKEN_LEN + 200)
+#define ARGS_MAX (REDLOCK_TOKEN_MAX + TOKEN_LEN + 240)
 
 _Static_assert(SCRIPT_TEXT_MAX_MANY + REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 8) + ARGS_MANY_MAX <=
                    WIRE_MAX,
@@ -22,6 +22,9 @@ _Static_assert(SCRIPT_TEXT_MAX + 2 * (WIRE_MARK_LEN + WIRE_KEY_MAX) + ARGS_MAX <
 _Static_assert(SCRIPT_TEXT_MAX + WIRE_LIST_MAX + WIRE_MEMBER_MAX + 2 * WIRE_NUMBER + 120 <=
                    WIRE_MAX,
                "a script that founds a set fits");
+_Static_assert(SCRIPT_TEXT_MAX + WIRE_CONFIG_MAX + WIRE_MEMBER_MAX + 4 * WIRE_NUMBER + 300 <=
+                   WIRE_MAX,
+               "a query of the marker fits");
 _Static_assert(WIRE_QUEUE_MAX_ENTRIES == 2 * WIRE_QUEUE_MAX, "two entries for each waiter");
 
 uint16_t wire_counter(const char *name, size_t name_len)
@@ -82,7 +85,8 @@ size_t wire_script(char *buf, enum script_id script, bool in_full, const struct 
         p = put_number(p, counts ? args->counter : args->ttl_ms);
     if (counts) {
         p = put_number(p, wire_counter(args->name, args->name_len));
-        p = put_bulk(p, args->epoch, WIRE_NUMBER);
+        assert(strlen(args->epoch) <= WIRE_STATE_MAX);
+        p = put_bulk(p, args->epoch, strlen(args->epoch));
     }
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
@@ -196,22 +200,6 @@ size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_le
     return (size_t)(p - buf);
 }
 
-size_t wire_look(char *buf, const struct wire_look *look)
-{
-    char *p = put_script(buf, 11, SCRIPT_LOOK, true);
-
-    p = PUT_CONSTANT(p, "$1\r\n1\r\n$14\r\n" WIRE_MARKER "\r\n");
-    p = put_bulk(p, look->id, strlen(look->id));
-    p = put_number(p, !look->keeps ? 0 : look->is_known ? 1 : 2);
-    p = put_number(p, look->max_ttl_ms);
-    p = put_bulk(p, look->random, WIRE_NUMBER);
-    p = put_bulk(p, look->nonce, strlen(look->nonce));
-    p = look->masters > 0 ? put_number(p, look->masters) : put_bulk(p, "", 0);
-    p = put_number(p, look->floor);
-    assert((size_t)(p - buf) <= WIRE_MAX);
-    return (size_t)(p - buf);
-}
-
 /* Append a number as WIRE_NUMBER hexadecimal digits. */
 static char *put_hex(char *p, uint64_t number)
 {
@@ -220,6 +208,27 @@ static char *put_hex(char *p, uint64_t number)
     for (unsigned i = WIRE_NUMBER; i-- > 0; number >>= 4)
         digits[i] = "0123456789abcdef"[number & 15];
     return put_bulk(p, digits, sizeof digits);
+}
+
+size_t wire_look(char *buf, const struct wire_look *look)
+{
+    const char *config = look->name != NULL ? look->config : "";
+    const char *name = look->name != NULL ? look->name : "";
+    char *p = put_script(buf, 14, SCRIPT_LOOK, true);
+
+    p = PUT_CONSTANT(p, "$1\r\n1\r\n$14\r\n" WIRE_MARKER "\r\n");
+    p = put_bulk(p, look->id, strlen(look->id));
+    p = put_number(p, !look->keeps ? 0 : look->is_known ? 1 : 2);
+    p = put_number(p, look->max_ttl_ms);
+    p = put_bulk(p, look->random, WIRE_NUMBER);
+    p = put_bulk(p, look->nonce, strlen(look->nonce));
+    p = look->set != 0 ? put_hex(p, look->set) : put_bulk(p, "", 0);
+    p = put_number(p, look->floor);
+    p = put_number(p, look->version);
+    p = put_bulk(p, config, strlen(config));
+    p = put_bulk(p, name, strlen(name));
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
 }
 
 size_t wire_founding(char *buf, enum script_id script, const struct wire_founding *founding)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "redlock/core/config.h"
 #include "redlock/wire/keys.h"
 #include "redlock/redlock.h"
 #include "redlock/wire/script.h"
@@ -28,7 +29,7 @@ struct wire_args {
     const char *token;
     size_t token_len;     /* 1 to REDLOCK_TOKEN_MAX */
     uint32_t ttl_ms;      /* Unused for a release. */
-    const char *epoch;    /* SCRIPT_RAISE only: WIRE_NUMBER digits. */
+    const char *epoch;    /* SCRIPT_RAISE only: the field epoch, up to WIRE_STATE_MAX bytes. */
     uint64_t counter;     /* SCRIPT_RAISE only: the number to count to. */
     unsigned slot;        /* SCRIPT_ACQUIRE_PERMIT only: the slot of the name, from 0. */
     unsigned slots;       /* SCRIPT_ACQUIRE_PERMIT only: the number of slots. */
@@ -37,8 +38,11 @@ struct wire_args {
     uint32_t patience_ms; /* SCRIPT_ACQUIRE_FAIR only: how long the waiter counts as alive. */
 };
 
-/* Digits of an epoch or a nonce, hexadecimal. */
+/* Digits of an epoch, a nonce or a set, hexadecimal. */
 #define WIRE_NUMBER 16
+
+/* The longest field epoch: EPOCH.VER.FLOOR, where the last two have up to 16 digits. */
+#define WIRE_STATE_MAX (WIRE_NUMBER + 2 * (1 + 16))
 
 /* The whole command that reads the epoch in the marker.  The second form also reads the longest
  * lease. */
@@ -58,8 +62,12 @@ struct wire_look {
     uint32_t max_ttl_ms;
     const char *random; /* WIRE_NUMBER digits. */
     const char *nonce;  /* WIRE_NUMBER digits, or "". */
-    unsigned masters;   /* The number of masters.  0: do not send it. */
     uint64_t floor;     /* With a nonce: the first value of the fencing counters. */
+    uint64_t set;       /* The set of masters that the client knows.  0: none. */
+    uint64_t version;   /* The version of its configuration.  0: none. */
+    /* For a member that says that it is in no set: the text of the configuration, and the name of
+     * the member.  Otherwise NULL. */
+    const char *config, *name;
 };
 
 /*
@@ -123,11 +131,11 @@ size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_le
 /* Write EVAL of SCRIPT_LOOK. */
 size_t wire_look(char *buf, const struct wire_look *look);
 
-/* The longest list of masters as text.  A member has a URI of at most 335 bytes (a unix socket
- * whose path is escaped, and its db), '#', and a name of 64.  A space is between any two. */
-#define WIRE_LIST_MAX (REDLOCK_MASTERS_MAX * 401 - 1)
-#define WIRE_CONFIG_MAX (2 * WIRE_LIST_MAX + 3) /* "LIST > LIST" */
-#define WIRE_MEMBER_MAX 64                      /* The longest name of a master in its set. */
+/* The longest list of masters as text, the longest configuration, and the longest name of a master
+ * in its set, which may be its place. */
+#define WIRE_LIST_MAX CONFIG_TEXT_MAX
+#define WIRE_CONFIG_MAX CONFIG_TEXT_MAX
+#define WIRE_MEMBER_MAX CONFIG_PLACE_MAX
 
 /* The arguments of the scripts that found a set of masters. */
 struct wire_founding {

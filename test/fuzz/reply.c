@@ -98,19 +98,29 @@ static void check_number(struct vote vote, const struct reply *reply)
 static void check_look(const struct reply *reply)
 {
     struct guard_look look;
+    struct answer_set set;
     const char *p;
     char text[32];
 
-    if (!answer_look(reply, &look))
+    if (!answer_look(reply, &look, &set))
         return;
     MUST(reply->type == REPLY_TEXT && look.number != 0 && !(look.ready && look.fresh));
-    (void)snprintf(text, sizeof text, "%s %016" PRIx64 " ", look.ready ? "ready" : "warming",
-                   look.number);
+    (void)snprintf(text, sizeof text, "%s %016" PRIx64 "%c", look.ready ? "ready" : "warming",
+                   look.number, look.ready ? '.' : ' ');
     MUST(strncmp(reply->text, text, strlen(text)) == 0);
     p = reply->text + strlen(text);
+    if (look.ready) { /* "EPOCH.VER" */
+        MUST(p[-1] == '.' && strtoull(p, NULL, 10) == set.version);
+        MUST(set.state == reply->text + 6);
+        p = set.state + set.state_len + 1;
+    }
     MUST(p[0] >= '0' && p[0] <= '9' && strtoull(p, NULL, 10) == look.max_ttl_ms);
     MUST(look.floor <= QUORUM_FENCE_MAX && (look.ready || look.floor == 0));
-    MUST(look.time_us <= QUORUM_FENCE_MAX && strtoull(strrchr(p, ' '), NULL, 10) == look.time_us);
+    MUST(look.time_us <= QUORUM_FENCE_MAX && set.version <= CONFIG_VERSION_MAX);
+    MUST((set.set != 0) == (set.version != 0) && set.name_len <= CONFIG_PLACE_MAX);
+    if (set.config != NULL)
+        MUST(set.set != 0 && set.config_len <= CONFIG_TEXT_MAX &&
+             set.config + set.config_len == reply->text + reply->text_len);
 }
 
 /* The text is a part of the reply, and printable. */

@@ -4,6 +4,9 @@ from case import LOCK, LONG_MS, MARKER, NO_RIGHT, OTHERS, OURS, Case
 
 RUN, OTHER_RUN = "1" * 40, "2" * 40
 EPOCH, NONCE, RANDOM = "e" * 16, "0123456789abcdef", "a" * 16
+STATE = EPOCH + ".0"
+SET, OTHER_SET, LIST = "5" * 16, "7" * 16, "a:1 b:1#b c:1"
+MEMBER = {"set": SET, "ver": "1", "config": LIST, "name": "b", "of": "set"}
 MAX_MS, DAY_MS = 60000, 86400000
 STEP, AHEAD_US = 16384, 1 << 40
 FLOOR = 1750000000123456  # 16 digits, like a real floor: Lua rounds it if it is printed wrongly.
@@ -13,10 +16,10 @@ COUNTER = 4711
 class Raise(Case):
     def setUp(self):
         super().setUp()
-        self.redis.ask("HSET", MARKER, "epoch", EPOCH, "floor", FLOOR, "high", FLOOR + STEP)
+        self.redis.ask("HSET", MARKER, "epoch", STATE, "floor", FLOOR, "high", FLOOR + STEP)
         self.lock()
 
-    def count(self, number, epoch=EPOCH):
+    def count(self, number, epoch=STATE):
         return self.run_script("raise", [LOCK, MARKER], OURS, number, COUNTER, epoch)
 
     def field(self, name):
@@ -33,8 +36,15 @@ class Raise(Case):
         self.assertEqual(self.field(COUNTER), "9")
 
     def test_another_epoch(self):
-        self.assertEqual(self.count(FLOOR + 5, RANDOM), -1)
-        self.assertIsNone(self.field(COUNTER))
+        for state in RANDOM + ".0", EPOCH, EPOCH + ".1", f"{STATE}.{FLOOR}":
+            self.assertEqual(self.count(FLOOR + 5, state), -1)
+            self.assertIsNone(self.field(COUNTER))
+
+    def test_the_whole_field_is_compared(self):
+        for state in EPOCH + ".12", f"{EPOCH}.12.{FLOOR}":
+            self.redis.ask("HSET", MARKER, "epoch", state)
+            self.assertGreater(self.count(FLOOR + 5, state), FLOOR)
+            self.assertEqual(self.count(FLOOR + 5), -1)
 
     def test_no_marker(self):
         for field in "epoch", "floor", "high":
@@ -64,7 +74,7 @@ class Raise(Case):
         ahead = self.now_ms() * 1000 + AHEAD_US
         day_us = DAY_MS * 1000
         self.redis.ask("HSET", MARKER, "floor", ahead, "high", ahead)
-        self.refuse("days ahead", "raise", [LOCK, MARKER], OURS, ahead + day_us, COUNTER, EPOCH)
+        self.refuse("days ahead", "raise", [LOCK, MARKER], OURS, ahead + day_us, COUNTER, STATE)
         self.assertIsNone(self.field(COUNTER))
         self.assertEqual(self.field("high"), str(ahead))
         self.redis.ask("HSET", MARKER, "floor", ahead - day_us, "high", ahead - day_us)
@@ -72,16 +82,16 @@ class Raise(Case):
 
     def test_a_full_memory(self):
         self.fill_memory()
-        self.refuse("OOM", "raise", [LOCK, MARKER], OURS, FLOOR + 5, COUNTER, EPOCH)
-        self.refuse("OOM", "raise", [LOCK, MARKER], OURS, FLOOR + 2 * STEP, COUNTER, EPOCH)
+        self.refuse("OOM", "raise", [LOCK, MARKER], OURS, FLOOR + 5, COUNTER, STATE)
+        self.refuse("OOM", "raise", [LOCK, MARKER], OURS, FLOOR + 2 * STEP, COUNTER, STATE)
         self.assertIsNone(self.field(COUNTER))
 
     def test_keys_of_another_type(self):
         self.redis.ask("DEL", LOCK)
         self.redis.ask("RPUSH", LOCK, OURS)
-        self.refuse("WRONGTYPE", "raise", [LOCK, MARKER], OURS, FLOOR + 5, COUNTER, EPOCH)
+        self.refuse("WRONGTYPE", "raise", [LOCK, MARKER], OURS, FLOOR + 5, COUNTER, STATE)
         self.lock()
-        self.refuse("WRONGTYPE", "raise", [LOCK, LOCK], OURS, FLOOR + 5, COUNTER, EPOCH)
+        self.refuse("WRONGTYPE", "raise", [LOCK, LOCK], OURS, FLOOR + 5, COUNTER, STATE)
 
     def test_ahead_but_below_the_mark(self):
         ahead = self.now_ms() * 1000 + AHEAD_US + DAY_MS * 1000
@@ -91,10 +101,15 @@ class Raise(Case):
 
 class Look(Case):
     # pylint: disable=too-many-arguments
-    def look(self, run=RUN, keeps="2", max_ms=MAX_MS, nonce="", masters="", floor=1, client=None):
-        reply = self.run_script("look", MARKER, run, keeps, max_ms, RANDOM, nonce, masters, floor,
-                                client=client)
+    def look(self, run=RUN, keeps="2", max_ms=MAX_MS, nonce="", floor=1, known=("", 0),
+             member=("", ""), client=None):
+        reply = self.run_script("look", MARKER, run, keeps, max_ms, RANDOM, nonce, known[0], floor,
+                                known[1], *member, client=client)
         return reply.split(" ")
+
+    def refuse_look(self, wanted, run=RUN, keeps=2, nonce="", client=None):
+        self.refuse(wanted, "look", MARKER, run, keeps, MAX_MS, RANDOM, nonce, "", 1, 0, "", "",
+                    client=client)
 
     def fields(self):
         flat = self.redis.ask("HGETALL", MARKER)
@@ -104,7 +119,7 @@ class Look(Case):
         self.redis.ask("HSET", MARKER, *[word for pair in fields.items() for word in pair])
 
     def ready(self, **fields):
-        self.plant(**{"id": RUN, "epoch": EPOCH, "max": MAX_MS, "floor": FLOOR,
+        self.plant(**{"id": RUN, "epoch": STATE, "max": MAX_MS, "floor": FLOOR,
                       "high": FLOOR + STEP, **fields})
 
     def warming(self, **fields):
@@ -115,9 +130,9 @@ class Look(Case):
 class LookWarming(Look):
     def test_a_new_master(self):
         before = self.now_ms()
-        word, nonce, max_ms, fresh, age, high, time_us = self.look()
-        self.assertEqual([word, nonce, max_ms, fresh, age, high],
-                         ["warming", RANDOM, str(MAX_MS), "1", "0", "0"])
+        word, nonce, max_ms, fresh, age, high, time_us, of = self.look()
+        self.assertEqual([word, nonce, max_ms, fresh, age, high, of],
+                         ["warming", RANDOM, str(MAX_MS), "1", "0", "0", "-"])
         self.assertTrue(before * 1000 <= int(time_us) < (self.now_ms() + 1) * 1000)
         fields = self.fields()
         self.assertTrue(before <= int(fields.pop("since")) <= self.now_ms())
@@ -164,18 +179,19 @@ class LookReady(Look):
     def test_it_may_vote(self):
         self.ready()
         self.assertEqual(self.look()[:5],
-                         ["ready", EPOCH, str(MAX_MS), str(FLOOR), str(FLOOR + STEP)])
+                         ["ready", STATE, str(MAX_MS), str(FLOOR), str(FLOOR + STEP)])
+        self.assertEqual(self.look()[6:], ["-"])
 
     def test_restarted_and_forgetful(self):
         self.ready()
-        word, nonce, _, fresh, _, high, _ = self.look(run=OTHER_RUN, keeps="0")
+        word, nonce, _, fresh, _, high, *_ = self.look(run=OTHER_RUN, keeps="0")
         self.assertEqual([word, nonce, fresh, high], ["warming", RANDOM, "0", str(FLOOR + STEP)])
         self.assertNotIn("epoch", self.fields())
         self.assertEqual(self.fields()["id"], OTHER_RUN)
 
     def test_restarted_and_nothing_forgotten(self):
         self.ready()
-        self.assertEqual(self.look(run=OTHER_RUN, keeps="1")[:2], ["ready", EPOCH])
+        self.assertEqual(self.look(run=OTHER_RUN, keeps="1")[:2], ["ready", STATE])
         self.assertEqual(self.fields()["id"], OTHER_RUN)
 
     def test_an_epoch_without_counters(self):
@@ -187,7 +203,7 @@ class LookReady(Look):
 
     def test_a_nonce_beside_an_epoch_goes(self):
         self.ready(nonce=NONCE, fresh=1, since=1)
-        self.assertEqual(self.look()[:2], ["ready", EPOCH])
+        self.assertEqual(self.look()[:2], ["ready", STATE])
         self.assertFalse({"nonce", "fresh", "since"} & set(self.fields()))
 
 
@@ -195,10 +211,10 @@ class LookNewEpoch(Look):
     def test_the_nonce_becomes_an_epoch(self):
         self.warming(**{str(COUNTER): 5})
         self.assertEqual(self.look(nonce=NONCE, floor=FLOOR)[:5],
-                         ["ready", RANDOM, str(MAX_MS), str(FLOOR), str(FLOOR + STEP)])
+                         ["ready", RANDOM + ".0", str(MAX_MS), str(FLOOR), str(FLOOR + STEP)])
         fields = self.fields()
         self.assertGreater(len(fields.pop("about")), 64)
-        self.assertEqual(fields, {"id": RUN, "epoch": RANDOM, "max": str(MAX_MS),
+        self.assertEqual(fields, {"id": RUN, "epoch": RANDOM + ".0", "max": str(MAX_MS),
                                   "floor": str(FLOOR), "high": str(FLOOR + STEP)})
         self.assertEqual(self.redis.ask("OBJECT", "ENCODING", MARKER), "hashtable")
 
@@ -209,18 +225,13 @@ class LookNewEpoch(Look):
 
     def test_there_is_an_epoch_already(self):
         self.ready()
-        self.assertEqual(self.look(nonce=NONCE)[:2], ["ready", EPOCH])
-
-    def test_how_many_masters_there_are_is_kept(self):
-        self.warming(of=5)
-        self.look(nonce=NONCE)
-        self.assertEqual(self.fields()["of"], "5")
+        self.assertEqual(self.look(nonce=NONCE)[:2], ["ready", STATE])
 
     def test_a_full_memory_deletes_nothing(self):
         self.warming()
         before = self.fields()
         self.fill_memory()
-        self.refuse("OOM", "look", MARKER, RUN, 2, MAX_MS, RANDOM, NONCE, "", 1)
+        self.refuse_look("OOM", nonce=NONCE)
         self.assertEqual(self.fields(), before)
 
 
@@ -232,17 +243,6 @@ class LookRest(Look):
         self.assertEqual(self.fields()["max"], str(MAX_MS + 1))
         self.assertEqual(self.look(max_ms=DAY_MS + 1)[2], str(DAY_MS))
 
-    def test_how_many_masters_there_are(self):
-        self.ready()
-        self.look()
-        self.assertNotIn("of", self.fields())
-        self.assertEqual(self.look(masters=5)[0], "ready")
-        self.assertEqual(self.fields()["of"], "5")
-        self.assertEqual(self.look(masters=5)[0], "ready")
-        before = self.fields()
-        self.assertEqual(self.look(run=OTHER_RUN, masters=3), ["other", "5"])
-        self.assertEqual(self.fields(), before)
-
     def test_nothing_is_written_if_nothing_has_changed(self):
         few = self.client_with("-hset", "-hdel", "-del")
         self.ready()
@@ -253,18 +253,130 @@ class LookRest(Look):
 
     def test_no_right_to_write(self):
         few = self.client_with("-hset")
-        self.refuse(NO_RIGHT, "look", MARKER, RUN, 2, MAX_MS, RANDOM, "", "", 1, client=few)
+        self.refuse_look(NO_RIGHT, client=few)
         self.assertFalse(self.exists(MARKER))
 
     def test_a_key_of_another_type(self):
         self.lock(MARKER)
-        self.refuse("WRONGTYPE", "look", MARKER, RUN, 2, MAX_MS, RANDOM, "", "", 1)
+        self.refuse_look("WRONGTYPE")
         self.assertEqual(self.get(MARKER), OURS)
 
     def test_the_id_is_written_last(self):
         few = self.client_with("-hdel")
         self.ready()
         before = self.fields()
-        self.refuse(NO_RIGHT, "look", MARKER, OTHER_RUN, 0, MAX_MS, RANDOM, "", "", 1,
-                    client=few)
+        self.refuse_look(NO_RIGHT, run=OTHER_RUN, keeps=0, client=few)
+        self.assertEqual(self.fields(), before)
+
+
+class LookSet(Look):
+    """Which set the master belongs to."""
+
+    def test_a_member_tells_its_set(self):
+        self.ready(epoch=EPOCH + ".1", **MEMBER)
+        told = ["5" * 16, "1", "b"]
+        self.assertEqual(self.look()[:2], ["ready", EPOCH + ".1"])
+        for known in ("", 0), (OTHER_SET, 1), (OTHER_SET, 9), (SET, 0):
+            self.assertEqual(self.look(known=known)[6:], told + LIST.split(" "), known)
+        for known in (SET, 1), (SET, 2):
+            self.assertEqual(self.look(known=known)[6:], told, known)
+
+    def test_versions_are_numbers(self):
+        self.ready(epoch=EPOCH + ".10", **{**MEMBER, "ver": "10"})
+        self.assertEqual(self.look(known=(SET, 9))[6:], [SET, "10", "b"] + LIST.split(" "))
+        self.assertEqual(self.look(known=(SET, 10))[6:], [SET, "10", "b"])
+
+    def test_a_master_without_a_name(self):
+        self.ready(epoch=EPOCH + ".3", set=SET, ver=3, config="")
+        self.assertEqual(self.look(known=(SET, 3))[6:], [SET, "3", "-"])
+        self.assertEqual(self.look(known=(SET, 2))[6:], [SET, "3", "-", ""])
+
+    def test_a_warming_member_tells_it_as_well(self):
+        self.warming(**MEMBER)
+        self.assertEqual(self.look()[7:], [SET, "1", "b"] + LIST.split(" "))
+
+    def test_a_restart_voids_what_may_be_forgotten(self):
+        for keeps, kept in ("0", set()), ("1", {"claim", "ballot", "accepted"}):
+            self.setUp()
+            self.ready(epoch=EPOCH + ".1", claim="x", ballot="y", accepted="z", **MEMBER)
+            self.assertEqual(self.look(run=OTHER_RUN, keeps=keeps, known=(SET, 1))[-3:],
+                             [SET, "1", "b"])
+            fields = self.fields()
+            self.assertEqual({"claim", "ballot", "accepted"} & set(fields), kept)
+            self.assertEqual({name: fields[name] for name in MEMBER}, MEMBER)
+
+    def test_a_claim_that_nobody_vouches_for(self):
+        self.plant(claim="x")
+        self.look(keeps="0")
+        self.assertNotIn("claim", self.fields())
+
+    def test_a_new_epoch_keeps_the_set(self):
+        self.warming(**{**MEMBER, "ver": "12", str(COUNTER): 5})
+        self.assertEqual(self.look(nonce=NONCE, floor=FLOOR)[:2], ["ready", RANDOM + ".12"])
+        fields = self.fields()
+        self.assertEqual({name: fields[name] for name in MEMBER}, {**MEMBER, "ver": "12"})
+        self.assertNotIn(str(COUNTER), fields)
+
+    def test_a_new_epoch_keeps_a_claim(self):
+        self.warming(claim="x")
+        self.assertEqual(self.look(nonce=NONCE)[6:], ["-"])
+        self.assertEqual(self.fields()["claim"], "x")
+
+    def test_an_epoch_gets_its_version(self):
+        for state in EPOCH, EPOCH + ".0":
+            self.setUp()
+            self.ready(epoch=state, **MEMBER)
+            self.assertEqual(self.look()[1], EPOCH + ".1")
+            self.assertEqual(self.fields()["epoch"], EPOCH + ".1")
+        self.redis.ask("DEL", MARKER)
+        self.ready(epoch=EPOCH)
+        self.assertEqual(self.look()[1], STATE)
+
+    def test_a_floor_behind_the_version_stays(self):
+        self.ready(epoch=f"{EPOCH}.1.{FLOOR}", **MEMBER)
+        self.assertEqual(self.look()[1], f"{EPOCH}.1.{FLOOR}")
+
+
+class LookMember(Look):
+    """A member that lost its data is told its set."""
+
+    def tell(self, **more):
+        return self.look(known=(SET, 1), member=(LIST, "b"), **more)
+
+    def test_at_once(self):
+        self.assertEqual(self.tell()[7:], [SET, "1", "b"])
+        fields = self.fields()
+        self.assertEqual(fields["nonce"], RANDOM)
+        self.assertEqual({name: fields[name] for name in MEMBER}, MEMBER)
+        self.warming()
+        self.assertEqual(self.tell(nonce=NONCE)[:2], ["ready", RANDOM + ".1"])
+
+    def test_together_with_an_epoch(self):
+        self.warming()
+        self.assertEqual(self.tell(nonce=NONCE)[:2], ["ready", RANDOM + ".1"])
+        self.assertEqual({name: self.fields()[name] for name in MEMBER}, MEMBER)
+
+    def test_where_there_is_an_epoch(self):
+        self.ready()
+        self.assertEqual(self.tell()[:2], ["ready", EPOCH + ".1"])
+        self.assertEqual(self.fields()["epoch"], EPOCH + ".1")
+
+    def test_not_if_it_is_claimed(self):
+        self.plant(id=RUN, claim="x")
+        self.assertEqual(self.tell()[7:], ["-"])
+        self.assertFalse(set(MEMBER) & set(self.fields()))
+
+    def test_not_if_it_belongs_to_a_set(self):
+        for of in OTHER_SET, SET:
+            self.setUp()
+            self.ready(epoch=EPOCH + ".3", set=of, ver=3, config="x:1", name="x", of="set")
+            before = self.fields()
+            self.tell()
+            self.assertEqual(self.fields(), before)
+
+    def test_a_full_memory_changes_nothing(self):
+        self.ready()
+        before = self.fields()
+        self.fill_memory()
+        self.refuse("OOM", "look", MARKER, RUN, 2, MAX_MS, RANDOM, "", SET, 1, 1, LIST, "b")
         self.assertEqual(self.fields(), before)

@@ -1,5 +1,6 @@
 /*
- * test-answer.c - answers to the scripts that found a set of masters, also from hostile masters.
+ * test-answer.c - answers to queries of the marker, and to the scripts that found a set of masters;
+ * also from hostile masters.
  */
 #include "redlock/wire/answer.h"
 
@@ -206,6 +207,173 @@ TEST(any_bytes)
     CHECK(good > 50000);
 }
 
+/* ---- Queries of the marker ---- */
+
+#define LOOK_MAX (WIRE_CONFIG_MAX + CONFIG_PLACE_MAX + 200)
+
+static bool read_look(const char *text, struct guard_look *ret_look, struct answer_set *ret_set)
+{
+    static char copy[LOOK_MAX];
+    struct reply reply = {.type = REPLY_TEXT, .text = copy, .text_len = strlen(text)};
+
+    CHECK(reply.text_len < sizeof copy);
+    memcpy(copy, text, reply.text_len + 1);
+    return answer_look(&reply, ret_look, ret_set);
+}
+
+static bool has_text(const char *text, size_t len, const char *wanted)
+{
+    return len == strlen(wanted) && memcmp(text, wanted, len) == 0;
+}
+
+TEST(looks_are_read)
+{
+    static const struct {
+        const char *reply, *state, *name, *config;
+        uint64_t set, version, floor;
+    } rows[] = {
+        {"ready " N ".0 60000 6 7 8 -", N ".0", "", NULL, 0, 0, 6},
+        {"ready " N ".1 60000 6 7 8 " N " 1 a", N ".1", "a", NULL, NUMBER, 1, 6},
+        {"ready " N ".1.6 60000 6 7 8 " N " 1 a", N ".1.6", "a", NULL, NUMBER, 1, 6},
+        {"ready " N ".12 60000 6 7 8 " N " 12 - b c", N ".12", "", "b c", NUMBER, 12, 6},
+        {"ready " N ".12 60000 6 7 8 " N " 12 - ", N ".12", "", "", NUMBER, 12, 6},
+        {"warming " N " 60000 1 5 7 8 -", NULL, "", NULL, 0, 0, 0},
+        {"warming " N " 60000 1 5 7 8 " N " 3 [::1]:7/2", NULL, "[::1]:7/2", NULL, NUMBER, 3, 0},
+        {"warming " N " 60000 1 5 7 8 " N " 3 a b > c", NULL, "a", "b > c", NUMBER, 3, 0},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct guard_look look;
+        struct answer_set set;
+
+        check_row = rows[i].reply;
+        CHECK(read_look(rows[i].reply, &look, &set));
+        CHECK_UINT(look.number, NUMBER);
+        CHECK_UINT(look.max_ttl_ms, 60000);
+        CHECK_UINT(look.high, 7);
+        CHECK_UINT(look.time_us, 8);
+        CHECK_UINT(look.floor, rows[i].floor);
+        CHECK(look.ready == (rows[i].state != NULL) && look.fresh == !look.ready);
+        CHECK_UINT(set.set, rows[i].set);
+        CHECK_UINT(set.version, rows[i].version);
+        CHECK(has_text(set.name, set.name_len, rows[i].name));
+        CHECK((set.config == NULL) == (rows[i].config == NULL));
+        CHECK(set.config == NULL || has_text(set.config, set.config_len, rows[i].config));
+        CHECK((set.state == NULL) == (rows[i].state == NULL));
+        CHECK(set.state == NULL || has_text(set.state, set.state_len, rows[i].state));
+    }
+}
+
+TEST(other_looks_are_refused)
+{
+    static const char *const texts[] = {
+        "",
+        "ready",
+        "ready " N ".0 60000 6 7 8",
+        "ready " N ".0 60000 6 7 8 ",
+        "ready " N ".0 60000 6 7 8 - ",
+        "ready " N ".0 60000 6 7 8 --",
+        "ready " N ".0 60000 6 7 -",
+        "ready " N " 60000 6 7 8 -",
+        "ready " N ". 60000 6 7 8 -",
+        "ready " N ".0. 60000 6 7 8 -",
+        "ready " N ".0.6. 60000 6 7 8 -",
+        "ready " N ".x 60000 6 7 8 -",
+        "ready 0000000000000000.0 60000 6 7 8 -",
+        "ready " N "0.0 60000 6 7 8 -",
+        "ready " N ".9007199254740992 60000 6 7 8 " N " 9007199254740992 a",
+        "ready " N ".1 60000 6 7 8 -",
+        "ready " N ".0 60000 6 7 8 " N " 1 a",
+        "ready " N ".2 60000 6 7 8 " N " 1 a",
+        "ready " N ".0 60000 6 7 8 " N " 0 a",
+        "ready " N ".1 60000 6 7 8 " N " 1",
+        "ready " N ".1 60000 6 7 8 " N " 1 ",
+        "ready " N ".1 60000 6 7 8 " N " 1  a",
+        "ready " N ".1 60000 6 7 8 " N " 1 a\tb",
+        "ready " N ".1 60000 6 7 8 0000000000000000 1 a",
+        "ready " N ".1 60000 6 7 8 x 1 a",
+        "warming " N " 60000 1 5 7 8",
+        "warming " N ".1 60000 1 5 7 8 -",
+        "warming " N " 60000 2 5 7 8 -",
+        "warming " N " 86400001 1 5 7 8 -",
+        "other 3",
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct guard_look look = {.number = 4711};
+        struct answer_set set;
+
+        check_row = texts[i];
+        CHECK(!read_look(texts[i], &look, &set));
+        CHECK_UINT(look.number, 4711);
+    }
+}
+
+TEST(looks_have_a_limit)
+{
+    static char text[LOOK_MAX];
+    const char *head = "warming " N " 60000 1 5 7 8 " N " 3 ";
+    size_t len = strlen(head);
+    struct answer_set set;
+    struct guard_look look;
+
+    memset(text, 'a', sizeof text);
+    memcpy(text, head, len);
+    text[len + CONFIG_PLACE_MAX] = ' ';
+    text[len + CONFIG_PLACE_MAX + 1 + CONFIG_TEXT_MAX] = '\0';
+    CHECK(read_look(text, &look, &set));
+    CHECK_UINT(set.name_len, CONFIG_PLACE_MAX);
+    CHECK_UINT(set.config_len, CONFIG_TEXT_MAX);
+    text[len + CONFIG_PLACE_MAX + 1 + CONFIG_TEXT_MAX] = 'a';
+    text[len + CONFIG_PLACE_MAX + 2 + CONFIG_TEXT_MAX] = '\0';
+    CHECK(!read_look(text, &look, &set));
+    text[len + CONFIG_PLACE_MAX] = 'a';
+    text[len + CONFIG_PLACE_MAX + 1] = '\0';
+    CHECK(!read_look(text, &look, &set));
+}
+
+TEST(states_are_read)
+{
+    static const struct {
+        const char *text;
+        uint64_t version, floor;
+    } rows[] = {
+        {N ".0", 0, 0},
+        {N ".1", 1, 0},
+        {N ".9007199254740991.9007199254740991", CONFIG_VERSION_MAX, QUORUM_FENCE_MAX},
+    };
+    static const char *const bad[] = {"",
+                                      ".",
+                                      ".1",
+                                      N,
+                                      N ".",
+                                      N " 1",
+                                      N ".1 ",
+                                      N ".1.",
+                                      N ".1.1.1",
+                                      N ".-1",
+                                      N ".1x",
+                                      "0123456789ABCDEF.1",
+                                      N ".9007199254740992",
+                                      N ".1.9007199254740992",
+                                      N ".0000000000000001.00000000000000001"};
+    struct answer_state state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        check_row = rows[i].text;
+        CHECK(answer_state(rows[i].text, strlen(rows[i].text), &state));
+        CHECK_UINT(state.epoch, NUMBER);
+        CHECK_UINT(state.version, rows[i].version);
+        CHECK_UINT(state.floor, rows[i].floor);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        check_row = bad[i];
+        CHECK(!answer_state(bad[i], strlen(bad[i]), &state));
+    }
+    CHECK(!answer_state(N ".1\0", WIRE_NUMBER + 3, &state));
+}
+
 CHECK_MAIN(RUN(claims_are_read), RUN(other_texts_are_refused), RUN(texts_have_a_limit),
            RUN(a_nul_ends_no_text), RUN(only_texts_are_claims_and_only_integers_are_done),
-           RUN(any_bytes))
+           RUN(any_bytes), RUN(looks_are_read), RUN(other_looks_are_refused),
+           RUN(looks_have_a_limit), RUN(states_are_read))

@@ -352,26 +352,79 @@ TEST(proofs_with_the_longest_lease_are_formatted)
 TEST(looks_are_formatted)
 {
     const char *text = script_all[SCRIPT_LOOK].text;
-    const char *argv[] = {"EVAL", text,  "1",  "redlock:master",  ID, "1", "60000",
-                          EPOCH,  EPOCH, "15", "1795240480123456"};
-    struct wire_look look = {ID, true, true, 60000, EPOCH, EPOCH, 15, 1795240480123456};
+    const char *argv[] = {"EVAL",
+                          text,
+                          "1",
+                          "redlock:master",
+                          ID,
+                          "1",
+                          "60000",
+                          EPOCH,
+                          EPOCH,
+                          "fedcba9876543210",
+                          "1795240480123456",
+                          "9007199254740991",
+                          "a b",
+                          "b"};
+    struct wire_look look = {.id = ID,
+                             .keeps = true,
+                             .is_known = true,
+                             .max_ttl_ms = 60000,
+                             .random = EPOCH,
+                             .nonce = EPOCH,
+                             .floor = 1795240480123456,
+                             .set = UINT64_C(0xfedcba9876543210),
+                             .version = CONFIG_VERSION_MAX,
+                             .config = "a b",
+                             .name = "b"};
     char buf[WIRE_MAX + 1];
 
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_look(buf, &look), 11, argv, NULL);
+    check_same(buf, wire_look(buf, &look), 14, argv, NULL);
     look.is_known = false;
     argv[5] = "2";
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_look(buf, &look), 11, argv, NULL);
-    look.keeps = false;
-    look.nonce = "";
-    look.masters = 0;
-    argv[5] = "0";
-    argv[8] = argv[9] = "";
-    look.floor = 0;
-    argv[10] = "0";
+    check_same(buf, wire_look(buf, &look), 14, argv, NULL);
+    look = (struct wire_look){.id = ID, .max_ttl_ms = 60000, .random = EPOCH, .nonce = ""};
+    argv[5] = argv[10] = argv[11] = "0";
+    argv[8] = argv[9] = argv[12] = argv[13] = "";
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_look(buf, &look), 11, argv, NULL);
+    check_same(buf, wire_look(buf, &look), 14, argv, NULL);
+}
+
+/* The longest texts that a configuration may have. */
+TEST(the_longest_look_fits)
+{
+    static char config[WIRE_CONFIG_MAX + 1], name[WIRE_MEMBER_MAX + 1];
+    const char *argv[] = {"EVAL",
+                          script_all[SCRIPT_LOOK].text,
+                          "1",
+                          "redlock:master",
+                          ID,
+                          "0",
+                          "86400000",
+                          EPOCH,
+                          EPOCH,
+                          "ffffffffffffffff",
+                          "9007199254740991",
+                          "9007199254740991",
+                          config,
+                          name};
+    const struct wire_look look = {.id = ID,
+                                   .max_ttl_ms = 86400000,
+                                   .random = EPOCH,
+                                   .nonce = EPOCH,
+                                   .floor = CONFIG_VERSION_MAX,
+                                   .set = UINT64_MAX,
+                                   .version = CONFIG_VERSION_MAX,
+                                   .config = config,
+                                   .name = name};
+    char buf[WIRE_MAX + 1];
+
+    memset(config, 'a', WIRE_CONFIG_MAX);
+    memset(name, 'b', WIRE_MEMBER_MAX);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_look(buf, &look), 14, argv, NULL);
 }
 
 static void check_founding(enum script_id script, const struct wire_founding *founding, int argc,
@@ -442,4 +495,5 @@ CHECK_MAIN(RUN(the_key_of_a_permit_ends_with_its_slot), RUN(set_is_formatted),
            RUN(permits_are_formatted), RUN(fair_ones_are_formatted),
            RUN(looks_of_who_waits_are_formatted), RUN(proofs_are_formatted),
            RUN(proofs_with_the_longest_lease_are_formatted), RUN(looks_are_formatted),
-           RUN(what_founds_a_set_is_formatted), RUN(every_length_of_a_ttl))
+           RUN(the_longest_look_fits), RUN(what_founds_a_set_is_formatted),
+           RUN(every_length_of_a_ttl))

@@ -150,6 +150,56 @@ void server_join(struct server *server, unsigned db, unsigned set, const char *c
     (void)server_int(server, "SELECT 0");
 }
 
+/* "127.0.0.1:PORT", "localhost:PORT/DB" or "unix:/.../PORT.sock?db=DB" */
+static struct server *find_server(const char *place, unsigned *ret_db)
+{
+    const char *at = strstr(place, "unix:") == place ? strrchr(place, '/') : strrchr(place, ':');
+    const char *db = strpbrk(at + 1, "/?");
+    unsigned port = (unsigned)atoi(at + 1);
+
+    *ret_db = db != NULL ? (unsigned)atoi(db + strcspn(db, "0123456789")) : 0;
+    for (unsigned i = 0; i < servers_len; i++)
+        if (servers[i]->port == port)
+            return servers[i]->pid != 0 && !servers[i]->paused ? servers[i] : NULL;
+    return NULL;
+}
+
+/* Without an error if the server needs a password, or no more answers. */
+static bool is_in_a_set(struct server *server, unsigned db)
+{
+    redisReply *reply;
+    bool is_in = false;
+
+    if (server->control == NULL)
+        server->control = connect_to(server);
+    if (server->control == NULL)
+        return false;
+    reply = redisCommand(server->control, "EVAL %s 0 %u",
+                         "redis.call('select', ARGV[1]) "
+                         "return redis.call('hexists', 'redlock:master', 'set')",
+                         db);
+    is_in = reply != NULL && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    if (reply == NULL)
+        disconnect(server);
+    else
+        freeReplyObject(reply);
+    return is_in;
+}
+
+void server_found_all(const char *config, char *const *places, unsigned len)
+{
+    unsigned set = 0, db;
+
+    for (unsigned i = 0; i < len; i++) {
+        struct server *server = find_server(places[i], &db);
+
+        if (server == NULL || !is_in_a_set(server, db))
+            continue;
+        set = set == 0 ? server->port : set;
+        server_join(server, db, set, config, places[i]);
+    }
+}
+
 unsigned server_clients(struct server *server)
 {
     const char *list = server_text(server, "CLIENT LIST TYPE normal");

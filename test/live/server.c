@@ -164,26 +164,30 @@ static struct server *find_server(const char *place, unsigned *ret_db)
     return NULL;
 }
 
-/* Without an error if the server needs a password, or no more answers. */
-static bool is_in_a_set(struct server *server, unsigned db)
+/* In a set of another list.  Without an error if the server needs a password, or does not answer.
+ */
+static bool is_of_another(struct server *server, unsigned db, const char *config)
 {
     redisReply *reply;
-    bool is_in = false;
+    bool is_of = false;
 
     if (server->control == NULL)
         server->control = connect_to(server);
     if (server->control == NULL)
         return false;
-    reply = redisCommand(server->control, "EVAL %s 0 %u",
-                         "redis.call('select', ARGV[1]) "
-                         "return redis.call('hexists', 'redlock:master', 'set')",
-                         db);
-    is_in = reply != NULL && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
-    if (reply == NULL)
-        disconnect(server);
-    else
+    (void)redisAppendCommand(server->control, "SELECT %u", db);
+    (void)redisAppendCommand(server->control, "HGET redlock:master config");
+    (void)redisAppendCommand(server->control, "SELECT 0");
+    for (unsigned i = 0; i < 3; i++) {
+        if (redisGetReply(server->control, (void **)&reply) != REDIS_OK) {
+            disconnect(server);
+            return false;
+        }
+        if (i == 1)
+            is_of = reply->type == REDIS_REPLY_STRING && strcmp(reply->str, config) != 0;
         freeReplyObject(reply);
-    return is_in;
+    }
+    return is_of;
 }
 
 void server_found_all(const char *config, char *const *places, unsigned len)
@@ -193,7 +197,7 @@ void server_found_all(const char *config, char *const *places, unsigned len)
     for (unsigned i = 0; i < len; i++) {
         struct server *server = find_server(places[i], &db);
 
-        if (server == NULL || !is_in_a_set(server, db))
+        if (server == NULL || !is_of_another(server, db, config))
             continue;
         set = set == 0 ? server->port : set;
         server_join(server, db, set, config, places[i]);

@@ -126,6 +126,21 @@ void inspect_look_only(struct redlock *rl)
     rl->masters.standing.guard.passive = true;
 }
 
+void inspect_look_on(struct redlock *rl)
+{
+    struct standing *standing = &rl->masters.standing;
+
+    if (client_enter(rl) != REDLOCK_OK)
+        return;
+    standing->guard.passive = false;
+    env_begin_event(&rl->env);
+    for (unsigned m = 0; m < rl->masters.peers.len; m++)
+        guard_look_again(&standing->guard, m);
+    standing_on_alarm(standing);
+    env_end_event(&rl->env);
+    client_leave(rl);
+}
+
 void inspect_listen(struct redlock *rl, inspect_answer_fn *on_answer, void *cookie)
 {
     rl->on_query = on_answer;

@@ -77,8 +77,10 @@ drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);
 /* Set the thread's message: which masters keep a lock from being acquired.  False: none does. */
 bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease);
 
-/* Read markers, but install no epoch: the client may know only some of the masters. */
+/* Read markers, but install no epoch and found no set: the client may know only some of the
+ * masters.  inspect_look_on(): do so from now on. */
 void inspect_look_only(struct redlock *rl);
+void inspect_look_on(struct redlock *rl);
 
 /* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */
 typedef void inspect_answer_fn(void *cookie, unsigned m, uint32_t query, const struct reply *reply);

@@ -132,17 +132,24 @@ MARKER = "redlock:master"  # The key by which the restart guard sees whether dat
 
 
 def season(port, bound_s=BOUND_S, epoch=None, of=()):
-    """Write a marker, as if the master had run for long, so that the restart guard lets it vote.  of: the ports of
-    its set, or ()."""
+    """Write a marker, as if the master had run for long, so that the restart guard lets it vote.  of: the
+    ports or places of its set, or ()."""
     epoch = epoch or f"{port:016d}"
-    names = sorted(f"127.0.0.1:{port}" for port in of)
-    member = ["of", "set", "set", f"{min(of):016d}", "ver", 1, "config", " ".join(names), "name",
+    names = sorted(place if isinstance(place, str) else f"127.0.0.1:{place}" for place in of)
+    member = ["of", "set", "set", f"{PORT:016d}", "ver", 1, "config", " ".join(names), "name",
               f"127.0.0.1:{port}"] if of else []
     with Master(port=port, bound_s=bound_s) as master:
         info = master.ask("INFO").decode()
         run_id = re.search(r"\nrun_id:([0-9a-f]+)", info).group(1)
         master.ask("HSET", MARKER, "id", run_id, "epoch", f"{epoch}.{1 if of else 0}", "max", 1,
                    "floor", 1, "high", 16385, *member)
+
+
+def found(*places):
+    """Make the masters of PORTS that are in this list its set, as if clients had used it for long."""
+    for port in PORTS:
+        if port in places:
+            season(port, of=places)
 
 
 def forget_all(bound_s=BOUND_S, numbers=(1, 2, 3, 4, 5)):
@@ -486,7 +493,10 @@ DURABLE = ["--appendonly", "yes", "--appendfsync", "always"]
 def good_servers(seasoned=True):
     """Three good servers."""
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(server(*DURABLE, seasoned=seasoned)) for _ in range(3)]
+        ports = [stack.enter_context(server(*DURABLE, seasoned=seasoned)) for _ in range(3)]
+        for port in ports if seasoned else ():
+            season(port, of=ports)
+        yield ports
 
 
 def doctor(listed, code, *args):

@@ -42,7 +42,6 @@ struct cli {
     uint32_t max_ttl_ms;
     const char *restart_guard; /* "on" or "off".  NULL: use REDLOCK_RESTART_GUARD. */
     const char *clock_guard;   /* A mode.  NULL: use REDLOCK_CLOCK_GUARD. */
-    bool looks_only; /* Open a client that installs no epochs and founds no set (inspect.h). */
     bool json;
     bool verbose;
     bool holds_at_least; /* --hold-at-least was given. */

@@ -39,7 +39,6 @@ struct init {
     quorum_mask told; /* Masters that were reported as warming. */
     drift_time stuck; /* Since when there is nothing to wait for.  0: there is something. */
     bool shows_progress;
-    bool founds; /* The masters were in no set. */
     struct said said[REDLOCK_MASTERS_MAX];
 };
 
@@ -105,7 +104,7 @@ static int tell_end(const struct init *init, unsigned voters)
         (void)printf("%u of %u masters may vote\n", voters, init->masters);
         cli_print_clock_guard(init->rl);
         inspect_set(init->rl, members, sizeof members, why, sizeof why);
-        if (init->founds && members[0] != '\0')
+        if (inspect_client(init->rl).has_founded && members[0] != '\0')
             cli_say("the masters are a set now: %s", members);
     }
     return cli_flush_output();
@@ -213,7 +212,6 @@ static int wait_for_all(struct init *init)
     bool all;
 
     while (session->signal == 0 && !is_done(init) && !is_stuck(init)) {
-        init->founds = init->founds || inspect_client(init->rl).is_founding;
         if (init->shows_progress)
             show_progress(init);
         else
@@ -374,10 +372,6 @@ static int connect_all(struct init *init)
         say_of(init, m, "INFO tells no run_id, which the restart guard needs");
         return CLI_UNREACHABLE;
     }
-    if (is_refused(init)) {
-        say_why_no_set(init);
-        return CLI_CHANGE;
-    }
     say_who_is_down(init);
     return count_linked(init) == init->masters ? CLI_OK : CLI_UNREACHABLE;
 }
@@ -412,6 +406,30 @@ static int give_at_once(struct init *init)
 
 /* ---- The command ---- */
 
+/* With --new, this runs first without the restart guard, which would install epochs before our
+ * queries.  Then the masters become a set.  The list is wiped when a client is opened. */
+static int run(struct init *init, struct cli *cli, ev_timer *tick, bool at_once)
+{
+    const char *guard = cli->restart_guard;
+    char *list = at_once && cli->masters != NULL ? strdup(cli->masters) : NULL;
+    int code;
+
+    cli->restart_guard = at_once ? "off" : guard;
+    code = session_open(&init->session, cli);
+    cli->restart_guard = guard;
+    cli->masters = list;
+    if (code != CLI_OK)
+        return code;
+    init->rl = init->session.rl;
+    init->masters = inspect_client(init->rl).masters;
+    init->shows_progress = isatty(STDERR_FILENO) != 0 && !cli->verbose;
+    ev_timer_start(init->session.loop, tick);
+    code = at_once ? give_at_once(init) : wait_for_all(init);
+    ev_timer_stop(init->session.loop, tick);
+    session_close(&init->session);
+    return code;
+}
+
 static int init_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
@@ -421,30 +439,19 @@ static int init_main(struct cli *cli, int argc, char **argv)
     struct init init = {.told = 0};
     bool at_once = false;
     ev_timer tick;
-    int code;
+    int code = CLI_OK;
 
     while (cli_getopt(cli, argc, argv, false, own) != -1)
         at_once = true;
     cli_need_arguments(cli, argc, argv, 0, "none");
     if (!cli_is_guarded(cli))
         cli_usage_error(cli, "the restart guard is off, and without it every master may vote");
-    cli->looks_only = at_once; /* It would install epochs before our queries. */
-    code = session_open(&init.session, cli);
-    if (code != CLI_OK)
-        return code;
-    init.rl = init.session.rl;
-    init.masters = inspect_client(init.rl).masters;
-    init.shows_progress = isatty(STDERR_FILENO) != 0 && !cli->verbose;
     ev_timer_init(&tick, on_tick, TICK_S, TICK_S);
-    ev_timer_start(init.session.loop, &tick);
-    if (at_once) {
-        code = give_at_once(&init);
-        inspect_look_on(init.rl);
-    }
+    if (at_once)
+        code = run(&init, cli, &tick, true);
     if (code == CLI_OK)
-        code = wait_for_all(&init);
-    ev_timer_stop(init.session.loop, &tick);
-    session_close(&init.session);
+        code = run(&init, cli, &tick, false);
+    cli_forget_masters(cli);
     return code;
 }
 

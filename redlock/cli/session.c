@@ -361,8 +361,6 @@ int session_open(struct session *session, struct cli *cli)
         session_close(session);
         return code;
     }
-    if (cli->looks_only)
-        inspect_look_only(session->rl);
     /* Wait for the links of all masters.  A lock is granted at the majority's last yes, and masters
      * that are not connected by then do not store it.  The more masters store a lock, the more
      * failures it survives. */

@@ -34,7 +34,7 @@ struct inspect_client inspect_client(struct redlock *rl)
         .set = masters->set.seats.now.set,
         .set_version = masters->set.seats.now.version,
         .members = masters->set.told,
-        .is_founding = set_wants_founding(&masters->set) && !masters->founding.refused,
+        .has_founded = masters->founding.founder.phase == FOUNDER_FOUNDED,
         .leases = (uint32_t)rl->env.stats.leases,
         .commands = rl->env.stats.commands,
     };
@@ -124,21 +124,6 @@ bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease)
 void inspect_look_only(struct redlock *rl)
 {
     rl->masters.standing.guard.passive = true;
-}
-
-void inspect_look_on(struct redlock *rl)
-{
-    struct standing *standing = &rl->masters.standing;
-
-    if (client_enter(rl) != REDLOCK_OK)
-        return;
-    standing->guard.passive = false;
-    env_begin_event(&rl->env);
-    for (unsigned m = 0; m < rl->masters.peers.len; m++)
-        guard_look_again(&standing->guard, m);
-    standing_on_alarm(standing);
-    env_end_event(&rl->env);
-    client_leave(rl);
 }
 
 void inspect_listen(struct redlock *rl, inspect_answer_fn *on_answer, void *cookie)

@@ -41,7 +41,7 @@ struct inspect_client {
     uint64_t set;         /* The set of masters that the client obeys.  0: none is known. */
     uint64_t set_version; /* The version of its configuration. */
     quorum_mask members;  /* Masters that said that they are in this set. */
-    bool is_founding;     /* The client may found a set, or finish a founding. */
+    bool has_founded;     /* This client has founded it, or finished its founding. */
     uint32_t leases;      /* Leases in memory. */
     uint64_t commands;
 };
@@ -78,9 +78,8 @@ drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);
 bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease);
 
 /* Read markers, but install no epoch and found no set: the client may know only some of the
- * masters.  inspect_look_on(): do so from now on. */
+ * masters. */
 void inspect_look_only(struct redlock *rl);
-void inspect_look_on(struct redlock *rl);
 
 /* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */
 typedef void inspect_answer_fn(void *cookie, unsigned m, uint32_t query, const struct reply *reply);

@@ -370,6 +370,12 @@ void calls_open(void)
         "10.0.0.1,:p@10.0.0.2,10.0.0.3",
         "10.0.0.1,unix:///run/s2",
     };
+    static const char *const configs[] = {
+        "10.0.0.1:6379",
+        "10.0.0.1:6379 10.0.0.2:6379/3 unix:/run/s3",
+        "10.0.0.1:6379 10.0.0.2:6379 10.0.0.3:6379",
+        "10.0.0.1:6379 unix:/run/s2",
+    };
     static const uint32_t timeouts[] = {50, 1, 1000, 5000};
     unsigned which = next_byte(), guards = next_byte();
 
@@ -378,6 +384,7 @@ void calls_open(void)
     in_call = false;
     redlock_options_init(&options);
     options.masters = masters[which % 4];
+    peer_config = configs[which % 4];
     options.loop = &ev;
     options.connect_timeout_ms = which & 4 ? 20 : 1000;
     options.reply_timeout_ms = timeouts[which / 8 % 4];

@@ -235,19 +235,31 @@ static size_t write_info(char *buf, unsigned master, unsigned what)
     return write_bulk(buf, text);
 }
 
+const char *peer_config = "";
+
 static size_t write_look(char *buf, unsigned master, unsigned what)
 {
-    char text[200];
+    char text[500], of[300];
+    bool none = what == 4 || what == 8;
 
+    (void)snprintf(of, sizeof of, "%016x %u - %s", what == 9 ? 8 : 7, what == 10 ? 2 : 1,
+                   what == 11 ? "a b" : peer_config);
+    if (none)
+        (void)snprintf(of, sizeof of, "-");
     if (what == 1)
         (void)snprintf(text, sizeof text, "other 5");
     else if (what <= 4 && what != 0)
-        (void)snprintf(text, sizeof text, "warming %016x 60000 %u %u %" PRIu64 " %" PRIu64,
-                       master + what, what == 2, what == 3 ? 600000 : 0, FLOOR, clock_us());
+        (void)snprintf(text, sizeof text, "warming %016x 60000 %u %u %" PRIu64 " %" PRIu64 " %s",
+                       master + what, what == 2, what == 3 ? 600000 : 0, FLOOR, clock_us(), of);
     else
-        (void)snprintf(text, sizeof text, "ready %016x %u %" PRIu64 " %" PRIu64 " %" PRIu64,
-                       what == 5 ? 1 : master + 1 + what, what == 6 ? 86400000 : 60000, FLOOR,
-                       what == 7 ? UINT64_MAX : FLOOR + 16384, clock_us());
+        (void)snprintf(text, sizeof text,
+                       "ready %016x.%u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %s",
+                       what == 5 ? 1 : master + 1 + what,
+                       none         ? 0
+                       : what == 10 ? 2
+                                    : 1,
+                       what == 6 ? 86400000 : 60000, FLOOR, what == 7 ? UINT64_MAX : FLOOR + 16384,
+                       clock_us(), of);
     return write_bulk(buf, text);
 }
 
@@ -285,13 +297,15 @@ static size_t write_script(char *buf, unsigned master, const struct command *com
     case SCRIPT_WAIT:
     case SCRIPT_WAIT_PERMIT:
         return (size_t)sprintf(buf, ":-2\r\n");
+    case SCRIPT_CLAIM:
+        return write_bulk(buf, "new");
+    case SCRIPT_FOUND:
+    case SCRIPT_WITHDRAW:
+        return (size_t)sprintf(buf, ":1\r\n");
     case SCRIPT_PREPARE: /* No client sends these yet. */
     case SCRIPT_ACCEPT:
     case SCRIPT_WRITE:
     case SCRIPT_COUNT_ON:
-    case SCRIPT_CLAIM:
-    case SCRIPT_FOUND:
-    case SCRIPT_WITHDRAW:
     case SCRIPT_LEN:
         break;
     }
@@ -309,9 +323,9 @@ static size_t write_confirmation(char *buf, const struct command *command)
 
 static size_t write_good(char *buf, unsigned master, const struct command *command)
 {
-    char epoch[17];
+    char epoch[20];
 
-    (void)sprintf(epoch, "%016x", master + 1);
+    (void)sprintf(epoch, "%016x.1", master + 1);
     switch ((enum verb)command->verb) {
     case AUTH:
     case SELECT:

@@ -47,6 +47,9 @@ struct peer {
 
 #define ANSWER_MAX 1024
 
+/* The configuration of the set that good masters tell. */
+extern const char *peer_config;
+
 void peer_reset_all(void);
 void peer_begin(struct peer *peer, unsigned master);
 /* The library wrote these bytes.  They must be known commands. */

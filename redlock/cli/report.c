@@ -413,10 +413,10 @@ void report_text(const struct status *status)
         print_master(status, m, (int)width);
     (void)printf("%u of %u masters are up, %s\n", status->up, status->masters,
                  status->up >= majority(status) ? "a majority" : "NO MAJORITY");
-    print_set(status);
     if (status->warming > 0)
         print_warming(status);
     cli_print_clock_guard(status->rl);
+    print_set(status);
     if (status->name != NULL)
         print_verdict(status);
 }

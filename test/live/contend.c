@@ -155,6 +155,8 @@ static void run_threads(struct arena *arena, const char *masters, unsigned first
 
     redlock_options_init(&opts);
     opts.masters = masters;
+    /* With the guard, the masters would refuse the wrong list. */
+    opts.restart_guard = arena->plan->wrong_masters == NULL;
     opts.reply_timeout_ms = 5000;
     opts.connect_timeout_ms = 10000;
     if (redlock_open(&opts, &rl) != REDLOCK_OK)

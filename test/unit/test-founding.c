@@ -423,6 +423,10 @@ TEST(a_list_may_name_its_members)
     CHECK(look(1, SET, "b:1 c:1 x:7"));
     CHECK_UINT(set.seats.now.members_len, 3);
     CHECK_UINT(set_member(&set, 0), 2);
+    set.gave = 4;
+    CHECK(look(0, SET, NULL) && look(2, 0, NULL)); /* The third is claimed: finish it. */
+    check_all_sent(SCRIPT_CLAIM);
+    CHECK_STR(sent[0].list, "b:1 c:1 x:7");
     uris[0].member = NULL;
 }
 

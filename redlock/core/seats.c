@@ -181,6 +181,16 @@ void seats_on_look(struct seats *s, unsigned seat, const struct seat_look *look,
     ret_change->alias |= mask_of(seat);
 }
 
+void seats_forget(struct seats *s)
+{
+    memset(&s->now, 0, sizeof s->now);
+    s->members = (struct members){0, 0};
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
+        s->seats[i].was_member = s->seats[i].has_told = false;
+        s->seats[i].set = 0;
+    }
+}
+
 bool seats_are_new(const struct seats *s)
 {
     bool any = false;

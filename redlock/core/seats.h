@@ -80,6 +80,10 @@ void seats_take(struct seats *s, const struct config *config, drift_time now, dr
 /* Give up the seats of masters that were removed long enough ago.  Returns when to call it next. */
 drift_time seats_tidy(struct seats *s, drift_time now, struct seats_change *ret_change);
 
+/* Forget the set and what masters said, but not the list.  The caller may take another set of the
+ * same masters then. */
+void seats_forget(struct seats *s);
+
 /* True if no set is known, and all masters of the list say that they belong to none. */
 bool seats_are_new(const struct seats *s);
 

@@ -201,6 +201,9 @@ bool set_on_look(struct set *set, unsigned master, const struct answer_set *answ
             return refuse(set, master, &config, text, size);
         look.config = &config;
     }
+    if (set_is_known(set) && answer->set != set->seats.now.set && set->told == 0 &&
+        look.config != NULL)
+        seats_forget(&set->seats); /* It has the same masters, so the majorities are the same. */
     if (set_is_known(set) ? answer->set != set->seats.now.set : answer->config == NULL)
         return refuse_id(set, master, text, size);
     set_on_link(set, master);

@@ -7,6 +7,9 @@
  * not matter.  A member is known by its place, the host in small letters, so another spelling of a
  * host is another place.  Then the list must name the member (#NAME, see uri.h).
  *
+ * If no master says any more that it is in the known set, another set of the same masters may
+ * replace it: what was known may have been an old state of one master.
+ *
  * A master that says something else is refused: its link is closed, with a message.
  */
 #ifndef REDLOCK_SET_H

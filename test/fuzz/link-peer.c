@@ -242,7 +242,7 @@ static size_t write_look(char *buf, unsigned master, unsigned what)
     char text[500], of[300];
     bool none = what == 4 || what == 8;
 
-    (void)snprintf(of, sizeof of, "%016x %u - %s", what == 9 ? 8 : 7, what == 10 ? 2 : 1,
+    (void)snprintf(of, sizeof of, "%016x %u - %s", 7, what == 10 ? 2 : 1,
                    what == 11 ? "a b" : peer_config);
     if (none)
         (void)snprintf(of, sizeof of, "-");

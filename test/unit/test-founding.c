@@ -413,6 +413,23 @@ TEST(a_member_of_another_set_is_refused)
     CHECK_UINT(set.told, 1);
 }
 
+/* What the first master said was an old state. */
+TEST(a_set_that_nobody_tells_any_more_is_replaced)
+{
+    begin();
+    CHECK(look(0, SET, LIST));
+    CHECK(!look(1, SET + 1, LIST));
+    set_on_link(&set, 0);
+    CHECK(!look(1, SET + 1, "b:1 c:1 d:1"));
+    CHECK_UINT(set.seats.now.set, SET);
+    CHECK(look(1, SET + 1, LIST));
+    CHECK_UINT(set.seats.now.set, SET + 1);
+    CHECK_UINT(peers.members.from, 7);
+    CHECK_UINT(set.told, 2);
+    CHECK(!look(0, SET, LIST));
+    CHECK(look(2, SET + 1, NULL));
+}
+
 TEST(a_list_may_name_its_members)
 {
     begin();
@@ -434,4 +451,5 @@ CHECK_MAIN(RUN(a_list_becomes_a_set), RUN(a_late_answer_is_not_passed_on),
            RUN(an_error_ends_the_attempt), RUN(a_broken_link_ends_the_attempt),
            RUN(another_list_is_in_the_way), RUN(another_client_was_faster),
            RUN(a_founding_is_finished), RUN(lists_that_are_not_the_set_are_refused),
-           RUN(a_member_of_another_set_is_refused), RUN(a_list_may_name_its_members))
+           RUN(a_member_of_another_set_is_refused),
+           RUN(a_set_that_nobody_tells_any_more_is_replaced), RUN(a_list_may_name_its_members))

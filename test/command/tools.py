@@ -490,11 +490,11 @@ DURABLE = ["--appendonly", "yes", "--appendfsync", "always"]
 
 
 @contextlib.contextmanager
-def good_servers(seasoned=True):
-    """Three good servers."""
+def good_servers(seasoned=True, founded=True):
+    """Three good servers, which are a set."""
     with contextlib.ExitStack() as stack:
         ports = [stack.enter_context(server(*DURABLE, seasoned=seasoned)) for _ in range(3)]
-        for port in ports if seasoned else ():
+        for port in ports if seasoned and founded else ():
             season(port, of=ports)
         yield ports
 

@@ -127,6 +127,14 @@ static drift_time due_at(const struct guard *g, unsigned master)
     return at < own ? at : own;
 }
 
+bool guard_is_witnessed(const struct guard *g, unsigned master)
+{
+    const struct guard_master *m = &g->masters[master];
+
+    return is_warming(m) && witness_due_at(&m->witnesses, g->config.members,
+                                           witnesses_of(g, master), 0) != DRIFT_NEVER;
+}
+
 drift_span guard_left(const struct guard *g, unsigned master, drift_time now)
 {
     const struct guard_master *m = &g->masters[master];

@@ -160,6 +160,9 @@ void guard_on_raised(struct guard *g, unsigned master, uint64_t number);
 /* How old a nonce must be before its master may vote again. */
 drift_span guard_quarantine(const struct guard *g);
 
+/* A majority of all masters told the age of a warming master's nonce. */
+bool guard_is_witnessed(const struct guard *g, unsigned master);
+
 /* The least time that is left of the quarantine of a warming master, else 0. */
 drift_span guard_left(const struct guard *g, unsigned master, drift_time now);
 

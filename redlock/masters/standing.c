@@ -328,6 +328,8 @@ void standing_on_witness(struct standing *standing, unsigned master, const struc
 
 void standing_on_step(struct standing *standing, unsigned master)
 {
+    if (!standing->peers->restart_guard || !standing->guard.config.witnesses)
+        return;
     guard_on_step(&standing->guard, master);
     carry_out(standing);
     update(standing, 0);

@@ -154,6 +154,14 @@ bool answer_look(const struct reply *reply, struct guard_look *ret_look, struct 
     return true;
 }
 
+bool answer_witness(const struct reply *reply, int64_t *ret_age_ms)
+{
+    if (reply->type != REPLY_INTEGER || reply->integer < -1)
+        return false;
+    *ret_age_ms = reply->integer;
+    return true;
+}
+
 /* ---- The founding of a set ---- */
 
 /* Read the rest of the reply from p: printable ASCII.  A p of NULL gives false. */

@@ -39,6 +39,10 @@ struct answer_set {
 bool answer_look(const struct reply *reply, struct guard_look *ret_look,
                  struct answer_set *ret_set);
 
+/* Read the answer of SCRIPT_WITNESS: an age in ms, or -1.  Returns false if it is malformed or an
+ * error. */
+bool answer_witness(const struct reply *reply, int64_t *ret_age_ms);
+
 /* Read the longest lease from a marker's field.  Returns false if no client may have such a
  * lease. */
 bool answer_max(const char *text, uint32_t *ret_max_ttl_ms);

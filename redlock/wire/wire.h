@@ -43,6 +43,8 @@ struct wire_args {
 
 /* The longest field epoch: EPOCH.VER.FLOOR, where the last two have up to 16 digits. */
 #define WIRE_STATE_MAX (WIRE_NUMBER + 2 * (1 + 16))
+/* The longest id of a server's run (struct master_info). */
+#define WIRE_ID_MAX 47
 
 /* The whole command that reads the epoch in the marker.  The second form also reads the longest
  * lease. */
@@ -87,7 +89,8 @@ size_t wire_count(char *buf, const struct wire_args *args);
 
 /* Write EVALSHA of a script on name and token, or EVAL with its text in full for a master that
  * lost its scripts.  All but releases and SCRIPT_RAISE also take ttl_ms; SCRIPT_RAISE takes counter
- * and epoch.  Not for SCRIPT_LOOK, SCRIPT_WAIT and scripts that have a function of their own. */
+ * and epoch.  Not for SCRIPT_LOOK, SCRIPT_WAIT and other scripts that have a function of their own.
+ */
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
 
 /* As wire_script(), for a script that takes several names. */
@@ -130,6 +133,12 @@ size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_le
 
 /* Write EVAL of SCRIPT_LOOK. */
 size_t wire_look(char *buf, const struct wire_look *look);
+
+/* What SCRIPT_WITNESS does with a mark.  Its second argument. */
+enum wire_witness { WIRE_WITNESS_READ, WIRE_WITNESS_KEEP, WIRE_WITNESS_ANEW };
+
+/* Write EVAL of SCRIPT_WITNESS.  nonce: that of the warming master; id: of its run. */
+size_t wire_witness(char *buf, enum wire_witness mode, uint64_t nonce, const char *id);
 
 /* The longest list of masters as text, the longest configuration, and the longest name of a master
  * in its set, which may be its place. */

@@ -230,10 +230,11 @@ def run(*args, stdin=b"", env=None, **extra):
 
 
 def expect(result, code, out=None, err=None):
-    """err is a part of standard error.  Every line there must begin with "redlock: "."""
+    """err is a part of standard error; "": it must be empty."""
     assert result.code == code, f"want exit {code}: {result}"
     assert out is None or result.out == out, f"want out {out!r}: {result}"
-    assert err is None or err in result.err, f"want err {err!r}: {result}"
+    fits = err is None or (err in result.err if err else result.err == "")
+    assert fits, f"want err {err!r}: {result}"
     return result
 
 

@@ -42,7 +42,10 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
                   error);
         return;
     case HANDSHAKE_SELECT:
-        exam_find(exam, "select", "correct the number of the database in the URI", "%s", error);
+        if (reply->type == REPLY_ERROR && exam_has_code(reply->text, "NOPERM"))
+            exam_find_error(exam, "SELECT", "+select", reply->text);
+        else
+            exam_find(exam, "select", "correct the number of the database in the URI", "%s", error);
         return;
     case HANDSHAKE_RELEASE:
     case HANDSHAKE_EXTEND:
@@ -84,7 +87,7 @@ static void take_greetings(struct exam *exam, struct talk *talk, struct handshak
             HANDSHAKE_FAILED)
             continue;
         find_refusal(exam, step, reply, error);
-        if (exam_has(exam, "auth") || exam_has(exam, "select"))
+        if (exam_has(exam, "auth") || step == HANDSHAKE_SELECT)
             return; /* With another user or database, the other replies mean nothing. */
     }
     exam->answers = handshake->steps_done == handshake->steps_len;

@@ -178,8 +178,11 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     (void)lease;
     session->done = true;
     session->status = status;
-    if (status != REDLOCK_OK && !session->quiet)
-        cli_say("%s", redlock_errmsg(session->rl));
+    if (status == REDLOCK_OK || session->quiet)
+        return;
+    cli_say("%s", redlock_errmsg(session->rl));
+    if (status == REDLOCK_UNREACHABLE) /* Now, because more masters may answer before ended(). */
+        refusal_tell(session->cli, session->rl, session->doctor, session->has_more_names);
 }
 
 /* False: a signal came first. */
@@ -226,8 +229,6 @@ static int ended(const struct session *session)
 {
     if (!session->done)
         return session_signal_exit(session);
-    if (session->status == REDLOCK_UNREACHABLE && !session->quiet)
-        refusal_tell(session->cli, session->rl, session->doctor, session->has_more_names);
     if (session->status == REDLOCK_TOO_LATE && !session->quiet)
         cli_say("use a longer --ttl, for the masters answered too late for this one");
     if (session->status == REDLOCK_LOST && session->may_lack_kind && !session->quiet)

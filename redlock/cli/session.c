@@ -89,11 +89,12 @@ static bool links_are_coming(const void *arg)
     return inspect_client(session->rl).coming != 0;
 }
 
-static bool leases_are_left(const void *arg)
+/* A master that is down is not waited for: a release would not reach it. */
+static bool releases_are_due(const void *arg)
 {
     const struct session *session = arg;
 
-    return inspect_client(session->rl).leases > 0;
+    return inspect_may_hold(session->rl);
 }
 
 /* How long until a majority may vote, if a client watches the warming masters (guard.h).  0: a
@@ -370,7 +371,7 @@ int session_open(struct session *session, struct cli *cli)
 void session_close(struct session *session)
 {
     if (session->rl != NULL) {
-        cli_linger(session->loop, leases_are_left, session, session->cli->reply_timeout_ms);
+        cli_linger(session->loop, releases_are_due, session, session->cli->reply_timeout_ms);
         session->rl = redlock_close(session->rl);
     }
     hold_back_signals();

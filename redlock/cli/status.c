@@ -115,6 +115,7 @@ static void ask_holder(struct status *status, unsigned master)
     ask_one(status, master, QUERY_QUEUE, (const char *[WORDS_MAX]){"ZCOUNT", queue, "0", "inf"});
     ask_one(status, master, QUERY_READERS,
             (const char *[WORDS_MAX]){"EVAL", COUNT_READERS, "1", name});
+    status->reports[master].knows_permits = is_permit(name); /* It has none. */
     if (!is_permit(name))
         ask_one(status, master, QUERY_PERMITS,
                 (const char *[WORDS_MAX]){"EVAL", FIND_PERMITS, "1", permits, slots});
@@ -183,11 +184,15 @@ static void take_of(struct report *report, const struct reply *reply)
         report->of = (unsigned)strtoul(reply->text, NULL, 10) % 100;
 }
 
-/* If the query is forbidden, no permits are shown. */
+/* The query may be forbidden. */
 static void take_permits(struct report *report, const struct reply *reply)
 {
+    if (reply->type == REPLY_ERROR)
+        (void)snprintf(report->permits_error, sizeof report->permits_error, "%s", reply->text);
+    (void)text_end_error(report->permits_error);
     if (reply->type != REPLY_TEXT || reply->text_len != REDLOCK_PERMITS_MAX)
         return;
+    report->knows_permits = true;
     for (unsigned slot = 0; slot < REDLOCK_PERMITS_MAX; slot++) {
         report->is_taken[slot] = reply->text[slot] == '1';
         report->permits += report->is_taken[slot];

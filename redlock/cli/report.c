@@ -9,6 +9,7 @@
 #include "redlock/cli/cli.h"
 #include "redlock/client/inspect.h"
 #include "redlock/base/error.h"
+#include "redlock/wire/keys.h"
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 
@@ -23,7 +24,7 @@ struct verdict {
     long long waiting;           /* A majority has at least this many in its queue. */
     unsigned permits;            /* Permits of this name that a majority stores. */
     unsigned unknown;            /* Permits that a majority neither stores nor lacks. */
-    unsigned seats;   /* Masters that store a permit of this name. */
+    unsigned seats;              /* Masters that store a permit of this name. */
 };
 
 static unsigned majority(const struct status *status)
@@ -343,19 +344,46 @@ static void print_lock(const struct status *status, const struct verdict *verdic
     }
 }
 
+static void print_no_lock(const struct status *status, unsigned masters, const char *key,
+                          const char *what)
+{
+    char name[QUOTED_MAX], quoted[QUOTED_MAX];
+
+    if (masters > 0)
+        (void)printf("%s: redlock did not write %s on %u of %u masters, so it is no %s: delete it "
+                     "there, or use another name\n",
+                     quote(status->name, strlen(status->name), name),
+                     quote(key, strlen(key), quoted), masters, status->masters, what);
+}
+
+/* All permits may be foreign: then the message is about the first. */
+static void print_foreign_permit(const struct status *status)
+{
+    char key[REDLOCK_NAME_MAX + 64];
+    unsigned masters = 0, slot;
+
+    for (slot = 0; slot < REDLOCK_PERMITS_MAX && masters == 0; slot++)
+        for (unsigned m = 0; m < status->masters; m++)
+            masters += status->reports[m].is_foreign[slot];
+    (void)snprintf(key, sizeof key, "the key " WIRE_PERMIT "%s:%u", status->name, slot - 1);
+    print_no_lock(status, masters, key, "permit");
+}
+
 /* All keys of locks have an end.  A lock is a text, and readers are a sorted set. */
 static void print_foreign(const struct status *status)
 {
-    char quoted[QUOTED_MAX];
-    unsigned foreign = 0;
+    char queue[REDLOCK_NAME_MAX + 64];
+    unsigned foreign = 0, queues = 0;
 
-    for (unsigned m = 0; m < status->masters; m++)
+    for (unsigned m = 0; m < status->masters; m++) {
         foreign += status->reports[m].ttl_ms == -1 ||
                    strncmp(status->reports[m].error, "WRONGTYPE", 9) == 0;
-    if (foreign > 0)
-        (void)printf("%s: redlock did not write this key on %u of %u masters, so it is no lock: "
-                     "delete it there, or use another name\n",
-                     quote(status->name, strlen(status->name), quoted), foreign, status->masters);
+        queues += status->reports[m].has_foreign_queue;
+    }
+    print_no_lock(status, foreign, "this key", "lock");
+    (void)snprintf(queue, sizeof queue, "the key " WIRE_QUEUE "%s", status->name);
+    print_no_lock(status, queues, queue, "queue");
+    print_foreign_permit(status);
 }
 
 static void print_verdict(const struct status *status)

@@ -239,19 +239,17 @@ static int ended(const struct session *session)
 
 /* ---- Operations ---- */
 
-/* If a foreign key stands in place of the lock, say so.  Permits have keys of other names. */
+/* If a foreign key stands in place of the lock, say so.  If it stands in place of the queue,
+ * masters answer with an error, and are no majority. */
 static void await_lock(struct session *session, const struct cli_names *names,
                        const struct redlock_lock_options *opts)
 {
     struct foreign foreign;
 
-    if (opts->permits > 0) {
-        (void)wait_until_done(session);
-        return;
-    }
-    foreign_wait(&foreign, session->loop, session->rl, names);
+    foreign_wait(&foreign, session->loop, session->rl, names, opts);
     (void)wait_until_done(session);
-    if (session->done && session->status == REDLOCK_CONTENDED)
+    if (session->done && (session->status == REDLOCK_CONTENDED ||
+                          (session->status == REDLOCK_UNREACHABLE && opts->fair)))
         foreign_find(&foreign, session->loop, session->cli->reply_timeout_ms);
     foreign_done(&foreign, session->loop);
 }

@@ -484,6 +484,14 @@ void leases_on_change(struct leases *leases, unsigned master)
     }
 }
 
+bool leases_may_hold(const struct leases *leases, unsigned master)
+{
+    for (uint32_t i = 0; i < leases->slots_len; i++)
+        if (leases->slots[i] != NULL && (leases->slots[i]->q.may_hold & mask_of(master)) != 0)
+            return true;
+    return false;
+}
+
 void leases_on_room(struct leases *leases, unsigned master)
 {
     for (uint32_t i = 0; i < leases->slots_len; i++) {

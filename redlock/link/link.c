@@ -554,6 +554,11 @@ bool link_is_up(const struct link *link)
     return link->state == LINK_UP;
 }
 
+bool link_is_given_up(const struct link *link)
+{
+    return link->state == LINK_DOWN && link->attempts >= 2;
+}
+
 const char *link_name(const struct link *link)
 {
     return link->config.uri->name;

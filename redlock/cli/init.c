@@ -1,8 +1,9 @@
 /*
  * init.c - `redlock init`: wait until every master may vote.
  *
- * A master without an epoch gets one when a client has watched it for long enough (guard.h).  init
- * stays for this.  With --new no lock can be held, so there is nothing to wait for.
+ * A master without an epoch gets one when a client, or the other masters, have seen it without one
+ * for long enough (guard.h).  init stays for this.  With --new no lock can be held, so there is
+ * nothing to wait for.
  */
 #include "redlock/cli/cli.h"
 
@@ -440,8 +441,8 @@ const struct cli_command cli_init = {
     .run = init_main,
     .usage = "init [--new]",
     .help = "Wait until every master may vote, and watch those that may not yet.  A master that\n"
-            "was restarted without its data, or flushed, must be watched for somewhat longer\n"
-            "than the longest lease (--max-ttl).\n"
+            "was restarted without its data, or flushed, may vote somewhat later than the\n"
+            "longest lease (--max-ttl) after a client has found it so.\n"
             "\n"
             "  --new                  let new masters vote at once, before the very first lock;\n"
             "                         all must answer, and none may have voted before.  Never\n"

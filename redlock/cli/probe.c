@@ -47,6 +47,8 @@ static enum rights_about about_of(const struct right *right)
             return place->about;
         if (strcmp(right->words[i], WIRE_MARKER) == 0)
             return RIGHTS_ABOUT_MARKER;
+        if (strcmp(right->words[i], WIRE_WITNESS) == 0)
+            return RIGHTS_ABOUT_WITNESS;
     }
     return RIGHTS_ABOUT_NAME;
 }
@@ -152,6 +154,17 @@ static void find_forbidden_marker(struct exam *exam)
               "the key " WIRE_MARKER ", its marker, is forbidden by its ACL");
 }
 
+static void find_forbidden_witness(struct exam *exam)
+{
+    char change[EXAM_TEXT_MAX];
+
+    (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s ~" WIRE_WITNESS ")",
+                   exam_user(exam));
+    exam_find(exam, "acl_witness", change,
+              "the key " WIRE_WITNESS " is forbidden by its ACL: it cannot tell how long other "
+              "masters have been warming");
+}
+
 /* If the name is forbidden, the keys and channels that are made of it are not reported. */
 static void find_forbidden_place(struct exam *exam, const struct right *right, bool is_key)
 {
@@ -161,6 +174,9 @@ static void find_forbidden_place(struct exam *exam, const struct right *right, b
         return;
     case RIGHTS_ABOUT_MARKER:
         find_forbidden_marker(exam);
+        return;
+    case RIGHTS_ABOUT_WITNESS:
+        find_forbidden_witness(exam);
         return;
     case RIGHTS_ABOUT_MARK:
         if (!exam_has(exam, "acl_keys"))

@@ -406,13 +406,18 @@ static void print_verdict(const struct status *status)
 
 static void print_warming(const struct status *status)
 {
-    unsigned unwatched = 0;
+    unsigned unwatched = 0, witnessed = 0;
 
-    for (unsigned m = 0; m < status->masters; m++)
+    for (unsigned m = 0; m < status->masters; m++) {
         unwatched += status->reports[m].warming && status->reports[m].unwatched;
-    (void)printf("%u %s warming up, and may vote after one client has watched for this time: "
-                 "`redlock init` does, status does not\n",
-                 status->warming, status->warming == 1 ? "is" : "are");
+        witnessed += status->reports[m].warming && status->reports[m].witnessed;
+    }
+    (void)printf(
+        "%u %s warming up, and may vote after %s\n", status->warming,
+        status->warming == 1 ? "is" : "are",
+        witnessed == status->warming
+            ? "this time"
+            : "one client has watched for this time: `redlock init` does, status does not");
     if (unwatched > 0)
         (void)printf("%u of them: no client has watched so far: run `redlock init`\n", unwatched);
 }

@@ -28,6 +28,7 @@ struct report {
     bool fresh;                  /* Warming: it is new and durable. */
     uint64_t age_ms;             /* Warming: for how long, by its clock. */
     uint64_t warming_ms;         /* Warming: how much longer, if a client watches it. */
+    bool witnessed;              /* Warming: other masters told for how long. */
     bool unwatched;              /* Warming: no client has watched it, or it would be over. */
     drift_time asked_at;
     double round_trip_us;

@@ -45,6 +45,7 @@ const struct right rights_all[] = {
     /* Redis checks rights before HSET finds a field without a value. */
     {"+hset", RIGHTS_GUARD, {"HSET", WIRE_MARKER, "epoch", "nonce", "max"}, {NULL}},
     {"+hdel", RIGHTS_GUARD, {"HDEL", WIRE_MARKER, NOBODY}, {NULL}},
+    {"+hlen", RIGHTS_GUARD, {"HLEN", WIRE_WITNESS}, {NULL}},
     {"+hincrby", RIGHTS_FENCE, {"HINCRBY", WIRE_MARKER, NOBODY, NO_NUMBER}, {NULL}},
 
     {"+zadd", RIGHTS_FAIR, {"ZADD", RIGHTS_QUEUE, NO_NUMBER, NOBODY}, {NULL}},
@@ -89,6 +90,7 @@ static const struct {
 } places[RIGHTS_PLACES_LEN] = {
     {RIGHTS_ABOUT_NAME, RIGHTS_PLAIN, "~", ""},
     {RIGHTS_ABOUT_MARKER, RIGHTS_GUARD, "~" WIRE_MARKER, NULL},
+    {RIGHTS_ABOUT_WITNESS, RIGHTS_GUARD, "~" WIRE_WITNESS, NULL},
     {RIGHTS_ABOUT_MARK, RIGHTS_PLAIN, "~" WIRE_MARK, ""},
     {RIGHTS_ABOUT_QUEUE, RIGHTS_FAIR, "~" WIRE_QUEUE, ""},
     {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMITS, "~" WIRE_PERMIT, ""},

@@ -38,6 +38,7 @@ enum {
 enum rights_about {
     RIGHTS_ABOUT_NAME,
     RIGHTS_ABOUT_MARKER,
+    RIGHTS_ABOUT_WITNESS,
     RIGHTS_ABOUT_MARK,
     RIGHTS_ABOUT_QUEUE,
     RIGHTS_ABOUT_PERMIT
@@ -56,7 +57,7 @@ extern const struct right rights_all[];
 extern const size_t rights_len;
 
 /* The keys and channels of locks, as rules. */
-enum { RIGHTS_PLACES_LEN = 9, RIGHTS_RULE_MAX = REDLOCK_NAME_MAX + 64 };
+enum { RIGHTS_PLACES_LEN = 10, RIGHTS_RULE_MAX = REDLOCK_NAME_MAX + 64 };
 
 /* Write the rule of a place, "~redlock:wait:a*" for the names "a*".  False: locks of these
  * kinds do not need it, or another rule for these names includes it. */

@@ -133,7 +133,8 @@ static void tell_of_warming(const struct session *session)
 {
     unsigned warming;
     drift_span left = warm_up(session, &warming);
-    unsigned masters = inspect_client(session->rl).masters;
+    const struct inspect_client client = inspect_client(session->rl);
+    unsigned masters = client.masters;
     char wait[40] = "";
 
     if (left == 0)
@@ -141,9 +142,11 @@ static void tell_of_warming(const struct session *session)
     /* All hosts would wait.  If the hold ends first, each of them runs the job. */
     if (!session->cli->holds_at_least)
         (void)snprintf(wait, sizeof wait, ", or use --wait %us", (unsigned)(left / DRIFT_S) + 2);
-    cli_say("%u of %u masters are warming up: a majority may vote after one client has "
-            "watched them for at most %.1f s more: run `redlock init%s`%s",
-            warming, masters, (double)left / (double)DRIFT_S, session->cli->masters_option, wait);
+    cli_say("%u of %u masters are warming up: a majority may vote %s at most %.1f s%s: run "
+            "`redlock init%s`%s",
+            warming, masters, client.has_witnesses ? "in" : "after one client has watched them for",
+            (double)left / (double)DRIFT_S, client.has_witnesses ? "" : " more",
+            session->cli->masters_option, wait);
     if (warming == masters)
         cli_say("if these masters have never been used, `redlock init%s --new` lets them vote at "
                 "once",

@@ -287,10 +287,15 @@ static void settle(struct status *status, unsigned m)
     }
     if (master.look.number == 0 || is_asked || (client.coming & mask_of(m)) != 0)
         return; /* It may get an epoch soon. */
-    left = marker_left(client.quarantine, report->age_ms);
+    if (client.has_witnesses && !master.is_witnessed &&
+        (master.is_asked_about || client.connecting != 0))
+        return; /* The answers say how long it is warming. */
+    left =
+        master.is_witnessed ? master.warming_left : marker_left(client.quarantine, report->age_ms);
     report->warming = true;
     report->warming_ms = drift_to_ms(left);
-    report->unwatched = report->age_ms >= drift_to_ms(client.quarantine);
+    report->witnessed = master.is_witnessed;
+    report->unwatched = !master.is_witnessed && report->age_ms >= drift_to_ms(client.quarantine);
     status->warming++;
     finish(status, report, "is warming up");
 }

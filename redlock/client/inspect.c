@@ -31,6 +31,8 @@ struct inspect_client inspect_client(struct redlock *rl)
         .clock_window = drift_node_watch(&masters->clocks.guard),
         .restart_guard = rl->options.restart_guard,
         .clock_guard = rl->options.clock_guard,
+        /* Of two masters, both are a majority. */
+        .has_witnesses = masters->standing.guard.config.witnesses && masters->peers.len > 2,
         .leases = (uint32_t)rl->env.stats.leases,
         .commands = rl->env.stats.commands,
     };
@@ -81,6 +83,8 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     seen.look = guard->masters[m].look;
     seen.is_looked_at = guard->masters[m].asked;
     seen.warming_left = guard_left(guard, m, now);
+    seen.is_asked_about = guard->masters[m].witnesses.out != 0;
+    seen.is_witnessed = guard_is_witnessed(guard, m);
     look_at_clock(&masters->clocks, m, now, &seen);
     client_leave(rl);
     return seen;

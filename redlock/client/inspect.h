@@ -38,7 +38,8 @@ struct inspect_client {
     drift_span clock_window; /* How long a clock is watched before it counts. */
     bool restart_guard;
     enum redlock_clock_guard clock_guard;
-    uint32_t leases; /* Leases in memory. */
+    bool has_witnesses; /* Masters warm up although no client stays. */
+    uint32_t leases;    /* Leases in memory. */
     uint64_t commands;
 };
 struct inspect_client inspect_client(struct redlock *rl);
@@ -54,7 +55,9 @@ struct inspect_master {
     bool is_linked;
     struct guard_look look;  /* The marker when last read.  A number of 0: not read yet. */
     bool is_looked_at;       /* A read of the marker is on its way. */
-    drift_span warming_left; /* How much longer it must be watched. */
+    drift_span warming_left; /* How much longer it is warming, if witnesses or a client watch it. */
+    bool is_asked_about;     /* Witnesses have not answered yet how long it has been warming. */
+    bool is_witnessed;       /* A majority of the masters told how long it has been warming. */
     bool has_offset, has_rate;
     struct drift_range offset;    /* The offset of its clock from the median of all. */
     struct drift_range rate_ppm;  /* The rate of its clock against ours. */

@@ -3,10 +3,10 @@
  *
  * The rules, each next to the code that keeps it.  Q is a majority of N masters.
  *
- *  1. A master without an epoch gets one when the same nonce has been seen for as long as
- *     the longest lease lasts.  By then every vote that it gave and lost has expired
- *     (is_due).  The time counts from the answer that first showed the nonce.  The nonce is
- *     younger than the loss of data.
+ *  1. A master without an epoch gets one when its nonce is as old as the longest lease
+ *     lasts.  By then every vote that it gave and lost has expired (is_due).  The nonce is
+ *     younger than the loss of data.  Its age counts from the answer that first showed it to
+ *     this client, or from the time of rule 6 if that is earlier.
  *  2. The longest lease is the longest that any client reported to the masters, not only our
  *     own.  It is read after the time of rule 1, from N - Q + 1 other masters with an epoch.
  *     These share one with every majority that a client reported to.  Where more masters lost
@@ -26,6 +26,12 @@
  *     master.  A snapshot or a copy of one has replaced the other's data, and the locks in
  *     that data are gone.  Nothing shows which of the two lost its data.  So neither votes,
  *     nor counts as a source for rule 2, until one is emptied (guard_twin).
+ *  6. All members but the warming master are its witnesses, warming ones included.  Each
+ *     tells how long ago a client showed it the nonce, by its own clock.  The nonce is as old
+ *     as a majority of all members says (due_at).  Fewer may have clocks that were set
+ *     forward.  If this client notices a step of a witness's clock, it believes the witness
+ *     only after the witness has made its mark anew (guard_on_step).  Twice the drift is
+ *     enough for a holder's slow clock and a witness's fast one (guard_quarantine).
  */
 #include "redlock/core/guard.h"
 
@@ -96,8 +102,8 @@ static quorum_mask find_knowing(const struct guard *g)
     return knowing;
 }
 
-/* The holder's clock and ours may differ by what the drift allows.  Twice that is added, since
- * it costs nothing. */
+/* The holder's clock and ours may differ by what the drift allows.  Twice that is added, because a
+ * witness's clock may differ as well. */
 drift_span guard_quarantine(const struct guard *g)
 {
     drift_span lease = g->longest_ms * DRIFT_MS;
@@ -105,22 +111,41 @@ drift_span guard_quarantine(const struct guard *g)
     return drift_add(lease, 2 * drift_allowance(lease, &g->config.drift));
 }
 
-static drift_time due_at(const struct guard *g, const struct guard_master *m)
+/* Rule 6: no master is a witness of its own. */
+static quorum_mask witnesses_of(const struct guard *g, unsigned master)
 {
-    return drift_add(m->since, guard_quarantine(g));
+    return mask_without(everyone(g), master);
+}
+
+static drift_time due_at(const struct guard *g, unsigned master)
+{
+    const struct guard_master *m = &g->masters[master];
+    drift_span span = guard_quarantine(g);
+    drift_time own = drift_add(m->since, span);
+    drift_time at = witness_due_at(&m->witnesses, g->config.members, witnesses_of(g, master), span);
+
+    return at < own ? at : own;
+}
+
+bool guard_is_witnessed(const struct guard *g, unsigned master)
+{
+    const struct guard_master *m = &g->masters[master];
+
+    return is_warming(m) && witness_due_at(&m->witnesses, g->config.members,
+                                           witnesses_of(g, master), 0) != DRIFT_NEVER;
 }
 
 drift_span guard_left(const struct guard *g, unsigned master, drift_time now)
 {
     const struct guard_master *m = &g->masters[master];
 
-    return is_warming(m) ? drift_until(now, due_at(g, m)) : 0;
+    return is_warming(m) ? drift_until(now, due_at(g, master)) : 0;
 }
 
 /* Rule 1. */
-static bool is_due(const struct guard *g, const struct guard_master *m, drift_time now)
+static bool is_due(const struct guard *g, unsigned master, drift_time now)
 {
-    return is_warming(m) && now >= due_at(g, m);
+    return is_warming(&g->masters[master]) && now >= due_at(g, master);
 }
 
 /* Rule 4.  *ret_missing: masters that must still be queried before this can become true. */
@@ -150,7 +175,7 @@ static bool is_new_cluster(const struct guard *g, quorum_mask *ret_missing)
  * still be queried before this can become true. */
 static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_missing)
 {
-    drift_time due = due_at(g, &g->masters[master]);
+    drift_time due = due_at(g, master);
     quorum_mask others = mask_without(everyone(g), master), looked = 0, ready = 0;
 
     *ret_missing = 0;
@@ -191,6 +216,8 @@ void guard_on_link(struct guard *g, unsigned master, bool up)
     g->told &= (quorum_mask)~mask_of(master);
     if (is_ready(m))
         m->look.number = 0;
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+        witness_on_link(&g->masters[i].witnesses, master);
 }
 
 /* A reported lease is never forgotten: the master that reported it may lose its data, and then
@@ -215,8 +242,10 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
     m->look = *look;
     m->epoch = look->ready ? look->number : 0;
     guard_on_max(g, look->max_ttl_ms);
-    if (!same)
+    if (!same) {
         m->since = now;
+        witness_on_nonce(&m->witnesses);
+    }
     if (!look->ready) {
         g->told &= (quorum_mask)~mask_of(master);
         m->look_at = drift_add(now, LOOK_EVERY);
@@ -231,11 +260,32 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
     g->open = g->open || members_decide(g->config.members, g->told);
 }
 
+/* An answer to an earlier nonce is void, and so is one from before the latest step. */
+void guard_on_age(struct guard *g, unsigned witness, const struct guard_ask *ask, int64_t age_ms,
+                  drift_time now)
+{
+    struct guard_master *m = &g->masters[ask->master];
+
+    assert(witness < QUORUM_MASTERS_MAX && ask->master < QUORUM_MASTERS_MAX);
+    if (is_warming(m) && m->look.number == ask->nonce && g->masters[witness].linked &&
+        g->masters[witness].steps == ask->steps)
+        witness_on_age(&m->witnesses, witness, age_ms, now);
+}
+
+void guard_on_step(struct guard *g, unsigned master)
+{
+    g->masters[master].steps++;
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+        witness_on_step(&g->masters[i].witnesses, master);
+}
+
 void guard_on_change(struct guard *g, quorum_mask left)
 {
-    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
+        witness_on_change(&g->masters[i].witnesses, left);
         if (left & mask_of(i))
             g->masters[i] = (struct guard_master){.look_at = DRIFT_NEVER};
+    }
     g->told &= (quorum_mask)~left;
     g->open = members_decide(g->config.members, g->told);
 }
@@ -352,6 +402,22 @@ static void end_watch(struct guard *g, unsigned master, drift_time now, struct g
     act->install |= act->look & mask_of(master);
 }
 
+/* Rule 6.  Each witness is asked once about a nonce on each of its links.  A passive client makes
+ * no mark, so it cannot have one made anew. */
+static void ask_witnesses(struct guard *g, unsigned master, struct guard_actions *act)
+{
+    struct witnesses *w = &g->masters[master].witnesses;
+    quorum_mask ask = witnesses_of(g, master) & (quorum_mask)~w->asked;
+
+    for (unsigned k = 0; k < QUORUM_MASTERS_MAX; k++)
+        if (!g->masters[k].linked || (g->passive && (w->anew & mask_of(k)) != 0))
+            ask = mask_without(ask, k);
+    w->asked |= ask;
+    w->out |= ask;
+    act->ask[master] = ask;
+    act->anew[master] = ask & w->anew;
+}
+
 static drift_time wake_at(const struct guard *g, drift_time now)
 {
     drift_time at = DRIFT_NEVER;
@@ -359,7 +425,7 @@ static drift_time wake_at(const struct guard *g, drift_time now)
     for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
         const struct guard_master *m = &g->masters[i];
         bool is_watched = is_warming(m) && (everyone(g) & mask_of(i)) != 0;
-        drift_time due = is_watched ? due_at(g, m) : DRIFT_NEVER;
+        drift_time due = is_watched ? due_at(g, i) : DRIFT_NEVER;
 
         if (!m->linked || m->asked)
             continue; /* The next event is its answer, or the end of its link. */
@@ -383,10 +449,12 @@ void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actio
 
         if (!m->linked)
             continue;
+        if (g->config.witnesses && (everyone(g) & mask_of(i)) != 0 && is_warming(m))
+            ask_witnesses(g, i, ret_actions);
         if ((everyone(g) & mask_of(i)) != 0 && is_new && ret_actions->floor != 0) {
             look_at(g, i, now, ret_actions);
             ret_actions->install |= ret_actions->look & mask_of(i);
-        } else if ((everyone(g) & mask_of(i)) != 0 && is_due(g, m, now) && !g->passive) {
+        } else if ((everyone(g) & mask_of(i)) != 0 && is_due(g, i, now) && !g->passive) {
             end_watch(g, i, now, ret_actions);
         }
         if (now >= m->look_at)
@@ -419,7 +487,29 @@ static bool may_be_new(const struct guard *g, quorum_mask coming)
     return !g->seen_epoch && !g->passive;
 }
 
-quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming)
+/* Rules 2 and 6: the master may get an epoch as soon as answers come that are out or due. */
+static bool may_be_installed(const struct guard *g, unsigned master, quorum_mask coming,
+                             drift_time now)
+{
+    const struct witnesses *w = &g->masters[master].witnesses;
+    quorum_mask others = witnesses_of(g, master), there = coming, ready;
+
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+        there |= g->masters[i].linked ? mask_of(i) : 0;
+    there &= others;
+    ready = there;
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+        if (is_warming(&g->masters[i]))
+            ready = mask_without(ready, i);
+    if (g->passive || !is_warming(&g->masters[master]) ||
+        (!are_enough(g, ready) && there != others))
+        return false;
+    return is_due(g, master, now) ||
+           (g->config.witnesses && witness_may_be_due(w, g->config.members, others, w->out | coming,
+                                                      guard_quarantine(g), now));
+}
+
+quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming, drift_time now)
 {
     bool is_new = may_be_new(g, coming);
     quorum_mask hopefuls = 0;
@@ -427,7 +517,8 @@ quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming)
     for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
         const struct guard_master *m = &g->masters[i];
 
-        if (m->linked && (m->asked || !is_seen(m) || (is_warming(m) && is_new) || knows(g, i)))
+        if (m->linked && (m->asked || !is_seen(m) || (is_warming(m) && is_new) || knows(g, i) ||
+                          may_be_installed(g, i, coming, now)))
             hopefuls |= mask_of(i);
     }
     return hopefuls & (quorum_mask)~guard_voters(g);

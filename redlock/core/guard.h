@@ -15,11 +15,12 @@
  * writes.
  *
  * How long a master warms.  A client that finds no epoch writes a *nonce* there.
- * The client watches for as long as the longest lease lasts, by its own clock.  If
- * the nonce stayed the same, the client may write a new epoch.  The next loss of
- * data would also lose the nonce, so a watch needs no lasting connection.  The
- * epoch is only written where the nonce is still stored, so a client that was
- * suspended meanwhile does no harm.
+ * When the nonce is as old as the longest lease lasts, a client may write a new
+ * epoch.  The client has watched the nonce for that time by its own clock, or a
+ * majority of the masters says so (witness.h).  The next loss of data would also
+ * lose the nonce, so neither needs a lasting connection.  The epoch is only
+ * written where the nonce is still stored, so a client that was suspended
+ * meanwhile does no harm.
  */
 #ifndef REDLOCK_GUARD_H
 #define REDLOCK_GUARD_H
@@ -30,6 +31,7 @@
 #include "drift/drift.h"
 #include "redlock/core/members.h"
 #include "redlock/core/quorum.h"
+#include "redlock/core/witness.h"
 
 /* A fencing counter begins with the time in microseconds, and each attempt adds one.  Counting
  * cannot reach a number farther ahead of the time than this, 12 days. */
@@ -57,6 +59,7 @@ struct guard_config {
     const struct members *members;
     uint32_t max_ttl_ms; /* The longest lease of this client. */
     struct drift_bound drift;
+    bool witnesses; /* Ask the other masters how old a nonce is (rule 6). */
 };
 
 /* One master, as this client knows it. */
@@ -64,12 +67,14 @@ struct guard_master {
     bool linked;
     bool asked; /* A query is out. */
     drift_time asked_at;
-    drift_time look_at;     /* When the next routine query is due. */
-    struct guard_look look; /* The latest answer.  A number of 0: none yet. */
-    uint64_t epoch;         /* The epoch that the master had when it was last queried, on any
-                             * link. */
-    drift_time looked;      /* When that query was sent. */
-    drift_time since;       /* Since when the master has been seen warming with this nonce. */
+    drift_time look_at;         /* When the next routine query is due. */
+    struct guard_look look;     /* The latest answer.  A number of 0: none yet. */
+    uint64_t epoch;             /* The epoch that the master had when it was last queried, on any
+                                 * link. */
+    drift_time looked;          /* When that query was sent. */
+    drift_time since;           /* Since when the master has been seen warming with this nonce. */
+    struct witnesses witnesses; /* What the others say of this nonce. */
+    uint16_t steps;             /* Steps of its clock that were noticed. */
 };
 
 /* Visible so that it can be embedded and hashed.  Only guard.c writes it. */
@@ -88,7 +93,10 @@ struct guard_actions {
     quorum_mask install; /* The subset of look that is to get a new epoch, if it still has that
                           * nonce. */
     uint64_t floor;      /* The number with which their fencing counters begin. */
-    drift_time wake_at;  /* DRIFT_NEVER: no timer. */
+    /* For each master, whom to ask how old its nonce is.  anew: a subset that must make its mark
+     * anew. */
+    quorum_mask ask[QUORUM_MASTERS_MAX], anew[QUORUM_MASTERS_MAX];
+    drift_time wake_at; /* DRIFT_NEVER: no timer. */
 };
 
 void guard_init(struct guard *g, const struct guard_config *config);
@@ -99,6 +107,18 @@ void guard_init(struct guard *g, const struct guard_config *config);
  */
 void guard_on_link(struct guard *g, unsigned master, bool up);
 void guard_on_look(struct guard *g, unsigned master, const struct guard_look *look, drift_time now);
+/* What was asked of a witness: the nonce of a warming master, after so many steps of the witness's
+ * clock. */
+struct guard_ask {
+    unsigned master;
+    uint64_t nonce;
+    uint16_t steps;
+};
+/* A witness answers.  age_ms below 0: it tells no age. */
+void guard_on_age(struct guard *g, unsigned witness, const struct guard_ask *ask, int64_t age_ms,
+                  drift_time now);
+/* A step of a master's clock was noticed. */
+void guard_on_step(struct guard *g, unsigned master);
 /* A master with an epoch reports, without a query, the longest lease that it knows. */
 void guard_on_max(struct guard *g, uint32_t max_ttl_ms);
 /* The members have changed.  left: numbers of masters that another master gets next. */
@@ -115,8 +135,9 @@ quorum_mask guard_voters(const struct guard *g);
 unsigned guard_twin(const struct guard *g, unsigned master);
 
 /* Masters that are not voters but may become voters soon.  A query of them is out or due, they
- * have an epoch, or all masters are new. coming: masters that we are connecting to. */
-quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming);
+ * have an epoch, all masters are new, or witnesses may say that their time is over.  coming:
+ * masters that we are connecting to. */
+quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming, drift_time now);
 
 /*
  * The number with which fencing counters must begin on a master that lost them.  It
@@ -136,8 +157,11 @@ uint64_t guard_number(const struct guard *g, unsigned master, uint64_t count, bo
 /* The master was told to count to this number, and has raised its high-water mark accordingly. */
 void guard_on_raised(struct guard *g, unsigned master, uint64_t number);
 
-/* How long a master must be watched before it may vote again. */
+/* How old a nonce must be before its master may vote again. */
 drift_span guard_quarantine(const struct guard *g);
+
+/* A majority of all masters told the age of a warming master's nonce. */
+bool guard_is_witnessed(const struct guard *g, unsigned master);
 
 /* The least time that is left of the quarantine of a warming master, else 0. */
 drift_span guard_left(const struct guard *g, unsigned master, drift_time now);

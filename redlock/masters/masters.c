@@ -100,6 +100,9 @@ static void on_reply(void *cookie, unsigned m, const struct ask *ask, const stru
     case WHAT_LOOK:
         standing_on_look(&masters->standing, m, reply);
         return;
+    case WHAT_WITNESS:
+        standing_on_witness(&masters->standing, m, ask, reply);
+        return;
     case WHAT_PROOF:
         proof_on_answer(&masters->proof, m, reply);
         return;

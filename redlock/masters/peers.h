@@ -19,13 +19,14 @@
 
 /* What an ask is about (ask.h), in addition to enum quorum_command. */
 enum ask_what {
-    WHAT_LEAVE = 0xf9, /* A waiter leaves a queue.  The answer is ignored. */
-    WHAT_COUNT = 0xfa, /* The count that follows a SET of the same number (proof.h). */
-    WHAT_TIME = 0xfb,  /* The master's clock (clocks.h). */
-    WHAT_WAIT = 0xfc,  /* A query for a key that is waited for (lines.h). */
-    WHAT_PROOF = 0xfd, /* Proof that the master still has its data (proof.h). */
-    WHAT_LOOK = 0xfe,  /* A read of the marker (standing.h). */
-    WHAT_QUERY = 0xff, /* A query of the `redlock` command (inspect.h). */
+    WHAT_WITNESS = 0xf8, /* How old a warming master's nonce is (standing.h). */
+    WHAT_LEAVE = 0xf9,   /* A waiter leaves a queue.  The answer is ignored. */
+    WHAT_COUNT = 0xfa,   /* The count that follows a SET of the same number (proof.h). */
+    WHAT_TIME = 0xfb,    /* The master's clock (clocks.h). */
+    WHAT_WAIT = 0xfc,    /* A query for a key that is waited for (lines.h). */
+    WHAT_PROOF = 0xfd,   /* Proof that the master still has its data (proof.h). */
+    WHAT_LOOK = 0xfe,    /* A read of the marker (standing.h). */
+    WHAT_QUERY = 0xff,   /* A query of the `redlock` command (inspect.h). */
 };
 
 struct peers {

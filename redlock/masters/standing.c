@@ -21,6 +21,8 @@ int standing_init(struct standing *standing, struct peers *peers,
         .members = &peers->members,
         .max_ttl_ms = peers->max_ttl_ms,
         .drift = peers->drift,
+        /* With the guard per vote a client trusts no clock that it has not watched. */
+        .witnesses = peers->clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE,
     };
 
     standing->peers = peers;
@@ -67,6 +69,36 @@ static void send_look(struct standing *standing, unsigned master, uint64_t floor
         (void)snprintf(nonce, sizeof nonce, "%016" PRIx64,
                        standing->guard.masters[master].look.number);
     link_send(peers->links[master], &ask, peers->scratch, wire_look(peers->scratch, &look));
+}
+
+/* Ask a master how old the nonce of a warming master is.  The ask carries a struct guard_ask. */
+static void send_witness(struct standing *standing, unsigned master, unsigned warming, bool anew)
+{
+    struct peers *peers = standing->peers;
+    const struct guard *guard = &standing->guard;
+    uint64_t nonce = guard->masters[warming].look.number;
+    const struct ask ask = {
+        .slot = (uint32_t)nonce,
+        .serial = (uint32_t)(nonce >> 32),
+        .number = (uint32_t)guard->masters[master].steps << 16 | warming,
+        .what = WHAT_WITNESS,
+        .flags = ASK_LIFE,
+    };
+    enum wire_witness mode = guard->passive ? WIRE_WITNESS_READ
+                             : anew         ? WIRE_WITNESS_ANEW
+                                            : WIRE_WITNESS_KEEP;
+
+    link_send(peers->links[master], &ask, peers->scratch,
+              wire_witness(peers->scratch, mode, nonce, link_info(peers->links[warming])->run_id));
+}
+
+static struct guard_ask asked_of(const struct ask *ask)
+{
+    return (struct guard_ask){
+        .master = ask->number & 0xffff,
+        .nonce = (uint64_t)ask->serial << 32 | ask->slot,
+        .steps = (uint16_t)(ask->number >> 16),
+    };
 }
 
 /* ---- Reporting ---- */
@@ -136,7 +168,7 @@ static void find_masks(const struct standing *standing, drift_time now, quorum_m
     if (standing->peers->restart_guard)
         *ret_up &= guard_voters(&standing->guard);
     if (standing->peers->restart_guard && now < standing->hope_until)
-        *ret_coming |= guard_hopefuls(&standing->guard, standing->connecting);
+        *ret_coming |= guard_hopefuls(&standing->guard, standing->connecting, now);
     *ret_coming &=
         /* A bit that is cleared stays clear: a link has one first attempt. */
         standing->peers->coming;
@@ -178,9 +210,13 @@ static void carry_out(struct standing *standing)
     if (standing->peers->env->deaf)
         return; /* A loop client that closes reads no answers.  A blocking client goes on. */
     guard_next(&standing->guard, now, &actions);
-    for (unsigned m = 0; m < standing->peers->len; m++)
+    for (unsigned m = 0; m < standing->peers->len; m++) {
         if (actions.look & mask_of(m))
             send_look(standing, m, actions.install & mask_of(m) ? actions.floor : 0);
+        for (unsigned k = 0; actions.ask[m] >> k != 0; k++)
+            if (actions.ask[m] & mask_of(k))
+                send_witness(standing, k, m, (actions.anew[m] & mask_of(k)) != 0);
+    }
     if (now < standing->hope_until && standing->hope_until < actions.wake_at)
         actions.wake_at = standing->hope_until;
     alarm_set(&standing->peers->env->alarms, &standing->alarm, actions.wake_at);
@@ -263,6 +299,40 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
     if (!look.ready)
         tell_of_warming(standing, master, look.number != before.number, now);
     update(standing, look.number != before.number ? mask_of(master) : 0);
+}
+
+/* A master may refuse to be a witness: its user has no right to the key, say.  Then the client
+ * watches by itself. */
+void standing_on_witness(struct standing *standing, unsigned master, const struct ask *ask,
+                         const struct reply *reply)
+{
+    const struct guard_ask asked = asked_of(ask);
+    const struct guard_master *warming = &standing->guard.masters[asked.master];
+    drift_time now = env_now(standing->peers->env);
+    int64_t age_ms = -1;
+    char text[160];
+
+    if (!answer_witness(reply, &age_ms) && !(standing->refusing & mask_of(master))) {
+        standing->refusing |= mask_of(master);
+        (void)snprintf(text, sizeof text,
+                       "cannot tell how long other masters have been warming: %s",
+                       reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+        peers_warn(standing->peers, master, text);
+    }
+    guard_on_age(&standing->guard, master, &asked, age_ms, now);
+    carry_out(standing);
+    if (warming->linked && !warming->look.ready && warming->look.number == asked.nonce)
+        tell_of_warming(standing, asked.master, false, now);
+    update(standing, 0);
+}
+
+void standing_on_step(struct standing *standing, unsigned master)
+{
+    if (!standing->peers->restart_guard || !standing->guard.config.witnesses)
+        return;
+    guard_on_step(&standing->guard, master);
+    carry_out(standing);
+    update(standing, 0);
 }
 
 void standing_on_alarm(struct standing *standing)

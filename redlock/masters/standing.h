@@ -14,6 +14,7 @@
 #include "redlock/core/guard.h"
 #include "redlock/wire/wire.h"
 
+struct ask;
 struct peers;
 struct reply;
 
@@ -33,6 +34,7 @@ struct standing {
     struct guard guard;
     struct alarm alarm;
     quorum_mask twins;      /* Masters that were reported to have another's epoch. */
+    quorum_mask refusing;   /* Masters that were reported to be no witnesses. */
     quorum_mask linked;     /* Masters whose links are up and have room. */
     quorum_mask connecting; /* Masters whose first attempt to connect is under way. */
     drift_time hope_until;  /* Until then, leases wait for masters whose first read is under way. */
@@ -45,10 +47,13 @@ int standing_init(struct standing *standing, struct peers *peers,
                   const struct standing_events *events, void *cookie);
 
 /* Events: a link went up or down; its queue became full, or has room again; a read of its marker
- * was answered; the alarm rang. */
+ * was answered; a witness answered; a step of its clock was noticed; the alarm rang. */
 void standing_on_link(struct standing *standing, unsigned master, bool up);
 void standing_on_room(struct standing *standing, unsigned master, bool room);
 void standing_on_look(struct standing *standing, unsigned master, const struct reply *reply);
+void standing_on_witness(struct standing *standing, unsigned master, const struct ask *ask,
+                         const struct reply *reply);
+void standing_on_step(struct standing *standing, unsigned master);
 void standing_on_alarm(struct standing *standing);
 
 #endif /* REDLOCK_STANDING_H */

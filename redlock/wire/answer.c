@@ -79,6 +79,14 @@ bool answer_look(const struct reply *reply, struct guard_look *ret_look)
     return true;
 }
 
+bool answer_witness(const struct reply *reply, int64_t *ret_age_ms)
+{
+    if (reply->type != REPLY_INTEGER || reply->integer < -1)
+        return false;
+    *ret_age_ms = reply->integer;
+    return true;
+}
+
 /* ---- The founding of a set ---- */
 
 #define VER_MAX ((UINT64_C(1) << 53) - 1) /* Lua counts exactly up to here. */

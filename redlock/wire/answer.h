@@ -14,6 +14,10 @@
 /* Read the marker from the answer.  Returns false if the answer is malformed. */
 bool answer_look(const struct reply *reply, struct guard_look *ret_look);
 
+/* Read the answer of SCRIPT_WITNESS: an age in ms, or -1.  Returns false if it is malformed or an
+ * error. */
+bool answer_witness(const struct reply *reply, int64_t *ret_age_ms);
+
 /* Read the longest lease from a marker's field.  Returns false if no client may have such a
  * lease. */
 bool answer_max(const char *text, uint32_t *ret_max_ttl_ms);

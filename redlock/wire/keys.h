@@ -11,6 +11,15 @@
 /* The key in which a master stores its marker (guard.h).  No lock may have this name. */
 #define WIRE_MARKER "redlock:master"
 
+/* The key in which a master stores marks of warming masters (redlock/lua/witness.lua).  No lock may
+ * have this name. */
+#define WIRE_WITNESS "redlock:witness"
+
+/* The most marks, and how long the key stays after the latest was made.  Chosen: there is one mark
+ * for each loss of data of another master. */
+#define WIRE_WITNESS_MAX 64
+#define WIRE_WITNESS_MS 86400000
+
 /* A lock's wait flag is a key: this prefix and the lock's name.  The channel on which waiters are
  * notified has the same name (wait.h).  No lock may have a name with this prefix. */
 #define WIRE_MARK "redlock:wait:"

@@ -20,6 +20,8 @@ int name_check(const char *name)
                          REDLOCK_NAME_MAX);
     if (strcmp(name, WIRE_MARKER) == 0)
         return error_set(REDLOCK_E_INVAL, "the resource name is that of the masters' markers");
+    if (strcmp(name, WIRE_WITNESS) == 0)
+        return error_set(REDLOCK_E_INVAL, "the resource name is that of the marks of witnesses");
     if (strncmp(name, WIRE_MARK, WIRE_MARK_LEN) == 0)
         return error_set(REDLOCK_E_INVAL,
                          "the resource name begins with " WIRE_MARK ", as wait flags do");

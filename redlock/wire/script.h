@@ -13,8 +13,9 @@
 enum script_id {
     SCRIPT_RELEASE,
     SCRIPT_EXTEND,
-    SCRIPT_RAISE, /* Raises a fencing counter. */
-    SCRIPT_LOOK,  /* Reads the marker, and may give the master an epoch. */
+    SCRIPT_RAISE,   /* Raises a fencing counter. */
+    SCRIPT_LOOK,    /* Reads the marker, and may give the master an epoch. */
+    SCRIPT_WITNESS, /* Marks that another master is warming, and tells the age of the mark. */
     SCRIPT_WAIT,
     SCRIPT_ACQUIRE_MANY,
     SCRIPT_EXTEND_MANY,
@@ -38,8 +39,8 @@ enum script_id {
 };
 
 /* Locks name a script by its SHA-1 (EVALSHA).  The text is for a master that does not have the
- * script.  SCRIPT_LOOK, SCRIPT_WAIT, SCRIPT_WAIT_PERMIT, and those that found or change a set of
- * masters are always sent in full. */
+ * script.  SCRIPT_LOOK, SCRIPT_WITNESS, SCRIPT_WAIT, SCRIPT_WAIT_PERMIT, and those that found or
+ * change a set of masters are always sent in full. */
 struct script {
     const char *text;
     size_t text_len;

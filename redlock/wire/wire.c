@@ -212,14 +212,38 @@ size_t wire_look(char *buf, const struct wire_look *look)
     return (size_t)(p - buf);
 }
 
-/* Append a number as WIRE_NUMBER hexadecimal digits. */
+/* Write a number as WIRE_NUMBER hexadecimal digits. */
+static void write_hex(char digits[WIRE_NUMBER], uint64_t number)
+{
+    for (unsigned i = WIRE_NUMBER; i-- > 0; number >>= 4)
+        digits[i] = "0123456789abcdef"[number & 15];
+}
+
 static char *put_hex(char *p, uint64_t number)
 {
     char digits[WIRE_NUMBER];
 
-    for (unsigned i = WIRE_NUMBER; i-- > 0; number >>= 4)
-        digits[i] = "0123456789abcdef"[number & 15];
+    write_hex(digits, number);
     return put_bulk(p, digits, sizeof digits);
+}
+
+/* The id is in the mark, so that a master with a copy of a warming master's data is not taken for
+ * that master. */
+size_t wire_witness(char *buf, enum wire_witness mode, uint64_t nonce, const char *id)
+{
+    static const char *const modes[] = {"read", "mark", "anew"};
+    char mark[WIRE_NUMBER + WIRE_ID_MAX];
+    size_t id_len = strlen(id);
+    char *p = put_script(buf, 6, SCRIPT_WITNESS, true);
+
+    assert(id_len <= WIRE_ID_MAX);
+    write_hex(mark, nonce);
+    memcpy(mark + WIRE_NUMBER, id, id_len);
+    p = PUT_CONSTANT(p, "$1\r\n1\r\n$15\r\n" WIRE_WITNESS "\r\n");
+    p = put_bulk(p, mark, WIRE_NUMBER + id_len);
+    p = put_bulk(p, modes[mode], 4);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
 }
 
 size_t wire_founding(char *buf, enum script_id script, const struct wire_founding *founding)

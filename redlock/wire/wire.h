@@ -40,6 +40,9 @@ struct wire_args {
 /* Digits of an epoch or a nonce, hexadecimal. */
 #define WIRE_NUMBER 16
 
+/* The longest id of a server's run (struct master_info). */
+#define WIRE_ID_MAX 47
+
 /* The whole command that reads the epoch in the marker.  The second form also reads the longest
  * lease. */
 #define WIRE_PROOF "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n"
@@ -79,7 +82,8 @@ size_t wire_count(char *buf, const struct wire_args *args);
 
 /* Write EVALSHA of a script on name and token, or EVAL with its text in full for a master that
  * lost its scripts.  All but releases and SCRIPT_RAISE also take ttl_ms; SCRIPT_RAISE takes counter
- * and epoch.  Not for SCRIPT_LOOK, SCRIPT_WAIT and scripts that have a function of their own. */
+ * and epoch.  Not for SCRIPT_LOOK, SCRIPT_WAIT and other scripts that have a function of their own.
+ */
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
 
 /* As wire_script(), for a script that takes several names. */
@@ -122,6 +126,12 @@ size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_le
 
 /* Write EVAL of SCRIPT_LOOK. */
 size_t wire_look(char *buf, const struct wire_look *look);
+
+/* What SCRIPT_WITNESS does with a mark.  Its second argument. */
+enum wire_witness { WIRE_WITNESS_READ, WIRE_WITNESS_KEEP, WIRE_WITNESS_ANEW };
+
+/* Write EVAL of SCRIPT_WITNESS.  nonce: that of the warming master; id: of its run. */
+size_t wire_witness(char *buf, enum wire_witness mode, uint64_t nonce, const char *id);
 
 /* The longest list of masters as text.  A member has a URI of at most 335 bytes (a unix socket
  * whose path is escaped, and its db), '#', and a name of 64.  A space is between any two. */

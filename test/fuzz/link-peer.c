@@ -282,6 +282,8 @@ static size_t write_script(char *buf, unsigned master, const struct command *com
         return (size_t)sprintf(buf, ":%" PRIu64 "\r\n", command->number);
     case SCRIPT_LOOK:
         return write_look(buf, master, 0);
+    case SCRIPT_WITNESS:
+        return (size_t)sprintf(buf, ":%u\r\n", master == 0 ? 0 : 60000);
     case SCRIPT_WAIT:
     case SCRIPT_WAIT_PERMIT:
         return (size_t)sprintf(buf, ":-2\r\n");

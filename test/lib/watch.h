@@ -20,6 +20,7 @@
 __attribute__((unused)) static struct guard g;
 __attribute__((unused)) static struct members members;
 __attribute__((unused)) static struct guard_actions act;
+__attribute__((unused)) static bool with_witnesses;
 __attribute__((unused)) static drift_time now;
 __attribute__((unused)) static drift_time since; /* When the first masters began to warm. */
 __attribute__((unused)) static uint64_t floor_us, high, time_us; /* The next query reports these. */
@@ -31,7 +32,7 @@ __attribute__((unused)) static void next(void)
 
 __attribute__((unused)) static void begin(unsigned masters)
 {
-    const struct guard_config config = {&members, MAX_TTL_MS, {10000, 2 * ONE_MS}};
+    const struct guard_config config = {&members, MAX_TTL_MS, {10000, 2 * ONE_MS}, with_witnesses};
 
     members = members_first(masters);
     guard_init(&g, &config);

@@ -90,7 +90,7 @@ const char *server_text(struct server *server, const char *format, ...);
 const char *server_get(struct server *server, const char *name);
 long long server_pttl(struct server *server, const char *name);
 
-/* The number of locks in database 0, of any names: all keys but the marker. */
+/* The number of locks in database 0, of any names: all keys but those of the guard. */
 unsigned server_locks(struct server *server);
 
 /* Delete all of them at once. */

@@ -115,14 +115,15 @@ void server_forget_locks(struct server *server)
 {
     (void)server_int(server, "EVAL %s 0",
                      "for _,key in ipairs(redis.call('keys','*')) do "
-                     "if key~='redlock:master' then redis.call('del',key) end end return 0");
+                     "if key~='redlock:master' and key~='redlock:witness' then "
+                     "redis.call('del',key) end end return 0");
 }
 
 unsigned server_locks(struct server *server)
 {
     long long keys = server_int(server, "DBSIZE");
 
-    return (unsigned)(keys - server_int(server, "EXISTS redlock:master"));
+    return (unsigned)(keys - server_int(server, "EXISTS redlock:master redlock:witness"));
 }
 
 void server_season(struct server *server)

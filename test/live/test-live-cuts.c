@@ -335,7 +335,8 @@ static void check_keys(void)
 {
     static const char longest[] =
         "local max = 0 for _, key in ipairs(redis.call('keys', '*')) do "
-        "if key ~= 'redlock:master' and string.sub(key, 1, 13) ~= 'redlock:wait:' then "
+        "if key ~= 'redlock:master' and key ~= 'redlock:witness' and string.sub(key, 1, 13) ~= "
+        "'redlock:wait:' then "
         "local left = redis.call('pttl', key) "
         "max = math.max(max, left == -1 and 999999 or left) end end return max";
     double end_s = cluster_now_s() + CLUSTER_WAIT_S;

@@ -67,6 +67,7 @@ struct parts args_parts(const struct command *command)
     case SCRIPT_RAISE:
         return parts_of_script(command, QUORUM_CMD_RAISE);
     case SCRIPT_LOOK:
+    case SCRIPT_WITNESS:
     case SCRIPT_WAIT:
     case SCRIPT_WAIT_PERMIT:
     case SCRIPT_PREPARE:

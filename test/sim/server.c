@@ -115,6 +115,8 @@ static void forget_some(struct server *server)
     for (unsigned r = 0; r < world.plan.resources; r++)
         if (dice_chance(500))
             server->keys[r].exists = false;
+    if (server->runs % 2 == 0)
+        server->marks.len = 0;
     if (server->marker.exists && server->saved.exists && world.plan.fenced > 0) {
         world_fault(FAULT_OLD_COUNTERS);
         server->marker = server->saved;
@@ -143,6 +145,7 @@ bool server_flushall(struct server *server)
 
     server->is_copy = false;
     server->marker = (struct marker){.exists = false};
+    server->marks.len = 0;
     memset(server->marks_end_ms, 0, sizeof server->marks_end_ms);
     line_forget(server);
     for (unsigned r = 0; r < world.plan.resources; r++) {
@@ -161,6 +164,7 @@ void server_copy(struct server *server, const struct server *other)
     server_crash(server, true);
     server->is_copy = true;
     server->marker = server->saved = other->marker;
+    server->marks = other->marks;
     server->marker.run = server->saved.run = SIM_RUN_OF_ANOTHER;
 }
 

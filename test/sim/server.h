@@ -5,6 +5,7 @@
 #define SIM_SERVER_H
 
 #include "sim.h"
+#include "redlock/wire/keys.h"
 #include "redlock/wire/script.h"
 
 struct answer;
@@ -34,6 +35,15 @@ struct marker {
     uint64_t floor, high, counters[SIM_RESOURCES_MAX]; /* Fencing counters count from floor. */
 };
 
+/* Marks of warming masters: see redlock/lua/witness.lua. */
+struct marks {
+    unsigned len;
+    struct mark {
+        uint64_t hash; /* Of the nonce and the run that are marked. */
+        uint64_t at_ms;
+    } all[WIRE_WITNESS_MAX];
+};
+
 /* The queue of one resource (line.c).  Chosen: shorter than in the script, so that it is full
  * now and then. */
 #define LINE_MAX 64
@@ -58,6 +68,7 @@ struct server {
     enum server_mood mood;
     bool has_script[SCRIPT_LEN];
     struct key keys[SIM_RESOURCES_MAX];
+    struct marks marks;
     struct marker marker, saved;              /* saved is the marker some time ago. */
     uint64_t marks_end_ms[SIM_RESOURCES_MAX]; /* When wait flags expire; 0: not set. */
     bool is_teller[SIM_RESOURCES_MAX];        /* The holder set the wait flag: an announcer. */

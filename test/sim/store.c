@@ -2,8 +2,8 @@
  * store.c - what a server does with a command: a model of the part of redis that the library uses.
  *
  * The scripts (redlock/lua) are modelled in C, here and in readers.c, queue.c, many.c, permits.c,
- * flags.c and marker.c.  If you change a script, change its model, too: test-sim-store compares
- * the model with a real server, which runs the scripts.
+ * flags.c, marker.c and witness.c.  If you change a script, change its model, too: test-sim-store
+ * compares the model with a real server, which runs the scripts.
  */
 #include "net.h"
 #include "store.h"
@@ -230,6 +230,7 @@ static store_answer *const scripts[SCRIPT_LEN] = {
     [SCRIPT_EXTEND] = do_script,
     [SCRIPT_RAISE] = marker_raise,
     [SCRIPT_LOOK] = marker_look,
+    [SCRIPT_WITNESS] = witness_execute,
     [SCRIPT_WAIT] = flags_query,
     [SCRIPT_ACQUIRE_MANY] = many_acquire,
     [SCRIPT_EXTEND_MANY] = many_extend,
@@ -262,8 +263,13 @@ struct answer store_execute(struct conn *conn, const struct command *command)
         return noscript;
     }
     if (script != SCRIPT_LEN) {
+        bool was_ready = server->marker.epoch != 0;
+        struct answer answer = scripts[script](server, command);
+
         server->has_script[script] = true;
-        return scripts[script](server, command);
+        if (!was_ready && server->marker.epoch != 0)
+            witness_on_install(conn);
+        return answer;
     }
     if (command->argc == 1 && args_is(command, 0, "TIME"))
         return do_time(server);

@@ -83,12 +83,16 @@ store_answer many_acquire, many_extend, many_release;
 store_answer permits_acquire, permits_query;
 store_answer queue_acquire, queue_release, queue_leave;
 store_answer marker_proof, marker_count, marker_raise, marker_look;
-store_answer flags_query, readers_execute;
+store_answer flags_query, readers_execute, witness_execute;
 
 /* The reader with that token, or NULL if there is none now; the first instant when it is gone. */
 struct reader *store_reader(const struct server *server, struct key *key, int token);
 sim_time store_reader_end(const struct server *server, const struct reader *reader);
 
+/* The mark with this text, or NULL. */
+struct mark *witness_find(struct marks *marks, const char *text, size_t len);
+/* A client has given the master an epoch. */
+void witness_on_install(const struct conn *conn);
 struct answer flags_subscribe(struct conn *conn, const struct command *command);
 /* The number of the wait flag of a resource.  All slots of a semaphore share one. */
 unsigned flags_of(unsigned resource);

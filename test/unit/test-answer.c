@@ -1,5 +1,6 @@
 /*
- * test-answer.c - answers to the scripts that found a set of masters, also from hostile masters.
+ * test-answer.c - answers of witnesses, and to the scripts that found a set of masters, also from
+ * hostile masters.
  */
 #include "redlock/wire/answer.h"
 
@@ -150,6 +151,21 @@ TEST(only_texts_are_claims_and_only_integers_are_done)
         }
 }
 
+TEST(ages_are_integers)
+{
+    static const long long integers[] = {-1, 0, 61200, INT64_MAX, -2, INT64_MIN};
+
+    for (int type = REPLY_STATUS; type <= REPLY_OTHER; type++)
+        for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
+            struct reply reply = reply_of((enum reply_type)type, "1", 1, integers[i]);
+            int64_t age_ms = 4711;
+            bool is_age = type == REPLY_INTEGER && integers[i] >= -1;
+
+            CHECK_INT(answer_witness(&reply, &age_ms), is_age);
+            CHECK_INT(age_ms, is_age ? integers[i] : 4711);
+        }
+}
+
 /* What was read, written again. */
 static void write_again(const struct founder_answer *answer, char *buf, size_t size)
 {
@@ -208,4 +224,4 @@ TEST(any_bytes)
 
 CHECK_MAIN(RUN(claims_are_read), RUN(other_texts_are_refused), RUN(texts_have_a_limit),
            RUN(a_nul_ends_no_text), RUN(only_texts_are_claims_and_only_integers_are_done),
-           RUN(any_bytes))
+           RUN(ages_are_integers), RUN(any_bytes))

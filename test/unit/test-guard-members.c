@@ -31,7 +31,7 @@ TEST(new_masters_without_a_set_are_installed_by_nobody)
         answer_warming(m, m + 1, true);
     next();
     CHECK_UINT(act.install, 0);
-    CHECK_UINT(guard_hopefuls(&g, 0), ALL);
+    CHECK_UINT(guard_hopefuls(&g, 0, now), ALL);
     members = members_first(3);
     guard_on_change(&g, 0);
     next();
@@ -56,7 +56,7 @@ TEST(who_is_no_member_does_not_vote)
     begin_lists(0x07, 0x07);
     answer_all(0);
     CHECK_UINT(guard_voters(&g), 0x07);
-    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+    CHECK_UINT(guard_hopefuls(&g, 0, now), 0);
 }
 
 /* Rule 2: two of each list, other than the master itself; or all that there are. */

@@ -14,10 +14,10 @@ TEST(votes_when_a_majority_is_ready)
     answer_ready(0, 1, MAX_TTL_MS);
     answer_ready(1, 2, MAX_TTL_MS);
     CHECK_UINT(guard_voters(&g), 0); /* Rule 3. */
-    CHECK_UINT(guard_hopefuls(&g, 0), ALL);
+    CHECK_UINT(guard_hopefuls(&g, 0, now), ALL);
     answer_ready(3, 4, MAX_TTL_MS);
     CHECK_UINT(guard_voters(&g), 0x0b);
-    CHECK_UINT(guard_hopefuls(&g, 0), 0x14);
+    CHECK_UINT(guard_hopefuls(&g, 0, now), 0x14);
     guard_on_link(&g, 0, false);
     guard_on_link(&g, 1, false);
     CHECK_UINT(guard_voters(&g), 0x08); /* A majority has known our longest lease. */
@@ -164,7 +164,7 @@ TEST(too_few_others_are_no_proof)
 TEST(all_that_forgot_together_warm_together)
 {
     begin_warming(ALL);
-    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+    CHECK_UINT(guard_hopefuls(&g, 0, now), 0);
     run_until(since + 2 * WATCH, ALL);
     CHECK_UINT(now, since + WATCH);
     CHECK_UINT(act.install, ALL);
@@ -180,7 +180,7 @@ TEST(new_masters_vote_at_once)
     for (unsigned m = 0; m < LEN; m++) {
         next();
         CHECK_UINT(act.install, 0); /* All masters must be new. */
-        CHECK_UINT(guard_hopefuls(&g, 0), ALL);
+        CHECK_UINT(guard_hopefuls(&g, 0, now), ALL);
         answer_warming(m, m + 1, true);
     }
     next();
@@ -197,7 +197,7 @@ TEST(two_with_the_same_epoch_do_not_vote)
     for (unsigned m = 0; m < LEN; m++)
         answer_ready(m, m < 4 ? m + 1 : 3, MAX_TTL_MS);
     CHECK_UINT(guard_voters(&g), 0x0b);
-    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+    CHECK_UINT(guard_hopefuls(&g, 0, now), 0);
     CHECK_UINT(guard_twin(&g, 2), 4);
     CHECK_UINT(guard_twin(&g, 4), 2);
     CHECK_UINT(guard_twin(&g, 0), QUORUM_MASTERS_MAX);
@@ -317,7 +317,7 @@ TEST(some_new_masters_do_not)
         answer_warming(m, m + 1, true);
     next();
     CHECK_UINT(act.install, 0);
-    CHECK_UINT(guard_hopefuls(&g, 0), 1);
+    CHECK_UINT(guard_hopefuls(&g, 0, now), 1);
 }
 
 TEST(one_that_does_not_keep_makes_none_new)
@@ -327,7 +327,7 @@ TEST(one_that_does_not_keep_makes_none_new)
         answer_warming(m, m + 1, m != 2);
     next();
     CHECK_UINT(act.install, 0);
-    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+    CHECK_UINT(guard_hopefuls(&g, 0, now), 0);
 }
 
 TEST(masters_once_seen_are_not_new)
@@ -366,7 +366,7 @@ TEST(who_looks_on_gives_no_epochs)
         answer_warming(m, m + 1, true);
     next();
     CHECK_UINT(act.look, 0);
-    CHECK_UINT(guard_hopefuls(&g, 0), 0);
+    CHECK_UINT(guard_hopefuls(&g, 0, now), 0);
     run_until(now + 3 * WATCH, ALL);
     CHECK_UINT(act.install, 0);
 }

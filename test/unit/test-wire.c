@@ -374,6 +374,21 @@ TEST(looks_are_formatted)
     check_same(buf, wire_look(buf, &look), 11, argv, NULL);
 }
 
+TEST(requests_to_witnesses_are_formatted)
+{
+    static const char *const modes[] = {"read", "mark", "anew"};
+    const char *argv[] = {"EVAL", script_all[SCRIPT_WITNESS].text, "1", "redlock:witness", EPOCH ID,
+                          NULL};
+    char buf[WIRE_MAX + 1];
+
+    for (unsigned mode = 0; mode < 3; mode++) {
+        argv[5] = modes[mode];
+        memset(buf, '#', sizeof buf);
+        check_same(buf, wire_witness(buf, (enum wire_witness)mode, UINT64_C(0x123456789abcdef), ID),
+                   6, argv, NULL);
+    }
+}
+
 static void check_founding(enum script_id script, const struct wire_founding *founding, int argc,
                            const char *number)
 {
@@ -442,4 +457,5 @@ CHECK_MAIN(RUN(the_key_of_a_permit_ends_with_its_slot), RUN(set_is_formatted),
            RUN(permits_are_formatted), RUN(fair_ones_are_formatted),
            RUN(looks_of_who_waits_are_formatted), RUN(proofs_are_formatted),
            RUN(proofs_with_the_longest_lease_are_formatted), RUN(looks_are_formatted),
-           RUN(what_founds_a_set_is_formatted), RUN(every_length_of_a_ttl))
+           RUN(requests_to_witnesses_are_formatted), RUN(what_founds_a_set_is_formatted),
+           RUN(every_length_of_a_ttl))

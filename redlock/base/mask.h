@@ -26,15 +26,14 @@ static inline quorum_mask mask_without(quorum_mask mask, unsigned master)
     return (quorum_mask)(mask & ~(1u << master));
 }
 
-/* The number of masters in a set.  The code adds the bits in pairs, then in fours, and so on.
- * The builtin would call a function on processors that may lack the instruction. */
+/* The number of bits of each byte. */
+extern const uint8_t mask_bits[256];
+
+/* The number of masters in a set.  Each vote is counted several times, so the table pays: the
+ * builtin would call a function on processors that may lack the instruction. */
 static inline unsigned mask_count(quorum_mask mask)
 {
-    unsigned sums = mask - (mask >> 1 & 0x5555u);
-
-    sums = (sums & 0x3333u) + (sums >> 2 & 0x3333u);
-    sums = (sums + (sums >> 4)) & 0x0f0fu;
-    return (sums + (sums >> 8)) & 0x1fu;
+    return mask_bits[mask & 0xff] + mask_bits[mask >> 8];
 }
 
 #endif /* REDLOCK_MASK_H */

@@ -183,6 +183,10 @@ void cli_print_lease_json(const struct cli_names *names, const struct redlock_le
 /* With the clock guard per_vote, print what it means for a new client. */
 void cli_print_clock_guard(struct redlock *rl);
 
+/* False: standard output is a pipe or the like that has no room for a page, so a write would wait.
+ */
+bool cli_takes_output(void);
+
 /* Flush standard output.  Returns CLI_OK, or CLI_INTERNAL after a message. */
 int cli_flush_output(void);
 

@@ -189,6 +189,13 @@ void cli_print_clock_guard(struct redlock *rl)
                      (double)client.clock_window / (double)DRIFT_S);
 }
 
+bool cli_takes_output(void)
+{
+    struct pollfd writable = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return poll(&writable, 1, 0) != 0; /* A write to a broken output fails at once. */
+}
+
 int cli_flush_output(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -68,6 +68,9 @@ static void examine_all(struct doctor *doctor)
         exam->own = doctor->own;
         exam->name = doctor->name;
         exam->is_in_use = doctor->is_in_use;
+        exam->lock = doctor->start[0] != '\0' ? doctor->start
+                     : doctor->is_in_use      ? doctor->name
+                                              : NULL;
         exam->is_any_name = doctor->wanted.names == NULL && doctor->start[0] == '\0';
         exam->names = exam->is_any_name
                           ? "*"
@@ -573,8 +576,9 @@ const struct cli_command cli_doctor = {
             "each finding, which says what to change.  doctor checks whether the masters\n"
             "answer, are masters, and are different servers; whether they keep their data;\n"
             "their eviction policy, version and clock; whether each command that a lock needs\n"
-            "is allowed, for names that begin with NAME; and whether the restart guard lets\n"
-            "them vote.  It never writes or deletes a lock.  It says what it cannot check.\n"
+            "is allowed, for names that begin with NAME; whether another program has a key NAME\n"
+            "in place of the lock; and whether the restart guard lets them vote.  It never\n"
+            "writes or deletes a lock.  It says what it cannot check.\n"
             "\n"
             "  --fair, --fence, --permits, --shared\n"
             "                         also check what locks with these options need\n"

@@ -53,6 +53,7 @@ struct exam {
     bool is_in_use;            /* A lock may have the name, so nothing is written. */
     bool is_any_name;          /* The caller named no locks, so locks may have other names. */
     const char *names;         /* The names as a pattern, for rules. */
+    const char *lock;          /* The lock whose keys to look at.  NULL: none was named. */
 
     bool answers; /* The greeting succeeded.  Else the fields below are not known. */
     bool votes;   /* It may vote, judged without the other masters. */

@@ -11,6 +11,7 @@
 #include <sodium.h>
 
 #include "redlock/cli/exam.h"
+#include "redlock/cli/foreign.h"
 #include "redlock/cli/probe.h"
 #include "redlock/cli/rights.h"
 #include "redlock/cli/talk.h"
@@ -19,7 +20,8 @@
 #include "redlock/wire/reply.h"
 #include "redlock/link/uri.h"
 
-#define LOOKS_AT_CLOCK 5 /* The quickest answer counts.  Chosen. */
+#define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
+#define LOOKS_AT_CLOCK 5                /* The quickest answer counts.  Chosen. */
 
 static bool is_guarded(const struct exam *exam)
 {
@@ -43,7 +45,10 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
                   error);
         return;
     case HANDSHAKE_SELECT:
-        exam_find(exam, "select", "correct the number of the database in the URI", "%s", error);
+        if (reply->type == REPLY_ERROR && exam_has_code(reply->text, "NOPERM"))
+            exam_find_error(exam, "SELECT", "+select", reply->text);
+        else
+            exam_find(exam, "select", "correct the number of the database in the URI", "%s", error);
         return;
     case HANDSHAKE_RELEASE:
     case HANDSHAKE_EXTEND:
@@ -85,7 +90,7 @@ static void take_greetings(struct exam *exam, struct talk *talk, struct handshak
             HANDSHAKE_FAILED)
             continue;
         find_refusal(exam, step, reply, error);
-        if (exam_has(exam, "auth") || exam_has(exam, "select"))
+        if (exam_has(exam, "auth") || step == HANDSHAKE_SELECT)
             return; /* With another user or database, the other replies mean nothing. */
     }
     exam->answers = handshake->steps_done == handshake->steps_len;
@@ -390,6 +395,58 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
         read_marker(exam, fields);
 }
 
+/* ---- The keys of the lock ---- */
+
+/* The answer to a script that looks at a key (foreign.h).  "": it is no text. */
+static const char *look_at_key(struct talk *talk, const char *script, const char *key)
+{
+    char slots[12];
+    const char *const words[TALK_WORDS_MAX] = {"EVAL", script, "1", key, slots};
+    const struct reply *reply;
+
+    (void)snprintf(slots, sizeof slots, "%d", REDLOCK_PERMITS_MAX);
+    reply = talk_ask(talk, words);
+    return reply != NULL && reply->type == REPLY_TEXT ? reply->text : "";
+}
+
+static void find_foreign(struct exam *exam, const char *name, const char *key, const char *type)
+{
+    exam_find(exam, name, "delete it, or use another name",
+              "the key %.120s is %s, which redlock did not write", key, type);
+}
+
+/* Masters do not store how many permits there are, so all possible permits are looked at. */
+static void look_at_permits(struct exam *exam, struct talk *talk)
+{
+    char key[KEY_MAX];
+    const char *text, *type;
+
+    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:", exam->lock);
+    text = look_at_key(talk, FOREIGN_SLOTS, key);
+    type = foreign_slots(text, REDLOCK_PERMITS_MAX);
+    if (type == NULL)
+        return;
+    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:%zu", exam->lock, strcspn(text, "1"));
+    find_foreign(exam, "foreign_permit", key, type);
+}
+
+static void look_at_keys(struct exam *exam, struct talk *talk)
+{
+    const char *type = look_at_key(talk, FOREIGN_NAME, exam->lock);
+    char queue[KEY_MAX];
+
+    if (foreign_is_type(type))
+        find_foreign(exam, "foreign_key", exam->lock, type);
+    if ((exam->kinds & RIGHTS_FAIR) != 0) {
+        (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", exam->lock);
+        type = look_at_key(talk, FOREIGN_QUEUE, queue);
+        if (foreign_is_type(type))
+            find_foreign(exam, "foreign_queue", queue, type);
+    }
+    if ((exam->kinds & RIGHTS_PERMITS) != 0)
+        look_at_permits(exam, talk);
+}
+
 /* ---- All of it ---- */
 
 static void ask_all(struct exam *exam, struct talk *talk)
@@ -402,6 +459,8 @@ static void ask_all(struct exam *exam, struct talk *talk)
     look_at_clock(exam, talk);
     if (stores && is_guarded(exam))
         look_at_marker(exam, talk);
+    if (stores && exam->lock != NULL)
+        look_at_keys(exam, talk);
     if (stores)
         probe_all(exam, talk);
 }

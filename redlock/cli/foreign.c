@@ -1,8 +1,9 @@
 /*
  * foreign.c - asks the masters what the keys of a lock are, and reports a foreign one.
  *
- * A lock is a string, readers are a sorted set, and both expire.  Any other key keeps the name from
- * all clients until somebody deletes it.
+ * A lock is a string, readers are a sorted set, and both expire.  A permit is a string that
+ * expires.  A queue is a sorted set with two entries for each waiter (parts/queue.lua).  Any other
+ * key keeps the name from all clients until somebody deletes it.
  */
 #include "redlock/cli/foreign.h"
 
@@ -10,20 +11,19 @@
 #include <string.h>
 
 #include "redlock/client/inspect.h"
+#include "redlock/wire/keys.h"
 #include "redlock/wire/reply.h"
 
 #define WAIT_S 1 /* Before a search.  Chosen: longer than most locks are held by others. */
 
-/* What the key is if it can be no lock, or nil. */
-#define FIND_FOREIGN                                                                \
-    "local t=redis.call('type',KEYS[1]).ok if t=='none' then return false end "     \
-    "if redis.call('pttl',KEYS[1])==-1 then return 'a '..t..' without an end' end " \
-    "if t~='string' and t~='zset' then return 'a '..t end return false"
+#define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
+#define COMMAND_MAX (KEY_MAX + 640)     /* Enough for a key and the longest script. */
 
-#define COMMAND_MAX (REDLOCK_NAME_MAX + 384)
+/* The number of a query is that of the name, or one of these. */
+enum { QUERY_QUEUE = REDLOCK_NAMES_MAX, QUERY_SLOTS };
 
 /* The answer of a master that lies may be any text. */
-static bool is_type(const char *text)
+bool foreign_is_type(const char *text)
 {
     size_t len = strlen(text);
 
@@ -32,37 +32,111 @@ static bool is_type(const char *text)
                len - 2;
 }
 
-/* The number of the query is that of the name. */
+const char *foreign_slots(const char *text, unsigned slots)
+{
+    if (strspn(text, "01") != slots || strchr(text, '1') == NULL || !foreign_is_type(text + slots))
+        return NULL;
+    return text + slots;
+}
+
+/* ---- Judging ---- */
+
+/* True: no majority of the masters is without the key, so nobody can get the lock.  Otherwise a
+ * client may hold it on the others. */
+static bool is_everywhere(const struct foreign *foreign, unsigned i)
+{
+    unsigned masters = inspect_client(foreign->rl).masters;
+
+    return mask_count(foreign->found[i]) >= masters - masters / 2;
+}
+
+static void tell(struct foreign *foreign, unsigned m, const char *key, const char *type,
+                 const char *more)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    foreign->is_told = true;
+    cli_say("the key %s on master %u (%s) is %s, which redlock did not write%s on all masters, or "
+            "use another name",
+            cli_show_name(key, shown), m + 1, inspect_master(foreign->rl, m).name, type, more);
+}
+
+/* Each client takes any permit, so all of them must have foreign keys. */
+static void take_slots(struct foreign *foreign, unsigned m, const char *text)
+{
+    const char *type = foreign_slots(text, foreign->slots);
+    char key[KEY_MAX];
+
+    if (type == NULL)
+        return;
+    for (unsigned slot = 0; slot < foreign->slots; slot++)
+        if (text[slot] == '1')
+            foreign->found[slot] |= mask_of(m);
+    for (unsigned slot = 0; slot < foreign->slots; slot++)
+        if (!is_everywhere(foreign, slot))
+            return;
+    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:%zu", foreign->names->list[0],
+                   strcspn(text, "1"));
+    tell(foreign, m, key, type,
+         foreign->slots == 1 ? ": delete it"
+                             : ", and so it is with all other permits: delete these keys");
+}
+
 static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
 {
     struct foreign *foreign = cookie;
-    unsigned masters = inspect_client(foreign->rl).masters;
-    char shown[CLI_NAMES_SHOWN_MAX];
+    unsigned i = query == QUERY_QUEUE ? 1 : query; /* With a queue there is one name. */
+    char queue[KEY_MAX];
 
     if (foreign->answers_left > 0)
         foreign->answers_left--;
-    if (foreign->is_told || reply == NULL || reply->type != REPLY_TEXT || !is_type(reply->text))
+    if (foreign->is_told || reply == NULL || reply->type != REPLY_TEXT)
         return;
-    foreign->found[query] |= mask_of(m);
-    if (mask_count(foreign->found[query]) < masters - masters / 2)
-        return; /* The others may make a majority. */
-    foreign->is_told = true;
-    cli_say("the key %s on master %u (%s) is %s, which redlock did not write: delete it on all "
-            "masters, or use another name",
-            cli_show_name(foreign->names->list[query], shown), m + 1,
-            inspect_master(foreign->rl, m).name, reply->text);
+    if (query == QUERY_SLOTS) {
+        take_slots(foreign, m, reply->text);
+        return;
+    }
+    if (!foreign_is_type(reply->text))
+        return;
+    foreign->found[i] |= mask_of(m);
+    if (!is_everywhere(foreign, i))
+        return;
+    (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", foreign->names->list[0]);
+    tell(foreign, m, query == QUERY_QUEUE ? queue : foreign->names->list[query], reply->text,
+         ": delete it");
 }
 
-static void ask(struct foreign *foreign, unsigned m, uint32_t i)
-{
-    const char *name = foreign->names->list[i];
-    char command[COMMAND_MAX];
-    int len = snprintf(command, sizeof command,
-                       "*4\r\n$4\r\nEVAL\r\n$%zu\r\n" FIND_FOREIGN "\r\n$1\r\n1\r\n$%zu\r\n%s\r\n",
-                       sizeof FIND_FOREIGN - 1, strlen(name), name);
+/* ---- Asking ---- */
 
+static void ask(struct foreign *foreign, unsigned m, uint32_t query, const char *script,
+                const char *key)
+{
+    char command[COMMAND_MAX], slots[12];
+    int len = snprintf(slots, sizeof slots, "%u", foreign->slots);
+
+    len = snprintf(command, sizeof command,
+                   "*5\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n1\r\n$%zu\r\n%s\r\n$%d\r\n%s\r\n",
+                   strlen(script), script, strlen(key), key, len, slots);
     foreign->answers_left++;
-    inspect_query(foreign->rl, m, i, command, (size_t)len);
+    inspect_query(foreign->rl, m, query, command, (size_t)len);
+}
+
+static void ask_master(struct foreign *foreign, unsigned m)
+{
+    const struct cli_names *names = foreign->names;
+    char key[KEY_MAX];
+
+    if (foreign->slots > 0) {
+        (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:", names->list[0]);
+        ask(foreign, m, QUERY_SLOTS, FOREIGN_SLOTS, key);
+        return;
+    }
+    for (uint32_t i = 0; i < names->len; i++)
+        ask(foreign, m, i, FOREIGN_NAME, names->list[i]);
+    if (foreign->has_queue) {
+        (void)snprintf(key, sizeof key, WIRE_QUEUE "%s", names->list[0]);
+        ask(foreign, m, QUERY_QUEUE, FOREIGN_QUEUE, key);
+    }
 }
 
 static void begin(struct foreign *foreign)
@@ -72,8 +146,8 @@ static void begin(struct foreign *foreign)
     memset(foreign->found, 0, sizeof foreign->found);
     inspect_listen(foreign->rl, on_answer, foreign);
     for (unsigned m = 0; m < client.masters; m++)
-        for (uint32_t i = 0; i < foreign->names->len && (client.linked & mask_of(m)) != 0; i++)
-            ask(foreign, m, i);
+        if ((client.linked & mask_of(m)) != 0)
+            ask_master(foreign, m);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
@@ -83,9 +157,10 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 }
 
 void foreign_wait(struct foreign *foreign, struct ev_loop *loop, struct redlock *rl,
-                  const struct cli_names *names)
+                  const struct cli_names *names, const struct redlock_lock_options *opts)
 {
-    *foreign = (struct foreign){.rl = rl, .names = names};
+    *foreign =
+        (struct foreign){.rl = rl, .names = names, .has_queue = opts->fair, .slots = opts->permits};
     ev_timer_init(&foreign->timer, on_timer, WAIT_S, 0);
     foreign->timer.data = foreign;
     ev_now_update(loop);

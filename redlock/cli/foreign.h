@@ -11,12 +11,45 @@
 #include "redlock/base/mask.h"
 #include "redlock/cli/cli.h"
 
+/* Scripts that say what a key is if redlock did not write it, as "a hash", or nil.  They only read.
+ * KEYS[1] is the name of a lock, and that of a queue. */
+#define FOREIGN_NAME                                                                \
+    "local t=redis.call('type',KEYS[1]).ok if t=='none' then return false end "     \
+    "if redis.call('pttl',KEYS[1])==-1 then return 'a '..t..' without an end' end " \
+    "if t~='string' and t~='zset' then return 'a '..t end return false"
+#define FOREIGN_QUEUE                                  \
+    "local k=KEYS[1] local t=redis.call('type',k).ok " \
+    "if t=='none' then return false end "              \
+    "if t~='zset' then return 'a '..t end "            \
+    "if redis.call('zcount',k,'(0','inf')~="           \
+    "redis.call('zcount',k,'-inf','(0') then "         \
+    "return 'a zset with entries that are no waiters' end return false"
+
+/* The same for the permits of a semaphore.  KEYS[1] is what the keys of all permits begin with, and
+ * ARGV[1] how many there are.  The answer has 0 or 1 for each of them, 1 if its key is foreign, and
+ * then says what the first such key is. */
+#define FOREIGN_SLOTS                                                               \
+    "local s,first={},'' for i=1,tonumber(ARGV[1]) do local k,w=KEYS[1]..(i-1),'' " \
+    "local t=redis.call('type',k).ok "                                              \
+    "if t~='none' and redis.call('pttl',k)==-1 then w='a '..t..' without an end' "  \
+    "elseif t~='none' and t~='string' then w='a '..t end "                          \
+    "s[i]=w=='' and '0' or '1' if first=='' then first=w end end return table.concat(s)..first"
+
+/* True: the text is an answer to FOREIGN_NAME or FOREIGN_QUEUE. */
+bool foreign_is_type(const char *text);
+
+/* What the first foreign key is, from an answer to FOREIGN_SLOTS.  NULL: there is none. */
+const char *foreign_slots(const char *text, unsigned slots);
+
 /* One search on all masters. */
 struct foreign {
     struct redlock *rl;
     const struct cli_names *names;
+    bool has_queue;
+    unsigned slots; /* Of a semaphore.  0: it is a lock. */
     unsigned answers_left;
-    quorum_mask found[REDLOCK_NAMES_MAX]; /* For each name: masters that have another key. */
+    /* For each name and then the queue, or for each slot: masters that have another key. */
+    quorum_mask found[REDLOCK_PERMITS_MAX];
     bool is_told;
     ev_timer timer;
 };
@@ -26,7 +59,7 @@ struct foreign {
  * others.
  */
 void foreign_wait(struct foreign *foreign, struct ev_loop *loop, struct redlock *rl,
-                  const struct cli_names *names);
+                  const struct cli_names *names, const struct redlock_lock_options *opts);
 
 /* Search once more, and wait for the answers, but at most at_most_ms. */
 void foreign_find(struct foreign *foreign, struct ev_loop *loop, uint32_t at_most_ms);

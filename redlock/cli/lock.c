@@ -5,6 +5,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
+
+#include <ev.h>
 
 #include "redlock/cli/session.h"
 
@@ -21,14 +24,47 @@ static void print_lease(const struct cli *cli, const struct cli_names *names,
         (void)printf("%s\n", redlock_token(lease));
 }
 
-/* Print the token, and leave the lock held.  If the token cannot be printed, release the lock.
- * name: the argument NAME. */
+static void on_space(struct ev_loop *loop, ev_io *watcher, int events)
+{
+    (void)loop, (void)watcher, (void)events; /* It only wakes the loop. */
+}
+
+static bool is_blocked(const void *arg)
+{
+    const struct session *session = arg;
+
+    return session->signal == 0 && !cli_takes_output();
+}
+
+/* Wait while standard output is a full pipe.  False: the lock ran out first, or a signal came. */
+static bool await_space(struct session *session, const struct redlock_lease *lease)
+{
+    ev_io space;
+
+    if (cli_takes_output())
+        return true;
+    ev_io_init(&space, on_space, STDOUT_FILENO, EV_WRITE);
+    ev_io_start(session->loop, &space);
+    cli_linger(session->loop, is_blocked, session, redlock_remaining_ms(lease));
+    ev_io_stop(session->loop, &space);
+    return cli_takes_output() && session->signal == 0 && redlock_remaining_ms(lease) > 0;
+}
+
+/* Print the token, and leave the lock held.  If the token cannot be printed, or not while the lock
+ * is held, release the lock.  name: the argument NAME. */
 static int hand_over(struct session *session, const struct cli_names *names, const char *name,
                      struct redlock_lease *lease, uint32_t ttl_ms)
 {
     char shown[CLI_NAMES_SHOWN_MAX];
     int code;
 
+    if (!await_space(session, lease)) {
+        if (session->signal == 0)
+            cli_say("the lock %s ran out before its token could be printed",
+                    cli_show_name(name, shown));
+        redlock_cancel(lease);
+        return session->signal == 0 ? CLI_LOST : session_signal_exit(session);
+    }
     print_lease(session->cli, names, lease, ttl_ms);
     code = cli_flush_output();
     if (code == CLI_OK)
@@ -85,5 +121,6 @@ const struct cli_command cli_lock = {
             "  --ttl DUR              how long the lock lasts (10s)\n"
             "  --wait DUR|forever     how long to keep trying (0: try once)\n"
             "\n"
-            "Exit: 64 usage, 69 too few masters, 75 another client has the lock.\n",
+            "Exit: 64 usage, 69 too few masters, 75 another client has the lock, 76 the lock ran\n"
+            "out before its token could be printed.\n",
 };

@@ -10,6 +10,7 @@
 #include "redlock/cli/cli.h"
 #include "redlock/client/inspect.h"
 #include "redlock/base/error.h"
+#include "redlock/wire/keys.h"
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 
@@ -23,6 +24,7 @@ struct verdict {
     long long ttl_ms;            /* How long a majority stores the holder.  -1: for ever. */
     long long waiting;           /* A majority has at least this many in its queue. */
     unsigned permits;            /* Permits of this name that a majority stores. */
+    unsigned unknown;            /* Permits that a majority neither stores nor lacks. */
     unsigned seats;              /* Masters that store a permit of this name. */
 };
 
@@ -91,19 +93,28 @@ static long long count_waiting(const struct status *status)
     return best;
 }
 
-static bool is_taken(const struct status *status, unsigned slot)
+/* True: a majority of the masters stores this permit, or, if not taken, does not store it. */
+static bool is_agreed(const struct status *status, unsigned slot, bool taken)
 {
     unsigned masters = 0;
 
     for (unsigned m = 0; m < status->masters; m++)
-        masters += status->reports[m].up && status->reports[m].is_taken[slot];
+        masters += status->reports[m].up && status->reports[m].knows_permits &&
+                   status->reports[m].is_taken[slot] == taken;
     return masters >= majority(status);
+}
+
+static bool is_taken(const struct status *status, unsigned slot)
+{
+    return is_agreed(status, slot, true);
 }
 
 static void count_permits(const struct status *status, struct verdict *verdict)
 {
-    for (unsigned slot = 0; slot < REDLOCK_PERMITS_MAX; slot++)
+    for (unsigned slot = 0; slot < REDLOCK_PERMITS_MAX; slot++) {
         verdict->permits += is_taken(status, slot);
+        verdict->unknown += !is_taken(status, slot) && !is_agreed(status, slot, false);
+    }
     for (unsigned m = 0; m < status->masters; m++)
         verdict->seats += status->reports[m].up && status->reports[m].permits > 0;
 }
@@ -134,6 +145,12 @@ static struct verdict judge(const struct status *status)
     if (verdict.holders >= majority(status))
         verdict.ttl_ms = ttl_of_majority(status, verdict.holder, majority(status));
     return verdict;
+}
+
+/* True: nobody holds the lock, and no permit of this name is taken. */
+static bool is_free(const struct status *status, const struct verdict *verdict)
+{
+    return verdict->free >= majority(status) && verdict->permits == 0 && verdict->unknown == 0;
 }
 
 /* ---- Printing text ---- */
@@ -182,6 +199,9 @@ static void print_holder(const struct report *report)
         (void)printf("  held by %s ", quote(report->token, report->token_len, quoted));
         print_time_left(report->ttl_ms);
     }
+    if (report->knows_holder && report->readers == 0 && report->token == NULL &&
+        !report->knows_permits)
+        (void)printf(", permits unknown");
     if (report->permits > 0)
         (void)printf(", %u permit%s taken", report->permits, report->permits == 1 ? "" : "s");
     if (report->waiting > 0)
@@ -239,26 +259,31 @@ static void print_master(const struct status *status, unsigned m, int width)
     (void)printf("\n");
 }
 
-/* The first master that does not tell the holder, and says why.  NULL: there is none. */
-static const struct report *find_reason(const struct status *status)
+/* Why the first master that does not tell the holder, or the permits, does not.  NULL: there is no
+ * such master, or no reason. */
+static const char *find_reason(const struct status *status, bool of_permits, unsigned *ret_number)
 {
     for (unsigned m = 0; m < status->masters; m++) {
         const struct report *report = &status->reports[m];
+        bool is_told = report->up && (of_permits ? report->knows_permits : report->knows_holder);
+        const char *why = of_permits && report->up ? report->permits_error : report->error;
 
-        if (!(report->up && report->knows_holder) && report->error[0] != 0)
-            return report;
+        if (is_told || why[0] == 0)
+            continue;
+        *ret_number = m + 1;
+        return why;
     }
     return NULL;
 }
 
-static void print_reason(const struct status *status)
+static void print_reason(const struct status *status, bool of_permits)
 {
-    const struct report *reason = find_reason(status);
+    unsigned number;
+    const char *reason = find_reason(status, of_permits, &number);
     char quoted[QUOTED_MAX];
 
     if (reason != NULL)
-        (void)printf(": master %u: %s", (unsigned)(reason - status->reports) + 1,
-                     quote(reason->error, strlen(reason->error), quoted));
+        (void)printf(": master %u: %s", number, quote(reason, strlen(reason), quoted));
 }
 
 static void list_permits(const struct status *status, const char *between)
@@ -304,30 +329,62 @@ static void print_lock(const struct status *status, const struct verdict *verdic
     if (verdict->holders >= majority(status)) {
         print_owner(status, verdict);
     } else if (verdict->free >= majority(status)) {
-        (void)printf("free on %u of %u masters, a majority\n", verdict->free, status->masters);
+        (void)printf("free on %u of %u masters, a majority", verdict->free, status->masters);
+        if (!is_free(status, verdict)) {
+            (void)printf(", but whether permits of it are taken is unknown");
+            print_reason(status, true);
+        }
+        (void)printf("\n");
     } else {
         (void)printf("no majority agrees: of %u masters %u say that it is free, at most %u name "
                      "the same holder, %u do not tell",
                      status->masters, verdict->free, verdict->holders,
                      status->masters - verdict->known);
-        print_reason(status);
+        print_reason(status, false);
         (void)printf("\n");
     }
+}
+
+static void print_no_lock(const struct status *status, unsigned masters, const char *key,
+                          const char *what)
+{
+    char name[QUOTED_MAX], quoted[QUOTED_MAX];
+
+    if (masters > 0)
+        (void)printf("%s: redlock did not write %s on %u of %u masters, so it is no %s: delete it "
+                     "there, or use another name\n",
+                     quote(status->name, strlen(status->name), name),
+                     quote(key, strlen(key), quoted), masters, status->masters, what);
+}
+
+/* All permits may be foreign: then the message is about the first. */
+static void print_foreign_permit(const struct status *status)
+{
+    char key[REDLOCK_NAME_MAX + 64];
+    unsigned masters = 0, slot;
+
+    for (slot = 0; slot < REDLOCK_PERMITS_MAX && masters == 0; slot++)
+        for (unsigned m = 0; m < status->masters; m++)
+            masters += status->reports[m].is_foreign[slot];
+    (void)snprintf(key, sizeof key, "the key " WIRE_PERMIT "%s:%u", status->name, slot - 1);
+    print_no_lock(status, masters, key, "permit");
 }
 
 /* All keys of locks have an end.  A lock is a text, and readers are a sorted set. */
 static void print_foreign(const struct status *status)
 {
-    char quoted[QUOTED_MAX];
-    unsigned foreign = 0;
+    char queue[REDLOCK_NAME_MAX + 64];
+    unsigned foreign = 0, queues = 0;
 
-    for (unsigned m = 0; m < status->masters; m++)
+    for (unsigned m = 0; m < status->masters; m++) {
         foreign += status->reports[m].ttl_ms == -1 ||
                    strncmp(status->reports[m].error, "WRONGTYPE", 9) == 0;
-    if (foreign > 0)
-        (void)printf("%s: redlock did not write this key on %u of %u masters, so it is no lock: "
-                     "delete it there, or use another name\n",
-                     quote(status->name, strlen(status->name), quoted), foreign, status->masters);
+        queues += status->reports[m].has_foreign_queue;
+    }
+    print_no_lock(status, foreign, "this key", "lock");
+    (void)snprintf(queue, sizeof queue, "the key " WIRE_QUEUE "%s", status->name);
+    print_no_lock(status, queues, queue, "queue");
+    print_foreign_permit(status);
 }
 
 static void print_verdict(const struct status *status)
@@ -464,16 +521,13 @@ static void print_json_master(const struct status *status, unsigned m)
             (void)printf(",\"readers\":%lld", report->readers);
         if (report->token != NULL || report->readers > 0)
             (void)printf(",\"ttl_ms\":%lld", report->ttl_ms);
-        (void)printf(",\"waiting\":%lld,\"permits\":%u", report->waiting, report->permits);
+        (void)printf(",\"waiting\":%lld", report->waiting);
+        if (report->knows_permits)
+            (void)printf(",\"permits\":%u", report->permits);
+        else
+            (void)printf(",\"permits\":null");
     }
     (void)printf("}");
-}
-
-static const char *reason_of(const struct status *status)
-{
-    const struct report *reason = find_reason(status);
-
-    return reason != NULL ? reason->error : NULL;
 }
 
 /* The state is "held", "shared", "permits" if permits are taken, "free", or "unknown" if no
@@ -482,22 +536,25 @@ static void print_json_verdict(const struct status *status)
 {
     struct verdict verdict = judge(status);
     bool held = verdict.holders >= majority(status);
-    bool is_free = verdict.free >= majority(status);
+    bool free = is_free(status, &verdict), is_unheld = verdict.free >= majority(status);
     bool is_shared = verdict.shared >= majority(status);
-    bool has_permits = verdict.permits > 0 && is_free;
+    bool has_permits = verdict.permits > 0 && is_unheld;
+    unsigned number;
 
     cli_json_member("resource", status->name);
     cli_json_member("state", is_shared     ? "shared"
                              : held        ? "held"
                              : has_permits ? "permits"
-                             : is_free     ? "free"
+                             : free        ? "free"
                                            : "unknown");
-    cli_json_member("reason", held || is_free || is_shared ? NULL : reason_of(status));
+    cli_json_member("reason", held || free || is_shared || has_permits
+                                  ? NULL
+                                  : find_reason(status, is_unheld, &number));
     cli_json_member("holder", held ? verdict.holder->token : NULL);
     (void)printf(",\"agreeing\":%u", held          ? verdict.holders
                                      : is_shared   ? verdict.shared
                                      : has_permits ? verdict.seats
-                                     : is_free     ? verdict.free
+                                     : free        ? verdict.free
                                                    : 0);
     if (held)
         (void)printf(",\"ttl_ms\":%lld", verdict.ttl_ms);

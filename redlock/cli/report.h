@@ -39,8 +39,12 @@ struct report {
     long long readers;                  /* The number of readers.  If > 0, there is no token. */
     bool knows_holder;                  /* The master told the holder, or that there is none. */
     long long waiting;                  /* The number of clients in its queue (place.h). */
+    bool knows_permits;                 /* The master told which permits of this name it stores. */
+    char permits_error[160];            /* Why not. */
     unsigned permits;                   /* The number of permits of this name that it stores. */
     bool is_taken[REDLOCK_PERMITS_MAX]; /* These permits, by slot. */
+    bool is_foreign[REDLOCK_PERMITS_MAX]; /* Those of them whose keys redlock did not write. */
+    bool has_foreign_queue;               /* Redlock did not write the key of its queue. */
 };
 
 struct status {

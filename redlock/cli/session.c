@@ -89,11 +89,12 @@ static bool links_are_coming(const void *arg)
     return inspect_client(session->rl).coming != 0;
 }
 
-static bool leases_are_left(const void *arg)
+/* A master that is down is not waited for: a release would not reach it. */
+static bool releases_are_due(const void *arg)
 {
     const struct session *session = arg;
 
-    return inspect_client(session->rl).leases > 0;
+    return inspect_may_hold(session->rl);
 }
 
 /* How long until a majority may vote, if a client watches the warming masters (guard.h).  0: a
@@ -183,8 +184,11 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     (void)lease;
     session->done = true;
     session->status = status;
-    if (status != REDLOCK_OK && !session->quiet)
-        cli_say("%s", redlock_errmsg(session->rl));
+    if (status == REDLOCK_OK || session->quiet)
+        return;
+    cli_say("%s", redlock_errmsg(session->rl));
+    if (status == REDLOCK_UNREACHABLE) /* Now, because more masters may answer before ended(). */
+        refusal_tell(session->cli, session->rl, session->doctor, session->has_more_names);
 }
 
 /* False: a signal came first. */
@@ -231,8 +235,6 @@ static int ended(const struct session *session)
 {
     if (!session->done)
         return session_signal_exit(session);
-    if (session->status == REDLOCK_UNREACHABLE && !session->quiet)
-        refusal_tell(session->cli, session->rl, session->doctor, session->has_more_names);
     if (session->status == REDLOCK_TOO_LATE && !session->quiet)
         cli_say("use a longer --ttl, for the masters answered too late for this one");
     if (session->status == REDLOCK_LOST && session->may_lack_kind && !session->quiet)
@@ -242,19 +244,17 @@ static int ended(const struct session *session)
 
 /* ---- Operations ---- */
 
-/* If a foreign key stands in place of the lock, say so.  Permits have keys of other names. */
+/* If a foreign key stands in place of the lock, say so.  If it stands in place of the queue,
+ * masters answer with an error, and are no majority. */
 static void await_lock(struct session *session, const struct cli_names *names,
                        const struct redlock_lock_options *opts)
 {
     struct foreign foreign;
 
-    if (opts->permits > 0) {
-        (void)wait_until_done(session);
-        return;
-    }
-    foreign_wait(&foreign, session->loop, session->rl, names);
+    foreign_wait(&foreign, session->loop, session->rl, names, opts);
     (void)wait_until_done(session);
-    if (session->done && session->status == REDLOCK_CONTENDED)
+    if (session->done && (session->status == REDLOCK_CONTENDED ||
+                          (session->status == REDLOCK_UNREACHABLE && opts->fair)))
         foreign_find(&foreign, session->loop, session->cli->reply_timeout_ms);
     foreign_done(&foreign, session->loop);
 }
@@ -374,7 +374,7 @@ int session_open(struct session *session, struct cli *cli)
 void session_close(struct session *session)
 {
     if (session->rl != NULL) {
-        cli_linger(session->loop, leases_are_left, session, session->cli->reply_timeout_ms);
+        cli_linger(session->loop, releases_are_due, session, session->cli->reply_timeout_ms);
         session->rl = redlock_close(session->rl);
     }
     hold_back_signals();

@@ -39,7 +39,8 @@ struct session {
 /* Open a client, and wait until all links are up, but at most the reply timeout. */
 int session_open(struct session *session, struct cli *cli);
 
-/* Wait until all releases are answered, but at most the reply timeout.  Then close all. */
+/* Wait until all masters that are not down have answered the releases, but at most the reply
+ * timeout.  Then close all. */
 void session_close(struct session *session);
 
 int session_lock(struct session *session, const struct cli_names *names,

@@ -14,6 +14,7 @@
 
 #include "drift/drift.h"
 #include "redlock/base/text.h"
+#include "redlock/cli/foreign.h"
 #include "redlock/cli/marker.h"
 #include "redlock/cli/report.h"
 #include "redlock/client/inspect.h"
@@ -40,12 +41,13 @@ _Static_assert(REDLOCK_TOKEN_MAX + 1 == 129, "what GET_TOKEN asks for");
     "local now=t[1]*1000+math.floor(t[2]/1000) " \
     "return redis.call('zcount',KEYS[1],'('..now,'+inf')"
 
-/* The permits of a semaphore that are stored, as a text of 0 and 1.  Masters do not store K, so all
- * possible permits are read.  This takes a master about 0.1 ms, not measured. */
-#define FIND_PERMITS                                             \
-    "local s={} for i=1,tonumber(ARGV[1]) do "                   \
-    "s[i]=redis.call('pttl',KEYS[1]..(i-1))==-2 and '0' or '1' " \
-    "end return table.concat(s)"
+/* The permits of a semaphore that are stored, as a text: 0 is free, 1 is taken, and 2 is a key that
+ * redlock did not write.  Masters do not store K, so all possible permits are read.  This takes a
+ * master about 0.1 ms, not measured. */
+#define FIND_PERMITS                                                  \
+    "local s={} for i=1,tonumber(ARGV[1]) do local k=KEYS[1]..(i-1) " \
+    "local p=redis.call('pttl',k) s[i]=p==-2 and '0' or "             \
+    "(p==-1 or redis.call('type',k).ok~='string') and '2' or '1' end return table.concat(s)"
 
 enum query {
     QUERY_TIME,
@@ -53,6 +55,7 @@ enum query {
     QUERY_GET,
     QUERY_PTTL,
     QUERY_QUEUE,
+    QUERY_FOREIGN_QUEUE,
     QUERY_READERS,
     QUERY_PERMITS
 };
@@ -112,8 +115,11 @@ static void ask_holder(struct status *status, unsigned master)
     ask_one(status, master, QUERY_GET, (const char *[WORDS_MAX]){"EVAL", GET_TOKEN, "1", name});
     ask_one(status, master, QUERY_PTTL, (const char *[WORDS_MAX]){"PTTL", name});
     ask_one(status, master, QUERY_QUEUE, (const char *[WORDS_MAX]){"ZCOUNT", queue, "0", "inf"});
+    ask_one(status, master, QUERY_FOREIGN_QUEUE,
+            (const char *[WORDS_MAX]){"EVAL", FOREIGN_QUEUE, "1", queue});
     ask_one(status, master, QUERY_READERS,
             (const char *[WORDS_MAX]){"EVAL", COUNT_READERS, "1", name});
+    status->reports[master].knows_permits = is_permit(name); /* It has none. */
     if (!is_permit(name))
         ask_one(status, master, QUERY_PERMITS,
                 (const char *[WORDS_MAX]){"EVAL", FIND_PERMITS, "1", permits, slots});
@@ -175,13 +181,18 @@ static void take_readers(struct report *report, const struct reply *reply)
     report->error[0] = 0;
 }
 
-/* If the query is forbidden, no permits are shown. */
+/* The query may be forbidden. */
 static void take_permits(struct report *report, const struct reply *reply)
 {
+    if (reply->type == REPLY_ERROR)
+        (void)snprintf(report->permits_error, sizeof report->permits_error, "%s", reply->text);
+    (void)text_end_error(report->permits_error);
     if (reply->type != REPLY_TEXT || reply->text_len != REDLOCK_PERMITS_MAX)
         return;
+    report->knows_permits = true;
     for (unsigned slot = 0; slot < REDLOCK_PERMITS_MAX; slot++) {
-        report->is_taken[slot] = reply->text[slot] == '1';
+        report->is_taken[slot] = reply->text[slot] != '0';
+        report->is_foreign[slot] = reply->text[slot] == '2';
         report->permits += report->is_taken[slot];
     }
 }
@@ -222,6 +233,9 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
         break;
     case QUERY_QUEUE: /* If it is forbidden, no queue is shown. */
         report->waiting = reply->type == REPLY_INTEGER ? reply->integer : 0;
+        break;
+    case QUERY_FOREIGN_QUEUE:
+        report->has_foreign_queue = reply->type == REPLY_TEXT;
         break;
     case QUERY_READERS:
         take_readers(report, reply);

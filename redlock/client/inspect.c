@@ -8,6 +8,7 @@
 
 #include "redlock/client/client.h"
 #include "redlock/lease/explain.h"
+#include "redlock/lease/lease.h"
 
 _Static_assert(INSPECT_IN_FLIGHT_MAX == LINK_ASKS_MAX / 2, "a command and its release");
 
@@ -42,6 +43,19 @@ struct inspect_client inspect_client(struct redlock *rl)
     };
     client_leave(rl);
     return seen;
+}
+
+bool inspect_may_hold(struct redlock *rl)
+{
+    const struct peers *peers = &rl->masters.peers;
+    bool may_hold = false;
+
+    if (client_enter(rl) != REDLOCK_OK)
+        return false;
+    for (unsigned m = 0; m < peers->len && !may_hold; m++)
+        may_hold = !link_is_given_up(peers->links[m]) && leases_may_hold(&rl->leases, m);
+    client_leave(rl);
+    return may_hold;
 }
 
 static void look_at_clock(const struct clocks *clocks, unsigned m, drift_time now,

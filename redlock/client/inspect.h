@@ -48,6 +48,9 @@ struct inspect_client {
 };
 struct inspect_client inspect_client(struct redlock *rl);
 
+/* True: a master that is not down may store a token of a lease. */
+bool inspect_may_hold(struct redlock *rl);
+
 struct inspect_master {
     const struct uri *uri; /* Lives as long as the client. */
     const char *name;      /* "host:port".  Lives as long as the client. */

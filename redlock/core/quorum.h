@@ -82,30 +82,31 @@ struct quorum_fence {
                         * does not matter until they are raised. */
 };
 
+/* Small, because each vote is one. */
 struct quorum_event {
-    enum quorum_event_type type;
-    drift_time now;  /* Read just before the call, not when the event loop woke. */
-    uint32_t random; /* Any value; picks the pause between two rounds. */
+    enum quorum_event_type type : 8;
+    enum quorum_command command : 8; /* Of the ask that REPLY answers. */
+    enum quorum_vote vote : 8;       /* REPLY. */
+    uint8_t master;                  /* REPLY, LINK. */
+    uint32_t ask;                    /* REPLY: the ask that it answers. */
+    drift_time now;                  /* Read just before the call, not when the event loop woke. */
     struct members members;
     quorum_mask up;     /* Masters that take a command now: linked, their queue not full. */
     quorum_mask coming; /* Masters that may soon take a command for the first time: see peers.h. */
     quorum_mask full;   /* Masters that can take a command when they have answered others. */
+    quorum_mask joined; /* CHANGE: members that were none before. */
+    quorum_mask left;   /* CHANGE: numbers of masters that another master gets next. */
+    bool unkept : 1;    /* REPLY to FENCE: if the master loses its data, perhaps no master knows
+                         * this number. */
+    bool elsewhere : 1; /* REPLY: a no to SET.  What the next round will ask for may be free. */
+    uint32_t random;    /* Any value; picks the pause between two rounds. */
     drift_span lease;   /* EXTEND: the new lease; 0: as long as before. */
     drift_time until;   /* WAKE: begin then, sooner or later than planned; DRIFT_NEVER: as late
                          * as possible. */
-    unsigned master;    /* REPLY, LINK. */
-    uint32_t ask;       /* REPLY: the ask that it answers. command and vote are REPLY's, too. */
-    enum quorum_command command;
-    enum quorum_vote vote;
     struct quorum_fence *fence; /* NULL, unless a fencing token is wanted.  The same at each
                                  * event. */
     uint64_t counter;           /* REPLY: comes with a yes to FENCE or RAISE, 1 to
                                  * QUORUM_FENCE_MAX. */
-    bool unkept;                /* REPLY to FENCE: if the master loses its data, perhaps no
-                                 * master knows this number. */
-    quorum_mask joined;         /* CHANGE: members that were none before. */
-    quorum_mask left;           /* CHANGE: numbers of masters that another master gets next. */
-    bool elsewhere; /* REPLY: a no to SET.  What the next round will ask for may be free. */
 };
 
 #define QUORUM_SENDS_MAX 3  /* A release of an old round, a round, and the round after it. */

@@ -141,8 +141,8 @@ static void write_token(const struct redlock_lease *lease, uint32_t round, unsig
                         char *ret_token)
 {
     token_write(&lease->leases->tokens, lease->serial, round, ret_token);
-    if (lease_kind(lease)->mark != NULL)
-        lease_kind(lease)->mark(lease, master, ret_token);
+    if (lease_kind(lease)->stamp != NULL)
+        lease_kind(lease)->stamp(lease, master, ret_token);
 }
 
 /* Only the live token is written to lease->token; any other goes to spare.  Another thread may be
@@ -482,6 +482,14 @@ void leases_on_change(struct leases *leases, unsigned master)
         lease_step(lease, &event);
         lease_reap(lease);
     }
+}
+
+bool leases_may_hold(const struct leases *leases, unsigned master)
+{
+    for (uint32_t i = 0; i < leases->slots_len; i++)
+        if (leases->slots[i] != NULL && (leases->slots[i]->q.may_hold & mask_of(master)) != 0)
+            return true;
+    return false;
 }
 
 void leases_on_room(struct leases *leases, unsigned master)

@@ -92,6 +92,9 @@ void link_relink(struct link *link, const char *reason);
 void link_note(struct link *link, const char *error);
 
 bool link_is_up(const struct link *link);
+/* True: the link is down between two attempts, and at least two attempts have failed in a row.  A
+ * break counts as one.  So it may be down for long. */
+bool link_is_given_up(const struct link *link);
 
 /* "host:port". */
 const char *link_name(const struct link *link);

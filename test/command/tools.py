@@ -243,10 +243,11 @@ def run(*args, stdin=b"", env=None, **extra):
 
 
 def expect(result, code, out=None, err=None):
-    """err is a part of standard error.  Every line there must begin with "redlock: "."""
+    """err is a part of standard error; "": it must be empty."""
     assert result.code == code, f"want exit {code}: {result}"
     assert out is None or result.out == out, f"want out {out!r}: {result}"
-    assert err is None or err in result.err, f"want err {err!r}: {result}"
+    fits = err is None or (err in result.err if err else result.err == "")
+    assert fits, f"want err {err!r}: {result}"
     return result
 
 
@@ -294,6 +295,15 @@ class Running:
         while (line := self.line()) != text:
             pass
         return line
+
+    def wait_for_message(self, text):
+        """Wait until standard error has this text.  finish() returns only what comes after it."""
+        seen = b""
+        while text.encode() not in seen:
+            ready, _, _ = select.select([self.process.stderr], [], [], BOUND_S)
+            data = os.read(self.process.stderr.fileno(), 4096) if ready else b""
+            assert data, f"{self.args!r}: {text!r} is not in {seen!r}"
+            seen += data
 
     def send(self, number):
         self.process.send_signal(number)

@@ -38,6 +38,7 @@
 static const enum fault theme_faults[THEME_LEN][4] = {
     [THEME_CLOCKS] = {FAULT_STEP, FAULT_PAUSE, FAULT_SLOW, FAULT_SILENCE},
     [THEME_RESTARTS] = {FAULT_CRASH, FAULT_CRASH_EMPTY, FAULT_CLOSE, FAULT_RESET_AFTER},
+    [THEME_STARTS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_FLUSHALL, FAULT_RESET_AFTER},
     [THEME_LINES] = {FAULT_WAKE_TWICE, FAULT_WAKE_LOST, FAULT_SLOW, FAULT_PAUSE},
 };
 
@@ -208,7 +209,8 @@ static void draw_guard(struct plan *plan)
     quorum_mask all = (quorum_mask)((1u << plan->servers) - 1), keep;
     bool knows_less; /* Some clients have a much shorter longest lease than others. */
 
-    plan->guarded = is_about(THEME_ANY) ? dice % 2 == 0 : is_about(THEME_RESTARTS);
+    plan->guarded =
+        is_about(THEME_ANY) ? dice % 2 == 0 : is_about(THEME_RESTARTS) || is_about(THEME_STARTS);
     if (!plan->guarded)
         return;
     keep = (quorum_mask)(dice >> 8 & 1 ? all : dice >> 16 & all);
@@ -217,6 +219,10 @@ static void draw_guard(struct plan *plan)
     if (is_about(THEME_RESTARTS)) {
         keep = 0;
         plan->may_forget = all;
+    } else if (is_about(THEME_STARTS)) {
+        keep = all;
+        plan->may_forget = mask_without(all, (unsigned)dice_below(plan->servers));
+        dice &= ~(UINT64_C(3) << 25); /* Not seasoned. */
     }
     plan->exclusive = keep != all || plan->may_forget != all;
     plan->keep = keep;
@@ -335,6 +341,11 @@ static void draw_faults(struct plan *plan)
         plan->think_max = plan->ttl_max_ms * DRIFT_MS;
     }
     plan->events = dice_range(300, 4000);
+    if (is_about(THEME_STARTS)) { /* Data are lost while a start is under way. */
+        plan->calm_max = plan->hop * 16;
+        plan->slow_permille = 200;
+        plan->events = 400;
+    }
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF || is_about(THEME_LINES))
         plan->events *= 4; /* The guard, or waiters, cause most of them. */
     plan->ends_at = world.now + 60 * DRIFT_S;

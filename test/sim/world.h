@@ -67,7 +67,7 @@ drift_span plan_validity(uint32_t ttl_ms);
 /* ---- The world (world.c) ---- */
 
 /* What the runs of a seed are about: see plan.c.  It is in the first byte of the seed. */
-enum theme { THEME_ANY, THEME_CLOCKS, THEME_RESTARTS, THEME_LINES, THEME_LEN };
+enum theme { THEME_ANY, THEME_CLOCKS, THEME_RESTARTS, THEME_STARTS, THEME_LINES, THEME_LEN };
 #define WORLD_SEED_BITS 56
 enum theme world_theme(uint64_t seed);
 /* "12", or "clocks:12".  The text is valid until the next call. */

@@ -23,6 +23,7 @@ struct command {
     ev_signal signals[COMMAND_SIGNALS_LEN];
     ev_io reports;           /* Watches for reports of the guardian. */
     ev_timer mourning;       /* Rings while processes of a killed guardian are left. */
+    ev_timer waking;         /* Rings after a loss: a stopped guardian must go on. */
     unsigned mourn_looks;    /* How often it has rung. */
     drift_time immune_since; /* Since when the rest may not be signalled.  0: it may. */
     drift_time asked_at;     /* When the first signal to end came.  0: none has. */

@@ -37,6 +37,14 @@ void deadline_grow_margins(struct deadline_margins *margins, drift_span ttl, dri
         *margins = longer;
 }
 
+/* In the last millisecond of a lease left_ms is 0.  This is not early, and before still holds. */
+drift_time deadline_end(drift_time before, drift_time now, uint32_t left_ms)
+{
+    if (left_ms > 0)
+        return now + left_ms * DRIFT_MS;
+    return before <= now + DRIFT_MS ? before : 0;
+}
+
 struct deadline deadline_before(drift_time end, const struct deadline_margins *margins)
 {
     if (end == DRIFT_NEVER)

@@ -6,6 +6,8 @@
 #ifndef REDLOCK_DEADLINE_H
 #define REDLOCK_DEADLINE_H
 
+#include <stdint.h>
+
 #include "drift/drift.h"
 
 /* The shortest ttl of a command, 500 ms: see deadline.c. */
@@ -30,6 +32,10 @@ struct deadline_margins deadline_margins(drift_span ttl, drift_span left);
  * lease than a slow acquisition. */
 void deadline_grow_margins(struct deadline_margins *margins, drift_span ttl, drift_time end,
                            drift_time now);
+
+/* The end of a lease of which left_ms are left, rounded down.  before: the last result.  Returns 0
+ * if the lease has ended early. */
+drift_time deadline_end(drift_time before, drift_time now, uint32_t left_ms);
 
 /* The deadline of a lease that ends at end.  If end is DRIFT_NEVER, so is the deadline. */
 struct deadline deadline_before(drift_time end, const struct deadline_margins *margins);

@@ -72,20 +72,16 @@ static void wake(const struct leash *leash)
         (void)kill(leash->pid, SIGCONT);
 }
 
-/* The clock is read first, and the rest of the lease is rounded down: the end is never too late. */
+/* The clock is read before the rest of the lease: the end is never too late. */
 void leash_renew(struct leash *leash, const struct redlock_lease *lease)
 {
     drift_time now = 0;
-    uint32_t left_ms;
 
     wake(leash);
     if (drift_now(&now) != 0)
         return;
-    left_ms = redlock_remaining_ms(lease);
-    if (left_ms > 0)
-        atomic_store(&leash->shared->end, now + left_ms * DRIFT_MS);
-    else if (atomic_load(&leash->shared->end) > now)
-        atomic_store(&leash->shared->end, 0); /* The lock is lost early. */
+    atomic_store(&leash->shared->end,
+                 deadline_end(atomic_load(&leash->shared->end), now, redlock_remaining_ms(lease)));
 }
 
 int leash_order(const struct leash *leash, const struct leash_order *order)

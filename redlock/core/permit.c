@@ -93,7 +93,7 @@ bool permit_adopt(struct permit *p, const char *token)
     return true;
 }
 
-void permit_mark(char *token, unsigned slot)
+void permit_stamp(char *token, unsigned slot)
 {
     token[0] = digits[slot >> 4 & 15];
     token[1] = digits[slot & 15];

@@ -47,6 +47,6 @@ void permit_ask(struct permit *p, uint32_t round, quorum_mask masters, uint32_t 
 bool permit_adopt(struct permit *p, const char *token);
 
 /* Write the slot into the token's first two digits. */
-void permit_mark(char *token, unsigned slot);
+void permit_stamp(char *token, unsigned slot);
 
 #endif /* REDLOCK_PERMIT_H */

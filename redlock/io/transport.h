@@ -58,7 +58,9 @@ const char *transport_doing(const struct transport *transport);
 
 /*
  * Read up to room bytes of an open transport.  Returns their number; 0: there are none now; -1: the
- * connection has ended, and *ret_error says why.
+ * connection has ended, and *ret_error says why.  After a -1 of a read or a write, the owner
+ * neither reads nor writes, and closes the transport before the loop sleeps.  Until then on_bytes()
+ * and on_space() may still be called.
  */
 ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error);
 

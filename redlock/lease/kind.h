@@ -50,8 +50,8 @@ struct kind {
     /* Add the kind's arguments to a command for one master.  key is room for a key. */
     void (*fill)(const struct redlock_lease *lease, unsigned master, char key[WIRE_KEY_MAX],
                  struct wire_args *args);
-    /* Change a new token for one master. */
-    void (*mark)(const struct redlock_lease *lease, unsigned master, char *token);
+    /* Write into a new token what differs for each master. */
+    void (*stamp)(const struct redlock_lease *lease, unsigned master, char *token);
     /* The machine has made a step; no action of the step is carried out yet. */
     void (*on_step)(struct redlock_lease *lease);
     /* on_ask(): masters are asked for the lock.  on_ask_again(): one master is asked again, with

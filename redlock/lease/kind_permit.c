@@ -54,11 +54,11 @@ static void fill(const struct redlock_lease *lease, unsigned master, char key[WI
     args->name = key;
 }
 
-static void mark(const struct redlock_lease *lease, unsigned master, char *token)
+static void stamp(const struct redlock_lease *lease, unsigned master, char *token)
 {
     const struct permit *permit = lease_extra(lease);
 
-    permit_mark(token, permit->slot_of[master]);
+    permit_stamp(token, permit->slot_of[master]);
 }
 
 static void on_ask(struct redlock_lease *lease, const struct quorum_send *send)
@@ -103,7 +103,7 @@ const struct kind kind_permit = {
     .count = count,
     .init = init,
     .fill = fill,
-    .mark = mark,
+    .stamp = stamp,
     .on_ask = on_ask,
     .on_answer = on_answer,
     .slots = slots,

@@ -141,8 +141,8 @@ static void write_token(const struct redlock_lease *lease, uint32_t round, unsig
                         char *ret_token)
 {
     token_write(&lease->leases->tokens, lease->serial, round, ret_token);
-    if (lease_kind(lease)->mark != NULL)
-        lease_kind(lease)->mark(lease, master, ret_token);
+    if (lease_kind(lease)->stamp != NULL)
+        lease_kind(lease)->stamp(lease, master, ret_token);
 }
 
 /* Only the live token is written to lease->token; any other goes to spare.  Another thread may be

@@ -53,7 +53,7 @@ struct link {
 
     struct queue queue;
     bool full;             /* The queue takes no more commands for now. */
-    bool doomed;           /* The link goes down when the event is over; error says why. */
+    bool doomed;           /* The link goes down; error says why.  Until then it does no I/O. */
     bool mute;             /* The master does not answer: closing drops unsent bytes. */
     bool refused;          /* The failure of the greeting was news already. */
     bool served;           /* The latest completed greeting brought the link up. */
@@ -387,7 +387,10 @@ static void read_answers(struct link *link)
     look_if_full(link);
 }
 
-/* ---- Events ---- */
+/* ---- Events ----
+ *
+ * An event of another link may have doomed this one a moment ago: a round that begins there writes
+ * to all links.  Then any event here only takes the link down, for the reason that it has. */
 
 static void attempt(struct link *link)
 {
@@ -464,7 +467,8 @@ static void on_bytes(void *cookie)
     struct link *link = cookie;
 
     env_begin_event(link->config.env);
-    read_answers(link);
+    if (!link->doomed)
+        read_answers(link);
     end(link);
 }
 
@@ -483,7 +487,8 @@ static void on_timer(void *cookie)
     struct link *link = cookie;
 
     env_begin_event(link->config.env);
-    time_out(link);
+    if (!link->doomed)
+        time_out(link);
     end(link);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "redlock/masters/masters.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "redlock/link/uri.h"

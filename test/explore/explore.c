@@ -20,6 +20,8 @@
 #define WORDS (sizeof(struct world) / sizeof(uint64_t))
 #define PACKED_MAX (sizeof(struct world) + (WORDS / 64 + 1) * sizeof(uint64_t))
 
+#define CHECKED 64 /* One stored world of so many is read back and compared. */
+
 _Static_assert(sizeof(struct world) % sizeof(uint64_t) == 0, "made of words");
 
 static size_t pack_words(const unsigned char *words, size_t words_len, unsigned char *packed)
@@ -57,15 +59,26 @@ static size_t words_from(size_t first)
     return WORDS - first < 64 ? WORDS - first : 64;
 }
 
-/* The settings are left out: unpack() takes them from the first world of the scenario. */
-static size_t pack(const struct world *world, unsigned char *packed)
+/* Of the settings, store only what differs from the first world of the scenario.  That is little: a
+ * good extension changes config.lease.  A second call restores them. */
+static void fold_settings(struct world *world, const struct world *first)
+{
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        unsigned char *bytes = (unsigned char *)&world->clients[c].q.config;
+        const unsigned char *before = (const unsigned char *)&first->clients[c].q.config;
+
+        for (size_t i = 0; i < sizeof world->clients[c].q.config; i++)
+            bytes[i] ^= before[i];
+    }
+}
+
+static size_t pack(const struct world *world, const struct world *first, unsigned char *packed)
 {
     struct world bare;
     size_t len = 0;
 
     memcpy(&bare, world, sizeof bare);
-    for (unsigned c = 0; c < CLIENTS; c++)
-        memset(&bare.clients[c].q.config, 0, sizeof bare.clients[c].q.config);
+    fold_settings(&bare, first);
     for (size_t i = 0; i < WORDS; i += 64)
         len +=
             pack_words((unsigned char *)&bare + i * sizeof(uint64_t), words_from(i), packed + len);
@@ -79,9 +92,7 @@ static size_t unpack(const unsigned char *packed, const struct world *first, str
     for (size_t i = 0; i < WORDS; i += 64)
         len += unpack_words(packed + len, words_from(i),
                             (unsigned char *)world + i * sizeof(uint64_t));
-    for (unsigned c = 0; c < CLIENTS; c++)
-        memcpy(&world->clients[c].q.config, &first->clients[c].q.config,
-               sizeof world->clients[c].q.config);
+    fold_settings(world, first);
     return len;
 }
 
@@ -100,14 +111,22 @@ static void *check_memory(void *p)
     exit(2);
 }
 
-static void put(struct row *row, const struct world *world)
+static void put(struct row *row, const struct world *world, const struct world *first)
 {
+    struct world stored;
+    size_t len;
+
     if (row->room - row->len < PACKED_MAX + sizeof(uint64_t)) {
         row->room += row->room / 2 + 64 * PACKED_MAX;
         row->bytes = check_memory(realloc(row->bytes, row->room));
     }
-    row->len += pack(world, row->bytes + row->len);
-    row->worlds++;
+    len = pack(world, first, row->bytes + row->len);
+    if (row->worlds++ % CHECKED == 0 && (unpack(row->bytes + row->len, first, &stored) != len ||
+                                         memcmp(&stored, world, sizeof stored) != 0)) {
+        fprintf(stderr, "explore: a stored world is not what was to be stored\n");
+        exit(2);
+    }
+    row->len += len;
 }
 
 /* ---- Recognising worlds ---- */
@@ -206,7 +225,7 @@ static void keep(struct search *search, const struct world *world, uint64_t hash
     if (!set_add(&search->seen, hash))
         return;
     search->origins[number] = (struct origin){search->parent, search->move};
-    put(&search->next, world);
+    put(&search->next, world, &search->first);
 }
 
 /* ---- A story ---- */

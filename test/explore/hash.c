@@ -59,7 +59,7 @@ static uint64_t mix_client(uint64_t hash, const struct client *client, drift_tim
     hash = mix(hash, instants(q->settle_by, q->lease));
     hash = mix(hash, client->fence.counter | (uint64_t)client->fence_after << 32 |
                          (uint64_t)client->fence.raises << 40);
-    hash = mix(hash, wake_at);
+    hash = mix(hash, instants(wake_at, q->config.lease));
     return mix(hash, client->version | (uint64_t)(client->held ? client->confirmed : 0) << 8 |
                          (uint64_t)client->adopted << 16 | (uint64_t)q->adopted << 24);
 }

@@ -283,6 +283,7 @@ static void plan_next(struct ev_loop *process)
 
             if (transport == NULL)
                 continue;
+            sim_transport_rest(transport);
             timer = sim_min(timer, sim_transport_timer(transport));
             has_io = has_io || sim_transport_has_io(transport);
         }

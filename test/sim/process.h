@@ -74,6 +74,8 @@ bool process_is_linked(const struct ev_loop *process);
 
 /* ---- Transports (transport.c): what processes need beside transport.h ---- */
 
+/* At the end of a turn: a transport that said that it ended must be closed. */
+void sim_transport_rest(const struct transport *transport);
 void sim_transport_on_io(struct transport *transport);
 bool sim_transport_has_io(const struct transport *transport);
 /* When the timer rings, on the process' clock; DRIFT_NEVER: it is not set. */

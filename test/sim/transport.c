@@ -24,6 +24,7 @@ struct transport {
     unsigned place; /* Its index in process->transports. */
     struct conn *conn;
     bool is_open;
+    bool is_told; /* The library knows that the connection ended. */
     bool awaits_space;
     bool is_stuffed;    /* The socket takes nothing until the next turn. */
     uint64_t timer;     /* When it rings, on the process' clock. */
@@ -88,7 +89,8 @@ void transport_close(struct transport *transport, bool reset)
         net_close(transport->conn);
     transport->closed_at = process_clock(transport->process);
     transport->conn = NULL;
-    transport->is_open = transport->awaits_space = transport->is_stuffed = false;
+    transport->is_open = transport->is_told = false;
+    transport->awaits_space = transport->is_stuffed = false;
 }
 
 /* ---- Bytes ---- */
@@ -113,8 +115,8 @@ ssize_t transport_read(struct transport *transport, char *buf, size_t room, cons
     size_t len = 0;
     struct message *message;
 
-    if (!transport->is_open)
-        world_fail("contract", "a read of a transport that is not open");
+    if (!transport->is_open || transport->is_told)
+        world_fail("contract", "a read of a transport that is not open, or that ended");
     room = cut(room < 512 ? room : 512, FAULT_CUT_READ);
     while (len < room && (message = net_peek(transport->conn)) != NULL &&
            message->kind == MESSAGE_BYTES) {
@@ -129,6 +131,7 @@ ssize_t transport_read(struct transport *transport, char *buf, size_t room, cons
     }
     if (len > 0 || net_peek(transport->conn) == NULL)
         return (ssize_t)len;
+    transport->is_told = true;
     *ret_error = end_of_stream(transport);
     return -1;
 }
@@ -154,9 +157,10 @@ ssize_t transport_write(struct transport *transport, const char *bytes, size_t l
     struct message *message;
     size_t room;
 
-    if (!transport->is_open)
-        world_fail("contract", "a write to a transport that is not open");
+    if (!transport->is_open || transport->is_told)
+        world_fail("contract", "a write to a transport that is not open, or that ended");
     if (write_fails(transport)) {
+        transport->is_told = true;
         *ret_error = dice_chance(500) ? "Broken pipe" : "Connection reset by peer";
         return -1;
     }
@@ -205,6 +209,12 @@ bool transport_has_timer(const struct transport *transport)
 static bool has_space(const struct transport *transport)
 {
     return transport->awaits_space && transport->is_open && net_room(transport->conn) > 0;
+}
+
+void sim_transport_rest(const struct transport *transport)
+{
+    if (transport->is_told)
+        world_fail("contract", "a transport that ended and is not closed");
 }
 
 bool sim_transport_has_io(const struct transport *transport)

@@ -31,6 +31,17 @@ TEST(margins_of_a_lease)
     }
 }
 
+/* What is left is rounded down, so it is 0 in the last millisecond. */
+TEST(the_end_of_a_lease)
+{
+    CHECK_UINT(deadline_end(0, END, 7), END + 7 * DRIFT_MS);
+    CHECK_UINT(deadline_end(END, END - DRIFT_S, 7), END - DRIFT_S + 7 * DRIFT_MS);
+    CHECK_UINT(deadline_end(END, END + 1, 0), END);
+    CHECK_UINT(deadline_end(END, END - DRIFT_MS, 0), END);
+    CHECK_UINT(deadline_end(END, END - DRIFT_MS - 1, 0), 0);
+    CHECK_UINT(deadline_end(0, END, 0), 0);
+}
+
 /* The first lease is short if its masters answered late.  A renewal gives a longer one. */
 TEST(margins_grow_with_a_longer_lease)
 {
@@ -163,7 +174,7 @@ TEST(a_poll_ends_when_something_is_due)
     }
 }
 
-CHECK_MAIN(RUN(margins_of_a_lease), RUN(margins_grow_with_a_longer_lease),
+CHECK_MAIN(RUN(the_end_of_a_lease), RUN(margins_of_a_lease), RUN(margins_grow_with_a_longer_lease),
            RUN(acts_at_its_time_and_not_before), RUN(begins_earlier), RUN(a_lease_that_is_gone),
            RUN(an_end_that_is_nearer_than_its_margin), RUN(no_end), RUN(the_sooner_of_two),
            RUN(a_poll_ends_when_something_is_due))

@@ -98,7 +98,7 @@ TEST(a_token_tells_its_slot)
     char token[] = "0123456789abcdef";
 
     for (unsigned slot = 0; slot < 256; slot++) {
-        permit_mark(token, slot);
+        permit_stamp(token, slot);
         CHECK_STR(token + 2, "23456789abcdef");
         CHECK(permit_adopt(&p, token));
         CHECK_UINT(p.slot, slot);

@@ -1,0 +1,200 @@
+/*
+ * test-link.c - a link that is doomed does no more I/O, and falls for its first reason.
+ *
+ * Another link's event may doom a link: a round that begins there writes to all links.  The loop
+ * may then still bring an event of the doomed link in the same turn.
+ */
+#include "redlock/link/link.h"
+
+#include <string.h>
+
+#include "redlock/io/env.h"
+#include "redlock/io/transport.h"
+#include "redlock/link/uri.h"
+#include "test/lib/check.h"
+
+/* ---- The transport ---- */
+
+struct transport {
+    const struct transport_events *events;
+    void *cookie;
+    unsigned reads, writes, closes;
+    bool has_timer, is_broken;
+};
+
+static struct transport the_transport;
+
+struct transport *transport_new(struct loop *loop, const struct transport_events *events,
+                                void *cookie)
+{
+    (void)loop;
+    the_transport = (struct transport){.events = events, .cookie = cookie};
+    return &the_transport;
+}
+
+void transport_free(struct transport *transport)
+{
+    (void)transport;
+}
+
+const char *transport_open(struct transport *transport, const struct transport_to *to,
+                           unsigned turn)
+{
+    (void)transport, (void)to, (void)turn;
+    return NULL;
+}
+
+const char *transport_doing(const struct transport *transport)
+{
+    (void)transport;
+    return "connecting";
+}
+
+void transport_close(struct transport *transport, bool reset)
+{
+    (void)reset;
+    transport->closes++;
+}
+
+ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error)
+{
+    (void)buf, (void)room;
+    transport->reads++;
+    *ret_error = "Server closed the connection";
+    return -1;
+}
+
+ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
+                        const char **ret_error)
+{
+    (void)bytes;
+    transport->writes++;
+    if (!transport->is_broken)
+        return (ssize_t)len;
+    *ret_error = "Broken pipe";
+    return -1;
+}
+
+void transport_await_space(struct transport *transport, bool on)
+{
+    (void)transport, (void)on;
+}
+
+void transport_set_timer(struct transport *transport, drift_span in)
+{
+    transport->has_timer = in != DRIFT_NEVER;
+}
+
+bool transport_has_timer(const struct transport *transport)
+{
+    return transport->has_timer;
+}
+
+/* ---- The owner ---- */
+
+static struct env env;
+static quorum_mask dirty;
+static unsigned falls;
+
+static void on_link(void *cookie, unsigned number, const struct link_fall *fall)
+{
+    (void)cookie, (void)number;
+    falls += fall != NULL;
+}
+
+static void on_done(void *cookie)
+{
+    (void)cookie;
+}
+
+static const struct link_events events = {.on_link = on_link, .on_done = on_done};
+
+static void ring(void)
+{
+    the_transport.events->on_timer(the_transport.cookie);
+}
+
+/* A listening link without a password is up at once. */
+static struct link *up_link(void)
+{
+    static char host[] = "10.0.0.1", name[] = "10.0.0.1:6379";
+    static const struct uri uri = {.host = host, .name = name, .port = URI_PORT};
+    const struct link_config config = {.env = &env, .uri = &uri, .dirty = &dirty, .listens = true};
+    struct link *link = link_new(&config, &events, NULL);
+
+    CHECK(link != NULL);
+    env.asks_max = LINK_ASKS_MAX;
+    falls = 0;
+    ring();
+    the_transport.events->on_open(the_transport.cookie, NULL);
+    CHECK(link_is_up(link));
+    return link;
+}
+
+/* Write within an event of another link. */
+static void write_bytes(struct link *link)
+{
+    env_begin_event(&env);
+    link_say(link, "PING\r\n", 6);
+    link_write(link);
+    env_end_event(&env);
+    CHECK_UINT(falls, 0);
+}
+
+static void doom(struct link *link)
+{
+    the_transport.is_broken = true;
+    the_transport.writes = 0;
+    write_bytes(link);
+}
+
+static void check_fallen(struct link *link)
+{
+    CHECK_UINT(the_transport.reads, 0);
+    CHECK_UINT(the_transport.writes, 1);
+    CHECK_UINT(the_transport.closes, 1);
+    CHECK_UINT(falls, 1);
+    CHECK(!link_is_up(link));
+    CHECK_STR(link_error(link), "Broken pipe");
+    link_free(link);
+}
+
+TEST(reads_no_more_after_a_write_that_failed)
+{
+    struct link *link = up_link();
+
+    doom(link);
+    the_transport.events->on_bytes(the_transport.cookie);
+    check_fallen(link);
+}
+
+TEST(writes_no_more_after_a_write_that_failed)
+{
+    struct link *link = up_link();
+
+    doom(link);
+    the_transport.events->on_space(the_transport.cookie);
+    check_fallen(link);
+}
+
+/* After so many seconds without an answer the link is taken down for its silence. */
+#define SILENCE 3
+
+TEST(silence_is_not_the_reason_after_a_write_that_failed)
+{
+    const struct ask ask = {.number = 1};
+    struct link *link = up_link();
+
+    env_begin_event(&env);
+    link_send(link, &ask, "PING\r\n", 6);
+    env_end_event(&env);
+    for (unsigned i = 0; i < SILENCE; i++)
+        ring();
+    doom(link);
+    ring();
+    check_fallen(link);
+}
+
+CHECK_MAIN(RUN(reads_no_more_after_a_write_that_failed),
+           RUN(writes_no_more_after_a_write_that_failed),
+           RUN(silence_is_not_the_reason_after_a_write_that_failed))

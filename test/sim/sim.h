@@ -166,7 +166,8 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(IN_ORDER, "fair lock granted while a later waiter waits")               \
     X(CALLED, "fair lock whose turn was announced in good health")            \
     X(SHARED, "reader beside another one")                                    \
-    X(HELD_OFF, "reader that was held off for a waiting writer")
+    X(HELD_OFF, "reader that was held off for a waiting writer")              \
+    X(SET_TOLD, "master in no set that was told its set")
 
 #define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
 enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };

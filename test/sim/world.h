@@ -95,8 +95,9 @@ struct world {
     struct plan plan;
     struct ev_loop processes[SIM_PROCESSES_MAX];
     struct server servers[SIM_SERVERS_MAX];
-    uint64_t hash;   /* A hash of all events noted. */
-    uint64_t events; /* The number of events so far. */
+    uint64_t hash;      /* A hash of all events noted. */
+    uint64_t events;    /* The number of events so far. */
+    struct text *texts; /* Configurations, lists and names of masters (sets.c). */
 };
 extern struct world world;
 

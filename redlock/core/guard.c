@@ -222,13 +222,20 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
         m->look_at = drift_add(now, LOOK_EVERY);
         return;
     }
-    m->look_at = DRIFT_NEVER;
+    /* While no set is known, another client may found it. */
+    m->look_at = everyone(g) == 0 ? drift_add(now, LOOK_EVERY) : DRIFT_NEVER;
     twin = guard_twin(g, master);
     if (twin != QUORUM_MASTERS_MAX)
         m->look_at = g->masters[twin].look_at = drift_add(now, LOOK_EVERY);
     g->seen_epoch = true;
     g->told |= mask_of(master);
     g->open = g->open || members_decide(g->config.members, g->told);
+}
+
+void guard_look_again(struct guard *g, unsigned master)
+{
+    if (g->masters[master].linked)
+        g->masters[master].look_at = 0;
 }
 
 void guard_on_change(struct guard *g, quorum_mask left)

@@ -101,6 +101,8 @@ void guard_on_link(struct guard *g, unsigned master, bool up);
 void guard_on_look(struct guard *g, unsigned master, const struct guard_look *look, drift_time now);
 /* A master with an epoch reports, without a query, the longest lease that it knows. */
 void guard_on_max(struct guard *g, uint32_t max_ttl_ms);
+/* Query this master anew as soon as it is linked. */
+void guard_look_again(struct guard *g, unsigned master);
 /* The members have changed.  left: numbers of masters that another master gets next. */
 void guard_on_change(struct guard *g, quorum_mask left);
 /* What is due now.  Call it after each event and when the timer fires.  The guard takes the

@@ -193,6 +193,22 @@ bool seats_are_new(const struct seats *s)
     return any && s->now.version == 0;
 }
 
+bool seats_fit(const struct seats *s, const struct config *config)
+{
+    quorum_mask listed = 0, found = 0;
+
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+        listed |= s->seats[i].listed ? mask_of(i) : 0;
+    for (unsigned i = 0; i < config->members_len; i++) {
+        unsigned seat = find(s, &config->members[i]);
+
+        if (seat == QUORUM_MASTERS_MAX || (found & mask_of(seat)) != 0)
+            return false;
+        found |= mask_of(seat);
+    }
+    return found == listed;
+}
+
 unsigned seats_wrong(const struct seats *s)
 {
     for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {

@@ -87,6 +87,9 @@ bool seats_are_new(const struct seats *s);
  * member that is removed while the client runs does not. */
 unsigned seats_wrong(const struct seats *s);
 
+/* True if the masters of the list are the members of this configuration, each of them once. */
+bool seats_fit(const struct seats *s, const struct config *config);
+
 enum seat_state seats_state(const struct seats *s, unsigned seat);
 
 /* The seat of a member of the newest configuration. */

@@ -180,7 +180,7 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
     struct wire_args args = args_of(lease, master, spare);
 
     if (command == QUORUM_CMD_RAISE) {
-        args.epoch = masters_epoch(lease->leases->masters, master);
+        args.epoch = masters_state(lease->leases->masters, master);
         args.counter = lease_fence(lease)->counter;
     }
     if (kind->fill != NULL)

@@ -5,8 +5,9 @@
 
 #include <stdlib.h>
 
-/* Alarms in the client's heap that belong to no lease: those of two guards, and of the lines. */
-#define OTHER_ALARMS 3
+/* Alarms in the client's heap that belong to no lease: those of two guards, of the
+ * founding, and of the lines. */
+#define OTHER_ALARMS 4
 
 void table_init(struct leases *leases)
 {

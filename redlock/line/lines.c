@@ -572,7 +572,7 @@ int lines_init(struct lines *lines, struct masters *masters, const struct master
     lines->on_done = on_quiet;
     lines->cookie = cookie;
     listener_init(&channels->listener, config, &listener_events, lines);
-    return alarm_reserve(&channels->env->alarms, 3); /* This alarm, and two of the masters. */
+    return alarm_reserve(&channels->env->alarms, 4); /* This alarm, and three of the masters. */
 }
 
 void lines_flush(struct lines *lines)

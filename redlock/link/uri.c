@@ -367,6 +367,25 @@ static size_t escape_path(const char *path, char *ret_text)
     return len;
 }
 
+/* "#NAME", which ends the URI.  Cut it off *rest. */
+static int parse_member(struct piece *rest, struct uri *uri)
+{
+    static const char others[] = "/-_.~+=:%[]?";
+    struct piece member = skip(*rest, span_until(*rest, "#"));
+
+    rest->len -= member.len;
+    if (member.len == 0)
+        return REDLOCK_OK;
+    member = skip(member, 1);
+    for (size_t i = 0; i < member.len; i++)
+        if (!is_alnum(member.p[i]) && strchr(others, member.p[i]) == NULL)
+            return refuse("the name behind '#' may have letters, digits and /-_.~+=:%[]? only");
+    if (member.len < 1 || member.len > URI_MEMBER_MAX)
+        return error_set(REDLOCK_E_INVAL, "the name behind '#' must have 1 to %d characters",
+                         URI_MEMBER_MAX);
+    return copy_piece(member, &uri->member);
+}
+
 /* Compose the name, which messages show. */
 static int make_name(struct uri *uri)
 {
@@ -404,6 +423,8 @@ static int parse(struct piece rest, struct uri *uri)
     if (r == REDLOCK_OK)
         r = parse_login(&rest, uri);
     if (r == REDLOCK_OK)
+        r = parse_member(&rest, uri);
+    if (r == REDLOCK_OK)
         r = is_unix ? parse_socket(rest, uri) : parse_endpoint(rest, uri);
     return r == REDLOCK_OK ? make_name(uri) : r;
 }
@@ -434,6 +455,7 @@ void uri_done(struct uri *uri)
     free_secret(uri->user);
     free_secret(uri->password);
     free(uri->name);
+    free(uri->member);
     *uri = (struct uri){.host = NULL};
 }
 

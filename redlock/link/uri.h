@@ -1,14 +1,17 @@
 /*
  * uri.h - the place of a master, user and password: one parsed URI; pure.
  *
- *   [redis://] [user:password@ | :password@] host [:port] [/[db]]
- *   unix://[user:password@ | :password@]/path [?db=N]
+ *   [redis://] [user:password@ | :password@] host [:port] [/[db]] [#NAME]
+ *   unix://[user:password@ | :password@]/path [?db=N] [#NAME]
+ *
+ * NAME says which member of the set this master is, if the set knows it by another place than this
+ * one.  It has letters, digits, and "/-_.~+=:%[]?".
  *
  * host is a name (letters, digits, '-', '_', '.'), an IPv4 address, or an IPv6 address in brackets,
  * without a zone.  The default port is 6379, the default db 0.  User, password and path may contain
- * %HH escapes of any byte but NUL.  A '%' must be escaped, and so must an '@', a '?' or a separator
- * of a list that could be taken for one.  The last '@' ends user and password.  Without them,
- * "unix:/path" is a unix socket, too.
+ * %HH escapes of any byte but NUL.  A '%' must be escaped, and so must an '@', a '?', a '#' or a
+ * separator of a list that could be taken for one.  The last '@' ends user and password.  Without
+ * them, "unix:/path" is a unix socket, too.
  *
  * A password alone ("redis://:secret@host") is Redis' old AUTH with one argument.  A user alone
  * ("redis://secret@host", no colon) is an error, because some programs take it for a password.  An
@@ -26,6 +29,7 @@
 #define URI_PATH_MAX 107   /* sun_path of unix(7), without the NUL. */
 #define URI_SECRET_MAX 511 /* Of user, and of password.  Chosen. */
 #define URI_DB_MAX 65535   /* Chosen: most servers have 16; the protocol has no limit. */
+#define URI_MEMBER_MAX 353 /* Of NAME: the longest name of a struct uri. */
 
 struct uri {
     char *host;     /* A name or a numeric address; IPv6 in its canonical form, without brackets.
@@ -33,6 +37,7 @@ struct uri {
     char *path;     /* The path of a unix socket, or NULL. */
     char *user;     /* NULL: none. */
     char *password; /* NULL: none, and no AUTH is sent. */
+    char *member;   /* NAME.  NULL: none. */
     unsigned port;  /* 1 to 65535.  0: a unix socket. */
     unsigned db;
     /* What messages and logs show: "host:port" or "[::1]:port", with "/db" if db is not 0; or

@@ -36,7 +36,7 @@ int clocks_init(struct clocks *clocks, struct peers *peers, struct standing *sta
         .gap = CLOCKS_GAP,
     };
     clocks->alarm.pos = ALARM_OFF;
-    return alarm_reserve(&peers->env->alarms, 2); /* One for this guard, one for standing.c. */
+    return alarm_reserve(&peers->env->alarms, 3); /* Those of standing.c and founding.c, too. */
 }
 
 /* ---- Asking ---- */

@@ -97,6 +97,9 @@ static void on_reply(void *cookie, unsigned m, const struct ask *ask, const stru
     switch (ask->what) {
     case WHAT_LEAVE:
         return; /* A queue drops a waiter that did not leave when its patience ends. */
+    case WHAT_FOUND:
+        founding_on_answer(&masters->founding, m, ask, reply);
+        return;
     case WHAT_LOOK:
         standing_on_look(&masters->standing, m, reply);
         return;
@@ -160,6 +163,31 @@ static const struct standing_events standing_events = {
     .on_change = on_change,
 };
 
+/* ---- Events of the founding ---- */
+
+static void on_founded(void *cookie)
+{
+    struct masters *masters = cookie;
+    char text[SET_TEXT_MAX];
+
+    set_print(&masters->set.seats.now, text, sizeof text);
+    env_log(masters->peers.env, REDLOCK_LOG_INFO, "masters: they are a set now: %s", text);
+    standing_on_founding(&masters->standing);
+}
+
+static void on_refused(void *cookie, unsigned m)
+{
+    struct masters *masters = cookie;
+
+    env_log(masters->peers.env, REDLOCK_LOG_WARNING, "masters: %s", masters->set.why);
+    standing_on_refusal(&masters->standing, m);
+}
+
+static const struct founding_events founding_events = {
+    .on_founded = on_founded,
+    .on_refused = on_refused,
+};
+
 static void on_vote(void *cookie, unsigned m, const struct ask *ask, const struct vote *vote)
 {
     struct masters *masters = cookie;
@@ -199,12 +227,16 @@ int masters_init(struct masters *masters, const struct masters_config *config,
     peers->env = config->env;
     peers->len = config->len;
     peers->members = members_first(config->len);
+    set_init(&masters->set, peers, config->uris, config->len);
     peers->restart_guard = config->restart_guard;
     peers->clock_guard = config->clock_guard;
     peers->max_ttl_ms = config->max_ttl_ms;
     peers->drift = config->drift;
     peers->connect_timeout = config->connect_timeout;
-    if (standing_init(&masters->standing, peers, &standing_events, masters) != 0 ||
+    if (founding_init(&masters->founding, peers, &masters->set, config->reply_timeout,
+                      &founding_events, masters) != 0 ||
+        standing_init(&masters->standing, peers, &masters->set, &masters->founding,
+                      &standing_events, masters) != 0 ||
         clocks_init(&masters->clocks, peers, &masters->standing) != 0)
         return -1;
     masters->proof.peers = peers;
@@ -262,9 +294,9 @@ void masters_raised(struct masters *masters, unsigned m, uint64_t number)
     guard_on_raised(&masters->standing.guard, m, number);
 }
 
-const char *masters_epoch(const struct masters *masters, unsigned m)
+const char *masters_state(const struct masters *masters, unsigned m)
 {
-    return masters->standing.epochs[m];
+    return masters->standing.states[m];
 }
 
 /* ---- Writing ---- */
@@ -304,6 +336,8 @@ bool masters_on_alarm(struct masters *masters, const struct alarm *alarm)
         standing_on_alarm(&masters->standing);
     else if (alarm == &masters->clocks.alarm)
         clocks_on_alarm(&masters->clocks);
+    else if (alarm == &masters->founding.alarm)
+        founding_on_alarm(&masters->founding);
     else
         return false;
     return true;

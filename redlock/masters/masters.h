@@ -15,8 +15,10 @@
 
 #include "redlock/core/quorum.h"
 #include "redlock/masters/clocks.h"
+#include "redlock/masters/founding.h"
 #include "redlock/masters/peers.h"
 #include "redlock/masters/proof.h"
+#include "redlock/masters/set.h"
 #include "redlock/masters/standing.h"
 #include "redlock/wire/vote.h"
 
@@ -53,6 +55,8 @@ struct masters {
     const struct masters_events *events;
     void *cookie;
     struct peers peers;
+    struct set set;
+    struct founding founding;
     struct standing standing;
     struct clocks clocks;
     struct proof proof;
@@ -80,8 +84,8 @@ bool masters_count(struct masters *masters, unsigned m, enum quorum_command comm
                    drift_time sent);
 /* A fencing counter was raised to this number. */
 void masters_raised(struct masters *masters, unsigned m, uint64_t number);
-/* The epoch that a command must name. */
-const char *masters_epoch(const struct masters *masters, unsigned m);
+/* The field epoch of its marker, which a command must name. */
+const char *masters_state(const struct masters *masters, unsigned m);
 
 /* masters_flush() is called between events: it writes to all masters that need it, and closes
  * links that are doomed or break.  masters_write() is called within an event and only writes. */

@@ -19,6 +19,7 @@
 
 /* What an ask is about (ask.h), in addition to enum quorum_command. */
 enum ask_what {
+    WHAT_FOUND = 0xf8, /* A step of a founding (founding.h). */
     WHAT_LEAVE = 0xf9, /* A waiter leaves a queue.  The answer is ignored. */
     WHAT_COUNT = 0xfa, /* The count that follows a SET of the same number (proof.h). */
     WHAT_TIME = 0xfb,  /* The master's clock (clocks.h). */
@@ -31,11 +32,12 @@ enum ask_what {
 struct peers {
     struct env *env;
     unsigned len;
-    struct members members; /* Which of them count. */
-    quorum_mask up;         /* Masters that may vote and take a command now. */
-    quorum_mask coming;     /* Masters that may vote soon, for the first time. */
-    quorum_mask full;       /* Masters whose links are up and have no room for a command. */
-    quorum_mask dirty;      /* Links with data to flush. */
+    /* Which of them count.  While the set is not known: all of the list, and none is up. */
+    struct members members;
+    quorum_mask up;     /* Masters that may vote and take a command now. */
+    quorum_mask coming; /* Masters that may vote soon, for the first time. */
+    quorum_mask full;   /* Masters whose links are up and have no room for a command. */
+    quorum_mask dirty;  /* Links with data to flush. */
     struct link *links[QUORUM_MASTERS_MAX];
     bool restart_guard;
     enum redlock_clock_guard clock_guard;

@@ -104,24 +104,63 @@ bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
     return true;
 }
 
-static bool is_epoch(const struct proof *proof, unsigned master, const char *text, size_t len)
+enum proved { PROVED_GOOD, PROVED_CHANGED, PROVED_LOST };
+
+/*
+ * Judge the field epoch.  It is nearly always the known text.  The number of the epoch must be the
+ * known one, else the master has lost its data.  A version above ours, or a floor that we do not
+ * know, shows that the set has changed.
+ */
+static enum proved judge(const struct proof *proof, unsigned master, const char *text, size_t len)
 {
-    return len == WIRE_NUMBER && memcmp(text, proof->standing->epochs[master], WIRE_NUMBER) == 0;
+    const struct standing *standing = proof->standing;
+    const char *known = standing->states[master];
+    struct answer_state state;
+
+    if (strlen(known) == len && memcmp(text, known, len) == 0)
+        return PROVED_GOOD;
+    if (!answer_state(text, len, &state) ||
+        state.epoch != standing->guard.masters[master].look.number)
+        return PROVED_LOST;
+    return state.version == 0 || state.floor != 0 || state.version > standing_version(standing)
+               ? PROVED_CHANGED
+               : PROVED_GOOD;
 }
 
 /* With the guard per vote the answer also carries the longest lease, which the restart guard
  * takes over. */
-static bool take_proof(struct proof *proof, unsigned master, const struct reply *reply)
+static enum proved take_proof(struct proof *proof, unsigned master, const struct reply *reply)
 {
     uint32_t max_ttl_ms;
+    enum proved proved;
 
     if (!needs_time(proof))
-        return reply->type == REPLY_TEXT && is_epoch(proof, master, reply->text, reply->text_len);
-    if (reply->type != REPLY_ARRAY || !is_epoch(proof, master, reply->before, reply->before_len) ||
-        !answer_max(reply->text, &max_ttl_ms))
-        return false;
+        return reply->type == REPLY_TEXT ? judge(proof, master, reply->text, reply->text_len)
+                                         : PROVED_LOST;
+    if (reply->type != REPLY_ARRAY || reply->before == NULL)
+        return PROVED_LOST;
+    proved = judge(proof, master, reply->before, reply->before_len);
+    if (proved == PROVED_LOST || !answer_max(reply->text, &max_ttl_ms))
+        return PROVED_LOST;
     guard_on_max(&proof->standing->guard, max_ttl_ms);
-    return true;
+    return proved;
+}
+
+/* The master stores what the votes say, but a majority is to be counted by another set.  The number
+ * of RAISE was compared by the script. */
+static void make_void(struct held *held)
+{
+    for (uint32_t i = 0; i < held->len; i++)
+        held->yes[i].is_void = held->yes[i].ask.what != QUORUM_CMD_RAISE;
+}
+
+static enum quorum_vote vote_of(const struct yes *yes)
+{
+    if (yes->is_void && yes->ask.what == QUORUM_CMD_EXTEND)
+        return QUORUM_VOTE_NONE;
+    return yes->is_void || (yes->ask.what == QUORUM_CMD_FENCE && yes->counter == 0)
+               ? QUORUM_VOTE_VOID
+               : QUORUM_VOTE_YES;
 }
 
 /* on_vote() may run a callback that asks for the next lock.  No answer is processed before this
@@ -132,9 +171,8 @@ static void let_go(struct proof *proof, unsigned master)
 
     for (uint32_t i = 0; i < held->len; i++) {
         const struct yes *yes = &held->yes[i];
-        bool counted = yes->ask.what != QUORUM_CMD_FENCE || yes->counter != 0;
         const struct vote vote = {
-            .vote = counted ? QUORUM_VOTE_YES : QUORUM_VOTE_VOID,
+            .vote = vote_of(yes),
             .counter = yes->counter,
             .unkept = yes->unkept,
         };
@@ -179,7 +217,14 @@ void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
 
 void proof_on_answer(struct proof *proof, unsigned master, const struct reply *reply)
 {
-    if (!take_proof(proof, master, reply)) {
+    switch (take_proof(proof, master, reply)) {
+    case PROVED_GOOD:
+        break;
+    case PROVED_CHANGED:
+        make_void(&proof->held[master]);
+        standing_look_again(proof->standing, master);
+        break;
+    case PROVED_LOST:
         link_relink(proof->peers->links[master],
                     reply->type == REPLY_ERROR ? reply->text : "has lost its data");
         return;

@@ -17,6 +17,10 @@
  *
  * Only a yes waits.  A no and a release do no harm.
  *
+ * The field that is read also has the version of the configuration of the set (look.lua).  A vote
+ * counts if the master has no newer version than this client.  Otherwise the vote is void, and the
+ * client reads the marker on the same link.
+ *
  * With the clock guard per vote a second read follows, TIME, and a yes waits for it as well.  An
  * extension waits, too: a clock that is set back extends a lock, which then ends early when the
  * clock is corrected (clocks.h).  The first read then also returns the longest lease.  Every client
@@ -44,6 +48,7 @@ struct yes {
     struct ask ask;
     uint64_t counter; /* Of FENCE and RAISE: the number that the counter reached.  0: none. */
     bool unkept;
+    bool is_void; /* The proof showed that the set has changed. */
 };
 struct held {
     struct yes *yes;

@@ -8,28 +8,38 @@
 #include <string.h>
 
 #include "redlock/wire/reply.h"
+#include "redlock/masters/founding.h"
 #include "redlock/masters/peers.h"
+#include "redlock/masters/set.h"
 #include "redlock/wire/answer.h"
 
 _Static_assert(GUARD_HIGH_STEP == WIRE_FENCE_STEP && GUARD_AHEAD_US == WIRE_FENCE_AHEAD_US,
                "the guard counts as the scripts do");
 
-int standing_init(struct standing *standing, struct peers *peers,
-                  const struct standing_events *events, void *cookie)
+/* All masters of the list. */
+static quorum_mask everyone(const struct standing *standing)
+{
+    return (quorum_mask)((1u << standing->peers->len) - 1);
+}
+
+int standing_init(struct standing *standing, struct peers *peers, struct set *set,
+                  struct founding *founding, const struct standing_events *events, void *cookie)
 {
     const struct guard_config config = {
-        .members = &peers->members,
+        .members = &set->seats.members,
         .max_ttl_ms = peers->max_ttl_ms,
         .drift = peers->drift,
     };
 
     standing->peers = peers;
+    standing->set = set;
+    standing->founding = founding;
     standing->events = events;
     standing->cookie = cookie;
     guard_init(&standing->guard, &config);
     standing->alarm.pos = ALARM_OFF;
     standing->hope_until = drift_add(env_now(peers->env), peers->connect_timeout);
-    standing->connecting = peers->coming = members_all(&peers->members);
+    standing->connecting = peers->coming = everyone(standing);
     return alarm_reserve(&peers->env->alarms, 1);
 }
 
@@ -43,6 +53,26 @@ static void write_random(struct env *env, char digits[WIRE_NUMBER + 1])
     (void)snprintf(digits, WIRE_NUMBER + 1, "%016" PRIx64, number == 0 ? 1 : number);
 }
 
+/* Tell a member its set, if it said that it is in none.  config is room for the text. */
+static void give_set(struct standing *standing, unsigned master, struct wire_look *look,
+                     char config[CONFIG_TEXT_MAX + 1])
+{
+    struct set *set = standing->set;
+    const struct config *now = &set->seats.now;
+
+    set->gave = mask_without(set->gave, master);
+    if (standing->guard.passive || !set_is_known(set))
+        return;
+    look->set = now->set;
+    look->version = now->version;
+    if (!(set->none & mask_of(master)))
+        return;
+    (void)config_print(now, config);
+    look->config = config;
+    look->name = now->members[set_member(set, master)].name;
+    set->gave |= mask_of(master);
+}
+
 /* Read the marker.  floor: 0, or the value with which to give the master an epoch.  It gets the
  * epoch only if it still has the nonce that the last read saw. */
 static void send_look(struct standing *standing, unsigned master, uint64_t floor)
@@ -50,7 +80,7 @@ static void send_look(struct standing *standing, unsigned master, uint64_t floor
     struct peers *peers = standing->peers;
     const struct master_info *info = link_info(peers->links[master]);
     const struct ask ask = {.what = WHAT_LOOK, .flags = ASK_LOOK};
-    char random[WIRE_NUMBER + 1], nonce[WIRE_NUMBER + 1] = "";
+    char random[WIRE_NUMBER + 1], nonce[WIRE_NUMBER + 1] = "", config[CONFIG_TEXT_MAX + 1];
     struct wire_look look = {
         .id = info->run_id, /* Not the replid, which changes when the first replica connects. */
         .keeps = handshake_keeps(info),
@@ -62,6 +92,7 @@ static void send_look(struct standing *standing, unsigned master, uint64_t floor
     };
 
     write_random(peers->env, random);
+    give_set(standing, master, &look, config);
     if (floor != 0)
         (void)snprintf(nonce, sizeof nonce, "%016" PRIx64,
                        standing->guard.masters[master].look.number);
@@ -125,6 +156,31 @@ static void tell_of_twins(struct standing *standing)
     }
 }
 
+/* The guard lets them vote, and they are members of the set. */
+static quorum_mask may_vote(const struct standing *standing)
+{
+    return guard_voters(&standing->guard) & standing->set->told;
+}
+
+/* Masters that may become members soon: the set is being founded, or they are being told of it.  If
+ * a master of the list is down, no set can be founded. */
+static quorum_mask find_hopefuls(const struct standing *standing)
+{
+    const struct set *set = standing->set;
+    quorum_mask here = standing->linked | standing->connecting;
+    quorum_mask hopefuls = guard_hopefuls(&standing->guard, standing->connecting);
+    bool founds = !standing->guard.passive && !standing->founding->refused;
+
+    if (set_is_known(set))
+        return hopefuls | (guard_voters(&standing->guard) & (quorum_mask)~set->told);
+    if (founds && here == everyone(standing))
+        return hopefuls | standing->linked;
+    for (unsigned m = 0; m < standing->peers->len; m++) /* Its answer may tell the set. */
+        if (!standing->guard.masters[m].asked)
+            hopefuls = mask_without(hopefuls, m);
+    return hopefuls;
+}
+
 /* Find the masters that can be asked for locks now, and those that may be asked soon. */
 static void find_masks(const struct standing *standing, drift_time now, quorum_mask *ret_up,
                        quorum_mask *ret_coming)
@@ -133,9 +189,9 @@ static void find_masks(const struct standing *standing, drift_time now, quorum_m
     *ret_up = standing->linked;
     *ret_coming = standing->connecting;
     if (standing->peers->restart_guard)
-        *ret_up &= guard_voters(&standing->guard);
+        *ret_up &= may_vote(standing);
     if (standing->peers->restart_guard && now < standing->hope_until)
-        *ret_coming |= guard_hopefuls(&standing->guard, standing->connecting);
+        *ret_coming |= find_hopefuls(standing);
     *ret_coming &=
         /* A bit that is cleared stays clear: a link has one first attempt. */
         standing->peers->coming;
@@ -195,6 +251,7 @@ void standing_on_link(struct standing *standing, unsigned master, bool up)
     standing_on_room(standing, master, up);
     standing->peers->full &= (quorum_mask)~mask_of(master);
     standing->connecting &= (quorum_mask)~mask_of(master);
+    set_on_link(standing->set, master);
     if (guarded && up && !handshake_is_known(link_info(standing->peers->links[master]))) {
         link_relink(standing->peers->links[master],
                     "INFO tells no run_id, which the restart guard needs");
@@ -204,6 +261,7 @@ void standing_on_link(struct standing *standing, unsigned master, bool up)
     tell_of_twins(standing);
     carry_out(standing);
     update(standing, guarded && up ? 0 : mask_of(master));
+    founding_on_break(standing->founding, master);
 }
 
 void standing_on_room(struct standing *standing, unsigned master, bool room)
@@ -216,22 +274,65 @@ void standing_on_room(struct standing *standing, unsigned master, bool room)
     }
     standing->peers->full &= (quorum_mask)~mask_of(master);
     standing->linked |= mask_of(master);
-    if (!standing->peers->restart_guard || (guard_voters(&standing->guard) & mask_of(master)) != 0)
+    if (!standing->peers->restart_guard || (may_vote(standing) & mask_of(master)) != 0)
         standing->peers->up |= mask_of(master);
 }
 
-/* Say why an answer is not a marker. */
-static void explain(const struct standing *standing, const struct reply *reply, char *text,
-                    size_t size)
+/* Why a master may not vote that belongs to no set.  "": that is not so. */
+static const char *missing_set(const struct standing *standing, unsigned master)
 {
-    bool is_other = reply->type == REPLY_TEXT && strncmp(reply->text, "other ", 6) == 0;
+    const struct founding *founding = standing->founding;
 
-    if (is_other)
-        (void)snprintf(text, size, "is one of %.2s masters to other clients, and one of %u here",
-                       reply->text + 6, standing->peers->len);
-    else
-        (void)snprintf(text, size, "restart guard: %s",
+    if (standing->guard.passive || !(standing->set->none & mask_of(master)))
+        return "";
+    if (founding->refused && founding->founder.other.master == master)
+        return founding->text;
+    return "is in no set of masters yet: all masters of the list must answer, and none may be of "
+           "another list";
+}
+
+/* Look at the markers anew, because the set has become known, or has changed. */
+static void look_at_all_again(struct standing *standing)
+{
+    for (unsigned m = 0; m < standing->peers->len; m++)
+        guard_look_again(&standing->guard, m);
+}
+
+/* Read what a master says of itself and of its set.  False: its link was taken down. */
+static bool take_look(struct standing *standing, unsigned master, const struct reply *reply,
+                      struct guard_look *ret_look)
+{
+    struct link *link = standing->peers->links[master];
+    struct answer_set set;
+    char text[160];
+    bool has_changed;
+
+    if (!answer_look(reply, ret_look, &set)) {
+        (void)snprintf(text, sizeof text, "restart guard: %s",
                        reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+        link_relink(link, text);
+        return false;
+    }
+    if (!set_on_look(standing->set, master, &set, text, sizeof text, &has_changed)) {
+        link_relink(link, text);
+        return false;
+    }
+    (void)snprintf(standing->states[master], sizeof standing->states[master], "%.*s",
+                   (int)set.state_len, set.state != NULL ? set.state : "");
+    if (has_changed) {
+        guard_on_change(&standing->guard, 0);
+        look_at_all_again(standing);
+    }
+    return true;
+}
+
+/* A member that said that it is in no set is told at once. */
+static bool is_to_be_told(const struct standing *standing, unsigned master)
+{
+    const struct set *set = standing->set;
+
+    return set_is_known(set) && !standing->guard.passive && (set->none & mask_of(master)) != 0 &&
+           !(set->claimed & mask_of(master));
 }
 
 void standing_on_look(struct standing *standing, unsigned master, const struct reply *reply)
@@ -239,29 +340,52 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
     const struct guard_look before = standing->guard.masters[master].look;
     drift_time now = env_now(standing->peers->env);
     struct guard_look look;
-    char text[160];
 
-    if (!answer_look(reply, &look, NULL)) {
-        explain(standing, reply, text, sizeof text);
-        link_relink(standing->peers->links[master], text);
+    if (!take_look(standing, master, reply, &look))
         return;
-    }
     if (look.number != before.number)
         standing->events->on_new_epoch(standing->cookie,
                                        /* Votes that were held back belong to the old epoch. */
                                        master);
     guard_on_look(&standing->guard, master, &look, now);
-    if (look.ready) {
-        (void)snprintf(standing->epochs[master], sizeof standing->epochs[master], "%016" PRIx64,
-                       look.number);
-        if (!(standing->twins & mask_of(master)))
-            link_note(standing->peers->links[master], "");
-    }
+    if (!(standing->twins & mask_of(master)))
+        link_note(standing->peers->links[master], missing_set(standing, master));
+    if (is_to_be_told(standing, master))
+        guard_look_again(&standing->guard, master);
     tell_of_twins(standing);
     carry_out(standing);
-    if (!look.ready)
+    if (!look.ready && missing_set(standing, master)[0] == '\0')
         tell_of_warming(standing, master, look.number != before.number, now);
     update(standing, look.number != before.number ? mask_of(master) : 0);
+    if (!standing->guard.passive)
+        founding_on_look(standing->founding, master);
+}
+
+void standing_on_founding(struct standing *standing)
+{
+    guard_on_change(&standing->guard, 0);
+    look_at_all_again(standing);
+    carry_out(standing);
+    update(standing, 0);
+}
+
+void standing_on_refusal(struct standing *standing, unsigned master)
+{
+    link_note(standing->peers->links[master], standing->founding->text);
+    guard_look_again(&standing->guard, master);
+    carry_out(standing);
+    update(standing, 0);
+}
+
+void standing_look_again(struct standing *standing, unsigned master)
+{
+    guard_look_again(&standing->guard, master);
+    carry_out(standing);
+}
+
+uint64_t standing_version(const struct standing *standing)
+{
+    return standing->set->seats.now.version;
 }
 
 void standing_on_alarm(struct standing *standing)

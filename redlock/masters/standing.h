@@ -3,7 +3,7 @@
  *
  * It relates to guard.c as lease.c relates to quorum.c.  It reads the markers of masters, keeps the
  * client's masks of masters that can be asked, and notifies the leases.  With the restart guard off
- * every master whose link is up may vote.
+ * every master whose link is up may vote.  With it, only members of the set may vote (set.h).
  */
 #ifndef REDLOCK_STANDING_H
 #define REDLOCK_STANDING_H
@@ -14,8 +14,10 @@
 #include "redlock/core/guard.h"
 #include "redlock/wire/wire.h"
 
+struct founding;
 struct peers;
 struct reply;
+struct set;
 
 /* What the masters are notified of. */
 struct standing_events {
@@ -28,6 +30,8 @@ struct standing_events {
 
 struct standing {
     struct peers *peers;
+    struct set *set;
+    struct founding *founding;
     const struct standing_events *events;
     void *cookie;
     struct guard guard;
@@ -36,13 +40,13 @@ struct standing {
     quorum_mask linked;     /* Masters whose links are up and have room. */
     quorum_mask connecting; /* Masters whose first attempt to connect is under way. */
     drift_time hope_until;  /* Until then, leases wait for masters whose first read is under way. */
-    /* The epoch of each master, which RAISE names and a proof shows. */
-    char epochs[QUORUM_MASTERS_MAX][WIRE_NUMBER + 1];
+    /* The field epoch of each master, which RAISE names and a proof shows. */
+    char states[QUORUM_MASTERS_MAX][WIRE_STATE_MAX + 1];
 };
 
 /* Returns 0, or -1 if memory runs out. */
-int standing_init(struct standing *standing, struct peers *peers,
-                  const struct standing_events *events, void *cookie);
+int standing_init(struct standing *standing, struct peers *peers, struct set *set,
+                  struct founding *founding, const struct standing_events *events, void *cookie);
 
 /* Events: a link went up or down; its queue became full, or has room again; a read of its marker
  * was answered; the alarm rang. */
@@ -50,5 +54,15 @@ void standing_on_link(struct standing *standing, unsigned master, bool up);
 void standing_on_room(struct standing *standing, unsigned master, bool room);
 void standing_on_look(struct standing *standing, unsigned master, const struct reply *reply);
 void standing_on_alarm(struct standing *standing);
+
+/* The set was founded, or could not be, as this master shows. */
+void standing_on_founding(struct standing *standing);
+void standing_on_refusal(struct standing *standing, unsigned master);
+
+/* A proof shows that the marker has changed. */
+void standing_look_again(struct standing *standing, unsigned master);
+
+/* The version of the configuration that this client obeys. */
+uint64_t standing_version(const struct standing *standing);
 
 #endif /* REDLOCK_STANDING_H */

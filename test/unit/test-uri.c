@@ -144,7 +144,7 @@ static const struct {
     {"h?db=1", "'?'"},
     {"h/?db=1", "'?'"},
     {"h:7?db=1", "'?'"},
-    {"h:7/1#x", "'?'"},
+    {"h:7/1?x", "'?'"},
     {"h\x80", "letters"},
     {"h%41", "letters"},
     {"h,i", "letters"},

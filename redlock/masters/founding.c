@@ -1,0 +1,221 @@
+/*
+ * founding.c - sends what the founder decides, and passes answers and silence on.
+ */
+#include "redlock/masters/founding.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/masters/peers.h"
+#include "redlock/masters/set.h"
+#include "redlock/wire/answer.h"
+#include "redlock/wire/reply.h"
+
+/* The longest pause between two attempts, and the shortest after another list was met.  Chosen: an
+ * attempt takes milliseconds, so two lists that began together get out of step. */
+#define PAUSE_MAX (2 * DRIFT_S)
+#define REFUSED_PAUSE DRIFT_S
+
+int founding_init(struct founding *founding, struct peers *peers, struct set *set,
+                  drift_span reply_timeout, const struct founding_events *events, void *cookie)
+{
+    founding->peers = peers;
+    founding->set = set;
+    founding->events = events;
+    founding->cookie = cookie;
+    founding->reply_timeout = reply_timeout;
+    founding->founder.phase = FOUNDER_STOPPED;
+    founding->alarm.pos = ALARM_OFF;
+    return alarm_reserve(&peers->env->alarms, 1);
+}
+
+/* Never 0. */
+static uint64_t draw(struct env *env)
+{
+    uint64_t number = (uint64_t)env_random(env) << 32 | env_random(env);
+
+    return number == 0 ? 1 : number;
+}
+
+/* ---- Sending ---- */
+
+static enum script_id script_of(enum founder_command command)
+{
+    if (command == FOUNDER_CMD_WRITE)
+        return SCRIPT_FOUND;
+    return command == FOUNDER_CMD_WITHDRAW ? SCRIPT_WITHDRAW : SCRIPT_CLAIM;
+}
+
+static void send(struct founding *founding, unsigned master, enum founder_command command)
+{
+    struct peers *peers = founding->peers;
+    const struct set *set = founding->set;
+    const struct config *config = set_is_known(set) ? &set->seats.now : &set->list;
+    const struct wire_founding args = {
+        .number = command == FOUNDER_CMD_LOOK ? 0 : founding->founder.number,
+        .list = founding->list,
+        .list_len = strlen(founding->list),
+        .set = founding->founder.set,
+        .name = config->members[set_member(set, master)].name,
+    };
+    const struct ask ask = {.what = WHAT_FOUND, .number = ++founding->asks};
+
+    founding->ask[master] = ask.number;
+    founding->due[master] = drift_add(env_now(peers->env), founding->reply_timeout);
+    link_send(peers->links[master], &ask, peers->scratch,
+              wire_founding(peers->scratch, script_of(command), &args));
+}
+
+static void send_all(struct founding *founding, quorum_mask masters, enum founder_command command)
+{
+    for (unsigned m = 0; m < founding->peers->len; m++)
+        if (masters & mask_of(m))
+            send(founding, m, command);
+}
+
+/* ---- One step ---- */
+
+/* The list is that of the set, if it is known: another client may have founded it with other names
+ * of the same masters. */
+static void begin(struct founding *founding, drift_time now)
+{
+    const struct set *set = founding->set;
+    size_t len = config_print(set_is_known(set) ? &set->seats.now : &set->list, founding->list);
+    drift_span pause = founding->reply_timeout > 2 ? founding->reply_timeout : 2;
+    const struct founder_config config = {
+        .masters = founding->peers->len,
+        .list = founding->list,
+        .list_len = len,
+        .pause_min = pause,
+        .pause_max = pause > PAUSE_MAX ? pause : PAUSE_MAX,
+    };
+
+    founding->refused = false;
+    founder_init(&founding->founder, &config);
+    for (unsigned m = 0; m < founding->peers->len; m++)
+        founder_on_link(&founding->founder, m, (founding->linked & mask_of(m)) != 0);
+    founder_begin(&founding->founder, now);
+}
+
+static void tell_refusal(struct founding *founding)
+{
+    const struct founder_other *other = &founding->founder.other;
+    bool is_claim = other->word == FOUNDER_SAYS_CLAIM;
+    char advice[120];
+
+    (void)snprintf(advice, sizeof advice,
+                   is_claim ? "wait until it is founded, or HDEL %s claim there if no client has "
+                              "that list"
+                            : "give all clients the list of one set (redlock status, redlock(1) "
+                              "MASTERS)",
+                   WIRE_MARKER);
+    set_refuse(founding->set, other->master,
+               is_claim ? "is claimed by a list of" : "is a member of the set of", founding->other,
+               advice, founding->text, sizeof founding->text);
+    founding->events->on_refused(founding->cookie, other->master);
+}
+
+static void end(struct founding *founding, drift_time now)
+{
+    if (founding->founder.phase == FOUNDER_FOUNDED) {
+        (void)set_on_founding(founding->set, founding->founder.set);
+        founding->events->on_founded(founding->cookie);
+    } else if (founding->founder.phase == FOUNDER_REFUSED) {
+        founding->refused = true;
+        founding->begin_at =
+            drift_add(now, REFUSED_PAUSE + draw(founding->peers->env) % REFUSED_PAUSE);
+        tell_refusal(founding);
+    }
+}
+
+static void set_alarm(struct founding *founding, drift_time at, bool wants)
+{
+    for (unsigned m = 0; m < founding->peers->len; m++)
+        if (founding->ask[m] != 0 && founding->due[m] < at)
+            at = founding->due[m];
+    if (wants && founder_has_ended(&founding->founder) && founding->begin_at < at)
+        at = founding->begin_at;
+    alarm_set(&founding->peers->env->alarms, &founding->alarm, at);
+}
+
+/* Do what is due.  A founder that only waits is stopped when another client was faster. */
+static void step(struct founding *founding)
+{
+    struct founder *founder = &founding->founder;
+    drift_time now = env_now(founding->peers->env);
+    bool wants = set_wants_founding(founding->set), was_over = founder_has_ended(founder);
+    struct founder_actions actions;
+
+    if (now == DRIFT_NEVER || founding->peers->env->deaf)
+        return;
+    if (wants && was_over && now >= founding->begin_at)
+        begin(founding, now);
+    else if (!wants && founder->phase == FOUNDER_WAITING)
+        founder_stop(founder);
+    was_over = founder_has_ended(founder);
+    founder_next(founder, now, draw(founding->peers->env), &actions);
+    send_all(founding, actions.claim, FOUNDER_CMD_CLAIM);
+    send_all(founding, actions.look, FOUNDER_CMD_LOOK);
+    send_all(founding, actions.write, FOUNDER_CMD_WRITE);
+    send_all(founding, actions.withdraw, FOUNDER_CMD_WITHDRAW);
+    set_alarm(founding, actions.wake_at, wants);
+    if (!was_over && founder_has_ended(founder))
+        end(founding, now);
+}
+
+/* ---- Events ---- */
+
+void founding_on_look(struct founding *founding, unsigned master)
+{
+    if (!(founding->linked & mask_of(master))) {
+        founding->linked |= mask_of(master);
+        if (!founder_has_ended(&founding->founder))
+            founder_on_link(&founding->founder, master, true);
+    }
+    step(founding);
+}
+
+void founding_on_break(struct founding *founding, unsigned master)
+{
+    if (!(founding->linked & mask_of(master)))
+        return;
+    founding->linked = mask_without(founding->linked, master);
+    founding->ask[master] = 0;
+    if (!founder_has_ended(&founding->founder))
+        founder_on_link(&founding->founder, master, false);
+    step(founding);
+}
+
+void founding_on_answer(struct founding *founding, unsigned master, const struct ask *ask,
+                        const struct reply *reply)
+{
+    struct founder *founder = &founding->founder;
+    struct founder_answer answer;
+    bool is_read;
+
+    if (ask->number != founding->ask[master])
+        return; /* It comes too late. */
+    founding->ask[master] = 0;
+    is_read = answer_claim(reply, &answer) || answer_done(reply, &answer);
+    if (!is_read) {
+        founder_on_silence(founder, master);
+        link_note(founding->peers->links[master],
+                  reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+    } else if (founder_on_answer(founder, master, &answer)) {
+        (void)snprintf(founding->other, sizeof founding->other, "%s", answer.text);
+    }
+    step(founding);
+}
+
+void founding_on_alarm(struct founding *founding)
+{
+    drift_time now = env_now(founding->peers->env);
+
+    for (unsigned m = 0; m < founding->peers->len; m++) {
+        if (founding->ask[m] == 0 || now < founding->due[m])
+            continue;
+        founding->ask[m] = 0;
+        founder_on_silence(&founding->founder, m);
+    }
+    step(founding);
+}

@@ -1,0 +1,72 @@
+/*
+ * set.h - which set of masters the client obeys: carries out what seats.c decides.
+ *
+ * With the restart guard, the masters say to which set they belong, and of how many masters a
+ * majority is.  A client founds the set of its list, or finds it founded.  Until then no master
+ * votes.  The masters of the list must be the members of the set, and no others.  The order does
+ * not matter.  A member is known by its place, the host in small letters, so another spelling of a
+ * host is another place.  Then the list must name the member (#NAME, see uri.h).
+ *
+ * A master that says something else is refused: its link is closed, with a message.
+ */
+#ifndef REDLOCK_SET_H
+#define REDLOCK_SET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redlock/core/seats.h"
+
+struct answer_set;
+struct peers;
+struct uri;
+
+#define SET_TEXT_MAX 400 /* The longest message.  Chosen: two lists of five addresses fit. */
+
+struct set {
+    struct peers *peers;
+    struct seats seats;
+    struct config list;     /* The client's list, as the configuration that it would found. */
+    quorum_mask told;       /* Masters that said on this link that they are members of this set. */
+    quorum_mask none;       /* Masters that said on this link that they are in no set. */
+    quorum_mask gave;       /* Masters that are being told the set, by the query that is out. */
+    quorum_mask claimed;    /* Members that were told the set, and are in none: they are claimed. */
+    char why[SET_TEXT_MAX]; /* Why the list is wrong, in full.  "": nothing is known to be wrong. */
+    unsigned why_of;        /* The master that shows it. */
+};
+
+/* Make the configuration of a list.  Returns CONFIG_OK, or what is wrong with the list: *ret_at is
+ * the number of the master. */
+enum config_problem set_list(const struct uri *uris, unsigned len, struct config *ret_list,
+                             unsigned *ret_at);
+
+/* The list must be one for which set_list() returns CONFIG_OK. */
+void set_init(struct set *set, struct peers *peers, const struct uri *uris, unsigned len);
+
+bool set_is_known(const struct set *set);
+
+/* The set is to be founded, or the founding is to be finished: all masters have said that they
+ * belong to none, or a member is still claimed. */
+bool set_wants_founding(const struct set *set);
+
+/* The number of the member that this master is, in set->seats.now or, if the set is not known, in
+ * set->list. */
+unsigned set_member(const struct set *set, unsigned master);
+
+/* Events.  set_on_look(): a master answered a query of its marker.  Returns false if the master is
+ * to be refused: text says why.  *ret_changed: the set has become known, or has changed. */
+void set_on_link(struct set *set, unsigned master);
+bool set_on_look(struct set *set, unsigned master, const struct answer_set *look, char *text,
+                 size_t size, bool *ret_changed);
+
+/* The client has founded this set, or finished its founding.  Returns true if it was not known. */
+bool set_on_founding(struct set *set, uint64_t number);
+
+/* Write the message that another list or set is in the way: in full to set->why, and to text. */
+void set_refuse(struct set *set, unsigned master, const char *what, const char *other,
+                const char *advice, char *text, size_t size);
+
+/* Put a space between the members, and cut the list where it does not fit. */
+void set_print(const struct config *config, char *text, size_t size);
+
+#endif /* REDLOCK_SET_H */

@@ -1,6 +1,7 @@
 /*
  * sets.c - the set that a master belongs to, and the scripts that found one.
  */
+#include "oracle.h"
 #include "store.h"
 #include "world.h"
 
@@ -40,6 +41,63 @@ const char *sets_state(const struct marker *marker, char text[SETS_STATE_ROOM])
     (void)snprintf(text, SETS_STATE_ROOM, "%016llx.%llu", (unsigned long long)marker->epoch,
                    (unsigned long long)marker->ver);
     return text;
+}
+
+/* ---- Lists ---- */
+
+const char *sets_name(unsigned server)
+{
+    char text[20];
+    int len = snprintf(text, sizeof text, "10.0.0.%u:6379", server + 1);
+
+    return sets_text(text, (size_t)len);
+}
+
+/* Canonical, because the names are in order. */
+const char *sets_list(const struct list *list)
+{
+    char text[20 * SIM_SERVERS_MAX];
+    size_t len = 0;
+
+    for (unsigned i = 0; i < list->len; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", i > 0 ? " " : "",
+                                sets_name(list->first + i));
+    return sets_text(text, len);
+}
+
+void sets_join(struct server *server)
+{
+    const struct list *list = &world.plan.lists[0];
+
+    if (server->number - list->first >= list->len)
+        return;
+    server->marker.set = 1;
+    server->marker.ver = 1;
+    server->marker.config = sets_list(list);
+    server->marker.name = sets_name(server->number);
+}
+
+bool sets_are_founded(const struct list *list)
+{
+    const char *text = sets_list(list);
+    unsigned members = 0;
+
+    for (unsigned i = 0; i < list->len; i++)
+        members += world.servers[list->first + i].marker.config == text;
+    return members > list->len / 2;
+}
+
+/* Note if the answer shows the list of other clients. */
+void sets_on_answer(const struct ev_loop *process, const struct answer *answer)
+{
+    const struct list *other = &world.plan.lists[process_list(process) == &world.plan.lists[0]];
+
+    if (!world.plan.two_lists || strstr(answer->text, sets_list(other)) == NULL)
+        return;
+    if (strncmp(answer->text, "claim ", 6) == 0)
+        world_outcome(OUTCOME_SET_CLAIMED);
+    else
+        world_outcome(OUTCOME_SET_REFUSED);
 }
 
 /* ---- Scripts ---- */
@@ -112,6 +170,7 @@ struct answer sets_found(struct server *server, const struct command *command)
     marker->name = text_arg(command, 7);
     marker->claim = 0;
     marker->claim_list = NULL;
+    world_outcome(OUTCOME_SET_FOUNDED);
     return answer_one;
 }
 

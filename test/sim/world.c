@@ -56,7 +56,7 @@ sim_time clock_when(const struct sim_clock *clock, uint64_t reading)
 
 /* ---- Seeds ---- */
 
-static const char *const themes[THEME_LEN] = {"", "clocks:", "restarts:", "lines:"};
+static const char *const themes[THEME_LEN] = {"", "clocks:", "restarts:", "lines:", "sets:"};
 
 enum theme world_theme(uint64_t seed)
 {

@@ -286,21 +286,19 @@ static void look_at_markers(struct doctor *doctor)
                   longest_lease_ms(doctor), doctor->cli->max_ttl_ms);
 }
 
-/* The marker has another number of masters than our list.  Majorities of two such lists need not
- * share a master, so this master does not vote for us.  Lists of equal length may differ as well,
- * but no master knows that. */
+/* The master belongs to a set of other masters than our list, so it does not vote for us. */
 static void look_for_other_lists(struct doctor *doctor)
 {
     for (unsigned m = 0; m < doctor->masters && inspect_client(doctor->rl).restart_guard; m++) {
         struct exam *exam = &doctor->exams[m];
 
-        if (exam->marker.of == 0 || exam->marker.of == doctor->masters)
+        if (exam->marker.config[0] == '\0' || inspect_fits(doctor->rl, exam->marker.config))
             continue;
         exam->votes = false;
         exam_find(exam, "other_list",
-                  "give all clients the same list of masters; see redlock(3), MASTERS",
-                  "is one of %u masters to other clients, and one of %u here", exam->marker.of,
-                  doctor->masters);
+                  "give all clients the same list of masters; see redlock(1), MASTERS",
+                  "is a member of the set of %s, and these are not the masters of this list",
+                  exam->marker.config);
     }
 }
 
@@ -321,9 +319,9 @@ static void compare(struct doctor *doctor)
 
 /* ---- What was not checked ---- */
 
-#define UNCHECKED_LISTS                                                                      \
-    "whether all clients list these masters: a client with another list of as many masters " \
-    "can hold the same lock at the same time"
+#define UNCHECKED_LISTS                                                                         \
+    "whether all clients have the restart guard on: without it, a client with another list of " \
+    "masters can hold the same lock at the same time"
 
 #define UNCHECKED_DEFAULT "whether the user default has a password, or is off"
 

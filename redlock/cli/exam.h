@@ -37,8 +37,9 @@ struct exam_marker {
     char epoch[WIRE_NUMBER + 1]; /* Ready: the epoch, in hexadecimal. */
     uint64_t age_ms;             /* Warming: for how long, by the master's clock. */
     uint32_t max_ttl_ms;         /* The longest lease that clients announced.  0: none. */
-    unsigned of;                 /* The number of masters, as clients wrote it.  0: not known. */
-    int64_t ahead_us;            /* Ready: how far the fencing counters are ahead of the clock. */
+    /* The configuration of the set to which it belongs, as the master stores it.  "": none. */
+    char config[WIRE_CONFIG_MAX + 1];
+    int64_t ahead_us; /* Ready: how far the fencing counters are ahead of the clock. */
 };
 
 struct exam {

@@ -15,6 +15,7 @@
 #include "redlock/cli/rights.h"
 #include "redlock/cli/talk.h"
 #include "redlock/core/quorum.h"
+#include "redlock/wire/answer.h"
 #include "redlock/wire/reply.h"
 #include "redlock/link/uri.h"
 
@@ -265,9 +266,9 @@ static void look_at_clock(struct exam *exam, struct talk *talk)
 
 /* ---- Its marker ---- */
 
-static const char *const marker_fields[] = {"id",    "epoch", "nonce", "max", "fresh",
-                                            "since", "floor", "high",  "of"};
-enum { ID, EPOCH, NONCE, MAX, FRESH, SINCE, FLOOR, HIGH, OF, FIELDS };
+static const char *const marker_fields[] = {"id",    "epoch", "nonce", "max",
+                                            "fresh", "since", "floor", "high"};
+enum { ID, EPOCH, NONCE, MAX, FRESH, SINCE, FLOOR, HIGH, FIELDS };
 
 /* A field of the marker.  A text that is too long for redlock is cut off, but len is its length.
  * A field that is not there has the text "". */
@@ -295,13 +296,15 @@ static bool can_be_told(const struct field *field)
 /* True: redlock did not write this marker, and would reject what look.lua prints of it. */
 static bool is_spoilt(const struct field *fields, bool has_epoch, bool has_nonce)
 {
-    const struct field *floor = &fields[FLOOR];
+    const struct field *floor = &fields[FLOOR], *epoch = &fields[EPOCH];
+    struct answer_state state;
 
     if (!can_be_told(&fields[HIGH]))
         return true;
     if (has_epoch)
-        return !is_number(&fields[EPOCH]) || strspn(floor->text, "0123456789") != floor->len ||
-               floor->len == 0 || strtod(floor->text, NULL) > (double)QUORUM_FENCE_MAX;
+        return !(is_number(epoch) || answer_state(epoch->text, epoch->len, &state)) ||
+               strspn(floor->text, "0123456789") != floor->len || floor->len == 0 ||
+               strtod(floor->text, NULL) > (double)QUORUM_FENCE_MAX;
     return has_nonce && !is_number(&fields[NONCE]);
 }
 
@@ -310,7 +313,7 @@ static void read_marker(struct exam *exam, const struct field *fields)
 {
     struct exam_marker *marker = &exam->marker;
     bool keeps = handshake_keeps(&exam->info), is_void, has_epoch, has_nonce;
-    int64_t max_ttl_ms, of, since_ms, now_ms;
+    int64_t max_ttl_ms, since_ms, now_ms;
 
     now_ms = (read_wall_clock_us() + (exam->has_clock ? exam->offset_us : 0)) / 1000;
     is_void = fields[ID].is_there && !keeps && strcmp(fields[ID].text, exam->info.run_id) != 0;
@@ -342,8 +345,6 @@ static void read_marker(struct exam *exam, const struct field *fields)
     max_ttl_ms = read_count(fields[MAX].text);
     if (max_ttl_ms >= 0 && max_ttl_ms <= UINT32_MAX)
         marker->max_ttl_ms = (uint32_t)max_ttl_ms;
-    of = read_count(fields[OF].text);
-    marker->of = of > 0 && of <= REDLOCK_MASTERS_MAX ? (unsigned)of : 0;
 }
 
 /* False: the master does not tell this field. */
@@ -360,9 +361,19 @@ static bool take_field(struct talk *talk, struct field *ret_field)
     return true;
 }
 
+/* A longer text is no configuration. */
+static void take_config(struct exam *exam, struct talk *talk)
+{
+    const struct reply *reply = talk_reply(talk);
+
+    if (reply != NULL && reply->type == REPLY_TEXT && reply->text_len <= WIRE_CONFIG_MAX)
+        memcpy(exam->marker.config, reply->text, reply->text_len + 1);
+}
+
 /* All queries are sent at once, so that the master answers them at once. */
 static void look_at_marker(struct exam *exam, struct talk *talk)
 {
+    const char *const config[TALK_WORDS_MAX] = {"HGET", WIRE_MARKER, "config"};
     struct field fields[FIELDS];
     bool is_marker = true; /* False: the key is forbidden, or no hash. */
 
@@ -371,8 +382,10 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
 
         talk_say(talk, words);
     }
+    talk_say(talk, config);
     for (unsigned i = 0; i < FIELDS; i++)
         is_marker = take_field(talk, &fields[i]) && is_marker;
+    take_config(exam, talk);
     if (is_marker && handshake_is_known(&exam->info))
         read_marker(exam, fields);
 }

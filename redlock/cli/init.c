@@ -6,6 +6,7 @@
  */
 #include "redlock/cli/cli.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,14 +21,14 @@
 
 #define TICK_S 0.2 /* Between two updates of the progress.  Chosen. */
 #define LINE_MAX_LEN 160
+enum { SET_MEMBERS_MAX = 2000, SET_WHY_MAX = 600 };
 
-enum query { QUERY_EPOCH, QUERY_OF, QUERY_LOOK, QUERY_GIVE };
+enum query { QUERY_EPOCH, QUERY_LOOK, QUERY_GIVE };
 
 /* What a master answered with --new. */
 struct said {
     bool answered;
     bool has_epoch;
-    unsigned of;            /* The number of masters that other clients list.  0: not known. */
     struct guard_look look; /* The marker, if it has no epoch. */
     char error[160];        /* "": none. */
 };
@@ -51,7 +52,8 @@ static bool may_vote(const struct init *init, unsigned m)
 {
     const struct inspect_master master = master_of(init, m);
 
-    return master.is_linked && master.look.number != 0 && master.look.ready;
+    return master.is_linked && master.look.number != 0 && master.look.ready &&
+           (inspect_client(init->rl).members & mask_of(m)) != 0;
 }
 
 static bool is_warming(const struct init *init, unsigned m)
@@ -95,10 +97,16 @@ static void say_who_is_down(const struct init *init)
 
 static int tell_end(const struct init *init, unsigned voters)
 {
+    const struct inspect_client client = inspect_client(init->rl);
+    char members[SET_MEMBERS_MAX], why[SET_WHY_MAX];
+
+    inspect_set(init->rl, members, sizeof members, why, sizeof why);
     if (init->session.cli->json) {
         (void)printf("{\"masters\":%u,\"masters_voting\":%u}\n", init->masters, voters);
     } else {
         (void)printf("%u of %u masters may vote\n", voters, init->masters);
+        if (client.set != 0)
+            (void)printf("they are the set %016" PRIx64 ": %s\n", client.set, members);
         cli_print_clock_guard(init->rl);
     }
     return cli_flush_output();
@@ -158,16 +166,28 @@ static bool is_done(const struct init *init)
     return true;
 }
 
+/* True: another list or another set is in the way. */
+static bool is_refused(const struct init *init)
+{
+    char members[2], why[SET_WHY_MAX];
+
+    inspect_set(init->rl, members, sizeof members, why, sizeof why);
+    return why[0] != '\0';
+}
+
 /*
  * True: masters that were watched for long enough get no epoch, because masters that do not answer
- * may know of a longer lease.  This must last for the connect timeout: links may be coming up.
+ * may know of a longer lease.  Or the masters cannot become a set.  This must last for the connect
+ * timeout: links may be coming up.
  */
 static bool is_stuck(struct init *init)
 {
     drift_time now = now_of(init);
-    bool waits = count_linked(init) == init->masters || is_connecting(init);
+    bool has_set = inspect_client(init->rl).set != 0;
+    bool waits = is_connecting(init) ||
+                 (count_linked(init) == init->masters && (has_set || !is_refused(init)));
 
-    for (unsigned m = 0; m < init->masters && !waits; m++)
+    for (unsigned m = 0; m < init->masters && !waits && has_set; m++)
         waits = master_of(init, m).is_linked &&
                 (master_of(init, m).look.number == 0 || seconds_left(init, m) > 0);
     if (waits)
@@ -175,6 +195,17 @@ static bool is_stuck(struct init *init)
     else if (init->stuck == 0)
         init->stuck = now;
     return !waits && now >= drift_add(init->stuck, inspect_client(init->rl).connect_timeout);
+}
+
+static void say_why_no_set(const struct init *init)
+{
+    char members[SET_MEMBERS_MAX], why[SET_WHY_MAX];
+
+    inspect_set(init->rl, members, sizeof members, why, sizeof why);
+    if (why[0] != '\0')
+        cli_say("%s", why);
+    else if (members[0] == '\0')
+        cli_say("the masters are no set yet: all of them must answer once");
 }
 
 static int wait_for_all(struct init *init)
@@ -196,6 +227,7 @@ static int wait_for_all(struct init *init)
     all = count_voters(init) == init->masters;
     if (!all) {
         say_who_is_down(init);
+        say_why_no_set(init);
         refusal_tell(session->cli, init->rl, "", false);
     }
     if (tell_end(init, count_voters(init)) != CLI_OK)
@@ -223,8 +255,6 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
         take_error(said, reply->text);
     else if ((enum query)query == QUERY_EPOCH)
         said->has_epoch = reply->type != REPLY_NIL;
-    else if ((enum query)query == QUERY_OF)
-        said->of = reply->type == REPLY_TEXT ? (unsigned)strtoul(reply->text, NULL, 10) % 100 : 0;
     else if (!marker_parse(reply, &marker))
         take_error(said, "answered with garbage");
     else if (marker.look.ready)
@@ -254,7 +284,6 @@ static uint64_t find_floor(const struct init *init)
 static void ask(struct init *init, unsigned m, enum query query)
 {
     static const char get[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n";
-    static const char of[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$2\r\nof\r\n";
     const struct inspect_master master = master_of(init, m);
     uint64_t nonce = query == QUERY_GIVE ? init->said[m].look.number : 0;
     uint64_t floor = query == QUERY_GIVE ? find_floor(init) : 0;
@@ -265,12 +294,10 @@ static void ask(struct init *init, unsigned m, enum query query)
         take_error(&init->said[m], master.error);
     else if (query == QUERY_EPOCH)
         inspect_query(init->rl, m, query, get, sizeof get - 1);
-    else if (query == QUERY_OF)
-        inspect_query(init->rl, m, query, of, sizeof of - 1);
     else
-        inspect_query(init->rl, m, query, look,
-                      marker_look(look, &master.info, inspect_client(init->rl).max_ttl_ms, nonce,
-                                  floor));
+        inspect_query(
+            init->rl, m, query, look,
+            marker_look(look, &master.info, inspect_client(init->rl).max_ttl_ms, nonce, floor));
 }
 
 static bool all_answered(const struct init *init)
@@ -312,24 +339,6 @@ static int check_floor(const struct init *init)
     cli_say("the fencing counters of some of these masters are days ahead of the clocks: set the "
             "clocks, or delete the key " WIRE_MARKER " on these masters");
     return CLI_CHANGE;
-}
-
-/* Report masters that other clients list with another number of masters.  Returns CLI_CHANGE if
- * there are any. */
-static int refuse_others(const struct init *init)
-{
-    int code = CLI_OK;
-
-    for (unsigned m = 0; m < init->masters; m++) {
-        if (init->said[m].of == 0 || init->said[m].of == init->masters)
-            continue;
-        cli_say("master %u (%s) is one of %u masters to other clients, and one of %u here", m + 1,
-                master_of(init, m).name, init->said[m].of, init->masters);
-        code = CLI_CHANGE;
-    }
-    if (code != CLI_OK)
-        cli_say("give all clients the same list of masters; see redlock(1), MASTERS");
-    return code;
 }
 
 /* Report masters with an epoch, which are not new.  Returns CLI_CHANGE if there are any. */
@@ -378,10 +387,6 @@ static int give_at_once(struct init *init)
     if (code == CLI_OK)
         code = ask_all(init, QUERY_EPOCH);
     if (code == CLI_OK)
-        code = ask_all(init, QUERY_OF);
-    if (code == CLI_OK)
-        code = refuse_others(init);
-    if (code == CLI_OK)
         code = refuse_old(init);
     if (code == CLI_OK)
         code = ask_all(init, QUERY_LOOK);
@@ -398,10 +403,32 @@ static int give_at_once(struct init *init)
         cli_say("master %u (%s) lost its data in the meantime", m + 1, master_of(init, m).name);
         code = CLI_UNREACHABLE;
     }
-    return code == CLI_OK ? tell_end(init, init->masters) : code;
+    return code;
 }
 
 /* ---- The command ---- */
+
+/* With --new, first without the restart guard, which would install epochs before our queries.  Then
+ * the masters become a set. */
+static int run(struct init *init, struct cli *cli, ev_timer *tick, bool at_once)
+{
+    const char *guard = cli->restart_guard;
+    int code;
+
+    cli->restart_guard = at_once ? "off" : guard;
+    code = session_open(&init->session, cli);
+    cli->restart_guard = guard;
+    if (code != CLI_OK)
+        return code;
+    init->rl = init->session.rl;
+    init->masters = inspect_client(init->rl).masters;
+    init->shows_progress = isatty(STDERR_FILENO) != 0 && !cli->verbose;
+    ev_timer_start(init->session.loop, tick);
+    code = at_once ? give_at_once(init) : wait_for_all(init);
+    ev_timer_stop(init->session.loop, tick);
+    session_close(&init->session);
+    return code;
+}
 
 static int init_main(struct cli *cli, int argc, char **argv)
 {
@@ -412,41 +439,34 @@ static int init_main(struct cli *cli, int argc, char **argv)
     struct init init = {.told = 0};
     bool at_once = false;
     ev_timer tick;
-    int code;
+    int code = CLI_OK;
 
     while (cli_getopt(cli, argc, argv, false, own) != -1)
         at_once = true;
     cli_need_arguments(cli, argc, argv, 0, "none");
     if (!cli_is_guarded(cli))
         cli_usage_error(cli, "the restart guard is off, and without it every master may vote");
-    if (at_once)
-        cli->restart_guard = "off"; /* The guard would install epochs before our queries. */
-    code = session_open(&init.session, cli);
-    if (code != CLI_OK)
-        return code;
-    init.rl = init.session.rl;
-    init.masters = inspect_client(init.rl).masters;
-    init.shows_progress = isatty(STDERR_FILENO) != 0 && !cli->verbose;
     ev_timer_init(&tick, on_tick, TICK_S, TICK_S);
-    ev_timer_start(init.session.loop, &tick);
-    code = at_once ? give_at_once(&init) : wait_for_all(&init);
-    ev_timer_stop(init.session.loop, &tick);
-    session_close(&init.session);
-    return code;
+    if (at_once)
+        code = run(&init, cli, &tick, true);
+    return code == CLI_OK ? run(&init, cli, &tick, false) : code;
 }
 
 const struct cli_command cli_init = {
     .name = "init",
     .run = init_main,
     .usage = "init [--new]",
-    .help = "Wait until every master may vote, and watch those that may not yet.  A master that\n"
-            "was restarted without its data, or flushed, must be watched for somewhat longer\n"
-            "than the longest lease (--max-ttl).\n"
-            "\n"
-            "  --new                  let new masters vote at once, before the very first lock;\n"
-            "                         all must answer, and none may have voted before.  Never\n"
-            "                         use it while a lock may be held\n"
-            "\n"
-            "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 with --new: they are not\n"
-            "new.\n",
+    .help =
+        "Make the masters of the list a set, if they are none yet: from then on they tell each\n"
+        "client of whom a majority is.  All must answer once for this.  Then\n"
+        "wait until every master may vote, and watch those that may not yet.  A master that\n"
+        "was restarted without its data, or flushed, must be watched for somewhat longer\n"
+        "than the longest lease (--max-ttl).\n"
+        "\n"
+        "  --new                  let new masters vote at once, before the very first lock;\n"
+        "                         all must answer, and none may have voted before.  Never\n"
+        "                         use it while a lock may be held\n"
+        "\n"
+        "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 with --new: they are not\n"
+        "new.\n",
 };

@@ -23,8 +23,8 @@ struct marker {
 
 /*
  * Write a query of the marker.  Returns its length.  nonce: replace this nonce by an epoch, with
- * fencing counters from floor on; 0: do not.  If the greeting was without the guard, it is not known
- * whether the master is durable, and the query may void its epoch.
+ * fencing counters from floor on; 0: do not.  If the greeting was without the guard, it is not
+ * known whether the master is durable, and the query may void its epoch.
  */
 size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
                    uint64_t nonce, uint64_t floor);

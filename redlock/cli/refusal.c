@@ -18,7 +18,7 @@ static bool is_refusal(const char *error)
         if (strspn(at, capitals) >= 3 && at[strspn(at, capitals)] == ' ')
             return true;
     }
-    return strncmp(error, "is one of ", 10) == 0; /* To clients with a list of another size. */
+    return strncmp(error, "is a member of the set of ", 26) == 0; /* Of other masters. */
 }
 
 static unsigned count_same(struct redlock *rl, unsigned masters, const char *error)

@@ -3,6 +3,7 @@
  */
 #include "redlock/cli/report.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -360,6 +361,45 @@ static void print_warming(const struct status *status)
         (void)printf("%u of them: no client has watched so far: run `redlock init`\n", unwatched);
 }
 
+/* ---- The set of masters ---- */
+
+enum { MEMBERS_MAX = 2000, WHY_MAX = 600 };
+
+static void print_set(const struct status *status)
+{
+    const struct inspect_client client = inspect_client(status->rl);
+    char members[MEMBERS_MAX], why[WHY_MAX];
+
+    inspect_set(status->rl, members, sizeof members, why, sizeof why);
+    if (client.set != 0)
+        (void)printf("they are the set %016" PRIx64 ", version %" PRIu64 ": %s\n", client.set,
+                     client.set_version, members);
+    else if (why[0] == '\0' && client.linked != 0 && client.restart_guard)
+        (void)printf("they are no set yet: the first client that reaches all of them founds it, as "
+                     "`redlock init` does\n");
+    if (why[0] != '\0')
+        (void)printf("%s\n", why);
+}
+
+static void print_json_set(const struct status *status)
+{
+    const struct inspect_client client = inspect_client(status->rl);
+    char members[MEMBERS_MAX], why[WHY_MAX];
+
+    inspect_set(status->rl, members, sizeof members, why, sizeof why);
+    (void)printf(",\"set\":");
+    if (client.set == 0) {
+        (void)printf("null");
+    } else {
+        (void)printf("{\"id\":\"%016" PRIx64 "\",\"version\":%" PRIu64 ",\"members\":", client.set,
+                     client.set_version);
+        cli_json_string(stdout, members);
+        (void)printf("}");
+    }
+    (void)printf(",\"set_error\":");
+    cli_json_string(stdout, why);
+}
+
 void report_text(const struct status *status)
 {
     size_t width = 0;
@@ -373,6 +413,7 @@ void report_text(const struct status *status)
         print_master(status, m, (int)width);
     (void)printf("%u of %u masters are up, %s\n", status->up, status->masters,
                  status->up >= majority(status) ? "a majority" : "NO MAJORITY");
+    print_set(status);
     if (status->warming > 0)
         print_warming(status);
     cli_print_clock_guard(status->rl);
@@ -471,6 +512,7 @@ void report_json(const struct status *status)
     }
     (void)printf("],\"masters_up\":%u,\"majority\":%s", status->up,
                  status->up >= majority(status) ? "true" : "false");
+    print_json_set(status);
     if (status->name != NULL)
         print_json_verdict(status);
     (void)printf("}\n");

@@ -31,15 +31,14 @@ struct report {
     bool unwatched;              /* Warming: no client has watched it, or it would be over. */
     drift_time asked_at;
     double round_trip_us;
-    char error[160];   /* Why it is down, or cannot tell the holder. */
-    char *token;       /* The token of the holder.  NULL: free, or not known. */
-    size_t token_len;  /* A token of another program may contain NULs. */
-    long long ttl_ms;  /* How long the master stores the holder.  -1: for ever. */
-    long long readers; /* The number of readers.  If > 0, there is no token. */
-    bool knows_holder; /* The master told the holder, or that there is none. */
-    long long waiting; /* The number of clients in its queue (place.h). */
-    unsigned of;       /* The number of masters that other clients list.  0: not known. */
-    unsigned permits;  /* The number of permits of this name that it stores. */
+    char error[160];                    /* Why it is down, or cannot tell the holder. */
+    char *token;                        /* The token of the holder.  NULL: free, or not known. */
+    size_t token_len;                   /* A token of another program may contain NULs. */
+    long long ttl_ms;                   /* How long the master stores the holder.  -1: for ever. */
+    long long readers;                  /* The number of readers.  If > 0, there is no token. */
+    bool knows_holder;                  /* The master told the holder, or that there is none. */
+    long long waiting;                  /* The number of clients in its queue (place.h). */
+    unsigned permits;                   /* The number of permits of this name that it stores. */
     bool is_taken[REDLOCK_PERMITS_MAX]; /* These permits, by slot. */
 };
 

@@ -114,6 +114,8 @@ static drift_span warm_up(const struct session *session, unsigned *ret_warming)
             left[warming++] = master.warming_left;
     }
     *ret_warming = warming;
+    if (client.set == 0) /* Its masters say why. */
+        return 0;
     if (voters >= majority || voters + warming < majority)
         return 0;
     for (unsigned need = majority - voters; need > 0; need--) { /* The shortest one left. */

@@ -50,7 +50,6 @@ _Static_assert(REDLOCK_TOKEN_MAX + 1 == 129, "what GET_TOKEN asks for");
 enum query {
     QUERY_TIME,
     QUERY_LOOK,
-    QUERY_OF,
     QUERY_GET,
     QUERY_PTTL,
     QUERY_QUEUE,
@@ -130,11 +129,10 @@ static void ask(struct status *status, unsigned master)
     report->asked = true;
     report->asked_at = read_clock();
     ask_one(status, master, QUERY_TIME, (const char *[WORDS_MAX]){"TIME"});
-    if (client.restart_guard) { /* Without the number of masters, which would be stored. */
+    if (client.restart_guard) {
         report->questions++;
         inspect_query(status->rl, master, QUERY_LOOK, look,
                       marker_look(look, &seen.info, client.max_ttl_ms, 0, 0));
-        ask_one(status, master, QUERY_OF, (const char *[WORDS_MAX]){"HGET", WIRE_MARKER, "of"});
     }
     if (status->name != NULL)
         ask_holder(status, master);
@@ -177,12 +175,6 @@ static void take_readers(struct report *report, const struct reply *reply)
     report->error[0] = 0;
 }
 
-static void take_of(struct report *report, const struct reply *reply)
-{
-    if (reply->type == REPLY_TEXT)
-        report->of = (unsigned)strtoul(reply->text, NULL, 10) % 100;
-}
-
 /* If the query is forbidden, no permits are shown. */
 static void take_permits(struct report *report, const struct reply *reply)
 {
@@ -222,9 +214,6 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     case QUERY_LOOK:
         take_look(report, reply);
         break;
-    case QUERY_OF:
-        take_of(report, reply);
-        break;
     case QUERY_GET:
         take_token(report, reply);
         break;
@@ -244,12 +233,6 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     report->answers++;
 }
 
-/* True: other clients list another number of masters, so its vote does not count for us. */
-static bool is_of_others(const struct status *status, const struct report *report)
-{
-    return report->of != 0 && report->of != status->masters;
-}
-
 /* All answers are here.  Decide whether the master may vote, unless it is too early. */
 static void settle(struct status *status, unsigned m)
 {
@@ -257,16 +240,8 @@ static void settle(struct status *status, unsigned m)
     const struct inspect_client client = inspect_client(status->rl);
     const struct inspect_master master = inspect_master(status->rl, m);
     bool is_asked = master.is_looked_at; /* The answer may bring an epoch. */
-    char text[sizeof report->error];
     drift_span left;
 
-    if (is_of_others(status, report)) {
-        (void)snprintf(text, sizeof text,
-                       "is one of %u masters to other clients, and one of %u here", report->of,
-                       status->masters);
-        finish(status, report, text);
-        return;
-    }
     if (!client.restart_guard || (master.look.number != 0 && master.look.ready)) {
         finish(status, report, NULL);
         return;

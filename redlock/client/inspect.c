@@ -4,6 +4,7 @@
 #include "redlock/client/inspect.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "redlock/client/client.h"
 #include "redlock/lease/explain.h"
@@ -30,6 +31,10 @@ struct inspect_client inspect_client(struct redlock *rl)
         .clock_window = drift_node_watch(&masters->clocks.guard),
         .restart_guard = rl->options.restart_guard,
         .clock_guard = rl->options.clock_guard,
+        .set = masters->set.seats.now.set,
+        .set_version = masters->set.seats.now.version,
+        .members = masters->set.told,
+        .is_founding = set_wants_founding(&masters->set) && !masters->founding.refused,
         .leases = (uint32_t)rl->env.stats.leases,
         .commands = rl->env.stats.commands,
     };
@@ -70,6 +75,26 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     look_at_clock(&masters->clocks, m, now, &seen);
     client_leave(rl);
     return seen;
+}
+
+bool inspect_fits(struct redlock *rl, const char *text)
+{
+    struct config config = {.version = 1};
+
+    return config_parse(text, strlen(text), &config) && seats_fit(&rl->masters.set.seats, &config);
+}
+
+void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why, size_t why_size)
+{
+    const struct set *set = &rl->masters.set;
+
+    members[0] = why[0] = '\0';
+    if (client_enter(rl) != REDLOCK_OK)
+        return;
+    if (set_is_known(set))
+        set_print(&set->seats.now, members, members_size);
+    (void)snprintf(why, why_size, "%s", set->why);
+    client_leave(rl);
 }
 
 drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms)

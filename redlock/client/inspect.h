@@ -38,7 +38,11 @@ struct inspect_client {
     drift_span clock_window; /* How long a clock is watched before it counts. */
     bool restart_guard;
     enum redlock_clock_guard clock_guard;
-    uint32_t leases; /* Leases in memory. */
+    uint64_t set;         /* The set of masters that the client obeys.  0: none is known. */
+    uint64_t set_version; /* The version of its configuration. */
+    quorum_mask members;  /* Masters that said that they are in this set. */
+    bool is_founding;     /* The client may found a set, or finish a founding. */
+    uint32_t leases;      /* Leases in memory. */
     uint64_t commands;
 };
 struct inspect_client inspect_client(struct redlock *rl);
@@ -59,6 +63,13 @@ struct inspect_master {
     char clock[INSPECT_TEXT_MAX]; /* Why its clock makes its votes not count.  "": they count. */
 };
 struct inspect_master inspect_master(struct redlock *rl, unsigned m);
+
+/* True: the text of a configuration has the masters of this client's list, and no others. */
+bool inspect_fits(struct redlock *rl, const char *config);
+
+/* Write the members of the set, or "", and why the list is wrong, or "". */
+void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why,
+                 size_t why_size);
 
 /* How long a master without an epoch must be watched if leases last up to max_ttl_ms. */
 drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);

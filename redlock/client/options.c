@@ -11,6 +11,7 @@
 #include "redlock/base/error.h"
 #include "redlock/base/list_file.h"
 #include "redlock/core/wait.h"
+#include "redlock/masters/masters.h"
 #include "redlock/wire/wire.h"
 
 #define PATH_SHOWN_MAX 200 /* The longest file name in a message, in bytes. */
@@ -186,6 +187,18 @@ static int copy_masters(struct options *options, const char *list)
     return r == REDLOCK_OK ? r : error_wrap(r, "REDLOCK_MASTERS");
 }
 
+/* The masters must be able to become a set. */
+static int check_list(const struct options *options)
+{
+    struct config list;
+    unsigned at = 0;
+    enum config_problem problem = set_list(options->masters, options->masters_len, &list, &at);
+
+    if (problem == CONFIG_OK)
+        return REDLOCK_OK;
+    return error_set(REDLOCK_E_INVAL, "master %u: %s", at + 1, config_problem_text(problem));
+}
+
 int options_copy(const struct redlock_options *opts, struct options *ret_options)
 {
     struct redlock_options full = default_options;
@@ -198,6 +211,8 @@ int options_copy(const struct redlock_options *opts, struct options *ret_options
         r = check_numbers(&full);
     if (r == REDLOCK_OK)
         r = copy_masters(&options, full.masters);
+    if (r == REDLOCK_OK)
+        r = check_list(&options);
     if (r != REDLOCK_OK) {
         options_done(&options);
         return r;

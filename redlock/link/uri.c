@@ -370,7 +370,7 @@ static size_t escape_path(const char *path, char *ret_text)
 /* "#NAME", which ends the URI.  Cut it off *rest. */
 static int parse_member(struct piece *rest, struct uri *uri)
 {
-    static const char others[] = "/-_.~+=:%[]?";
+    static const char others[] = "._:[]-";
     struct piece member = skip(*rest, span_until(*rest, "#"));
 
     rest->len -= member.len;
@@ -379,7 +379,9 @@ static int parse_member(struct piece *rest, struct uri *uri)
     member = skip(member, 1);
     for (size_t i = 0; i < member.len; i++)
         if (!is_alnum(member.p[i]) && strchr(others, member.p[i]) == NULL)
-            return refuse("the name behind '#' may have letters, digits and /-_.~+=:%[]? only");
+            return refuse(
+                "the name behind '#' may have letters, digits, '.', '_', ':', '[', ']' and '-'"
+                " only");
     if (member.len < 1 || member.len > URI_MEMBER_MAX)
         return error_set(REDLOCK_E_INVAL, "the name behind '#' must have 1 to %d characters",
                          URI_MEMBER_MAX);

@@ -5,7 +5,7 @@
  *   unix://[user:password@ | :password@]/path [?db=N] [#NAME]
  *
  * NAME says which member of the set this master is, if the set knows it by another place than this
- * one.  It has letters, digits, and "/-_.~+=:%[]?".
+ * one.  It has letters, digits, and "._:[]-".
  *
  * host is a name (letters, digits, '-', '_', '.'), an IPv4 address, or an IPv6 address in brackets,
  * without a zone.  The default port is 6379, the default db 0.  User, password and path may contain
@@ -29,7 +29,7 @@
 #define URI_PATH_MAX 107   /* sun_path of unix(7), without the NUL. */
 #define URI_SECRET_MAX 511 /* Of user, and of password.  Chosen. */
 #define URI_DB_MAX 65535   /* Chosen: most servers have 16; the protocol has no limit. */
-#define URI_MEMBER_MAX 353 /* Of NAME: the longest name of a struct uri. */
+#define URI_MEMBER_MAX 64  /* Of NAME, as in core/config.h. */
 
 struct uri {
     char *host;     /* A name or a numeric address; IPv6 in its canonical form, without brackets.

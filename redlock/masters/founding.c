@@ -128,12 +128,13 @@ static void end(struct founding *founding, drift_time now)
     }
 }
 
-static void set_alarm(struct founding *founding, drift_time at, bool wants)
+static void set_alarm(struct founding *founding, drift_time at)
 {
     for (unsigned m = 0; m < founding->peers->len; m++)
         if (founding->ask[m] != 0 && founding->due[m] < at)
             at = founding->due[m];
-    if (wants && founder_has_ended(&founding->founder) && founding->begin_at < at)
+    if (set_wants_founding(founding->set) && founder_has_ended(&founding->founder) &&
+        founding->begin_at < at)
         at = founding->begin_at;
     alarm_set(&founding->peers->env->alarms, &founding->alarm, at);
 }
@@ -158,9 +159,9 @@ static void step(struct founding *founding)
     send_all(founding, actions.look, FOUNDER_CMD_LOOK);
     send_all(founding, actions.write, FOUNDER_CMD_WRITE);
     send_all(founding, actions.withdraw, FOUNDER_CMD_WITHDRAW);
-    set_alarm(founding, actions.wake_at, wants);
     if (!was_over && founder_has_ended(founder))
         end(founding, now);
+    set_alarm(founding, actions.wake_at);
 }
 
 /* ---- Events ---- */

@@ -36,7 +36,8 @@ struct set {
 };
 
 /* Make the configuration of a list.  Returns CONFIG_OK, or what is wrong with the list: *ret_at is
- * the number of the master. */
+ * the number of the master.  Two masters must not have one name, and the text must not be longer
+ * than a configuration may be. */
 enum config_problem set_list(const struct uri *uris, unsigned len, struct config *ret_list,
                              unsigned *ret_at);
 

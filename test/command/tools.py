@@ -131,12 +131,18 @@ def holders(name, numbers=(1, 2, 3, 4, 5)):
 MARKER = "redlock:master"  # The key by which the restart guard sees whether data was lost.
 
 
-def season(port, bound_s=BOUND_S, epoch=None):
-    """Write a marker, as if the master had run for long, so that the restart guard lets it vote."""
+def season(port, bound_s=BOUND_S, epoch=None, of=()):
+    """Write a marker, as if the master had run for long, so that the restart guard lets it vote.  of: the ports of
+    its set, or ()."""
+    epoch = epoch or f"{port:016d}"
+    names = sorted(f"127.0.0.1:{port}" for port in of)
+    member = ["of", "set", "set", f"{min(of):016d}", "ver", 1, "config", " ".join(names), "name",
+              f"127.0.0.1:{port}"] if of else []
     with Master(port=port, bound_s=bound_s) as master:
         info = master.ask("INFO").decode()
         run_id = re.search(r"\nrun_id:([0-9a-f]+)", info).group(1)
-        master.ask("HSET", MARKER, "id", run_id, "epoch", epoch or f"{port:016d}", "max", 1, "floor", 1, "high", 16385)
+        master.ask("HSET", MARKER, "id", run_id, "epoch", f"{epoch}.{1 if of else 0}", "max", 1,
+                   "floor", 1, "high", 16385, *member)
 
 
 def forget_all(bound_s=BOUND_S, numbers=(1, 2, 3, 4, 5)):
@@ -149,7 +155,7 @@ def forget_all(bound_s=BOUND_S, numbers=(1, 2, 3, 4, 5)):
 def flush_all(bound_s=BOUND_S):
     forget_all(bound_s)
     for port in PORTS:
-        season(port, bound_s)
+        season(port, bound_s, of=PORTS)
 
 
 def keys_of(master):
@@ -184,7 +190,7 @@ def trouble(command, *numbers):
     finally:
         masters("start", "--volatile")
         for number in numbers if command == "kill" else ():
-            season(PORTS[number - 1])
+            season(PORTS[number - 1], of=PORTS)
 
 
 @contextlib.contextmanager

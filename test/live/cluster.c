@@ -282,6 +282,58 @@ unsigned cluster_closed_port(void)
 
 /* ---- The cluster ---- */
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The text of a configuration: the members in order. */
+static void write_config(char *list, char *config)
+{
+    char *places[CLUSTER_MAX], *rest = NULL;
+    unsigned len = 0;
+
+    for (char *p = strtok_r(list, ",", &rest); p != NULL; p = strtok_r(NULL, ",", &rest))
+        places[len++] = p;
+    qsort(places, len, sizeof places[0], by_text);
+    for (unsigned i = 0; i < len; i++)
+        config += sprintf(config, "%s%s", i > 0 ? " " : "", places[i]);
+}
+
+/* A server finds its own name by its port. */
+static void join_in(struct cluster *cluster, unsigned db, const char *list)
+{
+    char config[4096], copy[4096], name[400], port[12];
+
+    (void)snprintf(copy, sizeof copy, "%s", list);
+    write_config(copy, config);
+    for (unsigned i = 0; i < cluster->len; i++) {
+        struct server *server = &cluster->server[i];
+        const char *at;
+
+        (void)snprintf(port, sizeof port, "%u", server->port);
+        at = strstr(list, port);
+        if (server->pid == 0 || server->paused || at == NULL)
+            continue;
+        while (at > list && at[-1] != ',')
+            at--;
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+        server_join(server, db, cluster->server[0].port, config, name);
+    }
+}
+
+void cluster_found(struct cluster *cluster, const char *list)
+{
+    join_in(cluster, 0, list);
+}
+
+void cluster_unfound(struct cluster *cluster)
+{
+    for (unsigned i = 0; i < cluster->len; i++)
+        if (cluster->server[i].pid != 0 && !cluster->server[i].paused)
+            server_season(&cluster->server[i]);
+}
+
 static void make_ready(struct cluster *cluster, unsigned len, bool durable, bool lazy)
 {
     if (len > CLUSTER_MAX)
@@ -293,6 +345,13 @@ static void make_ready(struct cluster *cluster, unsigned len, bool durable, bool
             cluster->server[i].lazy = lazy;
         }
         server_ready(&cluster->server[i]);
+    }
+    for (unsigned db = 0; db < CLUSTER_DATABASES; db++) {
+        char after[4] = "";
+
+        if (db > 0)
+            (void)snprintf(after, sizeof after, "/%u", db);
+        join_in(cluster, db, cluster_masters_by(cluster, "127.0.0.1:", after));
     }
 }
 

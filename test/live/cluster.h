@@ -16,7 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define CLUSTER_MAX 15 /* As many masters as a client takes. */
+#define CLUSTER_MAX 15      /* As many masters as a client takes. */
+#define CLUSTER_DATABASES 4 /* The databases that tests use. */
 
 /* The longest that one event may take, in seconds.  Chosen: more than a slow event takes under
  * valgrind on a busy machine. */
@@ -51,6 +52,13 @@ void cluster_ready(struct cluster *cluster, unsigned len);
 void cluster_ready_durable(struct cluster *cluster, unsigned len);
 void cluster_ready_lazy(struct cluster *cluster, unsigned len);
 
+/* Make the running servers a set, as clients of this list found it: places with commas in between,
+ * as the library prints them.  cluster_ready() does so for cluster_masters() in database 0, and
+ * for the same list with "/1" and so on in the others. */
+void cluster_found(struct cluster *cluster, const char *list);
+/* The servers are in no set. */
+void cluster_unfound(struct cluster *cluster);
+
 /* The list "127.0.0.1:port,..." of all servers, or one with each port between two texts.  The
  * list is overwritten by the second next call. */
 const char *cluster_masters(const struct cluster *cluster);
@@ -74,6 +82,9 @@ void server_fail_power(struct server *server, const char *name);
  * marker.  It then gets no vote for a minute, unless it is seasoned again.
  */
 void server_season(struct server *server);
+/* Make this server a member of a set, in this database: the configuration, and its own name. */
+void server_join(struct server *server, unsigned db, unsigned set, const char *config,
+                 const char *name);
 /* Send SIGSTOP and wait until it has stopped; send SIGCONT. */
 void server_pause(struct server *server);
 void server_resume(struct server *server);

@@ -23,7 +23,8 @@
 #define CONNECTIONS_MAX 64
 #define IN_MAX (1u << 16)
 #define OUT_MAX (1u << 16)
-#define ARGS_MAX 8
+#define LIST_MAX 2048
+#define ARGS_MAX 16
 #define ANSWERS_MAX 4096 /* Delayed answers of one connection. */
 
 struct delayed {
@@ -39,6 +40,7 @@ struct connection {
     struct delayed delayed[ANSWERS_MAX]; /* When the rest of out may be sent, in order. */
     bool bad;                            /* The plan's way applies from now on. */
     bool endless;
+    bool looked; /* The marker was read. */
     bool subscribes;
     char in[IN_MAX], out[OUT_MAX];
 };
@@ -49,6 +51,7 @@ struct fake_server {
     int listener;
     unsigned port;
     struct connection *connections;
+    char claim[LIST_MAX], set[LIST_MAX]; /* "NUMBER LIST", and "SET 1 NAME LIST".  "": none. */
 };
 
 /* ---- Commands ---- */
@@ -133,13 +136,75 @@ static void say_digest(struct connection *connection, const struct command *comm
     say(connection, "-ERR unknown script\r\n");
 }
 
+static bool is_script(const struct command *command, enum script_id id)
+{
+    const struct script *script = &script_all[id];
+
+    return is_command(command, "EVAL") && command->argc > 1 &&
+           command->len[1] == script->text_len &&
+           memcmp(command->argv[1], script->text, script->text_len) == 0;
+}
+
 /* The restart guard's query of the marker. */
 static bool is_look(const struct command *command)
 {
-    const struct script *look = &script_all[SCRIPT_LOOK];
+    return is_script(command, SCRIPT_LOOK);
+}
 
-    return is_command(command, "EVAL") && command->argc > 1 && command->len[1] == look->text_len &&
-           memcmp(command->argv[1], look->text, look->text_len) == 0;
+/* A command about the set of masters. */
+static bool is_founding(const struct command *command)
+{
+    return is_script(command, SCRIPT_CLAIM) || is_script(command, SCRIPT_FOUND) ||
+           is_script(command, SCRIPT_WITHDRAW);
+}
+
+/* Copy argument i. */
+static const char *arg(const struct command *command, unsigned i, char text[LIST_MAX])
+{
+    (void)snprintf(text, LIST_MAX, "%.*s", (int)command->len[i], command->argv[i]);
+    return text;
+}
+
+static void say_marker(struct fake_server *server, struct connection *connection,
+                       const struct command *command)
+{
+    char text[LIST_MAX + 80], set[LIST_MAX], config[LIST_MAX], name[LIST_MAX];
+    const char *of;
+
+    if (command->len[13] > 0 && server->set[0] == 0)
+        (void)snprintf(server->set, sizeof server->set, "%.16s 1 %.350s %.1600s",
+                       arg(command, 9, set), arg(command, 13, name), arg(command, 12, config));
+    of = server->set[0] != 0 ? server->set : "-";
+    (void)snprintf(text, sizeof text, "ready " FAKE_EPOCH ".%d 60000 1 1 1 %s", of[0] != '-', of);
+    say_bulk(connection, text);
+}
+
+static void say_of_founding(struct fake_server *server, struct connection *connection,
+                            const struct command *command)
+{
+    char text[LIST_MAX + 80], list[LIST_MAX], number[LIST_MAX], name[LIST_MAX];
+    bool is_new = server->claim[0] == 0;
+
+    (void)arg(command, 4, number);
+    (void)arg(command, 5, list);
+    if (is_script(command, SCRIPT_WITHDRAW)) {
+        server->claim[0] = 0;
+        say(connection, ":1\r\n");
+    } else if (is_script(command, SCRIPT_FOUND)) {
+        (void)snprintf(server->set, sizeof server->set, "%.16s 1 %.350s %.1600s",
+                       arg(command, 6, number), arg(command, 7, name), list);
+        say(connection, ":1\r\n");
+    } else if (server->set[0] != 0) {
+        (void)snprintf(text, sizeof text, "member %.16s 1 %s", server->set,
+                       strchr(server->set + 19, ' ') + 1);
+        say_bulk(connection, text);
+    } else if (number[0] == 0) {
+        (void)snprintf(text, sizeof text, "claim %s", server->claim);
+        say_bulk(connection, is_new ? "nothing" : text);
+    } else {
+        (void)snprintf(server->claim, sizeof server->claim, "%.16s %.1900s", number, list);
+        say_bulk(connection, is_new ? "new" : "took");
+    }
 }
 
 static void say_info(const struct fake_server *server, struct connection *connection)
@@ -166,7 +231,7 @@ static void say_time(struct connection *connection)
     say_bulk(connection, micros);
 }
 
-static void answer_well(const struct fake_server *server, struct connection *connection,
+static void answer_well(struct fake_server *server, struct connection *connection,
                         const struct command *command)
 {
     if (is_command(command, "SCRIPT"))
@@ -176,11 +241,13 @@ static void answer_well(const struct fake_server *server, struct connection *con
     else if (is_look(command) && server->plan->look != NULL)
         say(connection, server->plan->look);
     else if (is_look(command))
-        say_bulk(connection, "ready " FAKE_EPOCH " 60000 1 1 1");
+        say_marker(server, connection, command);
+    else if (is_founding(command))
+        say_of_founding(server, connection, command);
     else if (is_command(command, "HGET"))
-        say_bulk(connection, FAKE_EPOCH);
+        say_bulk(connection, FAKE_EPOCH ".1");
     else if (is_command(command, "HMGET"))
-        say(connection, "*2\r\n$16\r\n" FAKE_EPOCH "\r\n$5\r\n60000\r\n");
+        say(connection, "*2\r\n$18\r\n" FAKE_EPOCH ".1\r\n$5\r\n60000\r\n");
     else if (is_command(command, "TIME"))
         say_time(connection);
     else if (is_command(command, "EVALSHA") || is_command(command, "EVAL"))
@@ -251,7 +318,7 @@ static bool answer_and_reset(struct fake_server *server, struct connection *conn
         say(connection, "$-1\r\n");
     } else if (is_command(command, "SUBSCRIBE")) {
         confirm(connection, command);
-    } else if (is_command(command, "EVAL") && !is_look(command)) {
+    } else if (is_command(command, "EVAL") && !is_look(command) && !is_founding(command)) {
         if (queries) {
             reset_behind(server, connection, ":-2\r\n");
             return false;
@@ -266,7 +333,7 @@ static bool answer_and_reset(struct fake_server *server, struct connection *conn
 static bool is_of_a_lock(const struct command *command)
 {
     return is_command(command, "SET") || is_command(command, "EVALSHA") ||
-           (is_command(command, "EVAL") && !is_look(command));
+           (is_command(command, "EVAL") && !is_look(command) && !is_founding(command));
 }
 
 static void delay(struct connection *connection, size_t len, unsigned delay_ms)
@@ -296,8 +363,12 @@ static bool answer(struct fake_server *server, struct connection *connection,
     const struct fake_plan *plan = server->plan;
     size_t len_before = connection->out_len;
 
-    if (!is_command(command, "TIME")) /* The client sends TIME when a second has passed. */
+    /* The client sends TIME when a second has passed.  A founding is not counted, nor that the
+     * marker is read anew after it. */
+    if (!is_command(command, "TIME") && !is_founding(command) &&
+        !(is_look(command) && connection->looked))
         atomic_fetch_add(&server->seen->commands, 1);
+    connection->looked |= is_look(command);
     if (!plan->greets || is_of_a_lock(command))
         connection->bad = true;
     switch (connection->bad ? plan->way : FAKE_GOOD) {
@@ -345,6 +416,7 @@ static void take_connection(struct fake_server *server)
         connection->in_len = connection->out_len = connection->ready_len = 0;
         connection->delayed_len = 0;
         connection->bad = connection->endless = connection->subscribes = false;
+        connection->looked = false;
         return;
     }
     (void)close(fd);

@@ -50,7 +50,7 @@ struct proxy {
     unsigned len;
     int listeners[CLUSTER_MAX];
     unsigned ports[CLUSTER_MAX]; /* The ports of the masters. */
-    char masters[CLUSTER_MAX * 24];
+    char masters[CLUSTER_MAX * 48];
     atomic_bool calm, stopping;
     atomic_uint faults;
     struct connection connections[CONNECTIONS_MAX];
@@ -269,8 +269,9 @@ struct proxy *proxy_start(const struct cluster *cluster, uint64_t seed)
 
         proxy->ports[m] = cluster->server[m].port;
         proxy->listeners[m] = listen_somewhere(&port);
-        at += (size_t)snprintf(proxy->masters + at, sizeof proxy->masters - at, "%s127.0.0.1:%u",
-                               m > 0 ? "," : "", port);
+        at += (size_t)snprintf(proxy->masters + at, sizeof proxy->masters - at,
+                               "%s127.0.0.1:%u#127.0.0.1:%u", m > 0 ? "," : "", port,
+                               proxy->ports[m]);
     }
     if (pthread_create(&proxy->thread, NULL, run, proxy) != 0)
         cluster_die("proxy: no thread");

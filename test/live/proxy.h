@@ -16,7 +16,8 @@ struct proxy;
 /* Start a proxy with one port for each master of the cluster.  Never returns NULL. */
 struct proxy *proxy_start(const struct cluster *cluster, uint64_t seed);
 
-/* The list "127.0.0.1:port,..." of all its ports; lasts as long as the proxy. */
+/* The list "127.0.0.1:port#127.0.0.1:port of the master,..." of all its ports; lasts as long as the
+ * proxy. */
 const char *proxy_masters(const struct proxy *proxy);
 
 /* From now on pass on everything at once, on all connections. */

@@ -17,7 +17,6 @@
 #include <hiredis/hiredis.h>
 
 #define SERVERS_MAX 64
-#define DATABASES 4  /* The databases that tests use. */
 #define TRIES_MAX 50 /* Attempts to start a server; another program may take its port first. */
 
 static struct server *servers[SERVERS_MAX]; /* All servers that were ever started. */
@@ -132,12 +131,23 @@ void server_season(struct server *server)
 
     if (run_id_at == NULL || sscanf(run_id_at, "run_id:%47[0-9a-f]", run_id) != 1)
         cluster_die("port %u: INFO reports no run_id", server->port);
-    for (int db = DATABASES - 1; db >= 0; db--) { /* The connection must end in database 0. */
+    for (int db = CLUSTER_DATABASES - 1; db >= 0;
+         db--) { /* The connection must end in database 0. */
         (void)server_int(server, "SELECT %d", db);
         (void)server_int(server, "DEL redlock:master");
-        (void)server_int(server, "HSET redlock:master id %s epoch %016x max 1 floor 1 high 16385",
+        (void)server_int(server, "HSET redlock:master id %s epoch %016x.0 max 1 floor 1 high 16385",
                          run_id, server->port);
     }
+}
+
+void server_join(struct server *server, unsigned db, unsigned set, const char *config,
+                 const char *name)
+{
+    (void)server_int(server, "SELECT %u", db);
+    (void)server_int(server,
+                     "HSET redlock:master epoch %016x.1 of set set %016x ver 1 config %s name %s",
+                     server->port, set, config, name);
+    (void)server_int(server, "SELECT 0");
 }
 
 unsigned server_clients(struct server *server)

@@ -114,7 +114,7 @@ static const struct fault faults[] = {
      "has lost its data",
      BREAKS},
     {"two answers for one", /* An error and the epoch; the latter has no request yet. */
-     {.way = FAKE_SAYS, .greets = true, .says = "-ERR one\r\n$16\r\n" FAKE_EPOCH "\r\n"},
+     {.way = FAKE_SAYS, .greets = true, .says = "-ERR one\r\n$18\r\n" FAKE_EPOCH ".1\r\n"},
      "sent a reply without a request",
      BREAKS},
     {"deep", {.way = FAKE_SAYS, .greets = true, .says = DEEP}, "answered with garbage", BREAKS},
@@ -140,12 +140,13 @@ static const struct fault faults[] = {
 
 /* ---- One of five ---- */
 
-/* The fake comes before the four real masters, so the client asks it first. */
+/* The fake comes before the four real masters, so the client asks it first.  They are a set. */
 static const char *with_four(const struct fake *fake)
 {
     static char masters[256];
 
     (void)snprintf(masters, sizeof masters, "127.0.0.1:%u,%s", fake->port, cluster_masters(&four));
+    cluster_found(&four, masters);
     return masters;
 }
 
@@ -327,6 +328,7 @@ TEST(three_of_five)
     (void)snprintf(
         masters, sizeof masters, "127.0.0.1:%u,127.0.0.1:%u,127.0.0.1:%u,127.0.0.1:%u,127.0.0.1:%u",
         fakes[0].port, four.server[0].port, fakes[1].port, four.server[1].port, fakes[2].port);
+    cluster_found(&four, masters);
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         check_row = pilot_kind_name(kind);
         CHECK_INT(pilot_try_open(&pilot, kind, masters, set_impatience), REDLOCK_OK);
@@ -363,6 +365,7 @@ TEST(what_is_given_up_is_reset)
     cluster_ready(&four, 2);
     fake_start(&fake, &plan);
     (void)snprintf(masters, sizeof masters, "%s,127.0.0.1:%u", cluster_masters(&four), fake.port);
+    cluster_found(&four, masters);
     CHECK_INT(pilot_try_open(&pilot, PILOT_BLOCKING, masters, set_impatience), REDLOCK_OK);
     CHECK(pilot_until_up(&pilot, 3));
     CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_OK);

@@ -531,7 +531,7 @@ static const struct answer answers[] = {
     {"+OK\r\n", "restart guard: answered with garbage"},
     {":1\r\n", "restart guard: answered with garbage"},
     {"$-1\r\n", "restart guard: answered with garbage"},
-    {"*1\r\n$34\r\nready 0123456789abcdef 60000 6 7 8\r\n", "restart guard: answered with garbage"},
+    {"*1\r\n$34\r\nready 0123456789abcdef.0 60000 6 7 8 -\r\n", "restart guard: answered with garbage"},
     {"$34\r\nready 0000000000000000 60000 6 7 8\r\n", "restart guard: answered with garbage"},
     {"$34\r\nready 0123456789abcdeg 60000 6 7 8\r\n", "restart guard: answered with garbage"},
     {"$36\r\nready 0123456789abcdef 60000 6 7 8 x\r\n", "restart guard: answered with garbage"},
@@ -548,8 +548,13 @@ static const struct answer answers[] = {
     {"$22\r\nready 0123456789abcdef\r\n", "restart guard: answered with garbage"},
     {"$36\r\nwarming 0123456789abcdef 60000 0 1 7\r\n", "restart guard: answered with garbage"},
     {"$38\r\nwarming 0123456789abcdef 60000 2 1 7 8\r\n", "restart guard: answered with garbage"},
-    {"$7\r\nother 3\r\n", "is one of 3 masters to other clients, and one of 1 here"},
-    {"$38\r\nwarming 0123456789abcdef 60000 0 1 7 8\r\n", WARMING},
+    {"$38\r\nwarming 0123456789abcdef 60000 0 1 7 8\r\n", "restart guard: answered with garbage"},
+    {"$7\r\nother 3\r\n", "restart guard: answered with garbage"},
+    {"$40\r\nwarming 0123456789abcdef 60000 0 1 7 8 -\r\n", "is in no set of masters yet"},
+    {"$62\r\nwarming 0123456789abcdef 60000 0 1 7 8 000000000000000a 1 a ab\r\n",
+     "is a member of the set of ab, and not of 127.0.0.1:"},
+    {"$63\r\nwarming 0123456789abcdef 60000 0 1 7 8 000000000000000a 1 a b a\r\n",
+     "restart guard: answered with garbage"},
 };
 
 TEST(answers_to_a_look_are_not_trusted)

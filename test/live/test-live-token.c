@@ -138,6 +138,7 @@ TEST(the_token_of_an_old_round_is_not_shown)
     cluster_ready(&two, 2);
     fake_start(&fake, &plan);
     (void)snprintf(masters, sizeof masters, "127.0.0.1:%u,%s", fake.port, cluster_masters(&two));
+    cluster_found(&two, masters);
     pilot_open(&pilot, PILOT_BLOCKING, masters, 0);
     CHECK(pilot_until_up(&pilot, 3));
     for (unsigned i = 0; i < LEASES; i++)

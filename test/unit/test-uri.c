@@ -116,9 +116,43 @@ TEST(good_ones_are_parsed)
     }
 }
 
+/* "#NAME" */
+TEST(members_are_named)
+{
+    static const struct {
+        const char *text, *member, *name;
+    } rows[] = {
+        {"h#a", "a", "h:6379"},
+        {"h:7/1#a-b_c.d:1[]", "a-b_c.d:1[]", "h:7/1"},
+        {"[::1]:7#x", "x", "[::1]:7"},
+        {"redis://me:p#w@h:7#x", "x", "h:7"},
+        {"redis://:pw#@h", NULL, "h:6379"},
+        {"unix:/r#x", "x", "unix:/r"},
+        {"unix://:pw@/r%23y?db=2#x", "x", "unix:/r%23y?db=2"},
+    };
+
+    for (size_t i = 0; i < ELEMENTS(rows); i++) {
+        struct uri uri;
+
+        check_row = rows[i].text;
+        uri = parsed(rows[i].text);
+        CHECK_STR(uri.member, rows[i].member);
+        CHECK_STR(uri.name, rows[i].name);
+        uri_done(&uri);
+        CHECK(uri.member == NULL);
+    }
+}
+
 static const struct {
     const char *text, *message;
 } bad[] = {
+    {"h#", "behind '#'"},
+    {"h:7#a#b", "behind '#'"},
+    {"h#a/b", "behind '#'"},
+    {"h#a,b", "behind '#'"},
+    {"unix:/r#\xc3\xa9", "behind '#'"},
+    {"h#12345678901234567890123456789012345678901234567890123456789012345", "1 to 64"},
+    {"#a", "no host"},
     {"", "empty"},
     {"redis://", "no host"},
     {":7001", "no host"},
@@ -428,8 +462,8 @@ TEST(every_allocation_may_fail)
     }
 }
 
-CHECK_MAIN(RUN(good_ones_are_parsed), RUN(bad_ones_are_refused), RUN(a_nul_is_refused),
-           RUN(no_byte_past_the_end_is_read), RUN(parts_have_a_longest_length),
-           RUN(escapes_do_not_count), RUN(places_are_compared),
+CHECK_MAIN(RUN(good_ones_are_parsed), RUN(members_are_named), RUN(bad_ones_are_refused),
+           RUN(a_nul_is_refused), RUN(no_byte_past_the_end_is_read),
+           RUN(parts_have_a_longest_length), RUN(escapes_do_not_count), RUN(places_are_compared),
            RUN(the_place_is_the_name_without_its_db), RUN(messages_have_no_secret),
            RUN(messages_quote_nothing), RUN(every_allocation_may_fail))

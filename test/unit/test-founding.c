@@ -1,0 +1,433 @@
+/*
+ * test-founding.c - the shell of a founding: what it sends, and which answers it passes on.
+ *
+ * The functions of links, and the clock, are those below.
+ */
+#include "redlock/masters/founding.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/io/loop.h"
+#include "redlock/masters/peers.h"
+#include "redlock/masters/set.h"
+#include "redlock/wire/answer.h"
+#include "redlock/wire/reply.h"
+#include "test/lib/check.h"
+
+#define LEN 3
+#define TIMEOUT (50 * DRIFT_MS)
+#define LIST "a:1 b:1 c:1"
+#define SET UINT64_C(0x5555555555555555)
+
+/* What a master was sent last. */
+struct sent {
+    enum script_id script; /* SCRIPT_LEN: nothing since the last forget(). */
+    struct ask ask;
+    char number[WIRE_NUMBER + 1]; /* Of the claim; "": it only reads. */
+    char list[100];
+};
+
+static struct env env;
+static struct peers peers;
+static struct set set;
+static struct founding founding;
+static struct sent sent[LEN];
+static struct uri uris[LEN];
+static char hosts[LEN][2], names[LEN][4], links[LEN];
+static drift_time now;
+static unsigned founded, refused;
+
+/* ---- What the shell calls ---- */
+
+static drift_time read_now(const struct loop *loop)
+{
+    (void)loop;
+    return now;
+}
+
+static const struct loop_ops ops = {.now = read_now};
+static struct loop loop = {.ops = &ops};
+
+void env_log(const struct env *e, enum redlock_level level, const char *format, ...)
+{
+    (void)e, (void)level, (void)format;
+}
+
+uint32_t env_random(struct env *e)
+{
+    e->dice = e->dice * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (uint32_t)(e->dice >> 32);
+}
+
+const char *link_name(const struct link *link)
+{
+    return names[(const char *)link - links];
+}
+
+void link_note(struct link *link, const char *error)
+{
+    (void)link, (void)error;
+}
+
+/* Take the arguments out of "$16\r\n0123456789abcdef\r\n". */
+static const char *take(const char *p, char *text, size_t size)
+{
+    size_t len = strtoul(p + 1, NULL, 10);
+
+    p = strchr(p, '\n') + 1;
+    (void)snprintf(text, size, "%.*s", (int)len, p);
+    return p + len + 2;
+}
+
+void link_send(struct link *link, const struct ask *ask, const char *command, size_t command_len)
+{
+    struct sent *to = &sent[(char *)link - links];
+    char text[SCRIPT_TEXT_MAX + 1], skipped[40];
+    const char *p = strchr(command, '$');
+
+    CHECK(command_len > 0 && ask->what == WHAT_FOUND);
+    p = take(take(p, skipped, sizeof skipped), text, sizeof text);
+    p = take(take(p, skipped, sizeof skipped), skipped, sizeof skipped);
+    p = take(p, to->number, sizeof to->number);
+    (void)take(p, to->list, sizeof to->list);
+    to->ask = *ask;
+    for (unsigned i = 0; i < SCRIPT_LEN; i++)
+        if (strcmp(script_all[i].text, text) == 0)
+            to->script = (enum script_id)i;
+}
+
+/* ---- Steps of the tests ---- */
+
+static void on_founded(void *cookie)
+{
+    (void)cookie;
+    founded++;
+}
+
+static void on_refused(void *cookie, unsigned master)
+{
+    (void)cookie, (void)master;
+    refused++;
+}
+
+static void forget(void)
+{
+    for (unsigned m = 0; m < LEN; m++)
+        sent[m].script = SCRIPT_LEN;
+}
+
+static void begin(void)
+{
+    static const struct founding_events events = {on_founded, on_refused};
+
+    alarm_done(&env.alarms);
+    memset(&env, 0, sizeof env);
+    env.loop = &loop;
+    memset(&peers, 0, sizeof peers);
+    memset(&set, 0, sizeof set);
+    memset(&founding, 0, sizeof founding);
+    founded = refused = 0;
+    now = 1000 * DRIFT_S;
+    forget();
+    for (unsigned m = 0; m < LEN; m++) {
+        (void)snprintf(hosts[m], sizeof hosts[m], "%c", 'a' + (char)m);
+        (void)snprintf(names[m], sizeof names[m], "%c:1", m == 1 ? 'B' : 'a' + (char)m);
+        uris[m] = (struct uri){.host = hosts[m], .name = names[m], .port = 1};
+        peers.links[m] = (struct link *)&links[m];
+    }
+    peers.env = &env;
+    peers.len = LEN;
+    set_init(&set, &peers, uris, LEN);
+    CHECK_INT(founding_init(&founding, &peers, &set, TIMEOUT, &events, NULL), 0);
+}
+
+/* A master says to which set it belongs.  config NULL: to none. */
+static bool look(unsigned m, uint64_t of, const char *config)
+{
+    struct answer_set answer = {.set = of, .version = of != 0, .name = ""};
+    char text[160];
+    bool has_changed;
+
+    if (config != NULL) {
+        answer.config = config;
+        answer.config_len = strlen(config);
+    }
+    if (!set_on_look(&set, m, &answer, text, sizeof text, &has_changed))
+        return false;
+    founding_on_look(&founding, m);
+    return true;
+}
+
+static void look_all_none(void)
+{
+    for (unsigned m = 0; m < LEN; m++)
+        CHECK(look(m, 0, NULL));
+}
+
+static void answer_as(unsigned m, const struct ask *ask, const char *text)
+{
+    char copy[200];
+    struct reply reply = {.type = REPLY_TEXT, .text = copy, .text_len = strlen(text)};
+
+    memcpy(copy, text, reply.text_len + 1);
+    if (text[0] == ':') {
+        reply.type = REPLY_INTEGER;
+        reply.integer = text[1] - '0';
+    }
+    founding_on_answer(&founding, m, ask, &reply);
+}
+
+/* Answer what was sent last.  "": as a master does that carries the claim. */
+static void answer(unsigned m, const char *text)
+{
+    const struct ask ask = sent[m].ask;
+    char claim[200];
+
+    (void)snprintf(claim, sizeof claim, "claim %016" PRIx64 " %s", founding.founder.number,
+                   sent[m].list);
+    sent[m].script = SCRIPT_LEN;
+    answer_as(m, &ask, text[0] != '\0' ? text : claim);
+}
+
+static void answer_all(const char *text)
+{
+    for (unsigned m = 0; m < LEN; m++)
+        answer(m, text);
+}
+
+static void check_sent(enum script_id a, enum script_id b, enum script_id c)
+{
+    CHECK_INT(sent[0].script, a);
+    CHECK_INT(sent[1].script, b);
+    CHECK_INT(sent[2].script, c);
+}
+
+static void check_all_sent(enum script_id script)
+{
+    check_sent(script, script, script);
+}
+
+/* Ring the alarm. */
+static void ring(void)
+{
+    CHECK(founding.alarm.pos != ALARM_OFF);
+    now = founding.alarm.at;
+    CHECK(alarm_ring(&env.alarms, now) == &founding.alarm);
+    founding_on_alarm(&founding);
+}
+
+/* ---- Tests ---- */
+
+TEST(a_list_becomes_a_set)
+{
+    begin();
+    CHECK(look(0, 0, NULL) && look(2, 0, NULL));
+    check_all_sent(SCRIPT_LEN);
+    CHECK(look(1, 0, NULL));
+    check_all_sent(SCRIPT_CLAIM);
+    CHECK_STR(sent[0].list, LIST); /* In order, the host in small letters. */
+    CHECK_UINT(strlen(sent[0].number), WIRE_NUMBER);
+    answer_all("new");
+    check_all_sent(SCRIPT_CLAIM);
+    CHECK_STR(sent[0].number, ""); /* The second look. */
+    answer_all("");
+    check_all_sent(SCRIPT_FOUND);
+    CHECK(!set_is_known(&set));
+    answer_all(":1");
+    CHECK_UINT(founded, 1);
+    CHECK(set_is_known(&set));
+    CHECK_UINT(set.seats.now.set, founding.founder.number);
+    CHECK_UINT(peers.members.from, 7);
+    CHECK_UINT(peers.members.to, 7);
+    check_all_sent(SCRIPT_LEN);
+    CHECK(founding.alarm.pos == ALARM_OFF);
+}
+
+/* 1 ns before the timeout an answer counts. */
+TEST(a_late_answer_is_not_passed_on)
+{
+    struct ask late;
+    uint64_t number;
+
+    begin();
+    look_all_none();
+    number = founding.founder.number;
+    late = sent[2].ask;
+    answer(0, "new");
+    now += TIMEOUT - 1;
+    founding_on_alarm(&founding);
+    answer(1, "new");
+    check_sent(SCRIPT_LEN, SCRIPT_LEN, SCRIPT_CLAIM);
+    ring(); /* Silence of the third. */
+    check_sent(SCRIPT_WITHDRAW, SCRIPT_WITHDRAW, SCRIPT_CLAIM);
+    answer(0, ":1");
+    answer(1, ":1");
+    forget();
+    ring(); /* The end of the pause. */
+    check_all_sent(SCRIPT_CLAIM);
+    CHECK(founding.founder.number != number);
+    answer(0, "new");
+    answer(1, "new");
+    answer_as(2, &late, "new"); /* Of the first attempt. */
+    check_sent(SCRIPT_LEN, SCRIPT_LEN, SCRIPT_CLAIM);
+    answer(2, "took");
+    check_all_sent(SCRIPT_CLAIM);
+    CHECK_STR(sent[0].number, "");
+}
+
+TEST(an_error_ends_the_attempt)
+{
+    begin();
+    look_all_none();
+    answer(0, "new");
+    answer(1, "garbage");
+    check_sent(SCRIPT_WITHDRAW, SCRIPT_LEN, SCRIPT_CLAIM);
+    answer(2, "new");
+    check_sent(SCRIPT_WITHDRAW, SCRIPT_LEN, SCRIPT_WITHDRAW);
+}
+
+TEST(a_broken_link_ends_the_attempt)
+{
+    struct ask old;
+
+    begin();
+    look_all_none();
+    old = sent[2].ask;
+    answer(0, "new");
+    answer(1, "new");
+    set_on_link(&set, 2);
+    founding_on_break(&founding, 2);
+    answer_as(2, &old, "new");
+    check_sent(SCRIPT_WITHDRAW, SCRIPT_WITHDRAW, SCRIPT_CLAIM);
+    answer(0, ":1");
+    answer(1, ":1");
+    forget();
+    now += 10 * DRIFT_S;
+    founding_on_alarm(&founding);
+    check_all_sent(SCRIPT_LEN); /* The third is not there. */
+    CHECK(look(2, 0, NULL));
+    check_all_sent(SCRIPT_CLAIM);
+}
+
+TEST(another_list_is_in_the_way)
+{
+    begin();
+    look_all_none();
+    answer(0, "new");
+    answer(1, "new");
+    answer(2, "claim 1111111111111111 c:1 d:1");
+    check_all_sent(SCRIPT_CLAIM);
+    answer(0, "");
+    answer(1, "");
+    answer(2, "claim 1111111111111111 c:1 d:1");
+    check_sent(SCRIPT_WITHDRAW, SCRIPT_WITHDRAW, SCRIPT_LEN);
+    CHECK_UINT(refused, 0);
+    answer(0, ":1");
+    answer(1, ":1");
+    CHECK_UINT(refused, 1);
+    CHECK(founding.refused);
+    CHECK_STR(founding.text, "is claimed by a list of c:1 d:1, and not of " LIST);
+    CHECK_HAS(
+        set.why,
+        "master 3 (c:1) is claimed by a list of c:1 d:1, and the masters of this list are " LIST);
+    CHECK_HAS(set.why, "HDEL " WIRE_MARKER " claim");
+    CHECK(founding.alarm.at >= now + DRIFT_S && founding.alarm.at < now + 2 * DRIFT_S);
+    ring();
+    check_all_sent(SCRIPT_CLAIM);
+    CHECK(!founding.refused);
+}
+
+TEST(another_client_was_faster)
+{
+    begin();
+    look_all_none();
+    answer(0, "new");
+    answer(1, "garbage");
+    answer(2, "new");
+    answer(0, ":1");
+    answer(2, ":1");
+    CHECK(founding.alarm.pos != ALARM_OFF);
+    CHECK(look(1, SET, LIST));
+    CHECK(founder_has_ended(&founding.founder));
+    CHECK(founding.alarm.pos == ALARM_OFF);
+    CHECK_UINT(set.seats.now.set, SET);
+    CHECK_UINT(peers.members.from, 7);
+}
+
+/* The third was claimed, and its founder is gone. */
+TEST(a_founding_is_finished)
+{
+    begin();
+    CHECK(look(0, SET, LIST) && look(1, SET, LIST));
+    CHECK(look(2, 0, NULL));
+    check_all_sent(SCRIPT_LEN); /* It is told the set first. */
+    set.gave = 4;
+    CHECK(look(2, 0, NULL));
+    check_all_sent(SCRIPT_CLAIM);
+    answer(0, "member 5555555555555555 1 " LIST);
+    answer(1, "member 5555555555555555 1 " LIST);
+    answer(2, "took");
+    answer(0, "member 5555555555555555 1 " LIST);
+    answer(1, "member 5555555555555555 1 " LIST);
+    answer(2, "");
+    check_all_sent(SCRIPT_FOUND);
+    answer_all(":1");
+    CHECK_UINT(founded, 1);
+    CHECK_UINT(set.seats.now.set, SET);
+}
+
+/* ---- What masters say of their set ---- */
+
+TEST(lists_that_are_not_the_set_are_refused)
+{
+    static const char *const others[] = {"a:1 b:1", "a:1 b:1 c:1 d:1", "a:1 b:1 d:1",
+                                         "a:1 b:1 c:1/2"};
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        check_row = others[i];
+        begin();
+        CHECK(!look(0, SET, others[i]));
+        CHECK(!set_is_known(&set));
+        CHECK_HAS(set.why, "master 1 (a:1) is a member of the set of ");
+        CHECK_HAS(set.why, "the masters of this list are " LIST);
+        CHECK(look(0, SET, LIST));
+        CHECK_STR(set.why, "");
+        CHECK_UINT(set.told, 1);
+    }
+}
+
+TEST(a_member_of_another_set_is_refused)
+{
+    begin();
+    CHECK(look(0, SET, LIST));
+    CHECK(!look(1, SET + 1, LIST));
+    CHECK_HAS(set.why, "master 2 (B:1) belongs to another set");
+    CHECK(!look(2, SET + 1, "c:1 d:1"));
+    CHECK_UINT(set.told, 1);
+    CHECK(!look(1, SET, "a:1  b:1 c:1"));
+    set_on_link(&set, 0);
+    CHECK_UINT(set.told, 0);
+    CHECK(look(0, SET, NULL));
+    CHECK_UINT(set.told, 1);
+}
+
+TEST(a_list_may_name_its_members)
+{
+    begin();
+    memset(&set, 0, sizeof set);
+    uris[0].member = (char[]){"x:7"};
+    set_init(&set, &peers, uris, LEN);
+    CHECK(!look(1, SET, LIST));
+    CHECK(look(1, SET, "b:1 c:1 x:7"));
+    CHECK_UINT(set.seats.now.members_len, 3);
+    CHECK_UINT(set_member(&set, 0), 2);
+    uris[0].member = NULL;
+}
+
+CHECK_MAIN(RUN(a_list_becomes_a_set), RUN(a_late_answer_is_not_passed_on),
+           RUN(an_error_ends_the_attempt), RUN(a_broken_link_ends_the_attempt),
+           RUN(another_list_is_in_the_way), RUN(another_client_was_faster),
+           RUN(a_founding_is_finished), RUN(lists_that_are_not_the_set_are_refused),
+           RUN(a_member_of_another_set_is_refused), RUN(a_list_may_name_its_members))

@@ -214,8 +214,10 @@ struct answer marker_look(struct server *server, const struct command *command)
     refusal = memcmp(&before, &after, sizeof before) != 0 ? store_mood(server, true, grows) : NULL;
     if (refusal != NULL)
         return *refusal;
-    if (before.set != after.set)
-        world_outcome(OUTCOME_SET_TOLD);
     server->marker = after;
+    if (before.set != after.set) {
+        world_outcome(OUTCOME_SET_TOLD);
+        sets_on_member();
+    }
     return describe(server, command);
 }

@@ -19,7 +19,7 @@
  *
  * Nothing is promised to a client that adopts a stale token: its owner keeps releasing it.
  *
- * claims.c checks tokens of dead rounds, judge.c checks operations.
+ * sets.c checks sets of masters, claims.c tokens of dead rounds, judge.c checks operations.
  */
 #include "net.h"
 #include "oracle.h"
@@ -384,6 +384,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
     rec->deadline = deadline;
     rec->published = process_now(rec->process);
     rec->token = oracle_token(token, strlen(token));
+    sets_on_belief(rec->process);
     if (!world.plan.exclusive || rec->is_stale)
         return;
     if (world.plan.permits)

@@ -1,5 +1,8 @@
 /*
  * sets.c - the set that a master belongs to, and the scripts that found one.
+ *
+ * What must always be true (the property "sets"): of two lists with common masters, at most one
+ * is ever founded.  A client of a list that was never founded holds no lease.
  */
 #include "oracle.h"
 #include "store.h"
@@ -75,6 +78,7 @@ void sets_join(struct server *server)
     server->marker.ver = 1;
     server->marker.config = sets_list(list);
     server->marker.name = sets_name(server->number);
+    sets_on_member();
 }
 
 bool sets_are_founded(const struct list *list)
@@ -85,6 +89,21 @@ bool sets_are_founded(const struct list *list)
     for (unsigned i = 0; i < list->len; i++)
         members += world.servers[list->first + i].marker.config == text;
     return members > list->len / 2;
+}
+
+void sets_on_member(void)
+{
+    for (unsigned i = 0; i < 1u + world.plan.two_lists; i++)
+        world.was_founded[i] = world.was_founded[i] || sets_are_founded(&world.plan.lists[i]);
+    if (world.was_founded[0] && world.was_founded[1])
+        world_fail("sets", "the sets of two lists with common masters are founded");
+}
+
+void sets_on_belief(const struct ev_loop *process)
+{
+    if (world.plan.guarded && !world.was_founded[process_list(process) != &world.plan.lists[0]])
+        world_fail("sets", "client %u holds a lease, and the set of its list was never founded",
+                   process->number);
 }
 
 /* Note if the answer shows the list of other clients. */
@@ -171,6 +190,7 @@ struct answer sets_found(struct server *server, const struct command *command)
     marker->claim = 0;
     marker->claim_list = NULL;
     world_outcome(OUTCOME_SET_FOUNDED);
+    sets_on_member();
     return answer_one;
 }
 

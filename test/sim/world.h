@@ -103,9 +103,10 @@ struct world {
     struct plan plan;
     struct ev_loop processes[SIM_PROCESSES_MAX];
     struct server servers[SIM_SERVERS_MAX];
-    uint64_t hash;      /* A hash of all events noted. */
-    uint64_t events;    /* The number of events so far. */
-    struct text *texts; /* Configurations, lists and names of masters (sets.c). */
+    uint64_t hash;       /* A hash of all events noted. */
+    uint64_t events;     /* The number of events so far. */
+    bool was_founded[2]; /* So was the set of each list, now or before. */
+    struct text *texts;  /* Configurations, lists and names of masters (sets.c). */
 };
 extern struct world world;
 
@@ -140,6 +141,8 @@ const char *sets_list(const struct list *list);
 const char *sets_name(unsigned server);
 /* Make a server a member of the first list's set. */
 void sets_join(struct server *server);
+/* A master became a member. */
+void sets_on_member(void);
 /* Most masters of the list are members of its set. */
 bool sets_are_founded(const struct list *list);
 

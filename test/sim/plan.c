@@ -44,7 +44,7 @@ static const enum fault theme_faults[THEME_LEN][4] = {
     [THEME_CLOCKS] = {FAULT_STEP, FAULT_PAUSE, FAULT_SLOW, FAULT_SILENCE},
     [THEME_RESTARTS] = {FAULT_CRASH, FAULT_CRASH_EMPTY, FAULT_CLOSE, FAULT_RESET_AFTER},
     [THEME_LINES] = {FAULT_WAKE_TWICE, FAULT_WAKE_LOST, FAULT_SLOW, FAULT_PAUSE},
-    [THEME_SETS] = {FAULT_CLOSE, FAULT_CRASH_EMPTY, FAULT_RESET_AFTER, FAULT_SLOW},
+    [THEME_SETS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_RESET_AFTER, FAULT_CLOSE},
 };
 
 static bool is_about(enum theme theme)
@@ -279,6 +279,7 @@ static void draw_theme(struct plan *plan)
         plan->fair = 16;
         plan->shared = (unsigned)dice_range(8, 14);
     } else if (is_about(THEME_SETS)) {
+        plan->processes = SIM_PROCESSES_MAX;
         plan->fair = plan->shared = 0;
     }
 }
@@ -375,6 +376,8 @@ static void draw_faults(struct plan *plan)
     plan->events = dice_range(300, 4000);
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF || is_about(THEME_LINES))
         plan->events *= 4; /* The guard, or waiters, cause most of them. */
+    if (is_about(THEME_SETS)) /* A set is founded early, or its founders meet often. */
+        plan->events /= 4;
     plan->ends_at = world.now + 60 * DRIFT_S;
 }
 

@@ -217,6 +217,8 @@ struct answer marker_look(struct server *server, const struct command *command)
     server->marker = after;
     if (before.set != after.set) {
         world_outcome(OUTCOME_SET_TOLD);
+        world_say("    master %u is told its set, %llx", server->number,
+                  (unsigned long long)after.set);
         sets_on_member();
     }
     return describe(server, command);

@@ -375,7 +375,7 @@ static void draw_faults(struct plan *plan)
     }
     plan->events = dice_range(300, 4000);
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF || is_about(THEME_LINES))
-        plan->events *= 4; /* The guard, or waiters, cause most of them. */
+        plan->events *= 4;    /* The guard, or waiters, cause most of them. */
     if (is_about(THEME_SETS)) /* A set is founded early, or its founders meet often. */
         plan->events /= 4;
     plan->ends_at = world.now + 60 * DRIFT_S;

@@ -190,6 +190,8 @@ struct answer sets_found(struct server *server, const struct command *command)
     marker->claim = 0;
     marker->claim_list = NULL;
     world_outcome(OUTCOME_SET_FOUNDED);
+    world_say("    master %u is founded, set %llx", server->number,
+              (unsigned long long)marker->set);
     sets_on_member();
     return answer_one;
 }

@@ -11,8 +11,9 @@
 #include "redlock/wire/answer.h"
 #include "redlock/wire/reply.h"
 
-/* The longest pause between two attempts, and the shortest after another list was met.  Chosen: an
- * attempt takes milliseconds, so two lists that began together get out of step. */
+/* The pauses between two attempts, and the shortest after another list was met.  Chosen: an attempt
+ * takes milliseconds, so clients that began together get out of step. */
+#define PAUSE_MIN (20 * DRIFT_MS)
 #define PAUSE_MAX (2 * DRIFT_S)
 #define REFUSED_PAUSE DRIFT_S
 
@@ -81,13 +82,12 @@ static void begin(struct founding *founding, drift_time now)
 {
     const struct set *set = founding->set;
     size_t len = config_print(set_is_known(set) ? &set->seats.now : &set->list, founding->list);
-    drift_span pause = founding->reply_timeout > 2 ? founding->reply_timeout : 2;
     const struct founder_config config = {
         .masters = founding->peers->len,
         .list = founding->list,
         .list_len = len,
-        .pause_min = pause,
-        .pause_max = pause > PAUSE_MAX ? pause : PAUSE_MAX,
+        .pause_min = PAUSE_MIN,
+        .pause_max = PAUSE_MAX,
     };
 
     founding->refused = false;

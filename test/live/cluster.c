@@ -327,6 +327,52 @@ void cluster_found(struct cluster *cluster, const char *list)
     join_in(cluster, 0, list);
 }
 
+/* One master of a list, as the library prints its place. */
+static void write_place(const char *entry, size_t len, char *place, size_t size)
+{
+    static const char long_ipv6[] = "[0:0:0:0:0:0:0:1]";
+    const char *end = entry + len, *at = memrchr(entry, '@', len);
+    bool is_unix = strncmp(entry, "unix:", 5) == 0;
+    size_t place_len;
+
+    entry += strncmp(entry, "redis://", 8) == 0 ? 8 : 0;
+    entry += is_unix ? strncmp(entry, "unix://", 7) == 0 ? 7 : 5 : 0;
+    entry = at != NULL ? at + 1 : entry;
+    if (strncmp(entry, long_ipv6, sizeof long_ipv6 - 1) == 0)
+        (void)snprintf(place, size, "[::1]%.*s", (int)(end - entry - (sizeof long_ipv6 - 1)),
+                       entry + sizeof long_ipv6 - 1);
+    else
+        (void)snprintf(place, size, "%s%.*s", is_unix ? "unix:" : "", (int)(end - entry), entry);
+    place_len = strlen(place);
+    if (!is_unix && place_len > 2 && strcmp(place + place_len - 2, "/0") == 0)
+        place[place_len - 2] = '\0';
+}
+
+void cluster_found_list(const char *masters)
+{
+    char text[CLUSTER_MAX][400], config[CLUSTER_MAX * 401], *places[CLUSTER_MAX], *end = config;
+    unsigned len = 0;
+
+    if (masters == NULL || strchr(masters, '#') != NULL)
+        return;
+    for (const char *p = masters; *p != '\0' && len < CLUSTER_MAX;) {
+        size_t entry_len = strcspn(p, ", \n\t");
+
+        if (entry_len > 0 && memchr(p, ':', entry_len) == NULL)
+            return;
+        if (entry_len > 0) {
+            places[len] = text[len];
+            write_place(p, entry_len, text[len++], sizeof text[0]);
+        }
+        p += entry_len;
+        p += strspn(p, ", \n\t");
+    }
+    qsort(places, len, sizeof places[0], by_text);
+    for (unsigned i = 0; i < len; i++)
+        end += sprintf(end, "%s%s", i > 0 ? " " : "", places[i]);
+    server_found_all(config, places, len);
+}
+
 void cluster_unfound(struct cluster *cluster)
 {
     for (unsigned i = 0; i < cluster->len; i++)

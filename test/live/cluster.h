@@ -59,6 +59,13 @@ void cluster_found(struct cluster *cluster, const char *list);
 /* The servers are in no set. */
 void cluster_unfound(struct cluster *cluster);
 
+/* The same for a list as a client takes it, and for servers of any cluster that are in a set.  So
+ * one test may reach a server at several places, one after the other.  A list that names members
+ * (#NAME) changes nothing.  pilot_open() does this. */
+void cluster_found_list(const char *masters);
+/* Of server.c: the servers at these places. */
+void server_found_all(const char *config, char *const *places, unsigned len);
+
 /* The list "127.0.0.1:port,..." of all servers, or one with each port between two texts.  The
  * list is overwritten by the second next call. */
 const char *cluster_masters(const struct cluster *cluster);

@@ -20,6 +20,7 @@ struct outcome {
 };
 
 bool pilot_guarded = true;
+bool pilot_founds = true;
 
 const char *pilot_kind_name(enum pilot_kind kind)
 {
@@ -53,6 +54,8 @@ int pilot_try_open(struct pilot *pilot, enum pilot_kind kind, const char *master
     }
     if (tune != NULL)
         tune(&opts);
+    if (pilot_founds)
+        cluster_found_list(masters);
     status = redlock_open(&opts, &pilot->rl);
     note_message(pilot);
     if (status != REDLOCK_OK && pilot->ev != NULL) {

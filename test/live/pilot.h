@@ -36,6 +36,9 @@ struct pilot {
  * uses masters that lose their data, or fakes. */
 extern bool pilot_guarded;
 
+/* Before it opens a client, a pilot makes the list the set of its masters (cluster_found_list). */
+extern bool pilot_founds;
+
 const char *pilot_kind_name(enum pilot_kind kind);
 
 /* Open a client on these masters.  tune, which may be NULL, changes its options. */

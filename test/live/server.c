@@ -150,6 +150,60 @@ void server_join(struct server *server, unsigned db, unsigned set, const char *c
     (void)server_int(server, "SELECT 0");
 }
 
+/* "127.0.0.1:PORT", "localhost:PORT/DB" or "unix:/.../PORT.sock?db=DB" */
+static struct server *find_server(const char *place, unsigned *ret_db)
+{
+    const char *at = strstr(place, "unix:") == place ? strrchr(place, '/') : strrchr(place, ':');
+    const char *db = strpbrk(at + 1, "/?");
+    unsigned port = (unsigned)atoi(at + 1);
+
+    *ret_db = db != NULL ? (unsigned)atoi(db + strcspn(db, "0123456789")) : 0;
+    for (unsigned i = 0; i < servers_len; i++)
+        if (servers[i]->port == port)
+            return servers[i]->pid != 0 && !servers[i]->paused ? servers[i] : NULL;
+    return NULL;
+}
+
+/* In a set of another list.  Without an error if the server needs a password, or does not answer.
+ */
+static bool is_of_another(struct server *server, unsigned db, const char *config)
+{
+    redisReply *reply;
+    bool is_of = false;
+
+    if (server->control == NULL)
+        server->control = connect_to(server);
+    if (server->control == NULL)
+        return false;
+    (void)redisAppendCommand(server->control, "SELECT %u", db);
+    (void)redisAppendCommand(server->control, "HGET redlock:master config");
+    (void)redisAppendCommand(server->control, "SELECT 0");
+    for (unsigned i = 0; i < 3; i++) {
+        if (redisGetReply(server->control, (void **)&reply) != REDIS_OK) {
+            disconnect(server);
+            return false;
+        }
+        if (i == 1)
+            is_of = reply->type == REDIS_REPLY_STRING && strcmp(reply->str, config) != 0;
+        freeReplyObject(reply);
+    }
+    return is_of;
+}
+
+void server_found_all(const char *config, char *const *places, unsigned len)
+{
+    unsigned set = 0, db;
+
+    for (unsigned i = 0; i < len; i++) {
+        struct server *server = find_server(places[i], &db);
+
+        if (server == NULL || !is_of_another(server, db, config))
+            continue;
+        set = set == 0 ? server->port : set;
+        server_join(server, db, set, config, places[i]);
+    }
+}
+
 unsigned server_clients(struct server *server)
 {
     const char *list = server_text(server, "CLIENT LIST TYPE normal");

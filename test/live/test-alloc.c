@@ -202,6 +202,7 @@ static int open_client(struct pilot *pilot, enum pilot_kind kind, const char *ma
     *pilot = (struct pilot){.kind = kind};
     redlock_options_init(&opts);
     opts.masters = masters;
+    cluster_found_list(masters);
     opts.reply_timeout_ms = opts.connect_timeout_ms = PILOT_REPLY_TIMEOUT_MS;
     if (kind == PILOT_LOOP)
         opts.loop = pilot->ev = __real_ev_loop_new(EVFLAG_AUTO);

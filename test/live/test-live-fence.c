@@ -421,8 +421,9 @@ TEST(who_keeps_what_it_is_told_keeps_its_counters)
 /* Query the marker.  number: the new nonce or epoch.  nonce: the one that the client saw last. */
 static const char *look(struct server *server, const char *number, const char *nonce)
 {
-    const char *text = server_text(server, "EVAL %s 1 redlock:master run 0 1000 %s %s 3 " FLOOR,
-                                   script_all[SCRIPT_LOOK].text, number, nonce);
+    const char *text =
+        server_text(server, "EVAL %s 1 redlock:master run 0 1000 %s %s %s " FLOOR " 0 %s %s",
+                    script_all[SCRIPT_LOOK].text, number, nonce, "", "", "");
 
     return text != NULL ? text : "";
 }
@@ -442,10 +443,10 @@ TEST(an_old_repairer_installs_nothing)
     CHECK_UINT(number_of(server, "floor"), 0);
     set_counter(server, 7); /* A counter from a snapshot. */
     CHECK_HAS(look(server, "3333333333333333", NEW),
-              "ready 3333333333333333 1000 " FLOOR " " HIGH " ");
+              "ready 3333333333333333.0 1000 " FLOOR " " HIGH " ");
     CHECK_STR(server_text(server, "HGET redlock:master floor"), FLOOR);
     CHECK_STR(server_text(server, "HGET redlock:master high"), HIGH);
-    CHECK_STR(server_text(server, "HGET redlock:master of"), "3");
+    CHECK_STR(server_text(server, "HGET redlock:master epoch"), "3333333333333333.0");
     CHECK(server_text(server, "HGET redlock:master nonce") == NULL);
     CHECK_UINT(counted(server), 0);
     server_season(server);
@@ -462,8 +463,8 @@ TEST(a_repair_that_fails_deletes_nothing)
     CHECK_HAS(look(server, OLD, ""), "warming " OLD " ");
     (void)server_text(server, "CONFIG SET maxmemory 1");
     reply = redisCommand(server->control,
-                         "EVAL %s 1 redlock:master run 0 1000 " NEW " " OLD " 3 " FLOOR,
-                         script_all[SCRIPT_LOOK].text);
+                         "EVAL %s 1 redlock:master run 0 1000 " NEW " " OLD " %s " FLOOR " 0 %s %s",
+                         script_all[SCRIPT_LOOK].text, "", "", "");
     CHECK(reply != NULL && reply->type == REDIS_REPLY_ERROR);
     CHECK_HAS(reply->str, "OOM");
     freeReplyObject(reply);

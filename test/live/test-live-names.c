@@ -168,6 +168,7 @@ static int lock_by_name(void *arg)
     atomic_store(&resolver_hangs, false);
     redlock_options_init(&opts);
     opts.masters = by_name(5, NULL);
+    cluster_found_list(opts.masters);
     if (redlock_open(&opts, &rl) != REDLOCK_OK)
         return 1;
     redlock_lock_options_init(&lock);

@@ -1,0 +1,254 @@
+/*
+ * test-live-set.c - clients found a set of masters, and obey it.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "live/cluster.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+#include "test/lib/check.h"
+
+#define LISTS 2
+#define ROUNDS 8
+#define WAIT_MS 2500 /* A list that met another tries again after up to two seconds. */
+
+static struct cluster five, volatile_five;
+
+/* New masters, which keep what is written to them, so they vote at once. */
+static void make_new(void)
+{
+    pilot_founds = false;
+    cluster_ready_durable(&five, 5);
+    for (unsigned i = 0; i < five.len; i++)
+        (void)server_int(&five.server[i], "FLUSHALL");
+}
+
+/* "127.0.0.1:port,..." of these servers, counted from 1. */
+static const char *list_of(const char *numbers, char list[200])
+{
+    size_t len = 0;
+
+    for (const char *p = numbers; *p != '\0'; p++)
+        len += (size_t)snprintf(list + len, 200 - len, "%s127.0.0.1:%u", len > 0 ? "," : "",
+                                five.server[*p - '1'].port);
+    return list;
+}
+
+/* The number of the set of a server, or NULL. */
+static const char *set_of(struct server *server)
+{
+    return server_text(server, "HGET redlock:master set");
+}
+
+/* ---- One client ---- */
+
+TEST(the_first_call_founds_the_set)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_lease *lease;
+        struct pilot pilot;
+        char list[200], config[200], set[20];
+
+        check_row = pilot_kind_name(kind);
+        make_new();
+        pilot_open(&pilot, kind, list_of("312", list), 0);
+        CHECK_INT(pilot_lock_for(&pilot, "x", 30000, true, 0, &lease), REDLOCK_OK);
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+        CHECK(pilot_until_up(&pilot, 3));
+        (void)snprintf(set, sizeof set, "%s", set_of(&five.server[0]));
+        CHECK_UINT(strlen(set), 16);
+        (void)snprintf(config, sizeof config, "127.0.0.1:%u 127.0.0.1:%u 127.0.0.1:%u",
+                       five.server[0].port, five.server[1].port, five.server[2].port);
+        for (unsigned i = 0; i < 3; i++) {
+            CHECK_STR(set_of(&five.server[i]), set);
+            CHECK(strchr(server_text(&five.server[i], "HGET redlock:master epoch"), '.') != NULL);
+            CHECK_STR(server_text(&five.server[i], "HGET redlock:master of"), "set");
+        }
+        CHECK(set_of(&five.server[3]) == NULL);
+        pilot_close(&pilot);
+    }
+}
+
+/* The whole list must answer once.  Afterwards a majority is enough. */
+TEST(all_masters_found_and_a_majority_goes_on)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    char list[200];
+
+    make_new();
+    server_kill(&five.server[2]);
+    pilot_open(&pilot, PILOT_BLOCKING, list_of("123", list), 0);
+    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+    CHECK_INT(pilot_until_told(&pilot, "x", "is in no set of masters yet"), REDLOCK_UNREACHABLE);
+    CHECK(set_of(&five.server[0]) == NULL);
+    server_restart(&five.server[2]);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, true, 60000, &lease), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+    server_kill(&five.server[2]);
+    pilot_open(&pilot, PILOT_BLOCKING, list, 0);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, true, 60000, &lease), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* A member that lost its data is told its set while it warms up. */
+TEST(a_member_that_forgot_is_told_its_set)
+{
+    struct server *server = &volatile_five.server[1];
+    struct pilot pilot;
+    char set[20];
+
+    cluster_ready(&volatile_five, 5);
+    (void)snprintf(set, sizeof set, "%s", set_of(&volatile_five.server[0]));
+    pilot_open(&pilot, PILOT_LOOP, cluster_masters(&volatile_five), 0);
+    CHECK(pilot_until_up(&pilot, 5));
+    server_restart(server);
+    CHECK(pilot_until_connects(&pilot, 6));
+    for (unsigned i = 0; i < 1000 && set_of(server) == NULL; i++)
+        pilot_turn(&pilot);
+    CHECK_STR(set_of(server), set);
+    CHECK(server_text(server, "HGET redlock:master nonce") != NULL);
+    CHECK(server_text(server, "HGET redlock:master epoch") == NULL);
+    pilot_close(&pilot);
+}
+
+/* ---- Wrong lists ---- */
+
+static void check_refused(const char *numbers, const char *message)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    char list[200];
+
+    check_row = numbers;
+    pilot_open(&pilot, PILOT_BLOCKING, list_of(numbers, list), 0);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, true, 0, &lease), REDLOCK_UNREACHABLE);
+    CHECK_INT(pilot_until_told(&pilot, "x", message), REDLOCK_UNREACHABLE);
+    pilot_close(&pilot);
+}
+
+TEST(lists_that_are_not_the_set_are_refused)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    char list[200], message[200];
+
+    make_new();
+    pilot_open(&pilot, PILOT_BLOCKING, list_of("123", list), 0);
+    CHECK_INT(pilot_lock_for(&pilot, "y", 30000, true, 0, &lease), REDLOCK_OK);
+    (void)snprintf(message, sizeof message,
+                   "is a member of the set of 127.0.0.1:%u 127.0.0.1:%u 127.0.0.1:%u, and not of ",
+                   five.server[0].port, five.server[1].port, five.server[2].port);
+    check_refused("12", message);
+    check_refused("1234", message);
+    check_refused("345", message);
+    check_refused("3", message);
+    CHECK(set_of(&five.server[3]) == NULL && set_of(&five.server[4]) == NULL);
+    pilot_close(&pilot);
+}
+
+/* ---- Two lists that share a master ---- */
+
+struct rival {
+    const char *list;
+    unsigned delay_ms;
+    struct redlock *rl;
+    struct redlock_lease *lease;
+    int status;
+    pthread_t thread;
+};
+
+static void *compete(void *arg)
+{
+    struct rival *rival = arg;
+    const struct timespec delay = {.tv_nsec = rival->delay_ms * 1000000L};
+    struct redlock_lock_options lock;
+    struct redlock_options opts;
+
+    (void)nanosleep(&delay, NULL);
+    redlock_options_init(&opts);
+    opts.masters = rival->list;
+    opts.reply_timeout_ms = 1000;
+    rival->status = redlock_open(&opts, &rival->rl);
+    if (rival->status != REDLOCK_OK)
+        return NULL;
+    redlock_lock_options_init(&lock);
+    lock.wait_ms = WAIT_MS;
+    lock.ttl_ms = 30000;
+    rival->status = redlock_lock(rival->rl, "x", &lock, &rival->lease);
+    return NULL;
+}
+
+static void check_rivals(struct rival rivals[LISTS])
+{
+    unsigned winners = 0;
+
+    for (unsigned i = 0; i < LISTS; i++)
+        CHECK_INT(pthread_create(&rivals[i].thread, NULL, compete, &rivals[i]), 0);
+    for (unsigned i = 0; i < LISTS; i++) {
+        (void)pthread_join(rivals[i].thread, NULL);
+        winners += rivals[i].status == REDLOCK_OK;
+    }
+    CHECK(winners <= 1);
+    if (set_of(&five.server[2]) != NULL)
+        CHECK((set_of(&five.server[0]) == NULL) != (set_of(&five.server[4]) == NULL));
+    for (unsigned i = 0; i < LISTS; i++)
+        (void)redlock_close(rivals[i].rl);
+}
+
+TEST(two_lists_that_share_a_master_never_both_hold)
+{
+    static const unsigned delays_ms[ROUNDS] = {0, 0, 1, 2, 3, 5, 8, 13};
+    unsigned founded = 0;
+
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        char lists[LISTS][200];
+        struct rival rivals[LISTS] = {
+            {.list = list_of(round % 2 ? "123" : "321", lists[0])},
+            {.list = list_of(round % 3 ? "345" : "543", lists[1])},
+        };
+
+        make_new();
+        rivals[round / 2 % 2].delay_ms = delays_ms[round];
+        check_rivals(rivals);
+        founded += set_of(&five.server[2]) != NULL;
+    }
+    CHECK(founded >= ROUNDS / 2); /* Otherwise the test proves little. */
+}
+
+/* The same list in two orders is one set. */
+TEST(two_clients_of_one_list_found_one_set)
+{
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        char lists[LISTS][200];
+        struct rival rivals[LISTS] = {
+            {.list = list_of("123", lists[0])},
+            {.list = list_of("231", lists[1])},
+        };
+        unsigned winners = 0;
+
+        make_new();
+        rivals[round % 2].delay_ms = round / 2;
+        for (unsigned i = 0; i < LISTS; i++)
+            CHECK_INT(pthread_create(&rivals[i].thread, NULL, compete, &rivals[i]), 0);
+        for (unsigned i = 0; i < LISTS; i++) {
+            (void)pthread_join(rivals[i].thread, NULL);
+            winners += rivals[i].status == REDLOCK_OK;
+        }
+        CHECK_UINT(winners, 1);
+        CHECK_INT(rivals[0].status + rivals[1].status, REDLOCK_OK + REDLOCK_CONTENDED);
+        for (unsigned i = 0; i < LISTS; i++)
+            (void)redlock_close(rivals[i].rl);
+    }
+}
+
+CHECK_MAIN(RUN(the_first_call_founds_the_set), RUN(all_masters_found_and_a_majority_goes_on),
+           RUN(a_member_that_forgot_is_told_its_set), RUN(lists_that_are_not_the_set_are_refused),
+           RUN(two_lists_that_share_a_master_never_both_hold),
+           RUN(two_clients_of_one_list_found_one_set))

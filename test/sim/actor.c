@@ -144,7 +144,7 @@ void actor_act(struct ev_loop *process)
         return;
     }
     tidy(process);
-    if (world.phase == PHASE_PROBE && !process->has_probed)
+    if (world.phase == PHASE_PROBE && run_expects(process) && !process->has_probed)
         calls_lock(process, process->number % plan->resources, true);
 }
 

@@ -128,6 +128,13 @@ uint64_t args_number(const struct command *command, unsigned i)
     return number;
 }
 
+uint64_t args_hex(const struct command *command, unsigned i)
+{
+    if (command->lens[i] != 16)
+        world_fail("wire", "a number of %zu digits", command->lens[i]);
+    return strtoull(command->argv[i], NULL, 16);
+}
+
 uint64_t args_ms(const struct command *command, unsigned i)
 {
     uint64_t ms = args_number(command, i);

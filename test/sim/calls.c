@@ -192,14 +192,16 @@ void calls_open(struct ev_loop *process)
 {
     char masters[] = "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6,10.0.0.7";
     const struct plan *plan = &world.plan;
+    const struct list *list = process_list(process);
     struct redlock_options opts;
     struct redlock *rl = NULL;
     bool is_short;
     int status;
 
-    masters[9 * plan->servers - 1] = '\0'; /* One address and its comma have 9 characters. */
+    /* One address and its comma have 9 characters. */
+    masters[9 * (list->first + list->len) - 1] = '\0';
     redlock_options_init(&opts);
-    opts.masters = masters;
+    opts.masters = masters + (size_t)9 * list->first;
     opts.loop = process;
     opts.connect_timeout_ms = plan->connect_timeout_ms;
     opts.reply_timeout_ms = plan->reply_timeout_ms;

@@ -161,7 +161,10 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
         waits_on_heard(process);
         return;
     }
-    if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF || ask->what == WHAT_COUNT) {
+    if (ask->what == WHAT_LOOK || ask->what == WHAT_FOUND)
+        sets_on_answer(process, answer);
+    if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF || ask->what == WHAT_COUNT ||
+        ask->what == WHAT_FOUND) {
         world_say("    client %u queries master %u: %s %lld", process->number, master, answer->text,
                   answer->integer);
         return;
@@ -199,7 +202,7 @@ static const struct redlock_lease *lease_of(const struct ev_loop *process,
 
 static void check_told(const struct ev_loop *process, const struct claim *claim)
 {
-    for (unsigned m = 0; m < world.plan.servers; m++) {
+    for (unsigned m = 0; m < process_list(process)->len; m++) {
         /* The link is down or full, or the master is warming: its keys expire before it votes. */
         if (!(claim->may_store & process->rl->masters.peers.up & 1u << m))
             continue;

@@ -4,6 +4,8 @@
  * Keys live for milliseconds, so that many expire.
  */
 #include "exchange.h"
+#include "fields.h"
+#include "store.h"
 #include "world.h"
 
 #include <string.h>
@@ -107,6 +109,16 @@ static size_t draw_wait(char *buf)
     return draw_query(buf, dice_chance(700) ? WIRE_MARK "r0" : WIRE_MARK "r1", 0, off_ms);
 }
 
+/* The field epoch, or nearly. */
+static const char *draw_state(const struct server *model)
+{
+    static char text[SETS_STATE_ROOM];
+
+    if (dice_chance(950))
+        return sets_state(&model->marker, text);
+    return dice_chance(300) ? "000000000000000a.0" : dice_chance(500) ? EPOCH ".1" : EPOCH;
+}
+
 static size_t draw(const struct server *model, char *buf)
 {
     static const char *const tokens[] = {"one", "two", "three"};
@@ -117,12 +129,14 @@ static size_t draw(const struct server *model, char *buf)
         .token = token,
         .token_len = strlen(token),
         .ttl_ms = (uint32_t)(dice_chance(950) ? dice_range(1, 3) : 60000),
-        .epoch = dice_chance(950) ? EPOCH : "000000000000000a",
+        .epoch = draw_state(model),
         .counter = model->marker.floor + model->marker.counters[0] + dice_below(5) - dice_below(2),
     };
     unsigned dice = (unsigned)dice_below(100);
 
     patience_ms = UINT32_MAX;
+    if (dice_chance(60))
+        return fields_draw(buf, &model->marker);
     if (world.plan.permits)
         return draw_permit(buf, &args);
     if (dice_chance(280))

@@ -2,6 +2,7 @@
  * exchange.c - one command to a real server, and the queries after it, between two TIMEs.
  */
 #include "exchange.h"
+#include "fields.h"
 #include "oracle.h"
 #include "world.h"
 
@@ -66,6 +67,7 @@ static void append_questions(void)
         (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_QUEUE "r%u", k);
     }
     (void)redisAppendCommand(redis, "HMGET " WIRE_MARKER " %u high", wire_counter("r0", 2));
+    fields_append(redis);
 }
 
 static void take_replies(struct exchange *x)
@@ -74,6 +76,7 @@ static void take_replies(struct exchange *x)
         for (unsigned question = 0; question < ASKS; question++)
             x->keys[k][question] = real_reply();
     x->counts = real_reply();
+    x->fields = real_reply();
 }
 
 struct exchange exchange_ask(const char *bytes, size_t len)
@@ -173,6 +176,7 @@ void exchange_follow(struct exchange *x, struct server *model)
         model->marker.counters[0] = exchange_number(x->counts->element[0]);
     model->marker.high = exchange_number(x->counts->element[1]);
     freeReplyObject(x->counts);
+    freeReplyObject(x->fields);
     freeReplyObject(x->answer);
 }
 

@@ -26,7 +26,7 @@ enum { ASK_KEY, ASK_END, ASK_MARK_END, ASK_MARK, ASK_READERS, ASK_QUEUE, ASK_QUE
 /* The answers to one command and its queries, and the time before and after. */
 struct exchange {
     uint64_t before_us, after_us;
-    redisReply *answer, *counts;
+    redisReply *answer, *counts, *fields;
     redisReply *keys[KEYS][ASKS];
 };
 

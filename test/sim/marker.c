@@ -11,20 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t hex_arg(const struct command *command, unsigned i)
-{
-    if (command->lens[i] != 16)
-        world_fail("wire", "a number of %zu digits", command->lens[i]);
-    return strtoull(command->argv[i], NULL, 16);
-}
-
 /* HGET, marker, "epoch"; or HMGET, marker, "epoch", "max" */
 struct answer marker_proof(struct server *server, const struct command *command)
 {
     const struct marker *marker = &server->marker;
     bool with_max = args_is(command, 0, "HMGET");
-    const size_t room = 40;
-    char *text = memory_take(room);
+    const size_t room = SETS_STATE_ROOM + 16;
+    char *text = memory_take(room), state[SETS_STATE_ROOM];
 
     if (command->argc != (with_max ? 4 : 3) || !args_is(command, 1, WIRE_MARKER) ||
         !args_is(command, 2, "epoch") || (with_max && !args_is(command, 3, "max")))
@@ -33,8 +26,11 @@ struct answer marker_proof(struct server *server, const struct command *command)
         world_fault(FAULT_EPOCH);
         return with_max ? (struct answer){REPLY_ARRAY, 0, " "} : answer_nil;
     }
-    (void)snprintf(text, room, with_max ? "%016llx %llu" : "%016llx",
-                   (unsigned long long)marker->epoch, (unsigned long long)marker->max_ttl_ms);
+    if (with_max)
+        (void)snprintf(text, room, "%s %llu", sets_state(marker, state),
+                       (unsigned long long)marker->max_ttl_ms);
+    else
+        (void)sets_state(marker, text);
     return (struct answer){with_max ? REPLY_ARRAY : REPLY_TEXT, 0, text};
 }
 
@@ -72,7 +68,7 @@ struct answer marker_count(struct server *server, const struct command *command)
     return refusal != NULL ? *refusal : count_to(server, counter, *counter + 1);
 }
 
-/* EVALSHA or EVAL, script, 2, name, marker, token, number, counter, epoch */
+/* EVALSHA or EVAL, script, 2, name, marker, token, number, counter, field epoch */
 struct answer marker_raise(struct server *server, const struct command *command)
 {
     static const struct answer no_epoch = {REPLY_INTEGER, -1, ""};
@@ -84,10 +80,12 @@ struct answer marker_raise(struct server *server, const struct command *command)
     uint64_t wanted = args_number(command, 6), count = *counter + 1;
     struct answer answer;
     const struct answer *refusal;
+    char state[SETS_STATE_ROOM];
 
     if (command->argc != 9 || !args_is(command, 2, "2") || !args_is(command, 4, WIRE_MARKER))
         world_fail("wire", "a script with other arguments");
-    if (!marker->exists || marker->epoch != hex_arg(command, 8) || marker->floor == 0) {
+    if (marker->epoch == 0 || !args_is(command, 8, sets_state(marker, state)) ||
+        marker->floor == 0) {
         world_fault(FAULT_EPOCH);
         return no_epoch;
     }
@@ -112,21 +110,39 @@ struct answer marker_raise(struct server *server, const struct command *command)
     return answer;
 }
 
-static struct answer describe(const struct server *server, const struct marker *marker)
+/* "-", or "SET VER NAME", and " CONFIG" behind it if the client does not know it. */
+static void describe_set(const struct marker *marker, const struct command *command, char *text,
+                         size_t room)
 {
-    const size_t room = 160;
-    char *text = memory_take(room);
+    bool is_known = command->lens[9] > 0 && args_hex(command, 9) == marker->set &&
+                    marker->ver <= args_number(command, 11);
+
+    if (marker->set == 0)
+        (void)snprintf(text, room, "-");
+    else
+        (void)snprintf(text, room, "%016llx %llu %s%s%s", (unsigned long long)marker->set,
+                       (unsigned long long)marker->ver, marker->name != NULL ? marker->name : "-",
+                       is_known ? "" : " ", is_known ? "" : marker->config);
+}
+
+static struct answer describe(const struct server *server, const struct command *command)
+{
+    const struct marker *marker = &server->marker;
+    const size_t room = 640 + (marker->set != 0 ? strlen(marker->config) : 0);
+    char *text = memory_take(room), state[SETS_STATE_ROOM];
     unsigned long long age_ms = store_wall_ms(server) - marker->since_ms;
     unsigned long long high = marker->high, now_us = store_wall_ms(server) * 1000;
+    int len;
 
     if (marker->epoch != 0)
-        (void)snprintf(text, room, "ready %016llx %llu %llu %llu %llu",
-                       (unsigned long long)marker->epoch, (unsigned long long)marker->max_ttl_ms,
-                       (unsigned long long)marker->floor, high, now_us);
+        len = snprintf(text, room, "ready %s %llu %llu %llu %llu ", sets_state(marker, state),
+                       (unsigned long long)marker->max_ttl_ms, (unsigned long long)marker->floor,
+                       high, now_us);
     else
-        (void)snprintf(text, room, "warming %016llx %llu %d %llu %llu %llu",
+        len = snprintf(text, room, "warming %016llx %llu %d %llu %llu %llu ",
                        (unsigned long long)marker->nonce, (unsigned long long)marker->max_ttl_ms,
                        marker->fresh, age_ms, high, now_us);
+    describe_set(marker, command, text + len, room - (size_t)len);
     return (struct answer){REPLY_TEXT, 0, text};
 }
 
@@ -138,44 +154,72 @@ static unsigned run_arg(const struct command *command, unsigned i)
     return (unsigned)strtoul(command->argv[i] + 20, NULL, 16);
 }
 
-/* EVAL, script, 1, marker, id, keeps, max ttl, random, nonce or "", masters, floor */
-struct answer marker_look(struct server *server, const struct command *command)
+/* A member that is in no set is told its own, unless another list has claimed it. */
+static void tell_set(struct marker *marker, const struct command *command)
 {
-    const struct marker before = server->marker;
-    struct marker after = before; /* If it was lost: only what was counted since. */
-    bool keeps = !args_is(command, 5, "0");
-    uint64_t max_ttl_ms = args_ms(command, 6), random = hex_arg(command, 7);
-    uint64_t floor = args_number(command, 10);
-    const struct answer *refusal;
+    if (marker->set != 0 || marker->claim != 0 || command->lens[13] == 0)
+        return;
+    marker->set = args_hex(command, 9);
+    marker->ver = args_number(command, 11);
+    marker->config = sets_text(command->argv[12], command->lens[12]);
+    marker->name = sets_text(command->argv[13], command->lens[13]);
+}
 
-    if (!args_is(command, 2, "1") || !args_is(command, 3, WIRE_MARKER))
-        world_fail("wire", "a marker query with other arguments");
-    after.exists = true;
-    after.run = run_arg(command, 4);
-    if (before.exists && before.run != after.run && !keeps)
-        after.epoch = after.nonce = 0;
-    if (after.floor == 0)
-        after.epoch = 0;
-    if (after.epoch == 0 && after.nonce != 0 && command->lens[8] > 0 &&
-        hex_arg(command, 8) == after.nonce) {
-        after.epoch = random;
-        memset(after.counters, 0, sizeof after.counters);
-        after.floor = sim_max(floor, after.high);
-        after.high = after.floor + WIRE_FENCE_STEP;
-    } else if (after.epoch == 0 && after.nonce == 0) {
-        after.nonce = random;
-        after.since_ms = store_wall_ms(server);
-        after.fresh = !before.exists;
+/* The nonce becomes an epoch, or a nonce begins. */
+static void renew(struct server *server, struct marker *marker, const struct command *command)
+{
+    if (marker->epoch == 0 && marker->nonce != 0 && command->lens[8] > 0 &&
+        args_hex(command, 8) == marker->nonce) {
+        marker->epoch = args_hex(command, 7);
+        memset(marker->counters, 0, sizeof marker->counters);
+        marker->floor = sim_max(args_number(command, 10), marker->high);
+        marker->high = marker->floor + WIRE_FENCE_STEP;
+    } else if (marker->epoch == 0 && marker->nonce == 0) {
+        marker->nonce = args_hex(command, 7);
+        marker->since_ms = store_wall_ms(server);
+        marker->fresh = !marker->exists;
         world_fault(FAULT_AMNESIA);
     }
     if (!args_is(command, 5, "2"))
-        after.fresh = false;
-    if (after.epoch != 0)
-        after.nonce = 0;
-    after.max_ttl_ms = sim_max(after.max_ttl_ms, max_ttl_ms);
-    refusal = memcmp(&before, &after, sizeof before) != 0 ? store_mood(server, true, true) : NULL;
+        marker->fresh = false;
+    if (marker->epoch != 0)
+        marker->nonce = 0;
+}
+
+/* EVAL, script, 1, marker, id, keeps, max ttl, random, nonce or "", set or "", floor, version,
+ * configuration, name or "" */
+struct answer marker_look(struct server *server, const struct command *command)
+{
+    const struct marker before = server->marker;
+    struct marker after = before; /* If it was lost: only what was written since. */
+    unsigned run = run_arg(command, 4);
+    const struct answer *refusal;
+    bool grows;
+
+    if (command->argc != 14 || !args_is(command, 2, "1") || !args_is(command, 3, WIRE_MARKER))
+        world_fail("wire", "a marker query with other arguments");
+    if ((!before.exists || before.run != run) && args_is(command, 5, "0")) {
+        after.epoch = after.nonce = after.claim = 0;
+        after.claim_list = NULL;
+    }
+    if (after.floor == 0)
+        after.epoch = 0;
+    tell_set(&after, command);
+    renew(server, &after, command);
+    after.exists = true;
+    after.run = run;
+    after.max_ttl_ms = sim_max(after.max_ttl_ms, args_ms(command, 6));
+    /* Other changes begin with HDEL.  A script that has written once may go on without memory. */
+    grows = before.set != after.set || (after.epoch != 0 && after.epoch != before.epoch);
+    refusal = memcmp(&before, &after, sizeof before) != 0 ? store_mood(server, true, grows) : NULL;
     if (refusal != NULL)
         return *refusal;
     server->marker = after;
-    return describe(server, &after);
+    if (before.set != after.set) {
+        world_outcome(OUTCOME_SET_TOLD);
+        world_say("    master %u is told its set, %llx", server->number,
+                  (unsigned long long)after.set);
+        sets_on_member();
+    }
+    return describe(server, command);
 }

@@ -19,7 +19,7 @@
  *
  * Nothing is promised to a client that adopts a stale token: its owner keeps releasing it.
  *
- * claims.c checks tokens of dead rounds, judge.c checks operations.
+ * sets.c checks sets of masters, claims.c tokens of dead rounds, judge.c checks operations.
  */
 #include "net.h"
 #include "oracle.h"
@@ -243,16 +243,17 @@ static bool stores(struct server *server, const struct lease_rec *rec, sim_time 
 static unsigned count_keys(const struct lease_rec *rec, sim_time until)
 {
     const quorum_mask may_lose = world.plan.may_forget | world.plan.may_step;
+    const struct list *list = process_list(rec->process);
     unsigned count = 0;
 
-    for (unsigned m = 0; m < world.plan.servers; m++)
+    for (unsigned m = list->first; m < list->first + list->len; m++)
         count += (may_lose >> m & 1) || stores(&world.servers[m], rec, until);
     return count;
 }
 
 static bool is_backed(const struct lease_rec *rec, sim_time until)
 {
-    return count_keys(rec, until) >= world.plan.servers / 2 + 1;
+    return count_keys(rec, until) >= process_majority(rec->process);
 }
 
 bool oracle_has_keys(const struct lease_rec *rec)
@@ -296,15 +297,16 @@ static void check_growth(const struct lease_rec *rec, uint64_t deadline)
  * marks may be below a token.  After a restart a mark may be old until the marker is queried. */
 static void check_marks(const struct lease_rec *rec, uint64_t fence)
 {
+    const struct list *list = process_list(rec->process);
     unsigned low = 0;
 
-    for (unsigned i = 0; i < world.plan.servers; i++) {
+    for (unsigned i = list->first; i < list->first + list->len; i++) {
         const struct server *server = &world.servers[i];
 
         low += server->marker.epoch != 0 && server->marker.run == server->runs &&
                server->marker.high < fence;
     }
-    if (low > world.plan.servers - (world.plan.servers / 2 + 1))
+    if (low > list->len - process_majority(rec->process))
         world_fail("fencing", "client %u has the fencing token %llu, above most high-water marks",
                    rec->process->number, (unsigned long long)fence);
 }
@@ -317,7 +319,7 @@ static bool may_count_anew(void)
     unsigned forgetful = 0;
     bool was_set_back = false;
 
-    for (unsigned i = 0; i < plan->servers; i++) {
+    for (unsigned i = 0; i < plan->servers; i++) { /* No clock is stepped if there are two lists. */
         forgetful += (plan->may_forget >> i & 1) != 0 || (plan->keep >> i & 1) == 0;
         was_set_back = was_set_back || world.servers[i].was_set_back;
     }
@@ -382,6 +384,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
     rec->deadline = deadline;
     rec->published = process_now(rec->process);
     rec->token = oracle_token(token, strlen(token));
+    sets_on_belief(rec->process);
     if (!world.plan.exclusive || rec->is_stale)
         return;
     if (world.plan.permits)

@@ -51,6 +51,9 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *
                     const char *bytes, size_t len);
 void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask *ask,
                       const struct answer *answer);
+/* The same for answers about sets (sets.c); a client holds a lease. */
+void sets_on_belief(const struct ev_loop *process);
+void sets_on_answer(const struct ev_loop *process, const struct answer *answer);
 void claims_on_turn(struct ev_loop *process);
 void claims_on_detach(struct ev_loop *process, uint32_t serial);
 void claims_on_close(struct ev_loop *process);

@@ -20,6 +20,11 @@
  * A theme narrows the plan, so that runs reach states that few runs of all kinds reach.  Its runs
  * have other dice, and their seeds are written with its name, as clocks:12.
  *
+ * With the restart guard, masters form sets.  Most sets of seasoned masters are founded when the
+ * run begins, clients found the others.  In a few runs the clients have two lists, with one or two
+ * masters in both.  At most one of the lists becomes a set.  That is promised if the masters in
+ * both never forget: else they may be founded again, while no client of the first set is there.
+ *
  * With the restart guard, exclusion is promised if any masters lose data, but for two cases.
  * If all masters claim to keep their data and all lose them, they look like new ones.  If
  * clients differ in their longest lease, masters may lose the longest with their data.
@@ -40,6 +45,7 @@ static const enum fault theme_faults[THEME_LEN][4] = {
     [THEME_RESTARTS] = {FAULT_CRASH, FAULT_CRASH_EMPTY, FAULT_CLOSE, FAULT_RESET_AFTER},
     [THEME_STARTS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_FLUSHALL, FAULT_RESET_AFTER},
     [THEME_LINES] = {FAULT_WAKE_TWICE, FAULT_WAKE_LOST, FAULT_SLOW, FAULT_PAUSE},
+    [THEME_SETS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_RESET_AFTER, FAULT_CLOSE},
 };
 
 static bool is_about(enum theme theme)
@@ -56,7 +62,7 @@ static void draw_sizes(struct plan *plan)
     plan->resources = dice_chance(600) ? 1 : (unsigned)dice_range(2, SIM_RESOURCES_MAX);
     if (is_about(THEME_ANY))
         return;
-    plan->servers = 3;
+    plan->servers = is_about(THEME_SETS) ? (unsigned)dice_range(3, 5) : 3;
     plan->resources = 1;
 }
 
@@ -209,8 +215,9 @@ static void draw_guard(struct plan *plan)
     quorum_mask all = (quorum_mask)((1u << plan->servers) - 1), keep;
     bool knows_less; /* Some clients have a much shorter longest lease than others. */
 
-    plan->guarded =
-        is_about(THEME_ANY) ? dice % 2 == 0 : is_about(THEME_RESTARTS) || is_about(THEME_STARTS);
+    plan->guarded = is_about(THEME_ANY) ? dice % 2 == 0
+                                        : is_about(THEME_RESTARTS) || is_about(THEME_STARTS) ||
+                                              is_about(THEME_SETS);
     if (!plan->guarded)
         return;
     keep = (quorum_mask)(dice >> 8 & 1 ? all : dice >> 16 & all);
@@ -277,7 +284,37 @@ static void draw_theme(struct plan *plan)
         plan->retry_max_ms = (uint32_t)dice_magnitude(1, 100);
         plan->fair = 16;
         plan->shared = (unsigned)dice_range(8, 14);
+    } else if (is_about(THEME_SETS)) {
+        plan->processes = SIM_PROCESSES_MAX;
+        plan->fair = plan->shared = 0;
     }
+}
+
+/* Two lists are each of a bare majority of all masters.  What the oracle knows of waiters, copies
+ * and clocks is of one list. */
+static void draw_sets(struct plan *plan)
+{
+    uint64_t dice = other_dice(UINT64_C(0x9e6c63d0676a9a99));
+    unsigned len = plan->servers / 2 + 1;
+    quorum_mask both;
+
+    plan->lists[0] = (struct list){0, plan->servers};
+    if (!plan->guarded)
+        return;
+    plan->founded = plan->seasoned && (dice >> 8 & 3) != 0;
+    if (!is_about(THEME_SETS) && ((dice >> 16 & 3) != 0 || !is_about(THEME_ANY)))
+        return;
+    if (plan->servers < 3 || plan->permits || plan->fair != 0 || plan->shared != 0 ||
+        plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF || plan->may_copy != 0)
+        return;
+    plan->two_lists = true;
+    plan->founded = plan->founded && (dice >> 24 & 1) != 0;
+    plan->lists[0] = (struct list){0, len};
+    plan->lists[1] = (struct list){plan->servers - len, len};
+    both = (quorum_mask)((1u << len) - (1u << (plan->servers - len)));
+    plan->keep |= both;
+    plan->may_forget &= (quorum_mask)~both;
+    plan->exclusive = true;
 }
 
 static void draw_markers(const struct plan *plan)
@@ -292,6 +329,8 @@ static void draw_markers(const struct plan *plan)
                                                       .epoch = i + 1,
                                                       .floor = floor_of(plan, i),
                                                       .high = floor_of(plan, i) + WIRE_FENCE_STEP};
+        if (plan->founded)
+            sets_join(&world.servers[i]);
         for (unsigned r = 0; plan->seasoned && plan->near_high && r < SIM_RESOURCES_MAX; r++)
             world.servers[i].marker.counters[r] = WIRE_FENCE_STEP - 3;
         world.servers[i].saved = world.servers[i].marker;
@@ -347,7 +386,9 @@ static void draw_faults(struct plan *plan)
         plan->events = 400;
     }
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF || is_about(THEME_LINES))
-        plan->events *= 4; /* The guard, or waiters, cause most of them. */
+        plan->events *= 4;    /* The guard, or waiters, cause most of them. */
+    if (is_about(THEME_SETS)) /* A set is founded early, or its founders meet often. */
+        plan->events /= 4;
     plan->ends_at = world.now + 60 * DRIFT_S;
 }
 
@@ -397,6 +438,7 @@ void plan_draw(void)
     draw_permits(plan);
     draw_fair(plan);
     draw_theme(plan);
+    draw_sets(plan);
     if (plan->clock_guard == REDLOCK_CLOCK_GUARD_PERIODIC && plan->may_step != 0)
         plan->exclusive = false;
     draw_faults(plan);

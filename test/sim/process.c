@@ -57,16 +57,34 @@ void process_sicken(struct ev_loop *process, sim_time until)
     process->sick_until = sim_max(process->sick_until, until);
 }
 
-/* True if all links are up, and all servers obey. */
+const struct list *process_list(const struct ev_loop *process)
+{
+    return &world.plan.lists[world.plan.two_lists ? process->number & 1 : 0];
+}
+
+unsigned process_majority(const struct ev_loop *process)
+{
+    return process_list(process)->len / 2 + 1;
+}
+
+unsigned process_servers(const struct ev_loop *process)
+{
+    const struct list *list = process_list(process);
+
+    return ((1u << list->len) - 1) << list->first;
+}
+
+/* True if all links are up, all masters may vote, and all servers obey. */
 bool process_is_linked(const struct ev_loop *process)
 {
+    const struct list *list = process_list(process);
     char text[128];
 
     if (process->rl == NULL)
         return false;
-    for (unsigned m = 0; m < world.plan.servers; m++) {
+    for (unsigned m = 0; m < list->len; m++) {
         const struct conn *conn = conn_of(process, process->rl->masters.peers.links[m]);
-        const struct server *server = &world.servers[m];
+        const struct server *server = &world.servers[list->first + m];
 
         if (!(process->rl->masters.peers.up & 1u << m) || conn == NULL || conn->mute)
             return false;
@@ -84,7 +102,7 @@ static void look_at_clocks(struct ev_loop *process)
 {
     uint64_t now = process_clock(process);
 
-    for (unsigned m = 0; m < world.plan.servers; m++) {
+    for (unsigned m = 0; m < process_list(process)->len; m++) {
         const struct clocks_node *node = &process->rl->masters.clocks.nodes[m];
 
         if (node->node.counts_from <= now)

@@ -9,6 +9,7 @@
 
 struct conn;
 struct link;
+struct list;
 struct loop;
 struct transport;
 
@@ -71,6 +72,10 @@ void process_sicken(struct ev_loop *process, sim_time until);
 /* Nothing was faulty for the process since then. */
 bool process_is_healthy(const struct ev_loop *process, sim_time since);
 bool process_is_linked(const struct ev_loop *process);
+/* The list of its clients; how many masters are a majority; the masters as a mask of servers. */
+const struct list *process_list(const struct ev_loop *process);
+unsigned process_majority(const struct ev_loop *process);
+unsigned process_servers(const struct ev_loop *process);
 
 /* ---- Transports (transport.c): what processes need beside transport.h ---- */
 

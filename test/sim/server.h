@@ -27,12 +27,17 @@ struct key {
 
 #define SIM_RUN_OF_ANOTHER UINT32_MAX /* No run of this server. */
 
-/* The marker of a master: see redlock/core/guard.h. */
+/* The marker of a master: see redlock/lua/look.lua. */
 struct marker {
-    bool exists, fresh;
+    bool exists; /* It has the field id, which comes with most of the others. */
+    bool fresh;
     unsigned run;                                      /* The run of the server that wrote it. */
     uint64_t epoch, nonce, max_ttl_ms, since_ms;       /* 0: none. */
     uint64_t floor, high, counters[SIM_RESOURCES_MAX]; /* Fencing counters count from floor. */
+    uint64_t set, ver;                                 /* 0: the master is in no set. */
+    const char *config, *name;                         /* See sets_text().  NULL: none. */
+    uint64_t claim;                                    /* The number of a claim.  0: none. */
+    const char *claim_list;
 };
 
 /* Marks of warming masters: see redlock/lua/witness.lua. */

@@ -167,7 +167,11 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(CALLED, "fair lock whose turn was announced in good health")            \
     X(SHARED, "reader beside another one")                                    \
     X(HELD_OFF, "reader that was held off for a waiting writer")              \
-    X(WITNESSED, "master installed by what witnesses said")
+    X(WITNESSED, "master installed by what witnesses said")                   \
+    X(SET_FOUNDED, "master that a client made a member of a set")             \
+    X(SET_TOLD, "master in no set that was told its set")                     \
+    X(SET_CLAIMED, "founding that met the claim of another list")             \
+    X(SET_REFUSED, "list that is not that of the set")
 
 #define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
 enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };

@@ -2,8 +2,8 @@
  * store.c - what a server does with a command: a model of the part of redis that the library uses.
  *
  * The scripts (redlock/lua) are modelled in C, here and in readers.c, queue.c, many.c, permits.c,
- * flags.c, marker.c and witness.c.  If you change a script, change its model, too: test-sim-store
- * compares the model with a real server, which runs the scripts.
+ * flags.c, marker.c, sets.c and witness.c.  If you change a script, change its model, too:
+ * test-sim-store compares the model with a real server, which runs the scripts.
  */
 #include "net.h"
 #include "store.h"
@@ -243,6 +243,9 @@ static store_answer *const scripts[SCRIPT_LEN] = {
     [SCRIPT_ACQUIRE_SHARED] = readers_execute,
     [SCRIPT_EXTEND_SHARED] = readers_execute,
     [SCRIPT_RELEASE_SHARED] = readers_execute,
+    [SCRIPT_CLAIM] = sets_claim,
+    [SCRIPT_FOUND] = sets_found,
+    [SCRIPT_WITHDRAW] = sets_withdraw,
 };
 
 struct answer store_execute(struct conn *conn, const struct command *command)
@@ -262,6 +265,8 @@ struct answer store_execute(struct conn *conn, const struct command *command)
         world_fault(FAULT_SCRIPT_FLUSH);
         return noscript;
     }
+    if (script != SCRIPT_LEN && scripts[script] == NULL)
+        world_fail("wire", "a script that no client runs");
     if (script != SCRIPT_LEN) {
         bool was_ready = server->marker.epoch != 0;
         struct answer answer = scripts[script](server, command);

@@ -18,7 +18,7 @@ struct answer {
 /* Answers that many commands share. */
 extern const struct answer answer_ok, answer_nil, answer_one, answer_zero, answer_wrong_type;
 
-#define COMMAND_ARGS_MAX 11
+#define COMMAND_ARGS_MAX 14
 struct command {
     unsigned argc;
     const char *argv[COMMAND_ARGS_MAX]; /* Each has \r\n behind it. */
@@ -54,6 +54,7 @@ bool args_is(const struct command *command, unsigned i, const char *text);
 uint64_t args_number(const struct command *command, unsigned i);
 uint64_t args_ms(const struct command *command, unsigned i);
 int args_token(const struct command *command, unsigned i);
+uint64_t args_hex(const struct command *command, unsigned i);
 unsigned args_resource(const struct command *command, unsigned i);
 
 /* ---- Keys, and the scripts of plain locks (store.c) ---- */
@@ -83,6 +84,7 @@ store_answer many_acquire, many_extend, many_release;
 store_answer permits_acquire, permits_query;
 store_answer queue_acquire, queue_release, queue_leave;
 store_answer marker_proof, marker_count, marker_raise, marker_look;
+store_answer sets_claim, sets_found, sets_withdraw;
 store_answer flags_query, readers_execute, witness_execute;
 
 /* The reader with that token, or NULL if there is none now; the first instant when it is gone. */
@@ -93,6 +95,12 @@ sim_time store_reader_end(const struct server *server, const struct reader *read
 struct mark *witness_find(struct marks *marks, const char *text, size_t len);
 /* A client has given the master an epoch. */
 void witness_on_install(const struct conn *conn);
+/* A copy that lives as long as the run.  Equal texts have the same copy. */
+const char *sets_text(const char *text, size_t len);
+/* The field epoch of a marker that has an epoch; room for its text. */
+#define SETS_STATE_ROOM 40
+const char *sets_state(const struct marker *marker, char text[SETS_STATE_ROOM]);
+
 struct answer flags_subscribe(struct conn *conn, const struct command *command);
 /* The number of the wait flag of a resource.  All slots of a semaphore share one. */
 unsigned flags_of(unsigned resource);

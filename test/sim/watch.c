@@ -96,7 +96,7 @@ static void on_reply(void *cookie, unsigned number, const struct ask *ask,
     if (ask == NULL) {
         on_push(watch, number, reply);
     } else {
-        if (ask->what == WHAT_LOOK || is_trouble(reply))
+        if (ask->what == WHAT_LOOK || ask->what == WHAT_FOUND || is_trouble(reply))
             sicken(watch->process);
         oracle_on_answer(watch->process, number, ask, &answer);
     }

@@ -56,7 +56,8 @@ sim_time clock_when(const struct sim_clock *clock, uint64_t reading)
 
 /* ---- Seeds ---- */
 
-static const char *const themes[THEME_LEN] = {"", "clocks:", "restarts:", "starts:", "lines:"};
+static const char *const themes[THEME_LEN] = {
+    "", "clocks:", "restarts:", "starts:", "lines:", "sets:"};
 
 enum theme world_theme(uint64_t seed)
 {

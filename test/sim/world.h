@@ -12,6 +12,11 @@
 
 /* ---- The plan of one run (plan.c), drawn before anything happens ---- */
 
+/* A list of masters: consecutive servers.  Number m of its clients is server first + m. */
+struct list {
+    unsigned first, len;
+};
+
 struct plan {
     unsigned processes, servers, resources;
     uint32_t drift_ppm, drift_fixed_ms, reply_timeout_ms, connect_timeout_ms;
@@ -25,6 +30,9 @@ struct plan {
     bool enabled[FAULT_LEN];
     bool guarded;           /* All clients use the restart guard. */
     bool seasoned;          /* The masters have an epoch when the run begins. */
+    bool founded;           /* And they are a set: that of the first list. */
+    struct list lists[2];   /* The first is that of all clients, or of half of them. */
+    bool two_lists;         /* The second is that of the others.  Some masters are in both. */
     unsigned fenced;        /* So many of 16 locks draw a fencing token. */
     bool one_counter;       /* All resources share one fencing counter. */
     unsigned floors;        /* Which difference the counters of seasoned masters begin with. */
@@ -67,7 +75,15 @@ drift_span plan_validity(uint32_t ttl_ms);
 /* ---- The world (world.c) ---- */
 
 /* What the runs of a seed are about: see plan.c.  It is in the first byte of the seed. */
-enum theme { THEME_ANY, THEME_CLOCKS, THEME_RESTARTS, THEME_STARTS, THEME_LINES, THEME_LEN };
+enum theme {
+    THEME_ANY,
+    THEME_CLOCKS,
+    THEME_RESTARTS,
+    THEME_STARTS,
+    THEME_LINES,
+    THEME_SETS,
+    THEME_LEN
+};
 #define WORLD_SEED_BITS 56
 enum theme world_theme(uint64_t seed);
 /* "12", or "clocks:12".  The text is valid until the next call. */
@@ -95,8 +111,10 @@ struct world {
     struct plan plan;
     struct ev_loop processes[SIM_PROCESSES_MAX];
     struct server servers[SIM_SERVERS_MAX];
-    uint64_t hash;   /* A hash of all events noted. */
-    uint64_t events; /* The number of events so far. */
+    uint64_t hash;       /* A hash of all events noted. */
+    uint64_t events;     /* The number of events so far. */
+    bool was_founded[2]; /* So was the set of each list, now or before. */
+    struct text *texts;  /* Configurations, lists and names of masters (sets.c). */
 };
 extern struct world world;
 
@@ -119,8 +137,22 @@ bool world_next(struct event *ret_event);
 uint64_t run_seed(uint64_t seed, bool verbose);
 /* Longest pause between two rounds of a probe. */
 uint32_t run_probe_retry_ms(void);
+/* The client of a probe can be expected to get a lock. */
+bool run_expects(const struct ev_loop *process);
 /* A probe got its lock. */
 void run_on_probe(void);
+
+/* ---- Sets of masters (sets.c) ---- */
+
+/* The text of a list, and the name of a server: its place. */
+const char *sets_list(const struct list *list);
+const char *sets_name(unsigned server);
+/* Make a server a member of the first list's set. */
+void sets_join(struct server *server);
+/* A master became a member. */
+void sets_on_member(void);
+/* Most masters of the list are members of its set. */
+bool sets_are_founded(const struct list *list);
 
 /* ---- Faults (nemesis.c) ---- */
 

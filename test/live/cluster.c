@@ -351,6 +351,7 @@ static void write_place(const char *entry, size_t len, char *place, size_t size)
 void cluster_found_list(const char *masters)
 {
     char text[CLUSTER_MAX][400], config[CLUSTER_MAX * 401], *places[CLUSTER_MAX], *end = config;
+    bool is_fork = getpid() != owner;
     unsigned len = 0;
 
     if (masters == NULL || strchr(masters, '#') != NULL)
@@ -370,7 +371,11 @@ void cluster_found_list(const char *masters)
     qsort(places, len, sizeof places[0], by_text);
     for (unsigned i = 0; i < len; i++)
         end += sprintf(end, "%s%s", i > 0 ? " " : "", places[i]);
+    if (is_fork) /* The connections are those of the parent, which uses them at the same time. */
+        server_disconnect_all();
     server_found_all(config, places, len);
+    if (is_fork)
+        server_disconnect_all();
 }
 
 void cluster_unfound(struct cluster *cluster)

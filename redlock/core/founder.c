@@ -9,9 +9,9 @@
  *  2. A master is claimed if it carries nothing, or a claim of the same list (claim.lua).
  *  3. Second look: when every master has answered, all are read again.  Each must carry what it
  *     carried before: the claim of this attempt, or the set of this list.
- *  4. Only then the set is written, where the claim still is (found.lua).  Its number is that of
- *     the attempt.  The set is founded when a majority has it.  If others were faster, the
- *     founder begins anew.  From here on nothing is withdrawn.
+ *  4. Only then the set is written, where the claim still is (found.lua).  Its number follows from
+ *     the list, so founders of one list never write two sets.  The set is founded when a majority
+ *     has it.  If others were faster, the founder begins anew.  From here on nothing is withdrawn.
  *  5. The claims of a failed attempt are withdrawn (withdraw.lua).  A claim that was taken over
  *     from another founder is left, because that founder may be about to write.  It is withdrawn,
  *     too, if all masters have answered, none is a member of a set of this list, and the second
@@ -84,6 +84,7 @@ static void fail(struct founder *f)
 void founder_init(struct founder *f, const struct founder_config *config)
 {
     assert(config->masters >= 1 && config->masters <= QUORUM_MASTERS_MAX);
+    assert(config->set != 0);
     assert(config->pause_min > 1 && config->pause_min <= config->pause_max);
     memset(f, 0, sizeof *f);
     f->config = *config;
@@ -250,7 +251,7 @@ static void decide(struct founder *f, drift_time now, uint64_t random, struct fo
 {
     if (f->other.word == FOUNDER_SAYS_NOTHING) {
         f->phase = FOUNDER_WRITING;
-        f->set = f->set != 0 ? f->set : f->number;
+        f->set = f->set != 0 ? f->set : f->config.set;
         f->own = f->took = 0;
         act->write = ask(f, all(f), FOUNDER_CMD_WRITE);
         return;

@@ -56,6 +56,7 @@ struct founder_config {
     unsigned masters;
     const char *list; /* The canonical text.  The caller keeps it as long as the founder. */
     size_t list_len;
+    uint64_t set; /* The number of the set of this list, not 0: equal lists have equal numbers. */
     drift_span pause_min; /* Between attempts: first at most this, then twice as much each time. */
     drift_span pause_max;
 };
@@ -91,7 +92,7 @@ struct founder {
     quorum_mask took; /* Of these, masters that carried a claim of the same list before.  None, if
                        * all of own may be withdrawn. */
     uint64_t number;  /* Of the attempt. */
-    uint64_t set;     /* What is written.  0: no member of a set of this list was met. */
+    uint64_t set;     /* What is written.  0: no member of a set of this list was met yet. */
     struct founder_other other;
     drift_span pause; /* The longest that the next pause may be. */
     drift_time at;    /* WAITING: the end of the pause. */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "redlock/masters/peers.h"
 #include "redlock/masters/set.h"
 #include "redlock/wire/answer.h"
@@ -35,6 +37,18 @@ static uint64_t draw(struct env *env)
 {
     uint64_t number = (uint64_t)env_random(env) << 32 | env_random(env);
 
+    return number == 0 ? 1 : number;
+}
+
+/* Founders of one list agree on this number, also after all masters have lost the set.  Never 0. */
+static uint64_t number_of(const char *list, size_t len)
+{
+    unsigned char hash[crypto_generichash_BYTES];
+    uint64_t number = 0;
+
+    (void)crypto_generichash(hash, sizeof hash, (const unsigned char *)list, len, NULL, 0);
+    for (unsigned i = 0; i < sizeof number; i++)
+        number = number << 8 | hash[i];
     return number == 0 ? 1 : number;
 }
 
@@ -86,6 +100,7 @@ static void begin(struct founding *founding, drift_time now)
         .masters = founding->peers->len,
         .list = founding->list,
         .list_len = len,
+        .set = number_of(founding->list, len),
         .pause_min = PAUSE_MIN,
         .pause_max = PAUSE_MAX,
     };

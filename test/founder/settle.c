@@ -31,6 +31,11 @@ bool world_is_decided(const struct world *w, unsigned number)
     return w->decided[number / 8] >> number % 8 & 1;
 }
 
+static void note_decision(struct world *w, unsigned number)
+{
+    w->decided[number / 8] |= (uint8_t)(1u << number % 8);
+}
+
 /* The claims of a decision stand side by side (rule 3). */
 static void note_decisions(struct world *w)
 {
@@ -41,8 +46,10 @@ static void note_decisions(struct world *w)
         for (unsigned j = 0; j < bounds.masters; j++)
             carry |=
                 w->masters[j].list == m->list && w->masters[j].number == m->number ? 1u << j : 0;
-        if (m->has != HAS_NOTHING && carry == m->list)
-            w->decided[m->number / 8] |= (uint8_t)(1u << m->number % 8);
+        if (m->has == HAS_NOTHING || carry != m->list)
+            continue;
+        note_decision(w, m->number);
+        note_decision(w, world_set_of(m->list));
     }
 }
 
@@ -83,10 +90,20 @@ static void keep_greatest(void *arg, uint8_t *number)
     *greatest = *number > *greatest ? *number : *greatest;
 }
 
+uint8_t world_set_of(unsigned list)
+{
+    unsigned i = 0;
+
+    while (i + 1 < bounds.founders && bounds.lists[i] != list)
+        i++;
+    assert(bounds.lists[i] == list);
+    return (uint8_t)(i + 1);
+}
+
 uint8_t world_free_number(const struct world *w)
 {
     struct world copy = *w;
-    uint8_t greatest = 0;
+    uint8_t greatest = FOUNDERS;
 
     visit_numbers(&copy, keep_greatest, &greatest);
     assert(greatest < NUMBERS);
@@ -95,9 +112,11 @@ uint8_t world_free_number(const struct world *w)
 
 void world_settle(struct world *w)
 {
-    struct renaming r = {.used = 0};
+    struct renaming r = {.used = FOUNDERS};
     struct world old;
 
+    for (unsigned n = 1; n <= FOUNDERS; n++)
+        r.to[n] = (uint8_t)n; /* Those of sets stay. */
     note_decisions(w);
     old = *w;
     visit_numbers(w, rename_number, &r);

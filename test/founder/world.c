@@ -30,8 +30,8 @@ static unsigned place_of(unsigned list, unsigned m)
 static void unpack(const struct packed *p, uint8_t list, struct founder *ret_founder)
 {
     const char *text = world_list_text(list);
-    const struct founder_config config = {(unsigned)__builtin_popcount(list), text, strlen(text),
-                                          PAUSE, PAUSE};
+    const struct founder_config config = {
+        (unsigned)__builtin_popcount(list), text, strlen(text), world_set_of(list), PAUSE, PAUSE};
 
     founder_init(ret_founder, &config);
     ret_founder->phase = p->phase;
@@ -48,7 +48,7 @@ static void unpack(const struct packed *p, uint8_t list, struct founder *ret_fou
 
 /* A new field of the machine that changes what it does must be packed, too. */
 #ifdef __LP64__
-_Static_assert(sizeof(struct founder) == 128, "see above");
+_Static_assert(sizeof(struct founder) == 136, "see above");
 #endif
 
 /* What a machine will not use again is left out, so that fewer worlds differ. */
@@ -280,8 +280,14 @@ void world_begin(void *ret_world)
     struct world *w = ret_world;
 
     for (unsigned k = 0; k < 3 && bounds.begun; k++)
-        w->masters[k] =
-            (struct master){k < 2 ? HAS_SET : HAS_CLAIM, bounds.lists[0], 1, k < 2, 0, 0};
+        w->masters[k] = (struct master){k < 2 ? HAS_SET : HAS_CLAIM,
+                                        bounds.lists[0],
+                                        k < 2 ? world_set_of(bounds.lists[0]) : FOUNDERS + 1,
+                                        k < 2,
+                                        0,
+                                        0};
+    if (bounds.begun)
+        w->decided[0] = (uint8_t)(1u << world_set_of(bounds.lists[0]));
     world_settle(w);
 }
 

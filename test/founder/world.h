@@ -100,6 +100,9 @@ unsigned world_members(const struct world *w, unsigned list, unsigned number);
 /* All masters of its list carried this number at one time. */
 bool world_is_decided(const struct world *w, unsigned number);
 
+/* The number of the set of this list: from 1, and below those of attempts. */
+uint8_t world_set_of(unsigned list);
+
 /* A number that nothing carries. */
 uint8_t world_free_number(const struct world *w);
 

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sodium.h>
+
 /* ---- Texts ---- */
 
 struct text {
@@ -68,15 +70,27 @@ const char *sets_list(const struct list *list)
     return sets_text(text, len);
 }
 
+/* As founders number the set of a list. */
+static uint64_t number_of(const char *list)
+{
+    uint8_t hash[crypto_generichash_BYTES];
+    uint64_t number = 0;
+
+    (void)crypto_generichash(hash, sizeof hash, (const uint8_t *)list, strlen(list), NULL, 0);
+    for (unsigned i = 0; i < sizeof number; i++)
+        number = number << 8 | hash[i];
+    return number;
+}
+
 void sets_join(struct server *server)
 {
     const struct list *list = &world.plan.lists[0];
 
     if (server->number - list->first >= list->len)
         return;
-    server->marker.set = 1;
     server->marker.ver = 1;
     server->marker.config = sets_list(list);
+    server->marker.set = number_of(server->marker.config);
     server->marker.name = sets_name(server->number);
     sets_on_member();
 }

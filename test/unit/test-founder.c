@@ -10,6 +10,7 @@
 #define LEN 3
 #define ALL 7
 #define LIST "a b c"
+#define SET 6
 #define OTHER_LIST "c d e"
 #define PAUSE (100 * DRIFT_MS)
 #define PAUSE_MAX (300 * DRIFT_MS)
@@ -68,7 +69,7 @@ static void silence(unsigned master)
 /* The attempt has claimed all masters, but has no answers. */
 static void begin(void)
 {
-    const struct founder_config config = {LEN, LIST, strlen(LIST), PAUSE, PAUSE_MAX};
+    const struct founder_config config = {LEN, LIST, strlen(LIST), SET, PAUSE, PAUSE_MAX};
 
     founder_init(&f, &config);
     now = 77 * DRIFT_S;
@@ -106,7 +107,7 @@ static void begin_write(void)
         CHECK(!says_claim(m, f.number, LIST));
     }
     check_actions(0, 0, ALL, 0);
-    CHECK_UINT(f.set, f.number);
+    CHECK_UINT(f.set, SET);
 }
 
 /* The next attempt begins after a pause of half of this to all of it. */
@@ -564,7 +565,7 @@ TEST(any_events_keep_the_rules)
 TEST(one_master_and_fifteen)
 {
     for (unsigned len = 1; len <= QUORUM_MASTERS_MAX; len += QUORUM_MASTERS_MAX - 1) {
-        const struct founder_config config = {len, LIST, strlen(LIST), PAUSE, PAUSE_MAX};
+        const struct founder_config config = {len, LIST, strlen(LIST), SET, PAUSE, PAUSE_MAX};
 
         founder_init(&f, &config);
         founder_begin(&f, now);

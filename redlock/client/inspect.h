@@ -39,6 +39,7 @@ struct inspect_client {
     bool restart_guard;
     enum redlock_clock_guard clock_guard;
     bool has_witnesses; /* Masters warm up although no client stays. */
+    bool is_used;       /* A master that answered has voted before. */
     uint32_t leases;    /* Leases in memory. */
     uint64_t commands;
 };

@@ -171,11 +171,14 @@ static bool is_new_cluster(const struct guard *g, quorum_mask *ret_missing)
     return *ret_missing == 0;
 }
 
-/* Rule 2: enough others were queried since the wait was over.  *ret_missing: masters that must
- * still be queried before this can become true. */
+/* Rule 2: enough others were queried since the wait was over, and since we saw the nonce.  By the
+ * ages of witnesses alone, the wait may seem to have been over before the loss of data: an age is
+ * wrong by the drift, and may be long.  *ret_missing: masters that must still be queried before
+ * this can become true. */
 static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_missing)
 {
-    drift_time due = due_at(g, master);
+    drift_time over = due_at(g, master), seen = g->masters[master].since;
+    drift_time due = over > seen ? over : seen;
     quorum_mask others = mask_without(everyone(g), master), looked = 0, ready = 0;
 
     *ret_missing = 0;

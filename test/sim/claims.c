@@ -161,7 +161,8 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
         waits_on_heard(process);
         return;
     }
-    if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF || ask->what == WHAT_COUNT) {
+    if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF || ask->what == WHAT_COUNT ||
+        ask->what == WHAT_WITNESS) {
         world_say("    client %u queries master %u: %s %lld", process->number, master, answer->text,
                   answer->integer);
         return;

@@ -25,9 +25,11 @@ declare -A begun=()   # The start of each step, by name.
 declare -A ended=()   # The exit status and the seconds of each step that has ended.
 total_passed=0 total_failed=0 total_skipped=0
 
+# A signal may come before a new process is in running; it is among the jobs already.
 end_running() {
-    ((${#running[@]} > 0)) || return 0
-    { kill -TERM "${!running[@]}" && wait "${!running[@]}"; } 2>/dev/null || true
+    local -a pids
+    mapfile -t pids < <(jobs -p)
+    ((${#pids[@]} == 0)) || { kill -TERM "${pids[@]}" && wait "${pids[@]}"; } 2>/dev/null || true
 }
 
 # ---- What is under way ----
@@ -36,13 +38,13 @@ usual_of() {
     cat "$out/$1.seconds" 2>/dev/null || echo "${usual_s[$1]:-60}"
 }
 
-# The estimated seconds until the slowest lane and then the last steps have ended.
+# left_s NOW: the estimated seconds until the slowest lane and then the last steps have ended.
 left_s() {
-    local name lane left most=0
+    local now=$1 name lane left most=0
     local -A lanes=()
     for name in "${running[@]}" "${waiting[@]}"; do
         lane=$(lane_of "$name")
-        left=$(($(usual_of "$name") - SECONDS + ${begun[$name]:-$SECONDS}))
+        left=$(($(usual_of "$name") - now + ${begun[$name]:-$now}))
         ((left > 0)) || left=0
         lanes[$lane]=$((${lanes[$lane]:-0} + left))
     done
@@ -57,7 +59,7 @@ under_way() {
     for name in $(printf '%s\n' "${running[@]}" | sort); do
         text+="${text:+, }$name ($((SECONDS - begun[$name])) s of about $(usual_of "$name"))"
     done
-    printf 'running %s; %d to come; about %d min left' "$text" ${#waiting[@]} $(($(left_s) / 60 + 1))
+    printf 'running %s; %d to come; about %d min left' "$text" ${#waiting[@]} $(($(left_s "$SECONDS") / 60 + 1))
 }
 
 clear_line() {
@@ -134,11 +136,13 @@ begin() {
 # A separate process that ends with the status of the step, but never by a signal: `wait -n` may
 # miss a process that a signal ends.
 attend() {
-    local child status=0
+    local child status=0 told=
     trap - EXIT
+    trap 'told=1' TERM # A signal may come before the child is known.
     timeout --kill-after=20 "$step_s" "$0" --step "$1" &
     child=$!
     trap 'kill -TERM "$child"; wait "$child" || true' TERM
+    [ -z "$told" ] || kill -TERM "$child"
     wait "$child" || status=$?
     exit "$status"
 }

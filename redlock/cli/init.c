@@ -23,12 +23,12 @@
 #define LINE_MAX_LEN 160
 enum { SET_MEMBERS_MAX = 2000, SET_WHY_MAX = 600 };
 
-enum query { QUERY_EPOCH, QUERY_LOOK, QUERY_GIVE };
+enum query { QUERY_USED, QUERY_LOOK, QUERY_GIVE };
 
 /* What a master answered with --new. */
 struct said {
     bool answered;
-    bool has_epoch;
+    bool is_used;
     struct guard_look look; /* The marker, if it has no epoch. */
     char error[160];        /* "": none. */
 };
@@ -252,12 +252,12 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
         take_error(said, master_of(init, master).error);
     else if (reply->type == REPLY_ERROR)
         take_error(said, reply->text);
-    else if ((enum query)query == QUERY_EPOCH)
-        said->has_epoch = reply->type != REPLY_NIL;
+    else if ((enum query)query == QUERY_USED)
+        said->is_used = reply->type != REPLY_NIL;
     else if (!marker_parse(reply, &marker))
         take_error(said, "answered with garbage");
     else if (marker.look.ready)
-        said->has_epoch = true;
+        said->is_used = true;
     else
         said->look = marker.look;
 }
@@ -282,7 +282,8 @@ static uint64_t find_floor(const struct init *init)
 
 static void ask(struct init *init, unsigned m, enum query query)
 {
-    static const char get[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$5\r\nepoch\r\n";
+    /* A master has this field from its first epoch on, also when the epoch is void. */
+    static const char get[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$4\r\nhigh\r\n";
     const struct inspect_master master = master_of(init, m);
     uint64_t nonce = query == QUERY_GIVE ? init->said[m].look.number : 0;
     uint64_t floor = query == QUERY_GIVE ? find_floor(init) : 0;
@@ -291,7 +292,7 @@ static void ask(struct init *init, unsigned m, enum query query)
     init->said[m].answered = !master.is_linked;
     if (!master.is_linked)
         take_error(&init->said[m], master.error);
-    else if (query == QUERY_EPOCH)
+    else if (query == QUERY_USED)
         inspect_query(init->rl, m, query, get, sizeof get - 1);
     else
         inspect_query(
@@ -340,13 +341,14 @@ static int check_floor(const struct init *init)
     return CLI_CHANGE;
 }
 
-/* Report masters with an epoch, which are not new.  Returns CLI_CHANGE if there are any. */
+/* Report masters that have or had an epoch: they are not new.  Returns CLI_CHANGE if there are any.
+ */
 static int refuse_old(const struct init *init)
 {
     int code = CLI_OK;
 
     for (unsigned m = 0; m < init->masters; m++) {
-        if (!init->said[m].has_epoch)
+        if (!init->said[m].is_used)
             continue;
         cli_say("master %u (%s) is not new: clients have used it", m + 1, master_of(init, m).name);
         code = CLI_CHANGE;
@@ -384,7 +386,7 @@ static int give_at_once(struct init *init)
 
     inspect_listen(init->rl, on_answer, init);
     if (code == CLI_OK)
-        code = ask_all(init, QUERY_EPOCH);
+        code = ask_all(init, QUERY_USED);
     if (code == CLI_OK)
         code = refuse_old(init);
     if (code == CLI_OK)
@@ -397,7 +399,7 @@ static int give_at_once(struct init *init)
         code = ask_all(init, QUERY_GIVE);
     inspect_listen(init->rl, NULL, NULL);
     for (unsigned m = 0; m < init->masters && code == CLI_OK; m++) {
-        if (init->said[m].has_epoch)
+        if (init->said[m].is_used)
             continue;
         cli_say("master %u (%s) lost its data in the meantime", m + 1, master_of(init, m).name);
         code = CLI_UNREACHABLE;

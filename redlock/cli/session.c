@@ -149,7 +149,7 @@ static void tell_of_warming(const struct session *session)
             warming, masters, client.has_witnesses ? "in" : "after one client has watched them for",
             (double)left / (double)DRIFT_S, client.has_witnesses ? "" : " more",
             session->cli->masters_option, wait);
-    if (warming == masters)
+    if (warming == masters && !client.is_used)
         cli_say("if these masters have never been used, `redlock init%s --new` lets them vote at "
                 "once",
                 session->cli->masters_option);

@@ -12,6 +12,15 @@
 
 _Static_assert(INSPECT_IN_FLIGHT_MAX == LINK_ASKS_MAX / 2, "a command and its release");
 
+/* A master has a high-water mark from its first epoch on. */
+static bool is_used(const struct guard *guard, unsigned masters)
+{
+    for (unsigned m = 0; m < masters; m++)
+        if (guard->masters[m].look.high != 0)
+            return true;
+    return false;
+}
+
 struct inspect_client inspect_client(struct redlock *rl)
 {
     struct inspect_client seen = {.masters = 0};
@@ -38,6 +47,7 @@ struct inspect_client inspect_client(struct redlock *rl)
         .has_founded = masters->founding.founder.phase == FOUNDER_FOUNDED,
         /* Of two masters, both are a majority. */
         .has_witnesses = masters->standing.guard.config.witnesses && masters->peers.len > 2,
+        .is_used = is_used(&masters->standing.guard, masters->peers.len),
         .leases = (uint32_t)rl->env.stats.leases,
         .commands = rl->env.stats.commands,
     };

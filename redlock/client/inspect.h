@@ -43,6 +43,7 @@ struct inspect_client {
     quorum_mask members;  /* Masters that said that they are in this set. */
     bool has_founded;     /* This client has founded it, or finished its founding. */
     bool has_witnesses;   /* Masters warm up although no client stays. */
+    bool is_used;         /* A master that answered has voted before. */
     uint32_t leases;      /* Leases in memory. */
     uint64_t commands;
 };

@@ -26,12 +26,12 @@
  *     master.  A snapshot or a copy of one has replaced the other's data, and the locks in
  *     that data are gone.  Nothing shows which of the two lost its data.  So neither votes,
  *     nor counts as a source for rule 2, until one is emptied (guard_twin).
- *  6. All members but the warming master are its witnesses, warming ones included.  Each
- *     tells how long ago a client showed it the nonce, by its own clock.  The nonce is as old
- *     as a majority of all members says (due_at).  Fewer may have clocks that were set
- *     forward.  If this client notices a step of a witness's clock, it believes the witness
- *     only after the witness has made its mark anew (guard_on_step).  Twice the drift is
- *     enough for a holder's slow clock and a witness's fast one (guard_quarantine).
+ *  6. Every other member is a witness of a warming master, also if it warms itself.  It tells
+ *     for how long, by the witness's clock, it has known the nonce.  The nonce is old enough
+ *     when members that are a majority of all say so (due_at).  So a minority may have clocks
+ *     that were set forward.  After a noticed step the witness counts only when it has made
+ *     its mark anew (guard_on_step).  The wait has twice the drift: the holder's clock may be
+ *     slow, and the witness's fast (guard_quarantine).
  */
 #include "redlock/core/guard.h"
 
@@ -171,11 +171,14 @@ static bool is_new_cluster(const struct guard *g, quorum_mask *ret_missing)
     return *ret_missing == 0;
 }
 
-/* Rule 2: enough others were queried since the wait was over.  *ret_missing: masters that must
- * still be queried before this can become true. */
+/* Rule 2: enough others were queried since the wait was over, and since we saw the nonce.  By the
+ * ages of witnesses alone, the wait may seem to have been over before the loss of data: an age is
+ * wrong by the drift, and may be long.  *ret_missing: masters that must still be queried before
+ * this can become true. */
 static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_missing)
 {
-    drift_time due = due_at(g, master);
+    drift_time over = due_at(g, master), seen = g->masters[master].since;
+    drift_time due = over > seen ? over : seen;
     quorum_mask others = mask_without(everyone(g), master), looked = 0, ready = 0;
 
     *ret_missing = 0;

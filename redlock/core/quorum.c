@@ -10,7 +10,8 @@
  *  2. The deadline is tested before a vote is counted.  After a pause of the process, the
  *     kernel delivers old answers first (quorum_step).
  *  3. A round is won the moment a majority said yes, and lost the moment a majority can no
- *     longer do so.  No round waits for the remaining answers (judge_round).
+ *     longer do so.  No round waits for the remaining answers (judge_round), but for one that
+ *     lost and may move to another permit (rule 9): it waits as long again (await_rest).
  *  4. Every master that may store the token of a dead round, and can be sent a command, gets
  *     a release, once per connection (settle).  Every failure ends by declaring the round
  *     dead; settle does the rest.
@@ -23,8 +24,9 @@
  *     master counts to one number twice, and two majorities share a master.  So no other
  *     client has the number, whatever clocks do.  For an earlier holder, the shared master
  *     counted to less.
- *  9. A round may ask for one of several equivalent choices, and lose it while another is
- *     free.  Then the next round asks for that one at once, a few times (is_elsewhere).
+ *  9. A round for a permit asks for one slot.  If it loses, and at least half of the masters
+ *     that refuse know a slot that may be free, the next round asks for another slot at once.
+ *     It does so a few times (is_elsewhere).
  * 10. A master that refuses to extend a token of several names may store it under some of
  *     them.  It counts as a holder no more, and gets a release (on_refusal).  An adopted token
  *     is the exception until it is proven, because another process may hold some of the names.
@@ -34,10 +36,10 @@
  *     adopted token is given only when a majority of the old list has extended it: else the
  *     extension would take a lock that nobody holds.  Those that joined may store an adopted token
  *     already.  Numbers that were counted to before the change do not count (spoil_numbers).
- * 12. A token is lost when so many masters said no that no majority can store it.  If awaited
- *     answers can still show this, an extension or a release that cannot succeed any more goes
- *     on until its timeout (may_be_lost).  A renewal does not: no caller waits for its status,
- *     and late answers end the hold, too.
+ * 12. A token is lost when so many masters said no that no majority can store it.  An
+ *     extension or a release that can no longer succeed still waits until its timeout if
+ *     awaited answers may show that the token is lost (may_be_lost).  A renewal does not wait:
+ *     no caller needs its status, and late answers end the hold, too.
  */
 #include "redlock/core/quorum.h"
 

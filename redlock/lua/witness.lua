@@ -4,17 +4,17 @@
 -- ARGV[1]  what is marked: the nonce of the warming master, and the id of its run
 -- ARGV[2]  "mark": keep a mark that is there; "anew": replace it; "read": write nothing
 -- Reply    the age of the mark in ms; 0 if it was just made; -1 if it was only read, and there is
---          none
+--          valid mark
 --
 -- Fields of the hash
 --   ARGV[1]  when the mark was made, in ms of this master's clock, rounded up
 --
 -- Rules
 -- - A mark proves that the nonce existed by then.  So its time is rounded up, and its age down.
--- - A mark whose time is in the future is none: the clock was set back since.
+-- - A mark with a time in the future is not valid, and is replaced: the clock was set back since.
 -- - The marks are not in the marker, because look.lua deletes the marker.
--- - A witness may forget a mark: then the master warms for longer.  So the key ends a day after the
---   latest mark was made, and is emptied when it has many.
+-- - To forget a mark is safe: the master only warms for longer.  So the key ends WIRE_WITNESS_MS
+--   after the latest mark was made, and is deleted when it has WIRE_WITNESS_MAX marks.
 
 local key, mode = KEYS[1], ARGV[2]
 -- @part now

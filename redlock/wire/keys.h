@@ -16,9 +16,10 @@
 #define WIRE_WITNESS "redlock:witness"
 
 /* The most marks, and how long the key stays after the latest was made.  Chosen: there is one mark
- * for each loss of data of another master. */
+ * for each loss of data of another master, and a job that runs every week finds its mark (30
+ * days). */
 #define WIRE_WITNESS_MAX 64
-#define WIRE_WITNESS_MS 86400000
+#define WIRE_WITNESS_MS 2592000000
 
 /* A lock's wait flag is a key: this prefix and the lock's name.  The channel on which waiters are
  * notified has the same name (wait.h).  No lock may have a name with this prefix. */

@@ -164,7 +164,7 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
     if (ask->what == WHAT_LOOK || ask->what == WHAT_FOUND)
         sets_on_answer(process, answer);
     if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF || ask->what == WHAT_COUNT ||
-        ask->what == WHAT_FOUND) {
+        ask->what == WHAT_FOUND || ask->what == WHAT_WITNESS) {
         world_say("    client %u queries master %u: %s %lld", process->number, master, answer->text,
                   answer->integer);
         return;

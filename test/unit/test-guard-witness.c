@@ -92,6 +92,34 @@ TEST(a_watch_of_its_own_counts_if_it_is_longer)
     CHECK_UINT(guard_left(&g, 4, now), WATCH / 2);
 }
 
+/* The witnesses' clocks are fast by the allowed rate.  So by their ages the wait was over before
+ * the others were read, though the master lost its data after that. */
+TEST(others_are_read_again_if_the_nonce_was_seen_later)
+{
+    with_witnesses = true;
+    begin(LEN);
+    guard_on_link(&g, 4, false);
+    for (unsigned m = 0; m < 4; m++)
+        answer_ready(m, 1 + m, MAX_TTL_MS);
+    next();
+    now += 10 * WATCH;
+    guard_on_link(&g, 4, true);
+    next();
+    CHECK_UINT(act.look, 1 << 4);
+    answer_warming(4, 99, false);
+    next();
+    for (unsigned m = 0; m < 3; m++)
+        tell(m, 4, 1000 * MAX_TTL_MS);
+    next();
+    CHECK_UINT(act.install, 0);
+    CHECK_UINT(act.look, 0x0f);
+    answer_ready(0, 1, 3600 * MAX_TTL_MS); /* It knows a longer lease. */
+    for (unsigned m = 1; m < 4; m++)
+        answer_ready(m, 1 + m, MAX_TTL_MS);
+    next();
+    CHECK_UINT(act.install, 0);
+}
+
 TEST(a_warming_master_is_a_witness)
 {
     with_witnesses = true;
@@ -324,6 +352,7 @@ TEST(witnesses_that_are_coming_are_hoped_for)
 
 CHECK_MAIN(RUN(each_witness_is_asked_once_on_a_link), RUN(a_majority_says_how_old_a_nonce_is),
            RUN(others_are_read_when_witnesses_say_that_it_is_due),
+           RUN(others_are_read_again_if_the_nonce_was_seen_later),
            RUN(a_watch_of_its_own_counts_if_it_is_longer), RUN(a_warming_master_is_a_witness),
            RUN(no_master_is_a_witness_of_its_own), RUN(an_age_of_another_nonce_does_not_count),
            RUN(a_witness_whose_clock_was_stepped_begins_anew),

@@ -341,6 +341,16 @@ def is_released(name):
         time.sleep(0.01)
 
 
+def all_are_released():
+    """The same for all keys."""
+    for number in range(1, 6):
+        with Master(number) as master:
+            for key in set(master.ask("KEYS", "*")) - {MARKER.encode(), b"redlock:witness"}:
+                while (left_ms := master.ask("PTTL", key)) != -2:
+                    assert left_ms > 1000, f"{key} is not released: {left_ms}"
+                    time.sleep(0.01)
+
+
 def is_gone(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:

@@ -85,29 +85,30 @@ static bool comes_true(const struct world *from, unsigned wish, bool gives_up)
     return status == CHANGE_DONE;
 }
 
-/* Whether the masters have been seen like this before. */
-static bool is_checked(const struct world *w)
+/* Masters that were sound.  What is wrong is found anew when the explorer walks the way again. */
+static struct master sound[1 << 16][MASTERS];
+
+static struct master *sound_slot(const struct world *w)
 {
-    static struct master seen[1 << 16][MASTERS];
     uint32_t hash = 2166136261u;
 
     for (size_t i = 0; i < sizeof w->masters; i++)
         hash = (hash ^ ((const uint8_t *)w->masters)[i]) * 16777619u;
-    hash = (hash ^ hash >> 16) & 0xffff;
-    if (memcmp(seen[hash], w->masters, sizeof w->masters) == 0)
-        return true;
-    memcpy(seen[hash], w->masters, sizeof w->masters);
-    return false;
+    return sound[(hash ^ hash >> 16) & 0xffff];
 }
 
 static void check_dead(struct world *w)
 {
-    if (is_checked(w))
+    struct master *slot = sound_slot(w);
+
+    if (memcmp(slot, w->masters, sizeof w->masters) == 0)
         return;
     if (!comes_true(w, scenario->wishes[0][0], false))
         machine_note(w, NOT_FINISHED);
-    if (!comes_true(w, scenario->first, true))
+    else if (!comes_true(w, scenario->first, true))
         machine_note(w, NOT_GIVEN_UP);
+    else
+        memcpy(slot, w->masters, sizeof w->masters);
 }
 
 /* ---- Steps ---- */

@@ -20,6 +20,11 @@ KILL_LAG_NS = 1_000 * NS_PER_MS
 BLUR_NS = 250 * NS_PER_MS
 
 
+# With the clock guard per_vote, a client does not count a master for this long after it first reads
+# its clock, and again after a step or a long cut: see redlock(3).
+CLOCK_WATCH_MS = 10_500
+
+
 @dataclasses.dataclass
 class Problem:
     """The history itself is wrong, so nothing can be concluded from it."""

@@ -13,7 +13,7 @@ import dataclasses
 
 import liveness
 import safety
-from history import NS_PER_MS, NS_PER_S, Problem, crowds
+from history import CLOCK_WATCH_MS, NS_PER_MS, NS_PER_S, Problem, crowds
 
 # After faults, a client needs this time to get a lock, besides the expiry of a lease: for
 # reconnecting (the library waits 2 s at most) and some attempts.
@@ -25,7 +25,7 @@ LISTED_MAX = 100  # Violations of one rule that are listed; all are counted.
 
 @dataclasses.dataclass
 class Options:
-    bound_ms: int = None  # In this time a client must get a free lock; None: ttl and slack.
+    bound_ms: int = None  # In this time a client must get a free lock; None: ttl, slack, and clocks.
     holds_min: int = None  # The least number of holds; None: one for every second of the run.
     off: frozenset = frozenset()  # Rules and checks to leave out, for tests of the judge.
 
@@ -33,6 +33,8 @@ class Options:
         bound_ms = self.bound_ms
         if bound_ms is None:
             bound_ms = history.begin["ttl_ms"] + PROGRESS_SLACK_MS
+            if history.begin.get("clock_guard") == "per_vote":
+                bound_ms += CLOCK_WATCH_MS
         return bound_ms * NS_PER_MS
 
     def least_holds(self, history):

@@ -21,11 +21,13 @@ to end would undo the second.  Several faults may cut one link at a time.
 import dataclasses
 import random
 
+from history import CLOCK_WATCH_MS
+
 FAR_MS = 4000  # Below DRIFT_OUTLIER of drift/node.h, even with wrong rates.
-QUIET_S = 4  # Between two storms, before the first, and after the last.
+QUIET_S = 4  # Between two storms, before the first, and after the last: longer than clients need.
 STORM_MIN_S, STORM_MAX_S = 6, 12
 HEAL_S = 0.5  # The usual time of healing, for planning only.
-MIN_SECONDS = 12
+MIN_SECONDS = 12  # Without per_vote; see min_seconds().
 
 
 @dataclasses.dataclass(frozen=True)
@@ -495,11 +497,21 @@ def breaking(guarded, clocked=False):
 # ---- The schedule ----
 
 
-def storm_lengths(dice, seconds):
+def quiet_s(clocked):
+    """The length of a quiet phase.  With per_vote, clients first watch clocks again."""
+    return QUIET_S + (CLOCK_WATCH_MS / 1000 if clocked else 0)
+
+
+def min_seconds(clocked):
+    """The shortest run: a quiet phase, a storm, a quiet phase."""
+    return MIN_SECONDS - 2 * QUIET_S + 2 * quiet_s(clocked)
+
+
+def storm_lengths(dice, seconds, quiet):
     """The lengths of storms: with quiet phases around each, they fill the run."""
-    typical_s = (STORM_MIN_S + STORM_MAX_S) / 2 + HEAL_S + QUIET_S
-    count = max(1, round((seconds - QUIET_S) / typical_s))
-    total = seconds - QUIET_S - count * (HEAL_S + QUIET_S)
+    typical_s = (STORM_MIN_S + STORM_MAX_S) / 2 + HEAL_S + quiet
+    count = max(1, round((seconds - quiet) / typical_s))
+    total = seconds - quiet - count * (HEAL_S + quiet)
     shares = [dice.uniform(STORM_MIN_S, STORM_MAX_S) for _ in range(count)]
     return [round(share * total / sum(shares), 3) for share in shares]
 
@@ -510,13 +522,13 @@ def deal(dice, kinds):
         yield from dice.sample(kinds, len(kinds))
 
 
-def schedule(seed, seconds, kinds, masters, clients, ttl_ms):
+def schedule(seed, seconds, kinds, masters, clients, ttl_ms, clocked=False):
     """The storms of a run.  The same arguments give the same storms."""
     dice = random.Random(seed)
     dealer = deal(dice, sorted(kinds))
     storms, next_id = [], 1
     clocks = {master: 0 for master in masters}
-    for length_s in storm_lengths(dice, seconds):
+    for length_s in storm_lengths(dice, seconds, quiet_s(clocked)):
         weather = Weather(dice, masters, clients, ttl_ms, length_s, next_id, clocks)
         for _ in range(dice.randint(4, 5)):
             KINDS[next(dealer)](weather)

@@ -9,7 +9,6 @@ import threading
 import time
 
 import clients
-import nemesis
 import sampler
 
 
@@ -63,7 +62,8 @@ def sleep_until(time_s):
 class Run:
     """Storms on a world, recorded in a history, and printed."""
 
-    def __init__(self, world, history, say):
+    def __init__(self, world, history, say, quiet_s):
+        self.quiet_s = quiet_s
         self.world = world
         self.history = history
         self.say = say
@@ -124,7 +124,7 @@ class Run:
         self.world.settle()
         self.history.tell("quiet", on=self.world.names_of_masters)
         self.announce("quiet")
-        time.sleep(nemesis.QUIET_S)
+        time.sleep(self.quiet_s)
         self.world.settle()
         for each in self.samplers:
             each.check()

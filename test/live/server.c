@@ -151,7 +151,8 @@ void server_join(struct server *server, unsigned db, unsigned set, const char *c
     (void)server_int(server, "SELECT 0");
 }
 
-/* "127.0.0.1:PORT", "localhost:PORT/DB" or "unix:/.../PORT.sock?db=DB" */
+/* "127.0.0.1:PORT", "localhost:PORT/DB" or "unix:/.../PORT.sock?db=DB".  NULL: it cannot be asked.
+ */
 static struct server *find_server(const char *place, unsigned *ret_db)
 {
     const char *at = strstr(place, "unix:") == place ? strrchr(place, '/') : strrchr(place, ':');
@@ -161,7 +162,9 @@ static struct server *find_server(const char *place, unsigned *ret_db)
     *ret_db = db != NULL ? (unsigned)atoi(db + strcspn(db, "0123456789")) : 0;
     for (unsigned i = 0; i < servers_len; i++)
         if (servers[i]->port == port)
-            return servers[i]->pid != 0 && !servers[i]->paused ? servers[i] : NULL;
+            return servers[i]->pid != 0 && !servers[i]->paused && *ret_db < CLUSTER_DATABASES
+                       ? servers[i]
+                       : NULL;
     return NULL;
 }
 

@@ -61,5 +61,39 @@ TEST(an_epoch_without_effect_is_given_again_later)
     check_installed_again(ALL, true);
 }
 
+static void tell_age(unsigned master)
+{
+    const struct guard_ask ask = {master, 9, 0};
+
+    next();
+    for (unsigned k = 0; k < 3; k++)
+        guard_on_age(&g, k, &ask, WATCH / ONE_MS, now);
+}
+
+/* It says that it has the epoch, and then that it has the nonce of before. */
+TEST(an_epoch_that_was_denied_is_given_again_later)
+{
+    with_witnesses = true;
+    begin_warming(0x10);
+    with_witnesses = false;
+    tell_age(4);
+    next();
+    CHECK_UINT(act.install, 0x10);
+    now += ONE_MS;
+    answer_ready(4, 50, MAX_TTL_MS);
+    look_again(4);
+    answer_warming(4, 9, false);
+    tell_age(4);
+    next();
+    answer_all(0x10);
+    next();
+    CHECK_UINT(guard_left(&g, 4, now), 0);
+    CHECK_UINT(act.install, 0);
+    now += 499 * ONE_MS;
+    next();
+    CHECK_UINT(act.install, 0x10);
+}
+
 CHECK_MAIN(RUN(who_says_that_it_is_new_is_told_of_an_epoch_once),
-           RUN(an_epoch_without_effect_is_given_again_later))
+           RUN(an_epoch_without_effect_is_given_again_later),
+           RUN(an_epoch_that_was_denied_is_given_again_later))

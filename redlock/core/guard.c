@@ -21,7 +21,8 @@
  *     lease can be alive (is_new_cluster).  All N must say so, because a few masters that
  *     lost their data look the same.  Each must say so after every nonce was seen.  What a
  *     master said before may be out of date: it may have voted since, together with another
- *     one that lost its data after that.
+ *     one that lost its data after that.  A master that said so is told when an epoch is seen
+ *     elsewhere, so that it does not say so to other clients (has_to_hear).
  *  5. Two masters with the same epoch have the same data, because an epoch is drawn for one
  *     master.  A snapshot or a copy of one has replaced the other's data, and the locks in
  *     that data are gone.  Nothing shows which of the two lost its data.  So neither votes,
@@ -39,8 +40,9 @@
 #include <string.h>
 
 /* How often a warming master is queried, to see whether another client has given it an epoch.
- * Twins (rule 5) are queried as often, to see whether one was emptied.  Chosen: the query is one
- * small command. */
+ * Twins (rule 5) are queried as often, to see whether one was emptied.  A master gets a new epoch
+ * no more often, because a faulty one may go on warming after it.  Chosen: the query is one small
+ * command. */
 #define LOOK_EVERY (500 * DRIFT_MS)
 
 static quorum_mask everyone(const struct guard *g)
@@ -308,6 +310,7 @@ static void look_at(struct guard *g, unsigned master, drift_time now, struct gua
     if (!m->linked || m->asked)
         return;
     m->asked = true;
+    m->asked_known = g->seen_epoch;
     m->asked_at = now;
     act->look |= mask_of(master);
 }
@@ -395,6 +398,26 @@ void guard_on_raised(struct guard *g, unsigned master, uint64_t number)
         look->high = high;
 }
 
+/* Query the master, and give it an epoch. */
+static void install(struct guard *g, unsigned master, drift_time now, struct guard_actions *act)
+{
+    struct guard_master *m = &g->masters[master];
+
+    if (now < m->install_at)
+        return;
+    look_at(g, master, now, act);
+    if (!(act->look & mask_of(master)))
+        return;
+    act->install |= mask_of(master);
+    m->install_at = drift_add(now, LOOK_EVERY);
+}
+
+/* Rule 4.  It is told once; a faulty master may go on saying that it is new. */
+static bool has_to_hear(const struct guard *g, const struct guard_master *m)
+{
+    return g->seen_epoch && !g->passive && is_warming(m) && m->look.fresh && !m->asked_known;
+}
+
 static void end_watch(struct guard *g, unsigned master, drift_time now, struct guard_actions *act)
 {
     quorum_mask missing;
@@ -408,8 +431,7 @@ static void end_watch(struct guard *g, unsigned master, drift_time now, struct g
             look_at_all(g, everyone(g), now, act);
         return;
     }
-    look_at(g, master, now, act);
-    act->install |= act->look & mask_of(master);
+    install(g, master, now, act);
 }
 
 /* Rule 6.  Each witness is asked once about a nonce on each of its links.  A passive client makes
@@ -462,12 +484,11 @@ void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actio
         if (g->config.witnesses && (everyone(g) & mask_of(i)) != 0 && is_warming(m))
             ask_witnesses(g, i, ret_actions);
         if ((everyone(g) & mask_of(i)) != 0 && is_new && ret_actions->floor != 0) {
-            look_at(g, i, now, ret_actions);
-            ret_actions->install |= ret_actions->look & mask_of(i);
+            install(g, i, now, ret_actions);
         } else if ((everyone(g) & mask_of(i)) != 0 && is_due(g, i, now) && !g->passive) {
             end_watch(g, i, now, ret_actions);
         }
-        if (now >= m->look_at)
+        if (now >= m->look_at || has_to_hear(g, m))
             look_at(g, i, now, ret_actions);
     }
     ret_actions->wake_at = wake_at(g, now);

@@ -65,9 +65,11 @@ struct guard_config {
 /* One master, as this client knows it. */
 struct guard_master {
     bool linked;
-    bool asked; /* A query is out. */
+    bool asked;       /* A query is out. */
+    bool asked_known; /* The latest query told the master that an epoch was seen. */
     drift_time asked_at;
     drift_time look_at;         /* When the next routine query is due. */
+    drift_time install_at;      /* Before this it is given no epoch. */
     struct guard_look look;     /* The latest answer.  A number of 0: none yet. */
     uint64_t epoch;             /* The epoch that the master had when it was last queried, on any
                                  * link. */

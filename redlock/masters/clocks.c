@@ -142,8 +142,8 @@ static void tell(const struct clocks *clocks, unsigned master, const char *text)
 }
 
 /* Compare one master's clock with the others.  An outlier loses its vote; any large offset is
- * logged.  Returns true if it has become an outlier. */
-static bool place_one(struct clocks *clocks, unsigned master, drift_time now)
+ * logged. */
+static void place_one(struct clocks *clocks, unsigned master, drift_time now)
 {
     struct clocks_node *node = &clocks->nodes[master];
     const struct drift_range others = {0, 0};
@@ -152,7 +152,7 @@ static bool place_one(struct clocks *clocks, unsigned master, drift_time now)
     char text[TEXT_MAX];
 
     if (clocks_offset(clocks, master, now, &offset) != 0)
-        return false;
+        return;
     node->place = drift_node_place(&offset, &others);
     if (node->place == DRIFT_PLACE_OUTLIER) {
         drift_node_bar(&node->node, &clocks->guard, now);
@@ -160,23 +160,11 @@ static bool place_one(struct clocks *clocks, unsigned master, drift_time now)
         node->amount = offset.lo > 0 ? offset.lo : offset.hi;
     }
     if (node->place == before || node->place == DRIFT_PLACE_NEAR)
-        return false;
+        return;
     (void)snprintf(text, sizeof text, "its wall clock is %+.3f s off those of the others%s",
                    (double)(offset.lo > 0 ? offset.lo : offset.hi) / (double)DRIFT_S,
                    node->place == DRIFT_PLACE_OUTLIER ? ", and it may not vote" : "");
     tell(clocks, master, text);
-    return node->place == DRIFT_PLACE_OUTLIER;
-}
-
-/* Every master is placed again, because one sample moves the median of all.  Returns masters that
- * have become outliers. */
-static quorum_mask place(struct clocks *clocks, drift_time now)
-{
-    quorum_mask outliers = 0;
-
-    for (unsigned m = 0; m < clocks->peers->len; m++)
-        outliers |= place_one(clocks, m, now) ? mask_of(m) : 0;
-    return outliers;
 }
 
 /* Start over with a longer window when a longer lease turns out to be possible.  The samples so
@@ -237,18 +225,33 @@ static int64_t amount_of(const struct drift_node *node)
     return node->step.hi < 0 ? node->step.hi : 0;
 }
 
+/* Learn from a sample.  Returns true if the clock was certainly stepped since the sample before, by
+ * more than the tolerance.  That sample may be old.  An offset that a clock always had is no step.
+ */
+static bool learn(struct clocks_node *node, const struct drift_guard *guard,
+                  const struct drift_sample *sample)
+{
+    const int64_t tolerance = (int64_t)guard->tolerance;
+    struct drift_range before, after;
+    bool is_known = drift_node_offset(&node->node, guard, sample->received, &before) == 0;
+
+    (void)drift_node_sample(&node->node, guard, sample);
+    return is_known && drift_node_offset(&node->node, guard, sample->received, &after) == 0 &&
+           (after.lo - tolerance > before.hi || after.hi + tolerance < before.lo);
+}
+
 /* Returns true if the clock was stepped, or runs too fast. */
 static bool judge(struct clocks *clocks, unsigned master, const struct drift_sample *sample)
 {
     struct clocks_node *node = &clocks->nodes[master];
     drift_time before = node->node.counts_from;
-    enum drift_verdict verdict = drift_node_sample(&node->node, &clocks->guard, sample);
+    bool is_step = learn(node, &clocks->guard, sample), is_news;
+    enum drift_verdict verdict = node->node.verdict;
     char text[TEXT_MAX];
-    bool is_news, is_step;
 
     if (verdict == DRIFT_FIRST && !is_per_vote(clocks))
         verdict = trust(clocks, &node->node, sample, before);
-    is_step = reason_of(verdict) != CLOCKS_NOTHING && verdict != DRIFT_FIRST;
+    is_step |= reason_of(verdict) != CLOCKS_NOTHING && verdict != DRIFT_FIRST;
     if (reason_of(verdict) == CLOCKS_NOTHING || node->node.counts_from == before)
         return is_step;
     is_news = before <= sample->sent || node->reason != reason_of(verdict);
@@ -264,8 +267,8 @@ bool clocks_on_time(struct clocks *clocks, unsigned master, const struct ask *as
 {
     struct clocks_node *node = &clocks->nodes[master];
     struct drift_sample sample = {.sent = sent_at(ask), .received = env_now(clocks->peers->env)};
-    quorum_mask stepped;
     char text[TEXT_MAX];
+    bool is_step;
 
     if (ask->number != 1)
         node->asked = false;
@@ -276,12 +279,11 @@ bool clocks_on_time(struct clocks *clocks, unsigned master, const struct ask *as
         return false;
     }
     lengthen_window(clocks);
-    stepped = judge(clocks, master, &sample) ? mask_of(master) : 0;
-    if (ask->number != 1)
-        stepped |= place(clocks, sample.received);
-    for (unsigned m = 0; stepped >> m != 0; m++)
-        if (stepped & mask_of(m))
-            standing_on_step(clocks->standing, m);
+    is_step = judge(clocks, master, &sample);
+    for (unsigned m = 0; ask->number != 1 && m < clocks->peers->len; m++)
+        place_one(clocks, m, sample.received); /* One sample moves the median of all. */
+    if (is_step)
+        standing_on_step(clocks->standing, master);
     return ask->number == 1;
 }
 

@@ -106,6 +106,8 @@ static void send_witness(struct standing *standing, unsigned master, unsigned wa
 {
     struct peers *peers = standing->peers;
     const struct guard *guard = &standing->guard;
+    const struct set *set = standing->set;
+    const char *name = set->seats.now.members[set_member(set, warming)].name;
     uint64_t nonce = guard->masters[warming].look.number;
     const struct ask ask = {
         .slot = (uint32_t)nonce,
@@ -118,8 +120,9 @@ static void send_witness(struct standing *standing, unsigned master, unsigned wa
                              : anew         ? WIRE_WITNESS_ANEW
                                             : WIRE_WITNESS_KEEP;
 
-    link_send(peers->links[master], &ask, peers->scratch,
-              wire_witness(peers->scratch, mode, nonce, link_info(peers->links[warming])->run_id));
+    link_send(
+        peers->links[master], &ask, peers->scratch,
+        wire_witness(peers->scratch, mode, name, nonce, link_info(peers->links[warming])->run_id));
 }
 
 static struct guard_ask asked_of(const struct ask *ask)

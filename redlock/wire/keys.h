@@ -16,8 +16,8 @@
 #define WIRE_WITNESS "redlock:witness"
 
 /* The most marks, and how long the key stays after the latest was made.  Chosen: there is one mark
- * for each loss of data of another master, and a job that runs every week finds its mark (30
- * days). */
+ * for each other master, and masters are replaced rarely; a job that runs every week finds its mark
+ * (30 days). */
 #define WIRE_WITNESS_MAX 64
 #define WIRE_WITNESS_MS 2592000000
 

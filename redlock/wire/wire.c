@@ -238,17 +238,19 @@ size_t wire_look(char *buf, const struct wire_look *look)
 
 /* The id is in the mark, so that a master with a copy of a warming master's data is not taken for
  * that master. */
-size_t wire_witness(char *buf, enum wire_witness mode, uint64_t nonce, const char *id)
+size_t wire_witness(char *buf, enum wire_witness mode, const char *name, uint64_t nonce,
+                    const char *id)
 {
     static const char *const modes[] = {"read", "mark", "anew"};
     char mark[WIRE_NUMBER + WIRE_ID_MAX];
     size_t id_len = strlen(id);
-    char *p = put_script(buf, 6, SCRIPT_WITNESS, true);
+    char *p = put_script(buf, 7, SCRIPT_WITNESS, true);
 
-    assert(id_len <= WIRE_ID_MAX);
+    assert(id_len <= WIRE_ID_MAX && strlen(name) <= WIRE_MEMBER_MAX);
     write_hex(mark, nonce);
     memcpy(mark + WIRE_NUMBER, id, id_len);
     p = PUT_CONSTANT(p, "$1\r\n1\r\n$15\r\n" WIRE_WITNESS "\r\n");
+    p = put_bulk(p, name, strlen(name));
     p = put_bulk(p, mark, WIRE_NUMBER + id_len);
     p = put_bulk(p, modes[mode], 4);
     assert((size_t)(p - buf) <= WIRE_MAX);

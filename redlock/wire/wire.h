@@ -134,11 +134,13 @@ size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_le
 /* Write EVAL of SCRIPT_LOOK. */
 size_t wire_look(char *buf, const struct wire_look *look);
 
-/* What SCRIPT_WITNESS does with a mark.  Its second argument. */
+/* What SCRIPT_WITNESS does with a mark.  Its third argument. */
 enum wire_witness { WIRE_WITNESS_READ, WIRE_WITNESS_KEEP, WIRE_WITNESS_ANEW };
 
-/* Write EVAL of SCRIPT_WITNESS.  nonce: that of the warming master; id: of its run. */
-size_t wire_witness(char *buf, enum wire_witness mode, uint64_t nonce, const char *id);
+/* Write EVAL of SCRIPT_WITNESS.  name: of the warming master in its set, up to WIRE_MEMBER_MAX
+ * bytes; nonce: what it has; id: of its run. */
+size_t wire_witness(char *buf, enum wire_witness mode, const char *name, uint64_t nonce,
+                    const char *id);
 
 /* The longest list of masters as text, the longest configuration, and the longest name of a master
  * in its set, which may be its place. */

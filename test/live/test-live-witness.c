@@ -125,9 +125,12 @@ TEST(fewer_than_a_majority_of_old_marks_are_not_believed)
     CHECK_INT(try_once(PILOT_LOOP, cluster_masters(&five), message, sizeof message),
               REDLOCK_UNREACHABLE);
     for (unsigned i = 0; i < 2; i++)
-        (void)server_int(&five.server[i], "EVAL %s 1 redlock:witness",
-                         "for _, mark in ipairs(redis.call('hkeys', KEYS[1])) do "
-                         "redis.call('hset', KEYS[1], mark, 1) end return 0");
+        (void)server_int(
+            &five.server[i], "EVAL %s 1 redlock:witness",
+            "local old = string.format('%.0f', redis.call('time')[1] * 1000 - 1e8) "
+            "for _, name in ipairs(redis.call('hkeys', KEYS[1])) do redis.call('hset', "
+            "KEYS[1], name, (string.gsub(redis.call('hget', KEYS[1], name), '^%d+', "
+            "old))) end return 0");
     CHECK_INT(try_once(PILOT_LOOP, cluster_masters(&five), message, sizeof message),
               REDLOCK_UNREACHABLE);
     for (unsigned i = 0; i < 5; i++)

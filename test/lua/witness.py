@@ -3,21 +3,23 @@
 from case import LONG_MS, NO_RIGHT, Case
 
 MARKS = "redlock:witness"
+NAME, NEIGHBOUR = "10.0.0.1:6379", "10.0.0.2:6379"
 MARK, OTHER = "0123456789abcdef" + "1" * 40, "0123456789abcdef" + "2" * 40
 MONTH_MS = 30 * 86400000
 MARKS_MAX = 64
 
 
 class Witness(Case):
-    def ask(self, mode="mark", mark=MARK, client=None):
-        return self.run_script("witness", MARKS, mark, mode, client=client)
+    def ask(self, mode="mark", mark=MARK, client=None, name=NAME):
+        return self.run_script("witness", MARKS, name, mark, mode, client=client)
 
     def made(self, mark=MARK):
-        made = self.redis.ask("HGET", MARKS, mark)
-        return None if made is None else int(made)
+        made, marked = self.redis.ask("HGET", MARKS, NAME).split()
+        self.assertEqual(marked, mark)
+        return int(made)
 
-    def plant(self, age_ms, mark=MARK):
-        self.redis.ask("HSET", MARKS, mark, self.now_ms() - age_ms)
+    def plant(self, age_ms, name=NAME):
+        self.redis.ask("HSET", MARKS, name, f"{self.now_ms() - age_ms} {MARK}")
 
     def test_the_first_mark(self):
         before = self.now_ms()
@@ -43,11 +45,19 @@ class Witness(Case):
             self.plant(LONG_MS)
             self.assertLessEqual(self.made() + self.ask(), self.now_ms())
 
-    def test_each_nonce_has_its_own(self):
+    def test_another_nonce_begins_anew(self):
+        for other in OTHER, MARK + "1", MARK[:-1]:
+            self.plant(LONG_MS)
+            self.assertEqual(self.ask("read", other), -1)
+            self.assertEqual(self.ask(mark=other), 0)
+            self.assertLess(self.ask(mark=other), LONG_MS)
+            self.assertEqual(self.ask("read"), -1)
+
+    def test_each_master_has_its_own(self):
         self.plant(LONG_MS)
-        self.assertEqual(self.ask(mark=OTHER), 0)
+        for i in range(MARKS_MAX + 1):
+            self.assertEqual(self.ask(mark=f"{i:016x}" + "2" * 40, name=NEIGHBOUR), 0)
         self.assertGreaterEqual(self.ask(), LONG_MS)
-        self.assertLess(self.ask(mark=OTHER), LONG_MS)
 
     def test_anew(self):
         self.plant(LONG_MS)
@@ -62,6 +72,13 @@ class Witness(Case):
         self.assertEqual(self.ask(), 0)
         self.assertLessEqual(self.made(), self.now_ms() + 1)
 
+    def test_a_mark_lasts_no_longer_than_the_key(self):
+        self.plant(MONTH_MS - LONG_MS)
+        self.assertGreaterEqual(self.ask(), MONTH_MS - LONG_MS)
+        self.plant(MONTH_MS + LONG_MS)
+        self.assertEqual(self.ask("read"), -1)
+        self.assertEqual(self.ask(), 0)
+
     def test_reading_writes_nothing(self):
         self.assertEqual(self.ask("read"), -1)
         self.assertFalse(self.exists(MARKS))
@@ -71,30 +88,43 @@ class Witness(Case):
 
     def test_many_marks(self):
         for i in range(MARKS_MAX - 1):
-            self.plant(LONG_MS, f"mark {i}")
+            self.plant(LONG_MS, f"master {i}")
         self.assertEqual(self.ask(), 0)
-        self.assertEqual(self.redis.ask("HLEN", MARKS), MARKS_MAX)
-        self.assertGreaterEqual(self.ask(mark="mark 0"), LONG_MS)
         self.assertEqual(self.ask(mark=OTHER), 0)
+        self.assertEqual(self.redis.ask("HLEN", MARKS), MARKS_MAX)
+        self.assertGreaterEqual(self.ask(name="master 0"), LONG_MS)
+        self.assertEqual(self.ask(name=NEIGHBOUR), 0)
         self.assertEqual(self.redis.ask("HLEN", MARKS), 1)
 
     def test_what_is_no_number_is_no_mark(self):
-        for text in "", "x", "nan":
-            self.redis.ask("HSET", MARKS, MARK, text)
-            self.assertEqual(self.ask(), 0, text)
+        for text in "", "x", "nan", "inf", "-inf", "-1e300", "1e300", "-1", "0", "9" * 400:
+            for value in text, f"{text} {MARK}":
+                self.redis.ask("HSET", MARKS, NAME, value)
+                before = self.now_ms()
+                self.assertEqual(self.ask(), 0, value)
+                self.assertGreaterEqual(self.made(), before, value)
 
     def test_refused(self):
         self.fill_memory()
-        self.refuse("OOM", "witness", MARKS, MARK, "mark")
+        self.refuse("OOM", "witness", MARKS, NAME, MARK, "mark")
         self.assertEqual(self.ask("read"), -1)
 
     def test_a_key_of_another_type(self):
         self.redis.ask("SET", MARKS, "x")
-        self.refuse("WRONGTYPE", "witness", MARKS, MARK, "mark")
+        self.refuse("WRONGTYPE", "witness", MARKS, NAME, MARK, "mark")
 
     def test_rights(self):
         client = self.client_with("resetkeys", "~x")
-        self.refuse(NO_RIGHT, "witness", MARKS, MARK, "mark", client=client)
+        self.refuse(NO_RIGHT, "witness", MARKS, NAME, MARK, "mark", client=client)
         few = self.client_with("-@all", "+auth", "+eval", "+time", "+hget", "+hlen", "+hset",
                                "+pexpire", "+del")
         self.assertEqual(self.ask(client=few), 0)
+
+    def test_without_the_right_to_end_the_key(self):
+        few = self.client_with("-pexpire")
+        self.refuse(NO_RIGHT, "witness", MARKS, NAME, MARK, "mark", client=few)
+        self.assertFalse(self.exists(MARKS))
+        self.assertEqual(self.ask(name=NEIGHBOUR), 0)
+        self.refuse(NO_RIGHT, "witness", MARKS, NAME, MARK, "mark", client=few)
+        self.assertEqual(self.redis.ask("HKEYS", MARKS), [NEIGHBOUR])
+        self.assert_lasts(MARKS, MONTH_MS)

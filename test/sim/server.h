@@ -44,7 +44,7 @@ struct marker {
 struct marks {
     unsigned len;
     struct mark {
-        uint64_t hash; /* Of the nonce and the run that are marked. */
+        uint64_t name, text; /* Hashes of the name, and of the nonce and the run that are marked. */
         uint64_t at_ms;
     } all[WIRE_WITNESS_MAX];
 };

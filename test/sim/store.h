@@ -91,8 +91,8 @@ store_answer flags_query, readers_execute, witness_execute;
 struct reader *store_reader(const struct server *server, struct key *key, int token);
 sim_time store_reader_end(const struct server *server, const struct reader *reader);
 
-/* The mark with this text, or NULL. */
-struct mark *witness_find(struct marks *marks, const char *text, size_t len);
+/* The mark of the master with this name, or NULL. */
+struct mark *witness_find(struct marks *marks, const char *name, size_t len);
 /* A client has given the master an epoch. */
 void witness_on_install(const struct conn *conn);
 /* A copy that lives as long as the run.  Equal texts have the same copy. */

@@ -20,47 +20,57 @@
 #include "redlock/wire/wire.h"
 
 #define COUNT_DEFAULT 5000
-#define NONCES (WIRE_WITNESS_MAX + 6)
+#define NONCES 4
+#define NAMES (WIRE_WITNESS_MAX + 40)
 
 static redisContext *redis;
 static struct server model;
 static uint64_t made, kept, none, emptied;
 
-/* Few nonces are in use for most of the time, so that most marks are kept. */
+/* Few names are in use for most of the time, so that most marks are kept. */
+static uint64_t draw_name(void)
+{
+    return dice_chance(750) ? dice_below(4) : dice_below(NAMES);
+}
+
+/* Most of the time a master has the same nonce. */
 static uint64_t draw_nonce(void)
 {
-    return 1 + (dice_chance(700) ? dice_below(4) : dice_below(NONCES));
+    return 1 + (dice_chance(900) ? 0 : dice_below(NONCES));
 }
 
 static const char *draw_id(void)
 {
-    return dice_chance(500) ? "0000000000000000000000000000000000000001" : "2";
+    return dice_chance(900) ? "0000000000000000000000000000000000000001" : "2";
 }
 
 /* Delete the marks, or put the time of one into the past or the future, by seconds: the model's
  * clock is a little behind. */
-static void disturb(const char *text, uint64_t now_ms)
+static void disturb(const char *name, const char *text, uint64_t now_ms)
 {
-    struct mark *mark = witness_find(&model.marks, text, strlen(text));
+    struct mark *mark = witness_find(&model.marks, name, strlen(name));
+    char value[96];
 
-    if (dice_chance(30)) {
+    if (dice_chance(8)) {
         real_run("DEL " WIRE_WITNESS);
         model.marks.len = 0;
     } else if (mark != NULL) {
-        mark->at_ms = dice_chance(300) ? now_ms + dice_range(100000, 200000)
-                                       : now_ms - dice_range(100, 100000);
-        real_run("HSET " WIRE_WITNESS " %s %" PRIu64, text, mark->at_ms);
+        mark->at_ms = dice_chance(300)   ? now_ms + dice_range(100000, 200000)
+                      : dice_chance(200) ? now_ms - WIRE_WITNESS_MS - dice_range(100, 100000)
+                                         : now_ms - dice_range(100, 100000);
+        (void)snprintf(value, sizeof value, "%" PRIu64 " %s", mark->at_ms, text);
+        real_run("HSET " WIRE_WITNESS " %s %s", name, value);
     }
 }
 
-/* The server's time of this mark, and how many there are. */
-static uint64_t read_marks(const char *mark)
+/* The server's time of the mark of this master, and how many there are. */
+static uint64_t read_marks(const char *name)
 {
     redisReply *len, *at;
     uint64_t at_ms;
 
     (void)redisAppendCommand(redis, "HLEN " WIRE_WITNESS);
-    (void)redisAppendCommand(redis, "HGET " WIRE_WITNESS " %s", mark);
+    (void)redisAppendCommand(redis, "HGET " WIRE_WITNESS " %s", name);
     len = real_reply();
     at = real_reply();
     if (len->integer != (long long)model.marks.len)
@@ -72,10 +82,10 @@ static uint64_t read_marks(const char *mark)
 }
 
 /* The mark was made now, or kept.  The model's clock is a little behind. */
-static void follow(const char *text, uint64_t before_ms, uint64_t after_ms)
+static void follow(const char *name, uint64_t before_ms, uint64_t after_ms)
 {
-    struct mark *mark = witness_find(&model.marks, text, strlen(text));
-    uint64_t at_ms = read_marks(text);
+    struct mark *mark = witness_find(&model.marks, name, strlen(name));
+    uint64_t at_ms = read_marks(name);
 
     if ((mark == NULL) != (at_ms == 0))
         real_die("only one of both has the mark");
@@ -89,16 +99,18 @@ static void follow(const char *text, uint64_t before_ms, uint64_t after_ms)
 static void compare(void)
 {
     const unsigned marks_len = model.marks.len;
-    char buf[WIRE_MAX], mark[64];
+    char buf[WIRE_MAX], name[16], mark[64];
     uint64_t nonce = draw_nonce(), before_us, after_us;
     const char *id = draw_id();
-    size_t len = wire_witness(buf, (enum wire_witness)dice_below(3), nonce, id);
+    size_t len;
     struct conn conn = {.server = &model};
     struct command command;
     struct answer answer;
     redisReply *real;
 
+    (void)snprintf(name, sizeof name, "m%" PRIu64, draw_name());
     (void)snprintf(mark, sizeof mark, "%016" PRIx64 "%s", nonce, id);
+    len = wire_witness(buf, (enum wire_witness)dice_below(3), name, nonce, id);
     (void)redisAppendCommand(redis, "TIME");
     (void)redisAppendFormattedCommand(redis, buf, len);
     (void)redisAppendCommand(redis, "TIME");
@@ -118,10 +130,10 @@ static void compare(void)
     made += real->integer == 0;
     kept += real->integer > 0;
     emptied += marks_len == WIRE_WITNESS_MAX && model.marks.len == 1;
-    follow(mark, before_us / 1000, after_us / 1000);
+    follow(name, before_us / 1000, after_us / 1000);
     freeReplyObject(real);
-    if (dice_chance(100))
-        disturb(mark, after_us / 1000);
+    if (answer.integer >= 0 && dice_chance(300)) /* So the mark has this text. */
+        disturb(name, mark, after_us / 1000);
 }
 
 int main(int argc, char **argv)

@@ -20,47 +20,52 @@ static uint64_t hash_of(const char *text, size_t len)
     return hash;
 }
 
-struct mark *witness_find(struct marks *marks, const char *text, size_t len)
+struct mark *witness_find(struct marks *marks, const char *name, size_t len)
 {
     for (unsigned i = 0; i < marks->len; i++)
-        if (marks->all[i].hash == hash_of(text, len))
+        if (marks->all[i].name == hash_of(name, len))
             return &marks->all[i];
     return NULL;
 }
 
-static void put(struct marks *marks, struct mark *mark, uint64_t hash, uint64_t at_ms)
+static void put(struct marks *marks, struct mark *mark, const struct mark *now)
 {
-    if (marks->len == WIRE_WITNESS_MAX) {
+    if (mark == NULL && marks->len == WIRE_WITNESS_MAX)
         marks->len = 0;
-        mark = NULL;
-    }
     if (mark == NULL)
         mark = &marks->all[marks->len++];
-    *mark = (struct mark){hash, at_ms};
+    *mark = *now;
 }
 
-/* EVAL, script, 1, marks, mark, mode */
+static bool is_valid(const struct mark *mark, uint64_t text, uint64_t up_ms)
+{
+    return mark->text == text && mark->at_ms <= up_ms && mark->at_ms + WIRE_WITNESS_MS >= up_ms;
+}
+
+/* EVAL, script, 1, marks, name, mark, mode */
 struct answer witness_execute(struct server *server, const struct command *command)
 {
     struct marks *marks = &server->marks;
     uint64_t now = clock_at(&server->clock, world.now) / SIM_US;
     uint64_t now_ms = now / 1000, up_ms = (now + 999) / 1000;
-    bool anew = args_is(command, 5, "anew"), reads = args_is(command, 5, "read");
+    bool anew = args_is(command, 6, "anew"), reads = args_is(command, 6, "read");
     struct mark *mark = witness_find(marks, command->argv[4], command->lens[4]);
+    const struct mark new = {hash_of(command->argv[4], command->lens[4]),
+                             hash_of(command->argv[5], command->lens[5]), up_ms};
     const struct answer *refusal;
 
-    if (command->argc != 6 || !args_is(command, 2, "1") || !args_is(command, 3, WIRE_WITNESS) ||
-        (!anew && !reads && !args_is(command, 5, "mark")))
+    if (command->argc != 7 || !args_is(command, 2, "1") || !args_is(command, 3, WIRE_WITNESS) ||
+        (!anew && !reads && !args_is(command, 6, "mark")))
         world_fail("wire", "a mark with other arguments");
-    if (mark != NULL && mark->at_ms <= up_ms && !anew)
+    if (mark != NULL && is_valid(mark, new.text, up_ms) && !anew)
         return (struct answer){REPLY_INTEGER,
                                now_ms > mark->at_ms ? (long long)(now_ms - mark->at_ms) : 0, ""};
     if (reads)
         return (struct answer){REPLY_INTEGER, -1, ""};
-    refusal = store_mood(server, true, marks->len < WIRE_WITNESS_MAX);
+    refusal = store_mood(server, true, mark != NULL || marks->len < WIRE_WITNESS_MAX);
     if (refusal != NULL)
         return *refusal;
-    put(marks, mark, hash_of(command->argv[4], command->lens[4]), up_ms);
+    put(marks, mark, &new);
     return answer_zero;
 }
 

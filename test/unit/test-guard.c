@@ -317,6 +317,11 @@ TEST(some_new_masters_do_not)
         answer_warming(m, m + 1, true);
     next();
     CHECK_UINT(act.install, 0);
+    CHECK_UINT(act.look, 0x1e); /* They are told that they are not. */
+    for (unsigned m = 1; m < LEN; m++)
+        answer_warming(m, m + 1, false);
+    next();
+    CHECK_UINT(act.install, 0);
     CHECK_UINT(guard_hopefuls(&g, 0, now), 1);
 }
 

@@ -430,15 +430,18 @@ TEST(the_longest_look_fits)
 TEST(requests_to_witnesses_are_formatted)
 {
     static const char *const modes[] = {"read", "mark", "anew"};
-    const char *argv[] = {"EVAL", script_all[SCRIPT_WITNESS].text, "1", "redlock:witness", EPOCH ID,
-                          NULL};
+    static char name[WIRE_MEMBER_MAX + 1];
+    const char *argv[] = {
+        "EVAL", script_all[SCRIPT_WITNESS].text, "1", "redlock:witness", name, EPOCH ID, NULL};
     char buf[WIRE_MAX + 1];
 
+    memset(name, 'n', WIRE_MEMBER_MAX);
     for (unsigned mode = 0; mode < 3; mode++) {
-        argv[5] = modes[mode];
+        argv[6] = modes[mode];
         memset(buf, '#', sizeof buf);
-        check_same(buf, wire_witness(buf, (enum wire_witness)mode, UINT64_C(0x123456789abcdef), ID),
-                   6, argv, NULL);
+        check_same(
+            buf, wire_witness(buf, (enum wire_witness)mode, name, UINT64_C(0x123456789abcdef), ID),
+            7, argv, NULL);
     }
 }
 

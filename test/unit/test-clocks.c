@@ -1,0 +1,206 @@
+/*
+ * test-clocks.c - which clocks of masters count as stepped for the restart guard (standing.h).
+ *
+ * The functions of links, and the clocks, are those below.
+ */
+#include "redlock/masters/clocks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/io/loop.h"
+#include "redlock/masters/peers.h"
+#include "redlock/masters/standing.h"
+#include "redlock/wire/reply.h"
+#include "test/lib/check.h"
+
+#define LEN 5
+#define FAR_S 100 /* Far enough off the others to be an outlier. */
+
+static struct env env;
+static struct peers peers;
+static struct standing standing;
+static struct clocks clocks;
+static char links[LEN];
+static drift_time now;
+static double offsets_s[LEN]; /* How far the clocks of the masters are ahead. */
+static struct ask asks[LEN];
+static quorum_mask stepped; /* What standing.c was told. */
+
+/* ---- What the clock guard calls ---- */
+
+static drift_time read_now(const struct loop *loop)
+{
+    (void)loop;
+    return now;
+}
+
+static const struct loop_ops ops = {.now = read_now};
+static struct loop loop = {.ops = &ops};
+
+void env_log(const struct env *e, enum redlock_level level, const char *format, ...)
+{
+    (void)e, (void)level, (void)format;
+}
+
+const char *link_name(const struct link *link)
+{
+    (void)link;
+    return "master";
+}
+
+void link_note(struct link *link, const char *error)
+{
+    (void)link, (void)error;
+}
+
+void link_relink(struct link *link, const char *error)
+{
+    (void)link, (void)error;
+    CHECK(false);
+}
+
+void link_send(struct link *link, const struct ask *ask, const char *command, size_t command_len)
+{
+    CHECK(ask->what == WHAT_TIME && command_len == strlen(command));
+    asks[(char *)link - links] = *ask;
+}
+
+void standing_on_step(struct standing *s, unsigned master)
+{
+    CHECK(s == &standing);
+    stepped |= mask_of(master);
+}
+
+/* ---- Steps of the tests ---- */
+
+static void begin(enum redlock_clock_guard guard)
+{
+    const struct guard_config config = {&peers.members, 1000, {10000, 2 * DRIFT_MS}, true};
+
+    memset(&clocks, 0, sizeof clocks);
+    memset(offsets_s, 0, sizeof offsets_s);
+    alarm_done(&env.alarms);
+    env = (struct env){.loop = &loop};
+    peers = (struct peers){.env = &env,
+                           .len = LEN,
+                           .members = members_first(LEN),
+                           .clock_guard = guard,
+                           .drift = config.drift};
+    for (unsigned m = 0; m < LEN; m++)
+        peers.links[m] = (struct link *)&links[m];
+    guard_init(&standing.guard, &config);
+    standing.linked = (1u << LEN) - 1;
+    now = 1000 * DRIFT_S;
+    stepped = 0;
+    CHECK_INT(clocks_init(&clocks, &peers, &standing), 0);
+}
+
+/* The master answers the TIME that was sent to it last. */
+static void answer(unsigned m)
+{
+    uint64_t us = (uint64_t)((double)now / 1e3 + offsets_s[m] * 1e6);
+    char seconds[24], micros[24];
+    struct reply reply;
+
+    (void)snprintf(seconds, sizeof seconds, "%llu", (unsigned long long)(us / 1000000));
+    (void)snprintf(micros, sizeof micros, "%llu", (unsigned long long)(us % 1000000));
+    reply = (struct reply){.type = REPLY_ARRAY,
+                           .before = seconds,
+                           .before_len = strlen(seconds),
+                           .text = micros,
+                           .text_len = strlen(micros)};
+    CHECK(!clocks_on_time(&clocks, m, &asks[m], &reply));
+}
+
+static void link_all(bool up)
+{
+    for (unsigned m = 0; m < LEN; m++)
+        clocks_on_link(&clocks, m, up);
+}
+
+/* All answer, this one first. */
+static void answer_all(unsigned first)
+{
+    for (unsigned i = 0; i < LEN; i++)
+        answer((first + i) % LEN);
+}
+
+static void begin_known(void)
+{
+    begin(REDLOCK_CLOCK_GUARD_PERIODIC);
+    link_all(true);
+    answer_all(0);
+}
+
+static void wait_and_ask(drift_span span)
+{
+    now += span;
+    clocks_on_alarm(&clocks);
+    answer_all(0);
+}
+
+/* Whichever answers come first, and so whatever the median is then. */
+TEST(a_clock_that_was_always_far_off_was_not_stepped)
+{
+    char text[200];
+
+    for (unsigned first = 0; first < LEN; first++) {
+        begin(REDLOCK_CLOCK_GUARD_PERIODIC);
+        offsets_s[1] = FAR_S;
+        offsets_s[2] = FAR_S;
+        link_all(true);
+        answer_all(first);
+        for (unsigned i = 0; i < 3; i++)
+            wait_and_ask(DRIFT_S);
+        CHECK(!clocks_explain(&clocks, 0, now, text, sizeof text));
+        CHECK(clocks_explain(&clocks, 1, now, text, sizeof text));
+        CHECK_HAS(text, "off those of the others");
+        CHECK_UINT(stepped, 0);
+    }
+}
+
+TEST(a_step_is_told)
+{
+    for (int sign = -1; sign <= 1; sign += 2) {
+        begin_known();
+        wait_and_ask(DRIFT_S);
+        CHECK_UINT(stepped, 0);
+        offsets_s[2] += sign * 0.3;
+        wait_and_ask(DRIFT_S);
+        CHECK_UINT(stepped, 4);
+        stepped = 0;
+        wait_and_ask(DRIFT_S);
+        CHECK_UINT(stepped, 0);
+    }
+}
+
+/* After a minute a clock may be off by what the drift allows, 1 %, and the tolerance. */
+TEST(a_step_is_told_also_if_nothing_was_heard_for_long)
+{
+    for (int sign = -1; sign <= 1; sign += 2) {
+        begin_known();
+        link_all(false);
+        now += 60 * DRIFT_S;
+        offsets_s[1] += sign * 0.69;
+        offsets_s[2] += sign * 0.71;
+        offsets_s[3] += sign * FAR_S;
+        link_all(true);
+        answer_all(0);
+        CHECK_UINT(stepped, 0x0c);
+    }
+}
+
+/* Then the samples so far are forgotten, but for the last one. */
+TEST(a_step_is_told_also_when_a_longer_lease_is_heard_of)
+{
+    begin_known();
+    guard_on_max(&standing.guard, 60000);
+    offsets_s[2] += 1;
+    wait_and_ask(DRIFT_S);
+    CHECK_UINT(stepped, 4);
+}
+
+CHECK_MAIN(RUN(a_clock_that_was_always_far_off_was_not_stepped), RUN(a_step_is_told),
+           RUN(a_step_is_told_also_if_nothing_was_heard_for_long),
+           RUN(a_step_is_told_also_when_a_longer_lease_is_heard_of))

@@ -50,10 +50,16 @@ static void take_joiner(struct order *order, char *text)
     wish->joiners_len++;
 }
 
+/* A name of a member has no other characters.  A URI may have a password. */
 static void take_leaver(struct order *order, const char *name)
 {
     struct wish *wish = &order->wish;
+    char shown[CLI_NAMES_SHOWN_MAX];
 
+    for (const char *p = name; *p != '\0' || p == name; p++)
+        if (*p <= ' ' || *p > '~' || *p == '@')
+            cli_usage_error(order->cli, "'%s' is no name of a member",
+                            cli_show_argument(name, shown));
     if (wish->leavers_len == REDLOCK_MASTERS_MAX)
         cli_usage_error(order->cli, "more than %d masters", REDLOCK_MASTERS_MAX);
     wish->leavers[wish->leavers_len++] = name;

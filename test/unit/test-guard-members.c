@@ -108,14 +108,18 @@ static void begin_guests(quorum_mask guests)
     since = now;
 }
 
+/* A master that warms goes on to do so. */
 static quorum_mask install_until(drift_time end)
 {
-    quorum_mask installed = 0;
+    quorum_mask installed = 0, warming = 0;
+
+    for (unsigned m = 0; m < LEN; m++)
+        warming |= g.masters[m].look.ready ? 0 : mask_of(m);
 
     for (; now < end; now += WATCH / 8) {
         next();
         installed |= act.install;
-        answer_all(0x1c);
+        answer_all(warming);
     }
     return installed;
 }
@@ -156,6 +160,11 @@ TEST(members_are_asked_of_a_guest)
     CHECK_UINT(install_until(since + 2 * WATCH), 0);
     begin_guests(0x18);
     guard_on_link(&g, 4, false); /* The other guest is not asked. */
+    CHECK_UINT(install_until(since + 2 * WATCH), 0x08);
+    begin_guests(0x18);
+    look_again(1);
+    answer_warming(1, 9, false); /* One member knows: all members must be asked, and no guest. */
+    guard_on_link(&g, 4, false);
     CHECK_UINT(install_until(since + 2 * WATCH), 0x08);
 }
 

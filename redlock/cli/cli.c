@@ -14,6 +14,7 @@
 #include "drift/node.h"
 #include "redlock/base/list_file.h"
 #include "redlock/cli/deadline.h"
+#include "redlock/client/inspect.h"
 
 #define TTL_MAX_MS 86400000           /* 24 hours. */
 #define WAIT_MAX_MS (1000u * 3600000) /* Chosen: a round number below 2^32 ms, or 1193 hours. */
@@ -63,6 +64,7 @@ static const char usage_text[] =
     "  redlock doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]\n"
     "  redlock acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]\n"
     "  redlock init [--new]\n"
+    "  redlock members [--dry-run] [--even] [add URI... | remove NAME... | replace NAME URI]\n"
     "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
     "  redlock help [COMMAND]\n";
 
@@ -468,6 +470,8 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     else if (status != REDLOCK_OK)
         cli_say("%s", redlock_errmsg(NULL));
     cli_forget_masters(cli);
+    if (status == REDLOCK_OK && cli->obeys_none)
+        inspect_obey_none(*ret_rl);
     return cli_exit_of(status);
 }
 

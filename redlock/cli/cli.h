@@ -45,6 +45,7 @@ struct cli {
     bool json;
     bool verbose;
     bool holds_at_least; /* --hold-at-least was given. */
+    bool obeys_none;     /* The client obeys no set (inspect.h). */
 };
 
 struct cli_command {
@@ -56,7 +57,7 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_init, cli_lock,
-    cli_run, cli_status, cli_unlock;
+    cli_members, cli_run, cli_status, cli_unlock;
 
 /* ---- The command line ---- */
 

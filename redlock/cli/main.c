@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct cli_command *const commands[] = {&cli_acl,    &cli_bench,  &cli_doctor,
-                                                     &cli_extend, &cli_init,   &cli_lock,
-                                                     &cli_run,    &cli_status, &cli_unlock};
+static const struct cli_command *const commands[] = {
+    &cli_acl,  &cli_bench,   &cli_doctor, &cli_extend, &cli_init,
+    &cli_lock, &cli_members, &cli_run,    &cli_status, &cli_unlock};
 
 /* A program may be started without these descriptors.  The next socket could then be standard
  * error.  Standard output is opened for reading, so that a result that is lost is an error.  The
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     if (optind >= argc)
         cli_usage_error(&cli,
                         "a command is missing; the commands are: acl, bench, doctor, extend, help, "
-                        "init, lock, run, status, unlock");
+                        "init, lock, members, run, status, unlock");
     if (strcmp(argv[optind], "help") == 0)
         help(&cli, argc, argv);
     need_command(&cli, argv[optind]);

@@ -4,7 +4,7 @@
 # be sourced by hand.  Names of locks are not completed: only the masters know them, and pressing a
 # key must not query masters.
 
-_redlock_commands="acl bench doctor extend help init lock run status unlock"
+_redlock_commands="acl bench doctor extend help init lock members run status unlock"
 _redlock_options="--clock-guard --connect-timeout --help --json --masters --masters-file --max-ttl
     --reply-timeout --restart-guard --verbose --version"
 
@@ -18,6 +18,7 @@ _redlock_own_options() {
     extend) echo --permits --shared --ttl ;;
     init) echo --new ;;
     lock) echo --fair --fence --permits --shared --ttl --wait ;;
+    members) echo --dry-run --even ;;
     run) echo --fair --fence --hold-at-least --hold-at-most --permits --shared --ttl --wait ;;
     status) echo --clocks ;;
     unlock) echo --permits --shared ;;
@@ -97,6 +98,8 @@ _redlock() {
         mapfile -t COMPREPLY < <(compgen -W "$options $(_redlock_own_options "$command")" -- "$word")
     elif [[ -z $command || ($command == help && $names -eq 0) ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$_redlock_commands" -- "$word")
+    elif [[ $command == members ]] && ((names == 0)); then
+        mapfile -t COMPREPLY < <(compgen -W "add remove replace" -- "$word")
     elif [[ $command == run ]] && ((names > 0)); then
         COMPREPLY=(--)
     fi

@@ -16,7 +16,9 @@
 #define NO_NUMBER "no-number"
 #define NOBODY "redlock-doctor"
 
-/* The rows are tried in this order.  DEL deletes what SET stored.  If DEL is forbidden, the key
+/* `redlock members` needs no rows of its own: its scripts call HMGET, HSET, HDEL and TIME.
+ *
+ * The rows are tried in this order.  DEL deletes what SET stored.  If DEL is forbidden, the key
  * expires.  SUBSCRIBE is last, because only another SUBSCRIBE can follow it. */
 const struct right rights_all[] = {
     {"+select", RIGHTS_PLAIN, {NULL}, {NULL}},

@@ -154,6 +154,33 @@ void inspect_look_only(struct redlock *rl)
     rl->masters.standing.guard.passive = true;
 }
 
+void inspect_obey_none(struct redlock *rl)
+{
+    inspect_look_only(rl);
+    rl->masters.set.obeys_none = true;
+}
+
+void inspect_watch(struct redlock *rl, quorum_mask from, quorum_mask to, quorum_mask guests)
+{
+    const struct members members = {from, to};
+
+    if (client_enter(rl) != REDLOCK_OK)
+        return;
+    standing_watch(&rl->masters.standing, &members, guests);
+    client_leave(rl);
+}
+
+bool inspect_place(const struct uri *uri, struct config_member *ret_member)
+{
+    struct config config;
+    unsigned at;
+
+    if (set_list(uri, 1, &config, &at) != CONFIG_OK)
+        return false;
+    *ret_member = config.members[0];
+    return true;
+}
+
 void inspect_listen(struct redlock *rl, inspect_answer_fn *on_answer, void *cookie)
 {
     rl->on_query = on_answer;

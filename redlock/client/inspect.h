@@ -19,6 +19,7 @@
 #include "redlock/link/handshake.h"
 #include "redlock/redlock.h"
 
+struct config_member;
 struct reply;
 struct uri;
 
@@ -87,6 +88,17 @@ bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease);
 /* Read markers, but install no epoch and found no set: the client may know only some of the
  * masters. */
 void inspect_look_only(struct redlock *rl);
+
+/* Read markers, and obey no set: a list may then have masters of any set or of none.  No master
+ * votes.  Call it before the loop runs. */
+void inspect_obey_none(struct redlock *rl);
+
+/* Then: give epochs to guests, which are no members yet.  from and to: the present lists. */
+void inspect_watch(struct redlock *rl, quorum_mask from, quorum_mask to, quorum_mask guests);
+
+/* The place of a master as a configuration writes it, and the name that the URI gives it, or the
+ * place.  False: no configuration can have such a place. */
+bool inspect_place(const struct uri *uri, struct config_member *ret_member);
 
 /* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */
 typedef void inspect_answer_fn(void *cookie, unsigned m, uint32_t query, const struct reply *reply);

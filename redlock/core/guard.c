@@ -33,6 +33,8 @@
  *     that were set forward.  After a noticed step the witness counts only when it has made
  *     its mark anew (guard_on_step).  The wait has twice the drift: the holder's clock may be
  *     slow, and the witness's fast (guard_quarantine).
+ *  7. A guest is a master that is to become a member.  Before that it gets an epoch as a
+ *     member does: rules 1, 2 and 6 ask the members, and no other guest (can_get_epoch).
  */
 #include "redlock/core/guard.h"
 
@@ -48,6 +50,17 @@
 static quorum_mask everyone(const struct guard *g)
 {
     return members_all(g->config.members);
+}
+
+/* Rule 7.  Without a list, nobody can be asked. */
+static quorum_mask guests_of(const struct guard *g)
+{
+    return everyone(g) != 0 ? g->guests & (quorum_mask)~everyone(g) : 0;
+}
+
+static bool can_get_epoch(const struct guard *g, unsigned master)
+{
+    return ((guests_of(g) | (g->passive ? 0 : everyone(g))) & mask_of(master)) != 0;
 }
 
 /* Rule 2: N - Q + 1 of each list, which share one with every majority. */
@@ -442,7 +455,7 @@ static void ask_witnesses(struct guard *g, unsigned master, struct guard_actions
     quorum_mask ask = witnesses_of(g, master) & (quorum_mask)~w->asked;
 
     for (unsigned k = 0; k < QUORUM_MASTERS_MAX; k++)
-        if (!g->masters[k].linked || (g->passive && (w->anew & mask_of(k)) != 0))
+        if (!g->masters[k].linked || (!can_get_epoch(g, master) && (w->anew & mask_of(k)) != 0))
             ask = mask_without(ask, k);
     w->asked |= ask;
     w->out |= ask;
@@ -456,7 +469,7 @@ static drift_time wake_at(const struct guard *g, drift_time now)
 
     for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
         const struct guard_master *m = &g->masters[i];
-        bool is_watched = is_warming(m) && (everyone(g) & mask_of(i)) != 0;
+        bool is_watched = is_warming(m) && ((everyone(g) | guests_of(g)) & mask_of(i)) != 0;
         drift_time due = is_watched ? due_at(g, i) : DRIFT_NEVER;
 
         if (!m->linked || m->asked)
@@ -481,11 +494,12 @@ void guard_next(struct guard *g, drift_time now, struct guard_actions *ret_actio
 
         if (!m->linked)
             continue;
-        if (g->config.witnesses && (everyone(g) & mask_of(i)) != 0 && is_warming(m))
+        if (g->config.witnesses && ((everyone(g) | guests_of(g)) & mask_of(i)) != 0 &&
+            is_warming(m))
             ask_witnesses(g, i, ret_actions);
         if ((everyone(g) & mask_of(i)) != 0 && is_new && ret_actions->floor != 0) {
             install(g, i, now, ret_actions);
-        } else if ((everyone(g) & mask_of(i)) != 0 && is_due(g, i, now) && !g->passive) {
+        } else if (can_get_epoch(g, i) && is_due(g, i, now)) {
             end_watch(g, i, now, ret_actions);
         }
         if (now >= m->look_at || has_to_hear(g, m))

@@ -82,7 +82,8 @@ struct guard_master {
 /* Visible so that it can be embedded and hashed.  Only guard.c writes it. */
 struct guard {
     struct guard_config config;
-    bool passive;        /* Only watch: install no epochs. */
+    bool passive;        /* Only watch: install no epochs, but for guests. */
+    quorum_mask guests;  /* Rule 7.  The owner sets it. */
     uint32_t longest_ms; /* The longest lease that any master has ever reported, or our own. */
     quorum_mask told;    /* Masters with an epoch that know our longest lease. */
     bool open;           /* told was a majority at some time. */

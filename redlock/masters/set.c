@@ -186,6 +186,8 @@ bool set_on_look(struct set *set, unsigned master, const struct answer_set *answ
     struct seat_look look = {.set = answer->set, .version = answer->version, .name = ""};
 
     *ret_changed = false;
+    if (set->obeys_none)
+        return true;
     if (answer->set == 0) {
         forgive(set, master);
         take(set, master, &look, ret_changed);

@@ -28,6 +28,7 @@ struct uri;
 
 struct set {
     struct peers *peers;
+    bool obeys_none; /* Nothing is taken over, refused or founded: the owner judges what is told. */
     struct seats seats;
     struct config list;     /* The client's list, as the configuration that it would found. */
     quorum_mask told;       /* Masters that said on this link that they are members of this set. */

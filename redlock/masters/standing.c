@@ -116,9 +116,10 @@ static void send_witness(struct standing *standing, unsigned master, unsigned wa
         .what = WHAT_WITNESS,
         .flags = ASK_LIFE,
     };
-    enum wire_witness mode = guard->passive ? WIRE_WITNESS_READ
-                             : anew         ? WIRE_WITNESS_ANEW
-                                            : WIRE_WITNESS_KEEP;
+    bool only_reads = guard->passive && !(guard->guests & mask_of(warming));
+    enum wire_witness mode = only_reads ? WIRE_WITNESS_READ
+                             : anew     ? WIRE_WITNESS_ANEW
+                                        : WIRE_WITNESS_KEEP;
 
     link_send(
         peers->links[master], &ask, peers->scratch,
@@ -406,6 +407,13 @@ void standing_on_founding(struct standing *standing)
     look_at_all_again(standing);
     carry_out(standing);
     update(standing, 0);
+}
+
+void standing_watch(struct standing *standing, const struct members *members, quorum_mask guests)
+{
+    standing->set->seats.members = *members;
+    standing->guard.guests = guests;
+    standing_on_founding(standing);
 }
 
 void standing_on_refusal(struct standing *standing, unsigned master)

@@ -64,6 +64,9 @@ void standing_on_alarm(struct standing *standing);
 void standing_on_founding(struct standing *standing);
 void standing_on_refusal(struct standing *standing, unsigned master);
 
+/* Of a client that obeys no set: the members who are asked of guests (guard.c, rule 7). */
+void standing_watch(struct standing *standing, const struct members *members, quorum_mask guests);
+
 /* A proof shows that the marker has changed. */
 void standing_look_again(struct standing *standing, unsigned master);
 

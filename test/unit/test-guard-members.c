@@ -98,7 +98,93 @@ TEST(a_number_that_another_master_gets_is_forgotten)
     CHECK_UINT(guard_voters(&g), 0x07);
 }
 
+/* Rule 7: members 1 to 3, of whom 3 has lost its data, and guests 4 and 5. */
+static void begin_guests(quorum_mask guests)
+{
+    begin_lists(0x07, 0x07);
+    g.passive = true;
+    g.guests = guests;
+    answer_all(0x1c);
+    since = now;
+}
+
+/* A master that warms goes on to do so. */
+static quorum_mask install_until(drift_time end)
+{
+    quorum_mask installed = 0, warming = 0;
+
+    for (unsigned m = 0; m < LEN; m++)
+        warming |= g.masters[m].look.ready ? 0 : mask_of(m);
+
+    for (; now < end; now += WATCH / 8) {
+        next();
+        installed |= act.install;
+        answer_all(warming);
+    }
+    return installed;
+}
+
+TEST(guests_get_an_epoch_as_members_do)
+{
+    begin_guests(0x18);
+    run_until(since + WATCH - 1, 0x1c);
+    CHECK_UINT(act.install, 0);
+    run_until(since + WATCH, 0x1c);
+    answer_all(0x1c); /* The members are asked at the end of the wait. */
+    next();
+    CHECK_UINT(act.install, 0x18);
+    CHECK_UINT(guard_voters(&g), 0x03);
+}
+
+TEST(a_passive_guard_installs_guests_alone)
+{
+    begin_guests(0);
+    CHECK_UINT(install_until(since + 2 * WATCH), 0);
+    begin_guests(0x0c); /* A member is no guest. */
+    CHECK_UINT(install_until(since + 2 * WATCH), 0x08);
+}
+
+TEST(without_members_no_guest_gets_an_epoch)
+{
+    begin_guests(0x18);
+    members = (struct members){0, 0};
+    guard_on_change(&g, 0);
+    CHECK_UINT(install_until(since + 2 * WATCH), 0);
+}
+
+/* Rule 2: two of three members must be asked, and a guest does not count. */
+TEST(members_are_asked_of_a_guest)
+{
+    begin_guests(0x18);
+    guard_on_link(&g, 1, false);
+    CHECK_UINT(install_until(since + 2 * WATCH), 0);
+    begin_guests(0x18);
+    guard_on_link(&g, 4, false); /* The other guest is not asked. */
+    CHECK_UINT(install_until(since + 2 * WATCH), 0x08);
+    begin_guests(0x18);
+    look_again(1);
+    answer_warming(1, 9, false); /* One member knows: all members must be asked, and no guest. */
+    guard_on_link(&g, 4, false);
+    CHECK_UINT(install_until(since + 2 * WATCH), 0x08);
+}
+
+TEST(witnesses_tell_of_a_guest)
+{
+    with_witnesses = true;
+    begin_guests(0x08);
+    next();
+    CHECK_UINT(act.ask[3], 0x07);
+    CHECK_UINT(act.ask[4], 0);
+    for (unsigned m = 0; m < 2; m++)
+        guard_on_age(&g, m, &(struct guard_ask){.master = 3, .nonce = 9}, 2000, now);
+    CHECK_UINT(install_until(since + WATCH / 2), 0x08);
+    with_witnesses = false;
+}
+
 CHECK_MAIN(RUN(without_a_set_nobody_votes), RUN(new_masters_without_a_set_are_installed_by_nobody),
            RUN(both_lists_must_know_the_longest_lease), RUN(who_is_no_member_does_not_vote),
            RUN(enough_of_each_list_must_be_ready),
-           RUN(a_number_that_another_master_gets_is_forgotten))
+           RUN(a_number_that_another_master_gets_is_forgotten),
+           RUN(guests_get_an_epoch_as_members_do), RUN(a_passive_guard_installs_guests_alone),
+           RUN(without_members_no_guest_gets_an_epoch), RUN(members_are_asked_of_a_guest),
+           RUN(witnesses_tell_of_a_guest))

@@ -1,0 +1,472 @@
+/*
+ * members.c - `redlock members`: show the set of masters, and change it.
+ *
+ * A change is a wish that is computed from the list that is there (wish.h).  A change that is found
+ * unfinished is finished first.  driver.h carries a wish out.
+ */
+#include "redlock/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/cli/driver.h"
+#include "redlock/cli/set_report.h"
+#include "redlock/cli/survey.h"
+#include "redlock/cli/wish.h"
+
+#define TRIES_MAX 8 /* Of finding a list that stays while the wish is computed.  Chosen. */
+
+enum { OPTION_DRY_RUN = CLI_OPTION_FIRST, OPTION_EVEN, LIST_MAX = CONFIG_TEXT_MAX + 1 };
+
+struct order {
+    struct cli *cli;
+    char *list;
+    struct wish wish;
+    struct survey_uri uris[REDLOCK_MASTERS_MAX]; /* Of the joiners. */
+    bool shows, is_dry;
+    bool has_finished; /* A change that was found has been finished. */
+    struct survey survey;
+};
+
+/* ---- Arguments ---- */
+
+/* `ps` shows the memory of argv.  See take_masters() in cli.c. */
+static void take_joiner(struct order *order, char *text)
+{
+    struct wish *wish = &order->wish;
+    struct survey_uri *joiner = &order->uris[wish->joiners_len];
+
+    if (wish->joiners_len == REDLOCK_MASTERS_MAX)
+        cli_usage_error(order->cli, "more than %d masters", REDLOCK_MASTERS_MAX);
+    joiner->text = cli_copy(text);
+    if (strchr(text, '@') != NULL)
+        memset(text, '*', strlen(text));
+    if (uri_parse(joiner->text, strlen(joiner->text), &joiner->uri) != REDLOCK_OK)
+        cli_usage_error(order->cli, "master %u of the arguments: %s", wish->joiners_len + 1,
+                        redlock_errmsg(NULL));
+    if (!inspect_place(&joiner->uri, &wish->joiners[wish->joiners_len]))
+        cli_usage_error(order->cli, "master %u of the arguments: no set can have this place",
+                        wish->joiners_len + 1);
+    wish->joiners_len++;
+}
+
+/* A name of a member has no other characters.  A URI may have a password. */
+static void take_leaver(struct order *order, const char *name)
+{
+    struct wish *wish = &order->wish;
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    for (const char *p = name; *p != '\0' || p == name; p++)
+        if (*p <= ' ' || *p > '~' || *p == '@')
+            cli_usage_error(order->cli, "'%s' is no name of a member",
+                            cli_show_argument(name, shown));
+    if (wish->leavers_len == REDLOCK_MASTERS_MAX)
+        cli_usage_error(order->cli, "more than %d masters", REDLOCK_MASTERS_MAX);
+    wish->leavers[wish->leavers_len++] = name;
+}
+
+static void take_arguments(struct order *order, int argc, char **argv)
+{
+    const char *verb = optind < argc ? argv[optind++] : NULL;
+    int len = argc - optind;
+
+    if (verb == NULL) {
+        order->shows = true;
+        if (order->is_dry || order->wish.allows_even)
+            cli_usage_error(order->cli, "--dry-run and --even are for add, remove and replace");
+        return;
+    }
+    if (strcmp(verb, "replace") == 0) {
+        cli_need_arguments(order->cli, argc, argv, 2, "replace NAME URI");
+        take_leaver(order, argv[optind]);
+        take_joiner(order, argv[optind + 1]);
+        return;
+    }
+    if (strcmp(verb, "add") != 0 && strcmp(verb, "remove") != 0) {
+        char shown[CLI_NAMES_SHOWN_MAX];
+
+        cli_usage_error(order->cli, "'%s' is none of add, remove and replace",
+                        cli_show_argument(verb, shown));
+    }
+    if (len == 0)
+        cli_usage_error(order->cli, "arguments are missing; needed: %s",
+                        strcmp(verb, "add") == 0 ? "add URI..." : "remove NAME...");
+    for (; optind < argc; optind++) {
+        if (strcmp(verb, "add") == 0)
+            take_joiner(order, argv[optind]);
+        else
+            take_leaver(order, argv[optind]);
+    }
+}
+
+/* ---- Showing ---- */
+
+static int survey(struct order *order)
+{
+    return survey_open(&order->survey, order->cli, order->list, order->uris,
+                       order->wish.joiners_len);
+}
+
+/* Says why no set was found. */
+static int say_no_set(const struct survey *found)
+{
+    char why[SURVEY_ERROR_MAX];
+    bool any = false;
+
+    if (found->why[0] != '\0') {
+        cli_say("%s", found->why);
+        return CLI_CHANGE;
+    }
+    for (unsigned m = 0; m < found->masters; m++) {
+        set_report_why(found, m, why);
+        any = any || found->of[m].answered;
+        if (!found->of[m].answered)
+            cli_say("master %u (%s): %s", m + 1, inspect_master(found->rl, m).name, why);
+    }
+    cli_say("no master that answers belongs to a set%s",
+            any ? ": `redlock init` makes the masters of a list a set" : "");
+    return any ? CLI_CHANGE : CLI_UNREACHABLE;
+}
+
+static int show(struct order *order)
+{
+    const struct survey *found = &order->survey;
+    int code = survey(order);
+
+    if (code != CLI_OK)
+        return code;
+    if (found->newest.version == 0)
+        return say_no_set(found);
+    if (order->cli->json)
+        set_report_json(found);
+    else
+        set_report_text(found);
+    code = cli_flush_output();
+    if (code != CLI_OK)
+        return code;
+    return survey_has_quorum(found) ? CLI_OK : CLI_UNREACHABLE;
+}
+
+/* ---- What is refused ---- */
+
+static bool is_two_names(const char *error)
+{
+    return strncmp(error, "is the same server as ", 22) == 0;
+}
+
+/* A server has one vote, and must not have two. */
+static int refuse_two_names(const struct survey *found)
+{
+    for (unsigned m = 0; m < found->masters; m++) {
+        if (!is_two_names(found->of[m].error))
+            continue;
+        cli_say("%s %s: a server has one vote", found->of[m].member.place, found->of[m].error);
+        return CLI_CHANGE;
+    }
+    return CLI_OK;
+}
+
+/* The master that has the same epoch.  Returns found->masters if there is none. */
+static unsigned find_twin(const struct survey *found, unsigned m)
+{
+    for (unsigned other = 0; other < found->masters; other++)
+        if (other != m && found->of[other].answered && found->of[m].look.ready &&
+            found->of[other].look.ready && found->of[other].look.number == found->of[m].look.number)
+            return other;
+    return found->masters;
+}
+
+static int refuse_joiner(const struct survey *found, const struct config_member *joiner)
+{
+    unsigned m = survey_find(found, joiner), twin;
+    char why[SURVEY_ERROR_MAX] = "is not in the list";
+
+    if (m < found->masters)
+        set_report_why(found, m, why);
+    if (m == found->masters || !found->of[m].answered) {
+        cli_say("%s cannot join: %s", joiner->name, why);
+        return m < found->masters && strncmp(why, "is a ", 5) == 0 ? CLI_CHANGE : CLI_UNREACHABLE;
+    }
+    if (found->of[m].set != 0 && found->of[m].set != found->newest.set) {
+        cli_say("%s cannot join: it %s", joiner->name, why);
+        return CLI_CHANGE;
+    }
+    twin = find_twin(found, m);
+    if (twin < found->masters) {
+        cli_say("%s cannot join: it has the same epoch as %s, so its data are a copy, and must be "
+                "deleted",
+                joiner->name, found->of[twin].member.place);
+        return CLI_CHANGE;
+    }
+    return CLI_OK;
+}
+
+static void say_who_is_down(const struct survey *found, const struct config *list)
+{
+    char why[SURVEY_ERROR_MAX];
+
+    for (unsigned i = 0; i < list->members_len; i++) {
+        set_report_why(found, survey_find(found, &list->members[i]), why);
+        if (why[0] != '\0')
+            cli_say("%s: %s", list->members[i].name, why);
+    }
+}
+
+static int refuse_too_few(const struct survey *found)
+{
+    if (survey_has_quorum(found))
+        return CLI_OK;
+    say_who_is_down(found, &found->newest);
+    cli_say("fewer than a majority of the members answers and may vote, so nothing was changed");
+    return CLI_UNREACHABLE;
+}
+
+/* Members that answer.  A joiner need not vote yet. */
+static unsigned count_alive(const struct survey *found, const struct config *list)
+{
+    unsigned alive = 0;
+
+    for (unsigned i = 0; i < list->members_len; i++) {
+        const struct config_member *member = &list->members[i];
+        unsigned m = survey_find(found, member);
+        bool is_old = config_find(&found->newest, member->name) < found->newest.members_len;
+
+        alive += is_old ? survey_votes(found, m) : m < found->masters && found->of[m].answered;
+    }
+    return alive;
+}
+
+/* Says all that is wrong with the wished list. */
+static int refuse_list(const struct survey *found, const struct wish *wish,
+                       const struct config *list)
+{
+    unsigned alive = count_alive(found, list);
+    int code = refuse_two_names(found);
+
+    for (unsigned i = 0; i < wish->joiners_len; i++) {
+        int other = refuse_joiner(found, &wish->joiners[i]);
+
+        code = code == CLI_OK ? other : code;
+    }
+    if (code != CLI_OK || 2 * alive > list->members_len)
+        return code;
+    say_who_is_down(found, list);
+    cli_say("of the %u masters of the new list, %u would be alive, which is no majority",
+            list->members_len, alive);
+    return CLI_UNREACHABLE;
+}
+
+/* ---- Telling what happens ---- */
+
+static void print_json_list(const char *key, const struct config *list)
+{
+    (void)printf("\"%s\":[", key);
+    for (unsigned i = 0; i < list->members_len; i++) {
+        (void)printf("%s", i > 0 ? "," : "");
+        cli_json_string(stdout, list->members[i].name);
+    }
+    (void)printf("]");
+}
+
+static int tell_plan(const struct order *order, const struct config *now, const struct config *list,
+                     bool finishes)
+{
+    char before[LIST_MAX], after[LIST_MAX];
+
+    if (order->cli->json) {
+        (void)printf("{\"dry_run\":true,\"finishes\":%s,", finishes ? "true" : "false");
+        print_json_list("before", now);
+        (void)printf(",");
+        print_json_list("after", list);
+        (void)printf("}\n");
+        return cli_flush_output();
+    }
+    wish_print(now, now->from, before, sizeof before);
+    wish_print(list, list->from, after, sizeof after);
+    if (finishes)
+        (void)printf("first:  finish the change that was found\n");
+    (void)printf("before: %s\nafter:  %s\n", before, after);
+    for (unsigned i = 0; i < order->wish.joiners_len; i++)
+        (void)printf("%s is watched until it may vote, and then joins\n",
+                     order->wish.joiners[i].name);
+    for (unsigned i = 0; i < order->wish.leavers_len; i++)
+        (void)printf("%s leaves\n", order->wish.leavers[i]);
+    (void)printf("nothing was changed (--dry-run)\n");
+    return cli_flush_output();
+}
+
+static int tell_end(const struct order *order, const struct config *list)
+{
+    char text[LIST_MAX];
+
+    if (order->cli->json) {
+        (void)printf("{\"version\":%llu,", (unsigned long long)list->version);
+        print_json_list("members", list);
+        (void)printf("}\n");
+    } else {
+        wish_print(list, list->from, text, sizeof text);
+        (void)printf("the set has %u members, version %llu: %s\n", list->members_len,
+                     (unsigned long long)list->version, text);
+    }
+    return cli_flush_output();
+}
+
+/* ---- Changing ---- */
+
+/* Finish the change that was found.  Returns CLI_OK if the survey is to be made again. */
+static int finish(struct order *order)
+{
+    const struct survey *found = &order->survey;
+    char from[LIST_MAX], to[LIST_MAX];
+    struct config list;
+    int code = refuse_too_few(found);
+
+    if (code != CLI_OK)
+        return code;
+    wish_print(&found->newest, found->newest.from, from, sizeof from);
+    wish_print(&found->newest, found->newest.to, to, sizeof to);
+    cli_say("a change is unfinished, from %s to %s: finishing it first", from, to);
+    config_finish(&found->newest, &list);
+    code = driver_run(&order->survey, &list, true, &list);
+    order->has_finished = order->has_finished || code == CLI_OK;
+    return code == DRIVER_AGAIN ? CLI_OK : code;
+}
+
+/* True: masters of the set that answered have an older version. */
+static bool has_laggards(const struct survey *found)
+{
+    for (unsigned m = 0; m < found->masters; m++)
+        if (survey_votes(found, m) && found->of[m].version < found->newest.version)
+            return true;
+    return false;
+}
+
+/* The wish is met.  If masters were not told so yet, a change of before is finished. */
+static int end_met(struct order *order, const char *why)
+{
+    struct config list = order->survey.newest;
+    int code = CLI_OK;
+
+    if (!order->has_finished && !has_laggards(&order->survey)) {
+        cli_say("%s", why);
+        return CLI_CHANGE;
+    }
+    if (has_laggards(&order->survey))
+        code = driver_run(&order->survey, &list, true, &list);
+    return code == CLI_OK ? tell_end(order, &list) : code;
+}
+
+/* One try.  DRIVER_AGAIN: the set was changed meanwhile, or a change was finished. */
+static int change(struct order *order)
+{
+    const struct survey *found = &order->survey;
+    struct config now, list;
+    char why[LIST_MAX + SURVEY_ERROR_MAX];
+    int code = survey(order);
+
+    if (code != CLI_OK)
+        return code;
+    if (found->newest.version == 0)
+        return say_no_set(found);
+    if (config_is_closed(&found->newest)) {
+        cli_say("the set is closed and needs a rescue");
+        return CLI_CHANGE;
+    }
+    now = found->newest;
+    if (config_is_joint(&now) && !order->is_dry) {
+        code = finish(order);
+        return code == CLI_OK ? DRIVER_AGAIN : code;
+    }
+    if (config_is_joint(&now))
+        config_finish(&found->newest, &now);
+    if (!wish_make(&order->wish, &now, &list, why, sizeof why)) {
+        if (wish_is_met(&order->wish, &now) && !order->is_dry)
+            return end_met(order, why);
+        cli_say("%s", why);
+        return CLI_CHANGE;
+    }
+    code = refuse_too_few(found);
+    if (code == CLI_OK)
+        code = refuse_list(found, &order->wish, &list);
+    if (code != CLI_OK)
+        return code;
+    if (order->is_dry)
+        return tell_plan(order, &now, &list, config_is_joint(&found->newest));
+    code = driver_run(&order->survey, &list, order->wish.allows_even, &list);
+    return code == CLI_OK ? tell_end(order, &list) : code;
+}
+
+static int run(struct order *order)
+{
+    int code = DRIVER_AGAIN;
+
+    if (order->shows) {
+        code = show(order);
+        survey_close(&order->survey);
+        return code;
+    }
+    for (unsigned i = 0; i < TRIES_MAX && code == DRIVER_AGAIN; i++) {
+        code = change(order);
+        survey_close(&order->survey);
+    }
+    if (code == DRIVER_AGAIN) {
+        cli_say("others change the set again and again");
+        code = CLI_CHANGE;
+    }
+    return code;
+}
+
+static int members_main(struct cli *cli, int argc, char **argv)
+{
+    static const struct option own[] = {
+        {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+        {"even", no_argument, NULL, OPTION_EVEN},
+        {NULL, 0, NULL, 0},
+    };
+    struct order *order = calloc(1, sizeof *order);
+    int option, code;
+
+    if (order == NULL) {
+        cli_say("out of memory");
+        return CLI_INTERNAL;
+    }
+    order->cli = cli;
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
+        order->is_dry = order->is_dry || option == OPTION_DRY_RUN;
+        order->wish.allows_even = order->wish.allows_even || option == OPTION_EVEN;
+    }
+    take_arguments(order, argc, argv);
+    if (!cli_is_guarded(cli))
+        cli_usage_error(cli, "the restart guard is off, and without it masters are no set");
+    order->list = survey_copy_list(cli);
+    code = run(order);
+    survey_forget_list(order->list);
+    for (unsigned i = 0; i < order->wish.joiners_len; i++) {
+        survey_forget_list(order->uris[i].text);
+        uri_done(&order->uris[i].uri);
+    }
+    free(order);
+    return code;
+}
+
+const struct cli_command cli_members = {
+    .name = "members",
+    .run = members_main,
+    .usage = "members [--dry-run] [--even] [add URI... | remove NAME... | replace NAME URI]",
+    .help =
+        "Without arguments, show the set of masters: its version, whether it changes, and for\n"
+        "each member whether it votes, or why not, and which version it has.  The list may have\n"
+        "any members of the set.\n"
+        "\n"
+        "add, remove and replace change the set while clients run.  New members are watched\n"
+        "until they may vote, which takes somewhat longer than the longest lease (--max-ttl).\n"
+        "All earlier leases must then end, which takes as long again.  The command may be\n"
+        "interrupted at any time: run it again, and it goes on.  If two are run at once, one\n"
+        "of them changes the set, and the other says so, or goes on from there.\n"
+        "\n"
+        "  --dry-run              say what would be done, and what would be refused\n"
+        "  --even                 allow an even number of members\n"
+        "\n"
+        "Exit: 0 done or a majority votes, 64 usage, 69 too few masters answer, 78 refused or\n"
+        "overtaken.\n",
+};

@@ -1,0 +1,204 @@
+/*
+ * set_report.c - one line for each member, and for each master of the list that is none.
+ */
+#include "redlock/cli/set_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/cli/wish.h"
+
+enum { LIST_MAX = CONFIG_TEXT_MAX + 1 };
+
+static const struct survey_master none = {.error = "is not in the list"};
+
+/* The answer of a member. */
+static const struct survey_master *answer_of(const struct survey *survey, unsigned member)
+{
+    unsigned m = survey_find(survey, &survey->newest.members[member]);
+
+    return m < survey->masters ? &survey->of[m] : &none;
+}
+
+static double seconds_left(const struct survey *survey, unsigned m)
+{
+    return (double)inspect_quarantine(survey->rl, survey->of[m].look.max_ttl_ms) / (double)DRIFT_S;
+}
+
+void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
+{
+    const struct survey_master *master = m < survey->masters ? &survey->of[m] : &none;
+    char list[SURVEY_ERROR_MAX / 2];
+
+    text[0] = '\0';
+    if (!master->answered) {
+        (void)snprintf(text, SURVEY_ERROR_MAX, "%s", master->error);
+    } else if (master->set != 0 && master->set != survey->newest.set) {
+        wish_print(&master->config, master->config.to, list, sizeof list);
+        (void)snprintf(text, SURVEY_ERROR_MAX, "is a member of another set: %s", list);
+    } else if (!master->look.ready) {
+        (void)snprintf(text, SURVEY_ERROR_MAX,
+                       "warms up: it may vote when a client has watched it for %.1f s",
+                       seconds_left(survey, m));
+    } else if (master->set == 0) {
+        (void)snprintf(text, SURVEY_ERROR_MAX, "says that it is in no set");
+    }
+}
+
+/* ---- Text ---- */
+
+static const char *part_of(const struct config *config, unsigned member)
+{
+    bool is_old = (config->from & mask_of(member)) != 0;
+    bool is_new = (config->to & mask_of(member)) != 0;
+
+    return is_old && is_new ? "" : is_new ? ", joins" : ", leaves";
+}
+
+static void print_version(const struct survey *survey, const struct survey_master *master)
+{
+    uint64_t newest = survey->newest.version;
+
+    if (!master->answered || master->set != survey->newest.set)
+        return;
+    (void)printf(", has version %" PRIu64, master->version);
+    if (master->version < newest)
+        (void)printf(" (%" PRIu64 " behind)", newest - master->version);
+}
+
+static void print_member(const struct survey *survey, unsigned member)
+{
+    const struct config *config = &survey->newest;
+    const struct survey_master *master = answer_of(survey, member);
+    char why[SURVEY_ERROR_MAX];
+
+    set_report_why(survey, survey_find(survey, &config->members[member]), why);
+    (void)printf("%s", config->members[member].name);
+    if (strcmp(config->members[member].name, config->members[member].place) != 0)
+        (void)printf("  at %s", config->members[member].place);
+    (void)printf("  %s%s", why[0] != '\0' ? why : "votes", part_of(config, member));
+    print_version(survey, master);
+    (void)printf("\n");
+}
+
+/* True: a line is printed for it already. */
+static bool is_member(const struct survey *survey, unsigned m)
+{
+    for (unsigned i = 0; i < survey->newest.members_len; i++)
+        if (survey_find(survey, &survey->newest.members[i]) == m)
+            return true;
+    return false;
+}
+
+static void print_others(const struct survey *survey)
+{
+    char why[SURVEY_ERROR_MAX];
+
+    for (unsigned m = 0; m < survey->masters; m++) {
+        const struct survey_master *master = &survey->of[m];
+
+        if (is_member(survey, m))
+            continue;
+        set_report_why(survey, m, why);
+        (void)printf("%s  is no member", inspect_master(survey->rl, m).name);
+        if (why[0] != '\0')
+            (void)printf(": %s", why);
+        print_version(survey, master);
+        (void)printf("\n");
+    }
+}
+
+void set_report_text(const struct survey *survey)
+{
+    const struct config *config = &survey->newest;
+    char from[LIST_MAX], to[LIST_MAX];
+
+    wish_print(config, config->from, from, sizeof from);
+    wish_print(config, config->to, to, sizeof to);
+    if (config->version == 0)
+        (void)printf("no set is known: `redlock init` makes the masters of a list a set\n");
+    else
+        (void)printf("set %016" PRIx64 ", version %" PRIu64 ": ", config->set, config->version);
+    if (config_is_closed(config) && config->version != 0)
+        (void)printf("closed, it has no members\n");
+    else if (config_is_joint(config))
+        (void)printf("changes, from %s to %s\n", from, to);
+    else if (config->version != 0)
+        (void)printf("%u members\n", config->members_len);
+    for (unsigned i = 0; i < config->members_len; i++)
+        print_member(survey, i);
+    print_others(survey);
+}
+
+/* ---- JSON ---- */
+
+static const char *text_of(bool is_true)
+{
+    return is_true ? "true" : "false";
+}
+
+static void print_list(const char *key, const struct config *config, quorum_mask list)
+{
+    bool is_first = true;
+
+    (void)printf(",\"%s\":[", key);
+    for (unsigned i = 0; i < config->members_len; i++) {
+        if (!(list & mask_of(i)))
+            continue;
+        (void)printf("%s", is_first ? "" : ",");
+        cli_json_string(stdout, config->members[i].name);
+        is_first = false;
+    }
+    (void)printf("]");
+}
+
+static void print_json(const struct survey *survey, const struct config_member *member, unsigned m)
+{
+    const struct survey_master *master = m < survey->masters ? &survey->of[m] : &none;
+    bool is_ours = master->answered && master->set == survey->newest.set && master->set != 0;
+    char why[SURVEY_ERROR_MAX];
+
+    set_report_why(survey, m, why);
+    (void)printf("{\"name\":");
+    cli_json_string(stdout, member->name);
+    cli_json_member("place", member->place);
+    (void)printf(",\"answers\":%s,\"votes\":%s", text_of(master->answered),
+                 text_of(survey_votes(survey, m)));
+    cli_json_member("reason", why[0] != '\0' ? why : NULL);
+    if (is_ours)
+        (void)printf(",\"version\":%" PRIu64 "}", master->version);
+    else
+        (void)printf(",\"version\":null}");
+}
+
+void set_report_json(const struct survey *survey)
+{
+    const struct config *config = &survey->newest;
+    bool is_first = true;
+
+    if (config->version == 0)
+        (void)printf("{\"set\":null,\"version\":null,\"phase\":null");
+    else
+        (void)printf("{\"set\":\"%016" PRIx64 "\",\"version\":%" PRIu64 ",\"phase\":\"%s\"",
+                     config->set, config->version,
+                     config_is_joint(config)    ? "joint"
+                     : config_is_closed(config) ? "closed"
+                                                : "simple");
+    print_list("from", config, config->from);
+    print_list("to", config, config->to);
+    (void)printf(",\"members\":[");
+    for (unsigned i = 0; i < config->members_len; i++) {
+        (void)printf("%s", i > 0 ? "," : "");
+        print_json(survey, &config->members[i], survey_find(survey, &config->members[i]));
+    }
+    (void)printf("],\"others\":[");
+    for (unsigned m = 0; m < survey->masters; m++) {
+        if (is_member(survey, m))
+            continue;
+        (void)printf("%s", is_first ? "" : ",");
+        print_json(survey, &survey->of[m].member, m);
+        is_first = false;
+    }
+    (void)printf("]}\n");
+}

@@ -1,0 +1,362 @@
+/*
+ * survey.c - asks masters for their markers, and finds the newest configuration.
+ */
+#include "redlock/cli/survey.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "redlock/base/list_file.h"
+#include "redlock/base/text.h"
+#include "redlock/cli/marker.h"
+#include "redlock/cli/wish.h"
+#include "redlock/link/uri.h"
+#include "redlock/wire/answer.h"
+#include "redlock/wire/reply.h"
+
+#define TICK_S 0.05  /* The loop turns at least so often.  Chosen. */
+#define ROUNDS_MAX 4 /* Chosen: a configuration names all its members. */
+#define STOPS ", \t\r\n\v\f"
+
+/* ---- The list ---- */
+
+static void *need(void *memory)
+{
+    if (memory == NULL) {
+        cli_say("out of memory");
+        exit(CLI_INTERNAL);
+    }
+    return memory;
+}
+
+void survey_forget_list(char *list)
+{
+    if (list != NULL)
+        sodium_memzero(list, strlen(list));
+    free(list);
+}
+
+char *survey_copy_list(const struct cli *cli)
+{
+    const char *list = cli->masters != NULL ? cli->masters : getenv("REDLOCK_MASTERS");
+    char *read = NULL, *copy;
+
+    if (list == NULL)
+        return NULL;
+    if (cli->masters == NULL && list[0] == '@') {
+        if (list_file_read(list + 1, &read) != REDLOCK_OK)
+            return NULL;
+        list = read;
+    }
+    copy = cli_copy(list);
+    list_file_free(read);
+    return copy;
+}
+
+static bool is_same(const struct uri *a, const struct uri *b)
+{
+    struct config_member one, other;
+
+    return uri_same_place(a, b) || (inspect_place(a, &one) && inspect_place(b, &other) &&
+                                    strcmp(one.place, other.place) == 0);
+}
+
+/* True: the list has a URI of this place. */
+static bool has(const char *list, const struct uri *wanted)
+{
+    for (const char *p = list + strspn(list, STOPS); *p != '\0'; p += strspn(p, STOPS)) {
+        size_t len = strcspn(p, STOPS);
+        struct uri uri;
+        bool is_it = false;
+
+        if (uri_parse(p, len, &uri) == REDLOCK_OK) {
+            is_it = is_same(&uri, wanted);
+            uri_done(&uri);
+        }
+        if (is_it)
+            return true;
+        p += len;
+    }
+    return false;
+}
+
+static void append(char **list, const char *text)
+{
+    size_t len = strlen(*list) + strlen(text) + 2;
+    char *longer = need(malloc(len));
+
+    (void)snprintf(longer, len, "%s,%s", *list, text);
+    survey_forget_list(*list);
+    *list = longer;
+}
+
+/* Add a place that a configuration names. */
+static void append_place(char **list, const struct config_member *member)
+{
+    char text[2 * CONFIG_PLACE_MAX + 4];
+    struct uri uri;
+
+    (void)snprintf(text, sizeof text, "%s%s%s", member->place,
+                   strcmp(member->name, member->place) != 0 ? "#" : "",
+                   strcmp(member->name, member->place) != 0 ? member->name : "");
+    if (uri_parse(text, strlen(text), &uri) != REDLOCK_OK)
+        return;
+    if (!has(*list, &uri))
+        append(list, text);
+    uri_done(&uri);
+}
+
+/* ---- Asking ---- */
+
+static void fail(struct survey_master *master, const char *error)
+{
+    master->answered = false;
+    (void)snprintf(master->error, sizeof master->error, "%s", error);
+    (void)text_end_error(master->error);
+}
+
+static bool take(struct survey_master *master, const struct reply *reply)
+{
+    struct answer_set set;
+
+    if (!answer_look(reply, &master->look, &set))
+        return false;
+    master->set = set.set;
+    master->version = set.version;
+    (void)snprintf(master->name, sizeof master->name, "%.*s", (int)set.name_len, set.name);
+    master->config = (struct config){.set = set.set, .version = set.version};
+    if (set.set != 0 &&
+        (set.config == NULL || !config_parse(set.config, set.config_len, &master->config)))
+        return false;
+    return true;
+}
+
+static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
+{
+    struct survey *survey = cookie;
+    struct survey_master *master = &survey->of[m];
+
+    (void)query;
+    master->answered = reply != NULL && reply->type != REPLY_ERROR && take(master, reply);
+    if (reply == NULL)
+        fail(master, inspect_master(survey->rl, m).error);
+    else if (reply->type == REPLY_ERROR)
+        fail(master, reply->text);
+    else if (!master->answered)
+        fail(master, "answered with garbage");
+}
+
+static void ask(struct survey *survey, unsigned m)
+{
+    const struct inspect_master seen = inspect_master(survey->rl, m);
+    char look[WIRE_MAX];
+
+    survey->of[m].asked = true;
+    inspect_query(survey->rl, m, 0, look,
+                  marker_look(look, &seen.info, inspect_client(survey->rl).max_ttl_ms, 0, 0));
+}
+
+/* Ask the masters whose links are up.  Returns true if nothing more is to be expected. */
+static bool look(struct survey *survey)
+{
+    const struct inspect_client client = inspect_client(survey->rl);
+    bool is_over = true;
+
+    for (unsigned m = 0; m < survey->masters; m++) {
+        struct survey_master *master = &survey->of[m];
+        quorum_mask bit = mask_of(m);
+
+        if (master->answered || master->error[0] != '\0')
+            continue;
+        if (!master->asked && (client.linked & bit) != 0)
+            ask(survey, m);
+        else if (!master->asked && !(client.connecting & bit))
+            fail(master, inspect_master(survey->rl, m).error);
+        if (master->error[0] == '\0')
+            is_over = false;
+    }
+    return is_over;
+}
+
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)timer, (void)events;
+}
+
+static void ask_all(struct survey *survey)
+{
+    const struct cli *cli = survey->session.cli;
+    drift_span bound = (cli->connect_timeout_ms + cli->reply_timeout_ms) * DRIFT_MS;
+    drift_time until = drift_add(inspect_client(survey->rl).now, bound);
+    ev_timer tick;
+
+    ev_timer_init(&tick, on_tick, TICK_S, TICK_S);
+    ev_timer_start(survey->session.loop, &tick);
+    inspect_listen(survey->rl, on_answer, survey);
+    while (!look(survey) && survey->session.signal == 0 && inspect_client(survey->rl).now < until)
+        ev_run(survey->session.loop, EVRUN_ONCE);
+    inspect_listen(survey->rl, NULL, NULL);
+    ev_timer_stop(survey->session.loop, &tick);
+    for (unsigned m = 0; m < survey->masters; m++)
+        if (!survey->of[m].answered && survey->of[m].error[0] == '\0')
+            fail(&survey->of[m], "does not answer in time");
+}
+
+/* ---- The set ---- */
+
+unsigned survey_find(const struct survey *survey, const struct config_member *member)
+{
+    for (unsigned m = 0; m < survey->masters; m++)
+        if (survey->of[m].is_named && strcmp(survey->of[m].member.name, member->name) == 0)
+            return m;
+    for (unsigned m = 0; m < survey->masters; m++)
+        if (strcmp(survey->of[m].member.place, member->place) == 0)
+            return m;
+    return survey->masters;
+}
+
+bool survey_votes(const struct survey *survey, unsigned m)
+{
+    return m < survey->masters && survey->of[m].answered && survey->of[m].look.ready &&
+           survey->of[m].set == survey->newest.set && survey->newest.version != 0;
+}
+
+unsigned survey_count(const struct survey *survey, quorum_mask list)
+{
+    unsigned votes = 0;
+
+    for (unsigned i = 0; i < survey->newest.members_len; i++)
+        votes += (list & mask_of(i)) != 0 &&
+                 survey_votes(survey, survey_find(survey, &survey->newest.members[i]));
+    return votes;
+}
+
+bool survey_has_quorum(const struct survey *survey)
+{
+    const quorum_mask lists[] = {survey->newest.from, survey->newest.to};
+
+    for (unsigned i = 0; i < 2; i++)
+        if (2 * survey_count(survey, lists[i]) <= mask_count(lists[i]))
+            return false;
+    return true;
+}
+
+/* Take the newest configuration of this set. */
+static void take_newest(struct survey *survey, uint64_t set)
+{
+    survey->newest.version = 0;
+    for (unsigned m = 0; m < survey->masters; m++)
+        if (survey->of[m].answered && survey->of[m].set == set &&
+            survey->of[m].version > survey->newest.version)
+            survey->newest = survey->of[m].config;
+}
+
+static void refuse_two(struct survey *survey, const struct config *one, const struct config *other)
+{
+    char first[SURVEY_ERROR_MAX / 2], second[SURVEY_ERROR_MAX / 2];
+
+    wish_print(one, one->to, first, sizeof first);
+    wish_print(other, other->to, second, sizeof second);
+    (void)snprintf(survey->why, sizeof survey->why,
+                   "the list has masters of two sets, of %s and of %s: give the masters of one set",
+                   first, second);
+}
+
+/* If masters tell of several sets, it is the one that has a quorum. */
+static void choose_set(struct survey *survey)
+{
+    struct config chosen = {.version = 0};
+    bool has_quorum = false, is_clear = true;
+
+    for (unsigned m = 0; m < survey->masters; m++) {
+        bool has_one;
+
+        if (!survey->of[m].answered || survey->of[m].set == 0 ||
+            (chosen.version != 0 && survey->of[m].set == chosen.set))
+            continue;
+        take_newest(survey, survey->of[m].set);
+        has_one = survey_has_quorum(survey);
+        if (chosen.version != 0 && has_one == has_quorum) {
+            is_clear = false;
+            refuse_two(survey, &chosen, &survey->newest);
+        }
+        if (chosen.version == 0 || (has_one && !has_quorum)) {
+            is_clear = is_clear || has_one;
+            chosen = survey->newest;
+            has_quorum = has_one;
+        }
+    }
+    if (is_clear)
+        survey->why[0] = '\0';
+    survey->newest = is_clear ? chosen : (struct config){.version = 0};
+}
+
+/* Add the members that have no link.  Returns true if there are any. */
+static bool find_more(struct survey *survey)
+{
+    size_t len = survey->list != NULL ? strlen(survey->list) : 0;
+
+    for (unsigned i = 0; i < survey->newest.members_len; i++)
+        if (survey_find(survey, &survey->newest.members[i]) == survey->masters)
+            append_place(&survey->list, &survey->newest.members[i]);
+    return strlen(survey->list) > len;
+}
+
+/* ---- One survey ---- */
+
+static int ask_list(struct survey *survey, struct cli *cli)
+{
+    int code;
+
+    cli_forget_masters(cli);
+    cli->masters = survey->list != NULL ? cli_copy(survey->list) : NULL;
+    cli->obeys_none = true;
+    code = session_open(&survey->session, cli);
+    if (code != CLI_OK)
+        return code;
+    survey->rl = survey->session.rl;
+    survey->masters = inspect_client(survey->rl).masters;
+    memset(survey->of, 0, sizeof survey->of);
+    for (unsigned m = 0; m < survey->masters; m++) {
+        const struct uri *uri = inspect_master(survey->rl, m).uri;
+
+        (void)inspect_place(uri, &survey->of[m].member); /* The library has checked it. */
+        survey->of[m].is_named = uri->member != NULL;
+    }
+    ask_all(survey);
+    choose_set(survey);
+    return session_signal_exit(&survey->session);
+}
+
+int survey_open(struct survey *survey, struct cli *cli, const char *list,
+                const struct survey_uri *uris, size_t len)
+{
+    int code = CLI_OK;
+
+    memset(survey, 0, sizeof *survey);
+    survey->session.cli = cli;
+    survey->list = list != NULL ? cli_copy(list) : NULL;
+    for (size_t i = 0; i < len && survey->list != NULL; i++)
+        if (!has(survey->list, &uris[i].uri))
+            append(&survey->list, uris[i].text);
+    for (unsigned round = 0; round < ROUNDS_MAX; round++) {
+        if (round > 0)
+            session_close(&survey->session);
+        survey->rl = NULL;
+        code = ask_list(survey, cli);
+        if (code != CLI_OK || !find_more(survey))
+            break;
+    }
+    return code;
+}
+
+void survey_close(struct survey *survey)
+{
+    if (survey->rl != NULL)
+        session_close(&survey->session);
+    survey->rl = NULL;
+    survey_forget_list(survey->list);
+    survey->list = NULL;
+}

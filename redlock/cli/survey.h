@@ -1,0 +1,73 @@
+/*
+ * survey.h - what the masters of a list, and those that they name, say of their set.
+ *
+ * The client of a survey obeys no set (inspect.h): its list may have masters that are not yet, or
+ * no longer, members.  A configuration names members that the list lacks.  Then the survey begins
+ * anew with a longer list.
+ */
+#ifndef REDLOCK_SURVEY_H
+#define REDLOCK_SURVEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "redlock/cli/session.h"
+#include "redlock/client/inspect.h"
+#include "redlock/core/config.h"
+#include "redlock/link/uri.h"
+
+enum { SURVEY_ERROR_MAX = 200 };
+
+/* A master, as it answered. */
+struct survey_master {
+    struct config_member member; /* Its place, and the name that the list gives it, or the place. */
+    bool is_named;               /* The list gives it a name. */
+    bool asked, answered;
+    struct guard_look look;
+    uint64_t set, version;           /* 0: it belongs to none. */
+    char name[CONFIG_PLACE_MAX + 1]; /* Its own name.  "": it is no member. */
+    struct config config;            /* Of a master of a set. */
+    char error[SURVEY_ERROR_MAX];    /* Why it did not answer. */
+};
+
+struct survey {
+    struct session session;
+    struct redlock *rl;
+    char *list; /* The URIs.  May have passwords. */
+    unsigned masters;
+    struct survey_master of[REDLOCK_MASTERS_MAX];
+    struct config newest; /* The newest configuration.  Version 0: none is known. */
+    /* Why no set was chosen, if masters told of several.  "": they did not. */
+    char why[2 * SURVEY_ERROR_MAX];
+};
+
+/* A copy of the list of the command line, or of the environment.  NULL: there is none, or it cannot
+ * be read.  survey_forget_list() wipes and frees it. */
+char *survey_copy_list(const struct cli *cli);
+void survey_forget_list(char *list);
+
+/* A master that is an argument of the subcommand. */
+struct survey_uri {
+    char *text;
+    struct uri uri;
+};
+
+/* Ask all masters of the list, and these.  A list of NULL is that of the environment, which the
+ * library reports as wrong.  A signal ends it (session.signal).  Returns CLI_OK, or another exit
+ * code after a message.  survey_close() is due in both cases. */
+int survey_open(struct survey *survey, struct cli *cli, const char *list,
+                const struct survey_uri *uris, size_t len);
+void survey_close(struct survey *survey);
+
+/* The master that is this member.  Returns survey->masters if there is none. */
+unsigned survey_find(const struct survey *survey, const struct config_member *member);
+
+/* It answered, belongs to the set of survey->newest, and has an epoch. */
+bool survey_votes(const struct survey *survey, unsigned master);
+
+/* Of a list of survey->newest: members that vote.  A majority of each list is a quorum. */
+unsigned survey_count(const struct survey *survey, quorum_mask list);
+bool survey_has_quorum(const struct survey *survey);
+
+#endif /* REDLOCK_SURVEY_H */

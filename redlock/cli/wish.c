@@ -1,0 +1,101 @@
+/*
+ * wish.c - adds and removes members of a list.
+ */
+#include "redlock/cli/wish.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LIST_MAX 1000 /* Of a list in a message.  Chosen. */
+
+void wish_print(const struct config *config, quorum_mask list, char *text, size_t size)
+{
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (unsigned i = 0; i < config->members_len && len < size; i++) {
+        const struct config_member *member = &config->members[i];
+        bool is_named = strcmp(member->name, member->place) != 0;
+
+        if (list & mask_of(i))
+            len +=
+                (size_t)snprintf(text + len, size - len, "%s%s%s%s", len > 0 ? " " : "",
+                                 member->place, is_named ? "#" : "", is_named ? member->name : "");
+    }
+}
+
+/* The member with this name, or else at this place.  Returns members_len if there is none. */
+static unsigned find(const struct config *config, const char *text)
+{
+    unsigned at = config_find(config, text), there = 0;
+
+    if (at < config->members_len)
+        return at;
+    while (there < config->members_len && strcmp(config->members[there].place, text) != 0)
+        there++;
+    return there;
+}
+
+static bool refuse(const char *name, enum config_problem problem, const struct config *now,
+                   char *why, size_t why_size)
+{
+    char members[LIST_MAX] = "";
+    const char *more = "";
+
+    if (problem == CONFIG_UNKNOWN) {
+        more = "; the members are ";
+        wish_print(now, now->from, members, sizeof members);
+    } else if (problem == CONFIG_EVEN) {
+        more = ": --even allows it";
+    }
+    (void)snprintf(why, why_size, "%s%s%s%s%s", name, name[0] != '\0' ? ": " : "",
+                   config_problem_text(problem), more, members);
+    return false;
+}
+
+bool wish_make(const struct wish *wish, const struct config *now, struct config *ret_list,
+               char *why, size_t why_size)
+{
+    struct config list = *now;
+    const char *name = "";
+    enum config_problem problem;
+
+    assert(!config_is_joint(now));
+    for (unsigned i = 0; i < wish->leavers_len; i++) {
+        unsigned at = find(&list, wish->leavers[i]);
+
+        if (at == list.members_len)
+            return refuse(wish->leavers[i], CONFIG_UNKNOWN, now, why, why_size);
+        problem = config_remove(&list, list.members[at].name);
+        assert(problem == CONFIG_OK);
+    }
+    for (unsigned i = 0; i < wish->joiners_len; i++) {
+        const struct config_member *joiner = &wish->joiners[i];
+
+        /* The answer of look.lua cannot tell this name from none. */
+        problem = strcmp(joiner->name, "-") == 0 ? CONFIG_BAD_NAME
+                                                 : config_add(&list, joiner->name, joiner->place);
+        if (problem != CONFIG_OK)
+            return refuse(joiner->name, problem, now, why, why_size);
+    }
+    problem = config_check(now, &list, &name);
+    if (problem != CONFIG_OK && !(problem == CONFIG_EVEN && wish->allows_even))
+        return refuse(name, problem, now, why, why_size);
+    *ret_list = list;
+    return true;
+}
+
+bool wish_is_met(const struct wish *wish, const struct config *now)
+{
+    for (unsigned i = 0; i < wish->leavers_len; i++)
+        if (find(now, wish->leavers[i]) < now->members_len)
+            return false;
+    for (unsigned i = 0; i < wish->joiners_len; i++) {
+        unsigned at = config_find(now, wish->joiners[i].name);
+
+        if (at == now->members_len || strcmp(now->members[at].place, wish->joiners[i].place) != 0)
+            return false;
+    }
+    return true;
+}

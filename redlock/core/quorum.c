@@ -688,11 +688,14 @@ static void judge_release(struct step *s, quorum_mask waiting)
     quorum_mask unknown = q->asked & (q->none | q->may_hold);
     quorum_mask stored = q->yes | unknown; /* Masters that stored the token, or may have. */
 
+    assert((waiting & ~stored) == 0);
     if (decide(s, q->yes))
         end(s, QUORUM_IDLE, REDLOCK_OK);
+    else if (decide(s, q->yes | waiting))
+        return; /* Neither over nor lost: every awaited master may store the token. */
     else if (!decide(s, stored))
         end(s, QUORUM_IDLE, REDLOCK_LOST);
-    else if (!decide(s, q->yes | waiting) && !may_be_lost(s, stored, waiting))
+    else if (!may_be_lost(s, stored, waiting))
         end(s, QUORUM_IDLE, REDLOCK_UNREACHABLE);
 }
 

@@ -29,7 +29,7 @@ static struct vote count(enum quorum_command command, const struct reply *reply)
     if (command == QUORUM_CMD_SET && reply->type == REPLY_INTEGER && reply->integer >= 0 &&
         reply->integer <= REDLOCK_PERMITS_MAX)
         return (struct vote){
-            .vote = QUORUM_VOTE_NO, .hints = true, .hint = (unsigned)reply->integer};
+            .vote = QUORUM_VOTE_NO, .hints = true, .hint = (uint16_t)reply->integer};
     return vote_count(command, reply);
 }
 

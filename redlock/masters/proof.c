@@ -94,37 +94,47 @@ bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
                 const struct vote *vote)
 {
     struct held *held = &proof->held[master];
+    struct yes *yes;
 
     if (vote->vote != QUORUM_VOTE_YES || !is_to_be_proved(proof, (enum quorum_command)ask->what))
         return false;
-    if (held->len == held->room && !grow(held))
+    if (held->len == held->room && !grow(held)) {
         link_relink(proof->peers->links[master], "out of memory");
-    else
-        held->yes[held->len++] = (struct yes){.ask = *ask, .counter = vote->counter};
+        return true;
+    }
+    yes = &held->yes[held->len++];
+    *yes = (struct yes){*ask, *vote};
+    if (ask->what == QUORUM_CMD_FENCE)
+        yes->vote.vote = QUORUM_VOTE_VOID;
     return true;
 }
 
 enum proved { PROVED_GOOD, PROVED_CHANGED, PROVED_LOST };
 
-/*
- * Judge the field epoch.  It is nearly always the known text.  The number of the epoch must be the
- * known one, else the master has lost its data.  A version above ours, or a floor that we do not
- * know, shows that the set has changed.
- */
-static enum proved judge(const struct proof *proof, unsigned master, const char *text, size_t len)
+/* Judge a field epoch that is not the known text.  The number of the epoch must be the known one,
+ * else the master has lost its data.  A version above ours, or a floor that we do not know, shows
+ * that the set has changed. */
+static enum proved judge_other(const struct standing *standing, unsigned master, const char *text,
+                               size_t len)
 {
-    const struct standing *standing = proof->standing;
-    const char *known = standing->states[master];
     struct answer_state state;
 
-    if (strlen(known) == len && memcmp(text, known, len) == 0)
-        return PROVED_GOOD;
     if (!answer_state(text, len, &state) ||
         state.epoch != standing->guard.masters[master].look.number)
         return PROVED_LOST;
     return state.version == 0 || state.floor != 0 || state.version > standing_version(standing)
                ? PROVED_CHANGED
                : PROVED_GOOD;
+}
+
+/* Judge the field epoch.  It is nearly always the known text.  Both texts end with a NUL. */
+static enum proved judge(const struct proof *proof, unsigned master, const char *text, size_t len)
+{
+    const struct standing *standing = proof->standing;
+
+    if (len <= WIRE_STATE_MAX && memcmp(text, standing->states[master], len + 1) == 0)
+        return PROVED_GOOD;
+    return judge_other(standing, master, text, len);
 }
 
 /* With the guard per vote the answer also carries the longest lease, which the restart guard
@@ -150,17 +160,14 @@ static enum proved take_proof(struct proof *proof, unsigned master, const struct
  * of RAISE was compared by the script. */
 static void make_void(struct held *held)
 {
-    for (uint32_t i = 0; i < held->len; i++)
-        held->yes[i].is_void = held->yes[i].ask.what != QUORUM_CMD_RAISE;
-}
+    for (uint32_t i = 0; i < held->len; i++) {
+        struct yes *yes = &held->yes[i];
 
-static enum quorum_vote vote_of(const struct yes *yes)
-{
-    if (yes->is_void && yes->ask.what == QUORUM_CMD_EXTEND)
-        return QUORUM_VOTE_NONE;
-    return yes->is_void || (yes->ask.what == QUORUM_CMD_FENCE && yes->counter == 0)
-               ? QUORUM_VOTE_VOID
-               : QUORUM_VOTE_YES;
+        if (yes->ask.what == QUORUM_CMD_EXTEND)
+            yes->vote.vote = QUORUM_VOTE_NONE;
+        else if (yes->ask.what != QUORUM_CMD_RAISE)
+            yes->vote.vote = QUORUM_VOTE_VOID;
+    }
 }
 
 /* on_vote() may run a callback that asks for the next lock.  No answer is processed before this
@@ -169,16 +176,8 @@ static void let_go(struct proof *proof, unsigned master)
 {
     struct held *held = &proof->held[master];
 
-    for (uint32_t i = 0; i < held->len; i++) {
-        const struct yes *yes = &held->yes[i];
-        const struct vote vote = {
-            .vote = vote_of(yes),
-            .counter = yes->counter,
-            .unkept = yes->unkept,
-        };
-
-        proof->on_vote(proof->cookie, master, &yes->ask, &vote);
-    }
+    for (uint32_t i = 0; i < held->len; i++)
+        proof->on_vote(proof->cookie, master, &held->yes[i].ask, &held->yes[i].vote);
     held->len = 0;
 }
 
@@ -210,9 +209,12 @@ void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
         return;
     yes = &held->yes[held->len - 1];
     if (vote.counter != 0)
-        yes->counter = guard_number(&proof->standing->guard, master, vote.counter, &yes->unkept);
-    if (yes->counter == 0)
+        yes->vote.counter =
+            guard_number(&proof->standing->guard, master, vote.counter, &yes->vote.unkept);
+    if (yes->vote.counter == 0)
         link_note(link, "the fencing counter is days ahead of the clock, or below zero");
+    else
+        yes->vote.vote = QUORUM_VOTE_YES;
 }
 
 void proof_on_answer(struct proof *proof, unsigned master, const struct reply *reply)

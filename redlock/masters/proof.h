@@ -36,19 +36,17 @@
 #include "redlock/base/mask.h"
 #include "redlock/core/quorum.h"
 #include "redlock/link/ask.h"
+#include "redlock/wire/vote.h"
 
 struct clocks;
 struct peers;
 struct reply;
 struct standing;
-struct vote;
 
 /* A yes that the master has not proved. */
 struct yes {
     struct ask ask;
-    uint64_t counter; /* Of FENCE and RAISE: the number that the counter reached.  0: none. */
-    bool unkept;
-    bool is_void; /* The proof showed that the set has changed. */
+    struct vote vote; /* That of FENCE is VOID until its count is answered with a number. */
 };
 struct held {
     struct yes *yes;

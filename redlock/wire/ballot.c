@@ -40,13 +40,12 @@ static char *put_hex(char *p, uint64_t number)
 /* EPOCH.VER */
 static char *put_state(char *p, const struct ballot_args *args)
 {
-    char text[WIRE_NUMBER + 1 + DECIMAL_MAX], digits[DECIMAL_MAX], *end = text + WIRE_NUMBER;
-    const char *first = decimal(args->version, digits);
+    char text[WIRE_NUMBER + 1 + DECIMAL_MAX], *end = text + WIRE_NUMBER;
 
     assert(args->epoch != 0 && args->version <= CONFIG_VERSION_MAX);
     print_hex(args->epoch, text);
     *end++ = '.';
-    end = put_bytes(end, first, (size_t)(digits + DECIMAL_MAX - first));
+    end = put_digits(end, args->version);
     return put_bulk(p, text, (size_t)(end - text));
 }
 

@@ -23,26 +23,30 @@ static inline char *put_bytes(char *p, const char *bytes, size_t len)
     return p + len;
 }
 
-/* Write the digits of number at the end of buf.  Returns the first digit. */
-static inline const char *decimal(uint64_t number, char buf[DECIMAL_MAX])
+static inline unsigned count_digits(uint64_t number)
 {
-    char *p = buf + DECIMAL_MAX;
+    unsigned count = 1;
 
-    do {
+    for (; number >= 10; number /= 10)
+        count++;
+    return count;
+}
+
+static inline char *put_digits(char *p, uint64_t number)
+{
+    char *end = p + count_digits(number);
+
+    for (p = end; number >= 10; number /= 10)
         *--p = (char)('0' + number % 10);
-        number /= 10;
-    } while (number != 0);
-    return p;
+    *--p = (char)('0' + number);
+    return end;
 }
 
 /* Append one argument: "$3\r\nfoo\r\n". */
 static inline char *put_bulk(char *p, const char *bytes, size_t len)
 {
-    char buf[DECIMAL_MAX];
-    const char *digits = decimal((uint32_t)len, buf);
-
     *p++ = '$';
-    p = put_bytes(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
+    p = put_digits(p, len);
     p = PUT_CONSTANT(p, "\r\n");
     p = put_bytes(p, bytes, len);
     return PUT_CONSTANT(p, "\r\n");
@@ -50,10 +54,11 @@ static inline char *put_bulk(char *p, const char *bytes, size_t len)
 
 static inline char *put_number(char *p, uint64_t number)
 {
-    char buf[DECIMAL_MAX];
-    const char *digits = decimal(number, buf);
-
-    return put_bulk(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
+    *p++ = '$';
+    p = put_digits(p, count_digits(number));
+    p = PUT_CONSTANT(p, "\r\n");
+    p = put_digits(p, number);
+    return PUT_CONSTANT(p, "\r\n");
 }
 
 /* Append "*N EVALSHA sha1" or "*N EVAL text".  count: the number of all arguments, the command
@@ -61,12 +66,10 @@ static inline char *put_number(char *p, uint64_t number)
 static inline char *put_script(char *p, uint32_t count, enum script_id script, bool in_full)
 {
     const struct script *s = &script_all[script];
-    char buf[DECIMAL_MAX];
-    const char *digits = decimal(count, buf);
 
     assert(script < SCRIPT_LEN);
     *p++ = '*';
-    p = put_bytes(p, digits, (size_t)(buf + DECIMAL_MAX - digits));
+    p = put_digits(p, count);
     if (in_full) {
         p = PUT_CONSTANT(p, "\r\n$4\r\nEVAL\r\n");
         return put_bulk(p, s->text, s->text_len);

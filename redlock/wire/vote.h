@@ -5,25 +5,29 @@
 #define REDLOCK_VOTE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "redlock/core/quorum.h"
 #include "redlock/wire/reply.h"
 
+/* Small, because each answer is one. */
 struct vote {
-    enum quorum_vote vote;
+    enum quorum_vote vote : 8;
     /* The master lacks the script: ask again with the script in full.  The vote is NONE. */
-    bool noscript;
-    bool relink;      /* The master differs from what the handshake saw: connect again. */
-    uint64_t counter; /* The number of a yes to RAISE or to a count; otherwise 0. */
+    bool noscript : 1;
+    bool relink : 1;    /* The master differs from what the handshake saw: connect again. */
+    bool hints : 1;     /* With a no to a permit: hint is set. */
+    bool is_queued : 1; /* With a no to a waiter in a queue: number is set, not counter. */
     /* The number is above the known high-water mark.  If the master loses its data,
      * no other master may know it: see guard.h. */
     bool unkept;
     /* With a no to several names: the first name found taken, counted from 1; otherwise 0. */
-    unsigned taken;
-    bool hints;      /* With a no to a permit: hint is set. */
-    unsigned hint;   /* A free slot, counted from 1.  0: no slot is free. */
-    bool is_queued;  /* With a no to a waiter in a queue: number is set. */
-    uint64_t number; /* The waiter's place.  0: the queue is full. */
+    uint8_t taken;
+    uint16_t hint; /* A free slot, counted from 1.  0: no slot is free. */
+    union {
+        uint64_t counter; /* The number of a yes to RAISE or to a count; 0 with any other yes. */
+        uint64_t number;  /* With is_queued: the waiter's place.  0: the queue is full. */
+    };
 };
 
 /*

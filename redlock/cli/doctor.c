@@ -216,6 +216,17 @@ static const char *why_warming(const struct master_info *info)
     return "it was emptied, or is new";
 }
 
+/* True: enough others can tell how long it has been warming, so no client has to watch it. */
+static bool has_witnesses(const struct doctor *doctor)
+{
+    unsigned others = 0;
+
+    for (unsigned m = 0; m < doctor->masters; m++)
+        others += doctor->exams[m].answers;
+    return others > majority(doctor) &&
+           inspect_client(doctor->rl).clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE;
+}
+
 static void find_warming(const struct doctor *doctor, struct exam *exam, bool has_epochs)
 {
     drift_span whole = inspect_quarantine(doctor->rl, longest_lease_ms(doctor));
@@ -227,7 +238,10 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
                    durable ? "" : "; with appendonly yes and appendfsync always it keeps its data");
     exam->votes = false;
     exam_find(exam, "warming", change,
-              "is warming up, and may vote after it was watched for %.1f s: %s",
+              has_witnesses(doctor)
+                  ? "is warming up, and may vote in %.1f s if a client that wants locks has found "
+                    "that: %s"
+                  : "is warming up, and may vote when one client has watched it for %.1f s: %s",
               (double)marker_left(whole, exam->marker.age_ms) / (double)DRIFT_S,
               why_warming(&exam->info));
 }

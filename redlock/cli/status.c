@@ -262,8 +262,7 @@ static void settle(struct status *status, unsigned m)
     }
     if (master.look.number == 0 || is_asked || (client.coming & mask_of(m)) != 0)
         return; /* It may get an epoch soon. */
-    if (client.has_witnesses && !master.is_witnessed &&
-        (master.is_asked_about || client.connecting != 0))
+    if (!master.is_witnessed && (master.is_asked_about || client.connecting != 0))
         return; /* The answers say how long it is warming. */
     left =
         master.is_witnessed ? master.warming_left : marker_left(client.quarantine, report->age_ms);

@@ -141,6 +141,18 @@ static void tell(struct standing *standing, unsigned master, const char *text, b
         peers_warn(standing->peers, master, text);
 }
 
+bool standing_has_witnesses(const struct standing *standing, unsigned master)
+{
+    const struct guard *guard = &standing->guard;
+    quorum_mask others = mask_without(members_all(guard->config.members), master);
+
+    for (unsigned k = 0; others >> k != 0; k++)
+        if (!guard->masters[k].linked)
+            others = mask_without(others, k);
+    return guard->config.witnesses &&
+           members_decide(guard->config.members, others & (quorum_mask)~standing->refusing);
+}
+
 static void tell_of_warming(struct standing *standing, unsigned master, bool is_news,
                             drift_time now)
 {
@@ -150,8 +162,8 @@ static void tell_of_warming(struct standing *standing, unsigned master, bool is_
     if (left > 0)
         (void)snprintf(
             text, sizeof text,
-            "is warming up: it may have lost its data, and must be watched for at most %.1f s "
-            "more",
+            "is warming up: it may have lost its data, and may vote %s at most %.1f s",
+            standing_has_witnesses(standing, master) ? "in" : "when one client has watched it for",
             (double)left / (double)DRIFT_S);
     else if (guard_floor(&standing->guard) == 0)
         (void)snprintf(text, sizeof text,

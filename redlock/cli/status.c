@@ -137,8 +137,7 @@ static void ask(struct status *status, unsigned master)
     ask_one(status, master, QUERY_TIME, (const char *[WORDS_MAX]){"TIME"});
     if (client.restart_guard) {
         report->questions++;
-        inspect_query(status->rl, master, QUERY_LOOK, look,
-                      marker_look(look, &seen.info, client.max_ttl_ms, 0, 0));
+        inspect_query(status->rl, master, QUERY_LOOK, look, marker_look(look, &seen.info, 0, 0, 0));
     }
     if (status->name != NULL)
         ask_holder(status, master);

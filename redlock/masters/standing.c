@@ -87,7 +87,8 @@ static void send_look(struct standing *standing, unsigned master, uint64_t floor
         .id = info->run_id, /* Not the replid, which changes when the first replica connects. */
         .keeps = handshake_keeps(info),
         .is_known = standing->guard.seen_epoch && !standing->guard.passive,
-        .max_ttl_ms = peers->max_ttl_ms,
+        /* A passive client takes no lease, so it has none to announce (guard.c, rule 3). */
+        .max_ttl_ms = standing->guard.passive ? 0 : peers->max_ttl_ms,
         .random = random,
         .nonce = nonce,
         .floor = floor,

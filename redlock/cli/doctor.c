@@ -362,9 +362,26 @@ static void name_options_left(const struct doctor *doctor, char options[64])
 
 /* ---- Printing text ---- */
 
+/* Masters that greeted the user default without a password. */
+static unsigned count_open(const struct doctor *doctor)
+{
+    unsigned open = 0;
+
+    for (unsigned m = 0; m < doctor->masters; m++)
+        open += doctor->exams[m].answers && doctor->exams[m].uri->user == NULL &&
+                doctor->exams[m].uri->password == NULL;
+    return open;
+}
+
 static void print_unchecked(const struct doctor *doctor)
 {
+    unsigned open = count_open(doctor);
     char options[64];
+
+    if (open > 0)
+        (void)printf("note: the user default needs no password on %u of %u masters: whoever "
+                     "reaches them can delete locks\n",
+                     open, doctor->masters);
 
     name_options_left(doctor, options);
     (void)printf("not checked: " UNCHECKED_LISTS "%s",
@@ -412,7 +429,7 @@ static void print_advice(const struct doctor *doctor)
         (void)printf(", or paste what `");
         rights_print_command(doctor->cli, &doctor->wanted, doctor->start,
                              exam_user(&doctor->exams[m]));
-        (void)printf("` prints");
+        (void)printf("` prints (its first line takes away all other rights of this user)");
         return;
     }
 }
@@ -509,6 +526,7 @@ static void print_json(const struct doctor *doctor)
     (void)printf("]");
     print_json_findings(&doctor->all);
     print_json_unchecked(doctor);
+    (void)printf(",\"masters_open\":%u", count_open(doctor));
     (void)printf(",\"masters_answering\":%u,\"masters_voting\":%u,\"majority\":%s,\"changes\":%u,"
                  "\"good\":%s}\n",
                  doctor->answering, doctor->voting,
@@ -596,7 +614,7 @@ const struct cli_command cli_doctor = {
             "\n"
             "  --fair, --fence, --permits, --shared\n"
             "                         also check what locks with these options need\n"
-            "  --names PATTERN        check names that match PATTERN, as in `redlock acl`\n"
+            "  --names PATTERN        check names that match PATTERN, as in `redlock acl`; once\n"
             "\n"
             "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something has to be\n"
             "changed.\n",

@@ -87,7 +87,7 @@ static const char shared_text[] =
     "                         periodic\n"
     "%s" /* JSON_TEXT */
     "  --verbose              report connections that come up and go down\n"
-    "  -h, --help; --version\n"
+    "  -h, --help; -V, --version\n"
     "DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n";
 
 /* ---- Names ---- */
@@ -561,9 +561,11 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
         memcpy(all + SHARED_OPTIONS_LEN, own, own_len * sizeof *own);
     opterr = 0;
     do {
-        option = getopt_long(argc, argv, stop ? "+:h" : ":h", all, &at);
+        option = getopt_long(argc, argv, stop ? "+:hV" : ":hV", all, &at);
         if (option == 'h')
             cli_print_help(cli);
+        if (option == 'V')
+            option = OPTION_VERSION;
         if (option == ':')
             cli_refuse_option(cli, "no value for", argv[optind - 1]);
         if (option == '?' && optopt >= OPTION_CLOCK_GUARD)

@@ -216,6 +216,17 @@ static const char *why_warming(const struct master_info *info)
     return "it was emptied, or is new";
 }
 
+/* True: enough others can tell how long it has been warming, so no client has to watch it. */
+static bool has_witnesses(const struct doctor *doctor)
+{
+    unsigned others = 0;
+
+    for (unsigned m = 0; m < doctor->masters; m++)
+        others += doctor->exams[m].answers;
+    return others > majority(doctor) &&
+           inspect_client(doctor->rl).clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE;
+}
+
 static void find_warming(const struct doctor *doctor, struct exam *exam, bool has_epochs)
 {
     drift_span whole = inspect_quarantine(doctor->rl, longest_lease_ms(doctor));
@@ -227,7 +238,10 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
                    durable ? "" : "; with appendonly yes and appendfsync always it keeps its data");
     exam->votes = false;
     exam_find(exam, "warming", change,
-              "is warming up, and may vote after it was watched for %.1f s: %s",
+              has_witnesses(doctor)
+                  ? "is warming up, and may vote in %.1f s if a client that wants locks has found "
+                    "that: %s"
+                  : "is warming up, and may vote when one client has watched it for %.1f s: %s",
               (double)marker_left(whole, exam->marker.age_ms) / (double)DRIFT_S,
               why_warming(&exam->info));
 }
@@ -348,9 +362,26 @@ static void name_options_left(const struct doctor *doctor, char options[64])
 
 /* ---- Printing text ---- */
 
+/* Masters that greeted the user default without a password. */
+static unsigned count_open(const struct doctor *doctor)
+{
+    unsigned open = 0;
+
+    for (unsigned m = 0; m < doctor->masters; m++)
+        open += doctor->exams[m].answers && doctor->exams[m].uri->user == NULL &&
+                doctor->exams[m].uri->password == NULL;
+    return open;
+}
+
 static void print_unchecked(const struct doctor *doctor)
 {
+    unsigned open = count_open(doctor);
     char options[64];
+
+    if (open > 0)
+        (void)printf("note: the user default needs no password on %u of %u masters: whoever "
+                     "reaches them can delete locks\n",
+                     open, doctor->masters);
 
     name_options_left(doctor, options);
     (void)printf("not checked: " UNCHECKED_LISTS "%s",
@@ -398,7 +429,7 @@ static void print_advice(const struct doctor *doctor)
         (void)printf(", or paste what `");
         rights_print_command(doctor->cli, &doctor->wanted, doctor->start,
                              exam_user(&doctor->exams[m]));
-        (void)printf("` prints");
+        (void)printf("` prints (its first line takes away all other rights of this user)");
         return;
     }
 }
@@ -495,6 +526,7 @@ static void print_json(const struct doctor *doctor)
     (void)printf("]");
     print_json_findings(&doctor->all);
     print_json_unchecked(doctor);
+    (void)printf(",\"masters_open\":%u", count_open(doctor));
     (void)printf(",\"masters_answering\":%u,\"masters_voting\":%u,\"majority\":%s,\"changes\":%u,"
                  "\"good\":%s}\n",
                  doctor->answering, doctor->voting,
@@ -582,7 +614,7 @@ const struct cli_command cli_doctor = {
             "\n"
             "  --fair, --fence, --permits, --shared\n"
             "                         also check what locks with these options need\n"
-            "  --names PATTERN        check names that match PATTERN, as in `redlock acl`\n"
+            "  --names PATTERN        check names that match PATTERN, as in `redlock acl`; once\n"
             "\n"
             "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something has to be\n"
             "changed.\n",

@@ -36,7 +36,10 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
 {
     exam->votes = false;
     if (reply->type == REPLY_ERROR && exam_has_code(reply->text, "NOAUTH")) {
-        exam_find(exam, "auth", "put a password into its URI", "%s", error);
+        exam_find(
+            exam, "auth",
+            "put a password into its URI, in the list of masters (redis://:PASSWORD@HOST:PORT)",
+            "%s", error);
         return;
     }
     switch (step) {
@@ -151,7 +154,9 @@ static void look_at_info(struct exam *exam)
     if (handshake_forgets(&exam->info))
         exam_find(
             exam, "persistence",
-            "set appendonly yes and appendfsync always (both by CONFIG SET, and in redis.conf)",
+            "CONFIG SET appendonly yes and appendfsync always, wait until INFO says "
+            "aof_rewrite_in_progress:0, and CONFIG REWRITE; a restart in place of that loses all "
+            "data: see redlock(1), MASTERS THAT FORGET",
             "appendonly is no, so it forgets its locks when it is restarted");
 }
 

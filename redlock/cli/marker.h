@@ -33,8 +33,9 @@ size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t 
 bool marker_parse(const struct reply *reply, struct marker *ret_marker);
 
 /*
- * How much longer a master must be watched, if a client has watched it since the nonce was written.
- * After this time it has an epoch, or no client has watched.  Then the result is the whole time.
+ * How much longer a master warms, if since its nonce was written a client has watched it, or the
+ * other masters have known the nonce.  After this time it has an epoch, or neither is so.  Then the
+ * result is the whole time.
  */
 drift_span marker_left(drift_span quarantine, uint64_t age_ms);
 

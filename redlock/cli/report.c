@@ -407,18 +407,20 @@ static void print_verdict(const struct status *status)
 
 static void print_warming(const struct status *status)
 {
-    unsigned unwatched = 0, witnessed = 0;
+    unsigned unwatched = 0, witnessed = 0, alone = 0;
 
     for (unsigned m = 0; m < status->masters; m++) {
+        alone += status->reports[m].warming && !inspect_master(status->rl, m).has_witnesses;
         unwatched += status->reports[m].warming && status->reports[m].unwatched;
         witnessed += status->reports[m].warming && status->reports[m].witnessed;
     }
     (void)printf(
-        "%u %s warming up, and may vote after %s\n", status->warming,
-        status->warming == 1 ? "is" : "are",
-        witnessed == status->warming
-            ? "this time"
-            : "one client has watched for this time: `redlock init` does, status does not");
+        "%u %s warming up, and may vote %s\n", status->warming, status->warming == 1 ? "is" : "are",
+        witnessed == status->warming ? "after this time"
+        : alone > 0 ? "when one client has watched for this time: `redlock init` does, status "
+                      "does not"
+                    : "this time after a client has found that: `redlock init` and locks do, "
+                      "status does not count");
     if (unwatched > 0)
         (void)printf("%u of them: no client has watched so far: run `redlock init`\n", unwatched);
 }

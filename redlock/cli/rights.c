@@ -183,6 +183,9 @@ void rights_take_option(const struct cli *cli, int option, struct rights_wanted 
         wanted->kinds |= rights_kinds[option - CLI_OPTION_FIRST].kind;
         return;
     }
+    if (wanted->names != NULL)
+        cli_usage_error(cli, "--names is given twice, but takes one pattern: call %s for each",
+                        cli->command->name);
     check_pattern(cli, optarg);
     wanted->names = optarg;
 }

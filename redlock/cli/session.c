@@ -97,9 +97,10 @@ static bool releases_are_due(const void *arg)
     return inspect_may_hold(session->rl);
 }
 
-/* How long until a majority may vote, if a client watches the warming masters (guard.h).  0: a
- * majority may vote already, or there are too few warming masters. */
-static drift_span warm_up(const struct session *session, unsigned *ret_warming)
+/* How long until a majority may vote.  0: a majority may vote already, or there are too few warming
+ * masters.  *ret_alone: masters cannot tell how long others have been warming, so that one client
+ * must watch them for all of this time (guard.h). */
+static drift_span warm_up(const struct session *session, unsigned *ret_warming, bool *ret_alone)
 {
     const struct inspect_client client = inspect_client(session->rl);
     unsigned majority = client.masters / 2 + 1, voters = 0, warming = 0;
@@ -111,6 +112,7 @@ static drift_span warm_up(const struct session *session, unsigned *ret_warming)
         if (!master.is_linked || master.look.number == 0)
             continue;
         voters += master.look.ready;
+        *ret_alone = *ret_alone || (!master.look.ready && !master.has_witnesses);
         if (!master.look.ready)
             left[warming++] = master.warming_left;
     }
@@ -134,7 +136,8 @@ static drift_span warm_up(const struct session *session, unsigned *ret_warming)
 static void tell_of_warming(const struct session *session)
 {
     unsigned warming;
-    drift_span left = warm_up(session, &warming);
+    bool alone = false;
+    drift_span left = warm_up(session, &warming, &alone);
     const struct inspect_client client = inspect_client(session->rl);
     unsigned masters = client.masters;
     char wait[40] = "";
@@ -144,11 +147,10 @@ static void tell_of_warming(const struct session *session)
     /* All hosts would wait.  If the hold ends first, each of them runs the job. */
     if (!session->cli->holds_at_least)
         (void)snprintf(wait, sizeof wait, ", or use --wait %us", (unsigned)(left / DRIFT_S) + 2);
-    cli_say("%u of %u masters are warming up: a majority may vote %s at most %.1f s%s: run "
+    cli_say("%u of %u masters are warming up: a majority may vote %s at most %.1f s: run "
             "`redlock init%s`%s",
-            warming, masters, client.has_witnesses ? "in" : "after one client has watched them for",
-            (double)left / (double)DRIFT_S, client.has_witnesses ? "" : " more",
-            session->cli->masters_option, wait);
+            warming, masters, alone ? "when one client has watched them for" : "in",
+            (double)left / (double)DRIFT_S, session->cli->masters_option, wait);
     if (warming == masters && !client.is_used)
         cli_say("if these masters have never been used, `redlock init%s --new` lets them vote at "
                 "once",

@@ -137,8 +137,7 @@ static void ask(struct status *status, unsigned master)
     ask_one(status, master, QUERY_TIME, (const char *[WORDS_MAX]){"TIME"});
     if (client.restart_guard) {
         report->questions++;
-        inspect_query(status->rl, master, QUERY_LOOK, look,
-                      marker_look(look, &seen.info, client.max_ttl_ms, 0, 0));
+        inspect_query(status->rl, master, QUERY_LOOK, look, marker_look(look, &seen.info, 0, 0, 0));
     }
     if (status->name != NULL)
         ask_holder(status, master);
@@ -262,8 +261,7 @@ static void settle(struct status *status, unsigned m)
     }
     if (master.look.number == 0 || is_asked || (client.coming & mask_of(m)) != 0)
         return; /* It may get an epoch soon. */
-    if (client.has_witnesses && !master.is_witnessed &&
-        (master.is_asked_about || client.connecting != 0))
+    if (!master.is_witnessed && (master.is_asked_about || client.connecting != 0))
         return; /* The answers say how long it is warming. */
     left =
         master.is_witnessed ? master.warming_left : marker_left(client.quarantine, report->age_ms);

@@ -45,8 +45,6 @@ struct inspect_client inspect_client(struct redlock *rl)
         .set_version = masters->set.seats.now.version,
         .members = masters->set.told,
         .has_founded = masters->founding.founder.phase == FOUNDER_FOUNDED,
-        /* Of two masters, both are a majority. */
-        .has_witnesses = masters->standing.guard.config.witnesses && masters->peers.len > 2,
         .is_used = is_used(&masters->standing.guard, masters->peers.len),
         .leases = (uint32_t)rl->env.stats.leases,
         .commands = rl->env.stats.commands,
@@ -99,6 +97,7 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     seen.is_looked_at = guard->masters[m].asked;
     seen.warming_left = guard_left(guard, m, now);
     seen.is_asked_about = guard->masters[m].witnesses.out != 0;
+    seen.has_witnesses = standing_has_witnesses(&masters->standing, m);
     seen.is_witnessed = guard_is_witnessed(guard, m);
     look_at_clock(&masters->clocks, m, now, &seen);
     client_leave(rl);

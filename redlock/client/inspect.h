@@ -43,7 +43,6 @@ struct inspect_client {
     uint64_t set_version; /* The version of its configuration. */
     quorum_mask members;  /* Masters that said that they are in this set. */
     bool has_founded;     /* This client has founded it, or finished its founding. */
-    bool has_witnesses;   /* Masters warm up although no client stays. */
     bool is_used;         /* A master that answered has voted before. */
     uint32_t leases;      /* Leases in memory. */
     uint64_t commands;
@@ -63,6 +62,7 @@ struct inspect_master {
     bool is_looked_at;       /* A read of the marker is on its way. */
     drift_span warming_left; /* How much longer it is warming, if witnesses or a client watch it. */
     bool is_asked_about;     /* Witnesses have not answered yet how long it has been warming. */
+    bool has_witnesses;      /* Enough others answer: it warms up although no client stays. */
     bool is_witnessed;       /* A majority of the masters told how long it has been warming. */
     bool has_offset, has_rate;
     struct drift_range offset;    /* The offset of its clock from the median of all. */

@@ -87,7 +87,8 @@ static void send_look(struct standing *standing, unsigned master, uint64_t floor
         .id = info->run_id, /* Not the replid, which changes when the first replica connects. */
         .keeps = handshake_keeps(info),
         .is_known = standing->guard.seen_epoch && !standing->guard.passive,
-        .max_ttl_ms = peers->max_ttl_ms,
+        /* A passive client takes no lease, so it has none to announce (guard.c, rule 3). */
+        .max_ttl_ms = standing->guard.passive ? 0 : peers->max_ttl_ms,
         .random = random,
         .nonce = nonce,
         .floor = floor,
@@ -145,6 +146,18 @@ static void tell(struct standing *standing, unsigned master, const char *text, b
         peers_warn(standing->peers, master, text);
 }
 
+bool standing_has_witnesses(const struct standing *standing, unsigned master)
+{
+    const struct guard *guard = &standing->guard;
+    quorum_mask others = mask_without(members_all(guard->config.members), master);
+
+    for (unsigned k = 0; others >> k != 0; k++)
+        if (!guard->masters[k].linked)
+            others = mask_without(others, k);
+    return guard->config.witnesses &&
+           members_decide(guard->config.members, others & (quorum_mask)~standing->refusing);
+}
+
 static void tell_of_warming(struct standing *standing, unsigned master, bool is_news,
                             drift_time now)
 {
@@ -154,8 +167,8 @@ static void tell_of_warming(struct standing *standing, unsigned master, bool is_
     if (left > 0)
         (void)snprintf(
             text, sizeof text,
-            "is warming up: it may have lost its data, and must be watched for at most %.1f s "
-            "more",
+            "is warming up: it may have lost its data, and may vote %s at most %.1f s",
+            standing_has_witnesses(standing, master) ? "in" : "when one client has watched it for",
             (double)left / (double)DRIFT_S);
     else if (guard_floor(&standing->guard) == 0)
         (void)snprintf(text, sizeof text,

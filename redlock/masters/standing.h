@@ -58,6 +58,10 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
 void standing_on_witness(struct standing *standing, unsigned master, const struct ask *ask,
                          const struct reply *reply);
 void standing_on_step(struct standing *standing, unsigned master);
+
+/* True: so many other masters answer that they can tell how long this one has been warming.  Then
+ * no client has to watch it. */
+bool standing_has_witnesses(const struct standing *standing, unsigned master);
 void standing_on_alarm(struct standing *standing);
 
 /* The set was founded, or could not be, as this master shows. */

@@ -85,7 +85,7 @@ TEST(two_clients_of_new_masters_agree)
     pilot_close(&first);
 }
 
-#define WARMING "is warming up: it may have lost its data, and must be watched for at most "
+#define WARMING "is warming up: it may have lost its data, and may vote in at most "
 
 /* Ask for a lock that no master grants, until the message says how many seconds the first master
  * still warms.  Returns these. */

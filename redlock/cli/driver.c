@@ -1,9 +1,9 @@
 /*
- * driver.c - sends what the machine decides, and passes answers, silence and links on.
+ * driver.c - sends the requests of the machine, and tells it of answers, errors and broken links.
  *
- * Links are looked at after each turn of the loop.  A link that breaks is down for at least one
- * turn, because a new one needs answers of the server.  The client's own look (guard.h) is the
- * first command on each link, and makes the epoch of a restarted server void.
+ * Links are compared with the machine's after each turn of the loop.  No break is missed: a new
+ * link needs answers of the server, so the old one is down for a turn.  The client runs look.lua
+ * first on each link: if the server may have forgotten, its epoch is void before we ask.
  */
 #include "redlock/cli/driver.h"
 

@@ -42,9 +42,9 @@
 #include <string.h>
 
 /* How often a warming master is queried, to see whether another client has given it an epoch.
- * Twins (rule 5) are queried as often, to see whether one was emptied.  A master gets a new epoch
- * no more often, because a faulty one may go on warming after it.  Chosen: the query is one small
- * command. */
+ * Two masters with one epoch (rule 5) are queried as often, to see whether one was emptied.  A
+ * master gets at most one epoch in this time: a faulty one may go on warming with an epoch.
+ * Chosen: the query is one small command. */
 #define LOOK_EVERY (500 * DRIFT_MS)
 
 static quorum_mask everyone(const struct guard *g)
@@ -360,9 +360,9 @@ static uint64_t median_us(const struct guard *g)
 }
 
 /*
- * Rule 2.  The clocks are used only where the other masters cannot say, and then
- * all clocks together.  The median of all goes back only if the clocks do.  The
- * median of some may go back without that.
+ * Rule 2.  A floor begins with the clocks only if too few masters know their numbers.
+ * Then all masters have answered (is_known): the median of some clocks may go back
+ * although no clock does.  A floor too far ahead of the median is refused.
  */
 uint64_t guard_floor(const struct guard *g)
 {

@@ -146,8 +146,8 @@ quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming, drift_time
 
 /*
  * The number with which fencing counters must begin on a master that lost them.  It
- * is computed from what is known of the others.  0: their numbers are days ahead of
- * the clocks, so they are wrong.
+ * is computed from what the members told.  0: nothing is known, or the numbers are
+ * 12 days ahead of the clocks, so one of both is wrong.
  */
 uint64_t guard_floor(const struct guard *g);
 

@@ -13,7 +13,7 @@
 #include <ev.h>
 #include <sodium.h>
 
-#include "redlock/cli/exam.h"
+#include "redlock/cli/doctor.h"
 #include "redlock/cli/examine.h"
 #include "redlock/cli/marker.h"
 #include "redlock/cli/rights.h"
@@ -23,27 +23,6 @@
 #include "redlock/link/uri.h"
 
 #define CLOCK_MAX_US 500000 /* Chosen: NTP keeps clocks far closer. */
-#define KEY_MAX (REDLOCK_NAME_MAX + 40)
-#define QUOTED_MAX (4 * EXAM_TEXT_MAX + 1)
-
-struct doctor {
-    struct cli *cli;
-    struct redlock *rl; /* For its list of masters.  It never connects. */
-    unsigned masters, answering, voting, changes;
-    struct rights_wanted wanted;
-    const char *start;                /* How the names of the locks begin.  "": not told. */
-    char own[KEY_MAX], name[KEY_MAX]; /* As in struct exam. */
-    bool is_in_use;                   /* As in struct exam. */
-    char pattern[RIGHTS_RULE_MAX];    /* For exam->names. */
-    struct exam all;                  /* Findings about all masters together. */
-    struct exam exams[REDLOCK_MASTERS_MAX];
-};
-
-static unsigned majority(const struct doctor *doctor)
-{
-    return doctor->masters / 2 + 1;
-}
-
 /* ---- Examining ---- */
 
 static void *run_exam(void *arg)
@@ -173,7 +152,7 @@ static void look_at_clocks(struct doctor *doctor)
         behind += least_offset_us(&doctor->exams[m]) < -CLOCK_MAX_US;
     }
     off = ahead > behind ? ahead : behind;
-    if (off >= majority(doctor) && off > 1) {
+    if (off >= doctor_majority(doctor) && off > 1) {
         exam_find(
             &doctor->all, "clock",
             "set the clock of this machine, or all of theirs, and keep them set (chronyd, ntpd)",
@@ -223,7 +202,7 @@ static bool has_witnesses(const struct doctor *doctor)
 
     for (unsigned m = 0; m < doctor->masters; m++)
         others += doctor->exams[m].answers;
-    return others > majority(doctor) &&
+    return others > doctor_majority(doctor) &&
            inspect_client(doctor->rl).clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE;
 }
 
@@ -334,211 +313,11 @@ static void compare(struct doctor *doctor)
     }
 }
 
-/* ---- What was not checked ---- */
-
-#define UNCHECKED_LISTS                                                                         \
-    "whether all clients have the restart guard on: without it, a client with another list of " \
-    "masters can hold the same lock at the same time"
-
-#define UNCHECKED_DEFAULT "whether the user default has a password, or is off"
-
-/* True: another user than default is used, whose rules protect nothing if default is open. */
-static bool has_user(const struct doctor *doctor)
-{
-    return strcmp(exam_user(&doctor->exams[0]), "default") != 0;
-}
-
-/* List the options that were not given.  "": all were. */
-static void name_options_left(const struct doctor *doctor, char options[64])
-{
-    size_t len = 0;
-
-    options[0] = '\0';
-    for (size_t i = 0; i < RIGHTS_KINDS_LEN; i++)
-        if (!(doctor->wanted.kinds & rights_kinds[i].kind))
-            len += (size_t)snprintf(options + len, 64 - len, "%s%s", len > 0 ? ", " : "",
-                                    rights_kinds[i].option);
-}
-
-/* ---- Printing text ---- */
-
-/* Masters that greeted the user default without a password. */
-static unsigned count_open(const struct doctor *doctor)
-{
-    unsigned open = 0;
-
-    for (unsigned m = 0; m < doctor->masters; m++)
-        open += doctor->exams[m].answers && doctor->exams[m].uri->user == NULL &&
-                doctor->exams[m].uri->password == NULL;
-    return open;
-}
-
-static void print_unchecked(const struct doctor *doctor)
-{
-    unsigned open = count_open(doctor);
-    char options[64];
-
-    if (open > 0)
-        (void)printf("note: the user default needs no password on %u of %u masters: whoever "
-                     "reaches them can delete locks\n",
-                     open, doctor->masters);
-
-    name_options_left(doctor, options);
-    (void)printf("not checked: " UNCHECKED_LISTS "%s",
-                 has_user(doctor) ? "; " UNCHECKED_DEFAULT : "");
-    if (options[0] != '\0')
-        (void)printf("; the rights for %s (give doctor these options)", options);
-    (void)printf("\n");
-}
-
-static void print_quoted(const char *text)
-{
-    char quoted[QUOTED_MAX];
-
-    (void)printf("%s", error_quote(text, strlen(text), quoted, sizeof quoted));
-}
-
-static void print_findings(const struct exam *exam, const char *who)
-{
-    for (unsigned i = 0; i < exam->findings_len; i++) {
-        const struct exam_finding *finding = &exam->findings[i];
-
-        (void)printf("%s: ", who);
-        print_quoted(finding->text);
-        (void)printf("%s", finding->change[0] != 0 ? ": " : " (nothing to change)");
-        print_quoted(finding->change);
-        (void)printf("\n");
-    }
-}
-
-static void print_good(const struct exam *exam, const char *who)
-{
-    (void)printf("%s: good: version %s, appendfsync ", who, exam->info.version);
-    print_quoted(exam->fsync);
-    (void)printf(", clock %+.1f ms from ours give or take %.1f ms, up %.1f h\n",
-                 (double)exam->offset_us / 1e3, (double)exam->error_us / 1e3,
-                 (double)exam->info.uptime_s / 3600);
-}
-
-/* Name the command that prints all missing rules at once.  Each finding has only one of them. */
-static void print_advice(const struct doctor *doctor)
-{
-    for (unsigned m = 0; m < doctor->masters; m++) {
-        if (!exam_lacks_rights(&doctor->exams[m]))
-            continue;
-        (void)printf(", or paste what `");
-        rights_print_command(doctor->cli, &doctor->wanted, doctor->start,
-                             exam_user(&doctor->exams[m]));
-        (void)printf("` prints (its first line takes away all other rights of this user)");
-        return;
-    }
-}
-
-static void print_text(const struct doctor *doctor)
-{
-    for (unsigned m = 0; m < doctor->masters; m++) {
-        const struct exam *exam = &doctor->exams[m];
-        char who[URI_HOST_MAX + 64];
-
-        (void)snprintf(who, sizeof who, "master %u (%s)", m + 1, exam->uri->name);
-        if (exam_changes(exam) == 0)
-            print_good(exam, who);
-        print_findings(exam, who);
-    }
-    print_findings(&doctor->all, "masters");
-    print_unchecked(doctor);
-    (void)printf("%u of %u masters answer, %u may vote, %s: ", doctor->answering, doctor->masters,
-                 doctor->voting, doctor->voting >= majority(doctor) ? "a majority" : "NO MAJORITY");
-    if (doctor->changes == 0)
-        (void)printf("all is well");
-    else
-        (void)printf("%u %s to change", doctor->changes, doctor->changes == 1 ? "thing" : "things");
-    print_advice(doctor);
-    (void)printf("\n");
-}
-
-/* ---- Printing JSON ---- */
-
-static const char *known(const char *text)
-{
-    return text[0] != 0 && strcmp(text, "?") != 0 ? text : NULL;
-}
-
-static void print_json_findings(const struct exam *exam)
-{
-    (void)printf(",\"findings\":[");
-    for (unsigned i = 0; i < exam->findings_len; i++) {
-        const struct exam_finding *finding = &exam->findings[i];
-
-        (void)printf("%s{\"name\":\"%s\"", i > 0 ? "," : "", finding->name);
-        cli_json_member("text", finding->text);
-        cli_json_member("change", finding->change[0] != 0 ? finding->change : NULL);
-        (void)printf("}");
-    }
-    (void)printf("]");
-}
-
-static void print_json_master(const struct exam *exam, unsigned number)
-{
-    (void)printf("{\"number\":%u", number);
-    cli_json_member("endpoint", exam->uri->name);
-    (void)printf(",\"answers\":%s,\"votes\":%s,\"good\":%s", exam->answers ? "true" : "false",
-                 exam->answers && exam->votes ? "true" : "false",
-                 exam_changes(exam) == 0 ? "true" : "false");
-    if (exam->answers) {
-        cli_json_member("version", known(exam->info.version));
-        cli_json_member("role", known(exam->info.role));
-        cli_json_member("appendfsync", known(exam->fsync));
-    }
-    if (exam->answers && handshake_is_informed(&exam->info))
-        (void)printf(",\"uptime_s\":%llu", (unsigned long long)exam->info.uptime_s);
-    if (exam->has_clock)
-        (void)printf(",\"clock_offset_us\":%lld,\"clock_error_us\":%lld",
-                     (long long)exam->offset_us, (long long)exam->error_us);
-    print_json_findings(exam);
-    (void)printf("}");
-}
-
-static void print_json_unchecked(const struct doctor *doctor)
-{
-    char options[64], text[EXAM_TEXT_MAX];
-
-    name_options_left(doctor, options);
-    (void)printf(",\"not_checked\":[");
-    cli_json_string(stdout, UNCHECKED_LISTS);
-    if (has_user(doctor))
-        (void)printf(",\"%s\"", UNCHECKED_DEFAULT);
-    if (options[0] != '\0') {
-        (void)snprintf(text, sizeof text, "the rights for %s", options);
-        (void)printf(",");
-        cli_json_string(stdout, text);
-    }
-    (void)printf("]");
-}
-
-static void print_json(const struct doctor *doctor)
-{
-    (void)printf("{\"masters\":[");
-    for (unsigned m = 0; m < doctor->masters; m++) {
-        (void)printf("%s", m > 0 ? "," : "");
-        print_json_master(&doctor->exams[m], m + 1);
-    }
-    (void)printf("]");
-    print_json_findings(&doctor->all);
-    print_json_unchecked(doctor);
-    (void)printf(",\"masters_open\":%u", count_open(doctor));
-    (void)printf(",\"masters_answering\":%u,\"masters_voting\":%u,\"majority\":%s,\"changes\":%u,"
-                 "\"good\":%s}\n",
-                 doctor->answering, doctor->voting,
-                 doctor->voting >= majority(doctor) ? "true" : "false", doctor->changes,
-                 doctor->changes == 0 ? "true" : "false");
-}
-
 /* ---- The command ---- */
 
 static int exit_code(const struct doctor *doctor)
 {
-    if (doctor->answering < majority(doctor))
+    if (doctor->answering < doctor_majority(doctor))
         return CLI_UNREACHABLE;
     return doctor->changes > 0 ? CLI_CHANGE : CLI_OK;
 }
@@ -551,9 +330,9 @@ static int look_and_print(struct doctor *doctor)
     examine_all(doctor);
     compare(doctor);
     if (doctor->cli->json)
-        print_json(doctor);
+        doctor_print_json(doctor);
     else
-        print_text(doctor);
+        doctor_print_text(doctor);
     code = cli_flush_output();
     return code != CLI_OK ? code : exit_code(doctor);
 }

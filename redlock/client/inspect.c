@@ -159,13 +159,14 @@ void inspect_obey_none(struct redlock *rl)
     rl->masters.set.obeys_none = true;
 }
 
-void inspect_watch(struct redlock *rl, quorum_mask from, quorum_mask to, quorum_mask guests)
+void inspect_watch(struct redlock *rl, const struct config *newest, quorum_mask from,
+                   quorum_mask to, quorum_mask guests)
 {
     const struct members members = {from, to};
 
     if (client_enter(rl) != REDLOCK_OK)
         return;
-    standing_watch(&rl->masters.standing, &members, guests);
+    standing_watch(&rl->masters.standing, newest, &members, guests);
     client_leave(rl);
 }
 

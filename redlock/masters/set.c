@@ -93,6 +93,15 @@ unsigned set_member(const struct set *set, unsigned master)
     return config_find(&set->list, seat->name[0] != '\0' ? seat->name : seat->place);
 }
 
+const char *set_name(const struct set *set, unsigned master)
+{
+    const struct seat *seat = &set->seats.seats[master];
+
+    if (members_all(&set->seats.members) & mask_of(master))
+        return set->seats.now.members[set_member(set, master)].name;
+    return seat->name[0] != '\0' ? seat->name : seat->place;
+}
+
 /* ---- Refusing ---- */
 
 void set_refuse(struct set *set, unsigned master, const char *what, const char *other,

@@ -58,6 +58,9 @@ bool set_wants_founding(const struct set *set);
  * set->list. */
 unsigned set_member(const struct set *set, unsigned master);
 
+/* The name of a master: as a member, or else as the list has it. */
+const char *set_name(const struct set *set, unsigned master);
+
 /* Events.  set_on_look(): a master answered a query of its marker.  Returns false if the master is
  * to be refused: text says why.  *ret_changed: the set has become known, or has changed. */
 void set_on_link(struct set *set, unsigned master);

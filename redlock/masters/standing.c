@@ -3,7 +3,6 @@
  */
 #include "redlock/masters/standing.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +35,9 @@ int standing_init(struct standing *standing, struct peers *peers, struct set *se
     standing->peers = peers;
     standing->set = set;
     standing->founding = founding;
+    standing->queries.peers = peers;
+    standing->queries.set = set;
+    standing->queries.guard = &standing->guard;
     standing->events = events;
     standing->cookie = cookie;
     guard_init(&standing->guard, &config);
@@ -43,97 +45,6 @@ int standing_init(struct standing *standing, struct peers *peers, struct set *se
     standing->hope_until = drift_add(env_now(peers->env), peers->connect_timeout);
     standing->connecting = peers->coming = everyone(standing);
     return alarm_reserve(&peers->env->alarms, 1);
-}
-
-/* ---- Reading markers ---- */
-
-/* A random number of 64 bits, never 0.  Two draws make a repetition practically impossible. */
-static void write_random(struct env *env, char digits[WIRE_NUMBER + 1])
-{
-    uint64_t number = (uint64_t)env_random(env) << 32 | env_random(env);
-
-    (void)snprintf(digits, WIRE_NUMBER + 1, "%016" PRIx64, number == 0 ? 1 : number);
-}
-
-/* Tell a member its set, if it said that it is in none.  config is room for the text. */
-static void give_set(struct standing *standing, unsigned master, struct wire_look *look,
-                     char config[CONFIG_TEXT_MAX + 1])
-{
-    struct set *set = standing->set;
-    const struct config *now = &set->seats.now;
-
-    set->gave = mask_without(set->gave, master);
-    if (standing->guard.passive || !set_is_known(set))
-        return;
-    look->set = now->set;
-    look->version = now->version;
-    if (!(set->none & mask_of(master)))
-        return;
-    (void)config_print(now, config);
-    look->config = config;
-    look->name = now->members[set_member(set, master)].name;
-    set->gave |= mask_of(master);
-}
-
-/* Read the marker.  floor: 0, or the value with which to give the master an epoch.  It gets the
- * epoch only if it still has the nonce that the last read saw. */
-static void send_look(struct standing *standing, unsigned master, uint64_t floor)
-{
-    struct peers *peers = standing->peers;
-    const struct master_info *info = link_info(peers->links[master]);
-    const struct ask ask = {.what = WHAT_LOOK, .flags = ASK_LOOK};
-    char random[WIRE_NUMBER + 1], nonce[WIRE_NUMBER + 1] = "", config[CONFIG_TEXT_MAX + 1];
-    struct wire_look look = {
-        .id = info->run_id, /* Not the replid, which changes when the first replica connects. */
-        .keeps = handshake_keeps(info),
-        .is_known = standing->guard.seen_epoch && !standing->guard.passive,
-        /* A passive client takes no lease, so it has none to announce (guard.c, rule 3). */
-        .max_ttl_ms = standing->guard.passive ? 0 : peers->max_ttl_ms,
-        .random = random,
-        .nonce = nonce,
-        .floor = floor,
-    };
-
-    write_random(peers->env, random);
-    give_set(standing, master, &look, config);
-    if (floor != 0)
-        (void)snprintf(nonce, sizeof nonce, "%016" PRIx64,
-                       standing->guard.masters[master].look.number);
-    link_send(peers->links[master], &ask, peers->scratch, wire_look(peers->scratch, &look));
-}
-
-/* Ask a master how old the nonce of a warming master is.  The ask carries a struct guard_ask. */
-static void send_witness(struct standing *standing, unsigned master, unsigned warming, bool anew)
-{
-    struct peers *peers = standing->peers;
-    const struct guard *guard = &standing->guard;
-    const struct set *set = standing->set;
-    const char *name = set->seats.now.members[set_member(set, warming)].name;
-    uint64_t nonce = guard->masters[warming].look.number;
-    const struct ask ask = {
-        .slot = (uint32_t)nonce,
-        .serial = (uint32_t)(nonce >> 32),
-        .number = (uint32_t)guard->masters[master].steps << 16 | warming,
-        .what = WHAT_WITNESS,
-        .flags = ASK_LIFE,
-    };
-    bool only_reads = guard->passive && !(guard->guests & mask_of(warming));
-    enum wire_witness mode = only_reads ? WIRE_WITNESS_READ
-                             : anew     ? WIRE_WITNESS_ANEW
-                                        : WIRE_WITNESS_KEEP;
-
-    link_send(
-        peers->links[master], &ask, peers->scratch,
-        wire_witness(peers->scratch, mode, name, nonce, link_info(peers->links[warming])->run_id));
-}
-
-static struct guard_ask asked_of(const struct ask *ask)
-{
-    return (struct guard_ask){
-        .master = ask->number & 0xffff,
-        .nonce = (uint64_t)ask->serial << 32 | ask->slot,
-        .steps = (uint16_t)(ask->number >> 16),
-    };
 }
 
 /* ---- Reporting ---- */
@@ -281,13 +192,16 @@ static void carry_out(struct standing *standing)
         return; /* Without a clock no master has been watched long enough. */
     if (standing->peers->env->deaf)
         return; /* A loop client that closes reads no answers.  A blocking client goes on. */
+    standing->guard.version = standing->set->seats.now.version;
     guard_next(&standing->guard, now, &actions);
     for (unsigned m = 0; m < standing->peers->len; m++) {
-        if (actions.look & mask_of(m))
-            send_look(standing, m, actions.install & mask_of(m) ? actions.floor : 0);
+        if (actions.install & mask_of(m))
+            queries_install(&standing->queries, m, actions.floor, &actions.recalls[m]);
+        else if (actions.look & mask_of(m))
+            queries_look(&standing->queries, m);
         for (unsigned k = 0; actions.ask[m] >> k != 0; k++)
             if (actions.ask[m] & mask_of(k))
-                send_witness(standing, k, m, (actions.anew[m] & mask_of(k)) != 0);
+                queries_witness(&standing->queries, k, m, (actions.anew[m] & mask_of(k)) != 0);
     }
     if (now < standing->hope_until && standing->hope_until < actions.wake_at)
         actions.wake_at = standing->hope_until;
@@ -360,7 +274,7 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
     char text[160];
     bool has_changed;
 
-    if (!answer_look(reply, ret_look, &set)) {
+    if (!answer_look(reply, ret_look, &set) || !queries_on_look(&standing->queries, master, &set)) {
         (void)snprintf(text, sizeof text, "restart guard: %s",
                        reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
         link_relink(link, text);
@@ -370,6 +284,8 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
         link_relink(link, text);
         return false;
     }
+    if (set.set != standing->set->seats.now.set)
+        ret_look->told = (struct recall_told){.version = 0};
     (void)snprintf(standing->states[master], sizeof standing->states[master], "%.*s",
                    (int)set.state_len, set.state != NULL ? set.state : "");
     if (has_changed) {
@@ -422,8 +338,10 @@ void standing_on_founding(struct standing *standing)
     update(standing, 0);
 }
 
-void standing_watch(struct standing *standing, const struct members *members, quorum_mask guests)
+void standing_watch(struct standing *standing, const struct config *newest,
+                    const struct members *members, quorum_mask guests)
 {
+    standing->set->seats.now = *newest;
     standing->set->seats.members = *members;
     standing->guard.guests = guests;
     standing_on_founding(standing);
@@ -453,7 +371,7 @@ uint64_t standing_version(const struct standing *standing)
 void standing_on_witness(struct standing *standing, unsigned master, const struct ask *ask,
                          const struct reply *reply)
 {
-    const struct guard_ask asked = asked_of(ask);
+    const struct guard_ask asked = queries_asked(ask);
     const struct guard_master *warming = &standing->guard.masters[asked.master];
     drift_time now = env_now(standing->peers->env);
     int64_t age_ms = -1;

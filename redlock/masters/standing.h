@@ -12,6 +12,7 @@
 
 #include "redlock/base/alarm.h"
 #include "redlock/core/guard.h"
+#include "redlock/masters/queries.h"
 #include "redlock/wire/wire.h"
 
 struct ask;
@@ -36,6 +37,7 @@ struct standing {
     const struct standing_events *events;
     void *cookie;
     struct guard guard;
+    struct queries queries;
     struct alarm alarm;
     quorum_mask twins;      /* Masters that were reported to have another's epoch. */
     quorum_mask refusing;   /* Masters that were reported to be no witnesses. */
@@ -68,8 +70,10 @@ void standing_on_alarm(struct standing *standing);
 void standing_on_founding(struct standing *standing);
 void standing_on_refusal(struct standing *standing, unsigned master);
 
-/* Of a client that obeys no set: the members who are asked of guests (guard.c, rule 7). */
-void standing_watch(struct standing *standing, const struct members *members, quorum_mask guests);
+/* Of a client that obeys no set: the newest configuration, and its members who are asked of guests
+ * (guard.c, rule 7). */
+void standing_watch(struct standing *standing, const struct config *newest,
+                    const struct members *members, quorum_mask guests);
 
 /* A proof shows that the marker has changed. */
 void standing_look_again(struct standing *standing, unsigned master);

@@ -7,7 +7,8 @@
  *  1. The greatest version that is told says which lists count (is_newest).
  *  2. N - Q + 1 members of each of these lists tell, other than the master itself, and with an
  *     epoch.  They share one with the rest of every majority that the master was part of.
- *  3. Ballots are taken from those that tell this version.  Who tells a smaller version has none.
+ *  3. Ballots are taken from those that tell this version.  One that tells a smaller version, or no
+ *     set, has none.  One of another set does not count (find_ours).
  *  4. If so few members have an epoch that rule 2 cannot be kept, nobody gives the master an epoch.
  *     At version 1 it gets one when all other members have answered.  Reason: masters that keep
  *     nothing forget together at every loss of power.  This is no proof if a majority forgets while
@@ -24,11 +25,10 @@ static bool is_newest(const struct recall_told *told, quorum_mask tellers, uint6
     return true;
 }
 
-/* Those of the tellers that belong to the set. */
-static quorum_mask find_ours(const struct recall_told *told, quorum_mask tellers, uint64_t version)
+static quorum_mask find_ours(const struct recall_told *told, quorum_mask tellers)
 {
     for (unsigned i = 0; tellers >> i != 0; i++)
-        if (version != 0 && told[i].version == 0)
+        if (told[i].is_stranger)
             tellers = mask_without(tellers, i);
     return tellers;
 }
@@ -37,10 +37,10 @@ bool recall_collect(const struct recall_told told[QUORUM_MASTERS_MAX], quorum_ma
                     bool are_all, uint64_t version, const struct members *lists,
                     struct recall *ret_recall)
 {
-    quorum_mask ours = find_ours(told, tellers, version);
+    quorum_mask ours = find_ours(told, tellers);
     struct recall recall = {.ballot = 0};
 
-    if (!is_newest(told, tellers, version))
+    if (!is_newest(told, ours, version))
         return false;
     if (!members_meet_all(lists, ours) && !(are_all && version <= 1)) /* Rules 2 and 4. */
         return false;

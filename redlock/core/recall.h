@@ -15,7 +15,8 @@
 
 /* What a master with an epoch tells.  A ballot of 0: none. */
 struct recall_told {
-    uint64_t version;  /* Of the set in question.  0: the master does not belong to it. */
+    bool is_stranger;  /* It belongs to another set. */
+    uint64_t version;  /* 0: it belongs to no set yet, or is a stranger. */
     uint64_t ballot;   /* The greatest that it promised for the next version. */
     uint64_t accepted; /* The ballot in which it accepted a value for the next version. */
 };

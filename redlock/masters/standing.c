@@ -285,7 +285,7 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
         return false;
     }
     if (set.set != standing->set->seats.now.set)
-        ret_look->told = (struct recall_told){.version = 0};
+        ret_look->told = (struct recall_told){.is_stranger = set.set != 0};
     (void)snprintf(standing->states[master], sizeof standing->states[master], "%.*s",
                    (int)set.state_len, set.state != NULL ? set.state : "");
     if (has_changed) {

@@ -62,7 +62,8 @@ __attribute__((unused)) static void answer_ready(unsigned master, uint64_t epoch
 
 __attribute__((unused)) static void answer_warming(unsigned master, uint64_t nonce, bool fresh)
 {
-    const struct guard_look look = {false, fresh, nonce, MAX_TTL_MS, 0, 0, time_us, {0, 0, 0}};
+    const struct guard_look look = {false, fresh, nonce,   MAX_TTL_MS,
+                                    0,     0,     time_us, {false, 0, 0, 0}};
 
     guard_on_look(&g, master, &look, now);
 }

@@ -188,7 +188,7 @@ static void begin_forgotten(uint64_t version)
 {
     begin_lists(0x07, 0x07);
     g.version = version;
-    told = (struct recall_told){version, .ballot = 50, .accepted = 40};
+    told = (struct recall_told){.version = version, .ballot = 50, .accepted = 40};
     answer_all(0x04);
     since = now;
 }
@@ -197,7 +197,7 @@ static void begin_forgotten(uint64_t version)
 TEST(a_master_that_forgot_gets_its_ballots_back)
 {
     begin_forgotten(2);
-    told = (struct recall_told){2, .ballot = 70, .accepted = 60};
+    told = (struct recall_told){.version = 2, .ballot = 70, .accepted = 60};
     run_until(since + WATCH - 1, 0x04);
     CHECK_UINT(act.install, 0);
     run_until(since + 2 * WATCH, 0x04);

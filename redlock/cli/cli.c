@@ -65,6 +65,7 @@ static const char usage_text[] =
     "  redlock acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]\n"
     "  redlock init [--new]\n"
     "  redlock members [--dry-run] [--even] [add URI... | remove NAME... | replace NAME URI]\n"
+    "  redlock members --i-know-what-is-lost NAME,... rescue URI...\n"
     "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
     "  redlock help [COMMAND]\n";
 

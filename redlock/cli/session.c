@@ -82,11 +82,16 @@ int session_signal_exit(const struct session *session)
 
 /* ---- Waiting ---- */
 
-static bool links_are_coming(const void *arg)
+/* Until its witnesses have answered, a warming master seems to need more time than it does. */
+static bool masters_are_coming(const void *arg)
 {
     const struct session *session = arg;
+    const struct inspect_client client = inspect_client(session->rl);
 
-    return inspect_client(session->rl).coming != 0;
+    for (unsigned m = 0; m < client.masters; m++)
+        if (inspect_master(session->rl, m).is_asked_about)
+            return true;
+    return client.coming != 0;
 }
 
 /* A master that is down is not waited for: a release would not reach it. */
@@ -369,7 +374,7 @@ int session_open(struct session *session, struct cli *cli)
     /* Wait for the links of all masters.  A lock is granted at the majority's last yes, and masters
      * that are not connected by then do not store it.  The more masters store a lock, the more
      * failures it survives. */
-    cli_linger(session->loop, links_are_coming, session, cli->reply_timeout_ms);
+    cli_linger(session->loop, masters_are_coming, session, cli->reply_timeout_ms);
     return CLI_OK;
 }
 

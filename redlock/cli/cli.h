@@ -152,6 +152,9 @@ void cli_unknown_option(const struct cli *cli, const char *argument) __attribute
 
 /* Print a message. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Print why a lock failed, with a line for each reason: a line of all would be too long to read. */
+void cli_say_why(const char *before, const char *message);
 /* From now on drop messages that cannot be written at once.  A reader that has stopped must not
  * delay a renewal of the lease, or the kill of the command. */
 void cli_never_wait(void);

@@ -78,6 +78,9 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
 /* Print help, and end the program.  If cli->command is NULL, the help is on all subcommands. */
 void cli_print_help(const struct cli *cli) __attribute__((noreturn));
 
+/* No command was given: print the usage to standard error, and end the program. */
+void cli_miss_command(void) __attribute__((noreturn));
+
 /* End the program unless `wanted` arguments are left.  names is for the message: "NAME TOKEN". */
 void cli_need_arguments(const struct cli *cli, int argc, char **argv, int wanted,
                         const char *names);

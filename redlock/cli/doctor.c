@@ -263,6 +263,17 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
     }
 }
 
+/* A replica that was promoted may have an old marker of its own, from a copy of itself.  The guard
+ * cannot know this (docs/safety.md), and most promoted replicas are good. */
+static void look_for_promotion(struct exam *exam)
+{
+    if (exam->info.promoted && !exam_has(exam, "same_epoch"))
+        exam_find(exam, "was_replica", NULL,
+                  "was a replica since its start, and may vote: if REPLICAOF and REPLICAOF NO ONE "
+                  "were run while clients used it, it may lack locks: then run DEL " WIRE_MARKER
+                  " on it, and redlock init");
+}
+
 #define DAY_US INT64_C(86400000000)
 
 /* The counters were written by hand, or its clock was days ahead before. */
@@ -286,10 +297,12 @@ static void look_at_markers(struct doctor *doctor)
         struct exam *exam = &doctor->exams[m];
 
         look_at_counters(exam);
-        if (exam->marker.ready)
+        if (exam->marker.ready) {
             look_for_copy(doctor, m);
-        else if (exam->marker.known && !all_new)
+            look_for_promotion(exam);
+        } else if (exam->marker.known && !all_new) {
             find_warming(doctor, exam, has_epochs);
+        }
     }
     if (longest_lease_ms(doctor) > doctor->cli->max_ttl_ms)
         exam_find(&doctor->all, "max_ttl", NULL,

@@ -59,9 +59,10 @@ class Crew:
         self.members = [name for name in self.members if name not in leavers] + joiners
         self.spares = [name for name in self.spares if name not in joiners] + leavers
 
-    def wishes(self):
-        """What may be wished: {verb: (number of leavers, number of joiners)}."""
-        size, spare = len(self.members), len(self.spares)
+    def wishes(self, spare):
+        """What may be wished with so many spares: {verb: (leavers, joiners)}, the numbers of both.
+        """
+        size = len(self.members)
         found = {}
         if spare >= 1:
             found["replace"] = (1, 1)
@@ -71,12 +72,18 @@ class Crew:
             found["remove"] = (2, 0)
         return found
 
-    def draw(self, dice):
-        """A wish, as words of the command."""
-        wishes = self.wishes()
+    def draw(self, dice, changing=()):
+        """A wish, as words of the command.  It leaves alone those that change just then; None if
+        there is no such wish."""
+        members = [name for name in self.members if name not in changing]
+        spares = [name for name in self.spares if name not in changing]
+        wishes = {verb: numbers for verb, numbers in self.wishes(len(spares)).items()
+                  if numbers[0] <= len(members)}
+        if not wishes:
+            return None
         verb = dice.choice(sorted(wishes))
         leavers, joiners = wishes[verb]
-        return (verb, *dice.sample(self.members, leavers), *self.spares[:joiners])
+        return (verb, *dice.sample(members, leavers), *spares[:joiners])
 
 
 @dataclasses.dataclass
@@ -108,28 +115,31 @@ def commands(weather):
     """
     dice, crew, found = weather.dice, weather.crew, []
 
+    def later(since_s, most_s):
+        return round(min(since_s + weather.uniform(0, most_s), weather.length_s), 3)
+
     def add(at_s, operator, words, killed_s=None):
         found.append(Command(weather.next_command + len(found), at_s, operator, words, killed_s))
 
     at_s = weather.uniform(0, 0.4 * weather.length_s)
     for _ in range(dice.randint(1, 3)):
         first, second = dice.sample(OPERATORS, 2)
-        words, before = crew.draw(dice), list(crew.spares)
-        killed_s = round(at_s + weather.uniform(0, CHANGE_S), 3) if dice.random() < 0.5 else None
+        words = crew.draw(dice)
+        killed_s = later(at_s, CHANGE_S) if dice.random() < 0.5 else None
         add(at_s, first, words, killed_s)
         crew.take(words)
         if dice.random() < 0.5:
-            near_s = round(at_s + weather.uniform(0, 0.3), 3)
-            rival = [name for name in before if name in crew.spares]
-            if words[0] == "replace" and rival and dice.random() < 0.3:
-                add(near_s, second, ("replace", words[1], rival[0]))
-            else:
-                other = crew.draw(dice)
+            near_s = later(at_s, 0.3)
+            rivals = [name for name in crew.spares if name not in words]
+            other = crew.draw(dice, words)
+            if words[0] == "replace" and rivals and dice.random() < 0.3:
+                add(near_s, second, ("replace", words[1], rivals[0]))
+            elif other is not None:
                 add(near_s, second, other)
                 crew.take(other)
         elif killed_s is not None and dice.random() < 0.5:
             add(killed_s, second, words)
-        at_s = round(at_s + weather.uniform(1, CHANGE_S), 3)
+        at_s = round(max(at_s, killed_s or 0) + weather.uniform(1, CHANGE_S), 3)
         if at_s >= weather.length_s:
             break
     return found

@@ -27,6 +27,10 @@ def no_end(history, _):
             yield unended(op, "was neither released nor lost", [op.invoke, op.ok])
         elif op.release and not op.released:
             yield unended(op, "has a release that never ended", [op.invoke, op.ok, op.release])
+    for change in history.changes:
+        if not change.changed:
+            yield Violation("no-end", f"change {change.id} of {change.by} never ended",
+                            change.since, change.since, [change.event])
     for client in history.clients.values():
         if client.last is None:
             if not client.kills:

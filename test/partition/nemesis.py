@@ -394,6 +394,8 @@ def on_the_bridge(weather, kind, about, pauses_s, loss, most=None, undo=None, re
     begin, end = round(0.05 * weather.length_s, 3), weather.length_s
     open_side, every_s = weather.dice.random() < 0.5, weather.dice.choice(pauses_s)
     middle, pairs = bridge_pairs(weather, open_side)
+    if weather.crew.spares:  # Of three members, two must not forget.
+        middle = middle[:1]
     if weather.idle(middle, 0, end) != middle or not weather.reshape(begin, end):
         return
     weather.busy += [(master, 0, end) for master in middle]

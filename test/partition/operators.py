@@ -92,7 +92,8 @@ class Operators:
         leavers, _ = changes.pairs_of(words)
         self.list_members([name for name in self.listed if name not in leavers])
         self.tell("change", id=number, by=operator, about=" ".join(words))
-        argv = self.argv(operator, [words[0], *(self.endpoints[name] for name in words[1:])])
+        argv = self.argv(operator, "--even", words[0],
+                         *(self.endpoints[name] for name in words[1:]))
         self.commands[number] = Command(number, operator, argv, self.folder / f"change-{number}.log",
                                         self.tell)
 
@@ -155,7 +156,7 @@ class Operators:
         whether there are two lists, or a member has an older version; whether all members vote."""
         give_up = time.monotonic() + SHOW_MAX_S
         while True:
-            done = subprocess.run(self.argv(operator, [], "--json"), capture_output=True, text=True,
+            done = subprocess.run(self.argv(operator, "--json"), capture_output=True, text=True,
                                   timeout=SHOW_MAX_S, check=False)
             try:
                 told = json.loads(done.stdout)
@@ -170,11 +171,10 @@ class Operators:
         return ([self.names[endpoint] for endpoint in told["to"]], is_unfinished,
                 len(voting) == len(told["members"]))
 
-    def argv(self, operator, words, *options):
+    def argv(self, operator, *words):
         argv = [self.programs.redlock, "--masters", ",".join(self.endpoints.values()),
                 "--max-ttl", f"{self.programs.ttl_ms}ms",
-                "--reply-timeout", f"{self.programs.reply_timeout_ms}ms", "members", *options,
-                *words]
+                "--reply-timeout", f"{self.programs.reply_timeout_ms}ms", "members", *words]
         return [str(word) for word in self.run(operator, argv)]
 
     def kill(self):

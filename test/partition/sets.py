@@ -24,6 +24,7 @@ class Configuration:
     lists: list  # Two lists of names; equal: the set does not change.
     since: int
     until: int
+    seen: int = 0  # When a sample showed it first.
 
     def decides(self, names):
         return all(is_majority(names, members) for members in self.lists)
@@ -41,16 +42,17 @@ class Sets:
         stored = {}
         for event in told:
             for version, lists in event["lists"].items():
-                self.note(int(version), lists, event["since"] - UNSEEN_NS)
+                self.note(int(version), lists, event)
             for name, version in event["stored"].items():
                 stored[name] = max(stored.get(name, 0), version)
             self.end(stored, event["t"])
         self.configurations.sort(key=lambda one: one.version)
 
-    def note(self, version, lists, since):
+    def note(self, version, lists, event):
         if all(one.version != version for one in self.configurations):
             self.configurations.append(
-                Configuration(version, [lists[0], lists[-1]], since, FOR_EVER))
+                Configuration(version, [lists[0], lists[-1]], event["since"] - UNSEEN_NS, FOR_EVER,
+                              event["t"]))
 
     def end(self, stored, t):
         """End the configurations that can decide nothing any more."""

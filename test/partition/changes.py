@@ -145,15 +145,52 @@ def commands(weather):
     return found
 
 
-def cut_operator(weather, masters):
-    """An operator is cut from some masters for a part of the storm; or not."""
+def cuts(weather, members, first):
+    """Half of the time clients are split, and half of the other times an operator is cut off."""
     if weather.dice.random() < 0.5:
+        return split(weather, members, first)
+    return cut_operator(weather, members) if weather.dice.random() < 0.5 else []
+
+
+def sides(dice, members, words):
+    """Two sets of masters that share none: a bare majority of the old list, and one of the new."""
+    leavers, joiners = pairs_of(words)
+    stay = [name for name in members if name not in leavers]
+    new_len = len(members) - len(leavers) + len(joiners)
+    dice.shuffle(stay)
+    old_side = leavers + stay[:len(members) // 2 + 1 - len(leavers)]
+    new_side = joiners + stay[-(new_len // 2 + 1 - len(joiners)):]
+    return old_side, new_side
+
+
+def split(weather, members, first):
+    """While the set changes, half of the clients see one side, and the others the other side."""
+    begin = round(max(0, first.at_s - weather.uniform(0.3, 1.5)), 3)
+    end = round(min(weather.length_s, first.at_s + weather.uniform(2, 2 * CHANGE_S)), 3)
+    if not weather.reshape(begin, end):
         return []
+    clients = weather.some(weather.clients, len(weather.clients), len(weather.clients))
+    masters = sorted({*members, *first.words[1:]})
+    half, pairs = len(clients) // 2, []
+    for some, seen in zip((clients[:half], clients[half:]), sides(weather.dice, members, first.words)):
+        pairs += both_ways(some, [name for name in masters if name not in seen])
+    return dropped(weather, begin, end, pairs)
+
+
+def both_ways(some, others):
+    return [pair for one in some for other in others for pair in ((one, other), (other, one))]
+
+
+def dropped(weather, begin, end, pairs):
+    return [(begin, "drop", (weather.next_id, pairs)), (end, "drop", (weather.next_id, []))]
+
+
+def cut_operator(weather, masters):
+    """An operator is cut from some masters for a part of the storm."""
     begin, end = weather.part()
     operator = weather.dice.choice(OPERATORS)
-    some = weather.some(masters, 1, len(masters))
-    pairs = [pair for name in some for pair in ((operator, name), (name, operator))]
-    return [(begin, "drop", (weather.next_id, pairs)), (end, "drop", (weather.next_id, []))]
+    return dropped(weather, begin, end,
+                   both_ways([operator], weather.some(masters, 1, len(masters))))
 
 
 def mend(weather):
@@ -175,13 +212,16 @@ def add(weather, kind, found, about, steps):
 
 
 def members(weather):
-    """Operators change the set, in any way: once in a storm."""
+    """Operators change the set, in any way: once in a storm.
+
+    The worst cut for a change leaves a majority of each list on a side of its own.  Under the first
+    command half of the clients see one side, and half the other; see split()."""
     if not weather.claim(["the set"], 1, 1, 0, weather.length_s):
         return
-    before = list(weather.masters)
+    before = list(weather.crew.members)
     found = commands(weather)
     steps = [step for command in found for step in command.steps()]
-    steps += cut_operator(weather, before) + mend(weather)
+    steps += cuts(weather, before, found[0]) + mend(weather)
     add(weather, "members", found, "; ".join(command.about() for command in found), steps)
 
 

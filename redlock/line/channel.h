@@ -28,7 +28,8 @@ struct channels {
     struct env *env;
     struct masters *masters;
     struct listener listener;
-    quorum_mask refused;    /* Masters that refused a subscription.  Each is logged once. */
+    quorum_mask refused; /* Masters that refused a subscription.  Each is logged once. */
+    bool is_behind;      /* The set has changed: there may be masters without a listening link. */
     struct channel **table; /* Chains, by the hash of the name. */
     uint32_t room;          /* The number of chains: a power of two, or 0. */
     uint32_t len, serial;

@@ -157,5 +157,9 @@ def lost_in_calm(history, _):
 
 
 def keeps(op):
-    """True if the lease is renewed until the client releases it."""
-    return op.invoke.get("renew") is True and not op.invoke.get("max_hold_ms")
+    """True if the lease is renewed until the client releases it.
+
+    A command of `redlock run` that sees a pause of its own gives up the lock, which is still held.
+    """
+    return op.invoke.get("renew") is True and not op.invoke.get("max_hold_ms") and \
+        op.lost.get("why") != "stopped"

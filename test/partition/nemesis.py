@@ -394,8 +394,7 @@ def on_the_bridge(weather, kind, about, pauses_s, loss, most=None, undo=None, re
     begin, end = round(0.05 * weather.length_s, 3), weather.length_s
     open_side, every_s = weather.dice.random() < 0.5, weather.dice.choice(pauses_s)
     middle, pairs = bridge_pairs(weather, open_side)
-    if weather.crew.spares:  # Of three members, two must not forget.
-        middle = middle[:1]
+    hit = middle[:1] if weather.crew.spares else middle  # Of three members, two must not forget.
     if weather.idle(middle, 0, end) != middle or not weather.reshape(begin, end):
         return
     weather.busy += [(master, 0, end) for master in middle]
@@ -404,12 +403,12 @@ def on_the_bridge(weather, kind, about, pauses_s, loss, most=None, undo=None, re
                  Step(end, "drop", (weather.next_id, []))])
     at, count = begin + weather.uniform(0.5, 1), 0
     while at + max(every_s, rest_s) < end and (most is None or count < most):
-        weather.add(kind, middle, [], f"{names(middle)} {about}",
-                    [step for master in middle for step in loss(round(at, 3), master)])
+        weather.add(kind, hit, [], f"{names(hit)} {about}",
+                    [step for master in hit for step in loss(round(at, 3), master)])
         at, count = at + every_s + weather.uniform(0, 0.5), count + 1
     if undo and count > 0:
-        weather.add(kind, middle, [], f"{names(middle)} put right",
-                    [step for master in middle for step in undo(end, master, count)])
+        weather.add(kind, hit, [], f"{names(hit)} put right",
+                    [step for master in hit for step in undo(end, master, count)])
 
 
 def restart_empty(weather):

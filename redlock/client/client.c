@@ -116,7 +116,7 @@ static void on_set(void *cookie, quorum_mask joined, quorum_mask left)
 {
     struct redlock *rl = cookie;
 
-    lines_on_set(&rl->lines, left);
+    channel_on_left(&rl->lines.channels, left);
     leases_on_set(&rl->leases, joined, left);
 }
 
@@ -124,7 +124,7 @@ static void on_close(void *cookie, unsigned m)
 {
     struct redlock *rl = cookie;
 
-    lines_on_close(&rl->lines, m);
+    listener_close(&rl->lines.channels.listener, m);
 }
 
 static void on_done(void *cookie)

@@ -424,6 +424,8 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
         .elsewhere = vote->hint != 0,
     };
 
+    if (vote->outdated)
+        masters_look_again(masters, master);
     if (vote->relink)
         masters_relink(masters, master, error);
     /* The link's note already says why a vote is void. */

@@ -83,6 +83,13 @@ void channel_refused(struct channels *channels, unsigned master, const char *tex
 /* Subscribe again at the masters that refused it.  They may allow it by now. */
 void channel_subscribe_refused(const struct channel *channel);
 
+/* Within an event: the set of masters has changed.  These numbers belong to other masters from now
+ * on. */
+void channel_on_left(struct channels *channels, quorum_mask left);
+
+/* Between events: listen to new members, if there are channels. */
+void channel_catch_up(struct channels *channels);
+
 /* Set the channel's alarm. */
 void channel_ring_at(struct channel *channel, drift_time at);
 

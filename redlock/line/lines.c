@@ -455,26 +455,6 @@ void lines_on_break(struct lines *lines, unsigned master)
         }
 }
 
-void lines_on_set(struct lines *lines, quorum_mask left)
-{
-    struct channels *channels = &lines->channels;
-
-    channels->refused &= (quorum_mask)~left;
-    listener_on_left(&channels->listener, left);
-    channels->is_behind = channels->len > 0;
-    for (uint32_t i = 0; i < channels->room && channels->len > 0; i++)
-        for (struct channel *channel = channels->table[i]; channel != NULL;
-             channel = channel->next) {
-            wait_on_left(&channel->wait, left);
-            channel_ring_soon(channel);
-        }
-}
-
-void lines_on_close(struct lines *lines, unsigned master)
-{
-    listener_close(&lines->channels.listener, master);
-}
-
 /* Parse a word, which ends in a space, and a number behind it. */
 static bool parse(const char *text, const char *word, uint64_t max, uint64_t *ret_number)
 {
@@ -597,9 +577,7 @@ int lines_init(struct lines *lines, struct masters *masters, const struct master
 
 void lines_flush(struct lines *lines)
 {
-    if (lines->channels.is_behind && lines->channels.len > 0)
-        listener_start(&lines->channels.listener);
-    lines->channels.is_behind = false;
+    channel_catch_up(&lines->channels);
     listener_flush(&lines->channels.listener);
 }
 

@@ -46,13 +46,6 @@ void lines_forget(struct lines *lines, struct redlock_lease *lease);
 /* The link that carries commands to this master is gone, so queries on it are not answered. */
 void lines_on_break(struct lines *lines, unsigned master);
 
-/* Within an event: the set of masters has changed.  These numbers belong to other masters from now
- * on. */
-void lines_on_set(struct lines *lines, quorum_mask left);
-
-/* Between events: this number loses its master. */
-void lines_on_close(struct lines *lines, unsigned master);
-
 /* The answer to an ask of WHAT_WAIT. */
 void lines_on_look(struct lines *lines, unsigned master, const struct ask *ask,
                    const struct reply *reply);

@@ -327,6 +327,11 @@ void masters_raised(struct masters *masters, unsigned m, uint64_t number)
     guard_on_raised(&masters->standing.guard, m, number);
 }
 
+void masters_look_again(struct masters *masters, unsigned m)
+{
+    standing_look_again(&masters->standing, m);
+}
+
 const char *masters_state(const struct masters *masters, unsigned m)
 {
     return masters->standing.states[m];

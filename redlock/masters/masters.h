@@ -91,6 +91,8 @@ bool masters_count(struct masters *masters, unsigned m, enum quorum_command comm
                    drift_time sent);
 /* A fencing counter was raised to this number. */
 void masters_raised(struct masters *masters, unsigned m, uint64_t number);
+/* The field epoch of its marker is another one than we know. */
+void masters_look_again(struct masters *masters, unsigned m);
 /* The field epoch of its marker, which a command must name. */
 const char *masters_state(const struct masters *masters, unsigned m);
 

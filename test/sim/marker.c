@@ -161,6 +161,7 @@ static void tell_set(struct marker *marker, const struct command *command)
         return;
     marker->set = args_hex(command, 9);
     marker->ver = args_number(command, 11);
+    marker->told_floor = 0;
     marker->config = sets_text(command->argv[12], command->lens[12]);
     marker->name = sets_text(command->argv[13], command->lens[13]);
 }
@@ -171,6 +172,8 @@ static void renew(struct server *server, struct marker *marker, const struct com
     if (marker->epoch == 0 && marker->nonce != 0 && command->lens[8] > 0 &&
         args_hex(command, 8) == marker->nonce) {
         marker->epoch = args_hex(command, 7);
+        marker->told_floor = 0;
+        ballots_drop(marker);
         memset(marker->counters, 0, sizeof marker->counters);
         marker->floor = sim_max(args_number(command, 10), marker->high);
         marker->high = marker->floor + WIRE_FENCE_STEP;
@@ -201,6 +204,7 @@ struct answer marker_look(struct server *server, const struct command *command)
     if ((!before.exists || before.run != run) && args_is(command, 5, "0")) {
         after.epoch = after.nonce = after.claim = 0;
         after.claim_list = NULL;
+        ballots_drop(&after);
     }
     if (after.floor == 0)
         after.epoch = 0;

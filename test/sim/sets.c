@@ -43,8 +43,12 @@ static const char *text_arg(const struct command *command, unsigned i)
 
 const char *sets_state(const struct marker *marker, char text[SETS_STATE_ROOM])
 {
-    (void)snprintf(text, SETS_STATE_ROOM, "%016llx.%llu", (unsigned long long)marker->epoch,
-                   (unsigned long long)marker->ver);
+    int len = snprintf(text, SETS_STATE_ROOM, "%016llx.%llu", (unsigned long long)marker->epoch,
+                       (unsigned long long)marker->ver);
+
+    if (marker->told_floor != 0)
+        (void)snprintf(text + len, SETS_STATE_ROOM - (size_t)len, ".%llu",
+                       (unsigned long long)marker->told_floor);
     return text;
 }
 
@@ -199,6 +203,7 @@ struct answer sets_found(struct server *server, const struct command *command)
         return *refusal;
     marker->set = args_hex(command, 6);
     marker->ver = 1;
+    marker->told_floor = 0;
     marker->config = marker->claim_list;
     marker->name = text_arg(command, 7);
     marker->claim = 0;

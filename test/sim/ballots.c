@@ -109,6 +109,7 @@ struct answer ballots_write(struct server *server, const struct command *command
     marker->claim = 0;
     marker->claim_list = NULL;
     ballots_drop(marker);
+    moves_on_version(server);
     return (struct answer){REPLY_TEXT, 0, "written"};
 }
 

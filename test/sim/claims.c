@@ -8,6 +8,8 @@
  *  leak      When all leases are given up and all links are up, no master stores a token of
  *            a client that could have been deleted, and no client has leases in memory.
  *
+ * Masters are numbered as servers, whatever their numbers in the clients are.
+ *
  * A token is excused if its client was closed or its lease detached, if the command that
  * stored it came over a closed connection, or if the release failed with an error.  Such
  * keys expire by themselves, which is checked, too.
@@ -29,7 +31,7 @@ struct claim {
     bool excused;
     quorum_mask may_store;
     quorum_mask errors; /* Masters that answered the release with an error. */
-    struct conn *told[SIM_SERVERS_MAX];
+    const struct conn *told[SIM_SERVERS_MAX];
     uint32_t release_ask[SIM_SERVERS_MAX], extend_ask[SIM_SERVERS_MAX], raise_ask[SIM_SERVERS_MAX];
     uint64_t runs_out; /* When all keys have expired, on the client's clock. */
 };
@@ -86,8 +88,8 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
         lasts(process, claim, args_number(command, at.ttl));
 }
 
-void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *ask,
-                    const char *bytes, size_t len)
+void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn *conn,
+                    const struct ask *ask, const char *bytes, size_t len)
 {
     struct command command;
     size_t command_len = resp_command(bytes, len, &command);
@@ -109,7 +111,7 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *
     if (claim == NULL)
         return; /* The token is adopted, or its claim is over. */
     if (ask->what == QUORUM_CMD_RELEASE) {
-        claim->told[master] = conn_of(process, process->rl->masters.peers.links[master]);
+        claim->told[master] = conn;
         claim->release_ask[master] = ask->number;
     } else if (ask->what == QUORUM_CMD_RAISE) {
         claim->raise_ask[master] = ask->number;
@@ -202,15 +204,17 @@ static const struct redlock_lease *lease_of(const struct ev_loop *process,
 
 static void check_told(const struct ev_loop *process, const struct claim *claim)
 {
-    for (unsigned m = 0; m < process_list(process)->len; m++) {
+    for (unsigned m = 0; m < process->rl->masters.peers.len; m++) {
+        unsigned server = process->servers[m];
+
         /* The link is down or full, or the master is warming: its keys expire before it votes. */
-        if (!(claim->may_store & process->rl->masters.peers.up & 1u << m))
+        if (!(process->rl->masters.peers.up >> m & 1) || !(claim->may_store >> server & 1))
             continue;
-        if (claim->told[m] != conn_of(process, process->rl->masters.peers.links[m]))
+        if (claim->told[server] != conn_of(process, process->rl->masters.peers.links[m]))
             world_fail("cleanup",
                        "master %u may store the token of the dead round %u of lease %u of client "
                        "%u, is linked, and was not sent a release",
-                       m, claim->round, claim->serial, process->number);
+                       server, claim->round, claim->serial, process->number);
     }
 }
 

@@ -205,6 +205,7 @@ static void check_extend(const struct op *op, int status)
 static void check_unlock(const struct op *op, int status)
 {
     quorum_mask deleted = op->token >= 0 ? oracle_token_of(op->token)->deleted : 0;
+    const struct lists lists = process_lists(op->process);
     /* If the token is stale, the client that gave it up is releasing it. */
     bool safe = op->was_held && !op->rec->is_stale &&
                 (world.plan.may_forget | world.plan.may_step) == 0 &&
@@ -215,9 +216,7 @@ static void check_unlock(const struct op *op, int status)
     world_outcome(status == REDLOCK_OK     ? OUTCOME_UNLOCK_OK
                   : status == REDLOCK_LOST ? OUTCOME_UNLOCK_LOST
                                            : OUTCOME_UNLOCK_UNREACHABLE);
-    if (status == REDLOCK_OK &&
-        (unsigned)__builtin_popcount(deleted & process_servers(op->process)) <
-            process_majority(op->process))
+    if (status == REDLOCK_OK && !moves_are_quorum(&lists, deleted))
         world_fail("truth",
                    "an unlock gives OK, and the masters that deleted the key (mask %x) are no "
                    "majority",

@@ -191,7 +191,7 @@ static void renew(struct server *server, struct marker *marker, const struct com
 
 /* EVAL, script, 1, marker, id, keeps, max ttl, random, nonce or "", set or "", floor, version,
  * configuration, name or "" */
-struct answer marker_look(struct server *server, const struct command *command)
+struct answer marker_query(struct server *server, const struct command *command)
 {
     const struct marker before = server->marker;
     struct marker after = before; /* If it was lost: only what was written since. */
@@ -212,7 +212,7 @@ struct answer marker_look(struct server *server, const struct command *command)
     renew(server, &after, command);
     after.exists = true;
     after.run = run;
-    after.max_ttl_ms = sim_max(after.max_ttl_ms, args_ms(command, 6));
+    after.max_ttl_ms = sim_max(after.max_ttl_ms, args_number(command, 6)); /* 0: a passive guard. */
     /* Other changes begin with HDEL.  A script that has written once may go on without memory. */
     grows = before.set != after.set || (after.epoch != 0 && after.epoch != before.epoch);
     refusal = memcmp(&before, &after, sizeof before) != 0 ? store_mood(server, true, grows) : NULL;
@@ -223,6 +223,7 @@ struct answer marker_look(struct server *server, const struct command *command)
         world_outcome(OUTCOME_SET_TOLD);
         world_say("    master %u is told its set, %llx", server->number,
                   (unsigned long long)after.set);
+        moves_on_version(server);
         sets_on_member();
     }
     return describe(server, command);

@@ -52,7 +52,7 @@ static sim_time duration(void)
 
 static struct ev_loop *any_process(void)
 {
-    return &world.processes[dice_below(world.plan.processes)];
+    return &world.processes[dice_below(world_all_processes())];
 }
 
 static struct conn *any_conn(void)
@@ -324,7 +324,7 @@ void nemesis_end(void)
 {
     world.plan.asks_max = PLAN_ASKS_MAX;
     world.plan.window = PLAN_WINDOW;
-    for (unsigned i = 0; i < world.plan.processes; i++) {
+    for (unsigned i = 0; i < world_all_processes(); i++) {
         memset(world.processes[i].cut, 0, sizeof world.processes[i].cut);
         if (world.processes[i].rl != NULL)
             world.processes[i].rl->env.asks_max = PLAN_ASKS_MAX;

@@ -9,6 +9,7 @@
 struct answer;
 struct ask;
 struct command;
+struct conn;
 struct line;
 struct server;
 
@@ -47,8 +48,8 @@ bool oracle_has_keys(const struct lease_rec *rec);
 /* ---- Tokens (claims.c) ---- */
 
 /* A command is handed to a link; its answer is handed to the client. */
-void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *ask,
-                    const char *bytes, size_t len);
+void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn *conn,
+                    const struct ask *ask, const char *bytes, size_t len);
 void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask *ask,
                       const struct answer *answer);
 /* The same for answers about sets (sets.c); a client holds a lease. */

@@ -46,6 +46,7 @@ static const enum fault theme_faults[THEME_LEN][4] = {
     [THEME_STARTS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_FLUSHALL, FAULT_RESET_AFTER},
     [THEME_LINES] = {FAULT_WAKE_TWICE, FAULT_WAKE_LOST, FAULT_SLOW, FAULT_PAUSE},
     [THEME_SETS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_RESET_AFTER, FAULT_CLOSE},
+    [THEME_MOVES] = {FAULT_CUT, FAULT_CRASH, FAULT_PAUSE, FAULT_SLOW},
 };
 
 static bool is_about(enum theme theme)
@@ -62,7 +63,9 @@ static void draw_sizes(struct plan *plan)
     plan->resources = dice_chance(600) ? 1 : (unsigned)dice_range(2, SIM_RESOURCES_MAX);
     if (is_about(THEME_ANY))
         return;
-    plan->servers = is_about(THEME_SETS) ? (unsigned)dice_range(3, 5) : 3;
+    plan->servers = is_about(THEME_SETS)    ? (unsigned)dice_range(3, 5)
+                    : is_about(THEME_MOVES) ? (unsigned)dice_range(4, SIM_SERVERS_MAX)
+                                            : 3;
     plan->resources = 1;
 }
 
@@ -217,7 +220,7 @@ static void draw_guard(struct plan *plan)
 
     plan->guarded = is_about(THEME_ANY) ? dice % 2 == 0
                                         : is_about(THEME_RESTARTS) || is_about(THEME_STARTS) ||
-                                              is_about(THEME_SETS);
+                                              is_about(THEME_SETS) || is_about(THEME_MOVES);
     if (!plan->guarded)
         return;
     keep = (quorum_mask)(dice >> 8 & 1 ? all : dice >> 16 & all);
@@ -230,6 +233,10 @@ static void draw_guard(struct plan *plan)
         keep = all;
         plan->may_forget = mask_without(all, (unsigned)dice_below(plan->servers));
         dice &= ~(UINT64_C(3) << 25); /* Not seasoned. */
+    } else if (is_about(THEME_MOVES)) {
+        keep = all;
+        plan->may_forget = 0;
+        dice |= UINT64_C(1) << 25; /* Seasoned. */
     }
     plan->exclusive = keep != all || plan->may_forget != all;
     plan->keep = keep;
@@ -287,7 +294,25 @@ static void draw_theme(struct plan *plan)
     } else if (is_about(THEME_SETS)) {
         plan->processes = SIM_PROCESSES_MAX;
         plan->fair = plan->shared = 0;
+    } else if (is_about(THEME_MOVES)) {
+        plan->fair = plan->shared = 0;
+        plan->ttl_max_ms = plan->ttl_min_ms;
+        for (unsigned i = 0; i < SIM_TTLS_MAX; i++) { /* A change takes some of the longest. */
+            plan->ttls_ms[i] = sim_min(plan->ttls_ms[i], 20 * plan->reply_timeout_ms + 100);
+            plan->ttls_ms[i] = sim_max(plan->ttls_ms[i], plan->ttl_min_ms);
+            plan->ttl_max_ms = sim_max(plan->ttl_max_ms, plan->ttls_ms[i]);
+        }
     }
+}
+
+/* Operators, and servers that are not members at first. */
+static void draw_moves(struct plan *plan)
+{
+    if (!is_about(THEME_MOVES))
+        return;
+    plan->founded = true;
+    plan->operators = (unsigned)dice_range(1, SIM_OPERATORS_MAX);
+    plan->lists[0].len = (unsigned)dice_range(2, sim_min(5, plan->servers - 1));
 }
 
 /* Two lists are each of a bare majority of all masters.  What the oracle knows of waiters, copies
@@ -302,6 +327,8 @@ static void draw_sets(struct plan *plan)
     if (!plan->guarded)
         return;
     plan->founded = plan->seasoned && (dice >> 8 & 3) != 0;
+    if (is_about(THEME_MOVES))
+        return;
     if (!is_about(THEME_SETS) && ((dice >> 16 & 3) != 0 || !is_about(THEME_ANY)))
         return;
     if (plan->servers < 3 || plan->permits || plan->fair != 0 || plan->shared != 0 ||
@@ -386,7 +413,9 @@ static void draw_faults(struct plan *plan)
         plan->events = 400;
     }
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF || is_about(THEME_LINES))
-        plan->events *= 4;    /* The guard, or waiters, cause most of them. */
+        plan->events *= 4; /* The guard, or waiters, cause most of them. */
+    if (is_about(THEME_MOVES))
+        plan->events *= 4;
     if (is_about(THEME_SETS)) /* A set is founded early, or its founders meet often. */
         plan->events /= 4;
     plan->ends_at = world.now + 60 * DRIFT_S;
@@ -398,7 +427,7 @@ static void draw_clocks(const struct plan *plan)
     bool slow_client = false, fast_server = false;
     bool extreme = dice_chance(700);
 
-    for (unsigned i = 0; i < plan->processes; i++) {
+    for (unsigned i = 0; i < world_all_processes(); i++) {
         struct sim_clock *clock = &world.processes[i].clock;
 
         clock->origin = dice_range(1, UINT64_C(1) << 50);
@@ -439,10 +468,11 @@ void plan_draw(void)
     draw_fair(plan);
     draw_theme(plan);
     draw_sets(plan);
+    draw_moves(plan);
     if (plan->clock_guard == REDLOCK_CLOCK_GUARD_PERIODIC && plan->may_step != 0)
         plan->exclusive = false;
     draw_faults(plan);
-    for (unsigned i = 0; i < plan->processes; i++)
+    for (unsigned i = 0; i < world_all_processes(); i++)
         process_init(&world.processes[i], i);
     for (unsigned i = 0; i < plan->servers; i++)
         server_init(&world.servers[i], i);

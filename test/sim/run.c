@@ -26,7 +26,7 @@ static sim_time longest_stop(void)
 {
     sim_time until = world.now;
 
-    for (unsigned i = 0; i < world.plan.processes; i++)
+    for (unsigned i = 0; i < world_all_processes(); i++)
         until = sim_max(until, world.processes[i].stopped_until);
     return until - world.now;
 }
@@ -48,6 +48,8 @@ static void heal(void)
         links += 4 * plan->ttl_max_ms * DRIFT_MS + 2 * DRIFT_S;
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* Stepped clocks are watched for longer. */
         links += longest_watch();
+    if (plan->operators > 0) /* New members are watched, and old leases end. */
+        links += 12 * plan->ttl_max_ms * DRIFT_MS + 8 * DRIFT_S;
     if (plan->two_lists) /* The founders get in each other's way, and try again. */
         links += 10 * DRIFT_S;
     world.phase = PHASE_HEAL; /* No new faults from here on. */
@@ -58,6 +60,8 @@ static void heal(void)
 /* Without the restart guard a list is its set. */
 bool run_expects(const struct ev_loop *process)
 {
+    if (world.plan.operators > 0)
+        return moves_newest() == 1;
     return !world.plan.two_lists || sets_are_founded(process_list(process));
 }
 
@@ -83,7 +87,7 @@ static void probe(void)
 
         if (run_expects(&world.processes[i]))
             probes_expected++;
-        else if (is_linked)
+        else if (is_linked && plan->operators == 0)
             world_fail("sets", "client %u counts votes, and the set of its list is not founded", i);
         else
             continue;
@@ -129,6 +133,7 @@ static void finish(void)
     for (unsigned i = 0; i < world.plan.processes; i++)
         if (world.processes[i].rl != NULL)
             calls_close(&world.processes[i]);
+    operators_end();
     if (heap_blocks() != 0)
         world_fail("memory", "%ld blocks are not freed", heap_blocks());
 }
@@ -186,7 +191,9 @@ uint64_t run_seed(uint64_t seed, bool verbose)
     oracle_reset();
     calls_reset();
     waits_begin();
+    moves_begin();
     plan_draw();
+    operators_begin();
     nemesis_begin();
     world_post(plan->ends_at, EVENT_PHASE, NULL, PHASE_CHAOS);
     while (world.phase != PHASE_OVER && world_next(&event)) {

@@ -96,6 +96,7 @@ void sets_join(struct server *server)
     server->marker.config = sets_list(list);
     server->marker.set = number_of(server->marker.config);
     server->marker.name = sets_name(server->number);
+    moves_on_version(server);
     sets_on_member();
 }
 
@@ -211,6 +212,7 @@ struct answer sets_found(struct server *server, const struct command *command)
     world_outcome(OUTCOME_SET_FOUNDED);
     world_say("    master %u is founded, set %llx", server->number,
               (unsigned long long)marker->set);
+    moves_on_version(server);
     sets_on_member();
     return answer_one;
 }

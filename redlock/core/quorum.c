@@ -35,7 +35,9 @@
  *     deadline.  Its next extension gives the token to those that joined (ask_to_give).  An
  *     adopted token is given only when a majority of the old list has extended it: else the
  *     extension would take a lock that nobody holds.  Those that joined may store an adopted token
- *     already.  Numbers that were counted to before the change do not count (spoil_numbers).
+ *     already.  Until it is proven, it is given to the new members of a joint configuration alone:
+ *     a client may learn of all members at once, when it first hears of the set.  Numbers that
+ *     were counted to before the change do not count (spoil_numbers).
  * 12. A token is lost when so many masters said no that no majority can store it.  An
  *     extension or a release that can no longer succeed still waits until its timeout if
  *     awaited answers may show that the token is lost (may_be_lost).  A renewal does not wait:
@@ -1003,8 +1005,11 @@ static void on_change(struct step *s)
     struct quorum *q = s->q;
     quorum_mask stay = (quorum_mask)~s->ev->left;
     quorum_mask storing = q->adopted && q->round != 0 ? s->ev->joined : 0;
+    quorum_mask fresh = q->fresh | s->ev->joined;
 
-    q->fresh = (q->fresh | s->ev->joined) & stay;
+    if (q->adopted && !is_held(q))
+        fresh &= s->ev->members.to & (quorum_mask)~s->ev->members.from;
+    q->fresh = fresh & stay;
     q->asked &= stay;
     q->yes &= stay;
     q->none &= stay;

@@ -57,7 +57,7 @@ static void list_troubles(const struct redlock_lease *lease, char *buf, size_t s
                    drift_to_ms(lease->leases->reply_timeout));
     buf[0] = 0;
     for (unsigned m = 0; m < masters->peers.len; m++) {
-        const char *error = trouble_of(lease, m, silence);
+        const char *error = masters_concern(masters, m) ? trouble_of(lease, m, silence) : "";
         size_t room = size - len - sizeof dots, more;
 
         if (error[0] == 0)

@@ -13,6 +13,24 @@
 #include "redlock/wire/answer.h"
 #include "redlock/wire/vote.h"
 
+/* How soon a client learns of a change that no vote shows.  Chosen: a read each second is no load.
+ */
+#define EVERY DRIFT_S
+
+static void set_alarm(struct proof *proof)
+{
+    if (!proof->peers->restart_guard)
+        return;
+    alarm_set(&proof->peers->env->alarms, &proof->alarm,
+              drift_add(env_now(proof->peers->env), EVERY));
+}
+
+int proof_init(struct proof *proof)
+{
+    proof->alarm.pos = ALARM_OFF;
+    return alarm_reserve(&proof->peers->env->alarms, 4); /* Those of the other guards, too. */
+}
+
 void proof_done(struct proof *proof)
 {
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
@@ -50,6 +68,18 @@ void proof_want(struct proof *proof, enum quorum_command command, quorum_mask ma
         proof->wanted |= masters;
 }
 
+static void send_read(struct proof *proof, unsigned master, const struct ask *ask)
+{
+    struct link *link = proof->peers->links[master];
+
+    proof->shown |= mask_of(master);
+    if (needs_time(proof))
+        link_send(link, ask, WIRE_PROOF_MAX, sizeof WIRE_PROOF_MAX - 1);
+    else
+        link_send(link, ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
+    proof->peers->env->stats.commands++;
+}
+
 void proof_ask(struct proof *proof, unsigned master)
 {
     static const struct ask ask = {.what = WHAT_PROOF};
@@ -57,17 +87,33 @@ void proof_ask(struct proof *proof, unsigned master)
     if (!(proof->wanted & mask_of(master)))
         return;
     proof->wanted &= (quorum_mask)~mask_of(master);
-    if (proof->peers->restart_guard) {
-        if (needs_time(proof))
-            link_send(proof->peers->links[master], &ask, WIRE_PROOF_MAX, sizeof WIRE_PROOF_MAX - 1);
-        else
-            link_send(proof->peers->links[master], &ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
-        proof->peers->env->stats.commands++;
-    }
+    if (proof->peers->restart_guard)
+        send_read(proof, master, &ask);
     if (needs_time(proof)) { /* TIME goes last: see proof_on_answer(). */
         clocks_ask(proof->clocks, master);
         proof->peers->env->stats.commands++;
     }
+}
+
+void proof_on_change(struct proof *proof)
+{
+    if (proof->alarm.pos == ALARM_OFF && proof->peers->up != 0)
+        set_alarm(proof);
+}
+
+/* The read also proves what was asked for before. */
+void proof_on_alarm(struct proof *proof)
+{
+    static const struct ask ask = {.what = WHAT_PROOF, .flags = ASK_LIFE};
+    quorum_mask due = proof->peers->up & (quorum_mask)~proof->shown;
+
+    proof->shown = 0;
+    if (proof->peers->env->deaf)
+        return;
+    for (unsigned m = 0; due >> m != 0; m++)
+        if (due & mask_of(m))
+            send_read(proof, m, &ask);
+    set_alarm(proof);
 }
 
 /* A yes that is held back ends with its connection.  The leases learn of the broken connection
@@ -109,11 +155,12 @@ bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
     return true;
 }
 
-enum proved { PROVED_GOOD, PROVED_CHANGED, PROVED_LOST };
+enum proved { PROVED_GOOD, PROVED_OTHER, PROVED_CHANGED, PROVED_LOST };
 
 /* Judge a field epoch that is not the known text.  The number of the epoch must be the known one,
  * else the master has lost its data.  A version above ours, or a floor that we do not know, shows
- * that the set has changed. */
+ * that the set has changed.  Otherwise the master has got a version that we have from another one.
+ * Its floor may have changed before, so what it counted is not known. */
 static enum proved judge_other(const struct standing *standing, unsigned master, const char *text,
                                size_t len)
 {
@@ -124,7 +171,7 @@ static enum proved judge_other(const struct standing *standing, unsigned master,
         return PROVED_LOST;
     return state.version == 0 || state.floor != 0 || state.version > standing_version(standing)
                ? PROVED_CHANGED
-               : PROVED_GOOD;
+               : PROVED_OTHER;
 }
 
 /* Judge the field epoch.  It is nearly always the known text.  Both texts end with a NUL. */
@@ -158,15 +205,15 @@ static enum proved take_proof(struct proof *proof, unsigned master, const struct
 
 /* The master stores what the votes say, but a majority is to be counted by another set.  The number
  * of RAISE was compared by the script. */
-static void make_void(struct held *held)
+static void make_void(struct held *held, bool fenced_alone)
 {
     for (uint32_t i = 0; i < held->len; i++) {
         struct yes *yes = &held->yes[i];
 
-        if (yes->ask.what == QUORUM_CMD_EXTEND)
-            yes->vote.vote = QUORUM_VOTE_NONE;
-        else if (yes->ask.what != QUORUM_CMD_RAISE)
-            yes->vote.vote = QUORUM_VOTE_VOID;
+        if (yes->ask.what == QUORUM_CMD_RAISE ||
+            (fenced_alone && yes->ask.what != QUORUM_CMD_FENCE))
+            continue;
+        yes->vote.vote = yes->ask.what == QUORUM_CMD_EXTEND ? QUORUM_VOTE_NONE : QUORUM_VOTE_VOID;
     }
 }
 
@@ -219,11 +266,14 @@ void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
 
 void proof_on_answer(struct proof *proof, unsigned master, const struct reply *reply)
 {
-    switch (take_proof(proof, master, reply)) {
+    enum proved proved = take_proof(proof, master, reply);
+
+    switch (proved) {
     case PROVED_GOOD:
         break;
+    case PROVED_OTHER:
     case PROVED_CHANGED:
-        make_void(&proof->held[master]);
+        make_void(&proof->held[master], proved == PROVED_OTHER);
         standing_look_again(proof->standing, master);
         break;
     case PROVED_LOST:

@@ -19,7 +19,8 @@
  *
  * The field that is read also has the version of the configuration of the set (look.lua).  A vote
  * counts if the master has no newer version than this client.  Otherwise the vote is void, and the
- * client reads the marker on the same link.
+ * client reads the marker on the same link.  A master that proved nothing for a second is asked for
+ * a proof without a vote.  So a client that only holds or waits learns of a change as well.
  *
  * With the clock guard per vote a second read follows, TIME, and a yes waits for it as well.  An
  * extension waits, too: a clock that is set back extends a lock, which then ends early when the
@@ -33,6 +34,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "redlock/base/alarm.h"
 #include "redlock/base/mask.h"
 #include "redlock/core/quorum.h"
 #include "redlock/link/ask.h"
@@ -62,10 +64,20 @@ struct proof {
     void *cookie;
     /* Masters that were sent a command that needs proof, and no read after it. */
     quorum_mask wanted;
+    quorum_mask shown; /* Masters that were asked for a proof since the alarm rang. */
+    struct alarm alarm;
     struct held held[QUORUM_MASTERS_MAX];
 };
 
+/* Returns 0, or -1 if memory runs out. */
+int proof_init(struct proof *proof);
 void proof_done(struct proof *proof);
+
+/* Masters may take commands now that could not before, or the other way round. */
+void proof_on_change(struct proof *proof);
+
+/* A second is over. */
+void proof_on_alarm(struct proof *proof);
 
 /* proof_want(): these masters were sent a command.  proof_ask(): call it before the commands to
  * this master are written.  proof_forget(): the link went up or down, or the epoch changed. */

@@ -41,6 +41,7 @@ int standing_init(struct standing *standing, struct peers *peers, struct set *se
     guard_init(&standing->guard, &config);
     standing->alarm.pos = ALARM_OFF;
     standing->hope_until = drift_add(env_now(peers->env), peers->connect_timeout);
+    standing->tidy_at = DRIFT_NEVER;
     standing->connecting = peers->coming = everyone(standing);
     return alarm_reserve(&peers->env->alarms, 1);
 }
@@ -67,7 +68,7 @@ static void give_set(struct standing *standing, unsigned master, struct wire_loo
         return;
     look->set = now->set;
     look->version = now->version;
-    if (!(set->none & mask_of(master)))
+    if (!(set->none & members_all(&set->seats.members) & mask_of(master)))
         return;
     (void)config_print(now, config);
     look->config = config;
@@ -205,10 +206,15 @@ static void tell_of_twins(struct standing *standing)
     }
 }
 
-/* The guard lets them vote, and they are members of the set. */
-static quorum_mask may_vote(const struct standing *standing)
+/* The guard lets them vote, and they are members of the set.  Masters that were members get
+ * releases. */
+static quorum_mask may_take(const struct standing *standing)
 {
-    return guard_voters(&standing->guard) & standing->set->told;
+    const struct set *set = standing->set;
+
+    if (set->refused)
+        return 0;
+    return (guard_voters(&standing->guard) & set->told) | seats_leaving(&set->seats);
 }
 
 /* Masters that may become members soon: the set is being founded, or they are being told of it.  If
@@ -238,7 +244,7 @@ static void find_masks(const struct standing *standing, drift_time now, quorum_m
     *ret_up = standing->linked;
     *ret_coming = standing->connecting;
     if (standing->peers->restart_guard)
-        *ret_up &= may_vote(standing);
+        *ret_up &= may_take(standing);
     if (standing->peers->restart_guard && now < standing->hope_until)
         *ret_coming |= find_hopefuls(standing, now);
     *ret_coming &=
@@ -291,6 +297,8 @@ static void carry_out(struct standing *standing)
     }
     if (now < standing->hope_until && standing->hope_until < actions.wake_at)
         actions.wake_at = standing->hope_until;
+    if (standing->tidy_at < actions.wake_at)
+        actions.wake_at = standing->tidy_at;
     alarm_set(&standing->peers->env->alarms, &standing->alarm, actions.wake_at);
 }
 
@@ -327,7 +335,7 @@ void standing_on_room(struct standing *standing, unsigned master, bool room)
     }
     standing->peers->full &= (quorum_mask)~mask_of(master);
     standing->linked |= mask_of(master);
-    if (!standing->peers->restart_guard || (may_vote(standing) & mask_of(master)) != 0)
+    if (!standing->peers->restart_guard || (may_take(standing) & mask_of(master)) != 0)
         standing->peers->up |= mask_of(master);
 }
 
@@ -338,6 +346,8 @@ static const char *missing_set(const struct standing *standing, unsigned master)
 
     if (standing->guard.passive || !(standing->set->none & mask_of(master)))
         return "";
+    if (set_is_known(standing->set))
+        return "is in no set of masters yet: it is told that it is a member";
     if (founding->refused && founding->founder.other.master == master)
         return founding->text;
     return "is in no set of masters yet: all masters of the list must answer, and none may be of "
@@ -351,14 +361,62 @@ static void look_at_all_again(struct standing *standing)
         guard_look_again(&standing->guard, m);
 }
 
+/* What was known of the masters of these numbers is over. */
+static void forget(struct standing *standing, quorum_mask left)
+{
+    struct peers *peers = standing->peers;
+
+    peers->up &= (quorum_mask)~left;
+    peers->coming &= (quorum_mask)~left;
+    peers->full &= (quorum_mask)~left;
+    standing->linked &= (quorum_mask)~left;
+    standing->connecting &= (quorum_mask)~left;
+    standing->twins &= (quorum_mask)~left;
+    standing->refusing &= (quorum_mask)~left;
+    set_on_left(standing->set, left);
+    for (unsigned m = 0; left >> m != 0; m++)
+        if (left & mask_of(m))
+            standing->states[m][0] = '\0';
+}
+
+/* Leases wait for new members as they do for those of the list. */
+static void expect(struct standing *standing, quorum_mask opened)
+{
+    struct peers *peers = standing->peers;
+
+    if (opened == 0)
+        return;
+    standing->connecting |= opened;
+    peers->coming |= opened;
+    standing->hope_until = drift_add(env_now(peers->env), peers->connect_timeout);
+}
+
+/* All hear of the change before any further event. */
+static void on_set(struct standing *standing, const struct seats_change *change)
+{
+    forget(standing, change->closed);
+    expect(standing, change->opened);
+    guard_on_change(&standing->guard, change->closed);
+    if (change->config)
+        standing->tidy_at = 0; /* The alarm finds out when. */
+    standing->events->on_set(standing->cookie, change);
+    look_at_all_again(standing);
+}
+
+static bool is_news(const struct seats_change *change)
+{
+    return change->config || (change->opened | change->closed) != 0;
+}
+
 /* Read what a master says of itself and of its set.  False: its link was taken down. */
 static bool take_look(struct standing *standing, unsigned master, const struct reply *reply,
                       struct guard_look *ret_look)
 {
     struct link *link = standing->peers->links[master];
     struct answer_set set;
+    struct seats_change change;
     char text[160];
-    bool has_changed;
+    bool is_good;
 
     if (!answer_look(reply, ret_look, &set)) {
         (void)snprintf(text, sizeof text, "restart guard: %s",
@@ -366,17 +424,16 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
         link_relink(link, text);
         return false;
     }
-    if (!set_on_look(standing->set, master, &set, text, sizeof text, &has_changed)) {
-        link_relink(link, text);
-        return false;
-    }
+    is_good = set_on_look(standing->set, master, &set, text, sizeof text, &change);
     (void)snprintf(standing->states[master], sizeof standing->states[master], "%.*s",
                    (int)set.state_len, set.state != NULL ? set.state : "");
-    if (has_changed) {
-        guard_on_change(&standing->guard, 0);
-        look_at_all_again(standing);
-    }
-    return true;
+    if (is_news(&change))
+        on_set(standing, &change);
+    if (change.closed & mask_of(master))
+        return false; /* Another master has its number. */
+    if (!is_good)
+        link_relink(link, text);
+    return is_good;
 }
 
 /* A member that said that it is in no set is told at once. */
@@ -384,7 +441,8 @@ static bool is_to_be_told(const struct standing *standing, unsigned master)
 {
     const struct set *set = standing->set;
 
-    return set_is_known(set) && !standing->guard.passive && (set->none & mask_of(master)) != 0 &&
+    return !standing->guard.passive &&
+           (set->none & members_all(&set->seats.members) & mask_of(master)) != 0 &&
            !(set->claimed & mask_of(master));
 }
 
@@ -394,8 +452,11 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
     drift_time now = env_now(standing->peers->env);
     struct guard_look look;
 
-    if (!take_look(standing, master, reply, &look))
+    if (!take_look(standing, master, reply, &look)) {
+        carry_out(standing);
+        update(standing, 0);
         return;
+    }
     if (look.number != before.number)
         standing->events->on_new_epoch(standing->cookie,
                                        /* Votes that were held back belong to the old epoch. */
@@ -414,10 +475,9 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
         founding_on_look(standing->founding, master);
 }
 
-void standing_on_founding(struct standing *standing)
+void standing_on_founding(struct standing *standing, const struct seats_change *change)
 {
-    guard_on_change(&standing->guard, 0);
-    look_at_all_again(standing);
+    on_set(standing, change);
     carry_out(standing);
     update(standing, 0);
 }
@@ -426,7 +486,10 @@ void standing_watch(struct standing *standing, const struct members *members, qu
 {
     standing->set->seats.members = *members;
     standing->guard.guests = guests;
-    standing_on_founding(standing);
+    guard_on_change(&standing->guard, 0);
+    look_at_all_again(standing);
+    carry_out(standing);
+    update(standing, 0);
 }
 
 void standing_on_refusal(struct standing *standing, unsigned master)
@@ -482,8 +545,32 @@ void standing_on_step(struct standing *standing, unsigned master)
     update(standing, 0);
 }
 
+/* Masters that were removed long enough ago lose their links. */
+static void tidy(struct standing *standing)
+{
+    drift_time now = env_now(standing->peers->env);
+    struct seats_change change = {.config = false};
+
+    if (now < standing->tidy_at)
+        return;
+    standing->tidy_at = seats_tidy(&standing->set->seats, now, &change);
+    if (is_news(&change))
+        on_set(standing, &change);
+}
+
+/* A new member to which no link could be made is not waited for. */
+static void give_up(struct standing *standing)
+{
+    for (unsigned m = 0; m < standing->peers->len; m++)
+        if (standing->peers->links[m] == NULL)
+            standing->connecting = mask_without(standing->connecting, m);
+}
+
 void standing_on_alarm(struct standing *standing)
 {
+    tidy(standing);
+    if (env_now(standing->peers->env) >= standing->hope_until)
+        give_up(standing);
     carry_out(standing);
     update(standing, 0);
 }

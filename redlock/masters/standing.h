@@ -18,6 +18,7 @@ struct ask;
 struct founding;
 struct peers;
 struct reply;
+struct seats_change;
 struct set;
 
 /* What the masters are notified of. */
@@ -27,6 +28,9 @@ struct standing_events {
     /* The master may take commands now and could not before, or the other way round; or earlier
      * requests to it are void. */
     void (*on_change)(void *cookie, unsigned master);
+    /* The set has become known, or has changed.  All that is known of the masters is up to date,
+     * but for the masks of those that may vote: on_change() follows. */
+    void (*on_set)(void *cookie, const struct seats_change *change);
 };
 
 struct standing {
@@ -42,6 +46,7 @@ struct standing {
     quorum_mask linked;     /* Masters whose links are up and have room. */
     quorum_mask connecting; /* Masters whose first attempt to connect is under way. */
     drift_time hope_until;  /* Until then, leases wait for masters whose first read is under way. */
+    drift_time tidy_at;     /* When to close links to masters that were removed. */
     /* The field epoch of each master, which RAISE names and a proof shows. */
     char states[QUORUM_MASTERS_MAX][WIRE_STATE_MAX + 1];
 };
@@ -65,7 +70,7 @@ bool standing_has_witnesses(const struct standing *standing, unsigned master);
 void standing_on_alarm(struct standing *standing);
 
 /* The set was founded, or could not be, as this master shows. */
-void standing_on_founding(struct standing *standing);
+void standing_on_founding(struct standing *standing, const struct seats_change *change);
 void standing_on_refusal(struct standing *standing, unsigned master);
 
 /* Of a client that obeys no set: the members who are asked of guests (guard.c, rule 7). */

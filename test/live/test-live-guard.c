@@ -553,7 +553,7 @@ static const struct answer answers[] = {
     {"$7\r\nother 3\r\n", "restart guard: answered with garbage"},
     {"$40\r\nwarming 0123456789abcdef 60000 0 1 7 8 -\r\n", "is in no set of masters yet"},
     {"$62\r\nwarming 0123456789abcdef 60000 0 1 7 8 000000000000000a 1 a ab\r\n",
-     "is a member of the set of ab, and not of 127.0.0.1:"},
+     "was removed from the set: take it off the list; the members are ab"},
     {"$63\r\nwarming 0123456789abcdef 60000 0 1 7 8 000000000000000a 1 a b a\r\n",
      "restart guard: answered with garbage"},
 };

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "redlock/client/client.h"
+
 static struct lease_rec *any_rec(struct ev_loop *process)
 {
     unsigned first = (unsigned)dice_below(SIM_LEASES_MAX);
@@ -131,10 +133,18 @@ static void tidy(struct ev_loop *process)
     }
 }
 
+/* The list of the client has a master that is no member any more. */
+static bool is_refused(const struct ev_loop *process)
+{
+    return world.plan.operators > 0 && process->rl->masters.set.refused;
+}
+
 void actor_act(struct ev_loop *process)
 {
     const struct plan *plan = &world.plan;
 
+    if (process->rl != NULL && world.phase <= PHASE_HEAL && is_refused(process))
+        calls_close(process);
     if (process->rl == NULL)
         calls_open(process);
     else if (world.phase == PHASE_CHAOS)

@@ -135,5 +135,6 @@ struct answer ballots_count_on(struct server *server, const struct command *comm
         return *refusal;
     marker->high += number - marker->floor;
     marker->floor = marker->told_floor = number;
+    moves_on_news();
     return counted;
 }

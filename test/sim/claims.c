@@ -33,10 +33,11 @@ struct claim {
     quorum_mask errors; /* Masters that answered the release with an error. */
     const struct conn *told[SIM_SERVERS_MAX];
     uint32_t release_ask[SIM_SERVERS_MAX], extend_ask[SIM_SERVERS_MAX], raise_ask[SIM_SERVERS_MAX];
+    uint32_t give_ask[SIM_SERVERS_MAX];
     uint64_t runs_out; /* When all keys have expired, on the client's clock. */
 };
 
-static const char *const names[] = {"SET", "EXTEND", "RELEASE", "FENCE", "RAISE"};
+static const char *const names[] = {"SET", "EXTEND", "RELEASE", "FENCE", "RAISE", "GIVE"};
 
 /* ---- Commands ---- */
 
@@ -113,6 +114,11 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
     if (ask->what == QUORUM_CMD_RELEASE) {
         claim->told[master] = conn;
         claim->release_ask[master] = ask->number;
+    } else if (ask->what == QUORUM_CMD_GIVE) { /* A master that joined gets the token. */
+        claim->may_store |= (quorum_mask)(1u << master);
+        claim->told[master] = NULL;
+        claim->give_ask[master] = ask->number;
+        lasts(process, claim, args_number(&command, at.ttl));
     } else if (ask->what == QUORUM_CMD_RAISE) {
         claim->raise_ask[master] = ask->number;
     } else if (claim->extend_ask[master] != ask->number) { /* Not sent again in full. */
@@ -137,6 +143,9 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
     if (ask->what == QUORUM_CMD_RELEASE && claim->release_ask[master] == ask->number) {
         claim->may_store &= (quorum_mask)~bit;
         claim->errors |= answer->type == REPLY_ERROR ? bit : 0;
+    } else if (ask->what == QUORUM_CMD_GIVE && claim->give_ask[master] == ask->number) {
+        if (answer->type != REPLY_STATUS)
+            claim->may_store &= (quorum_mask)~bit;
     } else if (ask->what == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->number && no) {
         if (!is_many(oracle_token_of(claim->token)->set))
             claim->may_store &= (quorum_mask)~bit;
@@ -218,6 +227,20 @@ static void check_told(const struct ev_loop *process, const struct claim *claim)
     }
 }
 
+/* The client has no links to masters that were removed from the set a while ago.  Keys that they
+ * may store expire. */
+static void forget_removed(const struct ev_loop *process, struct claim *claim)
+{
+    quorum_mask known = 0;
+
+    for (unsigned m = 0; m < process->rl->masters.peers.len; m++)
+        if (process->rl->masters.peers.links[m] != NULL)
+            known |= (quorum_mask)(1u << process->servers[m]);
+    if (claim->may_store & ~known)
+        oracle_token_of(claim->token)->is_excused = true;
+    claim->may_store &= known;
+}
+
 void claims_on_turn(struct ev_loop *process)
 {
     uint64_t now = process_clock(process);
@@ -226,6 +249,8 @@ void claims_on_turn(struct ev_loop *process)
     while ((claim = *at) != NULL) {
         const struct redlock_lease *lease = lease_of(process, claim);
 
+        if (world.plan.operators > 0)
+            forget_removed(process, claim);
         if (claim->may_store == 0 || now >= claim->runs_out) {
             oracle_token_of(claim->token)->is_excused |=
                 claim->errors != 0 || claim->may_store != 0;

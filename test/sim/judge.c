@@ -177,6 +177,15 @@ static void check_lock(const struct op *op, int status)
         check_health(op, status, false);
 }
 
+/* The set has changed since the lease was counted, and its next extension may fail (quorum.c, rule
+ * 11). */
+static bool is_moved(const struct lease_rec *rec)
+{
+    const struct lists now = process_lists(rec->process);
+
+    return now.from != rec->lists.from || now.to != rec->lists.to;
+}
+
 static void check_extend(const struct op *op, int status)
 {
     static const enum outcome outcomes[] = {
@@ -187,8 +196,8 @@ static void check_extend(const struct op *op, int status)
     };
     const struct lease_rec *rec = op->rec;
     sim_time now = process_now(op->process);
-    bool safe = op->was_held && !rec->is_stale && rec->hears_lost && !op->lost_told &&
-                (world.plan.may_forget | world.plan.may_step) == 0 &&
+    bool safe = op->was_held && !rec->is_stale && !is_moved(rec) && rec->hears_lost &&
+                !op->lost_told && (world.plan.may_forget | world.plan.may_step) == 0 &&
                 op->remaining_ms * DRIFT_MS > rec->margin + reply_timeout() &&
                 plan_validity(rec->ttl_ms) > 4 * world.plan.quick;
 
@@ -207,7 +216,7 @@ static void check_unlock(const struct op *op, int status)
     quorum_mask deleted = op->token >= 0 ? oracle_token_of(op->token)->deleted : 0;
     const struct lists lists = process_lists(op->process);
     /* If the token is stale, the client that gave it up is releasing it. */
-    bool safe = op->was_held && !op->rec->is_stale &&
+    bool safe = op->was_held && !op->rec->is_stale && !is_moved(op->rec) &&
                 (world.plan.may_forget | world.plan.may_step) == 0 &&
                 op->remaining_ms * DRIFT_MS > reply_timeout();
 

@@ -53,8 +53,7 @@ static void add(uint64_t version, const char *text)
         world_outcome(OUTCOME_SET_CHANGED);
 }
 
-/* Clients know only later, and need another turn. */
-static void sicken(void)
+void moves_on_news(void)
 {
     for (unsigned i = 0; i < world.plan.processes; i++)
         process_sicken(&world.processes[i], world.now + world.plan.quick);
@@ -74,7 +73,7 @@ void moves_on_version(const struct server *server)
         world_fail("versions", "version %llu is %s on master %u, and was %s",
                    (unsigned long long)marker->ver, marker->config, server->number,
                    versions[marker->ver].config);
-    sicken();
+    moves_on_news();
 }
 
 uint64_t moves_newest(void)

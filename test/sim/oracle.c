@@ -240,20 +240,22 @@ static bool stores(struct server *server, const struct lease_rec *rec, sim_time 
 
 /* Enough masters store all keys until then, or may have lost them: their data are lost, or their
  * clock was stepped. */
-static bool is_backed(const struct lease_rec *rec, sim_time until)
+static bool is_backed(const struct lease_rec *rec, const struct lists *lists, sim_time until)
 {
-    unsigned members = rec->lists.from | rec->lists.to;
+    unsigned members = lists->from | lists->to;
     unsigned servers = (world.plan.may_forget | world.plan.may_step) & members;
 
     for (unsigned m = 0; m < world.plan.servers; m++)
         if ((members & ~servers) >> m & 1 && stores(&world.servers[m], rec, until))
             servers |= 1u << m;
-    return moves_are_quorum(&rec->lists, servers);
+    return moves_are_quorum(lists, servers);
 }
 
 bool oracle_has_keys(const struct lease_rec *rec)
 {
-    return rec->token >= 0 && is_backed(rec, world.now + 1);
+    const struct lists lists = process_lists(rec->process);
+
+    return rec->token >= 0 && is_backed(rec, &lists, world.now + 1);
 }
 
 static void check_deadline(const struct lease_rec *rec)
@@ -261,7 +263,7 @@ static void check_deadline(const struct lease_rec *rec)
     sim_time until = clock_when(&rec->process->clock, rec->deadline);
 
     tally.checks++;
-    if (until <= world.now || is_backed(rec, until))
+    if (until <= world.now || is_backed(rec, &rec->lists, until))
         return;
     world_fail("deadline",
                "client %u holds resource %u for %.3f ms more, and too few masters will "

@@ -42,7 +42,7 @@ void oracle_after(struct conn *conn, const struct command *command, const struct
 /* Check all beliefs of a process for changes. */
 void oracle_look(struct ev_loop *process);
 uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at);
-/* True if a majority stores the token of rec now. */
+/* True if a majority stores the token of rec now, by the lists that its client knows now. */
 bool oracle_has_keys(const struct lease_rec *rec);
 
 /* ---- Tokens (claims.c) ---- */

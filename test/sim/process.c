@@ -88,6 +88,14 @@ static unsigned master_of(const struct ev_loop *process, unsigned server)
     return QUORUM_MASTERS_MAX;
 }
 
+/* The client knows what the master stores of the set.  Else its votes do not count yet. */
+static bool is_known(const struct ev_loop *process, unsigned m, const struct server *server)
+{
+    const struct guard_look *look = &process->rl->masters.standing.guard.masters[m].look;
+
+    return server->marker.ver <= version_of(process) && server->marker.floor == look->floor;
+}
+
 /* True if all links are up, all masters may vote, and all servers obey. */
 bool process_is_linked(const struct ev_loop *process)
 {
@@ -106,7 +114,7 @@ bool process_is_linked(const struct ev_loop *process)
         m = master_of(process, i);
         if (m == QUORUM_MASTERS_MAX || !(process->rl->masters.peers.up & 1u << m))
             return false;
-        if (server->marker.ver > version_of(process))
+        if (world.plan.operators > 0 && !is_known(process, m, server))
             return false;
         conn = conn_of(process, process->rl->masters.peers.links[m]);
         if (conn == NULL || conn->mute)

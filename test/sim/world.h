@@ -169,6 +169,8 @@ bool sets_are_founded(const struct list *list);
 /* ---- Sets that change (moves.c), and who changes them (operators.c) ---- */
 
 void moves_begin(void);
+/* A server stores something that clients do not know yet. */
+void moves_on_news(void);
 /* A server stores another version. */
 void moves_on_version(const struct server *server);
 /* The greatest version that any server has stored. */

@@ -9,6 +9,7 @@
  */
 #include "net.h"
 #include "oracle.h"
+#include "store.h"
 #include "world.h"
 
 #include "redlock/client/client.h"
@@ -91,9 +92,10 @@ static unsigned master_of(const struct ev_loop *process, unsigned server)
 /* The client knows what the master stores of the set.  Else its votes do not count yet. */
 static bool is_known(const struct ev_loop *process, unsigned m, const struct server *server)
 {
-    const struct guard_look *look = &process->rl->masters.standing.guard.masters[m].look;
+    char state[SETS_STATE_ROOM];
 
-    return server->marker.ver <= version_of(process) && server->marker.floor == look->floor;
+    return server->marker.ver <= version_of(process) &&
+           strcmp(sets_state(&server->marker, state), process->rl->masters.standing.states[m]) == 0;
 }
 
 /* True if all links are up, all masters may vote, and all servers obey. */

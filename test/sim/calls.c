@@ -191,7 +191,7 @@ static bool end_shortage(bool had_begun)
 /* Some or all masters of the list, or members of the newest configuration. */
 static void write_masters(const struct ev_loop *process, char *masters, size_t room)
 {
-    const struct list *list = process_list(process);
+    const struct list *list = process_own_list(process);
     unsigned servers = ((1u << list->len) - 1) << list->first;
 
     if (world.plan.operators > 0) {

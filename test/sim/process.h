@@ -77,7 +77,9 @@ void process_sicken(struct ev_loop *process, sim_time until);
 /* Nothing was faulty for the process since then. */
 bool process_is_healthy(const struct ev_loop *process, sim_time since);
 bool process_is_linked(const struct ev_loop *process);
-/* The list of its clients; the lists by which its client counts now. */
+/* The list of its client; that of the set that the client obeys; the lists by which the client
+ * counts now. */
+const struct list *process_own_list(const struct ev_loop *process);
 const struct list *process_list(const struct ev_loop *process);
 struct lists process_lists(const struct ev_loop *process);
 

@@ -154,6 +154,8 @@ void actor_act(struct ev_loop *process)
         return;
     }
     tidy(process);
+    if (world.phase == PHASE_HEAL && plan->operators > 0) /* Its list may turn out to be wrong. */
+        process->act_at = process_now(process) + DRIFT_S;
     if (world.phase == PHASE_PROBE && run_expects(process) && !process->has_probed)
         calls_lock(process, process->number % plan->resources, true);
 }

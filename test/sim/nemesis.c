@@ -44,10 +44,13 @@ void nemesis_begin(void)
     plan_next();
 }
 
-/* How long a fault lasts: from one hop to three leases. */
+/* How long a fault lasts: from one hop to three leases.  While a set changes, it may outlast
+ * several changes. */
 static sim_time duration(void)
 {
-    return dice_magnitude(world.plan.hop, 3 * world.plan.ttl_max_ms * DRIFT_MS);
+    unsigned leases = world.plan.operators > 0 ? 12 : 3;
+
+    return dice_magnitude(world.plan.hop, leases * world.plan.ttl_max_ms * DRIFT_MS);
 }
 
 static struct ev_loop *any_process(void)

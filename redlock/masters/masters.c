@@ -173,6 +173,13 @@ static void on_change(void *cookie, unsigned m)
     masters->events->on_change(masters->cookie, m);
 }
 
+static void on_read(void *cookie, unsigned m)
+{
+    struct masters *masters = cookie;
+
+    proof_on_look(&masters->proof, m);
+}
+
 static void log_set(const struct masters *masters)
 {
     const struct config *now = &masters->set.seats.now;
@@ -203,6 +210,7 @@ static void on_set(void *cookie, const struct seats_change *change)
 static const struct standing_events standing_events = {
     .on_new_epoch = on_new_epoch,
     .on_change = on_change,
+    .on_read = on_read,
     .on_set = on_set,
 };
 

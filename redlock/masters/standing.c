@@ -471,6 +471,7 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
     if (!look.ready && missing_set(standing, master)[0] == '\0')
         tell_of_warming(standing, master, look.number != before.number, now);
     update(standing, look.number != before.number ? mask_of(master) : 0);
+    standing->events->on_read(standing->cookie, master);
     if (!standing->guard.passive)
         founding_on_look(standing->founding, master);
 }

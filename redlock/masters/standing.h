@@ -28,6 +28,8 @@ struct standing_events {
     /* The master may take commands now and could not before, or the other way round; or earlier
      * requests to it are void. */
     void (*on_change)(void *cookie, unsigned master);
+    /* A read of the marker was answered, and this client has taken over what it says. */
+    void (*on_read)(void *cookie, unsigned master);
     /* The set has become known, or has changed.  All that is known of the masters is up to date,
      * but for the masks of those that may vote: on_change() follows. */
     void (*on_set)(void *cookie, const struct seats_change *change);

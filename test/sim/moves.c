@@ -51,6 +51,7 @@ static void add(uint64_t version, const char *text)
                versions[version].lists.to);
     if (version > 1)
         world_outcome(OUTCOME_SET_CHANGED);
+    line_on_version();
 }
 
 void moves_on_news(void)

@@ -178,6 +178,19 @@ static void fill_survey(struct survey *survey, struct redlock *rl, const struct 
     }
 }
 
+/* Another operator begins at the same time. */
+static void challenge(const struct ev_loop *process)
+{
+    for (unsigned i = world.plan.processes; i < world_all_processes(); i++) {
+        struct ev_loop *other = &world.processes[i];
+
+        if (other == process || other->rl != NULL || world.phase != PHASE_CHAOS)
+            continue;
+        other->act_at = process_now(process) + dice_magnitude(1, world.plan.hop * 8);
+        process_poke(other, other->act_at);
+    }
+}
+
 static void begin(struct ev_loop *process)
 {
     struct operator* operator= operator_of(process);
@@ -203,6 +216,8 @@ static void begin(struct ev_loop *process)
     if (!operate_begin(&operator->op, &operator->survey, &list, &config))
         world_fail("simulator", "an operator has no room for all masters");
     world_note("operator begins: process, version", process->number, newest.version, 0);
+    if (dice_chance(500))
+        challenge(process);
     operator->dies_at = SIM_NEVER;
     if (world.phase == PHASE_CHAOS && dice_chance(500))
         operator->dies_at = world.now + dice_magnitude(plan->hop, 6 * plan->ttl_max_ms * DRIFT_MS);

@@ -109,6 +109,8 @@ bool line_remove(struct line *line, int waiter);
 /* A queue of a server has changed; all queues of a server are lost. */
 void line_on_change(struct server *server, unsigned resource);
 void line_forget(struct server *server);
+/* The set has changed. */
+void line_on_version(void);
 /* It is this waiter's turn at a server.  is_told: the server announces it, or must.  Else the
  * waiter's own command made it due. */
 void line_on_turn_of(const struct server *server, unsigned resource, int waiter, bool is_told);

@@ -94,6 +94,16 @@ static uint64_t other_dice(uint64_t factor)
     return dice ^ dice >> 32;
 }
 
+/* In a quarter of the runs, operators change the set of masters. */
+static void draw_operators(struct plan *plan)
+{
+    uint64_t dice = other_dice(UINT64_C(0x8cb92ba72f3d8dd7));
+    bool moves = is_about(THEME_ANY) && plan->servers >= 3 && (dice >> 8) % 10 < 3;
+
+    if (moves || is_about(THEME_MOVES))
+        plan->operators = 1 + (unsigned)(dice >> 40 & 1);
+}
+
 /* A clock guard needs quick answers and even clocks, or it accepts no vote. */
 static void draw_clock_guard(struct plan *plan)
 {
@@ -103,7 +113,7 @@ static void draw_clock_guard(struct plan *plan)
 
     if (is_about(THEME_CLOCKS)) /* per_vote, and any clock is stepped. */
         dice = dice / 4 * 4 | 1 << 9;
-    else if (!is_about(THEME_ANY))
+    else if (!is_about(THEME_ANY) || plan->operators > 0)
         dice |= 2; /* No clock guard. */
     plan->allowance = (struct drift_bound){plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};
     plan->clock_gap = CLOCKS_GAP;
@@ -208,7 +218,7 @@ static void draw_copies(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0xbf58476d1ce4e5b9));
 
-    if (plan->exclusive && (dice >> 16 & 15) == 0)
+    if (plan->exclusive && (dice >> 16 & 15) == 0 && plan->operators == 0)
         plan->may_copy = plan->may_forget & plan->keep;
 }
 
@@ -220,7 +230,8 @@ static void draw_guard(struct plan *plan)
 
     plan->guarded = is_about(THEME_ANY) ? dice % 2 == 0
                                         : is_about(THEME_RESTARTS) || is_about(THEME_STARTS) ||
-                                              is_about(THEME_SETS) || is_about(THEME_MOVES);
+                                              is_about(THEME_SETS);
+    plan->guarded = plan->guarded || plan->operators > 0;
     if (!plan->guarded)
         return;
     keep = (quorum_mask)(dice >> 8 & 1 ? all : dice >> 16 & all);
@@ -233,7 +244,7 @@ static void draw_guard(struct plan *plan)
         keep = all;
         plan->may_forget = mask_without(all, (unsigned)dice_below(plan->servers));
         dice &= ~(UINT64_C(3) << 25); /* Not seasoned. */
-    } else if (is_about(THEME_MOVES)) {
+    } else if (plan->operators > 0) {
         keep = all;
         plan->may_forget = 0;
         dice |= UINT64_C(1) << 25; /* Seasoned. */
@@ -295,7 +306,6 @@ static void draw_theme(struct plan *plan)
         plan->processes = SIM_PROCESSES_MAX;
         plan->fair = plan->shared = 0;
     } else if (is_about(THEME_MOVES)) {
-        plan->fair = plan->shared = 0;
         plan->ttl_max_ms = plan->ttl_min_ms;
         for (unsigned i = 0; i < SIM_TTLS_MAX; i++) { /* A change takes some of the longest. */
             plan->ttls_ms[i] = sim_min(plan->ttls_ms[i], 20 * plan->reply_timeout_ms + 100);
@@ -303,16 +313,6 @@ static void draw_theme(struct plan *plan)
             plan->ttl_max_ms = sim_max(plan->ttl_max_ms, plan->ttls_ms[i]);
         }
     }
-}
-
-/* Operators, and servers that are not members at first. */
-static void draw_moves(struct plan *plan)
-{
-    if (!is_about(THEME_MOVES))
-        return;
-    plan->founded = true;
-    plan->operators = (unsigned)dice_range(1, SIM_OPERATORS_MAX);
-    plan->lists[0].len = (unsigned)dice_range(2, sim_min(5, plan->servers - 1));
 }
 
 /* Two lists are each of a bare majority of all masters.  What the oracle knows of waiters, copies
@@ -327,8 +327,11 @@ static void draw_sets(struct plan *plan)
     if (!plan->guarded)
         return;
     plan->founded = plan->seasoned && (dice >> 8 & 3) != 0;
-    if (is_about(THEME_MOVES))
+    if (plan->operators > 0) { /* Some servers are no members at first. */
+        plan->founded = true;
+        plan->lists[0].len = (unsigned)dice_range(2, sim_min(5, plan->servers));
         return;
+    }
     if (!is_about(THEME_SETS) && ((dice >> 16 & 3) != 0 || !is_about(THEME_ANY)))
         return;
     if (plan->servers < 3 || plan->permits || plan->fair != 0 || plan->shared != 0 ||
@@ -414,8 +417,8 @@ static void draw_faults(struct plan *plan)
     }
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF || is_about(THEME_LINES))
         plan->events *= 4; /* The guard, or waiters, cause most of them. */
-    if (is_about(THEME_MOVES))
-        plan->events *= 4;
+    if (plan->operators > 0)
+        plan->events *= is_about(THEME_MOVES) ? 4 : 2;
     if (is_about(THEME_SETS)) /* A set is founded early, or its founders meet often. */
         plan->events /= 4;
     plan->ends_at = world.now + 60 * DRIFT_S;
@@ -457,6 +460,7 @@ void plan_draw(void)
 
     memset(plan, 0, sizeof *plan);
     draw_sizes(plan);
+    draw_operators(plan);
     draw_spans(plan);
     draw_clock_guard(plan);
     draw_ttls(plan);
@@ -468,7 +472,6 @@ void plan_draw(void)
     draw_fair(plan);
     draw_theme(plan);
     draw_sets(plan);
-    draw_moves(plan);
     if (plan->clock_guard == REDLOCK_CLOCK_GUARD_PERIODIC && plan->may_step != 0)
         plan->exclusive = false;
     draw_faults(plan);

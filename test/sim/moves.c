@@ -1,7 +1,9 @@
 /*
  * moves.c - the configurations of a set that changes, as servers store them.
  *
- * What must always be true (the property "versions"): a version has one configuration.
+ *  versions   A version has one configuration.
+ *  available  While operators change the set and nothing else goes wrong, a waiter gets a lock that
+ *             nobody holds within two seconds.
  */
 #include "oracle.h"
 #include "world.h"
@@ -11,6 +13,7 @@
 
 #include "redlock/core/config.h"
 
+#define UNAVAILABLE_MAX (2 * DRIFT_S)
 #define VERSIONS_MAX 256 /* Of one run.  Chosen: a change has two. */
 
 static struct version {
@@ -18,6 +21,7 @@ static struct version {
     struct lists lists;
 } versions[VERSIONS_MAX];
 static uint64_t newest;
+static sim_time held_at[SIM_RESOURCES_MAX]; /* When a client held it last. */
 
 void moves_begin(void)
 {
@@ -98,4 +102,47 @@ static bool is_majority(unsigned list, unsigned servers)
 bool moves_are_quorum(const struct lists *lists, unsigned servers)
 {
     return is_majority(lists->from, servers) && is_majority(lists->to, servers);
+}
+
+/* ---- Availability ---- */
+
+void moves_on_probe(void)
+{
+    for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++)
+        held_at[r] = world.now;
+}
+
+/* Since when the waiter could have all its resources. */
+static sim_time waits_since(const struct lease_rec *rec)
+{
+    sim_time since = rec->called;
+
+    for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++)
+        if (rec->set & 1u << r)
+            since = sim_max(since, held_at[r]);
+    return since;
+}
+
+void moves_on_turn(const struct ev_loop *process)
+{
+    /* Rivals may meet in some rounds, and pause. */
+    sim_time bound = UNAVAILABLE_MAX + 8 * run_probe_retry_ms() * DRIFT_MS;
+
+    if (world.plan.operators == 0 || world.phase != PHASE_PROBE)
+        return;
+    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        const struct lease_rec *rec = process->recs[place];
+
+        if (rec == NULL)
+            continue;
+        for (unsigned r = 0; r < SIM_RESOURCES_MAX && rec->deadline != 0; r++)
+            if (rec->set & 1u << r)
+                held_at[r] = world.now;
+        if (rec->state != REC_LOCKING || rec->deadline != 0 || world.plan.permits)
+            continue;
+        tally.checks++;
+        if (world.now > waits_since(rec) + bound)
+            world_fail("available", "client %u waits for set %x, which nobody holds, for %.3f ms",
+                       process->number, rec->set, (double)(world.now - waits_since(rec)) / 1e6);
+    }
 }

@@ -30,6 +30,7 @@ static struct operator
     struct survey survey;
     struct operate op;
     sim_time dies_at, steps_at;
+    bool is_wanted; /* It is to begin although the faults are over. */
 }
 operators[SIM_OPERATORS_MAX];
 
@@ -40,8 +41,31 @@ static struct operator* operator_of(const struct ev_loop *process)
 
 void operators_begin(void)
 {
-    for (unsigned i = 0; i < world.plan.operators; i++)
+    for (unsigned i = 0; i < world.plan.operators; i++) {
         operators[i].dies_at = operators[i].steps_at = SIM_NEVER;
+        operators[i].is_wanted = false;
+    }
+}
+
+void operators_on_probe(void)
+{
+    for (unsigned i = 0; i < world.plan.operators; i++) {
+        struct ev_loop *process = &world.processes[world.plan.processes + i];
+
+        if (process->rl != NULL || dice_chance(300))
+            continue;
+        operators[i].is_wanted = true;
+        process->act_at = world.now;
+        process_poke(process, world.now);
+    }
+}
+
+bool operators_are_busy(void)
+{
+    for (unsigned i = 0; i < world.plan.operators; i++)
+        if (operators[i].is_wanted || world.processes[world.plan.processes + i].rl != NULL)
+            return true;
+    return false;
 }
 
 /* ---- What masters store ---- */
@@ -231,6 +255,7 @@ static void end(struct ev_loop *process)
     operator->dies_at = operator->steps_at = SIM_NEVER;
     (void)redlock_close(process->rl);
     process->client++;
+    run_on_operator();
 }
 
 static void plan_next(struct ev_loop *process)
@@ -251,7 +276,8 @@ static void plan_next(struct ev_loop *process)
 /* In chaos an operator begins, or dies. */
 void operators_act(struct ev_loop *process)
 {
-    if (process->rl == NULL && world.phase == PHASE_CHAOS) {
+    if (process->rl == NULL && (world.phase == PHASE_CHAOS || operator_of(process)->is_wanted)) {
+        operator_of(process)->is_wanted = false;
         begin(process);
     } else if (process->rl != NULL && operator_of(process)->dies_at <= world.now &&
                world.phase == PHASE_CHAOS) {

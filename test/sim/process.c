@@ -374,6 +374,7 @@ static void watch_over(struct ev_loop *process)
     judge_on_turn(process);
     waits_on_turn(process);
     line_on_turn(process);
+    moves_on_turn(process);
 }
 
 void process_turn(struct ev_loop *process, uint64_t tag)

@@ -37,6 +37,12 @@ static sim_time longest_watch(void)
     return 3 * world.plan.ttl_max_ms * DRIFT_MS + 2 * CLOCKS_GAP;
 }
 
+/* New members are watched, and old leases end; perhaps twice, if a change is found unfinished. */
+static sim_time longest_change(void)
+{
+    return 12 * world.plan.ttl_max_ms * DRIFT_MS + 8 * DRIFT_S;
+}
+
 /* Healing lasts until all operations have ended and all links are up. */
 static void heal(void)
 {
@@ -48,8 +54,8 @@ static void heal(void)
         links += 4 * plan->ttl_max_ms * DRIFT_MS + 2 * DRIFT_S;
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* Stepped clocks are watched for longer. */
         links += longest_watch();
-    if (plan->operators > 0) /* New members are watched, and old leases end. */
-        links += 12 * plan->ttl_max_ms * DRIFT_MS + 8 * DRIFT_S;
+    if (plan->operators > 0)
+        links += longest_change();
     if (plan->two_lists) /* The founders get in each other's way, and try again. */
         links += 10 * DRIFT_S;
     world.phase = PHASE_HEAL; /* No new faults from here on. */
@@ -72,7 +78,8 @@ static sim_time longest_probe(void)
     sim_time rounds = 20 * (run_probe_retry_ms() + plan->reply_timeout_ms) * DRIFT_MS;
 
     return plan->ttl_max_ms * DRIFT_MS + rounds +
-           (plan->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE ? longest_watch() : 0);
+           (plan->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE ? longest_watch() : 0) +
+           (plan->operators > 0 ? longest_change() : 0);
 }
 
 static void probe(void)
@@ -95,6 +102,8 @@ static void probe(void)
     calls_check_ends();
     probes_left = probes_expected;
     enter(PHASE_PROBE, longest_probe());
+    moves_on_probe();
+    operators_on_probe();
 }
 
 uint32_t run_probe_retry_ms(void)
@@ -105,7 +114,13 @@ uint32_t run_probe_retry_ms(void)
 void run_on_probe(void)
 {
     probes_won++;
-    if (--probes_left == 0)
+    if (--probes_left == 0 && !operators_are_busy())
+        world_post(world.now, EVENT_PHASE, NULL, PHASE_QUIET);
+}
+
+void run_on_operator(void)
+{
+    if (world.phase == PHASE_PROBE && probes_left == 0 && !operators_are_busy())
         world_post(world.now, EVENT_PHASE, NULL, PHASE_QUIET);
 }
 

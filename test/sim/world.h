@@ -151,8 +151,9 @@ uint64_t run_seed(uint64_t seed, bool verbose);
 uint32_t run_probe_retry_ms(void);
 /* The client of a probe can be expected to get a lock. */
 bool run_expects(const struct ev_loop *process);
-/* A probe got its lock. */
+/* A probe got its lock; an operator is done. */
 void run_on_probe(void);
+void run_on_operator(void);
 
 /* ---- Sets of masters (sets.c) ---- */
 
@@ -180,7 +181,14 @@ uint64_t moves_newest(void);
 struct lists moves_lists(uint64_t version);
 bool moves_are_quorum(const struct lists *lists, unsigned servers);
 
+/* Clients try to get locks; the turn of one is over. */
+void moves_on_probe(void);
+void moves_on_turn(const struct ev_loop *process);
+
 void operators_begin(void);
+/* Some begin although the faults are over; one of them is not done. */
+void operators_on_probe(void);
+bool operators_are_busy(void);
 /* The process is due; its turn is nearly over. */
 void operators_act(struct ev_loop *process);
 void operators_on_turn(struct ev_loop *process);

@@ -402,7 +402,7 @@ struct redlock_stats {
     uint64_t late_yes;    /* Grants that came after their round was over, and were undone. */
     uint64_t connects;    /* Connections for commands that came up. */
     uint32_t leases;      /* Leases in memory now, with those that are being released. */
-    uint32_t masters;     /* Masters configured. */
+    uint32_t masters;     /* Masters of the set; of the list while no set is known. */
     uint32_t masters_up;  /* Masters that can be asked for a lock now. */
     uint64_t fenced;      /* Locks granted with a fencing token. */
     uint64_t raised;      /* Of these, those whose token took more than one round trip. */

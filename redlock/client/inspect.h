@@ -72,7 +72,7 @@ struct inspect_master {
 };
 struct inspect_master inspect_master(struct redlock *rl, unsigned m);
 
-/* True: the text of a configuration has the masters of this client's list, and no others. */
+/* True: the text of a configuration has all masters of this client's list. */
 bool inspect_fits(struct redlock *rl, const char *config);
 
 /* Write the members of the set, or "", and why the list is wrong, or "". */

@@ -94,7 +94,7 @@ unsigned seats_wrong(const struct seats *s);
 /* Masters that were members while this client knew them, and still have their seats. */
 quorum_mask seats_leaving(const struct seats *s);
 
-/* True if the masters of the list are the members of this configuration, each of them once. */
+/* True if all masters of the list are members of this configuration. */
 bool seats_fit(const struct seats *s, const struct config *config);
 
 /* True if the members of this configuration are the present ones, and neither is joint. */

@@ -336,6 +336,24 @@ TEST(who_joined_after_the_adoption_may_store_the_token)
     check_sent(0, 0, 0x0b);
 }
 
+/* A new client hears of all members at once.  Those outside its list may store the token, but none
+ * of them has joined since. */
+TEST(a_token_adopted_before_the_set_is_known_is_not_given)
+{
+    begin_with(3);
+    story.members = (struct members){0x01, 0x01};
+    story_step(&story, QUORUM_EV_ADOPT);
+    change(0x07, 0x07);
+    story_extend(&story, 0);
+    check_given(0, 0x07);
+    answer(0x01, YES);
+    answer(0x02, NO);
+    check_not_ended();
+    answer(0x04, NO);
+    check_ended(REDLOCK_LOST);
+    CHECK_UINT(sent(QUORUM_CMD_GIVE), 0);
+}
+
 /* ---- Masters that go ---- */
 
 TEST(a_number_that_another_master_gets_is_forgotten)
@@ -364,4 +382,5 @@ CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_maj
            RUN(an_adopted_token_that_nobody_stores_is_not_given),
            RUN(who_joined_is_not_awaited_to_show_a_loss),
            RUN(who_joined_after_the_adoption_may_store_the_token),
+           RUN(a_token_adopted_before_the_set_is_known_is_not_given),
            RUN(a_number_that_another_master_gets_is_forgotten))

@@ -191,6 +191,8 @@ static void pause_process(struct ev_loop *process)
 {
     sim_time span = duration();
 
+    if (world.plan.operators > 0 && dice_chance(300)) /* It sleeps while the set changes. */
+        span = dice_range(3, 12) * world.plan.ttl_max_ms * DRIFT_MS;
     if (process->rl == NULL)
         return;
     world_fault(FAULT_PAUSE);

@@ -128,6 +128,20 @@ static void change_all(struct config *list)
     }
 }
 
+/* The members leave, and all others join, so that two majorities share no master. */
+static void move_all(struct config *list)
+{
+    struct config before = *list;
+
+    for (unsigned i = 0; i < world.plan.servers; i++)
+        if (!is_member(&before, i))
+            (void)config_add(list, "", sets_name(i));
+    if (list->members_len < before.members_len + 2)
+        return;
+    for (unsigned i = 0; i < before.members_len; i++)
+        (void)config_remove(list, before.members[i].name);
+}
+
 static void draw_list(const struct config *newest, struct config *ret_list)
 {
     unsigned dice = (unsigned)dice_below(100);
@@ -140,10 +154,12 @@ static void draw_list(const struct config *newest, struct config *ret_list)
     if (config_is_joint(newest) && dice < 80)
         return;
     dice = (unsigned)dice_below(100);
-    if (dice < 25) {
+    if (dice < 20) {
         change_one(ret_list, true);
-    } else if (dice < 50) {
+    } else if (dice < 40) {
         change_one(ret_list, false);
+    } else if (dice < 55) {
+        move_all(ret_list);
     } else if (dice < 75) {
         change_one(ret_list, false);
         change_one(ret_list, true);

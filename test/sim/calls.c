@@ -188,18 +188,27 @@ static bool end_shortage(bool had_begun)
     return true;
 }
 
-/* Some or all masters of the list, or members of the newest configuration. */
+/* Some or all members of the newest configuration.  One of them knows the set: else the client
+ * would found another one. */
+static unsigned draw_members(void)
+{
+    unsigned all = moves_lists(moves_newest()).to;
+    unsigned servers = dice_chance(700) ? all : all & (unsigned)dice_next();
+
+    for (unsigned i = 0; i < world.plan.servers; i++)
+        if ((servers >> i & 1) && world.servers[i].marker.set != 0)
+            return servers;
+    return all;
+}
+
+/* The masters of the list; if the set changes, of a list that is right now. */
 static void write_masters(const struct ev_loop *process, char *masters, size_t room)
 {
     const struct list *list = process_own_list(process);
     unsigned servers = ((1u << list->len) - 1) << list->first;
 
-    if (world.plan.operators > 0) {
-        unsigned all = moves_lists(moves_newest()).to;
-
-        servers = dice_chance(700) ? all : all & (unsigned)dice_next();
-        servers = servers != 0 ? servers : all;
-    }
+    if (world.plan.operators > 0)
+        servers = draw_members();
     masters[0] = '\0';
     for (unsigned i = 0; i < world.plan.servers; i++)
         if (servers >> i & 1)

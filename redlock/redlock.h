@@ -66,7 +66,7 @@ struct redlock_lease; /* One lock that is held or is being acquired. */
 enum redlock_status {
     REDLOCK_OK = 0,
 
-    REDLOCK_CONTENDED = 1,   /* Enough masters answered, and other owners have the lock. */
+    REDLOCK_CONTENDED = 1,   /* Another client, or another lease of this one, has the lock. */
     REDLOCK_UNREACHABLE = 2, /* Too few masters answered in time, or may vote. */
     REDLOCK_TOO_LATE = 3,    /* A majority agreed, but too late: no validity was left. */
     REDLOCK_LOST = 4,        /* The lock was held, and is lost or about to end. */

@@ -506,6 +506,13 @@ void cli_print_help(const struct cli *cli)
     exit(cli_flush_output());
 }
 
+void cli_miss_command(void)
+{
+    (void)fprintf(stderr, "%s\n", usage_text);
+    cli_say("a command is missing: `redlock help COMMAND` explains one, redlock(1) all");
+    exit(CLI_USAGE);
+}
+
 /* True: it was an option of all subcommands. */
 static bool take_shared(struct cli *cli, int option)
 {

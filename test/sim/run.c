@@ -92,8 +92,9 @@ static void probe(void)
 
         if (run_expects(&world.processes[i]))
             probes_expected++;
-        else if (is_linked && plan->operators == 0)
-            world_fail("sets", "client %u counts votes, and the set of its list is not founded", i);
+        else if (is_linked && !sets_were_founded(process_list(&world.processes[i])))
+            world_fail("sets", "client %u counts votes, and the set of its list was never founded",
+                       i);
         else
             continue;
         if (!is_linked)

@@ -123,9 +123,14 @@ void sets_on_member(void)
         world_fail("sets", "the sets of two lists with common masters are founded");
 }
 
+bool sets_were_founded(const struct list *list)
+{
+    return world.was_founded[list != &world.plan.lists[0]];
+}
+
 void sets_on_belief(const struct ev_loop *process)
 {
-    if (world.plan.guarded && !world.was_founded[process_list(process) != &world.plan.lists[0]])
+    if (world.plan.guarded && !sets_were_founded(process_list(process)))
         world_fail("sets", "client %u holds a lease, and the set that it obeys was never founded",
                    process->number);
 }

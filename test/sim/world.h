@@ -167,6 +167,8 @@ void sets_join(struct server *server);
 void sets_on_member(void);
 /* Most masters of the list are members of its set. */
 bool sets_are_founded(const struct list *list);
+/* They were, at some time.  A client without leases does not notice that they forgot. */
+bool sets_were_founded(const struct list *list);
 
 /* ---- Sets that change (moves.c), and who changes them (operators.c) ---- */
 

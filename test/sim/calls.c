@@ -70,6 +70,7 @@ static struct op *new_op(enum op_kind kind, struct lease_rec *rec)
     op->was_held = rec->state == REC_HELD && rec->deadline != 0;
     op->lost_told = rec->lost_told;
     op->token = rec->token;
+    op->lists = process_lists(rec->process);
     op->next = ops;
     ops = op;
     return op;

@@ -85,7 +85,8 @@ struct op {
     uint32_t remaining_ms; /* What was left of the lease when it began. */
     bool was_held;
     bool lost_told;
-    int token; /* The token that an unlock releases; -1: none. */
+    int token;          /* The token that an unlock releases; -1: none. */
+    struct lists lists; /* By which the client counted when it began. */
     struct op *next;
 };
 

@@ -66,7 +66,7 @@ struct redlock_lease; /* One lock that is held or is being acquired. */
 enum redlock_status {
     REDLOCK_OK = 0,
 
-    REDLOCK_CONTENDED = 1,   /* Enough masters answered, and other owners have the lock. */
+    REDLOCK_CONTENDED = 1,   /* Another client, or another lease of this one, has the lock. */
     REDLOCK_UNREACHABLE = 2, /* Too few masters answered in time, or may vote. */
     REDLOCK_TOO_LATE = 3,    /* A majority agreed, but too late: no validity was left. */
     REDLOCK_LOST = 4,        /* The lock was held, and is lost or about to end. */
@@ -403,7 +403,7 @@ struct redlock_stats {
     uint64_t late_yes;    /* Grants that came after their round was over, and were undone. */
     uint64_t connects;    /* Connections for commands that came up. */
     uint32_t leases;      /* Leases in memory now, with those that are being released. */
-    uint32_t masters;     /* Masters configured. */
+    uint32_t masters;     /* Masters of the set; of the list while no set is known. */
     uint32_t masters_up;  /* Masters that can be asked for a lock now. */
     uint64_t fenced;      /* Locks granted with a fencing token. */
     uint64_t raised;      /* Of these, those whose token took more than one round trip. */

@@ -14,15 +14,15 @@
 #define ERROR_MESSAGE_MAX 512 /* In bytes, with the NUL.  A longer message ends in "...". */
 
 /* The code and the text of every status. */
-#define ERROR_STATUSES(X)                                                  \
-    X(REDLOCK_OK, "success")                                               \
-    X(REDLOCK_CONTENDED, "held by another owner")                          \
-    X(REDLOCK_UNREACHABLE, "too few masters could vote")                   \
-    X(REDLOCK_TOO_LATE, "no validity left when the majority had answered") \
-    X(REDLOCK_LOST, "the lock is not held any more")                       \
-    X(REDLOCK_E_INVAL, "invalid argument")                                 \
-    X(REDLOCK_E_NOMEM, "out of memory")                                    \
-    X(REDLOCK_E_STATE, "not allowed in this state")                        \
+#define ERROR_STATUSES(X)                                                         \
+    X(REDLOCK_OK, "success")                                                      \
+    X(REDLOCK_CONTENDED, "another client holds it, or another lease of this one") \
+    X(REDLOCK_UNREACHABLE, "too few masters could vote")                          \
+    X(REDLOCK_TOO_LATE, "no validity left when the majority had answered")        \
+    X(REDLOCK_LOST, "the lock is not held any more")                              \
+    X(REDLOCK_E_INVAL, "invalid argument")                                        \
+    X(REDLOCK_E_NOMEM, "out of memory")                                           \
+    X(REDLOCK_E_STATE, "not allowed in this state")                               \
     X(REDLOCK_E_SYSTEM, "the system refused a clock, a thread, or entropy")
 
 /* Empty the thread's message. */

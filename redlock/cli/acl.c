@@ -39,12 +39,16 @@ static void put(struct page *page, const char *word)
     page->column += (size_t)printf(" %s", word);
 }
 
-static void put_places(struct page *page, const char *names, unsigned kinds)
+/* The rules of a place for all patterns.  That of the marker has no pattern in it, so it is equal
+ * for all. */
+static void put_place(struct page *page, size_t place, const struct rights_wanted *wanted)
 {
-    char rule[RIGHTS_RULE_MAX];
+    char first[RIGHTS_RULE_MAX] = "", rule[RIGHTS_RULE_MAX];
 
-    for (size_t i = 0; i < RIGHTS_PLACES_LEN; i++)
-        if (rights_place(i, names, kinds, rule))
+    if (rights_place(place, wanted->names[0], wanted->kinds, first))
+        put(page, first);
+    for (size_t i = 1; i < wanted->names_len; i++)
+        if (rights_place(place, wanted->names[i], wanted->kinds, rule) && strcmp(rule, first) != 0)
             put(page, rule);
 }
 
@@ -69,7 +73,6 @@ static int print_rules(struct cli *cli, const char *user, const struct rights_wa
 {
     static const char *const start[] = {"reset", "on", ">PASSWORD", "resetchannels", "-@all"};
     struct page page = {.cli = cli, .user = user};
-    const char *names = wanted->names != NULL ? wanted->names : "*";
 
     if (cli->json) {
         (void)printf("{\"user\":");
@@ -82,7 +85,8 @@ static int print_rules(struct cli *cli, const char *user, const struct rights_wa
     begin_line(&page);
     put_commands(&page, wanted->kinds);
     begin_line(&page);
-    put_places(&page, names, wanted->kinds);
+    for (size_t i = 0; i < RIGHTS_PLACES_LEN; i++)
+        put_place(&page, i, wanted);
     (void)printf("%s\n", cli->json ? "]}" : "");
     return cli_flush_output();
 }
@@ -125,13 +129,15 @@ static int acl_main(struct cli *cli, int argc, char **argv)
     cli_need_arguments(cli, argc, argv, 0, "none");
     check_user(cli, user);
     rights_check(cli, &wanted);
+    if (wanted.names_len == 0)
+        wanted.names[wanted.names_len++] = "*";
     return print_rules(cli, user, &wanted);
 }
 
 const struct cli_command cli_acl = {
     .name = "acl",
     .run = acl_main,
-    .usage = "acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]",
+    .usage = "acl [--user NAME] [--names PATTERN]... [--fair] [--fence] [--permits] [--shared]",
     .help = "Print the ACL rules of a user that may take locks and do nothing else.\n"
             "To load them, replace PASSWORD by a password, where the > belongs to the rule, and\n"
             "paste all lines into redis-cli on each master; acl itself asks no master.\n"
@@ -144,8 +150,7 @@ const struct cli_command cli_acl = {
             "  --user NAME            the user (redlock)\n"
             "  --names PATTERN        the names of the locks, a pattern as in Redis (*: all\n"
             "                         names, and all other keys); doctor takes none with [.\n"
-            "                         It is given once: for more patterns, paste the last\n"
-            "                         lines, with ~ and &, of another call\n"
+            "                         Give it again for each further pattern\n"
             "  --fair, --fence, --permits, --shared\n"
             "                         also allow what locks with these options need\n"
             "\n"

@@ -65,6 +65,7 @@ static const char usage_text[] =
     "  redlock acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]\n"
     "  redlock init [--new]\n"
     "  redlock members [--dry-run] [--even] [add URI... | remove NAME... | replace NAME URI]\n"
+    "  redlock members --i-know-what-is-lost NAME,... rescue URI...\n"
     "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
     "  redlock help [COMMAND]\n";
 
@@ -504,6 +505,13 @@ void cli_print_help(const struct cli *cli)
     (void)printf(shared_text,
                  cli->command != NULL && cli->command->prints_nothing ? "" : JSON_TEXT);
     exit(cli_flush_output());
+}
+
+void cli_miss_command(void)
+{
+    (void)fprintf(stderr, "%s\n", usage_text);
+    cli_say("a command is missing: `redlock help COMMAND` explains one, redlock(1) all");
+    exit(CLI_USAGE);
 }
 
 /* True: it was an option of all subcommands. */

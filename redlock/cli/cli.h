@@ -78,6 +78,9 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
 /* Print help, and end the program.  If cli->command is NULL, the help is on all subcommands. */
 void cli_print_help(const struct cli *cli) __attribute__((noreturn));
 
+/* No command was given: print the usage to standard error, and end the program. */
+void cli_miss_command(void) __attribute__((noreturn));
+
 /* End the program unless `wanted` arguments are left.  names is for the message: "NAME TOKEN". */
 void cli_need_arguments(const struct cli *cli, int argc, char **argv, int wanted,
                         const char *names);
@@ -152,6 +155,9 @@ void cli_unknown_option(const struct cli *cli, const char *argument) __attribute
 
 /* Print a message. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Print why a lock failed, with a line for each reason: a line of all would be too long to read. */
+void cli_say_why(const char *before, const char *message);
 /* From now on drop messages that cannot be written at once.  A reader that has stopped must not
  * delay a renewal of the lease, or the kill of the command. */
 void cli_never_wait(void);

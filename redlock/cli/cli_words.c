@@ -55,6 +55,33 @@ void cli_say(const char *format, ...)
     (void)fprintf(stderr, "redlock: %s\n", text_clean(line)); /* Unbuffered: one write. */
 }
 
+/* Where the next reason of a message begins: "; master 3 (" or "; masters 3 ".  NULL: nowhere. */
+static const char *next_reason(const char *message)
+{
+    static const char start[] = "; master";
+
+    for (const char *at = message; (at = strstr(at, start)) != NULL; at++) {
+        const char *number = at + strlen(start);
+
+        number += *number == 's';
+        if (number[0] == ' ' && number[1] >= '1' && number[1] <= '9')
+            return at;
+    }
+    return NULL;
+}
+
+void cli_say_why(const char *before, const char *message)
+{
+    const char *end;
+
+    while ((end = next_reason(message)) != NULL) {
+        cli_say("%s%.*s", before, (int)(end - message), message);
+        message = end + strlen("; ");
+        before = "    ";
+    }
+    cli_say("%s%s", before, message);
+}
+
 void cli_usage_error(const struct cli *cli, const char *format, ...)
 {
     va_list args;
@@ -82,11 +109,29 @@ void cli_refuse_option(const struct cli *cli, const char *problem, const char *a
 void cli_unknown_option(const struct cli *cli, const char *argument)
 {
     /* Those of the subcommands, without those of all. */
-    static const char *const later[] = {
-        "--clocks",  "--contend",       "--cycles",       "--dry-run",   "--even",      "--fair",
-        "--fence",   "--hold-at-least", "--hold-at-most", "--hold-ms",   "--in-flight", "--mode",
-        "--names",   "--new",           "--permits",      "--reentrant", "--resources", "--shared",
-        "--threads", "--ttl",           "--user",         "--wait"};
+    static const char *const later[] = {"--clocks",
+                                        "--contend",
+                                        "--cycles",
+                                        "--dry-run",
+                                        "--even",
+                                        "--fair",
+                                        "--fence",
+                                        "--hold-at-least",
+                                        "--hold-at-most",
+                                        "--hold-ms",
+                                        "--i-know-what-is-lost",
+                                        "--in-flight",
+                                        "--mode",
+                                        "--names",
+                                        "--new",
+                                        "--permits",
+                                        "--reentrant",
+                                        "--resources",
+                                        "--shared",
+                                        "--threads",
+                                        "--ttl",
+                                        "--user",
+                                        "--wait"};
     size_t len = strcspn(argument, "=");
 
     for (size_t i = 0; i < sizeof later / sizeof *later && cli->command == NULL; i++)

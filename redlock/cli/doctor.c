@@ -45,15 +45,9 @@ static void examine_all(struct doctor *doctor)
         exam->kinds = doctor->wanted.kinds;
         exam->has_clock_guard = inspect_client(doctor->rl).clock_guard != REDLOCK_CLOCK_GUARD_OFF;
         exam->own = doctor->own;
-        exam->name = doctor->name;
-        exam->is_in_use = doctor->is_in_use;
-        exam->lock = doctor->start[0] != '\0' ? doctor->start
-                     : doctor->is_in_use      ? doctor->name
-                                              : NULL;
-        exam->is_any_name = doctor->wanted.names == NULL && doctor->start[0] == '\0';
-        exam->names = exam->is_any_name
-                          ? "*"
-                          : rights_pattern(&doctor->wanted, doctor->start, doctor->pattern);
+        exam->is_any_name = doctor->wanted.names_len == 0 && doctor->start[0] == '\0';
+        exam->targets = doctor->targets;
+        exam->targets_len = doctor->targets_len;
         started[m] = pthread_create(&threads[m], NULL, run_exam, exam) == 0;
         if (!started[m])
             examine_master(exam); /* Without a thread, do it here. */
@@ -63,7 +57,7 @@ static void examine_all(struct doctor *doctor)
             (void)pthread_join(threads[m], NULL);
 }
 
-/* ---- The name to try ---- */
+/* ---- The names to try ---- */
 
 /* Draw a random name, which no lock and no other doctor has. */
 static void draw_own(struct doctor *doctor)
@@ -76,19 +70,41 @@ static void draw_own(struct doctor *doctor)
     (void)snprintf(doctor->own, sizeof doctor->own, "redlock-doctor:%s", hex);
 }
 
-static void choose_name(struct doctor *doctor)
+/* Any name, or names that begin with start. */
+static void choose_by_start(struct doctor *doctor)
 {
-    char shown[CLI_NAMES_SHOWN_MAX];
+    bool has_start = doctor->start[0] != '\0';
 
-    draw_own(doctor);
-    if (doctor->wanted.names == NULL) {
-        (void)snprintf(doctor->name, sizeof doctor->name, "%s%s", doctor->start, doctor->own);
-        return;
-    }
-    if (!rights_stand_in(doctor->wanted.names, doctor->own, doctor->name, sizeof doctor->name,
-                         &doctor->is_in_use))
+    (void)snprintf(doctor->names[0], sizeof doctor->names[0], "%s%s", doctor->start, doctor->own);
+    doctor->targets[doctor->targets_len++] = (struct exam_target){
+        .name = doctor->names[0],
+        .names = has_start ? rights_pattern(NULL, doctor->start, doctor->pattern) : "*",
+        .lock = has_start ? doctor->start : NULL,
+    };
+}
+
+static void choose_by_pattern(struct doctor *doctor, const char *pattern)
+{
+    char shown[CLI_NAMES_SHOWN_MAX], *name = doctor->names[doctor->targets_len];
+    struct exam_target *target = &doctor->targets[doctor->targets_len++];
+
+    *target = (struct exam_target){
+        .name = name,
+        .names = rights_pattern(pattern, NULL, doctor->pattern),
+    };
+    if (!rights_stand_in(pattern, doctor->own, name, DOCTOR_KEY_MAX, &target->is_in_use))
         cli_usage_error(doctor->cli, "--names is '%s', but doctor supports only * and ?, not [",
-                        cli_show_name(doctor->wanted.names, shown));
+                        cli_show_name(pattern, shown));
+    target->lock = target->is_in_use ? name : NULL;
+}
+
+static void choose_names(struct doctor *doctor)
+{
+    draw_own(doctor);
+    for (size_t i = 0; i < doctor->wanted.names_len; i++)
+        choose_by_pattern(doctor, doctor->wanted.names[i]);
+    if (doctor->wanted.names_len == 0)
+        choose_by_start(doctor);
 }
 
 /* ---- Comparing ---- */
@@ -247,6 +263,17 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
     }
 }
 
+/* A replica that was promoted may have an old marker of its own, from a copy of itself.  The guard
+ * cannot know this (docs/safety.md), and most promoted replicas are good. */
+static void look_for_promotion(struct exam *exam)
+{
+    if (exam->info.promoted && !exam_has(exam, "same_epoch"))
+        exam_find(exam, "was_replica", NULL,
+                  "was a replica since its start, and may vote: if REPLICAOF and REPLICAOF NO ONE "
+                  "were run while clients used it, it may lack locks: then run DEL " WIRE_MARKER
+                  " on it, and redlock init");
+}
+
 #define DAY_US INT64_C(86400000000)
 
 /* The counters were written by hand, or its clock was days ahead before. */
@@ -270,10 +297,12 @@ static void look_at_markers(struct doctor *doctor)
         struct exam *exam = &doctor->exams[m];
 
         look_at_counters(exam);
-        if (exam->marker.ready)
+        if (exam->marker.ready) {
             look_for_copy(doctor, m);
-        else if (exam->marker.known && !all_new)
+            look_for_promotion(exam);
+        } else if (exam->marker.known && !all_new) {
             find_warming(doctor, exam, has_epochs);
+        }
     }
     if (longest_lease_ms(doctor) > doctor->cli->max_ttl_ms)
         exam_find(&doctor->all, "max_ttl", NULL,
@@ -352,10 +381,10 @@ static void take_arguments(struct doctor *doctor, int argc, char **argv)
         doctor->start = argv[optind];
         if (name_check(doctor->start) != REDLOCK_OK)
             cli_usage_error(cli, "%s", redlock_errmsg(NULL));
-        if (doctor->wanted.names != NULL)
+        if (doctor->wanted.names_len > 0)
             cli_usage_error(cli, "NAME and --names say the same thing: give one of them");
     }
-    choose_name(doctor);
+    choose_names(doctor);
 }
 
 static int doctor_main(struct cli *cli, int argc, char **argv)
@@ -393,7 +422,7 @@ const struct cli_command cli_doctor = {
             "\n"
             "  --fair, --fence, --permits, --shared\n"
             "                         also check what locks with these options need\n"
-            "  --names PATTERN        check names that match PATTERN, as in `redlock acl`; once\n"
+            "  --names PATTERN        check names that match PATTERN, as in `redlock acl`\n"
             "\n"
             "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something has to be\n"
             "changed.\n",

@@ -16,11 +16,13 @@ struct doctor {
     struct redlock *rl; /* For its list of masters.  It never connects. */
     unsigned masters, answering, voting, changes;
     struct rights_wanted wanted;
-    const char *start; /* How the names of the locks begin.  "": not told. */
-    char own[DOCTOR_KEY_MAX], name[DOCTOR_KEY_MAX]; /* As in struct exam. */
-    bool is_in_use;                                 /* As in struct exam. */
-    char pattern[RIGHTS_RULE_MAX];                  /* For exam->names. */
-    struct exam all;                                /* Findings about all masters together. */
+    const char *start;             /* How the names of the locks begin.  "": not told. */
+    char own[DOCTOR_KEY_MAX];      /* As in struct exam. */
+    char pattern[RIGHTS_RULE_MAX]; /* Of names that begin with start. */
+    char names[RIGHTS_NAMES_MAX][DOCTOR_KEY_MAX];
+    struct exam_target targets[RIGHTS_NAMES_MAX];
+    size_t targets_len;
+    struct exam all; /* Findings about all masters together. */
     struct exam exams[REDLOCK_MASTERS_MAX];
 };
 

@@ -123,17 +123,33 @@ static void look_at_links(struct driver *op)
     }
 }
 
+/* While new members are watched, the machine asks the members nothing.  If one tells the client a
+ * newer version, no new member gets an epoch until the machine knows it (guard.c, rule 8). */
+static void look_at_news(struct driver *op)
+{
+    for (unsigned i = 0; i < op->roster.len; i++) {
+        unsigned m = op->master[i];
+
+        if (m < op->survey->masters &&
+            inspect_master(op->survey->rl, m).look.told.version > op->change.newest.version)
+            change_look_again(&op->change, i, now_of(op));
+    }
+}
+
 /* New members are watched (M6).  Members of the newest lists are asked about them. */
 static void watch(struct driver *op)
 {
     const struct roster_lists *newest = &op->change.newest;
     quorum_mask guests = masters_of(op, op->change.wish & ~roster_members(newest));
+    struct config config;
 
     if (newest->version == 0 || (guests == op->guests && newest->version == op->watched.version))
         return;
     op->guests = guests;
     op->watched = *newest;
-    inspect_watch(op->survey->rl, masters_of(op, newest->from), masters_of(op, newest->to), guests);
+    change_newest(&op->change, &config);
+    inspect_watch(op->survey->rl, &config, masters_of(op, newest->from), masters_of(op, newest->to),
+                  guests);
 }
 
 /* ---- Requests ---- */
@@ -428,6 +444,7 @@ static int loop(struct driver *op, ev_timer *tick, struct config *ret_list)
 
         find_links(op);
         look_at_links(op);
+        look_at_news(op);
         if (is_out_of_date(op))
             return DRIVER_AGAIN;
         now = now_of(op);

@@ -42,6 +42,14 @@ struct exam_marker {
     int64_t ahead_us; /* Ready: how far the fencing counters are ahead of the clock. */
 };
 
+/* Names of locks for which a master is examined. */
+struct exam_target {
+    const char *name;  /* The name to try.  It contains own, unless is_in_use. */
+    bool is_in_use;    /* A lock may have the name, so nothing is written. */
+    const char *names; /* The names as a pattern, for rules. */
+    const char *lock;  /* The lock whose keys to look at.  NULL: none was named. */
+};
+
 struct exam {
     const struct uri *uri;
     uint32_t limit_ms;         /* The time limit for the whole exam. */
@@ -49,11 +57,10 @@ struct exam {
     unsigned kinds;            /* The kinds of locks to examine it for (rights.h). */
     bool has_clock_guard;      /* The clock guard is on, so votes need TIME. */
     const char *own;           /* A random name, which no lock has. */
-    const char *name;          /* The name to try.  It contains own, unless is_in_use. */
-    bool is_in_use;            /* A lock may have the name, so nothing is written. */
     bool is_any_name;          /* The caller named no locks, so locks may have other names. */
-    const char *names;         /* The names as a pattern, for rules. */
-    const char *lock;          /* The lock whose keys to look at.  NULL: none was named. */
+    const struct exam_target *targets; /* The first is always there. */
+    size_t targets_len;
+    const struct exam_target *target; /* The one that is examined at present. */
 
     bool answers; /* The greeting succeeded.  Else the fields below are not known. */
     bool votes;   /* It may vote, judged without the other masters. */

@@ -426,24 +426,24 @@ static void look_at_permits(struct exam *exam, struct talk *talk)
     char key[KEY_MAX];
     const char *text, *type;
 
-    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:", exam->lock);
+    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:", exam->target->lock);
     text = look_at_key(talk, FOREIGN_SLOTS, key);
     type = foreign_slots(text, REDLOCK_PERMITS_MAX);
     if (type == NULL)
         return;
-    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:%zu", exam->lock, strcspn(text, "1"));
+    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:%zu", exam->target->lock, strcspn(text, "1"));
     find_foreign(exam, "foreign_permit", key, type);
 }
 
 static void look_at_keys(struct exam *exam, struct talk *talk)
 {
-    const char *type = look_at_key(talk, FOREIGN_NAME, exam->lock);
+    const char *type = look_at_key(talk, FOREIGN_NAME, exam->target->lock);
     char queue[KEY_MAX];
 
     if (foreign_is_type(type))
-        find_foreign(exam, "foreign_key", exam->lock, type);
+        find_foreign(exam, "foreign_key", exam->target->lock, type);
     if ((exam->kinds & RIGHTS_FAIR) != 0) {
-        (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", exam->lock);
+        (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", exam->target->lock);
         type = look_at_key(talk, FOREIGN_QUEUE, queue);
         if (foreign_is_type(type))
             find_foreign(exam, "foreign_queue", queue, type);
@@ -464,8 +464,11 @@ static void ask_all(struct exam *exam, struct talk *talk)
     look_at_clock(exam, talk);
     if (stores && is_guarded(exam))
         look_at_marker(exam, talk);
-    if (stores && exam->lock != NULL)
-        look_at_keys(exam, talk);
+    for (size_t i = 0; i < exam->targets_len && stores; i++) {
+        exam->target = &exam->targets[i];
+        if (exam->target->lock != NULL)
+            look_at_keys(exam, talk);
+    }
     if (stores)
         probe_all(exam, talk);
 }

@@ -140,13 +140,15 @@ static void show_progress(const struct init *init)
     (void)fprintf(stderr, "\r\033[K%s", line); /* Wipe the line: ECMA-48, EL. */
 }
 
-/* Report each warming master once, unless it may get an epoch at once. */
+/* Report each warming master once, when witnesses have told for how long it is warming, and unless
+ * it may get an epoch at once. */
 static void tell_of_warming(struct init *init)
 {
     for (unsigned m = 0; m < init->masters; m++) {
-        bool may_have_one = master_of(init, m).is_looked_at || inspect_client(init->rl).coming != 0;
+        bool is_known = !master_of(init, m).is_looked_at && !master_of(init, m).is_asked_about &&
+                        inspect_client(init->rl).coming == 0;
 
-        if (!is_warming(init, m) || (init->told & mask_of(m)) != 0 || may_have_one)
+        if (!is_warming(init, m) || (init->told & mask_of(m)) != 0 || !is_known)
             continue;
         init->told |= mask_of(m);
         cli_say("master %u (%s) is warming up, and may vote in at most %.1f s", m + 1,

@@ -63,9 +63,7 @@ int main(int argc, char **argv)
 
     (void)cli_getopt(&cli, argc, argv, true, NULL);
     if (optind >= argc)
-        cli_usage_error(&cli,
-                        "a command is missing; the commands are: acl, bench, doctor, extend, help, "
-                        "init, lock, members, run, status, unlock");
+        cli_miss_command();
     if (strcmp(argv[optind], "help") == 0)
         help(&cli, argc, argv);
     need_command(&cli, argv[optind]);

@@ -19,25 +19,46 @@ static void write_number(uint64_t number, char digits[WIRE_NUMBER + 1])
     (void)snprintf(digits, WIRE_NUMBER + 1, "%016" PRIx64, number);
 }
 
-size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
-                   uint64_t nonce, uint64_t floor)
+static size_t write_look(char buf[WIRE_MAX], const struct master_info *info, uint64_t nonce,
+                         struct wire_look *look)
 {
     char random[WIRE_NUMBER + 1], seen[WIRE_NUMBER + 1] = "";
-    struct wire_look look = {
-        .id = info->run_id,
-        .keeps = handshake_keeps(info),
-        .max_ttl_ms = max_ttl_ms,
-        .random = random,
-        .nonce = seen,
-        .floor = floor,
-    };
     uint64_t number;
 
     randombytes_buf(&number, sizeof number);
     write_number(number == 0 ? 1 : number, random);
     if (nonce != 0)
         write_number(nonce, seen);
-    return wire_look(buf, &look);
+    look->id = info->run_id;
+    look->keeps = handshake_keeps(info);
+    look->random = random;
+    look->nonce = seen;
+    return wire_look(buf, look);
+}
+
+size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
+                   uint64_t nonce, uint64_t floor)
+{
+    struct wire_look look = {.max_ttl_ms = max_ttl_ms, .floor = floor};
+
+    return write_look(buf, info, nonce, &look);
+}
+
+size_t marker_install(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
+                      uint64_t nonce, uint64_t floor, const struct config *config, const char *name)
+{
+    char text[CONFIG_TEXT_MAX + 1];
+    struct wire_look look = {
+        .max_ttl_ms = max_ttl_ms,
+        .floor = floor,
+        .set = config->set,
+        .version = config->version,
+        .config = text,
+        .name = name,
+    };
+
+    (void)config_print(config, text);
+    return write_look(buf, info, nonce, &look);
 }
 
 /* "warming NONCE MAX FRESH AGE ..." */

@@ -10,20 +10,24 @@
 #include <string.h>
 
 #include "redlock/cli/driver.h"
+#include "redlock/cli/rescue.h"
+#include "redlock/cli/set_refusal.h"
 #include "redlock/cli/set_report.h"
 #include "redlock/cli/survey.h"
 #include "redlock/cli/wish.h"
 
 #define TRIES_MAX 8 /* Of finding a list that stays while the wish is computed.  Chosen. */
 
-enum { OPTION_DRY_RUN = CLI_OPTION_FIRST, OPTION_EVEN, LIST_MAX = CONFIG_TEXT_MAX + 1 };
+enum { OPTION_DRY_RUN = CLI_OPTION_FIRST, OPTION_EVEN, OPTION_LOST };
+enum { LIST_MAX = CONFIG_TEXT_MAX + 1 };
 
 struct order {
     struct cli *cli;
     char *list;
     struct wish wish;
     struct survey_uri uris[REDLOCK_MASTERS_MAX]; /* Of the joiners. */
-    bool shows, is_dry;
+    const char *lost; /* Of a rescue: the members that are lost.  NULL: the option is not given. */
+    bool shows, is_dry, rescues;
     bool has_finished; /* A change that was found has been finished. */
     struct survey survey;
 };
@@ -82,20 +86,21 @@ static void take_arguments(struct order *order, int argc, char **argv)
         take_joiner(order, argv[optind + 1]);
         return;
     }
-    if (strcmp(verb, "add") != 0 && strcmp(verb, "remove") != 0) {
+    order->rescues = strcmp(verb, "rescue") == 0;
+    if (strcmp(verb, "add") != 0 && strcmp(verb, "remove") != 0 && !order->rescues) {
         char shown[CLI_NAMES_SHOWN_MAX];
 
-        cli_usage_error(order->cli, "'%s' is none of add, remove and replace",
+        cli_usage_error(order->cli, "'%s' is none of add, remove, replace and rescue",
                         cli_show_argument(verb, shown));
     }
     if (len == 0)
-        cli_usage_error(order->cli, "arguments are missing; needed: %s",
-                        strcmp(verb, "add") == 0 ? "add URI..." : "remove NAME...");
+        cli_usage_error(order->cli, "arguments are missing; needed: %s %s", verb,
+                        strcmp(verb, "remove") == 0 ? "NAME..." : "URI...");
     for (; optind < argc; optind++) {
-        if (strcmp(verb, "add") == 0)
-            take_joiner(order, argv[optind]);
-        else
+        if (strcmp(verb, "remove") == 0)
             take_leaver(order, argv[optind]);
+        else
+            take_joiner(order, argv[optind]);
     }
 }
 
@@ -147,115 +152,6 @@ static int show(struct order *order)
     return survey_has_quorum(found) ? CLI_OK : CLI_UNREACHABLE;
 }
 
-/* ---- What is refused ---- */
-
-static bool is_two_names(const char *error)
-{
-    return strncmp(error, "is the same server as ", 22) == 0;
-}
-
-/* A server has one vote, and must not have two. */
-static int refuse_two_names(const struct survey *found)
-{
-    for (unsigned m = 0; m < found->masters; m++) {
-        if (!is_two_names(found->of[m].error))
-            continue;
-        cli_say("%s %s: a server has one vote", found->of[m].member.place, found->of[m].error);
-        return CLI_CHANGE;
-    }
-    return CLI_OK;
-}
-
-/* The master that has the same epoch.  Returns found->masters if there is none. */
-static unsigned find_twin(const struct survey *found, unsigned m)
-{
-    for (unsigned other = 0; other < found->masters; other++)
-        if (other != m && found->of[other].answered && found->of[m].look.ready &&
-            found->of[other].look.ready && found->of[other].look.number == found->of[m].look.number)
-            return other;
-    return found->masters;
-}
-
-static int refuse_joiner(const struct survey *found, const struct config_member *joiner)
-{
-    unsigned m = survey_find(found, joiner), twin;
-    char why[SURVEY_ERROR_MAX] = "is not in the list";
-
-    if (m < found->masters)
-        set_report_why(found, m, why);
-    if (m == found->masters || !found->of[m].answered) {
-        cli_say("%s cannot join: %s", joiner->name, why);
-        return m < found->masters && strncmp(why, "is a ", 5) == 0 ? CLI_CHANGE : CLI_UNREACHABLE;
-    }
-    if (found->of[m].set != 0 && found->of[m].set != found->newest.set) {
-        cli_say("%s cannot join: it %s", joiner->name, why);
-        return CLI_CHANGE;
-    }
-    twin = find_twin(found, m);
-    if (twin < found->masters) {
-        cli_say("%s cannot join: it has the same epoch as %s, so its data are a copy, and must be "
-                "deleted",
-                joiner->name, found->of[twin].member.place);
-        return CLI_CHANGE;
-    }
-    return CLI_OK;
-}
-
-static void say_who_is_down(const struct survey *found, const struct config *list)
-{
-    char why[SURVEY_ERROR_MAX];
-
-    for (unsigned i = 0; i < list->members_len; i++) {
-        set_report_why(found, survey_find(found, &list->members[i]), why);
-        if (why[0] != '\0')
-            cli_say("%s: %s", list->members[i].name, why);
-    }
-}
-
-static int refuse_too_few(const struct survey *found)
-{
-    if (survey_has_quorum(found))
-        return CLI_OK;
-    say_who_is_down(found, &found->newest);
-    cli_say("fewer than a majority of the members answers and may vote, so nothing was changed");
-    return CLI_UNREACHABLE;
-}
-
-/* Members that answer.  A joiner need not vote yet. */
-static unsigned count_alive(const struct survey *found, const struct config *list)
-{
-    unsigned alive = 0;
-
-    for (unsigned i = 0; i < list->members_len; i++) {
-        const struct config_member *member = &list->members[i];
-        unsigned m = survey_find(found, member);
-        bool is_old = config_find(&found->newest, member->name) < found->newest.members_len;
-
-        alive += is_old ? survey_votes(found, m) : m < found->masters && found->of[m].answered;
-    }
-    return alive;
-}
-
-/* Says all that is wrong with the wished list. */
-static int refuse_list(const struct survey *found, const struct wish *wish,
-                       const struct config *list)
-{
-    unsigned alive = count_alive(found, list);
-    int code = refuse_two_names(found);
-
-    for (unsigned i = 0; i < wish->joiners_len; i++) {
-        int other = refuse_joiner(found, &wish->joiners[i]);
-
-        code = code == CLI_OK ? other : code;
-    }
-    if (code != CLI_OK || 2 * alive > list->members_len)
-        return code;
-    say_who_is_down(found, list);
-    cli_say("of the %u masters of the new list, %u would be alive, which is no majority",
-            list->members_len, alive);
-    return CLI_UNREACHABLE;
-}
-
 /* ---- Telling what happens ---- */
 
 static void print_json_list(const char *key, const struct config *list)
@@ -286,7 +182,7 @@ static int tell_plan(const struct order *order, const struct config *now, const 
     if (finishes)
         (void)printf("first:  finish the change that was found\n");
     (void)printf("before: %s\nafter:  %s\n", before, after);
-    for (unsigned i = 0; i < order->wish.joiners_len; i++)
+    for (unsigned i = 0; i < order->wish.joiners_len && !order->rescues; i++)
         (void)printf("%s is watched until it may vote, and then joins\n",
                      order->wish.joiners[i].name);
     for (unsigned i = 0; i < order->wish.leavers_len; i++)
@@ -319,7 +215,7 @@ static int finish(struct order *order)
     const struct survey *found = &order->survey;
     char from[LIST_MAX], to[LIST_MAX];
     struct config list;
-    int code = refuse_too_few(found);
+    int code = set_refusal_too_few(found);
 
     if (code != CLI_OK)
         return code;
@@ -369,7 +265,7 @@ static int change(struct order *order)
     if (found->newest.version == 0)
         return say_no_set(found);
     if (config_is_closed(&found->newest)) {
-        cli_say("the set is closed and needs a rescue");
+        cli_say("the set is closed: it needs `redlock members rescue`");
         return CLI_CHANGE;
     }
     now = found->newest;
@@ -385,9 +281,9 @@ static int change(struct order *order)
         cli_say("%s", why);
         return CLI_CHANGE;
     }
-    code = refuse_too_few(found);
+    code = set_refusal_too_few(found);
     if (code == CLI_OK)
-        code = refuse_list(found, &order->wish, &list);
+        code = set_refusal_list(found, &order->wish, &list);
     if (code != CLI_OK)
         return code;
     if (order->is_dry)
@@ -396,12 +292,28 @@ static int change(struct order *order)
     return code == CLI_OK ? tell_end(order, &list) : code;
 }
 
+static int rescue(struct order *order)
+{
+    struct config list;
+    int code = survey(order);
+
+    if (code != CLI_OK)
+        return code;
+    if (order->survey.newest.version == 0)
+        return say_no_set(&order->survey);
+    code = cli_rescue(&order->survey, &order->wish, order->lost, order->is_dry, &list);
+    if (code != CLI_OK)
+        return code;
+    return order->is_dry ? tell_plan(order, &order->survey.newest, &list, false)
+                         : tell_end(order, &list);
+}
+
 static int run(struct order *order)
 {
     int code = DRIVER_AGAIN;
 
-    if (order->shows) {
-        code = show(order);
+    if (order->shows || order->rescues) {
+        code = order->rescues ? rescue(order) : show(order);
         survey_close(&order->survey);
         return code;
     }
@@ -421,6 +333,7 @@ static int members_main(struct cli *cli, int argc, char **argv)
     static const struct option own[] = {
         {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
         {"even", no_argument, NULL, OPTION_EVEN},
+        {"i-know-what-is-lost", required_argument, NULL, OPTION_LOST},
         {NULL, 0, NULL, 0},
     };
     struct order *order = calloc(1, sizeof *order);
@@ -434,8 +347,11 @@ static int members_main(struct cli *cli, int argc, char **argv)
     while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
         order->is_dry = order->is_dry || option == OPTION_DRY_RUN;
         order->wish.allows_even = order->wish.allows_even || option == OPTION_EVEN;
+        order->lost = option == OPTION_LOST ? optarg : order->lost;
     }
     take_arguments(order, argc, argv);
+    if (order->rescues != (order->lost != NULL))
+        cli_usage_error(cli, "rescue and --i-know-what-is-lost need each other");
     if (!cli_is_guarded(cli))
         cli_usage_error(cli, "the restart guard is off, and without it masters are no set");
     order->list = survey_copy_list(cli);
@@ -452,7 +368,8 @@ static int members_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_members = {
     .name = "members",
     .run = members_main,
-    .usage = "members [--dry-run] [--even] [add URI... | remove NAME... | replace NAME URI]",
+    .usage = "members [--dry-run] [--even] [add URI... | remove NAME... | replace NAME URI |\n"
+             "       --i-know-what-is-lost NAME,... rescue URI...]",
     .help =
         "Without arguments, show the set of masters: its version, whether it changes, and for\n"
         "each member whether it votes, or why not, and which version it has.  The list may have\n"
@@ -464,8 +381,15 @@ const struct cli_command cli_members = {
         "interrupted at any time: run it again, and it goes on.  If two are run at once, one\n"
         "of them changes the set, and the other says so, or goes on from there.\n"
         "\n"
+        "rescue founds the set anew, with the masters of the URIs alone, when a majority of the\n"
+        "members is gone for good.  First stop the lost masters, so that they never answer again.\n"
+        "It says what it cannot promise, and waits until all earlier leases have ended.\n"
+        "\n"
         "  --dry-run              say what would be done, and what would be refused\n"
         "  --even                 allow an even number of members\n"
+        "  --i-know-what-is-lost NAME,...\n"
+        "                         rescue: the members that are gone for good; -: none, but\n"
+        "                         so many have lost their data that nobody remembers\n"
         "\n"
         "Exit: 0 done or a majority votes, 64 usage, 69 too few masters answer, 78 refused or\n"
         "overtaken.\n",

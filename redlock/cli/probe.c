@@ -71,7 +71,7 @@ static const char *fill_in(const struct exam *exam, const char *word, char buf[K
         return exam->own;
     if (place == NULL)
         return word;
-    (void)snprintf(buf, KEY_MAX, "%s%s%s", place->before, exam->name, place->after);
+    (void)snprintf(buf, KEY_MAX, "%s%s%s", place->before, exam->target->name, place->after);
     return buf;
 }
 
@@ -80,7 +80,7 @@ static const char *const *words_of(const struct exam *exam, const struct right *
 {
     if ((right->kinds & exam->kinds) == 0 || right->words[0] == NULL)
         return NULL;
-    return exam->is_in_use && right->dry[0] != NULL ? right->dry : right->words;
+    return exam->target->is_in_use && right->dry[0] != NULL ? right->dry : right->words;
 }
 
 static void say(const struct exam *exam, struct talk *talk, const char *const *pattern)
@@ -101,7 +101,7 @@ static void advise(const struct exam *exam, enum rights_about about, bool is_key
 {
     char rules[EXAM_TEXT_MAX];
 
-    rights_rules(about, is_key, exam->names, rules, sizeof rules);
+    rights_rules(about, is_key, exam->target->names, rules, sizeof rules);
     if (snprintf(change, EXAM_TEXT_MAX, "allow them (ACL SETUSER %s %s)", exam_user(exam), rules) >=
         EXAM_TEXT_MAX)
         (void)snprintf(change, EXAM_TEXT_MAX, "allow them, as redlock acl prints");
@@ -141,7 +141,8 @@ static void find_forbidden_name(struct exam *exam)
                        "allow the names of your locks (ACL SETUSER %s ~NAMES), or say how they "
                        "begin: redlock doctor NAME",
                        exam_user(exam));
-    exam_find(exam, "acl_keys", change, "names such as %s are forbidden by its ACL", exam->name);
+    exam_find(exam, "acl_keys", change, "names such as %s are forbidden by its ACL",
+              exam->target->name);
 }
 
 static void find_forbidden_marker(struct exam *exam)
@@ -198,13 +199,15 @@ static bool is_told(const struct exam *exam, const struct right *right, const ch
         return true;
     return about_of(right) == RIGHTS_ABOUT_NAME && right->kinds == RIGHTS_PLAIN &&
            !exam_has_code(error, "NOSCRIPT") &&
-           !(exam->is_in_use && (exam_has_code(error, "ERR") || exam_has_code(error, "WRONGTYPE")));
+           !(exam->target->is_in_use &&
+             (exam_has_code(error, "ERR") || exam_has_code(error, "WRONGTYPE")));
 }
 
 /* True: the row was tried on exam->own, which the user need not be allowed to lock. */
 static bool is_elsewhere(const struct exam *exam, const struct right *right)
 {
-    return exam->is_in_use && right->dry[0] != NULL && strcmp(right->dry[1], RIGHTS_OWN) == 0;
+    return exam->target->is_in_use && right->dry[0] != NULL &&
+           strcmp(right->dry[1], RIGHTS_OWN) == 0;
 }
 
 static bool is_about_a_key(const char *error)
@@ -252,23 +255,52 @@ static bool is_fatal(const struct exam *exam, const struct right *right, const c
 
 /* ---- All ---- */
 
+/* True: the row is tried with the present names.  If it names no key of a lock, once is enough. */
+static bool is_tried(const struct exam *exam, const struct right *right)
+{
+    const char *const *words = words_of(exam, right);
+
+    if (words == NULL || exam->target == exam->targets)
+        return words != NULL;
+    for (unsigned i = 0; i < TALK_WORDS_MAX && words[i] != NULL; i++)
+        if (find_place(words[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* Call a function for each try: each row with all names, before the next row (rights.c).  It stops
+ * if the function returns false. */
+static void for_each_try(struct exam *exam, struct talk *talk,
+                         bool (*try)(struct exam *exam, struct talk *talk,
+                                     const struct right *right))
+{
+    for (size_t i = 0; i < rights_len; i++) {
+        for (size_t k = 0; k < exam->targets_len; k++) {
+            exam->target = &exam->targets[k];
+            if (is_tried(exam, &rights_all[i]) && !try(exam, talk, &rights_all[i]))
+                return;
+        }
+    }
+}
+
+static bool ask(struct exam *exam, struct talk *talk, const struct right *right)
+{
+    say(exam, talk, words_of(exam, right));
+    return true;
+}
+
+static bool hear(struct exam *exam, struct talk *talk, const struct right *right)
+{
+    const struct reply *reply = talk_reply(talk);
+
+    if (reply != NULL && reply->type == REPLY_ERROR && find(exam, right, reply->text) &&
+        is_fatal(exam, right, reply->text))
+        exam->votes = false;
+    return reply != NULL;
+}
+
 void probe_all(struct exam *exam, struct talk *talk)
 {
-    const struct reply *reply;
-
-    for (size_t i = 0; i < rights_len; i++)
-        if (words_of(exam, &rights_all[i]) != NULL)
-            say(exam, talk, words_of(exam, &rights_all[i]));
-    for (size_t i = 0; i < rights_len; i++) {
-        const struct right *right = &rights_all[i];
-
-        if (words_of(exam, right) == NULL)
-            continue;
-        reply = talk_reply(talk);
-        if (reply == NULL)
-            return;
-        if (reply->type == REPLY_ERROR && find(exam, right, reply->text) &&
-            is_fatal(exam, right, reply->text))
-            exam->votes = false;
-    }
+    for_each_try(exam, talk, ask);
+    for_each_try(exam, talk, hear);
 }

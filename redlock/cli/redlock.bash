@@ -18,7 +18,7 @@ _redlock_own_options() {
     extend) echo --permits --shared --ttl ;;
     init) echo --new ;;
     lock) echo --fair --fence --permits --shared --ttl --wait ;;
-    members) echo --dry-run --even ;;
+    members) echo --dry-run --even --i-know-what-is-lost ;;
     run) echo --fair --fence --hold-at-least --hold-at-most --permits --shared --ttl --wait ;;
     status) echo --clocks ;;
     unlock) echo --permits --shared ;;
@@ -32,7 +32,7 @@ _redlock_takes_value() {
     esac
     case $1 in
     --clock-guard | --connect-timeout | --contend | --cycles | --hold-at-least | --hold-at-most | \
-        --hold-ms | --in-flight | --masters | --masters-file | --max-ttl | --mode | --names | \
+        --hold-ms | --i-know-what-is-lost | --in-flight | --masters | --masters-file | --max-ttl | --mode | --names | \
         --permits | --reply-timeout | --resources | --restart-guard | --threads | --ttl | --user | \
         --wait) return 0 ;;
     *) return 1 ;;
@@ -99,7 +99,7 @@ _redlock() {
     elif [[ -z $command || ($command == help && $names -eq 0) ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$_redlock_commands" -- "$word")
     elif [[ $command == members ]] && ((names == 0)); then
-        mapfile -t COMPREPLY < <(compgen -W "add remove replace" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "add remove replace rescue" -- "$word")
     elif [[ $command == run ]] && ((names > 0)); then
         COMPREPLY=(--)
     fi

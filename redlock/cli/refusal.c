@@ -18,7 +18,9 @@ static bool is_refusal(const char *error)
         if (strspn(at, capitals) >= 3 && at[strspn(at, capitals)] == ' ')
             return true;
     }
-    return strncmp(error, "is a member of the set of ", 26) == 0; /* Of other masters. */
+    return strncmp(error, "is a member of the set of ", 26) == 0 || /* Of other masters. */
+           strncmp(error, "is no member of the set", 23) == 0 ||
+           strncmp(error, "was removed from the set", 24) == 0;
 }
 
 static unsigned count_same(struct redlock *rl, unsigned masters, const char *error)

@@ -168,7 +168,9 @@ static void check_pattern(const struct cli *cli, const char *pattern)
         if (pattern[i] == '\\' && pattern[i + 1] == ',')
             i++;
         else if (pattern[i] == ',')
-            cli_usage_error(cli, "--names is one pattern: write \\, for a comma in a name");
+            cli_usage_error(cli,
+                            "--names is one pattern: give --names again for another one, and write "
+                            "\\, for a comma in a name");
         if ((unsigned char)pattern[i] <= ' ' || pattern[i] == 127 || strchr("\"'", pattern[i]))
             cli_usage_error(cli,
                             "--names is '%s', but an ACL can hold no blanks, quotes or control "
@@ -183,11 +185,13 @@ void rights_take_option(const struct cli *cli, int option, struct rights_wanted 
         wanted->kinds |= rights_kinds[option - CLI_OPTION_FIRST].kind;
         return;
     }
-    if (wanted->names != NULL)
-        cli_usage_error(cli, "--names is given twice, but takes one pattern: call %s for each",
-                        cli->command->name);
     check_pattern(cli, optarg);
-    wanted->names = optarg;
+    for (size_t i = 0; i < wanted->names_len; i++)
+        if (strcmp(wanted->names[i], optarg) == 0)
+            return;
+    if (wanted->names_len == RIGHTS_NAMES_MAX)
+        cli_usage_error(cli, "--names is given more than %d times", RIGHTS_NAMES_MAX);
+    wanted->names[wanted->names_len++] = optarg;
 }
 
 bool rights_stand_in(const char *pattern, const char *own, char *name, size_t size,
@@ -215,6 +219,12 @@ bool rights_stand_in(const char *pattern, const char *own, char *name, size_t si
 
 void rights_check(const struct cli *cli, struct rights_wanted *wanted)
 {
+    for (size_t i = 0; i < wanted->names_len; i++) {
+        if (!is_all(wanted->names[i]))
+            continue;
+        wanted->names[0] = wanted->names[i]; /* It includes the others. */
+        wanted->names_len = 1;
+    }
     wanted->kinds |= RIGHTS_PLAIN;
     if (cli_is_guarded(cli))
         wanted->kinds |= RIGHTS_GUARD;
@@ -243,31 +253,36 @@ static void print_user(const char *user)
         (void)printf(" --user %s%s%s", quote, user, quote);
 }
 
-const char *rights_pattern(const struct rights_wanted *wanted, const char *start,
-                           char buf[RIGHTS_RULE_MAX])
+const char *rights_pattern(const char *names, const char *start, char buf[RIGHTS_RULE_MAX])
 {
     static const char not_literal[] = "*?[]\\\"";
-    const char *names = "PATTERN";
 
-    if (wanted->names != NULL && can_be_quoted(wanted->names))
-        return wanted->names;
-    if (wanted->names == NULL && can_be_quoted(start) && strpbrk(start, not_literal) == NULL) {
-        (void)snprintf(buf, RIGHTS_RULE_MAX, "%s*", start);
-        names = buf;
-    }
-    return names;
+    if (names != NULL)
+        return can_be_quoted(names) ? names : "PATTERN";
+    if (!can_be_quoted(start) || strpbrk(start, not_literal) != NULL)
+        return "PATTERN";
+    (void)snprintf(buf, RIGHTS_RULE_MAX, "%s*", start);
+    return buf;
+}
+
+static void print_names(const char *names, const char *start)
+{
+    char buf[RIGHTS_RULE_MAX];
+    const char *pattern = rights_pattern(names, start, buf);
+    const char *quote = pattern == buf || pattern == names ? "'" : "";
+
+    (void)printf(" --names %s%s%s", quote, pattern, quote);
 }
 
 void rights_print_command(const struct cli *cli, const struct rights_wanted *wanted,
                           const char *start, const char *user)
 {
-    char buf[RIGHTS_RULE_MAX];
-    const char *names = rights_pattern(wanted, start, buf);
-    const char *quote = names == buf || names == wanted->names ? "'" : "";
-
     (void)printf("redlock acl");
     print_user(user);
-    (void)printf(" --names %s%s%s", quote, names, quote);
+    for (size_t i = 0; i < wanted->names_len; i++)
+        print_names(wanted->names[i], start);
+    if (wanted->names_len == 0)
+        print_names(NULL, start);
     for (size_t i = 0; i < RIGHTS_KINDS_LEN; i++)
         if (wanted->kinds & rights_kinds[i].kind)
             (void)printf(" %s", rights_kinds[i].option);

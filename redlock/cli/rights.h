@@ -85,9 +85,12 @@ extern const struct rights_kind {
 } rights_kinds[RIGHTS_KINDS_LEN];
 
 /* The values of these options. */
+enum { RIGHTS_NAMES_MAX = 16 }; /* Chosen: as many as one lock may have names. */
+
 struct rights_wanted {
     unsigned kinds;
-    const char *names; /* A pattern; NULL: not given. */
+    const char *names[RIGHTS_NAMES_MAX]; /* Patterns, all different. */
+    size_t names_len;                    /* 0: not given. */
 };
 
 /* Take one of these options, with optarg set. */
@@ -105,10 +108,9 @@ void rights_check(const struct cli *cli, struct rights_wanted *wanted);
 bool rights_stand_in(const char *pattern, const char *own, char *name, size_t size,
                      bool *ret_is_in_use);
 
-/* The pattern of the names, for rules.  start: how they begin if wanted->names is NULL.  "PATTERN":
- * this is not known, or cannot be written in a rule. */
-const char *rights_pattern(const struct rights_wanted *wanted, const char *start,
-                           char buf[RIGHTS_RULE_MAX]);
+/* The pattern of names, for rules.  start: how they begin if names is NULL.  "PATTERN": this is not
+ * known, or cannot be written in a rule. */
+const char *rights_pattern(const char *names, const char *start, char buf[RIGHTS_RULE_MAX]);
 
 /* Print the call of `redlock acl` that prints the rules for these rights, to standard output.
  * start: as for rights_pattern(). */

@@ -82,11 +82,16 @@ int session_signal_exit(const struct session *session)
 
 /* ---- Waiting ---- */
 
-static bool links_are_coming(const void *arg)
+/* Until its witnesses have answered, a warming master seems to need more time than it does. */
+static bool masters_are_coming(const void *arg)
 {
     const struct session *session = arg;
+    const struct inspect_client client = inspect_client(session->rl);
 
-    return inspect_client(session->rl).coming != 0;
+    for (unsigned m = 0; m < client.masters; m++)
+        if (inspect_master(session->rl, m).is_asked_about)
+            return true;
+    return client.coming != 0;
 }
 
 /* A master that is down is not waited for: a release would not reach it. */
@@ -188,7 +193,7 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     session->status = status;
     if (status == REDLOCK_OK || session->quiet)
         return;
-    cli_say("%s", redlock_errmsg(session->rl));
+    cli_say_why("", redlock_errmsg(session->rl));
     if (status == REDLOCK_UNREACHABLE) /* Now, because more masters may answer before ended(). */
         refusal_tell(session->cli, session->rl, session->doctor, session->has_more_names);
 }
@@ -227,8 +232,10 @@ static void note_lock(struct session *session, const struct cli_names *names,
 {
     char name[CLI_NAMES_SHOWN_MAX];
 
-    (void)snprintf(session->doctor, sizeof session->doctor, "%s %s", kind_option(opts),
+    (void)snprintf(session->name, sizeof session->name, "%s",
                    cli_quote(names->list[0], name, "NAME"));
+    (void)snprintf(session->doctor, sizeof session->doctor, "%s %s", kind_option(opts),
+                   session->name);
     session->has_more_names = names->len > 1;
 }
 
@@ -241,6 +248,9 @@ static int ended(const struct session *session)
         cli_say("use a longer --ttl, for the masters answered too late for this one");
     if (session->status == REDLOCK_LOST && session->may_lack_kind && !session->quiet)
         cli_say("if it was taken with --permits or --shared, give the same option here");
+    if (session->status == REDLOCK_LOST && session->is_adopted && !session->quiet)
+        cli_say("`redlock status%s %s` shows whether another token holds it",
+                session->cli->masters_option, session->name);
     return cli_exit_of(session->status);
 }
 
@@ -263,18 +273,18 @@ static void await_lock(struct session *session, const struct cli_names *names,
 
 /* Report the masters that keep a lock from being acquired.  Report nothing if another client has
  * it: that is what --wait is for. */
-static void tell_of_waiting(struct session *session, const char *what)
+static void tell_of_waiting(struct session *session, const char *before)
 {
     if (session->done || !inspect_wait(session->rl, session->wanted))
         return;
-    cli_say("%s: %s", what, redlock_errmsg(session->rl));
+    cli_say_why(before, redlock_errmsg(session->rl));
     ev_timer_stop(session->loop, &session->patience);
 }
 
 static void on_patience(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)loop, (void)events;
-    tell_of_waiting(timer->data, "still waiting");
+    tell_of_waiting(timer->data, "still waiting: ");
 }
 
 int session_lock(struct session *session, const struct cli_names *names,
@@ -305,7 +315,7 @@ int session_lock(struct session *session, const struct cli_names *names,
     if (session->done && session->status != REDLOCK_OK)
         return ended(session);
     if (session->signal != 0) {
-        tell_of_waiting(session, "a signal ended the wait");
+        tell_of_waiting(session, "a signal ended the wait: ");
         redlock_cancel(lease);
         return session_signal_exit(session);
     }
@@ -319,6 +329,7 @@ int session_adopt(struct session *session, const struct cli_names *names, const 
     int status;
 
     note_lock(session, names, opts);
+    session->is_adopted = true;
     session->may_lack_kind = names->len == 1 && opts->permits == 0 && !opts->shared;
     if (names->len == 1)
         status = redlock_adopt(session->rl, names->list[0], token, opts, ret_lease);
@@ -369,7 +380,7 @@ int session_open(struct session *session, struct cli *cli)
     /* Wait for the links of all masters.  A lock is granted at the majority's last yes, and masters
      * that are not connected by then do not store it.  The more masters store a lock, the more
      * failures it survives. */
-    cli_linger(session->loop, links_are_coming, session, cli->reply_timeout_ms);
+    cli_linger(session->loop, masters_are_coming, session, cli->reply_timeout_ms);
     return CLI_OK;
 }
 

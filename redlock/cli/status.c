@@ -276,6 +276,7 @@ static void settle(struct status *status, unsigned m)
 /* Query masters whose links are up, and give up masters whose links failed. */
 static void look_at_links(struct status *status)
 {
+    status->masters = inspect_client(status->rl).masters; /* Members that the list does not name. */
     for (unsigned m = 0; m < status->masters; m++) {
         struct report *report = &status->reports[m];
         const struct inspect_client client = inspect_client(status->rl);

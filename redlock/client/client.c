@@ -111,6 +111,22 @@ static void on_link(void *cookie, unsigned m, bool up)
         lines_on_break(&rl->lines, m);
 }
 
+/* Queues first: a step of a lease may read what they know. */
+static void on_set(void *cookie, quorum_mask joined, quorum_mask left)
+{
+    struct redlock *rl = cookie;
+
+    channel_on_left(&rl->lines.channels, left);
+    leases_on_set(&rl->leases, joined, left);
+}
+
+static void on_close(void *cookie, unsigned m)
+{
+    struct redlock *rl = cookie;
+
+    listener_close(&rl->lines.channels.listener, m);
+}
+
 static void on_done(void *cookie)
 {
     deliver(cookie);
@@ -122,6 +138,8 @@ static const struct masters_events masters_events = {
     .on_change = on_change,
     .on_room = on_room,
     .on_link = on_link,
+    .on_set = on_set,
+    .on_close = on_close,
     .on_done = on_done,
 };
 
@@ -539,8 +557,8 @@ int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
     stats = &rl->env.stats;
     size = ret_stats->size < sizeof *stats ? ret_stats->size : sizeof *stats;
     stats->size = ret_stats->size;
-    stats->masters = rl->options.masters_len;
-    stats->masters_up = mask_count(rl->masters.peers.up);
+    stats->masters = mask_count(members_all(&rl->masters.peers.members));
+    stats->masters_up = mask_count(rl->masters.peers.up & members_all(&rl->masters.peers.members));
     memcpy(ret_stats, stats, size);
     if (ret_stats->size > size) /* The caller is newer: fields unknown to this version are 0. */
         memset((char *)ret_stats + size, 0, ret_stats->size - size);

@@ -61,7 +61,8 @@ bool inspect_may_hold(struct redlock *rl)
     if (client_enter(rl) != REDLOCK_OK)
         return false;
     for (unsigned m = 0; m < peers->len && !may_hold; m++)
-        may_hold = !link_is_given_up(peers->links[m]) && leases_may_hold(&rl->leases, m);
+        may_hold = peers->links[m] != NULL && !link_is_given_up(peers->links[m]) &&
+                   leases_may_hold(&rl->leases, m);
     client_leave(rl);
     return may_hold;
 }
@@ -88,10 +89,11 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     if (client_enter(rl) != REDLOCK_OK)
         return seen;
     now = env_now(&rl->env);
-    seen.uri = &rl->options.masters[m];
+    seen.uri = masters->peers.uris[m];
     seen.name = masters_name(masters, m);
     (void)snprintf(seen.error, sizeof seen.error, "%s", masters_error(masters, m));
-    seen.info = *link_info(masters->peers.links[m]);
+    if (masters->peers.links[m] != NULL)
+        seen.info = *link_info(masters->peers.links[m]);
     seen.is_linked = masters_is_linked(masters, m);
     seen.look = guard->masters[m].look;
     seen.is_looked_at = guard->masters[m].asked;
@@ -159,13 +161,14 @@ void inspect_obey_none(struct redlock *rl)
     rl->masters.set.obeys_none = true;
 }
 
-void inspect_watch(struct redlock *rl, quorum_mask from, quorum_mask to, quorum_mask guests)
+void inspect_watch(struct redlock *rl, const struct config *newest, quorum_mask from,
+                   quorum_mask to, quorum_mask guests)
 {
     const struct members members = {from, to};
 
     if (client_enter(rl) != REDLOCK_OK)
         return;
-    standing_watch(&rl->masters.standing, &members, guests);
+    standing_watch(&rl->masters.standing, newest, &members, guests);
     client_leave(rl);
 }
 

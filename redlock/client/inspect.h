@@ -19,6 +19,7 @@
 #include "redlock/link/handshake.h"
 #include "redlock/redlock.h"
 
+struct config;
 struct config_member;
 struct reply;
 struct uri;
@@ -72,7 +73,7 @@ struct inspect_master {
 };
 struct inspect_master inspect_master(struct redlock *rl, unsigned m);
 
-/* True: the configuration names exactly the masters of this client's list. */
+/* True: the configuration names all masters of this client's list, and perhaps more. */
 bool inspect_fits(struct redlock *rl, const char *config);
 
 /* Write the members of the set, and the reason why the list is refused.  Each is "" if there is
@@ -96,8 +97,10 @@ void inspect_look_only(struct redlock *rl);
  * votes.  Call it before the loop runs. */
 void inspect_obey_none(struct redlock *rl);
 
-/* Then: give epochs to guests, which are no members yet.  from and to: the present lists. */
-void inspect_watch(struct redlock *rl, quorum_mask from, quorum_mask to, quorum_mask guests);
+/* Then: give epochs to guests, which are no members yet.  newest: the present configuration.  from
+ * and to: the masters of its lists. */
+void inspect_watch(struct redlock *rl, const struct config *newest, quorum_mask from,
+                   quorum_mask to, quorum_mask guests);
 
 /* The place of a master as a configuration writes it, and the name that the URI gives it, or the
  * place.  False: no configuration can have such a place. */

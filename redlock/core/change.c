@@ -605,11 +605,13 @@ void change_on_link(struct change *c, unsigned master, bool up)
     m->look_at = up ? 0 : DRIFT_NEVER;
 }
 
-/* Look at a master again, but not more often than at one that is not ready. */
-static void look_again(const struct change *c, struct change_master *m, drift_time now)
+void change_look_again(struct change *c, unsigned master, drift_time now)
 {
+    struct change_master *m = &c->masters[master];
     drift_time at = drift_add(m->looked, c->config.look_every);
 
+    if (!m->linked || m->asked != CHANGE_ASK_NOTHING)
+        return;
     m->known = false;
     m->look_at = at > now ? at : now;
 }
@@ -703,7 +705,7 @@ void change_on_reply(struct change *c, unsigned master, const struct change_repl
             on_other_ballot(c, master, reply->ballot);
         break;
     case CHANGE_CHANGED:
-        look_again(c, m, now);
+        change_look_again(c, master, now);
         break;
     case CHANGE_FAILED:
         change_on_failure(c, master, now);

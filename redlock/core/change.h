@@ -166,6 +166,9 @@ void change_on_reply(struct change *c, unsigned master, const struct change_repl
 /* A look or another request was answered by an error, or cannot be read. */
 void change_on_failure(struct change *c, unsigned master, drift_time now);
 
+/* A master may have changed: look at it again, but not more often than at one that is not ready. */
+void change_look_again(struct change *c, unsigned master, drift_time now);
+
 /* What is due now.  Call it after each event and when the timer fires.  random: any value. */
 void change_next(struct change *c, drift_time now, uint32_t random,
                  struct change_actions *ret_actions);

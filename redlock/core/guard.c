@@ -34,7 +34,10 @@
  *     its mark anew (guard_on_step).  The wait has twice the drift: the holder's clock may be
  *     slow, and the witness's fast (guard_quarantine).
  *  7. A guest is a master that is to become a member.  Before that it gets an epoch as a
- *     member does: rules 1, 2 and 6 ask the members, and no other guest (can_get_epoch).
+ *     member does: rules 1, 2, 6 and 8 ask the members, and no other guest (can_get_epoch).
+ *  8. With its epoch a master gets back what it may have promised for the next configuration of
+ *     the set.  The answers of rule 2 tell it.  recall.c says which of them count, and when there
+ *     are too few (is_known).  So masters of a set that was changed are never new (rule 4).
  */
 #include "redlock/core/guard.h"
 
@@ -66,12 +69,7 @@ static bool can_get_epoch(const struct guard *g, unsigned master)
 /* Rule 2: N - Q + 1 of each list, which share one with every majority. */
 static bool are_enough(const struct guard *g, quorum_mask masters)
 {
-    const quorum_mask lists[] = {g->config.members->from, g->config.members->to};
-
-    for (unsigned i = 0; i < 2; i++)
-        if (2 * mask_count(masters & lists[i]) < mask_count(lists[i]))
-            return false;
-    return everyone(g) != 0;
+    return members_meet_all(g->config.members, masters);
 }
 
 static bool is_seen(const struct guard_master *m)
@@ -178,7 +176,7 @@ static bool is_new_cluster(const struct guard *g, quorum_mask *ret_missing)
             return false;
         since = m->since > since ? m->since : since;
     }
-    if (everyone(g) == 0 || g->seen_epoch || g->passive)
+    if (everyone(g) == 0 || g->seen_epoch || g->passive || g->version > 1)
         return false;
     for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
         *ret_missing |= g->masters[i].looked < since ? mask_of(i) : 0;
@@ -186,12 +184,14 @@ static bool is_new_cluster(const struct guard *g, quorum_mask *ret_missing)
     return *ret_missing == 0;
 }
 
-/* Rule 2: enough others were queried since the wait was over, and since we saw the nonce.  By the
- * ages of witnesses alone, the wait may seem to have been over before the loss of data: an age is
- * wrong by the drift, and may be long.  *ret_missing: masters that must still be queried before
- * this can become true. */
-static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_missing)
+/* Rules 2 and 8: enough others were queried since the wait was over, and since we saw the nonce.
+ * By the ages of witnesses alone, the wait may seem to have been over before the loss of data: an
+ * age is wrong by the drift, and may be long.  *ret_missing: masters that must still be queried
+ * before this can become true. */
+static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_missing,
+                     struct recall *ret_recall)
 {
+    struct recall_told told[QUORUM_MASTERS_MAX];
     drift_time over = due_at(g, master), seen = g->masters[master].since;
     drift_time due = over > seen ? over : seen;
     quorum_mask others = mask_without(everyone(g), master), looked = 0, ready = 0;
@@ -200,6 +200,7 @@ static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_mi
     for (unsigned i = 0; others >> i != 0; i++) {
         const struct guard_master *m = &g->masters[i];
 
+        told[i] = m->look.told;
         if (!(others & mask_of(i)))
             continue;
         if (is_seen(m) && m->linked && m->looked >= due) {
@@ -209,7 +210,8 @@ static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_mi
             *ret_missing |= mask_of(i);
         }
     }
-    return are_enough(g, ready) || looked == others;
+    return (are_enough(g, ready) || looked == others) &&
+           recall_collect(told, ready, looked == others, g->version, g->config.members, ret_recall);
 }
 
 /* ---- Events ---- */
@@ -435,7 +437,7 @@ static void end_watch(struct guard *g, unsigned master, drift_time now, struct g
 {
     quorum_mask missing;
 
-    if (!is_known(g, master, &missing)) {
+    if (!is_known(g, master, &missing, &act->recalls[master])) {
         look_at_all(g, missing, now, act);
         return;
     }
@@ -529,7 +531,7 @@ static bool may_be_new(const struct guard *g, quorum_mask coming)
         if (counts && !unknown && !(m->linked && is_warming(m) && m->look.fresh))
             return false;
     }
-    return !g->seen_epoch && !g->passive;
+    return !g->seen_epoch && !g->passive && g->version <= 1;
 }
 
 /* Rules 2 and 6: the master may get an epoch as soon as answers come that are out or due. */
@@ -547,7 +549,7 @@ static bool may_be_installed(const struct guard *g, unsigned master, quorum_mask
         if (is_warming(&g->masters[i]))
             ready = mask_without(ready, i);
     if (g->passive || !is_warming(&g->masters[master]) ||
-        (!are_enough(g, ready) && there != others))
+        (!are_enough(g, ready) && (there != others || g->version > 1)))
         return false;
     return is_due(g, master, now) ||
            (g->config.witnesses && witness_may_be_due(w, g->config.members, others, w->out | coming,

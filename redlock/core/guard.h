@@ -31,6 +31,7 @@
 #include "drift/drift.h"
 #include "redlock/core/members.h"
 #include "redlock/core/quorum.h"
+#include "redlock/core/recall.h"
 #include "redlock/core/witness.h"
 
 /* A fencing counter begins with the time in microseconds, and each attempt adds one.  Counting
@@ -52,6 +53,7 @@ struct guard_look {
     uint64_t floor;      /* With an epoch: the number from which its fencing counters count. */
     uint64_t high;       /* No token of it is greater, even while warming.  0: none known. */
     uint64_t time_us;    /* The time on its clock. */
+    struct recall_told told; /* With an epoch: what it tells of the set (rule 8). */
 };
 
 struct guard_config {
@@ -84,6 +86,7 @@ struct guard {
     struct guard_config config;
     bool passive;        /* Only watch: install no epochs, but for guests. */
     quorum_mask guests;  /* Rule 7.  The owner sets it. */
+    uint64_t version;    /* Of the members' configuration (rule 8).  The owner sets it. */
     uint32_t longest_ms; /* The longest lease that any master has ever reported, or our own. */
     quorum_mask told;    /* Masters with an epoch that know our longest lease. */
     bool open;           /* told was a majority at some time. */
@@ -96,6 +99,7 @@ struct guard_actions {
     quorum_mask install; /* The subset of look that is to get a new epoch, if it still has that
                           * nonce. */
     uint64_t floor;      /* The number with which their fencing counters begin. */
+    struct recall recalls[QUORUM_MASTERS_MAX]; /* What each of install gets back (rule 8). */
     /* For each master, whom to ask how old its nonce is.  anew: a subset that must make its mark
      * anew. */
     quorum_mask ask[QUORUM_MASTERS_MAX], anew[QUORUM_MASTERS_MAX];

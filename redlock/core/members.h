@@ -44,4 +44,13 @@ static inline bool members_decide(const struct members *members, quorum_mask vot
            (members->to == members->from || members_is_majority(members->to, votes));
 }
 
+/* True if these masters share one with everything that can decide: they are N - Q + 1 of the N
+ * masters of each list, where Q is a majority. */
+static inline bool members_meet_all(const struct members *members, quorum_mask masters)
+{
+    return members_all(members) != 0 &&
+           2 * mask_count(masters & members->from) >= mask_count(members->from) &&
+           2 * mask_count(masters & members->to) >= mask_count(members->to);
+}
+
 #endif /* REDLOCK_MEMBERS_H */

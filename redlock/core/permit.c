@@ -69,9 +69,19 @@ void permit_ask(struct permit *p, uint32_t round, quorum_mask masters, uint32_t 
         p->round = round;
         p->hinted = 0;
     }
+    permit_give(p, masters);
+}
+
+void permit_give(struct permit *p, quorum_mask masters)
+{
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         if (masters >> m & 1)
             p->slot_of[m] = p->slot;
+}
+
+void permit_on_left(struct permit *p, quorum_mask left)
+{
+    p->hinted &= (quorum_mask)~left;
 }
 
 bool permit_adopt(struct permit *p, const char *token)

@@ -42,6 +42,12 @@ void permit_hint(struct permit *p, unsigned master, unsigned hint);
 /* Send a SET of this round to these masters.  The first call of a round chooses its slot. */
 void permit_ask(struct permit *p, uint32_t round, quorum_mask masters, uint32_t random);
 
+/* Give these masters the token of the latest round, in its slot. */
+void permit_give(struct permit *p, quorum_mask masters);
+
+/* These numbers belong to other masters from now on. */
+void permit_on_left(struct permit *p, quorum_mask left);
+
 /* Adopt a token.  All masters get its slot, because any of them may store it.  False: the token
  * names no slot of this semaphore. */
 bool permit_adopt(struct permit *p, const char *token);

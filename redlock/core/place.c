@@ -100,6 +100,16 @@ void place_on_named(struct place *p, unsigned master)
     p->stirred = true;
 }
 
+void place_on_left(struct place *p, quorum_mask left)
+{
+    p->told &= (quorum_mask)~left;
+    p->stored &= (quorum_mask)~left;
+    p->said &= (quorum_mask)~left;
+    p->named &= (quorum_mask)~left;
+    p->granted &= (quorum_mask)~left;
+    p->full &= (quorum_mask)~left;
+}
+
 /* A round may reach some masters before a release and others after it.  So masters that granted
  * count towards the majority, but are no reason for a round by themselves. */
 bool place_is_due(const struct place *p, quorum_mask up)

@@ -78,6 +78,9 @@ void place_on_answer(struct place *p, unsigned master);
  * when we begin to hear a master's announcements, because we may have missed that one. */
 void place_on_named(struct place *p, unsigned master);
 
+/* These numbers belong to other masters from now on. */
+void place_on_left(struct place *p, quorum_mask left);
+
 /* Whether the next round is to begin at once. up: masters that this round can ask. */
 bool place_is_due(const struct place *p, quorum_mask up);
 

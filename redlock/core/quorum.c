@@ -35,7 +35,10 @@
  *     deadline.  Its next extension gives the token to those that joined (ask_to_give).  An
  *     adopted token is given only when a majority of the old list has extended it: else the
  *     extension would take a lock that nobody holds.  Those that joined may store an adopted token
- *     already.  Numbers that were counted to before the change do not count (spoil_numbers).
+ *     already.  Until it is proven, it is given to the new members of a joint configuration alone:
+ *     a client may learn of all members at once, when it first hears of the set.  Numbers that
+ *     were counted to before the change do not count (spoil_numbers).  A release of what a majority
+ *     of the old list stored is no loss: the lease may be of before the change (shows_hold).
  * 12. A token is lost when so many masters said no that no majority can store it.  An
  *     extension or a release that can no longer succeed still waits until its timeout if
  *     awaited answers may show that the token is lost (may_be_lost).  A renewal does not wait:
@@ -70,6 +73,13 @@ static quorum_mask everyone(const struct step *s)
 static bool decide(const struct step *s, quorum_mask votes)
 {
     return members_decide(&s->ev->members, votes);
+}
+
+/* Rule 11: every lock that is held is stored by a majority of the old list.  A lease that was
+ * granted before the change needs no other. */
+static bool shows_hold(const struct step *s, quorum_mask stored)
+{
+    return members_is_majority(s->ev->members.from, stored);
 }
 
 static drift_time earlier(drift_time a, drift_time b)
@@ -682,6 +692,14 @@ static void on_held_timer(struct step *s)
 
 /* ---- Releasing ---- */
 
+/* Rule 11: the token is released if it was held, and a majority of each list is free of it. */
+static bool is_released(const struct step *s, quorum_mask stored)
+{
+    quorum_mask never = everyone(s) & (quorum_mask)~s->q->asked;
+
+    return shows_hold(s, stored) && decide(s, stored | never);
+}
+
 static void judge_release(struct step *s, quorum_mask waiting)
 {
     struct quorum *q = s->q;
@@ -689,13 +707,13 @@ static void judge_release(struct step *s, quorum_mask waiting)
     quorum_mask stored = q->yes | unknown; /* Masters that stored the token, or may have. */
 
     assert((waiting & ~stored) == 0);
-    if (decide(s, q->yes))
+    if (is_released(s, q->yes))
         end(s, QUORUM_IDLE, REDLOCK_OK);
-    else if (decide(s, q->yes | waiting))
+    else if (is_released(s, q->yes | waiting))
         return; /* Neither over nor lost: every awaited master may store the token. */
-    else if (!decide(s, stored))
+    else if (!shows_hold(s, stored))
         end(s, QUORUM_IDLE, REDLOCK_LOST);
-    else if (!may_be_lost(s, stored, waiting))
+    else if (shows_hold(s, stored & (quorum_mask)~waiting))
         end(s, QUORUM_IDLE, REDLOCK_UNREACHABLE);
 }
 
@@ -1003,8 +1021,11 @@ static void on_change(struct step *s)
     struct quorum *q = s->q;
     quorum_mask stay = (quorum_mask)~s->ev->left;
     quorum_mask storing = q->adopted && q->round != 0 ? s->ev->joined : 0;
+    quorum_mask fresh = q->fresh | s->ev->joined;
 
-    q->fresh = (q->fresh | s->ev->joined) & stay;
+    if (q->adopted && !is_held(q))
+        fresh &= s->ev->members.to & (quorum_mask)~s->ev->members.from;
+    q->fresh = fresh & stay;
     q->asked &= stay;
     q->yes &= stay;
     q->none &= stay;

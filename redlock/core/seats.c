@@ -203,30 +203,63 @@ bool seats_are_new(const struct seats *s)
     return any && s->now.version == 0;
 }
 
-bool seats_fit(const struct seats *s, const struct config *config)
+/* The seats of these members.  0: one has none, or two have the same. */
+static quorum_mask find_all(const struct seats *s, const struct config *config)
 {
-    quorum_mask listed = 0, found = 0;
+    quorum_mask found = 0;
 
-    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
-        listed |= s->seats[i].listed ? mask_of(i) : 0;
     for (unsigned i = 0; i < config->members_len; i++) {
         unsigned seat = find(s, &config->members[i]);
 
         if (seat == QUORUM_MASTERS_MAX || (found & mask_of(seat)) != 0)
-            return false;
+            return 0;
         found |= mask_of(seat);
     }
-    return found == listed;
+    return found;
+}
+
+bool seats_fit(const struct seats *s, const struct config *config)
+{
+    quorum_mask strangers = 0;
+
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+        strangers |= s->seats[i].listed ? mask_of(i) : 0;
+    for (unsigned i = 0; i < config->members_len; i++) {
+        unsigned seat = find(s, &config->members[i]);
+
+        if (seat < QUORUM_MASTERS_MAX)
+            strangers = mask_without(strangers, seat);
+    }
+    return strangers == 0;
+}
+
+bool seats_same(const struct seats *s, const struct config *config)
+{
+    return !config_is_joint(&s->now) && !config_is_joint(config) &&
+           find_all(s, config) == members_all(&s->members);
+}
+
+static bool is_wrong(const struct seats *s, unsigned seat, enum seat_state why)
+{
+    return s->seats[seat].listed && !s->seats[seat].was_member && seats_state(s, seat) == why;
 }
 
 unsigned seats_wrong(const struct seats *s)
 {
-    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
-        enum seat_state state = seats_state(s, i);
+    static const enum seat_state wrong[] = {SEAT_OTHER, SEAT_STRANGER, SEAT_REMOVED};
 
-        if (s->seats[i].listed && !s->seats[i].was_member &&
-            (state == SEAT_STRANGER || state == SEAT_OTHER || state == SEAT_REMOVED))
-            return i;
-    }
+    for (size_t why = 0; why < sizeof wrong / sizeof *wrong; why++)
+        for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+            if (is_wrong(s, i, wrong[why]))
+                return i;
     return QUORUM_MASTERS_MAX;
+}
+
+quorum_mask seats_leaving(const struct seats *s)
+{
+    quorum_mask leaving = 0;
+
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+        leaving |= s->seats[i].was_member ? mask_of(i) : 0;
+    return leaving & (quorum_mask)~members_all(&s->members);
 }

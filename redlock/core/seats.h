@@ -87,12 +87,18 @@ void seats_forget(struct seats *s);
 /* True if no set is known, and all masters of the list say that they belong to none. */
 bool seats_are_new(const struct seats *s);
 
-/* The first master of the list that makes the list wrong.  QUORUM_MASTERS_MAX: there is none.  A
- * member that is removed while the client runs does not. */
+/* A master of the list that makes the list wrong, first one of another set.  QUORUM_MASTERS_MAX:
+ * there is none.  A member that is removed while the client runs does not. */
 unsigned seats_wrong(const struct seats *s);
 
-/* True if the masters of the list are the members of this configuration, each of them once. */
+/* Masters that were members while this client knew them, and still have their seats. */
+quorum_mask seats_leaving(const struct seats *s);
+
+/* True if all masters of the list are members of this configuration. */
 bool seats_fit(const struct seats *s, const struct config *config);
+
+/* True if the members of this configuration are the present ones, and neither is joint. */
+bool seats_same(const struct seats *s, const struct config *config);
 
 enum seat_state seats_state(const struct seats *s, unsigned seat);
 

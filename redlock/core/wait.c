@@ -134,6 +134,17 @@ void wait_on_link(struct wait *w, unsigned master)
     w->doubted &= (quorum_mask)~mask_of(master);
 }
 
+void wait_on_left(struct wait *w, quorum_mask left)
+{
+    for (unsigned m = 0; left >> m != 0; m++) {
+        if (!(left & mask_of(m)))
+            continue;
+        wait_on_hears(w, m, false);
+        wait_on_link(w, m);
+    }
+    w->to_tell &= (quorum_mask)~left;
+}
+
 quorum_mask wait_speaks_for(const struct wait *w, unsigned master)
 {
     return w->teller & mask_of(master) ? w->hears : mask_of(master);

@@ -118,6 +118,9 @@ void wait_on_hears(struct wait *w, unsigned master, bool hears);
 /* The master will not answer a query that is out. */
 void wait_on_link(struct wait *w, unsigned master);
 
+/* These numbers belong to other masters from now on. */
+void wait_on_left(struct wait *w, quorum_mask left);
+
 /* The master announced to this many clients that the key was released. */
 void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time now);
 

@@ -5,9 +5,9 @@
 #include "redlock/lease/explain.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "redlock/base/error.h"
+#include "redlock/lease/troubles.h"
 
 #define QUOTED_MAX 80 /* The longest name in a message, in bytes. */
 
@@ -32,6 +32,8 @@ static const char *trouble_of(const struct redlock_lease *lease, unsigned m, con
     const struct masters *masters = lease->leases->masters;
     const char *error = masters_error(masters, m);
 
+    if (!masters_concern(masters, m))
+        return "";
     if (masters->peers.up & lease->silent & mask_of(m))
         return silence;
     if (!masters_is_linked(masters, m) && error[0] == 0)
@@ -39,38 +41,17 @@ static const char *trouble_of(const struct redlock_lease *lease, unsigned m, con
     return error;
 }
 
-/* What hiredis says of a byte that begins no reply. */
-static bool speaks_otherwise(const char *error)
-{
-    return strstr(error, "garbage: Protocol error, got ") != NULL;
-}
-
-/* List the first masters at fault.  Dots stand for those that do not fit. */
 static void list_troubles(const struct redlock_lease *lease, char *buf, size_t size)
 {
-    static const char dots[] = "; ...";
     const struct masters *masters = lease->leases->masters;
+    struct trouble troubles[QUORUM_MASTERS_MAX];
     char silence[48];
-    size_t len = 0;
 
     (void)snprintf(silence, sizeof silence, "no answer within %u ms",
                    drift_to_ms(lease->leases->reply_timeout));
-    buf[0] = 0;
-    for (unsigned m = 0; m < masters->peers.len; m++) {
-        const char *error = trouble_of(lease, m, silence);
-        size_t room = size - len - sizeof dots, more;
-
-        if (error[0] == 0)
-            continue;
-        more = (size_t)snprintf(buf + len, room, "%smaster %u (%s): %s%s", len > 0 ? "; " : "",
-                                m + 1, masters_name(masters, m), error,
-                                speaks_otherwise(error) ? " (not a Redis server?)" : "");
-        if (more >= room) { /* The first master's text is cut where it does not fit. */
-            memcpy(buf + (len > 0 ? len : room - 1), dots, sizeof dots);
-            return;
-        }
-        len += more;
-    }
+    for (unsigned m = 0; m < masters->peers.len; m++)
+        troubles[m] = (struct trouble){masters_name(masters, m), trouble_of(lease, m, silence)};
+    troubles_list(troubles, masters->peers.len, buf, size);
 }
 
 /* Quote the name.  Several names become a list with commas. */
@@ -97,6 +78,19 @@ static const char *all_permits_taken(const struct redlock_lease *lease, char buf
     return buf;
 }
 
+/* Only reentrant leases can be found by their names. */
+static const char *who_holds(const struct redlock_lease *lease)
+{
+    struct leases *leases = lease->leases;
+    const struct owned *other = owner_other(&leases->owners, lease->name, lease);
+
+    if (other != NULL && lease_remaining_ms(other->lease) > 0)
+        return "another lease of this client holds it";
+    if (leases->slots_len - leases->slots_free_len == 1)
+        return "another client holds it";
+    return redlock_strerror(REDLOCK_CONTENDED);
+}
+
 void explain_end(const struct redlock_lease *lease, enum lease_op op, int status)
 {
     char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
@@ -121,6 +115,8 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
         why = "too few masters confirmed it";
     else if (status == REDLOCK_CONTENDED && lease_kind(lease)->slots != NULL)
         why = all_permits_taken(lease, taken);
+    else if (status == REDLOCK_CONTENDED)
+        why = who_holds(lease);
     if (status == REDLOCK_E_STATE) /* Only a close gives this status to an operation under way. */
         why = "the client was closed meanwhile";
     (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",

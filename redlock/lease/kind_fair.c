@@ -122,6 +122,11 @@ static void on_ask_again(struct redlock_lease *lease, unsigned master)
         leave(lease, mask_of(master));
 }
 
+static void on_left(struct redlock_lease *lease, quorum_mask left)
+{
+    place_on_left(lease_extra(lease), left);
+}
+
 static void on_answer(struct redlock_lease *lease, unsigned master, const struct ask *ask,
                       const struct vote *vote)
 {
@@ -159,6 +164,7 @@ const struct kind kind_fair = {
     .on_step = on_step,
     .on_ask = on_ask,
     .on_ask_again = on_ask_again,
+    .on_left = on_left,
     .on_answer = on_answer,
     .explain = explain,
 };

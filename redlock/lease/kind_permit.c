@@ -66,6 +66,16 @@ static void on_ask(struct redlock_lease *lease, const struct quorum_send *send)
     permit_ask(lease_extra(lease), send->ask, send->to, env_random(lease->leases->env));
 }
 
+static void on_give(struct redlock_lease *lease, quorum_mask masters)
+{
+    permit_give(lease_extra(lease), masters);
+}
+
+static void on_left(struct redlock_lease *lease, quorum_mask left)
+{
+    permit_on_left(lease_extra(lease), left);
+}
+
 static void on_answer(struct redlock_lease *lease, unsigned master, const struct ask *ask,
                       const struct vote *vote)
 {
@@ -105,6 +115,8 @@ const struct kind kind_permit = {
     .fill = fill,
     .stamp = stamp,
     .on_ask = on_ask,
+    .on_give = on_give,
+    .on_left = on_left,
     .on_answer = on_answer,
     .slots = slots,
 };

@@ -235,6 +235,12 @@ static bool begins(enum quorum_command command)
     return command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE;
 }
 
+/* A yes to it says that the key was set. */
+static bool stores(enum quorum_command command)
+{
+    return begins(command) || command == QUORUM_CMD_GIVE;
+}
+
 static void on_begin(struct redlock_lease *lease, const struct quorum_send *send)
 {
     if (lease->token_round != lease->q.round)
@@ -256,6 +262,8 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
 
     if (begins(send->command))
         on_begin(lease, send);
+    if (send->command == QUORUM_CMD_GIVE && lease_kind(lease)->on_give != NULL)
+        lease_kind(lease)->on_give(lease, send->to);
     for (unsigned m = 0; send->to >> m != 0; m++) {
         uint8_t flags;
 
@@ -416,13 +424,15 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
         .elsewhere = vote->hint != 0,
     };
 
+    if (vote->outdated)
+        masters_look_again(masters, master);
     if (vote->relink)
         masters_relink(masters, master, error);
     /* The link's note already says why a vote is void. */
     else if (!lacks_script && vote->vote != QUORUM_VOTE_VOID)
         masters_note(masters, master, error);
     if (vote->vote == QUORUM_VOTE_YES && !masters_count(masters, master, command, lease->q.sent))
-        event.vote = begins(command) ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE;
+        event.vote = stores(command) ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE;
     if (vote->vote == QUORUM_VOTE_YES && command == QUORUM_CMD_RAISE)
         masters_raised(masters, master, vote->counter);
     if (lacks_script && send_in_full(lease, master, ask->number, command))
@@ -479,6 +489,24 @@ void leases_on_change(struct leases *leases, unsigned master)
 
         if (lease == NULL || !quorum_cares(&lease->q, master))
             continue;
+        lease_step(lease, &event);
+        lease_reap(lease);
+    }
+}
+
+void leases_on_set(struct leases *leases, quorum_mask joined, quorum_mask left)
+{
+    for (unsigned kind = 0; kind < KINDS; kind++)
+        leases->brought[kind] &= (quorum_mask)~left;
+    for (uint32_t i = 0; i < leases->slots_len; i++) {
+        struct redlock_lease *lease = leases->slots[i];
+        struct quorum_event event = {.type = QUORUM_EV_CHANGE, .joined = joined, .left = left};
+
+        if (lease == NULL)
+            continue;
+        lease->silent &= (quorum_mask)~left;
+        if (lease_kind(lease)->on_left != NULL)
+            lease_kind(lease)->on_left(lease, left);
         lease_step(lease, &event);
         lease_reap(lease);
     }

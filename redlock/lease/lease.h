@@ -64,6 +64,9 @@ void leases_on_vote(struct leases *leases, unsigned master, const struct ask *as
                     const struct vote *vote);
 /* A master may take commands now and could not before, or the other way round. */
 void leases_on_change(struct leases *leases, unsigned master);
+/* The set of masters has changed.  joined: members that were none before.  left: numbers that
+ * belong to other masters from now on. */
+void leases_on_set(struct leases *leases, quorum_mask joined, quorum_mask left);
 /* A full queue has room again: send the releases that did not fit. */
 void leases_on_room(struct leases *leases, unsigned master);
 

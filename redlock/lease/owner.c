@@ -109,6 +109,16 @@ struct owned *owner_of(struct owners *owners, const char *name, const struct red
     return *place_of(owners, name, lease);
 }
 
+struct owned *owner_other(struct owners *owners, const char *name,
+                          const struct redlock_lease *lease)
+{
+    struct owned *owned = owners->room > 0 ? *chain_of(owners, name) : NULL;
+
+    while (owned != NULL && (owned->lease == lease || strcmp(owned->name, name) != 0))
+        owned = owned->next;
+    return owned;
+}
+
 int owner_add(struct owners *owners, const struct owner *owner, const char *name,
               struct redlock_lease *lease)
 {

@@ -50,6 +50,10 @@ struct owned *owner_find(struct owners *owners, const struct owner *owner, const
 /* The entry of a lease.  NULL: the lease may not be locked again. */
 struct owned *owner_of(struct owners *owners, const char *name, const struct redlock_lease *lease);
 
+/* An entry of this name that is of another lease.  NULL: none. */
+struct owned *owner_other(struct owners *owners, const char *name,
+                          const struct redlock_lease *lease);
+
 /* Note that owner acquires this lease.  The name must live as long as the entry.  Returns 0, or
  * -1 if memory runs out. */
 int owner_add(struct owners *owners, const struct owner *owner, const char *name,

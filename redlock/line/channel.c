@@ -75,6 +75,28 @@ void channel_refused(struct channels *channels, unsigned master, const char *tex
     channels->refused |= mask_of(master);
 }
 
+/* ---- Changes of the set ---- */
+
+void channel_on_left(struct channels *channels, quorum_mask left)
+{
+    channels->refused &= (quorum_mask)~left;
+    channels->is_behind = true;
+    listener_on_left(&channels->listener, left);
+    for (uint32_t i = 0; i < channels->room && channels->len > 0; i++)
+        for (struct channel *channel = channels->table[i]; channel != NULL;
+             channel = channel->next) {
+            wait_on_left(&channel->wait, left);
+            channel_ring_soon(channel);
+        }
+}
+
+void channel_catch_up(struct channels *channels)
+{
+    if (channels->is_behind && channels->len > 0)
+        listener_start(&channels->listener);
+    channels->is_behind = false;
+}
+
 /* ---- The table ---- */
 
 #define ROOM_FIRST 16

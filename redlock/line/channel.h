@@ -28,7 +28,8 @@ struct channels {
     struct env *env;
     struct masters *masters;
     struct listener listener;
-    quorum_mask refused;    /* Masters that refused a subscription.  Each is logged once. */
+    quorum_mask refused; /* Masters that refused a subscription.  Each is logged once. */
+    bool is_behind;      /* The set has changed: there may be masters without a listening link. */
     struct channel **table; /* Chains, by the hash of the name. */
     uint32_t room;          /* The number of chains: a power of two, or 0. */
     uint32_t len, serial;
@@ -81,6 +82,13 @@ void channel_refused(struct channels *channels, unsigned master, const char *tex
 
 /* Subscribe again at the masters that refused it.  They may allow it by now. */
 void channel_subscribe_refused(const struct channel *channel);
+
+/* Within an event: the set of masters has changed.  These numbers belong to other masters from now
+ * on. */
+void channel_on_left(struct channels *channels, quorum_mask left);
+
+/* Between events: listen to new members, if there are channels. */
+void channel_catch_up(struct channels *channels);
 
 /* Set the channel's alarm. */
 void channel_ring_at(struct channel *channel, drift_time at);

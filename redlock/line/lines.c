@@ -571,12 +571,13 @@ int lines_init(struct lines *lines, struct masters *masters, const struct master
     channels->alarm.pos = ALARM_OFF;
     lines->on_done = on_quiet;
     lines->cookie = cookie;
-    listener_init(&channels->listener, config, &listener_events, lines);
-    return alarm_reserve(&channels->env->alarms, 4); /* This alarm, and three of the masters. */
+    listener_init(&channels->listener, &masters->peers, config, &listener_events, lines);
+    return alarm_reserve(&channels->env->alarms, 5); /* This alarm, and four of the masters. */
 }
 
 void lines_flush(struct lines *lines)
 {
+    channel_catch_up(&lines->channels);
     listener_flush(&lines->channels.listener);
 }
 

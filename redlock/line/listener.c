@@ -12,6 +12,8 @@ static void on_link(void *cookie, unsigned master, const struct link_fall *fall)
     struct listener *listener = cookie;
     bool up = fall == NULL;
 
+    if (listener->left & mask_of(master))
+        return;
     listener->linked = mask_without(listener->linked, master);
     listener->linked |= up ? mask_of(master) : 0;
     listener->events->on_link(listener->cookie, master, up);
@@ -41,27 +43,33 @@ static const struct link_events link_events = {
 
 /* ---- Begin and end ---- */
 
-void listener_init(struct listener *listener, const struct masters_config *config,
-                   const struct listener_events *events, void *cookie)
+void listener_init(struct listener *listener, const struct peers *peers,
+                   const struct masters_config *config, const struct listener_events *events,
+                   void *cookie)
 {
-    *listener = (struct listener){.config = *config, .events = events, .cookie = cookie};
+    *listener = (struct listener){
+        .peers = peers,
+        .config =
+            {
+                .env = config->env,
+                .dirty = &listener->dirty,
+                .connect_timeout = config->connect_timeout,
+                .reply_timeout = config->reply_timeout,
+                .listens = true,
+            },
+        .events = events,
+        .cookie = cookie,
+    };
 }
 
 void listener_start(struct listener *listener)
 {
-    const struct masters_config *config = &listener->config;
-    struct link_config link = {
-        .env = config->env,
-        .dirty = &listener->dirty,
-        .connect_timeout = config->connect_timeout,
-        .reply_timeout = config->reply_timeout,
-        .listens = true,
-    };
+    struct link_config link = listener->config;
 
-    for (unsigned m = 0; m < config->len; m++) {
-        if (listener->links[m] != NULL)
+    for (unsigned m = 0; m < listener->peers->len; m++) {
+        if (listener->links[m] != NULL || listener->peers->uris[m] == NULL)
             continue;
-        link.uri = &config->uris[m];
+        link.uri = listener->peers->uris[m];
         link.number = m;
         listener->links[m] = link_new(&link, &link_events, listener);
         if (listener->links[m] != NULL)
@@ -69,14 +77,31 @@ void listener_start(struct listener *listener)
     }
 }
 
+void listener_close(struct listener *listener, unsigned master)
+{
+    if (listener->links[master] != NULL)
+        link_free(listener->links[master]);
+    listener->links[master] = NULL;
+    listener->linked = mask_without(listener->linked, master);
+    listener->dirty = mask_without(listener->dirty, master);
+    listener->left = mask_without(listener->left, master);
+}
+
 void listener_stop(struct listener *listener)
 {
-    for (unsigned m = 0; m < listener->config.len; m++) {
-        if (listener->links[m] != NULL)
-            link_free(listener->links[m]);
-        listener->links[m] = NULL;
-    }
-    listener->linked = listener->dirty = 0;
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
+        listener_close(listener, m);
+}
+
+/* A link that is doomed hands over nothing more. */
+void listener_on_left(struct listener *listener, quorum_mask left)
+{
+    for (unsigned m = 0; left >> m != 0; m++)
+        if ((left & mask_of(m)) != 0 && listener->links[m] != NULL) {
+            link_relink(listener->links[m], "is no member any more");
+            listener->left |= mask_of(m);
+        }
+    listener->linked &= (quorum_mask)~left;
 }
 
 /* ---- Writing ---- */

@@ -25,23 +25,31 @@ struct listener_events {
 };
 
 struct listener {
-    struct masters_config config;
+    const struct peers *peers; /* The masters to listen to. */
+    struct link_config config; /* Of each link, without its place. */
     const struct listener_events *events;
     void *cookie;
     struct link *links[QUORUM_MASTERS_MAX]; /* NULL: there is none. */
     quorum_mask dirty;                      /* Links with data to flush. */
     quorum_mask linked;                     /* Links that are up. */
+    quorum_mask left;                       /* Links to be closed, whose numbers others get. */
 };
 
-/* config: that of the masters to listen to.  The guards are not for links that listen. */
-void listener_init(struct listener *listener, const struct masters_config *config,
-                   const struct listener_events *events, void *cookie);
+/* config: that of the masters.  The guards are not for links that listen. */
+void listener_init(struct listener *listener, const struct peers *peers,
+                   const struct masters_config *config, const struct listener_events *events,
+                   void *cookie);
 
 /* Begin to connect to each master to which there is no link.  If memory runs out, a link is left
  * out. */
 void listener_start(struct listener *listener);
 /* Between events: close all links. */
 void listener_stop(struct listener *listener);
+
+/* Within an event: these numbers belong to other masters from now on.  listener_close() follows
+ * between events, before the number gets another link. */
+void listener_on_left(struct listener *listener, quorum_mask left);
+void listener_close(struct listener *listener, unsigned master);
 
 /* Send a command to one master.  Returns false if its link is down. */
 bool listener_say(struct listener *listener, unsigned master, const char *command,

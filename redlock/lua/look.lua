@@ -10,15 +10,19 @@
 -- ARGV[6]  the set of masters that the client knows, 16 hexadecimal digits, or ""
 -- ARGV[7]  the floor of the fencing counters, if an epoch begins now
 -- ARGV[8]  version of the configuration that the client knows; 0: none
--- ARGV[9]  text of this configuration, if the master is a member and says that it is in no set
--- ARGV[10] then the name of this member; else "", and ARGV[9] is not used
+-- ARGV[9]  text of this configuration, if the master says that it is in no set, or with a nonce
+-- ARGV[10] the name of this member; "": it is no member
+-- ARGV[11] with a nonce: the greatest ballot that other members promised, or ""
+-- ARGV[12] with a nonce: what other members accepted, "BALLOT CONFIG", or ""
 -- Reply    one of these texts:
 --            ready STATE MAX FLOOR HIGH TIME OF
 --            warming NONCE MAX FRESH AGE HIGH TIME OF
 --          STATE: the field epoch.  MAX: longest lease, in ms.  AGE: of the nonce, in ms.
 --          TIME: of the master, in us.  HIGH: no fencing token is above it.  FRESH: its field.
 --          OF: "-", if the master is in no set; else "SET VER NAME", and " CONFIG" behind it if the
---          client knows another set or a smaller version.  NAME is "-" if it has none.
+--          client knows another set or a smaller version.  NAME is "-" if it has none.  A master
+--          that is ready and has promised a ballot tells it behind a newline, "BALLOT", and
+--          " ACCEPTED" behind it if it has accepted something: the fields ballot and accepted.
 --
 -- Fields of the marker
 --   id      run of the server that has vouched for the other fields
@@ -47,6 +51,11 @@
 -- - A member that lost its data is told its set at once, so that no other list can claim it while
 --   it warms up.  A claim that was made since is left: its founder may be about to write.
 -- - The nonce that the client has seen for long enough (ARGV[5]) becomes an epoch.
+-- - With it, the master gets back what others know of its set: the configuration, the ballot that
+--   it may have promised, and what it may have accepted (redlock/core/recall.c).  This replaces
+--   what it still knows, which is a hint at most, and the claim of a member.  A master of another
+--   set gets no epoch.  A client that knows no set gives none to a member of a set that was
+--   changed.
 -- - With a new epoch all counters begin anew.  No token is above the new floor.  The floor is
 --   written before the old fields are deleted: where a write is refused, nothing is deleted,
 --   since a master without a marker counts as new.  Set and claim stay.
@@ -58,12 +67,13 @@
 
 local key, keeps = KEYS[1], ARGV[2] ~= '0'
 local marker = redis.call('hmget', key, 'id', 'epoch', 'nonce', 'max', 'fresh', 'since',
-    'floor', 'high', 'set', 'ver', 'config', 'name', 'claim')
+    'floor', 'high', 'set', 'ver', 'config', 'name', 'claim', 'ballot', 'accepted')
 -- @part now
 local high, floor = tonumber(marker[8]) or 0, marker[7]
 local epoch, nonce = marker[2], marker[3]
 local fresh, since = marker[5], marker[6] or string.format('%.0f', now)
 local set, ver, config, name = marker[9], marker[10] or '0', marker[11] or '', marker[12]
+local ballot, accepted = marker[14], marker[15]
 
 -- What may have been forgotten is void.
 local claim, forgot = marker[13], marker[1] ~= ARGV[1] and not keeps
@@ -81,16 +91,21 @@ if not set and not claim and ARGV[10] ~= '' then
 end
 
 -- The nonce becomes an epoch.
-if not epoch and nonce and nonce == ARGV[5] then
+local is_ours = not set or set == ARGV[6] or ARGV[6] == '' and ver == '1'
+if not epoch and nonce and nonce == ARGV[5] and is_ours then
+    if ARGV[6] ~= '' and (set or ARGV[10] ~= '') then
+        set, ver, config, name = ARGV[6], ARGV[8], ARGV[9], ARGV[10] ~= '' and ARGV[10]
+        claim = false
+    end
+    ballot, accepted = ARGV[11] ~= '' and ARGV[11], ARGV[12] ~= '' and ARGV[12]
     epoch, floor = ARGV[4], string.format('%.0f', math.max(high, tonumber(ARGV[7])))
     high = string.format('%.0f', floor + WIRE_FENCE_STEP)
     redis.call('hset', key, 'floor', floor, 'high', high)
     redis.call('del', key)
-    redis.call('hset', key, 'floor', floor, 'high', high, 'about',
+    redis.call('hset', key, 'high', high, claim and 'claim' or 'high', claim or high,
+        ballot and 'ballot' or 'high', ballot or high, accepted and 'accepted' or 'high',
+        accepted or high, 'floor', floor, 'about',
         'What Redlock knows of this master: who deletes it makes it warm up before it votes')
-    if claim then
-        redis.call('hset', key, 'claim', claim)
-    end
     told = false -- It was deleted, and is written again below.
 end
 
@@ -142,6 +157,9 @@ if set then
 end
 local numbers = string.format(' %.0f %.0f ', high, time[1] * 1000000 + time[2]) .. of
 if epoch then
+    if ballot then
+        numbers = numbers .. '\n' .. ballot .. (accepted and ' ' .. accepted or '')
+    end
     return 'ready ' .. epoch .. ' ' .. max .. ' ' .. floor .. numbers
 end
 return 'warming ' .. nonce .. ' ' .. max .. ' ' .. fresh .. ' '

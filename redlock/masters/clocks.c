@@ -91,6 +91,11 @@ void clocks_on_link(struct clocks *clocks, unsigned master, bool up)
                   drift_add(env_now(clocks->peers->env), every(clocks)));
 }
 
+void clocks_on_left(struct clocks *clocks, unsigned master)
+{
+    clocks->nodes[master] = (struct clocks_node){.asked = false};
+}
+
 void clocks_on_alarm(struct clocks *clocks)
 {
     quorum_mask linked = clocks->standing->linked;
@@ -128,7 +133,7 @@ int clocks_offset(const struct clocks *clocks, unsigned master, drift_time now,
         len++;
     }
     /* Two masters cannot show which of them is wrong.  A minority might be wrong as a whole. */
-    if (!is_known || len < 3 || len < clocks->peers->len / 2 + 1)
+    if (!is_known || len < 3 || 2 * len <= mask_count(members_all(&clocks->peers->members)))
         return 1;
     drift_node_median(offsets, len, &median);
     ret_offset->lo = own.lo - median.hi;

@@ -72,6 +72,8 @@ int clocks_init(struct clocks *clocks, struct peers *peers, struct standing *sta
 /* Events: a link went up or down, a TIME was answered, the alarm rang.  A link that came up is
  * reported before anything else is sent on it. */
 void clocks_on_link(struct clocks *clocks, unsigned master, bool up);
+/* The number belongs to another master from now on. */
+void clocks_on_left(struct clocks *clocks, unsigned master);
 /* Returns true if votes wait for this TIME; the caller passes them on (proof.h). */
 bool clocks_on_time(struct clocks *clocks, unsigned master, const struct ask *ask,
                     const struct reply *reply);

@@ -133,8 +133,10 @@ static void tell_refusal(struct founding *founding)
 static void end(struct founding *founding, drift_time now)
 {
     if (founding->founder.phase == FOUNDER_FOUNDED) {
-        (void)set_on_founding(founding->set, founding->founder.set);
-        founding->events->on_founded(founding->cookie);
+        struct seats_change change;
+
+        set_on_founding(founding->set, founding->founder.set, &change);
+        founding->events->on_founded(founding->cookie, &change);
     } else if (founding->founder.phase == FOUNDER_REFUSED) {
         founding->refused = true;
         founding->begin_at =

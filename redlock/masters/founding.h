@@ -20,12 +20,13 @@
 struct ask;
 struct peers;
 struct reply;
+struct seats_change;
 struct set;
 
 /* Both are called within an event. */
 struct founding_events {
     /* The set is founded, or all its masters are members now. */
-    void (*on_founded)(void *cookie);
+    void (*on_founded)(void *cookie, const struct seats_change *change);
     /* Another list or another set is in the way, as this master shows. */
     void (*on_refused)(void *cookie, unsigned master);
 };

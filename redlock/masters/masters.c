@@ -4,6 +4,7 @@
 #include "redlock/masters/masters.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "redlock/link/uri.h"
@@ -20,7 +21,8 @@ static const struct link *find_twin(const struct peers *peers, unsigned m, unsig
     for (unsigned other = 0; other < peers->len; other++) {
         const struct link *link = peers->links[other];
 
-        if (other == m || !link_claims(link) || !handshake_is_same(link_info(link), info))
+        if (other == m || link == NULL || !link_claims(link) ||
+            !handshake_is_same(link_info(link), info))
             continue;
         *ret_number = other;
         return link;
@@ -83,6 +85,8 @@ static void on_link(void *cookie, unsigned m, const struct link_fall *fall)
     struct masters *masters = cookie;
     bool up = fall == NULL;
 
+    if (links_closes(&masters->links, m))
+        return; /* The number belongs to another master already. */
     log_link(&masters->peers, m, fall);
     masters->peers.env->stats.connects += up;
     masters->events->on_link(masters->cookie, m, up);
@@ -130,6 +134,13 @@ static void on_room(void *cookie, unsigned m, bool room)
         masters->events->on_room(masters->cookie, m);
 }
 
+static void on_close(void *cookie, unsigned m)
+{
+    struct masters *masters = cookie;
+
+    masters->events->on_close(masters->cookie, m);
+}
+
 static void on_done(void *cookie)
 {
     struct masters *masters = cookie;
@@ -158,24 +169,61 @@ static void on_change(void *cookie, unsigned m)
 {
     struct masters *masters = cookie;
 
+    proof_on_change(&masters->proof);
     masters->events->on_change(masters->cookie, m);
+}
+
+static void on_read(void *cookie, unsigned m)
+{
+    struct masters *masters = cookie;
+
+    proof_on_look(&masters->proof, m);
+}
+
+static void log_set(const struct masters *masters)
+{
+    const struct config *now = &masters->set.seats.now;
+    char text[SET_TEXT_MAX];
+
+    set_print(now, text, sizeof text);
+    env_log(masters->peers.env, REDLOCK_LOG_INFO, "masters: version %" PRIu64 " of the set%s: %s",
+            now->version, config_is_joint(now) ? ", which changes" : "", text);
+}
+
+static void on_set(void *cookie, const struct seats_change *change)
+{
+    struct masters *masters = cookie;
+
+    for (unsigned m = 0; change->closed >> m != 0; m++) {
+        if (!(change->closed & mask_of(m)))
+            continue;
+        proof_forget(&masters->proof, m);
+        clocks_on_left(&masters->clocks, m);
+        founding_on_break(&masters->founding, m);
+    }
+    links_change(&masters->links, change->closed, change->opened);
+    if (change->config && masters->set.seats.now.version > 1)
+        log_set(masters);
+    masters->events->on_set(masters->cookie, change->joined, change->closed);
 }
 
 static const struct standing_events standing_events = {
     .on_new_epoch = on_new_epoch,
     .on_change = on_change,
+    .on_read = on_read,
+    .on_set = on_set,
 };
 
 /* ---- Events of the founding ---- */
 
-static void on_founded(void *cookie)
+static void on_founded(void *cookie, const struct seats_change *change)
 {
     struct masters *masters = cookie;
     char text[SET_TEXT_MAX];
 
     set_print(&masters->set.seats.now, text, sizeof text);
     env_log(masters->peers.env, REDLOCK_LOG_INFO, "masters: they are a set now: %s", text);
-    standing_on_founding(&masters->standing);
+    standing_on_founding(&masters->standing, change);
 }
 
 static void on_refused(void *cookie, unsigned m)
@@ -200,24 +248,18 @@ static void on_vote(void *cookie, unsigned m, const struct ask *ask, const struc
 
 /* ---- Begin and end ---- */
 
-static int make_links(struct peers *peers, const struct masters_config *config, void *cookie)
+static int make_links(struct masters *masters, const struct masters_config *config)
 {
-    struct link_config link = {
+    const struct link_config link = {
         .env = config->env,
-        .dirty = &peers->dirty,
+        .dirty = &masters->peers.dirty,
         .connect_timeout = config->connect_timeout,
         .reply_timeout = config->reply_timeout,
         .guarded = config->restart_guard,
     };
 
-    for (unsigned m = 0; m < config->len; m++) {
-        link.uri = &config->uris[m];
-        link.number = m;
-        peers->links[m] = link_new(&link, &link_events, cookie);
-        if (peers->links[m] == NULL)
-            return -1;
-    }
-    return 0;
+    return links_init(&masters->links, &masters->peers, &link, config->uris, config->len,
+                      &link_events, masters);
 }
 
 int masters_init(struct masters *masters, const struct masters_config *config,
@@ -230,12 +272,12 @@ int masters_init(struct masters *masters, const struct masters_config *config,
     peers->env = config->env;
     peers->len = config->len;
     peers->members = members_first(config->len);
-    set_init(&masters->set, peers, config->uris, config->len);
     peers->restart_guard = config->restart_guard;
     peers->clock_guard = config->clock_guard;
     peers->max_ttl_ms = config->max_ttl_ms;
     peers->drift = config->drift;
     peers->connect_timeout = config->connect_timeout;
+    set_init(&masters->set, peers, config->uris, config->len);
     if (founding_init(&masters->founding, peers, &masters->set, config->reply_timeout,
                       &founding_events, masters) != 0 ||
         standing_init(&masters->standing, peers, &masters->set, &masters->founding,
@@ -247,7 +289,7 @@ int masters_init(struct masters *masters, const struct masters_config *config,
     masters->proof.clocks = &masters->clocks;
     masters->proof.on_vote = on_vote;
     masters->proof.cookie = masters;
-    return make_links(peers, config, masters);
+    return proof_init(&masters->proof) == 0 ? make_links(masters, config) : -1;
 }
 
 void masters_start(struct masters *masters)
@@ -258,11 +300,7 @@ void masters_start(struct masters *masters)
 
 void masters_done(struct masters *masters)
 {
-    for (unsigned m = 0; m < masters->peers.len; m++) {
-        if (masters->peers.links[m] != NULL)
-            link_free(masters->peers.links[m]);
-        masters->peers.links[m] = NULL;
-    }
+    links_done(&masters->links);
     proof_done(&masters->proof);
 }
 
@@ -297,6 +335,11 @@ void masters_raised(struct masters *masters, unsigned m, uint64_t number)
     guard_on_raised(&masters->standing.guard, m, number);
 }
 
+void masters_look_again(struct masters *masters, unsigned m)
+{
+    standing_look_again(&masters->standing, m);
+}
+
 const char *masters_state(const struct masters *masters, unsigned m)
 {
     return masters->standing.states[m];
@@ -311,6 +354,8 @@ void masters_flush(struct masters *masters)
     struct peers *peers = &masters->peers;
 
     assert(!peers->env->in_event);
+    if ((masters->links.to_close | masters->links.to_open) != 0)
+        links_tidy(&masters->links, &masters->set.seats, on_close);
     while (peers->dirty != 0) {
         unsigned m = (unsigned)__builtin_ctz(peers->dirty);
 
@@ -339,6 +384,8 @@ bool masters_on_alarm(struct masters *masters, const struct alarm *alarm)
         standing_on_alarm(&masters->standing);
     else if (alarm == &masters->clocks.alarm)
         clocks_on_alarm(&masters->clocks);
+    else if (alarm == &masters->proof.alarm)
+        proof_on_alarm(&masters->proof);
     else if (alarm == &masters->founding.alarm)
         founding_on_alarm(&masters->founding);
     else
@@ -360,12 +407,17 @@ void masters_relink(struct masters *masters, unsigned m, const char *reason)
 
 const char *masters_name(const struct masters *masters, unsigned m)
 {
-    return link_name(masters->peers.links[m]);
+    return masters->peers.links[m] != NULL ? link_name(masters->peers.links[m]) : "";
 }
 
 const char *masters_error(const struct masters *masters, unsigned m)
 {
-    return link_error(masters->peers.links[m]);
+    return masters->peers.links[m] != NULL ? link_error(masters->peers.links[m]) : "";
+}
+
+bool masters_concern(const struct masters *masters, unsigned m)
+{
+    return masters->peers.links[m] != NULL && !(seats_leaving(&masters->set.seats) & mask_of(m));
 }
 
 bool masters_is_linked(const struct masters *masters, unsigned m)
@@ -375,5 +427,5 @@ bool masters_is_linked(const struct masters *masters, unsigned m)
 
 bool masters_link_is_up(const struct masters *masters, unsigned m)
 {
-    return link_is_up(masters->peers.links[m]);
+    return masters->peers.links[m] != NULL && link_is_up(masters->peers.links[m]);
 }

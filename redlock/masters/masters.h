@@ -16,6 +16,7 @@
 #include "redlock/core/quorum.h"
 #include "redlock/masters/clocks.h"
 #include "redlock/masters/founding.h"
+#include "redlock/masters/links.h"
 #include "redlock/masters/peers.h"
 #include "redlock/masters/proof.h"
 #include "redlock/masters/set.h"
@@ -36,6 +37,11 @@ struct masters_events {
     void (*on_room)(void *cookie, unsigned m);
     /* A link came up or fell.  Called before any other action on this change. */
     void (*on_link)(void *cookie, unsigned m, bool up);
+    /* The set has become known, or has changed.  joined: members that were none before.  left:
+     * numbers of masters that another master may get next. */
+    void (*on_set)(void *cookie, quorum_mask joined, quorum_mask left);
+    /* Between events: this number loses its master, and its URI. */
+    void (*on_close)(void *cookie, unsigned m);
     /* The event is over.  The callee may free the masters. */
     void (*on_done)(void *cookie);
 };
@@ -55,6 +61,7 @@ struct masters {
     const struct masters_events *events;
     void *cookie;
     struct peers peers;
+    struct links links;
     struct set set;
     struct founding founding;
     struct standing standing;
@@ -84,11 +91,14 @@ bool masters_count(struct masters *masters, unsigned m, enum quorum_command comm
                    drift_time sent);
 /* A fencing counter was raised to this number. */
 void masters_raised(struct masters *masters, unsigned m, uint64_t number);
+/* The field epoch of its marker is another one than we know. */
+void masters_look_again(struct masters *masters, unsigned m);
 /* The field epoch of its marker, which a command must name. */
 const char *masters_state(const struct masters *masters, unsigned m);
 
-/* masters_flush() is called between events: it writes to all masters that need it, and closes
- * links that are doomed or break.  masters_write() is called within an event and only writes. */
+/* masters_flush() is called between events: it writes to all masters that need it, closes links
+ * that are doomed or break, and opens links to new members.  masters_write() is called within an
+ * event and only writes. */
 void masters_flush(struct masters *masters);
 void masters_write(struct masters *masters);
 
@@ -104,5 +114,7 @@ const char *masters_error(const struct masters *masters, unsigned m);
 bool masters_is_linked(const struct masters *masters, unsigned m);
 /* True if the link is up, though its queue may be full, or the master may not vote. */
 bool masters_link_is_up(const struct masters *masters, unsigned m);
+/* False: the master has left the set while this client ran, or there is none of this number. */
+bool masters_concern(const struct masters *masters, unsigned m);
 
 #endif /* REDLOCK_MASTERS_H */

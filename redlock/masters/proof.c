@@ -13,6 +13,24 @@
 #include "redlock/wire/answer.h"
 #include "redlock/wire/vote.h"
 
+/* How soon a client learns of a change that no vote shows.  Chosen: a read each second is no load.
+ */
+#define EVERY DRIFT_S
+
+static void set_alarm(struct proof *proof)
+{
+    if (!proof->peers->restart_guard)
+        return;
+    alarm_set(&proof->peers->env->alarms, &proof->alarm,
+              drift_add(env_now(proof->peers->env), EVERY));
+}
+
+int proof_init(struct proof *proof)
+{
+    proof->alarm.pos = ALARM_OFF;
+    return alarm_reserve(&proof->peers->env->alarms, 4); /* Those of the other guards, too. */
+}
+
 void proof_done(struct proof *proof)
 {
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
@@ -50,6 +68,18 @@ void proof_want(struct proof *proof, enum quorum_command command, quorum_mask ma
         proof->wanted |= masters;
 }
 
+static void send_read(struct proof *proof, unsigned master, const struct ask *ask)
+{
+    struct link *link = proof->peers->links[master];
+
+    proof->shown |= mask_of(master);
+    if (needs_time(proof))
+        link_send(link, ask, WIRE_PROOF_MAX, sizeof WIRE_PROOF_MAX - 1);
+    else
+        link_send(link, ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
+    proof->peers->env->stats.commands++;
+}
+
 void proof_ask(struct proof *proof, unsigned master)
 {
     static const struct ask ask = {.what = WHAT_PROOF};
@@ -57,17 +87,33 @@ void proof_ask(struct proof *proof, unsigned master)
     if (!(proof->wanted & mask_of(master)))
         return;
     proof->wanted &= (quorum_mask)~mask_of(master);
-    if (proof->peers->restart_guard) {
-        if (needs_time(proof))
-            link_send(proof->peers->links[master], &ask, WIRE_PROOF_MAX, sizeof WIRE_PROOF_MAX - 1);
-        else
-            link_send(proof->peers->links[master], &ask, WIRE_PROOF, sizeof WIRE_PROOF - 1);
-        proof->peers->env->stats.commands++;
-    }
+    if (proof->peers->restart_guard)
+        send_read(proof, master, &ask);
     if (needs_time(proof)) { /* TIME goes last: see proof_on_answer(). */
         clocks_ask(proof->clocks, master);
         proof->peers->env->stats.commands++;
     }
+}
+
+void proof_on_change(struct proof *proof)
+{
+    if (proof->alarm.pos == ALARM_OFF && proof->peers->up != 0)
+        set_alarm(proof);
+}
+
+/* The read also proves what was asked for before. */
+void proof_on_alarm(struct proof *proof)
+{
+    static const struct ask ask = {.what = WHAT_PROOF, .flags = ASK_LIFE};
+    quorum_mask due = proof->peers->up & (quorum_mask)~proof->shown;
+
+    proof->shown = 0;
+    if (proof->peers->env->deaf)
+        return;
+    for (unsigned m = 0; due >> m != 0; m++)
+        if (due & mask_of(m))
+            send_read(proof, m, &ask);
+    set_alarm(proof);
 }
 
 /* A yes that is held back ends with its connection.  The leases learn of the broken connection
@@ -75,7 +121,7 @@ void proof_ask(struct proof *proof, unsigned master)
 void proof_forget(struct proof *proof, unsigned master)
 {
     proof->wanted &= (quorum_mask)~mask_of(master);
-    proof->held[master].len = 0;
+    proof->held[master].len = proof->held[master].proven = 0;
 }
 
 static bool grow(struct held *held)
@@ -109,32 +155,34 @@ bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
     return true;
 }
 
-enum proved { PROVED_GOOD, PROVED_CHANGED, PROVED_LOST };
+enum proved { PROVED_GOOD, PROVED_OTHER, PROVED_CHANGED, PROVED_LOST };
 
 /* Judge a field epoch that is not the known text.  The number of the epoch must be the known one,
  * else the master has lost its data.  A version above ours, or a floor that we do not know, shows
- * that the set has changed. */
-static enum proved judge_other(const struct standing *standing, unsigned master, const char *text,
-                               size_t len)
+ * that the set has changed.  Otherwise the master has got a version that we have from another one.
+ * Its floor may have changed before, so what it counted is not known. */
+static enum proved judge_other(struct proof *proof, unsigned master, const char *text, size_t len)
 {
+    const struct standing *standing = proof->standing;
     struct answer_state state;
 
     if (!answer_state(text, len, &state) ||
         state.epoch != standing->guard.masters[master].look.number)
         return PROVED_LOST;
+    proof->held[master].shown = state.version;
     return state.version == 0 || state.floor != 0 || state.version > standing_version(standing)
                ? PROVED_CHANGED
-               : PROVED_GOOD;
+               : PROVED_OTHER;
 }
 
 /* Judge the field epoch.  It is nearly always the known text.  Both texts end with a NUL. */
-static enum proved judge(const struct proof *proof, unsigned master, const char *text, size_t len)
+static enum proved judge(struct proof *proof, unsigned master, const char *text, size_t len)
 {
     const struct standing *standing = proof->standing;
 
     if (len <= WIRE_STATE_MAX && memcmp(text, standing->states[master], len + 1) == 0)
         return PROVED_GOOD;
-    return judge_other(standing, master, text, len);
+    return judge_other(proof, master, text, len);
 }
 
 /* With the guard per vote the answer also carries the longest lease, which the restart guard
@@ -158,27 +206,27 @@ static enum proved take_proof(struct proof *proof, unsigned master, const struct
 
 /* The master stores what the votes say, but a majority is to be counted by another set.  The number
  * of RAISE was compared by the script. */
-static void make_void(struct held *held)
+static void make_void(struct yes *yes, uint32_t len, bool fenced_alone)
 {
-    for (uint32_t i = 0; i < held->len; i++) {
-        struct yes *yes = &held->yes[i];
-
-        if (yes->ask.what == QUORUM_CMD_EXTEND)
-            yes->vote.vote = QUORUM_VOTE_NONE;
-        else if (yes->ask.what != QUORUM_CMD_RAISE)
-            yes->vote.vote = QUORUM_VOTE_VOID;
+    for (uint32_t i = 0; i < len; i++, yes++) {
+        if (yes->ask.what == QUORUM_CMD_RAISE ||
+            (fenced_alone && yes->ask.what != QUORUM_CMD_FENCE))
+            continue;
+        yes->vote.vote = yes->ask.what == QUORUM_CMD_EXTEND ? QUORUM_VOTE_NONE : QUORUM_VOTE_VOID;
     }
 }
 
 /* on_vote() may run a callback that asks for the next lock.  No answer is processed before this
  * returns, so the list does not grow meanwhile. */
-static void let_go(struct proof *proof, unsigned master)
+static void let_go(struct proof *proof, unsigned master, uint32_t len)
 {
     struct held *held = &proof->held[master];
 
-    for (uint32_t i = 0; i < held->len; i++)
+    for (uint32_t i = 0; i < len; i++)
         proof->on_vote(proof->cookie, master, &held->yes[i].ask, &held->yes[i].vote);
-    held->len = 0;
+    held->len -= len;
+    if (held->len > 0)
+        memmove(held->yes, held->yes + len, held->len * sizeof *held->yes);
 }
 
 /* True if the count belongs to the latest yes.  A master answers nothing between the two. */
@@ -217,13 +265,30 @@ void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
         yes->vote.vote = QUORUM_VOTE_YES;
 }
 
+/* Nearly always there are none that wait.  Others wait behind them, so that votes stay in order. */
+static void let_go_proven(struct proof *proof, unsigned master)
+{
+    struct held *held = &proof->held[master];
+
+    if (held->proven == 0)
+        let_go(proof, master, held->len);
+    else
+        held->proven = held->len;
+}
+
 void proof_on_answer(struct proof *proof, unsigned master, const struct reply *reply)
 {
+    struct held *held = &proof->held[master];
+
     switch (take_proof(proof, master, reply)) {
     case PROVED_GOOD:
         break;
+    case PROVED_OTHER:
+        make_void(held->yes, held->len, true);
+        standing_look_again(proof->standing, master);
+        break;
     case PROVED_CHANGED:
-        make_void(&proof->held[master]);
+        held->proven = held->len;
         standing_look_again(proof->standing, master);
         break;
     case PROVED_LOST:
@@ -232,10 +297,24 @@ void proof_on_answer(struct proof *proof, unsigned master, const struct reply *r
         return;
     }
     if (!needs_time(proof)) /* Otherwise the TIME that follows releases the votes. */
-        let_go(proof, master);
+        let_go_proven(proof, master);
 }
 
 void proof_on_time(struct proof *proof, unsigned master)
 {
-    let_go(proof, master);
+    let_go_proven(proof, master);
+}
+
+/* A TIME that was sent behind the proof was answered before the read of the marker. */
+void proof_on_look(struct proof *proof, unsigned master)
+{
+    struct held *held = &proof->held[master];
+    uint32_t proven = held->proven;
+    bool has_it = held->shown != 0 && held->shown <= standing_version(proof->standing);
+
+    if (proven == 0)
+        return;
+    held->proven = 0;
+    make_void(held->yes, proven, has_it);
+    let_go(proof, master, proven);
 }

@@ -18,8 +18,12 @@
  * Only a yes waits.  A no and a release do no harm.
  *
  * The field that is read also has the version of the configuration of the set (look.lua).  A vote
- * counts if the master has no newer version than this client.  Otherwise the vote is void, and the
- * client reads the marker on the same link.
+ * counts if the master has no newer version than this client.  Otherwise the client reads the
+ * marker on the same link, and holds the vote back until that is answered.  If it then has the
+ * version that the proof showed, the vote counts by the lists of that version.  Otherwise it is
+ * void, and so is a count: its floor may have been another one.  A master that proved nothing for a
+ * second is asked for a proof without a vote.  So a client that only holds or waits learns of a
+ * change as well.
  *
  * With the clock guard per vote a second read follows, TIME, and a yes waits for it as well.  An
  * extension waits, too: a clock that is set back extends a lock, which then ends early when the
@@ -33,6 +37,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "redlock/base/alarm.h"
 #include "redlock/base/mask.h"
 #include "redlock/core/quorum.h"
 #include "redlock/link/ask.h"
@@ -51,6 +56,8 @@ struct yes {
 struct held {
     struct yes *yes;
     uint32_t len, room;
+    uint32_t proven; /* The first so many wait for a read of the marker. */
+    uint64_t shown;  /* The version that their proof showed. */
 };
 
 struct proof {
@@ -62,16 +69,29 @@ struct proof {
     void *cookie;
     /* Masters that were sent a command that needs proof, and no read after it. */
     quorum_mask wanted;
+    quorum_mask shown; /* Masters that were asked for a proof since the alarm rang. */
+    struct alarm alarm;
     struct held held[QUORUM_MASTERS_MAX];
 };
 
+/* Returns 0, or -1 if memory runs out. */
+int proof_init(struct proof *proof);
 void proof_done(struct proof *proof);
+
+/* Masters may take commands now that could not before, or the other way round. */
+void proof_on_change(struct proof *proof);
+
+/* A second is over. */
+void proof_on_alarm(struct proof *proof);
 
 /* proof_want(): these masters were sent a command.  proof_ask(): call it before the commands to
  * this master are written.  proof_forget(): the link went up or down, or the epoch changed. */
 void proof_want(struct proof *proof, enum quorum_command command, quorum_mask masters);
 void proof_ask(struct proof *proof, unsigned master);
 void proof_forget(struct proof *proof, unsigned master);
+
+/* The marker was read, and this client obeys what it says. */
+void proof_on_look(struct proof *proof, unsigned master);
 
 /* Pass in the answer to a lease's command.  Returns true if it is a yes that needs proof:
  * on_vote() reports it later. */

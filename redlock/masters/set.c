@@ -11,7 +11,7 @@
 #include "redlock/masters/peers.h"
 #include "redlock/wire/answer.h"
 
-#define ADVICE "give all clients the list of one set (redlock status, redlock(1) MASTERS)"
+#define ADVICE "a list must have masters of one set (redlock members, redlock(1) MASTERS)"
 
 /* ---- The list ---- */
 
@@ -51,6 +51,8 @@ void set_init(struct set *set, struct peers *peers, const struct uri *uris, unsi
     assert(problem == CONFIG_OK);
     (void)problem;
     set->peers = peers;
+    set->lasts = drift_add(peers->max_ttl_ms * DRIFT_MS,
+                           drift_allowance(peers->max_ttl_ms * DRIFT_MS, &peers->drift));
     for (unsigned m = 0; m < len; m++) {
         char place[CONFIG_PLACE_MAX + 1];
 
@@ -76,10 +78,13 @@ bool set_is_known(const struct set *set)
     return set->seats.now.version != 0;
 }
 
-/* At version 1 a list is its set. */
+/* At version 1, a set is finished by a client whose list is the set. */
 bool set_wants_founding(const struct set *set)
 {
-    return seats_are_new(&set->seats) || (set->seats.now.version == 1 && set->claimed != 0);
+    const struct members list = members_first(set->peers->len);
+
+    return seats_are_new(&set->seats) || (set->seats.now.version == 1 && set->claimed != 0 &&
+                                          members_all(&set->seats.members) == members_all(&list));
 }
 
 unsigned set_member(const struct set *set, unsigned master)
@@ -93,6 +98,15 @@ unsigned set_member(const struct set *set, unsigned master)
     return config_find(&set->list, seat->name[0] != '\0' ? seat->name : seat->place);
 }
 
+const char *set_name(const struct set *set, unsigned master)
+{
+    const struct seat *seat = &set->seats.seats[master];
+
+    if (members_all(&set->seats.members) & mask_of(master))
+        return set->seats.now.members[set_member(set, master)].name;
+    return seat->name[0] != '\0' ? seat->name : seat->place;
+}
+
 /* ---- Refusing ---- */
 
 void set_refuse(struct set *set, unsigned master, const char *what, const char *other,
@@ -100,12 +114,12 @@ void set_refuse(struct set *set, unsigned master, const char *what, const char *
 {
     char list[SET_TEXT_MAX / 3];
 
-    set_print(&set->list, list, sizeof list);
+    set_print(set_is_known(set) ? &set->seats.now : &set->list, list, sizeof list);
     set->why_of = master;
-    (void)snprintf(set->why, sizeof set->why,
-                   "master %u (%s) %s %.*s, and the masters of this list are %s: %s", master + 1,
-                   link_name(set->peers->links[master]), what, SET_TEXT_MAX / 3, other, list,
-                   advice);
+    (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s %.*s, and %s %s: %s", master + 1,
+                   link_name(set->peers->links[master]), what, SET_TEXT_MAX / 3, other,
+                   set_is_known(set) ? "others are of the set of" : "the masters of this list are",
+                   list, advice);
     (void)snprintf(text, size, "%s %s, and not of %s", what, other, list);
 }
 
@@ -131,6 +145,22 @@ static bool refuse_id(struct set *set, unsigned master, char *text, size_t size)
     return false;
 }
 
+/* It is no member, and never was while this client ran. */
+static bool refuse_stranger(struct set *set, unsigned master, bool was_removed, char *text,
+                            size_t size)
+{
+    char members[SET_TEXT_MAX / 3];
+
+    set_print(&set->seats.now, members, sizeof members);
+    (void)snprintf(text, size, "%s: take it off the list%s; the members are %s",
+                   was_removed ? "was removed from the set" : "is no member of the set",
+                   was_removed ? "" : ", or add it (redlock members)", members);
+    set->why_of = master;
+    (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s", master + 1,
+                   link_name(set->peers->links[master]), text);
+    return false;
+}
+
 /* ---- What masters say ---- */
 
 void set_on_link(struct set *set, unsigned master)
@@ -141,9 +171,18 @@ void set_on_link(struct set *set, unsigned master)
     set->claimed = mask_without(set->claimed, master);
 }
 
-/* The members of the set count from now on. */
-static void obey(struct set *set)
+void set_on_left(struct set *set, quorum_mask left)
 {
+    for (unsigned m = 0; left >> m != 0; m++)
+        if (left & mask_of(m))
+            set_on_link(set, m);
+}
+
+/* The members of the set count from now on. */
+static void obey(struct set *set, drift_time now)
+{
+    if (set->judged_until == 0)
+        set->judged_until = drift_add(now, set->peers->connect_timeout);
     set->peers->members = set->seats.members;
     set->why[0] = '\0';
 }
@@ -153,20 +192,6 @@ static void forgive(struct set *set, unsigned master)
 {
     if (set->why_of == master)
         set->why[0] = '\0';
-}
-
-/* Pass it on, now that the list fits. */
-static void take(struct set *set, unsigned master, const struct seat_look *look, bool *ret_changed)
-{
-    drift_time now = env_now(set->peers->env);
-    struct seats_change change = {.config = false};
-
-    seats_on_look(&set->seats, master, look, now, 0, &change);
-    assert((change.opened | change.closed) == 0);
-    if (!change.config)
-        return;
-    obey(set);
-    *ret_changed = true;
 }
 
 /* A member that is told its set, and then still says that it is in none, is claimed. */
@@ -179,51 +204,115 @@ static void on_none(struct set *set, unsigned master)
     set->claimed = (quorum_mask)((set->claimed & ~bit) | (set->gave & bit));
 }
 
-bool set_on_look(struct set *set, unsigned master, const struct answer_set *answer, char *text,
-                 size_t size, bool *ret_changed)
+static void on_member(struct set *set, unsigned master)
 {
-    struct config config = {.set = answer->set, .version = answer->version};
-    struct seat_look look = {.set = answer->set, .version = answer->version, .name = ""};
-
-    *ret_changed = false;
-    if (set->obeys_none)
-        return true;
-    if (answer->set == 0) {
-        forgive(set, master);
-        take(set, master, &look, ret_changed);
-        on_none(set, master);
-        return true;
-    }
-    if (answer->config != NULL) {
-        if (!config_parse(answer->config, answer->config_len, &config)) {
-            (void)snprintf(text, size, "restart guard: answered with garbage");
-            return false;
-        }
-        if (!seats_fit(&set->seats, &config))
-            return refuse(set, master, &config, text, size);
-        look.config = &config;
-    }
-    if (set_is_known(set) && answer->set != set->seats.now.set && set->told == 0 &&
-        look.config != NULL)
-        seats_forget(&set->seats); /* It has the same masters, so the majorities are the same. */
-    if (set_is_known(set) ? answer->set != set->seats.now.set : answer->config == NULL)
-        return refuse_id(set, master, text, size);
     set_on_link(set, master);
-    forgive(set, master);
-    take(set, master, &look, ret_changed);
     set->told |= mask_of(master);
+}
+
+/* Another set of the same masters may replace one of which no master says that it is a member. */
+static bool is_replaced(const struct set *set, const struct seat_look *look)
+{
+    return set_is_known(set) && look->set != 0 && look->set != set->seats.now.set &&
+           set->told == 0 && look->config != NULL && seats_same(&set->seats, look->config);
+}
+
+static void take(struct set *set, unsigned master, const struct seat_look *look,
+                 struct seats_change *change)
+{
+    drift_time now = env_now(set->peers->env);
+    quorum_mask before = 0;
+
+    if (is_replaced(set, look)) {
+        before = members_all(&set->seats.members); /* They have not joined. */
+        seats_forget(&set->seats);
+    }
+    seats_on_look(&set->seats, master, look, now, set->lasts, change);
+    change->joined &= (quorum_mask)~before;
+    if (change->config)
+        obey(set, now);
+}
+
+/* The list is wrong as long as one of its masters says so. */
+static void judge_list(struct set *set)
+{
+    unsigned wrong = seats_wrong(&set->seats);
+
+    if (wrong == QUORUM_MASTERS_MAX)
+        set->refused = false;
+    else if (set_is_known(set) && (env_now(set->peers->env) < set->judged_until ||
+                                   seats_state(&set->seats, wrong) == SEAT_OTHER))
+        set->refused = true;
+}
+
+static bool judge(struct set *set, unsigned master, const struct seat_look *look, char *text,
+                  size_t size)
+{
+    const struct config *now = &set->seats.now;
+
+    switch (seats_state(&set->seats, master)) {
+    case SEAT_FREE: /* It is a member under another place, or another master has its number. */
+        return true;
+    case SEAT_STRANGER:
+        return refuse_stranger(set, master, false, text, size);
+    case SEAT_OTHER:
+        if (look->config == NULL || seats_same(&set->seats, look->config))
+            return refuse_id(set, master, text, size);
+        return refuse(set, master, look->config, text, size);
+    case SEAT_REMOVED:
+        if (!set->seats.seats[master].was_member)
+            return refuse_stranger(set, master, true, text, size);
+        break;
+    case SEAT_UNKNOWN:
+    case SEAT_NEW:
+    case SEAT_MEMBER:
+    case SEAT_ALIAS:
+        break;
+    }
+    if (look->set == 0)
+        on_none(set, master);
+    else if (look->set == now->set)
+        on_member(set, master);
+    forgive(set, master);
     return true;
 }
 
-bool set_on_founding(struct set *set, uint64_t number)
+bool set_on_look(struct set *set, unsigned master, const struct answer_set *answer, char *text,
+                 size_t size, struct seats_change *ret_change)
 {
-    struct seats_change change = {.config = false};
+    struct config config = {.set = answer->set, .version = answer->version};
+    struct seat_look look = {.set = answer->set, .version = answer->version};
+    char name[CONFIG_PLACE_MAX + 1];
+    bool is_good;
+
+    *ret_change = (struct seats_change){.config = false};
+    if (set->obeys_none)
+        return true;
+    if (answer->config != NULL && !config_parse(answer->config, answer->config_len, &config)) {
+        (void)snprintf(text, size, "restart guard: answered with garbage");
+        return false;
+    }
+    (void)snprintf(name, sizeof name, "%.*s", (int)answer->name_len,
+                   answer->name != NULL ? answer->name : "");
+    look.name = name;
+    look.config = answer->config != NULL ? &config : NULL;
+    if (!set_is_known(set) && answer->set != 0 && look.config == NULL)
+        return refuse_id(set, master, text, size);
+    take(set, master, &look, ret_change);
+    is_good = judge(set, master, &look, text, size);
+    judge_list(set);
+    return is_good;
+}
+
+void set_on_founding(struct set *set, uint64_t number, struct seats_change *ret_change)
+{
+    drift_time now = env_now(set->peers->env);
     struct config config = set->list;
 
+    *ret_change = (struct seats_change){.config = false};
     if (set_is_known(set))
-        return false;
+        return;
     config.set = number;
-    seats_take(&set->seats, &config, env_now(set->peers->env), 0, &change);
-    obey(set);
-    return true;
+    seats_take(&set->seats, &config, now, set->lasts, ret_change);
+    obey(set, now);
 }

@@ -2,15 +2,19 @@
  * set.h - which set of masters the client obeys: carries out what seats.c decides.
  *
  * With the restart guard, the masters say to which set they belong, and of how many masters a
- * majority is.  A client founds the set of its list, or finds it founded.  Until then no master
- * votes.  The masters of the list must be the members of the set, and no others.  The order does
- * not matter.  A member is known by its place, the host in small letters, so another spelling of a
- * host is another place.  Then the list must name the member (#NAME, see uri.h).
+ * majority is.  A client obeys the first set that a master of its list tells, and follows its
+ * configurations: each newer one replaces the one before.  The list says only where to look.  If no
+ * master of it is in a set, the client founds the set of its list.  Until a set is known no master
+ * votes.  A member is known by its place, the host in small letters, so another spelling of a host
+ * is another place.  The list may name the member that it reaches elsewhere (#NAME, see uri.h).
  *
  * If no master says any more that it is in the known set, another set of the same masters may
  * replace it: what was known may have been an old state of one master.
  *
- * A master that says something else is refused: its link is closed, with a message.
+ * A master that says something else is refused: its link is closed, with a message.  If the list
+ * names a master that is no member, or one of another set, all masters are refused.  A client that
+ * has obeyed the set for the connect timeout refuses only a master of another set so: it does not
+ * stop because a host that was removed long ago comes back.
  */
 #ifndef REDLOCK_SET_H
 #define REDLOCK_SET_H
@@ -37,6 +41,9 @@ struct set {
     quorum_mask claimed;    /* Members that were told the set, and are in none: they are claimed. */
     char why[SET_TEXT_MAX]; /* Why the list is wrong, in full.  "": nothing is known to be wrong. */
     unsigned why_of;        /* The master that shows it. */
+    bool refused;           /* The list is wrong, so that no master may vote. */
+    drift_time judged_until; /* Until then, any wrong master of the list makes it wrong. */
+    drift_span lasts;        /* How long a lease of this client may be stored after it was held. */
 };
 
 /* Make the configuration of a list.  Returns CONFIG_OK, or what is wrong with the list: *ret_at is
@@ -58,14 +65,20 @@ bool set_wants_founding(const struct set *set);
  * set->list. */
 unsigned set_member(const struct set *set, unsigned master);
 
+/* The name of a master: as a member, or else as the list has it. */
+const char *set_name(const struct set *set, unsigned master);
+
 /* Events.  set_on_look(): a master answered a query of its marker.  Returns false if the master is
- * to be refused: text says why.  *ret_changed: the set has become known, or has changed. */
+ * to be refused: text says why.  *ret_change: the set has become known, or has changed. */
 void set_on_link(struct set *set, unsigned master);
 bool set_on_look(struct set *set, unsigned master, const struct answer_set *look, char *text,
-                 size_t size, bool *ret_changed);
+                 size_t size, struct seats_change *ret_change);
 
-/* The client has founded this set, or finished its founding.  Returns true if it was not known. */
-bool set_on_founding(struct set *set, uint64_t number);
+/* These numbers belong to other masters from now on, or to none. */
+void set_on_left(struct set *set, quorum_mask left);
+
+/* The client has founded this set, or finished its founding. */
+void set_on_founding(struct set *set, uint64_t number, struct seats_change *ret_change);
 
 /* Write the message that another list or set is in the way: in full to set->why, and to text. */
 void set_refuse(struct set *set, unsigned master, const char *what, const char *other,

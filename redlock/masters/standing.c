@@ -3,7 +3,6 @@
  */
 #include "redlock/masters/standing.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,104 +35,17 @@ int standing_init(struct standing *standing, struct peers *peers, struct set *se
     standing->peers = peers;
     standing->set = set;
     standing->founding = founding;
+    standing->queries.peers = peers;
+    standing->queries.set = set;
+    standing->queries.guard = &standing->guard;
     standing->events = events;
     standing->cookie = cookie;
     guard_init(&standing->guard, &config);
     standing->alarm.pos = ALARM_OFF;
     standing->hope_until = drift_add(env_now(peers->env), peers->connect_timeout);
+    standing->tidy_at = DRIFT_NEVER;
     standing->connecting = peers->coming = everyone(standing);
     return alarm_reserve(&peers->env->alarms, 1);
-}
-
-/* ---- Reading markers ---- */
-
-/* A random number of 64 bits, never 0.  Two draws make a repetition practically impossible. */
-static void write_random(struct env *env, char digits[WIRE_NUMBER + 1])
-{
-    uint64_t number = (uint64_t)env_random(env) << 32 | env_random(env);
-
-    (void)snprintf(digits, WIRE_NUMBER + 1, "%016" PRIx64, number == 0 ? 1 : number);
-}
-
-/* Tell a member its set, if it said that it is in none.  config is room for the text. */
-static void give_set(struct standing *standing, unsigned master, struct wire_look *look,
-                     char config[CONFIG_TEXT_MAX + 1])
-{
-    struct set *set = standing->set;
-    const struct config *now = &set->seats.now;
-
-    set->gave = mask_without(set->gave, master);
-    if (standing->guard.passive || !set_is_known(set))
-        return;
-    look->set = now->set;
-    look->version = now->version;
-    if (!(set->none & mask_of(master)))
-        return;
-    (void)config_print(now, config);
-    look->config = config;
-    look->name = now->members[set_member(set, master)].name;
-    set->gave |= mask_of(master);
-}
-
-/* Read the marker.  floor: 0, or the value with which to give the master an epoch.  It gets the
- * epoch only if it still has the nonce that the last read saw. */
-static void send_look(struct standing *standing, unsigned master, uint64_t floor)
-{
-    struct peers *peers = standing->peers;
-    const struct master_info *info = link_info(peers->links[master]);
-    const struct ask ask = {.what = WHAT_LOOK, .flags = ASK_LOOK};
-    char random[WIRE_NUMBER + 1], nonce[WIRE_NUMBER + 1] = "", config[CONFIG_TEXT_MAX + 1];
-    struct wire_look look = {
-        .id = info->run_id, /* Not the replid, which changes when the first replica connects. */
-        .keeps = handshake_keeps(info),
-        .is_known = standing->guard.seen_epoch && !standing->guard.passive,
-        /* A passive client takes no lease, so it has none to announce (guard.c, rule 3). */
-        .max_ttl_ms = standing->guard.passive ? 0 : peers->max_ttl_ms,
-        .random = random,
-        .nonce = nonce,
-        .floor = floor,
-    };
-
-    write_random(peers->env, random);
-    give_set(standing, master, &look, config);
-    if (floor != 0)
-        (void)snprintf(nonce, sizeof nonce, "%016" PRIx64,
-                       standing->guard.masters[master].look.number);
-    link_send(peers->links[master], &ask, peers->scratch, wire_look(peers->scratch, &look));
-}
-
-/* Ask a master how old the nonce of a warming master is.  The ask carries a struct guard_ask. */
-static void send_witness(struct standing *standing, unsigned master, unsigned warming, bool anew)
-{
-    struct peers *peers = standing->peers;
-    const struct guard *guard = &standing->guard;
-    const struct set *set = standing->set;
-    const char *name = set->seats.now.members[set_member(set, warming)].name;
-    uint64_t nonce = guard->masters[warming].look.number;
-    const struct ask ask = {
-        .slot = (uint32_t)nonce,
-        .serial = (uint32_t)(nonce >> 32),
-        .number = (uint32_t)guard->masters[master].steps << 16 | warming,
-        .what = WHAT_WITNESS,
-        .flags = ASK_LIFE,
-    };
-    bool only_reads = guard->passive && !(guard->guests & mask_of(warming));
-    enum wire_witness mode = only_reads ? WIRE_WITNESS_READ
-                             : anew     ? WIRE_WITNESS_ANEW
-                                        : WIRE_WITNESS_KEEP;
-
-    link_send(
-        peers->links[master], &ask, peers->scratch,
-        wire_witness(peers->scratch, mode, name, nonce, link_info(peers->links[warming])->run_id));
-}
-
-static struct guard_ask asked_of(const struct ask *ask)
-{
-    return (struct guard_ask){
-        .master = ask->number & 0xffff,
-        .nonce = (uint64_t)ask->serial << 32 | ask->slot,
-        .steps = (uint16_t)(ask->number >> 16),
-    };
 }
 
 /* ---- Reporting ---- */
@@ -205,10 +117,15 @@ static void tell_of_twins(struct standing *standing)
     }
 }
 
-/* The guard lets them vote, and they are members of the set. */
-static quorum_mask may_vote(const struct standing *standing)
+/* The guard lets them vote, and they are members of the set.  Masters that were members get
+ * releases. */
+static quorum_mask may_take(const struct standing *standing)
 {
-    return guard_voters(&standing->guard) & standing->set->told;
+    const struct set *set = standing->set;
+
+    if (set->refused)
+        return 0;
+    return (guard_voters(&standing->guard) & set->told) | seats_leaving(&set->seats);
 }
 
 /* Masters that may become members soon: the set is being founded, or they are being told of it.  If
@@ -238,7 +155,7 @@ static void find_masks(const struct standing *standing, drift_time now, quorum_m
     *ret_up = standing->linked;
     *ret_coming = standing->connecting;
     if (standing->peers->restart_guard)
-        *ret_up &= may_vote(standing);
+        *ret_up &= may_take(standing);
     if (standing->peers->restart_guard && now < standing->hope_until)
         *ret_coming |= find_hopefuls(standing, now);
     *ret_coming &=
@@ -281,16 +198,21 @@ static void carry_out(struct standing *standing)
         return; /* Without a clock no master has been watched long enough. */
     if (standing->peers->env->deaf)
         return; /* A loop client that closes reads no answers.  A blocking client goes on. */
+    standing->guard.version = standing->set->seats.now.version;
     guard_next(&standing->guard, now, &actions);
     for (unsigned m = 0; m < standing->peers->len; m++) {
-        if (actions.look & mask_of(m))
-            send_look(standing, m, actions.install & mask_of(m) ? actions.floor : 0);
+        if (actions.install & mask_of(m))
+            queries_install(&standing->queries, m, actions.floor, &actions.recalls[m]);
+        else if (actions.look & mask_of(m))
+            queries_look(&standing->queries, m);
         for (unsigned k = 0; actions.ask[m] >> k != 0; k++)
             if (actions.ask[m] & mask_of(k))
-                send_witness(standing, k, m, (actions.anew[m] & mask_of(k)) != 0);
+                queries_witness(&standing->queries, k, m, (actions.anew[m] & mask_of(k)) != 0);
     }
     if (now < standing->hope_until && standing->hope_until < actions.wake_at)
         actions.wake_at = standing->hope_until;
+    if (standing->tidy_at < actions.wake_at)
+        actions.wake_at = standing->tidy_at;
     alarm_set(&standing->peers->env->alarms, &standing->alarm, actions.wake_at);
 }
 
@@ -327,7 +249,7 @@ void standing_on_room(struct standing *standing, unsigned master, bool room)
     }
     standing->peers->full &= (quorum_mask)~mask_of(master);
     standing->linked |= mask_of(master);
-    if (!standing->peers->restart_guard || (may_vote(standing) & mask_of(master)) != 0)
+    if (!standing->peers->restart_guard || (may_take(standing) & mask_of(master)) != 0)
         standing->peers->up |= mask_of(master);
 }
 
@@ -338,6 +260,8 @@ static const char *missing_set(const struct standing *standing, unsigned master)
 
     if (standing->guard.passive || !(standing->set->none & mask_of(master)))
         return "";
+    if (set_is_known(standing->set))
+        return "is in no set of masters yet: it is told that it is a member";
     if (founding->refused && founding->founder.other.master == master)
         return founding->text;
     return "is in no set of masters yet: all masters of the list must answer, and none may be of "
@@ -351,32 +275,81 @@ static void look_at_all_again(struct standing *standing)
         guard_look_again(&standing->guard, m);
 }
 
+/* What was known of the masters of these numbers is over. */
+static void forget(struct standing *standing, quorum_mask left)
+{
+    struct peers *peers = standing->peers;
+
+    peers->up &= (quorum_mask)~left;
+    peers->coming &= (quorum_mask)~left;
+    peers->full &= (quorum_mask)~left;
+    standing->linked &= (quorum_mask)~left;
+    standing->connecting &= (quorum_mask)~left;
+    standing->twins &= (quorum_mask)~left;
+    standing->refusing &= (quorum_mask)~left;
+    set_on_left(standing->set, left);
+    for (unsigned m = 0; left >> m != 0; m++)
+        if (left & mask_of(m))
+            standing->states[m][0] = '\0';
+}
+
+/* Leases wait for new members as they do for those of the list. */
+static void expect(struct standing *standing, quorum_mask opened)
+{
+    struct peers *peers = standing->peers;
+
+    if (opened == 0)
+        return;
+    standing->connecting |= opened;
+    peers->coming |= opened;
+    standing->hope_until = drift_add(env_now(peers->env), peers->connect_timeout);
+}
+
+/* All hear of the change before any further event. */
+static void on_set(struct standing *standing, const struct seats_change *change)
+{
+    forget(standing, change->closed);
+    expect(standing, change->opened);
+    guard_on_change(&standing->guard, change->closed);
+    if (change->config)
+        standing->tidy_at = 0; /* The alarm finds out when. */
+    standing->events->on_set(standing->cookie, change);
+    look_at_all_again(standing);
+}
+
+static bool is_news(const struct seats_change *change)
+{
+    return change->config || (change->opened | change->closed) != 0;
+}
+
 /* Read what a master says of itself and of its set.  False: its link was taken down. */
 static bool take_look(struct standing *standing, unsigned master, const struct reply *reply,
                       struct guard_look *ret_look)
 {
     struct link *link = standing->peers->links[master];
     struct answer_set set;
+    struct seats_change change;
     char text[160];
-    bool has_changed;
+    bool is_good;
 
-    if (!answer_look(reply, ret_look, &set)) {
+    if (!answer_look(reply, ret_look, &set) || !queries_on_look(&standing->queries, master, &set)) {
         (void)snprintf(text, sizeof text, "restart guard: %s",
                        reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
         link_relink(link, text);
         return false;
     }
-    if (!set_on_look(standing->set, master, &set, text, sizeof text, &has_changed)) {
-        link_relink(link, text);
-        return false;
-    }
+    is_good = set_on_look(standing->set, master, &set, text, sizeof text, &change);
+    if (set.set != standing->set->seats.now.set)
+        ret_look->told = (struct recall_told){.is_stranger = set.set != 0};
     (void)snprintf(standing->states[master], sizeof standing->states[master], "%.*s",
                    (int)set.state_len, set.state != NULL ? set.state : "");
-    if (has_changed) {
-        guard_on_change(&standing->guard, 0);
-        look_at_all_again(standing);
-    }
-    return true;
+    if (is_news(&change))
+        on_set(standing, &change);
+    if (change.closed & mask_of(master))
+        return false; /* Another master has its number. */
+    if (!is_good)
+        link_relink(link, text);
+    return is_good;
 }
 
 /* A member that said that it is in no set is told at once. */
@@ -384,7 +357,8 @@ static bool is_to_be_told(const struct standing *standing, unsigned master)
 {
     const struct set *set = standing->set;
 
-    return set_is_known(set) && !standing->guard.passive && (set->none & mask_of(master)) != 0 &&
+    return !standing->guard.passive &&
+           (set->none & members_all(&set->seats.members) & mask_of(master)) != 0 &&
            !(set->claimed & mask_of(master));
 }
 
@@ -394,8 +368,11 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
     drift_time now = env_now(standing->peers->env);
     struct guard_look look;
 
-    if (!take_look(standing, master, reply, &look))
+    if (!take_look(standing, master, reply, &look)) {
+        carry_out(standing);
+        update(standing, 0);
         return;
+    }
     if (look.number != before.number)
         standing->events->on_new_epoch(standing->cookie,
                                        /* Votes that were held back belong to the old epoch. */
@@ -410,23 +387,28 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
     if (!look.ready && missing_set(standing, master)[0] == '\0')
         tell_of_warming(standing, master, look.number != before.number, now);
     update(standing, look.number != before.number ? mask_of(master) : 0);
+    standing->events->on_read(standing->cookie, master);
     if (!standing->guard.passive)
         founding_on_look(standing->founding, master);
 }
 
-void standing_on_founding(struct standing *standing)
+void standing_on_founding(struct standing *standing, const struct seats_change *change)
 {
-    guard_on_change(&standing->guard, 0);
-    look_at_all_again(standing);
+    on_set(standing, change);
     carry_out(standing);
     update(standing, 0);
 }
 
-void standing_watch(struct standing *standing, const struct members *members, quorum_mask guests)
+void standing_watch(struct standing *standing, const struct config *newest,
+                    const struct members *members, quorum_mask guests)
 {
+    standing->set->seats.now = *newest;
     standing->set->seats.members = *members;
     standing->guard.guests = guests;
-    standing_on_founding(standing);
+    guard_on_change(&standing->guard, 0);
+    look_at_all_again(standing);
+    carry_out(standing);
+    update(standing, 0);
 }
 
 void standing_on_refusal(struct standing *standing, unsigned master)
@@ -453,7 +435,7 @@ uint64_t standing_version(const struct standing *standing)
 void standing_on_witness(struct standing *standing, unsigned master, const struct ask *ask,
                          const struct reply *reply)
 {
-    const struct guard_ask asked = asked_of(ask);
+    const struct guard_ask asked = queries_asked(ask);
     const struct guard_master *warming = &standing->guard.masters[asked.master];
     drift_time now = env_now(standing->peers->env);
     int64_t age_ms = -1;
@@ -482,8 +464,32 @@ void standing_on_step(struct standing *standing, unsigned master)
     update(standing, 0);
 }
 
+/* Masters that were removed long enough ago lose their links. */
+static void tidy(struct standing *standing)
+{
+    drift_time now = env_now(standing->peers->env);
+    struct seats_change change = {.config = false};
+
+    if (now < standing->tidy_at)
+        return;
+    standing->tidy_at = seats_tidy(&standing->set->seats, now, &change);
+    if (is_news(&change))
+        on_set(standing, &change);
+}
+
+/* A new member to which no link could be made is not waited for. */
+static void give_up(struct standing *standing)
+{
+    for (unsigned m = 0; m < standing->peers->len; m++)
+        if (standing->peers->links[m] == NULL)
+            standing->connecting = mask_without(standing->connecting, m);
+}
+
 void standing_on_alarm(struct standing *standing)
 {
+    tidy(standing);
+    if (env_now(standing->peers->env) >= standing->hope_until)
+        give_up(standing);
     carry_out(standing);
     update(standing, 0);
 }

@@ -12,12 +12,14 @@
 
 #include "redlock/base/alarm.h"
 #include "redlock/core/guard.h"
+#include "redlock/masters/queries.h"
 #include "redlock/wire/wire.h"
 
 struct ask;
 struct founding;
 struct peers;
 struct reply;
+struct seats_change;
 struct set;
 
 /* Events for the owner of a struct standing (masters.c). */
@@ -27,6 +29,11 @@ struct standing_events {
     /* The master may take commands now and could not before, or the other way round; or earlier
      * requests to it are void. */
     void (*on_change)(void *cookie, unsigned master);
+    /* A read of the marker was answered, and this client has taken over what it says. */
+    void (*on_read)(void *cookie, unsigned master);
+    /* The set has become known, or has changed.  All that is known of the masters is up to date,
+     * but for the masks of those that may vote: on_change() follows. */
+    void (*on_set)(void *cookie, const struct seats_change *change);
 };
 
 struct standing {
@@ -36,12 +43,14 @@ struct standing {
     const struct standing_events *events;
     void *cookie;
     struct guard guard;
+    struct queries queries;
     struct alarm alarm;
     quorum_mask twins;      /* Masters that were reported to have another's epoch. */
     quorum_mask refusing;   /* Masters that were reported to be no witnesses. */
     quorum_mask linked;     /* Masters whose links are up and have room. */
     quorum_mask connecting; /* Masters whose first attempt to connect is under way. */
     drift_time hope_until;  /* Until then, leases wait for masters whose first read is under way. */
+    drift_time tidy_at;     /* When to close links to masters that were removed. */
     /* The field epoch of each master, which RAISE names and a proof shows. */
     char states[QUORUM_MASTERS_MAX][WIRE_STATE_MAX + 1];
 };
@@ -70,11 +79,13 @@ void standing_on_alarm(struct standing *standing);
 bool standing_has_witnesses(const struct standing *standing, unsigned master);
 
 /* The set was founded, or could not be, as this master shows. */
-void standing_on_founding(struct standing *standing);
+void standing_on_founding(struct standing *standing, const struct seats_change *change);
 void standing_on_refusal(struct standing *standing, unsigned master);
 
-/* Of a client that obeys no set: the members who are asked of guests (guard.c, rule 7). */
-void standing_watch(struct standing *standing, const struct members *members, quorum_mask guests);
+/* Of a client that obeys no set: the newest configuration, and its members who are asked of guests
+ * (guard.c, rule 7). */
+void standing_watch(struct standing *standing, const struct config *newest,
+                    const struct members *members, quorum_mask guests);
 
 /* A proof shows that the marker has changed. */
 void standing_look_again(struct standing *standing, unsigned master);

@@ -82,15 +82,13 @@ static const char *parse_word(const char *p, size_t max, size_t *ret_len)
     return len > 0 && len <= max ? p + len : NULL;
 }
 
-/* "-", or "SET VER NAME", or "SET VER NAME CONFIG", up to the end of the reply. */
-static bool parse_set(const struct reply *reply, const char *p, struct answer_set *set)
+/* "-", or "SET VER NAME", or "SET VER NAME CONFIG", up to the end. */
+static bool parse_set(const char *p, const char *end, struct answer_set *set)
 {
-    const char *end = reply->text + reply->text_len;
-
     if (p == NULL || *p++ != ' ')
         return false;
     set->name = "";
-    if (strcmp(p, "-") == 0)
+    if (*p == '-' && p + 1 == end)
         return true;
     p = parse_count(parse_hex(p, &set->set), CONFIG_VERSION_MAX, &set->version);
     if (p == NULL || *p != ' ' || set->version == 0)
@@ -99,11 +97,29 @@ static bool parse_set(const struct reply *reply, const char *p, struct answer_se
     p = parse_word(set->name, CONFIG_PLACE_MAX, &set->name_len);
     if (set->name_len == 1 && set->name[0] == '-')
         set->name_len = 0;
-    if (p == NULL || *p == '\0')
+    if (p == NULL || p == end)
         return p == end;
     set->config = p + 1;
     set->config_len = (size_t)(end - set->config);
     return *p == ' ' && set->config_len <= CONFIG_TEXT_MAX;
+}
+
+/* "BALLOT", or "BALLOT ACCEPTED", behind the newline at p, up to the end of the reply. */
+static bool parse_ballot(const struct reply *reply, const char *p, struct recall_told *told,
+                         struct answer_set *set)
+{
+    const char *end = reply->text + reply->text_len;
+
+    p = parse_hex(p + 1, &told->ballot);
+    if (p == NULL || p == end)
+        return p == end;
+    if (*p++ != ' ')
+        return false;
+    set->accepted = p;
+    set->accepted_len = (size_t)(end - p);
+    p = parse_hex(p, &told->accepted);
+    return p != NULL && *p == ' ' && set->accepted_len <= WIRE_ACCEPTED_MAX &&
+           told->accepted <= told->ballot;
 }
 
 /* The field epoch of a ready master.  Returns what follows, or NULL. */
@@ -126,7 +142,7 @@ bool answer_look(const struct reply *reply, struct guard_look *ret_look, struct 
     struct guard_look look = {.ready = false};
     struct answer_set set = {.set = 0};
     uint64_t max_ttl_ms = 0, fresh = 0, age_ms, version = 0;
-    const char *p;
+    const char *p, *end;
 
     if (reply->type != REPLY_TEXT || strlen(reply->text) != reply->text_len)
         return false;
@@ -144,8 +160,13 @@ bool answer_look(const struct reply *reply, struct guard_look *ret_look, struct 
         p = parse_count(p, QUORUM_FENCE_MAX, &look.floor);
     p = parse_count(p, UINT64_MAX, &look.high);
     p = parse_count(p, QUORUM_FENCE_MAX, &look.time_us);
-    if (!parse_set(reply, p, &set) || (look.ready && set.version != version))
+    end = strchr(reply->text, '\n');
+    if (end != NULL && (!look.ready || !parse_ballot(reply, end, &look.told, &set)))
         return false;
+    if (!parse_set(p, end != NULL ? end : reply->text + reply->text_len, &set) ||
+        (look.ready && set.version != version))
+        return false;
+    look.told.version = look.ready ? set.version : 0;
     look.max_ttl_ms = (uint32_t)max_ttl_ms;
     look.fresh = fresh == 1;
     *ret_look = look;

@@ -32,6 +32,8 @@ struct answer_set {
     size_t config_len;
     const char *state; /* A ready master: the field epoch. */
     size_t state_len;
+    const char *accepted; /* A ready master: the field accepted, "BALLOT CONFIG".  NULL: none. */
+    size_t accepted_len;
 };
 
 /* Read the marker from the answer.  ret_set may be NULL.  Returns false if the answer is

@@ -71,6 +71,8 @@ static struct vote count_raise(const struct reply *reply)
             .vote = reply->integer > 0 ? QUORUM_VOTE_YES : QUORUM_VOTE_NO,
             .counter = (uint64_t)reply->integer,
         };
+    if (reply->type == REPLY_INTEGER && reply->integer == -1)
+        return (struct vote){.vote = QUORUM_VOTE_NONE, .outdated = true};
     return (struct vote){.vote = QUORUM_VOTE_NONE, .relink = true};
 }
 
@@ -99,6 +101,7 @@ struct vote vote_number(const struct reply *reply)
 
     if (vote.vote == QUORUM_VOTE_YES)
         return vote;
+    vote.outdated = false;
     if (reply->type == REPLY_INTEGER)
         vote.relink = false;
     else if (vote.vote == QUORUM_VOTE_NO)
@@ -113,7 +116,5 @@ const char *vote_error(const struct vote *vote, const struct reply *reply)
         return reply->text;
     if (!vote->relink)
         return "";
-    if (reply->type == REPLY_INTEGER && reply->integer == -1)
-        return "has lost its data"; /* See SCRIPT_RAISE. */
     return "answered with garbage";
 }

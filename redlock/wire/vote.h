@@ -15,6 +15,7 @@ struct vote {
     enum quorum_vote vote : 8;
     /* The master lacks the script: ask again with the script in full.  The vote is NONE. */
     bool noscript : 1;
+    bool outdated : 1;  /* The field epoch of the marker is another one: read the marker again. */
     bool relink : 1;    /* The master differs from what the handshake saw: connect again. */
     bool hints : 1;     /* With a no to a permit: hint is set. */
     bool is_queued : 1; /* With a no to a waiter in a queue: number is set, not counter. */
@@ -35,8 +36,7 @@ struct vote {
  *
  * - SET, or a script in its place: +OK is yes, nil is no.
  * - Other scripts: 1 is yes, 0 is no.
- * - RAISE: 1 to QUORUM_FENCE_MAX is yes, 0 is no.  -1 is no vote and sets relink: the epoch is
- *   gone.
+ * - RAISE: 1 to QUORUM_FENCE_MAX is yes, 0 is no.  -1 is no vote and sets outdated.
  * - -WRONGTYPE is no: the key is there and holds no lock of ours.
  * - Every other error is no vote.  -NOSCRIPT sets noscript.  -READONLY, -NOAUTH, -LOADING and
  *   -MASTERDOWN set relink.

@@ -22,7 +22,8 @@ _Static_assert(SCRIPT_TEXT_MAX + 2 * (WIRE_MARK_LEN + WIRE_KEY_MAX) + ARGS_MAX <
 _Static_assert(SCRIPT_TEXT_MAX + WIRE_LIST_MAX + WIRE_MEMBER_MAX + 2 * WIRE_NUMBER + 120 <=
                    WIRE_MAX,
                "a script that founds a set fits");
-_Static_assert(SCRIPT_TEXT_MAX + WIRE_CONFIG_MAX + WIRE_MEMBER_MAX + 4 * WIRE_NUMBER + 300 <=
+_Static_assert(SCRIPT_TEXT_MAX + WIRE_CONFIG_MAX + WIRE_ACCEPTED_MAX + WIRE_MEMBER_MAX +
+                       5 * WIRE_NUMBER + 300 <=
                    WIRE_MAX,
                "a query of the marker fits");
 _Static_assert(WIRE_QUEUE_MAX_ENTRIES == 2 * WIRE_QUEUE_MAX, "two entries for each waiter");
@@ -215,11 +216,20 @@ static char *put_hex(char *p, uint64_t number)
     return put_bulk(p, digits, sizeof digits);
 }
 
+/* Append a text, or nothing. */
+static char *put_text(char *p, const char *text)
+{
+    return text != NULL ? put_bulk(p, text, strlen(text)) : put_bulk(p, "", 0);
+}
+
+static char *put_hex_or_none(char *p, uint64_t number)
+{
+    return number != 0 ? put_hex(p, number) : put_bulk(p, "", 0);
+}
+
 size_t wire_look(char *buf, const struct wire_look *look)
 {
-    const char *config = look->name != NULL ? look->config : "";
-    const char *name = look->name != NULL ? look->name : "";
-    char *p = put_script(buf, 14, SCRIPT_LOOK, true);
+    char *p = put_script(buf, 16, SCRIPT_LOOK, true);
 
     p = PUT_CONSTANT(p, "$1\r\n1\r\n$14\r\n" WIRE_MARKER "\r\n");
     p = put_bulk(p, look->id, strlen(look->id));
@@ -227,11 +237,13 @@ size_t wire_look(char *buf, const struct wire_look *look)
     p = put_number(p, look->max_ttl_ms);
     p = put_bulk(p, look->random, WIRE_NUMBER);
     p = put_bulk(p, look->nonce, strlen(look->nonce));
-    p = look->set != 0 ? put_hex(p, look->set) : put_bulk(p, "", 0);
+    p = put_hex_or_none(p, look->set);
     p = put_number(p, look->floor);
     p = put_number(p, look->version);
-    p = put_bulk(p, config, strlen(config));
-    p = put_bulk(p, name, strlen(name));
+    p = put_text(p, look->config);
+    p = put_text(p, look->name);
+    p = put_hex_or_none(p, look->ballot);
+    p = put_text(p, look->accepted);
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
 }
@@ -265,7 +277,7 @@ size_t wire_founding(char *buf, enum script_id script, const struct wire_foundin
     assert(script == SCRIPT_CLAIM || (founding->number != 0 && (!is_found || founding->set != 0)));
     assert(founding->list_len >= 1 && founding->list_len <= WIRE_LIST_MAX);
     p = PUT_CONSTANT(p, "$1\r\n1\r\n$14\r\n" WIRE_MARKER "\r\n");
-    p = founding->number != 0 ? put_hex(p, founding->number) : put_bulk(p, "", 0);
+    p = put_hex_or_none(p, founding->number);
     p = put_bulk(p, founding->list, founding->list_len);
     if (is_found) {
         size_t name_len = strlen(founding->name);

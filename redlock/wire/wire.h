@@ -19,8 +19,9 @@
 /* Several names travel as one text, with a NUL between any two. */
 #define WIRE_NAMES_MAX (REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 1) - 1)
 
-/* Room for the longest command: the script in full, names, token, and numbers. */
-#define WIRE_MAX (2048 + REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 8))
+/* Room for the longest command: the script in full, names, token, and numbers; or two
+ * configurations. */
+#define WIRE_MAX (5120 + REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 8))
 
 /* The arguments of a command. */
 struct wire_args {
@@ -67,10 +68,17 @@ struct wire_look {
     uint64_t floor;     /* With a nonce: the first value of the fencing counters. */
     uint64_t set;       /* The set of masters that the client knows.  0: none. */
     uint64_t version;   /* The version of its configuration.  0: none. */
-    /* For a member that says that it is in no set: the text of the configuration, and the name of
-     * the member.  Otherwise NULL. */
+    /* For a master that says that it is in no set, or with a nonce: the text of the configuration,
+     * and the name of the master if it is a member.  Otherwise NULL. */
     const char *config, *name;
+    /* With a nonce: the greatest ballot that other members promised, and the text of what they
+     * accepted.  0 and NULL: none. */
+    uint64_t ballot;
+    const char *accepted;
 };
+
+/* The longest text of what a master accepted: BALLOT CONFIG. */
+#define WIRE_ACCEPTED_MAX (WIRE_NUMBER + 1 + CONFIG_TEXT_MAX)
 
 /*
  * The number of fencing counters of a master, and the counter of a name.  All clients of all

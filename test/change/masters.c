@@ -6,10 +6,7 @@
 
 #include <string.h>
 
-static unsigned count(unsigned masters)
-{
-    return (unsigned)__builtin_popcount(masters);
-}
+#include "redlock/core/recall.h"
 
 /* The field "epoch" has this text. */
 static bool is_same(const struct master *m, const struct request *request)
@@ -97,31 +94,41 @@ bool master_forget(struct world *w, unsigned master)
     return true;
 }
 
-/* M7: N - Q + 1 of the list. */
-static bool is_enough(unsigned list, unsigned told)
+/* M7, as core/recall.c has it: the greatest version and numbers that these masters tell.  Returns
+ * false if they are too few, or one of them is warming. */
+static bool recall(const struct world *w, unsigned tellers, struct master *m)
 {
-    return count(told & list) >= count(list) - count(list) / 2;
-}
+    struct recall_told told[QUORUM_MASTERS_MAX] = {{.version = 0}};
+    struct members lists;
+    struct recall found;
 
-static void take(struct master *m, const struct master *other)
-{
-    if (other->version > m->version) {
-        m->version = other->version;
-        m->from = other->from;
-        m->to = other->to;
-        m->ballot = m->accepted_ballot = m->accepted_from = m->accepted_to = 0;
+    for (unsigned i = 0; i < MASTERS; i++) {
+        const struct master *other = &w->masters[i];
+
+        if (!(tellers >> i & 1))
+            continue;
+        if (other->epoch == 0)
+            return false;
+        told[i].version = other->version;
+        told[i].ballot = other->ballot;
+        told[i].accepted = other->accepted_ballot;
+        if (other->version > m->version) {
+            m->version = other->version;
+            m->from = other->from;
+            m->to = other->to;
+        }
+        if (other->number > m->number)
+            m->number = other->number;
     }
-    if (other->number > m->number)
-        m->number = other->number;
-    if (other->version < m->version)
-        return;
-    if (other->ballot > m->ballot)
-        m->ballot = other->ballot;
-    if (other->accepted_ballot > m->accepted_ballot) {
-        m->accepted_ballot = other->accepted_ballot;
-        m->accepted_from = other->accepted_from;
-        m->accepted_to = other->accepted_to;
-    }
+    lists = (struct members){m->from, m->to};
+    if (m->version == 0 ||
+        !recall_collect(told, (quorum_mask)tellers, false, m->version, &lists, &found))
+        return false;
+    m->ballot = (uint8_t)found.ballot;
+    m->accepted_ballot = (uint8_t)found.accepted;
+    m->accepted_from = found.accepted != 0 ? w->masters[found.accepted_by].accepted_from : 0;
+    m->accepted_to = found.accepted != 0 ? w->masters[found.accepted_by].accepted_to : 0;
+    return true;
 }
 
 /* M7.  One that is no member of the greatest version told belongs to no set. */
@@ -135,15 +142,8 @@ void master_restore_steps(const struct world *w, unsigned master,
     for (unsigned told = 1; told < 1u << MASTERS; told++) {
         struct world next = *w;
         struct master *m = &next.masters[master];
-        bool may_tell = !(told >> master & 1);
 
-        for (unsigned i = 0; i < MASTERS; i++) {
-            if (!(told >> i & 1))
-                continue;
-            may_tell = may_tell && w->masters[i].epoch != 0;
-            take(m, &w->masters[i]);
-        }
-        if (!may_tell || m->version == 0 || !is_enough(m->from, told) || !is_enough(m->to, told))
+        if ((told >> master & 1) != 0 || !recall(w, told, m))
             continue;
         if (!((m->from | m->to) >> master & 1)) {
             uint8_t number = m->number;

@@ -120,7 +120,12 @@ static void check_look(const struct reply *reply)
     MUST((set.set != 0) == (set.version != 0) && set.name_len <= CONFIG_PLACE_MAX);
     if (set.config != NULL)
         MUST(set.set != 0 && set.config_len <= CONFIG_TEXT_MAX &&
-             set.config + set.config_len == reply->text + reply->text_len);
+             (set.config[set.config_len] == '\0' || set.config[set.config_len] == '\n'));
+    MUST((set.accepted != NULL) == (look.told.accepted != 0) &&
+         look.told.accepted <= look.told.ballot && (look.ready || look.told.ballot == 0));
+    if (set.accepted != NULL)
+        MUST(set.accepted_len <= WIRE_ACCEPTED_MAX &&
+             set.accepted + set.accepted_len == reply->text + reply->text_len);
 }
 
 /* The text is a part of the reply, and printable. */

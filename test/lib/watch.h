@@ -24,6 +24,7 @@ __attribute__((unused)) static bool with_witnesses;
 __attribute__((unused)) static drift_time now;
 __attribute__((unused)) static drift_time since; /* When the first masters began to warm. */
 __attribute__((unused)) static uint64_t floor_us, high, time_us; /* The next query reports these. */
+__attribute__((unused)) static struct recall_told told;
 
 __attribute__((unused)) static void next(void)
 {
@@ -40,6 +41,7 @@ __attribute__((unused)) static void begin(unsigned masters)
     floor_us = 900;
     high = 1000;
     time_us = 5000;
+    told = (struct recall_told){.version = 0};
     next();
     CHECK_UINT(act.look, 0);
     for (unsigned m = 0; m < masters; m++)
@@ -53,14 +55,15 @@ __attribute__((unused)) static void begin(unsigned masters)
 __attribute__((unused)) static void answer_ready(unsigned master, uint64_t epoch,
                                                  uint32_t max_ttl_ms)
 {
-    const struct guard_look look = {true, false, epoch, max_ttl_ms, floor_us, high, time_us};
+    const struct guard_look look = {true, false, epoch, max_ttl_ms, floor_us, high, time_us, told};
 
     guard_on_look(&g, master, &look, now);
 }
 
 __attribute__((unused)) static void answer_warming(unsigned master, uint64_t nonce, bool fresh)
 {
-    const struct guard_look look = {false, fresh, nonce, MAX_TTL_MS, 0, 0, time_us};
+    const struct guard_look look = {false, fresh, nonce,   MAX_TTL_MS,
+                                    0,     0,     time_us, {false, 0, 0, 0}};
 
     guard_on_look(&g, master, &look, now);
 }

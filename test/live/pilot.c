@@ -292,6 +292,18 @@ static bool is_told(void *arg)
            strstr(question->pilot->message, question->why) != NULL;
 }
 
+bool pilot_blames_first(const struct pilot *pilot)
+{
+    static const char start[] = "acquire x: too few masters could vote: master";
+    const char *at = strstr(pilot->message, start);
+
+    if (at == NULL)
+        return false;
+    at += strlen(start);
+    return strncmp(at, " 1 (127.0.0.1:", 14) == 0 || strncmp(at, "s 1 ", 4) == 0 ||
+           strncmp(at, "s 1, ", 5) == 0;
+}
+
 int pilot_until_told(struct pilot *pilot, const char *resource, const char *why)
 {
     struct question question = {.pilot = pilot, .resource = resource, .why = why};

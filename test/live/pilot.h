@@ -69,6 +69,10 @@ bool pilot_until(struct pilot *pilot, bool (*is_so)(void *arg), void *arg);
 bool pilot_until_up(struct pilot *pilot, unsigned masters);
 bool pilot_until_connects(struct pilot *pilot, uint64_t connects);
 bool pilot_until_leases(struct pilot *pilot, unsigned leases);
+/* True: the message of a lock says that too few masters could vote, and names first the first
+ * master of the list, alone or with others. */
+bool pilot_blames_first(const struct pilot *pilot);
+
 /* Ask for a lock that too few masters can grant, until the message contains why.  The message
  * changes while the client connects to a master and queries it.  Returns the status of the last
  * attempt, or PILOT_NEVER. */

@@ -67,7 +67,8 @@ TEST(alone_it_is_a_lock)
         CHECK(cluster_count(&five, NAME, redlock_token(lease)) >= 3);
         CHECK_INT(pilot_lock(&pilot, NAME, &plain, &other), REDLOCK_CONTENDED);
         CHECK_INT(pilot_lock(&pilot, NAME, &opts, &other), REDLOCK_CONTENDED);
-        CHECK_STR(pilot.message, "acquire line: held by another owner");
+        CHECK_STR(pilot.message,
+                  "acquire line: another client holds it, or another lease of this one");
         CHECK_INT(pilot_extend(&pilot, lease, 0), REDLOCK_OK);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
         until_queued(0, 5); /* A refused lock leaves no queue behind. */
@@ -111,7 +112,7 @@ TEST(a_full_queue_says_so)
                          "for i=1,1024 do redis.call('zadd','" QUEUE
                          "',i,i,-4e15,'-'..i) end return 1");
     CHECK_INT(pilot_lock(&pilot, NAME, &opts, &lease), REDLOCK_CONTENDED);
-    CHECK_STR(pilot.message, "acquire line: held by another owner: its queue is full: 1024 "
+    CHECK_STR(pilot.message, "acquire line: another client holds it: its queue is full: 1024 "
                              "clients wait");
     for (unsigned m = 0; m < 5; m++)
         (void)server_int(&five.server[m], "DEL " QUEUE);

@@ -37,16 +37,15 @@ static void open_five(struct pilot *pilot, enum pilot_kind kind, uint32_t reply_
 
 /* ---- Late answers ---- */
 
-/* The message says of the first masters, and of no other, that they did not answer. */
-static void check_blamed(const char *message, unsigned masters)
+/* The message says of masters 1 to 3, and of no other, that they did not answer. */
+static void check_blamed(const char *message)
 {
-    for (unsigned i = 0; i < five.len; i++) {
-        char blame[80];
+    char blame[80];
 
-        (void)snprintf(blame, sizeof blame, "master %u (127.0.0.1:%u): no answer within %d ms",
-                       i + 1, five.server[i].port, REPLY_TIMEOUT_MS);
-        CHECK((strstr(message, blame) != NULL) == (i < masters));
-    }
+    (void)snprintf(blame, sizeof blame, "could vote: masters 1 to 3: no answer within %d ms",
+                   REPLY_TIMEOUT_MS);
+    CHECK_HAS(message, blame);
+    CHECK(strstr(message, "; master") == NULL);
 }
 
 /* A majority is stopped when the client asks it.  When it goes on, it gets the request and then the
@@ -62,7 +61,7 @@ TEST(late_success_is_undone)
         for (unsigned i = 0; i < 3; i++)
             server_pause(&five.server[i]);
         CHECK_INT(pilot_lock_for(&pilot, "x", 60000, true, 0, &lease), REDLOCK_UNREACHABLE);
-        check_blamed(pilot.message, 3);
+        check_blamed(pilot.message);
         for (unsigned i = 0; i < 3; i++)
             server_resume(&five.server[i]);
         CHECK(pilot_until_leases(&pilot, 0));

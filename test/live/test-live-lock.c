@@ -66,7 +66,8 @@ static void lock_and_unlock(struct pilot *pilot)
     }
 
     CHECK_INT(pilot_lock(pilot, "jobs/7", NULL, &again), REDLOCK_CONTENDED);
-    CHECK_STR(pilot->message, "acquire jobs/7: held by another owner");
+    CHECK_STR(pilot->message,
+              "acquire jobs/7: another client holds it, or another lease of this one");
     check_stored(pilot, "jobs/7", token, 5);
 
     CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);

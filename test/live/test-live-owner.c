@@ -96,8 +96,10 @@ TEST(others_have_to_wait)
         open_three(&pilot, kind);
         CHECK_INT(lock_as(&pilot, "x", me, &lease), REDLOCK_OK);
         CHECK_INT(lock_as(&pilot, "x", you, &other), REDLOCK_CONTENDED);
+        CHECK_STR(pilot.message, "acquire x: another lease of this client holds it");
         CHECK_INT(lock_as(&pilot, "x", NULL, &other), REDLOCK_CONTENDED);
         CHECK_INT(pilot_lock(&pilot, "x", NULL, &other), REDLOCK_CONTENDED);
+        CHECK_STR(pilot.message, "acquire x: another lease of this client holds it");
         CHECK_INT(lock_as(&pilot, "y", you, &other), REDLOCK_OK);
         CHECK(other != lease);
         CHECK_UINT(redlock_holds(lease), 1);

@@ -101,7 +101,8 @@ TEST(readers_share_it)
     for (unsigned i = 0; i < 3; i++)
         CHECK(redlock_remaining_ms(readers[i]) > 0);
     expect_taken(&pilot, false);
-    CHECK_STR(redlock_errmsg(pilot.rl), "acquire " NAME ": held by another owner");
+    CHECK_STR(redlock_errmsg(pilot.rl),
+              "acquire " NAME ": another client holds it, or another lease of this one");
     for (unsigned i = 0; i < 3; i++)
         CHECK_INT(redlock_unlock(readers[i]), REDLOCK_OK);
     writer = lock(&pilot, false);

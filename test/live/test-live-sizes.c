@@ -109,7 +109,7 @@ static void lock_against_others(struct pilot *pilot, unsigned size)
         (void)server_int(&cluster.server[i], "SET x other");
     CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_CONTENDED);
     CHECK_INT(pilot_lock_for(pilot, "x", 10000, true, 300, &lease), REDLOCK_CONTENDED);
-    CHECK_STR(pilot->message, "acquire x: held by another owner");
+    CHECK_HAS(pilot->message, "acquire x: another client holds it");
     CHECK(pilot_until_leases(pilot, 0));
     CHECK_UINT(cluster_count(&cluster, "x", NULL), too_many);
 

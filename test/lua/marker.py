@@ -7,6 +7,10 @@ EPOCH, NONCE, RANDOM = "e" * 16, "0123456789abcdef", "a" * 16
 STATE = EPOCH + ".0"
 SET, OTHER_SET, LIST = "5" * 16, "7" * 16, "a:1 b:1#b c:1"
 MEMBER = {"set": SET, "ver": "1", "config": LIST, "name": "b", "of": "set"}
+OTHER_LIST = "a:1 b:1#b d:1"
+BACK = {**MEMBER, "ver": "4", "config": OTHER_LIST}
+LOW, HIGH = "0000000100000009", "000000020000000a"
+VALUE = LOW + " a:1 b:1#b d:1 > a:1 b:1#b e:1"
 MAX_MS, DAY_MS = 60000, 86400000
 STEP, AHEAD_US = 16384, 1 << 40
 FLOOR = 1750000000123456  # 16 digits, like a real floor: Lua rounds it if it is printed wrongly.
@@ -102,14 +106,14 @@ class Raise(Case):
 class Look(Case):
     # pylint: disable=too-many-arguments
     def look(self, run=RUN, keeps="2", max_ms=MAX_MS, nonce="", floor=1, known=("", 0),
-             member=("", ""), client=None):
+             member=("", ""), ballots=("", ""), client=None):
         reply = self.run_script("look", MARKER, run, keeps, max_ms, RANDOM, nonce, known[0], floor,
-                                known[1], *member, client=client)
+                                known[1], *member, *ballots, client=client)
         return reply.split(" ")
 
     def refuse_look(self, wanted, run=RUN, keeps=2, nonce="", client=None):
         self.refuse(wanted, "look", MARKER, run, keeps, MAX_MS, RANDOM, nonce, "", 1, 0, "", "",
-                    client=client)
+                    "", "", client=client)
 
     def fields(self):
         flat = self.redis.ask("HGETALL", MARKER)
@@ -299,8 +303,8 @@ class LookSet(Look):
         for keeps, kept in ("0", set()), ("1", {"claim", "ballot", "accepted"}):
             self.setUp()
             self.ready(epoch=EPOCH + ".1", claim="x", ballot="y", accepted="z", **MEMBER)
-            self.assertEqual(self.look(run=OTHER_RUN, keeps=keeps, known=(SET, 1))[-3:],
-                             [SET, "1", "b"])
+            reply = " ".join(self.look(run=OTHER_RUN, keeps=keeps, known=(SET, 1)))
+            self.assertRegex(reply, f" {SET} 1 b{'' if keeps == '0' else chr(10) + 'y z'}$")
             fields = self.fields()
             self.assertEqual({"claim", "ballot", "accepted"} & set(fields), kept)
             self.assertEqual({name: fields[name] for name in MEMBER}, MEMBER)
@@ -310,12 +314,17 @@ class LookSet(Look):
         self.look(keeps="0")
         self.assertNotIn("claim", self.fields())
 
+
     def test_a_new_epoch_keeps_the_set(self):
-        self.warming(**{**MEMBER, "ver": "12", str(COUNTER): 5})
-        self.assertEqual(self.look(nonce=NONCE, floor=FLOOR)[:2], ["ready", RANDOM + ".12"])
+        self.warming(**MEMBER, **{str(COUNTER): 5})
+        self.assertEqual(self.look(nonce=NONCE, floor=FLOOR)[:2], ["ready", RANDOM + ".1"])
         fields = self.fields()
-        self.assertEqual({name: fields[name] for name in MEMBER}, {**MEMBER, "ver": "12"})
+        self.assertEqual({name: fields[name] for name in MEMBER}, MEMBER)
         self.assertNotIn(str(COUNTER), fields)
+
+    def test_who_knows_no_set_gives_no_epoch_in_one_that_was_changed(self):
+        self.warming(**{**MEMBER, "ver": "12"})
+        self.assertEqual(self.look(nonce=NONCE, floor=FLOOR)[:2], ["warming", NONCE])
 
     def test_a_new_epoch_keeps_a_claim(self):
         self.warming(claim="x")
@@ -335,6 +344,97 @@ class LookSet(Look):
     def test_a_floor_behind_the_version_stays(self):
         self.ready(epoch=f"{EPOCH}.1.{FLOOR}", **MEMBER)
         self.assertEqual(self.look()[1], f"{EPOCH}.1.{FLOOR}")
+
+
+class LookBallots(Look):
+    """A master tells what it promised for the next version."""
+
+    def test_promised_and_accepted(self):
+        for fields, told in (({}, ""), ({"ballot": LOW}, "\n" + LOW),
+                             ({"ballot": HIGH, "accepted": VALUE}, f"\n{HIGH} {VALUE}")):
+            self.setUp()
+            self.ready(epoch=EPOCH + ".1", **MEMBER, **fields)
+            for known, config in ((SET, 1), ""), (("", 0), " " + LIST):
+                self.assertEqual(" ".join(self.look(known=known)[6:]),
+                                 f"{SET} 1 b{config}{told}")
+
+    def test_a_warming_master_tells_none(self):
+        self.warming(ballot=HIGH, accepted=VALUE, **MEMBER)
+        self.assertEqual(self.look(known=(SET, 1))[7:], [SET, "1", "b"])
+
+
+class LookRecall(Look):
+    """With its epoch, a master that lost its data gets back what others know."""
+
+    def recall(self, known=(SET, 4), member=(OTHER_LIST, "b"), ballots=(HIGH, VALUE), **more):
+        return self.look(nonce=NONCE, known=known, member=member, ballots=ballots, floor=FLOOR,
+                         **more)
+
+    def check(self, **wanted):
+        fields = self.fields()
+        names = set(MEMBER) | {"claim", "ballot", "accepted"}
+        self.assertEqual({name: fields[name] for name in names & set(fields)}, wanted)
+
+    def test_the_set_and_what_was_promised(self):
+        for fields in {}, MEMBER, {"claim": "x"}:
+            self.setUp()
+            self.warming(**fields, **{str(COUNTER): 5})
+            reply = " ".join(self.recall())
+            self.assertRegex(reply, f"^ready {RANDOM}.4 ")
+            self.assertTrue(reply.endswith(f" {SET} 4 b\n{HIGH} {VALUE}"), reply)
+            self.check(**BACK, ballot=HIGH, accepted=VALUE)
+            self.assertNotIn(str(COUNTER), self.fields())
+
+    def test_nothing_was_promised(self):
+        self.warming(ballot=LOW, accepted=VALUE)
+        self.recall(ballots=("", ""))
+        self.check(**BACK)
+        self.setUp()
+        self.warming()
+        self.recall(ballots=(HIGH, ""))
+        self.check(**BACK, ballot=HIGH)
+
+    def test_a_hint_of_a_greater_version_goes(self):
+        self.warming(**{**MEMBER, "ver": 9})
+        self.assertEqual(self.recall()[1], RANDOM + ".4")
+        self.check(**BACK, ballot=HIGH, accepted=VALUE)
+
+    def test_one_that_is_no_member(self):
+        self.warming(**MEMBER)
+        self.assertEqual(self.recall(member=(OTHER_LIST, ""), ballots=("", ""))[1], RANDOM + ".4")
+        self.check(**{name: BACK[name] for name in BACK if name != "name"})
+        self.setUp()
+        self.warming(claim="x")
+        self.assertEqual(self.recall(member=(OTHER_LIST, ""), ballots=("", ""))[1], RANDOM + ".0")
+        self.check(claim="x")
+
+    def test_not_on_another_nonce(self):
+        self.warming(nonce=EPOCH)
+        self.assertEqual(self.recall()[:2], ["warming", EPOCH])
+        self.assertFalse({"epoch", "ballot", "accepted"} & set(self.fields()))
+
+    def test_not_if_the_nonce_is_void(self):
+        self.warming(**MEMBER)
+        self.assertEqual(self.recall(run=OTHER_RUN, keeps="0")[:2], ["warming", RANDOM])
+        self.check(**MEMBER)
+
+    def test_not_in_another_set(self):
+        self.warming(**{**MEMBER, "set": OTHER_SET})
+        self.assertEqual(self.recall()[:2], ["warming", NONCE])
+        self.check(**{**MEMBER, "set": OTHER_SET})
+
+    def test_not_beside_an_epoch(self):
+        self.ready(epoch=EPOCH + ".1", **MEMBER)
+        self.assertEqual(self.recall()[:2], ["ready", EPOCH + ".1"])
+        self.check(**MEMBER)
+
+    def test_a_full_memory_deletes_nothing(self):
+        self.warming(**MEMBER)
+        before = self.fields()
+        self.fill_memory()
+        self.refuse("OOM", "look", MARKER, RUN, 2, MAX_MS, RANDOM, NONCE, SET, FLOOR, 4, OTHER_LIST,
+                    "b", HIGH, VALUE)
+        self.assertEqual(self.fields(), before)
 
 
 class LookMember(Look):
@@ -378,5 +478,5 @@ class LookMember(Look):
         self.ready()
         before = self.fields()
         self.fill_memory()
-        self.refuse("OOM", "look", MARKER, RUN, 2, MAX_MS, RANDOM, "", SET, 1, 1, LIST, "b")
+        self.refuse("OOM", "look", MARKER, RUN, 2, MAX_MS, RANDOM, "", SET, 1, 1, LIST, "b", "", "")
         self.assertEqual(self.fields(), before)

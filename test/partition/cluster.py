@@ -11,9 +11,11 @@ import signal
 import subprocess
 import time
 
+import changes
 import clients
 import hosts
 import masters
+import operators
 
 REPLY_TIMEOUT_MS = 50  # The default.  Delays of slow links are chosen around it.
 SOCKETS = pathlib.Path("/run")  # Short, because the name of a Unix socket has at most 107 bytes.
@@ -34,8 +36,10 @@ class Programs:
         self.restart_guard = restart_guard
         self.clock_guard = clock_guard
 
-    def holder(self, who, number, endpoints, socket, history):
-        return [self.folder / "holder", "--who", who, "--masters", ",".join(endpoints),
+    def holder(self, who, number, endpoints, socket, history, list_file=None):
+        """With a file, commands of the holder read their list of masters from it."""
+        more = ["--masters-file", list_file] if list_file else []
+        return [self.folder / "holder", "--who", who, "--masters", ",".join(endpoints), *more,
                 "--store", socket, "--history", history, "--locks", ",".join(self.locks),
                 "--ttl-ms", self.ttl_ms, "--reply-timeout-ms", self.reply_timeout_ms,
                 "--restart-guard", self.restart_guard, "--clock-guard", self.clock_guard,
@@ -69,13 +73,15 @@ def remove_leftovers():
 class Ensemble:
     """The store and the clients: the same in every world.
 
-    run(host, argv) gives the command line that runs argv on the client's host.
+    run(host, argv) gives the command line that runs argv on the client's host.  endpoints() gives
+    the list of masters that a new client gets.
     """
 
-    def __init__(self, programs, names, endpoints, folder, sockets, run):
+    def __init__(self, programs, names, endpoints, folder, sockets, run, list_file=None):
         self.programs = programs
         self.names = names
         self.endpoints = endpoints
+        self.list_file = list_file
         self.folder = folder
         self.socket = sockets / "store"
         self.run = run
@@ -101,8 +107,8 @@ class Ensemble:
             time.sleep(0.005)
 
     def begin(self, who, host):
-        argv = self.programs.holder(who, len(self.everybody) + 1, self.endpoints, self.socket,
-                                    self.folder / f"{who}.jsonl")
+        argv = self.programs.holder(who, len(self.everybody) + 1, self.endpoints(), self.socket,
+                                    self.folder / f"{who}.jsonl", self.list_file)
         client = clients.Client(who, host, [str(word) for word in self.run(host, argv)],
                                 self.folder / f"{who}.log")
         self.on_host[host] = client
@@ -174,16 +180,19 @@ class Processes:
 class Cluster(Processes):
     """A context.  All hosts and masters exist within it; after it only files are left.
 
-    The caller starts the ensemble once it has begun a history.
+    The caller starts the ensemble once it has begun a history.  With spares, which are masters
+    too, operators change the set of masters.
     """
 
-    def __init__(self, programs, names_of_masters, names_of_clients, folder):
+    def __init__(self, programs, names_of_masters, names_of_clients, folder, spares=()):
         self.programs = programs
         self.folder = folder
         self.sockets = socket_folder(os.getpid())
-        self.hosts = hosts.Hosts(names_of_masters, names_of_clients, masters.PORT,
-                                 masters.SLOW_PORT)
-        self.names_of_masters = names_of_masters
+        self.hosts = hosts.Hosts([*names_of_masters, *spares], names_of_clients, masters.PORT,
+                                 masters.SLOW_PORT, changes.OPERATORS if spares else [])
+        self.members = names_of_masters
+        self.names_of_masters = [*names_of_masters, *spares]
+        self.operators = None
         self.names_of_clients = names_of_clients
         self.links = {kind: {} for kind in hosts.SETS}  # For each kind, the pairs of each fault.
         self.masters = self.ensemble = None
@@ -212,9 +221,16 @@ class Cluster(Processes):
         self.clock_work.start()
         for master in self.masters:
             self.start_relay(master)
-        endpoints = [f"{master.address}:{masters.PORT}" for master in self.masters]
-        self.ensemble = Ensemble(self.programs, self.names_of_clients, endpoints, self.folder,
-                                 self.sockets, self.command)
+        endpoints = {master.name: f"{master.address}:{masters.PORT}" for master in self.masters}
+        if self.names_of_masters == self.members:
+            self.ensemble = Ensemble(self.programs, self.names_of_clients, lambda: endpoints.values(),
+                                     self.folder, self.sockets, self.command)
+            return
+        self.operators = operators.Operators(self.programs, endpoints, self.members, self.folder,
+                                             self.command)
+        self.ensemble = Ensemble(self.programs, self.names_of_clients,
+                                 self.operators.listed_endpoints, self.folder, self.sockets,
+                                 self.command, self.operators.list_file)
 
     def command(self, host, argv):
         return self.hosts.command(host or "hub", argv)
@@ -236,6 +252,8 @@ class Cluster(Processes):
         """Remove everything that exists, in any state."""
         if self.clock_work is not None:
             self.clock_work.stop()
+        if self.operators is not None:
+            self.operators.kill()
         for process in self.relays:
             process.kill()
             process.wait(STORE_MAX_S)
@@ -272,6 +290,25 @@ class Cluster(Processes):
 
     def empty(self, who):
         self.masters[who].empty()
+
+    # ---- The set of masters ----
+
+    def operate(self, number, operator, words):
+        self.operators.operate(number, operator, words)
+
+    def interrupt(self, number):
+        self.operators.interrupt(number)
+
+    def conclude(self, number):
+        self.operators.conclude(number)
+
+    def mend(self, goal, forgetting):
+        self.masters.wait_until_all_answer()
+        self.operators.mend(goal)
+        for name in forgetting:
+            self.masters[name].kill()
+            self.masters[name].empty()
+            self.masters[name].start()
 
     # ---- What masters know ----
 

@@ -106,6 +106,8 @@ class Master:
 class Cluster(cluster.Processes):
     """A context, as cluster.Cluster is."""
 
+    operators = None  # The set of masters does not change.
+
     def __init__(self, programs, names_of_masters, names_of_clients, folder):
         self.programs = programs
         self.names_of_masters = names_of_masters
@@ -136,7 +138,7 @@ class Cluster(cluster.Processes):
         self.masters = masters.Masters([
             Master(name, values[f"redis-{i}"], endpoints[i - 1], self.docker)
             for i, name in enumerate(self.names_of_masters, 1)])
-        self.ensemble = cluster.Ensemble(self.programs, self.names_of_clients, endpoints,
+        self.ensemble = cluster.Ensemble(self.programs, self.names_of_clients, lambda: endpoints,
                                          self.folder, self.sockets, self.command)
 
     @staticmethod

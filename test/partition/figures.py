@@ -41,6 +41,7 @@ def figures(history, options):
     found |= rates(history, held)
     found |= latencies(history, held)
     found |= progress(history, options)
+    found |= changes(history, options)
     return found
 
 
@@ -140,10 +141,32 @@ def ms(ns):
 
 
 def progress(history, options):
-    found = [wait for wait in liveness.waits(history, options.bound_ns(history))
-             if wait.ended_by or wait.late]
     return {
         "quiets": len(history.quiets),
-        "longest_without_progress_ms": ms(max((wait.length for wait in found), default=None)),
+        "longest_without_progress_ms": longest_wait_ms(history, options, history.quiets),
         "progress_bound_ms": options.bound_ns(history) // NS_PER_MS,
     }
+
+
+def longest_wait_ms(history, options, quiets):
+    return ms(max((wait.length for wait in liveness.waits(history, options, quiets)
+                   if wait.ended_by or wait.late), default=None))
+
+
+def changes(history, options):
+    """What operators did to the set of masters, if it could change."""
+    if not history.begin.get("set"):
+        return {}
+    done = [change for change in history.changes if change.is_done]
+    found = {
+        "changes": len(history.changes),
+        "changes_done": len(done),
+        "changes_killed": sum(bool(change.changed and change.changed.get("killed"))
+                              for change in history.changes),
+        "longest_change_ms": ms(max((change.until - change.since for change in done),
+                                    default=None)),
+        "set_version": history.sets.configurations[-1].version,
+    }
+    if history.calms:
+        found["longest_pause_in_calm_ms"] = longest_wait_ms(history, options, history.calms)
+    return found

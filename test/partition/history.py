@@ -7,9 +7,11 @@ import bisect
 import dataclasses
 import itertools
 
+import sets
+
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
-FOR_EVER = 1 << 62  # Later than any time.
+FOR_EVER = sets.FOR_EVER  # Later than any time.
 
 # A killed process may write its last lines after the nemesis has noted its death.  Later lines are
 # of another process with the same name.
@@ -209,6 +211,23 @@ class Quiet:
     since: int
     until: int
     event: dict
+    is_calm: bool = False  # No fault came before, and the set of masters changes.
+
+
+@dataclasses.dataclass
+class Change:
+    """A command of an operator that changes the set of masters."""
+    id: int
+    by: str
+    about: str
+    since: int
+    until: int
+    event: dict
+    changed: dict = None
+
+    @property
+    def is_done(self):
+        return self.changed is not None and self.changed.get("status") == 0
 
 
 def names(value, prefix):
@@ -232,8 +251,11 @@ class History:
         self.units = {}  # The operations that got a lock, by unit: see Op.units.
         self.faults = []
         self.quiets = []
+        self.calms = []  # Quiet phases in which the set of masters changes.
+        self.changes = []
         self.clients = {}
         self.masters = []
+        self.sets = None
         self.writes = {}  # By lock, in the store's own order.
         self.keys = []
         self.readers = []  # Samples of readers.
@@ -318,9 +340,6 @@ class History:
             self._releases[unit] = sorted((op.release for op in self.units.get(unit, ())
                                            if op.release), key=lambda event: event["t"])
         return self._releases[unit]
-
-    def majority(self):
-        return len(self.masters) // 2 + 1
 
     def last_t(self):
         return self.end["t"] if self.end else self.events[-1]["t"]

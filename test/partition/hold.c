@@ -179,10 +179,11 @@ void hold_invoke(struct hold *hold)
     record_line(&hold->worker->holder->record, tool_now_ns(), "invoke",
                 ",\"id\":\"%s\",\"lock\":\"%s\",\"kind\":\"%s\",\"ttl_ms\":%" PRIu32
                 ",\"wait_ms\":%" PRIu32 ",\"renew\":%s,\"fenced\":%s,\"via\":\"%s\""
-                ",\"mode\":\"%s\",\"permits\":%" PRIu32,
+                ",\"mode\":\"%s\",\"permits\":%" PRIu32 ",\"max_hold_ms\":%" PRIu32,
                 hold->id, hold->resource->text, hold_kind_word(hold->kind), hold->ttl_ms,
                 hold->wait_ms, hold->renew ? "true" : "false", hold->fenced ? "true" : "false",
-                hold->kind == KIND_RUN ? "command" : via, mode_word(hold), hold->resource->permits);
+                hold->kind == KIND_RUN ? "command" : via, mode_word(hold), hold->resource->permits,
+                hold->max_hold_ms);
 }
 
 void hold_failed_as(struct hold *hold, const char *why)

@@ -3,6 +3,7 @@
  * way, writes to the store while it holds them, and records its history.
  *
  * holder --masters LIST --store PATH --history FILE --who NAME --redlock PATH
+ *        [--masters-file FILE]
  *        [--locks N | LOCK,LOCK...] [--workers KIND=N,...] [--ttl-ms MS]
  *        [--long PERCENT] [--reply-timeout-ms MS] [--seed N] [--seconds N]
  *        [--restart-guard on|off] [--clock-guard GUARD]
@@ -25,6 +26,9 @@
  * Of a hundred holds, --long (5) last as long as they can, and most of the others are short.  The
  * client ends after --seconds, or on SIGTERM or SIGINT.  Then it releases its locks, ends its waits
  * within two ttl, writes "bye" as the last line of its history, and exits with 0.
+ *
+ * The commands of `run` get the same list of masters.  With --masters-file they get that of the
+ * file, which may change meanwhile.
  *
  * A history never claims more than the library said: see claim.h, hold.h and command.h.  The client
  * does not judge what it sees.
@@ -168,6 +172,7 @@ static void take_workers(struct holder *holder, char *text)
 
 enum {
     OPTION_MASTERS = 256,
+    OPTION_MASTERS_FILE,
     OPTION_STORE,
     OPTION_HISTORY,
     OPTION_WHO,
@@ -186,6 +191,7 @@ enum {
 
 static const struct option options[] = {
     {"masters", required_argument, NULL, OPTION_MASTERS},
+    {"masters-file", required_argument, NULL, OPTION_MASTERS_FILE},
     {"store", required_argument, NULL, OPTION_STORE},
     {"history", required_argument, NULL, OPTION_HISTORY},
     {"who", required_argument, NULL, OPTION_WHO},
@@ -208,6 +214,9 @@ static void take_option(struct holder *holder, int option, const char **who)
     switch (option) {
     case OPTION_MASTERS:
         holder->masters = optarg;
+        break;
+    case OPTION_MASTERS_FILE:
+        holder->masters_file = optarg;
         break;
     case OPTION_STORE:
         holder->store = optarg;

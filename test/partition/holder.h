@@ -42,7 +42,8 @@ struct redlock;
 
 struct holder {
     const char *masters, *store, *history, *redlock;
-    char program[4096]; /* The path of this program. */
+    const char *masters_file; /* The list of the commands of KIND_RUN.  NULL: masters. */
+    char program[4096];       /* The path of this program. */
     struct resource locks[HOLDER_LOCKS_MAX];
     unsigned locks_len;
     unsigned workers[KINDS_LEN]; /* The number of workers of each kind. */

@@ -167,10 +167,10 @@ def sources_by_target(pairs):
 class Hosts:
     """A context: the hosts exist within it; after it they and their processes are gone."""
 
-    def __init__(self, names_of_masters, names_of_clients, port, slow_port):
+    def __init__(self, names_of_masters, names_of_clients, port, slow_port, others=()):
         self.prefix = f"redlock-{os.getpid()}-"
         self.addresses = {}
-        for third, names in ((1, names_of_masters), (2, names_of_clients)):
+        for third, names in ((1, names_of_masters), (2, names_of_clients), (3, others)):
             for number, name in enumerate(names, 1):
                 self.addresses[name] = f"198.18.{third}.{number}"
         self.rules = RULES % {"port": port, "slow_port": slow_port}

@@ -19,6 +19,9 @@ from history import CLOCK_WATCH_MS, NS_PER_MS, NS_PER_S, Problem, crowds
 # reconnecting (the library waits 2 s at most) and some attempts.
 PROGRESS_SLACK_MS = 2000
 
+# In good health, a change of the set of masters may keep a lock that is free for this long from all.
+CALM_MS = 2000
+
 SECONDS_OF_ALL = 60  # Chosen: a run of this length has time for all modes.
 LISTED_MAX = 100  # Violations of one rule that are listed; all are counted.
 
@@ -36,6 +39,13 @@ class Options:
             if history.begin.get("clock_guard") == "per_vote":
                 bound_ms += CLOCK_WATCH_MS
         return bound_ms * NS_PER_MS
+
+    def bound_in_ns(self, history, quiet):
+        """In this quiet phase.  With per_vote, clients first watch the clock of a new master."""
+        if not quiet.is_calm:
+            return self.bound_ns(history)
+        watch_ms = CLOCK_WATCH_MS if history.begin.get("clock_guard") == "per_vote" else 0
+        return (CALM_MS + watch_ms) * NS_PER_MS
 
     def least_holds(self, history):
         if self.holds_min is None:
@@ -67,6 +77,7 @@ RULES = {
     "no-end": liveness.no_end,
     "failure": liveness.failure,
     "no-progress": liveness.no_progress,
+    "lost-in-calm": liveness.lost_in_calm,
     "token-reused": safety.token_reused,
     "fence-order": safety.fence_order,
     "permits": safety.permits,
@@ -145,7 +156,8 @@ def no_faults(history, _):
 
 def no_keys(history, options):
     """Only samples of masters show that a key was removed, or expires too early."""
-    asked = sorted(sample["t"] for sample in history.keys if answered(sample) >= history.majority())
+    asked = sorted(sample["t"] for sample in history.keys
+                   if history.sets.decide(answered(sample), sample["t"], sample["t"]))
     if not asked:
         yield "no sample of what masters store has answers from a majority"
         return
@@ -157,7 +169,7 @@ def no_keys(history, options):
 
 
 def answered(sample):
-    return sum(token is not None for token in sample["tokens"].values())
+    return [name for name, token in sample["tokens"].items() if token is not None]
 
 
 def few_modes(history, _):

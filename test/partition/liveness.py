@@ -27,6 +27,10 @@ def no_end(history, _):
             yield unended(op, "was neither released nor lost", [op.invoke, op.ok])
         elif op.release and not op.released:
             yield unended(op, "has a release that never ended", [op.invoke, op.ok, op.release])
+    for change in history.changes:
+        if not change.changed:
+            yield Violation("no-end", f"change {change.id} of {change.by} never ended",
+                            change.since, change.since, [change.event])
     for client in history.clients.values():
         if client.last is None:
             if not client.kills:
@@ -78,14 +82,15 @@ class Wait:
         return self.until - self.since
 
 
-def waits(history, bound_ns):
-    """For each lock at least the waits that exceed the bound, and the longest."""
+def waits(history, options, quiets):
+    """For each lock at least the waits in these phases that exceed their bound, and the longest."""
     for lock, ops in history.locks.items():
         longest = 0
         tries = Timetable((op.invoke["t"], FOR_EVER if op.ended() is None else op.ended(), op)
                           for op in ops)
-        gaps = sorted(free_times(history, lock), key=lambda gap: gap[0] - gap[1])
+        gaps = sorted(free_times(history, lock, quiets), key=lambda gap: gap[0] - gap[1])
         for since, until, quiet, ended_by in gaps:
+            bound_ns = options.bound_in_ns(history, quiet)
             if until - since <= min(longest, bound_ns):
                 break
             wait = one_wait(lock, quiet, tries, since, until, ended_by, bound_ns)
@@ -94,11 +99,11 @@ def waits(history, bound_ns):
                 yield wait
 
 
-def free_times(history, lock):
-    """The parts of quiet phases in which the lock is free: (since, until, phase, operation that got
+def free_times(history, lock, quiets):
+    """The parts of these phases in which the lock is free: (since, until, phase, operation that got
     it then)."""
     table = history.occupied(lock)
-    for quiet in history.quiets:
+    for quiet in quiets:
         free = max(quiet.since, table.busy_until(quiet.since))
         for since, until, segment in table.during(quiet.since, quiet.until):
             if since > free:
@@ -121,13 +126,40 @@ def one_wait(lock, quiet, tries, since, until, ended_by, bound_ns):
 
 
 def no_progress(history, options):
-    bound_ns = options.bound_ns(history)
-    for wait in waits(history, bound_ns):
+    """The bound is one for quiet phases, and another while masters are replaced in good health."""
+    for wait in [*waits(history, options, history.quiets), *waits(history, options, history.calms)]:
         if wait.late:
             op = wait.late[0]
             events = [wait.quiet.event, op.invoke] + [event for event in (op.fail, op.ok) if event]
+            when = "while masters are replaced" if wait.quiet.is_calm else "in a quiet phase"
             yield Violation(
-                "no-progress", f"{wait.lock}: in a quiet phase it is free for "
+                "no-progress", f"{wait.lock}: {when} it is free for "
                 f"{length(wait.length)}, although {op.id} wants it "
-                f"(bound: {length(bound_ns)})",
+                f"(bound: {length(options.bound_in_ns(history, wait.quiet))})",
                 wait.since, wait.until, in_order(events), [op], wait.lock)
+
+
+# ---- Masters are replaced in good health: no lease is lost, and each change succeeds ----
+
+
+def lost_in_calm(history, _):
+    """A lease that is renewed is lost, or a change fails, although there is no fault."""
+    for calm in history.calms:
+        for op in history.held():
+            if op.lost and keeps(op) and calm.since <= op.lost["t"] <= calm.until:
+                yield unended(op, "lost its lease while masters are replaced, without a fault",
+                              [calm.event, op.invoke, op.ok, op.lost], "lost-in-calm")
+        for change in history.changes:
+            if calm.since <= change.since <= calm.until and change.changed and not change.is_done:
+                yield Violation("lost-in-calm", f"change {change.id} of {change.by} "
+                                f"({change.about}) fails without a fault", change.since,
+                                change.until, [calm.event, change.event, change.changed])
+
+
+def keeps(op):
+    """True if the lease is renewed until the client releases it.
+
+    A command of `redlock run` that sees a pause of its own gives up the lock, which is still held.
+    """
+    return op.invoke.get("renew") is True and not op.invoke.get("max_hold_ms") and \
+        op.lost.get("why") != "stopped"

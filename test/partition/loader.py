@@ -10,8 +10,10 @@ import itertools
 import json
 import re
 
-from history import KILL_LAG_NS, NS_PER_MS, Client, Fault, History, Op, Problem, Quiet, names
-from words import FIELDS, MOMENTARY, WORDS
+from history import (KILL_LAG_NS, NS_PER_MS, Change, Client, Fault, History, Op, Problem, Quiet,
+                     names)
+from sets import Sets
+from words import CALM, FIELDS, MOMENTARY, WORDS
 
 CHUNK = 1000  # Lines that are parsed at once.
 GARBAGE_LISTED_MAX = 10
@@ -33,6 +35,8 @@ class Sorter:
         self.by_id = {}  # Faults by their ids.
         self.told_of = set()  # Clients that the run has announced.
         self.numbers = set()  # The numbers of all writes.
+        self.by_change = {}  # Changes by their ids.
+        self.sets = []  # Events of which set masters store.
 
     def problem(self, kind, text, *events):
         self.history.problems.append(Problem(kind, text, list(events)))
@@ -276,6 +280,35 @@ class Sorter:
         self.told_of.add(event["name"])
         self.history.clients.setdefault(event["name"], Client(event["name"]))
 
+    def on_change(self, event):
+        change = Change(event["id"], event["by"], event["about"], event["t"], event["t"], event)
+        if change.id in self.by_change:
+            self.problem("reused-id", f"two changes have the id {change.id}",
+                         self.by_change[change.id].event, event)
+        self.by_change[change.id] = change
+        self.history.changes.append(change)
+
+    def on_changed(self, event):
+        change = self.by_change.get(event["id"])
+        if change is None or change.changed:
+            self.problem("order", f"change {event['id']} ended, but has not begun, or ended before",
+                         event)
+        else:
+            change.changed, change.until = event, event["t"]
+
+    def on_set(self, event):
+        """For each master that told it, the version that it stores; and the lists of each version:
+        one, or two while the set changes."""
+        known = set(self.history.masters)
+        lists, stored = event["lists"], event["stored"]
+        if set(stored) <= known and all(type(version) is int for version in stored.values()) and \
+                all(version.isdigit() and type(two) is list and len(two) in (1, 2) and
+                    all(type(one) is list and one and set(map(str, one)) <= known for one in two)
+                    for version, two in lists.items()):
+            self.sets.append(event)
+        else:
+            self.problem("fields", "set without valid lists of known masters", event)
+
     def on_keys(self, event):
         """For each master, a token, "" for none, or null for no answer; and how long it keeps the
         key: null without a key, less than 0 for ever."""
@@ -315,6 +348,8 @@ class Sorter:
         self.end_faults()
         self.check_places()
         self.check_numbers()
+        history.sets = Sets(names(history.begin.get("set"), "n") or history.masters, self.sets)
+        history.calms = list(self.calms())
         begins = [fault.since for fault in history.faults]
         for quiet in history.quiets:
             following = bisect.bisect_left(begins, quiet.since)
@@ -327,6 +362,16 @@ class Sorter:
             if op.ok:
                 for unit in op.units:
                     history.units.setdefault(unit, []).append(op)
+
+    def calms(self):
+        """The times of changes in good health, without the faults that there may be besides."""
+        faulty = [fault for fault in self.history.faults if fault.kind not in CALM]
+        for fault in self.history.faults:
+            if fault.kind in CALM and not any(other.since <= fault.since <= other.until
+                                              for other in faulty):
+                until = min([fault.until] + [other.since for other in faulty
+                                             if other.since > fault.since])
+                yield Quiet(fault.since, until, fault.event, is_calm=True)
 
     def end_faults(self):
         """All faults must be healed before a quiet phase begins, or the run ends.

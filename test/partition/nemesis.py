@@ -13,6 +13,7 @@ The steps are verbs of a world (cluster.py, docker.py) with their arguments:
     step_clock WHO STEP_MS       step a master's wall clock
     rate_clock WHO PPM           too fast by PPM from now on; 0: right again
     forget_scripts, flush WHO    SCRIPT FLUSH, FLUSHALL
+    operate, interrupt, conclude, mend: see changes.py
 
 If one fault has stopped or killed a host, other faults leave it alone.  Otherwise the first fault
 to end would undo the second.  Several faults may cut one link at a time.
@@ -21,6 +22,7 @@ to end would undo the second.  Several faults may cut one link at a time.
 import dataclasses
 import random
 
+import changes
 from history import CLOCK_WATCH_MS
 
 FAR_MS = 4000  # Below DRIFT_OUTLIER of drift/node.h, even with wrong rates.
@@ -96,6 +98,8 @@ class Weather:
         self.busy = []
         self.clocks = clocks  # The offset of each master's clock from earlier storms, in ms.
         self.stepped = set()  # The masters whose clock has been stepped.
+        self.crew = None  # The set of masters, if it changes; see changes.py.
+        self.next_command = 1
         self.majority = len(masters) // 2 + 1
         self.minority = max(1, len(masters) - self.majority)
 
@@ -107,6 +111,10 @@ class Weather:
         steps = sorted(steps, key=lambda step: step.at_s)
         self.faults.append(
             Fault(self.next_id, kind, by_number(on), by_number(source), about, steps))
+
+    def add_steps(self, kind, on, source, about, steps):
+        """The same, for steps (at_s, verb, args)."""
+        self.add(kind, on, source, about, [Step(*step) for step in steps])
 
     def uniform(self, low, high):
         return round(self.dice.uniform(low, max(low, high)), 3)
@@ -386,6 +394,7 @@ def on_the_bridge(weather, kind, about, pauses_s, loss, most=None, undo=None, re
     begin, end = round(0.05 * weather.length_s, 3), weather.length_s
     open_side, every_s = weather.dice.random() < 0.5, weather.dice.choice(pauses_s)
     middle, pairs = bridge_pairs(weather, open_side)
+    hit = middle[:1] if weather.crew.spares else middle  # Of three members, two must not forget.
     if weather.idle(middle, 0, end) != middle or not weather.reshape(begin, end):
         return
     weather.busy += [(master, 0, end) for master in middle]
@@ -394,12 +403,12 @@ def on_the_bridge(weather, kind, about, pauses_s, loss, most=None, undo=None, re
                  Step(end, "drop", (weather.next_id, []))])
     at, count = begin + weather.uniform(0.5, 1), 0
     while at + max(every_s, rest_s) < end and (most is None or count < most):
-        weather.add(kind, middle, [], f"{names(middle)} {about}",
-                    [step for master in middle for step in loss(round(at, 3), master)])
+        weather.add(kind, hit, [], f"{names(hit)} {about}",
+                    [step for master in hit for step in loss(round(at, 3), master)])
         at, count = at + every_s + weather.uniform(0, 0.5), count + 1
     if undo and count > 0:
-        weather.add(kind, middle, [], f"{names(middle)} put right",
-                    [step for master in middle for step in undo(end, master, count)])
+        weather.add(kind, hit, [], f"{names(hit)} put right",
+                    [step for master in hit for step in undo(end, master, count)])
 
 
 def restart_empty(weather):
@@ -451,6 +460,10 @@ SAFE = {
     "clock-back": clock_back,
     "clock-rate": clock_rate,
 }
+CHANGING = {  # These need the restart guard, and a crew.
+    "members": changes.members,
+    "move": changes.move,
+}
 FORGETTING = {  # These do no harm with the restart guard.
     "restart-empty": restart_empty,
     "flushall": flushall,
@@ -458,7 +471,7 @@ FORGETTING = {  # These do no harm with the restart guard.
 STEPPING = {  # This one does no harm with the clock guard per_vote.
     "clock-forward": clock_forward,
 }
-KINDS = {**SAFE, **FORGETTING, **STEPPING}
+KINDS = {**SAFE, **FORGETTING, **STEPPING, **CHANGING}
 
 # The texts of --list.
 WHAT = {
@@ -482,16 +495,21 @@ WHAT = {
     "restart-empty": "a master with a decisive vote starts again without its data",
     "flushall": "a master with a decisive vote loses all its keys",
     "clock-forward": "the wall clock of a master with a decisive vote steps forward",
+    "members": "operators change the set of masters: killed, cut off, two at once",
+    "move": "in good health, all masters are replaced one after another; not in `all`",
 }
 
 
 def harmless(guarded, clocked=False):
-    """The kinds that must do no harm: guarded with the restart guard, clocked with per_vote."""
-    return list(SAFE) + (list(FORGETTING) if guarded else []) + (list(STEPPING) if clocked else [])
+    """The kinds that must do no harm: guarded with the restart guard, clocked with per_vote.
+
+    Without `move`, whose storms should have no other faults."""
+    return list(SAFE) + (list(FORGETTING) + ["members"] if guarded else []) + \
+        (list(STEPPING) if clocked else [])
 
 
 def breaking(guarded, clocked=False):
-    return [kind for kind in KINDS if kind not in harmless(guarded, clocked)]
+    return [kind for kind in {**FORGETTING, **STEPPING} if kind not in harmless(guarded, clocked)]
 
 
 # ---- The schedule ----
@@ -522,16 +540,19 @@ def deal(dice, kinds):
         yield from dice.sample(kinds, len(kinds))
 
 
-def schedule(seed, seconds, kinds, masters, clients, ttl_ms, clocked=False):
+def schedule(seed, seconds, kinds, masters, clients, ttl_ms, clocked=False, spares=()):
     """The storms of a run.  The same arguments give the same storms."""
     dice = random.Random(seed)
     dealer = deal(dice, sorted(kinds))
-    storms, next_id = [], 1
-    clocks = {master: 0 for master in masters}
+    storms, next_id, next_command = [], 1, 1
+    clocks = {master: 0 for master in [*masters, *spares]}
+    crew = changes.Crew(masters, spares)
     for length_s in storm_lengths(dice, seconds, quiet_s(clocked)):
-        weather = Weather(dice, masters, clients, ttl_ms, length_s, next_id, clocks)
+        weather = Weather(dice, crew.on_stage(dice) if spares else masters, clients, ttl_ms,
+                          length_s, next_id, clocks)
+        weather.crew, weather.next_command = crew, next_command
         for _ in range(dice.randint(4, 5)):
             KINDS[next(dealer)](weather)
         storms.append(Storm(length_s, weather.faults))
-        next_id = weather.next_id
+        next_id, next_command = weather.next_id, weather.next_command
     return storms

@@ -69,6 +69,8 @@ class Drawing:
             "holds": self.holds(),
             "fails": self.fails(),
             "faults": [self.fault(fault) for fault in run.faults],
+            "changes": [self.change(change) for change in run.changes],
+            "terms": [self.terms(name) for name in run.masters] if run.changes else [],
             "quiets": [[self.us(quiet.since), self.us(quiet.until)] for quiet in run.quiets],
             "faulty": [[self.us(since), self.us(until)] for since, until in run.under_fault()],
             "violations": [self.violation(violation)
@@ -168,6 +170,28 @@ class Drawing:
                             if name in self.run.masters],
                 "clients": sorted({self.lane_of[name] for name in fault.on
                                    if name in self.lane_of})}
+
+    def change(self, change):
+        """A command of an operator, with the fields of a fault."""
+        changed = change.changed or {"status": None}
+        end = "killed" if changed.get("killed") else f"status {changed['status']}"
+        about = f"{end}: {changed.get('said', '')}" if change.changed else "never ended"
+        return {"kind": change.about, "about": about, "by": change.by,
+                "since": self.us(change.since), "until": self.us(change.until)}
+
+    def terms(self, name):
+        """When this master is a member: [since, until, whether of both lists]."""
+        found = []
+        shown = self.run.sets.configurations
+        ends = [one.seen for one in shown[1:]] + [self.run.last_t()]
+        for one, end in zip(shown, ends):
+            count = sum(name in members for members in one.lists)
+            since = max(0, self.us(one.seen))
+            if count == 2 and found and found[-1][1:] == [since, True]:
+                found[-1][1] = self.us(end)
+            elif count:
+                found.append([since, self.us(end), count == 2])
+        return found
 
     def violation(self, violation):
         return {"rule": violation.rule, "text": violation.text, "lock": violation.lock,

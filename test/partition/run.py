@@ -80,14 +80,22 @@ class Run:
         keys = sampler.Sampler(self.world.masters, sampler.keys_of(locks), self.history)
         queues = sampler.Sampler(self.world.masters, sampler.queues_of(locks), self.history,
                                  sampler.QUEUES_EVERY_S)
-        self.samplers = [keys, queues]
-        with keys, queues:
+        sets = sampler.Sampler(self.world.masters, self.sets(), self.history, sampler.SETS_EVERY_S)
+        self.samplers = [keys, queues, sets]
+        with keys, queues, sets:
             try:
                 self.weather(storms)
             except clients.ClientError as error:
                 wrong.append(str(error))
             wrong += self.world.ensemble.end()
         return wrong
+
+    def sets(self):
+        """What to sample of the set of masters, if operators change it."""
+        if self.world.operators is None:
+            return []
+        self.world.operators.tell = self.history.tell
+        return [sampler.Sets(self.world.operators.names)]
 
     def weather(self, storms):
         self.be_quiet()

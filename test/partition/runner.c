@@ -163,6 +163,10 @@ static void run_redlock(const struct run *run, const struct words *words)
     const char **next = &list[14];
     char *args[ARGS_MAX];
 
+    if (holder->masters_file != NULL) {
+        *next++ = "--masters-file";
+        *next++ = holder->masters_file;
+    }
     if (run->hold.fenced)
         *next++ = "--fence";
     if (run->hold.resource->mode == MODE_FAIR)

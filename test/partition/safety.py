@@ -187,11 +187,19 @@ def unbacked(history, _):
         forgot = forgetful(history, op, sample["t"])
         short = [name for name in keeping(sample, op)
                  if name not in forgot and not keeps_until(sample, name, until)]
-        if len(gone) < history.majority() <= len(gone) + len(short):
+        window = in_use(sample, op)
+        if not history.sets.are_blocked(gone, *window) and \
+                history.sets.are_blocked(gone + short, *window):
             told.add(op.id)
             yield broken(history, op, "unbacked", sample, "claims the lock until "
                          f"{history.ms(until)} ms, but {', '.join(sorted(short + gone))} will not "
                          "keep its key until then")
+
+
+def in_use(sample, op):
+    """The time in which the lease that the operation had at this sample was asked for.  It began at
+    most one ttl before."""
+    return max(op.invoke["t"], sample["since"] - op.ttl_ns), sample["t"]
 
 
 def keeps_until(sample, master, until):
@@ -290,7 +298,7 @@ def sampled(history):
     told = set()
     for sample, op in holds_sampled(history):
         without = without_key(history, sample, op)
-        if len(without) >= history.majority() and op.id not in told:
+        if op.id not in told and history.sets.are_blocked(without, *in_use(sample, op)):
             told.add(op.id)
             yield removed(history, op, sample,
                           f"holds it, but {', '.join(sorted(without))} do not have its key")
@@ -410,7 +418,7 @@ def in_queue(history, samples):
             if name not in unsure and stays(samples, name, waiter, place[0]):
                 found[waiter, place[0]].append(name)
     for (waiter, number), where in found.items():
-        if len(where) >= history.majority():
+        if history.sets.decide(where, since, until):
             yield waiter, number, where
 
 

@@ -14,6 +14,8 @@ import masters
 import resources
 
 EVERY_S = 0.035  # Between two keys; about ten keys are queried in turn.
+SETS_EVERY_S = 0.1
+MARKER = "redlock:master"
 QUEUES_EVERY_S = 0.025  # Short, because fair-order is judged by them, and must miss few waiters.
 ANSWER_MAX_S = 0.05
 NO_KEY = -2  # PTTL's answer without a key.
@@ -92,6 +94,33 @@ class Queue:
 
     def tell(self, history, since, found):
         history.tell("queue", lock=self.lock, since=since, places=found)
+
+
+class Sets:
+    """The set that each master stores: its version, and the lists of each version.
+
+    names: the masters by their places."""
+
+    def __init__(self, names):
+        self.names = names
+        self.lists = {}
+        self.stored = {}
+
+    def ask(self, conversation):
+        version, config = conversation.ask("HMGET", MARKER, "ver", "config")
+        if version and version not in self.lists:
+            self.lists[version] = [[self.names[place] for place in part.split()]
+                                   for part in config.split(" > ")]
+        return int(version or 0)
+
+    def tell(self, history, since, found):
+        """Told again only if a master stores another version; one that is silent may store any."""
+        known = self.stored | {name: told for name, told in found.items() if told is not None}
+        if known != self.stored:
+            self.stored = known
+            history.tell("set", since=since, stored=known,
+                         lists={version: self.lists[version] for version in
+                                sorted({str(number) for number in known.values() if number})})
 
 
 def keys_of(locks):

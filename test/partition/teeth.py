@@ -54,6 +54,10 @@ TEETH = [
     Tooth("fair-few", "bridge,slow-link,kill-client", ("fair-order",)),
     Tooth("shared-writer", "kill-client", EXCLUSION),
     Tooth("shared-release", "cut-minority,pause-client", EXCLUSION),
+    # The set of masters changes: M1, M2 and M5 of docs/members.md.
+    Tooth("version-any", "members,kill-client", EXCLUSION, SECONDS_LONG),
+    Tooth("joint-new", "members,kill-client", EXCLUSION, SECONDS_LONG),
+    Tooth("change-no-wait", "members,kill-client", EXCLUSION, SECONDS_LONG),
 ]
 
 

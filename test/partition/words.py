@@ -8,7 +8,9 @@ for another.
 MOMENTARY = ["kill-client", "script-flush", "flushall", "clock-back", "clock-forward"]
 LASTING = ["cut-minority", "cut-majority", "bridge", "ring", "one-way", "flap", "isolate-client",
            "slow-link", "reset", "pause-master", "pause-client", "kill-master", "swizzle",
-           "clock-rate", "restart-empty"]
+           "clock-rate", "restart-empty", "members", "move"]
+# No fault, although it is recorded as one: masters are replaced in good health.
+CALM = ["move"]
 
 # Faults that remove the keys of a master, and so excuse a missing key.
 FORGETTING = ["flushall", "restart-empty"]
@@ -52,6 +54,9 @@ FIELDS = {name: tuple(fields.items()) for name, fields in {
     "fault": {"kind": str},
     "healed": {"id": int},
     "quiet": {},
+    "change": {"id": int, "by": str, "about": str},
+    "changed": {"id": int},
+    "set": {"since": int, "stored": dict, "lists": dict},
     "client": {"name": str},
     "keys": {"lock": str, "since": int, "tokens": dict, "left_ms": dict},
     "readers": {"lock": str, "since": int, "left_ms": dict},

@@ -192,7 +192,7 @@ void calls_open(struct ev_loop *process)
 {
     char masters[] = "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6,10.0.0.7";
     const struct plan *plan = &world.plan;
-    const struct list *list = process_list(process);
+    const struct list *list = process_own_list(process);
     struct redlock_options opts;
     struct redlock *rl = NULL;
     bool is_short;

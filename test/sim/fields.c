@@ -55,10 +55,11 @@ void fields_draw_known(struct wire_look *look)
         return;
     look->set = draw_set();
     look->version = dice_range(1, 4);
-    if (dice_chance(850))
+    if (dice_chance(look->nonce[0] != '\0' ? 100 : 850))
         return;
     look->config = dice_chance(900) ? PICK(lists) : "";
-    look->name = PICK(names);
+    if (look->nonce[0] == '\0' || dice_chance(500))
+        look->name = PICK(names);
 }
 
 /* ---- Disturbances ---- */

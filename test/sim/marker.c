@@ -154,22 +154,39 @@ static unsigned run_arg(const struct command *command, unsigned i)
     return (unsigned)strtoul(command->argv[i] + 20, NULL, 16);
 }
 
-/* A member that is in no set is told its own, unless another list has claimed it. */
-static void tell_set(struct marker *marker, const struct command *command)
+static void write_set(struct marker *marker, const struct command *command)
 {
-    if (marker->set != 0 || marker->claim != 0 || command->lens[13] == 0)
-        return;
     marker->set = args_hex(command, 9);
     marker->ver = args_number(command, 11);
     marker->config = sets_text(command->argv[12], command->lens[12]);
-    marker->name = sets_text(command->argv[13], command->lens[13]);
+    marker->name = command->lens[13] > 0 ? sets_text(command->argv[13], command->lens[13]) : NULL;
+}
+
+/* A member that is in no set is told its own, unless another list has claimed it. */
+static void tell_set(struct marker *marker, const struct command *command)
+{
+    if (marker->set == 0 && marker->claim == 0 && command->lens[13] > 0)
+        write_set(marker, command);
+}
+
+/* The client obeys the set of the master, or one of both belongs to none. */
+static bool is_ours(const struct marker *marker, const struct command *command)
+{
+    if (command->lens[9] == 0)
+        return marker->set == 0 || marker->ver == 1;
+    return marker->set == 0 || marker->set == args_hex(command, 9);
 }
 
 /* The nonce becomes an epoch, or a nonce begins. */
 static void renew(struct server *server, struct marker *marker, const struct command *command)
 {
     if (marker->epoch == 0 && marker->nonce != 0 && command->lens[8] > 0 &&
-        args_hex(command, 8) == marker->nonce) {
+        args_hex(command, 8) == marker->nonce && is_ours(marker, command)) {
+        if (command->lens[9] > 0 && (marker->set != 0 || command->lens[13] > 0)) {
+            write_set(marker, command);
+            marker->claim = 0;
+            marker->claim_list = NULL;
+        }
         marker->epoch = args_hex(command, 7);
         memset(marker->counters, 0, sizeof marker->counters);
         marker->floor = sim_max(args_number(command, 10), marker->high);
@@ -187,7 +204,8 @@ static void renew(struct server *server, struct marker *marker, const struct com
 }
 
 /* EVAL, script, 1, marker, id, keeps, max ttl, random, nonce or "", set or "", floor, version,
- * configuration, name or "" */
+ * configuration or "", name or "", ballot or "", accepted or "".  No set changes here, so nothing
+ * was promised. */
 struct answer marker_look(struct server *server, const struct command *command)
 {
     const struct marker before = server->marker;
@@ -196,7 +214,8 @@ struct answer marker_look(struct server *server, const struct command *command)
     const struct answer *refusal;
     bool grows;
 
-    if (command->argc != 14 || !args_is(command, 2, "1") || !args_is(command, 3, WIRE_MARKER))
+    if (command->argc != 16 || command->lens[14] + command->lens[15] > 0 ||
+        !args_is(command, 2, "1") || !args_is(command, 3, WIRE_MARKER))
         world_fail("wire", "a marker query with other arguments");
     if ((!before.exists || before.run != run) && args_is(command, 5, "0")) {
         after.epoch = after.nonce = after.claim = 0;

@@ -57,9 +57,21 @@ void process_sicken(struct ev_loop *process, sim_time until)
     process->sick_until = sim_max(process->sick_until, until);
 }
 
-const struct list *process_list(const struct ev_loop *process)
+const struct list *process_own_list(const struct ev_loop *process)
 {
     return &world.plan.lists[world.plan.two_lists ? process->number & 1 : 0];
+}
+
+/* A list that shares a master with the set of the other list may find that set. */
+const struct list *process_list(const struct ev_loop *process)
+{
+    const struct list *own = process_own_list(process);
+    const struct list *other = &world.plan.lists[own == &world.plan.lists[0]];
+
+    if (world.plan.two_lists && process->rl != NULL &&
+        sets_number(other) == process->rl->masters.set.seats.now.set)
+        return other;
+    return own;
 }
 
 unsigned process_majority(const struct ev_loop *process)
@@ -80,7 +92,7 @@ bool process_is_linked(const struct ev_loop *process)
     const struct list *list = process_list(process);
     char text[128];
 
-    if (process->rl == NULL)
+    if (process->rl == NULL || list != process_own_list(process))
         return false;
     for (unsigned m = 0; m < list->len; m++) {
         const struct conn *conn = conn_of(process, process->rl->masters.peers.links[m]);

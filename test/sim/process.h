@@ -73,6 +73,8 @@ void process_sicken(struct ev_loop *process, sim_time until);
 bool process_is_healthy(const struct ev_loop *process, sim_time since);
 bool process_is_linked(const struct ev_loop *process);
 /* The list of its clients; how many masters are a majority; the masters as a mask of servers. */
+const struct list *process_own_list(const struct ev_loop *process);
+/* The list of the set that its client obeys. */
 const struct list *process_list(const struct ev_loop *process);
 unsigned process_majority(const struct ev_loop *process);
 unsigned process_servers(const struct ev_loop *process);

@@ -58,7 +58,7 @@ static void heal(void)
 /* Without the restart guard a list is its set. */
 bool run_expects(const struct ev_loop *process)
 {
-    return !world.plan.two_lists || sets_are_founded(process_list(process));
+    return !world.plan.two_lists || sets_are_founded(process_own_list(process));
 }
 
 /* Every key expires within the longest ttl, and then a few rounds must be enough.  With per_vote a

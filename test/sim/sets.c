@@ -2,7 +2,7 @@
  * sets.c - the set that a master belongs to, and the scripts that found one.
  *
  * What must always be true (the property "sets"): of two lists with common masters, at most one
- * is ever founded.  A client of a list that was never founded holds no lease.
+ * is ever founded.  A client that obeys a set that was never founded holds no lease.
  */
 #include "oracle.h"
 #include "store.h"
@@ -82,6 +82,11 @@ static uint64_t number_of(const char *list)
     return number;
 }
 
+uint64_t sets_number(const struct list *list)
+{
+    return number_of(sets_list(list));
+}
+
 void sets_join(struct server *server)
 {
     const struct list *list = &world.plan.lists[0];
@@ -121,14 +126,14 @@ bool sets_were_founded(const struct list *list)
 void sets_on_belief(const struct ev_loop *process)
 {
     if (world.plan.guarded && !sets_were_founded(process_list(process)))
-        world_fail("sets", "client %u holds a lease, and the set of its list was never founded",
+        world_fail("sets", "client %u holds a lease, and the set that it obeys was never founded",
                    process->number);
 }
 
 /* Note if the answer shows the list of other clients. */
 void sets_on_answer(const struct ev_loop *process, const struct answer *answer)
 {
-    const struct list *other = &world.plan.lists[process_list(process) == &world.plan.lists[0]];
+    const struct list *other = &world.plan.lists[process_own_list(process) == &world.plan.lists[0]];
 
     if (!world.plan.two_lists || strstr(answer->text, sets_list(other)) == NULL)
         return;

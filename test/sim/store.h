@@ -18,7 +18,7 @@ struct answer {
 /* Answers that many commands share. */
 extern const struct answer answer_ok, answer_nil, answer_one, answer_zero, answer_wrong_type;
 
-#define COMMAND_ARGS_MAX 14
+#define COMMAND_ARGS_MAX 16
 struct command {
     unsigned argc;
     const char *argv[COMMAND_ARGS_MAX]; /* Each has \r\n behind it. */

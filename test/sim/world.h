@@ -146,6 +146,7 @@ void run_on_probe(void);
 
 /* The text of a list, and the name of a server: its place. */
 const char *sets_list(const struct list *list);
+uint64_t sets_number(const struct list *list); /* Of its set. */
 const char *sets_name(unsigned server);
 /* Make a server a member of the first list's set. */
 void sets_join(struct server *server);

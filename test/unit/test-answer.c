@@ -224,7 +224,7 @@ TEST(any_bytes)
 
 /* ---- Queries of the marker ---- */
 
-#define LOOK_MAX (WIRE_CONFIG_MAX + CONFIG_PLACE_MAX + 200)
+#define LOOK_MAX (WIRE_CONFIG_MAX + WIRE_ACCEPTED_MAX + CONFIG_PLACE_MAX + 200)
 
 static bool read_look(const char *text, struct guard_look *ret_look, struct answer_set *ret_set)
 {
@@ -276,6 +276,43 @@ TEST(looks_are_read)
         CHECK(set.config == NULL || has_text(set.config, set.config_len, rows[i].config));
         CHECK((set.state == NULL) == (rows[i].state == NULL));
         CHECK(set.state == NULL || has_text(set.state, set.state_len, rows[i].state));
+        CHECK_UINT(look.told.version, look.ready ? set.version : 0);
+        CHECK(look.told.ballot == 0 && look.told.accepted == 0 && set.accepted == NULL);
+    }
+}
+
+/* Behind a newline: the ballot that was promised, and what was accepted. */
+TEST(ballots_are_read)
+{
+    static const struct {
+        const char *behind, *accepted;
+        uint64_t ballot, accepted_in;
+    } rows[] = {
+        {"\n0000000200000003", NULL, UINT64_C(0x200000003), 0},
+        {"\n0000000200000003 0000000100000004 a > b", "0000000100000004 a > b",
+         UINT64_C(0x200000003), UINT64_C(0x100000004)},
+        {"\n0000000200000003 0000000200000003 ", "0000000200000003 ", UINT64_C(0x200000003),
+         UINT64_C(0x200000003)},
+    };
+    static const char *const heads[] = {"ready " N ".1 60000 6 7 8 " N " 1 a",
+                                        "ready " N ".1 60000 6 7 8 " N " 1 - b c"};
+
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+        struct guard_look look;
+        struct answer_set set;
+        char text[200];
+
+        check_row = rows[i / 2].behind;
+        (void)snprintf(text, sizeof text, "%s%s", heads[i % 2], rows[i / 2].behind);
+        CHECK(read_look(text, &look, &set));
+        CHECK_UINT(look.told.version, 1);
+        CHECK_UINT(look.told.ballot, rows[i / 2].ballot);
+        CHECK_UINT(look.told.accepted, rows[i / 2].accepted_in);
+        CHECK((set.accepted == NULL) == (rows[i / 2].accepted == NULL));
+        CHECK(set.accepted == NULL ||
+              has_text(set.accepted, set.accepted_len, rows[i / 2].accepted));
+        CHECK((set.config == NULL) == (i % 2 == 0));
+        CHECK(set.config == NULL || has_text(set.config, set.config_len, "b c"));
     }
 }
 
@@ -311,6 +348,15 @@ TEST(other_looks_are_refused)
         "warming " N ".1 60000 1 5 7 8 -",
         "warming " N " 60000 2 5 7 8 -",
         "warming " N " 86400001 1 5 7 8 -",
+        "ready " N ".1 60000 6 7 8 " N " 1 a\n",
+        "ready " N ".1 60000 6 7 8 " N " 1 a\n" N " ",
+        "ready " N ".1 60000 6 7 8 " N " 1 a\n" N "\n",
+        "ready " N ".1 60000 6 7 8 " N " 1 a\n" N " " N,
+        "ready " N ".1 60000 6 7 8 " N " 1 a\n" N "  " N " b",
+        "ready " N ".1 60000 6 7 8 " N " 1 a\n0000000000000000",
+        "ready " N ".1 60000 6 7 8 " N " 1 a\n0000000100000000 0000000100000001 b",
+        "ready " N ".1 60000 6 7 8 " N " 1\n" N,
+        "warming " N " 60000 1 5 7 8 " N " 3 a\n" N,
         "other 3",
     };
 
@@ -390,5 +436,5 @@ TEST(states_are_read)
 
 CHECK_MAIN(RUN(claims_are_read), RUN(other_texts_are_refused), RUN(texts_have_a_limit),
            RUN(a_nul_ends_no_text), RUN(only_texts_are_claims_and_only_integers_are_done),
-           RUN(ages_are_integers), RUN(any_bytes), RUN(looks_are_read),
+           RUN(ages_are_integers), RUN(any_bytes), RUN(looks_are_read), RUN(ballots_are_read),
            RUN(other_looks_are_refused), RUN(looks_have_a_limit), RUN(states_are_read))

@@ -23,6 +23,7 @@ static void begin(void)
     env.alarms = (struct alarms){.len = 0};
     CHECK_INT(alarm_reserve(&env.alarms, 3), 0);
     channels = (struct channels){.env = &env, .masters = &masters};
+    channels.listener.peers = &masters.peers;
     channels.alarm.pos = ALARM_OFF;
     lease = calloc(1, sizeof *lease + 32);
     CHECK(lease != NULL);

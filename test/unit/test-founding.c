@@ -35,6 +35,8 @@ static struct set set;
 static struct founding founding;
 static struct sent sent[LEN];
 static struct uri uris[LEN];
+static struct seats_change change; /* By the latest look. */
+static uint64_t version;           /* That masters tell. */
 static char hosts[LEN][2], names[LEN][4], links[LEN];
 static drift_time now;
 static unsigned founded, refused;
@@ -100,9 +102,9 @@ void link_send(struct link *link, const struct ask *ask, const char *command, si
 
 /* ---- Steps of the tests ---- */
 
-static void on_founded(void *cookie)
+static void on_founded(void *cookie, const struct seats_change *c)
 {
-    (void)cookie;
+    (void)cookie, (void)c;
     founded++;
 }
 
@@ -129,6 +131,7 @@ static void begin(void)
     memset(&set, 0, sizeof set);
     memset(&founding, 0, sizeof founding);
     founded = refused = 0;
+    version = 1;
     now = 1000 * DRIFT_S;
     forget();
     for (unsigned m = 0; m < LEN; m++) {
@@ -139,6 +142,7 @@ static void begin(void)
     }
     peers.env = &env;
     peers.len = LEN;
+    peers.connect_timeout = TIMEOUT;
     set_init(&set, &peers, uris, LEN);
     CHECK_INT(founding_init(&founding, &peers, &set, TIMEOUT, &events, NULL), 0);
 }
@@ -146,15 +150,14 @@ static void begin(void)
 /* A master says to which set it belongs.  config NULL: to none. */
 static bool look(unsigned m, uint64_t of, const char *config)
 {
-    struct answer_set answer = {.set = of, .version = of != 0, .name = ""};
+    struct answer_set answer = {.set = of, .version = of != 0 ? version : 0, .name = ""};
     char text[160];
-    bool has_changed;
 
     if (config != NULL) {
         answer.config = config;
         answer.config_len = strlen(config);
     }
-    if (!set_on_look(&set, m, &answer, text, sizeof text, &has_changed))
+    if (!set_on_look(&set, m, &answer, text, sizeof text, &change))
         return false;
     founding_on_look(&founding, m);
     return true;
@@ -380,22 +383,84 @@ TEST(a_founding_is_finished)
 
 /* ---- What masters say of their set ---- */
 
-TEST(lists_that_are_not_the_set_are_refused)
+/* A list says where to look.  The set may have more members, or fewer. */
+TEST(members_outside_the_list_get_seats)
 {
-    static const char *const others[] = {"a:1 b:1", "a:1 b:1 c:1 d:1", "a:1 b:1 d:1",
-                                         "a:1 b:1 c:1/2"};
+    begin();
+    CHECK(look(0, SET, "a:1 b:1 c:1 d:1"));
+    CHECK_UINT(change.opened, 8);
+    CHECK_UINT(change.joined, 15);
+    CHECK_UINT(peers.members.to, 15);
+    CHECK(look(1, SET, NULL) && look(2, SET, NULL) && look(3, SET, NULL));
+    CHECK_UINT(set.told, 15);
+    CHECK(!set.refused);
+    CHECK_STR(set.why, "");
+}
 
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        check_row = others[i];
+TEST(a_newer_configuration_is_taken_over)
+{
+    begin();
+    CHECK(look(0, SET, LIST));
+    version = 2;
+    CHECK(look(1, SET, "a:1 b:1 c:1 > a:1 b:1 d:1"));
+    CHECK_UINT(change.joined, 8);
+    CHECK_UINT(peers.members.from, 7);
+    CHECK_UINT(peers.members.to, 11);
+    version = 3;
+    CHECK(look(2, SET, "a:1 b:1 d:1"));
+    CHECK_UINT(peers.members.from, 11);
+    CHECK(look(2, SET, NULL)); /* It was a member while we ran. */
+    CHECK(!set.refused);
+    version = 2;
+    CHECK(look(1, SET, "a:1 b:1 c:1 > a:1 b:1 d:1")); /* It is late. */
+    CHECK_UINT(set.seats.now.version, 3);
+}
+
+TEST(a_list_with_a_stranger_is_refused)
+{
+    for (unsigned order = 0; order < 2; order++) {
         begin();
-        CHECK(!look(0, SET, others[i]));
-        CHECK(!set_is_known(&set));
-        CHECK_HAS(set.why, "master 1 (a:1) is a member of the set of ");
-        CHECK_HAS(set.why, "the masters of this list are " LIST);
-        CHECK(look(0, SET, LIST));
+        CHECK(order == 0 || look(2, 0, NULL)); /* Nobody knows yet. */
+        CHECK(look(0, SET, "a:1 b:1"));
+        CHECK(!look(2, 0, NULL));
+        CHECK(set.refused);
+        CHECK_HAS(set.why, "master 3 (c:1) is no member of the set: take it off the list");
+        CHECK_HAS(set.why, "the members are a:1 b:1");
+        version = 2;
+        CHECK(look(1, SET, "a:1 b:1 > a:1 b:1 c:1"));
+        CHECK(look(2, 0, NULL));
+        CHECK(!set.refused);
         CHECK_STR(set.why, "");
-        CHECK_UINT(set.told, 1);
     }
+}
+
+TEST(a_list_with_a_removed_member_is_refused)
+{
+    begin();
+    version = 3;
+    CHECK(look(0, SET, "a:1 b:1 d:1"));
+    CHECK(!look(2, SET, NULL));
+    CHECK(set.refused);
+    CHECK_HAS(set.why, "master 3 (c:1) was removed from the set: take it off the list");
+}
+
+/* A host that was removed long ago and comes back must not stop all clients. */
+TEST(a_list_is_judged_when_the_client_begins)
+{
+    begin();
+    CHECK(look(0, SET, "a:1 b:1"));
+    now += TIMEOUT - 1;
+    CHECK(!look(2, 0, NULL));
+    CHECK(set.refused);
+    begin();
+    CHECK(look(0, SET, "a:1 b:1"));
+    now += TIMEOUT;
+    CHECK(!look(2, 0, NULL));
+    CHECK(!set.refused);
+    CHECK(!look(2, SET + 1, "c:1 e:1")); /* But the list must not be of two sets. */
+    CHECK(set.refused);
+    CHECK_HAS(set.why, "master 3 (c:1) is a member of the set of c:1 e:1");
+    CHECK_HAS(set.why, "others are of the set of a:1 b:1");
 }
 
 TEST(a_member_of_another_set_is_refused)
@@ -436,8 +501,8 @@ TEST(a_list_may_name_its_members)
     memset(&set, 0, sizeof set);
     uris[0].member = (char[]){"x:7"};
     set_init(&set, &peers, uris, LEN);
-    CHECK(!look(1, SET, LIST));
     CHECK(look(1, SET, "b:1 c:1 x:7"));
+    CHECK_UINT(change.opened, 0);
     CHECK_UINT(set.seats.now.members_len, 3);
     CHECK_UINT(set_member(&set, 0), 2);
     set.gave = 4;
@@ -450,6 +515,8 @@ TEST(a_list_may_name_its_members)
 CHECK_MAIN(RUN(a_list_becomes_a_set), RUN(a_late_answer_is_not_passed_on),
            RUN(an_error_ends_the_attempt), RUN(a_broken_link_ends_the_attempt),
            RUN(another_list_is_in_the_way), RUN(another_client_was_faster),
-           RUN(a_founding_is_finished), RUN(lists_that_are_not_the_set_are_refused),
-           RUN(a_member_of_another_set_is_refused),
+           RUN(a_founding_is_finished), RUN(members_outside_the_list_get_seats),
+           RUN(a_newer_configuration_is_taken_over), RUN(a_list_with_a_stranger_is_refused),
+           RUN(a_list_with_a_removed_member_is_refused),
+           RUN(a_list_is_judged_when_the_client_begins), RUN(a_member_of_another_set_is_refused),
            RUN(a_set_that_nobody_tells_any_more_is_replaced), RUN(a_list_may_name_its_members))

@@ -181,10 +181,91 @@ TEST(witnesses_tell_of_a_guest)
     with_witnesses = false;
 }
 
+/* ---- Rule 8 ---- */
+
+/* A set of version 2, with masters 1 to 3.  The last has lost its data. */
+static void begin_forgotten(uint64_t version)
+{
+    begin_lists(0x07, 0x07);
+    g.version = version;
+    told = (struct recall_told){.version = version, .ballot = 50, .accepted = 40};
+    answer_all(0x04);
+    since = now;
+}
+
+/* What is told after the watch counts, and what was told before does not. */
+TEST(a_master_that_forgot_gets_its_ballots_back)
+{
+    begin_forgotten(2);
+    told = (struct recall_told){.version = 2, .ballot = 70, .accepted = 60};
+    run_until(since + WATCH - 1, 0x04);
+    CHECK_UINT(act.install, 0);
+    run_until(since + 2 * WATCH, 0x04);
+    CHECK_UINT(act.install, 0x04);
+    CHECK_UINT(now, since + WATCH);
+    CHECK_UINT(act.recalls[2].ballot, 70);
+    CHECK_UINT(act.recalls[2].accepted, 60);
+    CHECK(act.recalls[2].accepted_by < 2);
+}
+
+TEST(a_newer_configuration_is_learned_first)
+{
+    begin_forgotten(2);
+    told.version = 3;
+    run_until(since + 2 * WATCH, 0x04);
+    CHECK_UINT(act.install, 0);
+    g.version = 3;
+    members = (struct members){0x07, 0x19};
+    guard_on_change(&g, 0);
+    run_until(now + WATCH, 0x04);
+    CHECK_UINT(act.install, 0x04);
+    CHECK_UINT(act.recalls[2].ballot, 50);
+}
+
+TEST(with_too_few_a_set_that_was_changed_gets_no_epoch)
+{
+    for (uint64_t version = 1; version <= 2; version++) {
+        begin_lists(0x07, 0x07);
+        g.version = told.version = version;
+        answer_all(0x06);
+        run_until(now + 2 * WATCH, 0x06);
+        CHECK_UINT(act.install, version == 1 ? 0x06 : 0);
+    }
+}
+
+TEST(a_guest_may_have_been_a_member)
+{
+    begin_guests(0x18);
+    g.version = 1;
+    told.version = 2;
+    CHECK_UINT(install_until(since + 2 * WATCH), 0);
+    told.version = 1;
+    look_again(0);
+    look_again(1);
+    answer_all(0x1c);
+    CHECK_UINT(install_until(now + WATCH), 0x18);
+}
+
+TEST(masters_of_a_set_that_was_changed_are_not_new)
+{
+    for (uint64_t version = 1; version <= 2; version++) {
+        begin_lists(0x07, 0x07);
+        g.version = version;
+        for (unsigned m = 0; m < LEN; m++)
+            answer_warming(m, m + 1, true);
+        next();
+        CHECK_UINT(act.install, version == 1 ? 0x07 : 0);
+        CHECK_UINT(guard_hopefuls(&g, 0, now) & 0x07, version == 1 ? 0x07 : 0);
+    }
+}
+
 CHECK_MAIN(RUN(without_a_set_nobody_votes), RUN(new_masters_without_a_set_are_installed_by_nobody),
            RUN(both_lists_must_know_the_longest_lease), RUN(who_is_no_member_does_not_vote),
            RUN(enough_of_each_list_must_be_ready),
            RUN(a_number_that_another_master_gets_is_forgotten),
            RUN(guests_get_an_epoch_as_members_do), RUN(a_passive_guard_installs_guests_alone),
            RUN(without_members_no_guest_gets_an_epoch), RUN(members_are_asked_of_a_guest),
-           RUN(witnesses_tell_of_a_guest))
+           RUN(witnesses_tell_of_a_guest), RUN(a_master_that_forgot_gets_its_ballots_back),
+           RUN(a_newer_configuration_is_learned_first),
+           RUN(with_too_few_a_set_that_was_changed_gets_no_epoch),
+           RUN(a_guest_may_have_been_a_member), RUN(masters_of_a_set_that_was_changed_are_not_new))

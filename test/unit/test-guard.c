@@ -448,7 +448,7 @@ TEST(where_counters_were_lost_they_begin_with_the_time)
 /* A master may have lost its epoch and kept its high-water mark. */
 TEST(a_number_that_was_kept_counts)
 {
-    const struct guard_look look = {false, false, 9, MAX_TTL_MS, 0, 7777, 5000};
+    const struct guard_look look = {false, false, 9, MAX_TTL_MS, 0, 7777, 5000, {false, 0, 0, 0}};
 
     begin(LEN);
     for (unsigned m = 0; m < 4; m++)

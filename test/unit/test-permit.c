@@ -246,7 +246,22 @@ TEST(a_detour_asks_nobody_who_may_store_the_round_before)
     CHECK_INT(story.q.state, QUORUM_HELD);
 }
 
-CHECK_MAIN(RUN(counting_on_each_master_gives_too_many),
+/* A master that joined the set was not asked in the round. */
+TEST(a_token_is_given_in_its_slot)
+{
+    struct permit p = {.slots = 9};
+
+    permit_ask(&p, 1, 3, 5);
+    CHECK_UINT(p.slot, 5);
+    CHECK_UINT(p.slot_of[2], 0);
+    permit_give(&p, 4);
+    CHECK_UINT(p.slot_of[2], 5);
+    permit_hint(&p, 1, 3);
+    permit_on_left(&p, 2);
+    CHECK_UINT(p.hinted, 0);
+}
+
+CHECK_MAIN(RUN(a_token_is_given_in_its_slot), RUN(counting_on_each_master_gives_too_many),
            RUN(the_first_slot_is_random_and_the_same_for_all_of_a_round),
            RUN(the_next_slot_is_what_most_tell), RUN(a_token_tells_its_slot),
            RUN(who_hears_of_another_asks_for_it_at_once),

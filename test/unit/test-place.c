@@ -302,7 +302,23 @@ TEST(patience_is_some_heartbeats)
     CHECK_UINT(p.patience_ms, 86400000);
 }
 
-CHECK_MAIN(RUN(the_greatest_of_a_majority_is_the_ticket), RUN(one_master_is_no_majority),
+/* What the master of before said is not true of the next one. */
+TEST(a_number_that_another_master_gets_is_forgotten)
+{
+    static const uint64_t numbers[] = {1, 1, 1};
+
+    begin(3);
+    tell(numbers, 3);
+    place_on_named(&p, 1);
+    CHECK(has_place());
+    place_on_left(&p, 6);
+    CHECK(!has_place());
+    CHECK_UINT(p.told | p.stored | p.said | p.named | p.granted | p.full, 1);
+    CHECK_UINT(p.ticket, 1);
+}
+
+CHECK_MAIN(RUN(a_number_that_another_master_gets_is_forgotten),
+           RUN(the_greatest_of_a_majority_is_the_ticket), RUN(one_master_is_no_majority),
            RUN(of_four_masters_three_are_a_majority), RUN(who_has_a_ticket_hurries_to_say_so),
            RUN(a_place_is_lost_and_found), RUN(a_join_that_is_granted_is_number_one),
            RUN(a_majority_says_whose_turn_it_is), RUN(who_was_granted_it_was_first_there),

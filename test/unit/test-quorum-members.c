@@ -147,6 +147,45 @@ TEST(a_hold_outlasts_a_change)
     check_given(0, 0);
 }
 
+/* A lease that was granted before the change has no majority of the new list. */
+TEST(a_hold_of_before_a_change_is_released_not_lost)
+{
+    begin_held(3);
+    change(OLD, NEW);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_not_ended();
+    check_sent(0, 0, OLD);
+    answer(0x02, YES);
+    check_not_ended();
+    answer(0x04, YES);
+    check_ended(REDLOCK_OK);
+}
+
+/* The lock is free only when two of the three masters of the new list have released it. */
+TEST(a_hold_of_before_a_change_is_released_by_a_smaller_list)
+{
+    begin_held(5);
+    change(0x1f, 0x07);
+    story_step(&story, QUORUM_EV_RELEASE);
+    answer(0x18, YES);
+    check_not_ended();
+    answer(0x02, YES);
+    check_not_ended();
+    answer(0x01, YES);
+    check_ended(REDLOCK_OK);
+}
+
+TEST(a_hold_that_the_old_list_has_lost_is_lost_at_its_release)
+{
+    begin_held(3);
+    change(OLD, NEW);
+    story_step(&story, QUORUM_EV_RELEASE);
+    answer(0x02, NO);
+    check_not_ended();
+    answer(0x04, NO);
+    check_ended(REDLOCK_LOST);
+}
+
 /* ---- The extension after a change ---- */
 
 TEST(an_extension_gives_the_token_to_who_joined)
@@ -336,6 +375,24 @@ TEST(who_joined_after_the_adoption_may_store_the_token)
     check_sent(0, 0, 0x0b);
 }
 
+/* A new client hears of all members at once.  Those outside its list may store the token, but none
+ * of them has joined since. */
+TEST(a_token_adopted_before_the_set_is_known_is_not_given)
+{
+    begin_with(3);
+    story.members = (struct members){0x01, 0x01};
+    story_step(&story, QUORUM_EV_ADOPT);
+    change(0x07, 0x07);
+    story_extend(&story, 0);
+    check_given(0, 0x07);
+    answer(0x01, YES);
+    answer(0x02, NO);
+    check_not_ended();
+    answer(0x04, NO);
+    check_ended(REDLOCK_LOST);
+    CHECK_UINT(sent(QUORUM_CMD_GIVE), 0);
+}
+
 /* ---- Masters that go ---- */
 
 TEST(a_number_that_another_master_gets_is_forgotten)
@@ -356,6 +413,9 @@ CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_maj
            RUN(a_round_goes_on_under_the_new_lists), RUN(a_smaller_set_may_decide_a_round_at_once),
            RUN(raised_counters_must_agree_in_both_lists),
            RUN(numbers_from_before_a_change_do_not_count), RUN(a_hold_outlasts_a_change),
+           RUN(a_hold_of_before_a_change_is_released_not_lost),
+           RUN(a_hold_of_before_a_change_is_released_by_a_smaller_list),
+           RUN(a_hold_that_the_old_list_has_lost_is_lost_at_its_release),
            RUN(an_extension_gives_the_token_to_who_joined),
            RUN(without_one_list_the_old_deadline_stands), RUN(who_refuses_the_token_is_asked_again),
            RUN(who_did_not_answer_is_asked_to_extend), RUN(who_comes_up_later_is_given_it_then),
@@ -364,4 +424,5 @@ CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_maj
            RUN(an_adopted_token_that_nobody_stores_is_not_given),
            RUN(who_joined_is_not_awaited_to_show_a_loss),
            RUN(who_joined_after_the_adoption_may_store_the_token),
+           RUN(a_token_adopted_before_the_set_is_known_is_not_given),
            RUN(a_number_that_another_master_gets_is_forgotten))

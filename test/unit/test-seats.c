@@ -170,6 +170,49 @@ TEST(a_list_that_names_a_stranger_is_wrong)
     CHECK_UINT(seats_wrong(&seats), QUORUM_MASTERS_MAX);
 }
 
+/* All of the list, if not all of the set. */
+TEST(a_list_fits_if_it_names_members_alone)
+{
+    begin("ab");
+    CHECK(seats_fit(&seats, make(SET, 1, "a b")));
+    CHECK(seats_fit(&seats, make(SET, 1, "a b c")));
+    CHECK(!seats_fit(&seats, make(SET, 1, "a c d")));
+}
+
+TEST(the_same_members_may_be_another_set)
+{
+    begin("abc");
+    tell(0, SET, 1, "a b c", "a");
+    CHECK(seats_same(&seats, make(SET + 1, 1, "a b c")));
+    CHECK(!seats_same(&seats, make(SET + 1, 1, "a b")));
+    CHECK(!seats_same(&seats, make(SET + 1, 1, "a b c d")));
+    CHECK(!seats_same(&seats, make(SET + 1, 1, "a b c > a b")));
+    tell(0, SET, 2, "a b c > a b", "a");
+    CHECK(!seats_same(&seats, make(SET + 1, 1, "a b c")));
+}
+
+/* Another set is worse than a stranger. */
+TEST(a_master_of_another_set_is_shown_first)
+{
+    begin("axy");
+    tell(0, SET, 1, "a b c", "a");
+    tell(1, 0, 0, NULL, "");
+    CHECK_UINT(seats_wrong(&seats), 1);
+    tell(2, SET + 1, 1, "y z", "y");
+    CHECK_UINT(seats_wrong(&seats), 2);
+}
+
+TEST(a_removed_member_leaves_until_its_seat_is_given_up)
+{
+    begin("abc");
+    tell(0, SET, 1, "a b c", "a");
+    CHECK_UINT(seats_leaving(&seats), 0);
+    tell(0, SET, 3, "a b d", "a");
+    CHECK_UINT(seats_leaving(&seats), 4);
+    (void)seats_tidy(&seats, NOW + LASTS, &change);
+    CHECK_UINT(seats_leaving(&seats), 0);
+}
+
 TEST(a_list_of_two_sets_is_wrong)
 {
     begin("ax");
@@ -249,6 +292,9 @@ CHECK_MAIN(RUN(a_list_is_new_when_all_say_so), RUN(one_member_tells_of_the_other
            RUN(a_full_table_gives_the_seat_of_a_removed_member),
            RUN(who_loses_its_seat_by_what_it_says_is_forgotten),
            RUN(a_list_that_names_a_stranger_is_wrong), RUN(a_list_of_two_sets_is_wrong),
+           RUN(a_list_fits_if_it_names_members_alone), RUN(the_same_members_may_be_another_set),
+           RUN(a_master_of_another_set_is_shown_first),
+           RUN(a_removed_member_leaves_until_its_seat_is_given_up),
            RUN(a_list_that_names_a_removed_member_is_wrong),
            RUN(a_member_that_lost_its_data_stays_a_member),
            RUN(a_member_that_joined_another_set_is_none_of_ours),

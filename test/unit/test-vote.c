@@ -111,6 +111,7 @@ static void check_vote(struct vote got, struct vote want)
     CHECK_INT(got.vote, want.vote);
     CHECK_INT(got.noscript, want.noscript);
     CHECK_INT(got.relink, want.relink);
+    CHECK_INT(got.outdated, want.outdated);
     CHECK_UINT(got.counter, want.counter);
 }
 
@@ -155,7 +156,7 @@ TEST(numbers_are_counted)
         {1795240480123456, {.vote = YES, .counter = 1795240480123456}},
         {(1LL << 53) - 1, {.vote = YES, .counter = (UINT64_C(1) << 53) - 1}},
         {1LL << 53, {.vote = NONE, .relink = true}},
-        {-1, {.vote = NONE, .relink = true}}, /* The epoch is gone. */
+        {-1, {.vote = NONE, .outdated = true}}, /* The epoch or the version is another one. */
         {-2, {.vote = NONE, .relink = true}},
         {INT64_MIN, {.vote = NONE, .relink = true}},
     };

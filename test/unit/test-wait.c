@@ -494,7 +494,21 @@ TEST(a_reader_lets_in_the_next)
     CHECK(act.try_at > now.now);
 }
 
+/* What the master of before said is not true of the next one. */
+TEST(a_number_that_another_master_gets_is_not_heard)
+{
+    begin(3);
+    hear(3);
+    next();
+    for (unsigned m = 0; m < 3; m++)
+        wait_on_look(&w, m, 1000, now.now);
+    CHECK_UINT(w.known, 7);
+    wait_on_left(&w, 6);
+    CHECK_UINT(w.known | w.hears | w.seen | w.looking | w.to_look | w.to_tell, 1);
+}
+
 CHECK_MAIN(
+    RUN(a_number_that_another_master_gets_is_not_heard),
     RUN(a_majority_that_is_free_is_tried_at_once),
     RUN(a_lock_that_runs_out_is_tried_for_soon_after),
     RUN(it_runs_out_when_a_majority_has_dropped_it), RUN(an_older_plan_does_not_outlive_a_release),

@@ -365,7 +365,9 @@ TEST(looks_are_formatted)
                           "1795240480123456",
                           "9007199254740991",
                           "a b",
-                          "b"};
+                          "b",
+                          "00000002fedcba98",
+                          "00000001fedcba98 a b > b c"};
     struct wire_look look = {.id = ID,
                              .keeps = true,
                              .is_known = true,
@@ -376,26 +378,29 @@ TEST(looks_are_formatted)
                              .set = UINT64_C(0xfedcba9876543210),
                              .version = CONFIG_VERSION_MAX,
                              .config = "a b",
-                             .name = "b"};
+                             .name = "b",
+                             .ballot = UINT64_C(0x2fedcba98),
+                             .accepted = "00000001fedcba98 a b > b c"};
     char buf[WIRE_MAX + 1];
 
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_look(buf, &look), 14, argv, NULL);
+    check_same(buf, wire_look(buf, &look), 16, argv, NULL);
     look.is_known = false;
     argv[5] = "2";
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_look(buf, &look), 14, argv, NULL);
+    check_same(buf, wire_look(buf, &look), 16, argv, NULL);
     look = (struct wire_look){.id = ID, .max_ttl_ms = 60000, .random = EPOCH, .nonce = ""};
     argv[5] = argv[10] = argv[11] = "0";
-    argv[8] = argv[9] = argv[12] = argv[13] = "";
+    argv[8] = argv[9] = argv[12] = argv[13] = argv[14] = argv[15] = "";
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_look(buf, &look), 14, argv, NULL);
+    check_same(buf, wire_look(buf, &look), 16, argv, NULL);
 }
 
 /* The longest texts that a configuration may have. */
 TEST(the_longest_look_fits)
 {
     static char config[WIRE_CONFIG_MAX + 1], name[WIRE_MEMBER_MAX + 1];
+    static char accepted[WIRE_ACCEPTED_MAX + 1];
     const char *argv[] = {"EVAL",
                           script_all[SCRIPT_LOOK].text,
                           "1",
@@ -409,7 +414,9 @@ TEST(the_longest_look_fits)
                           "9007199254740991",
                           "9007199254740991",
                           config,
-                          name};
+                          name,
+                          "ffffffffffffffff",
+                          accepted};
     const struct wire_look look = {.id = ID,
                                    .max_ttl_ms = 86400000,
                                    .random = EPOCH,
@@ -418,13 +425,16 @@ TEST(the_longest_look_fits)
                                    .set = UINT64_MAX,
                                    .version = CONFIG_VERSION_MAX,
                                    .config = config,
-                                   .name = name};
+                                   .name = name,
+                                   .ballot = UINT64_MAX,
+                                   .accepted = accepted};
     char buf[WIRE_MAX + 1];
 
     memset(config, 'a', WIRE_CONFIG_MAX);
     memset(name, 'b', WIRE_MEMBER_MAX);
+    memset(accepted, 'c', WIRE_ACCEPTED_MAX);
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_look(buf, &look), 14, argv, NULL);
+    check_same(buf, wire_look(buf, &look), 16, argv, NULL);
 }
 
 TEST(requests_to_witnesses_are_formatted)

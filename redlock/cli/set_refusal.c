@@ -1,0 +1,112 @@
+/*
+ * set_refusal.c - says why a change of the set must not be.
+ */
+#include "redlock/cli/set_refusal.h"
+
+#include <string.h>
+
+#include "redlock/cli/set_report.h"
+
+static bool is_two_names(const char *error)
+{
+    return strncmp(error, "is the same server as ", 22) == 0;
+}
+
+int set_refusal_two_names(const struct survey *found)
+{
+    for (unsigned m = 0; m < found->masters; m++) {
+        if (!is_two_names(found->of[m].error))
+            continue;
+        cli_say("%s %s: a server has one vote", found->of[m].member.place, found->of[m].error);
+        return CLI_CHANGE;
+    }
+    return CLI_OK;
+}
+
+/* The master that has the same epoch.  Returns found->masters if there is none. */
+static unsigned find_twin(const struct survey *found, unsigned m)
+{
+    for (unsigned other = 0; other < found->masters; other++)
+        if (other != m && found->of[other].answered && found->of[m].look.ready &&
+            found->of[other].look.ready && found->of[other].look.number == found->of[m].look.number)
+            return other;
+    return found->masters;
+}
+
+int set_refusal_joiner(const struct survey *found, const struct config_member *joiner)
+{
+    unsigned m = survey_find(found, joiner), twin;
+    char why[SURVEY_ERROR_MAX] = "is not in the list";
+
+    if (m < found->masters)
+        set_report_why(found, m, why);
+    if (m == found->masters || !found->of[m].answered) {
+        cli_say("%s cannot join: %s", joiner->name, why);
+        return m < found->masters && strncmp(why, "is a ", 5) == 0 ? CLI_CHANGE : CLI_UNREACHABLE;
+    }
+    if (found->of[m].set != 0 && found->of[m].set != found->newest.set) {
+        cli_say("%s cannot join: it %s", joiner->name, why);
+        return CLI_CHANGE;
+    }
+    twin = find_twin(found, m);
+    if (twin < found->masters) {
+        cli_say("%s cannot join: it has the same epoch as %s, so its data are a copy, and must be "
+                "deleted",
+                joiner->name, found->of[twin].member.place);
+        return CLI_CHANGE;
+    }
+    return CLI_OK;
+}
+
+static void say_who_is_down(const struct survey *found, const struct config *list)
+{
+    char why[SURVEY_ERROR_MAX];
+
+    for (unsigned i = 0; i < list->members_len; i++) {
+        set_report_why(found, survey_find(found, &list->members[i]), why);
+        if (why[0] != '\0')
+            cli_say("%s: %s", list->members[i].name, why);
+    }
+}
+
+int set_refusal_too_few(const struct survey *found)
+{
+    if (survey_has_quorum(found))
+        return CLI_OK;
+    say_who_is_down(found, &found->newest);
+    cli_say("fewer than a majority of the members answers and may vote, so nothing was changed");
+    return CLI_UNREACHABLE;
+}
+
+/* Members that answer.  A joiner need not vote yet. */
+static unsigned count_alive(const struct survey *found, const struct config *list)
+{
+    unsigned alive = 0;
+
+    for (unsigned i = 0; i < list->members_len; i++) {
+        const struct config_member *member = &list->members[i];
+        unsigned m = survey_find(found, member);
+        bool is_old = config_find(&found->newest, member->name) < found->newest.members_len;
+
+        alive += is_old ? survey_votes(found, m) : m < found->masters && found->of[m].answered;
+    }
+    return alive;
+}
+
+int set_refusal_list(const struct survey *found, const struct wish *wish, const struct config *list)
+{
+    unsigned alive = count_alive(found, list);
+    int code = set_refusal_two_names(found);
+
+    for (unsigned i = 0; i < wish->joiners_len; i++) {
+        int other = set_refusal_joiner(found, &wish->joiners[i]);
+
+        code = code == CLI_OK ? other : code;
+    }
+    if (code != CLI_OK || 2 * alive > list->members_len)
+        return code;
+    say_who_is_down(found, list);
+    cli_say("of the %u masters of the new list, %u would be alive, which is no majority",
+            list->members_len, alive);
+    return CLI_UNREACHABLE;
+}

@@ -1,0 +1,25 @@
+/*
+ * set_refusal.h - what is wrong with a wished change of the set of masters.
+ *
+ * Each function returns CLI_OK, or another exit code after a message.
+ */
+#ifndef REDLOCK_SET_REFUSAL_H
+#define REDLOCK_SET_REFUSAL_H
+
+#include "redlock/cli/survey.h"
+#include "redlock/cli/wish.h"
+
+/* A server has one vote, and must not have two. */
+int set_refusal_two_names(const struct survey *found);
+
+/* It does not answer, is of another set, or has a copy of another master's data. */
+int set_refusal_joiner(const struct survey *found, const struct config_member *joiner);
+
+/* Fewer than a majority of the members may vote. */
+int set_refusal_too_few(const struct survey *found);
+
+/* All that is wrong with the wished list. */
+int set_refusal_list(const struct survey *found, const struct wish *wish,
+                     const struct config *list);
+
+#endif /* REDLOCK_SET_REFUSAL_H */

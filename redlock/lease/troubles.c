@@ -1,0 +1,151 @@
+/*
+ * troubles.c - groups masters by what is wrong with them.
+ */
+#include "redlock/lease/troubles.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/base/mask.h"
+
+#define NUMBERS_MAX 64 /* Enough for the numbers of all masters, with commas. */
+
+/* ---- Groups ---- */
+
+/* The length of a reason without the time at its end: "57.3 s". */
+static size_t len_without_time(const char *error)
+{
+    size_t len = strlen(error), at;
+
+    if (len < 2 || strcmp(error + len - 2, " s") != 0)
+        return len;
+    at = len - 2;
+    while (at > 0 && strchr("0123456789.", error[at - 1]) != NULL)
+        at--;
+    return at;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    size_t len = len_without_time(a);
+
+    if (strcmp(a, b) == 0)
+        return true;
+    return a[len] != '\0' && b[len_without_time(b)] != '\0' && len == len_without_time(b) &&
+           strncmp(a, b, len) == 0;
+}
+
+static double time_of(const char *error)
+{
+    return strtod(error + len_without_time(error), NULL);
+}
+
+/* The masters with this reason.  *ret_error: the one of them with the longest time. */
+static quorum_mask find_group(const struct trouble *troubles, unsigned troubles_len, unsigned first,
+                              const char **ret_error)
+{
+    quorum_mask group = mask_of(first);
+
+    *ret_error = troubles[first].error;
+    for (unsigned m = first + 1; m < troubles_len; m++) {
+        if (!is_same(troubles[m].error, troubles[first].error))
+            continue;
+        group |= mask_of(m);
+        if (time_of(troubles[m].error) > time_of(*ret_error))
+            *ret_error = troubles[m].error;
+    }
+    return group;
+}
+
+/* ---- Words ---- */
+
+/* The last master of a row of neighbours. */
+static unsigned end_of_row(quorum_mask group, unsigned m)
+{
+    while (group >> (m + 1) & 1)
+        m++;
+    return m;
+}
+
+/* "1 to 3, 5 and 7".  A row of two is no range. */
+static void write_numbers(quorum_mask group, char buf[NUMBERS_MAX])
+{
+    size_t len = 0;
+
+    for (unsigned m = 0; group >> m != 0; m++) {
+        unsigned last = end_of_row(group, m);
+        bool is_range = last >= m + 2;
+
+        if (!(group & mask_of(m)))
+            continue;
+        last = is_range ? last : m;
+        len += (size_t)snprintf(buf + len, NUMBERS_MAX - len, "%s%u",
+                                len == 0                   ? ""
+                                : group >> (last + 1) != 0 ? ", "
+                                                           : " and ",
+                                m + 1);
+        if (is_range)
+            len += (size_t)snprintf(buf + len, NUMBERS_MAX - len, " to %u", last + 1);
+        m = last;
+    }
+}
+
+/* True: the reason is a sentence about one master. */
+static bool is_about_one(const char *error)
+{
+    return strncmp(error, "is ", 3) == 0 || strncmp(error, "its ", 4) == 0 ||
+           strncmp(error, "has ", 4) == 0;
+}
+
+/* What hiredis says of a byte that begins no reply. */
+static bool speaks_otherwise(const char *error)
+{
+    return strstr(error, "garbage: Protocol error, got ") != NULL;
+}
+
+/* As snprintf(): returns the length that it needs. */
+static size_t write_group(const struct trouble *troubles, quorum_mask group, const char *error,
+                          const char *before, char *buf, size_t size)
+{
+    const char *end = speaks_otherwise(error) ? " (not a Redis server?)" : "";
+    char numbers[NUMBERS_MAX];
+    unsigned first = 0;
+
+    while (!(group & mask_of(first)))
+        first++;
+    if (mask_count(group) == 1)
+        return (size_t)snprintf(buf, size, "%smaster %u (%s): %s%s", before, first + 1,
+                                troubles[first].name, error, end);
+    write_numbers(group, numbers);
+    return (size_t)snprintf(buf, size, "%smasters %s%s: %s%s", before, numbers,
+                            is_about_one(error) ? ", each" : "", error, end);
+}
+
+void troubles_list(const struct trouble *troubles, unsigned troubles_len, char *buf, size_t size)
+{
+    static const char dots[] = "; ...";
+    quorum_mask listed = 0;
+    size_t len = 0;
+
+    assert(size >= 16 && troubles_len <= QUORUM_MASTERS_MAX);
+    buf[0] = '\0';
+    for (unsigned m = 0; m < troubles_len; m++) {
+        size_t room = size - len - sizeof dots, more;
+        const char *error;
+        quorum_mask group;
+
+        if (troubles[m].error[0] == '\0' || (listed & mask_of(m)) != 0)
+            continue;
+        group = find_group(troubles, troubles_len, m, &error);
+        listed |= group;
+        more = write_group(troubles, group, error, len > 0 ? "; " : "", buf + len, room);
+        if (more >= room) { /* The first group's text is cut where it does not fit. */
+            memcpy(buf + (len > 0 ? len : room - 1), dots, sizeof dots);
+            return;
+        }
+        len += more;
+    }
+}

@@ -1,0 +1,158 @@
+/*
+ * links.c - makes and frees links, and chooses who is sent a password.
+ */
+#include "redlock/masters/links.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "redlock/base/error.h"
+#include "redlock/core/seats.h"
+#include "redlock/masters/peers.h"
+
+/* ---- Places ---- */
+
+static char *copy_or_null(const char *text)
+{
+    return text != NULL ? strdup(text) : NULL;
+}
+
+/* The list names this host, with a password.  The first such master of the list decides. */
+static const struct uri *find_login(const struct links *links, const struct uri *uri)
+{
+    for (unsigned i = 0; i < links->list_len && uri->host != NULL; i++) {
+        const struct uri *listed = &links->list[i];
+
+        if (listed->password != NULL && listed->host != NULL &&
+            strcasecmp(listed->host, uri->host) == 0)
+            return listed;
+    }
+    return NULL;
+}
+
+/* Returns OK, E_NOMEM, or E_INVAL: no such place can be reached. */
+static int make_uri(const struct links *links, const char *place, struct uri *ret_uri)
+{
+    struct uri uri;
+    const struct uri *login;
+    int status = uri_parse(place, strlen(place), &uri);
+
+    if (status != REDLOCK_OK)
+        return status;
+    login = find_login(links, &uri);
+    if (login != NULL) {
+        uri.user = copy_or_null(login->user);
+        uri.password = copy_or_null(login->password);
+        if (uri.password == NULL || (uri.user == NULL && login->user != NULL)) {
+            uri_done(&uri);
+            return REDLOCK_E_NOMEM;
+        }
+    }
+    *ret_uri = uri;
+    return REDLOCK_OK;
+}
+
+/* ---- Links ---- */
+
+static int make_link(struct links *links, unsigned m, const struct uri *uri)
+{
+    struct peers *peers = links->peers;
+    struct link_config config = links->config;
+
+    config.uri = uri;
+    config.number = m;
+    peers->links[m] = link_new(&config, links->events, links->cookie);
+    peers->uris[m] = peers->links[m] != NULL ? uri : NULL;
+    return peers->links[m] != NULL ? 0 : -1;
+}
+
+int links_init(struct links *links, struct peers *peers, const struct link_config *config,
+               const struct uri *list, unsigned list_len, const struct link_events *events,
+               void *cookie)
+{
+    links->peers = peers;
+    links->config = *config;
+    links->events = events;
+    links->cookie = cookie;
+    links->list = list;
+    links->list_len = list_len;
+    for (unsigned m = 0; m < list_len; m++)
+        if (make_link(links, m, &list[m]) != 0)
+            return -1;
+    return 0;
+}
+
+static void close_link(struct links *links, unsigned m)
+{
+    struct peers *peers = links->peers;
+
+    if (peers->links[m] != NULL)
+        link_free(peers->links[m]);
+    peers->links[m] = NULL;
+    peers->uris[m] = NULL;
+    peers->dirty = mask_without(peers->dirty, m);
+    uri_done(&links->made[m]);
+}
+
+void links_done(struct links *links)
+{
+    for (unsigned m = 0; links->peers != NULL && m < QUORUM_MASTERS_MAX; m++)
+        close_link(links, m);
+}
+
+/* A link that is doomed hands over no more answers. */
+void links_change(struct links *links, quorum_mask closed, quorum_mask opened)
+{
+    struct peers *peers = links->peers;
+
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++) {
+        if ((closed & mask_of(m)) != 0 && peers->links[m] != NULL) {
+            link_relink(peers->links[m], "is no member any more");
+            links->to_close |= mask_of(m);
+        }
+        if ((opened & mask_of(m)) != 0 && m >= peers->len)
+            peers->len = m + 1;
+    }
+    links->to_open = (quorum_mask)((links->to_open & ~closed) | opened);
+}
+
+bool links_closes(const struct links *links, unsigned m)
+{
+    return (links->to_close & mask_of(m)) != 0;
+}
+
+/* If memory runs out, the next turn of the loop tries again. */
+static void open_link(struct links *links, unsigned m, const char *place)
+{
+    int status = REDLOCK_OK;
+
+    if (links->made[m].name == NULL)
+        status = make_uri(links, place, &links->made[m]);
+    if (status == REDLOCK_E_NOMEM)
+        return;
+    if (status != REDLOCK_OK)
+        env_log(links->peers->env, REDLOCK_LOG_WARNING,
+                "masters: a member has the place %s, which cannot be reached: %s", place,
+                error_message());
+    else if (make_link(links, m, &links->made[m]) != 0)
+        return;
+    else
+        link_start(links->peers->links[m]);
+    links->to_open = mask_without(links->to_open, m);
+}
+
+void links_tidy(struct links *links, const struct seats *seats,
+                void (*on_close)(void *cookie, unsigned m))
+{
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX && links->to_close != 0; m++) {
+        if (!links_closes(links, m))
+            continue;
+        on_close(links->cookie, m);
+        close_link(links, m);
+        links->to_close = mask_without(links->to_close, m);
+    }
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX && links->to_open != 0; m++)
+        if (links->to_open & mask_of(m))
+            open_link(links, m, seats->seats[m].place);
+}

@@ -1,0 +1,48 @@
+"""What the tests of sets of masters share: a set of real servers, and their markers."""
+
+import contextlib
+
+import tools
+
+SET = f"{tools.PORT:016d}"  # What season() writes.
+
+
+@contextlib.contextmanager
+def servers(members, others=0):
+    """A set of so many durable masters, and other masters that belong to none and are warming."""
+    with contextlib.ExitStack() as stack:
+        ports = [stack.enter_context(tools.server(*tools.DURABLE, seasoned=i < members))
+                 for i in range(members + others)]
+        for port in ports[:members]:
+            tools.season(port, of=ports[:members])
+        yield ports
+
+
+def text(*ports):
+    return " ".join(sorted(f"127.0.0.1:{port}" for port in ports))
+
+
+def ask(port, *words):
+    with tools.Master(port=port) as master:
+        return master.ask(*words)
+
+
+def marker(port):
+    words = [word.decode() for word in ask(port, "HGETALL", tools.MARKER)]
+    return dict(zip(words[::2], words[1::2]))
+
+
+def set_fields(port, **fields):
+    ask(port, "HSET", tools.MARKER, *[word for pair in fields.items() for word in pair])
+
+
+def store(ports, version, config):
+    """These members store this version."""
+    for port in ports:
+        epoch = marker(port)["epoch"].split(".")[0]
+        set_fields(port, ver=version, config=config, epoch=f"{epoch}.{version}", set=SET, of="set",
+                   name=f"127.0.0.1:{port}")
+
+
+def command(ports, *args):
+    return ["--connect-timeout", "3s", *tools.QUICK, "--masters", tools.on(*ports), *map(str, args)]

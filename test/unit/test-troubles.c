@@ -1,0 +1,104 @@
+/*
+ * test-troubles.c - masters with the same reason become one group of a message.
+ */
+#include "redlock/lease/troubles.h"
+
+#include "test/lib/check.h"
+
+#define WARMING "is warming up, and may vote in at most "
+
+static const struct {
+    const char *name;
+    const char *errors[8]; /* Of the masters. */
+    const char *list;
+} rows[] = {
+    {"none", {"", "", ""}, ""},
+    {"one", {"", "down", ""}, "master 2 (b:2): down"},
+    {"all", {"down", "down", "down", "down", "down"}, "masters 1 to 5: down"},
+    {"two", {"down", "down", ""}, "masters 1 and 2: down"},
+    {"not in a row", {"down", "", "down"}, "masters 1 and 3: down"},
+    {"two rows",
+     {"down", "down", "down", "", "down", "down", "down"},
+     "masters 1 to 3 and 5 to 7: down"},
+    {"rows of two are no ranges",
+     {"down", "down", "", "down", "down", ""},
+     "masters 1, 2, 4 and 5: down"},
+    {"a row and others",
+     {"down", "", "down", "down", "down", "", "down"},
+     "masters 1, 3 to 5 and 7: down"},
+    {"two reasons",
+     {"down", "hangs", "down", "hangs", ""},
+     "masters 1 and 3: down; masters 2 and 4: hangs"},
+    {"a group and one", {"down", "down", "hangs"}, "masters 1 and 2: down; master 3 (c:3): hangs"},
+    {"one and a group", {"hangs", "down", "down"}, "master 1 (a:1): hangs; masters 2 and 3: down"},
+    {"the longest time",
+     {WARMING "57.3 s", WARMING "61.2 s", WARMING "9.9 s"},
+     "masters 1 to 3, each: " WARMING "61.2 s"},
+    {"a time, and none",
+     {WARMING "57.3 s", WARMING, WARMING "57.3 s and"},
+     "master 1 (a:1): " WARMING "57.3 s; master 2 (b:2): " WARMING "; master 3 (c:3): " WARMING
+     "57.3 s and"},
+    {"a number before the time",
+     {"its clock was stepped by 1 s, for 2 s", "its clock was stepped by 2 s, for 2 s"},
+     "master 1 (a:1): its clock was stepped by 1 s, for 2 s; "
+     "master 2 (b:2): its clock was stepped by 2 s, for 2 s"},
+    {"one is a prefix", {"down", "down again"}, "master 1 (a:1): down; master 2 (b:2): down again"},
+    {"words end in s",
+     {"has s", "has s", " s"},
+     "masters 1 and 2, each: has s; master 3 (c:3):  s"},
+    {"sentences about one",
+     {"its clock is off", "its clock is off", "has no id", "has no id"},
+     "masters 1 and 2, each: its clock is off; masters 3 and 4, each: has no id"},
+    {"no Redis",
+     {"garbage: Protocol error, got x", "garbage: Protocol error, got x"},
+     "masters 1 and 2: garbage: Protocol error, got x (not a Redis server?)"},
+};
+
+static const char *const names[] = {"a:1", "b:2", "c:3", "d:4", "e:5", "f:6", "g:7"};
+
+static const char *list(const char *const *errors, char *buf, size_t size)
+{
+    struct trouble troubles[8];
+    unsigned len = 0;
+
+    for (; errors[len] != NULL; len++)
+        troubles[len] = (struct trouble){names[len], errors[len]};
+    troubles_list(troubles, len, buf, size);
+    return buf;
+}
+
+TEST(equal_reasons_are_one_group)
+{
+    char buf[512];
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        check_row = rows[i].name;
+        CHECK_STR(list(rows[i].errors, buf, sizeof buf), rows[i].list);
+    }
+}
+
+/* Whatever the size, the list is a part of the whole one, or that and dots. */
+TEST(what_does_not_fit_becomes_dots)
+{
+    const char *errors[] = {"first", "second", "first", "", "third", NULL};
+    static const char whole[] =
+        "masters 1 and 3: first; master 2 (b:2): second; master 5 (e:5): third";
+    char buf[sizeof whole + 9];
+
+    for (size_t size = 16; size <= sizeof buf; size++) {
+        memset(buf, '#', sizeof buf);
+        (void)list(errors, buf, size);
+        CHECK(strlen(buf) < size);
+        for (size_t i = size; i < sizeof buf; i++)
+            CHECK(buf[i] == '#');
+        if (strcmp(buf, whole) == 0)
+            continue;
+        CHECK_STR(buf + strlen(buf) - strlen("; ..."), "; ...");
+        CHECK(strncmp(buf, whole, strlen(buf) - strlen("; ...")) == 0);
+    }
+    CHECK_STR(list(errors, buf, sizeof whole + 6), whole);
+    CHECK_STR(list(errors, buf, sizeof whole + 5),
+              "masters 1 and 3: first; master 2 (b:2): second; ...");
+}
+
+CHECK_MAIN(RUN(equal_reasons_are_one_group), RUN(what_does_not_fit_becomes_dots))

@@ -9,8 +9,8 @@
 
 int drift_now(drift_time *ret_now)
 {
-    /* After one failure the clock must never work again.  A round begun without a clock has no
-     * deadline. */
+    /* A clock that failed once is never used again: a round that began without a clock has no
+     * valid deadline. */
     static atomic_bool has_failed;
     struct timespec ts;
 

@@ -99,8 +99,8 @@ enum redlock_clock_guard {
 
 /*
  * Options of a client.  Call redlock_options_init() before you set a field.
- * Later versions only append fields.  A field beyond the recorded size has its
- * default.
+ * Later versions only append fields.  If the program was built with an older
+ * header, newer fields have their defaults.
  */
 struct redlock_options {
     size_t size; /* Set by redlock_options_init(). */
@@ -173,10 +173,10 @@ struct redlock_lock_options {
      * resources. */
     bool fair;
     /*
-     * Hold the lock as a reader: together with other readers, and never together
-     * with a holder that did not set shared, a writer.  A waiting writer keeps new
-     * readers out; present readers keep the lock.  Not with fence, fair, reentrant,
-     * permits or several resources.
+     * Hold the lock as a reader, together with other readers.  A holder without
+     * shared is a writer.  Readers and a writer never hold the lock together.  A
+     * waiting writer keeps new readers out; present readers keep the lock.  Not with
+     * fence, fair, reentrant, permits or several resources.
      */
     bool shared;
     /* Stop renewing this long after the lock was acquired.  0 (default): no limit. */
@@ -191,11 +191,11 @@ struct redlock_lock_options {
      * reentrant or several resources. */
     uint32_t permits;
     /*
-     * Called once when the hold is ending.  Either the lease was not renewed: then
-     * the call comes lost_margin_ms before the deadline, also with no_renew, or
-     * later if the process was stopped.  Or so many masters report the lock gone that
-     * no majority is left: then it comes at once.  The lock is held while
-     * redlock_remaining_ms() is above 0.
+     * Called once when the hold ends soon, or has ended.  If the lease was not
+     * renewed, the call comes lost_margin_ms before the deadline, also with no_renew.
+     * If no majority can store the lock any more, it comes at once.  If the process
+     * was stopped, it comes late.  redlock_remaining_ms() says whether the lock is
+     * still held.
      *
      * The callback of a loop client runs on the loop and may call any function.
      * The callback of a blocking client runs in the thread of the client and may
@@ -224,7 +224,8 @@ REDLOCK_API void redlock_lock_options_init_sized(struct redlock_lock_options *op
 /*
  * Make a client.  opts may be NULL: all defaults.  The client begins to connect
  * and the call does not wait for that.  A master that is down is no error.  The
- * first lock waits for the first attempts to connect, at most connect_timeout_ms.
+ * first lock waits for the first attempts to connect if it needs them for a
+ * majority, at most connect_timeout_ms.
  * Returns OK, E_INVAL, E_NOMEM, E_SYSTEM.
  */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_open(const struct redlock_options *opts,

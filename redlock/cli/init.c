@@ -465,11 +465,11 @@ const struct cli_command cli_init = {
     .run = init_main,
     .usage = "init [--new]",
     .help =
-        "Make the masters of the list a set, if they are none yet: from then on they tell each\n"
-        "client of whom a majority is.  All must answer once for this.  Then\n"
-        "wait until every master may vote, and watch those that may not yet.  A master that\n"
-        "was restarted without its data, or flushed, may vote somewhat later than the\n"
-        "longest lease (--max-ttl) after a client has found it so.\n"
+        "Make the masters of the list a set, if they are none yet: from then on clients that\n"
+        "list other masters are refused.  All must answer once for this.  Then wait until\n"
+        "every master may vote, and watch those that may not yet.  A master that was\n"
+        "restarted without its data, or flushed, may vote somewhat later than the longest\n"
+        "lease (--max-ttl) after a client has found it so.\n"
         "\n"
         "  --new                  let new masters vote at once, before the very first lock;\n"
         "                         all must answer, and none may have voted before.  Never\n"

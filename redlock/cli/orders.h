@@ -21,9 +21,10 @@ enum leash_order_type {
 
 struct leash_order {
     enum leash_order_type type;
-    int signal;     /* The signal of LEASH_SIGNAL.  The next fields are of LEASH_START. */
-    bool gets_tty;  /* The command gets the terminal. */
-    drift_span ttl; /* The duration of --ttl. */
+    int signal; /* LEASH_SIGNAL: the signal. */
+    /* The rest is for LEASH_START. */
+    bool gets_tty;                   /* The command gets the terminal. */
+    drift_span ttl;                  /* The duration of --ttl. */
     struct deadline_margins margins; /* The margins of the first lease. */
     struct deadline limit;           /* The deadline of --hold-at-most. */
     char token[REDLOCK_TOKEN_MAX + 1];
@@ -42,9 +43,10 @@ enum leash_why { LEASH_BY_ITSELF, LEASH_TOLD, LEASH_AT_LIMIT, LEASH_AT_DEADLINE 
 
 struct leash_report {
     enum leash_report_type type;
-    pid_t pid;        /* The process of LEASH_STARTED. */
-    int error;        /* The errno of LEASH_FAILED. */
-    int signal;       /* The signal of LEASH_STOPPED.  The next fields are of LEASH_ENDED. */
+    pid_t pid;  /* LEASH_STARTED: the process. */
+    int error;  /* LEASH_FAILED: the errno. */
+    int signal; /* LEASH_STOPPED: the signal. */
+    /* The rest is for LEASH_ENDED. */
     int code;         /* The exit code of the command, as a shell reports it. */
     unsigned signals; /* How many orders LEASH_SIGNAL came before the command had ended. */
     enum leash_why why;

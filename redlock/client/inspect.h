@@ -73,17 +73,20 @@ struct inspect_master {
 };
 struct inspect_master inspect_master(struct redlock *rl, unsigned m);
 
-/* True: the text of a configuration has all masters of this client's list. */
+/* True: the configuration names all masters of this client's list, and perhaps more. */
 bool inspect_fits(struct redlock *rl, const char *config);
 
-/* Write the members of the set, or "", and why the list is wrong, or "". */
+/* Write the members of the set, and the reason why the list is refused.  Each is "" if there is
+ * none. */
 void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why,
                  size_t why_size);
 
-/* How long a master without an epoch must be watched if leases last up to max_ttl_ms. */
+/* How long a master warms up if leases last up to max_ttl_ms: that time, plus twice the drift
+ * allowance.  A value below the client's own counts as the client's own. */
 drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);
 
-/* Set the thread's message: which masters keep a lock from being acquired.  False: none does. */
+/* Set the thread's message if masters keep a waiting lease from its lock.  Returns whether they
+ * do. */
 bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease);
 
 /* Read markers, but install no epoch and found no set: the client may know only some of the

@@ -12,17 +12,17 @@
  *  4. Only then the set is written, where the claim still is (found.lua).  Its number follows from
  *     the list, so founders of one list never write two sets.  The set is founded when a majority
  *     has it.  If others were faster, the founder begins anew.  From here on nothing is withdrawn.
- *  5. The claims of a failed attempt are withdrawn (withdraw.lua).  A claim that was taken over
- *     from another founder is left, because that founder may be about to write.  It is withdrawn,
- *     too, if all masters have answered, none is a member of a set of this list, and the second
- *     look found everything as it was, also what is in the way.
+ *  5. The founder withdraws the claims of a failed attempt (withdraw.lua).  It leaves a claim that
+ *     it took over, because the other founder may be about to write.  Exception: it withdraws that,
+ *     too, if all masters answered, no master is a member of a set of this list, and the second
+ *     look found no change.
  *  6. A master that is a member of the set of this list, at version 1, shows that another founder
  *     has decided.  The founder writes that set in place of its own.
  *  7. A claim of another list, or any other set, is in the way.  The founder withdraws, and says
  *     what it met.
  *
- * A set at a later version is in the way, although it may once have had this list.  So rule 5 takes
- * it for a set of this list: a second look that shows one is never as before.
+ * A set at a later version is in the way.  It may once have had this list.  So a second look that
+ * shows one ends the exception of rule 5.
  */
 #include "redlock/core/founder.h"
 
@@ -257,6 +257,8 @@ static void decide(struct founder *f, drift_time now, uint64_t random, struct fo
         return;
     }
     f->phase = FOUNDER_WITHDRAWING;
+    /* Rule 5: no master is a member of a set of this list, so no other founder has begun to write.
+     * Claims that were taken over may be withdrawn, too. */
     if (f->set == 0)
         f->took = 0;
     withdraw(f, now, random, act);

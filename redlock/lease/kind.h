@@ -7,7 +7,7 @@
  * replacements of the other two answer 1 or 0.
  *
  * To add a kind: write its file, name it here and in kinds.c, and let kind_choose() find it by an
- * option of redlock.h.
+ * option of redlock.h.  CONTRIBUTING.md, "Add a kind of lock", has the whole list.
  *
  * Fencing is not a kind but a property of a plain lock: kind_check() refuses it with other kinds.
  */

@@ -19,11 +19,11 @@ void table_done(struct leases *leases);
 int table_reserve(struct leases *leases);
 /* Put a lease into a slot, and give it a serial number.  table_reserve() must have made room. */
 void table_take_slot(struct leases *leases, struct redlock_lease *lease);
-/* Take a lease out of its slot.  The lease stays in memory while it is among the newest that are
- * over. */
+/* Take a lease that is over out of its slot.  Its memory is freed after LEASE_SPENT more leases are
+ * over, so that a second unlock is recognised. */
 void table_bury(struct leases *leases, struct redlock_lease *lease);
 
-/* The lease of an ask.  NULL: the lease is gone. */
+/* The lease that made this request (struct ask).  NULL: it is gone. */
 static inline struct redlock_lease *table_find(const struct leases *leases, uint32_t slot,
                                                uint32_t serial)
 {

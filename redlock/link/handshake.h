@@ -1,9 +1,9 @@
 /*
  * handshake.h - the commands on a new connection, and what the answers mean; pure.
  *
- * The commands are AUTH if there is a password, SELECT of a db other than 0, SCRIPT LOAD, and INFO.
- * With the restart guard, CONFIG GET follows, of the settings that let a master keep its data.  All
- * are sent at once, so that they cost one round trip.
+ * The commands are AUTH if there is a password, SELECT if the database is not 0, SCRIPT LOAD of
+ * release.lua and of extend.lua, and INFO.  With the restart guard, two CONFIG GET ask whether the
+ * master is durable.  All are sent at once, in one round trip.
  */
 #ifndef REDLOCK_HANDSHAKE_H
 #define REDLOCK_HANDSHAKE_H

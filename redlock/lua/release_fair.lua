@@ -8,9 +8,10 @@
 -- Rules
 -- - A key with another token is left alone, and no waiter is notified.
 -- - If there is a queue, "next WAITER" is published for the first in it, and the others sleep on.
---   The client itself is not notified: it gives back what a minority granted, and waits on.
+--   The releasing client does not announce itself.  It may release a minority's votes and wait on.
 -- - If the queue is empty, but there is a wait flag, the waiters without a place are notified.
--- - Both also happen if the key does not exist: the first in the queue may be leaving it.
+-- - If the key does not exist, the script notifies as well.  A waiter that has left the queue
+--   sends this, and it may have been first while the lock was free.
 
 local value = redis.call('get', KEYS[1])
 if value and value ~= ARGV[1] then

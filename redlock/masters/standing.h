@@ -22,7 +22,7 @@ struct reply;
 struct seats_change;
 struct set;
 
-/* What the masters are notified of. */
+/* Events for the owner of a struct standing (masters.c). */
 struct standing_events {
     /* The master has a new epoch or a new link. */
     void (*on_new_epoch)(void *cookie, unsigned master);
@@ -59,19 +59,24 @@ struct standing {
 int standing_init(struct standing *standing, struct peers *peers, struct set *set,
                   struct founding *founding, const struct standing_events *events, void *cookie);
 
-/* Events: a link went up or down; its queue became full, or has room again; a read of its marker
- * was answered; a witness answered; a step of its clock was noticed; the alarm rang. */
+/* The link of a master went up or down. */
 void standing_on_link(struct standing *standing, unsigned master, bool up);
+/* room: the link's queue can take a command.  false: the master counts as down until there is
+ * room. */
 void standing_on_room(struct standing *standing, unsigned master, bool room);
+/* A master answered a read of its marker. */
 void standing_on_look(struct standing *standing, unsigned master, const struct reply *reply);
+/* A witness answered.  The ask says which warming master it was asked about. */
 void standing_on_witness(struct standing *standing, unsigned master, const struct ask *ask,
                          const struct reply *reply);
+/* A step of a master's clock was noticed. */
 void standing_on_step(struct standing *standing, unsigned master);
-
-/* True: so many other masters answer that they can tell how long this one has been warming.  Then
- * no client has to watch it. */
-bool standing_has_witnesses(const struct standing *standing, unsigned master);
+/* The alarm of struct standing rang. */
 void standing_on_alarm(struct standing *standing);
+
+/* True: enough other masters answer to keep the time of this one.  Then no client has to watch
+ * it. */
+bool standing_has_witnesses(const struct standing *standing, unsigned master);
 
 /* The set was founded, or could not be, as this master shows. */
 void standing_on_founding(struct standing *standing, const struct seats_change *change);

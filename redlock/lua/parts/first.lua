@@ -1,4 +1,4 @@
--- first: the waiter with the lowest ticket, or nil.
+-- first: the waiter with the lowest ticket, or nil.  Only scores above 0 are tickets (queue.lua).
 --
 -- Needs: queue.  Declares: first.
 

@@ -4,6 +4,9 @@
  * Rules
  * - A configuration replaces one of the same set with a smaller version, and no other.
  * - A member has one seat: that which the list names so, else that of its place, else a new one.
+ * - A master that a list reaches by the name of a member, at another place than the member's, is no
+ *   member until it says so itself, with this name and the newest version.  The name may have been
+ *   given to another master (judge_place).  No client tells such a master that it is a member.
  * - A master of the list that turns out to be a member under another place loses its seat: one
  *   server has one vote, and the member's own seat shall have it.
  * - A member that was removed keeps its seat for as long as a lease may be stored on it, so that
@@ -78,6 +81,16 @@ static void open_seat(struct seats *s, unsigned seat, const struct config_member
     change->opened |= mask_of(seat);
 }
 
+/* A list may reach the member elsewhere, unless the member has another place now: then the name is
+ * another master's, until the master of this seat says that it is this member. */
+static void judge_place(struct seats *s, unsigned seat, const struct config_member *member)
+{
+    unsigned old = config_find(&s->now, member->name);
+
+    if (old == s->now.members_len || strcmp(s->now.members[old].place, member->place) != 0)
+        s->seats[seat].denies = strcmp(s->seats[seat].place, member->place) != 0;
+}
+
 void seats_take(struct seats *s, const struct config *config, drift_time now, drift_span lasts,
                 struct seats_change *ret_change)
 {
@@ -101,6 +114,7 @@ void seats_take(struct seats *s, const struct config *config, drift_time now, dr
             before &= (quorum_mask)~mask_of(seat);
         }
         taken |= mask_of(seat);
+        judge_place(s, seat, &config->members[i]);
         s->seats[seat].was_member = true;
         members.from |= config->from & mask_of(i) ? mask_of(seat) : 0;
         members.to |= config->to & mask_of(i) ? mask_of(seat) : 0;
@@ -149,8 +163,10 @@ enum seat_state seats_state(const struct seats *s, unsigned seat)
 
     if (!it->used)
         return SEAT_FREE;
-    if (is_member) /* Also if it lost its data. */
+    if (is_member && !it->denies) /* Also if it lost its data. */
         return is_other ? SEAT_OTHER : SEAT_MEMBER;
+    if (is_member)
+        return it->set == 0 ? SEAT_STRANGER : SEAT_REMOVED;
     if (it->was_member)
         return SEAT_REMOVED;
     if (!it->has_told)
@@ -160,6 +176,30 @@ enum seat_state seats_state(const struct seats *s, unsigned seat)
     if (is_other)
         return SEAT_OTHER;
     return it->is_alias ? SEAT_ALIAS : SEAT_REMOVED;
+}
+
+/* The member that has this seat, or NULL. */
+static const struct config_member *member_at(const struct seats *s, unsigned seat)
+{
+    for (unsigned i = 0; i < s->now.members_len; i++)
+        if (find(s, &s->now.members[i]) == seat)
+            return &s->now.members[i];
+    return NULL;
+}
+
+/* A master that is reached at the member's own place may be behind, or have lost its data. */
+static bool denies(const struct seats *s, unsigned seat, const struct seat_look *look)
+{
+    const struct config_member *member = member_at(s, seat);
+    bool is_there, is_so;
+
+    if (member == NULL || (look->set != 0 && look->set != s->now.set))
+        return false;
+    is_there = strcmp(s->seats[seat].place, member->place) == 0;
+    is_so = look->set != 0 && strcmp(look->name, member->name) == 0;
+    if (look->set != 0 && look->version >= s->now.version)
+        return !is_so;
+    return !is_there;
 }
 
 void seats_on_look(struct seats *s, unsigned seat, const struct seat_look *look, drift_time now,
@@ -174,6 +214,7 @@ void seats_on_look(struct seats *s, unsigned seat, const struct seat_look *look,
         seats_take(s, look->config, now, lasts, ret_change);
     if (ret_change->closed & mask_of(seat))
         return; /* Another master has the number now. */
+    it->denies = denies(s, seat, look);
     it->is_alias = config_find(&s->now, look->name) < s->now.members_len;
     if (seats_state(s, seat) != SEAT_ALIAS)
         return;
@@ -186,7 +227,7 @@ void seats_forget(struct seats *s)
     memset(&s->now, 0, sizeof s->now);
     s->members = (struct members){0, 0};
     for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
-        s->seats[i].was_member = s->seats[i].has_told = false;
+        s->seats[i].was_member = s->seats[i].has_told = s->seats[i].denies = false;
         s->seats[i].set = 0;
     }
 }
@@ -253,6 +294,15 @@ unsigned seats_wrong(const struct seats *s)
             if (is_wrong(s, i, wrong[why]))
                 return i;
     return QUORUM_MASTERS_MAX;
+}
+
+quorum_mask seats_denied(const struct seats *s)
+{
+    quorum_mask denied = 0;
+
+    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
+        denied |= s->seats[i].denies ? mask_of(i) : 0;
+    return denied;
 }
 
 quorum_mask seats_leaving(const struct seats *s)

@@ -5,8 +5,10 @@
  * client's list.  The list says only where to look: any member tells the configuration, and the
  * other members then get seats, too.
  *
- * A member is known by its place.  A list may reach it elsewhere, and then names it (#NAME).  What
- * a master says of its own name is not enough: a copy of its data would say the same.
+ * A member is known by its place.  What a master says of its own name is not enough: a copy of its
+ * data would say the same.  A list may reach a member at another place, and then names it (#NAME).
+ * The name is not enough either, because it may belong to another master now.  So a master that is
+ * reached elsewhere must say itself that it is this member, of the newest version.
  */
 #ifndef REDLOCK_SEATS_H
 #define REDLOCK_SEATS_H
@@ -35,6 +37,7 @@ struct seat {
     bool was_member;    /* While this client knew it. */
     bool has_told;      /* It said to which set it belongs. */
     bool is_alias;      /* And the name of a member. */
+    bool denies;        /* It has the seat of a member, and what it said shows that it is not. */
     uint64_t set;       /* 0: none. */
     drift_time ends_at; /* When a member that was removed gives its number up. */
     char place[CONFIG_PLACE_MAX + 1];
@@ -99,6 +102,9 @@ bool seats_fit(const struct seats *s, const struct config *config);
 
 /* True if the members of this configuration are the present ones, and neither is joint. */
 bool seats_same(const struct seats *s, const struct config *config);
+
+/* Seats of members whose masters have not shown that they are these members. */
+quorum_mask seats_denied(const struct seats *s);
 
 enum seat_state seats_state(const struct seats *s, unsigned seat);
 

@@ -9,18 +9,22 @@
 -- ARGV[5]  name of this master in it, or "": it is no member
 -- Reply    one of these texts:
 --            written
---            ver                 the master has another epoch, version or set
+--            ver                 the master has another epoch, version or set, or is claimed
 --
 -- Rules
 -- - A version is only ever replaced by a greater one.
 -- - A master without a set joins the set.  The epoch is compared, so that a late request cannot
---   make a member of a master that was emptied meanwhile.
+--   make a member of a master that was emptied meanwhile.  A master that is claimed does not join:
+--   its founder may have taken a second look, and is about to write on the other masters.
 -- - Ballots and what was accepted belong to the version that they were for, and are deleted.
 -- - The first write is one that does no harm.  Where a write is refused, nothing is deleted.
 -- - "of" is no number, so that clients of 0.1 refuse the master.
 
 local key = KEYS[1]
-local marker = redis.call('hmget', key, 'epoch', 'set')
+local marker = redis.call('hmget', key, 'epoch', 'set', 'claim')
+if marker[3] and not marker[2] then
+    return 'ver'
+end
 marker[2] = marker[2] or ARGV[2]
 -- @part same_version
 if tonumber(ARGV[3]) <= tonumber(string.match(ARGV[1], '%d+$')) then

@@ -183,12 +183,20 @@ static void step(struct founding *founding)
 
 /* ---- Events ---- */
 
+/* Members that the client hears of meanwhile are not masters of the founder. */
+static void on_link(struct founding *founding, unsigned master, bool up)
+{
+    struct founder *founder = &founding->founder;
+
+    if (!founder_has_ended(founder) && master < founder->config.masters)
+        founder_on_link(founder, master, up);
+}
+
 void founding_on_look(struct founding *founding, unsigned master)
 {
     if (!(founding->linked & mask_of(master))) {
         founding->linked |= mask_of(master);
-        if (!founder_has_ended(&founding->founder))
-            founder_on_link(&founding->founder, master, true);
+        on_link(founding, master, true);
     }
     step(founding);
 }
@@ -199,8 +207,7 @@ void founding_on_break(struct founding *founding, unsigned master)
         return;
     founding->linked = mask_without(founding->linked, master);
     founding->ask[master] = 0;
-    if (!founder_has_ended(&founding->founder))
-        founder_on_link(&founding->founder, master, false);
+    on_link(founding, master, false);
     step(founding);
 }
 

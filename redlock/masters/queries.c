@@ -27,7 +27,8 @@ static void give_set(const struct queries *queries, unsigned master, struct wire
 {
     struct set *set = queries->set;
     const struct config *now = &set->seats.now;
-    quorum_mask bit = mask_of(master), members = members_all(&set->seats.members);
+    quorum_mask denied = seats_denied(&set->seats), bit = mask_of(master);
+    quorum_mask members = members_all(&set->seats.members) & (quorum_mask)~denied;
     bool installs = look->nonce[0] != '\0';
 
     set->gave = mask_without(set->gave, master);

@@ -137,8 +137,8 @@ static bool refuse(struct set *set, unsigned master, const struct config *config
 static bool refuse_id(struct set *set, unsigned master, char *text, size_t size)
 {
     (void)snprintf(text, size,
-                   "belongs to another set than the other masters of this list: its data are a "
-                   "copy or an old state, and must be emptied (redlock doctor)");
+                   "belongs to another set of the same masters than the masters that answered "
+                   "before: the data of a minority are a copy or an old state (redlock doctor)");
     set->why_of = master;
     (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s", master + 1,
                    link_name(set->peers->links[master]), text);
@@ -155,6 +155,17 @@ static bool refuse_stranger(struct set *set, unsigned master, bool was_removed, 
     (void)snprintf(text, size, "%s: take it off the list%s; the members are %s",
                    was_removed ? "was removed from the set" : "is no member of the set",
                    was_removed ? "" : ", or add it (redlock members)", members);
+    set->why_of = master;
+    (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s", master + 1,
+                   link_name(set->peers->links[master]), text);
+    return false;
+}
+
+/* The list gives it the name of a member, and it does not say that it is this member. */
+static bool refuse_name(struct set *set, unsigned master, char *text, size_t size)
+{
+    (void)snprintf(text, size, "does not say that it is the member %s: %s", set_name(set, master),
+                   ADVICE);
     set->why_of = master;
     (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s", master + 1,
                    link_name(set->peers->links[master]), text);
@@ -200,6 +211,7 @@ static void on_none(struct set *set, unsigned master)
     quorum_mask bit = mask_of(master);
 
     set->told = mask_without(set->told, master);
+    set->others = mask_without(set->others, master);
     set->none |= bit;
     set->claimed = (quorum_mask)((set->claimed & ~bit) | (set->gave & bit));
 }
@@ -207,14 +219,40 @@ static void on_none(struct set *set, unsigned master)
 static void on_member(struct set *set, unsigned master)
 {
     set_on_link(set, master);
+    set->others = mask_without(set->others, master);
     set->told |= mask_of(master);
 }
 
-/* Another set of the same masters may replace one of which no master says that it is a member. */
-static bool is_replaced(const struct set *set, const struct seat_look *look)
+/* Masters that say they are of the same other set are counted together.  If another one says
+ * something else, the count begins anew. */
+static void note_other(struct set *set, unsigned master, uint64_t id)
 {
-    return set_is_known(set) && look->set != 0 && look->set != set->seats.now.set &&
-           set->told == 0 && look->config != NULL && seats_same(&set->seats, look->config);
+    if (set->other_id != id)
+        set->others = 0;
+    set->other_id = id;
+    set->others |= mask_of(master);
+}
+
+/* Another set of the same masters may replace one of which no master says that it is a member, or
+ * of which a minority says so, while a majority says that it is of the other: one master with old
+ * or copied data may have answered first. */
+static bool is_replaced(struct set *set, unsigned master, const struct seat_look *look)
+{
+    if (!set_is_known(set) || look->set == 0 || look->set == set->seats.now.set ||
+        look->config == NULL || !seats_same(&set->seats, look->config))
+        return false;
+    note_other(set, master, look->set);
+    return set->told == 0 || members_decide(&set->seats.members, set->others);
+}
+
+/* Masters of the set that is replaced must say to which set they belong.  Their links begin anew.
+ */
+static void relink_told(struct set *set)
+{
+    for (unsigned m = 0; set->told >> m != 0; m++)
+        if (set->told & mask_of(m))
+            link_relink(set->peers->links[m],
+                        "belongs to another set than most masters of the list");
 }
 
 static void take(struct set *set, unsigned master, const struct seat_look *look,
@@ -223,8 +261,10 @@ static void take(struct set *set, unsigned master, const struct seat_look *look,
     drift_time now = env_now(set->peers->env);
     quorum_mask before = 0;
 
-    if (is_replaced(set, look)) {
+    if (is_replaced(set, master, look)) {
         before = members_all(&set->seats.members); /* They have not joined. */
+        relink_told(set);
+        set->told = set->others = 0;
         seats_forget(&set->seats);
     }
     seats_on_look(&set->seats, master, look, now, set->lasts, change);
@@ -250,6 +290,8 @@ static bool judge(struct set *set, unsigned master, const struct seat_look *look
 {
     const struct config *now = &set->seats.now;
 
+    if (mask_of(master) & seats_denied(&set->seats))
+        return refuse_name(set, master, text, size);
     switch (seats_state(&set->seats, master)) {
     case SEAT_FREE: /* It is a member under another place, or another master has its number. */
         return true;

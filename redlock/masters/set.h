@@ -35,6 +35,8 @@ struct set {
     bool obeys_none; /* Nothing is taken over, refused or founded: the owner judges what is told. */
     struct seats seats;
     struct config list;     /* The client's list, as the configuration that it would found. */
+    uint64_t other_id;      /* Another set of the same masters, of which one told last. */
+    quorum_mask others;     /* Masters that said so, since another was named. */
     quorum_mask told;       /* Masters that said on this link that they are members of this set. */
     quorum_mask none;       /* Masters that said on this link that they are in no set. */
     quorum_mask gave;       /* Masters that are being told the set, by the query that is out. */

@@ -125,7 +125,8 @@ static quorum_mask may_take(const struct standing *standing)
 
     if (set->refused)
         return 0;
-    return (guard_voters(&standing->guard) & set->told) | seats_leaving(&set->seats);
+    return (guard_voters(&standing->guard) & set->told & (quorum_mask)~seats_denied(&set->seats)) |
+           seats_leaving(&set->seats);
 }
 
 /* Masters that may become members soon: the set is being founded, or they are being told of it.  If

@@ -120,13 +120,17 @@ TEST(a_member_that_forgot_is_told_its_set)
 
 /* ---- Wrong lists ---- */
 
+/* A majority may answer, and give a lock, before the stranger has said that it is one. */
 static void check_refused(const char *numbers, const char *message)
 {
+    struct redlock_lease *lease;
     struct pilot pilot;
     char list[200];
 
     check_row = numbers;
     pilot_open(&pilot, PILOT_BLOCKING, list_of(numbers, list), 0);
+    for (unsigned i = 0; i < 1000 && pilot_lock(&pilot, "x", NULL, &lease) == REDLOCK_OK; i++)
+        CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
     CHECK_INT(pilot_until_told(&pilot, "x", message), REDLOCK_UNREACHABLE);
     pilot_close(&pilot);
 }
@@ -153,6 +157,29 @@ TEST(lists_with_strangers_are_refused)
         check_refused(bad[i], "is no member of the set: take it off the list, or add it "
                               "(redlock members); the members are 127.0.0.1:");
     CHECK(set_of(&five.server[3]) == NULL && set_of(&five.server[4]) == NULL);
+    pilot_close(&pilot);
+}
+
+/* The data of one master are old, or a copy, and it answers first. */
+TEST(one_master_of_another_set_does_not_decide)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    char list[200];
+
+    make_new();
+    pilot_open(&pilot, PILOT_BLOCKING, list_of("123", list), 0);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, true, 0, &lease), REDLOCK_OK);
+    pilot_close(&pilot);
+    (void)server_text(&five.server[0], "HSET redlock:master set 1111111111111111");
+    server_pause(&five.server[1]);
+    server_pause(&five.server[2]);
+    pilot_open(&pilot, PILOT_BLOCKING, list, 0);
+    CHECK_INT(pilot_lock(&pilot, "z", NULL, &lease), REDLOCK_UNREACHABLE);
+    server_resume(&five.server[1]);
+    server_resume(&five.server[2]);
+    CHECK_INT(pilot_lock_for(&pilot, "z", 30000, true, 60000, &lease), REDLOCK_OK);
+    CHECK(server_text(&five.server[0], "GET z") == NULL); /* It may not vote. */
     pilot_close(&pilot);
 }
 
@@ -253,5 +280,6 @@ TEST(two_clients_of_one_list_found_one_set)
 
 CHECK_MAIN(RUN(the_first_call_founds_the_set), RUN(all_masters_found_and_a_majority_goes_on),
            RUN(a_member_that_forgot_is_told_its_set), RUN(lists_with_strangers_are_refused),
+           RUN(one_master_of_another_set_does_not_decide),
            RUN(two_lists_that_share_a_master_never_both_hold),
            RUN(two_clients_of_one_list_found_one_set))

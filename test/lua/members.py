@@ -119,6 +119,13 @@ class Write(Members):
         self.assertEqual(self.fields()["epoch"], JOINED)
         self.assertEqual(self.fields()["set"], SET)
 
+    def test_a_claimed_master_does_not_join(self):
+        self.drop("set", "ver", "config", "name", "of")
+        self.plant(epoch=EPOCH + ".0", claim=LOW + " a:1 b:1")
+        before = self.fields()
+        self.assertEqual(self.write(state=EPOCH + ".0"), "ver")
+        self.assertEqual(self.fields(), before)
+
     def test_smaller_and_equal_versions(self):
         before = self.fields()
         self.assertEqual(self.write("3"), "ver")

@@ -94,6 +94,8 @@ struct answer ballots_write(struct server *server, const struct command *command
     const struct answer *refusal;
 
     check_args(command, 9);
+    if (marker->set == 0 && marker->claim != 0)
+        return answer_ver;
     if (marker->set == 0)
         joining.set = args_hex(command, 5);
     if (!is_same(&joining, command) || version <= marker->ver)

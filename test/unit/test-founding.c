@@ -40,6 +40,7 @@ static uint64_t version;           /* That masters tell. */
 static char hosts[LEN][2], names[LEN][4], links[LEN];
 static drift_time now;
 static unsigned founded, refused;
+static quorum_mask relinked;
 
 /* ---- What the shell calls ---- */
 
@@ -66,6 +67,12 @@ uint32_t env_random(struct env *e)
 const char *link_name(const struct link *link)
 {
     return names[(const char *)link - links];
+}
+
+void link_relink(struct link *link, const char *reason)
+{
+    (void)reason;
+    relinked |= mask_of((unsigned)((const char *)link - links));
 }
 
 void link_note(struct link *link, const char *error)
@@ -147,12 +154,28 @@ static void begin(void)
     CHECK_INT(founding_init(&founding, &peers, &set, TIMEOUT, &events, NULL), 0);
 }
 
-/* A master says to which set it belongs.  config NULL: to none. */
+/* The name by which a master is a member, or "". */
+static const char *own_name(unsigned m, const char *config)
+{
+    static char place[] = "?:1";
+
+    place[0] = 'a' + (char)m;
+    if (m < LEN && uris[m].member != NULL)
+        return uris[m].member;
+    if (config != NULL)
+        return strstr(config, place) != NULL ? place : "";
+    return config_find(&set.seats.now, place) < set.seats.now.members_len ? place : "";
+}
+
+/* A master says to which set it belongs.  config NULL: not told.  of 0: to none. */
 static bool look(unsigned m, uint64_t of, const char *config)
 {
     struct answer_set answer = {.set = of, .version = of != 0 ? version : 0, .name = ""};
     char text[160];
 
+    if (of != 0)
+        answer.name = own_name(m, config);
+    answer.name_len = strlen(answer.name);
     if (config != NULL) {
         answer.config = config;
         answer.config_len = strlen(config);
@@ -397,6 +420,19 @@ TEST(members_outside_the_list_get_seats)
     CHECK_STR(set.why, "");
 }
 
+/* The set changes while its founding is finished. */
+TEST(members_that_join_meanwhile_are_not_founded)
+{
+    begin();
+    look_all_none();
+    answer_all("new");
+    check_all_sent(SCRIPT_CLAIM);
+    founding_on_look(&founding, LEN);
+    founding_on_break(&founding, LEN);
+    answer_all("");
+    check_all_sent(SCRIPT_FOUND);
+}
+
 TEST(a_newer_configuration_is_taken_over)
 {
     begin();
@@ -495,6 +531,33 @@ TEST(a_set_that_nobody_tells_any_more_is_replaced)
     CHECK(look(2, SET + 1, NULL));
 }
 
+TEST(a_set_that_a_minority_tells_is_replaced)
+{
+    begin();
+    relinked = 0;
+    CHECK(look(0, SET, "a:1 b:1 c:1"));
+    CHECK(!look(1, SET + 1, "a:1 b:1 c:1"));
+    CHECK_UINT(set.seats.now.set, SET);
+    CHECK(look(2, SET + 1, "a:1 b:1 c:1"));
+    CHECK_UINT(set.seats.now.set, SET + 1);
+    CHECK_UINT(set.told, 4);
+    CHECK_UINT(relinked, 1);
+    CHECK(look(1, SET + 1, "a:1 b:1 c:1"));
+    CHECK(!look(0, SET, "a:1 b:1 c:1"));
+    CHECK_UINT(set.told, 6);
+}
+
+/* Those that say so must be a majority together. */
+TEST(masters_of_three_sets_replace_none)
+{
+    begin();
+    CHECK(look(0, SET, "a:1 b:1 c:1"));
+    CHECK(!look(1, SET + 1, "a:1 b:1 c:1"));
+    CHECK(!look(2, SET + 2, "a:1 b:1 c:1"));
+    CHECK(!look(1, SET + 1, "a:1 b:1 c:1"));
+    CHECK_UINT(set.seats.now.set, SET);
+}
+
 TEST(a_list_may_name_its_members)
 {
     begin();
@@ -516,7 +579,10 @@ CHECK_MAIN(RUN(a_list_becomes_a_set), RUN(a_late_answer_is_not_passed_on),
            RUN(an_error_ends_the_attempt), RUN(a_broken_link_ends_the_attempt),
            RUN(another_list_is_in_the_way), RUN(another_client_was_faster),
            RUN(a_founding_is_finished), RUN(members_outside_the_list_get_seats),
+           RUN(members_that_join_meanwhile_are_not_founded),
            RUN(a_newer_configuration_is_taken_over), RUN(a_list_with_a_stranger_is_refused),
            RUN(a_list_with_a_removed_member_is_refused),
            RUN(a_list_is_judged_when_the_client_begins), RUN(a_member_of_another_set_is_refused),
-           RUN(a_set_that_nobody_tells_any_more_is_replaced), RUN(a_list_may_name_its_members))
+           RUN(a_set_that_nobody_tells_any_more_is_replaced),
+           RUN(a_set_that_a_minority_tells_is_replaced), RUN(masters_of_three_sets_replace_none),
+           RUN(a_list_may_name_its_members))

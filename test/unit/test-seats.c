@@ -277,6 +277,49 @@ TEST(a_list_may_name_a_member_that_it_reaches_elsewhere)
     check_change(7, 4, 0);
 }
 
+static void begin_named(void)
+{
+    begin("");
+    seats_list(&seats, 0, "x", "b");
+    seats_list(&seats, 1, "c", "");
+}
+
+/* The name is in the list only.  Another client would not ask this master. */
+TEST(a_master_that_is_called_a_member_must_say_so)
+{
+    begin_named();
+    tell(1, SET, 1, "a b c", "c");
+    CHECK_UINT(seats_denied(&seats), 1);
+    tell(0, 0, 0, NULL, "");
+    CHECK_UINT(seats_denied(&seats), 1);
+    CHECK_INT(seats_state(&seats, 0), SEAT_STRANGER);
+    tell(0, SET, 1, NULL, "");
+    CHECK_INT(seats_state(&seats, 0), SEAT_REMOVED);
+    tell(0, SET, 1, NULL, "b");
+    CHECK_UINT(seats_denied(&seats), 0);
+    CHECK_INT(seats_state(&seats, 0), SEAT_MEMBER);
+}
+
+TEST(a_name_may_belong_to_another_master_now)
+{
+    begin_named();
+    tell(0, SET, 1, "a b c", "b");
+    tell(1, SET, 3, "a k#b c", "c");
+    CHECK_UINT(seats_denied(&seats), 1);
+    tell(0, SET, 1, NULL, "b"); /* It was not told that it was removed. */
+    CHECK_UINT(seats_denied(&seats), 1);
+    tell(0, SET, 3, NULL, "b");
+    CHECK_UINT(seats_denied(&seats), 0);
+}
+
+TEST(a_change_of_others_does_not_matter_to_a_name)
+{
+    begin_named();
+    tell(0, SET, 1, "a b c", "b");
+    tell(1, SET, 3, "b c d", "c");
+    CHECK_UINT(seats_denied(&seats), 0);
+}
+
 TEST(a_named_member_may_move)
 {
     begin("a");
@@ -285,18 +328,18 @@ TEST(a_named_member_may_move)
     CHECK_UINT(seats_of(&seats, 1), 1);
 }
 
-CHECK_MAIN(RUN(a_list_is_new_when_all_say_so), RUN(one_member_tells_of_the_others),
-           RUN(only_a_greater_version_is_taken),
-           RUN(a_member_that_is_removed_keeps_its_seat_for_a_while),
-           RUN(who_comes_back_is_a_member_again),
-           RUN(a_full_table_gives_the_seat_of_a_removed_member),
-           RUN(who_loses_its_seat_by_what_it_says_is_forgotten),
-           RUN(a_list_that_names_a_stranger_is_wrong), RUN(a_list_of_two_sets_is_wrong),
-           RUN(a_list_fits_if_it_names_members_alone), RUN(the_same_members_may_be_another_set),
-           RUN(a_master_of_another_set_is_shown_first),
-           RUN(a_removed_member_leaves_until_its_seat_is_given_up),
-           RUN(a_list_that_names_a_removed_member_is_wrong),
-           RUN(a_member_that_lost_its_data_stays_a_member),
-           RUN(a_member_that_joined_another_set_is_none_of_ours),
-           RUN(a_member_is_known_by_its_place),
-           RUN(a_list_may_name_a_member_that_it_reaches_elsewhere), RUN(a_named_member_may_move))
+CHECK_MAIN(
+    RUN(a_list_is_new_when_all_say_so), RUN(one_member_tells_of_the_others),
+    RUN(only_a_greater_version_is_taken), RUN(a_member_that_is_removed_keeps_its_seat_for_a_while),
+    RUN(who_comes_back_is_a_member_again), RUN(a_full_table_gives_the_seat_of_a_removed_member),
+    RUN(who_loses_its_seat_by_what_it_says_is_forgotten),
+    RUN(a_list_that_names_a_stranger_is_wrong), RUN(a_list_of_two_sets_is_wrong),
+    RUN(a_list_fits_if_it_names_members_alone), RUN(the_same_members_may_be_another_set),
+    RUN(a_master_of_another_set_is_shown_first),
+    RUN(a_removed_member_leaves_until_its_seat_is_given_up),
+    RUN(a_list_that_names_a_removed_member_is_wrong),
+    RUN(a_member_that_lost_its_data_stays_a_member),
+    RUN(a_member_that_joined_another_set_is_none_of_ours), RUN(a_member_is_known_by_its_place),
+    RUN(a_list_may_name_a_member_that_it_reaches_elsewhere),
+    RUN(a_master_that_is_called_a_member_must_say_so), RUN(a_name_may_belong_to_another_master_now),
+    RUN(a_change_of_others_does_not_matter_to_a_name), RUN(a_named_member_may_move))

@@ -60,6 +60,9 @@ int survey_open(struct survey *survey, struct cli *cli, const char *list,
                 const struct survey_uri *uris, size_t len);
 void survey_close(struct survey *survey);
 
+/* Choose the set that the answers tell of.  Of several it is the one that has a quorum. */
+void survey_choose_set(struct survey *survey);
+
 /* The master that is this member.  Returns survey->masters if there is none. */
 unsigned survey_find(const struct survey *survey, const struct config_member *member);
 

@@ -32,13 +32,14 @@
  *     is the exception until it is proven, because another process may hold some of the names.
  *     If it cannot be proven, it stays adopted, and only its owner's unlock releases it.
  * 11. When the members change, votes stay votes, and the new lists count them.  A hold keeps its
- *     deadline.  Its next extension gives the token to those that joined (ask_to_give).  An
- *     adopted token is given only when a majority of the old list has extended it: else the
- *     extension would take a lock that nobody holds.  Those that joined may store an adopted token
- *     already.  Until it is proven, it is given to the new members of a joint configuration alone:
- *     a client may learn of all members at once, when it first hears of the set.  Numbers that
- *     were counted to before the change do not count (spoil_numbers).  A release of what a majority
- *     of the old list stored is no loss: the lease may be of before the change (shows_hold).
+ *     deadline.  Its next extension gives the token to those that joined (ask_to_give).  Masters
+ *     that were removed get releases, and no extension.  An adopted token is given only when a
+ * majority of the old list has extended it: else the extension would take a lock that nobody holds.
+ * Those that joined may store an adopted token already.  Until it is proven, it is given to the new
+ * members of a joint configuration alone: a client may learn of all members at once, when it first
+ * hears of the set.  Numbers that were counted to before the change do not count (spoil_numbers).
+ * A release of what a majority of the old list stored is no loss: the lease may be of before the
+ * change (shows_hold).
  * 12. A token is lost when so many masters said no that no majority can store it.  An
  *     extension or a release that can no longer succeed still waits until its timeout if
  *     awaited answers may show that the token is lost (may_be_lost).  A renewal does not wait:
@@ -614,7 +615,7 @@ static void judge_extension(struct step *s, quorum_mask waiting)
 static void ask_to_extend(struct step *s, uint32_t ask)
 {
     struct quorum *q = s->q;
-    quorum_mask to = s->ev->up & holders(q) & (quorum_mask)~q->asked;
+    quorum_mask to = s->ev->up & holders(q) & everyone(s) & (quorum_mask)~q->asked;
 
     if (to == 0)
         return;

@@ -235,7 +235,8 @@ void standing_on_link(struct standing *standing, unsigned master, bool up)
     guard_on_link(&standing->guard, master, up);
     tell_of_twins(standing);
     carry_out(standing);
-    update(standing, guarded && up ? 0 : mask_of(master));
+    /* A master that was removed is up at once. */
+    update(standing, guarded && up ? standing->peers->up & mask_of(master) : mask_of(master));
     founding_on_break(standing->founding, master);
 }
 

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "redlock/client/client.h"
+
 static struct lease_rec *any_rec(struct ev_loop *process)
 {
     unsigned first = (unsigned)dice_below(SIM_LEASES_MAX);
@@ -131,10 +133,18 @@ static void tidy(struct ev_loop *process)
     }
 }
 
+/* The list of the client has a master that is no member any more. */
+static bool is_refused(const struct ev_loop *process)
+{
+    return world.plan.operators > 0 && process->rl->masters.set.refused;
+}
+
 void actor_act(struct ev_loop *process)
 {
     const struct plan *plan = &world.plan;
 
+    if (process->rl != NULL && world.phase <= PHASE_HEAL && is_refused(process))
+        calls_close(process);
     if (process->rl == NULL)
         calls_open(process);
     else if (world.phase == PHASE_CHAOS)
@@ -144,7 +154,10 @@ void actor_act(struct ev_loop *process)
         return;
     }
     tidy(process);
-    if (world.phase == PHASE_PROBE && run_expects(process) && !process->has_probed)
+    if (world.phase == PHASE_HEAL && plan->operators > 0) /* Its list may turn out to be wrong. */
+        process->act_at = process_now(process) + DRIFT_S;
+    if (world.phase == PHASE_PROBE && run_expects(process) &&
+        (!process->has_probed || operators_are_busy()))
         calls_lock(process, process->number % plan->resources, true);
 }
 
@@ -159,13 +172,18 @@ static bool may_close(struct ev_loop *process)
     return true;
 }
 
+static void act_soon(struct ev_loop *process)
+{
+    process->act_at = process_now(process) + dice_below(run_probe_retry_ms() * DRIFT_MS);
+    process_poke(process, process->act_at);
+}
+
 /* The holder keeps the lock for a while, so that others wait, and need an announcement. */
 static bool hold_a_while(struct ev_loop *process)
 {
     if (world.phase != PHASE_PROBE || dice_chance(300))
         return false;
-    process->act_at = process_now(process) + dice_below(run_probe_retry_ms() * DRIFT_MS);
-    process_poke(process, process->act_at);
+    act_soon(process);
     return true;
 }
 
@@ -182,6 +200,8 @@ void actor_on_done(struct ev_loop *process, struct lease_rec *rec, enum op_kind 
     if (world.phase != PHASE_CHAOS) {
         if (kind == OP_LOCK && status == REDLOCK_OK)
             calls_unlock(rec);
+        if (kind == OP_LOCK && world.phase == PHASE_PROBE && operators_are_busy())
+            act_soon(process);
         return;
     }
     if (kind != OP_UNLOCK && rec->state != REC_GONE && rec->op == NULL && dice_chance(300))

@@ -70,6 +70,7 @@ static struct op *new_op(enum op_kind kind, struct lease_rec *rec)
     op->was_held = rec->state == REC_HELD && rec->deadline != 0;
     op->lost_told = rec->lost_told;
     op->token = rec->token;
+    op->lists = process_lists(rec->process);
     op->next = ops;
     ops = op;
     return op;
@@ -188,20 +189,46 @@ static bool end_shortage(bool had_begun)
     return true;
 }
 
+/* Some or all members of the newest configuration.  One of them knows the set: else the client
+ * would found another one. */
+static unsigned draw_members(void)
+{
+    unsigned all = moves_lists(moves_newest()).to;
+    unsigned servers = dice_chance(700) ? all : all & (unsigned)dice_next();
+
+    for (unsigned i = 0; i < world.plan.servers; i++)
+        if ((servers >> i & 1) && world.servers[i].marker.set != 0)
+            return servers;
+    return all;
+}
+
+/* The masters of the list; if the set changes, of a list that is right now. */
+static void write_masters(const struct ev_loop *process, char *masters, size_t room)
+{
+    const struct list *list = process_own_list(process);
+    unsigned servers = ((1u << list->len) - 1) << list->first;
+
+    if (world.plan.operators > 0)
+        servers = draw_members();
+    masters[0] = '\0';
+    for (unsigned i = 0; i < world.plan.servers; i++)
+        if (servers >> i & 1)
+            (void)snprintf(masters + strlen(masters), room - strlen(masters), "%s10.0.0.%u",
+                           masters[0] != '\0' ? "," : "", i + 1);
+}
+
 void calls_open(struct ev_loop *process)
 {
-    char masters[] = "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5,10.0.0.6,10.0.0.7";
+    char masters[16 * SIM_SERVERS_MAX];
     const struct plan *plan = &world.plan;
-    const struct list *list = process_own_list(process);
     struct redlock_options opts;
     struct redlock *rl = NULL;
     bool is_short;
     int status;
 
-    /* One address and its comma have 9 characters. */
-    masters[9 * (list->first + list->len) - 1] = '\0';
+    write_masters(process, masters, sizeof masters);
     redlock_options_init(&opts);
-    opts.masters = masters + (size_t)9 * list->first;
+    opts.masters = masters;
     opts.loop = process;
     opts.connect_timeout_ms = plan->connect_timeout_ms;
     opts.reply_timeout_ms = plan->reply_timeout_ms;

@@ -8,6 +8,8 @@
  *  leak      When all leases are given up and all links are up, no master stores a token of
  *            a client that could have been deleted, and no client has leases in memory.
  *
+ * Masters are numbered as servers, whatever their numbers in the clients are.
+ *
  * A token is excused if its client was closed or its lease detached, if the command that
  * stored it came over a closed connection, or if the release failed with an error.  Such
  * keys expire by themselves, which is checked, too.
@@ -29,12 +31,13 @@ struct claim {
     bool excused;
     quorum_mask may_store;
     quorum_mask errors; /* Masters that answered the release with an error. */
-    struct conn *told[SIM_SERVERS_MAX];
+    const struct conn *told[SIM_SERVERS_MAX];
     uint32_t release_ask[SIM_SERVERS_MAX], extend_ask[SIM_SERVERS_MAX], raise_ask[SIM_SERVERS_MAX];
+    uint32_t give_ask[SIM_SERVERS_MAX];
     uint64_t runs_out; /* When all keys have expired, on the client's clock. */
 };
 
-static const char *const names[] = {"SET", "EXTEND", "RELEASE", "FENCE", "RAISE"};
+static const char *const names[] = {"SET", "EXTEND", "RELEASE", "FENCE", "RAISE", "GIVE"};
 
 /* ---- Commands ---- */
 
@@ -86,8 +89,8 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
         lasts(process, claim, args_number(command, at.ttl));
 }
 
-void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *ask,
-                    const char *bytes, size_t len)
+void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn *conn,
+                    const struct ask *ask, const char *bytes, size_t len)
 {
     struct command command;
     size_t command_len = resp_command(bytes, len, &command);
@@ -109,8 +112,13 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *
     if (claim == NULL)
         return; /* The token is adopted, or its claim is over. */
     if (ask->what == QUORUM_CMD_RELEASE) {
-        claim->told[master] = conn_of(process, process->rl->masters.peers.links[master]);
+        claim->told[master] = conn;
         claim->release_ask[master] = ask->number;
+    } else if (ask->what == QUORUM_CMD_GIVE) { /* A master that joined gets the token. */
+        claim->may_store |= (quorum_mask)(1u << master);
+        claim->told[master] = NULL;
+        claim->give_ask[master] = ask->number;
+        lasts(process, claim, args_number(&command, at.ttl));
     } else if (ask->what == QUORUM_CMD_RAISE) {
         claim->raise_ask[master] = ask->number;
     } else if (claim->extend_ask[master] != ask->number) { /* Not sent again in full. */
@@ -135,6 +143,9 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
     if (ask->what == QUORUM_CMD_RELEASE && claim->release_ask[master] == ask->number) {
         claim->may_store &= (quorum_mask)~bit;
         claim->errors |= answer->type == REPLY_ERROR ? bit : 0;
+    } else if (ask->what == QUORUM_CMD_GIVE && claim->give_ask[master] == ask->number) {
+        if (answer->type != REPLY_STATUS)
+            claim->may_store &= (quorum_mask)~bit;
     } else if (ask->what == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->number && no) {
         if (!is_many(oracle_token_of(claim->token)->set))
             claim->may_store &= (quorum_mask)~bit;
@@ -202,16 +213,32 @@ static const struct redlock_lease *lease_of(const struct ev_loop *process,
 
 static void check_told(const struct ev_loop *process, const struct claim *claim)
 {
-    for (unsigned m = 0; m < process_list(process)->len; m++) {
+    for (unsigned m = 0; m < process->rl->masters.peers.len; m++) {
+        unsigned server = process->servers[m];
+
         /* The link is down or full, or the master is warming: its keys expire before it votes. */
-        if (!(claim->may_store & process->rl->masters.peers.up & 1u << m))
+        if (!(process->rl->masters.peers.up >> m & 1) || !(claim->may_store >> server & 1))
             continue;
-        if (claim->told[m] != conn_of(process, process->rl->masters.peers.links[m]))
+        if (claim->told[server] != conn_of(process, process->rl->masters.peers.links[m]))
             world_fail("cleanup",
                        "master %u may store the token of the dead round %u of lease %u of client "
                        "%u, is linked, and was not sent a release",
-                       m, claim->round, claim->serial, process->number);
+                       server, claim->round, claim->serial, process->number);
     }
+}
+
+/* The client has no links to masters that were removed from the set a while ago.  Keys that they
+ * may store expire. */
+static void forget_removed(const struct ev_loop *process, struct claim *claim)
+{
+    quorum_mask known = 0;
+
+    for (unsigned m = 0; m < process->rl->masters.peers.len; m++)
+        if (process->rl->masters.peers.links[m] != NULL)
+            known |= (quorum_mask)(1u << process->servers[m]);
+    if (claim->may_store & ~known)
+        oracle_token_of(claim->token)->is_excused = true;
+    claim->may_store &= known;
 }
 
 void claims_on_turn(struct ev_loop *process)
@@ -222,6 +249,8 @@ void claims_on_turn(struct ev_loop *process)
     while ((claim = *at) != NULL) {
         const struct redlock_lease *lease = lease_of(process, claim);
 
+        if (world.plan.operators > 0)
+            forget_removed(process, claim);
         if (claim->may_store == 0 || now >= claim->runs_out) {
             oracle_token_of(claim->token)->is_excused |=
                 claim->errors != 0 || claim->may_store != 0;

@@ -137,6 +137,8 @@ static size_t draw(const struct server *model, char *buf)
     patience_ms = UINT32_MAX;
     if (dice_chance(60))
         return fields_draw(buf, &model->marker);
+    if (dice_chance(60))
+        return fields_draw_ballot(buf, &model->marker);
     if (world.plan.permits)
         return draw_permit(buf, &args);
     if (dice_chance(280))

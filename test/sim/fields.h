@@ -10,8 +10,14 @@
 
 #include <hiredis/hiredis.h>
 
+#include "redlock/wire/ballot.h"
+#include "redlock/wire/wire.h"
+
 struct marker;
 struct wire_look;
+
+/* Room for any command. */
+#define FIELDS_COMMAND_MAX (WIRE_MAX > BALLOT_MAX ? WIRE_MAX : BALLOT_MAX)
 
 /* Append a query of the fields; compare its reply with the model. */
 void fields_append(redisContext *redis);
@@ -19,6 +25,8 @@ void fields_compare(const redisReply *reply, const struct marker *marker);
 
 /* Write a command that founds a set. */
 size_t fields_draw(char *buf, const struct marker *marker);
+/* Write a request of an operator that changes the set. */
+size_t fields_draw_ballot(char *buf, const struct marker *marker);
 /* Draw what a client knows of its set. */
 void fields_draw_known(struct wire_look *look);
 /* Change the set of a marker as other scripts do, on the server and in the model. */

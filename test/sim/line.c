@@ -92,9 +92,15 @@ bool line_remove(struct line *line, int waiter)
 
 /* ---- The queues of all servers ---- */
 
+/* If the set changes: by the newest lists, since the last change. */
 static bool is_majority(quorum_mask mask)
 {
-    return (unsigned)__builtin_popcount(mask) >= world.plan.servers / 2 + 1;
+    const unsigned all = (1u << world.plan.servers) - 1;
+    struct lists lists = {all, all};
+
+    if (world.plan.operators > 0)
+        lists = moves_lists(moves_newest());
+    return moves_are_quorum(&lists, mask);
 }
 
 /* Masters that have the waiter in the queue with this ticket. */
@@ -144,6 +150,14 @@ void line_on_change(struct server *server, unsigned resource)
         for (unsigned place = 0; place < SIM_LEASES_MAX; place++)
             if (is_waiting(world.processes[i].recs[place], resource))
                 look_at(world.processes[i].recs[place], server);
+}
+
+void line_on_version(void)
+{
+    for (unsigned i = 0; i < world.plan.processes; i++)
+        for (unsigned place = 0; place < SIM_LEASES_MAX; place++)
+            if (world.processes[i].recs[place] != NULL)
+                world.processes[i].recs[place]->in_line_since = 0;
 }
 
 void line_forget(struct server *server)
@@ -213,6 +227,8 @@ static void note_hearing(struct lease_rec *rec)
 
 void line_on_turn(struct ev_loop *process)
 {
+    if (world.plan.operators > 0) /* Which masters announce it depends on the client's version. */
+        return;
     for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
         struct lease_rec *rec = process->recs[place];
 

@@ -125,10 +125,24 @@ static void describe_set(const struct marker *marker, const struct command *comm
                        is_known ? "" : " ", is_known ? "" : marker->config);
 }
 
+/* A newline, "BALLOT", and " BALLOT CONFIG" behind it if something was accepted. */
+static void describe_ballots(const struct marker *marker, char *text, size_t room)
+{
+    int len;
+
+    if (marker->epoch == 0 || marker->ballot == 0)
+        return;
+    len = snprintf(text, room, "\n%016llx", (unsigned long long)marker->ballot);
+    if (marker->accepted != NULL)
+        (void)snprintf(text + len, room - (size_t)len, " %016llx %s",
+                       (unsigned long long)marker->accepted_in, marker->accepted);
+}
+
 static struct answer describe(const struct server *server, const struct command *command)
 {
     const struct marker *marker = &server->marker;
-    const size_t room = 640 + (marker->set != 0 ? strlen(marker->config) : 0);
+    const size_t room = 700 + (marker->set != 0 ? strlen(marker->config) : 0) +
+                        (marker->accepted != NULL ? strlen(marker->accepted) : 0);
     char *text = memory_take(room), state[SETS_STATE_ROOM];
     unsigned long long age_ms = store_wall_ms(server) - marker->since_ms;
     unsigned long long high = marker->high, now_us = store_wall_ms(server) * 1000;
@@ -143,6 +157,8 @@ static struct answer describe(const struct server *server, const struct command 
                        (unsigned long long)marker->nonce, (unsigned long long)marker->max_ttl_ms,
                        marker->fresh, age_ms, high, now_us);
     describe_set(marker, command, text + len, room - (size_t)len);
+    len = (int)strlen(text);
+    describe_ballots(marker, text + len, room - (size_t)len);
     return (struct answer){REPLY_TEXT, 0, text};
 }
 
@@ -158,6 +174,7 @@ static void write_set(struct marker *marker, const struct command *command)
 {
     marker->set = args_hex(command, 9);
     marker->ver = args_number(command, 11);
+    marker->told_floor = 0;
     marker->config = sets_text(command->argv[12], command->lens[12]);
     marker->name = command->lens[13] > 0 ? sets_text(command->argv[13], command->lens[13]) : NULL;
 }
@@ -177,6 +194,17 @@ static bool is_ours(const struct marker *marker, const struct command *command)
     return marker->set == 0 || marker->set == args_hex(command, 9);
 }
 
+/* What other members know of ballots (redlock/core/recall.c). */
+static void take_ballots(struct marker *marker, const struct command *command)
+{
+    ballots_drop(marker);
+    marker->ballot = command->lens[14] > 0 ? args_hex(command, 14) : 0;
+    if (command->lens[15] == 0)
+        return;
+    marker->accepted_in = strtoull(command->argv[15], NULL, 16);
+    marker->accepted = sets_text(command->argv[15] + 17, command->lens[15] - 17);
+}
+
 /* The nonce becomes an epoch, or a nonce begins. */
 static void renew(struct server *server, struct marker *marker, const struct command *command)
 {
@@ -188,6 +216,8 @@ static void renew(struct server *server, struct marker *marker, const struct com
             marker->claim_list = NULL;
         }
         marker->epoch = args_hex(command, 7);
+        marker->told_floor = 0;
+        take_ballots(marker, command);
         memset(marker->counters, 0, sizeof marker->counters);
         marker->floor = sim_max(args_number(command, 10), marker->high);
         marker->high = marker->floor + WIRE_FENCE_STEP;
@@ -204,9 +234,8 @@ static void renew(struct server *server, struct marker *marker, const struct com
 }
 
 /* EVAL, script, 1, marker, id, keeps, max ttl, random, nonce or "", set or "", floor, version,
- * configuration or "", name or "", ballot or "", accepted or "".  No set changes here, so nothing
- * was promised. */
-struct answer marker_look(struct server *server, const struct command *command)
+ * configuration or "", name or "", ballot or "", accepted or "" */
+struct answer marker_query(struct server *server, const struct command *command)
 {
     const struct marker before = server->marker;
     struct marker after = before; /* If it was lost: only what was written since. */
@@ -214,12 +243,12 @@ struct answer marker_look(struct server *server, const struct command *command)
     const struct answer *refusal;
     bool grows;
 
-    if (command->argc != 16 || command->lens[14] + command->lens[15] > 0 ||
-        !args_is(command, 2, "1") || !args_is(command, 3, WIRE_MARKER))
+    if (command->argc != 16 || !args_is(command, 2, "1") || !args_is(command, 3, WIRE_MARKER))
         world_fail("wire", "a marker query with other arguments");
     if ((!before.exists || before.run != run) && args_is(command, 5, "0")) {
         after.epoch = after.nonce = after.claim = 0;
         after.claim_list = NULL;
+        ballots_drop(&after);
     }
     if (after.floor == 0)
         after.epoch = 0;
@@ -227,7 +256,7 @@ struct answer marker_look(struct server *server, const struct command *command)
     renew(server, &after, command);
     after.exists = true;
     after.run = run;
-    after.max_ttl_ms = sim_max(after.max_ttl_ms, args_ms(command, 6));
+    after.max_ttl_ms = sim_max(after.max_ttl_ms, args_number(command, 6)); /* 0: a passive guard. */
     /* Other changes begin with HDEL.  A script that has written once may go on without memory. */
     grows = before.set != after.set || (after.epoch != 0 && after.epoch != before.epoch);
     refusal = memcmp(&before, &after, sizeof before) != 0 ? store_mood(server, true, grows) : NULL;
@@ -238,6 +267,7 @@ struct answer marker_look(struct server *server, const struct command *command)
         world_outcome(OUTCOME_SET_TOLD);
         world_say("    master %u is told its set, %llx", server->number,
                   (unsigned long long)after.set);
+        moves_on_version(server);
         sets_on_member();
     }
     return describe(server, command);

@@ -44,15 +44,18 @@ void nemesis_begin(void)
     plan_next();
 }
 
-/* How long a fault lasts: from one hop to three leases. */
+/* How long a fault lasts: from one hop to three leases.  While a set changes, it may outlast
+ * several changes. */
 static sim_time duration(void)
 {
-    return dice_magnitude(world.plan.hop, 3 * world.plan.ttl_max_ms * DRIFT_MS);
+    unsigned leases = world.plan.operators > 0 ? 12 : 3;
+
+    return dice_magnitude(world.plan.hop, leases * world.plan.ttl_max_ms * DRIFT_MS);
 }
 
 static struct ev_loop *any_process(void)
 {
-    return &world.processes[dice_below(world.plan.processes)];
+    return &world.processes[dice_below(world_all_processes())];
 }
 
 static struct conn *any_conn(void)
@@ -188,6 +191,8 @@ static void pause_process(struct ev_loop *process)
 {
     sim_time span = duration();
 
+    if (world.plan.operators > 0 && dice_chance(300)) /* It sleeps while the set changes. */
+        span = dice_range(3, 12) * world.plan.ttl_max_ms * DRIFT_MS;
     if (process->rl == NULL)
         return;
     world_fault(FAULT_PAUSE);
@@ -324,7 +329,7 @@ void nemesis_end(void)
 {
     world.plan.asks_max = PLAN_ASKS_MAX;
     world.plan.window = PLAN_WINDOW;
-    for (unsigned i = 0; i < world.plan.processes; i++) {
+    for (unsigned i = 0; i < world_all_processes(); i++) {
         memset(world.processes[i].cut, 0, sizeof world.processes[i].cut);
         if (world.processes[i].rl != NULL)
             world.processes[i].rl->env.asks_max = PLAN_ASKS_MAX;

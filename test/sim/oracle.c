@@ -238,27 +238,24 @@ static bool stores(struct server *server, const struct lease_rec *rec, sim_time 
     return true;
 }
 
-/* How many masters store all keys until then, or may have lost them: their data are lost, or
- * their clock was stepped. */
-static unsigned count_keys(const struct lease_rec *rec, sim_time until)
+/* Enough masters store all keys until then, or may have lost them: their data are lost, or their
+ * clock was stepped. */
+static bool is_backed(const struct lease_rec *rec, const struct lists *lists, sim_time until)
 {
-    const quorum_mask may_lose = world.plan.may_forget | world.plan.may_step;
-    const struct list *list = process_list(rec->process);
-    unsigned count = 0;
+    unsigned members = lists->from | lists->to;
+    unsigned servers = (world.plan.may_forget | world.plan.may_step) & members;
 
-    for (unsigned m = list->first; m < list->first + list->len; m++)
-        count += (may_lose >> m & 1) || stores(&world.servers[m], rec, until);
-    return count;
-}
-
-static bool is_backed(const struct lease_rec *rec, sim_time until)
-{
-    return count_keys(rec, until) >= process_majority(rec->process);
+    for (unsigned m = 0; m < world.plan.servers; m++)
+        if ((members & ~servers) >> m & 1 && stores(&world.servers[m], rec, until))
+            servers |= 1u << m;
+    return moves_are_quorum(lists, servers);
 }
 
 bool oracle_has_keys(const struct lease_rec *rec)
 {
-    return rec->token >= 0 && is_backed(rec, world.now + 1);
+    const struct lists lists = process_lists(rec->process);
+
+    return rec->token >= 0 && is_backed(rec, &lists, world.now + 1);
 }
 
 static void check_deadline(const struct lease_rec *rec)
@@ -266,7 +263,7 @@ static void check_deadline(const struct lease_rec *rec)
     sim_time until = clock_when(&rec->process->clock, rec->deadline);
 
     tally.checks++;
-    if (until <= world.now || is_backed(rec, until))
+    if (until <= world.now || is_backed(rec, &rec->lists, until))
         return;
     world_fail("deadline",
                "client %u holds resource %u for %.3f ms more, and too few masters will "
@@ -297,16 +294,17 @@ static void check_growth(const struct lease_rec *rec, uint64_t deadline)
  * marks may be below a token.  After a restart a mark may be old until the marker is queried. */
 static void check_marks(const struct lease_rec *rec, uint64_t fence)
 {
-    const struct list *list = process_list(rec->process);
+    const struct lists lists = process_lists(rec->process);
     unsigned low = 0;
 
-    for (unsigned i = list->first; i < list->first + list->len; i++) {
+    for (unsigned i = 0; i < world.plan.servers; i++) {
         const struct server *server = &world.servers[i];
 
-        low += server->marker.epoch != 0 && server->marker.run == server->runs &&
-               server->marker.high < fence;
+        if (server->marker.epoch != 0 && server->marker.run == server->runs &&
+            server->marker.high < fence)
+            low |= 1u << i;
     }
-    if (low > list->len - process_majority(rec->process))
+    if (!moves_are_quorum(&lists, ~low))
         world_fail("fencing", "client %u has the fencing token %llu, above most high-water marks",
                    rec->process->number, (unsigned long long)fence);
 }
@@ -384,6 +382,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
     rec->deadline = deadline;
     rec->published = process_now(rec->process);
     rec->token = oracle_token(token, strlen(token));
+    rec->lists = process_lists(rec->process);
     sets_on_belief(rec->process);
     if (!world.plan.exclusive || rec->is_stale)
         return;
@@ -487,6 +486,8 @@ static void check_key(struct conn *conn, unsigned resource, int named, bool is_s
     struct key *key = store_key(server, resource), *before = &keys_before[resource];
     bool was_reader = before->exists && store_reader(server, before, named) != NULL;
 
+    if (key != NULL && (key->token == named || store_reader(server, key, named) != NULL))
+        tokens[named]->stored |= (quorum_mask)(1u << server->number);
     if (is_set && key != NULL && key->token == named && !before->exists)
         claims_on_stored(conn, named);
     if (is_set && key != NULL && store_reader(server, key, named) != NULL && !was_reader)

@@ -9,6 +9,7 @@
 struct answer;
 struct ask;
 struct command;
+struct conn;
 struct line;
 struct server;
 
@@ -20,6 +21,7 @@ struct token {
     bool is_excused; /* It may stay behind until it expires. */
     unsigned process, client, set;
     uint32_t serial, round;
+    quorum_mask stored;  /* Masters that stored it for any resource, at any time. */
     quorum_mask deleted; /* Masters that have deleted it, from all resources. */
     bool is_probe;       /* The name of a waiter that asked in good health. */
     char text[REDLOCK_TOKEN_MAX + 1];
@@ -41,14 +43,14 @@ void oracle_after(struct conn *conn, const struct command *command, const struct
 /* Check all beliefs of a process for changes. */
 void oracle_look(struct ev_loop *process);
 uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at);
-/* True if a majority stores the token of rec now. */
+/* True if a majority stores the token of rec now, by the lists that its client knows now. */
 bool oracle_has_keys(const struct lease_rec *rec);
 
 /* ---- Tokens (claims.c) ---- */
 
 /* A command is handed to a link; its answer is handed to the client. */
-void oracle_on_send(struct ev_loop *process, unsigned master, const struct ask *ask,
-                    const char *bytes, size_t len);
+void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn *conn,
+                    const struct ask *ask, const char *bytes, size_t len);
 void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask *ask,
                       const struct answer *answer);
 /* The same for answers about sets (sets.c); a client holds a lease. */
@@ -108,6 +110,8 @@ bool line_remove(struct line *line, int waiter);
 /* A queue of a server has changed; all queues of a server are lost. */
 void line_on_change(struct server *server, unsigned resource);
 void line_forget(struct server *server);
+/* The set has changed. */
+void line_on_version(void);
 /* It is this waiter's turn at a server.  is_told: the server announces it, or must.  Else the
  * waiter's own command made it due. */
 void line_on_turn_of(const struct server *server, unsigned resource, int waiter, bool is_told);

@@ -25,6 +25,10 @@
  * masters in both.  At most one of the lists becomes a set.  That is promised if the masters in
  * both never forget: else they may be founded again, while no client of the first set is there.
  *
+ * In a quarter of the runs, operators change the set of masters (operators.c).  Masters keep their
+ * data in these runs: until rule M7 (docs/members.md) is kept, a member that forgot may break the
+ * promises that it gave to an operator.  Clocks are not stepped.
+ *
  * With the restart guard, exclusion is promised if any masters lose data, but for two cases.
  * If all masters claim to keep their data and all lose them, they look like new ones.  If
  * clients differ in their longest lease, masters may lose the longest with their data.
@@ -46,6 +50,7 @@ static const enum fault theme_faults[THEME_LEN][4] = {
     [THEME_STARTS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_FLUSHALL, FAULT_RESET_AFTER},
     [THEME_LINES] = {FAULT_WAKE_TWICE, FAULT_WAKE_LOST, FAULT_SLOW, FAULT_PAUSE},
     [THEME_SETS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_RESET_AFTER, FAULT_CLOSE},
+    [THEME_MOVES] = {FAULT_PAUSE, FAULT_CRASH, FAULT_CUT, FAULT_SLOW},
 };
 
 static bool is_about(enum theme theme)
@@ -62,7 +67,9 @@ static void draw_sizes(struct plan *plan)
     plan->resources = dice_chance(600) ? 1 : (unsigned)dice_range(2, SIM_RESOURCES_MAX);
     if (is_about(THEME_ANY))
         return;
-    plan->servers = is_about(THEME_SETS) ? (unsigned)dice_range(3, 5) : 3;
+    plan->servers = is_about(THEME_SETS)    ? (unsigned)dice_range(3, 5)
+                    : is_about(THEME_MOVES) ? (unsigned)dice_range(4, SIM_SERVERS_MAX)
+                                            : 3;
     plan->resources = 1;
 }
 
@@ -91,6 +98,16 @@ static uint64_t other_dice(uint64_t factor)
     return dice ^ dice >> 32;
 }
 
+/* In a quarter of the runs, operators change the set of masters. */
+static void draw_operators(struct plan *plan)
+{
+    uint64_t dice = other_dice(UINT64_C(0x8cb92ba72f3d8dd7));
+    bool moves = is_about(THEME_ANY) && plan->servers >= 3 && (dice >> 8) % 10 < 3;
+
+    if (moves || is_about(THEME_MOVES))
+        plan->operators = 1 + (unsigned)(dice >> 40 & 1);
+}
+
 /* A clock guard needs quick answers and even clocks, or it accepts no vote. */
 static void draw_clock_guard(struct plan *plan)
 {
@@ -100,7 +117,7 @@ static void draw_clock_guard(struct plan *plan)
 
     if (is_about(THEME_CLOCKS)) /* per_vote, and any clock is stepped. */
         dice = dice / 4 * 4 | 1 << 9;
-    else if (!is_about(THEME_ANY))
+    else if (!is_about(THEME_ANY) || plan->operators > 0)
         dice |= 2; /* No clock guard. */
     plan->allowance = (struct drift_bound){plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};
     plan->clock_gap = CLOCKS_GAP;
@@ -205,7 +222,7 @@ static void draw_copies(struct plan *plan)
 {
     uint64_t dice = other_dice(UINT64_C(0xbf58476d1ce4e5b9));
 
-    if (plan->exclusive && (dice >> 16 & 15) == 0)
+    if (plan->exclusive && (dice >> 16 & 15) == 0 && plan->operators == 0)
         plan->may_copy = plan->may_forget & plan->keep;
 }
 
@@ -218,6 +235,7 @@ static void draw_guard(struct plan *plan)
     plan->guarded = is_about(THEME_ANY) ? dice % 2 == 0
                                         : is_about(THEME_RESTARTS) || is_about(THEME_STARTS) ||
                                               is_about(THEME_SETS);
+    plan->guarded = plan->guarded || plan->operators > 0;
     if (!plan->guarded)
         return;
     keep = (quorum_mask)(dice >> 8 & 1 ? all : dice >> 16 & all);
@@ -230,6 +248,10 @@ static void draw_guard(struct plan *plan)
         keep = all;
         plan->may_forget = mask_without(all, (unsigned)dice_below(plan->servers));
         dice &= ~(UINT64_C(3) << 25); /* Not seasoned. */
+    } else if (plan->operators > 0) {
+        keep = all;
+        plan->may_forget = 0;
+        dice |= UINT64_C(1) << 25; /* Seasoned. */
     }
     plan->exclusive = keep != all || plan->may_forget != all;
     plan->keep = keep;
@@ -287,6 +309,13 @@ static void draw_theme(struct plan *plan)
     } else if (is_about(THEME_SETS)) {
         plan->processes = SIM_PROCESSES_MAX;
         plan->fair = plan->shared = 0;
+    } else if (is_about(THEME_MOVES)) {
+        plan->ttl_max_ms = plan->ttl_min_ms;
+        for (unsigned i = 0; i < SIM_TTLS_MAX; i++) { /* A change takes some of the longest. */
+            plan->ttls_ms[i] = sim_min(plan->ttls_ms[i], 20 * plan->reply_timeout_ms + 100);
+            plan->ttls_ms[i] = sim_max(plan->ttls_ms[i], plan->ttl_min_ms);
+            plan->ttl_max_ms = sim_max(plan->ttl_max_ms, plan->ttls_ms[i]);
+        }
     }
 }
 
@@ -302,6 +331,11 @@ static void draw_sets(struct plan *plan)
     if (!plan->guarded)
         return;
     plan->founded = plan->seasoned && (dice >> 8 & 3) != 0;
+    if (plan->operators > 0) { /* Some servers are no members at first. */
+        plan->founded = true;
+        plan->lists[0].len = (unsigned)dice_range(2, sim_min(5, plan->servers));
+        return;
+    }
     if (!is_about(THEME_SETS) && ((dice >> 16 & 3) != 0 || !is_about(THEME_ANY)))
         return;
     if (plan->servers < 3 || plan->permits || plan->fair != 0 || plan->shared != 0 ||
@@ -386,7 +420,9 @@ static void draw_faults(struct plan *plan)
         plan->events = 400;
     }
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF || is_about(THEME_LINES))
-        plan->events *= 4;    /* The guard, or waiters, cause most of them. */
+        plan->events *= 4; /* The guard, or waiters, cause most of them. */
+    if (plan->operators > 0)
+        plan->events *= is_about(THEME_MOVES) ? 4 : 2;
     if (is_about(THEME_SETS)) /* A set is founded early, or its founders meet often. */
         plan->events /= 4;
     plan->ends_at = world.now + 60 * DRIFT_S;
@@ -398,7 +434,7 @@ static void draw_clocks(const struct plan *plan)
     bool slow_client = false, fast_server = false;
     bool extreme = dice_chance(700);
 
-    for (unsigned i = 0; i < plan->processes; i++) {
+    for (unsigned i = 0; i < world_all_processes(); i++) {
         struct sim_clock *clock = &world.processes[i].clock;
 
         clock->origin = dice_range(1, UINT64_C(1) << 50);
@@ -428,6 +464,7 @@ void plan_draw(void)
 
     memset(plan, 0, sizeof *plan);
     draw_sizes(plan);
+    draw_operators(plan);
     draw_spans(plan);
     draw_clock_guard(plan);
     draw_ttls(plan);
@@ -442,7 +479,7 @@ void plan_draw(void)
     if (plan->clock_guard == REDLOCK_CLOCK_GUARD_PERIODIC && plan->may_step != 0)
         plan->exclusive = false;
     draw_faults(plan);
-    for (unsigned i = 0; i < plan->processes; i++)
+    for (unsigned i = 0; i < world_all_processes(); i++)
         process_init(&world.processes[i], i);
     for (unsigned i = 0; i < plan->servers; i++)
         server_init(&world.servers[i], i);

@@ -9,6 +9,7 @@
  */
 #include "net.h"
 #include "oracle.h"
+#include "store.h"
 #include "world.h"
 
 #include "redlock/client/client.h"
@@ -25,7 +26,7 @@ struct sim_loop {
     void *cookie;
 };
 
-static struct sim_loop loops[SIM_PROCESSES_MAX];
+static struct sim_loop loops[SIM_ALL_MAX];
 
 void process_init(struct ev_loop *process, unsigned number)
 {
@@ -33,6 +34,7 @@ void process_init(struct ev_loop *process, unsigned number)
 
     memset(process, 0, sizeof *process);
     process->number = number;
+    process->is_operator = number >= world.plan.processes;
     process->clock = clock;
     loops[number].process = process; /* Its clock is read before it has a client. */
     process->wake_at = process->turn_at = SIM_NEVER;
@@ -74,31 +76,62 @@ const struct list *process_list(const struct ev_loop *process)
     return own;
 }
 
-unsigned process_majority(const struct ev_loop *process)
+/* Of the configuration that its client knows. */
+static uint64_t version_of(const struct ev_loop *process)
 {
-    return process_list(process)->len / 2 + 1;
+    return process->rl->masters.set.seats.now.version;
 }
 
-unsigned process_servers(const struct ev_loop *process)
+struct lists process_lists(const struct ev_loop *process)
 {
     const struct list *list = process_list(process);
+    unsigned all = ((1u << list->len) - 1) << list->first;
 
-    return ((1u << list->len) - 1) << list->first;
+    if (world.plan.operators > 0 && process->rl != NULL && version_of(process) > 1)
+        return moves_lists(version_of(process));
+    return (struct lists){all, all};
+}
+
+/* The number of a server in the client of a process; QUORUM_MASTERS_MAX: it has none. */
+static unsigned master_of(const struct ev_loop *process, unsigned server)
+{
+    for (unsigned m = 0; m < process->rl->masters.peers.len; m++)
+        if (process->servers[m] == server && process->rl->masters.peers.links[m] != NULL)
+            return m;
+    return QUORUM_MASTERS_MAX;
+}
+
+/* The client knows what the master stores of the set.  Else its votes do not count yet. */
+static bool is_known(const struct ev_loop *process, unsigned m, const struct server *server)
+{
+    char state[SETS_STATE_ROOM];
+
+    return server->marker.ver <= version_of(process) &&
+           strcmp(sets_state(&server->marker, state), process->rl->masters.standing.states[m]) == 0;
 }
 
 /* True if all links are up, all masters may vote, and all servers obey. */
 bool process_is_linked(const struct ev_loop *process)
 {
-    const struct list *list = process_list(process);
+    const struct lists lists = process_lists(process);
     char text[128];
 
-    if (process->rl == NULL || list != process_own_list(process))
+    if (process->rl == NULL || process_list(process) != process_own_list(process))
         return false;
-    for (unsigned m = 0; m < list->len; m++) {
-        const struct conn *conn = conn_of(process, process->rl->masters.peers.links[m]);
-        const struct server *server = &world.servers[list->first + m];
+    for (unsigned i = 0; i < world.plan.servers; i++) {
+        const struct server *server = &world.servers[i];
+        const struct conn *conn;
+        unsigned m;
 
-        if (!(process->rl->masters.peers.up & 1u << m) || conn == NULL || conn->mute)
+        if (!((lists.from | lists.to) >> i & 1))
+            continue;
+        m = master_of(process, i);
+        if (m == QUORUM_MASTERS_MAX || !(process->rl->masters.peers.up & 1u << m))
+            return false;
+        if (world.plan.operators > 0 && !is_known(process, m, server))
+            return false;
+        conn = conn_of(process, process->rl->masters.peers.links[m]);
+        if (conn == NULL || conn->mute)
             return false;
         if (!server->alive || server->hung || server->mood != MOOD_FINE)
             return false;
@@ -114,7 +147,7 @@ static void look_at_clocks(struct ev_loop *process)
 {
     uint64_t now = process_clock(process);
 
-    for (unsigned m = 0; m < process_list(process)->len; m++) {
+    for (unsigned m = 0; m < process->rl->masters.peers.len; m++) {
         const struct clocks_node *node = &process->rl->masters.clocks.nodes[m];
 
         if (node->node.counts_from <= now)
@@ -296,7 +329,10 @@ static void do_program(struct ev_loop *process)
     if (process->act_at > world.now)
         return;
     process->act_at = SIM_NEVER;
-    actor_act(process);
+    if (process->is_operator)
+        operators_act(process);
+    else
+        actor_act(process);
 }
 
 /* Plan the next turn. */
@@ -327,6 +363,20 @@ static void plan_next(struct ev_loop *process)
     process_poke(process, next);
 }
 
+static void watch_over(struct ev_loop *process)
+{
+    if (process->rl != NULL && process->version != version_of(process)) {
+        process->version = version_of(process);
+        process_sicken(process, process_now(process));
+    }
+    oracle_look(process);
+    claims_on_turn(process);
+    judge_on_turn(process);
+    waits_on_turn(process);
+    line_on_turn(process);
+    moves_on_turn(process);
+}
+
 void process_turn(struct ev_loop *process, uint64_t tag)
 {
     if (tag != process->turn_tag)
@@ -341,15 +391,14 @@ void process_turn(struct ev_loop *process, uint64_t tag)
     do_io(process);
     do_program(process);
     do_timers(process);
+    if (process->is_operator)
+        operators_on_turn(process);
     if (process->rl != NULL) {
         loops[process->number].events->before_sleep(loops[process->number].cookie);
         look_at_clocks(process);
     }
-    oracle_look(process);
-    claims_on_turn(process);
-    judge_on_turn(process);
-    waits_on_turn(process);
-    line_on_turn(process);
+    if (!process->is_operator)
+        watch_over(process);
     process->in_turn = false;
     end_stall(process);
     plan_next(process);

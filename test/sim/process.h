@@ -5,21 +5,26 @@
 #define SIM_PROCESS_H
 
 #include "sim.h"
+#include "redlock/base/mask.h"
 #include "redlock/redlock.h"
 
 struct conn;
 struct link;
 struct list;
+struct lists;
 struct loop;
 struct transport;
 
 /* The process that a client lives in, and the loop that it runs on. */
 struct ev_loop {
     unsigned number;
+    bool is_operator; /* It changes the set of masters, and takes no locks (operators.c). */
     struct sim_clock clock;
     uint32_t max_ttl_ms; /* The option of its clients. */
     struct redlock *rl;  /* NULL: no client is open. */
     struct transport *transports[SIM_TRANSPORTS_MAX];
+    uint64_t version; /* Of the configuration that its client knew at the end of the last turn. */
+    unsigned servers[QUORUM_MASTERS_MAX]; /* Which server has this number in its client. */
     unsigned client; /* Number of the client: raised at every open and close. */
 
     sim_time wake_at; /* When client_on_timer() is due. */
@@ -72,12 +77,11 @@ void process_sicken(struct ev_loop *process, sim_time until);
 /* Nothing was faulty for the process since then. */
 bool process_is_healthy(const struct ev_loop *process, sim_time since);
 bool process_is_linked(const struct ev_loop *process);
-/* The list of its clients; how many masters are a majority; the masters as a mask of servers. */
+/* The list of its client; that of the set that the client obeys; the lists by which the client
+ * counts now. */
 const struct list *process_own_list(const struct ev_loop *process);
-/* The list of the set that its client obeys. */
 const struct list *process_list(const struct ev_loop *process);
-unsigned process_majority(const struct ev_loop *process);
-unsigned process_servers(const struct ev_loop *process);
+struct lists process_lists(const struct ev_loop *process);
 
 /* ---- Transports (transport.c): what processes need beside transport.h ---- */
 

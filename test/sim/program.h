@@ -5,6 +5,7 @@
 #define SIM_PROGRAM_H
 
 #include "process.h"
+#include "world.h"
 #include "redlock/core/quorum.h"
 
 /* ---- Programs (actor.c), and the calls that they make (calls.c) ---- */
@@ -44,6 +45,7 @@ struct lease_rec {
     unsigned silent_turns; /* Turns since it was over, without a lost notice. */
     /* What the oracle notes: */
     int token;           /* The token of the latest belief; -1: none. */
+    struct lists lists;  /* By which it was counted. */
     uint64_t deadline;   /* The deadline of the belief, on the client's clock; 0: no belief. */
     uint64_t over;       /* The deadline of a belief that ended by itself. */
     sim_time published;  /* When the belief began or grew. */
@@ -83,7 +85,8 @@ struct op {
     uint32_t remaining_ms; /* What was left of the lease when it began. */
     bool was_held;
     bool lost_told;
-    int token; /* The token that an unlock releases; -1: none. */
+    int token;          /* The token that an unlock releases; -1: none. */
+    struct lists lists; /* By which the client counted when it began. */
     struct op *next;
 };
 

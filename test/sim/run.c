@@ -26,7 +26,7 @@ static sim_time longest_stop(void)
 {
     sim_time until = world.now;
 
-    for (unsigned i = 0; i < world.plan.processes; i++)
+    for (unsigned i = 0; i < world_all_processes(); i++)
         until = sim_max(until, world.processes[i].stopped_until);
     return until - world.now;
 }
@@ -35,6 +35,12 @@ static sim_time longest_stop(void)
 static sim_time longest_watch(void)
 {
     return 3 * world.plan.ttl_max_ms * DRIFT_MS + 2 * CLOCKS_GAP;
+}
+
+/* New members are watched, and old leases end; perhaps twice, if a change is found unfinished. */
+static sim_time longest_change(void)
+{
+    return 12 * world.plan.ttl_max_ms * DRIFT_MS + 8 * DRIFT_S;
 }
 
 /* Healing lasts until all operations have ended and all links are up. */
@@ -48,6 +54,8 @@ static void heal(void)
         links += 4 * plan->ttl_max_ms * DRIFT_MS + 2 * DRIFT_S;
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* Stepped clocks are watched for longer. */
         links += longest_watch();
+    if (plan->operators > 0)
+        links += longest_change();
     if (plan->two_lists) /* The founders get in each other's way, and try again. */
         links += 10 * DRIFT_S;
     world.phase = PHASE_HEAL; /* No new faults from here on. */
@@ -70,7 +78,8 @@ static sim_time longest_probe(void)
     sim_time rounds = 20 * (run_probe_retry_ms() + plan->reply_timeout_ms) * DRIFT_MS;
 
     return plan->ttl_max_ms * DRIFT_MS + rounds +
-           (plan->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE ? longest_watch() : 0);
+           (plan->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE ? longest_watch() : 0) +
+           (plan->operators > 0 ? longest_change() : 0);
 }
 
 static void probe(void)
@@ -94,6 +103,8 @@ static void probe(void)
     calls_check_ends();
     probes_left = probes_expected;
     enter(PHASE_PROBE, longest_probe());
+    moves_on_probe();
+    operators_on_probe();
 }
 
 uint32_t run_probe_retry_ms(void)
@@ -104,7 +115,13 @@ uint32_t run_probe_retry_ms(void)
 void run_on_probe(void)
 {
     probes_won++;
-    if (--probes_left == 0)
+    if (--probes_left == 0 && !operators_are_busy())
+        world_post(world.now, EVENT_PHASE, NULL, PHASE_QUIET);
+}
+
+void run_on_operator(void)
+{
+    if (world.phase == PHASE_PROBE && probes_left == 0 && !operators_are_busy())
         world_post(world.now, EVENT_PHASE, NULL, PHASE_QUIET);
 }
 
@@ -130,6 +147,7 @@ static void finish(void)
     for (unsigned i = 0; i < world.plan.processes; i++)
         if (world.processes[i].rl != NULL)
             calls_close(&world.processes[i]);
+    operators_end();
     if (heap_blocks() != 0)
         world_fail("memory", "%ld blocks are not freed", heap_blocks());
 }
@@ -187,7 +205,9 @@ uint64_t run_seed(uint64_t seed, bool verbose)
     oracle_reset();
     calls_reset();
     waits_begin();
+    moves_begin();
     plan_draw();
+    operators_begin();
     nemesis_begin();
     world_post(plan->ends_at, EVENT_PHASE, NULL, PHASE_CHAOS);
     while (world.phase != PHASE_OVER && world_next(&event)) {

@@ -38,6 +38,10 @@ struct marker {
     const char *config, *name;                         /* See sets_text().  NULL: none. */
     uint64_t claim;                                    /* The number of a claim.  0: none. */
     const char *claim_list;
+    uint64_t told_floor; /* The floor in the field epoch.  0: there is none. */
+    uint64_t ballot;     /* The greatest ballot promised for the next version.  0: none. */
+    uint64_t accepted_in;
+    const char *accepted; /* What was accepted in that ballot.  NULL: nothing. */
 };
 
 /* Marks of warming masters: see redlock/lua/witness.lua. */

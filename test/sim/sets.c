@@ -43,8 +43,12 @@ static const char *text_arg(const struct command *command, unsigned i)
 
 const char *sets_state(const struct marker *marker, char text[SETS_STATE_ROOM])
 {
-    (void)snprintf(text, SETS_STATE_ROOM, "%016llx.%llu", (unsigned long long)marker->epoch,
-                   (unsigned long long)marker->ver);
+    int len = snprintf(text, SETS_STATE_ROOM, "%016llx.%llu", (unsigned long long)marker->epoch,
+                       (unsigned long long)marker->ver);
+
+    if (marker->told_floor != 0)
+        (void)snprintf(text + len, SETS_STATE_ROOM - (size_t)len, ".%llu",
+                       (unsigned long long)marker->told_floor);
     return text;
 }
 
@@ -97,6 +101,7 @@ void sets_join(struct server *server)
     server->marker.config = sets_list(list);
     server->marker.set = number_of(server->marker.config);
     server->marker.name = sets_name(server->number);
+    moves_on_version(server);
     sets_on_member();
 }
 
@@ -209,6 +214,7 @@ struct answer sets_found(struct server *server, const struct command *command)
         return *refusal;
     marker->set = args_hex(command, 6);
     marker->ver = 1;
+    marker->told_floor = 0;
     marker->config = marker->claim_list;
     marker->name = text_arg(command, 7);
     marker->claim = 0;
@@ -216,6 +222,7 @@ struct answer sets_found(struct server *server, const struct command *command)
     world_outcome(OUTCOME_SET_FOUNDED);
     world_say("    master %u is founded, set %llx", server->number,
               (unsigned long long)marker->set);
+    moves_on_version(server);
     sets_on_member();
     return answer_one;
 }

@@ -24,6 +24,8 @@
 #include "drift/drift.h"
 
 #define SIM_PROCESSES_MAX 5
+#define SIM_OPERATORS_MAX 2 /* Processes that change the set of masters. */
+#define SIM_ALL_MAX (SIM_PROCESSES_MAX + SIM_OPERATORS_MAX)
 #define SIM_SERVERS_MAX 7
 #define SIM_RESOURCES_MAX 3
 #define SIM_SETS (1u << SIM_RESOURCES_MAX)       /* Sets of resources, as masks. */
@@ -171,7 +173,11 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(SET_FOUNDED, "master that a client made a member of a set")             \
     X(SET_TOLD, "master in no set that was told its set")                     \
     X(SET_CLAIMED, "founding that met the claim of another list")             \
-    X(SET_REFUSED, "list that is not that of the set")
+    X(SET_REFUSED, "list that is not that of the set")                        \
+    X(SET_CHANGED, "set that was changed")                                    \
+    X(CHANGE_DONE, "operator that changed the set")                           \
+    X(CHANGE_OVERTAKEN, "operator that another overtook")                     \
+    X(CHANGE_DIED, "operator that died while it changed the set")
 
 #define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
 enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };

@@ -2,8 +2,8 @@
  * store.c - what a server does with a command: a model of the part of redis that the library uses.
  *
  * The scripts (redlock/lua) are modelled in C, here and in readers.c, queue.c, many.c, permits.c,
- * flags.c, marker.c, sets.c and witness.c.  If you change a script, change its model, too:
- * test-sim-store compares the model with a real server, which runs the scripts.
+ * flags.c, marker.c, sets.c, ballots.c and witness.c.  If you change a script, change its model,
+ * too: test-sim-store compares the model with a real server, which runs the scripts.
  */
 #include "net.h"
 #include "store.h"
@@ -229,7 +229,7 @@ static store_answer *const scripts[SCRIPT_LEN] = {
     [SCRIPT_RELEASE] = do_script,
     [SCRIPT_EXTEND] = do_script,
     [SCRIPT_RAISE] = marker_raise,
-    [SCRIPT_LOOK] = marker_look,
+    [SCRIPT_LOOK] = marker_query,
     [SCRIPT_WITNESS] = witness_execute,
     [SCRIPT_WAIT] = flags_query,
     [SCRIPT_ACQUIRE_MANY] = many_acquire,
@@ -246,6 +246,10 @@ static store_answer *const scripts[SCRIPT_LEN] = {
     [SCRIPT_CLAIM] = sets_claim,
     [SCRIPT_FOUND] = sets_found,
     [SCRIPT_WITHDRAW] = sets_withdraw,
+    [SCRIPT_PREPARE] = ballots_prepare,
+    [SCRIPT_ACCEPT] = ballots_accept,
+    [SCRIPT_WRITE] = ballots_write,
+    [SCRIPT_COUNT_ON] = ballots_count_on,
 };
 
 struct answer store_execute(struct conn *conn, const struct command *command)

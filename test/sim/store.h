@@ -83,8 +83,9 @@ typedef struct answer store_answer(struct server *server, const struct command *
 store_answer many_acquire, many_extend, many_release;
 store_answer permits_acquire, permits_query;
 store_answer queue_acquire, queue_release, queue_leave;
-store_answer marker_proof, marker_count, marker_raise, marker_look;
+store_answer marker_proof, marker_count, marker_raise, marker_query;
 store_answer sets_claim, sets_found, sets_withdraw;
+store_answer ballots_prepare, ballots_accept, ballots_write, ballots_count_on;
 store_answer flags_query, readers_execute, witness_execute;
 
 /* The reader with that token, or NULL if there is none now; the first instant when it is gone. */
@@ -97,8 +98,10 @@ struct mark *witness_find(struct marks *marks, const char *name, size_t len);
 void witness_on_install(const struct conn *conn);
 /* A copy that lives as long as the run.  Equal texts have the same copy. */
 const char *sets_text(const char *text, size_t len);
+/* Nothing is promised or accepted for the next version any more. */
+void ballots_drop(struct marker *marker);
 /* The field epoch of a marker that has an epoch; room for its text. */
-#define SETS_STATE_ROOM 40
+#define SETS_STATE_ROOM 60
 const char *sets_state(const struct marker *marker, char text[SETS_STATE_ROOM]);
 
 struct answer flags_subscribe(struct conn *conn, const struct command *command);

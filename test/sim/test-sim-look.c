@@ -217,9 +217,11 @@ static void follow_since(void)
 
 static void compare(void)
 {
-    char buf[WIRE_MAX];
-    bool is_look = dice_chance(700);
-    size_t len = is_look ? draw_query(buf) : fields_draw(buf, &model.marker);
+    char buf[FIELDS_COMMAND_MAX];
+    bool is_look = dice_chance(650);
+    size_t len = is_look            ? draw_query(buf)
+                 : dice_chance(500) ? fields_draw(buf, &model.marker)
+                                    : fields_draw_ballot(buf, &model.marker);
     struct conn conn = {.server = &model};
     const uint64_t epoch = model.marker.epoch;
     uint64_t before_us, after_us;

@@ -344,7 +344,7 @@ static void compare_told(const struct exchange *x, const struct result *early,
 
 static void compare(void)
 {
-    char buf[WIRE_MAX + 1];
+    char buf[FIELDS_COMMAND_MAX + 1];
     uint32_t patience_ms;
     size_t len = commands_draw(&model, buf, &patience_ms);
     struct exchange x = exchange_ask(buf, len);

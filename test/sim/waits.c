@@ -369,7 +369,7 @@ static void check_hears(const struct ev_loop *process, unsigned resource, unsign
 
 void waits_on_turn(struct ev_loop *process)
 {
-    if (world.plan.two_lists) /* Which masters are a majority depends on the client. */
+    if (world.plan.two_lists || world.plan.operators > 0) /* What is a majority depends on both. */
         return;
     for (unsigned r = 0; r < world.plan.resources && !world.plan.permits; r++)
         look_at(r);

@@ -86,20 +86,27 @@ static bool is_trouble(const struct reply *reply)
     return strncmp(reply->text, "WRONGTYPE", 9) != 0 || world.plan.enabled[FAULT_WRONG_TYPE];
 }
 
-static void on_reply(void *cookie, unsigned number, const struct ask *ask,
-                     const struct reply *reply)
+static void show_reply(const struct watch *watch, unsigned number, const struct ask *ask,
+                       const struct reply *reply)
 {
-    struct watch *watch = cookie;
     bool has_text = reply->type != REPLY_INTEGER && reply->type != REPLY_NIL;
     const struct answer answer = {reply->type, reply->integer, has_text ? reply->text : ""};
 
     if (ask == NULL) {
         on_push(watch, number, reply);
-    } else {
-        if (ask->what == WHAT_LOOK || ask->what == WHAT_FOUND || is_trouble(reply))
-            sicken(watch->process);
-        oracle_on_answer(watch->process, number, ask, &answer);
+        return;
     }
+    if (ask->what == WHAT_LOOK || ask->what == WHAT_FOUND || is_trouble(reply))
+        sicken(watch->process);
+    oracle_on_answer(watch->process, watch->process->servers[number], ask, &answer);
+}
+
+static void on_reply(void *cookie, unsigned number, const struct ask *ask,
+                     const struct reply *reply)
+{
+    struct watch *watch = cookie;
+    if (!watch->process->is_operator)
+        show_reply(watch, number, ask, reply);
     watch->events->on_reply(watch->cookie, number, ask, reply);
 }
 
@@ -137,20 +144,22 @@ struct link *__wrap_link_new(const struct link_config *config, const struct link
                             .events = owners,
                             .cookie = cookie,
                             .listens = config->listens};
+    watch->process->servers[config->number] =
+        (unsigned)(config->uri->host[strlen(config->uri->host) - 1] - '1');
     watch->link = __real_link_new(config, &events, watch);
     return watch->link;
 }
 
-/* The process and the number of a link that asks. */
-static struct ev_loop *owner_of_link(const struct link *link, unsigned *ret_number)
+/* The process of a link that asks, and the server. */
+static struct ev_loop *owner_of_link(const struct link *link, unsigned *ret_server)
 {
-    for (unsigned i = 0; i < world.plan.processes; i++) {
+    for (unsigned i = 0; i < world_all_processes(); i++) {
         const struct redlock *rl = world.processes[i].rl;
 
-        for (unsigned m = 0; rl != NULL && m < world.plan.servers; m++) {
+        for (unsigned m = 0; rl != NULL && m < rl->masters.peers.len; m++) {
             if (rl->masters.peers.links[m] != link)
                 continue;
-            *ret_number = m;
+            *ret_server = world.processes[i].servers[m];
             return &world.processes[i];
         }
     }
@@ -160,9 +169,10 @@ static struct ev_loop *owner_of_link(const struct link *link, unsigned *ret_numb
 void __wrap_link_send(struct link *link, const struct ask *ask, const char *command,
                       size_t command_len)
 {
-    unsigned number;
-    struct ev_loop *process = owner_of_link(link, &number);
+    unsigned server;
+    struct ev_loop *process = owner_of_link(link, &server);
 
-    oracle_on_send(process, number, ask, command, command_len);
+    if (!process->is_operator)
+        oracle_on_send(process, server, conn_of(process, link), ask, command, command_len);
     __real_link_send(link, ask, command, command_len);
 }

@@ -17,8 +17,14 @@ struct list {
     unsigned first, len;
 };
 
+/* The lists of a configuration, as masks of servers.  Equal: it is simple. */
+struct lists {
+    unsigned from, to;
+};
+
 struct plan {
     unsigned processes, servers, resources;
+    unsigned operators; /* Processes that change the set of masters, behind the others. */
     uint32_t drift_ppm, drift_fixed_ms, reply_timeout_ms, connect_timeout_ms;
     struct drift_bound allowance;
     uint32_t ttl_min_ms; /* The shortest legal ttl. */
@@ -82,6 +88,7 @@ enum theme {
     THEME_STARTS,
     THEME_LINES,
     THEME_SETS,
+    THEME_MOVES,
     THEME_LEN
 };
 #define WORLD_SEED_BITS 56
@@ -109,7 +116,7 @@ struct world {
     sim_time now, began;
     enum phase phase;
     struct plan plan;
-    struct ev_loop processes[SIM_PROCESSES_MAX];
+    struct ev_loop processes[SIM_ALL_MAX]; /* First the clients', then operators. */
     struct server servers[SIM_SERVERS_MAX];
     uint64_t hash;       /* A hash of all events noted. */
     uint64_t events;     /* The number of events so far. */
@@ -117,6 +124,11 @@ struct world {
     struct text *texts;  /* Configurations, lists and names of masters (sets.c). */
 };
 extern struct world world;
+
+static inline unsigned world_all_processes(void)
+{
+    return world.plan.processes + world.plan.operators;
+}
 
 /* Begin an empty world at a random instant. */
 void world_begin(uint64_t seed, bool verbose);
@@ -139,8 +151,9 @@ uint64_t run_seed(uint64_t seed, bool verbose);
 uint32_t run_probe_retry_ms(void);
 /* The client of a probe can be expected to get a lock. */
 bool run_expects(const struct ev_loop *process);
-/* A probe got its lock. */
+/* A probe got its lock; an operator is done. */
 void run_on_probe(void);
+void run_on_operator(void);
 
 /* ---- Sets of masters (sets.c) ---- */
 
@@ -156,6 +169,32 @@ void sets_on_member(void);
 bool sets_are_founded(const struct list *list);
 /* They were, at some time.  A client without leases does not notice that they forgot. */
 bool sets_were_founded(const struct list *list);
+
+/* ---- Sets that change (moves.c), and who changes them (operators.c) ---- */
+
+void moves_begin(void);
+/* A server stores something that clients do not know yet. */
+void moves_on_news(void);
+/* A server stores another version. */
+void moves_on_version(const struct server *server);
+/* The greatest version that any server has stored. */
+uint64_t moves_newest(void);
+/* The lists of a version that a server has stored. */
+struct lists moves_lists(uint64_t version);
+bool moves_are_quorum(const struct lists *lists, unsigned servers);
+
+/* Clients try to get locks; the turn of one is over. */
+void moves_on_probe(void);
+void moves_on_turn(const struct ev_loop *process);
+
+void operators_begin(void);
+/* Some begin although the faults are over; one of them is not done. */
+void operators_on_probe(void);
+bool operators_are_busy(void);
+/* The process is due; its turn is nearly over. */
+void operators_act(struct ev_loop *process);
+void operators_on_turn(struct ev_loop *process);
+void operators_end(void);
 
 /* ---- Faults (nemesis.c) ---- */
 

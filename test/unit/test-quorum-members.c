@@ -215,6 +215,21 @@ TEST(an_extension_gives_the_token_to_who_joined)
     CHECK(quorum_is_settled(&story.q));
 }
 
+/* A token that is extended there would be in the way if the master joined again. */
+TEST(a_master_that_was_removed_is_released_and_not_extended)
+{
+    begin_held(3);
+    change(OLD, NEW);
+    renew();
+    answer(OLD | NEW, YES);
+    story_change(&story, (struct members){NEW, NEW}, 0);
+    renew();
+    check_given(0, NEW);
+    answer(NEW, YES);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, OLD | NEW);
+}
+
 TEST(without_one_list_the_old_deadline_stands)
 {
     begin_held(3);
@@ -417,6 +432,7 @@ CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_maj
            RUN(a_hold_of_before_a_change_is_released_by_a_smaller_list),
            RUN(a_hold_that_the_old_list_has_lost_is_lost_at_its_release),
            RUN(an_extension_gives_the_token_to_who_joined),
+           RUN(a_master_that_was_removed_is_released_and_not_extended),
            RUN(without_one_list_the_old_deadline_stands), RUN(who_refuses_the_token_is_asked_again),
            RUN(who_did_not_answer_is_asked_to_extend), RUN(who_comes_up_later_is_given_it_then),
            RUN(a_hold_that_the_old_list_lost_is_not_given_away), RUN(several_names_are_given_too),

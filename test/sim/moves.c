@@ -1,0 +1,148 @@
+/*
+ * moves.c - the configurations of a set that changes, as servers store them.
+ *
+ *  versions   A version has one configuration.
+ *  available  While operators change the set and nothing else goes wrong, a waiter gets a lock that
+ *             nobody holds within two seconds.
+ */
+#include "oracle.h"
+#include "world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/core/config.h"
+
+#define UNAVAILABLE_MAX (2 * DRIFT_S)
+#define VERSIONS_MAX 256 /* Of one run.  Chosen: a change has two. */
+
+static struct version {
+    const char *config; /* NULL: no server has stored it. */
+    struct lists lists;
+} versions[VERSIONS_MAX];
+static uint64_t newest;
+static sim_time held_at[SIM_RESOURCES_MAX]; /* When a client held it last. */
+
+void moves_begin(void)
+{
+    memset(versions, 0, sizeof versions);
+    newest = 0;
+}
+
+static unsigned servers_of(const struct config *config, quorum_mask list)
+{
+    unsigned servers = 0;
+
+    for (unsigned i = 0; i < config->members_len; i++)
+        for (unsigned s = 0; s < world.plan.servers && (list & mask_of(i)) != 0; s++)
+            if (strcmp(config->members[i].name, sets_name(s)) == 0)
+                servers |= 1u << s;
+    return servers;
+}
+
+static void add(uint64_t version, const char *text)
+{
+    struct config config = {.version = version};
+
+    if (version >= VERSIONS_MAX)
+        world_fail("simulator", "too many versions of a set");
+    if (!config_parse(text, strlen(text), &config))
+        world_fail("wire", "a configuration that is none: %s", text);
+    versions[version] =
+        (struct version){text, {servers_of(&config, config.from), servers_of(&config, config.to)}};
+    newest = sim_max(newest, version);
+    world_note("version: number, from, to", version, versions[version].lists.from,
+               versions[version].lists.to);
+    if (version > 1)
+        world_outcome(OUTCOME_SET_CHANGED);
+    line_on_version();
+}
+
+void moves_on_news(void)
+{
+    for (unsigned i = 0; i < world.plan.processes; i++)
+        process_sicken(&world.processes[i], world.now + world.plan.quick);
+}
+
+void moves_on_version(const struct server *server)
+{
+    const struct marker *marker = &server->marker;
+
+    if (world.plan.operators == 0)
+        return;
+    world_say("    master %u stores version %llu: %s", server->number,
+              (unsigned long long)marker->ver, marker->config);
+    if (marker->ver >= VERSIONS_MAX || versions[marker->ver].config == NULL)
+        add(marker->ver, marker->config);
+    else if (versions[marker->ver].config != marker->config)
+        world_fail("versions", "version %llu is %s on master %u, and was %s",
+                   (unsigned long long)marker->ver, marker->config, server->number,
+                   versions[marker->ver].config);
+    moves_on_news();
+}
+
+uint64_t moves_newest(void)
+{
+    return newest;
+}
+
+struct lists moves_lists(uint64_t version)
+{
+    if (version >= VERSIONS_MAX || versions[version].config == NULL)
+        world_fail("versions", "a client obeys version %llu, which no master has stored",
+                   (unsigned long long)version);
+    return versions[version].lists;
+}
+
+static bool is_majority(unsigned list, unsigned servers)
+{
+    return 2 * __builtin_popcount(list & servers) > __builtin_popcount(list);
+}
+
+bool moves_are_quorum(const struct lists *lists, unsigned servers)
+{
+    return is_majority(lists->from, servers) && is_majority(lists->to, servers);
+}
+
+/* ---- Availability ---- */
+
+void moves_on_probe(void)
+{
+    for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++)
+        held_at[r] = world.now;
+}
+
+/* Since when the waiter could have all its resources. */
+static sim_time waits_since(const struct lease_rec *rec)
+{
+    sim_time since = rec->called;
+
+    for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++)
+        if (rec->set & 1u << r)
+            since = sim_max(since, held_at[r]);
+    return since;
+}
+
+void moves_on_turn(const struct ev_loop *process)
+{
+    /* Rivals may meet in some rounds, and pause. */
+    sim_time bound = UNAVAILABLE_MAX + 8 * run_probe_retry_ms() * DRIFT_MS;
+
+    if (world.plan.operators == 0 || world.phase != PHASE_PROBE)
+        return;
+    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        const struct lease_rec *rec = process->recs[place];
+
+        if (rec == NULL)
+            continue;
+        for (unsigned r = 0; r < SIM_RESOURCES_MAX && rec->deadline != 0; r++)
+            if (rec->set & 1u << r)
+                held_at[r] = world.now;
+        if (rec->state != REC_LOCKING || rec->deadline != 0 || world.plan.permits)
+            continue;
+        tally.checks++;
+        if (world.now > waits_since(rec) + bound)
+            world_fail("available", "client %u waits for set %x, which nobody holds, for %.3f ms",
+                       process->number, rec->set, (double)(world.now - waits_since(rec)) / 1e6);
+    }
+}

@@ -19,8 +19,8 @@ bool text_is_control(const char *text, size_t len);
  * a master's text cannot control the terminal that shows it.  Returns text. */
 char *text_clean(char *text);
 
-/* Cut what does not belong into a message from the end of an error of a master: a full stop, and
- * the place in a script, which Redis 7 adds.  Returns text. */
+/* Cut the end of a master's error that does not belong into a message: a full stop, and the place
+ * in a script, which Redis 7 adds.  Returns text. */
 char *text_end_error(char *text);
 
 #endif /* REDLOCK_TEXT_H */

@@ -29,7 +29,7 @@ struct report {
     uint64_t age_ms;             /* Warming: for how long, by its clock. */
     uint64_t warming_ms;         /* Warming: how much longer, if a client watches it. */
     bool witnessed;              /* Warming: other masters told for how long. */
-    bool unwatched;              /* Warming: no client has watched it, or it would be over. */
+    bool unwatched;              /* Warming: the time has passed, but no client watched. */
     drift_time asked_at;
     double round_trip_us;
     char error[160];                    /* Why it is down, or cannot tell the holder. */
@@ -40,7 +40,7 @@ struct report {
     bool knows_holder;                  /* The master told the holder, or that there is none. */
     long long waiting;                  /* The number of clients in its queue (place.h). */
     bool knows_permits;                 /* The master told which permits of this name it stores. */
-    char permits_error[160];            /* Why not. */
+    char permits_error[160];            /* Why knows_permits is false. */
     unsigned permits;                   /* The number of permits of this name that it stores. */
     bool is_taken[REDLOCK_PERMITS_MAX]; /* These permits, by slot. */
     bool is_foreign[REDLOCK_PERMITS_MAX]; /* Those of them whose keys redlock did not write. */

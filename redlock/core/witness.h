@@ -23,8 +23,9 @@ struct witnesses {
     quorum_mask asked; /* Those that were asked on their present link. */
     quorum_mask out;   /* The subset of asked whose answer is not there. */
     quorum_mask heard; /* Those that told an age. */
-    quorum_mask anew;  /* Those that must make their mark anew, since their clock was stepped. */
-    /* When the nonce existed already, by our clock, in ns.  It may be before our clock began. */
+    quorum_mask anew;  /* Those that must make their mark anew: their clock was stepped. */
+    /* A time at which the nonce existed already, by our clock, in ns.  It may be before our clock
+     * began. */
     int64_t since[QUORUM_MASTERS_MAX];
 };
 
@@ -39,15 +40,15 @@ void witness_on_age(struct witnesses *w, unsigned k, int64_t age_ms, drift_time 
 /* The number of a witness belongs to another master now. */
 void witness_on_change(struct witnesses *w, quorum_mask left);
 
-/* The time at which a span is over that began then. */
+/* The end of a span that began at since. */
 drift_time witness_after(int64_t since, drift_span span);
 
-/* The earliest time at which this span is over according to members that can decide.  Only these
- * witnesses count.  DRIFT_NEVER: too few told an age. */
+/* The earliest time at which so many witnesses say that the nonce is as old as span that they can
+ * decide (members_decide).  Other masters do not count.  DRIFT_NEVER: too few told an age. */
 drift_time witness_due_at(const struct witnesses *w, const struct members *members,
                           quorum_mask witnesses, drift_span span);
 
-/* Whether the span would be over now if all masters of unknown said so. */
+/* True: the nonce would be old enough now if the witnesses of unknown said so, too. */
 bool witness_may_be_due(const struct witnesses *w, const struct members *members,
                         quorum_mask witnesses, quorum_mask unknown, drift_span span,
                         drift_time now);

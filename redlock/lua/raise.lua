@@ -6,7 +6,8 @@
 -- ARGV[2]  number to count to
 -- ARGV[3]  counter: the field of the marker that belongs to the name
 -- ARGV[4]  the field epoch, as the client knows it: EPOCH.VER, or EPOCH.VER.FLOOR
--- Reply    the number that the counter has reached: ARGV[2], or more if the counter was there;
+-- Reply    the number that the counter has reached: ARGV[2], or its last number plus 1 if that is
+--          greater;
 --          0: the key does not hold the token; -1: the marker has another epoch or none;
 --          an error: the number is days ahead of the clock.
 --
@@ -15,10 +16,11 @@
 --   has the epoch has the counters.
 -- - A number is the floor plus the counter.  The floor was written together with the epoch.
 -- - No number is above the high-water mark "high".  Clients also count by HINCRBY, which does
---   not know the mark: they discard a number above it, and come here.  This script moves the
---   mark up, in steps of WIRE_FENCE_STEP.  A client that knows the floor thus knows a mark, too.
--- - The mark is not moved beyond the clock by more than WIRE_FENCE_AHEAD_US (12 days).  No
---   client counts that far, and all masters would take over such a number.
+--   not know the mark: they do not use a number above it, and call this script.  It moves the
+--   mark up, in steps of WIRE_FENCE_STEP from the floor.  So a client that knows the floor can
+--   compute the new mark.
+-- - The mark is not moved beyond the clock by more than WIRE_FENCE_AHEAD_US (12 days).  Such a
+--   number comes from no client, and repairs would hand it on to all masters.
 -- - Numbers are doubles, exact up to 2^53.  They are written with %.0f: Lua, and some versions
 --   of Redis, would write 1.8e+15.
 

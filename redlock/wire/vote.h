@@ -10,7 +10,7 @@
 #include "redlock/core/quorum.h"
 #include "redlock/wire/reply.h"
 
-/* Small, because each answer is one. */
+/* Kept small: each answer becomes one, and struct proof stores those that wait. */
 struct vote {
     enum quorum_vote vote : 8;
     /* The master lacks the script: ask again with the script in full.  The vote is NONE. */

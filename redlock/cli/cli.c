@@ -445,7 +445,7 @@ static void take_masters(struct cli *cli, char *list)
 static void on_log(void *arg, enum redlock_level level, const char *message)
 {
     (void)arg, (void)level;
-    cli_say("%s", message);
+    cli_log(message);
 }
 
 int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)

@@ -162,6 +162,11 @@ void cli_say_why(const char *before, const char *message);
  * delay a renewal of the lease, or the kill of the command. */
 void cli_never_wait(void);
 
+/* Print a message of the library, or drop it if standard error does not take it at once: it comes
+ * from the loop, which must not wait.  At the end, say how many were dropped. */
+void cli_log(const char *message);
+void cli_tell_dropped(void);
+
 /* Make a text printable, and short enough for a message.  buf has CLI_NAMES_SHOWN_MAX bytes.  An
  * argument that may contain a password is not shown. */
 const char *cli_show_name(const char *name, char *buf);

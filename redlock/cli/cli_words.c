@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #define LINE_MAX_LEN 2048
 
 static bool never_waits;
+static atomic_uint dropped; /* Any thread of the library may log. */
 
 void cli_never_wait(void)
 {
@@ -53,6 +55,20 @@ void cli_say(const char *format, ...)
     if (len < 0)
         return;
     (void)fprintf(stderr, "redlock: %s\n", text_clean(line)); /* Unbuffered: one write. */
+}
+
+void cli_log(const char *message)
+{
+    if (takes_a_line(STDERR_FILENO, 0))
+        cli_say("%s", message);
+    else
+        dropped++;
+}
+
+void cli_tell_dropped(void)
+{
+    if (dropped > 0)
+        cli_say("%u messages of --verbose were dropped, because standard error was full", dropped);
 }
 
 /* Where the next reason of a message begins: "; master 3 (" or "; masters 3 ".  NULL: nowhere. */

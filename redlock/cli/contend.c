@@ -16,6 +16,7 @@
 #include <ev.h>
 #include <sodium.h>
 
+#include "redlock/cli/loop.h"
 #include "redlock/cli/measure.h"
 #include "redlock/cli/samples.h"
 #include "redlock/client/inspect.h"
@@ -266,7 +267,7 @@ static int open_all(struct run *run)
 int contend_run(struct cli *cli, const struct contend *contend)
 {
     uint32_t samples_max = contend->cycles > QUIET_CYCLES ? contend->cycles : QUIET_CYCLES;
-    struct run run = {.cli = cli, .contend = contend, .loop = ev_loop_new(EVFLAG_AUTO)};
+    struct run run = {.cli = cli, .contend = contend, .loop = loop_new()};
     int code = CLI_INTERNAL;
 
     run.parties = calloc(contend->clients, sizeof *run.parties);
@@ -276,9 +277,9 @@ int contend_run(struct cli *cli, const struct contend *contend)
     run.opts.wait_ms = 60000;
     run.opts.ttl_ms = contend->ttl_ms;
     run.opts.fair = contend->fair;
-    if (run.loop == NULL || run.parties == NULL || run.samples_ns == NULL)
+    if (run.parties == NULL || run.samples_ns == NULL)
         cli_say("out of memory");
-    else
+    else if (run.loop != NULL)
         code = open_all(&run);
     if (code == CLI_OK)
         code = measure(&run);

@@ -15,6 +15,7 @@
 
 #include "redlock/cli/doctor.h"
 #include "redlock/cli/examine.h"
+#include "redlock/cli/loop.h"
 #include "redlock/cli/marker.h"
 #include "redlock/cli/rights.h"
 #include "redlock/client/inspect.h"
@@ -390,13 +391,13 @@ static void take_arguments(struct doctor *doctor, int argc, char **argv)
 static int doctor_main(struct cli *cli, int argc, char **argv)
 {
     struct doctor *doctor = calloc(1, sizeof *doctor); /* 500 KB: texts are long. */
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct ev_loop *loop = loop_new();
     int code;
 
-    if (doctor == NULL || loop == NULL) {
+    if (doctor == NULL)
         cli_say("out of memory");
+    if (doctor == NULL || loop == NULL)
         return CLI_INTERNAL;
-    }
     doctor->cli = cli;
     take_arguments(doctor, argc, argv);
     code = cli_open(cli, loop, &doctor->rl);

@@ -17,20 +17,23 @@
 #include "redlock/cli/refusal.h"
 #include "redlock/cli/session.h"
 #include "redlock/client/inspect.h"
+#include "redlock/core/config.h"
+#include "redlock/wire/answer.h"
 #include "redlock/wire/reply.h"
 
 #define TICK_S 0.2 /* Between two updates of the progress.  Chosen. */
 #define LINE_MAX_LEN 160
 enum { SET_MEMBERS_MAX = 2000, SET_WHY_MAX = 600 };
 
-enum query { QUERY_USED, QUERY_LOOK, QUERY_GIVE };
+enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE };
 
 /* What a master answered with --new. */
 struct said {
     bool answered;
     bool is_used;
-    struct guard_look look; /* The marker, if it has no epoch. */
-    char error[160];        /* "": none. */
+    char belongs[SET_WHY_MAX]; /* To a set, or to another list that claims it.  "": to none. */
+    struct guard_look look;    /* The marker, if it has no epoch. */
+    char error[160];           /* "": none. */
 };
 
 struct init {
@@ -41,6 +44,7 @@ struct init {
     drift_time stuck; /* Since when there is nothing to wait for.  0: there is something. */
     bool shows_progress;
     struct said said[REDLOCK_MASTERS_MAX];
+    char list[CONFIG_TEXT_MAX + 1]; /* With --new: what a claim of this list says. */
 };
 
 static struct inspect_master master_of(const struct init *init, unsigned m)
@@ -243,6 +247,23 @@ static void take_error(struct said *said, const char *error)
     (void)snprintf(said->error, sizeof said->error, "%s", error[0] != 0 ? error : "is down");
 }
 
+/* A claim of our own list is of a client that is about to found this set. */
+static bool take_set(const struct init *init, struct said *said, const struct reply *reply)
+{
+    struct founder_answer answer;
+
+    if (!answer_claim(reply, &answer))
+        return false;
+    if (answer.word == FOUNDER_SAYS_MEMBER)
+        (void)snprintf(said->belongs, sizeof said->belongs, "belongs to the set of %.*s",
+                       (int)answer.text_len, answer.text);
+    else if (answer.word == FOUNDER_SAYS_CLAIM &&
+             (answer.text_len != strlen(init->list) || strcmp(answer.text, init->list) != 0))
+        (void)snprintf(said->belongs, sizeof said->belongs, "is claimed by the list %.*s",
+                       (int)answer.text_len, answer.text);
+    return true;
+}
+
 static void on_answer(void *cookie, unsigned master, uint32_t query, const struct reply *reply)
 {
     struct init *init = cookie;
@@ -256,8 +277,11 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
         take_error(said, reply->text);
     else if ((enum query)query == QUERY_USED)
         said->is_used = reply->type != REPLY_NIL;
-    else if (!marker_parse(reply, &marker))
+    else if ((enum query)query == QUERY_SET ? !take_set(init, said, reply)
+                                            : !marker_parse(reply, &marker))
         take_error(said, "answered with garbage");
+    else if ((enum query)query == QUERY_SET)
+        return;
     else if (marker.look.ready)
         said->is_used = true;
     else
@@ -282,24 +306,38 @@ static uint64_t find_floor(const struct init *init)
     return guard_floor(&guard);
 }
 
+static size_t write_query(const struct init *init, unsigned m, enum query query, char buf[WIRE_MAX])
+{
+    const struct master_info info = master_of(init, m).info;
+    const struct wire_founding reading = {.list = init->list, .list_len = strlen(init->list)};
+    uint32_t max_ttl_ms = inspect_client(init->rl).max_ttl_ms;
+
+    switch (query) {
+    case QUERY_USED:
+        /* A master has this field from its first epoch on, also when the epoch is void. */
+        return (size_t)snprintf(buf, WIRE_MAX,
+                                "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$4\r\nhigh\r\n");
+    case QUERY_SET:
+        return wire_founding(buf, SCRIPT_CLAIM, &reading);
+    case QUERY_LOOK:
+        return marker_look(buf, &info, max_ttl_ms, 0, 0);
+    case QUERY_GIVE:
+        break;
+    }
+    return marker_give(buf, &info, max_ttl_ms, init->said[m].look.number, find_floor(init),
+                       init->list);
+}
+
 static void ask(struct init *init, unsigned m, enum query query)
 {
-    /* A master has this field from its first epoch on, also when the epoch is void. */
-    static const char get[] = "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$4\r\nhigh\r\n";
     const struct inspect_master master = master_of(init, m);
-    uint64_t nonce = query == QUERY_GIVE ? init->said[m].look.number : 0;
-    uint64_t floor = query == QUERY_GIVE ? find_floor(init) : 0;
-    char look[WIRE_MAX];
+    char command[WIRE_MAX];
 
     init->said[m].answered = !master.is_linked;
     if (!master.is_linked)
         take_error(&init->said[m], master.error);
-    else if (query == QUERY_USED)
-        inspect_query(init->rl, m, query, get, sizeof get - 1);
     else
-        inspect_query(
-            init->rl, m, query, look,
-            marker_look(look, &master.info, inspect_client(init->rl).max_ttl_ms, nonce, floor));
+        inspect_query(init->rl, m, query, command, write_query(init, m, query, command));
 }
 
 static bool all_answered(const struct init *init)
@@ -363,6 +401,39 @@ static int refuse_old(const struct init *init)
     return code;
 }
 
+/* Report masters that are in a set, or are claimed: they may get no epoch from us, since locks may
+ * be held there.  Returns CLI_CHANGE if there are any. */
+static int refuse_belonging(const struct init *init)
+{
+    int code = CLI_OK;
+
+    for (unsigned m = 0; m < init->masters; m++) {
+        if (init->said[m].belongs[0] == '\0')
+            continue;
+        say_of(init, m, init->said[m].belongs);
+        code = CLI_CHANGE;
+    }
+    if (code != CLI_OK)
+        cli_say(
+            "a master of a set is not new, and nothing was changed: use `redlock init` with the "
+            "list of its set, and without --new");
+    return code;
+}
+
+/* The library has checked the list, so that nothing is refused here. */
+static void write_list(struct init *init)
+{
+    struct config config = {.version = 1};
+
+    for (unsigned m = 0; m < init->masters; m++) {
+        struct config_member member;
+
+        if (inspect_place(master_of(init, m).uri, &member))
+            (void)config_add(&config, member.name, member.place);
+    }
+    (void)config_print(&config, init->list);
+}
+
 static int connect_all(struct init *init)
 {
     while (is_connecting(init) && init->session.signal == 0)
@@ -381,16 +452,22 @@ static int connect_all(struct init *init)
     return count_linked(init) == init->masters ? CLI_OK : CLI_UNREACHABLE;
 }
 
-/* The first query changes nothing.  The others change only masters without an epoch. */
+/* The first two queries change nothing.  The third changes only masters without an epoch, and the
+ * last only those that are still in no set. */
 static int give_at_once(struct init *init)
 {
     int code = connect_all(init);
 
+    write_list(init);
     inspect_listen(init->rl, on_answer, init);
     if (code == CLI_OK)
         code = ask_all(init, QUERY_USED);
     if (code == CLI_OK)
         code = refuse_old(init);
+    if (code == CLI_OK)
+        code = ask_all(init, QUERY_SET);
+    if (code == CLI_OK)
+        code = refuse_belonging(init);
     if (code == CLI_OK)
         code = ask_all(init, QUERY_LOOK);
     if (code == CLI_OK)
@@ -403,7 +480,7 @@ static int give_at_once(struct init *init)
     for (unsigned m = 0; m < init->masters && code == CLI_OK; m++) {
         if (init->said[m].is_used)
             continue;
-        cli_say("master %u (%s) lost its data in the meantime", m + 1, master_of(init, m).name);
+        say_of(init, m, "lost its data in the meantime, or belongs to a set now");
         code = CLI_UNREACHABLE;
     }
     return code;

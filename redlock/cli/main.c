@@ -71,5 +71,6 @@ int main(int argc, char **argv)
     optind = 0; /* In glibc: begin again with another argv. */
     code = cli.command->run(&cli, argc - first, argv + first);
     cli_forget_masters(&cli); /* `acl` leaves it. */
+    cli_tell_dropped();
     return code;
 }

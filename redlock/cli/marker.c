@@ -44,6 +44,15 @@ size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t 
     return write_look(buf, info, nonce, &look);
 }
 
+size_t marker_give(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
+                   uint64_t nonce, uint64_t floor, const char *list)
+{
+    struct wire_look look = {
+        .max_ttl_ms = max_ttl_ms, .floor = floor, .is_new = true, .config = list};
+
+    return write_look(buf, info, nonce, &look);
+}
+
 size_t marker_install(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
                       uint64_t nonce, uint64_t floor, const struct config *config, const char *name)
 {

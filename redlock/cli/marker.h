@@ -29,6 +29,11 @@ struct marker {
 size_t marker_look(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
                    uint64_t nonce, uint64_t floor);
 
+/* Write a query that replaces this nonce by an epoch, unless the master is in a set, or is claimed
+ * by another list than this. */
+size_t marker_give(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
+                   uint64_t nonce, uint64_t floor, const char *list);
+
 /* Write a query that replaces this nonce by an epoch, and makes the master a member. */
 size_t marker_install(char buf[WIRE_MAX], const struct master_info *info, uint32_t max_ttl_ms,
                       uint64_t nonce, uint64_t floor, const struct config *config,

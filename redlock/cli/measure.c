@@ -19,6 +19,7 @@
 #include <ev.h>
 
 #include "redlock/cli/cli.h"
+#include "redlock/cli/loop.h"
 #include "redlock/cli/refusal.h"
 #include "redlock/cli/samples.h"
 #include "redlock/client/inspect.h"
@@ -519,11 +520,8 @@ int measure_run(const struct measure *measure)
     int code = make_workers(&bench);
 
     if (code == CLI_OK && !bench.wanted.blocking) {
-        bench.loop = ev_loop_new(EVFLAG_AUTO);
-        if (bench.loop == NULL) {
-            cli_say("cannot make an event loop");
-            code = CLI_INTERNAL;
-        }
+        bench.loop = loop_new();
+        code = bench.loop != NULL ? CLI_OK : CLI_INTERNAL;
     }
     if (code == CLI_OK)
         code = cli_open(bench.wanted.cli, bench.loop, &bench.rl);

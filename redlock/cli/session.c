@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "redlock/cli/foreign.h"
+#include "redlock/cli/loop.h"
 #include "redlock/cli/refusal.h"
 #include "redlock/client/inspect.h"
 
@@ -366,11 +367,9 @@ int session_open(struct session *session, struct cli *cli)
 
     memset(session, 0, sizeof *session);
     session->cli = cli;
-    session->loop = ev_loop_new(EVFLAG_AUTO);
-    if (session->loop == NULL) {
-        cli_say("cannot make an event loop");
+    session->loop = loop_new();
+    if (session->loop == NULL)
         return CLI_INTERNAL;
-    }
     watch_signals(session);
     code = cli_open(cli, session->loop, &session->rl);
     if (code != CLI_OK) {

@@ -33,6 +33,23 @@ static unsigned find_twin(const struct survey *found, unsigned m)
     return found->masters;
 }
 
+/* A member that joins at another place would have two votes, also if its own place does not answer
+ * us. A member that was removed may still have its name, because it was not told. */
+static int refuse_second_name(const struct survey *found, unsigned m,
+                              const struct config_member *joiner)
+{
+    const char *own = found->of[m].name;
+
+    if (found->of[m].set != found->newest.set || strcmp(own, joiner->name) == 0 ||
+        config_find(&found->newest, own) == found->newest.members_len)
+        return CLI_OK;
+    cli_say(
+        "%s cannot join: it says that it is the member %s, and a server has one vote: remove %s "
+        "first; or, if its data are a copy, delete them",
+        joiner->name, own, own);
+    return CLI_CHANGE;
+}
+
 int set_refusal_joiner(const struct survey *found, const struct config_member *joiner)
 {
     unsigned m = survey_find(found, joiner), twin;
@@ -55,7 +72,7 @@ int set_refusal_joiner(const struct survey *found, const struct config_member *j
                 joiner->name, found->of[twin].member.place);
         return CLI_CHANGE;
     }
-    return CLI_OK;
+    return refuse_second_name(found, m, joiner);
 }
 
 static void say_who_is_down(const struct survey *found, const struct config *list)

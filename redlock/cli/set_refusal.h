@@ -12,7 +12,8 @@
 /* A server has one vote, and must not have two. */
 int set_refusal_two_names(const struct survey *found);
 
-/* It does not answer, is of another set, or has a copy of another master's data. */
+/* It does not answer, is of another set, has a copy of another master's data, or is a member with
+ * another name. */
 int set_refusal_joiner(const struct survey *found, const struct config_member *joiner);
 
 /* Fewer than a majority of the members may vote. */

@@ -15,6 +15,7 @@
 #include "drift/drift.h"
 #include "redlock/base/text.h"
 #include "redlock/cli/foreign.h"
+#include "redlock/cli/loop.h"
 #include "redlock/cli/marker.h"
 #include "redlock/cli/report.h"
 #include "redlock/client/inspect.h"
@@ -443,11 +444,9 @@ static int status_main(struct cli *cli, int argc, char **argv)
         cli_need_arguments(cli, argc, argv, 1, "[NAME]");
         take_name(&status, argv[optind], &names);
     }
-    loop = ev_loop_new(EVFLAG_AUTO);
-    if (loop == NULL) {
-        cli_say("cannot make an event loop");
+    loop = loop_new();
+    if (loop == NULL)
         return CLI_INTERNAL;
-    }
     code = cli_open(cli, loop, &status.rl);
     if (code == CLI_OK) {
         inspect_look_only(status.rl); /* A list with a mistake must not change markers. */

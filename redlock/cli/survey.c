@@ -153,8 +153,8 @@ static void ask(struct survey *survey, unsigned m)
     char look[WIRE_MAX];
 
     survey->of[m].asked = true;
-    inspect_query(survey->rl, m, 0, look,
-                  marker_look(look, &seen.info, inspect_client(survey->rl).max_ttl_ms, 0, 0));
+    /* A survey takes no lease, and announces none: it may be all that is done. */
+    inspect_query(survey->rl, m, 0, look, marker_look(look, &seen.info, 0, 0, 0));
 }
 
 /* Ask the masters whose links are up.  Returns true if nothing more is to be expected. */

@@ -10,9 +10,11 @@
  *      list (begin_ballot, on_promise, on_accepted).  A simple configuration becomes a joint one. A
  *      joint one becomes simple with either list (find_wanted, is_next).  A ballot ends max_ttl,
  *      less the drift, after its first prepare was sent.  What is answered later does not count
- *      (is_in_time).  Before that, a look told max_ttl to Q(L) of each list (find_able).  A chosen
- *      version is written to all members of it and of the one before, and to masters that show an
- *      older version of our set (find_recipients).
+ *      (is_in_time).  Before that, a look told max_ttl to Q(L) of each list (find_able), so a
+ *      member that forgets its promise gets no epoch for as long.  A max_ttl that is too short for
+ *      a ballot is raised, for the looks as well (change_init).  A chosen version is written to all
+ *      members of it and of the one before, and to masters that show an older version of our set
+ *      (find_recipients).
  *  M5. A joint configuration becomes simple(L2) only after (1) Q(L1) members were seen to store it
  *      (see_joint), (2) the longest lease that any master told has ended since then (due_at), (3)
  *      Q(L1) of the same members show the same epochs again (check_again).
@@ -586,7 +588,9 @@ void change_init(struct change *c, const struct change_config *config, struct ro
     memset(c, 0, sizeof *c);
     c->config = *config;
     c->roster = roster;
-    c->longest_ms = config->max_ttl_ms;
+    if (c->config.max_ttl_ms < CHANGE_TTL_MIN_MS)
+        c->config.max_ttl_ms = CHANGE_TTL_MIN_MS;
+    c->longest_ms = c->config.max_ttl_ms;
     c->until = drift_add(now, config->timeout);
     for (unsigned i = 0; i < ROSTER_MAX; i++)
         c->masters[i].look_at = DRIFT_NEVER;

@@ -80,9 +80,15 @@ enum change_status {
     CHANGE_IMPOSSIBLE, /* culprit told what no sound master can tell. */
 };
 
+/* Looks announce at least this longest lease, so that a ballot, which lasts no longer, has the time
+ * to succeed.  Chosen: two round trips to a majority, and some more.  A set whose leases are
+ * shorter waits for so long, too. */
+#define CHANGE_TTL_MIN_MS 1000
+
 struct change_config {
     uint64_t set;          /* 0: that of the first master that answers. */
-    uint32_t max_ttl_ms;   /* What looks announce.  A ballot lasts no longer. */
+    uint32_t max_ttl_ms;   /* What looks announce.  A ballot lasts no longer.  Raised to
+                            * CHANGE_TTL_MIN_MS. */
     bool gives_up;         /* Of a joint configuration of another wish: give it up. */
     bool allows_even;      /* An even number of members is wished. */
     drift_span timeout;    /* How long to wait for masters that do not answer. */

@@ -7,10 +7,12 @@
 -- ARGV[3]  longest lease of the client, in ms
 -- ARGV[4]  a new random number, 16 hexadecimal digits
 -- ARGV[5]  the nonce that the random number is to replace as an epoch, or ""
--- ARGV[6]  the set of masters that the client knows, 16 hexadecimal digits, or ""
+-- ARGV[6]  the set of masters that the client knows, 16 hexadecimal digits, or ""; or "new": the
+--          master is said to be new
 -- ARGV[7]  the floor of the fencing counters, if an epoch begins now
 -- ARGV[8]  version of the configuration that the client knows; 0: none
--- ARGV[9]  text of this configuration, if the master says that it is in no set, or with a nonce
+-- ARGV[9]  text of this configuration, if the master says that it is in no set, or with a nonce;
+--          with "new", the list of the set that is to be founded
 -- ARGV[10] the name of this member; "": it is no member
 -- ARGV[11] with a nonce: the greatest ballot that other members promised, or ""
 -- ARGV[12] with a nonce: what other members accepted, "BALLOT CONFIG", or ""
@@ -55,7 +57,8 @@
 --   it may have promised, and what it may have accepted (redlock/core/recall.c).  This replaces
 --   what it still knows, which is a hint at most, and the claim of a member.  A master of another
 --   set gets no epoch.  A client that knows no set gives none to a member of a set that was
---   changed.
+--   changed.  A master that is said to be new gets none if it is in a set, also in the client's
+--   own, or is claimed by another list: locks may be held there.
 -- - With a new epoch all counters begin anew.  No token is above the new floor.  The floor is
 --   written before the old fields are deleted: where a write is refused, nothing is deleted,
 --   since a master without a marker counts as new.  Set and claim stay.
@@ -92,6 +95,9 @@ end
 
 -- The nonce becomes an epoch.
 local is_ours = not set or set == ARGV[6] or ARGV[6] == '' and ver == '1'
+if ARGV[6] == 'new' then
+    is_ours = not set and (not claim or string.sub(claim, 18) == ARGV[9])
+end
 if not epoch and nonce and nonce == ARGV[5] and is_ours then
     if ARGV[6] ~= '' and (set or ARGV[10] ~= '') then
         set, ver, config, name = ARGV[6], ARGV[8], ARGV[9], ARGV[10] ~= '' and ARGV[10]

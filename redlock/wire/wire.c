@@ -231,13 +231,15 @@ size_t wire_look(char *buf, const struct wire_look *look)
 {
     char *p = put_script(buf, 16, SCRIPT_LOOK, true);
 
+    assert(!look->is_new || look->set == 0);
+
     p = PUT_CONSTANT(p, "$1\r\n1\r\n$14\r\n" WIRE_MARKER "\r\n");
     p = put_bulk(p, look->id, strlen(look->id));
     p = put_number(p, !look->keeps ? 0 : look->is_known ? 1 : 2);
     p = put_number(p, look->max_ttl_ms);
     p = put_bulk(p, look->random, WIRE_NUMBER);
     p = put_bulk(p, look->nonce, strlen(look->nonce));
-    p = put_hex_or_none(p, look->set);
+    p = look->is_new ? PUT_CONSTANT(p, "$3\r\nnew\r\n") : put_hex_or_none(p, look->set);
     p = put_number(p, look->floor);
     p = put_number(p, look->version);
     p = put_text(p, look->config);

@@ -67,6 +67,7 @@ struct wire_look {
     const char *nonce;  /* WIRE_NUMBER digits, or "". */
     uint64_t floor;     /* With a nonce: the first value of the fencing counters. */
     uint64_t set;       /* The set of masters that the client knows.  0: none. */
+    bool is_new;        /* Then: the master is said to be new, and config is the list to found. */
     uint64_t version;   /* The version of its configuration.  0: none. */
     /* For a master that says that it is in no set, or with a nonce: the text of the configuration,
      * and the name of the master if it is a member.  Otherwise NULL. */

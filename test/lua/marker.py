@@ -331,6 +331,33 @@ class LookSet(Look):
         self.assertEqual(self.look(nonce=NONCE)[6:], ["-"])
         self.assertEqual(self.fields()["claim"], "x")
 
+    def test_a_member_is_not_new(self):
+        self.warming(**MEMBER)
+        before = self.fields()
+        for member in ("", ""), (LIST, ""):
+            self.assertEqual(self.look(nonce=NONCE, known=("new", 0), member=member)[:2],
+                             ["warming", NONCE])
+        self.assertEqual(self.fields(), before)
+
+    def test_a_master_that_another_list_claims_is_not_new(self):
+        self.warming(claim=f"{EPOCH} {LIST}")
+        before = self.fields()
+        for claimed in "", OTHER_LIST, LIST + " c", LIST[:-1]:
+            self.assertEqual(self.look(nonce=NONCE, known=("new", 0), member=(claimed, ""))[:2],
+                             ["warming", NONCE])
+        self.assertEqual(self.fields(), before)
+        self.assertEqual(self.look(nonce=NONCE, known=("new", 0), member=(LIST, ""))[:2],
+                         ["ready", RANDOM + ".0"])
+        self.assertEqual(self.fields()["claim"], f"{EPOCH} {LIST}")
+
+    def test_a_new_master_may_vote(self):
+        self.warming()
+        self.assertEqual(self.look(nonce=EPOCH, known=("new", 0), member=(LIST, ""))[:2],
+                         ["warming", NONCE])
+        self.assertEqual(self.look(nonce=NONCE, known=("new", 0), member=(LIST, ""))[:2],
+                         ["ready", RANDOM + ".0"])
+        self.assertFalse(set(MEMBER) & set(self.fields()))
+
     def test_an_epoch_gets_its_version(self):
         for state in EPOCH, EPOCH + ".0":
             self.setUp()

@@ -100,9 +100,10 @@ static void yes(unsigned master)
 #define JOINT ABC " > " ABD
 
 /* All know version 1, and d is new and ready. */
-static void begin_simple(void)
+static void begin_simple_with(uint32_t max_ttl_ms)
 {
     defaults();
+    config.max_ttl_ms = max_ttl_ms;
     begin(ABD);
     look(A, 1, 1, ABC);
     look(B, 2, 1, ABC);
@@ -112,6 +113,11 @@ static void begin_simple(void)
     CHECK_UINT(change_missing(&c), 1u << D);
     look(D, 4, 0, NULL);
     next();
+}
+
+static void begin_simple(void)
+{
+    begin_simple_with(MAX_TTL_MS);
 }
 
 /* The joint version is stored by a and b, and seen. */
@@ -179,6 +185,21 @@ TEST(a_ballot_ends)
     yes(B);
     CHECK_UINT(c.newest.version, 1);
     CHECK_INT(c.phase, CHANGE_PAUSING);
+}
+
+/* Looks announce what the ballot lasts, and the wait for earlier leases is as long. */
+TEST(a_ballot_has_time_to_end)
+{
+    const uint32_t told[] = {1, CHANGE_TTL_MIN_MS - 1, CHANGE_TTL_MIN_MS, CHANGE_TTL_MIN_MS + 1};
+    const uint32_t wanted[] = {CHANGE_TTL_MIN_MS, CHANGE_TTL_MIN_MS, CHANGE_TTL_MIN_MS,
+                               CHANGE_TTL_MIN_MS + 1};
+
+    for (unsigned i = 0; i < 4; i++) {
+        begin_simple_with(told[i]);
+        CHECK_UINT(c.config.max_ttl_ms, wanted[i]);
+        CHECK_UINT(act.wake_at, drift_deadline(now, wanted[i] * DRIFT_MS, &config.drift));
+        CHECK(act.wake_at > now);
+    }
 }
 
 TEST(a_late_promise_does_not_count)
@@ -519,11 +540,12 @@ TEST(all_have_words)
         CHECK(strlen(change_status_text(i)) > 5);
 }
 
-CHECK_MAIN(RUN(from_simple_to_joint), RUN(a_ballot_ends), RUN(a_late_promise_does_not_count),
-           RUN(pauses_are_random_and_double), RUN(a_greater_ballot_is_overcome),
-           RUN(what_was_accepted_is_proposed), RUN(the_leases_of_before_end),
-           RUN(a_longer_lease_is_waited_for), RUN(a_member_that_forgot_is_seen_again),
-           RUN(new_members_are_waited_for), RUN(too_few_answer), RUN(other_ends), RUN(a_stranger),
-           RUN(a_wish_is_refused), RUN(all_are_told), RUN(another_change_comes_first),
+CHECK_MAIN(RUN(from_simple_to_joint), RUN(a_ballot_ends), RUN(a_ballot_has_time_to_end),
+           RUN(a_late_promise_does_not_count), RUN(pauses_are_random_and_double),
+           RUN(a_greater_ballot_is_overcome), RUN(what_was_accepted_is_proposed),
+           RUN(the_leases_of_before_end), RUN(a_longer_lease_is_waited_for),
+           RUN(a_member_that_forgot_is_seen_again), RUN(new_members_are_waited_for),
+           RUN(too_few_answer), RUN(other_ends), RUN(a_stranger), RUN(a_wish_is_refused),
+           RUN(all_are_told), RUN(another_change_comes_first),
            RUN(a_found_change_is_finished_or_given_up), RUN(a_link_that_breaks),
            RUN(the_roster_is_full), RUN(all_have_words))

@@ -394,6 +394,12 @@ TEST(looks_are_formatted)
     argv[8] = argv[9] = argv[12] = argv[13] = argv[14] = argv[15] = "";
     memset(buf, '#', sizeof buf);
     check_same(buf, wire_look(buf, &look), 16, argv, NULL);
+    look.is_new = true;
+    look.config = "a b";
+    argv[9] = "new";
+    argv[12] = "a b";
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_look(buf, &look), 16, argv, NULL);
 }
 
 /* The longest texts that a configuration may have. */

@@ -541,17 +541,16 @@ const struct cli_command cli_init = {
     .name = "init",
     .run = init_main,
     .usage = "init [--new]",
-    .help =
-        "Make the masters of the list a set, if they are none yet: from then on clients that\n"
-        "list other masters are refused.  All must answer once for this.  Then wait until\n"
-        "every master may vote, and watch those that may not yet.  A master that was\n"
-        "restarted without its data, or flushed, may vote somewhat later than the longest\n"
-        "lease (--max-ttl) after a client has found it so.\n"
-        "\n"
-        "  --new                  let new masters vote at once, before the very first lock;\n"
-        "                         all must answer, and none may have voted before.  Never\n"
-        "                         use it while a lock may be held\n"
-        "\n"
-        "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 with --new: they are not\n"
-        "new.\n",
+    .help = "Make the masters of the list a set, if they are none yet: from then on clients that\n"
+            "list other masters are refused.  All must answer once for this.  Then wait until\n"
+            "every master may vote, and watch those that may not yet.  A master that was\n"
+            "restarted without its data, or flushed, may vote somewhat later than the longest\n"
+            "lease (--max-ttl) after a client has found it so.\n"
+            "\n"
+            "  --new                  let new masters vote at once, before the very first lock;\n"
+            "                         all must answer, and none may have voted before.  Never\n"
+            "                         use it while a lock may be held\n"
+            "\n"
+            "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 with --new: they are not\n"
+            "new.\n",
 };

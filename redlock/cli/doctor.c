@@ -18,6 +18,7 @@
 #include "redlock/cli/loop.h"
 #include "redlock/cli/marker.h"
 #include "redlock/cli/rights.h"
+#include "redlock/cli/wish.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/name.h"
 #include "redlock/base/error.h"
@@ -114,6 +115,8 @@ static void look_at_number(struct doctor *doctor)
 {
     unsigned n = doctor->masters;
 
+    if (exam_has(&doctor->all, "unfinished"))
+        return; /* The list may name the members of both lists. */
     if (n < 3)
         exam_find(&doctor->all, "number", "use 3, or better 5",
                   "%u of them, and no lock survives the loss of one", n);
@@ -328,8 +331,30 @@ static void look_for_other_lists(struct doctor *doctor)
     }
 }
 
+/* The members of the newest configuration that any master of this set tells. */
+static void look_at_change(struct doctor *doctor)
+{
+    const struct exam_marker *newest = &doctor->exams[0].marker;
+    struct config config = {.version = 1};
+    char from[EXAM_TEXT_MAX / 3], to[EXAM_TEXT_MAX / 3];
+
+    for (unsigned m = 1; m < doctor->masters; m++)
+        if (doctor->exams[m].marker.version > newest->version)
+            newest = &doctor->exams[m].marker;
+    if (!config_parse(newest->config, strlen(newest->config), &config) || !config_is_joint(&config))
+        return;
+    wish_print(&config, config.from, from, sizeof from);
+    wish_print(&config, config.to, to, sizeof to);
+    exam_find(&doctor->all, "unfinished",
+              "run redlock members, which tells the command that finishes it",
+              "a change of their set is not finished, and a lock needs a majority of both lists: "
+              "from %s to %s",
+              from, to);
+}
+
 static void compare(struct doctor *doctor)
 {
+    look_at_change(doctor);
     look_at_number(doctor);
     look_for_other_lists(doctor);
     look_for_twins(doctor);

@@ -37,6 +37,7 @@ struct exam_marker {
     char epoch[WIRE_NUMBER + 1]; /* Ready: the epoch, in hexadecimal. */
     uint64_t age_ms;             /* Warming: for how long, by the master's clock. */
     uint32_t max_ttl_ms;         /* The longest lease that clients announced.  0: none. */
+    uint64_t set, version;       /* Of the set to which it belongs.  0: none. */
     /* The configuration of the set to which it belongs, as the master stores it.  "": none. */
     char config[WIRE_CONFIG_MAX + 1];
     int64_t ahead_us; /* Ready: how far the fencing counters are ahead of the clock. */

@@ -276,9 +276,9 @@ static void look_at_clock(struct exam *exam, struct talk *talk)
 
 /* ---- Its marker ---- */
 
-static const char *const marker_fields[] = {"id",    "epoch", "nonce", "max",
-                                            "fresh", "since", "floor", "high"};
-enum { ID, EPOCH, NONCE, MAX, FRESH, SINCE, FLOOR, HIGH, FIELDS };
+static const char *const marker_fields[] = {"id",    "epoch", "nonce", "max", "fresh",
+                                            "since", "floor", "high",  "set", "ver"};
+enum { ID, EPOCH, NONCE, MAX, FRESH, SINCE, FLOOR, HIGH, SET, VER, FIELDS };
 
 /* A field of the marker.  A text that is too long for redlock is cut off, but len is its length.
  * A field that is not there has the text "". */
@@ -352,6 +352,8 @@ static void read_marker(struct exam *exam, const struct field *fields)
         if (since_ms > 0 && since_ms < now_ms)
             marker->age_ms = (uint64_t)(now_ms - since_ms);
     }
+    marker->set = strtoull(fields[SET].text, NULL, 16);
+    marker->version = strtoull(fields[VER].text, NULL, 10);
     max_ttl_ms = read_count(fields[MAX].text);
     if (max_ttl_ms >= 0 && max_ttl_ms <= UINT32_MAX)
         marker->max_ttl_ms = (uint32_t)max_ttl_ms;

@@ -17,9 +17,9 @@
 /* What all masters say of the lock. */
 struct verdict {
     const struct report *holder; /* A master with the token that most masters store.  NULL: none. */
-    unsigned holders;            /* Masters that store this token. */
-    unsigned free;               /* Masters that store no holder. */
-    unsigned shared;             /* Masters that store readers. */
+    quorum_mask holders;         /* Masters that store this token. */
+    quorum_mask free;            /* Masters that store no holder. */
+    quorum_mask shared;          /* Masters that store readers. */
     unsigned known;              /* Masters that told the holder, or that there is none. */
     long long ttl_ms;            /* How long a majority stores the holder.  -1: for ever. */
     long long waiting;           /* A majority has at least this many in its queue. */
@@ -28,14 +28,19 @@ struct verdict {
     unsigned seats;              /* Masters that store a permit of this name. */
 };
 
-static unsigned majority(const struct status *status)
+/* True: these masters are a majority, of each list while the set changes. */
+static bool decide(const struct status *status, quorum_mask masters)
 {
-    return status->masters / 2 + 1;
+    return members_decide(&status->lists, masters);
 }
 
 bool report_has_majority(const struct status *status)
 {
-    return status->up >= majority(status);
+    quorum_mask up = 0;
+
+    for (unsigned m = 0; m < status->masters; m++)
+        up |= status->reports[m].up ? mask_of(m) : 0;
+    return decide(status, up);
 }
 
 /* ---- Judging ---- */
@@ -53,25 +58,25 @@ static bool counts(const struct report *report)
     return report->up && (report->token != NULL || report->readers > 0);
 }
 
-/* How long at least count masters store this token: the count-th longest of their times. */
-static long long ttl_of_majority(const struct status *status, const struct report *holder,
-                                 unsigned count)
+/* How long a majority stores this token: the longest of the times that a majority reaches. */
+static long long ttl_of_majority(const struct status *status, const struct report *holder)
 {
     long long best = 0;
 
     for (unsigned i = 0; i < status->masters; i++) {
         const struct report *one = &status->reports[i];
-        unsigned longer = 0;
+        quorum_mask longer = 0;
 
         if (!counts(one) || !same_token(one, holder))
             continue;
         for (unsigned k = 0; k < status->masters; k++) {
             const struct report *other = &status->reports[k];
 
-            longer += counts(other) && same_token(other, holder) &&
-                      (other->ttl_ms == -1 || (one->ttl_ms != -1 && other->ttl_ms >= one->ttl_ms));
+            if (counts(other) && same_token(other, holder) &&
+                (other->ttl_ms == -1 || (one->ttl_ms != -1 && other->ttl_ms >= one->ttl_ms)))
+                longer |= mask_of(k);
         }
-        if (longer >= count && (one->ttl_ms == -1 || (best != -1 && one->ttl_ms > best)))
+        if (decide(status, longer) && (one->ttl_ms == -1 || (best != -1 && one->ttl_ms > best)))
             best = one->ttl_ms;
     }
     return best;
@@ -82,12 +87,12 @@ static long long count_waiting(const struct status *status)
     long long best = 0;
 
     for (unsigned i = 0; i < status->masters; i++) {
-        unsigned as_many = 0;
+        quorum_mask as_many = 0;
 
         for (unsigned k = 0; k < status->masters; k++)
-            as_many +=
-                status->reports[k].up && status->reports[k].waiting >= status->reports[i].waiting;
-        if (as_many >= majority(status) && status->reports[i].waiting > best)
+            if (status->reports[k].up && status->reports[k].waiting >= status->reports[i].waiting)
+                as_many |= mask_of(k);
+        if (decide(status, as_many) && status->reports[i].waiting > best)
             best = status->reports[i].waiting;
     }
     return best;
@@ -96,12 +101,13 @@ static long long count_waiting(const struct status *status)
 /* True: a majority of the masters stores this permit, or, if not taken, does not store it. */
 static bool is_agreed(const struct status *status, unsigned slot, bool taken)
 {
-    unsigned masters = 0;
+    quorum_mask masters = 0;
 
     for (unsigned m = 0; m < status->masters; m++)
-        masters += status->reports[m].up && status->reports[m].knows_permits &&
-                   status->reports[m].is_taken[slot] == taken;
-    return masters >= majority(status);
+        if (status->reports[m].up && status->reports[m].knows_permits &&
+            status->reports[m].is_taken[slot] == taken)
+            masters |= mask_of(m);
+    return decide(status, masters);
 }
 
 static bool is_taken(const struct status *status, unsigned slot)
@@ -125,32 +131,34 @@ static struct verdict judge(const struct status *status)
 
     for (unsigned i = 0; i < status->masters; i++) {
         const struct report *one = &status->reports[i];
-        unsigned same = 0;
+        quorum_mask same = 0;
 
         if (!one->knows_holder || !one->up) /* A master that forgot does not know what is free. */
             continue;
         verdict.known++;
-        verdict.shared += one->readers > 0;
-        verdict.free += !counts(one);
+        verdict.shared |= one->readers > 0 ? mask_of(i) : 0;
+        verdict.free |= !counts(one) ? mask_of(i) : 0;
         if (!counts(one))
             continue;
         for (unsigned k = 0; k < status->masters; k++)
-            same += counts(&status->reports[k]) && same_token(&status->reports[k], one);
-        if (same > verdict.holders) {
+            if (counts(&status->reports[k]) && same_token(&status->reports[k], one))
+                same |= mask_of(k);
+        if (decide(status, same) ||
+            (!decide(status, verdict.holders) && mask_count(same) > mask_count(verdict.holders))) {
             verdict.holders = same;
             verdict.holder = one;
         }
     }
     count_permits(status, &verdict);
-    if (verdict.holders >= majority(status))
-        verdict.ttl_ms = ttl_of_majority(status, verdict.holder, majority(status));
+    if (decide(status, verdict.holders))
+        verdict.ttl_ms = ttl_of_majority(status, verdict.holder);
     return verdict;
 }
 
 /* True: nobody holds the lock, and no permit of this name is taken. */
 static bool is_free(const struct status *status, const struct verdict *verdict)
 {
-    return verdict->free >= majority(status) && verdict->permits == 0 && verdict->unknown == 0;
+    return decide(status, verdict->free) && verdict->permits == 0 && verdict->unknown == 0;
 }
 
 /* ---- Printing text ---- */
@@ -318,7 +326,8 @@ static void print_owner(const struct status *status, const struct verdict *verdi
                      ? "readers"
                      : quote(verdict->holder->token, verdict->holder->token_len, quoted));
     print_time_left(verdict->ttl_ms);
-    (void)printf(" on %u of %u masters, a majority\n", verdict->holders, status->masters);
+    (void)printf(" on %u of %u masters, a majority\n", mask_count(verdict->holders),
+                 status->masters);
 }
 
 static void print_lock(const struct status *status, const struct verdict *verdict)
@@ -326,10 +335,11 @@ static void print_lock(const struct status *status, const struct verdict *verdic
     char quoted[QUOTED_MAX];
 
     (void)printf("%s: ", quote(status->name, strlen(status->name), quoted));
-    if (verdict->holders >= majority(status)) {
+    if (decide(status, verdict->holders)) {
         print_owner(status, verdict);
-    } else if (verdict->free >= majority(status)) {
-        (void)printf("free on %u of %u masters, a majority", verdict->free, status->masters);
+    } else if (decide(status, verdict->free)) {
+        (void)printf("free on %u of %u masters, a majority", mask_count(verdict->free),
+                     status->masters);
         if (!is_free(status, verdict)) {
             (void)printf(", but whether permits of it are taken is unknown");
             print_reason(status, true);
@@ -338,7 +348,7 @@ static void print_lock(const struct status *status, const struct verdict *verdic
     } else {
         (void)printf("no majority agrees: of %u masters %u say that it is free, at most %u name "
                      "the same holder, %u do not tell",
-                     status->masters, verdict->free, verdict->holders,
+                     status->masters, mask_count(verdict->free), mask_count(verdict->holders),
                      status->masters - verdict->known);
         print_reason(status, false);
         (void)printf("\n");
@@ -397,7 +407,7 @@ static void print_verdict(const struct status *status)
         print_permits(status, verdict.permits);
     /* If permits are taken, a plain lock of this name that is free is not shown: it would look as
      * if the semaphore were free. */
-    if (verdict.permits == 0 || verdict.free < majority(status))
+    if (verdict.permits == 0 || !decide(status, verdict.free))
         print_lock(status, &verdict);
     if (verdict.waiting > 0)
         (void)printf("%s: %lld %s in its queue on a majority of the masters\n",
@@ -441,6 +451,9 @@ static void print_set(const struct status *status)
     else if (why[0] == '\0' && client.linked != 0 && client.restart_guard)
         (void)printf("they are no set yet: the first client that reaches all of them founds it, as "
                      "`redlock init` does\n");
+    if (client.lists.from != client.lists.to)
+        (void)printf("the change is not finished, and a lock needs a majority of both lists: "
+                     "`redlock members` says how to finish it\n");
     if (why[0] != '\0')
         (void)printf("%s\n", why);
 }
@@ -476,7 +489,7 @@ void report_text(const struct status *status)
     for (unsigned m = 0; m < status->masters; m++)
         print_master(status, m, (int)width);
     (void)printf("%u of %u masters are up, %s\n", status->up, status->masters,
-                 status->up >= majority(status) ? "a majority" : "NO MAJORITY");
+                 report_has_majority(status) ? "a majority" : "NO MAJORITY");
     if (status->warming > 0)
         print_warming(status);
     cli_print_clock_guard(status->rl);
@@ -537,9 +550,9 @@ static void print_json_master(const struct status *status, unsigned m)
 static void print_json_verdict(const struct status *status)
 {
     struct verdict verdict = judge(status);
-    bool held = verdict.holders >= majority(status);
-    bool free = is_free(status, &verdict), is_unheld = verdict.free >= majority(status);
-    bool is_shared = verdict.shared >= majority(status);
+    bool held = decide(status, verdict.holders);
+    bool free = is_free(status, &verdict), is_unheld = decide(status, verdict.free);
+    bool is_shared = decide(status, verdict.shared);
     bool has_permits = verdict.permits > 0 && is_unheld;
     unsigned number;
 
@@ -553,10 +566,10 @@ static void print_json_verdict(const struct status *status)
                                   ? NULL
                                   : find_reason(status, is_unheld, &number));
     cli_json_member("holder", held ? verdict.holder->token : NULL);
-    (void)printf(",\"agreeing\":%u", held          ? verdict.holders
-                                     : is_shared   ? verdict.shared
+    (void)printf(",\"agreeing\":%u", held          ? mask_count(verdict.holders)
+                                     : is_shared   ? mask_count(verdict.shared)
                                      : has_permits ? verdict.seats
-                                     : free        ? verdict.free
+                                     : free        ? mask_count(verdict.free)
                                                    : 0);
     if (held)
         (void)printf(",\"ttl_ms\":%lld", verdict.ttl_ms);
@@ -575,7 +588,7 @@ void report_json(const struct status *status)
         print_json_master(status, m);
     }
     (void)printf("],\"masters_up\":%u,\"majority\":%s", status->up,
-                 status->up >= majority(status) ? "true" : "false");
+                 report_has_majority(status) ? "true" : "false");
     print_json_set(status);
     if (status->name != NULL)
         print_json_verdict(status);

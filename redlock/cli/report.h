@@ -10,6 +10,7 @@
 
 #include "drift/drift.h"
 #include "drift/node.h"
+#include "redlock/core/members.h"
 #include "redlock/redlock.h"
 
 struct cli;
@@ -53,6 +54,7 @@ struct status {
     bool rates;       /* Also show the rates of clocks, which takes a while. */
     struct redlock *rl;
     unsigned masters, up, warming, over;
+    struct members lists; /* Which masters decide. */
     struct report reports[REDLOCK_MASTERS_MAX];
 };
 

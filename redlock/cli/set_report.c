@@ -109,6 +109,27 @@ static void print_others(const struct survey *survey)
     }
 }
 
+/* The command that began the change, and finishes it. */
+static void print_finish(const struct config *config)
+{
+    quorum_mask joins = (quorum_mask)(config->to & ~config->from);
+    quorum_mask leaves = (quorum_mask)(config->from & ~config->to);
+    char joiner[LIST_MAX];
+
+    (void)printf("to finish the change: redlock members %s", joins == 0    ? "remove"
+                                                             : leaves == 0 ? "add"
+                                                                           : "replace");
+    for (unsigned i = 0; i < config->members_len; i++)
+        if (leaves & mask_of(i))
+            (void)printf(" %s", config->members[i].name);
+    for (unsigned i = 0; i < config->members_len; i++)
+        if (joins & mask_of(i)) {
+            wish_print(config, mask_of(i), joiner, sizeof joiner);
+            (void)printf(" %s", joiner);
+        }
+    (void)printf("\n");
+}
+
 void set_report_text(const struct survey *survey)
 {
     const struct config *config = &survey->newest;
@@ -129,6 +150,8 @@ void set_report_text(const struct survey *survey)
     for (unsigned i = 0; i < config->members_len; i++)
         print_member(survey, i);
     print_others(survey);
+    if (config_is_joint(config))
+        print_finish(config);
 }
 
 /* ---- JSON ---- */

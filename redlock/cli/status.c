@@ -393,6 +393,7 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
 
     status->masters = inspect_client(status->rl).masters;
     ask_all(status, loop);
+    status->lists = inspect_client(status->rl).lists;
     welcome_the_new(status);
     look_at_clocks(status, loop);
     if (status->cli->json)

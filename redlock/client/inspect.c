@@ -44,6 +44,8 @@ struct inspect_client inspect_client(struct redlock *rl)
         .set = masters->set.seats.now.set,
         .set_version = masters->set.seats.now.version,
         .members = masters->set.told,
+        .lists = masters->set.seats.now.version != 0 ? masters->set.seats.members
+                                                     : members_first(masters->peers.len),
         .has_founded = masters->founding.founder.phase == FOUNDER_FOUNDED,
         .is_used = is_used(&masters->standing.guard, masters->peers.len),
         .leases = (uint32_t)rl->env.stats.leases,

@@ -16,6 +16,7 @@
 #include "drift/node.h"
 #include "redlock/base/mask.h"
 #include "redlock/core/guard.h"
+#include "redlock/core/members.h"
 #include "redlock/link/handshake.h"
 #include "redlock/redlock.h"
 
@@ -43,9 +44,12 @@ struct inspect_client {
     uint64_t set;         /* The set of masters that the client obeys.  0: none is known. */
     uint64_t set_version; /* The version of its configuration. */
     quorum_mask members;  /* Masters that said that they are in this set. */
-    bool has_founded;     /* This client has founded it, or finished its founding. */
-    bool is_used;         /* A master that answered has voted before. */
-    uint32_t leases;      /* Leases in memory. */
+    /* Which masters decide: the lists of the set, which differ while it changes.  If no set is
+     * known, all masters. */
+    struct members lists;
+    bool has_founded; /* This client has founded it, or finished its founding. */
+    bool is_used;     /* A master that answered has voted before. */
+    uint32_t leases;  /* Leases in memory. */
     uint64_t commands;
 };
 struct inspect_client inspect_client(struct redlock *rl);

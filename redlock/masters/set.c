@@ -61,14 +61,26 @@ void set_init(struct set *set, struct peers *peers, const struct uri *uris, unsi
     }
 }
 
-void set_print(const struct config *config, char *text, size_t size)
+static size_t print_list(const struct config *config, quorum_mask list, char *text, size_t size)
 {
     size_t len = 0;
 
     text[0] = '\0';
     for (unsigned i = 0; i < config->members_len && len < size; i++)
-        len += (size_t)snprintf(text + len, size - len, "%s%s", i > 0 ? " " : "",
-                                config->members[i].name);
+        if (list & mask_of(i))
+            len += (size_t)snprintf(text + len, size - len, "%s%s", len > 0 ? " " : "",
+                                    config->members[i].name);
+    return len;
+}
+
+void set_print(const struct config *config, char *text, size_t size)
+{
+    size_t len = print_list(config, config->from, text, size);
+
+    if (config_is_joint(config) && len < size)
+        len += (size_t)snprintf(text + len, size - len, ", in a change to ");
+    if (config_is_joint(config) && len < size)
+        (void)print_list(config, config->to, text + len, size - len);
 }
 
 /* ---- Questions ---- */

@@ -237,12 +237,23 @@ static size_t write_info(char *buf, unsigned master, unsigned what)
 
 const char *peer_config = "";
 
+/* The name of a member: its place, which is a word of the configuration. */
+static void copy_name(char name[100], unsigned master)
+{
+    const char *word = peer_config;
+
+    for (unsigned m = 0; m < master && strchr(word, ' ') != NULL; m++)
+        word = strchr(word, ' ') + 1;
+    (void)snprintf(name, 100, "%.*s", (int)strcspn(word, " "), word);
+}
+
 static size_t write_look(char *buf, unsigned master, unsigned what)
 {
-    char text[500], of[300];
+    char text[500], of[300], name[100];
     bool none = what == 4 || what == 8;
 
-    (void)snprintf(of, sizeof of, "%016x %u - %s", 7, what == 10 ? 2 : 1,
+    copy_name(name, master);
+    (void)snprintf(of, sizeof of, "%016x %u %s %s", 7, what == 10 ? 2 : 1, what == 9 ? "-" : name,
                    what == 11 ? "a b" : peer_config);
     if (none)
         (void)snprintf(of, sizeof of, "-");

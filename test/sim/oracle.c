@@ -486,8 +486,6 @@ static void check_key(struct conn *conn, unsigned resource, int named, bool is_s
     struct key *key = store_key(server, resource), *before = &keys_before[resource];
     bool was_reader = before->exists && store_reader(server, before, named) != NULL;
 
-    if (key != NULL && (key->token == named || store_reader(server, key, named) != NULL))
-        tokens[named]->stored |= (quorum_mask)(1u << server->number);
     if (is_set && key != NULL && key->token == named && !before->exists)
         claims_on_stored(conn, named);
     if (is_set && key != NULL && store_reader(server, key, named) != NULL && !was_reader)

@@ -21,7 +21,6 @@ struct token {
     bool is_excused; /* It may stay behind until it expires. */
     unsigned process, client, set;
     uint32_t serial, round;
-    quorum_mask stored;  /* Masters that stored it for any resource, at any time. */
     quorum_mask deleted; /* Masters that have deleted it, from all resources. */
     bool is_probe;       /* The name of a waiter that asked in good health. */
     char text[REDLOCK_TOKEN_MAX + 1];

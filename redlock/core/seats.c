@@ -187,19 +187,20 @@ static const struct config_member *member_at(const struct seats *s, unsigned sea
     return NULL;
 }
 
-/* A master that is reached at the member's own place may be behind, or have lost its data. */
+/* A master that is reached at the member's own place may be behind, or have lost its data.  If it
+ * has the name of another member, it is a copy, or listed twice: others judge that (guard.c,
+ * masters.c).
+ */
 static bool denies(const struct seats *s, unsigned seat, const struct seat_look *look)
 {
     const struct config_member *member = member_at(s, seat);
-    bool is_there, is_so;
+    bool is_new = look->set != 0 && look->version >= s->now.version;
 
     if (member == NULL || (look->set != 0 && look->set != s->now.set))
         return false;
-    is_there = strcmp(s->seats[seat].place, member->place) == 0;
-    is_so = look->set != 0 && strcmp(look->name, member->name) == 0;
-    if (look->set != 0 && look->version >= s->now.version)
-        return !is_so;
-    return !is_there;
+    if (strcmp(s->seats[seat].place, member->place) == 0)
+        return is_new && look->name[0] == '\0';
+    return !is_new || strcmp(look->name, member->name) != 0;
 }
 
 void seats_on_look(struct seats *s, unsigned seat, const struct seat_look *look, drift_time now,

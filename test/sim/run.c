@@ -6,6 +6,7 @@
 #include "world.h"
 
 #include "redlock/client/client.h"
+#include "redlock/core/place.h"
 #include "test/lib/heap.h"
 
 static unsigned probes_left, probes_won, probes_expected;
@@ -69,6 +70,15 @@ bool run_expects(const struct ev_loop *process)
     return !world.plan.two_lists || sets_are_founded(process_own_list(process));
 }
 
+/* How long a waiter that left unheard may stand before others in a queue (core/place.h).  It pauses
+ * four times as long where masters announce releases, and their clocks may be slow. */
+static sim_time longest_patience(void)
+{
+    sim_time pause = 4 * world.plan.retry_max_ms + world.plan.reply_timeout_ms;
+
+    return (PLACE_BEATS * pause * 11 / 10 + PLACE_PATIENCE_MIN_MS) * DRIFT_MS;
+}
+
 /* Every key expires within the longest ttl, and then a few rounds must be enough.  With per_vote a
  * client that had no lease for long may learn only now that another client has a longer maximum.
  * It then begins to watch anew (seed 2647941641269). */
@@ -77,7 +87,7 @@ static sim_time longest_probe(void)
     const struct plan *plan = &world.plan;
     sim_time rounds = 20 * (run_probe_retry_ms() + plan->reply_timeout_ms) * DRIFT_MS;
 
-    return plan->ttl_max_ms * DRIFT_MS + rounds +
+    return plan->ttl_max_ms * DRIFT_MS + rounds + longest_patience() +
            (plan->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE ? longest_watch() : 0) +
            (plan->operators > 0 ? longest_change() : 0);
 }

@@ -225,7 +225,8 @@ REDLOCK_API void redlock_lock_options_init_sized(struct redlock_lock_options *op
  * Make a client.  opts may be NULL: all defaults.  The client begins to connect
  * and the call does not wait for that.  A master that is down is no error.  The
  * first lock waits for the first attempts to connect if it needs them for a
- * majority, at most connect_timeout_ms.
+ * majority, at most connect_timeout_ms, or twice that if the set has members
+ * that the list does not name.
  * Returns OK, E_INVAL, E_NOMEM, E_SYSTEM.
  */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_open(const struct redlock_options *opts,

@@ -55,6 +55,14 @@ static struct lease_rec *new_rec(struct ev_loop *process, unsigned set)
     return rec;
 }
 
+/* Members that the list does not name are connected to when the first answer names them. */
+static sim_time connects_for(void)
+{
+    const struct plan *plan = &world.plan;
+
+    return (plan->two_lists || plan->operators > 0 ? 2 : 1) * plan->connect_timeout_ms * DRIFT_MS;
+}
+
 static struct op *new_op(enum op_kind kind, struct lease_rec *rec)
 {
     struct op *op = memory_take(sizeof *op);
@@ -66,7 +74,7 @@ static struct op *new_op(enum op_kind kind, struct lease_rec *rec)
     op->lease = rec->lease;
     op->began = process_now(rec->process);
     op->stopped_total = rec->process->stopped_total + rec->process->ahead;
-    op->span = (world.plan.connect_timeout_ms + world.plan.reply_timeout_ms) * DRIFT_MS;
+    op->span = connects_for() + world.plan.reply_timeout_ms * DRIFT_MS;
     op->was_held = rec->state == REC_HELD && rec->deadline != 0;
     op->lost_told = rec->lost_told;
     op->token = rec->token;

@@ -28,7 +28,7 @@ struct answer_set;
 struct peers;
 struct uri;
 
-#define SET_TEXT_MAX 400 /* The longest message.  Chosen: two lists of five addresses fit. */
+#define SET_TEXT_MAX 600 /* The longest message.  Chosen: two lists of nine addresses fit. */
 
 struct set {
     struct peers *peers;

@@ -28,16 +28,13 @@ enum config_problem set_list(const struct uri *uris, unsigned len, struct config
 {
     enum config_problem problem = CONFIG_OK;
     char place[CONFIG_PLACE_MAX + 1];
-    size_t text_len = 0;
 
     *ret_list = (struct config){.version = 1};
     for (unsigned m = 0; m < len && problem == CONFIG_OK; m++) {
         *ret_at = m;
         write_place(&uris[m], place);
         problem = config_add(ret_list, uris[m].member != NULL ? uris[m].member : "", place);
-        text_len += strlen(place) + 1;
-        text_len += uris[m].member != NULL ? strlen(uris[m].member) + 1 : 0;
-        if (problem == CONFIG_OK && text_len > CONFIG_TEXT_MAX)
+        if (problem == CONFIG_OK && config_is_long(ret_list))
             problem = CONFIG_LONG;
     }
     return problem;

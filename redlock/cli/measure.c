@@ -429,19 +429,11 @@ static void count_masters(struct redlock *rl, unsigned *ret_up, unsigned *ret_wa
     }
 }
 
-/* The masters may vote, but not for a client that has this list. */
-static bool is_list_refused(struct redlock *rl)
-{
-    char members[2], why[2]; /* Whether there is a reason is enough. */
-
-    inspect_set(rl, members, sizeof members, why, sizeof why);
-    return why[0] != '\0' && inspect_client(rl).up == 0;
-}
-
 int measure_check_links(const struct cli *cli, struct redlock *rl)
 {
     unsigned masters = inspect_client(rl).masters, up, warming;
-    bool is_refused = is_list_refused(rl);
+    char why[REFUSAL_TEXT_MAX];
+    bool is_refused = refusal_of_list(rl, why, sizeof why);
 
     count_masters(rl, &up, &warming);
     if (up > masters / 2 && !is_refused)

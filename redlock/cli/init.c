@@ -499,6 +499,7 @@ static int run(struct init *init, struct cli *cli, ev_timer *tick, bool at_once)
     cli->restart_guard = at_once ? "off" : guard;
     code = session_open(&init->session, cli);
     cli->restart_guard = guard;
+    cli_forget_masters(cli); /* Without a loop, no client was opened. */
     cli->masters = list;
     if (code != CLI_OK)
         return code;

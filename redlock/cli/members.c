@@ -108,8 +108,12 @@ static void take_arguments(struct order *order, int argc, char **argv)
 
 static int survey(struct order *order)
 {
-    return survey_open(&order->survey, order->cli, order->list, order->uris,
-                       order->wish.joiners_len);
+    int code =
+        survey_open(&order->survey, order->cli, order->list, order->uris, order->wish.joiners_len);
+
+    if (code == CLI_OK && order->survey.newest.version != 0)
+        set_report_versions(&order->survey);
+    return code;
 }
 
 /* Says why no set was found. */

@@ -32,13 +32,21 @@ static unsigned count_same(struct redlock *rl, unsigned masters, const char *err
     return same;
 }
 
+bool refusal_of_list(struct redlock *rl, char *text, size_t size)
+{
+    char members[2]; /* Not needed. */
+
+    inspect_set(rl, members, sizeof members, text, size);
+    return text[0] != '\0' && inspect_client(rl).up == 0;
+}
+
 void refusal_tell(const struct cli *cli, struct redlock *rl, const char *arguments,
                   bool has_more_names)
 {
     unsigned masters = inspect_client(rl).masters, most = 0;
     bool is_off = cli->restart_guard != NULL && strcmp(cli->restart_guard, "off") == 0;
     bool is_hidden = strstr(cli->masters_option, " ...") != NULL;
-    char reason[INSPECT_TEXT_MAX];
+    char reason[REFUSAL_TEXT_MAX], of[60] = "the list of masters is refused";
 
     for (unsigned m = 0; m < masters; m++) {
         const struct inspect_master master = inspect_master(rl, m);
@@ -50,9 +58,11 @@ void refusal_tell(const struct cli *cli, struct redlock *rl, const char *argumen
         (void)snprintf(reason, sizeof reason, "%s", master.error);
     }
     if (most > 0)
-        cli_say("the most frequent reason (%u of %u masters): %s: see `redlock doctor%s%s%s`%s%s, "
-                "which says what to change",
-                most, masters, reason, cli->masters_option, is_off ? " --restart-guard off" : "",
-                arguments, is_hidden ? " (with your list for the dots)" : "",
-                has_more_names ? " and the same with the other names" : "");
+        (void)snprintf(of, sizeof of, "the most frequent reason (%u of %u masters)", most, masters);
+    else if (!refusal_of_list(rl, reason, sizeof reason)) /* Its masters may be connecting again. */
+        return;
+    cli_say("%s: %s: see `redlock doctor%s%s%s`%s%s, which says what to change", of, reason,
+            cli->masters_option, is_off ? " --restart-guard off" : "", arguments,
+            is_hidden ? " (with your list for the dots)" : "",
+            has_more_names ? " and the same with the other names" : "");
 }

@@ -8,6 +8,12 @@
 
 #include "redlock/cli/cli.h"
 
+#define REFUSAL_TEXT_MAX 600 /* Chosen: as long as the longest reason. */
+
+/* True: no master may vote, for the list of masters is refused: it names one that is no member of
+ * the set, say.  text: why. */
+bool refusal_of_list(struct redlock *rl, char *text, size_t size);
+
 /* If masters refuse, print the most frequent reason, and the call of `redlock doctor` that says
  * what to change.  arguments: those of doctor, with a blank before each.  has_more_names: the call
  * has only one of several names. */

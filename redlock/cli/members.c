@@ -25,7 +25,8 @@ struct order {
     struct cli *cli;
     char *list;
     struct wish wish;
-    struct survey_uri uris[REDLOCK_MASTERS_MAX]; /* Of the joiners. */
+    struct survey_uri uris[2 * REDLOCK_MASTERS_MAX]; /* Of the joiners; then asks_leavers(). */
+    unsigned asked_len;                              /* Leavers among them. */
     const char *lost; /* Of a rescue: the members that are lost.  NULL: the option is not given. */
     bool shows, is_dry, rescues;
     bool has_finished; /* A change that was found has been finished. */
@@ -109,7 +110,7 @@ static void take_arguments(struct order *order, int argc, char **argv)
 static int survey(struct order *order)
 {
     return survey_open(&order->survey, order->cli, order->list, order->uris,
-                       order->wish.joiners_len);
+                       order->wish.joiners_len + order->asked_len);
 }
 
 /* Says why no set was found. */
@@ -182,11 +183,13 @@ static int tell_plan(const struct order *order, const struct config *now, const 
     if (finishes)
         (void)printf("first:  finish the change that was found\n");
     (void)printf("before: %s\nafter:  %s\n", before, after);
-    for (unsigned i = 0; i < order->wish.joiners_len && !order->rescues; i++)
-        (void)printf("%s is watched until it may vote, and then joins\n",
-                     order->wish.joiners[i].name);
-    for (unsigned i = 0; i < order->wish.leavers_len; i++)
-        (void)printf("%s leaves\n", order->wish.leavers[i]);
+    for (unsigned i = 0; i < list->members_len && !order->rescues; i++)
+        if (config_find(now, list->members[i].name) == now->members_len)
+            (void)printf("%s is watched until it may vote, and then joins\n",
+                         list->members[i].name);
+    for (unsigned i = 0; i < now->members_len && !order->rescues; i++)
+        if (config_find(list, now->members[i].name) == list->members_len)
+            (void)printf("%s leaves\n", now->members[i].name);
     (void)printf("nothing was changed (--dry-run)\n");
     return cli_flush_output();
 }
@@ -237,17 +240,61 @@ static bool has_laggards(const struct survey *found)
     return false;
 }
 
-/* The wish is met.  If masters were not told so yet, a change of before is finished. */
-static int end_met(struct order *order, const char *why)
+/* Ask the leavers that are no members, too.  One may be a member that is written otherwise, or a
+ * removed member that was not told.  Returns false if all that are places have been asked. */
+static bool asks_leavers(struct order *order)
 {
-    struct config list = order->survey.newest;
-    int code = CLI_OK;
+    const struct wish *wish = &order->wish;
+    struct survey_uri *asked = &order->uris[wish->joiners_len];
+    struct config_member member;
 
-    if (!order->has_finished && !has_laggards(&order->survey)) {
-        cli_say("%s", why);
-        return CLI_CHANGE;
+    if (order->asked_len > 0)
+        return false;
+    for (unsigned i = 0; i < wish->leavers_len; i++) {
+        const char *name = wish->leavers[i];
+
+        if (order->survey.masters + order->asked_len == REDLOCK_MASTERS_MAX)
+            break;
+        if (uri_parse(name, strlen(name), &asked->uri) != REDLOCK_OK)
+            continue;
+        if (!inspect_place(&asked->uri, &member) || strcmp(member.place, name) != 0) {
+            uri_done(&asked->uri);
+            continue;
+        }
+        asked->text = cli_copy(name);
+        asked++;
+        order->asked_len++;
     }
-    if (has_laggards(&order->survey))
+    return order->asked_len > 0;
+}
+
+/* An argument may be mistaken, so each is named. */
+static void say_nothing_to_do(const struct wish *wish)
+{
+    for (unsigned i = 0; i < wish->leavers_len; i++)
+        cli_say("nothing to do: %s is no member", wish->leavers[i]);
+    for (unsigned i = 0; i < wish->joiners_len; i++)
+        cli_say("nothing to do: %s is a member already", wish->joiners[i].name);
+}
+
+/* The wish is met: the same command was run before.  If masters were not told so yet, they are. */
+static int end_met(struct order *order, const struct config *now)
+{
+    struct config list = *now;
+    bool is_joint = config_is_joint(&order->survey.newest);
+    bool has_more = is_joint || has_laggards(&order->survey);
+    int code = set_refusal_too_few(&order->survey);
+
+    if (code == CLI_OK && !is_joint && asks_leavers(order))
+        return DRIVER_AGAIN;
+    code = code == CLI_OK ? set_refusal_two_names(&order->survey) : code;
+    if (code != CLI_OK)
+        return code;
+    if (!order->has_finished && !has_more)
+        say_nothing_to_do(&order->wish);
+    if (order->is_dry)
+        return tell_plan(order, now, now, has_more);
+    if (has_more)
         code = driver_run(&order->survey, &list, true, &list);
     return code == CLI_OK ? tell_end(order, &list) : code;
 }
@@ -276,8 +323,8 @@ static int change(struct order *order)
     if (config_is_joint(&now))
         config_finish(&found->newest, &now);
     if (!wish_make(&order->wish, &now, &list, why, sizeof why)) {
-        if (wish_is_met(&order->wish, &now) && !order->is_dry)
-            return end_met(order, why);
+        if (wish_is_met(&order->wish, &now))
+            return end_met(order, &now);
         cli_say("%s", why);
         return CLI_CHANGE;
     }
@@ -357,7 +404,7 @@ static int members_main(struct cli *cli, int argc, char **argv)
     order->list = survey_copy_list(cli);
     code = run(order);
     survey_forget_list(order->list);
-    for (unsigned i = 0; i < order->wish.joiners_len; i++) {
+    for (unsigned i = 0; i < order->wish.joiners_len + order->asked_len; i++) {
         survey_forget_list(order->uris[i].text);
         uri_done(&order->uris[i].uri);
     }
@@ -378,8 +425,9 @@ const struct cli_command cli_members = {
         "add, remove and replace change the set while clients run.  New members are watched\n"
         "until they may vote, which takes somewhat longer than the longest lease (--max-ttl).\n"
         "All earlier leases must then end, which takes as long again.  The command may be\n"
-        "interrupted at any time: run it again, and it goes on.  If two are run at once, one\n"
-        "of them changes the set, and the other says so, or goes on from there.\n"
+        "interrupted at any time: run it again, and it goes on.  A change that is done already\n"
+        "may be run again, too.  If two are run at once, one of them changes the set, and the\n"
+        "other says so, or goes on from there.\n"
         "\n"
         "rescue founds the set anew, with the masters of the URIs alone, when a majority of the\n"
         "members is gone for good.  First stop the lost masters, so that they never answer again.\n"

@@ -55,8 +55,19 @@ static void take_joiner(struct order *order, char *text)
     wish->joiners_len++;
 }
 
+/* A list with commas, as --masters has, is several arguments. */
+static void take_each(struct order *order, char *text, void (*take)(struct order *, char *))
+{
+    for (char *next; text != NULL; text = next) {
+        next = strchr(text, ',');
+        if (next != NULL)
+            *next++ = '\0';
+        take(order, text);
+    }
+}
+
 /* A name of a member has no other characters.  A URI may have a password. */
-static void take_leaver(struct order *order, const char *name)
+static void take_leaver(struct order *order, char *name)
 {
     struct wish *wish = &order->wish;
     char shown[CLI_NAMES_SHOWN_MAX];
@@ -99,9 +110,9 @@ static void take_arguments(struct order *order, int argc, char **argv)
                         strcmp(verb, "remove") == 0 ? "NAME..." : "URI...");
     for (; optind < argc; optind++) {
         if (strcmp(verb, "remove") == 0)
-            take_leaver(order, argv[optind]);
+            take_each(order, argv[optind], take_leaver);
         else
-            take_joiner(order, argv[optind]);
+            take_each(order, argv[optind], take_joiner);
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * refusal.c - finds the most frequent error that masters answered with.
+ * refusal.c - finds out whether masters answered with errors.
  */
 #include "redlock/cli/refusal.h"
 
@@ -23,36 +23,19 @@ static bool is_refusal(const char *error)
            strncmp(error, "was removed from the set", 24) == 0;
 }
 
-static unsigned count_same(struct redlock *rl, unsigned masters, const char *error)
-{
-    unsigned same = 0;
-
-    for (unsigned m = 0; m < masters; m++)
-        same += strcmp(inspect_master(rl, m).error, error) == 0;
-    return same;
-}
-
 void refusal_tell(const struct cli *cli, struct redlock *rl, const char *arguments,
                   bool has_more_names)
 {
-    unsigned masters = inspect_client(rl).masters, most = 0;
     bool is_off = cli->restart_guard != NULL && strcmp(cli->restart_guard, "off") == 0;
     bool is_hidden = strstr(cli->masters_option, " ...") != NULL;
-    char reason[INSPECT_TEXT_MAX];
+    unsigned masters = inspect_client(rl).masters, m = 0;
 
-    for (unsigned m = 0; m < masters; m++) {
-        const struct inspect_master master = inspect_master(rl, m);
-        unsigned same = count_same(rl, masters, master.error);
-
-        if (!is_refusal(master.error) || same <= most)
-            continue;
-        most = same;
-        (void)snprintf(reason, sizeof reason, "%s", master.error);
-    }
-    if (most > 0)
-        cli_say("the most frequent reason (%u of %u masters): %s: see `redlock doctor%s%s%s`%s%s, "
-                "which says what to change",
-                most, masters, reason, cli->masters_option, is_off ? " --restart-guard off" : "",
-                arguments, is_hidden ? " (with your list for the dots)" : "",
-                has_more_names ? " and the same with the other names" : "");
+    while (m < masters && !is_refusal(inspect_master(rl, m).error))
+        m++;
+    if (m == masters)
+        return;
+    cli_say("see `redlock doctor%s%s%s`%s%s, which says what to change", cli->masters_option,
+            is_off ? " --restart-guard off" : "", arguments,
+            is_hidden ? " (with your list for the dots)" : "",
+            has_more_names ? " and the same with the other names" : "");
 }

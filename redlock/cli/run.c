@@ -196,7 +196,7 @@ static int run_locked(struct run *run)
 /* ---- The command line ---- */
 
 /* Skip the "--" after NAME, which getopt may have skipped already. */
-static void take_separator(struct run *run, struct cli *cli, int argc, char **argv)
+static void take_separator(struct run *run, struct cli *cli, bool at_name, int argc, char **argv)
 {
     bool passed = argv[optind - 1] != run->name && strcmp(argv[optind - 1], "--") == 0;
 
@@ -205,9 +205,23 @@ static void take_separator(struct run *run, struct cli *cli, int argc, char **ar
         passed = true;
     }
     if (!passed)
-        cli_usage_error(cli, "`--` is missing between NAME and the command");
+        refuse_words(cli, at_name, argc, argv);
     if (optind == argc)
         cli_usage_error(cli, "the command after `--` is missing");
+/* There is no "--" after NAME.  at_name: none is before NAME either. */
+static void refuse_words(const struct cli *cli, bool at_name, int argc, char **argv)
+{
+    int i = optind;
+
+    if (!at_name)
+        cli_usage_error(cli, "NAME is missing before `--`");
+    while (i < argc && strcmp(argv[i], "--") != 0)
+        i++;
+    if (i == argc)
+        cli_usage_error(cli, "`--` is missing between NAME and the command");
+    cli_usage_error(cli, "more than one argument before `--`: write several names as NAME,NAME");
+}
+
     run->argv = argv + optind;
 }
 
@@ -258,7 +272,7 @@ static void parse(struct run *run, struct cli *cli, int argc, char **argv)
     run->name = argv[optind++];
     if (at_name)
         take_options(run, cli, argc, argv);
-    take_separator(run, cli, argc, argv);
+    take_separator(run, cli, at_name, argc, argv);
     check_options(run, cli);
 }
 

@@ -210,7 +210,11 @@ static bool wait_until_done(struct session *session)
 /* Report that the call itself failed. */
 static int refused(const struct session *session, int status)
 {
-    cli_say("%s", redlock_errmsg(session->rl));
+    const char *why = redlock_errmsg(session->rl);
+
+    if (session->is_adopted && strncmp(why, "adopt: ", 7) == 0)
+        why += 7; /* The name of a function of the library. */
+    cli_say("%s", why);
     if (status == REDLOCK_E_INVAL)
         cli_say("see `redlock %s --help`", session->cli->command->name);
     return cli_exit_of(status);

@@ -78,7 +78,10 @@ static void hold_back_signals(void)
 
 int session_signal_exit(const struct session *session)
 {
-    return session->signal != 0 ? CLI_SIGNAL + session->signal : CLI_OK;
+    if (session->signal == 0)
+        return CLI_OK;
+    session->cli->signal = session->signal;
+    return CLI_SIGNAL + session->signal;
 }
 
 /* ---- Waiting ---- */

@@ -118,6 +118,21 @@ static void take_arguments(struct order *order, int argc, char **argv)
 
 /* ---- Showing ---- */
 
+/* If the list that was given is not the set: which one it should be. */
+static void say_list(const struct order *order, const struct config *config)
+{
+    char list[LIST_MAX];
+
+    if (order->list == NULL || config->members_len == 0 || config_is_joint(config) ||
+        survey_list_is(order->list, config))
+        return;
+    wish_print(config, config->to, list, sizeof list);
+    for (char *p = list; (p = strchr(p, ' ')) != NULL;)
+        *p = ',';
+    cli_say("give all clients this list: --masters %s%s", list,
+            strchr(order->list, '@') != NULL ? " (with users and passwords)" : "");
+}
+
 static int survey(struct order *order)
 {
     return survey_open(&order->survey, order->cli, order->list, order->uris,
@@ -159,6 +174,8 @@ static int show(struct order *order)
     else
         set_report_text(found);
     code = cli_flush_output();
+    if (!order->cli->json)
+        say_list(order, &found->newest);
     if (code != CLI_OK)
         return code;
     return survey_has_quorum(found) ? CLI_OK : CLI_UNREACHABLE;
@@ -217,6 +234,7 @@ static int tell_end(const struct order *order, const struct config *list)
         wish_print(list, list->from, text, sizeof text);
         (void)printf("the set has %u members, version %llu: %s\n", list->members_len,
                      (unsigned long long)list->version, text);
+        say_list(order, list);
     }
     return cli_flush_output();
 }
@@ -235,8 +253,9 @@ static int finish(struct order *order)
         return code;
     wish_print(&found->newest, found->newest.from, from, sizeof from);
     wish_print(&found->newest, found->newest.to, to, sizeof to);
-    cli_say("a change is unfinished, from %s to %s: finishing it first", from, to);
     config_finish(&found->newest, &list);
+    cli_say("a change is unfinished, from %s to %s: %s", from, to,
+            wish_is_met(&order->wish, &list) ? "it goes on" : "finishing it first");
     code = driver_run(&order->survey, &list, true, &list);
     order->has_finished = order->has_finished || code == CLI_OK;
     return code == DRIVER_AGAIN ? CLI_OK : code;
@@ -305,6 +324,8 @@ static int end_met(struct order *order, const struct config *now)
         say_nothing_to_do(&order->wish);
     if (order->is_dry)
         return tell_plan(order, now, now, has_more);
+    if (has_more)
+        cli_say("the last change is not finished: it goes on");
     if (has_more)
         code = driver_run(&order->survey, &list, true, &list);
     return code == CLI_OK ? tell_end(order, &list) : code;

@@ -14,22 +14,22 @@ typedef uint16_t quorum_mask;
 
 _Static_assert(QUORUM_MASTERS_MAX <= 16, "a mask has a bit for each master");
 
-/* The set that holds one master. */
+/* The mask with the bit of this master alone. */
 static inline quorum_mask mask_of(unsigned master)
 {
     return (quorum_mask)(1u << master);
 }
 
-/* The set without one master. */
+/* The mask without the bit of this master. */
 static inline quorum_mask mask_without(quorum_mask mask, unsigned master)
 {
     return (quorum_mask)(mask & ~(1u << master));
 }
 
-/* The number of bits of each byte. */
+/* How many bits are set in each byte: mask_bits[5] is 2. */
 extern const uint8_t mask_bits[256];
 
-/* The number of masters in a set.  Each vote is counted several times, so the table pays: the
+/* The number of masters in a mask.  Each vote is counted several times, so the table pays: the
  * builtin would call a function on processors that may lack the instruction. */
 static inline unsigned mask_count(quorum_mask mask)
 {

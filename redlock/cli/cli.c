@@ -78,12 +78,13 @@ static const char shared_text[] =
     "  --masters-file FILE    read the list from a file (also: --masters @FILE)\n"
     "  --connect-timeout DUR  how long to wait for a connection (1s)\n"
     "  --reply-timeout DUR    how long to wait for the answers of one round (50ms)\n"
-    "  --max-ttl DUR          the longest lease that is accepted (60s)\n"
+    "  --max-ttl DUR          the longest --ttl of any client, the same for all (60s); a\n"
+    "                         master that lost its data gets no vote for that long\n"
     "  --restart-guard on|off reject the votes of masters that lost their data, until\n"
     "                         all older leases are over; default: REDLOCK_RESTART_GUARD\n"
     "                         in the environment, or on\n"
     "  --clock-guard MODE     reject the votes of masters whose clock was stepped: off,\n"
-    "                         periodic, or per_vote, which all clients must use then;\n"
+    "                         periodic, or per_vote (if one client uses it, all must);\n"
     "                         default: REDLOCK_CLOCK_GUARD in the environment, or\n"
     "                         periodic\n"
     "%s" /* JSON_TEXT */
@@ -503,7 +504,7 @@ void cli_print_help(const struct cli *cli)
     else
         (void)printf("usage: redlock %s\n\n%s\n", cli->command->usage, cli->command->help);
     (void)printf(shared_text,
-                 cli->command != NULL && cli->command->prints_nothing ? "" : JSON_TEXT);
+                 cli->command != NULL && cli->command->has_no_json ? "" : JSON_TEXT);
     exit(cli_flush_output());
 }
 

@@ -53,9 +53,9 @@ struct cli {
 struct cli_command {
     const char *name;
     int (*run)(struct cli *cli, int argc, char **argv); /* Returns an exit code. */
-    const char *usage;                                  /* The arguments of `redlock`. */
+    const char *usage;                                  /* Follows `redlock` in a line of usage. */
     const char *help;                                   /* What it does, and its own options. */
-    bool prints_nothing;                                /* It has no --json. */
+    bool has_no_json;                                   /* --json is refused. */
 };
 
 extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_init, cli_lock,

@@ -16,9 +16,9 @@ struct doctor {
     struct redlock *rl; /* For its list of masters.  It never connects. */
     unsigned masters, answering, voting, changes;
     struct rights_wanted wanted;
-    const char *start;             /* How the names of the locks begin.  "": not told. */
+    const char *start;             /* How the names of the locks begin.  "": the user gave none. */
     char own[DOCTOR_KEY_MAX];      /* As in struct exam. */
-    char pattern[RIGHTS_RULE_MAX]; /* Of names that begin with start. */
+    char pattern[RIGHTS_RULE_MAX]; /* Fits all names that begin with start. */
     char names[RIGHTS_NAMES_MAX][DOCTOR_KEY_MAX];
     struct exam_target targets[RIGHTS_NAMES_MAX];
     size_t targets_len;

@@ -333,5 +333,5 @@ const struct cli_command cli_run = {
             "Exit: CMD's own, 64 usage, 69 too few masters, 75 another client has the lock,\n"
             "76 lost, 124 --hold-at-most was over, 126 CMD cannot be executed, 127 CMD is not\n"
             "found, 128+n ended by signal n.\n",
-    .prints_nothing = true,
+    .has_no_json = true,
 };

@@ -50,18 +50,19 @@ struct guard_look {
     bool fresh;          /* Warming: it never had an epoch, and it keeps what is written to it. */
     uint64_t number;     /* The epoch, or the nonce. */
     uint32_t max_ttl_ms; /* The longest lease that any client has reported to it. */
-    uint64_t floor;      /* With an epoch: the number from which its fencing counters count. */
-    uint64_t high;       /* No token of it is greater, even while warming.  0: none known. */
+    uint64_t floor;      /* With an epoch: a fencing token is this, and the master's counter. */
+    uint64_t high;       /* It issued no greater token.  Known even while warming.  0: unknown. */
     uint64_t time_us;    /* The time on its clock. */
-    struct recall_told told; /* With an epoch: what it tells of the set (rule 8). */
+    struct recall_told told; /* With an epoch: what it says of the set (rule 8). */
 };
 
 struct guard_config {
-    /* The caller's, and present.  No lists: the set is not known, and no master votes. */
+    /* The caller owns it, and keeps it up to date.  Empty lists: the set is unknown, and no master
+     * votes. */
     const struct members *members;
     uint32_t max_ttl_ms; /* The longest lease of this client. */
     struct drift_bound drift;
-    bool witnesses; /* Ask the other masters how old a nonce is (rule 6). */
+    bool witnesses; /* True: the other masters are asked how old a nonce is (rule 6). */
 };
 
 /* One master, as this client knows it. */

@@ -82,6 +82,7 @@ enum child_event child_look(struct child *child, bool last_rites, int *ret_statu
         return CHILD_STOPPED;
     }
     child->pid = 0;
+    child->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     *ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : CLI_SIGNAL + WTERMSIG(status);
     return CHILD_ENDED;
 }

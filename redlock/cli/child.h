@@ -15,6 +15,7 @@ struct child {
     struct sigaction chld_after; /* The action of SIGCHLD in the command. */
     bool gets_tty;               /* Standard input is the terminal, and the command gets it. */
     pid_t pid;                   /* Also its process group.  0: not started, or reaped. */
+    int signal;                  /* The signal that it died of.  0: none. */
 };
 
 enum child_event {

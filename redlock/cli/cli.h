@@ -46,6 +46,8 @@ struct cli {
     bool verbose;
     bool holds_at_least; /* --hold-at-least was given. */
     bool obeys_none;     /* The client obeys no set (inspect.h). */
+    int signal; /* main() dies of it if the exit code is that of this signal.  0: none came. */
+    bool signals_group; /* Our process group gets it, too: a shell that waits for us. */
 };
 
 struct cli_command {

@@ -148,6 +148,7 @@ static void on_ending_signal(struct session *session, int signal)
         command->late_signal = signal;
         return;
     }
+    command->got[signal] = true;
     command->last_signal = signal;
     command->last_sent = command->signals_sent + 1;
     if (drift_now(&now) != 0)
@@ -385,6 +386,7 @@ int command_run(struct command *command, struct session *session, struct redlock
         leash_renew(&command->leash, lease);
         ev_run(session->loop, EVRUN_ONCE);
     }
+    command->had_terminal = terminal_command_has_it(&command->terminal);
     terminal_take(&command->terminal);
     terminal_close(&command->terminal);
     unwatch(command);

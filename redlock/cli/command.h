@@ -5,6 +5,7 @@
 #ifndef REDLOCK_COMMAND_H
 #define REDLOCK_COMMAND_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include <ev.h>
@@ -30,7 +31,9 @@ struct command {
     unsigned signals_sent;   /* How many signals were passed on. */
     unsigned last_sent;      /* The number of the last of those that would have ended us. */
     int last_signal;         /* That signal. */
+    bool got[NSIG];          /* Which signals came that would have ended us. */
     int late_signal;         /* The last one, if it came after the end of the command.  0: none. */
+    bool had_terminal;       /* The command had the terminal when it ended. */
     bool hung_up;            /* The command could not get the terminal, and got SIGHUP. */
     bool started;            /* The guardian has the order to start the command. */
     bool ended;              /* Nothing is left to wait for. */

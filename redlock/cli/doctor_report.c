@@ -75,16 +75,57 @@ static void print_quoted(const char *text)
     (void)printf("%s", error_quote(text, strlen(text), quoted, sizeof quoted));
 }
 
-static void print_findings(const struct exam *exam, const char *who)
+static void print_finding(const struct exam_finding *finding)
 {
-    for (unsigned i = 0; i < exam->findings_len; i++) {
-        const struct exam_finding *finding = &exam->findings[i];
+    (void)printf(": ");
+    print_quoted(finding->text);
+    (void)printf("%s", finding->change[0] != 0 ? ": " : " (nothing to change)");
+    print_quoted(finding->change);
+    (void)printf("\n");
+}
 
-        (void)printf("%s: ", who);
-        print_quoted(finding->text);
-        (void)printf("%s", finding->change[0] != 0 ? ": " : " (nothing to change)");
-        print_quoted(finding->change);
-        (void)printf("\n");
+static bool has_same(const struct exam *exam, const struct exam_finding *finding)
+{
+    for (unsigned i = 0; i < exam->findings_len; i++)
+        if (strcmp(exam->findings[i].text, finding->text) == 0 &&
+            strcmp(exam->findings[i].change, finding->change) == 0)
+            return true;
+    return false;
+}
+
+/* "master 1 (10.0.0.1:6379)", or "masters 1, 2, 3, each" of those that have this finding. */
+static void print_who(const struct doctor *doctor, unsigned first,
+                      const struct exam_finding *finding)
+{
+    unsigned more = 0;
+
+    for (unsigned m = first + 1; m < doctor->masters; m++)
+        more += has_same(&doctor->exams[m], finding);
+    if (more == 0) {
+        (void)printf("master %u (%s)", first + 1, doctor->exams[first].uri->name);
+        return;
+    }
+    (void)printf("masters %u", first + 1);
+    for (unsigned m = first + 1; m < doctor->masters; m++)
+        if (has_same(&doctor->exams[m], finding))
+            (void)printf(", %u", m + 1);
+    (void)printf(", each");
+}
+
+/* What several masters have is printed once, for the first of them. */
+static void print_findings(const struct doctor *doctor, unsigned m)
+{
+    const struct exam *exam = &doctor->exams[m];
+
+    for (unsigned i = 0; i < exam->findings_len; i++) {
+        unsigned first = 0;
+
+        while (!has_same(&doctor->exams[first], &exam->findings[i]))
+            first++;
+        if (first < m)
+            continue;
+        print_who(doctor, m, &exam->findings[i]);
+        print_finding(&exam->findings[i]);
     }
 }
 
@@ -120,9 +161,12 @@ void doctor_print_text(const struct doctor *doctor)
         (void)snprintf(who, sizeof who, "master %u (%s)", m + 1, exam->uri->name);
         if (exam_changes(exam) == 0)
             print_good(exam, who);
-        print_findings(exam, who);
+        print_findings(doctor, m);
     }
-    print_findings(&doctor->all, "masters");
+    for (unsigned i = 0; i < doctor->all.findings_len; i++) {
+        (void)printf("masters");
+        print_finding(&doctor->all.findings[i]);
+    }
     print_unchecked(doctor);
     (void)printf("%u of %u masters answer, %u may vote, %s: ", doctor->answering, doctor->masters,
                  doctor->voting,

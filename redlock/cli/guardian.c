@@ -396,6 +396,7 @@ static void look_at_child(struct guardian *guardian, drift_time now)
             continue;
         case CHILD_ENDED:
             guardian->end.code = status;
+            guardian->end.signal = guardian->child.signal;
             on_child_ended(guardian, now);
             break;
         case CHILD_NOTHING:

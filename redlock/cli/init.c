@@ -31,9 +31,9 @@ enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE };
 struct said {
     bool answered;
     bool is_used;
-    char belongs[SET_WHY_MAX]; /* To a set, or to another list that claims it.  "": to none. */
-    struct guard_look look;    /* The marker, if it has no epoch. */
-    char error[160];           /* "": none. */
+    char belongs[SET_WHY_MAX];    /* To a set, or to another list that claims it.  "": to none. */
+    struct guard_look look;       /* The marker, if it has no epoch. */
+    char error[INSPECT_TEXT_MAX]; /* "": none. */
 };
 
 struct init {
@@ -95,7 +95,7 @@ static void say_of(const struct init *init, unsigned m, const char *text)
 static void say_who_is_down(const struct init *init)
 {
     for (unsigned m = 0; m < init->masters; m++)
-        if (!master_of(init, m).is_linked)
+        if (!master_of(init, m).is_linked && master_of(init, m).name[0] != '\0')
             say_of(init, m, master_of(init, m).error);
 }
 

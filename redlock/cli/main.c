@@ -4,8 +4,13 @@
 #include "redlock/cli/cli.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
+
+#include "redlock/cli/session.h"
 
 static const struct cli_command *const commands[] = {
     &cli_acl,  &cli_bench,   &cli_doctor, &cli_extend, &cli_init,
@@ -49,6 +54,21 @@ static void help(struct cli *cli, int argc, char **argv)
     cli_print_help(cli);
 }
 
+/*
+ * Die of the signal that ended the command.  A shell sees the same status, 128 + n, but ends a
+ * script at ^C only if it got SIGINT itself, and the program died of it.  Service managers take a
+ * program that died of SIGTERM for one that was stopped.  There is nothing to debug, so no core is
+ * dumped.  Returns if the kernel spares us: we are the first process of a PID namespace.
+ */
+static void die_of(int number, bool all)
+{
+    (void)fflush(NULL);
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    (void)signal(number, SIG_DFL);
+    (void)kill(all ? 0 : getpid(), number);
+    session_unblock(number); /* The signal is delivered here, if it was blocked. */
+}
+
 int main(int argc, char **argv)
 {
     struct redlock_options defaults;
@@ -72,5 +92,7 @@ int main(int argc, char **argv)
     code = cli.command->run(&cli, argc - first, argv + first);
     cli_forget_masters(&cli); /* `acl` leaves it. */
     cli_tell_dropped();
+    if (cli.signal != 0 && code == CLI_SIGNAL + cli.signal)
+        die_of(cli.signal, cli.signals_group);
     return code;
 }

@@ -25,7 +25,8 @@ struct order {
     struct cli *cli;
     char *list;
     struct wish wish;
-    struct survey_uri uris[REDLOCK_MASTERS_MAX]; /* Of the joiners. */
+    struct survey_uri uris[2 * REDLOCK_MASTERS_MAX]; /* Of the joiners; then asks_leavers(). */
+    unsigned asked_len;                              /* Leavers among them. */
     const char *lost; /* Of a rescue: the members that are lost.  NULL: the option is not given. */
     bool shows, is_dry, rescues;
     bool has_finished; /* A change that was found has been finished. */
@@ -54,8 +55,19 @@ static void take_joiner(struct order *order, char *text)
     wish->joiners_len++;
 }
 
+/* A list with commas, as --masters has, is several arguments. */
+static void take_each(struct order *order, char *text, void (*take)(struct order *, char *))
+{
+    for (char *next; text != NULL; text = next) {
+        next = strchr(text, ',');
+        if (next != NULL)
+            *next++ = '\0';
+        take(order, text);
+    }
+}
+
 /* A name of a member has no other characters.  A URI may have a password. */
-static void take_leaver(struct order *order, const char *name)
+static void take_leaver(struct order *order, char *name)
 {
     struct wish *wish = &order->wish;
     char shown[CLI_NAMES_SHOWN_MAX];
@@ -98,18 +110,33 @@ static void take_arguments(struct order *order, int argc, char **argv)
                         strcmp(verb, "remove") == 0 ? "NAME..." : "URI...");
     for (; optind < argc; optind++) {
         if (strcmp(verb, "remove") == 0)
-            take_leaver(order, argv[optind]);
+            take_each(order, argv[optind], take_leaver);
         else
-            take_joiner(order, argv[optind]);
+            take_each(order, argv[optind], take_joiner);
     }
 }
 
 /* ---- Showing ---- */
 
+/* If the list that was given is not the set: which one it should be. */
+static void say_list(const struct order *order, const struct config *config)
+{
+    char list[LIST_MAX];
+
+    if (order->list == NULL || config->members_len == 0 || config_is_joint(config) ||
+        survey_list_is(order->list, config))
+        return;
+    wish_print(config, config->to, list, sizeof list);
+    for (char *p = list; (p = strchr(p, ' ')) != NULL;)
+        *p = ',';
+    cli_say("give all clients this list: --masters %s%s", list,
+            strchr(order->list, '@') != NULL ? " (with users and passwords)" : "");
+}
+
 static int survey(struct order *order)
 {
-    int code =
-        survey_open(&order->survey, order->cli, order->list, order->uris, order->wish.joiners_len);
+    int code = survey_open(&order->survey, order->cli, order->list, order->uris,
+                           order->wish.joiners_len + order->asked_len);
 
     if (code == CLI_OK && order->survey.newest.version != 0)
         set_report_versions(&order->survey);
@@ -151,6 +178,8 @@ static int show(struct order *order)
     else
         set_report_text(found);
     code = cli_flush_output();
+    if (!order->cli->json)
+        say_list(order, &found->newest);
     if (code != CLI_OK)
         return code;
     return survey_has_quorum(found) ? CLI_OK : CLI_UNREACHABLE;
@@ -186,11 +215,13 @@ static int tell_plan(const struct order *order, const struct config *now, const 
     if (finishes)
         (void)printf("first:  finish the change that was found\n");
     (void)printf("before: %s\nafter:  %s\n", before, after);
-    for (unsigned i = 0; i < order->wish.joiners_len && !order->rescues; i++)
-        (void)printf("%s is watched until it may vote, and then joins\n",
-                     order->wish.joiners[i].name);
-    for (unsigned i = 0; i < order->wish.leavers_len; i++)
-        (void)printf("%s leaves\n", order->wish.leavers[i]);
+    for (unsigned i = 0; i < list->members_len && !order->rescues; i++)
+        if (config_find(now, list->members[i].name) == now->members_len)
+            (void)printf("%s is watched until it may vote, and then joins\n",
+                         list->members[i].name);
+    for (unsigned i = 0; i < now->members_len && !order->rescues; i++)
+        if (config_find(list, now->members[i].name) == list->members_len)
+            (void)printf("%s leaves\n", now->members[i].name);
     (void)printf("nothing was changed (--dry-run)\n");
     return cli_flush_output();
 }
@@ -207,6 +238,7 @@ static int tell_end(const struct order *order, const struct config *list)
         wish_print(list, list->from, text, sizeof text);
         (void)printf("the set has %u members, version %llu: %s\n", list->members_len,
                      (unsigned long long)list->version, text);
+        say_list(order, list);
     }
     return cli_flush_output();
 }
@@ -225,8 +257,9 @@ static int finish(struct order *order)
         return code;
     wish_print(&found->newest, found->newest.from, from, sizeof from);
     wish_print(&found->newest, found->newest.to, to, sizeof to);
-    cli_say("a change is unfinished, from %s to %s: finishing it first", from, to);
     config_finish(&found->newest, &list);
+    cli_say("a change is unfinished, from %s to %s: %s", from, to,
+            wish_is_met(&order->wish, &list) ? "it goes on" : "finishing it first");
     code = driver_run(&order->survey, &list, true, &list);
     order->has_finished = order->has_finished || code == CLI_OK;
     return code == DRIVER_AGAIN ? CLI_OK : code;
@@ -241,17 +274,63 @@ static bool has_laggards(const struct survey *found)
     return false;
 }
 
-/* The wish is met.  If masters were not told so yet, a change of before is finished. */
-static int end_met(struct order *order, const char *why)
+/* Ask the leavers that are no members, too.  One may be a member that is written otherwise, or a
+ * removed member that was not told.  Returns false if all that are places have been asked. */
+static bool asks_leavers(struct order *order)
 {
-    struct config list = order->survey.newest;
-    int code = CLI_OK;
+    const struct wish *wish = &order->wish;
+    struct survey_uri *asked = &order->uris[wish->joiners_len];
+    struct config_member member;
 
-    if (!order->has_finished && !has_laggards(&order->survey)) {
-        cli_say("%s", why);
-        return CLI_CHANGE;
+    if (order->asked_len > 0)
+        return false;
+    for (unsigned i = 0; i < wish->leavers_len; i++) {
+        const char *name = wish->leavers[i];
+
+        if (order->survey.masters + order->asked_len == REDLOCK_MASTERS_MAX)
+            break;
+        if (uri_parse(name, strlen(name), &asked->uri) != REDLOCK_OK)
+            continue;
+        if (!inspect_place(&asked->uri, &member) || strcmp(member.place, name) != 0) {
+            uri_done(&asked->uri);
+            continue;
+        }
+        asked->text = cli_copy(name);
+        asked++;
+        order->asked_len++;
     }
-    if (has_laggards(&order->survey))
+    return order->asked_len > 0;
+}
+
+/* An argument may be mistaken, so each is named. */
+static void say_nothing_to_do(const struct wish *wish)
+{
+    for (unsigned i = 0; i < wish->leavers_len; i++)
+        cli_say("nothing to do: %s is no member", wish->leavers[i]);
+    for (unsigned i = 0; i < wish->joiners_len; i++)
+        cli_say("nothing to do: %s is a member already", wish->joiners[i].name);
+}
+
+/* The wish is met: the same command was run before.  If masters were not told so yet, they are. */
+static int end_met(struct order *order, const struct config *now)
+{
+    struct config list = *now;
+    bool is_joint = config_is_joint(&order->survey.newest);
+    bool has_more = is_joint || has_laggards(&order->survey);
+    int code = set_refusal_too_few(&order->survey);
+
+    if (code == CLI_OK && !is_joint && asks_leavers(order))
+        return DRIVER_AGAIN;
+    code = code == CLI_OK ? set_refusal_two_names(&order->survey) : code;
+    if (code != CLI_OK)
+        return code;
+    if (!order->has_finished && !has_more)
+        say_nothing_to_do(&order->wish);
+    if (order->is_dry)
+        return tell_plan(order, now, now, has_more);
+    if (has_more)
+        cli_say("the last change is not finished: it goes on");
+    if (has_more)
         code = driver_run(&order->survey, &list, true, &list);
     return code == CLI_OK ? tell_end(order, &list) : code;
 }
@@ -280,8 +359,8 @@ static int change(struct order *order)
     if (config_is_joint(&now))
         config_finish(&found->newest, &now);
     if (!wish_make(&order->wish, &now, &list, why, sizeof why)) {
-        if (wish_is_met(&order->wish, &now) && !order->is_dry)
-            return end_met(order, why);
+        if (wish_is_met(&order->wish, &now))
+            return end_met(order, &now);
         cli_say("%s", why);
         return CLI_CHANGE;
     }
@@ -361,7 +440,7 @@ static int members_main(struct cli *cli, int argc, char **argv)
     order->list = survey_copy_list(cli);
     code = run(order);
     survey_forget_list(order->list);
-    for (unsigned i = 0; i < order->wish.joiners_len; i++) {
+    for (unsigned i = 0; i < order->wish.joiners_len + order->asked_len; i++) {
         survey_forget_list(order->uris[i].text);
         uri_done(&order->uris[i].uri);
     }
@@ -382,8 +461,9 @@ const struct cli_command cli_members = {
         "add, remove and replace change the set while clients run.  New members are watched\n"
         "until they may vote, which takes somewhat longer than the longest lease (--max-ttl).\n"
         "All earlier leases must then end, which takes as long again.  The command may be\n"
-        "interrupted at any time: run it again, and it goes on.  If two are run at once, one\n"
-        "of them changes the set, and the other says so, or goes on from there.\n"
+        "interrupted at any time: run it again, and it goes on.  A change that is done already\n"
+        "may be run again, too.  If two are run at once, one of them changes the set, and the\n"
+        "other says so, or goes on from there.\n"
         "\n"
         "rescue founds the set anew, with the masters of the URIs alone, when a majority of the\n"
         "members is gone for good.  First stop the lost masters, so that they never answer again.\n"

@@ -45,7 +45,7 @@ struct leash_report {
     enum leash_report_type type;
     pid_t pid;  /* LEASH_STARTED: the process. */
     int error;  /* LEASH_FAILED: the errno. */
-    int signal; /* LEASH_STOPPED: the signal. */
+    int signal; /* LEASH_STOPPED: the signal.  LEASH_ENDED: the one it died of, or 0. */
     /* The rest is for LEASH_ENDED. */
     int code;         /* The exit code of the command, as a shell reports it. */
     unsigned signals; /* How many orders LEASH_SIGNAL came before the command had ended. */

@@ -1,5 +1,5 @@
 /*
- * refusal.c - finds the most frequent error that masters answered with.
+ * refusal.c - finds out whether masters answered with errors.
  */
 #include "redlock/cli/refusal.h"
 
@@ -19,17 +19,10 @@ static bool is_refusal(const char *error)
             return true;
     }
     return strncmp(error, "is a member of the set of ", 26) == 0 || /* Of other masters. */
+           strncmp(error, "its set is closed", 17) == 0 ||
+           strcmp(error, "restart guard: answered with garbage") == 0 ||
            strncmp(error, "is no member of the set", 23) == 0 ||
            strncmp(error, "was removed from the set", 24) == 0;
-}
-
-static unsigned count_same(struct redlock *rl, unsigned masters, const char *error)
-{
-    unsigned same = 0;
-
-    for (unsigned m = 0; m < masters; m++)
-        same += strcmp(inspect_master(rl, m).error, error) == 0;
-    return same;
 }
 
 bool refusal_of_list(struct redlock *rl, char *text, size_t size)
@@ -43,26 +36,19 @@ bool refusal_of_list(struct redlock *rl, char *text, size_t size)
 void refusal_tell(const struct cli *cli, struct redlock *rl, const char *arguments,
                   bool has_more_names)
 {
-    unsigned masters = inspect_client(rl).masters, most = 0;
     bool is_off = cli->restart_guard != NULL && strcmp(cli->restart_guard, "off") == 0;
     bool is_hidden = strstr(cli->masters_option, " ...") != NULL;
-    char reason[REFUSAL_TEXT_MAX], of[60] = "the list of masters is refused";
+    unsigned masters = inspect_client(rl).masters, m = 0;
+    char reason[REFUSAL_TEXT_MAX] = "";
 
-    for (unsigned m = 0; m < masters; m++) {
-        const struct inspect_master master = inspect_master(rl, m);
-        unsigned same = count_same(rl, masters, master.error);
-
-        if (!is_refusal(master.error) || same <= most)
-            continue;
-        most = same;
-        (void)snprintf(reason, sizeof reason, "%s", master.error);
-    }
-    if (most > 0)
-        (void)snprintf(of, sizeof of, "the most frequent reason (%u of %u masters)", most, masters);
-    else if (!refusal_of_list(rl, reason, sizeof reason)) /* Its masters may be connecting again. */
+    while (m < masters && !is_refusal(inspect_master(rl, m).error))
+        m++;
+    /* Its masters may be connecting again; then no line above has the reason. */
+    if (m == masters && !refusal_of_list(rl, reason, sizeof reason))
         return;
-    cli_say("%s: %s: see `redlock doctor%s%s%s`%s%s, which says what to change", of, reason,
-            cli->masters_option, is_off ? " --restart-guard off" : "", arguments,
+    cli_say("%s%ssee `redlock doctor%s%s%s`%s%s, which says what to change", reason,
+            reason[0] != '\0' ? ": " : "", cli->masters_option,
+            is_off ? " --restart-guard off" : "", arguments,
             is_hidden ? " (with your list for the dots)" : "",
             has_more_names ? " and the same with the other names" : "");
 }

@@ -14,8 +14,8 @@
  * the set, say.  text: why. */
 bool refusal_of_list(struct redlock *rl, char *text, size_t size);
 
-/* If masters refuse, print the most frequent reason, and the call of `redlock doctor` that says
- * what to change.  arguments: those of doctor, with a blank before each.  has_more_names: the call
+/* If masters refuse, print the call of `redlock doctor` that says what to change.  The reasons were
+ * printed before.  arguments: those of doctor, with a blank before each.  has_more_names: the call
  * has only one of several names. */
 void refusal_tell(const struct cli *cli, struct redlock *rl, const char *arguments,
                   bool has_more_names);

@@ -10,6 +10,7 @@
 
 #include "drift/drift.h"
 #include "drift/node.h"
+#include "redlock/client/inspect.h"
 #include "redlock/core/members.h"
 #include "redlock/redlock.h"
 
@@ -33,17 +34,17 @@ struct report {
     bool unwatched;              /* Warming: the time has passed, but no client watched. */
     drift_time asked_at;
     double round_trip_us;
-    char error[160];                    /* Why it is down, or cannot tell the holder. */
-    char *token;                        /* The token of the holder.  NULL: free, or not known. */
-    size_t token_len;                   /* A token of another program may contain NULs. */
-    long long ttl_ms;                   /* How long the master stores the holder.  -1: for ever. */
-    long long readers;                  /* The number of readers.  If > 0, there is no token. */
-    bool knows_holder;                  /* The master told the holder, or that there is none. */
-    long long waiting;                  /* The number of clients in its queue (place.h). */
-    bool knows_permits;                 /* The master told which permits of this name it stores. */
-    char permits_error[160];            /* Why knows_permits is false. */
-    unsigned permits;                   /* The number of permits of this name that it stores. */
-    bool is_taken[REDLOCK_PERMITS_MAX]; /* These permits, by slot. */
+    char error[INSPECT_TEXT_MAX]; /* Why it is down, or cannot tell the holder. */
+    char *token;                  /* The token of the holder.  NULL: free, or not known. */
+    size_t token_len;             /* A token of another program may contain NULs. */
+    long long ttl_ms;             /* How long the master stores the holder.  -1: for ever. */
+    long long readers;            /* The number of readers.  If > 0, there is no token. */
+    bool knows_holder;            /* The master told the holder, or that there is none. */
+    long long waiting;            /* The number of clients in its queue (place.h). */
+    bool knows_permits;           /* The master told which permits of this name it stores. */
+    char permits_error[INSPECT_TEXT_MAX]; /* Why knows_permits is false. */
+    unsigned permits;                     /* The number of permits of this name that it stores. */
+    bool is_taken[REDLOCK_PERMITS_MAX];   /* These permits, by slot. */
     bool is_foreign[REDLOCK_PERMITS_MAX]; /* Those of them whose keys redlock did not write. */
     bool has_foreign_queue;               /* Redlock did not write the key of its queue. */
 };

@@ -80,6 +80,18 @@ static void write_order(const struct run *run, struct leash_order *order)
     write_number(run, order);
 }
 
+/* The command died of a signal, unless it is 0.  If we got it as well, main() dies of it, too. What
+ * is typed at a terminal reaches the command alone, but was meant for our process group as well. */
+static void note_signal(struct run *run, int signal)
+{
+    bool is_typed = run->command.had_terminal && (signal == SIGINT || signal == SIGQUIT);
+
+    if (!run->command.got[signal] && !is_typed)
+        return;
+    run->session.cli->signal = signal;
+    run->session.cli->signals_group = !run->command.got[signal];
+}
+
 /* Run the command while the lock is held.  Returns its exit code. */
 static int run_command(struct run *run)
 {
@@ -91,6 +103,7 @@ static int run_command(struct run *run)
     code = command_run(&run->command, &run->session, run->lease, &order);
     if (code != CLI_OK)
         return code;
+    note_signal(run, end->signal);
     if (end->why == LEASH_AT_DEADLINE && !run->lost) {
         run->lost = true;
         say_lost(run, "it was not renewed in time", command_ms(end->asked_ns));
@@ -195,8 +208,22 @@ static int run_locked(struct run *run)
 
 /* ---- The command line ---- */
 
+/* There is no "--" after NAME.  at_name: none is before NAME either. */
+static void refuse_words(const struct cli *cli, bool at_name, int argc, char **argv)
+{
+    int i = optind;
+
+    if (!at_name)
+        cli_usage_error(cli, "NAME is missing before `--`");
+    while (i < argc && strcmp(argv[i], "--") != 0)
+        i++;
+    if (i == argc)
+        cli_usage_error(cli, "`--` is missing between NAME and the command");
+    cli_usage_error(cli, "more than one argument before `--`: write several names as NAME,NAME");
+}
+
 /* Skip the "--" after NAME, which getopt may have skipped already. */
-static void take_separator(struct run *run, struct cli *cli, int argc, char **argv)
+static void take_separator(struct run *run, struct cli *cli, bool at_name, int argc, char **argv)
 {
     bool passed = argv[optind - 1] != run->name && strcmp(argv[optind - 1], "--") == 0;
 
@@ -205,7 +232,7 @@ static void take_separator(struct run *run, struct cli *cli, int argc, char **ar
         passed = true;
     }
     if (!passed)
-        cli_usage_error(cli, "`--` is missing between NAME and the command");
+        refuse_words(cli, at_name, argc, argv);
     if (optind == argc)
         cli_usage_error(cli, "the command after `--` is missing");
     run->argv = argv + optind;
@@ -258,7 +285,7 @@ static void parse(struct run *run, struct cli *cli, int argc, char **argv)
     run->name = argv[optind++];
     if (at_name)
         take_options(run, cli, argc, argv);
-    take_separator(run, cli, argc, argv);
+    take_separator(run, cli, at_name, argc, argv);
     check_options(run, cli);
 }
 

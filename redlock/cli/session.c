@@ -78,7 +78,10 @@ static void hold_back_signals(void)
 
 int session_signal_exit(const struct session *session)
 {
-    return session->signal != 0 ? CLI_SIGNAL + session->signal : CLI_OK;
+    if (session->signal == 0)
+        return CLI_OK;
+    session->cli->signal = session->signal;
+    return CLI_SIGNAL + session->signal;
 }
 
 /* ---- Waiting ---- */
@@ -210,7 +213,11 @@ static bool wait_until_done(struct session *session)
 /* Report that the call itself failed. */
 static int refused(const struct session *session, int status)
 {
-    cli_say("%s", redlock_errmsg(session->rl));
+    const char *why = redlock_errmsg(session->rl);
+
+    if (session->is_adopted && strncmp(why, "adopt: ", 7) == 0)
+        why += 7; /* The name of a function of the library. */
+    cli_say("%s", why);
     if (status == REDLOCK_E_INVAL)
         cli_say("see `redlock %s --help`", session->cli->command->name);
     return cli_exit_of(status);

@@ -55,7 +55,8 @@ int session_unlock(struct session *session, struct redlock_lease *lease);
 /* Unblock a signal that is watched.  A program may be started with any signal blocked. */
 void session_unblock(int signal);
 
-/* The exit code for the signal that came, or CLI_OK. */
+/* The exit code for the signal that came, or CLI_OK.  If the program ends with this code, it dies
+ * of the signal (main.c). */
 int session_signal_exit(const struct session *session);
 
 #endif /* REDLOCK_SESSION_H */

@@ -81,6 +81,28 @@ static bool has(const char *list, const struct uri *wanted)
     return false;
 }
 
+bool survey_list_is(const char *list, const struct config *config)
+{
+    unsigned members = 0, len = 0;
+
+    for (const char *p = list + strspn(list, STOPS); *p != '\0'; p += strspn(p, STOPS)) {
+        struct config_member one;
+        struct uri uri;
+
+        if (uri_parse(p, strcspn(p, STOPS), &uri) == REDLOCK_OK) {
+            bool is_place = inspect_place(&uri, &one);
+
+            for (unsigned i = 0; i < config->members_len && is_place; i++)
+                members += strcmp(one.name, config->members[i].name) == 0 ||
+                           strcmp(one.place, config->members[i].place) == 0;
+            uri_done(&uri);
+        }
+        len++;
+        p += strcspn(p, STOPS);
+    }
+    return len == config->members_len && members == len;
+}
+
 static void append(char **list, const char *text)
 {
     size_t len = strlen(*list) + strlen(text) + 2;

@@ -17,7 +17,7 @@
 #include "redlock/core/config.h"
 #include "redlock/link/uri.h"
 
-enum { SURVEY_ERROR_MAX = 200 };
+enum { SURVEY_ERROR_MAX = 240 };
 
 /* A master, as it answered. */
 struct survey_master {
@@ -46,6 +46,9 @@ struct survey {
  * be read.  survey_forget_list() wipes and frees it. */
 char *survey_copy_list(const struct cli *cli);
 void survey_forget_list(char *list);
+
+/* True: the list has each member of the configuration, and no other master. */
+bool survey_list_is(const char *list, const struct config *config);
 
 /* A master that is an argument of the subcommand. */
 struct survey_uri {

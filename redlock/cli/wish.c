@@ -11,18 +11,7 @@
 
 void wish_print(const struct config *config, quorum_mask list, char *text, size_t size)
 {
-    size_t len = 0;
-
-    text[0] = '\0';
-    for (unsigned i = 0; i < config->members_len && len < size; i++) {
-        const struct config_member *member = &config->members[i];
-        bool is_named = strcmp(member->name, member->place) != 0;
-
-        if (list & mask_of(i))
-            len +=
-                (size_t)snprintf(text + len, size - len, "%s%s%s%s", len > 0 ? " " : "",
-                                 member->place, is_named ? "#" : "", is_named ? member->name : "");
-    }
+    (void)config_list(config, list, true, text, size);
 }
 
 /* The member with this name, or else at this place.  Returns members_len if there is none. */

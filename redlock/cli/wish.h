@@ -24,8 +24,7 @@ bool wish_make(const struct wish *wish, const struct config *now, struct config 
 /* True: all that are to join are members, and no member is to leave. */
 bool wish_is_met(const struct wish *wish, const struct config *now);
 
-/* The names of one list of a configuration, with a blank between two.  A member that has another
- * name than its place is PLACE#NAME. */
+/* The members of one list, with their places: config_list(). */
 void wish_print(const struct config *config, quorum_mask list, char *text, size_t size);
 
 #endif /* REDLOCK_WISH_H */

@@ -25,7 +25,7 @@ struct config_member;
 struct reply;
 struct uri;
 
-#define INSPECT_TEXT_MAX 160
+#define INSPECT_TEXT_MAX 240
 #define INSPECT_IN_FLIGHT_MAX 16384 /* Locks in flight: a link takes twice as many commands. */
 
 struct inspect_client {

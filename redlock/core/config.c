@@ -7,6 +7,7 @@
 #include "redlock/core/config.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ALNUM "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -225,6 +226,45 @@ size_t config_print(const struct config *config, char ret_text[CONFIG_TEXT_MAX +
     }
     memcpy(ret_text, text, len);
     ret_text[len] = '\0';
+    return len;
+}
+
+#define MORE_LEN (sizeof " and 15 more" - 1)
+
+/* As snprintf(): returns the length that it needs. */
+static size_t write_member(const struct config_member *member, bool has_places, const char *before,
+                           char *text, size_t size)
+{
+    bool is_named = strcmp(member->name, member->place) != 0;
+
+    if (!has_places)
+        return (size_t)snprintf(text, size, "%s%s", before, member->name);
+    return (size_t)snprintf(text, size, "%s%s%s%s", before, member->place, is_named ? "#" : "",
+                            is_named ? member->name : "");
+}
+
+size_t config_list(const struct config *config, quorum_mask list, bool has_places, char *text,
+                   size_t size)
+{
+    unsigned left = mask_count(list);
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (unsigned i = 0; i < config->members_len; i++) {
+        size_t reserve = left > 1 ? MORE_LEN : 0, need;
+        size_t room = size - len > reserve ? size - len - reserve : 0;
+
+        if (!(list & mask_of(i)))
+            continue;
+        need = write_member(&config->members[i], has_places, len > 0 ? " " : "", text + len, room);
+        if (need >= room) {
+            len += (size_t)snprintf(text + len, size - len, len > 0 ? " and %u more" : "%u members",
+                                    left);
+            return len < size ? len : size - 1;
+        }
+        len += need;
+        left--;
+    }
     return len;
 }
 

@@ -71,6 +71,12 @@ bool config_parse(const char *text, size_t text_len, struct config *ret_config);
 /* Print the text of a configuration, with a NUL.  Returns its length. */
 size_t config_print(const struct config *config, char ret_text[CONFIG_TEXT_MAX + 1]);
 
+/* Print members of a configuration for people: their names, with a blank between two, or PLACE#NAME
+ * if a name is not the place.  A list that does not fit ends with "and N more".  Returns its
+ * length, which is less than size. */
+size_t config_list(const struct config *config, quorum_mask list, bool has_places, char *text,
+                   size_t size);
+
 static inline bool config_is_joint(const struct config *config)
 {
     return config->from != config->to;

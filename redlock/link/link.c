@@ -17,7 +17,7 @@
 #include "redlock/link/queue.h"
 #include "redlock/link/reader.h"
 
-#define ERROR_MAX 160
+#define ERROR_MAX 240
 
 /* The pause between two attempts doubles from the first to the last.  Up to a half is taken off at
  * random, so that clients that lost a master together come back at different times.  Chosen:

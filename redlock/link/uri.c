@@ -416,7 +416,7 @@ static int parse(struct piece rest, struct uri *uri)
     int r;
 
     if (rest.len == 0)
-        return refuse("empty");
+        return refuse("empty: there is no address, or a comma too many");
     for (size_t i = 0; i < rest.len; i++) {
         if ((unsigned char)rest.p[i] <= ' ' || rest.p[i] == 0x7f)
             return refuse("has white space or a control character (write it as %HH)");

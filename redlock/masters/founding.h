@@ -16,6 +16,7 @@
 #include "redlock/base/alarm.h"
 #include "redlock/core/founder.h"
 #include "redlock/core/config.h"
+#include "redlock/masters/set.h"
 
 struct ask;
 struct peers;
@@ -41,7 +42,7 @@ struct founding {
     quorum_mask linked;  /* Masters whose markers were read on this link. */
     drift_time begin_at; /* After a refusal: when to begin again. */
     bool refused;        /* The latest attempt was: text says why. */
-    char text[160];
+    char text[SET_SHORT_MAX];
     uint32_t asks;                    /* The number of the latest command. */
     uint32_t ask[QUORUM_MASTERS_MAX]; /* The command whose answer counts.  0: none. */
     drift_time due[QUORUM_MASTERS_MAX];

@@ -58,26 +58,15 @@ void set_init(struct set *set, struct peers *peers, const struct uri *uris, unsi
     }
 }
 
-static size_t print_list(const struct config *config, quorum_mask list, char *text, size_t size)
-{
-    size_t len = 0;
-
-    text[0] = '\0';
-    for (unsigned i = 0; i < config->members_len && len < size; i++)
-        if (list & mask_of(i))
-            len += (size_t)snprintf(text + len, size - len, "%s%s", len > 0 ? " " : "",
-                                    config->members[i].name);
-    return len;
-}
-
 void set_print(const struct config *config, char *text, size_t size)
 {
-    size_t len = print_list(config, config->from, text, size);
+    size_t len =
+        config_list(config, config->from, false, text, config_is_joint(config) ? size / 2 : size);
 
-    if (config_is_joint(config) && len < size)
-        len += (size_t)snprintf(text + len, size - len, ", in a change to ");
-    if (config_is_joint(config) && len < size)
-        (void)print_list(config, config->to, text + len, size - len);
+    if (!config_is_joint(config))
+        return;
+    len += (size_t)snprintf(text + len, size - len, ", in a change to ");
+    (void)config_list(config, config->to, false, text + len, size - len);
 }
 
 /* ---- Questions ---- */
@@ -121,12 +110,12 @@ const char *set_name(const struct set *set, unsigned master)
 void set_refuse(struct set *set, unsigned master, const char *what, const char *other,
                 const char *advice, char *text, size_t size)
 {
-    char list[SET_TEXT_MAX / 3];
+    char list[SET_LIST_MAX];
 
     set_print(set_is_known(set) ? &set->seats.now : &set->list, list, sizeof list);
     set->why_of = master;
-    (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s %.*s, and %s %s: %s", master + 1,
-                   link_name(set->peers->links[master]), what, SET_TEXT_MAX / 3, other,
+    (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s %s, and %s %s: %s", master + 1,
+                   link_name(set->peers->links[master]), what, other,
                    set_is_known(set) ? "others are of the set of" : "the masters of this list are",
                    list, advice);
     (void)snprintf(text, size, "%s %s, and not of %s", what, other, list);
@@ -135,10 +124,16 @@ void set_refuse(struct set *set, unsigned master, const char *what, const char *
 static bool refuse(struct set *set, unsigned master, const struct config *config, char *text,
                    size_t size)
 {
-    char other[SET_TEXT_MAX / 3];
+    static const char what[] = "is a member of the set of";
+    const size_t each = (size - sizeof what - sizeof ", and not of ") / 2;
+    char other[SET_LIST_MAX], list[SET_LIST_MAX];
 
+    assert(each <= sizeof list);
     set_print(config, other, sizeof other);
-    set_refuse(set, master, "is a member of the set of", other, ADVICE, text, size);
+    set_refuse(set, master, what, other, ADVICE, text, size);
+    set_print(config, other, each); /* The text has room for shorter lists. */
+    set_print(set_is_known(set) ? &set->seats.now : &set->list, list, each);
+    (void)snprintf(text, size, "%s %s, and not of %s", what, other, list);
     return false;
 }
 
@@ -164,9 +159,13 @@ static bool refuse_id(struct set *set, unsigned master, char *text, size_t size)
 static bool refuse_stranger(struct set *set, unsigned master, bool was_removed, char *text,
                             size_t size)
 {
-    char members[SET_TEXT_MAX / 3];
+    char members[SET_LIST_MAX];
 
-    set_print(&set->seats.now, members, sizeof members);
+    if (config_is_closed(&set->seats.now)) {
+        (void)snprintf(text, size, "its set is closed: it needs `redlock members rescue`");
+        return give_reason(set, master, text);
+    }
+    set_print(&set->seats.now, members, size - 100); /* The rest of the text is shorter. */
     (void)snprintf(text, size, "%s: take it off the list%s; the members are %s",
                    was_removed ? "was removed from the set" : "is no member of the set",
                    was_removed ? "" : ", or add it (redlock members)", members);

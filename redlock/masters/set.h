@@ -29,7 +29,9 @@ struct answer_set;
 struct peers;
 struct uri;
 
-#define SET_TEXT_MAX 600 /* The longest message.  Chosen: two lists of nine addresses fit. */
+#define SET_TEXT_MAX 600  /* The longest message.  Chosen: two long lists and advice fit. */
+#define SET_LIST_MAX 170  /* Of a list in it.  Chosen: an error message has room for two. */
+#define SET_SHORT_MAX 240 /* Of the reason why one master is refused.  Chosen. */
 
 struct set {
     struct peers *peers;

@@ -331,7 +331,7 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
     struct link *link = standing->peers->links[master];
     struct answer_set set;
     struct seats_change change;
-    char text[160];
+    char text[SET_SHORT_MAX];
     bool is_good;
 
     if (!answer_look(reply, ret_look, &set) || !queries_on_look(&standing->queries, master, &set)) {

@@ -135,6 +135,36 @@ TEST(limits)
     CHECK(!config_parse("a:1\0b", 5, &config));
 }
 
+static void check_list(const char *text, bool has_places, size_t size, const char *want)
+{
+    struct config config = parse(text);
+    char buf[200];
+
+    check_row = want;
+    memset(buf, 'x', sizeof buf);
+    CHECK_UINT(config_list(&config, config.from, has_places, buf, size), strlen(want));
+    CHECK_STR(buf, want);
+    CHECK(buf[size] == 'x');
+}
+
+/* A list for people is cut between two members. */
+TEST(a_list_is_shortened)
+{
+    static const char five[] = "host-1:6379 host-2:6379 host-3:6379 host-4:6379 host-5:6379#x";
+
+    check_list(five, false, 100, "host-1:6379 host-2:6379 host-3:6379 host-4:6379 x");
+    check_list(five, true, 100, five);
+    check_list(five, true, sizeof five, five);
+    check_list(five, true, sizeof five - 1,
+               "host-1:6379 host-2:6379 host-3:6379 host-4:6379 and 1 more");
+    check_list(five, true, 60, "host-1:6379 host-2:6379 host-3:6379 host-4:6379 and 1 more");
+    check_list(five, true, 59, "host-1:6379 host-2:6379 host-3:6379 and 2 more");
+    check_list(five, true, 24, "host-1:6379 and 4 more");
+    check_list(five, true, 23, "5 members");
+    check_list("host-1:6379", true, 13, "host-1:6379");
+    check_list("", true, 13, "");
+}
+
 TEST(a_wish_is_made)
 {
     struct config wish = parse("b:1 a:1#c");
@@ -255,5 +285,6 @@ TEST(every_problem_has_words)
 }
 
 CHECK_MAIN(RUN(a_text_is_printed_as_it_was), RUN(members_have_names_and_lists),
-           RUN(other_texts_are_refused), RUN(limits), RUN(a_wish_is_made), RUN(a_wish_is_judged),
-           RUN(a_list_leaves_room_for_another), RUN(what_follows), RUN(every_problem_has_words))
+           RUN(other_texts_are_refused), RUN(limits), RUN(a_list_is_shortened), RUN(a_wish_is_made),
+           RUN(a_wish_is_judged), RUN(a_list_leaves_room_for_another), RUN(what_follows),
+           RUN(every_problem_has_words))

@@ -20,8 +20,8 @@ struct bad_masters {
 static const struct bad_masters bad_masters[] = {
     {"empty", "", "open: the list of masters is empty"},
     {"space", " \t\n", "open: the list of masters is empty"},
-    {"comma", ",", "open: master 1: empty"},
-    {"comma at the end", "a:1,", "open: master 2: empty"},
+    {"comma", ",", "open: master 1: empty: there is no address, or a comma too many"},
+    {"comma at the end", "a:1,", "open: master 2: empty: there is no address, or a comma too many"},
     {"duplicate", "a:1,b:1,A:1", "open: master 3 and master 1 are both A:1"},
     {"default port", "a,a:6379", "open: master 2 and master 1 are both a:6379"},
     {"two databases of one", "a:1/1,a:1/2", "open: master 2 and master 1 are both a:1"},

@@ -163,8 +163,8 @@ TEST(one_list_is_printed)
     CHECK_STR(text, "a:1 e:1#c");
     wish_print(&now, now.to, text, sizeof text);
     CHECK_STR(text, "a:1 d:1");
-    wish_print(&now, now.from, text, 6);
-    CHECK_STR(text, "a:1 e");
+    wish_print(&now, now.from, text, 9); /* No half of an address is printed. */
+    CHECK_STR(text, "2 member");
 }
 
 CHECK_MAIN(RUN(members_are_added_removed_and_replaced), RUN(what_is_wrong_is_refused),

@@ -7,6 +7,7 @@
 #include "redlock/cli/cli.h"
 
 #include <pthread.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -352,8 +353,50 @@ static void look_at_change(struct doctor *doctor)
               from, to);
 }
 
+/* True: a majority of the list that this master stores may vote, and stores the same version. */
+static bool is_kept(const struct doctor *doctor, const struct exam_marker *marker)
+{
+    struct config config = {.version = 1};
+    unsigned kept = 0;
+
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        const struct exam_marker *other = &doctor->exams[m].marker;
+
+        kept += other->ready && other->set == marker->set && other->version == marker->version;
+    }
+    return marker->set != 0 && config_parse(marker->config, strlen(marker->config), &config) &&
+           2 * kept > mask_count(config.from);
+}
+
+/* A version has a follower after the next only if a majority has gone on to the next.  So masters
+ * were emptied, and founded the set again with the same id; or the set was rescued, and they came
+ * back. */
+static void look_at_versions(struct doctor *doctor)
+{
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        const struct exam_marker *old = &doctor->exams[m].marker;
+
+        if (!is_kept(doctor, old))
+            continue;
+        for (unsigned k = 0; k < doctor->masters; k++) {
+            const struct exam_marker *new = &doctor->exams[k].marker;
+
+            if (new->set != old->set || new->version < old->version + 2 ||
+                exam_has(&doctor->exams[k], "versions"))
+                continue;
+            exam_find(&doctor->exams[k], "versions",
+                      "if the set was founded again, empty this master (FLUSHALL); if it was "
+                      "rescued, those of the smaller version",
+                      "has version %" PRIu64 " of its set, but a majority of version %" PRIu64
+                      " may vote: one of both is left over",
+                      new->version, old->version);
+        }
+    }
+}
+
 static void compare(struct doctor *doctor)
 {
+    look_at_versions(doctor);
     look_at_change(doctor);
     look_at_number(doctor);
     look_for_other_lists(doctor);

@@ -233,7 +233,7 @@ static int wait_for_all(struct init *init)
     if (!all) {
         say_who_is_down(init);
         say_why_no_set(init);
-        refusal_tell(session->cli, init->rl, "", false);
+        refusal_tell(session->cli, init->rl, NULL, "", false);
     }
     if (tell_end(init, count_voters(init)) != CLI_OK)
         return CLI_INTERNAL;
@@ -499,6 +499,7 @@ static int run(struct init *init, struct cli *cli, ev_timer *tick, bool at_once)
     cli->restart_guard = at_once ? "off" : guard;
     code = session_open(&init->session, cli);
     cli->restart_guard = guard;
+    cli_forget_masters(cli); /* Without a loop, no client was opened. */
     cli->masters = list;
     if (code != CLI_OK)
         return code;

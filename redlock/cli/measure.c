@@ -432,18 +432,22 @@ static void count_masters(struct redlock *rl, unsigned *ret_up, unsigned *ret_wa
 int measure_check_links(const struct cli *cli, struct redlock *rl)
 {
     unsigned masters = inspect_client(rl).masters, up, warming;
+    char why[REFUSAL_TEXT_MAX];
+    bool is_refused = refusal_of_list(rl, why, sizeof why);
 
     count_masters(rl, &up, &warming);
-    if (up > masters / 2)
+    if (up > masters / 2 && !is_refused)
         return CLI_OK;
-    if (warming == 0)
+    if (is_refused)
+        cli_say("no master may vote for this list of masters");
+    else if (warming == 0)
         cli_say("%u of %u masters are up; see `redlock status`", up, masters);
     else
         cli_say(
             "%u of %u masters may vote, and %u are warming up: run `redlock init%s` first, or use "
             "--restart-guard off if no other client uses these masters",
             up, masters, warming, cli->masters_option);
-    refusal_tell(cli, rl, " bench/", false);
+    refusal_tell(cli, rl, "", " bench/", false);
     return CLI_UNREACHABLE;
 }
 

@@ -135,8 +135,12 @@ static void say_list(const struct order *order, const struct config *config)
 
 static int survey(struct order *order)
 {
-    return survey_open(&order->survey, order->cli, order->list, order->uris,
-                       order->wish.joiners_len + order->asked_len);
+    int code = survey_open(&order->survey, order->cli, order->list, order->uris,
+                           order->wish.joiners_len + order->asked_len);
+
+    if (code == CLI_OK && order->survey.newest.version != 0)
+        set_report_versions(&order->survey);
+    return code;
 }
 
 /* Says why no set was found. */

@@ -23,19 +23,32 @@ static bool is_refusal(const char *error)
            strncmp(error, "was removed from the set", 24) == 0;
 }
 
-void refusal_tell(const struct cli *cli, struct redlock *rl, const char *arguments,
-                  bool has_more_names)
+bool refusal_of_list(struct redlock *rl, char *text, size_t size)
+{
+    char members[2]; /* Not needed. */
+
+    inspect_set(rl, members, sizeof members, text, size);
+    return text[0] != '\0' && inspect_client(rl).up == 0;
+}
+
+void refusal_tell(const struct cli *cli, struct redlock *rl, const char *said,
+                  const char *arguments, bool has_more_names)
 {
     bool is_off = cli->restart_guard != NULL && strcmp(cli->restart_guard, "off") == 0;
     bool is_hidden = strstr(cli->masters_option, " ...") != NULL;
     unsigned masters = inspect_client(rl).masters, m = 0;
+    char why[REFUSAL_TEXT_MAX];
+    bool is_said;
 
     while (m < masters && !is_refusal(inspect_master(rl, m).error))
         m++;
-    if (m == masters)
+    if (m == masters && !refusal_of_list(rl, why, sizeof why)) /* They may be connecting again. */
         return;
-    cli_say("see `redlock doctor%s%s%s`%s%s, which says what to change", cli->masters_option,
-            is_off ? " --restart-guard off" : "", arguments,
-            is_hidden ? " (with your list for the dots)" : "",
+    if (m < masters)
+        (void)snprintf(why, sizeof why, "%s", inspect_master(rl, m).error);
+    is_said = said == NULL || strstr(said, why) != NULL;
+    cli_say("%s%ssee `redlock doctor%s%s%s`%s%s, which says what to change", is_said ? "" : why,
+            is_said ? "" : ": ", cli->masters_option, is_off ? " --restart-guard off" : "",
+            arguments, is_hidden ? " (with your list for the dots)" : "",
             has_more_names ? " and the same with the other names" : "");
 }

@@ -46,6 +46,45 @@ void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ER
     }
 }
 
+static bool has_version(const struct survey *survey, unsigned m, uint64_t version)
+{
+    return survey->of[m].answered && survey->of[m].set == survey->newest.set &&
+           survey->of[m].version == version;
+}
+
+/* True: a majority of the list that this master stores may vote, and stores the same version. */
+static bool is_kept(const struct survey *survey, unsigned master)
+{
+    const struct config *config = &survey->of[master].config;
+    unsigned kept = 0;
+
+    for (unsigned m = 0; m < survey->masters; m++)
+        kept += has_version(survey, m, config->version) && survey->of[m].look.ready;
+    return 2 * kept > mask_count(config->from);
+}
+
+void set_report_versions(const struct survey *survey)
+{
+    const struct config *newest = &survey->newest;
+    unsigned left = 0, m = 0;
+
+    while (left < survey->masters && !has_version(survey, left, newest->version))
+        left++;
+    while (m < survey->masters &&
+           !(survey->of[m].version + 2 <= newest->version &&
+             has_version(survey, m, survey->of[m].version) && is_kept(survey, m)))
+        m++;
+    if (left == survey->masters || m == survey->masters)
+        return;
+    cli_say("%s has version %" PRIu64 " of the set, but a majority of version %" PRIu64
+            ", as %s, may vote: one of both is left over",
+            survey->of[left].member.place, newest->version, survey->of[m].version,
+            survey->of[m].member.place);
+    cli_say("if the set was founded again, empty the masters of version %" PRIu64
+            " (FLUSHALL); if it was rescued, those of version %" PRIu64,
+            newest->version, survey->of[m].version);
+}
+
 /* ---- Text ---- */
 
 static const char *part_of(const struct config *config, unsigned member)

@@ -9,6 +9,10 @@
 void set_report_text(const struct survey *survey);
 void set_report_json(const struct survey *survey);
 
+/* Say so if the versions of the masters contradict each other: see look_at_versions() of doctor.c.
+ */
+void set_report_versions(const struct survey *survey);
+
 /* Why a master does not vote.  "": it does.  text has SURVEY_ERROR_MAX bytes. */
 void set_report_why(const struct survey *survey, unsigned master, char text[SURVEY_ERROR_MAX]);
 

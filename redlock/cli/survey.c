@@ -227,15 +227,37 @@ static void ask_all(struct survey *survey)
 
 /* ---- One survey ---- */
 
-/* Add the members that have no link.  Returns true if there are any. */
-static bool find_more(struct survey *survey)
+/* One client has no more masters.  Names a master that tells of so many. */
+static int refuse_too_many(const struct survey *survey, unsigned masters)
+{
+    unsigned m = 0;
+
+    while (survey->of[m].set != survey->newest.set ||
+           survey->of[m].version != survey->newest.version)
+        m++;
+    cli_say("%s says that its set has %u members: together with the list these are %u masters, "
+            "more than "
+            "%d: give a shorter list; if this set is not yours, take the master off the list, or "
+            "delete "
+            "its key " WIRE_MARKER,
+            survey->of[m].member.place, survey->newest.members_len, masters, REDLOCK_MASTERS_MAX);
+    return CLI_CHANGE;
+}
+
+/* Add the members that have no link.  *ret_any: there are any. */
+static int find_more(struct survey *survey, bool *ret_any)
 {
     size_t len = survey->list != NULL ? strlen(survey->list) : 0;
+    unsigned masters = survey->masters;
 
-    for (unsigned i = 0; i < survey->newest.members_len; i++)
-        if (survey_find(survey, &survey->newest.members[i]) == survey->masters)
-            append_place(&survey->list, &survey->newest.members[i]);
-    return strlen(survey->list) > len;
+    for (unsigned i = 0; i < survey->newest.members_len; i++) {
+        if (survey_find(survey, &survey->newest.members[i]) < survey->masters)
+            continue;
+        append_place(&survey->list, &survey->newest.members[i]);
+        masters++;
+    }
+    *ret_any = strlen(survey->list) > len;
+    return masters > REDLOCK_MASTERS_MAX ? refuse_too_many(survey, masters) : CLI_OK;
 }
 
 static int ask_list(struct survey *survey, struct cli *cli)
@@ -265,6 +287,7 @@ static int ask_list(struct survey *survey, struct cli *cli)
 int survey_open(struct survey *survey, struct cli *cli, const char *list,
                 const struct survey_uri *uris, size_t len)
 {
+    bool has_more = false;
     int code = CLI_OK;
 
     memset(survey, 0, sizeof *survey);
@@ -278,7 +301,9 @@ int survey_open(struct survey *survey, struct cli *cli, const char *list,
             session_close(&survey->session);
         survey->rl = NULL;
         code = ask_list(survey, cli);
-        if (code != CLI_OK || !find_more(survey))
+        if (code == CLI_OK)
+            code = find_more(survey, &has_more);
+        if (code != CLI_OK || !has_more)
             break;
     }
     return code;

@@ -333,6 +333,11 @@ enum config_problem config_remove(struct config *list, const char *name)
     return CONFIG_OK;
 }
 
+bool config_is_long(const struct config *list)
+{
+    return text_len_of(list) > CONFIG_LIST_MAX;
+}
+
 /* Take the members of wish into the joint configuration, as its second list. */
 static enum config_problem join(const struct config *now, const struct config *wish,
                                 struct config *joint, const char **ret_name)
@@ -350,7 +355,7 @@ static enum config_problem join(const struct config *now, const struct config *w
         joint->to |= mask_of(at);
     }
     *ret_name = "";
-    return text_len_of(joint) > CONFIG_TEXT_MAX ? CONFIG_LONG : CONFIG_OK;
+    return config_is_long(wish) || text_len_of(joint) > CONFIG_TEXT_MAX ? CONFIG_LONG : CONFIG_OK;
 }
 
 enum config_problem config_check(const struct config *now, const struct config *wish,
@@ -410,7 +415,8 @@ const char *config_problem_text(enum config_problem problem)
         [CONFIG_OTHER_PLACE] = "a member with this name has another place",
         [CONFIG_OTHER_NAME] = "a member at this place has another name",
         [CONFIG_MANY] = "the old and the new list have more than 15 members together",
-        [CONFIG_LONG] = "the names and places of the old and the new list are too long",
+        [CONFIG_LONG] =
+            "the names and places of a list are too long: 1998 bytes at most, with spaces",
         [CONFIG_NOTHING] = "the set has these members already",
         [CONFIG_ONE] = "a set of one master cannot be repaired if that master loses its data",
         [CONFIG_EVEN] = "an even number of masters tolerates no more failures than one master less",

@@ -28,6 +28,8 @@
 #define CONFIG_PLACE_MAX 353 /* The longest name of a struct uri. */
 /* The longest text.  Chosen: 30 members with long host names; a set of longer texts is refused. */
 #define CONFIG_TEXT_MAX 4000
+/* The longest text of one list, so that any list may follow any other by way of both. */
+#define CONFIG_LIST_MAX ((CONFIG_TEXT_MAX - 3) / 2)
 /* Versions are exact in a double, which is Lua's number type. */
 #define CONFIG_VERSION_MAX ((UINT64_C(1) << 53) - 1)
 
@@ -54,7 +56,8 @@ enum config_problem {
     CONFIG_OTHER_PLACE, /* A member with this name has another place. */
     CONFIG_OTHER_NAME,  /* A member at this place has another name. */
     CONFIG_MANY,        /* More than QUORUM_MASTERS_MAX members in both lists together. */
-    CONFIG_LONG,        /* The text of the joint configuration is longer than CONFIG_TEXT_MAX. */
+    CONFIG_LONG,        /* The text of the list is longer than CONFIG_LIST_MAX, or that of the joint
+                         * configuration longer than CONFIG_TEXT_MAX. */
     CONFIG_NOTHING,     /* The list stays as it is. */
     CONFIG_ONE,         /* Fewer than two members are left. */
     CONFIG_EVEN,        /* An even number of members: nothing else is wrong. */
@@ -96,6 +99,9 @@ unsigned config_find(const struct config *config, const char *name);
  */
 enum config_problem config_add(struct config *list, const char *name, const char *place);
 enum config_problem config_remove(struct config *list, const char *name);
+
+/* True: the text of this simple configuration is longer than CONFIG_LIST_MAX. */
+bool config_is_long(const struct config *list);
 
 /* Whether the simple configuration now may be followed, by way of a joint one, by the simple
  * configuration wish.  *ret_name: the member that is the reason, or "".  CONFIG_EVEN is advice:

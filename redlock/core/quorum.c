@@ -693,12 +693,15 @@ static void on_held_timer(struct step *s)
 
 /* ---- Releasing ---- */
 
-/* Rule 11: the token is released if it was held, and a majority of each list is free of it. */
+/* Rule 11: the token is released if it was held, and a majority of each list is free of it.  A new
+ * member is free also if it never stored the token, or has it no longer: an extension may have
+ * given it there for less time than the old list keeps it. */
 static bool is_released(const struct step *s, quorum_mask stored)
 {
-    quorum_mask never = everyone(s) & (quorum_mask)~s->q->asked;
+    quorum_mask unknown = s->q->asked & (s->q->none | s->q->may_hold);
+    quorum_mask free_of_it = everyone(s) & (quorum_mask)~unknown;
 
-    return shows_hold(s, stored) && decide(s, stored | never);
+    return shows_hold(s, stored) && decide(s, stored | free_of_it);
 }
 
 static void judge_release(struct step *s, quorum_mask waiting)

@@ -28,16 +28,13 @@ enum config_problem set_list(const struct uri *uris, unsigned len, struct config
 {
     enum config_problem problem = CONFIG_OK;
     char place[CONFIG_PLACE_MAX + 1];
-    size_t text_len = 0;
 
     *ret_list = (struct config){.version = 1};
     for (unsigned m = 0; m < len && problem == CONFIG_OK; m++) {
         *ret_at = m;
         write_place(&uris[m], place);
         problem = config_add(ret_list, uris[m].member != NULL ? uris[m].member : "", place);
-        text_len += strlen(place) + 1;
-        text_len += uris[m].member != NULL ? strlen(uris[m].member) + 1 : 0;
-        if (problem == CONFIG_OK && text_len > CONFIG_TEXT_MAX)
+        if (problem == CONFIG_OK && config_is_long(ret_list))
             problem = CONFIG_LONG;
     }
     return problem;
@@ -140,16 +137,22 @@ static bool refuse(struct set *set, unsigned master, const struct config *config
     return false;
 }
 
+/* Keep what the master is told as the reason why the client refuses it. */
+static bool give_reason(struct set *set, unsigned master, const char *text)
+{
+    set->why_of = master;
+    (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s", master + 1,
+                   link_name(set->peers->links[master]), text);
+    return false;
+}
+
 /* It has the same masters, or says nothing of them. */
 static bool refuse_id(struct set *set, unsigned master, char *text, size_t size)
 {
     (void)snprintf(text, size,
                    "belongs to another set of the same masters than the masters that answered "
                    "before: the data of a minority are a copy or an old state (redlock doctor)");
-    set->why_of = master;
-    (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s", master + 1,
-                   link_name(set->peers->links[master]), text);
-    return false;
+    return give_reason(set, master, text);
 }
 
 /* It is no member, and never was while this client ran. */
@@ -162,10 +165,7 @@ static bool refuse_stranger(struct set *set, unsigned master, bool was_removed, 
     (void)snprintf(text, size, "%s: take it off the list%s; the members are %s",
                    was_removed ? "was removed from the set" : "is no member of the set",
                    was_removed ? "" : ", or add it (redlock members)", members);
-    set->why_of = master;
-    (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s", master + 1,
-                   link_name(set->peers->links[master]), text);
-    return false;
+    return give_reason(set, master, text);
 }
 
 /* The list gives it the name of a member, and it does not say that it is this member. */
@@ -173,10 +173,7 @@ static bool refuse_name(struct set *set, unsigned master, char *text, size_t siz
 {
     (void)snprintf(text, size, "does not say that it is the member %s: %s", set_name(set, master),
                    ADVICE);
-    set->why_of = master;
-    (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s", master + 1,
-                   link_name(set->peers->links[master]), text);
-    return false;
+    return give_reason(set, master, text);
 }
 
 /* ---- What masters say ---- */

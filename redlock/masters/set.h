@@ -8,8 +8,9 @@
  * votes.  A member is known by its place, the host in small letters, so another spelling of a host
  * is another place.  The list may name the member that it reaches elsewhere (#NAME, see uri.h).
  *
- * If no master says any more that it is in the known set, another set of the same masters may
- * replace it: what was known may have been an old state of one master.
+ * If no master says any more that it is in the known set, or only a minority while a majority names
+ * another set of the same masters, that one replaces it: what was known may have been an old state
+ * of a few masters.
  *
  * A master that says something else is refused: its link is closed, with a message.  If the list
  * names a master that is no member, or one of another set, all masters are refused.  A client that

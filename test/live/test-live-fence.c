@@ -389,7 +389,7 @@ TEST(new_masters_begin_with_the_time)
 TEST(who_keeps_what_it_is_told_keeps_its_counters)
 {
     struct pilot pilot;
-    uint64_t token, next, rounds;
+    uint64_t token, next;
 
     cluster_ready_durable(&durable_three, 3);
     load(&durable_three);
@@ -401,14 +401,11 @@ TEST(who_keeps_what_it_is_told_keeps_its_counters)
     CHECK(pilot_until_connects(&pilot, 6));
     CHECK(pilot_until_up(&pilot, 3));
     load(&durable_three);
-    rounds = pilot_stats(&pilot).rounds;
     next = draw(&pilot, NAME);
     CHECK(next > token);
-    /* A busy disk may cost a round, and each round counts. */
-    if (rounds == 1 && pilot_stats(&pilot).rounds == 2) {
-        CHECK_UINT(next, token + 1);
-        CHECK_UINT(pilot_stats(&pilot).raised, 0);
-    }
+    /* Each round counts, and so does each command that is sent again because a disk is busy.  A new
+     * counter begins with the time in microseconds. */
+    CHECK(next - token < 1000);
     pilot_close(&pilot);
 }
 

@@ -197,17 +197,25 @@ static bool end_shortage(bool had_begun)
     return true;
 }
 
-/* Some or all members of the newest configuration.  One of them knows the set: else the client
- * would found another one. */
-static unsigned draw_members(void)
+static bool knows_set(unsigned servers)
 {
-    unsigned all = moves_lists(moves_newest()).to;
-    unsigned servers = dice_chance(700) ? all : all & (unsigned)dice_next();
-
     for (unsigned i = 0; i < world.plan.servers; i++)
         if ((servers >> i & 1) && world.servers[i].marker.set != 0)
-            return servers;
-    return all;
+            return true;
+    return false;
+}
+
+/* Some or all members of the newest configuration.  One of them knows the set: else the client
+ * would found another one (docs/operate-members.md).  While a change replaces all members, perhaps
+ * only the old ones know it. */
+static unsigned draw_members(void)
+{
+    const struct lists lists = moves_lists(moves_newest());
+    unsigned servers = dice_chance(700) ? lists.to : lists.to & (unsigned)dice_next();
+
+    if (knows_set(servers))
+        return servers;
+    return knows_set(lists.to) ? lists.to : lists.from;
 }
 
 /* The masters of the list; if the set changes, of a list that is right now. */

@@ -103,10 +103,7 @@ static int report(uint64_t hash, double seconds)
     unsigned unseen;
 
     printf("outcomes:\n");
-    unseen = report_counts(outcome_texts, tally.outcomes, OUTCOME_SET_CHANGED);
-    /* Only the theme moves has operators. */
-    (void)report_counts(outcome_texts + OUTCOME_SET_CHANGED, tally.outcomes + OUTCOME_SET_CHANGED,
-                        OUTCOME_LEN - OUTCOME_SET_CHANGED);
+    unseen = report_counts(outcome_texts, tally.outcomes, OUTCOME_LEN);
     printf("faults that hit:\n");
     unseen += report_counts(fault_texts, tally.faults, FAULT_LEN);
     printf("%" PRIu64 " seeds, %" PRIu64 " events, %" PRIu64 " grants, %" PRIu64 " checks, hash "

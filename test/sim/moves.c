@@ -2,6 +2,8 @@
  * moves.c - the configurations of a set that changes, as servers store them.
  *
  *  versions   A version has one configuration.
+ *  sets       All configurations are of one set: some master of each list knows it (calls.c), so no
+ *             client founds another.
  *  available  While operators change the set and nothing else goes wrong, a waiter gets a lock that
  *             nobody holds within two seconds.
  */
@@ -20,13 +22,14 @@ static struct version {
     const char *config; /* NULL: no server has stored it. */
     struct lists lists;
 } versions[VERSIONS_MAX];
+static uint64_t set; /* 0: no server has stored a version. */
 static uint64_t newest;
 static sim_time held_at[SIM_RESOURCES_MAX]; /* When a client held it last. */
 
 void moves_begin(void)
 {
     memset(versions, 0, sizeof versions);
-    newest = 0;
+    set = newest = 0;
 }
 
 static unsigned servers_of(const struct config *config, quorum_mask list)
@@ -72,6 +75,10 @@ void moves_on_version(const struct server *server)
         return;
     world_say("    master %u stores version %llu: %s", server->number,
               (unsigned long long)marker->ver, marker->config);
+    if (set != 0 && marker->set != set)
+        world_fail("sets", "master %u belongs to the set %llx, and the others to %llx",
+                   server->number, (unsigned long long)marker->set, (unsigned long long)set);
+    set = marker->set;
     if (marker->ver >= VERSIONS_MAX || versions[marker->ver].config == NULL)
         add(marker->ver, marker->config);
     else if (versions[marker->ver].config != marker->config)

@@ -204,6 +204,21 @@ static void check_wish(const char *now, const char *wish, enum config_problem pr
     check_row = NULL;
 }
 
+/* Six places, together of this length. */
+static void make_list(char *text, char first, unsigned len)
+{
+    unsigned at = 0;
+
+    for (unsigned i = 0; i < 6; i++) {
+        unsigned place = i < 5 ? 332 : len - at - 1;
+
+        at += (unsigned)sprintf(text + at, "%s%c%u%0*u:1", i > 0 ? " " : "", first, i,
+                                (int)place - 4, 0);
+    }
+    text[at] = '\0';
+    CHECK_UINT(at, len);
+}
+
 TEST(a_wish_is_judged)
 {
     char now[CONFIG_TEXT_MAX + 1], wish[CONFIG_TEXT_MAX + 1];
@@ -222,6 +237,24 @@ TEST(a_wish_is_judged)
     for (unsigned i = 0, len = 0; i < 13; i++)
         len += (unsigned)sprintf(wish + len, "%s2%0290d:%02u", i > 0 ? " " : "", 1, i);
     check_wish(now, wish, CONFIG_LONG, "");
+}
+
+/* Any list may follow any other. */
+TEST(a_list_leaves_room_for_another)
+{
+    char now[CONFIG_TEXT_MAX + 1], wish[CONFIG_TEXT_MAX + 1];
+    struct config list;
+
+    CHECK_UINT(CONFIG_LIST_MAX, 1998);
+    make_list(now, 'a', CONFIG_LIST_MAX);
+    make_list(wish, 'b', CONFIG_LIST_MAX);
+    list = parse(now);
+    CHECK(!config_is_long(&list));
+    check_wish(now, wish, CONFIG_EVEN, "");
+    make_list(wish, 'b', CONFIG_LIST_MAX + 1);
+    list = parse(wish);
+    CHECK(config_is_long(&list));
+    check_wish("a:1 b:1", wish, CONFIG_LONG, "");
 }
 
 TEST(what_follows)
@@ -253,4 +286,5 @@ TEST(every_problem_has_words)
 
 CHECK_MAIN(RUN(a_text_is_printed_as_it_was), RUN(members_have_names_and_lists),
            RUN(other_texts_are_refused), RUN(limits), RUN(a_list_is_shortened), RUN(a_wish_is_made),
-           RUN(a_wish_is_judged), RUN(what_follows), RUN(every_problem_has_words))
+           RUN(a_wish_is_judged), RUN(a_list_leaves_room_for_another), RUN(what_follows),
+           RUN(every_problem_has_words))

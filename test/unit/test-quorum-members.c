@@ -186,6 +186,23 @@ TEST(a_hold_that_the_old_list_has_lost_is_lost_at_its_release)
     check_ended(REDLOCK_LOST);
 }
 
+/* An extension may be shorter than the lease.  The token that it gives then ends on the new members
+ * while the old list still keeps it. */
+TEST(a_new_member_that_has_the_token_no_longer_is_released)
+{
+    begin_held(3);
+    change(OLD, NEW);
+    renew();
+    answer(OLD | NEW, YES);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, OLD | NEW);
+    answer(0x18, NO);
+    answer(0x02, YES);
+    check_not_ended();
+    answer(0x04, YES);
+    check_ended(REDLOCK_OK);
+}
+
 /* ---- The extension after a change ---- */
 
 TEST(an_extension_gives_the_token_to_who_joined)
@@ -431,6 +448,7 @@ CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_maj
            RUN(a_hold_of_before_a_change_is_released_not_lost),
            RUN(a_hold_of_before_a_change_is_released_by_a_smaller_list),
            RUN(a_hold_that_the_old_list_has_lost_is_lost_at_its_release),
+           RUN(a_new_member_that_has_the_token_no_longer_is_released),
            RUN(an_extension_gives_the_token_to_who_joined),
            RUN(a_master_that_was_removed_is_released_and_not_extended),
            RUN(without_one_list_the_old_deadline_stands), RUN(who_refuses_the_token_is_asked_again),

@@ -193,6 +193,7 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
 {
     struct session *session = arg;
     char said[ERROR_MESSAGE_MAX];
+
     (void)lease;
     session->done = true;
     session->status = status;

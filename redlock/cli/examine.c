@@ -276,9 +276,9 @@ static void look_at_clock(struct exam *exam, struct talk *talk)
 
 /* ---- Its marker ---- */
 
-static const char *const marker_fields[] = {"id",    "epoch", "nonce", "max", "fresh",
-                                            "since", "floor", "high",  "set", "ver"};
-enum { ID, EPOCH, NONCE, MAX, FRESH, SINCE, FLOOR, HIGH, SET, VER, FIELDS };
+static const char *const marker_fields[] = {"id",    "epoch", "nonce", "max", "fresh", "since",
+                                            "floor", "high",  "set",   "ver", "name",  "of"};
+enum { ID, EPOCH, NONCE, MAX, FRESH, SINCE, FLOOR, HIGH, SET, VER, NAME, OF, FIELDS };
 
 /* A field of the marker.  A text that is too long for redlock is cut off, but len is its length.
  * A field that is not there has the text "". */
@@ -294,27 +294,41 @@ static bool is_number(const struct field *field)
            strspn(field->text, "0") < WIRE_NUMBER;
 }
 
-/* True: the field is missing, or is a number that look.lua can print.  No counter is negative, or
- * has more digits. */
-static bool can_be_told(const struct field *field)
+/* True: only decimal digits, up to max. */
+static bool is_count(const struct field *field, double max)
 {
-    double number = strtod(field->text, NULL);
+    return field->len > 0 && strspn(field->text, "0123456789") == field->len &&
+           strtod(field->text, NULL) <= max;
+}
 
-    return number >= 0 && number < 1e19;
+/* The fields of a set: redlock writes all of them, or none, but for the name. */
+static bool is_set(const struct field *fields)
+{
+    const struct field *set = &fields[SET], *ver = &fields[VER], *name = &fields[NAME];
+    size_t seen = strlen(name->text); /* A long name is cut off. */
+
+    if (!set->is_there)
+        return !ver->is_there && !name->is_there;
+    for (size_t i = 0; i < seen; i++)
+        if (name->text[i] <= ' ' || name->text[i] > '~')
+            return false;
+    return is_number(set) && is_count(ver, (double)CONFIG_VERSION_MAX) &&
+           strtod(ver->text, NULL) > 0 &&
+           (!name->is_there || (seen > 0 && name->len <= CONFIG_PLACE_MAX));
 }
 
 /* True: redlock did not write this marker, and would reject what look.lua prints of it. */
 static bool is_spoilt(const struct field *fields, bool has_epoch, bool has_nonce)
 {
-    const struct field *floor = &fields[FLOOR], *epoch = &fields[EPOCH];
+    const struct field *epoch = &fields[EPOCH];
     struct answer_state state;
 
-    if (!can_be_told(&fields[HIGH]))
+    /* No counter is greater. */
+    if ((fields[HIGH].is_there && !is_count(&fields[HIGH], (double)INT64_MAX)) || !is_set(fields))
         return true;
     if (has_epoch)
         return !(is_number(epoch) || answer_state(epoch->text, epoch->len, &state)) ||
-               strspn(floor->text, "0123456789") != floor->len || floor->len == 0 ||
-               strtod(floor->text, NULL) > (double)QUORUM_FENCE_MAX;
+               !is_count(&fields[FLOOR], (double)QUORUM_FENCE_MAX);
     return has_nonce && !is_number(&fields[NONCE]);
 }
 
@@ -354,9 +368,21 @@ static void read_marker(struct exam *exam, const struct field *fields)
     }
     marker->set = strtoull(fields[SET].text, NULL, 16);
     marker->version = strtoull(fields[VER].text, NULL, 10);
+    if (marker->version != 0 && marker->config[0] == '\0') {
+        exam->votes = false;
+        exam_find(exam, "closed", "see redlock members rescue in redlock(1)",
+                  "its set is closed: a rescue was interrupted, or left this master behind");
+    }
     max_ttl_ms = read_count(fields[MAX].text);
     if (max_ttl_ms >= 0 && max_ttl_ms <= UINT32_MAX)
         marker->max_ttl_ms = (uint32_t)max_ttl_ms;
+}
+
+/* As look.lua does.  Version 0.1 wrote a number. */
+static bool is_later(const struct field *of)
+{
+    return of->is_there && strcmp(of->text, "set") != 0 &&
+           (of->len == 0 || strspn(of->text, "0123456789") != of->len);
 }
 
 /* False: the master does not tell this field. */
@@ -398,7 +424,12 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
     for (unsigned i = 0; i < FIELDS; i++)
         is_marker = take_field(talk, &fields[i]) && is_marker;
     take_config(exam, talk);
-    if (is_marker && handshake_is_known(&exam->info))
+    if (is_marker && is_later(&fields[OF])) {
+        exam->votes = false;
+        exam_find(exam, "later_version", "upgrade Redlock on this host",
+                  "a later version of Redlock uses it: the key " WIRE_MARKER
+                  ", its marker, has a field of that is not of this version");
+    } else if (is_marker && handshake_is_known(&exam->info))
         read_marker(exam, fields);
 }
 

@@ -18,7 +18,9 @@
  *  M5. A joint configuration becomes simple(L2) only after (1) Q(L1) members were seen to store it
  *      (see_joint), (2) the longest lease that any master told has ended since then (due_at), (3)
  *      Q(L1) of the same members show the same epochs again (check_again).
- *  M6. A joint configuration is proposed when all members of L2 have an epoch (step, WATCHING).
+ *  M6. A joint configuration is proposed when all new members and Q(L2) have an epoch
+ *      (change_awaited).  Reason for the second: members of L2 that forgot get their promises back
+ *      from N - Q + 1 others of L2.  If fewer were left, they would never vote again.
  *  M8. Between (3) and the proposal, the counters of Q(L2) are raised to the greatest number that
  *      the looks of (3) told (count_on).  These are Q(L1) members, so N - Q + 1 and more.
  *  M9. Removed masters are told: see M3.
@@ -446,6 +448,13 @@ static void tell(struct change *c, drift_time now)
         end(c, c->verdict);
 }
 
+roster_mask change_awaited(const struct change *c)
+{
+    roster_mask ready = find_ready(c), new = c->wish & ~c->newest.from;
+
+    return (roster_is_majority(c->wish, ready) ? new : c->wish) & ~ready;
+}
+
 /* Returns true if another phase began. */
 static bool step(struct change *c, drift_time now, uint32_t random)
 {
@@ -453,7 +462,7 @@ static bool step(struct change *c, drift_time now, uint32_t random)
     case CHANGE_LEARNING:
         return learn(c, now);
     case CHANGE_WATCHING:
-        if (c->wish & ~c->newest.from & ~find_ready(c))
+        if (change_awaited(c) != 0)
             return false;
         c->phase = CHANGE_CHOOSING;
         return true;

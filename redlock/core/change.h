@@ -56,7 +56,7 @@ struct change_reply {
 
 enum change_phase {
     CHANGE_LEARNING, /* Looks for the newest configuration. */
-    CHANGE_WATCHING, /* Waits until new members have an epoch (M6). */
+    CHANGE_WATCHING, /* Waits until new members, and Q(L2), have an epoch (M6). */
     CHANGE_CHOOSING, /* A ballot for the next version is out (M3). */
     CHANGE_PAUSING,  /* Between two ballots. */
     CHANGE_SEEING,   /* Until Q(L1) members store the joint version (M5, 1). */
@@ -186,6 +186,9 @@ void change_value(const struct change *c, struct config *ret_config);
 /* The name under which WRITE makes a master a member.  NULL: it is none in the newest
  * configuration. */
 const char *change_name(const struct change *c, unsigned master);
+
+/* Masters without an epoch that M6 waits for. */
+roster_mask change_awaited(const struct change *c);
 
 /* Masters that the machine waits for in this phase, or that were not told at its end. */
 roster_mask change_missing(const struct change *c);

@@ -33,7 +33,7 @@ static bool is_missing(const struct change *c, unsigned master)
     case CHANGE_LEARNING:
         return !m->known;
     case CHANGE_WATCHING:
-        return (c->wish & ~c->newest.from & bit) && !(m->known && m->ready);
+        return change_awaited(c) & bit;
     case CHANGE_CHOOSING:
         return members & bit & ~(c->accepting ? c->accepted : c->promised);
     case CHANGE_SEEING:

@@ -42,11 +42,14 @@
 --           counters 6.5 us in place of 0.7.
 --   set, ver, config, claim: see claim.lua.  ballot, accepted: see prepare.lua
 --   name    name of this master in the set; missing: it is no member
---   of      the word "set" on a master of a set.  Version 0.1 stored how many masters there are
+--   of      the word "set" on a master of a set.  Version 0.1 stored how many masters there are.  A
+--           later version whose fields this one does not know stores another word
 --   0 to 65535: the fencing counters
 --
 -- Rules, in this order
 -- - It is one script, so that no client sees the marker half done.
+-- - If a later version has stored another word in the field of, the script writes nothing, and ends
+--   with an error.  So this client takes no lock of this master.
 -- - An epoch or a nonce is void if the server was restarted and may have forgotten something.
 --   So are a claim, a ballot and what was accepted.  The set and its configuration stay, as a hint.
 --   An epoch without floor and high-water mark is void as well.
@@ -70,7 +73,10 @@
 
 local key, keeps = KEYS[1], ARGV[2] ~= '0'
 local marker = redis.call('hmget', key, 'id', 'epoch', 'nonce', 'max', 'fresh', 'since',
-    'floor', 'high', 'set', 'ver', 'config', 'name', 'claim', 'ballot', 'accepted')
+    'floor', 'high', 'set', 'ver', 'config', 'name', 'claim', 'ballot', 'accepted', 'of')
+if marker[16] and marker[16] ~= 'set' and not string.match(marker[16], '^%d+$') then
+    return redis.error_reply('ERR a later version of Redlock uses this master: upgrade this one')
+end
 -- @part now
 local high, floor = tonumber(marker[8]) or 0, marker[7]
 local epoch, nonce = marker[2], marker[3]

@@ -161,6 +161,10 @@ static bool refuse_stranger(struct set *set, unsigned master, bool was_removed, 
 {
     char members[SET_LIST_MAX];
 
+    if (config_is_closed(&set->seats.now)) {
+        (void)snprintf(text, size, "its set is closed: it needs `redlock members rescue`");
+        return give_reason(set, master, text);
+    }
     set_print(&set->seats.now, members, size - 100); /* The rest of the text is shorter. */
     (void)snprintf(text, size, "%s: take it off the list%s; the members are %s",
                    was_removed ? "was removed from the set" : "is no member of the set",

@@ -265,6 +265,22 @@ class LookRest(Look):
         self.refuse_look("WRONGTYPE")
         self.assertEqual(self.get(MARKER), OURS)
 
+    def test_a_later_version(self):
+        for of in "set2", "sets", "2nd", "-1", "":
+            for plant in self.ready, self.warming:
+                self.setUp()
+                plant(of=of)
+                before = self.fields()
+                self.refuse_look("a later version of Redlock uses this master", run=OTHER_RUN, keeps="0",
+                                 nonce=NONCE)
+                self.assertEqual(self.fields(), before)
+
+    def test_no_later_version(self):
+        for of in "set", "5":  # Version 0.1 wrote how many masters there are.
+            self.setUp()
+            self.ready(of=of)
+            self.assertEqual(self.look()[:2], ["ready", STATE])
+
     def test_the_id_is_written_last(self):
         few = self.client_with("-hdel")
         self.ready()

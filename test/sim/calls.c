@@ -219,13 +219,13 @@ static unsigned draw_members(void)
 }
 
 /* The masters of the list; if the set changes, of a list that is right now. */
-static void write_masters(const struct ev_loop *process, char *masters, size_t room)
+static void write_masters(struct ev_loop *process, char *masters, size_t room)
 {
     const struct list *list = process_own_list(process);
     unsigned servers = ((1u << list->len) - 1) << list->first;
 
     if (world.plan.operators > 0)
-        servers = draw_members();
+        servers = process->listed = draw_members();
     masters[0] = '\0';
     for (unsigned i = 0; i < world.plan.servers; i++)
         if (servers >> i & 1)

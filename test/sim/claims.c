@@ -30,6 +30,7 @@ struct claim {
     int token;
     bool excused;
     quorum_mask may_store;
+    quorum_mask given;  /* Masters that were given the token, and did not confirm it yet. */
     quorum_mask errors; /* Masters that answered the release with an error. */
     const struct conn *told[SIM_SERVERS_MAX];
     uint32_t release_ask[SIM_SERVERS_MAX], extend_ask[SIM_SERVERS_MAX], raise_ask[SIM_SERVERS_MAX];
@@ -116,6 +117,7 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
         claim->release_ask[master] = ask->number;
     } else if (ask->what == QUORUM_CMD_GIVE) { /* A master that joined gets the token. */
         claim->may_store |= (quorum_mask)(1u << master);
+        claim->given |= (quorum_mask)(1u << master);
         claim->told[master] = NULL;
         claim->give_ask[master] = ask->number;
         lasts(process, claim, args_number(&command, at.ttl));
@@ -132,14 +134,18 @@ static bool is_many(unsigned set)
     return (set & (set - 1)) != 0;
 }
 
-/* A master that refuses to extend several resources may store the token under some of them. */
+/* A master that refuses to extend several resources may store the token under some of them.  If it
+ * never confirmed that it was given the token, it stores none: it takes all or nothing. */
 static void on_script_answer(struct claim *claim, unsigned master, const struct ask *ask,
                              const struct answer *answer)
 {
     quorum_mask bit = (quorum_mask)(1u << master);
     bool no = (answer->type == REPLY_INTEGER && answer->integer == 0) ||
               strstr(answer->text, "WRONGTYPE") != NULL;
+    bool is_yes = answer->type == REPLY_STATUS || answer->integer > 0;
 
+    if (is_yes && (ask->what == QUORUM_CMD_GIVE || ask->what == QUORUM_CMD_EXTEND))
+        claim->given &= (quorum_mask)~bit;
     if (ask->what == QUORUM_CMD_RELEASE && claim->release_ask[master] == ask->number) {
         claim->may_store &= (quorum_mask)~bit;
         claim->errors |= answer->type == REPLY_ERROR ? bit : 0;
@@ -147,7 +153,7 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
         if (answer->type != REPLY_STATUS)
             claim->may_store &= (quorum_mask)~bit;
     } else if (ask->what == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->number && no) {
-        if (!is_many(oracle_token_of(claim->token)->set))
+        if (!is_many(oracle_token_of(claim->token)->set) || (claim->given & bit) != 0)
             claim->may_store &= (quorum_mask)~bit;
     } else if (ask->what == QUORUM_CMD_RAISE && claim->raise_ask[master] == ask->number && no) {
         claim->may_store &= (quorum_mask)~bit;

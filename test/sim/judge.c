@@ -225,7 +225,7 @@ static void check_unlock(const struct op *op, int status)
     quorum_mask deleted = op->token >= 0 ? oracle_token_of(op->token)->deleted : 0;
     const struct lists lists = process_lists(op->process);
     /* If the token is stale, the client that gave it up is releasing it. */
-    bool safe = op->was_held && !op->rec->is_stale && !is_moved(op->rec) &&
+    bool safe = op->was_held && !op->rec->is_stale &&
                 (world.plan.may_forget | world.plan.may_step) == 0 &&
                 op->remaining_ms * DRIFT_MS > reply_timeout();
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "redlock/client/client.h"
 #include "redlock/core/config.h"
 
 #define UNAVAILABLE_MAX (2 * DRIFT_S)
@@ -109,6 +110,65 @@ static bool is_majority(unsigned list, unsigned servers)
 bool moves_are_quorum(const struct lists *lists, unsigned servers)
 {
     return is_majority(lists->from, servers) && is_majority(lists->to, servers);
+}
+
+/* ---- Masters that forget ---- */
+
+/* It has an epoch, and its data are those that the epoch stands for. */
+bool moves_remembers(const struct server *server)
+{
+    return server->marker.epoch != 0 && (server->keeps || server->marker.run == server->runs);
+}
+
+/* An operator is at work, or died at work. */
+static bool is_under_way(void)
+{
+    for (unsigned i = world.plan.processes; i < world_all_processes(); i++)
+        if (world.processes[i].rl != NULL)
+            return true;
+    for (unsigned i = 0; i < world.plan.servers; i++)
+        if (world.servers[i].marker.ballot != 0)
+            return true;
+    return false;
+}
+
+/* N - Q + 1 members are left, which a member that forgot must hear (redlock/core/recall.c). */
+static bool are_left(unsigned list, unsigned servers)
+{
+    return 2 * __builtin_popcount(list & servers) >= __builtin_popcount(list);
+}
+
+/* All clients know the set, or still find a master that does. */
+static bool leave_set(unsigned servers)
+{
+    unsigned know = 0;
+
+    for (unsigned i = 0; i < world.plan.servers; i++)
+        know |= (servers >> i & 1 && world.servers[i].marker.set != 0) ? 1u << i : 0;
+    for (unsigned i = 0; i < world.plan.processes; i++) {
+        const struct ev_loop *process = &world.processes[i];
+
+        if (process->rl != NULL && process->rl->masters.set.seats.now.set == 0 &&
+            !(process->listed & know))
+            return false;
+    }
+    return true;
+}
+
+bool moves_may_forget(const struct server *server)
+{
+    const unsigned others = ((1u << world.plan.servers) - 1) & ~(1u << server->number);
+    unsigned left = 0;
+    struct lists lists;
+
+    if (world.plan.operators == 0)
+        return true;
+    lists = moves_lists(newest);
+    for (unsigned i = 0; i < world.plan.servers; i++)
+        left |= (others >> i & 1 && moves_remembers(&world.servers[i])) ? 1u << i : 0;
+    if (is_under_way() && left != others)
+        return false;
+    return are_left(lists.from, left) && are_left(lists.to, left) && leave_set(others);
 }
 
 /* ---- Availability ---- */

@@ -93,10 +93,17 @@ static void cut(struct ev_loop *process, unsigned number)
     }
 }
 
+static bool forgets(const struct server *server, enum fault fault)
+{
+    return fault == FAULT_CRASH_EMPTY || (fault == FAULT_CRASH && !server->keeps);
+}
+
 /* A server hangs, crashes or answers with errors for a while. */
 static void disturb(struct server *server, enum fault fault)
 {
     if (!server->alive || server->hung || server->mood != MOOD_FINE)
+        return;
+    if (forgets(server, fault) && !moves_may_forget(server))
         return;
     server->fault = ++serial;
     world_post(world.now + duration(), EVENT_MEND, server, server->fault);
@@ -293,7 +300,8 @@ static void strike(enum fault fault)
     } else if (fault == FAULT_SCRIPT_FLUSH) {
         server_set_scripts(server, false);
     } else if (fault == FAULT_FLUSHALL) {
-        if (server_flushall(any_forgetful()))
+        server = any_forgetful();
+        if (moves_may_forget(server) && server_flushall(server))
             world_fault(FAULT_FLUSHALL);
     } else {
         disturb(fault == FAULT_CRASH_EMPTY ? any_forgetful() : server, fault);

@@ -78,7 +78,7 @@ static bool find_newest(struct config *ret_newest)
     for (unsigned i = 0; i < world.plan.servers; i++) {
         const struct server *server = &world.servers[i];
 
-        if (!server->alive || server->marker.epoch == 0 || server->marker.set == 0 ||
+        if (!server->alive || !moves_remembers(server) || server->marker.set == 0 ||
             dice_chance(150))
             continue;
         if (newest == NULL || server->marker.ver > newest->ver)

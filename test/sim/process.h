@@ -25,6 +25,7 @@ struct ev_loop {
     struct transport *transports[SIM_TRANSPORTS_MAX];
     uint64_t version; /* Of the configuration that its client knew at the end of the last turn. */
     unsigned servers[QUORUM_MASTERS_MAX]; /* Which server has this number in its client. */
+    unsigned listed; /* The servers in the list of its client, as a mask, if the set changes. */
     unsigned client; /* Number of the client: raised at every open and close. */
 
     sim_time wake_at; /* When client_on_timer() is due. */

@@ -340,6 +340,26 @@ TEST(new_members_are_waited_for)
     CHECK_INT(c.phase, CHANGE_CHOOSING);
 }
 
+/* Members that forgot get their promises back from others of the new list. */
+TEST(a_majority_of_the_new_list_is_waited_for)
+{
+    defaults();
+    config.allows_even = true;
+    begin("a:1 c:1");
+    look(A, 1, 1, ABC);
+    look(B, 2, 1, ABC);
+    look(C, 0, 1, ABC);
+    look(D, 4, 0, NULL);
+    next();
+    CHECK_INT(c.phase, CHANGE_WATCHING);
+    CHECK_UINT(change_missing(&c), 1u << C);
+    now = act.wake_at;
+    next();
+    look(C, 3, 1, ABC);
+    next();
+    CHECK_INT(c.phase, CHANGE_CHOOSING);
+}
+
 /* The machine ends with this status, after all had the time to answer. */
 static void check_end(enum change_status status)
 {
@@ -545,7 +565,7 @@ CHECK_MAIN(RUN(from_simple_to_joint), RUN(a_ballot_ends), RUN(a_ballot_has_time_
            RUN(a_greater_ballot_is_overcome), RUN(what_was_accepted_is_proposed),
            RUN(the_leases_of_before_end), RUN(a_longer_lease_is_waited_for),
            RUN(a_member_that_forgot_is_seen_again), RUN(new_members_are_waited_for),
-           RUN(too_few_answer), RUN(other_ends), RUN(a_stranger), RUN(a_wish_is_refused),
-           RUN(all_are_told), RUN(another_change_comes_first),
-           RUN(a_found_change_is_finished_or_given_up), RUN(a_link_that_breaks),
-           RUN(the_roster_is_full), RUN(all_have_words))
+           RUN(a_majority_of_the_new_list_is_waited_for), RUN(too_few_answer), RUN(other_ends),
+           RUN(a_stranger), RUN(a_wish_is_refused), RUN(all_are_told),
+           RUN(another_change_comes_first), RUN(a_found_change_is_finished_or_given_up),
+           RUN(a_link_that_breaks), RUN(the_roster_is_full), RUN(all_have_words))

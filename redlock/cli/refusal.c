@@ -33,22 +33,24 @@ bool refusal_of_list(struct redlock *rl, char *text, size_t size)
     return text[0] != '\0' && inspect_client(rl).up == 0;
 }
 
-void refusal_tell(const struct cli *cli, struct redlock *rl, const char *arguments,
-                  bool has_more_names)
+void refusal_tell(const struct cli *cli, struct redlock *rl, const char *said,
+                  const char *arguments, bool has_more_names)
 {
     bool is_off = cli->restart_guard != NULL && strcmp(cli->restart_guard, "off") == 0;
     bool is_hidden = strstr(cli->masters_option, " ...") != NULL;
     unsigned masters = inspect_client(rl).masters, m = 0;
-    char reason[REFUSAL_TEXT_MAX] = "";
+    char why[REFUSAL_TEXT_MAX];
+    bool is_said;
 
     while (m < masters && !is_refusal(inspect_master(rl, m).error))
         m++;
-    /* Its masters may be connecting again; then no line above has the reason. */
-    if (m == masters && !refusal_of_list(rl, reason, sizeof reason))
+    if (m == masters && !refusal_of_list(rl, why, sizeof why)) /* They may be connecting again. */
         return;
-    cli_say("%s%ssee `redlock doctor%s%s%s`%s%s, which says what to change", reason,
-            reason[0] != '\0' ? ": " : "", cli->masters_option,
-            is_off ? " --restart-guard off" : "", arguments,
-            is_hidden ? " (with your list for the dots)" : "",
+    if (m < masters)
+        (void)snprintf(why, sizeof why, "%s", inspect_master(rl, m).error);
+    is_said = said == NULL || strstr(said, why) != NULL;
+    cli_say("%s%ssee `redlock doctor%s%s%s`%s%s, which says what to change", is_said ? "" : why,
+            is_said ? "" : ": ", cli->masters_option, is_off ? " --restart-guard off" : "",
+            arguments, is_hidden ? " (with your list for the dots)" : "",
             has_more_names ? " and the same with the other names" : "");
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "redlock/base/error.h"
 #include "redlock/cli/foreign.h"
 #include "redlock/cli/loop.h"
 #include "redlock/cli/refusal.h"
@@ -191,15 +192,17 @@ static void tell_of_clocks(const struct session *session)
 static void on_done(struct redlock_lease *lease, int status, void *arg)
 {
     struct session *session = arg;
+    char said[ERROR_MESSAGE_MAX];
 
     (void)lease;
     session->done = true;
     session->status = status;
     if (status == REDLOCK_OK || session->quiet)
         return;
-    cli_say_why("", redlock_errmsg(session->rl));
+    (void)snprintf(said, sizeof said, "%s", redlock_errmsg(session->rl));
+    cli_say_why("", said);
     if (status == REDLOCK_UNREACHABLE) /* Now, because more masters may answer before ended(). */
-        refusal_tell(session->cli, session->rl, session->doctor, session->has_more_names);
+        refusal_tell(session->cli, session->rl, said, session->doctor, session->has_more_names);
 }
 
 /* False: a signal came first. */

@@ -537,10 +537,9 @@ def doctor(listed, code, *args):
                   for finding in one["findings"])
     assert got["changes"] == changes and got["good"] is (changes == 0), got
     assert text.out.replace("\n", "").isprintable(), text
-    # What several masters have is printed once.
     printed = len(got["findings"]) + len({(finding["text"], finding["change"]) for one in got["masters"] for finding in one["findings"]})
-    is_open = got["masters_open"] > 0
-    assert (f"note: the user default needs no password on {got['masters_open']} of " in text.out) is is_open, (text, got)
+    is_open = f"note: the user default needs no password on {got['masters_open']} of " in text.out
+    assert is_open is (got["masters_open"] > 0), (text, got)
     assert len(lines) == printed + is_open + sum(one["good"] for one in got["masters"]) + 2, (text, got)
     verdict = (f"{got['masters_answering']} of {len(got['masters'])} masters answer, "
                f"{got['masters_voting']} may vote, {'a majority' if got['majority'] else 'NO MAJORITY'}: ")

@@ -78,8 +78,7 @@ static const char shared_text[] =
     "  --masters-file FILE    read the list from a file (also: --masters @FILE)\n"
     "  --connect-timeout DUR  how long to wait for a connection (1s)\n"
     "  --reply-timeout DUR    how long to wait for the answers of one round (50ms)\n"
-    "  --max-ttl DUR          the longest --ttl of any client, the same for all (60s); a\n"
-    "                         master that lost its data gets no vote for that long\n"
+    "  --max-ttl DUR          the longest --ttl of any client; the same for all (60s)\n"
     "  --restart-guard on|off reject the votes of masters that lost their data, until\n"
     "                         all older leases are over; default: REDLOCK_RESTART_GUARD\n"
     "                         in the environment, or on\n"
@@ -503,8 +502,7 @@ void cli_print_help(const struct cli *cli)
         (void)printf("%s\n", usage_text);
     else
         (void)printf("usage: redlock %s\n\n%s\n", cli->command->usage, cli->command->help);
-    (void)printf(shared_text,
-                 cli->command != NULL && cli->command->has_no_json ? "" : JSON_TEXT);
+    (void)printf(shared_text, cli->command != NULL && cli->command->has_no_json ? "" : JSON_TEXT);
     exit(cli_flush_output());
 }
 

@@ -57,7 +57,8 @@ struct bench {
     struct ev_loop *loop;
     uint32_t active; /* Slots that have not finished. */
     atomic_bool has_error;
-    char error[256]; /* The message of the first cycle that failed. */
+    atomic_bool is_refused; /* The masters refuse the list: no cycle can succeed. */
+    char error[256];        /* The message of the first cycle that failed. */
 };
 
 /* Set by a signal: finish the cycles under way, and print. */
@@ -88,10 +89,13 @@ static void watch_signals(void)
 static void count_error(struct worker *worker)
 {
     struct bench *bench = worker->bench;
+    char why[REFUSAL_TEXT_MAX];
 
     worker->errors++;
     if (!atomic_exchange(&bench->has_error, true))
         (void)snprintf(bench->error, sizeof bench->error, "%s", redlock_errmsg(bench->rl));
+    if (refusal_of_list(bench->rl, why, sizeof why)) /* A stranger may answer after the members. */
+        atomic_store(&bench->is_refused, true);
 }
 
 static void count_cycle(struct worker *worker, bool success)
@@ -107,7 +111,8 @@ static void count_cycle(struct worker *worker, bool success)
 
 static bool has_cycles_left(const struct worker *worker)
 {
-    return worker->samples_len + worker->errors < worker->cycles && !stopped;
+    return worker->samples_len + worker->errors < worker->cycles && !stopped &&
+           !atomic_load_explicit(&worker->bench->is_refused, memory_order_relaxed);
 }
 
 static void show_progress(const struct bench *bench)
@@ -511,6 +516,8 @@ static int measure_all(struct bench *bench)
     if (!bench->wanted.blocking)
         cli_linger(bench->loop, leases_are_left, bench, bench->wanted.cli->reply_timeout_ms);
     gather(bench);
+    if (bench->is_refused)
+        return measure_check_links(bench->wanted.cli, bench->rl);
     if (bench->errors > 0)
         cli_say("the first of %llu errors: %s", (unsigned long long)bench->errors, bench->error);
     print_figures(bench);

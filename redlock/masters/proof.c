@@ -142,7 +142,8 @@ bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
     struct held *held = &proof->held[master];
     struct yes *yes;
 
-    if (vote->vote != QUORUM_VOTE_YES || !is_to_be_proved(proof, (enum quorum_command)ask->what))
+    if ((vote->vote != QUORUM_VOTE_YES && !vote->is_queued) ||
+        !is_to_be_proved(proof, (enum quorum_command)ask->what))
         return false;
     if (held->len == held->room && !grow(held)) {
         link_relink(proof->peers->links[master], "out of memory");
@@ -205,14 +206,19 @@ static enum proved take_proof(struct proof *proof, unsigned master, const struct
 }
 
 /* The master stores what the votes say, but a majority is to be counted by another set.  The number
- * of RAISE was compared by the script. */
+ * of RAISE was compared by the script.  A place in the queue of a former member says nothing of who
+ * waits at the members. */
 static void make_void(struct yes *yes, uint32_t len, bool fenced_alone)
 {
     for (uint32_t i = 0; i < len; i++, yes++) {
         if (yes->ask.what == QUORUM_CMD_RAISE ||
             (fenced_alone && yes->ask.what != QUORUM_CMD_FENCE))
             continue;
-        yes->vote.vote = yes->ask.what == QUORUM_CMD_EXTEND ? QUORUM_VOTE_NONE : QUORUM_VOTE_VOID;
+        if (yes->vote.is_queued)
+            yes->vote.is_queued = false;
+        else
+            yes->vote.vote =
+                yes->ask.what == QUORUM_CMD_EXTEND ? QUORUM_VOTE_NONE : QUORUM_VOTE_VOID;
     }
 }
 

@@ -25,6 +25,7 @@ static drift_time now;
 static uint64_t version; /* Of this client. */
 static unsigned reads, looks, relinks;
 static enum quorum_vote got[8];
+static bool has_place; /* The latest vote told a place in a queue. */
 static unsigned got_len;
 
 /* ---- What the shell calls ---- */
@@ -78,6 +79,7 @@ static void on_vote(void *cookie, unsigned master, const struct ask *ask, const 
     (void)cookie, (void)master, (void)ask;
     CHECK(got_len < sizeof got / sizeof *got);
     got[got_len++] = vote->vote;
+    has_place = vote->is_queued;
 }
 
 /* ---- Steps of the tests ---- */
@@ -170,6 +172,30 @@ TEST(a_vote_of_a_newer_version_waits_for_the_marker)
     }
 }
 
+/* A waiter that slept over a change asks former members, whose queues are empty.  Their places
+ * would bring it before those that wait at the members. */
+TEST(a_place_in_the_queue_of_a_former_member_does_not_count)
+{
+    static const struct ask ask = {.what = QUORUM_CMD_SET};
+    static const struct vote vote = {.vote = QUORUM_VOTE_NO, .is_queued = true, .number = 1};
+
+    for (unsigned learns = 0; learns < 2; learns++) {
+        begin();
+        CHECK(proof_hold(&proof, 0, &ask, &vote));
+        show(EPOCH ".3");
+        check_votes(0, 0, 0);
+        version = learns ? 3 : 2;
+        proof_on_look(&proof, 0);
+        check_votes(1, QUORUM_VOTE_NO, 0);
+        CHECK_INT(has_place, learns);
+    }
+    begin();
+    CHECK(proof_hold(&proof, 0, &ask, &vote));
+    show(EPOCH ".1");
+    check_votes(1, QUORUM_VOTE_NO, 0);
+    CHECK(has_place);
+}
+
 /* What another master told in the meantime does not change the order. */
 TEST(votes_behind_one_that_waits_wait_as_well)
 {
@@ -242,6 +268,7 @@ TEST(a_master_that_proved_nothing_for_a_second_is_asked)
 
 CHECK_MAIN(RUN(a_vote_of_the_known_version_counts),
            RUN(a_vote_of_a_newer_version_waits_for_the_marker),
+           RUN(a_place_in_the_queue_of_a_former_member_does_not_count),
            RUN(votes_behind_one_that_waits_wait_as_well),
            RUN(a_count_needs_the_version_of_the_latest_look), RUN(another_epoch_is_a_loss_of_data),
            RUN(a_master_that_proved_nothing_for_a_second_is_asked))

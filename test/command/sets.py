@@ -1,4 +1,4 @@
-"""Sets of masters for tests of the command: servers that are members, and what their markers say."""
+"""What the tests of sets of masters share: a set of real servers, and their markers."""
 
 import contextlib
 import json
@@ -23,22 +23,42 @@ def names(*ports):
     return [f"127.0.0.1:{port}" for port in ports]
 
 
+def text(*ports):
+    return " ".join(sorted(names(*ports)))
+
+
+def ask(port, *words):
+    with tools.Master(port=port) as master:
+        return master.ask(*words)
+
+
+def marker(port):
+    words = [word.decode() for word in ask(port, "HGETALL", tools.MARKER)]
+    return dict(zip(words[::2], words[1::2]))
+
+
+def set_fields(port, **fields):
+    ask(port, "HSET", tools.MARKER, *[word for pair in fields.items() for word in pair])
+
+
+def store(ports, version, config):
+    """These members store this version."""
+    for port in ports:
+        epoch = marker(port)["epoch"].split(".")[0]
+        set_fields(port, ver=version, config=config, epoch=f"{epoch}.{version}", set=SET, of="set",
+                   name=f"127.0.0.1:{port}")
+
+
 def command(ports, *args):
-    return ["--connect-timeout", "3s", *tools.QUICK, "--masters", tools.on(*ports), "members", *map(str, args)]
+    return ["--connect-timeout", "3s", *tools.QUICK, "--masters", tools.on(*ports), *map(str, args)]
 
 
 def members(ports, *args, code=0, err=None):
-    return tools.expect(tools.run(*command(ports, *args)), code, err=err)
+    return tools.expect(tools.run(*command(ports, "members", *args)), code, err=err)
 
 
 def show(ports, code=0):
     return json.loads(members(ports, "--json", code=code).out)
-
-
-def marker(port):
-    with tools.Master(port=port) as master:
-        words = [word.decode() for word in master.ask("HGETALL", tools.MARKER)]
-    return dict(zip(words[::2], words[1::2]))
 
 
 def is_member(port, listed, version):

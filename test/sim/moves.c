@@ -155,6 +155,13 @@ static bool leave_set(unsigned servers)
     return true;
 }
 
+/* Members of version 1 come back without others if all of them forgot.  Then a client that knows
+ * nothing newer would lock there (docs/safety.md, condition 1). */
+static bool leave_first(unsigned servers)
+{
+    return versions[1].config == NULL || are_left(versions[1].lists.to, servers);
+}
+
 bool moves_may_forget(const struct server *server)
 {
     const unsigned others = ((1u << world.plan.servers) - 1) & ~(1u << server->number);
@@ -168,7 +175,8 @@ bool moves_may_forget(const struct server *server)
         left |= (others >> i & 1 && moves_remembers(&world.servers[i])) ? 1u << i : 0;
     if (is_under_way() && left != others)
         return false;
-    return are_left(lists.from, left) && are_left(lists.to, left) && leave_set(others);
+    return are_left(lists.from, left) && are_left(lists.to, left) && leave_first(left) &&
+           leave_set(others);
 }
 
 /* ---- Availability ---- */

@@ -15,8 +15,8 @@
  * that was never proved.  Its proof may have been lost with the connection, or with the process
  * that handed on the token.
  *
- * A yes waits, and so does a place in a queue (place.h): a waiter that slept over a change of the set
- * asks former members, too, whose queues are empty.  Other answers do no harm.
+ * A yes waits, and so does a place in a queue (place.h): a waiter that slept over a change of the
+ * set asks former members, too, whose queues are empty.  Other answers do no harm.
  *
  * The field that is read also has the version of the configuration of the set (look.lua).  A vote
  * counts if the master has no newer version than this client.  Otherwise the client reads the

@@ -408,7 +408,7 @@ TEST(other_ends)
     CHECK_UINT(c.culprit, B);
 }
 
-TEST(a_stranger)
+TEST(a_foreign_master)
 {
     struct config other = parse(1, "d:1");
     struct change_look marker = {.ready = true, .epoch = 4, .config = &other};
@@ -566,6 +566,6 @@ CHECK_MAIN(RUN(from_simple_to_joint), RUN(a_ballot_ends), RUN(a_ballot_has_time_
            RUN(the_leases_of_before_end), RUN(a_longer_lease_is_waited_for),
            RUN(a_member_that_forgot_is_seen_again), RUN(new_members_are_waited_for),
            RUN(a_majority_of_the_new_list_is_waited_for), RUN(too_few_answer), RUN(other_ends),
-           RUN(a_stranger), RUN(a_wish_is_refused), RUN(all_are_told),
+           RUN(a_foreign_master), RUN(a_wish_is_refused), RUN(all_are_told),
            RUN(another_change_comes_first), RUN(a_found_change_is_finished_or_given_up),
            RUN(a_link_that_breaks), RUN(the_roster_is_full), RUN(all_have_words))

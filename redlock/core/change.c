@@ -233,9 +233,8 @@ static void take_over(struct change *c, const struct roster_lists *lists, drift_
 
 /* ---- Learning ---- */
 
-/* A foreign master at the place of a member that the wish removes counts as one that does not
- * answer.
- */
+/* A foreign master at the place of a member that the wish removes counts as a member that does
+ * not answer. */
 static void find_foreign(struct change *c)
 {
     roster_mask may_be = roster_members(&c->newest) & ~c->wish;

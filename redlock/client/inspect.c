@@ -108,11 +108,9 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     return seen;
 }
 
-bool inspect_fits(struct redlock *rl, const char *text)
+bool inspect_uri(struct redlock *rl, const char *place, struct uri *ret_uri)
 {
-    struct config config = {.version = 1};
-
-    return config_parse(text, strlen(text), &config) && seats_fit(&rl->masters.set.seats, &config);
+    return links_uri(&rl->masters.links, place, ret_uri) == REDLOCK_OK;
 }
 
 void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why, size_t why_size)

@@ -77,9 +77,6 @@ struct inspect_master {
 };
 struct inspect_master inspect_master(struct redlock *rl, unsigned m);
 
-/* True: the configuration names all masters of this client's list, and perhaps more. */
-bool inspect_fits(struct redlock *rl, const char *config);
-
 /* Write the members of the set, and the reason why the list is refused.  Each is "" if there is
  * none. */
 void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why,
@@ -109,6 +106,10 @@ void inspect_watch(struct redlock *rl, const struct config *newest, quorum_mask 
 /* The place of a master as a configuration writes it, and the name that the URI gives it, or the
  * place.  False: no configuration can have such a place. */
 bool inspect_place(const struct uri *uri, struct config_member *ret_member);
+
+/* The URI of a member that the list lacks, with the user and password that this client would send
+ * there.  The caller calls uri_done().  False: no such place can be reached, or memory ran out. */
+bool inspect_uri(struct redlock *rl, const char *place, struct uri *ret_uri);
 
 /* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */
 typedef void inspect_answer_fn(void *cookie, unsigned m, uint32_t query, const struct reply *reply);

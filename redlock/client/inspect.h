@@ -48,7 +48,6 @@ struct inspect_client {
      * known, all masters. */
     struct members lists;
     bool has_founded; /* This client has founded it, or finished its founding. */
-    bool is_used;     /* A master that answered has voted before. */
     uint32_t leases;  /* Leases in memory. */
     uint64_t commands;
 };
@@ -63,6 +62,7 @@ struct inspect_master {
     char error[INSPECT_TEXT_MAX];
     struct master_info info;
     bool is_linked;
+    bool is_elsewhere;       /* The list reaches a member that has another number. */
     struct guard_look look;  /* The marker when last read.  A number of 0: not read yet. */
     bool is_looked_at;       /* A read of the marker is on its way. */
     drift_span warming_left; /* How much longer it is warming, if witnesses or a client watch it. */

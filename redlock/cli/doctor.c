@@ -453,8 +453,9 @@ const struct cli_command cli_doctor = {
     .name = "doctor",
     .run = doctor_main,
     .usage = "doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]",
-    .help = "Look for everything about the masters that is wrong or a risk.  Print one line for\n"
-            "each finding, which says what to change.  doctor checks whether the masters\n"
+    .help = "Look for everything about the masters that is wrong or a risk, and about the other\n"
+            "members of their set.  Say which masters of the list are no members.  Print one line\n"
+            "for each finding, which says what to change.  doctor checks whether the masters\n"
             "answer, are masters, and are different servers; whether they keep their data;\n"
             "their eviction policy, version and clock; whether each command that a lock needs\n"
             "is allowed, for names that begin with NAME; whether another program has a key NAME\n"

@@ -314,6 +314,7 @@ void masters_done(struct masters *masters)
 {
     links_done(&masters->links);
     proof_done(&masters->proof);
+    queries_done(&masters->standing.queries);
 }
 
 /* ---- Requests of leases and of queues ---- */

@@ -6,8 +6,8 @@
  */
 #include "redlock/cli/cli.h"
 
-#include <pthread.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 

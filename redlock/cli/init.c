@@ -67,9 +67,18 @@ static bool is_warming(const struct init *init, unsigned m)
     return master.is_linked && master.look.number != 0 && !master.look.ready;
 }
 
+/* Masters that decide: the members, and all of the list while no set is known.  A list may reach a
+ * member by another address; this number then stands for no master. */
+static quorum_mask voters_of(const struct init *init)
+{
+    const struct inspect_client client = inspect_client(init->rl);
+
+    return members_all(&client.lists);
+}
+
 static unsigned count_linked(const struct init *init)
 {
-    return (unsigned)__builtin_popcount(inspect_client(init->rl).linked);
+    return mask_count(inspect_client(init->rl).linked & voters_of(init));
 }
 
 static bool is_connecting(const struct init *init)
@@ -104,9 +113,10 @@ static int tell_end(const struct init *init, unsigned voters)
     char members[SET_MEMBERS_MAX], why[SET_WHY_MAX];
 
     if (init->session.cli->json) {
-        (void)printf("{\"masters\":%u,\"masters_voting\":%u}\n", init->masters, voters);
+        (void)printf("{\"masters\":%u,\"masters_voting\":%u}\n", mask_count(voters_of(init)),
+                     voters);
     } else {
-        (void)printf("%u of %u masters may vote\n", voters, init->masters);
+        (void)printf("%u of %u masters may vote\n", voters, mask_count(voters_of(init)));
         cli_print_clock_guard(init->rl);
         inspect_set(init->rl, members, sizeof members, why, sizeof why);
         if (inspect_client(init->rl).has_founded && members[0] != '\0')
@@ -127,7 +137,7 @@ static unsigned count_voters(const struct init *init)
     unsigned voters = 0;
 
     for (unsigned m = 0; m < init->masters; m++)
-        voters += may_vote(init, m);
+        voters += (voters_of(init) & mask_of(m)) != 0 && may_vote(init, m);
     return voters;
 }
 
@@ -135,7 +145,7 @@ static void show_progress(const struct init *init)
 {
     char line[LINE_MAX_LEN];
     size_t len = (size_t)snprintf(line, sizeof line, "%u of %u masters may vote",
-                                  count_voters(init), init->masters);
+                                  count_voters(init), mask_count(voters_of(init)));
 
     for (unsigned m = 0; m < init->masters && len < sizeof line; m++)
         if (is_warming(init, m))
@@ -189,8 +199,8 @@ static bool is_stuck(struct init *init)
 {
     drift_time now = now_of(init);
     bool has_set = inspect_client(init->rl).set != 0;
-    bool waits = is_connecting(init) ||
-                 (count_linked(init) == init->masters && (has_set || !is_refused(init)));
+    bool waits = is_connecting(init) || (count_linked(init) == mask_count(voters_of(init)) &&
+                                         (has_set || !is_refused(init)));
 
     for (unsigned m = 0; m < init->masters && !waits && has_set; m++)
         waits = master_of(init, m).is_linked &&
@@ -229,7 +239,7 @@ static int wait_for_all(struct init *init)
         (void)fputs("\r\033[K", stderr);
     if (session->signal != 0)
         return session_signal_exit(session);
-    all = count_voters(init) == init->masters;
+    all = count_voters(init) == mask_count(voters_of(init));
     if (!all) {
         say_who_is_down(init);
         say_why_no_set(init);

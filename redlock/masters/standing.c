@@ -342,7 +342,7 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
     }
     is_good = set_on_look(standing->set, master, &set, text, sizeof text, &change);
     if (set.set != standing->set->seats.now.set)
-        ret_look->told = (struct recall_told){.is_stranger = set.set != 0};
+        ret_look->told = (struct recall_told){.is_foreign = set.set != 0};
     (void)snprintf(standing->states[master], sizeof standing->states[master], "%.*s",
                    (int)set.state_len, set.state != NULL ? set.state : "");
     if (is_news(&change))

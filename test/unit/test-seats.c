@@ -191,7 +191,7 @@ TEST(the_same_members_may_be_another_set)
     CHECK(!seats_same(&seats, make(SET + 1, 1, "a b c")));
 }
 
-/* Another set is worse than a stranger. */
+/* A foreign master is worse than a stranger. */
 TEST(a_master_of_another_set_is_shown_first)
 {
     begin("axy");

@@ -67,13 +67,14 @@ static bool is_warming(const struct init *init, unsigned m)
     return master.is_linked && master.look.number != 0 && !master.look.ready;
 }
 
-/* Masters that decide: the members, and all of the list while no set is known.  A list may reach a
- * member by another address; this number then stands for no master. */
+/* Masters that are to vote: the members, and all others of the list, which is wrong then. */
 static quorum_mask voters_of(const struct init *init)
 {
-    const struct inspect_client client = inspect_client(init->rl);
+    quorum_mask voters = 0;
 
-    return members_all(&client.lists);
+    for (unsigned m = 0; m < init->masters; m++)
+        voters |= master_of(init, m).is_elsewhere ? 0 : mask_of(m);
+    return voters;
 }
 
 static unsigned count_linked(const struct init *init)

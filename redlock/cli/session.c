@@ -162,10 +162,6 @@ static void tell_of_warming(const struct session *session)
             "`redlock init%s`%s",
             warming, masters, alone ? "when one client has watched them for" : "in",
             (double)left / (double)DRIFT_S, session->cli->masters_option, wait);
-    if (warming == masters && !client.is_used)
-        cli_say("if these masters have never been used, `redlock init%s --new` lets them vote at "
-                "once",
-                session->cli->masters_option);
 }
 
 /* With per_vote, a master's vote counts after the client has watched its clock. */

@@ -376,7 +376,7 @@ static void look_at_clocks(struct status *status, struct ev_loop *loop)
 static void skip_the_gone(struct status *status)
 {
     for (unsigned m = 0; m < status->masters; m++) {
-        status->reports[m].gone = inspect_master(status->rl, m).name[0] == '\0';
+        status->reports[m].gone = inspect_master(status->rl, m).is_elsewhere;
         status->shown += !status->reports[m].gone;
     }
 }

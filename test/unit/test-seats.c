@@ -170,15 +170,6 @@ TEST(a_list_that_names_a_stranger_is_wrong)
     CHECK_UINT(seats_wrong(&seats), QUORUM_MASTERS_MAX);
 }
 
-/* All of the list, if not all of the set. */
-TEST(a_list_fits_if_it_names_members_alone)
-{
-    begin("ab");
-    CHECK(seats_fit(&seats, make(SET, 1, "a b")));
-    CHECK(seats_fit(&seats, make(SET, 1, "a b c")));
-    CHECK(!seats_fit(&seats, make(SET, 1, "a c d")));
-}
-
 TEST(the_same_members_may_be_another_set)
 {
     begin("abc");

@@ -13,7 +13,7 @@
 
 local key, flag = KEYS[1], WIRE_MARK .. KEYS[1]
 -- @part now
-local two = redis.call('zrange', key, -2, -1, 'withscores')
+local two = redis.call('zrange', key, '-2', '-1', 'withscores')
 local is_last = two[#two - 1] == ARGV[1]
 local ends = is_last and two[#two] or redis.call('zscore', key, ARGV[1])
 if tonumber(ends or 0) <= now then

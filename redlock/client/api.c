@@ -281,6 +281,12 @@ void redlock_cancel(struct redlock_lease *lease)
 
 /* ---- Blocking ---- */
 
+void redlock_interrupt(struct redlock *rl)
+{
+    if (rl != NULL && rl->blocking != NULL && !client_is_forked(rl))
+        blocking_interrupt(rl->blocking);
+}
+
 static int unlock_inner_now(struct redlock_lease *lease)
 {
     int status = unlock_inner(lease);
@@ -307,6 +313,8 @@ static int lock(struct redlock *rl, const struct wanted *wanted,
     status = need_kind(rl, true);
     if (status == REDLOCK_OK && ret_lease == NULL)
         status = error_set(REDLOCK_E_INVAL, "ret_lease is NULL");
+    if (status == REDLOCK_OK && blocking_take_interrupt(rl->blocking))
+        status = error_set(REDLOCK_INTERRUPTED, "%s", redlock_strerror(REDLOCK_INTERRUPTED));
     if (status == REDLOCK_OK)
         status = wanted_lease(rl, wanted, opts, &lease);
     if (status != REDLOCK_OK) {

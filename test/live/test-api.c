@@ -409,6 +409,7 @@ TEST(null_is_told_by_all_else)
     redlock_lock_options_init_sized(NULL, sizeof(struct redlock_lock_options));
     CHECK(redlock_close(NULL) == NULL);
     redlock_cancel(NULL);
+    redlock_interrupt(NULL);
     CHECK_INT(redlock_detach(NULL), REDLOCK_OK);
     CHECK_UINT(redlock_remaining_ms(NULL), 0);
     CHECK_STR(redlock_resource(NULL), "");

@@ -338,9 +338,13 @@ redlock_lock_many_async(struct redlock *rl, const char *const *resources, size_t
                         struct redlock_lease **ret_lease);
 
 /*
- * Give up a lease of a loop client, whatever it is doing.  The library releases it
- * on every master in the background, runs none of its callbacks and frees it.
- * lease may be NULL.  With a blocking client the call does nothing.
+ * Give up a lease, whatever it is doing.  The call waits for no master: the library
+ * releases the lease on every master in the background, runs none of its callbacks
+ * and frees it, also if it is locked several times.  lease may be NULL.
+ * Blocking client: the call waits only for a lost callback of the lease that runs.
+ * An extend that another thread waits for ends with LOST.  It does nothing from a
+ * callback, and if a reentrant lock belongs to another thread.  To end a call to
+ * lock, whose lease is not known yet, use redlock_interrupt().
  */
 REDLOCK_API void redlock_cancel(struct redlock_lease *lease);
 

@@ -68,7 +68,7 @@ static int check_extend(const struct redlock_lease *lease, uint32_t ttl_ms)
     return REDLOCK_OK;
 }
 
-/* An unlock ends an extend that is under way. */
+/* An unlock or a cancel ends an extend that is under way. */
 static void drop_extend(struct redlock_lease *lease)
 {
     if (lease->op == LEASE_OP_EXTEND && lease->waiter != NULL) {
@@ -273,7 +273,15 @@ void redlock_cancel(struct redlock_lease *lease)
     if (lease == NULL)
         return;
     rl = client_of(lease);
-    if (enter_lease(lease, false) != REDLOCK_OK)
+    if (enter_lease(lease, rl->blocking != NULL) != REDLOCK_OK)
+        return;
+    if (rl->blocking != NULL && check_owner(lease) != REDLOCK_OK) {
+        client_leave(rl);
+        return;
+    }
+    drop_extend(lease);
+    lease_disown(lease);
+    if (leave_lost(lease) != REDLOCK_OK)
         return;
     give_up(lease, &event);
     client_leave(rl);

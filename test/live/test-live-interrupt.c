@@ -1,5 +1,6 @@
 /*
- * test-live-interrupt.c - calls of a blocking client that are interrupted.
+ * test-live-interrupt.c - a blocking client: calls that are interrupted, and leases that are given
+ * up without waiting.
  */
 #include "test/lib/check.h"
 
@@ -253,9 +254,108 @@ TEST(interrupts_at_any_time)
     pilot_close(&pilot);
 }
 
+/* ---- Giving up ---- */
+
+/* The masters are stopped, so a call that waited for them would not return. */
+TEST(a_cancel_does_not_wait)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    open_three(&pilot);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 60000, true, 30000, &lease), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++)
+        server_pause(&three.server[i]);
+    redlock_cancel(lease);
+    CHECK_STR(redlock_errmsg(pilot.rl), "");
+    CHECK_UINT(redlock_remaining_ms(lease), 0); /* It is not freed yet: no master answers. */
+    for (unsigned i = 0; i < 3; i++)
+        server_resume(&three.server[i]);
+    CHECK(pilot_until_leases(&pilot, 0));
+    CHECK(is_free());
+    pilot_close(&pilot);
+}
+
+struct extending {
+    pthread_t thread;
+    struct redlock_lease *lease;
+    int status;
+};
+
+static void *extend(void *arg)
+{
+    struct extending *self = arg;
+
+    self->status = redlock_extend(self->lease, 0);
+    return NULL;
+}
+
+static bool has_sent(void *arg)
+{
+    const struct crowd *crowd = arg;
+
+    return pilot_stats(crowd->pilot).commands >= crowd->leases;
+}
+
+TEST(a_cancel_ends_an_extend)
+{
+    struct extending self = {.status = PILOT_NEVER};
+    struct crowd sent;
+    struct pilot pilot;
+
+    open_three(&pilot);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 60000, false, 30000, &self.lease), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++)
+        server_pause(&three.server[i]);
+    sent = (struct crowd){&pilot, (unsigned)pilot_stats(&pilot).commands + 3};
+    CHECK_INT(pthread_create(&self.thread, NULL, extend, &self), 0);
+    CHECK(pilot_until(&pilot, has_sent, &sent));
+    redlock_cancel(self.lease);
+    (void)pthread_join(self.thread, NULL);
+    CHECK_INT(self.status, REDLOCK_LOST);
+    for (unsigned i = 0; i < 3; i++)
+        server_resume(&three.server[i]);
+    CHECK(pilot_until_leases(&pilot, 0));
+    CHECK(is_free());
+    pilot_close(&pilot);
+}
+
+static void *cancel(void *arg)
+{
+    redlock_cancel(arg);
+    return NULL;
+}
+
+TEST(a_thread_does_not_cancel_the_lock_of_another)
+{
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease, *again;
+    struct pilot pilot;
+    pthread_t other;
+
+    open_three(&pilot);
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = 60000;
+    opts.reentrant = true;
+    CHECK_INT(redlock_lock(pilot.rl, "x", &opts, &lease), REDLOCK_OK);
+    CHECK_INT(redlock_lock(pilot.rl, "x", &opts, &again), REDLOCK_OK);
+    CHECK_INT(pthread_create(&other, NULL, cancel, lease), 0);
+    (void)pthread_join(other, NULL);
+    CHECK_UINT(redlock_holds(lease), 2);
+    CHECK(redlock_remaining_ms(lease) > 0);
+    redlock_cancel(lease);
+    CHECK(pilot_until_leases(&pilot, 0));
+    CHECK(is_free());
+    pilot_close(&pilot);
+}
+
 CHECK_MAIN({"all_threads_are_interrupted", all_threads_are_interrupted},
            {"the_attempt_is_undone", the_attempt_is_undone},
            {"a_signal_handler_interrupts", a_signal_handler_interrupts},
            {"an_early_interrupt_ends_the_next_call", an_early_interrupt_ends_the_next_call},
            {"a_loop_client_is_not_interrupted", a_loop_client_is_not_interrupted},
-           {"interrupts_at_any_time", interrupts_at_any_time})
+           {"interrupts_at_any_time", interrupts_at_any_time},
+           {"a_cancel_does_not_wait", a_cancel_does_not_wait},
+           {"a_cancel_ends_an_extend", a_cancel_ends_an_extend},
+           {"a_thread_does_not_cancel_the_lock_of_another",
+            a_thread_does_not_cancel_the_lock_of_another})

@@ -134,7 +134,7 @@ begin() {
 }
 
 # A separate process that ends with the status of the step, but never by a signal: `wait -n` may
-# miss a process that a signal ends.
+# miss a process that a signal ends.  The log ends with the processor time of the step.
 attend() {
     local child status=0 told=
     trap - EXIT
@@ -144,6 +144,8 @@ attend() {
     trap 'kill -TERM "$child"; wait "$child" || true' TERM
     [ -z "$told" ] || kill -TERM "$child"
     wait "$child" || status=$?
+    echo "processor time, user and system, of this shell and of the step:"
+    times
     exit "$status"
 }
 

@@ -7,7 +7,6 @@
 #include "redlock/cli/cli.h"
 
 #include <pthread.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,13 +18,14 @@
 #include "redlock/cli/loop.h"
 #include "redlock/cli/marker.h"
 #include "redlock/cli/rights.h"
-#include "redlock/cli/wish.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/name.h"
 #include "redlock/base/error.h"
 #include "redlock/link/uri.h"
 
 #define CLOCK_MAX_US 500000 /* Chosen: NTP keeps clocks far closer. */
+#define ROUNDS_MAX 4        /* Chosen: a configuration names all its members. */
+
 /* ---- Examining ---- */
 
 static void *run_exam(void *arg)
@@ -34,30 +34,57 @@ static void *run_exam(void *arg)
     return NULL;
 }
 
-static void examine_all(struct doctor *doctor)
+static void prepare(struct doctor *doctor, unsigned m)
+{
+    struct exam *exam = &doctor->exams[m];
+
+    exam->is_listed = m < doctor->listed;
+    exam->limit_ms = doctor->cli->connect_timeout_ms + doctor->cli->reply_timeout_ms;
+    exam->reply_timeout_ms = doctor->cli->reply_timeout_ms;
+    exam->kinds = doctor->wanted.kinds;
+    exam->has_clock_guard = inspect_client(doctor->rl).clock_guard != REDLOCK_CLOCK_GUARD_OFF;
+    exam->own = doctor->own;
+    exam->is_any_name = doctor->wanted.names_len == 0 && doctor->start[0] == '\0';
+    exam->targets = doctor->targets;
+    exam->targets_len = doctor->targets_len;
+}
+
+/* Examine the masters from this number on. */
+static void examine_from(struct doctor *doctor, unsigned first)
 {
     pthread_t threads[REDLOCK_MASTERS_MAX];
     bool started[REDLOCK_MASTERS_MAX];
 
-    for (unsigned m = 0; m < doctor->masters; m++) {
+    for (unsigned m = first; m < doctor->masters; m++) {
         struct exam *exam = &doctor->exams[m];
 
-        exam->uri = inspect_master(doctor->rl, m).uri;
-        exam->limit_ms = doctor->cli->connect_timeout_ms + doctor->cli->reply_timeout_ms;
-        exam->reply_timeout_ms = doctor->cli->reply_timeout_ms;
-        exam->kinds = doctor->wanted.kinds;
-        exam->has_clock_guard = inspect_client(doctor->rl).clock_guard != REDLOCK_CLOCK_GUARD_OFF;
-        exam->own = doctor->own;
-        exam->is_any_name = doctor->wanted.names_len == 0 && doctor->start[0] == '\0';
-        exam->targets = doctor->targets;
-        exam->targets_len = doctor->targets_len;
+        prepare(doctor, m);
         started[m] = pthread_create(&threads[m], NULL, run_exam, exam) == 0;
         if (!started[m])
             examine_master(exam); /* Without a thread, do it here. */
     }
-    for (unsigned m = 0; m < doctor->masters; m++)
+    for (unsigned m = first; m < doctor->masters; m++)
         if (started[m])
             (void)pthread_join(threads[m], NULL);
+}
+
+/* First the masters of the list, then the members that these name. */
+static void examine_all(struct doctor *doctor)
+{
+    unsigned first = 0;
+
+    doctor->masters = doctor->listed = inspect_client(doctor->rl).masters;
+    for (unsigned m = 0; m < doctor->listed; m++)
+        doctor->exams[m].uri = inspect_master(doctor->rl, m).uri;
+    for (unsigned round = 0; round < ROUNDS_MAX && first < doctor->masters; round++) {
+        examine_from(doctor, first);
+        first = doctor->masters;
+        doctor_set_choose(doctor);
+        if (round + 1 < ROUNDS_MAX)
+            doctor_set_add(doctor);
+    }
+    doctor_set_choose(doctor);
+    doctor_set_judge(doctor);
 }
 
 /* ---- The names to try ---- */
@@ -114,7 +141,7 @@ static void choose_names(struct doctor *doctor)
 
 static void look_at_number(struct doctor *doctor)
 {
-    unsigned n = doctor->masters;
+    unsigned n = doctor->members;
 
     if (exam_has(&doctor->all, "unfinished"))
         return; /* The list may name the members of both lists. */
@@ -132,8 +159,9 @@ static void look_for_twins(struct doctor *doctor)
     for (unsigned m = 1; m < doctor->masters; m++) {
         struct exam *exam = &doctor->exams[m];
 
-        for (unsigned k = 0; k < m; k++) {
-            if (!handshake_is_same(&exam->info, &doctor->exams[k].info))
+        for (unsigned k = 0; k < m && exam->is_member; k++) {
+            if (!doctor->exams[k].is_member ||
+                !handshake_is_same(&exam->info, &doctor->exams[k].info))
                 continue;
             exam->votes = false;
             exam_find(exam, "same_server",
@@ -149,7 +177,7 @@ static int64_t least_offset_us(const struct exam *exam)
 {
     int64_t size_us = llabs(exam->offset_us) - exam->error_us;
 
-    if (!exam->has_clock || size_us <= 0)
+    if (!exam->is_member || !exam->has_clock || size_us <= 0)
         return 0;
     return exam->offset_us > 0 ? size_us : -size_us;
 }
@@ -158,9 +186,8 @@ static void look_at_clock(struct exam *exam)
 {
     if (llabs(least_offset_us(exam)) > CLOCK_MAX_US)
         exam_find(exam, "clock", "set its clock, and keep it set (chronyd, ntpd)",
-                  "its clock is %.3f s %s ours, give or take %.1f ms",
-                  (double)llabs(exam->offset_us) / 1e6, exam->offset_us > 0 ? "ahead of" : "behind",
-                  (double)exam->error_us / 1e3);
+                  "its clock is %.1f s %s ours", (double)llabs(exam->offset_us) / 1e6,
+                  exam->offset_us > 0 ? "ahead of" : "behind");
 }
 
 /* If most clocks are ahead of ours, or most are behind it, ours is wrong. */
@@ -191,7 +218,7 @@ static bool are_all_new(const struct doctor *doctor)
     for (unsigned m = 0; m < doctor->masters; m++) {
         const struct exam_marker *marker = &doctor->exams[m].marker;
 
-        if (!marker->known || marker->ready || !marker->fresh)
+        if (doctor->exams[m].is_member && (!marker->known || marker->ready || !marker->fresh))
             return false;
     }
     return true;
@@ -202,7 +229,7 @@ static uint32_t longest_lease_ms(const struct doctor *doctor)
     uint32_t max_ttl_ms = doctor->cli->max_ttl_ms;
 
     for (unsigned m = 0; m < doctor->masters; m++)
-        if (doctor->exams[m].marker.max_ttl_ms > max_ttl_ms)
+        if (doctor->exams[m].is_member && doctor->exams[m].marker.max_ttl_ms > max_ttl_ms)
             max_ttl_ms = doctor->exams[m].marker.max_ttl_ms;
     return max_ttl_ms;
 }
@@ -222,27 +249,40 @@ static bool has_witnesses(const struct doctor *doctor)
     unsigned others = 0;
 
     for (unsigned m = 0; m < doctor->masters; m++)
-        others += doctor->exams[m].answers;
+        others += doctor->exams[m].is_member && doctor->exams[m].answers;
     return others > doctor_majority(doctor) &&
            inspect_client(doctor->rl).clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE;
 }
 
-static void find_warming(const struct doctor *doctor, struct exam *exam, bool has_epochs)
+/* Doctor does not know whether other masters keep the time: `redlock status` also reads the marker,
+ * and does not begin it. */
+static void print_wait(const struct doctor *doctor, const struct exam_marker *marker, char *wait,
+                       size_t size)
 {
     drift_span whole = inspect_quarantine(doctor->rl, longest_lease_ms(doctor));
-    bool durable = handshake_is_durable(&exam->info);
-    char change[EXAM_TEXT_MAX];
+    double all_s = (double)whole / (double)DRIFT_S;
+    double left_s = (double)marker_left(whole, marker->age_ms) / (double)DRIFT_S;
 
-    (void)snprintf(change, sizeof change, "run redlock init%s%s",
-                   has_epochs ? "" : ", or redlock init --new before the very first lock",
-                   durable ? "" : "; with appendonly yes and appendfsync always it keeps its data");
+    if (!has_witnesses(doctor))
+        (void)snprintf(wait, size, "when one client has watched it for %.1f s", left_s);
+    else if (!marker->is_found)
+        (void)snprintf(wait, size, "%.1f s after a client finds that", all_s);
+    else if (left_s + 1 < all_s)
+        (void)snprintf(wait, size, "in %.1f to %.1f s", left_s, all_s);
+    else
+        (void)snprintf(wait, size, "in %.1f s", all_s);
+}
+
+static void find_warming(const struct doctor *doctor, struct exam *exam, bool has_epochs)
+{
+    const char *change = has_epochs || doctor_set_is_known(doctor)
+                             ? "run redlock init"
+                             : "run redlock init, or redlock init --new before the very first lock";
+    char wait[80];
+
+    print_wait(doctor, &exam->marker, wait, sizeof wait);
     exam->votes = false;
-    exam_find(exam, "warming", change,
-              has_witnesses(doctor)
-                  ? "is warming up, and may vote in %.1f s if a client that wants locks has found "
-                    "that: %s"
-                  : "is warming up, and may vote when one client has watched it for %.1f s: %s",
-              (double)marker_left(whole, exam->marker.age_ms) / (double)DRIFT_S,
+    exam_find(exam, "warming", change, "is warming up, and may vote %s: %s", wait,
               why_warming(&exam->info));
 }
 
@@ -253,7 +293,7 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
     struct exam *exam = &doctor->exams[m];
 
     for (unsigned k = 0; k < doctor->masters; k++) {
-        if (k == m || !doctor->exams[k].marker.ready ||
+        if (k == m || !doctor->exams[k].is_member || !doctor->exams[k].marker.ready ||
             handshake_is_same(&exam->info, &doctor->exams[k].info) ||
             strcmp(exam->marker.epoch, doctor->exams[k].marker.epoch) != 0)
             continue;
@@ -301,6 +341,8 @@ static void look_at_markers(struct doctor *doctor)
     for (unsigned m = 0; m < doctor->masters; m++) {
         struct exam *exam = &doctor->exams[m];
 
+        if (!exam->is_member)
+            continue;
         look_at_counters(exam);
         if (exam->marker.ready) {
             look_for_copy(doctor, m);
@@ -316,106 +358,31 @@ static void look_at_markers(struct doctor *doctor)
                   longest_lease_ms(doctor), doctor->cli->max_ttl_ms);
 }
 
-/* The master belongs to a set of other masters than our list, so it does not vote for us. */
-static void look_for_other_lists(struct doctor *doctor)
-{
-    for (unsigned m = 0; m < doctor->masters && inspect_client(doctor->rl).restart_guard; m++) {
-        struct exam *exam = &doctor->exams[m];
-
-        if (exam->marker.config[0] == '\0' || inspect_fits(doctor->rl, exam->marker.config))
-            continue;
-        exam->votes = false;
-        exam_find(exam, "other_list",
-                  "give all clients the same list of masters; see redlock(1), MASTERS",
-                  "is a member of the set of %s, and these are not the masters of this list",
-                  exam->marker.config);
-    }
-}
-
-/* The members of the newest configuration that any master of this set tells. */
-static void look_at_change(struct doctor *doctor)
-{
-    const struct exam_marker *newest = &doctor->exams[0].marker;
-    struct config config = {.version = 1};
-    char from[EXAM_TEXT_MAX / 3], to[EXAM_TEXT_MAX / 3];
-
-    for (unsigned m = 1; m < doctor->masters; m++)
-        if (doctor->exams[m].marker.version > newest->version)
-            newest = &doctor->exams[m].marker;
-    if (!config_parse(newest->config, strlen(newest->config), &config) || !config_is_joint(&config))
-        return;
-    wish_print(&config, config.from, from, sizeof from);
-    wish_print(&config, config.to, to, sizeof to);
-    exam_find(&doctor->all, "unfinished",
-              "run redlock members, which tells the command that finishes it",
-              "a change of their set is not finished, and a lock needs a majority of both lists: "
-              "from %s to %s",
-              from, to);
-}
-
-/* True: a majority of the list that this master stores may vote, and stores the same version. */
-static bool is_kept(const struct doctor *doctor, const struct exam_marker *marker)
-{
-    struct config config = {.version = 1};
-    unsigned kept = 0;
-
-    for (unsigned m = 0; m < doctor->masters; m++) {
-        const struct exam_marker *other = &doctor->exams[m].marker;
-
-        kept += other->ready && other->set == marker->set && other->version == marker->version;
-    }
-    return marker->set != 0 && config_parse(marker->config, strlen(marker->config), &config) &&
-           2 * kept > mask_count(config.from);
-}
-
-/* A version has a follower after the next only if a majority has gone on to the next.  So masters
- * were emptied, and founded the set again with the same id; or the set was rescued, and they came
- * back. */
-static void look_at_versions(struct doctor *doctor)
-{
-    for (unsigned m = 0; m < doctor->masters; m++) {
-        const struct exam_marker *old = &doctor->exams[m].marker;
-
-        if (!is_kept(doctor, old))
-            continue;
-        for (unsigned k = 0; k < doctor->masters; k++) {
-            const struct exam_marker *new = &doctor->exams[k].marker;
-
-            if (new->set != old->set || new->version < old->version + 2 ||
-                exam_has(&doctor->exams[k], "versions"))
-                continue;
-            exam_find(&doctor->exams[k], "versions",
-                      "if the set was founded again, empty this master (FLUSHALL); if it was "
-                      "rescued, those of the smaller version",
-                      "has version %" PRIu64 " of its set, but a majority of version %" PRIu64
-                      " may vote: one of both is left over",
-                      new->version, old->version);
-        }
-    }
-}
-
 static void compare(struct doctor *doctor)
 {
-    look_at_versions(doctor);
-    look_at_change(doctor);
+    doctor_set_look_at_versions(doctor);
+    doctor_set_look_at_change(doctor);
     look_at_number(doctor);
-    look_for_other_lists(doctor);
     look_for_twins(doctor);
     look_at_clocks(doctor);
     look_at_markers(doctor);
     doctor->changes = exam_changes(&doctor->all);
     for (unsigned m = 0; m < doctor->masters; m++) {
-        doctor->answering += doctor->exams[m].answers;
-        doctor->voting += doctor->exams[m].answers && doctor->exams[m].votes;
-        doctor->changes += exam_changes(&doctor->exams[m]);
+        const struct exam *exam = &doctor->exams[m];
+
+        doctor->answering += exam->is_member && exam->answers;
+        doctor->voting += exam->is_member && exam->answers && exam->votes;
+        doctor->changes += exam_changes(exam);
     }
+    doctor->is_answered = doctor_set_decides(doctor, false);
+    doctor->is_decided = doctor_set_decides(doctor, true);
 }
 
 /* ---- The command ---- */
 
 static int exit_code(const struct doctor *doctor)
 {
-    if (doctor->answering < doctor_majority(doctor))
+    if (!doctor->is_answered)
         return CLI_UNREACHABLE;
     return doctor->changes > 0 ? CLI_CHANGE : CLI_OK;
 }
@@ -424,7 +391,6 @@ static int look_and_print(struct doctor *doctor)
 {
     int code;
 
-    doctor->masters = inspect_client(doctor->rl).masters;
     examine_all(doctor);
     compare(doctor);
     if (doctor->cli->json)
@@ -458,19 +424,25 @@ static void take_arguments(struct doctor *doctor, int argc, char **argv)
 
 static int doctor_main(struct cli *cli, int argc, char **argv)
 {
-    struct doctor *doctor = calloc(1, sizeof *doctor); /* 500 KB: texts are long. */
     struct ev_loop *loop = loop_new();
+    struct doctor *doctor;
     int code;
 
-    if (doctor == NULL)
-        cli_say("out of memory");
-    if (doctor == NULL || loop == NULL)
+    if (loop == NULL)
         return CLI_INTERNAL;
+    doctor = calloc(1, sizeof *doctor); /* 500 KB: texts are long. */
+    if (doctor == NULL) {
+        cli_say("out of memory");
+        ev_loop_destroy(loop);
+        return CLI_INTERNAL;
+    }
     doctor->cli = cli;
     take_arguments(doctor, argc, argv);
     code = cli_open(cli, loop, &doctor->rl);
     if (code == CLI_OK)
         code = look_and_print(doctor);
+    for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++)
+        uri_done(&doctor->made[m]);
     (void)redlock_close(doctor->rl);
     ev_loop_destroy(loop);
     free(doctor);
@@ -481,8 +453,9 @@ const struct cli_command cli_doctor = {
     .name = "doctor",
     .run = doctor_main,
     .usage = "doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]",
-    .help = "Look for everything about the masters that is wrong or a risk.  Print one line for\n"
-            "each finding, which says what to change.  doctor checks whether the masters\n"
+    .help = "Look for everything about the masters that is wrong or a risk, and about the other\n"
+            "members of their set.  Say which masters of the list are no members.  Print one line\n"
+            "for each finding, which says what to change.  doctor checks whether the masters\n"
             "answer, are masters, and are different servers; whether they keep their data;\n"
             "their eviction policy, version and clock; whether each command that a lock needs\n"
             "is allowed, for names that begin with NAME; whether another program has a key NAME\n"

@@ -3,19 +3,20 @@
  */
 #include "redlock/cli/doctor.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "redlock/base/error.h"
 #include "redlock/link/uri.h"
 
 #define QUOTED_MAX (4 * EXAM_TEXT_MAX + 1)
+#define NUMBERS_MAX (8 * REDLOCK_MASTERS_MAX)
 
 /* ---- What was not checked ---- */
 
-#define UNCHECKED_LISTS                                                                         \
-    "whether all clients have the restart guard on: without it, a client with another list of " \
-    "masters can hold the same lock at the same time"
+#define UNCHECKED_LISTS "whether all clients have the restart guard on"
 
 #define UNCHECKED_DEFAULT "whether the user default has a password, or is off"
 
@@ -56,16 +57,14 @@ static void print_unchecked(const struct doctor *doctor)
     char options[64];
 
     if (open > 0)
-        (void)printf("note: the user default needs no password on %u of %u masters: whoever "
-                     "reaches them can delete locks\n",
-                     open, doctor->masters);
-
+        (void)printf("note: the user default needs no password on %u of %u masters\n", open,
+                     doctor->masters);
     name_options_left(doctor, options);
-    (void)printf("not checked: " UNCHECKED_LISTS "%s",
-                 has_user(doctor) ? "; " UNCHECKED_DEFAULT : "");
+    (void)printf("not checked: " UNCHECKED_LISTS "\n");
+    if (has_user(doctor))
+        (void)printf("not checked: " UNCHECKED_DEFAULT "\n");
     if (options[0] != '\0')
-        (void)printf("; the rights for %s (give doctor these options)", options);
-    (void)printf("\n");
+        (void)printf("not checked: the rights for %s\n", options);
 }
 
 static void print_quoted(const char *text)
@@ -129,13 +128,40 @@ static void print_findings(const struct doctor *doctor, unsigned m)
     }
 }
 
+/* In a unit that leaves at least two of it, if there are so many. */
+static const char *show_uptime(uint64_t s, char buf[32])
+{
+    if (s < 120)
+        (void)snprintf(buf, 32, "%" PRIu64 " s", s);
+    else if (s < 120 * 60)
+        (void)snprintf(buf, 32, "%" PRIu64 " min", s / 60);
+    else if (s < 48 * 3600)
+        (void)snprintf(buf, 32, "%" PRIu64 " h", s / 3600);
+    else
+        (void)snprintf(buf, 32, "%" PRIu64 " days", s / 86400);
+    return buf;
+}
+
+/* The offset, rounded to a power of ten of at least half the round trip: more is not known. */
+static void print_clock(const struct exam *exam)
+{
+    int64_t step_us = 100, rounded;
+
+    while (step_us < exam->error_us)
+        step_us *= 10;
+    rounded = (llabs(exam->offset_us) + step_us / 2) / step_us * step_us;
+    (void)printf("clock %c%.*f ms", exam->offset_us < 0 && rounded != 0 ? '-' : '+',
+                 step_us < 1000 ? 1 : 0, (double)rounded / 1e3);
+}
+
+/* Only a durable master has nothing to change. */
 static void print_good(const struct exam *exam, const char *who)
 {
-    (void)printf("%s: good: version %s, appendfsync ", who, exam->info.version);
-    print_quoted(exam->fsync);
-    (void)printf(", clock %+.1f ms from ours give or take %.1f ms, up %.1f h\n",
-                 (double)exam->offset_us / 1e3, (double)exam->error_us / 1e3,
-                 (double)exam->info.uptime_s / 3600);
+    char uptime[32];
+
+    (void)printf("%s: good: %s, durable, ", who, exam->info.version);
+    print_clock(exam);
+    (void)printf(", up %s\n", show_uptime(exam->info.uptime_s, uptime));
 }
 
 /* Name the command that prints all missing rules at once.  Each finding has only one of them. */
@@ -152,8 +178,71 @@ static void print_advice(const struct doctor *doctor)
     }
 }
 
+static bool is_kind(const struct doctor *doctor, unsigned m, bool is_listed, bool is_member)
+{
+    return m < doctor->masters && doctor->exams[m].is_listed == is_listed &&
+           doctor->exams[m].is_member == is_member;
+}
+
+/* "1 to 3, 5": the numbers of the masters with these two answers.  Returns how many there are. */
+static unsigned name_numbers(const struct doctor *doctor, bool is_listed, bool is_member,
+                             char text[NUMBERS_MAX])
+{
+    unsigned count = 0, last;
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (unsigned m = 0; m < doctor->masters; m = last + 1) {
+        last = m;
+        if (!is_kind(doctor, m, is_listed, is_member))
+            continue;
+        while (is_kind(doctor, last + 1, is_listed, is_member))
+            last++;
+        len += (size_t)snprintf(text + len, NUMBERS_MAX - len, "%s%u", len > 0 ? ", " : "", m + 1);
+        if (last > m)
+            len += (size_t)snprintf(text + len, NUMBERS_MAX - len, "%s%u",
+                                    last > m + 1 ? " to " : " and ", last + 1);
+        count += last - m + 1;
+    }
+    return count;
+}
+
+static void print_numbers(const struct doctor *doctor, bool is_listed, const char *before,
+                          const char *from)
+{
+    char numbers[NUMBERS_MAX];
+    unsigned count = name_numbers(doctor, is_listed, true, numbers);
+
+    if (count > 0)
+        (void)printf("%smaster%s %s from the %s", before, count == 1 ? "" : "s", numbers, from);
+}
+
+/* Which masters are judged, and how doctor knows them. */
+static void print_set(const struct doctor *doctor)
+{
+    const struct config *newest = &doctor->survey.newest;
+    char others[NUMBERS_MAX];
+
+    if (!doctor_set_is_known(doctor)) {
+        (void)printf("%s\n", newest->version != 0 ? "the set is closed, and grants no locks"
+                             : doctor->survey.why[0] != '\0'
+                                 ? "the masters are of several sets"
+                                 : "no set yet: redlock init founds it, or the first client that "
+                                   "reaches all of them");
+        return;
+    }
+    (void)printf("set of %u, version %" PRIu64, newest->members_len, newest->version);
+    print_numbers(doctor, true, ": ", "list");
+    print_numbers(doctor, false, ", ", "set");
+    if (name_numbers(doctor, true, false, others) > 0)
+        (void)printf("; no member: %s", others);
+    (void)printf("\n");
+}
+
 void doctor_print_text(const struct doctor *doctor)
 {
+    if (doctor->wanted.kinds & RIGHTS_GUARD)
+        print_set(doctor);
     for (unsigned m = 0; m < doctor->masters; m++) {
         const struct exam *exam = &doctor->exams[m];
         char who[URI_HOST_MAX + 64];
@@ -168,9 +257,9 @@ void doctor_print_text(const struct doctor *doctor)
         print_finding(&doctor->all.findings[i]);
     }
     print_unchecked(doctor);
-    (void)printf("%u of %u masters answer, %u may vote, %s: ", doctor->answering, doctor->masters,
-                 doctor->voting,
-                 doctor->voting >= doctor_majority(doctor) ? "a majority" : "NO MAJORITY");
+    (void)printf("%u of %u %s answer, %u may vote, %s: ", doctor->answering, doctor->members,
+                 doctor_set_is_known(doctor) ? "members" : "masters", doctor->voting,
+                 doctor->is_decided ? "a majority" : "NO MAJORITY");
     if (doctor->changes == 0)
         (void)printf("all is well");
     else
@@ -204,6 +293,8 @@ static void print_json_master(const struct exam *exam, unsigned number)
 {
     (void)printf("{\"number\":%u", number);
     cli_json_member("endpoint", exam->uri->name);
+    (void)printf(",\"in_list\":%s,\"member\":%s", exam->is_listed ? "true" : "false",
+                 exam->is_member ? "true" : "false");
     (void)printf(",\"answers\":%s,\"votes\":%s,\"good\":%s", exam->answers ? "true" : "false",
                  exam->answers && exam->votes ? "true" : "false",
                  exam_changes(exam) == 0 ? "true" : "false");
@@ -249,9 +340,14 @@ void doctor_print_json(const struct doctor *doctor)
     print_json_findings(&doctor->all);
     print_json_unchecked(doctor);
     (void)printf(",\"masters_open\":%u", count_open(doctor));
-    (void)printf(",\"masters_answering\":%u,\"masters_voting\":%u,\"majority\":%s,\"changes\":%u,"
-                 "\"good\":%s}\n",
-                 doctor->answering, doctor->voting,
-                 doctor->voting >= doctor_majority(doctor) ? "true" : "false", doctor->changes,
+    if (doctor_set_is_known(doctor))
+        (void)printf(",\"set\":\"%016" PRIx64 "\",\"set_version\":%" PRIu64,
+                     doctor->survey.newest.set, doctor->survey.newest.version);
+    else
+        (void)printf(",\"set\":null,\"set_version\":null");
+    (void)printf(",\"members\":%u,\"masters_answering\":%u,\"masters_voting\":%u,\"majority\":%s,"
+                 "\"changes\":%u,\"good\":%s}\n",
+                 doctor->members, doctor->answering, doctor->voting,
+                 doctor->is_decided ? "true" : "false", doctor->changes,
                  doctor->changes == 0 ? "true" : "false");
 }

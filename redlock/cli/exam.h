@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "redlock/core/config.h"
 #include "redlock/link/handshake.h"
 #include "redlock/wire/wire.h"
 
@@ -32,12 +33,14 @@ struct exam_finding {
 /* The marker of a master, as the restart guard would see it.  The doctor only reads it. */
 struct exam_marker {
     bool known;
-    bool ready;                  /* It has an epoch, and may vote.  Else it is warming. */
-    bool fresh;                  /* Warming: the master is new and durable. */
-    char epoch[WIRE_NUMBER + 1]; /* Ready: the epoch, in hexadecimal. */
-    uint64_t age_ms;             /* Warming: for how long, by the master's clock. */
-    uint32_t max_ttl_ms;         /* The longest lease that clients announced.  0: none. */
-    uint64_t set, version;       /* Of the set to which it belongs.  0: none. */
+    bool ready;                      /* It has an epoch, and may vote.  Else it is warming. */
+    bool fresh;                      /* Warming: the master is new and durable. */
+    char epoch[WIRE_NUMBER + 1];     /* Ready: the epoch, in hexadecimal. */
+    bool is_found;                   /* Warming: a client has noticed. */
+    uint64_t age_ms;                 /* Warming: for how long, by the master's clock. */
+    uint32_t max_ttl_ms;             /* The longest lease that clients announced.  0: none. */
+    uint64_t set, version;           /* Of the set to which it belongs.  0: none. */
+    char name[CONFIG_PLACE_MAX + 1]; /* Its own name.  "": it is no member. */
     /* The configuration of the set to which it belongs, as the master stores it.  "": none. */
     char config[WIRE_CONFIG_MAX + 1];
     int64_t ahead_us; /* Ready: how far the fencing counters are ahead of the clock. */
@@ -53,6 +56,7 @@ struct exam_target {
 
 struct exam {
     const struct uri *uri;
+    bool is_listed;            /* It is in the list, and not only a member of the set. */
     uint32_t limit_ms;         /* The time limit for the whole exam. */
     uint32_t reply_timeout_ms; /* The reply timeout of the locks. */
     unsigned kinds;            /* The kinds of locks to examine it for (rights.h). */
@@ -62,6 +66,8 @@ struct exam {
     const struct exam_target *targets; /* The first is always there. */
     size_t targets_len;
     const struct exam_target *target; /* The one that is examined at present. */
+
+    bool is_member; /* It is a member of the set.  If no set is known: of the list. */
 
     bool answers; /* The greeting succeeded.  Else the fields below are not known. */
     bool votes;   /* It may vote, judged without the other masters. */

@@ -15,6 +15,7 @@
 #include "redlock/cli/probe.h"
 #include "redlock/cli/rights.h"
 #include "redlock/cli/talk.h"
+#include "redlock/client/inspect.h"
 #include "redlock/core/quorum.h"
 #include "redlock/wire/answer.h"
 #include "redlock/wire/reply.h"
@@ -36,10 +37,12 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
 {
     exam->votes = false;
     if (reply->type == REPLY_ERROR && exam_has_code(reply->text, "NOAUTH")) {
-        exam_find(
-            exam, "auth",
-            "put a password into its URI, in the list of masters (redis://:PASSWORD@HOST:PORT)",
-            "%s", error);
+        exam_find(exam, "auth",
+                  exam->is_listed
+                      ? "put a password into its URI, in the list of masters "
+                        "(redis://:PASSWORD@HOST:PORT)"
+                      : "put it into the list, with a password: the list has none for this host",
+                  "%s", error);
         return;
     }
     switch (step) {
@@ -152,12 +155,8 @@ static void look_at_info(struct exam *exam)
                   "maxmemory-policy is %s, so it drops locks when its memory is full",
                   exam->info.policy);
     if (handshake_forgets(&exam->info))
-        exam_find(
-            exam, "persistence",
-            "CONFIG SET appendonly yes and appendfsync always, wait until INFO says "
-            "aof_rewrite_in_progress:0, and CONFIG REWRITE; a restart in place of that loses all "
-            "data: see redlock(1), MASTERS THAT FORGET",
-            "appendonly is no, so it forgets its locks when it is restarted");
+        exam_find(exam, "persistence", "see redlock(1), MASTERS THAT FORGET",
+                  "appendonly is no, so it forgets");
 }
 
 /* Read the value of a setting.  False: it is not known. */
@@ -285,7 +284,7 @@ enum { ID, EPOCH, NONCE, MAX, FRESH, SINCE, FLOOR, HIGH, SET, VER, NAME, OF, FIE
 struct field {
     bool is_there;
     size_t len;
-    char text[64];
+    char text[CONFIG_PLACE_MAX + 1];
 };
 
 static bool is_number(const struct field *field)
@@ -305,7 +304,7 @@ static bool is_count(const struct field *field, double max)
 static bool is_set(const struct field *fields)
 {
     const struct field *set = &fields[SET], *ver = &fields[VER], *name = &fields[NAME];
-    size_t seen = strlen(name->text); /* A long name is cut off. */
+    size_t seen = strlen(name->text);
 
     if (!set->is_there)
         return !ver->is_there && !name->is_there;
@@ -332,6 +331,26 @@ static bool is_spoilt(const struct field *fields, bool has_epoch, bool has_nonce
     return has_nonce && !is_number(&fields[NONCE]);
 }
 
+/* True: the text is a configuration, with places as redlock writes them. */
+static bool is_config(const char *text)
+{
+    struct config config = {.version = 1};
+    bool is_good = config_parse(text, strlen(text), &config);
+
+    for (unsigned i = 0; i < config.members_len && is_good; i++) {
+        const char *place = config.members[i].place;
+        struct config_member member;
+        struct uri uri;
+
+        is_good = uri_parse(place, strlen(place), &uri) == REDLOCK_OK;
+        if (!is_good)
+            break;
+        is_good = inspect_place(&uri, &member) && strcmp(member.place, place) == 0;
+        uri_done(&uri);
+    }
+    return is_good;
+}
+
 /* Judge the marker as look.lua does, but change nothing. */
 static void read_marker(struct exam *exam, const struct field *fields)
 {
@@ -344,7 +363,7 @@ static void read_marker(struct exam *exam, const struct field *fields)
     has_epoch =
         fields[EPOCH].is_there && !is_void && fields[FLOOR].is_there && fields[HIGH].is_there;
     has_nonce = fields[NONCE].is_there && !is_void;
-    if (is_spoilt(fields, has_epoch, has_nonce)) {
+    if (is_spoilt(fields, has_epoch, has_nonce) || !is_config(marker->config)) {
         exam->votes = false;
         exam_find(exam, "marker", "delete this key, and run redlock init",
                   "the key " WIRE_MARKER
@@ -353,6 +372,7 @@ static void read_marker(struct exam *exam, const struct field *fields)
     }
     marker->known = true;
     marker->ready = has_epoch;
+    marker->is_found = has_nonce;
     marker->ahead_us = has_epoch ? strtoll(fields[HIGH].text, NULL, 10) - now_ms * 1000 : 0;
     if (has_epoch)
         (void)snprintf(marker->epoch, sizeof marker->epoch, "%.*s", WIRE_NUMBER,
@@ -368,6 +388,7 @@ static void read_marker(struct exam *exam, const struct field *fields)
     }
     marker->set = strtoull(fields[SET].text, NULL, 16);
     marker->version = strtoull(fields[VER].text, NULL, 10);
+    (void)snprintf(marker->name, sizeof marker->name, "%s", fields[NAME].text);
     if (marker->version != 0 && marker->config[0] == '\0') {
         exam->votes = false;
         exam_find(exam, "closed", "see redlock members rescue in redlock(1)",
@@ -524,8 +545,9 @@ void examine_master(struct exam *exam)
         exam_find(exam, "silent", look_at_log, "broke off: %s", talk.broken);
     else if (!exam->answers && exam->findings_len == 0)
         exam_find(exam, "unreachable",
-                  is_silent ? look_at_log
-                            : "start it, let this machine reach it, or correct its URI",
+                  is_silent         ? look_at_log
+                  : exam->is_listed ? "start it, let this machine reach it, or correct its URI"
+                                    : "start it, or let this machine reach it",
                   "%s", talk.broken[0] != 0 ? talk.broken : "out of memory");
     talk_close(&talk);
 }

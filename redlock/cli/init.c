@@ -67,9 +67,19 @@ static bool is_warming(const struct init *init, unsigned m)
     return master.is_linked && master.look.number != 0 && !master.look.ready;
 }
 
+/* Masters that are to vote: the members, and all others of the list, which is wrong then. */
+static quorum_mask voters_of(const struct init *init)
+{
+    quorum_mask voters = 0;
+
+    for (unsigned m = 0; m < init->masters; m++)
+        voters |= master_of(init, m).is_elsewhere ? 0 : mask_of(m);
+    return voters;
+}
+
 static unsigned count_linked(const struct init *init)
 {
-    return (unsigned)__builtin_popcount(inspect_client(init->rl).linked);
+    return mask_count(inspect_client(init->rl).linked & voters_of(init));
 }
 
 static bool is_connecting(const struct init *init)
@@ -104,9 +114,10 @@ static int tell_end(const struct init *init, unsigned voters)
     char members[SET_MEMBERS_MAX], why[SET_WHY_MAX];
 
     if (init->session.cli->json) {
-        (void)printf("{\"masters\":%u,\"masters_voting\":%u}\n", init->masters, voters);
+        (void)printf("{\"masters\":%u,\"masters_voting\":%u}\n", mask_count(voters_of(init)),
+                     voters);
     } else {
-        (void)printf("%u of %u masters may vote\n", voters, init->masters);
+        (void)printf("%u of %u masters may vote\n", voters, mask_count(voters_of(init)));
         cli_print_clock_guard(init->rl);
         inspect_set(init->rl, members, sizeof members, why, sizeof why);
         if (inspect_client(init->rl).has_founded && members[0] != '\0')
@@ -127,7 +138,7 @@ static unsigned count_voters(const struct init *init)
     unsigned voters = 0;
 
     for (unsigned m = 0; m < init->masters; m++)
-        voters += may_vote(init, m);
+        voters += (voters_of(init) & mask_of(m)) != 0 && may_vote(init, m);
     return voters;
 }
 
@@ -135,7 +146,7 @@ static void show_progress(const struct init *init)
 {
     char line[LINE_MAX_LEN];
     size_t len = (size_t)snprintf(line, sizeof line, "%u of %u masters may vote",
-                                  count_voters(init), init->masters);
+                                  count_voters(init), mask_count(voters_of(init)));
 
     for (unsigned m = 0; m < init->masters && len < sizeof line; m++)
         if (is_warming(init, m))
@@ -189,8 +200,8 @@ static bool is_stuck(struct init *init)
 {
     drift_time now = now_of(init);
     bool has_set = inspect_client(init->rl).set != 0;
-    bool waits = is_connecting(init) ||
-                 (count_linked(init) == init->masters && (has_set || !is_refused(init)));
+    bool waits = is_connecting(init) || (count_linked(init) == mask_count(voters_of(init)) &&
+                                         (has_set || !is_refused(init)));
 
     for (unsigned m = 0; m < init->masters && !waits && has_set; m++)
         waits = master_of(init, m).is_linked &&
@@ -229,7 +240,7 @@ static int wait_for_all(struct init *init)
         (void)fputs("\r\033[K", stderr);
     if (session->signal != 0)
         return session_signal_exit(session);
-    all = count_voters(init) == init->masters;
+    all = count_voters(init) == mask_count(voters_of(init));
     if (!all) {
         say_who_is_down(init);
         say_why_no_set(init);

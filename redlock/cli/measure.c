@@ -436,7 +436,8 @@ static void count_masters(struct redlock *rl, unsigned *ret_up, unsigned *ret_wa
 
 int measure_check_links(const struct cli *cli, struct redlock *rl)
 {
-    unsigned masters = inspect_client(rl).masters, up, warming;
+    const struct inspect_client client = inspect_client(rl);
+    unsigned masters = mask_count(members_all(&client.lists)), up, warming;
     char why[REFUSAL_TEXT_MAX];
     bool is_refused = refusal_of_list(rl, why, sizeof why);
 

@@ -146,7 +146,6 @@ static int survey(struct order *order)
 /* Says why no set was found. */
 static int say_no_set(const struct survey *found)
 {
-    char why[SURVEY_ERROR_MAX];
     bool any = false;
 
     if (found->why[0] != '\0') {
@@ -154,12 +153,16 @@ static int say_no_set(const struct survey *found)
         return CLI_CHANGE;
     }
     for (unsigned m = 0; m < found->masters; m++) {
-        set_report_why(found, m, why);
-        any = any || found->of[m].answered;
-        if (!found->of[m].answered)
-            cli_say("master %u (%s): %s", m + 1, inspect_master(found->rl, m).name, why);
+        const struct survey_master *master = &found->of[m];
+
+        if (!master->answered)
+            cli_say("master %u (%s): %s", m + 1, inspect_master(found->rl, m).name, master->error);
+        else if (master->set != 0)
+            cli_say("%s is in a set, but the list does not name it: an argument chooses no set",
+                    master->member.place);
+        any = any || (master->answered && !survey_is_argument(found, m));
     }
-    cli_say("no master that answers belongs to a set%s",
+    cli_say("no master of the list that answers belongs to a set%s",
             any ? ": `redlock init` makes the masters of a list a set" : "");
     return any ? CLI_CHANGE : CLI_UNREACHABLE;
 }
@@ -321,7 +324,6 @@ static int end_met(struct order *order, const struct config *now)
 
     if (code == CLI_OK && !is_joint && asks_leavers(order))
         return DRIVER_AGAIN;
-    code = code == CLI_OK ? set_refusal_two_names(&order->survey) : code;
     if (code != CLI_OK)
         return code;
     if (!order->has_finished && !has_more)
@@ -343,6 +345,8 @@ static int change(struct order *order)
     char why[LIST_MAX + SURVEY_ERROR_MAX];
     int code = survey(order);
 
+    if (code == CLI_OK)
+        code = set_refusal_two_names(found); /* First: either link to the server may be down. */
     if (code != CLI_OK)
         return code;
     if (found->newest.version == 0)

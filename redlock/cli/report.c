@@ -326,8 +326,7 @@ static void print_owner(const struct status *status, const struct verdict *verdi
                      ? "readers"
                      : quote(verdict->holder->token, verdict->holder->token_len, quoted));
     print_time_left(verdict->ttl_ms);
-    (void)printf(" on %u of %u masters, a majority\n", mask_count(verdict->holders),
-                 status->masters);
+    (void)printf(" on %u of %u masters, a majority\n", mask_count(verdict->holders), status->shown);
 }
 
 static void print_lock(const struct status *status, const struct verdict *verdict)
@@ -339,7 +338,7 @@ static void print_lock(const struct status *status, const struct verdict *verdic
         print_owner(status, verdict);
     } else if (decide(status, verdict->free)) {
         (void)printf("free on %u of %u masters, a majority", mask_count(verdict->free),
-                     status->masters);
+                     status->shown);
         if (!is_free(status, verdict)) {
             (void)printf(", but whether permits of it are taken is unknown");
             print_reason(status, true);
@@ -348,8 +347,8 @@ static void print_lock(const struct status *status, const struct verdict *verdic
     } else {
         (void)printf("no majority agrees: of %u masters %u say that it is free, at most %u name "
                      "the same holder, %u do not tell",
-                     status->masters, mask_count(verdict->free), mask_count(verdict->holders),
-                     status->masters - verdict->known);
+                     status->shown, mask_count(verdict->free), mask_count(verdict->holders),
+                     status->shown - verdict->known);
         print_reason(status, false);
         (void)printf("\n");
     }
@@ -364,7 +363,7 @@ static void print_no_lock(const struct status *status, unsigned masters, const c
         (void)printf("%s: redlock did not write %s on %u of %u masters, so it is no %s: delete it "
                      "there, or use another name\n",
                      quote(status->name, strlen(status->name), name),
-                     quote(key, strlen(key), quoted), masters, status->masters, what);
+                     quote(key, strlen(key), quoted), masters, status->shown, what);
 }
 
 /* All permits may be foreign: then the message is about the first. */
@@ -487,8 +486,9 @@ void report_text(const struct status *status)
         width = len > width ? len : width;
     }
     for (unsigned m = 0; m < status->masters; m++)
-        print_master(status, m, (int)width);
-    (void)printf("%u of %u masters are up, %s\n", status->up, status->masters,
+        if (!status->reports[m].gone)
+            print_master(status, m, (int)width);
+    (void)printf("%u of %u masters are up, %s\n", status->up, status->shown,
                  report_has_majority(status) ? "a majority" : "NO MAJORITY");
     if (status->warming > 0)
         print_warming(status);
@@ -583,8 +583,10 @@ static void print_json_verdict(const struct status *status)
 void report_json(const struct status *status)
 {
     (void)printf("{\"masters\":[");
-    for (unsigned m = 0; m < status->masters; m++) {
-        (void)printf("%s", m > 0 ? "," : "");
+    for (unsigned m = 0, shown = 0; m < status->masters; m++) {
+        if (status->reports[m].gone)
+            continue;
+        (void)printf("%s", shown++ > 0 ? "," : "");
         print_json_master(status, m);
     }
     (void)printf("],\"masters_up\":%u,\"majority\":%s", status->up,

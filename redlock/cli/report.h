@@ -19,6 +19,7 @@ struct cli;
 /* The answers of one master. */
 struct report {
     bool asked;
+    bool gone;                   /* Its number stands for no master any more. */
     unsigned questions, answers; /* How many queries were sent, and answered. */
     bool over;                   /* No more answers are awaited. */
     bool up;                     /* It may vote. */
@@ -55,6 +56,7 @@ struct status {
     bool rates;       /* Also show the rates of clocks, which takes a while. */
     struct redlock *rl;
     unsigned masters, up, warming, over;
+    unsigned shown;       /* Of masters: those that are not gone. */
     struct members lists; /* Which masters decide. */
     struct report reports[REDLOCK_MASTERS_MAX];
 };

@@ -102,7 +102,7 @@ static bool take_look(struct rescuer *op, unsigned m, const struct reply *reply)
     if (!answer_look(reply, &look, &set))
         return false;
     if (set.set != op->founded.set)
-        look.told = (struct recall_told){.is_stranger = set.set != 0};
+        look.told = (struct recall_told){.is_foreign = set.set != 0};
     rescue_on_look(&op->rescue, m, &look, now_of(op));
     return true;
 }

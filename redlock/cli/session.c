@@ -113,13 +113,14 @@ static bool releases_are_due(const void *arg)
 static drift_span warm_up(const struct session *session, unsigned *ret_warming, bool *ret_alone)
 {
     const struct inspect_client client = inspect_client(session->rl);
-    unsigned majority = client.masters / 2 + 1, voters = 0, warming = 0;
+    const quorum_mask members = members_all(&client.lists);
+    unsigned majority = mask_count(members) / 2 + 1, voters = 0, warming = 0;
     drift_span left[REDLOCK_MASTERS_MAX], longest = 0;
 
     for (unsigned m = 0; m < client.masters && client.restart_guard; m++) {
         const struct inspect_master master = inspect_master(session->rl, m);
 
-        if (!master.is_linked || master.look.number == 0)
+        if (!(members & mask_of(m)) || !master.is_linked || master.look.number == 0)
             continue;
         voters += master.look.ready;
         *ret_alone = *ret_alone || (!master.look.ready && !master.has_witnesses);
@@ -149,7 +150,7 @@ static void tell_of_warming(const struct session *session)
     bool alone = false;
     drift_span left = warm_up(session, &warming, &alone);
     const struct inspect_client client = inspect_client(session->rl);
-    unsigned masters = client.masters;
+    unsigned masters = mask_count(members_all(&client.lists));
     char wait[40] = "";
 
     if (left == 0)
@@ -161,10 +162,6 @@ static void tell_of_warming(const struct session *session)
             "`redlock init%s`%s",
             warming, masters, alone ? "when one client has watched them for" : "in",
             (double)left / (double)DRIFT_S, session->cli->masters_option, wait);
-    if (warming == masters && !client.is_used)
-        cli_say("if these masters have never been used, `redlock init%s --new` lets them vote at "
-                "once",
-                session->cli->masters_option);
 }
 
 /* With per_vote, a master's vote counts after the client has watched its clock. */

@@ -17,7 +17,8 @@ int set_refusal_two_names(const struct survey *found)
     for (unsigned m = 0; m < found->masters; m++) {
         if (!is_two_names(found->of[m].error))
             continue;
-        cli_say("%s %s: a server has one vote", found->of[m].member.place, found->of[m].error);
+        cli_say("%s %s: a server has one vote; write it as the set does (redlock members)",
+                found->of[m].member.place, found->of[m].error);
         return CLI_CHANGE;
     }
     return CLI_OK;
@@ -113,7 +114,7 @@ static unsigned count_alive(const struct survey *found, const struct config *lis
 int set_refusal_list(const struct survey *found, const struct wish *wish, const struct config *list)
 {
     unsigned alive = count_alive(found, list);
-    int code = set_refusal_two_names(found);
+    int code = CLI_OK;
 
     for (unsigned i = 0; i < wish->joiners_len; i++) {
         int other = set_refusal_joiner(found, &wish->joiners[i]);

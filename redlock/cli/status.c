@@ -372,6 +372,15 @@ static void look_at_clocks(struct status *status, struct ev_loop *loop)
 
 /* ---- The command ---- */
 
+/* A master of the list that turned out to be a member under another place is shown there alone. */
+static void skip_the_gone(struct status *status)
+{
+    for (unsigned m = 0; m < status->masters; m++) {
+        status->reports[m].gone = inspect_master(status->rl, m).is_elsewhere;
+        status->shown += !status->reports[m].gone;
+    }
+}
+
 /* Masters that are all new and durable count as up: the first client that wants a lock gets it. */
 static void welcome_the_new(struct status *status)
 {
@@ -394,6 +403,7 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
     status->masters = inspect_client(status->rl).masters;
     ask_all(status, loop);
     status->lists = inspect_client(status->rl).lists;
+    skip_the_gone(status);
     welcome_the_new(status);
     look_at_clocks(status, loop);
     if (status->cli->json)

@@ -272,6 +272,8 @@ static int ask_list(struct survey *survey, struct cli *cli)
         return code;
     survey->rl = survey->session.rl;
     survey->masters = inspect_client(survey->rl).masters;
+    if (survey->listed == 0)
+        survey->listed = survey->masters - survey->arguments;
     memset(survey->of, 0, sizeof survey->of);
     for (unsigned m = 0; m < survey->masters; m++) {
         const struct uri *uri = inspect_master(survey->rl, m).uri;
@@ -294,8 +296,10 @@ int survey_open(struct survey *survey, struct cli *cli, const char *list,
     survey->session.cli = cli;
     survey->list = list != NULL ? cli_copy(list) : NULL;
     for (size_t i = 0; i < len && survey->list != NULL; i++)
-        if (!has(survey->list, &uris[i].uri))
+        if (!has(survey->list, &uris[i].uri)) {
             append(&survey->list, uris[i].text);
+            survey->arguments++;
+        }
     for (unsigned round = 0; round < ROUNDS_MAX; round++) {
         if (round > 0)
             session_close(&survey->session);

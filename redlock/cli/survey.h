@@ -36,6 +36,8 @@ struct survey {
     struct redlock *rl;
     char *list; /* The URIs.  May have passwords. */
     unsigned masters;
+    unsigned listed;    /* So many of the first masters are those of the list. */
+    unsigned arguments; /* So many that follow are arguments that the list does not name. */
     struct survey_master of[REDLOCK_MASTERS_MAX];
     struct config newest; /* The newest configuration.  Version 0: none is known. */
     /* Why no set was chosen, if masters told of several.  "": they did not. */
@@ -63,8 +65,12 @@ int survey_open(struct survey *survey, struct cli *cli, const char *list,
                 const struct survey_uri *uris, size_t len);
 void survey_close(struct survey *survey);
 
-/* Choose the set that the answers tell of.  Of several it is the one that has a quorum. */
+/* Choose the set that the answers tell of.  Of several it is the one that has a quorum.  Arguments
+ * choose no set: a mistyped one would have the command change a set of others. */
 void survey_choose_set(struct survey *survey);
+
+/* The master is an argument that the list does not name. */
+bool survey_is_argument(const struct survey *survey, unsigned master);
 
 /* The master that is this member.  Returns survey->masters if there is none. */
 unsigned survey_find(const struct survey *survey, const struct config_member *member);

@@ -19,6 +19,11 @@ unsigned survey_find(const struct survey *survey, const struct config_member *me
     return survey->masters;
 }
 
+bool survey_is_argument(const struct survey *survey, unsigned m)
+{
+    return m >= survey->listed && m - survey->listed < survey->arguments;
+}
+
 bool survey_votes(const struct survey *survey, unsigned m)
 {
     return m < survey->masters && survey->of[m].answered && survey->of[m].look.ready &&
@@ -74,7 +79,7 @@ void survey_choose_set(struct survey *survey)
     for (unsigned m = 0; m < survey->masters; m++) {
         bool has_one;
 
-        if (!survey->of[m].answered || survey->of[m].set == 0 ||
+        if (!survey->of[m].answered || survey->of[m].set == 0 || survey_is_argument(survey, m) ||
             (chosen.version != 0 && survey->of[m].set == chosen.set))
             continue;
         take_newest(survey, survey->of[m].set);

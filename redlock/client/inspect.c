@@ -12,15 +12,6 @@
 
 _Static_assert(INSPECT_IN_FLIGHT_MAX == LINK_ASKS_MAX / 2, "a command and its release");
 
-/* A master has a high-water mark from its first epoch on. */
-static bool is_used(const struct guard *guard, unsigned masters)
-{
-    for (unsigned m = 0; m < masters; m++)
-        if (guard->masters[m].look.high != 0)
-            return true;
-    return false;
-}
-
 struct inspect_client inspect_client(struct redlock *rl)
 {
     struct inspect_client seen = {.masters = 0};
@@ -47,7 +38,6 @@ struct inspect_client inspect_client(struct redlock *rl)
         .lists = masters->set.seats.now.version != 0 ? masters->set.seats.members
                                                      : members_first(masters->peers.len),
         .has_founded = masters->founding.founder.phase == FOUNDER_FOUNDED,
-        .is_used = is_used(&masters->standing.guard, masters->peers.len),
         .leases = (uint32_t)rl->env.stats.leases,
         .commands = rl->env.stats.commands,
     };
@@ -81,6 +71,16 @@ static void look_at_clock(const struct clocks *clocks, unsigned m, drift_time no
     seen->is_barred = node->reason != CLOCKS_NOTHING && node->reason != CLOCKS_NOT_KNOWN;
 }
 
+/* Such a number is free again, or its link was refused because the member's own link is up. */
+static bool is_elsewhere(const struct masters *masters, unsigned m)
+{
+    const struct seats *seats = &masters->set.seats;
+
+    return set_is_known(&masters->set) && (members_all(&seats->members) & mask_of(m)) == 0 &&
+           (!seats->seats[m].used ||
+            strncmp(masters_error(masters, m), "is the same server as ", 22) == 0);
+}
+
 struct inspect_master inspect_master(struct redlock *rl, unsigned m)
 {
     struct inspect_master seen = {.name = ""};
@@ -96,6 +96,7 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     (void)snprintf(seen.error, sizeof seen.error, "%s", masters_error(masters, m));
     if (masters->peers.links[m] != NULL)
         seen.info = *link_info(masters->peers.links[m]);
+    seen.is_elsewhere = is_elsewhere(masters, m);
     seen.is_linked = masters_is_linked(masters, m);
     seen.look = guard->masters[m].look;
     seen.is_looked_at = guard->masters[m].asked;
@@ -108,11 +109,9 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     return seen;
 }
 
-bool inspect_fits(struct redlock *rl, const char *text)
+bool inspect_uri(struct redlock *rl, const char *place, struct uri *ret_uri)
 {
-    struct config config = {.version = 1};
-
-    return config_parse(text, strlen(text), &config) && seats_fit(&rl->masters.set.seats, &config);
+    return links_uri(&rl->masters.links, place, ret_uri) == REDLOCK_OK;
 }
 
 void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why, size_t why_size)

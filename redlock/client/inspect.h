@@ -48,7 +48,6 @@ struct inspect_client {
      * known, all masters. */
     struct members lists;
     bool has_founded; /* This client has founded it, or finished its founding. */
-    bool is_used;     /* A master that answered has voted before. */
     uint32_t leases;  /* Leases in memory. */
     uint64_t commands;
 };
@@ -63,6 +62,7 @@ struct inspect_master {
     char error[INSPECT_TEXT_MAX];
     struct master_info info;
     bool is_linked;
+    bool is_elsewhere;       /* The list reaches a member that has another number. */
     struct guard_look look;  /* The marker when last read.  A number of 0: not read yet. */
     bool is_looked_at;       /* A read of the marker is on its way. */
     drift_span warming_left; /* How much longer it is warming, if witnesses or a client watch it. */
@@ -76,9 +76,6 @@ struct inspect_master {
     char clock[INSPECT_TEXT_MAX]; /* Why its clock makes its votes not count.  "": they count. */
 };
 struct inspect_master inspect_master(struct redlock *rl, unsigned m);
-
-/* True: the configuration names all masters of this client's list, and perhaps more. */
-bool inspect_fits(struct redlock *rl, const char *config);
 
 /* Write the members of the set, and the reason why the list is refused.  Each is "" if there is
  * none. */
@@ -109,6 +106,10 @@ void inspect_watch(struct redlock *rl, const struct config *newest, quorum_mask 
 /* The place of a master as a configuration writes it, and the name that the URI gives it, or the
  * place.  False: no configuration can have such a place. */
 bool inspect_place(const struct uri *uri, struct config_member *ret_member);
+
+/* The URI of a member that the list lacks, with the user and password that this client would send
+ * there.  The caller calls uri_done().  False: no such place can be reached, or memory ran out. */
+bool inspect_uri(struct redlock *rl, const char *place, struct uri *ret_uri);
 
 /* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */
 typedef void inspect_answer_fn(void *cookie, unsigned m, uint32_t query, const struct reply *reply);

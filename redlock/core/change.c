@@ -233,13 +233,14 @@ static void take_over(struct change *c, const struct roster_lists *lists, drift_
 
 /* ---- Learning ---- */
 
-/* A stranger at the place of a member that the wish removes is a member that does not answer. */
-static void find_strangers(struct change *c)
+/* A foreign master at the place of a member that the wish removes counts as a member that does
+ * not answer. */
+static void find_foreign(struct change *c)
 {
     roster_mask may_be = roster_members(&c->newest) & ~c->wish;
 
     for (unsigned i = 0; i < c->roster->len; i++)
-        if (c->masters[i].stranger && !(may_be & roster_bit(i)))
+        if (c->masters[i].foreign && !(may_be & roster_bit(i)))
             blame(c, CHANGE_OTHER_SET, i);
 }
 
@@ -250,7 +251,7 @@ static bool learn(struct change *c, drift_time now)
 
     if (now < c->until && roster_count(known) < c->roster->len)
         return false;
-    find_strangers(c);
+    find_foreign(c);
     if (c->newest.version == 0)
         end(c, CHANGE_NO_SET);
     else if (roster_members(&c->newest) != 0 &&
@@ -530,7 +531,7 @@ static enum change_request find_request(const struct change *c, unsigned master,
         return CHANGE_ASK_NOTHING;
     if (now >= m->look_at)
         return CHANGE_ASK_LOOK;
-    if (!has_epoch(m) || m->stranger || c->phase == CHANGE_LEARNING)
+    if (!has_epoch(m) || m->foreign || c->phase == CHANGE_LEARNING)
         return CHANGE_ASK_NOTHING;
     if (m->version < c->newest.version) /* M3, M9. */
         return find_recipients(c) & roster_bit(master) ? CHANGE_ASK_WRITE : CHANGE_ASK_NOTHING;
@@ -649,7 +650,7 @@ static void on_config(struct change *c, unsigned master, const struct config *co
     if (c->config.set == 0 && config != NULL)
         c->config.set = config->set;
     m->ours = config != NULL && config->set == c->config.set;
-    m->stranger = config != NULL && !m->ours;
+    m->foreign = config != NULL && !m->ours;
     m->version = m->ours ? config->version : 0;
     if (!m->ours || !read_lists(c, config, &lists))
         return;

@@ -101,10 +101,10 @@ struct change_config {
 /* A master, as this machine knows it. */
 struct change_master {
     bool linked;
-    bool known;    /* It was looked at on this link. */
-    bool ready;    /* It has an epoch. */
-    bool ours;     /* It belongs to our set. */
-    bool stranger; /* It belongs to another set. */
+    bool known;   /* It was looked at on this link. */
+    bool ready;   /* It has an epoch. */
+    bool ours;    /* It belongs to our set. */
+    bool foreign; /* It belongs to another set. */
     enum change_request asked;
     change_ballot asked_ballot; /* PREPARE, ACCEPT: for this ballot. */
     uint64_t asked_version;     /* The newest version when it was sent. */

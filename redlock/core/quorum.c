@@ -695,13 +695,15 @@ static void on_held_timer(struct step *s)
 
 /* Rule 11: the token is released if it was held, and a majority of each list is free of it.  A new
  * member is free also if it never stored the token, or has it no longer: an extension may have
- * given it there for less time than the old list keeps it. */
+ * given it there for less time than the old list keeps it.  Without a change there is one list, and
+ * the first test is enough. */
 static bool is_released(const struct step *s, quorum_mask stored)
 {
     quorum_mask unknown = s->q->asked & (s->q->none | s->q->may_hold);
     quorum_mask free_of_it = everyone(s) & (quorum_mask)~unknown;
 
-    return shows_hold(s, stored) && decide(s, stored | free_of_it);
+    return shows_hold(s, stored) &&
+           (s->ev->members.from == s->ev->members.to || decide(s, stored | free_of_it));
 }
 
 static void judge_release(struct step *s, quorum_mask waiting)

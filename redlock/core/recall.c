@@ -28,7 +28,7 @@ static bool is_newest(const struct recall_told *told, quorum_mask tellers, uint6
 static quorum_mask find_ours(const struct recall_told *told, quorum_mask tellers)
 {
     for (unsigned i = 0; tellers >> i != 0; i++)
-        if (told[i].is_stranger)
+        if (told[i].is_foreign)
             tellers = mask_without(tellers, i);
     return tellers;
 }

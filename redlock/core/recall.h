@@ -15,8 +15,8 @@
 
 /* What a master with an epoch tells.  A ballot of 0: none. */
 struct recall_told {
-    bool is_stranger;  /* It belongs to another set. */
-    uint64_t version;  /* 0: it belongs to no set yet, or is a stranger. */
+    bool is_foreign;   /* It belongs to another set. */
+    uint64_t version;  /* 0: it belongs to no set yet, or is foreign. */
     uint64_t ballot;   /* The greatest that it promised for the next version. */
     uint64_t accepted; /* The ballot in which it accepted a value for the next version. */
 };

@@ -266,7 +266,7 @@ static void judge(struct rescue *r, unsigned master)
     const struct guard_look *look = &r->masters[master].look;
     uint64_t version = look->told.version;
 
-    if (look->told.is_stranger)
+    if (look->told.is_foreign)
         end(r, RESCUE_STRANGER, master);
     else if (look->ready && version > r->config.closed && version != r->config.founded)
         end(r, RESCUE_OVERTAKEN, master);

@@ -260,21 +260,6 @@ static quorum_mask find_all(const struct seats *s, const struct config *config)
     return found;
 }
 
-bool seats_fit(const struct seats *s, const struct config *config)
-{
-    quorum_mask strangers = 0;
-
-    for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
-        strangers |= s->seats[i].listed ? mask_of(i) : 0;
-    for (unsigned i = 0; i < config->members_len; i++) {
-        unsigned seat = find(s, &config->members[i]);
-
-        if (seat < QUORUM_MASTERS_MAX)
-            strangers = mask_without(strangers, seat);
-    }
-    return strangers == 0;
-}
-
 bool seats_same(const struct seats *s, const struct config *config)
 {
     return !config_is_joint(&s->now) && !config_is_joint(config) &&

@@ -97,9 +97,6 @@ unsigned seats_wrong(const struct seats *s);
 /* Masters that were members while this client knew them, and still have their seats. */
 quorum_mask seats_leaving(const struct seats *s);
 
-/* True if all masters of the list are members of this configuration. */
-bool seats_fit(const struct seats *s, const struct config *config);
-
 /* True if the members of this configuration are the present ones, and neither is joint. */
 bool seats_same(const struct seats *s, const struct config *config);
 

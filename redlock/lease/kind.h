@@ -42,7 +42,7 @@ struct kind {
 
     /* Write a script.  NULL: wire_script() does it. */
     size_t (*write)(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
-    /* Turn a reply into a vote.  NULL: vote_count() does it. */
+    /* Turn a reply into a vote.  NULL: vote_read() does it. */
     struct vote (*count)(enum quorum_command command, const struct reply *reply);
     /* Set up a new lease, whose extra is zeroed.  token: the adopted token, or NULL. */
     void (*init)(struct redlock_lease *lease, const struct redlock_lock_options *opts,
@@ -91,7 +91,7 @@ size_t kind_write(const struct kind *kind, char *buf, enum quorum_command comman
 static inline struct vote kind_count(const struct kind *kind, enum quorum_command command,
                                      const struct reply *reply)
 {
-    return kind->count != NULL ? kind->count(command, reply) : vote_count(command, reply);
+    return kind->count != NULL ? kind->count(command, reply) : vote_read(command, reply);
 }
 
 /* The slot of a lease of kind_permit, counted from 0. */

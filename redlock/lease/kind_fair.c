@@ -30,7 +30,7 @@ static size_t write(char *buf, enum script_id script, bool in_full, const struct
  * queue's key. */
 static struct vote count(enum quorum_command command, const struct reply *reply)
 {
-    struct vote vote = vote_count(command, reply);
+    struct vote vote = vote_read(command, reply);
 
     if (command != QUORUM_CMD_SET)
         return vote;

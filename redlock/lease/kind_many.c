@@ -25,7 +25,7 @@ static struct vote count(enum quorum_command command, const struct reply *reply)
     if ((command == QUORUM_CMD_SET || command == QUORUM_CMD_GIVE) && reply->type == REPLY_INTEGER &&
         reply->integer >= 1 && reply->integer <= REDLOCK_NAMES_MAX)
         return (struct vote){.vote = QUORUM_VOTE_NO, .taken = (uint8_t)reply->integer};
-    return vote_count(command, reply);
+    return vote_read(command, reply);
 }
 
 /* From now on the lease waits for the name that this master found taken. */

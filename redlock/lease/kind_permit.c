@@ -30,7 +30,7 @@ static struct vote count(enum quorum_command command, const struct reply *reply)
         reply->integer <= REDLOCK_PERMITS_MAX)
         return (struct vote){
             .vote = QUORUM_VOTE_NO, .hints = true, .hint = (uint16_t)reply->integer};
-    return vote_count(command, reply);
+    return vote_read(command, reply);
 }
 
 static void init(struct redlock_lease *lease, const struct redlock_lock_options *opts,

@@ -8,14 +8,16 @@
 -- Rules
 -- - Readers are the members of a sorted set in the place of the token.  The score is the end of
 --   the reader, in ms.  The SET NX of a writer is thus refused while there are readers.
--- - The key ends with the reader that lasts longest.
--- - A reader whose end has come does not count.  It is deleted when another reader comes or goes.
+-- - The key ends with the reader that lasts longest: its end only ever moves to a later instant.
+-- - A reader whose end has come does not count.  It is deleted when another reader comes.
+--   The key may go with it, so its end is read again.
 -- - A set without an end was not made by Redlock, and is left alone.
 -- - A reader lasts one millisecond more, for the fraction that is cut off of now.
--- - PEXPIREAT is also called before ZADD.  If it is refused, no key without an end is left behind.
+-- - If the key may not be given an end, the reader is deleted again.  So no key without an end is
+--   left behind.
 
 local key, flag = KEYS[1], WIRE_MARK .. KEYS[1]
-local left = redis.call('pttl', key)
+local left, ttl = redis.call('pttl', key), ARGV[2] + 1
 if left == -1 or left >= 0 and redis.call('type', key)['ok'] ~= 'zset' then
     return false
 end
@@ -24,10 +26,15 @@ end
 if held_off > now then
     return false
 end
-redis.call('zremrangebyscore', key, '-inf', now)
-local last = tonumber(redis.call('zrange', key, -1, -1, 'withscores')[2]) or 0
-local own = now + ARGV[2] + 1
-redis.call('pexpireat', key, math.max(own, last))
-redis.call('zadd', key, own, ARGV[1])
-redis.call('pexpireat', key, math.max(own, last))
+if left >= 0 and redis.call('zremrangebyscore', key, '-inf', now) > 0 then
+    left = redis.call('pttl', key)
+end
+redis.call('zadd', key, now + ttl, ARGV[1])
+if left < ttl then
+    local ended = redis.pcall('pexpire', key, ttl)
+    if ended ~= 1 then
+        redis.call('zrem', key, ARGV[1])
+        return ended
+    end
+end
 return redis.status_reply('OK')

@@ -5,29 +5,33 @@
 -- Reply    1: the reader is deleted; 0: there is no such reader, or it has ended.
 --
 -- Rules
--- - Readers whose end has come are deleted as well.
--- - If readers are left, the key ends with the last of them, and no waiter is notified.
+-- - A reader that stays is one whose end has not come.  If one stays, the key ends with the last of
+--   them, and no waiter is notified.  If none stays, the key is deleted.
+-- - The last two of the set show whether one stays, and what the end of the key is.
 -- - The last reader notifies the waiters, if there is a wait flag.  It deletes the flag, unless
 --   the flag holds readers off: the writer that set it comes next.
 
 local key, flag = KEYS[1], WIRE_MARK .. KEYS[1]
 -- @part now
-if tonumber(redis.call('zscore', key, ARGV[1]) or 0) <= now then
+local two = redis.call('zrange', key, -2, -1, 'withscores')
+local is_last = two[#two - 1] == ARGV[1]
+local ends = is_last and two[#two] or redis.call('zscore', key, ARGV[1])
+if tonumber(ends or 0) <= now then
     return 0
 end
-redis.call('zrem', key, ARGV[1])
-redis.pcall('zremrangebyscore', key, '-inf', now)
-local last = redis.pcall('zrange', key, -1, -1, 'withscores')[2]
-if last then
-    redis.pcall('pexpireat', key, last)
+if not is_last then
+    redis.call('zrem', key, ARGV[1])
+    return 1
+end
+if #two == 4 and tonumber(two[2]) > now then
+    redis.call('zrem', key, ARGV[1])
+    redis.pcall('pexpireat', key, two[2])
     return 1
 end
 -- @part held_off
-if not flag_value then
+if held_off > now then
+    redis.call('del', key)
+    -- @part notify_free
     return 1
 end
-if held_off <= now then
-    redis.pcall('del', flag)
-end
--- @part notify_free
-return 1
+-- @part delete_and_notify

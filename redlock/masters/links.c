@@ -31,8 +31,7 @@ static const struct uri *find_login(const struct links *links, const struct uri 
     return NULL;
 }
 
-/* Returns OK, E_NOMEM, or E_INVAL: no such place can be reached. */
-static int make_uri(const struct links *links, const char *place, struct uri *ret_uri)
+int links_uri(const struct links *links, const char *place, struct uri *ret_uri)
 {
     struct uri uri;
     const struct uri *login;
@@ -128,7 +127,7 @@ static void open_link(struct links *links, unsigned m, const char *place)
     int status = REDLOCK_OK;
 
     if (links->made[m].name == NULL)
-        status = make_uri(links, place, &links->made[m]);
+        status = links_uri(links, place, &links->made[m]);
     if (status == REDLOCK_E_NOMEM)
         return;
     if (status != REDLOCK_OK)

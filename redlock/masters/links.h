@@ -38,6 +38,12 @@ int links_init(struct links *links, struct peers *peers, const struct link_confi
 /* Between events. */
 void links_done(struct links *links);
 
+/* The URI by which a member at this place is asked, with the user and password of the list if they
+ * go there.  The caller calls uri_done().  Returns OK, E_NOMEM, or E_INVAL: no such place can be
+ * reached.
+ */
+int links_uri(const struct links *links, const char *place, struct uri *ret_uri);
+
 /* Within an event: these numbers lose their masters, and these get masters after that. */
 void links_change(struct links *links, quorum_mask closed, quorum_mask opened);
 

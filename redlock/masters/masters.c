@@ -13,16 +13,28 @@
 
 /* ---- One server, one vote ---- */
 
-/* Find another link that leads to the same server and has its vote.  NULL: there is none. */
-static const struct link *find_twin(const struct peers *peers, unsigned m, unsigned *ret_number)
+/* A list may reach a member elsewhere.  Once the set is known, a link to such a place has no vote,
+ * and it ends when the master says which member it is.  It must not keep the member's own link
+ * down meanwhile: which of both came up first is chance. */
+static bool has_way(const struct masters *masters, unsigned m, unsigned other)
 {
+    const quorum_mask members = members_all(&masters->set.seats.members);
+
+    return set_is_known(&masters->set) && (members & mask_of(m)) != 0 &&
+           (members & mask_of(other)) == 0;
+}
+
+/* Find another link that leads to the same server and has its vote.  NULL: there is none. */
+static const struct link *find_twin(const struct masters *masters, unsigned m, unsigned *ret_number)
+{
+    const struct peers *peers = &masters->peers;
     const struct master_info *info = link_info(peers->links[m]);
 
     for (unsigned other = 0; other < peers->len; other++) {
         const struct link *link = peers->links[other];
 
         if (other == m || link == NULL || !link_claims(link) ||
-            !handshake_is_same(link_info(link), info))
+            !handshake_is_same(link_info(link), info) || has_way(masters, m, other))
             continue;
         *ret_number = other;
         return link;
@@ -36,7 +48,7 @@ static const char *may_serve(void *cookie, unsigned m)
 {
     struct masters *masters = cookie;
     unsigned number = 0;
-    const struct link *twin = find_twin(&masters->peers, m, &number);
+    const struct link *twin = find_twin(masters, m, &number);
 
     if (twin == NULL)
         return NULL;
@@ -302,6 +314,7 @@ void masters_done(struct masters *masters)
 {
     links_done(&masters->links);
     proof_done(&masters->proof);
+    queries_done(&masters->standing.queries);
 }
 
 /* ---- Requests of leases and of queues ---- */

@@ -5,10 +5,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "redlock/masters/peers.h"
 #include "redlock/masters/set.h"
 #include "redlock/wire/answer.h"
+
+void queries_done(struct queries *queries)
+{
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
+        free(queries->accepted[m]);
+}
 
 /* ---- Markers ---- */
 
@@ -84,18 +91,24 @@ void queries_install(struct queries *queries, unsigned master, uint64_t floor,
     send(queries, master, nonce, floor, recall);
 }
 
-bool queries_on_look(struct queries *queries, unsigned master, const struct answer_set *set)
+const char *queries_on_look(struct queries *queries, unsigned master, const struct answer_set *set)
 {
-    char *text = queries->accepted[master];
+    char **text = &queries->accepted[master];
     struct config config = {.version = set->version + 1};
 
-    text[0] = '\0';
+    if (*text != NULL)
+        (*text)[0] = '\0';
     if (set->accepted == NULL)
-        return true;
-    (void)snprintf(text, sizeof queries->accepted[master], "%.*s", (int)set->accepted_len,
-                   set->accepted);
+        return NULL;
+    if (*text == NULL)
+        *text = malloc(WIRE_ACCEPTED_MAX + 1);
+    if (*text == NULL)
+        return "out of memory";
+    (void)snprintf(*text, WIRE_ACCEPTED_MAX + 1, "%.*s", (int)set->accepted_len, set->accepted);
     return config_parse(set->accepted + WIRE_NUMBER + 1, set->accepted_len - WIRE_NUMBER - 1,
-                        &config);
+                        &config)
+               ? NULL
+               : "answered with garbage";
 }
 
 /* ---- Witnesses ---- */

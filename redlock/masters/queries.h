@@ -18,14 +18,18 @@ struct ask;
 struct peers;
 struct set;
 
-/* All are the owner's. */
+/* The first three are the owner's. */
 struct queries {
     struct peers *peers;
     struct set *set;
     const struct guard *guard;
-    /* What each master told that it accepted, when last queried: "BALLOT CONFIG", or "". */
-    char accepted[QUORUM_MASTERS_MAX][WIRE_ACCEPTED_MAX + 1];
+    /* What each master told that it accepted, when last queried: "BALLOT CONFIG", or "".  NULL: it
+     * never told any.  Masters tell it only while the set changes, and a text has room for two
+     * lists, so it is allocated then. */
+    char *accepted[QUORUM_MASTERS_MAX];
 };
+
+void queries_done(struct queries *queries);
 
 /* Query the marker. */
 void queries_look(struct queries *queries, unsigned master);
@@ -35,8 +39,8 @@ void queries_look(struct queries *queries, unsigned master);
 void queries_install(struct queries *queries, unsigned master, uint64_t floor,
                      const struct recall *recall);
 
-/* The marker was read.  Returns false if what was accepted is no configuration. */
-bool queries_on_look(struct queries *queries, unsigned master, const struct answer_set *set);
+/* The marker was read.  Returns NULL, or why the answer cannot be used. */
+const char *queries_on_look(struct queries *queries, unsigned master, const struct answer_set *set);
 
 /* Ask a master how old the nonce of a warming master is.  anew: it makes its mark anew. */
 void queries_witness(struct queries *queries, unsigned master, unsigned warming, bool anew);

@@ -60,12 +60,15 @@ void set_init(struct set *set, struct peers *peers, const struct uri *uris, unsi
 
 void set_print(const struct config *config, char *text, size_t size)
 {
-    size_t len =
-        config_list(config, config->from, false, text, config_is_joint(config) ? size / 2 : size);
+    size_t len;
 
+    (void)config_list(config, config->from, false, text,
+                      config_is_joint(config) ? size / 2 + 1 : size);
     if (!config_is_joint(config))
         return;
-    len += (size_t)snprintf(text + len, size - len, ", in a change to ");
+    len = strlen(text);
+    (void)snprintf(text + len, size - len, ", in a change to ");
+    len = strlen(text);
     (void)config_list(config, config->to, false, text + len, size - len);
 }
 

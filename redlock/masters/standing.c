@@ -332,17 +332,19 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
     struct answer_set set;
     struct seats_change change;
     char text[SET_SHORT_MAX];
+    const char *why = reply->type == REPLY_ERROR ? reply->text : "answered with garbage";
     bool is_good;
 
-    if (!answer_look(reply, ret_look, &set) || !queries_on_look(&standing->queries, master, &set)) {
-        (void)snprintf(text, sizeof text, "restart guard: %s",
-                       reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+    if (answer_look(reply, ret_look, &set))
+        why = queries_on_look(&standing->queries, master, &set);
+    if (why != NULL) {
+        (void)snprintf(text, sizeof text, "restart guard: %s", why);
         link_relink(link, text);
         return false;
     }
     is_good = set_on_look(standing->set, master, &set, text, sizeof text, &change);
     if (set.set != standing->set->seats.now.set)
-        ret_look->told = (struct recall_told){.is_stranger = set.set != 0};
+        ret_look->told = (struct recall_told){.is_foreign = set.set != 0};
     (void)snprintf(standing->states[master], sizeof standing->states[master], "%.*s",
                    (int)set.state_len, set.state != NULL ? set.state : "");
     if (is_news(&change))

@@ -76,7 +76,7 @@ static struct vote count_raise(const struct reply *reply)
     return (struct vote){.vote = QUORUM_VOTE_NONE, .relink = true};
 }
 
-struct vote vote_count(enum quorum_command command, const struct reply *reply)
+struct vote vote_read(enum quorum_command command, const struct reply *reply)
 {
     if (reply->type == REPLY_ERROR)
         return count_error(reply);

@@ -42,7 +42,7 @@ struct vote {
  *   -MASTERDOWN set relink.
  * - A reply of a type that the command cannot have is no vote and sets relink.
  */
-struct vote vote_count(enum quorum_command command, const struct reply *reply);
+struct vote vote_read(enum quorum_command command, const struct reply *reply);
 
 /* Read the reply to the count that follows a SET: a yes with a number, or no vote.  A number out
  * of range does not set relink, because another connection would bring no better number.

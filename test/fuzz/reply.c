@@ -42,7 +42,7 @@ static void check_text(const struct reply *reply)
 
 static void check_vote(enum quorum_command command, const struct reply *reply)
 {
-    struct vote vote = vote_count(command, reply);
+    struct vote vote = vote_read(command, reply);
     bool is_script = command != QUORUM_CMD_SET && command != QUORUM_CMD_FENCE;
     bool is_ok = reply->type == REPLY_STATUS && strcmp(reply->text, "OK") == 0;
     bool is_one = reply->type == REPLY_INTEGER && reply->integer == 1;
@@ -161,7 +161,7 @@ static bool take_all(redisReader *reader, struct reply *reply)
         check_vote(QUORUM_CMD_EXTEND, reply);
         check_vote(QUORUM_CMD_RELEASE, reply);
         check_vote(QUORUM_CMD_FENCE, reply);
-        check_number(vote_count(QUORUM_CMD_RAISE, reply), reply);
+        check_number(vote_read(QUORUM_CMD_RAISE, reply), reply);
         check_number(vote_number(reply), reply);
         check_kinds(reply);
         check_look(reply);

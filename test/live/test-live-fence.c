@@ -389,11 +389,13 @@ TEST(new_masters_begin_with_the_time)
 TEST(who_keeps_what_it_is_told_keeps_its_counters)
 {
     struct pilot pilot;
-    uint64_t token, next;
+    uint64_t token, next, rounds;
 
     cluster_ready_durable(&durable_three, 3);
     load(&durable_three);
     pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&durable_three), 0);
+    /* A master that is not up when the round is won does not count, and its number stays behind. */
+    CHECK(pilot_until_up(&pilot, 3));
     token = draw(&pilot, NAME);
     settle(&pilot, &durable_three);
     for (unsigned i = 0; i < 3; i++)
@@ -401,11 +403,16 @@ TEST(who_keeps_what_it_is_told_keeps_its_counters)
     CHECK(pilot_until_connects(&pilot, 6));
     CHECK(pilot_until_up(&pilot, 3));
     load(&durable_three);
+    rounds = pilot_stats(&pilot).rounds;
     next = draw(&pilot, NAME);
     CHECK(next > token);
-    /* Each round counts, and so does each command that is sent again because a disk is busy.  A new
-     * counter begins with the time in microseconds. */
-    CHECK(next - token < 1000);
+    if (rounds == 1 && pilot_stats(&pilot).rounds == 2) {
+        CHECK_UINT(next, token + 1);
+        CHECK_UINT(pilot_stats(&pilot).raised, 0);
+    } else { /* A disk was busy for SHORT_MS.  A lost round counts where it arrives, so numbers may
+              * differ.  A new counter begins with the time in microseconds. */
+        CHECK(next - token < 1000);
+    }
     pilot_close(&pilot);
 }
 

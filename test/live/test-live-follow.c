@@ -127,25 +127,22 @@ TEST(a_hold_is_renewed_through_a_change)
         struct redlock_lease *lease;
         struct pilot pilot;
         struct place joined = {'4', "x"};
-        int status = REDLOCK_UNREACHABLE;
         char list[200];
 
         check_row = pilot_kind_name(kind);
         make_ready();
         write_set("123", 1, "123", NULL);
         pilot_open(&pilot, kind, list_of("123", ",", list), 0);
+        /* A round that is won asks no more masters.  A member that stays without the token gives no
+         * extension, so all must be up before the lock is taken. */
+        CHECK(pilot_until_up(&pilot, 3));
         CHECK_INT(pilot_lock_for(&pilot, "x", TTL_MS, true, 0, &lease), REDLOCK_OK);
         write_set("1234", 2, "123", "124");
         CHECK(pilot_until(&pilot, is_there, &joined));
         write_set("1234", 3, "124", NULL);
         CHECK(pilot_until_up(&pilot, 3));
         server_kill(&five.server[0]);
-        /* On a busy machine the version may be read too late for the first ones. */
-        while (status == REDLOCK_UNREACHABLE && redlock_remaining_ms(lease) > 0) {
-            pilot_turn(&pilot);
-            status = pilot_extend(&pilot, lease, TTL_MS);
-        }
-        CHECK_INT(status, REDLOCK_OK);
+        CHECK_INT(pilot_extend(&pilot, lease, TTL_MS), REDLOCK_OK);
         CHECK(redlock_remaining_ms(lease) > 0);
         CHECK_UINT(pilot_stats(&pilot).lost, 0);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);

@@ -159,21 +159,42 @@ class Write(Members):
 class CountOn(Members):
     def test_the_counters_are_above_the_number(self):
         self.plant(**{"7": 5})
+        before = self.fields()
+        number = FLOOR + STEP + 1000
+        self.assertEqual(self.ask("count_on", number), "counted")
+        before.update(floor=str(number), high=str(number + STEP), epoch=f"{STATE}.{number}")
+        del before["7"]
+        self.assertEqual(self.fields(), before)
+
+    def test_they_are_above_the_high_water_mark(self):
         self.assertEqual(self.ask("count_on", FLOOR + 1000), "counted")
         fields = self.fields()
-        self.assertEqual(fields["floor"], str(FLOOR + 1000))
-        self.assertEqual(fields["high"], str(FLOOR + STEP + 1000))
-        self.assertEqual(fields["7"], "5")
-        self.assertEqual(fields["epoch"], f"{STATE}.{FLOOR + 1000}")
+        self.assertEqual(fields["floor"], str(FLOOR + STEP))
+        self.assertEqual(fields["high"], str(FLOOR + 2 * STEP))
+
+    def test_many_changes(self):
+        """What was counted since the first floor is not added again at each change."""
+        self.plant(high=FLOOR + 1000 * STEP, **{"7": 1000 * STEP})
+        for _ in range(30):
+            self.assertEqual(self.ask("count_on", int(self.fields()["high"])), "counted")
+            self.redis.ask("HINCRBY", MARKER, "7", 1)
+        self.assertEqual(self.fields()["high"], str(FLOOR + 1030 * STEP))
+
+    def test_a_full_memory_keeps_the_counters(self):
+        self.plant(**{"7": 5})
+        before = self.fields()
+        self.fill_memory()
+        self.refuse("OOM", "count_on", MARKER, STATE, SET, FLOOR + 1000)
+        self.assertEqual(self.fields(), before)
 
     def test_again(self):
         self.ask("count_on", FLOOR + 1000)
         before = self.fields()
+        self.assertEqual(self.ask("count_on", FLOOR + STEP), "counted")
         self.assertEqual(self.ask("count_on", FLOOR + 1000), "counted")
-        self.assertEqual(self.ask("count_on", FLOOR + 999), "counted")
         self.assertEqual(self.fields(), before)
-        self.assertEqual(self.ask("count_on", FLOOR + 1001), "counted")
-        self.assertEqual(self.fields()["epoch"], f"{STATE}.{FLOOR + 1001}")
+        self.assertEqual(self.ask("count_on", FLOOR + STEP + 1), "counted")
+        self.assertEqual(self.fields()["epoch"], f"{STATE}.{FLOOR + 2 * STEP}")
 
     def test_another_state(self):
         self.check_state("count_on", FLOOR + 1000)

@@ -62,9 +62,20 @@ class AcquireShared(Case):
         self.assertEqual(self.acquire(), "OK")
         self.assertEqual(self.redis.ask("ZRANGE", LOCK, 0, -1), ["lasts", OURS])
 
+    def test_all_readers_are_over(self):
+        self.readers(over=-1)
+        self.assertEqual(self.acquire(SHORT_MS), "OK")
+        self.assertEqual(self.redis.ask("ZRANGE", LOCK, 0, -1), [OURS])
+        self.assert_lasts(LOCK, SHORT_MS + 1)
+
     def test_no_key_without_an_end_is_left(self):
-        few = self.client_with("-pexpireat")
+        few = self.client_with("-pexpire")
         self.refuse(NO_RIGHT, "acquire_shared", LOCK, OURS, LONG_MS, client=few)
+        self.assertFalse(self.exists(LOCK))
+
+    def test_a_full_memory(self):
+        self.fill_memory()
+        self.refuse("OOM", "acquire_shared", LOCK, OURS, LONG_MS)
         self.assertFalse(self.exists(LOCK))
 
 
@@ -128,11 +139,26 @@ class ReleaseShared(Case):
         now = self.readers(**{OURS: LONGER_MS, "a": LONG_MS, "over": -1})
         self.flag()
         self.assertEqual(self.release(), 1)
-        self.assertEqual(self.redis.ask("ZRANGE", LOCK, 0, -1), ["a"])
+        self.assertEqual(self.redis.ask("ZRANGE", LOCK, 0, -1), ["over", "a"])
         self.assertEqual(self.score(LOCK, "a"), now + LONG_MS)
         self.assert_lasts(LOCK, LONG_MS)
         self.assertTrue(self.exists(FLAG))
         self.assertEqual(self.heard(listener), [])
+
+    def test_longer_ones_stay(self):
+        now = self.readers(**{OURS: SHORT_MS, "a": LONG_MS, "b": LONG_MS, "c": LONGER_MS})
+        self.assertEqual(self.release(), 1)
+        self.assertIsNone(self.score(LOCK, OURS))
+        self.assertEqual(self.score(LOCK, "c"), now + LONGER_MS)
+        self.assert_lasts(LOCK, LONGER_MS)
+
+    def test_one_that_ends_at_the_same_time_stays(self):
+        for other in "a", "z":
+            self.readers(**{OURS: LONG_MS, other: LONG_MS})
+            self.assertEqual(self.release(), 1)
+            self.assertIsNone(self.score(LOCK, OURS))
+            self.assertIsNotNone(self.score(LOCK, other))
+            self.redis.ask("DEL", LOCK)
 
     def test_the_last_one_without_a_flag(self):
         listener = self.listen()

@@ -135,8 +135,9 @@ struct answer ballots_count_on(struct server *server, const struct command *comm
     refusal = store_mood(server, true, true);
     if (refusal != NULL)
         return *refusal;
-    marker->high += number - marker->floor;
-    marker->floor = marker->told_floor = number;
+    memset(marker->counters, 0, sizeof marker->counters);
+    marker->floor = marker->told_floor = sim_max(number, marker->high);
+    marker->high = marker->floor + WIRE_FENCE_STEP;
     moves_on_news();
     return counted;
 }

@@ -38,6 +38,14 @@ static void purge(const struct server *server, struct key *key)
         key->exists = false;
 }
 
+static bool has_one(const struct server *server, const struct key *key)
+{
+    for (unsigned i = 0; i < key->readers; i++)
+        if (is_one(server, &key->reader[i]))
+            return true;
+    return false;
+}
+
 static uint64_t last_end_ms(const struct key *key)
 {
     uint64_t last_ms = 0;
@@ -51,8 +59,8 @@ static struct answer acquire(struct server *server, unsigned resource, int token
 {
     struct key *key = &server->keys[resource];
     const struct answer *refusal;
+    uint64_t own_ms = store_wall_ms(server) + ttl_ms + 1;
     struct reader *reader;
-    uint64_t last_ms;
 
     if (store_key(server, resource) != NULL && key->readers == 0)
         return answer_nil;
@@ -60,21 +68,20 @@ static struct answer acquire(struct server *server, unsigned resource, int token
         world_outcome(OUTCOME_HELD_OFF);
         return answer_nil;
     }
-    refusal = store_mood(server, true, false);
+    refusal = store_mood(server, true, !key->exists);
     if (refusal != NULL)
         return *refusal;
     if (key->exists)
         purge(server, key);
     if (!key->exists)
         *key = (struct key){.exists = true, .wrong_type = true, .token = -1};
-    last_ms = last_end_ms(key);
     reader = store_reader(server, key, token);
     if (reader == NULL && key->readers == SIM_READERS_MAX)
         world_fail("simulator", "too many readers");
     if (reader == NULL)
         reader = &key->reader[key->readers++];
-    *reader = (struct reader){token, store_wall_ms(server) + ttl_ms + 1};
-    key->end_ms = sim_max(reader->end_ms, last_ms);
+    *reader = (struct reader){token, own_ms};
+    key->end_ms = sim_max(key->end_ms, own_ms);
     return answer_ok;
 }
 
@@ -102,7 +109,7 @@ static struct answer release(struct server *server, unsigned resource, struct ke
     if (refusal != NULL)
         return *refusal;
     *reader = key->reader[--key->readers];
-    purge(server, key);
+    key->exists = has_one(server, key);
     if (key->exists)
         key->end_ms = last_end_ms(key);
     else

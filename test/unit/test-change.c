@@ -134,6 +134,15 @@ static void begin_waiting(void)
     CHECK_UINT(act.write, 1u << C);
 }
 
+/* The set has A, B and C, and D is in none.  c_epoch is the epoch of C; 0: it is warming. */
+static void look_at_four(uint64_t c_epoch)
+{
+    look(A, 1, 1, ABC);
+    look(B, 2, 1, ABC);
+    look(C, c_epoch, 1, ABC);
+    look(D, 4, 0, NULL);
+}
+
 TEST(from_simple_to_joint)
 {
     struct config value;
@@ -346,10 +355,7 @@ TEST(a_majority_of_the_new_list_is_waited_for)
     defaults();
     config.allows_even = true;
     begin("a:1 c:1");
-    look(A, 1, 1, ABC);
-    look(B, 2, 1, ABC);
-    look(C, 0, 1, ABC);
-    look(D, 4, 0, NULL);
+    look_at_four(0);
     next();
     CHECK_INT(c.phase, CHANGE_WATCHING);
     CHECK_UINT(change_missing(&c), 1u << C);
@@ -379,10 +385,7 @@ TEST(too_few_answer)
     look(D, 4, 0, NULL);
     check_end(CHANGE_TOO_FEW); /* Of the old list. */
     begin("c:1 d:1 e:1 f:1 g:1");
-    look(A, 1, 1, ABC);
-    look(B, 2, 1, ABC);
-    look(C, 3, 1, ABC);
-    look(D, 4, 0, NULL);
+    look_at_four(3);
     check_end(CHANGE_TOO_FEW); /* Of the new list. */
     begin(ABD);
     look(A, 1, 1, ABC);
@@ -408,7 +411,7 @@ TEST(other_ends)
     CHECK_UINT(c.culprit, B);
 }
 
-TEST(a_stranger)
+TEST(a_foreign_master)
 {
     struct config other = parse(1, "d:1");
     struct change_look marker = {.ready = true, .epoch = 4, .config = &other};
@@ -433,10 +436,7 @@ TEST(a_stranger)
 static void refuse(const char *wish, enum config_problem problem)
 {
     begin(wish);
-    look(A, 1, 1, ABC);
-    look(B, 2, 1, ABC);
-    look(C, 3, 1, ABC);
-    look(D, 4, 0, NULL);
+    look_at_four(3);
     check_end(CHANGE_REFUSED);
     CHECK_INT(c.problem, problem);
 }
@@ -448,10 +448,7 @@ TEST(a_wish_is_refused)
     refuse("a:1", CONFIG_ONE);
     config.allows_even = true;
     begin("a:1 b:1");
-    look(A, 1, 1, ABC);
-    look(B, 2, 1, ABC);
-    look(C, 3, 1, ABC);
-    look(D, 4, 0, NULL);
+    look_at_four(3);
     next();
     CHECK_INT(c.phase, CHANGE_CHOOSING);
 }
@@ -566,6 +563,6 @@ CHECK_MAIN(RUN(from_simple_to_joint), RUN(a_ballot_ends), RUN(a_ballot_has_time_
            RUN(the_leases_of_before_end), RUN(a_longer_lease_is_waited_for),
            RUN(a_member_that_forgot_is_seen_again), RUN(new_members_are_waited_for),
            RUN(a_majority_of_the_new_list_is_waited_for), RUN(too_few_answer), RUN(other_ends),
-           RUN(a_stranger), RUN(a_wish_is_refused), RUN(all_are_told),
+           RUN(a_foreign_master), RUN(a_wish_is_refused), RUN(all_are_told),
            RUN(another_change_comes_first), RUN(a_found_change_is_finished_or_given_up),
            RUN(a_link_that_breaks), RUN(the_roster_is_full), RUN(all_have_words))

@@ -575,6 +575,20 @@ TEST(a_list_may_name_its_members)
     uris[0].member = NULL;
 }
 
+TEST(a_short_text_has_room_for_a_part_of_two_lists)
+{
+    static const char lists[] = "a:1 b:1 c:1 > b:1 c:1 d:1";
+    struct config config = {.version = 2};
+    char text[64];
+
+    CHECK(config_parse(lists, sizeof lists - 1, &config));
+    for (size_t size = 1; size < sizeof text; size++) {
+        memset(text, '~', sizeof text);
+        set_print(&config, text, size);
+        CHECK(strlen(text) < size && text[size] == '~');
+    }
+}
+
 CHECK_MAIN(RUN(a_list_becomes_a_set), RUN(a_late_answer_is_not_passed_on),
            RUN(an_error_ends_the_attempt), RUN(a_broken_link_ends_the_attempt),
            RUN(another_list_is_in_the_way), RUN(another_client_was_faster),
@@ -585,4 +599,4 @@ CHECK_MAIN(RUN(a_list_becomes_a_set), RUN(a_late_answer_is_not_passed_on),
            RUN(a_list_is_judged_when_the_client_begins), RUN(a_member_of_another_set_is_refused),
            RUN(a_set_that_nobody_tells_any_more_is_replaced),
            RUN(a_set_that_a_minority_tells_is_replaced), RUN(masters_of_three_sets_replace_none),
-           RUN(a_list_may_name_its_members))
+           RUN(a_list_may_name_its_members), RUN(a_short_text_has_room_for_a_part_of_two_lists))

@@ -101,7 +101,7 @@ TEST(one_of_no_set_has_no_ballots_and_one_of_another_does_not_count)
     told[1] = (struct recall_told){.ballot = 70, .accepted = 70};
     CHECK(collect(0x06, 2, ABC, ABC));
     CHECK_UINT(recall.ballot, 0);
-    told[1].is_stranger = true;
+    told[1].is_foreign = true;
     CHECK(!collect(0x06, 2, ABC, ABC));
     CHECK(collect(0x0e, 2, ABCD, ABCD));
 }

@@ -251,10 +251,10 @@ TEST(a_request_that_failed_is_sent_again_after_a_look)
 
 TEST(others_are_in_the_way)
 {
-    const struct guard_look stranger = {.ready = true, .number = 9, .told = {.is_stranger = true}};
+    const struct guard_look foreign = {.ready = true, .number = 9, .told = {.is_foreign = true}};
 
     begin();
-    rescue_on_look(&r, 0, &stranger, now);
+    rescue_on_look(&r, 0, &foreign, now);
     next();
     CHECK_INT(r.status, RESCUE_STRANGER);
     begin();

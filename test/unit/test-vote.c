@@ -125,9 +125,9 @@ TEST(replies_are_counted)
             snprintf(text, sizeof text, "%s", rows[i].text);
         reply.text_len = strlen(text);
         check_row = rows[i].text;
-        check_vote(vote_count(QUORUM_CMD_SET, &reply), rows[i].set);
-        check_vote(vote_count(QUORUM_CMD_EXTEND, &reply), rows[i].script);
-        check_vote(vote_count(QUORUM_CMD_RELEASE, &reply), rows[i].script);
+        check_vote(vote_read(QUORUM_CMD_SET, &reply), rows[i].set);
+        check_vote(vote_read(QUORUM_CMD_EXTEND, &reply), rows[i].script);
+        check_vote(vote_read(QUORUM_CMD_RELEASE, &reply), rows[i].script);
     }
 }
 
@@ -137,10 +137,10 @@ TEST(a_text_may_be_missing)
     struct reply nil = {.type = REPLY_NIL};
     struct reply one = {.type = REPLY_INTEGER, .integer = 1};
 
-    CHECK_INT(vote_count(QUORUM_CMD_SET, &nil).vote, NO);
-    CHECK_INT(vote_count(QUORUM_CMD_RELEASE, &nil).vote, NONE);
-    CHECK_INT(vote_count(QUORUM_CMD_SET, &one).vote, NONE);
-    CHECK_INT(vote_count(QUORUM_CMD_EXTEND, &one).vote, YES);
+    CHECK_INT(vote_read(QUORUM_CMD_SET, &nil).vote, NO);
+    CHECK_INT(vote_read(QUORUM_CMD_RELEASE, &nil).vote, NONE);
+    CHECK_INT(vote_read(QUORUM_CMD_SET, &one).vote, NONE);
+    CHECK_INT(vote_read(QUORUM_CMD_EXTEND, &one).vote, YES);
 }
 
 /* In reply to a count, any number from 1 that fits into a double is a yes. */
@@ -164,7 +164,7 @@ TEST(numbers_are_counted)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         struct reply reply = {.type = REPLY_INTEGER, .integer = numbers[i].integer};
 
-        check_vote(vote_count(QUORUM_CMD_RAISE, &reply), numbers[i].vote);
+        check_vote(vote_read(QUORUM_CMD_RAISE, &reply), numbers[i].vote);
         if (numbers[i].vote.vote == YES)
             check_vote(vote_number(&reply), numbers[i].vote);
         else /* An operator wrote the counter.  A new connection does not help. */
@@ -178,17 +178,17 @@ TEST(what_counts_and_fails_counts_nothing)
          ahead[] = "ERR the fencing counter is days ahead of the clock";
     struct reply reply = {.type = REPLY_STATUS, .text = ok, .text_len = 2, .integer = 7};
 
-    check_vote(vote_count(QUORUM_CMD_FENCE, &reply), (struct vote){.vote = YES});
-    check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE, .relink = true});
+    check_vote(vote_read(QUORUM_CMD_FENCE, &reply), (struct vote){.vote = YES});
+    check_vote(vote_read(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE, .relink = true});
     check_vote(vote_number(&reply), (struct vote){.vote = NONE, .relink = true});
     reply.type = REPLY_ERROR;
     reply.text = ahead;
-    check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE});
+    check_vote(vote_read(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE});
     check_vote(vote_number(&reply), (struct vote){.vote = NONE});
     reply.text = noscript;
-    check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE, .noscript = true});
+    check_vote(vote_read(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE, .noscript = true});
     reply.text = wrong; /* The name has the wrong type; in reply to a count, the marker has. */
-    check_vote(vote_count(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NO});
+    check_vote(vote_read(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NO});
     check_vote(vote_number(&reply), (struct vote){.vote = NONE, .relink = true});
 }
 

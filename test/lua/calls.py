@@ -1,0 +1,109 @@
+"""The commands that each script calls: a count that no noise can change.
+
+A call costs the master about as much as a small command of its own (docs/performance.md), so the
+number of calls decides what a kind of lock costs.  A test fails if a script calls more or fewer
+commands than its table says.  Each test prints its rows.
+"""
+
+import re
+
+from case import FLAG, LOCK, LONG_MS, LONGER_MS, OTHERS, OURS, POOL, Case
+
+FOUR = ["a", "b", "c", "d"]
+
+
+class Calls(Case):
+    def calls(self, name, keys, *args):
+        """The script's calls, sorted, as "N: COMMAND, 2 COMMAND, ..."."""
+        self.redis.ask("CONFIG", "RESETSTAT")
+        self.run_script(name, keys, *args)
+        stats = self.redis.ask("INFO", "commandstats")
+        found = dict(re.findall(r"cmdstat_(\S+):calls=(\d+)", stats))
+        counts = {word.replace("|", " "): int(count) for word, count in sorted(found.items())
+                  if word not in ("eval", "config|resetstat")}
+        texts = (word if count == 1 else f"{count} {word}" for word, count in counts.items())
+        return f"{sum(counts.values())}: {', '.join(texts)}"
+
+    def check(self, what, wanted, name, keys, *args):
+        said = self.calls(name, keys, *args)
+        print(f"calls: {name}, {what}: {said}", flush=True)
+        self.assertEqual(said, wanted, f"{name}, {what}")
+
+    def test_plain(self):
+        self.lock()
+        self.check("longer", "3: get, pexpire, pttl", "extend", LOCK, OURS, LONGER_MS)
+        self.check("no longer", "2: get, pttl", "extend", LOCK, OURS, LONG_MS)
+        self.check("another's", "1: get", "release", LOCK, OTHERS)
+        self.check("ours", "2: del, get", "release", LOCK, OURS)
+        self.lock()
+        self.flag()
+        self.check("waiters", "4: del, get, publish, pubsub numsub", "release", LOCK, OURS)
+
+    def test_permits(self):
+        keys = f"{POOL}:0"
+        self.check("free", "1: set", "acquire_permit", keys, OURS, LONG_MS, 0, 4)
+        self.check("the next is free", "2: pttl, set", "acquire_permit", keys, OURS, LONG_MS, 0, 4)
+        self.check("longer", "3: get, pexpire, pttl", "extend", keys, OURS, LONGER_MS)
+        self.check("ours", "2: del, get", "release_permit", keys, OURS)
+
+    def test_fair(self):
+        self.check("first", "10: pexpire, pttl, set, time, zadd, zcard, 2 zrangebyscore, "
+                   "zrevrange, zscore", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS)
+        self.check("taken", "10: pexpire, pttl, 2 set, time, type, zadd, 2 zrangebyscore, zscore",
+                   "acquire_fair", LOCK, OTHERS, LONG_MS, "me", 1, LONGER_MS)
+        self.check("a queue", "5: del, get, time, 2 zrangebyscore", "release_fair", LOCK, OURS,
+                   "me")
+
+    def test_several(self):
+        self.check("free", "8: 4 pttl, 4 set", "acquire_many", FOUR, OURS, LONG_MS)
+        self.check("the first is taken", "1: pttl", "acquire_many", FOUR, OTHERS, LONG_MS)
+        self.check("the last is taken", "4: 4 pttl", "acquire_many", ["e", "f", "g", "d"], OTHERS,
+                   LONG_MS)
+        self.check("longer", "12: 4 get, 4 pexpire, 4 pttl", "extend_many", FOUR, OURS, LONGER_MS)
+        self.check("no longer", "8: 4 get, 4 pttl", "extend_many", FOUR, OURS, LONG_MS)
+        self.check("another's", "1: get", "extend_many", FOUR, OTHERS, LONG_MS)
+        self.check("another's", "4: 4 get", "release_many", FOUR, OTHERS)
+        self.check("ours", "8: 4 del, 4 get", "release_many", FOUR, OURS)
+        self.run_script("acquire_many", FOUR, OURS, LONG_MS)
+        self.flag(key="redlock:wait:b")
+        self.check("waiters", "10: 4 del, 4 get, publish, pubsub numsub", "release_many", FOUR,
+                   OURS)
+
+    def test_readers(self):
+        self.check("the first", "5: get, pexpire, pttl, time, zadd", "acquire_shared", LOCK, OURS,
+                   LONGER_MS)
+        self.check("another, shorter", "6: get, pttl, time, type, zadd, zremrangebyscore",
+                   "acquire_shared", LOCK, OTHERS, LONG_MS)
+        self.check("another, longer", "7: get, pexpire, pttl, time, type, zadd, zremrangebyscore",
+                   "acquire_shared", LOCK, "third", 2 * LONGER_MS)
+        self.check("longer", "5: pexpireat, time, zadd, zrange, zscore", "extend_shared", LOCK,
+                   OTHERS, LONGER_MS)
+        self.check("no longer", "2: time, zscore", "extend_shared", LOCK, OURS, LONG_MS)
+        self.check("no reader", "3: time, zrange, zscore", "release_shared", LOCK, "nobody")
+        self.check("a longer one stays", "4: time, zrange, zrem, zscore", "release_shared", LOCK,
+                   OURS)
+        self.check("a shorter one stays", "4: pexpireat, time, zrange, zrem", "release_shared",
+                   LOCK, "third")
+        self.check("the last one", "4: del, get, time, zrange", "release_shared", LOCK, OTHERS)
+
+    def test_readers_and_a_writer(self):
+        self.lock()
+        self.check("a writer", "2: pttl, type", "acquire_shared", LOCK, OURS, LONG_MS)
+        self.redis.ask("DEL", LOCK)
+        self.run_script("acquire_shared", LOCK, OURS, LONG_MS)
+        self.flag(self.now_ms() + LONG_MS)
+        self.check("held off", "4: get, pttl, time, type", "acquire_shared", LOCK, OTHERS, LONG_MS)
+        self.check("the last one, a writer waits", "6: del, get, publish, pubsub numsub, time, "
+                   "zrange", "release_shared", LOCK, OURS)
+        self.redis.ask("DEL", FLAG)
+        self.run_script("acquire_shared", LOCK, OURS, LONG_MS)
+        self.flag()
+        self.check("the last one, waiters", "6: del, get, publish, pubsub numsub, time, zrange",
+                   "release_shared", LOCK, OURS)
+
+    def test_waiting(self):
+        args = LONG_MS, 1000, "held"
+        self.check("no key", "1: pttl", "wait", [LOCK, FLAG], *args)
+        self.lock()
+        self.check("a new flag", "4: pttl, publish, set, type", "wait", [LOCK, FLAG], *args)
+        self.check("a flag", "3: pttl, set, type", "wait", [LOCK, FLAG], *args)

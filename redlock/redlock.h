@@ -70,6 +70,7 @@ enum redlock_status {
     REDLOCK_UNREACHABLE = 2, /* Too few masters answered in time, or may vote. */
     REDLOCK_TOO_LATE = 3,    /* A majority agreed, but too late: no validity was left. */
     REDLOCK_LOST = 4,        /* The lock was held, and is lost or about to end. */
+    REDLOCK_INTERRUPTED = 5, /* redlock_interrupt() ended the call.  Nothing is held. */
 
     REDLOCK_E_INVAL = -1,  /* An argument or an option is out of its range. */
     REDLOCK_E_NOMEM = -2,  /* Out of memory.  Nothing was changed. */
@@ -261,7 +262,7 @@ REDLOCK_API const char *redlock_errmsg(const struct redlock *rl);
  * lock acquires a resource, named by 1 to 512 bytes other than NUL.
  *     OK: it is held.  CONTENDED, UNREACHABLE, TOO_LATE: it is not held, and each
  *     reachable master that may have stored the token has been sent a release.
- *     LOST: only with reentrant.
+ *     LOST: only with reentrant.  INTERRUPTED: as UNREACHABLE; redlock_interrupt().
  * extend makes the lease last ttl_ms from now; 0 means as long as it lasted
  *     before.  It never makes the lease shorter.
  *     OK: extended.  UNREACHABLE, TOO_LATE: the lease is as it was.  LOST: the lock
@@ -280,6 +281,20 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_lock(struct redlock *rl, const char *
                                                 struct redlock_lease **ret_lease);
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_extend(struct redlock_lease *lease, uint32_t ttl_ms);
 REDLOCK_API int redlock_unlock(struct redlock_lease *lease);
+
+/*
+ * Interrupt a blocking client.  Every redlock_lock() and redlock_lock_many() that is
+ * under way with it ends with INTERRUPTED.  If none is, the next one does, before it
+ * asks any master; so an interrupt just before the call is not missed.  Several
+ * interrupts before that one count once.  Other calls are not interrupted, because
+ * they end by themselves within the timeouts.  Leases and other clients are not
+ * touched.
+ *
+ * Any thread may call it, and so may a signal handler: it takes no lock, keeps errno,
+ * and leaves redlock_errmsg() alone.  The client must not be closed before the call
+ * returns.  rl may be NULL.  With a loop client, and after a fork, it does nothing.
+ */
+REDLOCK_API void redlock_interrupt(struct redlock *rl);
 
 /*
  * Asynchronous calls, for loop clients only (else E_STATE).  They do the same and
@@ -323,9 +338,13 @@ redlock_lock_many_async(struct redlock *rl, const char *const *resources, size_t
                         struct redlock_lease **ret_lease);
 
 /*
- * Give up a lease of a loop client, whatever it is doing.  The library releases it
- * on every master in the background, runs none of its callbacks and frees it.
- * lease may be NULL.  With a blocking client the call does nothing.
+ * Give up a lease, whatever it is doing.  The call waits for no master: the library
+ * releases the lease on every master in the background, runs none of its callbacks
+ * and frees it, also if it is locked several times.  lease may be NULL.
+ * Blocking client: the call waits only for a lost callback of the lease that runs.
+ * An extend that another thread waits for ends with LOST.  It does nothing from a
+ * callback, and if a reentrant lock belongs to another thread.  To end a call to
+ * lock, whose lease is not known yet, use redlock_interrupt().
  */
 REDLOCK_API void redlock_cancel(struct redlock_lease *lease);
 

@@ -20,6 +20,7 @@
     X(REDLOCK_UNREACHABLE, "too few masters could vote")                          \
     X(REDLOCK_TOO_LATE, "no validity left when the majority had answered")        \
     X(REDLOCK_LOST, "the lock is not held any more")                              \
+    X(REDLOCK_INTERRUPTED, "redlock_interrupt() ended the call")                  \
     X(REDLOCK_E_INVAL, "invalid argument")                                        \
     X(REDLOCK_E_NOMEM, "out of memory")                                           \
     X(REDLOCK_E_STATE, "not allowed in this state")                               \

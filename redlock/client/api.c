@@ -68,7 +68,7 @@ static int check_extend(const struct redlock_lease *lease, uint32_t ttl_ms)
     return REDLOCK_OK;
 }
 
-/* An unlock ends an extend that is under way. */
+/* An unlock or a cancel ends an extend that is under way. */
 static void drop_extend(struct redlock_lease *lease)
 {
     if (lease->op == LEASE_OP_EXTEND && lease->waiter != NULL) {
@@ -273,13 +273,27 @@ void redlock_cancel(struct redlock_lease *lease)
     if (lease == NULL)
         return;
     rl = client_of(lease);
-    if (enter_lease(lease, false) != REDLOCK_OK)
+    if (enter_lease(lease, rl->blocking != NULL) != REDLOCK_OK)
+        return;
+    if (rl->blocking != NULL && check_owner(lease) != REDLOCK_OK) {
+        client_leave(rl);
+        return;
+    }
+    drop_extend(lease);
+    lease_disown(lease);
+    if (leave_lost(lease) != REDLOCK_OK)
         return;
     give_up(lease, &event);
     client_leave(rl);
 }
 
 /* ---- Blocking ---- */
+
+void redlock_interrupt(struct redlock *rl)
+{
+    if (rl != NULL && rl->blocking != NULL && !client_is_forked(rl))
+        blocking_interrupt(rl->blocking);
+}
 
 static int unlock_inner_now(struct redlock_lease *lease)
 {
@@ -307,6 +321,8 @@ static int lock(struct redlock *rl, const struct wanted *wanted,
     status = need_kind(rl, true);
     if (status == REDLOCK_OK && ret_lease == NULL)
         status = error_set(REDLOCK_E_INVAL, "ret_lease is NULL");
+    if (status == REDLOCK_OK && blocking_take_interrupt(rl->blocking))
+        status = error_set(REDLOCK_INTERRUPTED, "%s", redlock_strerror(REDLOCK_INTERRUPTED));
     if (status == REDLOCK_OK)
         status = wanted_lease(rl, wanted, opts, &lease);
     if (status != REDLOCK_OK) {

@@ -34,6 +34,8 @@ struct blocking {
     ev_async kick;
     pthread_mutex_t mutex;
     atomic_uint entering; /* Threads that are about to take the mutex. */
+    /* An interrupt that has not ended a call yet.  Set without the mutex, cleared under it. */
+    atomic_bool interrupted;
     /* The cancel state that the thread with the mutex goes back to. */
     int cancel_state;
     /* The number of calls so far that had to wait.  After other calls the thread keeps the loop. */
@@ -53,9 +55,29 @@ struct blocking {
     bool started, stopping;
 };
 
+bool blocking_take_interrupt(struct blocking *blocking)
+{
+    /* Nearly always there is none, and a load is cheaper than an exchange. */
+    return atomic_load(&blocking->interrupted) && atomic_exchange(&blocking->interrupted, false);
+}
+
+/* Most kicks only have to wake the loop.  An interrupt that finds no call stays for the next one,
+ * which cannot begin meanwhile: this thread has the mutex. */
 static void on_kick(struct ev_loop *ev, ev_async *kick, int events)
 {
-    (void)ev, (void)kick, (void)events; /* The kick only has to wake the loop. */
+    struct blocking *blocking = ev_userdata(ev);
+
+    (void)kick, (void)events;
+    if (blocking_take_interrupt(blocking) && !blocking->events->interrupt(blocking->cookie))
+        atomic_store(&blocking->interrupted, true);
+}
+
+/* A signal handler may run this in a thread that has the mutex, or that runs the loop.  So it only
+ * stores a flag and writes to the loop's eventfd.  libev allows ev_async_send() in a handler. */
+void blocking_interrupt(struct blocking *blocking)
+{
+    atomic_store(&blocking->interrupted, true);
+    ev_async_send(blocking->ev, &blocking->kick);
 }
 
 void blocking_kick(struct blocking *blocking)

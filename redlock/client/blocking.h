@@ -27,6 +27,8 @@ struct blocking_events {
     void (*run_callbacks)(void *cookie);
     bool (*has_callbacks)(void *cookie);
     bool (*has_leases)(void *cookie);
+    /* End the calls that an interrupt ends.  Returns false if none is under way. */
+    bool (*interrupt)(void *cookie);
     /* The time until the next alarm.  DRIFT_NEVER: no alarm is set. */
     drift_span (*alarm_in)(void *cookie);
 };
@@ -66,6 +68,12 @@ void blocking_call_thread(struct blocking *blocking);
 /* Under the mutex: whether many calls are under way.  Then the thread that runs the loop should
  * write, for several calls at once. */
 bool blocking_is_crowded(const struct blocking *blocking);
+
+/* Interrupt the calls under way, or else the next one.  Without the mutex, from any thread and from
+ * a signal handler. */
+void blocking_interrupt(struct blocking *blocking);
+/* Under the mutex: whether the call that begins is interrupted.  Each interrupt is taken once. */
+bool blocking_take_interrupt(struct blocking *blocking);
 
 /* Whether the caller is the client's own thread, which must not wait for itself. */
 bool blocking_is_self(const struct blocking *blocking);

@@ -232,6 +232,21 @@ static const struct loop_events loop_events = {
     .before_sleep = before_sleep,
 };
 
+/* End what the lease does, and release it.  A call that waits for it ends with this status. */
+static void cancel(struct redlock *rl, struct redlock_lease *lease, int status)
+{
+    struct quorum_event event = {.type = QUORUM_EV_CANCEL};
+
+    if (lease->waiter != NULL)
+        wake(rl, lease, status);
+    lease->op = LEASE_OP_NONE;
+    lease->lost = NULL;
+    lease_step(lease, &event);
+    lease->ready_done = lease->ready_lost = false;
+    lease_disown(lease);
+    lease_reap(lease);
+}
+
 /* ---- What a blocking client's thread calls ---- */
 
 static bool has_callbacks(void *cookie)
@@ -248,6 +263,23 @@ static bool has_leases(void *cookie)
     return rl->env.stats.leases > 0;
 }
 
+/* Only the calls that lock are ended: they alone may wait for long. */
+static bool interrupt(void *cookie)
+{
+    struct redlock *rl = cookie;
+    bool any = false;
+
+    for (uint32_t i = 0; i < rl->leases.slots_len; i++) {
+        struct redlock_lease *lease = rl->leases.slots[i];
+
+        if (lease == NULL || lease->waiter == NULL || lease->op != LEASE_OP_LOCK)
+            continue;
+        cancel(rl, lease, REDLOCK_INTERRUPTED);
+        any = true;
+    }
+    return any;
+}
+
 static drift_span alarm_in(void *cookie)
 {
     const struct redlock *rl = cookie;
@@ -260,6 +292,7 @@ static const struct blocking_events blocking_events = {
     .run_callbacks = run_callbacks,
     .has_callbacks = has_callbacks,
     .has_leases = has_leases,
+    .interrupt = interrupt,
     .alarm_in = alarm_in,
 };
 
@@ -425,19 +458,6 @@ fail_parts:
 
 /* ---- Close ---- */
 
-static void cancel(struct redlock *rl, struct redlock_lease *lease)
-{
-    struct quorum_event event = {.type = QUORUM_EV_CANCEL};
-
-    if (lease->waiter != NULL)
-        wake(rl, lease, REDLOCK_E_STATE);
-    lease->lost = NULL;
-    lease_step(lease, &event);
-    lease->ready_done = lease->ready_lost = false;
-    lease_disown(lease);
-    lease_reap(lease);
-}
-
 /* Cancel every lease.  Calls under way end with E_STATE. */
 static void begin_close(struct redlock *rl)
 {
@@ -445,7 +465,7 @@ static void begin_close(struct redlock *rl)
     rl->env.deaf = rl->blocking == NULL;
     for (uint32_t i = 0; i < rl->leases.slots_len; i++)
         if (rl->leases.slots[i] != NULL)
-            cancel(rl, rl->leases.slots[i]);
+            cancel(rl, rl->leases.slots[i], REDLOCK_E_STATE);
     flush(rl);
 }
 

@@ -23,6 +23,8 @@ const char *hold_word(int status)
         return "TOO_LATE";
     case REDLOCK_LOST:
         return "LOST";
+    case REDLOCK_INTERRUPTED:
+        return "INTERRUPTED";
     case REDLOCK_E_INVAL:
         return "E_INVAL";
     case REDLOCK_E_NOMEM:

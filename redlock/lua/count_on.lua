@@ -9,16 +9,16 @@
 --            ver                 the master has another epoch, version or set
 --
 -- Rules
--- - A number is the floor plus the counter (raise.lua).  So the floor is raised, to the number or to
---   the high-water mark, and the counters begin again at 0.  If they went on, what they had counted
---   since the old floor would be added once more at each change, and soon be days.
+-- - A number is the floor plus the counter (raise.lua).  So the floor is raised, to the number or
+--   to the high-water mark, and the counters begin again at 0.  If they went on, what they had
+--   counted since the old floor would be added once more at each change, and soon be days.
 -- - To forget the counters is to delete the marker, as look.lua does.
 -- - Clients know the floor from a look.  The new floor is appended to the field "epoch", which they
 --   read behind each count.  If that differs from the text of their look, they ignore the count.
 -- - A floor that is high enough stays.
 
-local fields = {'epoch', 'set', 'floor', 'high', 'id', 'max', 'ver', 'config', 'of', 'about', 'name',
-    'claim', 'ballot', 'accepted'}
+local fields = {'epoch', 'set', 'floor', 'high', 'id', 'max', 'ver', 'config', 'of', 'about',
+    'name', 'claim', 'ballot', 'accepted'}
 local marker = redis.call('hmget', KEYS[1], unpack(fields))
 -- @part same_version
 if not (marker[3] and marker[4]) then

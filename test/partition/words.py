@@ -25,7 +25,7 @@ MODES = ["alone", "several", "fair", "permit", "reader", "writer"]
 # time was left of the lease.  CANCELLED: the client cancelled the attempt.
 OUTCOMES = ["CONTENDED", "UNREACHABLE", "TOO_LATE", "RAN_OUT", "CANCELLED"]
 # No fault and no other client explains these; E_COMMAND: `redlock run` ended with an odd status.
-FAILURES = ["E_INVAL", "E_NOMEM", "E_STATE", "E_SYSTEM", "E_COMMAND"]
+FAILURES = ["E_INVAL", "E_NOMEM", "E_STATE", "E_SYSTEM", "E_COMMAND", "INTERRUPTED"]
 # How a release may end; TOLD: a command of `redlock run` ended when it was told of the loss.
 RELEASES = ["ok", "UNREACHABLE", "LOST", "TOLD"]
 

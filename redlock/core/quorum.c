@@ -32,14 +32,15 @@
  *     is the exception until it is proven, because another process may hold some of the names.
  *     If it cannot be proven, it stays adopted, and only its owner's unlock releases it.
  * 11. When the members change, votes stay votes, and the new lists count them.  A hold keeps its
- *     deadline.  Its next extension gives the token to those that joined (ask_to_give).  Masters
- *     that were removed get releases, and no extension.  An adopted token is given only when a
- * majority of the old list has extended it: else the extension would take a lock that nobody holds.
- * Those that joined may store an adopted token already.  Until it is proven, it is given to the new
- * members of a joint configuration alone: a client may learn of all members at once, when it first
- * hears of the set.  Numbers that were counted to before the change do not count (spoil_numbers).
- * A release of what a majority of the old list stored is no loss: the lease may be of before the
- * change (shows_hold).
+ *     deadline.  Its next extension gives the token to those that joined, and to members of the new
+ *     list that do not store it (ask_to_give).  That is safe: a lease whose deadline has passed is
+ * lost (rule 2), so until then no other client has a majority.  Removed masters get releases, and
+ * no extension.  An adopted token is given only when a majority of the old list has extended it:
+ * else the extension would take a lock that nobody holds. Those that joined may store an adopted
+ * token already.  Until it is proven, it is given to the new members of a joint configuration
+ * alone: a client may learn of all members at once, when it first hears of the set.  Numbers that
+ * were counted to before the change do not count (spoil_numbers). A release of what a majority of
+ * the old list stored is no loss: the lease may be of before the change (shows_hold).
  * 12. A token is lost when so many masters said no that no majority can store it.  An
  *     extension or a release that can no longer succeed still waits until its timeout if
  *     awaited answers may show that the token is lost (may_be_lost).  A renewal does not wait:
@@ -1031,6 +1032,8 @@ static void on_change(struct step *s)
 
     if (q->adopted && !is_held(q))
         fresh &= s->ev->members.to & (quorum_mask)~s->ev->members.from;
+    else if (is_held(q) && s->ev->members.from != s->ev->members.to)
+        fresh |= s->ev->members.to & (quorum_mask)~holders(q);
     q->fresh = fresh & stay;
     q->asked &= stay;
     q->yes &= stay;

@@ -164,8 +164,8 @@ struct quorum {
     quorum_mask live;             /* Masters whose round_of is the live round. */
     quorum_mask owing;            /* Masters that have not answered our latest command. */
     quorum_mask releasing;        /* Masters sent a release of round_of on this connection. */
-    quorum_mask fresh;            /* Masters that joined since the round began: an extension
-                                   * gives them the token. */
+    quorum_mask fresh;            /* Masters that joined since the round began, or that a change
+                                   * needs: an extension gives them the token. */
     uint32_t ask;                 /* Number of the latest ask. */
     uint32_t round;               /* Number of the live round; 0: none. */
     drift_time sent;              /* When the ask under way began. */

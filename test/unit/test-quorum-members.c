@@ -260,6 +260,39 @@ TEST(without_one_list_the_old_deadline_stands)
     CHECK_INT(story.q.state, QUORUM_LOST);
 }
 
+/* Two of five masters refused.  Of the four masters of the new list, two store the token. */
+static void hold_by_three_of_five(void)
+{
+    begin_acquiring(5);
+    answer(0x18, NO);
+    answer(0x07, YES);
+    change(0x1f, 0x1e);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    renew();
+    check_given(0x18, 0x07);
+}
+
+TEST(who_refused_a_hold_is_given_it_if_the_new_list_needs_it)
+{
+    hold_by_three_of_five();
+    answer(0x07, YES);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    answer(0x08, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(story.q.deadline, RENEW_AT + LEASE - ALLOWANCE);
+}
+
+TEST(a_hold_that_the_new_list_refuses_keeps_its_deadline)
+{
+    hold_by_three_of_five();
+    answer(0x18, NO);
+    answer(0x07, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(story.q.deadline, DEADLINE);
+    timer_at(DEADLINE);
+    CHECK_INT(story.q.state, QUORUM_LOST);
+}
+
 /* Another client's round may have left its token there. */
 TEST(who_refuses_the_token_is_asked_again)
 {
@@ -451,8 +484,11 @@ CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_maj
            RUN(a_new_member_that_has_the_token_no_longer_is_released),
            RUN(an_extension_gives_the_token_to_who_joined),
            RUN(a_master_that_was_removed_is_released_and_not_extended),
-           RUN(without_one_list_the_old_deadline_stands), RUN(who_refuses_the_token_is_asked_again),
-           RUN(who_did_not_answer_is_asked_to_extend), RUN(who_comes_up_later_is_given_it_then),
+           RUN(without_one_list_the_old_deadline_stands),
+           RUN(who_refused_a_hold_is_given_it_if_the_new_list_needs_it),
+           RUN(a_hold_that_the_new_list_refuses_keeps_its_deadline),
+           RUN(who_refuses_the_token_is_asked_again), RUN(who_did_not_answer_is_asked_to_extend),
+           RUN(who_comes_up_later_is_given_it_then),
            RUN(a_hold_that_the_old_list_lost_is_not_given_away), RUN(several_names_are_given_too),
            RUN(an_adopted_token_is_given_once_the_old_list_has_shown_it),
            RUN(an_adopted_token_that_nobody_stores_is_not_given),

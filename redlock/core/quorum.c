@@ -34,13 +34,15 @@
  * 11. When the members change, votes stay votes, and the new lists count them.  A hold keeps its
  *     deadline.  Its next extension gives the token to those that joined, and to members of the new
  *     list that do not store it (ask_to_give).  That is safe: a lease whose deadline has passed is
- * lost (rule 2), so until then no other client has a majority.  Removed masters get releases, and
- * no extension.  An adopted token is given only when a majority of the old list has extended it:
- * else the extension would take a lock that nobody holds. Those that joined may store an adopted
- * token already.  Until it is proven, it is given to the new members of a joint configuration
- * alone: a client may learn of all members at once, when it first hears of the set.  Numbers that
- * were counted to before the change do not count (spoil_numbers). A release of what a majority of
- * the old list stored is no loss: the lease may be of before the change (shows_hold).
+ *     lost (rule 2), so until then no other client has a majority.  Removed masters get releases,
+ *     and no extension.
+ *     An adopted token is given only when a majority of the old list has extended it: else the
+ *     extension would take a lock that nobody holds.  Those that joined may store an adopted
+ *     token already.  Until it is proven, it is given to the new members of a joint configuration
+ *     alone: a client may learn of all members at once, when it first hears of the set.
+ *     Numbers that were counted to before the change do not count (spoil_numbers).  A release
+ *     of what a majority of the old list stored is no loss: the lease may be of before the
+ *     change (shows_hold).
  * 12. A token is lost when so many masters said no that no majority can store it.  An
  *     extension or a release that can no longer succeed still waits until its timeout if
  *     awaited answers may show that the token is lost (may_be_lost).  A renewal does not wait:

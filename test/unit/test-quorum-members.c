@@ -87,6 +87,18 @@ TEST(a_round_goes_on_under_the_new_lists)
     CHECK_UINT(story.q.deadline, DEADLINE);
 }
 
+TEST(who_joins_in_a_round_and_refuses_is_given_it_later)
+{
+    begin_acquiring(3);
+    answer(0x01, YES);
+    change(OLD, NEW);
+    answer(0x10, NO);
+    answer(0x0a, YES);
+    check_ended(REDLOCK_OK);
+    renew();
+    check_given(0x10, 0x0f);
+}
+
 TEST(a_smaller_set_may_decide_a_round_at_once)
 {
     begin_acquiring(5);
@@ -475,7 +487,9 @@ TEST(a_number_that_another_master_gets_is_forgotten)
 
 CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_majority_of_each_list),
            RUN(a_round_is_lost_when_one_list_cannot_decide),
-           RUN(a_round_goes_on_under_the_new_lists), RUN(a_smaller_set_may_decide_a_round_at_once),
+           RUN(a_round_goes_on_under_the_new_lists),
+           RUN(who_joins_in_a_round_and_refuses_is_given_it_later),
+           RUN(a_smaller_set_may_decide_a_round_at_once),
            RUN(raised_counters_must_agree_in_both_lists),
            RUN(numbers_from_before_a_change_do_not_count), RUN(a_hold_outlasts_a_change),
            RUN(a_hold_of_before_a_change_is_released_not_lost),

@@ -83,7 +83,6 @@ static void examine_all(struct doctor *doctor)
         if (round + 1 < ROUNDS_MAX)
             doctor_set_add(doctor);
     }
-    doctor_set_choose(doctor);
     doctor_set_judge(doctor);
 }
 

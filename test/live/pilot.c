@@ -82,11 +82,17 @@ void pilot_open(struct pilot *pilot, enum pilot_kind kind, const char *masters,
         cluster_die("open: %s", pilot->message);
 }
 
+bool pilot_open_up(struct pilot *pilot, enum pilot_kind kind, struct cluster *cluster,
+                   unsigned masters)
+{
+    cluster_ready(cluster, masters);
+    pilot_open(pilot, kind, cluster_masters(cluster), 0);
+    return pilot_until_up(pilot, masters);
+}
+
 bool pilot_open_five(struct pilot *pilot, enum pilot_kind kind, struct cluster *five)
 {
-    cluster_ready(five, 5);
-    pilot_open(pilot, kind, cluster_masters(five), 0);
-    return pilot_until_up(pilot, 5);
+    return pilot_open_up(pilot, kind, five, 5);
 }
 
 void pilot_close(struct pilot *pilot)

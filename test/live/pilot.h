@@ -50,6 +50,9 @@ void pilot_open(struct pilot *pilot, enum pilot_kind kind, const char *masters,
 /* Make five masters ready, open a client on them, and wait until it has all of them up; false:
  * not in time. */
 bool pilot_open_five(struct pilot *pilot, enum pilot_kind kind, struct cluster *five);
+/* The same on so many masters. */
+bool pilot_open_up(struct pilot *pilot, enum pilot_kind kind, struct cluster *cluster,
+                   unsigned masters);
 void pilot_close(struct pilot *pilot);
 
 /* Like the calls of redlock.h; each waits for the outcome.  The message is in pilot->message. */

@@ -15,9 +15,7 @@ static struct cluster three;
 
 static void open_three(struct pilot *pilot)
 {
-    cluster_ready(&three, 3);
-    pilot_open(pilot, PILOT_BLOCKING, cluster_masters(&three), 0);
-    CHECK(pilot_until_up(pilot, 3));
+    CHECK(pilot_open_up(pilot, PILOT_BLOCKING, &three, 3));
 }
 
 /* A thread that asks for a lock without a pause until it gets one, and its last status. */

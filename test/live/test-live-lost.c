@@ -24,9 +24,7 @@ static struct pilot nobody = {.kind = PILOT_BLOCKING}; /* Waits without a client
 
 static void open_three(struct pilot *pilot)
 {
-    cluster_ready(&three, 3);
-    pilot_open(pilot, PILOT_BLOCKING, cluster_masters(&three), 0);
-    CHECK(pilot_until_up(pilot, 3));
+    CHECK(pilot_open_up(pilot, PILOT_BLOCKING, &three, 3));
 }
 
 /* The state that the callback, the test and other threads share. */

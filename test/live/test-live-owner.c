@@ -18,9 +18,7 @@ static const char me[1], you[1]; /* Owners. */
 static void open_three(struct pilot *pilot, enum pilot_kind kind)
 {
     check_row = pilot_kind_name(kind);
-    cluster_ready(&three, 3);
-    pilot_open(pilot, kind, cluster_masters(&three), 0);
-    CHECK(pilot_until_up(pilot, 3));
+    CHECK(pilot_open_up(pilot, kind, &three, 3));
 }
 
 static struct redlock_lock_options owned_by(const void *owner)

@@ -385,6 +385,7 @@ void calls_open(void)
     redlock_options_init(&options);
     options.masters = masters[which % 4];
     peer_config = configs[which % 4];
+    peer_told_another_set = false;
     options.loop = &ev;
     options.connect_timeout_ms = which & 4 ? 20 : 1000;
     options.reply_timeout_ms = timeouts[which / 8 % 4];

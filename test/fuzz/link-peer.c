@@ -236,6 +236,7 @@ static size_t write_info(char *buf, unsigned master, unsigned what)
 }
 
 const char *peer_config = "";
+bool peer_told_another_set;
 
 /* The name of a member: its place, which is a word of the configuration. */
 static void copy_name(char name[100], unsigned master)
@@ -252,6 +253,7 @@ static size_t write_look(char *buf, unsigned master, unsigned what)
     char text[500], of[300], name[100];
     bool none = what == 4 || what == 8;
 
+    peer_told_another_set |= what == 11;
     copy_name(name, master);
     (void)snprintf(of, sizeof of, "%016x %u %s %s", 7, what == 10 ? 2 : 1, what == 9 ? "-" : name,
                    what == 11 ? "a b" : peer_config);

@@ -11,8 +11,8 @@
  *  - the lost notice comes once, for a lease that the program still has;
  *  - when the client is closed, all of its memory is freed.
  *
- * At the end the masters may become good.  Then all links come up and stay up.  Without a
- * guard, a lock is granted.
+ * At the end the masters may become good.  Then all links come up and stay up, unless a master told
+ * of another set before.  Without a guard, a lock is granted.
  *
  * FUZZ_TELL in the environment prints the story of an input.
  */
@@ -262,7 +262,7 @@ static void recover(bool bursts)
     net_pass(5 * DRIFT_S);
     if (!calls_is_open() || net_is_tired())
         return;
-    net_forbid_closing(true);
+    net_forbid_closing(!peer_told_another_set);
     if (calls_is_guarded()) {
         net_pass(5 * DRIFT_S);
     } else {

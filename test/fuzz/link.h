@@ -49,6 +49,9 @@ struct peer {
 
 /* The configuration of the set that good masters tell. */
 extern const char *peer_config;
+/* A master told another configuration.  The client may believe it, and then rightly closes its
+ * links to those that are no members. */
+extern bool peer_told_another_set;
 
 void peer_reset_all(void);
 void peer_begin(struct peer *peer, unsigned master);

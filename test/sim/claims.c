@@ -53,12 +53,16 @@ static struct claim *find(const struct ev_loop *process, uint32_t serial, uint32
     return claim;
 }
 
-static void lasts(const struct ev_loop *process, struct claim *claim, uint64_t ttl_ms)
+/* A command that is sent again in full counts from its first time, as it does for the client. */
+static void lasts(const struct ev_loop *process, struct claim *claim, const struct ask *ask,
+                  uint64_t ttl_ms)
 {
     const struct plan *plan = &world.plan;
     const struct drift_bound bound = {plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};
     uint64_t span = ttl_ms * DRIFT_MS + drift_allowance(ttl_ms * DRIFT_MS, &bound);
 
+    if (ask->flags & ASK_IN_FULL)
+        return;
     /* From the beginning of the turn, because the machine may have read the clock then. */
     claim->runs_out = sim_max(claim->runs_out, clock_at(&process->clock, world.now) + span);
 }
@@ -86,8 +90,7 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
     judge_on_waiter(process, ask->serial, command);
     claim->may_store |= (quorum_mask)(1u << master);
     claim->told[master] = NULL;
-    if (!(ask->flags & ASK_IN_FULL)) /* A command that is sent again counts from its first time. */
-        lasts(process, claim, args_number(command, at.ttl));
+    lasts(process, claim, ask, args_number(command, at.ttl));
 }
 
 void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn *conn,
@@ -120,12 +123,12 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
         claim->given |= (quorum_mask)(1u << master);
         claim->told[master] = NULL;
         claim->give_ask[master] = ask->number;
-        lasts(process, claim, args_number(&command, at.ttl));
+        lasts(process, claim, ask, args_number(&command, at.ttl));
     } else if (ask->what == QUORUM_CMD_RAISE) {
         claim->raise_ask[master] = ask->number;
-    } else if (claim->extend_ask[master] != ask->number) { /* Not sent again in full. */
+    } else {
         claim->extend_ask[master] = ask->number;
-        lasts(process, claim, args_number(&command, at.ttl));
+        lasts(process, claim, ask, args_number(&command, at.ttl));
     }
 }
 

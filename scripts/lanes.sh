@@ -181,7 +181,7 @@ tell() {
     ((failed > 0 || passed == 0)) || echo "$took" >"$out/$name.seconds"
     if ((failed > 0)); then
         echo "----- the end of $out/$name.log"
-        tail -n 40 "$out/$name.log" | cut -c 1-160
+        tail -n 60 "$out/$name.log" | cut -c 1-160
         echo "-----"
     fi
     total_passed=$((total_passed + passed))

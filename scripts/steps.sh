@@ -120,7 +120,8 @@ tests() {
 }
 
 # Meson writes a line of JSON for each test.  Each part that a test reports as SKIPPED counts, too.
-# It is a failure if no test ran, or if meson failed and no test did.
+# It is a failure if no test ran, or if meson failed and no test did.  The log ends with what the
+# tests that failed said last.
 count_tests() {
     local status=$1 passed failed skipped line
     shift
@@ -139,6 +140,8 @@ for path in filter(os.path.exists, sys.argv[1:]):
             skipped.append(name)
         else:
             failed.append(name)
+            said = (test.get("stdout") or "") + (test.get("stderr") or "")
+            print(f"----- {name} failed:", *said.splitlines()[-40:], sep="\n", file=sys.stderr)
 print(passed, len(failed), len(skipped))
 if failed:
     print("failed:", *failed)

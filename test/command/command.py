@@ -53,6 +53,17 @@ def run_tests(tests, five):
     return 1 if failed or not tests else 0
 
 
+def in_memory():
+    """A folder in memory if there is one with room, or None.  Masters that sync each write are not
+    late there when the disk is busy."""
+    folder = "/dev/shm"
+    if not os.access(folder, os.W_OK):
+        return None
+    about = os.statvfs(folder)
+    has_room = about.f_bavail * about.f_frsize > 1 << 30
+    return folder if has_room and not about.f_flag & os.ST_NOEXEC else None
+
+
 def main(usage, names, five=False):
     """Run the tests among these names that the command line chooses, or all.  five: five masters
     are up and empty before each test.  Returns 77 if skipped."""
@@ -63,7 +74,7 @@ def main(usage, names, five=False):
         return 77
     tests = choose_tests(names, sys.argv[2:])
     tools.redlock = os.path.abspath(sys.argv[1])
-    tools.work = tempfile.mkdtemp(prefix="redlock-test-")
+    tools.work = tempfile.mkdtemp(prefix="redlock-test-", dir=in_memory())
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         return run_tests(tests, five)

@@ -29,7 +29,8 @@ struct order {
     unsigned asked_len;                              /* Leavers among them. */
     const char *lost; /* Of a rescue: the members that are lost.  NULL: the option is not given. */
     bool shows, is_dry, rescues;
-    bool has_finished; /* A change that was found has been finished. */
+    bool has_finished;                  /* A change that was found has been finished. */
+    bool has_left[REDLOCK_MASTERS_MAX]; /* Leavers that a master of the set knows. */
     struct survey survey;
 };
 
@@ -133,13 +134,31 @@ static void say_list(const struct order *order, const struct config *config)
             strchr(order->list, '@') != NULL ? " (with users and passwords)" : "");
 }
 
+/* True: a master of the set knows it as a member, or is this master itself, removed or not. */
+static bool is_known(const struct survey *found, const char *leaver)
+{
+    for (unsigned m = 0; m < found->masters; m++) {
+        const struct survey_master *master = &found->of[m];
+
+        if (!master->answered || master->set == 0 || master->set != found->newest.set)
+            continue;
+        if (wish_find(&master->config, leaver) < master->config.members_len ||
+            strcmp(master->member.name, leaver) == 0 || strcmp(master->member.place, leaver) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int survey(struct order *order)
 {
+    const struct wish *wish = &order->wish;
     int code = survey_open(&order->survey, order->cli, order->list, order->uris,
-                           order->wish.joiners_len + order->asked_len);
+                           wish->joiners_len + order->asked_len);
 
     if (code == CLI_OK && order->survey.newest.version != 0)
         set_report_versions(&order->survey);
+    for (unsigned i = 0; i < wish->leavers_len && code == CLI_OK; i++)
+        order->has_left[i] = order->has_left[i] || is_known(&order->survey, wish->leavers[i]);
     return code;
 }
 
@@ -314,6 +333,27 @@ static void say_nothing_to_do(const struct wish *wish)
         cli_say("nothing to do: %s is a member already", wish->joiners[i].name);
 }
 
+/* The set keeps no record of removed members.  A leaver that no master knows may be mistyped,
+ * unless the joiners show that the same command was run before. */
+static int refuse_strangers(const struct order *order, const struct config *now)
+{
+    const struct wish *wish = &order->wish;
+    char members[LIST_MAX];
+    int code = CLI_OK;
+
+    for (unsigned i = 0; i < wish->leavers_len && wish->joiners_len == 0; i++) {
+        if (order->has_left[i])
+            continue;
+        cli_say("no member is called %s", wish->leavers[i]);
+        code = CLI_CHANGE;
+    }
+    if (code == CLI_OK)
+        return CLI_OK;
+    wish_print(now, now->from, members, sizeof members);
+    cli_say("nothing was changed; the members are %s", members);
+    return code;
+}
+
 /* The wish is met: the same command was run before.  If masters were not told so yet, they are. */
 static int end_met(struct order *order, const struct config *now)
 {
@@ -324,6 +364,8 @@ static int end_met(struct order *order, const struct config *now)
 
     if (code == CLI_OK && !is_joint && asks_leavers(order))
         return DRIVER_AGAIN;
+    if (code == CLI_OK)
+        code = refuse_strangers(order, now);
     if (code != CLI_OK)
         return code;
     if (!order->has_finished && !has_more)
@@ -466,8 +508,9 @@ const struct cli_command cli_members = {
         "until they may vote, which takes somewhat longer than the longest lease (--max-ttl).\n"
         "All earlier leases must then end, which takes as long again.  The command may be\n"
         "interrupted at any time: run it again, and it goes on.  A change that is done already\n"
-        "may be run again, too.  If two are run at once, one of them changes the set, and the\n"
-        "other says so, or goes on from there.\n"
+        "may be run again, too; but remove refuses a name that no master knows, for it may be\n"
+        "mistyped.  If two are run at once, one of them changes the set, and the other says so,\n"
+        "or goes on from there.\n"
         "\n"
         "rescue founds the set anew, with the masters of the URIs alone, when a majority of the\n"
         "members is gone for good.  First stop the lost masters, so that they never answer again.\n"

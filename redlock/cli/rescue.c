@@ -75,7 +75,7 @@ static int refuse_unknown(const struct survey *found, const char *lost)
         p += len;
         if (is_known || config_is_closed(&found->newest))
             continue;
-        cli_say("%s: %s", name, config_problem_text(CONFIG_UNKNOWN));
+        cli_say("no member is called %s", name);
         return CLI_CHANGE;
     }
     return CLI_OK;

@@ -14,8 +14,7 @@ void wish_print(const struct config *config, quorum_mask list, char *text, size_
     (void)config_list(config, list, true, text, size);
 }
 
-/* The member with this name, or else at this place.  Returns members_len if there is none. */
-static unsigned find(const struct config *config, const char *text)
+unsigned wish_find(const struct config *config, const char *text)
 {
     unsigned at = config_find(config, text), there = 0;
 
@@ -26,20 +25,20 @@ static unsigned find(const struct config *config, const char *text)
     return there;
 }
 
-static bool refuse(const char *name, enum config_problem problem, const struct config *now,
-                   char *why, size_t why_size)
+static bool refuse_unknown(const char *name, const struct config *now, char *why, size_t why_size)
 {
-    char members[LIST_MAX] = "";
-    const char *more = "";
+    char members[LIST_MAX];
 
-    if (problem == CONFIG_UNKNOWN) {
-        more = "; the members are ";
-        wish_print(now, now->from, members, sizeof members);
-    } else if (problem == CONFIG_EVEN) {
-        more = ": --even allows it";
-    }
-    (void)snprintf(why, why_size, "%s%s%s%s%s", name, name[0] != '\0' ? ": " : "",
-                   config_problem_text(problem), more, members);
+    wish_print(now, now->from, members, sizeof members);
+    (void)snprintf(why, why_size, "no member is called %s; the members are %s", name, members);
+    return false;
+}
+
+static bool refuse(const char *name, enum config_problem problem, char *why, size_t why_size)
+{
+    (void)snprintf(why, why_size, "%s%s%s%s", name, name[0] != '\0' ? ": " : "",
+                   config_problem_text(problem),
+                   problem == CONFIG_EVEN ? ": --even allows it" : "");
     return false;
 }
 
@@ -52,10 +51,10 @@ bool wish_make(const struct wish *wish, const struct config *now, struct config 
 
     assert(!config_is_joint(now));
     for (unsigned i = 0; i < wish->leavers_len; i++) {
-        unsigned at = find(&list, wish->leavers[i]);
+        unsigned at = wish_find(&list, wish->leavers[i]);
 
         if (at == list.members_len)
-            return refuse(wish->leavers[i], CONFIG_UNKNOWN, now, why, why_size);
+            return refuse_unknown(wish->leavers[i], now, why, why_size);
         problem = config_remove(&list, list.members[at].name);
         assert(problem == CONFIG_OK);
     }
@@ -66,11 +65,11 @@ bool wish_make(const struct wish *wish, const struct config *now, struct config 
         problem = strcmp(joiner->name, "-") == 0 ? CONFIG_BAD_NAME
                                                  : config_add(&list, joiner->name, joiner->place);
         if (problem != CONFIG_OK)
-            return refuse(joiner->name, problem, now, why, why_size);
+            return refuse(joiner->name, problem, why, why_size);
     }
     problem = config_check(now, &list, &name);
     if (problem != CONFIG_OK && !(problem == CONFIG_EVEN && wish->allows_even))
-        return refuse(name, problem, now, why, why_size);
+        return refuse(name, problem, why, why_size);
     *ret_list = list;
     return true;
 }
@@ -78,7 +77,7 @@ bool wish_make(const struct wish *wish, const struct config *now, struct config 
 bool wish_is_met(const struct wish *wish, const struct config *now)
 {
     for (unsigned i = 0; i < wish->leavers_len; i++)
-        if (find(now, wish->leavers[i]) < now->members_len)
+        if (wish_find(now, wish->leavers[i]) < now->members_len)
             return false;
     for (unsigned i = 0; i < wish->joiners_len; i++) {
         unsigned at = config_find(now, wish->joiners[i].name);

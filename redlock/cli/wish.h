@@ -16,6 +16,9 @@ struct wish {
     bool allows_even;                        /* An even number of members is wished. */
 };
 
+/* The member with this name, or else at this place.  Returns members_len if there is none. */
+unsigned wish_find(const struct config *config, const char *text);
+
 /* Compute the list that is to follow now, which is simple.  Returns false if that must not be: why
  * then says so. */
 bool wish_make(const struct wish *wish, const struct config *now, struct config *ret_list,

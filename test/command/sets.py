@@ -71,3 +71,31 @@ def is_member(port, listed, version):
         assert got.get(key) == want.get(key), (port, key, got, want)
     assert got["epoch"].split(".")[1] == str(version), got
     return got["epoch"].split(".")[0]
+
+
+def is_removed(port, version):
+    got = marker(port)
+    assert got["ver"] == str(version) and "name" not in got and "ballot" not in got, got
+
+
+def is_refused(ports, *args, code=tools.CHANGE, err=None):
+    """So are both the change and its dry run; nothing is changed."""
+    for more in [["--dry-run"], []]:
+        result = members(ports, *more, *args, code=code, err=err)
+        assert result.out == "", result
+    return result
+
+
+def is_done(ports, *args):
+    """The set is as wished: so say both the change and its dry run, and write nothing."""
+    before = [marker(port) for port in ports]
+    said = f"nothing to do: {args[-1]} is "
+    result = members(ports, "--dry-run", *args, err=said)
+    lines = result.out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["before", "after", "nothing was changed (--dry-run)"], result
+    assert lines[0].split()[1:] == lines[1].split()[1:], result
+    got = json.loads(members(ports, "--dry-run", "--json", *args).out)
+    assert got["before"] == got["after"] and not got["finishes"], got
+    result = members(ports, *args, err=said)
+    assert result.out.startswith("the set has ") and "version" not in result.err, result
+    assert [marker(port) for port in ports] == before

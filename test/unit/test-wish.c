@@ -74,7 +74,7 @@ TEST(what_is_wrong_is_refused)
 {
     begin("a:1 b:1 c:1");
     leave("d:1");
-    check_why("d:1: no member has this name; the members are a:1 b:1 c:1");
+    check_why("no member is called d:1; the members are a:1 b:1 c:1");
     begin("a:1 b:1 c:1");
     join("", "b:1");
     check_why("b:1: it is a member already");
@@ -90,7 +90,7 @@ TEST(what_is_wrong_is_refused)
     begin("a:1 b:1 c:1");
     leave("a:1");
     leave("a:1");
-    check_why("a:1: no member has this name; the members are a:1 b:1 c:1");
+    check_why("no member is called a:1; the members are a:1 b:1 c:1");
     begin("a:1 b:1 c:1");
     leave("a:1");
     leave("b:1");

@@ -166,18 +166,16 @@ struct redlock_lock_options {
     uint32_t retry_delay_min_ms;
     uint32_t retry_delay_max_ms;
     bool no_renew; /* Let the lease run out.  Default false: renew it in time. */
-    /* Draw a fencing token; see redlock_fence().  Needs restart_guard.  Not with
-     * fair, shared, permits or several resources. */
+    /* Draw a fencing token; see redlock_fence().  Needs restart_guard.  redlock(3),
+     * KINDS OF LOCKS, says which options go together. */
     bool fence;
     /* Wait in a queue, so that waiters with fair get the lock in order.  A waiter
-     * without fair may overtake them.  Not with fence, shared, permits or several
-     * resources. */
+     * without fair may overtake them. */
     bool fair;
     /*
      * Hold the lock as a reader, together with other readers.  A holder without
      * shared is a writer.  Readers and a writer never hold the lock together.  A
-     * waiting writer keeps new readers out; present readers keep the lock.  Not with
-     * fence, fair, reentrant, permits or several resources.
+     * waiting writer keeps new readers out; present readers keep the lock.
      */
     bool shared;
     /* Stop renewing this long after the lock was acquired.  0 (default): no limit. */
@@ -188,8 +186,7 @@ struct redlock_lock_options {
     uint32_t lost_margin_ms;
     /* Take one permit of a semaphore that has this many: 1 to 256.  All users of
      * the semaphore must set the same number.  0 (default): a lock.  A semaphore and
-     * a lock of the same name are independent.  Not with fence, fair, shared,
-     * reentrant or several resources. */
+     * a lock of the same name are independent. */
     uint32_t permits;
     /*
      * Called once when the hold ends soon, or has ended.  If the lease was not
@@ -210,9 +207,9 @@ struct redlock_lock_options {
      * Let the owner lock the resource again (default false).  The owner then gets
      * the same lease at once, without a request to a master.  If that lease is not
      * held any more, the call returns LOST, and the owner must unlock the lease
-     * first.  The options of the first lock stay in force.  The last unlock
-     * releases the lock.  Other owners, and locks that are not reentrant, find the
-     * resource locked.
+     * first.  The options of the first lock stay in force.  A reader that asks again
+     * to write gets E_STATE.  The last unlock releases the lock.  Other owners, and locks that are
+     * not reentrant, find the resource locked.
      */
     bool reentrant;
     /* The owner of a reentrant lock: any pointer, which is only compared.  NULL
@@ -326,8 +323,8 @@ REDLOCK_API int redlock_unlock_async(struct redlock_lease *lease, redlock_done_f
  * Lock several resources in one lease: all of them or none.  So two clients that
  * ask for the same resources in different orders do not block each other.
  * resources: 1 to 16 names, all different.  A lock of one name excludes every
- * lease that contains the name, and the other way round.  Not with fence, fair,
- * shared, reentrant or permits.  Extend, unlock and cancel as above and below.
+ * lease that contains the name, and the other way round.  Extend, unlock and cancel
+ * as above and below.
  */
 REDLOCK_API REDLOCK_MUST_CHECK int
 redlock_lock_many(struct redlock *rl, const char *const *resources, size_t resources_len,

@@ -67,7 +67,7 @@ static const char usage_text[] =
     "  redlock members [--dry-run] [--even] [add URI... | remove NAME... | replace NAME URI]\n"
     "  redlock members --i-know-what-is-lost NAME,... rescue URI...\n"
     "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
-    "  redlock help [COMMAND]\n";
+    "  redlock help [COMMAND | combine]\n";
 
 #define JSON_TEXT "  --json                 print data as JSON\n"
 
@@ -357,31 +357,6 @@ void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)
                         show_duration(ttl_ms, ttl, sizeof ttl), least_ttl(cli, least, sizeof least),
                         show_duration(cli->max_ttl_ms, max, sizeof max));
     check_drift(cli, ttl_ms);
-}
-
-void cli_check_lock(const struct cli *cli, const struct cli_names *names,
-                    const struct redlock_lock_options *opts)
-{
-    const struct {
-        const char *name;
-        bool is_set;
-    } kinds[] = {{"--fair", opts->fair},
-                 {"--fence", opts->fence},
-                 {"--permits", opts->permits > 0},
-                 {"--shared", opts->shared}};
-    const char *first = NULL;
-
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (!kinds[i].is_set)
-            continue;
-        if (first != NULL)
-            cli_usage_error(cli, "%s and %s do not go together", first, kinds[i].name);
-        if (names->len > 1)
-            cli_usage_error(cli, "%s is for one NAME, and here are %zu", kinds[i].name, names->len);
-        first = kinds[i].name;
-    }
-    if (opts->fence && !cli_is_guarded(cli))
-        cli_usage_error(cli, "--fence needs the restart guard, which is off");
 }
 
 /* ---- The masters ---- */

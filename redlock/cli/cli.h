@@ -139,10 +139,13 @@ void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock
  * Call this after all options are read, because --max-ttl may follow --ttl. */
 void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms);
 
-/* End the program if options of a lock do not go together, or not with several names.  The library
- * checks this as well, but its messages use the names of C. */
+/* End the program if options of a lock do not go together, or not with several names (combine.h).
+ * The library checks this as well, but its messages use the names of C. */
 void cli_check_lock(const struct cli *cli, const struct cli_names *names,
                     const struct redlock_lock_options *opts);
+
+/* Print the table of what goes together.  redlock(3) has this text, without a change. */
+void cli_print_combinations(void);
 
 /* Print a message and where help is, and end the program with CLI_USAGE. */
 void cli_usage_error(const struct cli *cli, const char *format, ...)

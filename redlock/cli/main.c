@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -44,11 +45,15 @@ static void need_command(struct cli *cli, const char *name)
         cli_usage_error(cli, "no such command: %s", cli_show_argument(name, shown));
 }
 
-/* `redlock help [COMMAND]`; argv[optind] is "help". */
+/* `redlock help [COMMAND | combine]`; argv[optind] is "help". */
 static void help(struct cli *cli, int argc, char **argv)
 {
     if (argc - optind > 2)
-        cli_usage_error(cli, "too many arguments; needed: help [COMMAND]");
+        cli_usage_error(cli, "too many arguments; needed: help [COMMAND | combine]");
+    if (argc - optind == 2 && strcmp(argv[optind + 1], "combine") == 0) {
+        cli_print_combinations();
+        exit(cli_flush_output());
+    }
     if (argc - optind == 2 && strcmp(argv[optind + 1], "help") != 0 && argv[optind + 1][0] != '-')
         need_command(cli, argv[optind + 1]);
     cli_print_help(cli);

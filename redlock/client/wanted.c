@@ -108,6 +108,8 @@ int wanted_lease(struct redlock *rl, const struct wanted *wanted,
         *ret_lease = owned->lease;
         if (all.fence && !owned->lease->q.config.fence)
             return error_set(REDLOCK_E_STATE, "its owner has it without a fencing token");
+        if (!all.shared && lease_kind(owned->lease)->shared)
+            return error_set(REDLOCK_E_STATE, "its owner has it as a reader");
         return take_again(owned);
     }
     lease = new_lease(rl, wanted, &all, &config);

@@ -9,7 +9,7 @@
  * To add a kind: write its file, name it here and in kinds.c, and let kind_choose() find it by an
  * option of redlock.h.  CONTRIBUTING.md, "Add a kind of lock", has the whole list.
  *
- * Fencing is not a kind but a property of a plain lock: kind_check() refuses it with other kinds.
+ * Fencing is not a kind but a property of a plain lock.  core/combine.h says what goes together.
  */
 #ifndef REDLOCK_KIND_H
 #define REDLOCK_KIND_H

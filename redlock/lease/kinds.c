@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "redlock/base/error.h"
+#include "redlock/core/combine.h"
 #include "redlock/core/permit.h"
 #include "redlock/lease/kind.h"
 
@@ -35,36 +36,26 @@ static int check_permit(const char *token, uint32_t permits)
     return REDLOCK_OK;
 }
 
-static int check_adopted(const struct wanted *wanted, const struct redlock_lock_options *opts)
+static combine_set set_of(const struct wanted *wanted, const struct redlock_lock_options *opts)
 {
-    if (wanted->token == NULL)
-        return REDLOCK_OK;
-    if (opts->reentrant || opts->fair)
-        return error_set(REDLOCK_E_INVAL, "%s must not be set",
-                         opts->reentrant ? "reentrant" : "fair");
-    return opts->permits > 0 ? check_permit(wanted->token, opts->permits) : REDLOCK_OK;
+    return (combine_set)(wanted->token != NULL) << COMBINE_ADOPT |
+           (combine_set)opts->fair << COMBINE_FAIR | (combine_set)opts->fence << COMBINE_FENCE |
+           (combine_set)(opts->permits > 0) << COMBINE_PERMITS |
+           (combine_set)opts->reentrant << COMBINE_REENTRANT |
+           (combine_set)wanted->many << COMBINE_SEVERAL |
+           (combine_set)opts->shared << COMBINE_SHARED;
 }
 
 int kind_check(const struct wanted *wanted, const struct redlock_lock_options *opts)
 {
-    if (wanted->many && (opts->fence || opts->reentrant))
-        return error_set(REDLOCK_E_INVAL, "%s is for locks of one resource",
-                         opts->fence ? "fence" : "reentrant");
-    if (opts->permits > 0 && (wanted->many || opts->fence || opts->reentrant))
-        return error_set(REDLOCK_E_INVAL, "permits is for locks of one resource%s",
-                         wanted->many ? "" : ", without fence and reentrant");
-    if (opts->fair && (wanted->many || opts->fence || opts->permits > 0))
-        return error_set(REDLOCK_E_INVAL,
-                         "fair is for locks of one resource, without fence and permits");
-    if (opts->shared && wanted->many)
-        return error_set(REDLOCK_E_INVAL, "shared is for locks of one resource");
-    if (opts->shared && (opts->fence || opts->reentrant || opts->permits > 0 || opts->fair))
-        return error_set(REDLOCK_E_INVAL, "%s is not for shared locks",
-                         opts->fence         ? "fence"
-                         : opts->reentrant   ? "reentrant"
-                         : opts->permits > 0 ? "permits"
-                                             : "fair");
-    return check_adopted(wanted, opts);
+    const struct combine_clash *clash = combine_clash_in(set_of(wanted, opts));
+
+    if (clash != NULL)
+        return error_set(REDLOCK_E_INVAL, "%s and %s do not go together: %s",
+                         combine_word(clash->one), combine_word(clash->other), clash->why);
+    if (wanted->token != NULL && opts->permits > 0)
+        return check_permit(wanted->token, opts->permits);
+    return REDLOCK_OK;
 }
 
 enum kind_id kind_choose(const struct wanted *wanted, const struct redlock_lock_options *opts)

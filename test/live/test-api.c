@@ -111,11 +111,13 @@ static const struct bad_lock bad_locks[] = {
      {.size = ALL_OF, .ttl_ms = 1000, .permits = 257}},
     {"a permit with a fencing token",
      "x",
-     "acquire: permits is for locks of one resource, without fence and reentrant",
+     "acquire: fence and permits do not go together: a token is counted behind the SET of a plain "
+     "lock only",
      {.size = ALL_OF, .ttl_ms = 1000, .permits = 2, .fence = true}},
     {"a permit that is reentrant",
      "x",
-     "acquire: permits is for locks of one resource, without fence and reentrant",
+     "acquire: permits and reentrant do not go together: an owner that asks again may want the "
+     "same permit or another",
      {.size = ALL_OF, .ttl_ms = 1000, .permits = 2, .reentrant = true}},
     {"name of a queue",
      "redlock:queue:x",
@@ -123,7 +125,8 @@ static const struct bad_lock bad_locks[] = {
      {0}},
     {"fair and fenced",
      "x",
-     "acquire: fair is for locks of one resource, without fence and permits",
+     "acquire: fair and fence do not go together: a token is counted behind the SET of a plain "
+     "lock only",
      {.size = ALL_OF, .ttl_ms = 10000, .fence = true, .fair = true}},
     {"tiny size", "x", "acquire: size is 8: the options were not initialized", {.size = 8}},
     {"ttl 0", "x", "acquire: ttl_ms is 0", {.size = ALL_OF}},
@@ -298,9 +301,15 @@ static const struct {
     {"twice", bad_lists[2], 3, false, false, "resource 1 and resource 3 are the same"},
     {"wait flag", bad_lists[3], 3, false, false,
      "resource 2: the resource name begins with redlock:wait:, as wait flags do"},
-    {"fence", seventeen, 3, true, false, "fence is for locks of one resource"},
-    {"fence of one", seventeen, 1, true, false, "fence is for locks of one resource"},
-    {"reentrant", seventeen, 3, false, true, "reentrant is for locks of one resource"},
+    {"fence", seventeen, 3, true, false,
+     "fence and several do not go together: a token is counted behind the SET of a plain lock "
+     "only"},
+    {"fence of one", seventeen, 1, true, false,
+     "fence and several do not go together: a token is counted behind the SET of a plain lock "
+     "only"},
+    {"reentrant", seventeen, 3, false, true,
+     "reentrant and several do not go together: an owner may have some of the names and not the "
+     "others"},
 };
 
 static void check_told(const char *what, const char *message)
@@ -349,7 +358,8 @@ TEST(lists_are_checked)
     redlock_lock_options_init(&opts);
     opts.permits = 2;
     CHECK_INT(redlock_lock_many(bench.pilot.rl, seventeen, 2, &opts, &lease), REDLOCK_E_INVAL);
-    CHECK_STR(redlock_errmsg(NULL), "acquire: permits is for locks of one resource");
+    CHECK_STR(redlock_errmsg(NULL), "acquire: permits and several do not go together: a round asks "
+                                    "for one permit of one semaphore");
     CHECK_INT(redlock_lock_many_async(bench.pilot.rl, seventeen, 2, NULL, on_done, &calls, &lease),
               REDLOCK_E_STATE);
     CHECK_INT(redlock_lock_many(bench.pilot.rl, seventeen, 1, NULL, &lease), REDLOCK_OK);
@@ -361,15 +371,21 @@ TEST(lists_are_checked)
 static const struct {
     const char *row;
     size_t len; /* 0: redlock_lock(). */
-    bool fence, reentrant;
+    bool fence;
     uint32_t permits;
     const char *message;
 } shared_rows[] = {
-    {"several", 2, false, false, 0, "acquire: shared is for locks of one resource"},
-    {"a list of one", 1, false, false, 0, "acquire: shared is for locks of one resource"},
-    {"fence", 0, true, false, 0, "acquire: fence is not for shared locks"},
-    {"reentrant", 0, false, true, 0, "acquire: reentrant is not for shared locks"},
-    {"permits", 0, false, false, 3, "acquire: permits is not for shared locks"},
+    {"several", 2, false, 0,
+     "acquire: several and shared do not go together: masters store readers in another form than "
+     "the token of several names"},
+    {"a list of one", 1, false, 0,
+     "acquire: several and shared do not go together: masters store readers in another form than "
+     "the token of several names"},
+    {"fence", 0, true, 0,
+     "acquire: fence and shared do not go together: the token of a later reader would shut out "
+     "those that still read"},
+    {"permits", 0, false, 3,
+     "acquire: permits and shared do not go together: a permit has one holder"},
 };
 
 TEST(what_is_shared_is_checked)
@@ -386,7 +402,6 @@ TEST(what_is_shared_is_checked)
         CHECK(!opts.shared);
         opts.shared = true;
         opts.fence = shared_rows[i].fence;
-        opts.reentrant = shared_rows[i].reentrant;
         opts.permits = shared_rows[i].permits;
         check_row = shared_rows[i].row;
         CHECK_INT(len > 0 ? redlock_lock_many(bench.pilot.rl, seventeen, len, &opts, &lease)

@@ -425,10 +425,12 @@ bool calls_may_lock_again(const struct lease_rec *rec)
            rec->holds < 4;
 }
 
+/* A holder may lock again as a reader.  A reader that becomes a writer would wait for itself. */
 void calls_lock_again(struct lease_rec *rec)
 {
     uint64_t commands = rec->process->rl->env.stats.commands;
     bool is_over = oracle_remaining_ms(rec, process_now(rec->process)) == 0;
+    bool is_reader = rec->number % 4 != 0, upgrades = rec->is_shared && !is_reader;
     struct redlock_lock_options opts;
     struct redlock_lease *lease;
     int status;
@@ -437,15 +439,19 @@ void calls_lock_again(struct lease_rec *rec)
     opts.ttl_ms = rec->process->max_ttl_ms;
     opts.reentrant = true;
     opts.owner = rec;
+    opts.shared = is_reader;
     world_note("lock again: client, lease", rec->process->number, rec->number, 0);
     status =
         redlock_lock_async(rec->process->rl, names[rec->resource], &opts, on_again, rec, &lease);
     if (status == REDLOCK_LOST) /* The process may have been stopped in the call. */
         is_over = oracle_remaining_ms(rec, process_now(rec->process)) == 0;
-    expect("redlock_lock_async of an owner", status, is_over ? REDLOCK_LOST : REDLOCK_OK);
-    rec->is_again = !is_over;
-    rec->holds += !is_over;
-    if (!is_over && lease != rec->lease)
+    expect("redlock_lock_async of an owner", status,
+           upgrades  ? REDLOCK_E_STATE
+           : is_over ? REDLOCK_LOST
+                     : REDLOCK_OK);
+    rec->is_again = status == REDLOCK_OK;
+    rec->holds += rec->is_again;
+    if (rec->is_again && lease != rec->lease)
         world_fail("reentry", "client %u has two leases of what it owns", rec->process->number);
     check_inner(rec, commands);
 }

@@ -145,8 +145,8 @@ void options_of_lock(struct lease_rec *rec, struct redlock_lock_options *ret_opt
     draw_wait(ret_opts);
     if (rec->is_probe)
         set_probe(rec, ret_opts);
-    rec->is_reentrant = world.plan.reentrant && !rec->is_probe && rec->number % 2 == 0 &&
-                        !options_are_many(rec) && !rec->is_shared;
+    rec->is_reentrant =
+        world.plan.reentrant && !rec->is_probe && rec->number % 2 == 0 && !options_are_many(rec);
     ret_opts->reentrant = rec->is_reentrant;
     ret_opts->owner = rec;
     note_options(rec, ret_opts);

@@ -83,14 +83,20 @@ class Operators:
         written.write_text("\n".join(self.listed_endpoints()) + "\n")
         written.replace(self.list_file)
 
+    def listed_without(self, leavers):
+        """Changes that overlap may take all masters off the list.  Then the members are listed."""
+        stay = [name for name in self.listed if name not in leavers]
+        if not stay:
+            stay = [name for name in self.show(changes.OPERATORS[0])[0] if name not in leavers]
+        return stay or self.listed
+
     def listed_endpoints(self):
         return [self.endpoints[name] for name in self.listed]
 
     # ---- Verbs ----
 
     def operate(self, number, operator, words):
-        leavers, _ = changes.pairs_of(words)
-        self.list_members([name for name in self.listed if name not in leavers])
+        self.list_members(self.listed_without(changes.pairs_of(words)[0]))
         self.tell("change", id=number, by=operator, about=" ".join(words))
         argv = self.argv(operator, "--even", words[0],
                          *(self.endpoints[name] for name in words[1:]))

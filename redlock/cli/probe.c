@@ -49,6 +49,8 @@ static enum rights_about about_of(const struct right *right)
             return RIGHTS_ABOUT_MARKER;
         if (strcmp(right->words[i], WIRE_WITNESS) == 0)
             return RIGHTS_ABOUT_WITNESS;
+        if (strcmp(right->words[i], RIGHTS_CLIENT) == 0)
+            return RIGHTS_ABOUT_CLIENT;
     }
     return RIGHTS_ABOUT_NAME;
 }
@@ -145,6 +147,16 @@ static void find_forbidden_name(struct exam *exam)
               exam->target->name);
 }
 
+static void find_forbidden_client(struct exam *exam)
+{
+    char change[EXAM_TEXT_MAX];
+
+    advise(exam, RIGHTS_ABOUT_CLIENT, false, change);
+    exam_find(exam, "acl_client", change,
+              "channels " WIRE_CLIENT "*, by which waiters with --fair learn of their turns, are "
+              "forbidden by its ACL: these waiters have to poll");
+}
+
 static void find_forbidden_marker(struct exam *exam)
 {
     char change[EXAM_TEXT_MAX];
@@ -182,6 +194,9 @@ static void find_forbidden_place(struct exam *exam, const struct right *right, b
     case RIGHTS_ABOUT_MARK:
         if (!exam_has(exam, "acl_keys"))
             find_forbidden_mark(exam, is_key);
+        return;
+    case RIGHTS_ABOUT_CLIENT:
+        find_forbidden_client(exam);
         return;
     case RIGHTS_ABOUT_QUEUE:
     case RIGHTS_ABOUT_PERMIT:

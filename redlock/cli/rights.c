@@ -76,10 +76,12 @@ const struct right rights_all[] = {
 
     {"+set", RIGHTS_PLAIN, {"SET", RIGHTS_MARK, "1", "NX", "PX", NO_NUMBER}, {NULL}},
     {"+publish", RIGHTS_PLAIN, {"PUBLISH", RIGHTS_MARK, NOBODY}, {"PUBLISH", RIGHTS_OWN, NOBODY}},
+    {"+publish", RIGHTS_FAIR, {"PUBLISH", RIGHTS_CLIENT, NOBODY}, {NULL}},
     {"+pubsub|numsub", RIGHTS_PLAIN, {"PUBSUB", "NUMSUB", RIGHTS_MARK}, {NULL}},
     {"+unsubscribe", RIGHTS_PLAIN, {"UNSUBSCRIBE", RIGHTS_MARK}, {NULL}},
     {"+subscribe", RIGHTS_PLAIN, {"SUBSCRIBE", RIGHTS_MARK}, {NULL}},
     {"+subscribe", RIGHTS_PERMITS, {"SUBSCRIBE", RIGHTS_PERMIT_MARK}, {NULL}},
+    {"+subscribe", RIGHTS_FAIR, {"SUBSCRIBE", RIGHTS_CLIENT}, {NULL}},
 };
 const size_t rights_len = sizeof rights_all / sizeof rights_all[0];
 
@@ -100,6 +102,7 @@ static const struct {
     {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMITS, "~" WIRE_MARK WIRE_PERMIT, ""},
     {RIGHTS_ABOUT_MARK, RIGHTS_PLAIN, "&" WIRE_MARK, ""},
     {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMITS, "&" WIRE_MARK WIRE_PERMIT, ""},
+    {RIGHTS_ABOUT_CLIENT, RIGHTS_FAIR, "&" WIRE_CLIENT "*", NULL},
 };
 
 /* True: the pattern ends with a * that is not escaped. */
@@ -124,7 +127,8 @@ bool rights_place(size_t place, const char *names, unsigned kinds, char rule[RIG
 
     if ((places[place].kind & kinds) == 0)
         return false;
-    if (is_all(names) && strcmp(before, "~") != 0 && strcmp(before, "&" WIRE_MARK) != 0)
+    if (is_all(names) && strcmp(before, "~") != 0 && strcmp(before, "&" WIRE_MARK) != 0 &&
+        places[place].about != RIGHTS_ABOUT_CLIENT)
         return false;
     if (after != NULL && after[0] != '\0' && is_open(names))
         return false;
@@ -138,7 +142,7 @@ void rights_rules(enum rights_about about, bool is_key, const char *names, char 
     char rule[RIGHTS_RULE_MAX];
     size_t len = 0;
 
-    if (is_all(names))
+    if (is_all(names) && about != RIGHTS_ABOUT_CLIENT)
         about = is_key ? RIGHTS_ABOUT_NAME : RIGHTS_ABOUT_MARK;
     buf[0] = '\0';
     for (size_t i = 0; i < RIGHTS_PLACES_LEN && len < size; i++)

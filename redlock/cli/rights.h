@@ -14,6 +14,7 @@
 
 #include "redlock/cli/cli.h"
 #include "redlock/cli/talk.h"
+#include "redlock/wire/keys.h"
 
 /* Kinds of locks.  Plain locks have one name or several.  A row has the kinds that need it. */
 enum {
@@ -25,14 +26,15 @@ enum {
     RIGHTS_SHARED = 1 << 5
 };
 
-/* These words of a row stand for a key or a channel. */
-#define RIGHTS_NAME "<name>"             /* The name of a lock. */
-#define RIGHTS_OWN "<own>"               /* A random name, which no lock has. */
-#define RIGHTS_MARK "<mark>"             /* The wait flag of the lock, and its channel. */
-#define RIGHTS_QUEUE "<queue>"           /* The queue of the lock. */
-#define RIGHTS_PERMIT "<permit>"         /* A semaphore of this name, as masters know it. */
-#define RIGHTS_SLOT "<slot>"             /* The key of its first permit. */
-#define RIGHTS_PERMIT_MARK "<slot-mark>" /* Its wait flag, and the channel. */
+/* These words of a row stand for a key or a channel.  The last one is a channel itself. */
+#define RIGHTS_NAME "<name>"                  /* The name of a lock. */
+#define RIGHTS_OWN "<own>"                    /* A random name, which no lock has. */
+#define RIGHTS_MARK "<mark>"                  /* The wait flag of the lock, and its channel. */
+#define RIGHTS_QUEUE "<queue>"                /* The queue of the lock. */
+#define RIGHTS_PERMIT "<permit>"              /* A semaphore of this name, as masters know it. */
+#define RIGHTS_SLOT "<slot>"                  /* The key of its first permit. */
+#define RIGHTS_PERMIT_MARK "<slot-mark>"      /* Its wait flag, and the channel. */
+#define RIGHTS_CLIENT WIRE_CLIENT "doctor"    /* A channel, which no client has. */
 
 /* The keys or channels that a row is about, for messages if they are forbidden. */
 enum rights_about {
@@ -41,7 +43,8 @@ enum rights_about {
     RIGHTS_ABOUT_WITNESS,
     RIGHTS_ABOUT_MARK,
     RIGHTS_ABOUT_QUEUE,
-    RIGHTS_ABOUT_PERMIT
+    RIGHTS_ABOUT_PERMIT,
+    RIGHTS_ABOUT_CLIENT
 };
 
 struct right {
@@ -57,7 +60,7 @@ extern const struct right rights_all[];
 extern const size_t rights_len;
 
 /* The keys and channels of locks, as rules. */
-enum { RIGHTS_PLACES_LEN = 10, RIGHTS_RULE_MAX = REDLOCK_NAME_MAX + 64 };
+enum { RIGHTS_PLACES_LEN = 11, RIGHTS_RULE_MAX = REDLOCK_NAME_MAX + 64 };
 
 /* Write the rule of a place, "~redlock:wait:a*" for the names "a*".  False: locks of these
  * kinds do not need it, or another rule for these names includes it. */

@@ -338,7 +338,7 @@ static int make_masters(struct redlock *rl)
     };
 
     if (masters_init(&rl->masters, &config, &masters_events, rl) != 0 ||
-        lines_init(&rl->lines, &rl->masters, &config, on_done, rl) != 0)
+        lines_init(&rl->lines, &rl->leases, &rl->masters, &config, on_done, rl) != 0)
         return no_memory();
     token_subkey(&rl->leases.tokens, rl->lines.channels.key);
     return REDLOCK_OK;

@@ -4,6 +4,9 @@
 #include "redlock/core/place.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PATIENCE_MAX_MS 86400000 /* A day: no lease is longer. */
@@ -23,6 +26,35 @@ void place_init(struct place *p, const struct members *members, drift_span pause
         patience_ms = PLACE_PATIENCE_MIN_MS;
     p->patience_ms = (uint32_t)(patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS);
 }
+
+/* ---- The waiter's name ---- */
+
+#define NUMBER 8 /* Digits of 32 bits. */
+
+_Static_assert(PLACE_CLIENT + 2 * NUMBER == TOKEN_LEN, "a waiter's name is as long as a token");
+
+void place_name(struct place *p, const char *client, uint32_t slot, uint32_t serial)
+{
+    (void)snprintf(p->waiter, sizeof p->waiter, "%.*s%08" PRIx32 "%08" PRIx32, PLACE_CLIENT, client,
+                   slot, serial);
+}
+
+/* The caller compares the whole name with that of the lease that it finds. */
+bool place_read_name(const char *waiter, const char *client, uint32_t *ret_slot,
+                     uint32_t *ret_serial)
+{
+    char slot[NUMBER + 1] = "";
+
+    if (strlen(waiter) != TOKEN_LEN || strncmp(waiter, client, PLACE_CLIENT) != 0 ||
+        strspn(waiter, "0123456789abcdef") != TOKEN_LEN)
+        return false;
+    memcpy(slot, waiter + PLACE_CLIENT, NUMBER);
+    *ret_slot = (uint32_t)strtoul(slot, NULL, 16);
+    *ret_serial = (uint32_t)strtoul(waiter + PLACE_CLIENT + NUMBER, NULL, 16);
+    return true;
+}
+
+/* ---- The ticket, and news ---- */
 
 void place_on_round(struct place *p)
 {

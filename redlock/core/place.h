@@ -15,6 +15,10 @@
  * ticket.  Any waiter that joins later gets a greater number from at least one of
  * these masters.  Its ticket is no less, so it is behind on all of them.
  *
+ * A waiter's name begins with digits that all waiters of one client share.  They name the channel
+ * on which masters tell that client whose turn it is, so no other client is woken.  The other
+ * digits say which lease of the client waits.
+ *
  * Exclusion does not depend on any of this.  It rests on SET NX on a majority, as
  * for any lock.
  */
@@ -32,6 +36,10 @@
  * late, and two are left. */
 #define PLACE_BEATS 4
 #define PLACE_PATIENCE_MIN_MS 1000 /* Chosen: the time that a busy process may stop for. */
+
+/* The digits at the start of a waiter's name that are those of its client: 96 bits, so that no two
+ * clients share a channel. */
+#define PLACE_CLIENT 24
 
 struct place {
     const struct members *members; /* The caller's, and present: it may change. */
@@ -53,9 +61,16 @@ struct place {
     char waiter[TOKEN_LEN + 1];
 };
 
-/* pause_max: the longest time between two heartbeats, with the time for their answers.  The
- * caller fills in waiter. */
+/* pause_max: the longest time between two heartbeats, with the time for their answers.
+ * place_name() is next. */
 void place_init(struct place *p, const struct members *members, drift_span pause_max);
+
+/* Write the waiter's name.  client: PLACE_CLIENT digits.  slot and serial: of the lease. */
+void place_name(struct place *p, const char *client, uint32_t slot, uint32_t serial);
+
+/* Read the numbers of the lease from a waiter's name.  False: it is no such name of this client. */
+bool place_read_name(const char *waiter, const char *client, uint32_t *ret_slot,
+                     uint32_t *ret_serial);
 
 /* A round begins.  Without news there is no reason for another. */
 void place_on_round(struct place *p);

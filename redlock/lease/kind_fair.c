@@ -42,17 +42,21 @@ static struct vote count(enum quorum_command command, const struct reply *reply)
     return vote;
 }
 
-/* The waiter's name has the form of its tokens.  It belongs to round 0, which is never used. */
+_Static_assert(PLACE_CLIENT == WIRE_CLIENT_DIGITS, "scripts find the channel in a waiter's name");
+
+/* No lease has serial 0, so its token names the client. */
 static void init(struct redlock_lease *lease, const struct redlock_lock_options *opts,
                  const char *token)
 {
     struct place *place = lease_extra(lease);
     const struct quorum_config *config = &lease->q.config;
+    char client[TOKEN_LEN + 1];
 
     (void)opts, (void)token;
     place_init(place, &lease->leases->masters->peers.members,
                config->pause_max + config->reply_timeout);
-    token_write(&lease->leases->tokens, lease->serial, 0, place->waiter);
+    token_write(&lease->leases->tokens, 0, 0, client);
+    place_name(place, client, lease->slot, (uint32_t)lease->serial);
 }
 
 static void fill(const struct redlock_lease *lease, unsigned master, char key[WIRE_KEY_MAX],

@@ -457,6 +457,14 @@ void lease_on_alarm(struct redlock_lease *lease, drift_time now)
     lease_reap(lease);
 }
 
+void lease_wake(struct redlock_lease *lease, drift_time until)
+{
+    struct quorum_event event = {.type = QUORUM_EV_WAKE, .until = until};
+
+    lease_step(lease, &event);
+    lease_reap(lease);
+}
+
 /* ---- All leases ---- */
 
 void leases_on_answer(struct leases *leases, unsigned master, const struct ask *ask,

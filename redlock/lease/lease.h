@@ -31,6 +31,10 @@ struct owned *lease_owned(const struct redlock_lease *lease);
  * event->type and the fields of that type; lease_step() fills in the rest. */
 void lease_step(struct redlock_lease *lease, struct quorum_event *event);
 
+/* Let a lease that pauses begin its round at this time.  0: now.  DRIFT_NEVER: when it is woken
+ * again.  The lease may be gone afterwards. */
+void lease_wake(struct redlock_lease *lease, drift_time until);
+
 /* The lease's alarm rang. */
 void lease_on_alarm(struct redlock_lease *lease, drift_time now);
 

@@ -47,23 +47,61 @@ struct channel *channel_rings(struct channels *channels, drift_time now)
 
 /* ---- Subscriptions ---- */
 
-void channel_subscribe(const struct channel *channel, unsigned master, bool on)
+static void subscribe(struct channels *all, unsigned master, bool on, const char *name,
+                      size_t name_len)
 {
-    struct channels *all = channel->all;
     char *scratch = all->masters->peers.scratch;
-    size_t len = wire_subscribe(scratch, on, channel->mark, channel->mark_len);
+    size_t len = wire_subscribe(scratch, on, name, name_len);
 
     all->env->stats.commands += listener_say(&all->listener, master, scratch, len);
 }
 
+void channel_subscribe(const struct channel *channel, unsigned master, bool on)
+{
+    subscribe(channel->all, master, on, channel->mark, channel->mark_len);
+}
+
+static void subscribe_own(struct channels *all, unsigned master)
+{
+    if (all->own[0] != '\0')
+        subscribe(all, master, true, all->own, strlen(all->own));
+}
+
+void channel_want_own(struct channels *channels, const char *digits)
+{
+    if (channels->own[0] != '\0')
+        return;
+    memcpy(channels->own, WIRE_CLIENT, WIRE_CLIENT_LEN);
+    memcpy(channels->own + WIRE_CLIENT_LEN, digits, WIRE_CLIENT_DIGITS);
+    for (unsigned m = 0; m < channels->masters->peers.len; m++)
+        subscribe_own(channels, m);
+}
+
+void channel_hears_own(struct channels *channels, unsigned master, bool hears)
+{
+    channels->hears_own = mask_without(channels->hears_own, master);
+    channels->hears_own |= hears ? mask_of(master) : 0;
+}
+
+void channel_subscribe_all(struct channels *channels, unsigned master)
+{
+    subscribe_own(channels, master);
+    for (uint32_t i = 0; i < channels->room; i++)
+        for (const struct channel *channel = channels->table[i]; channel != NULL;
+             channel = channel->next)
+            channel_subscribe(channel, master, true);
+}
+
 void channel_subscribe_refused(const struct channel *channel)
 {
-    const struct channels *all = channel->all;
-    quorum_mask refused = all->refused & (quorum_mask)~channel->wait.hears;
+    struct channels *all = channel->all;
 
-    for (unsigned m = 0; m < all->masters->peers.len; m++)
-        if (refused & mask_of(m))
+    for (unsigned m = 0; m < all->masters->peers.len; m++) {
+        if (all->refused & mask_of(m) & (quorum_mask)~channel->wait.hears)
             channel_subscribe(channel, m, true);
+        if (all->refused & mask_of(m) & (quorum_mask)~all->hears_own)
+            subscribe_own(all, m);
+    }
 }
 
 void channel_refused(struct channels *channels, unsigned master, const char *text)
@@ -80,6 +118,7 @@ void channel_refused(struct channels *channels, unsigned master, const char *tex
 void channel_on_left(struct channels *channels, quorum_mask left)
 {
     channels->refused &= (quorum_mask)~left;
+    channels->hears_own &= (quorum_mask)~left;
     channels->is_behind = true;
     listener_on_left(&channels->listener, left);
     for (uint32_t i = 0; i < channels->room && channels->len > 0; i++)
@@ -253,6 +292,19 @@ void channel_end_all(struct channels *channels)
     free(channels->table);
     channels->table = NULL;
     channels->room = 0;
-    listener_stop(&channels->listener);
+    channel_stop(channels);
     alarm_done(&channels->alarms);
+}
+
+void channel_stop(struct channels *channels)
+{
+    listener_stop(&channels->listener);
+    channels->own[0] = '\0';
+    channels->hears_own = 0;
+}
+
+void channel_write(struct channels *channels)
+{
+    masters_write(channels->masters);
+    listener_write(&channels->listener);
 }

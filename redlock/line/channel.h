@@ -2,8 +2,12 @@
  * channel.h - a name that leases of this client wait for, and the table of all such names.
  *
  * The listener subscribes to each channel at all masters.  Each channel has an alarm.  It keeps the
- * leases that wait for its name, but only lines.c adds, removes and steps them.  The readers of a
- * name have a channel of their own.
+ * leases that wait for its name, but only lines.c and turns.c add, remove and step them.  The
+ * readers of a name have a channel of their own.
+ *
+ * Masters tell whose turn it is in their queues on a channel that the client has for all its
+ * waiters. The client subscribes to it when the first fair lease waits, once on each listening
+ * link.
  */
 #ifndef REDLOCK_CHANNEL_H
 #define REDLOCK_CHANNEL_H
@@ -17,6 +21,7 @@
 #include "redlock/base/token.h"
 #include "redlock/core/wait.h"
 #include "redlock/line/listener.h"
+#include "redlock/wire/keys.h"
 
 struct channel;
 struct env;
@@ -29,7 +34,11 @@ struct channels {
     struct masters *masters;
     struct listener listener;
     quorum_mask refused; /* Masters that refused a subscription.  Each is logged once. */
-    bool is_behind;      /* The set has changed: there may be masters without a listening link. */
+    /* The channel of the client itself.  "": no fair lease has waited since the links were opened.
+     */
+    char own[WIRE_CLIENT_LEN + WIRE_CLIENT_DIGITS + 1];
+    quorum_mask hears_own; /* Masters that confirmed the subscription to it. */
+    bool is_behind;        /* The set has changed: there may be masters without a listening link. */
     struct channel **table; /* Chains, by the hash of the name. */
     uint32_t room;          /* The number of chains: a power of two, or 0. */
     uint32_t len, serial;
@@ -74,8 +83,24 @@ void channel_end(struct channel *channel);
 /* Free all channels and close all links, between events. */
 void channel_end_all(struct channels *channels);
 
+/* Between events: close all links.  There are no channels. */
+void channel_stop(struct channels *channels);
+
+/* Within an event: write to all masters what is due. */
+void channel_write(struct channels *channels);
+
 /* Subscribe at one master, or unsubscribe. */
 void channel_subscribe(const struct channel *channel, unsigned master, bool on);
+
+/* Listen to the client's own channel, whose name ends in these digits, until the links are closed.
+ */
+void channel_want_own(struct channels *channels, const char *digits);
+
+/* Subscribe at one master to all channels. */
+void channel_subscribe_all(struct channels *channels, unsigned master);
+
+/* A master has confirmed that we hear the client's own channel, or we no longer hear it. */
+void channel_hears_own(struct channels *channels, unsigned master, bool hears);
 
 /* A master refused a subscription, to one name or to all.  Its first refusal is logged. */
 void channel_refused(struct channels *channels, unsigned master, const char *text);

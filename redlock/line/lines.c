@@ -10,16 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redlock/core/place.h"
 #include "redlock/core/wait.h"
 #include "redlock/lease/lease.h"
+#include "redlock/line/turns.h"
 #include "redlock/wire/reply.h"
-
-/* The place of a lease that waits in the masters' queue. */
-static struct place *place_of(const struct redlock_lease *lease)
-{
-    return lease_extra(lease);
-}
 
 /* ---- The client's queue ---- */
 
@@ -47,25 +41,6 @@ static void on_lost(struct channel *channel, const struct redlock_lease *lease)
     channel_ring_soon(channel);
 }
 
-/* A lease in the masters' queue pauses.  The channel stays while it waits. */
-static void pause_fair(struct channel *channel, const struct redlock_lease *lease)
-{
-    channel->over_at = DRIFT_NEVER;
-    channel_subscribe_refused(channel);
-    if (place_is_due(place_of(lease), channel->all->masters->peers.up))
-        channel_ring_soon(channel);
-}
-
-/* A lease in the masters' queue sends heartbeats by itself.  It only hears of its turn here. */
-static void join_fair(struct channel *channel, struct redlock_lease *lease)
-{
-    lease->next = channel->fair;
-    channel->fair = lease;
-    lease->waits = true;
-    if (lease->q.state == QUORUM_PAUSING)
-        pause_fair(channel, lease);
-}
-
 static void join(struct lines *lines, struct redlock_lease *lease)
 {
     const struct kind *kind = lease_kind(lease);
@@ -78,7 +53,7 @@ static void join(struct lines *lines, struct redlock_lease *lease)
     if (kind->slots != NULL && kind->slots(lease) > channel->slots)
         channel->slots = kind->slots(lease);
     if (kind->queued) {
-        join_fair(channel, lease);
+        turns_join(channel, lease);
         return;
     }
     if (channel->first == NULL)
@@ -144,7 +119,7 @@ static bool is_to_join(const struct lines *lines, const struct redlock_lease *le
     if (lines->channels.env->closing)
         return false;
     if (lease->q.state == QUORUM_PAUSING)
-        return lease->q.contended || (queued && place_of(lease)->told != 0);
+        return lease->q.contended || (queued && turns_is_told(lease));
     return queued && lease_is_waiting(lease) && channel_find_of(&lines->channels, lease) != NULL;
 }
 
@@ -193,9 +168,9 @@ static void on_step_in_line(struct lines *lines, struct redlock_lease *lease,
     }
     if (lease_kind(lease)->queued) {
         if (before == QUORUM_PAUSING && state != before)
-            place_on_round(place_of(lease));
+            turns_on_round(lease);
         else if (state == QUORUM_PAUSING)
-            pause_fair(channel_find_of(&lines->channels, lease), lease);
+            turns_on_pause(channel_find_of(&lines->channels, lease), lease);
         return;
     }
     if (state == before)
@@ -227,14 +202,6 @@ void lines_on_step(struct lines *lines, struct redlock_lease *lease, enum quorum
 
 /* ---- What to do ---- */
 
-static void wake(struct redlock_lease *lease, drift_time until)
-{
-    struct quorum_event event = {.type = QUORUM_EV_WAKE, .until = until};
-
-    lease_step(lease, &event);
-    lease_reap(lease);
-}
-
 /* Let the leases in the client's queue sleep until they are woken (relies), or let each try after
  * a pause.  Nothing is due if relies and the queue are as before. */
 static void settle_line(struct channel *channel, bool relies)
@@ -258,7 +225,7 @@ static void settle_line(struct channel *channel, bool relies)
 
         next = lease->next; /* A step takes out no other lease. */
         if (lease->q.state == QUORUM_PAUSING && (!relies || lease->q.timeout < lease->q.give_up))
-            wake(lease, relies ? DRIFT_NEVER : drift_add(now, pause));
+            lease_wake(lease, relies ? DRIFT_NEVER : drift_add(now, pause));
     }
 }
 
@@ -297,42 +264,16 @@ static void look(struct channel *channel, quorum_mask masters, bool tells)
     channel_subscribe_refused(channel);
 }
 
-static void write_now(struct channels *channels)
-{
-    masters_write(channels->masters);
-    listener_write(&channels->listener);
-}
-
 static void try(struct channel *channel)
 {
     struct redlock_lease *lease = channel->first;
 
-    wake(lease, 0);
-    write_now(channel->all); /* Other clients compete: do not wait for the end of the turn. */
+    lease_wake(lease, 0);
+    channel_write(channel->all); /* Other clients compete: do not wait for the end of the turn. */
     if (channel->first != lease || lease->q.state != QUORUM_PAUSING)
         return;
     wait_on_try(&channel->wait, env_now(channel->all->env)); /* The round failed at once. */
     on_lost(channel, lease);
-}
-
-/* Leases whose turn it is in the masters' queue begin rounds at once, because others wait behind
- * them. */
-static void call(struct channel *channel)
-{
-    struct redlock_lease *lease = channel->fair, *next;
-    bool any = false;
-
-    for (; lease != NULL; lease = next) {
-        next = lease->next; /* As in settle_line(). */
-        if (lease->q.state != QUORUM_PAUSING ||
-            !place_is_due(place_of(lease), channel->all->masters->peers.up))
-            continue;
-        place_on_round(place_of(lease));
-        wake(lease, 0);
-        any = true;
-    }
-    if (any)
-        write_now(channel->all);
 }
 
 /* This steps leases, so it must not be called within the step of a lease. */
@@ -344,7 +285,7 @@ static void run(struct channel *channel)
     if (now.now == DRIFT_NEVER)
         return; /* Without a clock nothing is due. */
     channel_ring_at(channel, DRIFT_NEVER);
-    call(channel);
+    turns_call(channel);
     now.up = channel->all->masters->peers.up;
     if (channel->first != NULL && channel->first->q.state != QUORUM_PAUSING)
         return; /* The first lease is in a round. */
@@ -389,43 +330,13 @@ bool lines_on_alarm(struct lines *lines, const struct alarm *alarm)
     return true;
 }
 
-/* ---- The masters' queue ---- */
-
-/* We now hear this master.  It may have announced the turn of any of these before. */
-static void on_named_all(struct redlock_lease *list, unsigned master)
-{
-    for (struct redlock_lease *lease = list; lease != NULL; lease = lease->next)
-        place_on_named(place_of(lease), master);
-}
-
-/* A master announces whose turn it is. */
-static void on_next(struct redlock_lease *list, unsigned master, const char *waiter)
-{
-    for (struct redlock_lease *lease = list; lease != NULL; lease = lease->next)
-        if (strcmp(place_of(lease)->waiter, waiter) == 0)
-            place_on_named(place_of(lease), master);
-}
-
-/* The key is free, and the client that released it did not know the queue.  Of these leases, only
- * the first in the queue can be the next holder. */
-static void on_free(struct redlock_lease *list, unsigned master)
-{
-    struct place *first = NULL;
-
-    for (struct redlock_lease *lease = list; lease != NULL; lease = lease->next)
-        if (first == NULL || place_is_before(place_of(lease), first))
-            first = place_of(lease);
-    if (first != NULL)
-        place_on_named(first, master);
-}
-
 /* ---- Events ---- */
 
 static void hears(struct channel *channel, unsigned master, bool on)
 {
     wait_on_hears(&channel->wait, master, on);
     if (on)
-        on_named_all(channel->fair, master);
+        turns_on_hears(channel, master);
     channel_ring_soon(channel);
 }
 
@@ -433,16 +344,15 @@ static void on_link(void *cookie, unsigned master, bool up)
 {
     struct lines *lines = cookie;
 
-    for (uint32_t i = 0; i < lines->channels.room; i++) {
-        struct channel *channel = lines->channels.table[i];
-
-        for (; channel != NULL; channel = channel->next) {
-            if (up)
-                channel_subscribe(channel, master, true);
-            else
-                hears(channel, master, false);
-        }
+    if (up) {
+        channel_subscribe_all(&lines->channels, master);
+        return;
     }
+    channel_hears_own(&lines->channels, master, false);
+    for (uint32_t i = 0; i < lines->channels.room; i++)
+        for (struct channel *channel = lines->channels.table[i]; channel != NULL;
+             channel = channel->next)
+            hears(channel, master, false);
 }
 
 void lines_on_break(struct lines *lines, unsigned master)
@@ -469,16 +379,6 @@ static bool parse(const char *text, const char *word, uint64_t max, uint64_t *re
     return *ret_number <= max;
 }
 
-/* The announcer speaks for all masters to fair leases, too. */
-static void free_fair(struct channel *channel, unsigned master)
-{
-    quorum_mask of = wait_speaks_for(&channel->wait, master);
-
-    for (unsigned m = 0; m < channel->all->masters->peers.len; m++)
-        if (of & mask_of(m))
-            on_free(channel->fair, m);
-}
-
 /* Any client that may publish can forge an announcement.  At worst a round is tried in vain, or a
  * waiter sleeps until the next query. */
 static void on_message(struct channel *channel, unsigned master, const char *text)
@@ -486,13 +386,8 @@ static void on_message(struct channel *channel, unsigned master, const char *tex
     drift_time now = env_now(channel->all->env);
     uint64_t number;
 
-    if (strncmp(text, "next ", 5) == 0) {
-        on_next(channel->fair, master, text + 5);
-        call(channel);
-        return;
-    }
     if (parse(text, "free ", UINT32_MAX, &number)) {
-        free_fair(channel, master);
+        turns_on_free(channel, master);
         wait_on_free(&channel->wait, master, (unsigned)number, now);
     } else if (parse(text, "held ", UINT32_MAX, &number)) {
         wait_on_held(&channel->wait, master, (uint32_t)number, now);
@@ -521,6 +416,13 @@ static void on_push(void *cookie, unsigned master, const struct reply *reply)
     ends = strcmp(reply->before, "unsubscribe") == 0;
     name = confirms || ends ? reply->text : reply->before;
     name_len = confirms || ends ? reply->text_len : reply->before_len;
+    if (lines->channels.own[0] != '\0' && strcmp(name, lines->channels.own) == 0) {
+        if (confirms)
+            turns_on_hears_own(&lines->channels, master);
+        else if (!ends)
+            turns_on_message(&lines->channels, lines->leases, master, reply->text);
+        return;
+    }
     if (name_len <= WIRE_MARK_LEN || memcmp(name, WIRE_MARK, WIRE_MARK_LEN) != 0)
         return;
     for (unsigned shared = 0; shared <= 1 && !ends; shared++) {
@@ -561,11 +463,12 @@ static const struct listener_events listener_events = {
     .on_done = on_done,
 };
 
-int lines_init(struct lines *lines, struct masters *masters, const struct masters_config *config,
-               void (*on_quiet)(void *cookie), void *cookie)
+int lines_init(struct lines *lines, const struct leases *leases, struct masters *masters,
+               const struct masters_config *config, void (*on_quiet)(void *cookie), void *cookie)
 {
     struct channels *channels = &lines->channels;
 
+    lines->leases = leases;
     channels->env = config->env;
     channels->masters = masters;
     channels->alarm.pos = ALARM_OFF;
@@ -584,7 +487,7 @@ void lines_flush(struct lines *lines)
 void lines_tidy(struct lines *lines)
 {
     if (lines->channels.len == 0)
-        listener_stop(&lines->channels.listener);
+        channel_stop(&lines->channels);
 }
 
 void lines_done(struct lines *lines)

@@ -5,8 +5,7 @@
  * form a queue.  Meanwhile the client listens to the masters (listener.h), queries keys, and lets
  * the first lease of each queue begin its rounds.  A lease joins when it has lost a round to
  * another client.  It stays until it has the lock or gives up.  A fair lease waits in the masters'
- * queue instead (kind_fair.c).  It hears the same channel, and begins a round when masters announce
- * its turn.
+ * queue instead (turns.h).
  */
 #ifndef REDLOCK_LINES_H
 #define REDLOCK_LINES_H
@@ -18,6 +17,7 @@
 
 struct alarm;
 struct ask;
+struct leases;
 struct redlock_lease;
 struct reply;
 
@@ -27,13 +27,14 @@ struct reply;
 
 struct lines {
     struct channels channels;
+    const struct leases *leases;
     void (*on_done)(void *cookie);
     void *cookie;
 };
 
 /* Returns 0, or -1 if memory runs out.  on_done: the last call of each event of the listener. */
-int lines_init(struct lines *lines, struct masters *masters, const struct masters_config *config,
-               void (*on_done)(void *cookie), void *cookie);
+int lines_init(struct lines *lines, const struct leases *leases, struct masters *masters,
+               const struct masters_config *config, void (*on_done)(void *cookie), void *cookie);
 /* Between events, when no lease waits any more.  A zeroed struct is allowed. */
 void lines_done(struct lines *lines);
 

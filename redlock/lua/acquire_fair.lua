@@ -20,10 +20,10 @@
 --   number 1 only, so that OK tells the number as well.
 -- - A waiter that has to wait sets the wait flag for releases that do not read the queue.  If
 --   readers hold the lock, the flag holds new readers off until two more heartbeats are due.
--- - If the key is free and the script has moved a waiter or deleted a dead one, it announces
---   the first in the queue: "next WAITER".  No other event would wake that waiter.
+-- - If the key is free and the script has moved a waiter or deleted a dead one, it tells the
+--   client of the first in the queue: "next WAITER".  No other event would wake that waiter.
 -- - A join, or a heartbeat that moves nothing, announces nothing unless a dead waiter was deleted.
---   Else each of a thousand waiters would notify all others.
+--   Else each of a thousand waiters would notify the first.
 
 -- @part queue
 local waiter, ticket, patience = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -60,6 +60,6 @@ end
 
 local moved = not joins and ticket ~= tonumber(number) or #dead > 0
 if first and moved and kind == 'none' then
-    redis.pcall('publish', flag, 'next ' .. first)
+    -- @part notify_next
 end
 return ticket

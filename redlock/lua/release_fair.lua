@@ -7,7 +7,7 @@
 --
 -- Rules
 -- - A key with another token is left alone, and no waiter is notified.
--- - If there is a queue, "next WAITER" is published for the first in it, and the others sleep on.
+-- - If there is a queue, the client of the first in it is told "next WAITER".  The others sleep on.
 --   The releasing client does not announce itself.  It may release a minority's votes and wait on.
 -- - If the queue is empty, but there is a wait flag, the waiters without a place are notified.
 -- - If the key does not exist, the script notifies as well.  A waiter that has left the queue
@@ -23,7 +23,7 @@ end
 -- @part queue
 -- @part first
 if first and first ~= ARGV[2] then
-    redis.pcall('publish', flag, 'next ' .. first)
+    -- @part notify_next
 elseif not first and redis.pcall('del', flag) == 1 then
     -- @part notify_free
 end

@@ -3,6 +3,8 @@
 from case import FLAG, LOCK, LONG_MS, LONGER_MS, OTHERS, OURS, QUEUE, Case
 
 PATIENCE_MS = 100000
+CLIENT = "redlock:client:"
+DIGITS = "cafe0123456789abcdef0123"  # Those of a client, at the start of its waiters' names.
 QUEUE_MAX = 1024
 
 
@@ -18,6 +20,13 @@ class Fair(Case):
         for waiter, ticket in tickets.items():
             self.redis.ask("ZADD", QUEUE, ticket, waiter, -self.now_ms() - lives_ms, "-" + waiter)
         self.redis.ask("PEXPIRE", QUEUE, LONG_MS)
+
+    def hear_next(self, client):
+        """Listen on the channel of a client; short names of waiters are those of clients, too."""
+        return self.listen(CLIENT + client)
+
+    def heard_next(self, listener, client):
+        return self.heard(listener, CLIENT + client)
 
     def order(self):
         return self.redis.ask("ZRANGE", QUEUE, "(0", "inf", "BYSCORE")
@@ -51,11 +60,11 @@ class Join(Fair):
         self.assertEqual(self.beat("a"), 3)
 
     def test_the_second_is_not_granted_a_free_lock(self):
-        listener = self.listen()
+        listener = self.hear_next("a")
         self.queue(a=1)
         self.assertEqual(self.beat("b"), 2)
         self.assertFalse(self.exists(LOCK))
-        self.assertEqual(self.heard(listener), [])
+        self.assertEqual(self.heard_next(listener, "a"), [])
 
     def test_granted_as_number_one_only(self):
         self.queue(a=5)
@@ -111,31 +120,31 @@ class Heartbeat(Fair):
         self.assertEqual(self.order(), ["b", "c"])
 
     def test_after_a_death_the_next_is_announced(self):
-        listener = self.listen()
+        listener = self.hear_next("b")
         self.queue(lives_ms=-1, a=1)
         self.queue(b=2, c=3)
         self.assertEqual(self.beat("c", 3), 3)
-        self.assertEqual(self.heard(listener), ["next b"])
+        self.assertEqual(self.heard_next(listener, "b"), ["next b"])
 
     def test_after_a_move_the_next_is_announced(self):
-        listener = self.listen()
+        listener = self.hear_next("b")
         self.queue(a=3, b=4)
         self.assertEqual(self.beat("a", 9), 9)
-        self.assertEqual(self.heard(listener), ["next b"])
+        self.assertEqual(self.heard_next(listener, "b"), ["next b"])
 
     def test_nobody_is_announced_while_the_lock_is_held(self):
-        listener = self.listen()
+        listener = self.hear_next("b")
         self.lock(token=OTHERS)
         self.queue(lives_ms=-1, c=1)
         self.queue(a=3, b=4)
         self.assertEqual(self.beat("a", 9), 9)
-        self.assertEqual(self.heard(listener), [])
+        self.assertEqual(self.heard_next(listener, "b"), [])
 
     def test_nobody_is_announced_if_nothing_moves(self):
-        listener = self.listen()
+        listener = self.hear_next("a")
         self.queue(a=3, b=4)
         self.assertEqual(self.beat("b", 4), 4)
-        self.assertEqual(self.heard(listener), [])
+        self.assertEqual(self.heard_next(listener, "a"), [])
 
     def test_readers_are_held_off(self):
         self.readers(a=LONG_MS)
@@ -170,23 +179,33 @@ class Heartbeat(Fair):
 
 class ReleaseFair(Fair):
     def test_the_next_is_announced(self):
-        listener = self.listen()
+        listener = self.hear_next("a")
         self.lock()
         self.flag()
         self.queue(a=3, b=4)
         self.assertEqual(self.release(), 1)
         self.assertFalse(self.exists(LOCK))
         self.assertTrue(self.exists(FLAG))
-        self.assertEqual(self.heard(listener), ["next a"])
+        self.assertEqual(self.heard_next(listener, "a"), ["next a"])
+
+    def test_no_other_client_is_told(self):
+        listeners = {name: self.hear_next(name) for name in (DIGITS, "b", DIGITS[:-1])}
+        all_clients = self.listen()
+        self.lock()
+        self.queue(**{DIGITS + "a" * 16: 3, "b": 4, DIGITS + "b" * 16: 5})
+        self.assertEqual(self.release(), 1)
+        heard = [self.heard_next(listener, name) for name, listener in listeners.items()]
+        self.assertEqual(heard, [["next " + DIGITS + "a" * 16], [], []])
+        self.assertEqual(self.heard(all_clients), [])
 
     def test_it_is_the_first_itself(self):
-        listener = self.listen()
+        listener = self.hear_next("me")
         self.lock()
         self.flag()
         self.queue(me=3, b=4)
         self.assertEqual(self.release(), 1)
         self.assertTrue(self.exists(FLAG))
-        self.assertEqual(self.heard(listener), [])
+        self.assertEqual(self.heard_next(listener, "me"), [])
 
     def test_waiters_without_a_place(self):
         listener = self.listen()
@@ -204,25 +223,25 @@ class ReleaseFair(Fair):
         self.assertEqual(self.heard(listener), [])
 
     def test_a_key_of_another(self):
-        listener = self.listen()
+        listener = self.hear_next("a")
         self.lock(token=OTHERS)
         self.flag()
         self.queue(a=3)
         self.assertEqual(self.release(), 0)
         self.assertEqual(self.get(LOCK), OTHERS)
-        self.assertEqual(self.heard(listener), [])
+        self.assertEqual(self.heard_next(listener, "a"), [])
 
     def test_no_key(self):
-        listener = self.listen()
+        listener = self.hear_next("a")
         self.queue(a=3)
         self.assertEqual(self.release(), 0)
-        self.assertEqual(self.heard(listener), ["next a"])
+        self.assertEqual(self.heard_next(listener, "a"), ["next a"])
 
     def test_the_dead_are_not_announced(self):
-        listener = self.listen()
+        listener = self.hear_next("b")
         self.lock()
         self.queue(lives_ms=-1, a=3)
         self.queue(b=4)
         self.assertEqual(self.release(), 1)
         self.assertEqual(self.order(), ["b"])
-        self.assertEqual(self.heard(listener), ["next b"])
+        self.assertEqual(self.heard_next(listener, "b"), ["next b"])

@@ -23,8 +23,9 @@ void exchange_begin(redisContext *server)
     listener = redisConnectUnix(redis->unix_sock.path);
     if (listener == NULL || listener->err != 0)
         real_die("no second connection");
-    (void)redisAppendCommand(listener, "PSUBSCRIBE " WIRE_MARK "*");
-    freeReplyObject(real_reply_of(listener));
+    (void)redisAppendCommand(listener, "PSUBSCRIBE " WIRE_MARK "* " WIRE_CLIENT "*");
+    for (unsigned pattern = 0; pattern < 2; pattern++)
+        freeReplyObject(real_reply_of(listener));
 }
 
 void exchange_add_told(char all[TOLD_MAX], const char *mark, const char *text)
@@ -45,8 +46,12 @@ void exchange_told(char ret_told[TOLD_MAX])
         redisReply *got = real_reply_of(listener);
 
         is_over = got->elements != 4;
-        if (!is_over)
-            exchange_add_told(ret_told, got->element[2]->str + WIRE_MARK_LEN, got->element[3]->str);
+        if (!is_over) {
+            const char *name = got->element[2]->str;
+            bool is_mark = strncmp(name, WIRE_MARK, WIRE_MARK_LEN) == 0;
+
+            exchange_add_told(ret_told, name + (is_mark ? WIRE_MARK_LEN : 0), got->element[3]->str);
+        }
         freeReplyObject(got);
     }
 }

@@ -106,14 +106,34 @@ struct answer flags_query(struct server *server, const struct command *command)
                        is_read ? now_ms + args_number(command, 6) : 1);
 }
 
+_Static_assert(sizeof((struct conn *)0)->own == WIRE_CLIENT_DIGITS + 1, "the digits fit");
+
+/* SUBSCRIBE, a client's own channel.  It ends with the connection. */
+static struct answer subscribe_own(struct conn *conn, const struct command *command)
+{
+    const size_t room = sizeof "subscribe " WIRE_CLIENT + WIRE_CLIENT_DIGITS;
+    char *text = memory_take(room);
+
+    if (!args_is(command, 0, "SUBSCRIBE") ||
+        command->lens[1] != WIRE_CLIENT_LEN + WIRE_CLIENT_DIGITS)
+        world_fail("wire", "a client subscribes to its own channel in another way");
+    memcpy(conn->own, command->argv[1] + WIRE_CLIENT_LEN, WIRE_CLIENT_DIGITS);
+    (void)snprintf(text, room, "subscribe " WIRE_CLIENT "%s", conn->own);
+    return (struct answer){REPLY_ARRAY, 0, text};
+}
+
 /* SUBSCRIBE or UNSUBSCRIBE, channel */
 struct answer flags_subscribe(struct conn *conn, const struct command *command)
 {
     bool on = args_is(command, 0, "SUBSCRIBE");
-    unsigned mark = mark_arg(command, 1);
     const size_t room = sizeof "unsubscribe " WIRE_MARK SEMAPHORE;
-    char *text = memory_take(room);
+    char *text;
+    unsigned mark;
 
+    if (memcmp(command->argv[1], WIRE_CLIENT, WIRE_CLIENT_LEN) == 0)
+        return subscribe_own(conn, command);
+    mark = mark_arg(command, 1);
+    text = memory_take(room);
     (void)snprintf(text, room, "%s " WIRE_MARK "%s", on ? "subscribe" : "unsubscribe",
                    flags_name(mark));
     conn->hears &= ~(1u << mark);

@@ -217,7 +217,7 @@ void line_on_turn_of(const struct server *server, unsigned resource, int waiter,
 /* Note since when the waiter listens to all masters.  It misses earlier announcements. */
 static void note_hearing(struct lease_rec *rec)
 {
-    if (!waits_hears_all(rec->process, rec->resource)) {
+    if (!waits_hears_own(rec->process)) {
         rec->hears_since = 0;
     } else if (rec->hears_since == 0) {
         rec->hears_since = world.now;

@@ -50,6 +50,7 @@ struct conn {
     char *inbox;              /* An incomplete command. */
     size_t inbox_len, inbox_room;
     unsigned hears; /* The wait flags whose channels it subscribes to, as a mask. */
+    char own[25];   /* The digits of the client's own channel, if it subscribes to it; else "". */
     struct queue to_server, to_client;
     struct conn *next; /* The next connection of the same server. */
 };

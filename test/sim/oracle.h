@@ -87,6 +87,8 @@ void waits_on_turn(struct ev_loop *process);
 void waits_on_trouble(struct ev_loop *process);
 /* True if the process listens to all masters for this wait flag. */
 bool waits_hears_all(const struct ev_loop *process, unsigned mark);
+/* True if the process hears its own channel at all masters. */
+bool waits_hears_own(const struct ev_loop *process);
 /* An announcement, or the answer to a query.  It lets one round begin early: waits_may_hurry()
  * uses it up. */
 void waits_on_heard(struct ev_loop *process);
@@ -96,6 +98,8 @@ void waits_on_reader(unsigned resource, sim_time round_sent);
 /* How many connections listen at a server; publish to all of them. */
 unsigned waits_count(const struct server *server, unsigned mark);
 void waits_publish(struct server *server, unsigned mark, const char *text);
+/* Publish to the client of this waiter alone. */
+void waits_publish_own(struct server *server, const char *waiter, const char *text);
 
 /* ---- Queues (line.c) ---- */
 

@@ -48,15 +48,16 @@ struct ev_loop {
     sim_time handed_at; /* When the token arrives. */
     bool handed_stale;
     struct sleep {
-        unsigned heard;       /* How many rounds may begin early. */
-        uint32_t rounds;      /* The sum of the waiters' rounds; it changes when one begins. */
-        sim_time since;       /* No round has begun since; SIM_NEVER: there is no waiter. */
-        drift_span longest;   /* The longest time between two queries without announcements. */
-        sim_time waits_since; /* There is a waiter since; SIM_NEVER: there is none. */
-    } sleeps[SIM_LINES];      /* By sets of resources; see line_of() in waits.c. */
-    bool has_probed;          /* It got the lock that proves that locks can be had again. */
-    sim_time heard_at;        /* The last announcement, or answer to a query. */
-    sim_time deaf_until;      /* Until then, it may have missed announcements. */
+        unsigned heard;        /* How many rounds may begin early. */
+        uint32_t rounds;       /* The sum of the waiters' rounds; it changes when one begins. */
+        sim_time since;        /* No round has begun since; SIM_NEVER: there is no waiter. */
+        drift_span longest;    /* The longest time between two queries without announcements. */
+        sim_time waits_since;  /* There is a waiter since; SIM_NEVER: there is none. */
+        sim_time queued_since; /* Likewise, a waiter in the masters' queue. */
+    } sleeps[SIM_LINES];       /* By sets of resources; see line_of() in waits.c. */
+    bool has_probed;           /* It got the lock that proves that locks can be had again. */
+    sim_time heard_at;         /* The last announcement, or answer to a query. */
+    sim_time deaf_until;       /* Until then, it may have missed announcements. */
 };
 
 /* ---- Processes (process.c) ---- */

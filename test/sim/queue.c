@@ -54,13 +54,14 @@ static void judge_due(struct server *server, unsigned resource, int before, int 
         line_on_turn_of(server, resource, due, due != asker);
 }
 
-static void tell_next(struct server *server, unsigned resource, const struct line_place *first)
+static void tell_next(struct server *server, const struct line_place *first)
 {
+    const char *waiter = oracle_token_of(first->waiter)->text;
     const size_t room = sizeof "next " + REDLOCK_TOKEN_MAX;
     char *text = memory_take(room);
 
-    (void)snprintf(text, room, "next %s", oracle_token_of(first->waiter)->text);
-    waits_publish(server, resource, text);
+    (void)snprintf(text, room, "next %s", waiter);
+    waits_publish_own(server, waiter, text);
 }
 
 /* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience */
@@ -91,7 +92,7 @@ struct answer queue_acquire(struct server *server, const struct command *command
     mark_in_line(server, resource, args_ms(command, 8));
     is_moved = ticket != 0 && number != before;
     if (store_key(server, resource) == NULL && line->len > 0 && (is_moved || has_written))
-        tell_next(server, resource, line_first(line));
+        tell_next(server, line_first(line));
     judge_due(server, resource, due, waiter);
     return (struct answer){REPLY_INTEGER, (long long)number, ""};
 }
@@ -125,7 +126,7 @@ struct answer queue_release(struct server *server, const struct command *command
     server->keys[resource].exists = false;
     line->was_left = false;
     if (first != NULL && first->waiter != args_token(command, 5))
-        tell_next(server, resource, first);
+        tell_next(server, first);
     judge_due(server, resource, due, args_token(command, 5));
     return key != NULL ? answer_one : answer_zero;
 }

@@ -68,6 +68,17 @@ void __wrap_waits_publish(struct server *server, unsigned mark, const char *text
     exchange_add_told(executing->told, flags_name(mark), text);
 }
 
+void __wrap_waits_publish_own(struct server *server, const char *waiter, const char *text);
+
+void __wrap_waits_publish_own(struct server *server, const char *waiter, const char *text)
+{
+    char name[sizeof WIRE_CLIENT + WIRE_CLIENT_DIGITS];
+
+    (void)server;
+    (void)snprintf(name, sizeof name, WIRE_CLIENT "%s", waiter);
+    exchange_add_told(executing->told, name, text);
+}
+
 static void execute(const char *bytes, size_t len, uint64_t now_us, bool ends_early,
                     struct result *ret)
 {

@@ -65,9 +65,14 @@ void waits_on_trouble(struct ev_loop *process)
 
 /* ---- Announcements ---- */
 
+static bool is_open(const struct conn *conn)
+{
+    return !conn->reset && conn->client != NULL;
+}
+
 static bool is_told(const struct conn *conn, unsigned mark)
 {
-    return !conn->reset && conn->client != NULL && (conn->hears & 1u << mark) != 0;
+    return is_open(conn) && (conn->hears & 1u << mark) != 0;
 }
 
 unsigned waits_count(const struct server *server, unsigned mark)
@@ -79,13 +84,14 @@ unsigned waits_count(const struct server *server, unsigned mark)
     return count;
 }
 
-static void tell(struct conn *conn, unsigned mark, const char *text)
+/* prefix and name: of the channel. */
+static void tell(struct conn *conn, const char *prefix, const char *name, const char *text)
 {
-    const size_t room = sizeof WIRE_MARK + strlen(flags_name(mark)) + strlen(text) + 1;
+    const size_t room = strlen(prefix) + strlen(name) + strlen(text) + 2;
     char *all = memory_take(room);
     const struct answer answer = {REPLY_ARRAY, 0, all};
 
-    (void)snprintf(all, room, WIRE_MARK "%s %s", flags_name(mark), text);
+    (void)snprintf(all, room, "%s%s %s", prefix, name, text);
     server_answer(conn, &answer);
 }
 
@@ -98,15 +104,29 @@ static bool goes_wrong(struct conn *conn, enum fault fault)
     return true;
 }
 
+/* Now and then a message is lost, or comes twice. */
+static void publish_to(struct conn *conn, const char *prefix, const char *name, const char *text)
+{
+    if (goes_wrong(conn, FAULT_WAKE_LOST))
+        return;
+    tell(conn, prefix, name, text);
+    if (goes_wrong(conn, FAULT_WAKE_TWICE))
+        tell(conn, prefix, name, text);
+}
+
 void waits_publish(struct server *server, unsigned mark, const char *text)
 {
-    for (struct conn *conn = server->conns; conn != NULL; conn = conn->next) {
-        if (!is_told(conn, mark) || goes_wrong(conn, FAULT_WAKE_LOST))
-            continue;
-        tell(conn, mark, text);
-        if (goes_wrong(conn, FAULT_WAKE_TWICE))
-            tell(conn, mark, text);
-    }
+    for (struct conn *conn = server->conns; conn != NULL; conn = conn->next)
+        if (is_told(conn, mark))
+            publish_to(conn, WIRE_MARK, flags_name(mark), text);
+}
+
+void waits_publish_own(struct server *server, const char *waiter, const char *text)
+{
+    for (struct conn *conn = server->conns; conn != NULL; conn = conn->next)
+        if (is_open(conn) && conn->own[0] != '\0' &&
+            strncmp(waiter, conn->own, WIRE_CLIENT_DIGITS) == 0)
+            publish_to(conn, WIRE_CLIENT, conn->own, text);
 }
 
 void waits_on_heard(struct ev_loop *process)
@@ -260,16 +280,29 @@ bool waits_hears_all(const struct ev_loop *process, unsigned mark)
     return true;
 }
 
+bool waits_hears_own(const struct ev_loop *process)
+{
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        const struct conn *conn = listening_conn(process, m);
+
+        if (conn == NULL || conn->mute || conn->own[0] == '\0')
+            return false;
+    }
+    return true;
+}
+
 /* As far as the client can know, this master's messages reach it.  A listening client only
- * reads.  If a connection turns silent, then nothing but the client's kernel can find out. */
-static bool listens_to(const struct ev_loop *process, unsigned master, unsigned mark)
+ * reads.  If a connection turns silent, then nothing but the client's kernel can find out.
+ * is_fair: the client's own channel counts, too. */
+static bool listens_to(const struct ev_loop *process, unsigned master, unsigned mark, bool is_fair)
 {
     const struct conn *conn = listening_conn(process, master);
 
     if (conn == NULL)
         return false;
-    return conn->mute ? world.now <= conn->mute_until + waits_slack()
-                      : (conn->hears & 1u << mark) != 0;
+    if (conn->mute)
+        return world.now <= conn->mute_until + waits_slack();
+    return (conn->hears & 1u << mark) != 0 && (!is_fair || conn->own[0] != '\0');
 }
 
 /* Note since when the waiters of a group sleep, and for how long they may.  A waiter for other
@@ -279,10 +312,12 @@ static void note_sleep(struct ev_loop *process, unsigned line)
     struct sleep *sleep = &process->sleeps[line];
     const struct sleep before = *sleep;
     unsigned set = line % SIM_SETS;
-    bool is_waiting = false, is_awake = false, is_in_line = false;
+    bool is_waiting = false, is_awake = false, is_in_line = false, is_queued = false;
 
-    *sleep = (struct sleep){
-        .since = before.since, .heard = before.heard, .waits_since = before.waits_since};
+    *sleep = (struct sleep){.since = before.since,
+                            .heard = before.heard,
+                            .waits_since = before.waits_since,
+                            .queued_since = before.queued_since};
     for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
         const struct lease_rec *rec = process->recs[place];
         const struct quorum *q = rec != NULL ? &rec->lease->q : NULL;
@@ -297,7 +332,12 @@ static void note_sleep(struct ev_loop *process, unsigned line)
         sleep->longest = sim_max(sleep->longest, WAIT_PATIENCE * q->config.pause_max);
         is_waiting = is_waiting || rec->set == set;
         is_in_line = is_in_line || (rec->set == set && rec->lease->waits);
+        is_queued = is_queued || (rec->set == set && rec->lease->waits && rec->is_fair);
     }
+    if (!is_queued)
+        sleep->queued_since = SIM_NEVER;
+    else if (sleep->queued_since == SIM_NEVER)
+        sleep->queued_since = world.now;
     if (!is_in_line)
         sleep->waits_since = SIM_NEVER;
     else if (sleep->waits_since == SIM_NEVER)
@@ -350,6 +390,7 @@ static void check_hears(const struct ev_loop *process, unsigned resource, unsign
 {
     const struct plan *plan = &world.plan;
     sim_time since = process->sleeps[line].waits_since;
+    sim_time queued_since = process->sleeps[line].queued_since;
     sim_time bound = NET_RETRY_LAST + 2 * plan->connect_timeout_ms * DRIFT_MS +
                      2 * process->sleeps[line].longest + waits_slack();
 
@@ -360,7 +401,8 @@ static void check_hears(const struct ev_loop *process, unsigned resource, unsign
         return;
     tally.checks++;
     for (unsigned m = 0; m < world.plan.servers; m++)
-        if (!listens_to(process, m, flags_of(resource)))
+        if (!listens_to(process, m, flags_of(resource),
+                        queued_since != SIM_NEVER && world.now >= queued_since + bound))
             world_fail("hears",
                        "client %u has waited for resource %u for %.3f ms, and does not "
                        "listen to master %u",

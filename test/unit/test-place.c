@@ -317,7 +317,52 @@ TEST(a_number_that_another_master_gets_is_forgotten)
     CHECK_UINT(p.ticket, 1);
 }
 
-CHECK_MAIN(RUN(a_number_that_another_master_gets_is_forgotten),
+/* ---- The waiter's name ---- */
+
+#define CLIENT "0123456789abcdef01234567"
+
+TEST(a_name_says_which_lease_of_which_client_waits)
+{
+    static const uint32_t numbers[][2] = {{0, 1}, {7, 0x1234}, {UINT32_MAX, UINT32_MAX}};
+
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t slot = 1, serial = 2;
+
+        begin(3);
+        place_name(&p, CLIENT "and more", numbers[i][0], numbers[i][1]);
+        CHECK_UINT(strlen(p.waiter), TOKEN_LEN);
+        CHECK(strncmp(p.waiter, CLIENT, PLACE_CLIENT) == 0);
+        CHECK(place_read_name(p.waiter, CLIENT, &slot, &serial));
+        CHECK_UINT(slot, numbers[i][0]);
+        CHECK_UINT(serial, numbers[i][1]);
+    }
+}
+
+TEST(a_name_of_another_client_is_none)
+{
+    static const char *const others[] = {
+        "",
+        CLIENT,
+        CLIENT "000000010000000",
+        CLIENT "00000001000000010",
+        CLIENT "0000000100000O01",
+        CLIENT "00000001 0000001",
+        CLIENT "00000001000000A1",
+        "0123456789abcdef012345680000000100000001",
+        "1123456789abcdef012345670000000100000001",
+    };
+    uint32_t slot = 3, serial = 4;
+
+    for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
+        CHECK(!place_read_name(others[i], CLIENT, &slot, &serial));
+    CHECK_UINT(slot, 3);
+    CHECK_UINT(serial, 4);
+    CHECK(place_read_name(CLIENT "0000000100000002", CLIENT, &slot, &serial));
+}
+
+CHECK_MAIN(RUN(a_name_says_which_lease_of_which_client_waits),
+           RUN(a_name_of_another_client_is_none),
+           RUN(a_number_that_another_master_gets_is_forgotten),
            RUN(the_greatest_of_a_majority_is_the_ticket), RUN(one_master_is_no_majority),
            RUN(of_four_masters_three_are_a_majority), RUN(who_has_a_ticket_hurries_to_say_so),
            RUN(a_place_is_lost_and_found), RUN(a_join_that_is_granted_is_number_one),

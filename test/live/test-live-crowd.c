@@ -1,0 +1,187 @@
+/*
+ * test-live-crowd.c - crowds of fair waiters on real masters.  A hand-over wakes one of them, and
+ * costs as many commands and bytes as with few.
+ *
+ * Heartbeats come once an hour, so that counts do not depend on how fast the machine is.
+ */
+#include "test/lib/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "live/cluster.h"
+#include "live/party.h"
+#include "live/pilot.h"
+#include "redlock/redlock.h"
+
+#define MASTERS 3
+#define CLIENTS 200
+#define OF_ONE 500 /* Waiters of one client.  A queue takes 1024. */
+#define NAME "crowd"
+
+/* For each hand-over and master, from the release until the next holder has left the queue: a round
+ * and its proof, leaving, and the release make 4.  On a busy machine some turns need two rounds. */
+#define COMMANDS_MAX 8
+
+/* One message of a release has 120 bytes, and 200 have 24 000. */
+#define BYTES_MAX 1500
+
+static struct cluster three;
+static struct party parties[OF_ONE];
+
+static struct redlock_lock_options options(void)
+{
+    struct redlock_lock_options opts;
+
+    redlock_lock_options_init(&opts);
+    opts.fair = true;
+    opts.wait_ms = UINT32_MAX;
+    opts.ttl_ms = 60000;
+    opts.retry_delay_min_ms = 1800000;
+    opts.retry_delay_max_ms = 3600000;
+    return opts;
+}
+
+/* 200 clients have 1200 connections. */
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max < 4096 ? limit.rlim_max : 4096;
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static uint64_t bytes_sent(void)
+{
+    static const char field[] = "total_net_output_bytes:";
+    uint64_t bytes = 0;
+
+    for (unsigned m = 0; m < MASTERS; m++) {
+        const char *at = strstr(server_text(&three.server[m], "INFO stats"), field);
+
+        CHECK(at != NULL);
+        bytes += strtoull(at + strlen(field), NULL, 10);
+    }
+    return bytes;
+}
+
+/* The sums of all clients; the parties of one client share it. */
+static struct redlock_stats sum_up(unsigned clients)
+{
+    struct redlock_stats sum = {.size = sizeof sum};
+
+    for (unsigned i = 0; i < clients; i++) {
+        struct redlock_stats stats = {.size = sizeof stats};
+
+        redlock_stats(parties[i].rl, &stats);
+        sum.commands += stats.commands;
+        sum.rounds += stats.rounds;
+    }
+    return sum;
+}
+
+static bool are_up(void *arg)
+{
+    const unsigned *clients = arg;
+
+    for (unsigned i = 0; i < *clients; i++) {
+        struct redlock_stats stats = {.size = sizeof stats};
+
+        redlock_stats(parties[i].rl, &stats);
+        if (stats.masters_up < MASTERS)
+            return false;
+    }
+    return true;
+}
+
+static bool are_queued(void *arg)
+{
+    const unsigned *waiters = arg;
+    unsigned m = 0;
+
+    while (m < MASTERS && server_queued(&three.server[m], NAME) == (long long)*waiters)
+        m++;
+    return m == MASTERS;
+}
+
+/* The first party has the lock, and the others are queued in order. */
+static void begin(unsigned len)
+{
+    struct redlock_lock_options opts = options();
+
+    for (unsigned i = 0; i < len; i++) {
+        CHECK_INT(party_lock(&parties[i], NAME, &opts), REDLOCK_OK);
+        CHECK(i > 0 || party_until(party_is_told, &parties[i]));
+        CHECK(party_until(are_queued, &i));
+    }
+    CHECK_INT(parties[0].status, REDLOCK_OK);
+}
+
+static bool listen_all(void *arg)
+{
+    const unsigned *clients = arg;
+    unsigned m = 0;
+
+    while (m < MASTERS && server_listeners(&three.server[m], NAME) == (long long)*clients)
+        m++;
+    return m == MASTERS;
+}
+
+/* Each hands the lock over to the next. */
+static void hand_over(unsigned len)
+{
+    for (unsigned i = 0; i < len; i++) {
+        CHECK(party_until(party_is_told, &parties[i]));
+        CHECK_INT(parties[i].status, REDLOCK_OK);
+        CHECK_UINT(parties[i].place, i + 1);
+        CHECK(i + 1 == len || parties[i + 1].status == PILOT_NEVER);
+        CHECK_INT(redlock_unlock_async(parties[i].lease, NULL, NULL), REDLOCK_OK);
+    }
+}
+
+TEST(a_hand_over_wakes_one_of_two_hundred_clients)
+{
+    unsigned clients = CLIENTS, others = CLIENTS - 1;
+    uint64_t commands, bytes;
+
+    allow_descriptors();
+    cluster_ready(&three, MASTERS);
+    cluster_found_list(cluster_masters(&three));
+    for (unsigned i = 0; i < CLIENTS; i++)
+        party_open(&parties[i], cluster_masters(&three), PILOT_REPLY_TIMEOUT_MS);
+    CHECK(party_until(are_up, &clients));
+    begin(CLIENTS);
+    CHECK(party_until(listen_all, &others));
+    commands = sum_up(CLIENTS).commands;
+    bytes = bytes_sent();
+    hand_over(CLIENTS);
+    bytes = bytes_sent() - bytes;
+    commands = sum_up(CLIENTS).commands - commands;
+    CHECK_UINT(bytes / MASTERS / CLIENTS / BYTES_MAX, 0);
+    CHECK_UINT(commands / MASTERS / CLIENTS / COMMANDS_MAX, 0);
+    party_close_all(parties, CLIENTS);
+}
+
+/* Each waiter has the round that joins, and the one at its turn, which may need another on a busy
+ * machine.  When its client begins to listen, only the first waiter has one more. */
+TEST(many_waiters_of_one_client_make_no_storm)
+{
+    unsigned clients = 1;
+
+    cluster_ready(&three, MASTERS);
+    cluster_found_list(cluster_masters(&three));
+    party_open(&parties[0], cluster_masters(&three), PILOT_REPLY_TIMEOUT_MS);
+    CHECK(party_until(are_up, &clients));
+    for (unsigned i = 1; i < OF_ONE; i++)
+        parties[i] = (struct party){.rl = parties[0].rl, .status = PILOT_NEVER};
+    begin(OF_ONE);
+    CHECK(party_until(listen_all, &clients));
+    hand_over(OF_ONE);
+    CHECK_UINT(sum_up(1).rounds / (3 * OF_ONE), 0);
+    party_close_all(parties, OF_ONE);
+}
+
+CHECK_MAIN(RUN(a_hand_over_wakes_one_of_two_hundred_clients),
+           RUN(many_waiters_of_one_client_make_no_storm))

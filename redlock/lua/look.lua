@@ -11,8 +11,8 @@
 --          master is said to be new
 -- ARGV[7]  the floor of the fencing counters, if an epoch begins now
 -- ARGV[8]  version of the configuration that the client knows; 0: none
--- ARGV[9]  text of this configuration, if the master says that it is in no set, or with a nonce;
---          with "new", the list of the set that is to be founded
+-- ARGV[9]  text of this configuration, if the master says that it is in no set or has a smaller
+--          version, or with a nonce; with "new", the list of the set that is to be founded
 -- ARGV[10] the name of this member; "": it is no member
 -- ARGV[11] with a nonce: the greatest ballot that other members promised, or ""
 -- ARGV[12] with a nonce: what other members accepted, "BALLOT CONFIG", or ""
@@ -55,6 +55,10 @@
 --   An epoch without floor and high-water mark is void as well.
 -- - A member that lost its data is told its set at once, so that no other list can claim it while
 --   it warms up.  A claim that was made since is left: its founder may be about to write.
+-- - A member that was away while its set changed gets the newest configuration: it has an epoch,
+--   its name, and a smaller version of this set.  Ballots and what was accepted were for the
+--   version after the old one, and are deleted, as write.lua does.  The name is neither given nor
+--   taken here, so nobody joins or leaves.
 -- - The nonce that the client has seen for long enough (ARGV[5]) becomes an epoch.
 -- - With it, the master gets back what others know of its set: the configuration, the ballot that
 --   it may have promised, and what it may have accepted (redlock/core/recall.c).  This replaces
@@ -99,6 +103,12 @@ if not set and not claim and ARGV[10] ~= '' then
     set, ver, config, name = ARGV[6], ARGV[8], ARGV[9], ARGV[10]
 end
 
+-- A member that was away gets the newest configuration.
+local behind = epoch and set == ARGV[6] and name == ARGV[10] and ver + 0 < ARGV[8] + 0
+if behind then
+    ver, config, ballot, accepted, told = ARGV[8], ARGV[9], nil, nil, nil
+end
+
 -- The nonce becomes an epoch.
 local is_ours = not set or set == ARGV[6] or ARGV[6] == '' and ver == '1'
 if ARGV[6] == 'new' then
@@ -139,6 +149,10 @@ local max = math.max(tonumber(marker[4]) or 0, tonumber(ARGV[3]))
 max = string.format('%.0f', math.min(max, WIRE_TTL_MAX_MS))
 
 -- Write what has changed.
+if behind then
+    redis.call('hset', key, 'of', 'set') -- Where a write is refused, nothing is deleted.
+    redis.call('hdel', key, 'ballot', 'accepted')
+end
 if set ~= told then
     redis.call('hset', key, 'set', set, 'ver', ver, 'config', config, 'of', 'set')
     if name then

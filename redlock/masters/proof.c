@@ -95,9 +95,20 @@ void proof_ask(struct proof *proof, unsigned master)
     }
 }
 
+/* Masters that are asked for a proof if they show none.  Until a majority may vote, those that have
+ * an epoch are asked as well: one of them may be the only member of its version that is left, and
+ * other clients may tell it a newer one. */
+static quorum_mask find_asked(const struct proof *proof)
+{
+    const struct guard *guard = &proof->standing->guard;
+    quorum_mask waiting = guard->open ? 0 : guard->told & (quorum_mask)~proof->peers->full;
+
+    return proof->peers->up | waiting;
+}
+
 void proof_on_change(struct proof *proof)
 {
-    if (proof->alarm.pos == ALARM_OFF && proof->peers->up != 0)
+    if (proof->alarm.pos == ALARM_OFF && find_asked(proof) != 0)
         set_alarm(proof);
 }
 
@@ -105,7 +116,7 @@ void proof_on_change(struct proof *proof)
 void proof_on_alarm(struct proof *proof)
 {
     static const struct ask ask = {.what = WHAT_PROOF, .flags = ASK_LIFE};
-    quorum_mask due = proof->peers->up & (quorum_mask)~proof->shown;
+    quorum_mask due = find_asked(proof) & (quorum_mask)~proof->shown;
 
     proof->shown = 0;
     if (proof->peers->env->deaf)

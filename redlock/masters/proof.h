@@ -24,7 +24,7 @@
  * version that the proof showed, the vote counts by the lists of that version.  Otherwise it is
  * void, and so is a count: its floor may have been another one.  A master that proved nothing for a
  * second is asked for a proof without a vote.  So a client that only holds or waits learns of a
- * change as well.
+ * change as well.  A client that has no majority asks every master with an epoch.
  *
  * With the clock guard per vote a second read follows, TIME, and a yes waits for it as well.  An
  * extension waits, too: a clock that is set back extends a lock, which then ends early when the

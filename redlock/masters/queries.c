@@ -27,8 +27,8 @@ static void write_random(struct env *env, char digits[WIRE_NUMBER + 1])
     (void)snprintf(digits, WIRE_NUMBER + 1, "%016" PRIx64, number == 0 ? 1 : number);
 }
 
-/* Tell a member its set if it said that it is in none, and tell a master that gets an epoch the
- * newest configuration.  config is room for the text. */
+/* Tell the newest configuration to a member that said that it is in no set or has a smaller
+ * version, and to a master that gets an epoch.  config is room for the text. */
 static void give_set(const struct queries *queries, unsigned master, struct wire_look *look,
                      char config[CONFIG_TEXT_MAX + 1])
 {
@@ -43,7 +43,7 @@ static void give_set(const struct queries *queries, unsigned master, struct wire
         return;
     look->set = now->set;
     look->version = now->version;
-    if (!installs && !(set->none & members & bit))
+    if (!installs && !(set_uninformed(set) & bit))
         return;
     (void)config_print(now, config);
     look->config = config;

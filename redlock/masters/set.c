@@ -88,6 +88,12 @@ bool set_wants_founding(const struct set *set)
                                           members_all(&set->seats.members) == members_all(&list));
 }
 
+quorum_mask set_uninformed(const struct set *set)
+{
+    return (set->none | set->behind) & members_all(&set->seats.members) &
+           (quorum_mask)~seats_denied(&set->seats);
+}
+
 unsigned set_member(const struct set *set, unsigned master)
 {
     const struct seat *seat = &set->seats.seats[master];
@@ -191,6 +197,7 @@ void set_on_link(struct set *set, unsigned master)
     set->none = mask_without(set->none, master);
     set->gave = mask_without(set->gave, master);
     set->claimed = mask_without(set->claimed, master);
+    set->behind = mask_without(set->behind, master);
 }
 
 void set_on_left(struct set *set, quorum_mask left)
@@ -206,6 +213,7 @@ static void obey(struct set *set, drift_time now)
     if (set->judged_until == 0)
         set->judged_until = drift_add(now, set->peers->connect_timeout);
     set->peers->members = set->seats.members;
+    set->gave = 0; /* Another version. */
     set->why[0] = '\0';
 }
 
@@ -227,11 +235,17 @@ static void on_none(struct set *set, unsigned master)
     set->claimed = (quorum_mask)((set->claimed & ~bit) | (set->gave & bit));
 }
 
-static void on_member(struct set *set, unsigned master)
+/* A member that was away during a change is told the newest version.  It is told once: a faulty
+ * master may go on to say the same. */
+static void on_member(struct set *set, unsigned master, const struct seat_look *look, bool ready)
 {
+    bool was_told = (set->gave & mask_of(master)) != 0;
+
     set_on_link(set, master);
     set->others = mask_without(set->others, master);
     set->told |= mask_of(master);
+    if (ready && !was_told && look->version < set->seats.now.version)
+        set->behind |= mask_of(master);
 }
 
 /* Masters that say they are of the same other set are counted together.  If another one says
@@ -296,8 +310,8 @@ static void judge_list(struct set *set)
         set->refused = true;
 }
 
-static bool judge(struct set *set, unsigned master, const struct seat_look *look, char *text,
-                  size_t size)
+static bool judge(struct set *set, unsigned master, const struct seat_look *look, bool ready,
+                  char *text, size_t size)
 {
     const struct config *now = &set->seats.now;
 
@@ -325,7 +339,7 @@ static bool judge(struct set *set, unsigned master, const struct seat_look *look
     if (look->set == 0)
         on_none(set, master);
     else if (look->set == now->set)
-        on_member(set, master);
+        on_member(set, master, look, ready);
     forgive(set, master);
     return true;
 }
@@ -352,7 +366,7 @@ bool set_on_look(struct set *set, unsigned master, const struct answer_set *answ
     if (!set_is_known(set) && answer->set != 0 && look.config == NULL)
         return refuse_id(set, master, text, size);
     take(set, master, &look, ret_change);
-    is_good = judge(set, master, &look, text, size);
+    is_good = judge(set, master, &look, answer->state != NULL, text, size);
     judge_list(set);
     return is_good;
 }

@@ -37,13 +37,15 @@ struct set {
     struct peers *peers;
     bool obeys_none; /* Nothing is taken over, refused or founded: the owner judges what is told. */
     struct seats seats;
-    struct config list;     /* The client's list, as the configuration that it would found. */
-    uint64_t other_id;      /* Another set of the same masters, of which one told last. */
-    quorum_mask others;     /* Masters that said so, since another was named. */
-    quorum_mask told;       /* Masters that said on this link that they are members of this set. */
-    quorum_mask none;       /* Masters that said on this link that they are in no set. */
-    quorum_mask gave;       /* Masters that are being told the set, by the query that is out. */
-    quorum_mask claimed;    /* Members that were told the set, and are in none: they are claimed. */
+    struct config list;  /* The client's list, as the configuration that it would found. */
+    uint64_t other_id;   /* Another set of the same masters, of which one told last. */
+    quorum_mask others;  /* Masters that said so, since another was named. */
+    quorum_mask told;    /* Masters that said on this link that they are members of this set. */
+    quorum_mask none;    /* Masters that said on this link that they are in no set. */
+    quorum_mask gave;    /* Masters that are being told this version, by the query that is out. */
+    quorum_mask claimed; /* Members that were told the set, and are in none: they are claimed. */
+    quorum_mask behind;  /* Members with epochs that said on this link that their version is
+                          * smaller, and were not told ours by the latest query. */
     char why[SET_TEXT_MAX]; /* Why the list is wrong, in full.  "": nothing is known to be wrong. */
     unsigned why_of;        /* The master that shows it. */
     bool refused;           /* The list is wrong, so that no master may vote. */
@@ -65,6 +67,9 @@ bool set_is_known(const struct set *set);
 /* The set is to be founded, or the founding is to be finished: all masters have said that they
  * belong to none, or a member is still claimed. */
 bool set_wants_founding(const struct set *set);
+
+/* Members that are to be told the newest configuration by a query. */
+quorum_mask set_uninformed(const struct set *set);
 
 /* The number of the member that this master is, in set->seats.now or, if the set is not known, in
  * set->list. */

@@ -356,13 +356,12 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
     return is_good;
 }
 
-/* A member that said that it is in no set is told at once. */
+/* A member that said that it is in no set, or has a smaller version, is told at once. */
 static bool is_to_be_told(const struct standing *standing, unsigned master)
 {
     const struct set *set = standing->set;
 
-    return !standing->guard.passive &&
-           (set->none & members_all(&set->seats.members) & mask_of(master)) != 0 &&
+    return !standing->guard.passive && (set_uninformed(set) & mask_of(master)) != 0 &&
            !(set->claimed & mask_of(master));
 }
 

@@ -198,6 +198,78 @@ TEST(a_hold_is_lost_if_the_new_list_cannot_store_it)
     pilot_close(&pilot);
 }
 
+/* Server 1 was away while {1,2,3} became {1,4,5}, and has promised a ballot. */
+static void leave_one_behind(void)
+{
+    const char *ballot = "0000000100000002";
+    char list[200], accepted[240];
+
+    make_ready();
+    write_set("123", 1, "123", NULL);
+    write_set("45", 3, "145", NULL);
+    (void)snprintf(accepted, sizeof accepted, "%s %s", ballot, list_of("12", " ", list));
+    (void)server_int(&five.server[0], "HSET redlock:master ballot %s accepted %s", ballot,
+                     accepted);
+}
+
+static bool is_told(void *arg)
+{
+    (void)arg;
+    return strcmp(server_text(&five.server[0], "HGET redlock:master ver"), "3") == 0;
+}
+
+static void check_told(void)
+{
+    struct server *server = &five.server[0];
+    char state[32], list[200];
+
+    (void)snprintf(state, sizeof state, "%016x.3", server->port);
+    CHECK_STR(server_text(server, "HGET redlock:master epoch"), state);
+    CHECK_STR(server_text(server, "HGET redlock:master config"), list_of("145", " ", list));
+    CHECK_STR(server_text(server, "HGET redlock:master name"), place_of('1'));
+    CHECK(server_text(server, "HGET redlock:master ballot") == NULL);
+    CHECK(server_text(server, "HGET redlock:master accepted") == NULL);
+}
+
+/* By any client: no lock is needed. */
+TEST(a_member_that_was_away_is_told_the_newest_version)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+        char list[200];
+
+        check_row = pilot_kind_name(kind);
+        leave_one_behind();
+        pilot_open(&pilot, kind, list_of("4", ",", list), 0);
+        CHECK(pilot_until(&pilot, is_told, NULL));
+        check_told();
+        CHECK(pilot_until_up(&pilot, 3));
+        pilot_close(&pilot);
+    }
+}
+
+/* The other members of the version that this client knows are gone for good. */
+TEST(a_client_without_a_majority_hears_what_its_member_was_told)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot, other;
+    char list[200];
+
+    leave_one_behind();
+    server_kill(&five.server[1]);
+    server_kill(&five.server[2]);
+    pilot_open(&pilot, PILOT_BLOCKING, list_of("123", ",", list), 0);
+    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+    CHECK_UINT(pilot_stats(&pilot).masters, 3);
+    pilot_open(&other, PILOT_LOOP, list_of("45", ",", list), 0);
+    CHECK(pilot_until(&other, is_told, NULL));
+    pilot_close(&other);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 60000, &lease), REDLOCK_OK);
+    CHECK(is_on('1', "x") + is_on('4', "x") + is_on('5', "x") >= 2);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
 /* A link to a removed master is kept for as long as a lease may be stored there. */
 static void be_short(struct redlock_options *opts)
 {
@@ -447,6 +519,8 @@ TEST(a_token_is_adopted_across_a_change)
 CHECK_MAIN(RUN(one_member_of_the_list_names_the_others), RUN(a_hold_is_renewed_through_a_change),
            RUN(a_hold_without_renewal_hears_of_a_change),
            RUN(a_hold_is_lost_if_the_new_list_cannot_store_it),
+           RUN(a_member_that_was_away_is_told_the_newest_version),
+           RUN(a_client_without_a_majority_hears_what_its_member_was_told),
            RUN(a_removed_master_loses_its_link), RUN(numbers_are_used_again), RUN(waiters_follow),
            RUN(waiters_in_a_queue_keep_their_places), RUN(a_blocking_waiter_follows),
            RUN(a_token_is_adopted_across_a_change))

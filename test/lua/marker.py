@@ -467,9 +467,9 @@ class LookRecall(Look):
         self.check(**{**MEMBER, "set": OTHER_SET})
 
     def test_not_beside_an_epoch(self):
-        self.ready(epoch=EPOCH + ".1", **MEMBER)
-        self.assertEqual(self.recall()[:2], ["ready", EPOCH + ".1"])
-        self.check(**MEMBER)
+        self.ready(epoch=EPOCH + ".4", **BACK, ballot=LOW)
+        self.assertEqual(self.recall()[:2], ["ready", EPOCH + ".4"])
+        self.check(**BACK, ballot=LOW)
 
     def test_a_full_memory_deletes_nothing(self):
         self.warming(**MEMBER)
@@ -477,6 +477,76 @@ class LookRecall(Look):
         self.fill_memory()
         self.refuse("OOM", "look", MARKER, RUN, 2, MAX_MS, RANDOM, NONCE, SET, FLOOR, 4, OTHER_LIST,
                     "b", HIGH, VALUE)
+        self.assertEqual(self.fields(), before)
+
+
+class LookAway(Look):
+    """A member that was away while its set changed gets the newest configuration."""
+
+    def tell(self, known=(SET, 4), name="b", **more):
+        return self.look(known=known, member=(OTHER_LIST, name), **more)
+
+    def stay(self, **more):
+        before = self.fields()
+        self.tell(**more)
+        self.assertEqual(self.fields(), before)
+
+    def test_the_newest_version(self):
+        for ver, floor in ("1", ""), ("3", ""), ("3", f".{FLOOR}"):
+            self.setUp()
+            self.ready(epoch=f"{EPOCH}.{ver}{floor}", **{**MEMBER, "ver": ver},
+                       **{str(COUNTER): 5})
+            before = self.fields()
+            self.plant(ballot=HIGH, accepted=VALUE)
+            reply = " ".join(self.tell())
+            self.assertRegex(reply, f"^ready {EPOCH}.4 .* {SET} 4 b$")
+            self.assertEqual(self.fields(), {**before, **BACK, "epoch": EPOCH + ".4"})
+
+    def test_versions_are_numbers(self):
+        self.ready(epoch=EPOCH + ".9", **{**MEMBER, "ver": "9"})
+        self.assertEqual(self.tell(known=(SET, 10))[1], EPOCH + ".10")
+        self.stay(known=(SET, 9))
+
+    def test_the_same_version_keeps_its_ballots(self):
+        for ver in 4, 5:
+            self.setUp()
+            self.ready(epoch=f"{EPOCH}.{ver}", **{**MEMBER, "ver": ver}, ballot=HIGH,
+                       accepted=VALUE)
+            self.stay()
+
+    def test_nobody_joins_or_leaves(self):
+        for name in "a", "":
+            self.setUp()
+            self.ready(epoch=EPOCH + ".1", **MEMBER)
+            self.stay(name=name)
+        self.redis.ask("HDEL", MARKER, "name")
+        self.stay()
+
+    def test_another_set(self):
+        self.ready(epoch=EPOCH + ".1", **MEMBER)
+        self.stay(known=(OTHER_SET, 4))
+
+    def test_a_warming_master_keeps_its_hint(self):
+        self.warming(**MEMBER)
+        self.stay()
+
+    def test_one_that_forgot(self):
+        self.ready(epoch=EPOCH + ".1", **MEMBER)
+        self.assertEqual(self.tell(run=OTHER_RUN, keeps="0")[:2], ["warming", RANDOM])
+        self.assertEqual(self.fields()["ver"], "1")
+
+    def test_where_a_write_is_refused(self):
+        for client in "-hset", "-hdel":
+            self.setUp()
+            few = self.client_with(client)
+            self.ready(epoch=EPOCH + ".1", **MEMBER, ballot=HIGH, accepted=VALUE)
+            before = self.fields()
+            self.refuse(NO_RIGHT, "look", MARKER, RUN, 2, MAX_MS, RANDOM, "", SET, 1, 4, OTHER_LIST,
+                        "b", "", "", client=few)
+            self.assertEqual(self.fields(), before)
+        self.fill_memory()
+        self.refuse("OOM", "look", MARKER, RUN, 2, MAX_MS, RANDOM, "", SET, 1, 4, OTHER_LIST, "b",
+                    "", "")
         self.assertEqual(self.fields(), before)
 
 

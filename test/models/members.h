@@ -15,7 +15,7 @@
  *      accept).  From simple(L1) it is joint(L1, L2).  From joint(L1, L2) it is simple(L2), or
  *      simple(L1) to give up.  A ballot ends max_ttl after its first prepare (pass_time).  No
  *      two ballots are equal.  What is chosen may be written to all members of v and v+1, at any
- *      time, and only over a smaller version (write_version).
+ *      time, by anybody, and only over a smaller version (write_version).
  *  M4. A client that reads a greater version takes it over and drops its votes.  A lease that it
  *      holds keeps its deadline.  The next extension must be good under the new version.  An
  *      extension may store the key on a master that never had it; that is a vote as in M1.

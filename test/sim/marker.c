@@ -186,6 +186,17 @@ static void tell_set(struct marker *marker, const struct command *command)
         write_set(marker, command);
 }
 
+/* A member that was away while its set changed gets the newest configuration. */
+static void tell_version(struct marker *marker, const struct command *command)
+{
+    if (marker->epoch == 0 || marker->set == 0 || command->lens[9] == 0 ||
+        marker->set != args_hex(command, 9) || marker->name == NULL ||
+        !args_is(command, 13, marker->name) || marker->ver >= args_number(command, 11))
+        return;
+    write_set(marker, command);
+    ballots_drop(marker);
+}
+
 /* The client obeys the set of the master, or one of both belongs to none. */
 static bool is_ours(const struct marker *marker, const struct command *command)
 {
@@ -253,12 +264,14 @@ struct answer marker_query(struct server *server, const struct command *command)
     if (after.floor == 0)
         after.epoch = 0;
     tell_set(&after, command);
+    tell_version(&after, command);
     renew(server, &after, command);
     after.exists = true;
     after.run = run;
     after.max_ttl_ms = sim_max(after.max_ttl_ms, args_number(command, 6)); /* 0: a passive guard. */
     /* Other changes begin with HDEL.  A script that has written once may go on without memory. */
-    grows = before.set != after.set || (after.epoch != 0 && after.epoch != before.epoch);
+    grows = before.set != after.set || before.ver != after.ver ||
+            (after.epoch != 0 && after.epoch != before.epoch);
     refusal = memcmp(&before, &after, sizeof before) != 0 ? store_mood(server, true, grows) : NULL;
     if (refusal != NULL)
         return *refusal;
@@ -269,6 +282,11 @@ struct answer marker_query(struct server *server, const struct command *command)
                   (unsigned long long)after.set);
         moves_on_version(server);
         sets_on_member();
+    } else if (before.ver != after.ver && before.epoch == after.epoch) {
+        world_outcome(OUTCOME_SET_HELPED);
+        world_say("    master %u is told version %llu", server->number,
+                  (unsigned long long)after.ver);
+        moves_on_version(server);
     }
     return describe(server, command);
 }

@@ -172,6 +172,7 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(WITNESSED, "master installed by what witnesses said")                   \
     X(SET_FOUNDED, "master that a client made a member of a set")             \
     X(SET_TOLD, "master in no set that was told its set")                     \
+    X(SET_HELPED, "member that was away, and got the newest version")         \
     X(SET_CLAIMED, "founding that met the claim of another list")             \
     X(SET_REFUSED, "list that is not that of the set")                        \
     X(SET_CHANGED, "set that was changed")                                    \

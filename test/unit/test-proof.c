@@ -266,9 +266,35 @@ TEST(a_master_that_proved_nothing_for_a_second_is_asked)
     CHECK_UINT(reads, 3);
 }
 
+/* One of them may be all that is left of its version. */
+TEST(without_a_majority_each_master_with_an_epoch_is_asked)
+{
+    begin();
+    peers.up = 0;
+    proof_on_change(&proof);
+    CHECK_UINT(alarm_next(&env.alarms), DRIFT_NEVER);
+    standing.guard.told = 1;
+    proof_on_change(&proof);
+    CHECK(alarm_ring(&env.alarms, now + DRIFT_S) == &proof.alarm);
+    proof_on_alarm(&proof);
+    CHECK_UINT(reads, 1);
+    version = 1;
+    show(EPOCH ".2");
+    CHECK_UINT(looks, 1);
+    proof_on_alarm(&proof);
+    peers.full = 1;
+    proof_on_alarm(&proof);
+    CHECK_UINT(reads, 1);
+    peers.full = 0;
+    standing.guard.open = true; /* It is a twin, or another set's. */
+    proof_on_alarm(&proof);
+    CHECK_UINT(reads, 1);
+}
+
 CHECK_MAIN(RUN(a_vote_of_the_known_version_counts),
            RUN(a_vote_of_a_newer_version_waits_for_the_marker),
            RUN(a_place_in_the_queue_of_a_former_member_does_not_count),
            RUN(votes_behind_one_that_waits_wait_as_well),
            RUN(a_count_needs_the_version_of_the_latest_look), RUN(another_epoch_is_a_loss_of_data),
-           RUN(a_master_that_proved_nothing_for_a_second_is_asked))
+           RUN(a_master_that_proved_nothing_for_a_second_is_asked),
+           RUN(without_a_majority_each_master_with_an_epoch_is_asked))

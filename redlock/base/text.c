@@ -70,3 +70,14 @@ char *text_end_error(char *text)
         text[len - 1] = '\0';
     return text;
 }
+
+bool text_begins_with_verb(const char *text)
+{
+    static const char *const verbs[] = {"asks ", "belongs ", "cannot ", "does ", "has ",
+                                        "is ",   "lacks ",   "needs ",  "was "};
+
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strncmp(text, verbs[i], strlen(verbs[i])) == 0)
+            return true;
+    return false;
+}

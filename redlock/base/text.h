@@ -23,4 +23,7 @@ char *text_clean(char *text);
  * in a script, which Redis 7 adds.  Returns text. */
 char *text_end_error(char *text);
 
+/* True: what is said of a master begins with a verb, so that "each" can be its subject. */
+bool text_begins_with_verb(const char *text);
+
 #endif /* REDLOCK_TEXT_H */

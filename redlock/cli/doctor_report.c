@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 #include "redlock/link/uri.h"
 
 #define QUOTED_MAX (4 * EXAM_TEXT_MAX + 1)
@@ -76,7 +77,6 @@ static void print_quoted(const char *text)
 
 static void print_finding(const struct exam_finding *finding)
 {
-    (void)printf(": ");
     print_quoted(finding->text);
     (void)printf("%s", finding->change[0] != 0 ? ": " : " (nothing to change)");
     print_quoted(finding->change);
@@ -92,7 +92,8 @@ static bool has_same(const struct exam *exam, const struct exam_finding *finding
     return false;
 }
 
-/* "master 1 (10.0.0.1:6379)", or "masters 1, 2, 3, each" of those that have this finding. */
+/* "master 1 (10.0.0.1:6379): ", or "masters 1, 2, 3 (10.0.0.1:6379, ...): each " of those that have
+ * this finding. */
 static void print_who(const struct doctor *doctor, unsigned first,
                       const struct exam_finding *finding)
 {
@@ -101,14 +102,18 @@ static void print_who(const struct doctor *doctor, unsigned first,
     for (unsigned m = first + 1; m < doctor->masters; m++)
         more += has_same(&doctor->exams[m], finding);
     if (more == 0) {
-        (void)printf("master %u (%s)", first + 1, doctor->exams[first].uri->name);
+        (void)printf("master %u (%s): ", first + 1, doctor->exams[first].uri->name);
         return;
     }
     (void)printf("masters %u", first + 1);
     for (unsigned m = first + 1; m < doctor->masters; m++)
         if (has_same(&doctor->exams[m], finding))
             (void)printf(", %u", m + 1);
-    (void)printf(", each");
+    (void)printf(" (%s", doctor->exams[first].uri->name);
+    for (unsigned m = first + 1; m < doctor->masters; m++)
+        if (has_same(&doctor->exams[m], finding))
+            (void)printf(", %s", doctor->exams[m].uri->name);
+    (void)printf("%s", text_begins_with_verb(finding->text) ? "): each " : "), each: ");
 }
 
 /* What several masters have is printed once, for the first of them. */
@@ -253,7 +258,7 @@ void doctor_print_text(const struct doctor *doctor)
         print_findings(doctor, m);
     }
     for (unsigned i = 0; i < doctor->all.findings_len; i++) {
-        (void)printf("masters");
+        (void)printf("masters: ");
         print_finding(&doctor->all.findings[i]);
     }
     print_unchecked(doctor);

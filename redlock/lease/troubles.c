@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "redlock/base/mask.h"
+#include "redlock/base/text.h"
 
 #define NUMBERS_MAX 64 /* Enough for the numbers of all masters, with commas. */
+#define PLACES_MAX 128 /* Of the places of a group.  Chosen: those of five IPv4 masters fit. */
 
 /* ---- Groups ---- */
 
@@ -93,11 +95,32 @@ static void write_numbers(quorum_mask group, char buf[NUMBERS_MAX])
     }
 }
 
-/* True: the reason is a sentence about one master. */
-static bool is_about_one(const char *error)
+/* " (a:1, b:1, ...)".  A place that does not fit, and all behind it, become dots. */
+static void write_places(const struct trouble *troubles, quorum_mask group, char buf[PLACES_MAX])
 {
-    return strncmp(error, "is ", 3) == 0 || strncmp(error, "its ", 4) == 0 ||
-           strncmp(error, "has ", 4) == 0;
+    static const char dots[] = "...)";
+    size_t len = 0;
+
+    for (unsigned m = 0; group >> m != 0; m++) {
+        const char *before = len == 0 ? " (" : ", ";
+
+        if (!(group & mask_of(m)))
+            continue;
+        if (len + strlen(before) + strlen(troubles[m].name) + sizeof ", ...)" > PLACES_MAX) {
+            (void)snprintf(buf + len, PLACES_MAX - len, "%s%s", before, dots);
+            return;
+        }
+        len += (size_t)snprintf(buf + len, PLACES_MAX - len, "%s%s", before, troubles[m].name);
+    }
+    (void)snprintf(buf + len, PLACES_MAX - len, ")");
+}
+
+/* What stands between several masters and their reason. */
+static const char *before_reason(const char *error)
+{
+    if (text_begins_with_verb(error))
+        return ": each ";
+    return strncmp(error, "its ", 4) == 0 ? ", each: " : ": ";
 }
 
 /* What hiredis says of a byte that begins no reply. */
@@ -108,10 +131,10 @@ static bool speaks_otherwise(const char *error)
 
 /* As snprintf(): returns the length that it needs. */
 static size_t write_group(const struct trouble *troubles, quorum_mask group, const char *error,
-                          const char *before, char *buf, size_t size)
+                          const char *before, bool has_places, char *buf, size_t size)
 {
     const char *end = speaks_otherwise(error) ? " (not a Redis server?)" : "";
-    char numbers[NUMBERS_MAX];
+    char numbers[NUMBERS_MAX], places[PLACES_MAX] = "";
     unsigned first = 0;
 
     while (!(group & mask_of(first)))
@@ -120,8 +143,10 @@ static size_t write_group(const struct trouble *troubles, quorum_mask group, con
         return (size_t)snprintf(buf, size, "%smaster %u (%s): %s%s", before, first + 1,
                                 troubles[first].name, error, end);
     write_numbers(group, numbers);
-    return (size_t)snprintf(buf, size, "%smasters %s%s: %s%s", before, numbers,
-                            is_about_one(error) ? ", each" : "", error, end);
+    if (has_places)
+        write_places(troubles, group, places);
+    return (size_t)snprintf(buf, size, "%smasters %s%s%s%s%s", before, numbers, places,
+                            before_reason(error), error, end);
 }
 
 void troubles_list(const struct trouble *troubles, unsigned troubles_len, char *buf, size_t size)
@@ -141,7 +166,9 @@ void troubles_list(const struct trouble *troubles, unsigned troubles_len, char *
             continue;
         group = find_group(troubles, troubles_len, m, &error);
         listed |= group;
-        more = write_group(troubles, group, error, len > 0 ? "; " : "", buf + len, room);
+        more = write_group(troubles, group, error, len > 0 ? "; " : "", true, buf + len, room);
+        if (more >= room)
+            more = write_group(troubles, group, error, len > 0 ? "; " : "", false, buf + len, room);
         if (more >= room) { /* The first group's text is cut where it does not fit. */
             memcpy(buf + (len > 0 ? len : room - 1), dots, sizeof dots);
             return;

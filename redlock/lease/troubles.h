@@ -2,8 +2,8 @@
  * troubles.h - lists what is wrong with masters, for a message; pure.
  *
  * Masters with the same reason become one group, so that a message stays short when all masters
- * are down: "masters 1 to 3 and 5: Connection refused; master 4 (10.0.0.5:6379): no answer within
- * 50 ms".  Only a master that is alone is named by its place.
+ * are down: "masters 1 and 3 (10.0.0.1:6379, 10.0.0.3:6379): Connection refused; master 4
+ * (10.0.0.4:6379): no answer within 50 ms".  A group names the places of its first masters.
  */
 #ifndef REDLOCK_TROUBLES_H
 #define REDLOCK_TROUBLES_H
@@ -17,8 +17,9 @@ struct trouble {
 
 /*
  * List them; masters are numbered from 1.  Reasons that differ only in a time at their end, as in
- * "in at most 57.3 s", are the same, and the list has the longest of these times.  Dots stand for
- * groups that do not fit.  size must be at least 16, and troubles_len at most QUORUM_MASTERS_MAX.
+ * "in at most 57.3 s", are the same, and the list has the longest of these times.  A group that
+ * does not fit with its places is listed without them.  Dots stand for groups that do not fit at
+ * all.  size must be at least 16, and troubles_len at most QUORUM_MASTERS_MAX.
  */
 void troubles_list(const struct trouble *troubles, unsigned troubles_len, char *buf, size_t size);
 

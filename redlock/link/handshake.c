@@ -276,6 +276,13 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
         (void)snprintf(error, error_size, "AUTH: %.*s", (int)strcspn(trouble, "'\"`"), trouble);
         return HANDSHAKE_FAILED;
     }
+    if (trouble != NULL && strncmp(trouble, "NOAUTH ", 7) == 0) {
+        (void)snprintf(error, error_size,
+                       "needs a password in the list of masters, as in "
+                       "redis://:PASSWORD@HOST:PORT: %s",
+                       trouble);
+        return HANDSHAKE_FAILED;
+    }
     if (trouble != NULL) {
         (void)snprintf(error, error_size, "%s: %s", step_name(step), trouble);
         return HANDSHAKE_FAILED;

@@ -70,26 +70,30 @@ bool standing_has_witnesses(const struct standing *standing, unsigned master)
            members_decide(guard->config.members, others & (quorum_mask)~standing->refusing);
 }
 
+/* A master that was emptied cannot be told from a new one. */
 static void tell_of_warming(struct standing *standing, unsigned master, bool is_news,
                             drift_time now)
 {
+    bool had_epoch = standing->guard.masters[master].look.high != 0;
+    const char *why = had_epoch ? "it may have lost its data" : "it is new or lost its data";
     drift_span left = guard_left(&standing->guard, master, now);
     char text[160];
 
     if (left > 0)
         (void)snprintf(
-            text, sizeof text,
-            "is warming up: it may have lost its data, and may vote %s at most %.1f s",
+            text, sizeof text, "is warming up: %s, and may vote %s at most %.1f s", why,
             standing_has_witnesses(standing, master) ? "in" : "when one client has watched it for",
             (double)left / (double)DRIFT_S);
     else if (guard_floor(&standing->guard) == 0)
         (void)snprintf(text, sizeof text,
-                       "is warming up: it may have lost its data, and the fencing counters of "
-                       "the others are days ahead of the clocks");
+                       "is warming up: %s, and the fencing counters of the others are days ahead "
+                       "of the clocks",
+                       why);
     else
         (void)snprintf(text, sizeof text,
-                       "is warming up: it may have lost its data, and too few of the "
-                       "others can be asked whether it may vote");
+                       "is warming up: %s, and too few of the others can be asked whether it may "
+                       "vote",
+                       why);
     tell(standing, master, text, is_news);
 }
 

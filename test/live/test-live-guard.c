@@ -85,14 +85,14 @@ TEST(two_clients_of_new_masters_agree)
     pilot_close(&first);
 }
 
-#define WARMING "is warming up: it may have lost its data, and may vote in at most "
+#define WARMING "is warming up: it is new or lost its data, and may vote in at most "
 
 /* Ask for a lock that no master grants, until the message says how many seconds all five masters
  * still warm.  Returns these. */
 static double ask_left_s(struct pilot *pilot)
 {
-    static const char expected[] =
-        "acquire x: too few masters could vote: masters 1 to 5, each: " WARMING;
+    static const char begin[] = "acquire x: too few masters could vote: masters 1 to 5 (127.0.0.1:";
+    static const char expected[] = "): each " WARMING;
     double end_s = cluster_now_s() + CLUSTER_WAIT_S;
     struct redlock_lease *lease;
     const char *at;
@@ -103,6 +103,7 @@ static double ask_left_s(struct pilot *pilot)
         if (at == NULL)
             pilot_turn(pilot);
     } while (at == NULL && cluster_now_s() < end_s);
+    CHECK_HAS(pilot->message, begin);
     CHECK_HAS(pilot->message, expected);
     return strtod(at + strlen(expected), NULL);
 }

@@ -345,7 +345,10 @@ TEST(says_which_step_failed)
         {"redis://:x@h", "WRONGPASS no", "AUTH: WRONGPASS no", REPLY_ERROR, 0},
         {"redis://:x@h", "hm", "AUTH: answered with garbage", REPLY_TEXT, 0},
         {"redis://:x@h/99", "ERR range", "SELECT: ERR range", REPLY_ERROR, 1},
-        {"h", "NOAUTH first", "SCRIPT LOAD: NOAUTH first", REPLY_ERROR, 0},
+        {"h", "NOAUTH first",
+         "needs a password in the list of masters, as in redis://:PASSWORD@HOST:PORT: NOAUTH first",
+         REPLY_ERROR, 0},
+        {"h", "NOAUTHS", "SCRIPT LOAD: NOAUTHS", REPLY_ERROR, 0},
         {"h", "0123", "SCRIPT LOAD: gave another digest than ours: not a Redis?", REPLY_TEXT, 0},
         {"h", "OK", "SCRIPT LOAD: gave another digest than ours: not a Redis?", REPLY_STATUS, 0},
         {"h", "LOADING Redis is loading the dataset in memory", "is still loading its data",
@@ -358,7 +361,7 @@ TEST(says_which_step_failed)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct master_info info;
         struct reply reply = text_reply(rows[i].type, rows[i].reply);
-        char error[80] = "", *bytes;
+        char error[160] = "", *bytes;
         size_t len;
         struct handshake handshake = begin(rows[i].uri, &bytes, &len);
 

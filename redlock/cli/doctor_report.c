@@ -7,12 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "redlock/base/error.h"
 #include "redlock/base/text.h"
 #include "redlock/link/uri.h"
 
 #define QUOTED_MAX (4 * EXAM_TEXT_MAX + 1)
+#define COLUMNS 80 /* Of a terminal.  Chosen. */
+#define INDENT 4
+#define WHO_MAX (URI_HOST_MAX + 128)
+#define LINE_LEN_MAX (2 * QUOTED_MAX + WHO_MAX)
 #define NUMBERS_MAX (8 * REDLOCK_MASTERS_MAX)
 
 /* ---- What was not checked ---- */
@@ -68,19 +73,36 @@ static void print_unchecked(const struct doctor *doctor)
         (void)printf("not checked: the rights for %s\n", options);
 }
 
-static void print_quoted(const char *text)
+/* Print a line.  A terminal gets it in pieces that end at a blank. */
+static void print_line(const char *line)
 {
-    char quoted[QUOTED_MAX];
+    size_t room = isatty(STDOUT_FILENO) != 0 ? COLUMNS : SIZE_MAX;
 
-    (void)printf("%s", error_quote(text, strlen(text), quoted, sizeof quoted));
+    while (strlen(line) > room) {
+        size_t len = room;
+
+        while (len > 0 && line[len] != ' ')
+            len--;
+        if (len == 0)
+            len = strcspn(line, " ");
+        if (line[len] == '\0')
+            break;
+        (void)printf("%.*s\n%*s", (int)len, line, INDENT, "");
+        line += len + 1;
+        room = COLUMNS - INDENT;
+    }
+    (void)printf("%s\n", line);
 }
 
-static void print_finding(const struct exam_finding *finding)
+static void print_finding(const char *who, const struct exam_finding *finding)
 {
-    print_quoted(finding->text);
-    (void)printf("%s", finding->change[0] != 0 ? ": " : " (nothing to change)");
-    print_quoted(finding->change);
-    (void)printf("\n");
+    char line[LINE_LEN_MAX], text[QUOTED_MAX], change[QUOTED_MAX];
+
+    (void)snprintf(line, sizeof line, "%s%s%s%s", who,
+                   error_quote(finding->text, strlen(finding->text), text, sizeof text),
+                   finding->change[0] != 0 ? ": " : " (nothing to change)",
+                   error_quote(finding->change, strlen(finding->change), change, sizeof change));
+    print_line(line);
 }
 
 static bool has_same(const struct exam *exam, const struct exam_finding *finding)
@@ -92,28 +114,42 @@ static bool has_same(const struct exam *exam, const struct exam_finding *finding
     return false;
 }
 
-/* "master 1 (10.0.0.1:6379): ", or "masters 1, 2, 3 (10.0.0.1:6379, ...): each " of those that have
- * this finding. */
-static void print_who(const struct doctor *doctor, unsigned first,
-                      const struct exam_finding *finding)
+/* "master 1 (10.0.0.1:6379): ", or "masters 1, 2, 3: each " of those that have this finding.
+ * Returns how many there are. */
+static unsigned name_them(const struct doctor *doctor, unsigned first,
+                          const struct exam_finding *finding, char who[WHO_MAX])
 {
-    unsigned more = 0;
+    size_t len = (size_t)snprintf(who, WHO_MAX, "masters %u", first + 1);
+    unsigned masters = 1;
 
-    for (unsigned m = first + 1; m < doctor->masters; m++)
-        more += has_same(&doctor->exams[m], finding);
-    if (more == 0) {
-        (void)printf("master %u (%s): ", first + 1, doctor->exams[first].uri->name);
-        return;
+    for (unsigned m = first + 1; m < doctor->masters; m++) {
+        if (!has_same(&doctor->exams[m], finding))
+            continue;
+        len += (size_t)snprintf(who + len, WHO_MAX - len, ", %u", m + 1);
+        masters++;
     }
-    (void)printf("masters %u", first + 1);
-    for (unsigned m = first + 1; m < doctor->masters; m++)
+    if (masters == 1)
+        (void)snprintf(who, WHO_MAX, "master %u (%s): ", first + 1, doctor->exams[first].uri->name);
+    else
+        (void)snprintf(who + len, WHO_MAX - len,
+                       text_begins_with_verb(finding->text) ? ": each " : ", each: ");
+    return masters;
+}
+
+static void print_places(const struct doctor *doctor, unsigned first,
+                         const struct exam_finding *finding)
+{
+    char line[LINE_LEN_MAX];
+    size_t len =
+        (size_t)snprintf(line, sizeof line, "%*s(%s", INDENT, "", doctor->exams[first].uri->name);
+
+    for (unsigned m = first + 1; m < doctor->masters && len < sizeof line; m++)
         if (has_same(&doctor->exams[m], finding))
-            (void)printf(", %u", m + 1);
-    (void)printf(" (%s", doctor->exams[first].uri->name);
-    for (unsigned m = first + 1; m < doctor->masters; m++)
-        if (has_same(&doctor->exams[m], finding))
-            (void)printf(", %s", doctor->exams[m].uri->name);
-    (void)printf("%s", text_begins_with_verb(finding->text) ? "): each " : "), each: ");
+            len +=
+                (size_t)snprintf(line + len, sizeof line - len, ", %s", doctor->exams[m].uri->name);
+    if (len < sizeof line)
+        (void)snprintf(line + len, sizeof line - len, ")");
+    print_line(line);
 }
 
 /* What several masters have is printed once, for the first of them. */
@@ -122,14 +158,17 @@ static void print_findings(const struct doctor *doctor, unsigned m)
     const struct exam *exam = &doctor->exams[m];
 
     for (unsigned i = 0; i < exam->findings_len; i++) {
-        unsigned first = 0;
+        unsigned first = 0, masters;
+        char who[WHO_MAX];
 
         while (!has_same(&doctor->exams[first], &exam->findings[i]))
             first++;
         if (first < m)
             continue;
-        print_who(doctor, m, &exam->findings[i]);
-        print_finding(&exam->findings[i]);
+        masters = name_them(doctor, m, &exam->findings[i], who);
+        print_finding(who, &exam->findings[i]);
+        if (masters > 1)
+            print_places(doctor, m, &exam->findings[i]);
     }
 }
 
@@ -257,10 +296,8 @@ void doctor_print_text(const struct doctor *doctor)
             print_good(exam, who);
         print_findings(doctor, m);
     }
-    for (unsigned i = 0; i < doctor->all.findings_len; i++) {
-        (void)printf("masters: ");
-        print_finding(&doctor->all.findings[i]);
-    }
+    for (unsigned i = 0; i < doctor->all.findings_len; i++)
+        print_finding("masters: ", &doctor->all.findings[i]);
     print_unchecked(doctor);
     (void)printf("%u of %u %s answer, %u may vote, %s: ", doctor->answering, doctor->members,
                  doctor_set_is_known(doctor) ? "members" : "masters", doctor->voting,

@@ -531,7 +531,7 @@ def doctor(listed, code, *args):
         for finding in one["findings"]:
             assert (number, finding["name"]) not in found or finding["name"] in ("acl", "error"), got
             found[number, finding["name"]] = found.get((number, finding["name"]), "") + finding["text"]
-    lines = text.out.splitlines()
+    lines = [line for line in text.out.splitlines() if line[:4] != "    "]  # Such a line has the places of the finding before.
     changes = sum(finding["change"] is not None for one in [got, *got["masters"]]
                   for finding in one["findings"])
     assert got["changes"] == changes and got["good"] is (changes == 0), got

@@ -49,6 +49,7 @@ extern "C" {
 #define REDLOCK_MASTERS_MAX 15 /* Most masters of one client. */
 #define REDLOCK_NAME_MAX 512   /* Longest resource name, in bytes without the NUL. */
 #define REDLOCK_TOKEN_MAX 128  /* Longest token for redlock_adopt(), in bytes without the NUL. */
+#define REDLOCK_NOTE_MAX 80    /* Longest note beside a lock, in bytes without the NUL. */
 #define REDLOCK_NAMES_MAX 16   /* Most resources of one lease; see redlock_lock_many(). */
 
 #define REDLOCK_PERMITS_MAX 256 /* Most permits of one semaphore. */
@@ -143,6 +144,11 @@ struct redlock_options {
      * must not call the library.  NULL (default): no log. */
     void (*log)(void *log_arg, enum redlock_level level, const char *message);
     void *log_arg; /* Passed to log. */
+    /* A text that masters store with the token of each lock, so that people see who
+     * holds it: up to REDLOCK_NOTE_MAX bytes, no control characters.  "": none.
+     * NULL (default): "HOST/PID" of this process.  Everybody who may read the keys
+     * can read it. */
+    const char *note;
 };
 REDLOCK_API void redlock_options_init_sized(struct redlock_options *opts, size_t size);
 #define redlock_options_init(opts) redlock_options_init_sized((opts), sizeof *(opts))
@@ -215,6 +221,9 @@ struct redlock_lock_options {
     /* The owner of a reentrant lock: any pointer, which is only compared.  NULL
      * (default): the calling thread.  No other thread can then unlock or detach. */
     const void *owner;
+    /* The note of this lock.  "": none.  NULL (default): that of the client.  A
+     * lock that is adopted keeps the note that it has. */
+    const char *note;
 };
 REDLOCK_API void redlock_lock_options_init_sized(struct redlock_lock_options *opts, size_t size);
 #define redlock_lock_options_init(opts) redlock_lock_options_init_sized((opts), sizeof *(opts))
@@ -387,8 +396,8 @@ REDLOCK_API uint32_t redlock_holds(const struct redlock_lease *lease);
 REDLOCK_API uint32_t redlock_remaining_ms(const struct redlock_lease *lease);
 /* The name that was locked; of several, the first. */
 REDLOCK_API const char *redlock_resource(const struct redlock_lease *lease);
-/* The token that the masters store: 40 random hexadecimal digits, or the one that was
- * given to redlock_adopt(). */
+/* What the masters store: 40 random hexadecimal digits and, if the lock has a note, a
+ * colon and the note; or the token that was given to redlock_adopt(). */
 REDLOCK_API const char *redlock_token(const struct redlock_lease *lease);
 /* The number of the permit, from 1.  While it is held, no other holder has the same
  * number.  0: the lease is not a permit. */

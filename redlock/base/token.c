@@ -35,7 +35,7 @@ void token_subkey(const struct token_key *key, unsigned char ret_key[TOKEN_SUBKE
 }
 
 void token_write(const struct token_key *key, uint64_t serial, uint32_t round,
-                 char ret_token[TOKEN_LEN + 1])
+                 char ret_token[TOKEN_LEN])
 {
     static const char digits[] = "0123456789abcdef";
     static const unsigned char zeroes[TOKEN_BYTES];
@@ -49,5 +49,4 @@ void token_write(const struct token_key *key, uint64_t serial, uint32_t round,
         ret_token[2 * i] = digits[bytes[i] >> 4];
         ret_token[2 * i + 1] = digits[bytes[i] & 15];
     }
-    ret_token[TOKEN_LEN] = '\0';
 }

@@ -15,7 +15,8 @@
 
 #include <stdint.h>
 
-#define TOKEN_LEN 40 /* Hexadecimal digits of 160 bits. */
+#define TOKEN_LEN 40   /* Hexadecimal digits of 160 bits. */
+#define TOKEN_NOTE ':' /* Stands between a token and its note; see note.h. */
 
 #define TOKEN_SUBKEY 16 /* Bytes: crypto_shorthash_KEYBYTES. */
 
@@ -33,8 +34,8 @@ void token_key_done(struct token_key *key);
  * randombytes_buf(), so that a seed of the simulator keeps its meaning. */
 void token_subkey(const struct token_key *key, unsigned char ret_key[TOKEN_SUBKEY]);
 
-/* Write the token of a lease's round: TOKEN_LEN lower-case digits and a NUL. */
+/* Write the token of a lease's round: TOKEN_LEN lower-case digits, and no NUL. */
 void token_write(const struct token_key *key, uint64_t serial, uint32_t round,
-                 char ret_token[TOKEN_LEN + 1]);
+                 char ret_token[TOKEN_LEN]);
 
 #endif /* REDLOCK_TOKEN_H */

@@ -172,84 +172,7 @@ static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
                          : take_clock_guard(cli, "REDLOCK_CLOCK_GUARD", value);
 }
 
-/* ---- Numbers ---- */
-
-#define TOO_LARGE (UINT64_C(1) << 32) /* As hours it is still below 2^64 ms. */
-
-/* Read digits.  strtoul() would also accept signs and blanks.  Returns the end of the digits, or
- * text if there are none.  A value above every limit becomes TOO_LARGE. */
-static const char *read_digits(const char *text, uint64_t *ret_value)
-{
-    const char *at = text;
-    uint64_t value = 0;
-
-    while (*at >= '0' && *at <= '9') {
-        value = value * 10 + (uint64_t)(*at++ - '0');
-        if (value > TOO_LARGE)
-            value = TOO_LARGE;
-    }
-    *ret_value = value;
-    return at;
-}
-
-static uint64_t unit_ms(const char *unit)
-{
-    static const struct {
-        const char *name;
-        uint64_t ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
-
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcmp(unit, units[i].name) == 0)
-            return units[i].ms;
-    return 0;
-}
-
-/* In the largest unit that needs no fraction. */
-static const char *show_duration(uint32_t ms, char *buf, size_t size)
-{
-    if (ms % 3600000 == 0 && ms != 0)
-        (void)snprintf(buf, size, "%uh", ms / 3600000);
-    else if (ms % 60000 == 0 && ms != 0)
-        (void)snprintf(buf, size, "%um", ms / 60000);
-    else if (ms % 1000 == 0 && ms != 0)
-        (void)snprintf(buf, size, "%us", ms / 1000);
-    else
-        (void)snprintf(buf, size, "%ums", ms);
-    return buf;
-}
-
-/* As cli_duration_ms().  range: what is allowed, for the message. */
-static uint32_t read_duration(const struct cli *cli, const char *what, const char *text,
-                              uint32_t min_ms, uint32_t max_ms, const char *range)
-{
-    char shown[CLI_NAMES_SHOWN_MAX];
-    uint64_t value = 0;
-    const char *unit = read_digits(text, &value);
-    uint64_t factor = unit_ms(unit);
-
-    if (unit != text && *unit == 0 && value == 0)
-        factor = 1; /* Zero needs no unit. */
-    if (unit == text || factor == 0)
-        cli_usage_error(cli,
-                        "%s is '%s', but a duration is a whole number with a unit: "
-                        "500ms, 30s, 2m, 1h",
-                        what, cli_show_argument(text, shown));
-    if (value * factor < min_ms || value * factor > max_ms)
-        cli_usage_error(cli, "%s is '%s', but must be %s", what, cli_show_argument(text, shown),
-                        range);
-    return (uint32_t)(value * factor);
-}
-
-uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *text, uint32_t min_ms,
-                         uint32_t max_ms)
-{
-    char range[48], min[16], max[16];
-
-    (void)snprintf(range, sizeof range, "%s to %s", show_duration(min_ms, min, sizeof min),
-                   show_duration(max_ms, max, sizeof max));
-    return read_duration(cli, what, text, min_ms, max_ms, range);
-}
+/* ---- Leases ---- */
 
 /* The allowance for clocks with the options that were read so far. */
 static struct drift_bound find_allowance(const struct cli *cli)
@@ -273,7 +196,7 @@ static const char *least_ttl(const struct cli *cli, char *buf, size_t size)
 
     while (drift_deadline(0, ms * DRIFT_MS, &allowance) == 0 && ms < TTL_MAX_MS)
         ms++;
-    return show_duration(ms, buf, size);
+    return cli_show_duration(ms, buf, size);
 }
 
 /* cli_check_ttl() compares it with --max-ttl, which may follow. */
@@ -285,8 +208,8 @@ static uint32_t take_ttl(const struct cli *cli, const char *text)
     redlock_options_init(&defaults);
     (void)snprintf(range, sizeof range, "%s to --max-ttl (%s by default)",
                    least_ttl(cli, least, sizeof least),
-                   show_duration(defaults.max_ttl_ms, max, sizeof max));
-    return read_duration(cli, "--ttl", text, 1, TTL_MAX_MS, range);
+                   cli_show_duration(defaults.max_ttl_ms, max, sizeof max));
+    return cli_read_duration(cli, "--ttl", text, 1, TTL_MAX_MS, range);
 }
 
 static uint32_t wait_ms(const struct cli *cli, const char *text)
@@ -294,19 +217,6 @@ static uint32_t wait_ms(const struct cli *cli, const char *text)
     if (strcmp(text, "forever") == 0)
         return UINT32_MAX;
     return cli_duration_ms(cli, "--wait", text, 0, WAIT_MAX_MS);
-}
-
-uint32_t cli_number(const struct cli *cli, const char *what, const char *text, uint32_t min,
-                    uint32_t max)
-{
-    char shown[CLI_NAMES_SHOWN_MAX];
-    uint64_t value = 0;
-    const char *end = read_digits(text, &value);
-
-    if (end == text || *end != 0 || value < min || value > max)
-        cli_usage_error(cli, "%s is '%s', but must be a whole number, %u to %u", what,
-                        cli_show_argument(text, shown), min, max);
-    return (uint32_t)value;
 }
 
 void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock_options *opts)
@@ -317,6 +227,9 @@ void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock
         break;
     case CLI_OPTION_FENCE:
         opts->fence = true;
+        break;
+    case CLI_OPTION_NOTE:
+        opts->note = cli_take_note(cli, optarg);
         break;
     case CLI_OPTION_PERMITS:
         opts->permits = cli_number(cli, "--permits", optarg, 1, REDLOCK_PERMITS_MAX);
@@ -344,7 +257,7 @@ static void check_drift(const struct cli *cli, uint32_t ttl_ms)
         cli_usage_error(cli,
                         "--ttl is %s, but must be longer than the allowance for clocks (%u ppm and "
                         "%u ms)",
-                        show_duration(ttl_ms, ttl, sizeof ttl), allowance.ppm,
+                        cli_show_duration(ttl_ms, ttl, sizeof ttl), allowance.ppm,
                         drift_to_ms(allowance.fixed));
 }
 
@@ -354,8 +267,9 @@ void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)
 
     if (ttl_ms > cli->max_ttl_ms)
         cli_usage_error(cli, "--ttl is %s, but must be %s to --max-ttl, which is %s",
-                        show_duration(ttl_ms, ttl, sizeof ttl), least_ttl(cli, least, sizeof least),
-                        show_duration(cli->max_ttl_ms, max, sizeof max));
+                        cli_show_duration(ttl_ms, ttl, sizeof ttl),
+                        least_ttl(cli, least, sizeof least),
+                        cli_show_duration(cli->max_ttl_ms, max, sizeof max));
     check_drift(cli, ttl_ms);
 }
 

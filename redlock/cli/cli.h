@@ -106,6 +106,12 @@ char *cli_copy(const char *text);
 uint32_t cli_duration_ms(const struct cli *cli, const char *what, const char *text, uint32_t min_ms,
                          uint32_t max_ms);
 
+/* As cli_duration_ms().  range: what is allowed, for the message. */
+uint32_t cli_read_duration(const struct cli *cli, const char *what, const char *text,
+                           uint32_t min_ms, uint32_t max_ms, const char *range);
+/* Write a duration in the largest unit that needs no fraction.  Returns buf. */
+const char *cli_show_duration(uint32_t ms, char *buf, size_t size);
+
 /* Parse a whole number.  A bad one ends the program with a message about `what`. */
 uint32_t cli_number(const struct cli *cli, const char *what, const char *text, uint32_t min,
                     uint32_t max);
@@ -114,6 +120,7 @@ uint32_t cli_number(const struct cli *cli, const char *what, const char *text, u
 enum {
     CLI_OPTION_FAIR = CLI_OPTION_FIRST,
     CLI_OPTION_FENCE,
+    CLI_OPTION_NOTE,
     CLI_OPTION_PERMITS,
     CLI_OPTION_SHARED,
     CLI_OPTION_TTL,
@@ -127,10 +134,14 @@ enum {
 #define CLI_LOCK_ROWS                                              \
     CLI_ROW("fair", no_argument, CLI_OPTION_FAIR),                 \
         CLI_ROW("fence", no_argument, CLI_OPTION_FENCE),           \
+        CLI_ROW("note", required_argument, CLI_OPTION_NOTE),       \
         CLI_ROW("permits", required_argument, CLI_OPTION_PERMITS), \
         CLI_ROW("shared", no_argument, CLI_OPTION_SHARED),         \
         CLI_ROW("ttl", required_argument, CLI_OPTION_TTL),         \
         CLI_ROW("wait", required_argument, CLI_OPTION_WAIT)
+
+/* Returns the note, or ends the program if it is none. */
+const char *cli_take_note(const struct cli *cli, const char *note);
 
 /* Take one of these options, with optarg set. */
 void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock_options *opts);
@@ -191,6 +202,13 @@ void cli_json_string(FILE *file, const char *text);
 /* Print a member of a JSON object that is not its first: a comma, the key, and the text as a
  * string.  NULL: null. */
 void cli_json_member(const char *key, const char *text);
+
+/* Print a text, and what a master stores for a holder: the note and the token, or this text alone.
+ */
+void cli_print_token(const char *before, const char *token, size_t len);
+/* Print the members "holder", and "note" if there is a holder.  token: a string of `len` bytes, or
+ * NULL: there is none. */
+void cli_json_holder(const char *token, size_t len);
 
 /* Print a lease as a line of JSON: "resource", or "resources" of several names, "token", "fence" or
  * "permit" if it has one, "requested_ttl_ms" and "validity_ms". */

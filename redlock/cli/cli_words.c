@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/note.h"
 #include "redlock/base/text.h"
+#include "redlock/base/token.h"
 #include "redlock/client/inspect.h"
 
 /* A message waits so long for a pipe that is full.  Chosen: whoever reads it is slow, and a process
@@ -220,6 +222,34 @@ void cli_json_member(const char *key, const char *text)
         cli_json_string(stdout, text);
     else
         (void)printf("null");
+}
+
+void cli_print_token(const char *before, const char *token, size_t len)
+{
+    char shown[4 * (REDLOCK_TOKEN_MAX + sizeof "...")];
+    size_t note_len;
+    const char *note = note_find(token, len, &note_len);
+
+    if (note != NULL)
+        (void)printf("%s%s, token %.*s ", before, error_quote(note, note_len, shown, sizeof shown),
+                     TOKEN_LEN, token);
+    else
+        (void)printf("%s%s ", before, error_quote(token, len, shown, sizeof shown));
+}
+
+void cli_json_holder(const char *token, size_t len)
+{
+    cli_json_member("holder", token);
+    if (token != NULL)
+        cli_json_member("note", note_find(token, len, &len));
+}
+
+const char *cli_take_note(const struct cli *cli, const char *note)
+{
+    if (!note_is_valid(note))
+        cli_usage_error(cli, "--note has more than %d bytes, or a control character",
+                        REDLOCK_NOTE_MAX);
+    return note;
 }
 
 void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,

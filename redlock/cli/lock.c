@@ -5,10 +5,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <ev.h>
 
+#include "redlock/base/note.h"
 #include "redlock/cli/session.h"
 
 static void print_lease(const struct cli *cli, const struct cli_names *names,
@@ -74,6 +76,17 @@ static int hand_over(struct session *session, const struct cli_names *names, con
     return code; /* The first failure counts. */
 }
 
+/* The lock outlives this process, so its note names the one that called it. */
+static const char *name_caller(char buf[REDLOCK_NOTE_MAX + 1])
+{
+    char host[REDLOCK_NOTE_MAX - sizeof "/-2147483648" + 2] = "";
+
+    if (gethostname(host, sizeof host - 1) != 0 || !note_is_valid(host))
+        host[0] = '\0';
+    (void)snprintf(buf, REDLOCK_NOTE_MAX + 1, "%s/%ld", host, (long)getppid());
+    return buf;
+}
+
 static int lock_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
@@ -84,12 +97,17 @@ static int lock_main(struct cli *cli, int argc, char **argv)
     struct redlock_lease *lease;
     struct session session;
     struct cli_names names;
+    char caller[REDLOCK_NOTE_MAX + 1];
     int option, code;
 
     redlock_lock_options_init(&opts);
     opts.no_renew = true;
     while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
         cli_take_lock_option(cli, option, &opts);
+    if (opts.note == NULL)
+        opts.note = name_caller(caller);
+    else if (strpbrk(opts.note, " \t") != NULL)
+        cli_usage_error(cli, "--note must be one word here: it is printed with the token");
     cli_need_arguments(cli, argc, argv, 1, "NAME");
     cli_check_ttl(cli, opts.ttl_ms);
     cli_names(cli, argv[optind], &names);
@@ -109,13 +127,15 @@ const struct cli_command cli_lock = {
     .name = "lock",
     .run = lock_main,
     .usage = "lock [--fair|--fence|--permits K|--shared] [--ttl 10s] [--wait 0|DURATION|forever]\n"
-             "            NAME[,NAME...]",
+             "            [--note TEXT] NAME[,NAME...]",
     .help = "Take the lock NAME, print its token, and leave it held.  Nothing renews it: use\n"
             "`redlock extend` in time, and `redlock unlock` at the end.  Of several names, all\n"
             "are taken, or none.\n"
             "\n"
             "  --fair                 wait in a queue: --fair waiters are served in order\n"
             "  --fence                draw a fencing token, and print it after the token\n"
+            "  --note TEXT            who holds it, for `redlock status` (HOST/PID of the caller;\n"
+            "                         \"\": none); printed behind the token, so without spaces\n"
             "  --permits K            take one of K permits of NAME, which K clients may hold\n"
             "  --shared               hold the lock as a reader, together with other readers\n"
             "  --ttl DUR              how long the lock lasts (10s)\n"

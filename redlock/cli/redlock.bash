@@ -17,9 +17,9 @@ _redlock_own_options() {
     doctor) echo --fair --fence --names --permits --shared ;;
     extend) echo --permits --shared --ttl ;;
     init) echo --new ;;
-    lock) echo --fair --fence --permits --shared --ttl --wait ;;
+    lock) echo --fair --fence --note --permits --shared --ttl --wait ;;
     members) echo --dry-run --even --i-know-what-is-lost ;;
-    run) echo --fair --fence --hold-at-least --hold-at-most --permits --shared --ttl --wait ;;
+    run) echo --fair --fence --hold-at-least --hold-at-most --note --permits --shared --ttl --wait ;;
     status) echo --clocks ;;
     unlock) echo --permits --shared ;;
     esac
@@ -32,7 +32,7 @@ _redlock_takes_value() {
     esac
     case $1 in
     --clock-guard | --connect-timeout | --contend | --cycles | --hold-at-least | --hold-at-most | \
-        --hold-ms | --i-know-what-is-lost | --in-flight | --masters | --masters-file | --max-ttl | --mode | --names | \
+        --hold-ms | --i-know-what-is-lost | --in-flight | --masters | --masters-file | --max-ttl | --mode | --names | --note | \
         --permits | --reply-timeout | --resources | --restart-guard | --threads | --ttl | --user | \
         --wait) return 0 ;;
     *) return 1 ;;

@@ -204,7 +204,7 @@ static void print_holder(const struct report *report)
     } else if (report->token == NULL) {
         (void)printf("  free");
     } else {
-        (void)printf("  held by %s ", quote(report->token, report->token_len, quoted));
+        cli_print_token("  held by ", report->token, report->token_len);
         print_time_left(report->ttl_ms);
     }
     if (report->knows_holder && report->readers == 0 && report->token == NULL &&
@@ -319,12 +319,10 @@ static void print_permits(const struct status *status, unsigned permits)
 
 static void print_owner(const struct status *status, const struct verdict *verdict)
 {
-    char quoted[QUOTED_MAX];
-
-    (void)printf("held by %s ",
-                 verdict->holder->token == NULL
-                     ? "readers"
-                     : quote(verdict->holder->token, verdict->holder->token_len, quoted));
+    if (verdict->holder->token == NULL)
+        (void)printf("held by readers ");
+    else
+        cli_print_token("held by ", verdict->holder->token, verdict->holder->token_len);
     print_time_left(verdict->ttl_ms);
     (void)printf(" on %u of %u masters, a majority\n", mask_count(verdict->holders), status->shown);
 }
@@ -531,7 +529,7 @@ static void print_json_master(const struct status *status, unsigned m)
     if (report->has_rate)
         print_json_range("clock_rate_ppm", &report->rate_ppm, 1);
     if ((report->up || report->warming) && report->knows_holder) {
-        cli_json_member("holder", report->token);
+        cli_json_holder(report->token, report->token_len);
         if (report->readers > 0)
             (void)printf(",\"readers\":%lld", report->readers);
         if (report->token != NULL || report->readers > 0)
@@ -565,7 +563,7 @@ static void print_json_verdict(const struct status *status)
     cli_json_member("reason", held || free || is_shared || has_permits
                                   ? NULL
                                   : find_reason(status, is_unheld, &number));
-    cli_json_member("holder", held ? verdict.holder->token : NULL);
+    cli_json_holder(held ? verdict.holder->token : NULL, held ? verdict.holder->token_len : 0);
     (void)printf(",\"agreeing\":%u", held          ? mask_count(verdict.holders)
                                      : is_shared   ? mask_count(verdict.shared)
                                      : has_permits ? verdict.seats

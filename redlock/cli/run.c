@@ -312,7 +312,8 @@ const struct cli_command cli_run = {
     .name = "run",
     .run = run_main,
     .usage = "run [--fair|--fence|--permits K|--shared] [--ttl 10s] [--wait 0|DURATION|forever]\n"
-             "           [--hold-at-least DUR] [--hold-at-most DUR] NAME[,NAME...] -- CMD [ARG...]",
+             "           [--hold-at-least DUR] [--hold-at-most DUR] [--note TEXT]\n"
+             "           NAME[,NAME...] -- CMD [ARG...]",
     .help = "Hold the lock NAME while CMD runs, and renew it.  If the lock is lost, CMD and all\n"
             "its descendants get SIGTERM, and SIGKILL before the lock runs out.  CMD finds the\n"
             "name in REDLOCK_RESOURCE, and the token in REDLOCK_TOKEN.  Of several names, all\n"
@@ -324,6 +325,7 @@ const struct cli_command cli_run = {
             "                         acquired: for short jobs of hosts whose clocks differ\n"
             "  --hold-at-most DUR     end CMD at DUR after the lock was acquired: SIGTERM, then\n"
             "                         SIGKILL\n"
+            "  --note TEXT            who holds it, for `redlock status` (HOST/PID; \"\": none)\n"
             "  --permits K            hold one of K permits of NAME, which K clients may hold;\n"
             "                         CMD finds its number, from 1, in REDLOCK_PERMIT\n"
             "  --shared               hold the lock as a reader, together with other readers\n"

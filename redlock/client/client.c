@@ -349,6 +349,7 @@ static int make_parts(struct redlock *rl)
     struct ev_loop *ev = rl->options.loop;
     int status;
 
+    rl->leases.note = rl->options.note;
     if (token_key_init(&rl->leases.tokens) != 0)
         return error_set(REDLOCK_E_SYSTEM, "open: libsodium finds no entropy");
     randombytes_buf(&rl->env.dice, sizeof rl->env.dice);

@@ -4,12 +4,15 @@
 #include "redlock/client/options.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "drift/node.h"
 #include "redlock/base/error.h"
 #include "redlock/base/list_file.h"
+#include "redlock/base/note.h"
 #include "redlock/core/wait.h"
 #include "redlock/masters/masters.h"
 #include "redlock/wire/wire.h"
@@ -20,10 +23,9 @@
 
 /* The first version's structs, up to and with the last field. */
 #define OPTIONS_SIZE_1 \
-    (offsetof(struct redlock_options, log_arg) + sizeof(((struct redlock_options *)0)->log_arg))
-#define LOCK_OPTIONS_SIZE_1                         \
-    (offsetof(struct redlock_lock_options, owner) + \
-     sizeof(((struct redlock_lock_options *)0)->owner))
+    (offsetof(struct redlock_options, note) + sizeof(((struct redlock_options *)0)->note))
+#define LOCK_OPTIONS_SIZE_1 \
+    (offsetof(struct redlock_lock_options, note) + sizeof(((struct redlock_lock_options *)0)->note))
 
 static const struct redlock_options default_options = {
     .size = sizeof(struct redlock_options),
@@ -199,6 +201,25 @@ static int check_list(const struct options *options)
     return error_set(REDLOCK_E_INVAL, "master %u: %s", at + 1, config_problem_text(problem));
 }
 
+/* "HOST/PID".  A host with control characters in its name has none here. */
+static void write_default_note(char ret_note[REDLOCK_NOTE_MAX + 1])
+{
+    char host[REDLOCK_NOTE_MAX - sizeof "/-2147483648" + 2] = "";
+
+    if (gethostname(host, sizeof host - 1) != 0 || !note_is_valid(host))
+        host[0] = '\0';
+    (void)snprintf(ret_note, REDLOCK_NOTE_MAX + 1, "%s/%ld", host, (long)getpid());
+}
+
+/* NULL is valid: a default stands for it. */
+static int check_note(const char *note)
+{
+    if (note == NULL || note_is_valid(note))
+        return REDLOCK_OK;
+    return error_set(REDLOCK_E_INVAL, "note: more than %d bytes, or a control character",
+                     REDLOCK_NOTE_MAX);
+}
+
 int options_copy(const struct redlock_options *opts, struct options *ret_options)
 {
     struct redlock_options full = default_options;
@@ -209,6 +230,8 @@ int options_copy(const struct redlock_options *opts, struct options *ret_options
         r = copy_sized(opts, opts->size, OPTIONS_SIZE_1, &full, sizeof full);
     if (r == REDLOCK_OK)
         r = check_numbers(&full);
+    if (r == REDLOCK_OK)
+        r = check_note(full.note);
     if (r == REDLOCK_OK)
         r = copy_masters(&options, full.masters);
     if (r == REDLOCK_OK)
@@ -227,6 +250,10 @@ int options_copy(const struct redlock_options *opts, struct options *ret_options
     options.clock_guard = full.clock_guard;
     options.log = full.log;
     options.log_arg = full.log_arg;
+    if (full.note == NULL)
+        write_default_note(options.note);
+    else
+        memcpy(options.note, full.note, strlen(full.note) + 1);
     *ret_options = options;
     return REDLOCK_OK;
 }
@@ -297,6 +324,8 @@ int options_lock(const struct options *options, const struct redlock_lock_option
     assert(options->masters_len >= 1);
     if (opts != NULL)
         r = copy_sized(opts, opts->size, LOCK_OPTIONS_SIZE_1, &full, sizeof full);
+    if (r == REDLOCK_OK)
+        r = check_note(full.note);
     if (r == REDLOCK_OK)
         r = options_check_ttl(options, full.ttl_ms);
     if (r != REDLOCK_OK)

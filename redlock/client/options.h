@@ -29,6 +29,7 @@ struct options {
     enum redlock_clock_guard clock_guard;
     void (*log)(void *log_arg, enum redlock_level level, const char *message);
     void *log_arg;
+    char note[REDLOCK_NOTE_MAX + 1];
 };
 
 /*

@@ -109,7 +109,7 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
         lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
     if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
         why = "the lock is still held, but the lost notice was given, or was due";
-    else if (status == REDLOCK_LOST && lease->adopted_len > 0)
+    else if (status == REDLOCK_LOST && lease->adopted)
         why = "the lock is not held with this token"; /* Perhaps it never was. */
     else if (status == REDLOCK_UNREACHABLE && op == LEASE_OP_UNLOCK)
         why = "too few masters confirmed it";

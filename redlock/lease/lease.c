@@ -4,6 +4,7 @@
 #include "redlock/lease/lease.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 /* A client with 100 000 leases takes 512 bytes of heap for each, without names.  That is this
  * struct, and up to 42 bytes for the slot, the alarm, and spare room in their tables
  * (test/bench/leases.c). */
-_Static_assert(sizeof(struct redlock_lease) <= 456, "a lease has grown");
+_Static_assert(sizeof(struct redlock_lease) <= 424, "a lease has grown");
 
 /* ---- Allocation ---- */
 
@@ -25,10 +26,20 @@ static size_t extra_size(const struct kind *kind, const struct quorum_config *co
     return extra > 0 ? _Alignof(uint64_t) + extra : 0;
 }
 
-/* The name and the token are copied behind the struct. */
-static struct redlock_lease *make(const struct lease_wanted *wanted)
+/* What is behind the name: an adopted token, or room for a token and the note. */
+static size_t write_behind(const struct lease_wanted *wanted, const char *note, char *ret_text)
 {
-    size_t token_len = wanted->token != NULL ? strlen(wanted->token) : 0;
+    if (wanted->token != NULL)
+        return (size_t)snprintf(ret_text, REDLOCK_TOKEN_MAX + 1, "%s", wanted->token);
+    return (size_t)snprintf(ret_text, REDLOCK_TOKEN_MAX + 1, "%*s%.*s%s", TOKEN_LEN, "",
+                            note[0] != '\0', (const char[]){TOKEN_NOTE}, note);
+}
+
+/* The name and the token are copied behind the struct. */
+static struct redlock_lease *make(const struct lease_wanted *wanted, const char *note)
+{
+    char token[REDLOCK_TOKEN_MAX + 1];
+    size_t token_len = write_behind(wanted, note, token);
     size_t extra = extra_size(kinds[wanted->kind], wanted->config);
     size_t size = sizeof(struct redlock_lease) + wanted->name_len + 1 + token_len + 1 + extra;
     struct redlock_lease *lease = malloc(size);
@@ -39,9 +50,11 @@ static struct redlock_lease *make(const struct lease_wanted *wanted)
     memcpy(lease->name, wanted->name, wanted->name_len);
     lease->name[wanted->name_len] = '\0';
     lease->name_len = (uint16_t)wanted->name_len;
-    memcpy(lease->name + wanted->name_len + 1, wanted->token != NULL ? wanted->token : "",
-           token_len + 1);
-    lease->adopted_len = (uint8_t)token_len;
+    memcpy(lease->name + wanted->name_len + 1, token, token_len + 1);
+    if (wanted->token == NULL) /* Its own token comes with the first round; see redlock_token(). */
+        lease->name[wanted->name_len + 1] = '\0';
+    lease->token_len = (uint8_t)token_len;
+    lease->adopted = wanted->token != NULL;
     if (extra > 0)
         memset(lease_behind(lease), 0, extra - _Alignof(uint64_t));
     return lease;
@@ -53,7 +66,7 @@ struct redlock_lease *lease_new(struct leases *leases, const struct lease_wanted
 
     if (table_reserve(leases) != 0)
         return NULL;
-    lease = make(wanted);
+    lease = make(wanted, wanted->opts->note != NULL ? wanted->opts->note : leases->note);
     if (lease == NULL)
         return NULL;
     lease->leases = leases;
@@ -145,27 +158,28 @@ static void write_token(const struct redlock_lease *lease, uint32_t round, unsig
         lease_kind(lease)->stamp(lease, master, ret_token);
 }
 
-/* Only the live token is written to lease->token; any other goes to spare.  Another thread may be
- * reading lease->token (redlock_token). */
+/* Only the live token is written into the lease; any other goes to spare, with the note.  Another
+ * thread may be reading that of the lease (redlock_token). */
 static struct wire_args args_of(struct redlock_lease *lease, unsigned master,
-                                char spare[TOKEN_LEN + 1])
+                                char spare[REDLOCK_TOKEN_MAX + 1])
 {
     uint32_t round = lease->q.round_of[master];
+    char *token = lease->name + lease->name_len + 1;
     struct wire_args args = {
         .name = lease->name,
         .name_len = lease->name_len,
-        .token = lease->token,
-        .token_len = TOKEN_LEN,
+        .token = token,
+        .token_len = lease->token_len,
         .ttl_ms = drift_to_ms(lease->q.lease),
     };
 
-    if (lease->adopted_len > 0) {
-        args.token = lease_token(lease);
-        args.token_len = lease->adopted_len;
-    } else if (round == lease->q.round && lease->token_round != round) {
-        write_token(lease, round, master, lease->token);
+    if (lease->adopted || lease->token_round == round)
+        return args;
+    if (round == lease->q.round) {
+        write_token(lease, round, master, token);
         lease->token_round = round;
-    } else if (lease->token_round != round) {
+    } else {
+        memcpy(spare, token, lease->token_len + 1u);
         write_token(lease, round, master, spare);
         args.token = spare;
     }
@@ -176,7 +190,7 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
                      bool in_full, char *buf)
 {
     const struct kind *kind = lease_kind(lease);
-    char spare[TOKEN_LEN + 1], key[WIRE_KEY_MAX];
+    char spare[REDLOCK_TOKEN_MAX + 1], key[WIRE_KEY_MAX];
     struct wire_args args = args_of(lease, master, spare);
 
     if (command == QUORUM_CMD_RAISE) {

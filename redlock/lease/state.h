@@ -51,7 +51,8 @@ struct redlock_lease {
     bool waits : 1;       /* It waits for its turn: see lines.h. */
     uint8_t op : 7;       /* enum lease_op: the operation that done reports. */
     int8_t status;        /* The status for done. */
-    uint8_t adopted_len;  /* The length of the adopted token.  0: the client made the token. */
+    bool adopted : 1;     /* The client did not make the token. */
+    uint8_t token_len;    /* With its note. */
     quorum_mask silent;   /* Masters that had not answered when the operation timed out. */
     uint16_t name_len;
     redlock_done_fn *done;
@@ -66,10 +67,9 @@ struct redlock_lease {
     /* Of several names: the index of the one that the lease waits for. */
     uint8_t line;
     uint8_t pins; /* Callbacks that run with it, and calls that sleep with it. */
-    char token[TOKEN_LEN + 1];
     /* One name, or several with a NUL between any two.  These follow, after the final NUL: the
-     * adopted token and a NUL; then, aligned, a struct quorum_fence if the lease has a fencing
-     * token; then the kind's extra. */
+     * token with its note, and a NUL; then, aligned, a struct quorum_fence if the lease has a
+     * fencing token; then the kind's extra. */
     char name[];
 };
 
@@ -89,6 +89,7 @@ struct leases {
     const struct lease_events *events;
     void *cookie;
     struct token_key tokens;
+    const char *note; /* For locks that bring none.  "": none. */
     struct owners owners;
     drift_span reply_timeout;
 
@@ -114,7 +115,7 @@ static inline const struct kind *lease_kind(const struct redlock_lease *lease)
 static inline char *lease_behind(const struct redlock_lease *lease)
 {
     size_t end =
-        offsetof(struct redlock_lease, name) + lease->name_len + 1u + lease->adopted_len + 1u;
+        offsetof(struct redlock_lease, name) + lease->name_len + 1u + lease->token_len + 1u;
     size_t align = _Alignof(uint64_t);
 
     return (char *)(uintptr_t)lease + (end + align - 1) / align * align;
@@ -140,10 +141,10 @@ static inline const char *lease_name(const struct redlock_lease *lease)
     return lease->name + lease_kind(lease)->hidden;
 }
 
-/* The token that masters store for the lease, or will store. */
+/* What masters store for the lease, or will store: the token with its note. */
 static inline const char *lease_token(const struct redlock_lease *lease)
 {
-    return lease->adopted_len > 0 ? lease->name + lease->name_len + 1 : lease->token;
+    return lease->name + lease->name_len + 1;
 }
 
 /* Whether the lease asks for the lock, or pauses between two attempts. */

@@ -250,6 +250,7 @@ static void open_client(void)
     int status;
 
     redlock_options_init(&client_options);
+    client_options.note = ""; /* As names, notes are counted aside. */
     client_options.masters = options.masters;
     client_options.loop = loop;
     client_options.reply_timeout_ms = REPLY_MS;

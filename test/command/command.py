@@ -12,6 +12,8 @@ import traceback
 sys.dont_write_bytecode = True
 import tools  # noqa: E402 pylint: disable=wrong-import-position
 
+TOKEN = r"[0-9a-f]{40}:[^ \n]+/\d+"  # With the note HOST/PID.
+
 
 def failure_of(test, five):
     try:
@@ -51,6 +53,11 @@ def run_tests(tests, five):
             print(failure, flush=True)
     print(f"{len(tests) - failed} passed, {failed} failed")
     return 1 if failed or not tests else 0
+
+
+def shown(token):
+    """How `status` shows a token."""
+    return f"{token[41:]}, token {token[:40]}" if token[41:] else token
 
 
 def in_memory():

@@ -390,6 +390,7 @@ void calls_open(void)
     options.connect_timeout_ms = which & 4 ? 20 : 1000;
     options.reply_timeout_ms = timeouts[which / 8 % 4];
     options.log = on_log;
+    options.note = (which & 128) != 0 ? "fuzz" : "";
     options.restart_guard = (guards & 1) != 0;
     options.clock_guard = (enum redlock_clock_guard)(guards / 2 % 3);
     net_settings.is_auto = (which & 32) == 0;

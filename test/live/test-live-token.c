@@ -15,11 +15,11 @@
 #define LEASES 32
 #define FAKE_DELAY_MS 2000
 
-static struct cluster two;
+static struct cluster two, three;
 
 struct reader {
     struct redlock_lease *leases[LEASES];
-    char tokens[LEASES][64];
+    char tokens[LEASES][REDLOCK_TOKEN_MAX + 1];
     unsigned undone; /* Locks with a lost first round, which the fake was asked to release. */
     atomic_bool stop;
     atomic_uint sweeps, wrong;
@@ -161,4 +161,88 @@ TEST(the_token_of_an_old_round_is_not_shown)
     fake_stop(&fake);
 }
 
-CHECK_MAIN({"the_token_of_an_old_round_is_not_shown", the_token_of_an_old_round_is_not_shown})
+/* All three masters store its token with the note, as the value of the key or as a reader. */
+static void check_stored(struct redlock_lease *lease, const char *key)
+{
+    const char *token = redlock_token(lease);
+
+    for (unsigned m = 0; m < 3; m++) {
+        struct server *server = &three.server[m];
+
+        if (strcmp(server_text(server, "TYPE %s", key), "zset") == 0)
+            CHECK(server_int(server, "ZRANK %s %s", key, token) == 0);
+        else
+            CHECK_STR(server_text(server, "GET %s", key), token);
+        CHECK(server_int(server, "PTTL %s", key) > 30000);
+    }
+}
+
+static bool is_gone(void *arg)
+{
+    const char *key = arg;
+
+    for (unsigned m = 0; m < three.len; m++)
+        if (server_int(&three.server[m], "EXISTS %s", key) != 0)
+            return false;
+    return true;
+}
+
+/* The note comes with the token, stays when it is extended, and goes with it. */
+static void check_note(struct pilot *pilot, char *key, struct redlock_lock_options opts)
+{
+    struct redlock_lease *lease;
+
+    opts.ttl_ms = 30000;
+    opts.note = "a note: \xc3\xa4";
+    CHECK_INT(pilot_lock(pilot, "x", &opts, &lease), REDLOCK_OK);
+    CHECK_STR(redlock_token(lease) + 40, ":a note: \xc3\xa4");
+    CHECK_INT(pilot_extend(pilot, lease, 60000), REDLOCK_OK);
+    check_stored(lease, key);
+    CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
+    CHECK(pilot_until(pilot, is_gone, key));
+}
+
+TEST(a_note_is_stored_with_the_token_of_each_kind)
+{
+    char name[] = "x", permit[] = "redlock:permit:x:0";
+    struct redlock_lock_options opts;
+
+    for (int kind = 0; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+
+        CHECK(pilot_open_up(&pilot, (enum pilot_kind)kind, &three, 3));
+        redlock_lock_options_init(&opts);
+        check_note(&pilot, name, opts);
+        opts.fence = true;
+        check_note(&pilot, name, opts);
+        opts.fence = false, opts.fair = true;
+        check_note(&pilot, name, opts);
+        opts.fair = false, opts.shared = true;
+        check_note(&pilot, name, opts);
+        opts.shared = false, opts.permits = 1;
+        check_note(&pilot, permit, opts);
+        pilot_close(&pilot);
+    }
+}
+
+TEST(a_token_with_its_note_is_adopted)
+{
+    struct redlock_lease *lease, *adopted;
+    char token[REDLOCK_TOKEN_MAX + 1];
+    struct pilot pilot;
+
+    CHECK(pilot_open_up(&pilot, PILOT_BLOCKING, &three, 3));
+    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 0, &lease), REDLOCK_OK);
+    (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
+    CHECK(strchr(token, '/') != NULL); /* HOST/PID */
+    CHECK_INT(redlock_detach(lease), REDLOCK_OK);
+    CHECK_INT(redlock_adopt(pilot.rl, "x", token, NULL, &adopted), REDLOCK_OK);
+    CHECK_STR(redlock_token(adopted), token);
+    CHECK_INT(pilot_unlock(&pilot, adopted), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+CHECK_MAIN({"a_note_is_stored_with_the_token_of_each_kind",
+            a_note_is_stored_with_the_token_of_each_kind},
+           {"a_token_with_its_note_is_adopted", a_token_with_its_note_is_adopted},
+           {"the_token_of_an_old_round_is_not_shown", the_token_of_an_old_round_is_not_shown})

@@ -251,6 +251,7 @@ void calls_open(struct ev_loop *process)
     opts.drift_ppm = plan->drift_ppm;
     opts.drift_fixed_ms = plan->drift_fixed_ms;
     opts.max_ttl_ms = process->max_ttl_ms;
+    opts.note = ""; /* The host's name must not change what a seed does. */
     opts.restart_guard = plan->guarded;
     opts.clock_guard = plan->clock_guard;
     opts.log = world.verbose ? on_log : NULL;

@@ -21,8 +21,8 @@ static const struct {
     const char *version;
     size_t options, lock_options;
 } shipped[] = {
-    {"0.1.0", offsetof(struct redlock_options, log_arg) + sizeof(void *),
-     offsetof(struct redlock_lock_options, owner) + sizeof(void *)},
+    {"0.1.0", offsetof(struct redlock_options, note) + sizeof(void *),
+     offsetof(struct redlock_lock_options, note) + sizeof(void *)},
 };
 
 static struct redlock_options default_opts(const char *masters)
@@ -81,6 +81,7 @@ TEST(defaults_are_those_of_the_header)
 
     CHECK_UINT(opts.size, sizeof opts);
     CHECK(opts.masters == NULL && opts.loop == NULL && opts.log == NULL && opts.log_arg == NULL);
+    CHECK(opts.note == NULL && lock.note == NULL);
     CHECK_UINT(opts.connect_timeout_ms, 1000);
     CHECK_UINT(opts.reply_timeout_ms, 50);
     CHECK_UINT(opts.drift_ppm, 10000);
@@ -119,6 +120,7 @@ TEST(all_fields_are_copied)
     opts.max_ttl_ms = 86400000;
     opts.log = log_nothing;
     opts.log_arg = &options;
+    opts.note = "of the client";
     options = copied(&opts);
     memset(masters, '#', sizeof masters - 1); /* The client has copies. */
     CHECK_UINT(options.masters_len, 2);
@@ -131,6 +133,7 @@ TEST(all_fields_are_copied)
     CHECK_UINT(options.drift.fixed, 60 * DRIFT_S);
     CHECK_UINT(options.max_ttl_ms, 86400000);
     CHECK(options.log == log_nothing && options.log_arg == &options);
+    CHECK_STR(options.note, "of the client");
     options_done(&options);
     CHECK_UINT(options.masters_len, 0);
     options_done(&options);
@@ -307,6 +310,32 @@ TEST(numbers_have_limits)
 }
 
 /* A caller of any release gets the options that it set, and the defaults of newer ones. */
+TEST(notes)
+{
+    struct redlock_options opts = default_opts("h");
+    struct redlock_lock_options lock = default_lock(), full;
+    struct quorum_config config;
+    struct options options = copied(&opts);
+    char want[REDLOCK_NOTE_MAX + 1] = "";
+
+    CHECK_INT(gethostname(want, sizeof want - 1), 0);
+    (void)snprintf(want + strlen(want), sizeof want - strlen(want), "/%ld", (long)getpid());
+    CHECK_STR(options.note, want);
+    lock.note = "of this lock";
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    CHECK_STR(full.note, "of this lock");
+    lock.note = "two\nlines";
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_E_INVAL);
+    CHECK_HAS(error_message(), "a control character");
+    options_done(&options);
+    opts.note = lock.note;
+    check_refused(&opts, REDLOCK_E_INVAL, "note: more than 80 bytes, or a control character");
+    opts.note = "";
+    options = copied(&opts);
+    CHECK_STR(options.note, "");
+    options_done(&options);
+}
+
 TEST(shipped_sizes_are_accepted)
 {
     for (size_t i = 0; i < ELEMENTS(shipped); i++) {
@@ -465,7 +494,7 @@ TEST(every_allocation_may_fail)
 CHECK_MAIN(RUN(defaults_are_those_of_the_header), RUN(all_fields_are_copied),
            RUN(masters_may_come_from_the_environment), RUN(the_environment_may_name_a_file),
            RUN(lists_are_split), RUN(bad_lists_are_refused), RUN(there_may_be_fifteen_masters),
-           RUN(duplicates_are_refused), RUN(numbers_have_limits), RUN(shipped_sizes_are_accepted),
-           RUN(later_sizes_are_accepted_if_unused), RUN(what_is_no_size_is_refused),
-           RUN(init_writes_no_more_than_the_size), RUN(names_are_any_bytes),
-           RUN(messages_have_no_secret), RUN(every_allocation_may_fail))
+           RUN(duplicates_are_refused), RUN(numbers_have_limits), RUN(notes),
+           RUN(shipped_sizes_are_accepted), RUN(later_sizes_are_accepted_if_unused),
+           RUN(what_is_no_size_is_refused), RUN(init_writes_no_more_than_the_size),
+           RUN(names_are_any_bytes), RUN(messages_have_no_secret), RUN(every_allocation_may_fail))

@@ -40,6 +40,8 @@ const struct right rights_all[] = {
      {"PEXPIRE", RIGHTS_NAME, "10000"},
      {"PEXPIRE", RIGHTS_NAME, NO_NUMBER}},
     {"+type", RIGHTS_PLAIN, {"TYPE", RIGHTS_NAME}, {NULL}},
+    {"+exists", RIGHTS_PLAIN, {"EXISTS", RIGHTS_NAME}, {NULL}},
+    {"+mget", RIGHTS_PLAIN, {"MGET", RIGHTS_NAME}, {NULL}},
     {"+del", RIGHTS_PLAIN, {"DEL", RIGHTS_NAME}, {"DEL", RIGHTS_OWN}},
 
     {"+hget", RIGHTS_GUARD, {"HGET", WIRE_MARKER, "epoch"}, {NULL}},
@@ -67,7 +69,6 @@ const struct right rights_all[] = {
      RIGHTS_SHARED,
      {"ZREMRANGEBYSCORE", RIGHTS_NAME, NO_NUMBER, NO_NUMBER},
      {NULL}},
-    {"+pexpireat", RIGHTS_SHARED, {"PEXPIREAT", RIGHTS_NAME, NO_NUMBER}, {NULL}},
 
     /* Masters store no key of this name, but the scripts of waiters get it as a key. */
     {"+get", RIGHTS_PERMITS, {"GET", RIGHTS_PERMIT}, {NULL}},

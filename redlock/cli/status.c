@@ -36,11 +36,12 @@
     "end return s"
 _Static_assert(REDLOCK_TOKEN_MAX + 1 == 129, "what GET_TOKEN asks for");
 
-/* Count the readers, without those whose time is over, which may still be stored. */
-#define COUNT_READERS                            \
-    "local t=redis.call('time') "                \
-    "local now=t[1]*1000+math.floor(t[2]/1000) " \
-    "return redis.call('zcount',KEYS[1],'('..now,'+inf')"
+/* Count the readers, without those whose time is over, which may still be stored.  The key ends
+ * with the reader of the greatest score (acquire_shared.lua). */
+#define COUNT_READERS                                                \
+    "local last=redis.call('zrange',KEYS[1],-1,-1,'withscores')[2] " \
+    "local now=(last or 0)-redis.call('pttl',KEYS[1]) "              \
+    "return redis.call('zcount',KEYS[1],string.format('%.0f',now),'inf')"
 
 /* The permits of a semaphore that are stored, as a text: 0 is free, 1 is taken, and 2 is a key that
  * redlock did not write.  Masters do not store K, so all possible permits are read.  This takes a

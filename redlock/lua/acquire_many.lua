@@ -8,10 +8,13 @@
 -- Rules
 -- - All or none.  The master runs nothing else meanwhile, so that two clients that ask for the
 --   same names cannot wait for each other.
+-- - EXISTS alone shows that none exists.  No other command sets several keys with an end.
 
-for i = 1, #KEYS do
-    if redis.call('pttl', KEYS[i]) ~= -2 then
-        return i
+if redis.call('exists', unpack(KEYS)) > 0 then
+    for i = 1, #KEYS do
+        if redis.call('pttl', KEYS[i]) ~= -2 then
+            return i
+        end
     end
 end
 for i = 1, #KEYS do

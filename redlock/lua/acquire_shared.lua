@@ -6,32 +6,45 @@
 -- Reply    OK; or nil: the key is a lock of another kind, or readers are held off.
 --
 -- Rules
--- - Readers are the members of a sorted set in the place of the token.  The score is the end of
---   the reader, in ms.  The SET NX of a writer is thus refused while there are readers.
--- - The key ends with the reader that lasts longest: its end only ever moves to a later instant.
+-- - Readers are the members of a sorted set in the place of the token.  The SET NX of a writer is
+--   thus refused while there are readers.
+-- - The score is the end of the reader, in ms.  The key ends with the reader of the greatest score.
+--   So the scale needs no clock: its now is the greatest score, less what PTTL answers.  The first
+--   reader begins a scale at 0.
 -- - A reader whose end has come does not count.  It is deleted when another reader comes.
---   The key may go with it, so its end is read again.
+-- - No score ever becomes less, not even that of a token that is given again: the end of the key
+--   belongs to the greatest.
 -- - A set without an end was not made by Redlock, and is left alone.
--- - A reader lasts one millisecond more, for the fraction that is cut off of now.
 -- - If the key may not be given an end, the reader is deleted again.  So no key without an end is
 --   left behind.
+-- - EXISTS alone shows that there is neither a key nor a flag, or a key but no flag.  A missing
+--   right to the flag must not keep readers out.
 
 local key, flag = KEYS[1], WIRE_MARK .. KEYS[1]
-local left, ttl = redis.call('pttl', key), ARGV[2] + 1
-if left == -1 or left >= 0 and redis.call('type', key)['ok'] ~= 'zset' then
-    return false
-end
--- @part now
--- @part held_off
-if held_off > now then
-    return false
-end
-if left >= 0 and redis.call('zremrangebyscore', key, '-inf', now) > 0 then
+local ends, left, found = ARGV[2], -2, redis.pcall('exists', key, flag)
+if found ~= 0 then
     left = redis.call('pttl', key)
+    if left == -1 or left >= 0 and redis.call('type', key)['ok'] ~= 'zset' then
+        return false
+    end
 end
-redis.call('zadd', key, now + ttl, ARGV[1])
-if left < ttl then
-    local ended = redis.pcall('pexpire', key, ttl)
+if found ~= 0 and (left == -2 or found ~= 1) then
+    -- @part holds_off
+    if holds_off then
+        return false
+    end
+end
+if left >= 0 then
+    local now = redis.call('zrange', key, -1, -1, 'withscores')[2] - left
+    redis.call('zremrangebyscore', key, '-inf', string.format('(%.0f', now))
+    ends = now + ARGV[2]
+end
+if redis.call('zadd', key, 'NX', ends, ARGV[1]) == 0
+    and tonumber(redis.call('zscore', key, ARGV[1])) < ends then
+    redis.call('zadd', key, ends, ARGV[1])
+end
+if left < tonumber(ARGV[2]) then
+    local ended = redis.pcall('pexpire', key, ARGV[2])
     if ended ~= 1 then
         redis.call('zrem', key, ARGV[1])
         return ended

@@ -9,8 +9,9 @@
 -- - All or none.
 -- - As in extend.lua, the end of a key only ever moves to a later instant.
 
+local values = redis.call('mget', unpack(KEYS))
 for i = 1, #KEYS do
-    if redis.call('get', KEYS[i]) ~= ARGV[1] then
+    if values[i] ~= ARGV[1] then
         return 0
     end
 end

@@ -7,20 +7,25 @@
 --
 -- Rules
 -- - As in extend.lua, the end of a reader only ever moves to a later instant.
--- - The key ends with the reader that lasts longest.
--- - PEXPIREAT comes first.  A master whose memory is full allows it, but refuses a script that
+-- - The key ends with the reader of the greatest score, which also shows the time (acquire_shared).
+--   In a set without an end, all readers count as ended.
+-- - PEXPIRE comes first.  A master whose memory is full allows it, but refuses a script that
 --   begins with ZADD.
 
 local key = KEYS[1]
--- @part now
-local ends = tonumber(redis.call('zscore', key, ARGV[1]) or 0)
-if ends <= now then
+local last = redis.call('zrange', key, -1, -1, 'withscores')
+local ends = last[1] == ARGV[1] and last[2] or redis.call('zscore', key, ARGV[1])
+if not ends then
     return 0
 end
-local own = now + ARGV[2] + 1
-if ends < own then
-    local last = tonumber(redis.call('zrange', key, -1, -1, 'withscores')[2])
-    redis.call('pexpireat', key, math.max(own, last))
+local left = redis.call('pttl', key)
+local now = last[2] - left
+if tonumber(ends) < now then
+    return 0
+end
+local own = now + ARGV[2]
+if tonumber(ends) < own then
+    redis.call('pexpire', key, math.max(left, ARGV[2]))
     redis.call('zadd', key, own, ARGV[1])
 end
 return 1

@@ -2,36 +2,32 @@
 --
 -- KEYS     names of the locks
 -- ARGV[1]  token
--- Reply    1: all keys held the token; 0: some did not; an error: one could not be read or
---          deleted.
+-- Reply    1: all keys held the token; 0: some did not.
 --
 -- Rules
--- - Every key that holds the token is deleted, whatever the others hold.
--- - An error with one key does not keep the others from being deleted.  The call that failed is
---   made once more at the end, so that its error is the reply.
+-- - Every key that holds the token is deleted, whatever the others hold.  MGET answers nil for a
+--   key of another type.
+-- - EXISTS alone shows that nobody waits: the usual case.
+-- - No error about the flags or the channels keeps the keys from being deleted.
 
-local released, failed = 0
+local values = redis.call('mget', unpack(KEYS))
+local ours, flags, count = {}, {}, 0
 for i = 1, #KEYS do
-    local key = KEYS[i]
-    local value = redis.pcall('get', key)
-    if value == ARGV[1] then
-        local flag = WIRE_MARK .. key
-        local deleted = redis.pcall('del', key, flag)
-        if deleted == 2 then
-            -- @part notify_free
-        elseif deleted ~= 1 then
-            deleted = redis.pcall('del', key)
-        end
-        if type(deleted) == 'number' then
-            released = released + 1
-        else
-            failed = {'del', key}
-        end
-    elseif type(value) == 'table' then
-        failed = {'get', key}
+    if values[i] == ARGV[1] then
+        count = count + 1
+        ours[count], flags[count] = KEYS[i], WIRE_MARK .. KEYS[i]
     end
 end
-if failed then
-    redis.call(failed[1], failed[2])
+if count == 0 then
+    return 0
 end
-return released == #KEYS and 1 or 0
+redis.call('del', unpack(ours))
+if redis.pcall('exists', unpack(flags)) ~= 0 then
+    for i = 1, count do
+        local flag = flags[i]
+        if redis.pcall('del', flag) == 1 then
+            -- @part notify_free
+        end
+    end
+end
+return count == #KEYS and 1 or 0

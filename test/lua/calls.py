@@ -55,51 +55,53 @@ class Calls(Case):
                    "me")
 
     def test_several(self):
-        self.check("free", "8: 4 pttl, 4 set", "acquire_many", FOUR, OURS, LONG_MS)
-        self.check("the first is taken", "1: pttl", "acquire_many", FOUR, OTHERS, LONG_MS)
-        self.check("the last is taken", "4: 4 pttl", "acquire_many", ["e", "f", "g", "d"], OTHERS,
-                   LONG_MS)
-        self.check("longer", "12: 4 get, 4 pexpire, 4 pttl", "extend_many", FOUR, OURS, LONGER_MS)
-        self.check("no longer", "8: 4 get, 4 pttl", "extend_many", FOUR, OURS, LONG_MS)
-        self.check("another's", "1: get", "extend_many", FOUR, OTHERS, LONG_MS)
-        self.check("another's", "4: 4 get", "release_many", FOUR, OTHERS)
-        self.check("ours", "8: 4 del, 4 get", "release_many", FOUR, OURS)
+        self.check("free", "5: exists, 4 set", "acquire_many", FOUR, OURS, LONG_MS)
+        self.check("the first is taken", "2: exists, pttl", "acquire_many", FOUR, OTHERS, LONG_MS)
+        self.check("the last is taken", "5: exists, 4 pttl", "acquire_many", ["e", "f", "g", "d"],
+                   OTHERS, LONG_MS)
+        self.check("longer", "9: mget, 4 pexpire, 4 pttl", "extend_many", FOUR, OURS, LONGER_MS)
+        self.check("no longer", "5: mget, 4 pttl", "extend_many", FOUR, OURS, LONG_MS)
+        self.check("another's", "1: mget", "extend_many", FOUR, OTHERS, LONG_MS)
+        self.check("another's", "1: mget", "release_many", FOUR, OTHERS)
+        self.check("ours", "3: del, exists, mget", "release_many", FOUR, OURS)
         self.run_script("acquire_many", FOUR, OURS, LONG_MS)
         self.flag(key="redlock:wait:b")
-        self.check("waiters", "10: 4 del, 4 get, publish, pubsub numsub", "release_many", FOUR,
-                   OURS)
+        self.check("waiters", "9: 5 del, exists, mget, publish, pubsub numsub", "release_many",
+                   FOUR, OURS)
 
     def test_readers(self):
-        self.check("the first", "5: get, pexpire, pttl, time, zadd", "acquire_shared", LOCK, OURS,
-                   LONGER_MS)
-        self.check("another, shorter", "6: get, pttl, time, type, zadd, zremrangebyscore",
+        self.check("the first", "3: exists, pexpire, zadd", "acquire_shared", LOCK, OURS, LONGER_MS)
+        self.check("another, shorter", "6: exists, pttl, type, zadd, zrange, zremrangebyscore",
                    "acquire_shared", LOCK, OTHERS, LONG_MS)
-        self.check("another, longer", "7: get, pexpire, pttl, time, type, zadd, zremrangebyscore",
-                   "acquire_shared", LOCK, "third", 2 * LONGER_MS)
-        self.check("longer", "5: pexpireat, time, zadd, zrange, zscore", "extend_shared", LOCK,
+        self.check("another, longer", "7: exists, pexpire, pttl, type, zadd, zrange, "
+                   "zremrangebyscore", "acquire_shared", LOCK, "third", 2 * LONGER_MS)
+        self.check("longer", "5: pexpire, pttl, zadd, zrange, zscore", "extend_shared", LOCK,
                    OTHERS, LONGER_MS)
-        self.check("no longer", "2: time, zscore", "extend_shared", LOCK, OURS, LONG_MS)
-        self.check("no reader", "3: time, zrange, zscore", "release_shared", LOCK, "nobody")
-        self.check("a longer one stays", "4: time, zrange, zrem, zscore", "release_shared", LOCK,
-                   OURS)
-        self.check("a shorter one stays", "4: pexpireat, time, zrange, zrem", "release_shared",
-                   LOCK, "third")
-        self.check("the last one", "4: del, get, time, zrange", "release_shared", LOCK, OTHERS)
+        self.check("no longer", "3: pttl, zrange, zscore", "extend_shared", LOCK, OURS, LONG_MS)
+        self.check("no reader", "1: zscore", "release_shared", LOCK, "nobody")
+        self.check("a longer one stays", "5: exists, pttl, zrange, zrem, zscore", "release_shared",
+                   LOCK, OURS)
+        self.check("a shorter one stays", "6: exists, pexpire, pttl, zrange, zrem, zscore",
+                   "release_shared", LOCK, "third")
+        self.check("alone, longer", "4: pexpire, pttl, zadd, zrange", "extend_shared", LOCK, OTHERS,
+                   2 * LONGER_MS)
+        self.check("the last one", "3: exists, zrem, zscore", "release_shared", LOCK, OTHERS)
 
     def test_readers_and_a_writer(self):
         self.lock()
-        self.check("a writer", "2: pttl, type", "acquire_shared", LOCK, OURS, LONG_MS)
+        self.check("a writer", "3: exists, pttl, type", "acquire_shared", LOCK, OURS, LONG_MS)
         self.redis.ask("DEL", LOCK)
         self.run_script("acquire_shared", LOCK, OURS, LONG_MS)
         self.flag(self.now_ms() + LONG_MS)
-        self.check("held off", "4: get, pttl, time, type", "acquire_shared", LOCK, OTHERS, LONG_MS)
-        self.check("the last one, a writer waits", "6: del, get, publish, pubsub numsub, time, "
-                   "zrange", "release_shared", LOCK, OURS)
+        self.check("held off", "5: exists, get, pttl, time, type", "acquire_shared", LOCK, OTHERS,
+                   LONG_MS)
+        self.check("the last one, a writer waits", "8: exists, get, pttl, publish, pubsub numsub, "
+                   "time, zrem, zscore", "release_shared", LOCK, OURS)
         self.redis.ask("DEL", FLAG)
         self.run_script("acquire_shared", LOCK, OURS, LONG_MS)
         self.flag()
-        self.check("the last one, waiters", "6: del, get, publish, pubsub numsub, time, zrange",
-                   "release_shared", LOCK, OURS)
+        self.check("the last one, waiters", "8: del, exists, get, pttl, publish, pubsub numsub, "
+                   "zrem, zscore", "release_shared", LOCK, OURS)
 
     def test_waiting(self):
         args = LONG_MS, 1000, "held"

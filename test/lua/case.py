@@ -10,6 +10,7 @@ LOCK, FLAG, QUEUE = "jobs/7", "redlock:wait:jobs/7", "redlock:queue:jobs/7"
 POOL, POOL_FLAG = "redlock:permit:pool", "redlock:wait:redlock:permit:pool"
 OURS, OTHERS = "our token", "the token of another"
 LONG_MS, LONGER_MS = 200000, 400000
+SCALE_MS = 1000000  # The time on the scale of readers (acquire_shared.lua), where it matters.
 SLACK_MS = 60000  # Chosen: longer than a busy machine suspends a test.
 NO_RIGHT = "can't run|permissions"  # Errors of an ACL: Redis 7.0, and other versions.
 
@@ -90,12 +91,10 @@ class Case(unittest.TestCase):
         self.redis.ask("SET", key, value, "PX", LONG_MS)
 
     def readers(self, **ends_ms):
-        """Readers with these ends, from now; the key ends with the last."""
-        now = self.now_ms()
+        """Readers with these ends, from now; the key ends with the last.  now is SCALE_MS."""
         for token, end_ms in ends_ms.items():
-            self.redis.ask("ZADD", LOCK, now + end_ms, token)
-        self.redis.ask("PEXPIREAT", LOCK, now + max(max(ends_ms.values()), LONG_MS))
-        return now
+            self.redis.ask("ZADD", LOCK, SCALE_MS + end_ms, token)
+        self.redis.ask("PEXPIRE", LOCK, max(ends_ms.values()))
 
     def get(self, key):
         return self.redis.ask("GET", key)
@@ -110,6 +109,12 @@ class Case(unittest.TestCase):
     def assert_about(self, ms, wanted_ms):
         self.assertLessEqual(ms, wanted_ms)
         self.assertGreater(ms, wanted_ms - SLACK_MS)
+
+    def assert_reader(self, token, ms):
+        """The reader ends in about this time."""
+        last = self.redis.ask("ZRANGE", LOCK, -1, -1)[0]
+        left = self.redis.ask("PTTL", LOCK)
+        self.assert_about(self.score(LOCK, token) - self.score(LOCK, last) + left, ms)
 
     def assert_lasts(self, key, ms):
         """The key ends in about this time."""

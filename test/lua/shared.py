@@ -1,6 +1,6 @@
 """Rules of the scripts for readers."""
 
-from case import FLAG, LOCK, LONG_MS, LONGER_MS, NO_RIGHT, OTHERS, OURS, Case
+from case import FLAG, LOCK, LONG_MS, LONGER_MS, NO_RIGHT, OTHERS, OURS, SCALE_MS, Case
 
 SHORT_MS = 100000
 
@@ -10,19 +10,32 @@ class AcquireShared(Case):
         return self.run_script("acquire_shared", LOCK, OURS, ttl_ms, client=client)
 
     def test_the_first_reader(self):
-        before = self.now_ms()
         self.assertEqual(self.acquire(), "OK")
-        end = self.score(LOCK, OURS)
-        self.assertGreaterEqual(end, before + LONG_MS + 1)
-        self.assertLessEqual(end, self.now_ms() + LONG_MS + 1)
-        self.assert_lasts(LOCK, LONG_MS + 1)
+        self.assertEqual(self.score(LOCK, OURS), LONG_MS)
+        self.assert_lasts(LOCK, LONG_MS)
 
     def test_the_key_ends_with_the_last_reader(self):
         self.readers(a=LONG_MS)
         self.assertEqual(self.acquire(SHORT_MS), "OK")
         self.assert_lasts(LOCK, LONG_MS)
+        self.assert_reader(OURS, SHORT_MS)
         self.assertEqual(self.acquire(LONGER_MS), "OK")
-        self.assert_lasts(LOCK, LONGER_MS + 1)
+        self.assert_lasts(LOCK, LONGER_MS)
+        self.assert_reader(OURS, LONGER_MS)
+        self.assert_reader("a", LONG_MS)
+
+    def test_a_token_that_is_given_again_is_not_shortened(self):
+        self.readers(**{OURS: LONGER_MS, "a": LONG_MS})
+        self.assertEqual(self.acquire(), "OK")
+        self.assertEqual(self.score(LOCK, OURS), SCALE_MS + LONGER_MS)
+        self.assert_reader("a", LONG_MS)
+
+    def test_a_clock_that_goes_back(self):
+        self.acquire()
+        self.redis.ask("PEXPIRE", LOCK, LONGER_MS)
+        self.assertEqual(self.run_script("acquire_shared", LOCK, "a", SHORT_MS), "OK")
+        self.assert_reader("a", SHORT_MS)
+        self.assertLess(self.score(LOCK, "a"), 0)
 
     def test_a_writer_is_left_alone(self):
         self.lock(token=OTHERS)
@@ -53,20 +66,17 @@ class AcquireShared(Case):
         self.flag()
         self.assertEqual(self.acquire(), "OK")
 
-    def test_no_right_to_read_the_flag(self):
+    def test_no_right_to_the_flag(self):
         self.flag(self.now_ms() + LONG_MS)
-        self.assertEqual(self.acquire(client=self.client_with("resetkeys", "~" + LOCK)), "OK")
+        few = self.client_with("resetkeys", "~" + LOCK)
+        self.assertEqual(self.acquire(client=few), "OK")
+        self.lock(token=OTHERS)
+        self.assertIsNone(self.acquire(client=few))
 
     def test_readers_that_are_over_are_deleted(self):
         self.readers(over=-1, lasts=LONG_MS)
         self.assertEqual(self.acquire(), "OK")
         self.assertEqual(self.redis.ask("ZRANGE", LOCK, 0, -1), ["lasts", OURS])
-
-    def test_all_readers_are_over(self):
-        self.readers(over=-1)
-        self.assertEqual(self.acquire(SHORT_MS), "OK")
-        self.assertEqual(self.redis.ask("ZRANGE", LOCK, 0, -1), [OURS])
-        self.assert_lasts(LOCK, SHORT_MS + 1)
 
     def test_no_key_without_an_end_is_left(self):
         few = self.client_with("-pexpire")
@@ -90,37 +100,46 @@ class ExtendShared(Case):
         self.assertIsNone(self.score(LOCK, OURS))
 
     def test_a_reader_that_is_over(self):
-        now = self.readers(**{OURS: -1, "a": LONG_MS})
+        self.readers(**{OURS: -1, "a": LONG_MS})
         self.assertEqual(self.extend(), 0)
-        self.assertEqual(self.score(LOCK, OURS), now - 1)
+        self.assertEqual(self.score(LOCK, OURS), SCALE_MS - 1)
+
+    def test_a_set_without_an_end(self):
+        self.redis.ask("ZADD", LOCK, LONG_MS, OURS)
+        self.assertEqual(self.extend(), 0)
+        self.assertEqual(self.redis.ask("PTTL", LOCK), -1)
 
     def test_it_lasts_longer(self):
-        now = self.readers(**{OURS: LONG_MS})
+        self.readers(**{OURS: LONG_MS, "a": SHORT_MS})
         self.assertEqual(self.extend(), 1)
-        self.assertGreater(self.score(LOCK, OURS), now + LONGER_MS)
-        self.assert_lasts(LOCK, LONGER_MS + 1)
+        self.assert_lasts(LOCK, LONGER_MS)
+        self.assert_reader(OURS, LONGER_MS)
+        self.assert_reader("a", SHORT_MS)
 
     def test_it_is_never_shortened(self):
-        now = self.readers(**{OURS: LONG_MS})
+        self.readers(**{OURS: LONG_MS})
         self.assertEqual(self.extend(SHORT_MS), 1)
-        self.assertEqual(self.score(LOCK, OURS), now + LONG_MS)
+        self.assertEqual(self.score(LOCK, OURS), SCALE_MS + LONG_MS)
         self.assert_lasts(LOCK, LONG_MS)
 
     def test_the_key_ends_with_the_last_reader(self):
         self.readers(**{OURS: SHORT_MS, "a": LONGER_MS})
         self.assertEqual(self.extend(LONG_MS), 1)
         self.assert_lasts(LOCK, LONGER_MS)
+        self.assert_reader(OURS, LONG_MS)
 
     def test_a_full_memory(self):
-        self.readers(**{OURS: LONG_MS})
+        self.readers(**{OURS: LONG_MS, "a": LONGER_MS})
         self.fill_memory()
-        self.assertEqual(self.extend(), 1)
-        self.assert_lasts(LOCK, LONGER_MS + 1)
+        self.assertEqual(self.extend(LONGER_MS - SHORT_MS), 1)
+        self.assert_reader(OURS, LONGER_MS - SHORT_MS)
+        self.assertEqual(self.extend(2 * LONGER_MS), 1)
+        self.assert_lasts(LOCK, 2 * LONGER_MS)
 
 
 class ReleaseShared(Case):
-    def release(self):
-        return self.run_script("release_shared", LOCK, OURS)
+    def release(self, client=None):
+        return self.run_script("release_shared", LOCK, OURS, client=client)
 
     def test_no_reader(self):
         listener = self.listen()
@@ -133,23 +152,29 @@ class ReleaseShared(Case):
     def test_a_reader_that_is_over(self):
         self.readers(**{OURS: -1, "a": LONG_MS})
         self.assertEqual(self.release(), 0)
+        self.assert_lasts(LOCK, LONG_MS)
+
+    def test_a_set_without_an_end(self):
+        self.redis.ask("ZADD", LOCK, 1, "a", 2, OURS)
+        self.assertEqual(self.release(), 0)
+        self.assertEqual(self.redis.ask("PTTL", LOCK), -1)
 
     def test_the_others_stay(self):
         listener = self.listen()
-        now = self.readers(**{OURS: LONGER_MS, "a": LONG_MS, "over": -1})
+        self.readers(**{OURS: LONGER_MS, "a": LONG_MS, "over": -1})
         self.flag()
         self.assertEqual(self.release(), 1)
         self.assertEqual(self.redis.ask("ZRANGE", LOCK, 0, -1), ["over", "a"])
-        self.assertEqual(self.score(LOCK, "a"), now + LONG_MS)
+        self.assertEqual(self.score(LOCK, "a"), SCALE_MS + LONG_MS)
         self.assert_lasts(LOCK, LONG_MS)
         self.assertTrue(self.exists(FLAG))
         self.assertEqual(self.heard(listener), [])
 
     def test_longer_ones_stay(self):
-        now = self.readers(**{OURS: SHORT_MS, "a": LONG_MS, "b": LONG_MS, "c": LONGER_MS})
+        self.readers(**{OURS: SHORT_MS, "a": LONG_MS, "b": LONG_MS, "c": LONGER_MS})
         self.assertEqual(self.release(), 1)
         self.assertIsNone(self.score(LOCK, OURS))
-        self.assertEqual(self.score(LOCK, "c"), now + LONGER_MS)
+        self.assertEqual(self.score(LOCK, "c"), SCALE_MS + LONGER_MS)
         self.assert_lasts(LOCK, LONGER_MS)
 
     def test_one_that_ends_at_the_same_time_stays(self):
@@ -158,6 +183,7 @@ class ReleaseShared(Case):
             self.assertEqual(self.release(), 1)
             self.assertIsNone(self.score(LOCK, OURS))
             self.assertIsNotNone(self.score(LOCK, other))
+            self.assert_lasts(LOCK, LONG_MS)
             self.redis.ask("DEL", LOCK)
 
     def test_the_last_one_without_a_flag(self):
@@ -165,25 +191,44 @@ class ReleaseShared(Case):
         self.readers(**{OURS: LONG_MS, "over": -1})
         self.assertEqual(self.release(), 1)
         self.assertFalse(self.exists(LOCK))
+        self.readers(**{OURS: LONG_MS})
+        self.assertEqual(self.release(), 1)
+        self.assertFalse(self.exists(LOCK))
         self.assertEqual(self.heard(listener), [])
 
     def test_the_last_one_with_a_flag(self):
         listener = self.listen()
-        self.readers(**{OURS: LONG_MS})
-        self.flag()
-        self.assertEqual(self.release(), 1)
-        self.assertFalse(self.exists(FLAG))
-        self.assertEqual(self.heard(listener), ["free 1"])
+        for over in {}, {"over": -1}:
+            self.readers(**{OURS: LONG_MS}, **over)
+            self.flag()
+            self.assertEqual(self.release(), 1)
+            self.assertFalse(self.exists(FLAG))
+            self.assertFalse(self.exists(LOCK))
+            self.assertEqual(self.heard(listener), ["free 1"])
 
     def test_the_last_one_while_readers_are_held_off(self):
         listener = self.listen()
-        self.readers(**{OURS: LONG_MS})
         off = str(self.now_ms() + LONG_MS)
-        self.flag(off)
-        self.assertEqual(self.release(), 1)
+        for over in {}, {"over": -1}:
+            self.readers(**{OURS: LONG_MS}, **over)
+            self.flag(off)
+            self.assertEqual(self.release(), 1)
+            self.assertFalse(self.exists(LOCK))
+            self.assertEqual(self.get(FLAG), off)
+            self.assertEqual(self.heard(listener), ["free 1"])
+
+    def test_no_right_to_the_flag(self):
+        few = self.client_with("resetkeys", "~" + LOCK)
+        listener = self.listen()
+        self.flag()
+        self.readers(**{OURS: SHORT_MS, "a": LONG_MS})
+        self.assertEqual(self.release(few), 1)
+        self.assert_lasts(LOCK, LONG_MS)
+        self.redis.ask("DEL", LOCK)
+        self.readers(**{OURS: LONG_MS})
+        self.assertEqual(self.release(few), 1)
         self.assertFalse(self.exists(LOCK))
-        self.assertEqual(self.get(FLAG), off)
-        self.assertEqual(self.heard(listener), ["free 1"])
+        self.assertEqual(self.heard(listener), [])
 
 
 class WaitShared(Case):

@@ -23,13 +23,14 @@ WAITER_LEN = 12  # Digits of a waiter's name that distinguish it in a run.
 
 # The token of an exclusive holder and its time to live, and each reader with its own.
 READERS = """
-local k, t = KEYS[1], redis.call('time')
+local k = KEYS[1]
 if redis.call('type', k)['ok'] ~= 'zset' then
   return {redis.call('get', k) or '', redis.call('pttl', k), {}}
 end
 local all = redis.call('zrange', k, 0, -1, 'withscores')
+local now = all[#all] - redis.call('pttl', k)
 for i = 2, #all, 2 do
-  all[i] = string.format('%.0f', all[i] - t[1] * 1000 - math.floor(t[2] / 1000))
+  all[i] = string.format('%.0f', all[i] - now)
 end
 return {'', -2, all}
 """

@@ -112,6 +112,15 @@ uint64_t exchange_number(const redisReply *text)
     return text->type == REDIS_REPLY_STRING ? strtoull(text->str, NULL, 10) : 0;
 }
 
+uint64_t exchange_reader_end(redisReply *const key[ASKS], size_t reader)
+{
+    const redisReply *members = key[ASK_READERS];
+    long long last = strtoll(members->element[members->elements - 1]->str, NULL, 10);
+
+    return (uint64_t)(key[ASK_END]->integer - last +
+                      strtoll(members->element[2 * reader + 1]->str, NULL, 10));
+}
+
 /* A waiter has two entries: its name with its ticket, and "-" and its name with minus its end. */
 void exchange_line(const redisReply *queue, struct line *ret_line)
 {
@@ -158,7 +167,7 @@ static void follow_key(redisReply *const replies[ASKS], struct key *key)
         const redisReply *member = members->element[(size_t)2 * i];
 
         key->reader[i].token = oracle_token(member->str, member->len);
-        key->reader[i].end_ms = strtoull(members->element[(size_t)2 * i + 1]->str, NULL, 10);
+        key->reader[i].end_ms = exchange_reader_end(replies, i);
     }
 }
 

@@ -44,6 +44,8 @@ void exchange_add_told(char all[TOLD_MAX], const char *mark, const char *text);
 /* Parse a reply. */
 void exchange_line(const redisReply *queue, struct line *ret_line);
 uint64_t exchange_number(const redisReply *text);
+/* When a reader ends, on the server's clock: the key ends with the reader of the greatest score. */
+uint64_t exchange_reader_end(redisReply *const key[ASKS], size_t reader);
 /* The key existed at the first query, and was gone at the query of its readers. */
 bool exchange_lost_readers(redisReply *const key[ASKS]);
 

@@ -28,9 +28,7 @@ struct answer many_extend(struct server *server, const struct command *command)
     for (unsigned i = 0; i < at.names; i++) {
         const struct key *key = store_key(server, args_resource(command, at.name + i));
 
-        if (key != NULL && key->wrong_type)
-            return store_type_error(server);
-        if (key == NULL || key->token != token)
+        if (key == NULL || key->wrong_type || key->token != token)
             return answer_zero;
     }
     for (unsigned i = 0; i < at.names; i++) {
@@ -47,7 +45,6 @@ struct answer many_release(struct server *server, const struct command *command)
 {
     const struct parts at = args_parts(command);
     int token = args_token(command, at.token);
-    struct answer error = answer_one;
     unsigned released = 0;
 
     for (unsigned i = 0; i < at.names; i++) {
@@ -55,16 +52,12 @@ struct answer many_release(struct server *server, const struct command *command)
         struct key *key = store_key(server, resource);
         struct answer answer;
 
-        if (key != NULL && key->wrong_type) {
-            error = store_type_error(server);
+        if (key != NULL && key->wrong_type)
             continue;
-        }
         answer = store_release(server, resource, key, token);
         if (answer.type == REPLY_ERROR)
-            error = answer;
+            return answer;
         released += answer.integer == 1;
     }
-    if (error.type == REPLY_ERROR)
-        return error;
     return released == at.names ? answer_one : answer_zero;
 }

@@ -168,10 +168,12 @@ static void compare_key(const struct key *key, const char *text, uint64_t end_ms
                  (unsigned long long)low_ms, (unsigned long long)high_ms);
 }
 
-/* Compare all stored readers, even if their time is up, with the models at both instants. */
+/* Compare all stored readers, even if their time is up, with the models at both instants.  The end
+ * of the key may be moved late_ms after the time was read, and the ends of all readers with it. */
 static void compare_readers(const struct key *early, const struct key *late,
-                            const redisReply *members, const char *bytes)
+                            redisReply *const replies[ASKS], uint64_t late_ms, const char *bytes)
 {
+    const redisReply *members = replies[ASK_READERS];
     size_t stored = members->type == REDIS_REPLY_ARRAY ? members->elements / 2 : 0;
     unsigned readers = early->exists ? early->readers : 0;
 
@@ -179,7 +181,7 @@ static void compare_readers(const struct key *early, const struct key *late,
         real_die("%s: %zu readers, and the model has %u", bytes, stored, readers);
     for (size_t i = 0; i < stored; i++) {
         const redisReply *member = members->element[2 * i];
-        uint64_t end_ms = exchange_number(members->element[2 * i + 1]);
+        uint64_t end_ms = exchange_reader_end(replies, i);
         int token = oracle_token(member->str, member->len);
         unsigned at = 0;
 
@@ -188,7 +190,7 @@ static void compare_readers(const struct key *early, const struct key *late,
         if (at == early->readers)
             real_die("a reader that the model does not have: %s", member->str);
         if (end_ms < sim_min(early->reader[at].end_ms, late->reader[at].end_ms) ||
-            end_ms > sim_max(early->reader[at].end_ms, late->reader[at].end_ms))
+            end_ms > sim_max(early->reader[at].end_ms, late->reader[at].end_ms) + late_ms)
             real_die("%s: the reader %s ends at %llu, the model says %llu to %llu", bytes,
                      member->str, (unsigned long long)end_ms,
                      (unsigned long long)early->reader[at].end_ms,
@@ -270,7 +272,7 @@ static void compare_keys(const struct exchange *x, const struct result *early,
         compare_key(a, text_of(x->keys[k][ASK_KEY]), (uint64_t)x->keys[k][ASK_END]->integer,
                     a->end_ms, b->end_ms);
         compare_mark(x, k, early, late, bytes);
-        compare_readers(a, b, x->keys[k][ASK_READERS], bytes);
+        compare_readers(a, b, x->keys[k], x->after_us / 1000 - x->before_us / 1000, bytes);
         beside += a->readers > 1;
     }
 }

@@ -68,15 +68,18 @@ enum redlock_status {
     REDLOCK_OK = 0,
 
     REDLOCK_CONTENDED = 1,   /* Another client, or another lease of this one, has the lock. */
-    REDLOCK_UNREACHABLE = 2, /* Too few masters answered in time, or may vote. */
+    REDLOCK_UNREACHABLE = 2, /* Too few masters answered in time. */
     REDLOCK_TOO_LATE = 3,    /* A majority agreed, but too late: no validity was left. */
     REDLOCK_LOST = 4,        /* The lock was held, and is lost or about to end. */
     REDLOCK_INTERRUPTED = 5, /* redlock_interrupt() ended the call.  Nothing is held. */
+    REDLOCK_NOT_READY = 6,   /* Enough masters answer, and too few of them may vote yet. */
 
-    REDLOCK_E_INVAL = -1,  /* An argument or an option is out of its range. */
-    REDLOCK_E_NOMEM = -2,  /* Out of memory.  Nothing was changed. */
-    REDLOCK_E_STATE = -3,  /* Not allowed now, for example after a fork; see redlock(3). */
-    REDLOCK_E_SYSTEM = -4, /* The system refused a clock, a timer, a thread or random numbers. */
+    REDLOCK_E_INVAL = -1,     /* An argument or an option is out of its range. */
+    REDLOCK_E_NOMEM = -2,     /* Out of memory.  Nothing was changed. */
+    REDLOCK_E_STATE = -3,     /* Not allowed now, for example after a fork; see redlock(3). */
+    REDLOCK_E_SYSTEM = -4,    /* The system refused a clock, a timer, a thread or random numbers. */
+    REDLOCK_E_FORBIDDEN = -5, /* Too few masters allow it: the password, or the ACL, is wrong. */
+    REDLOCK_E_WRONG_SET = -6, /* The list names masters that are not of one set. */
 };
 
 /* A constant English text for any status, known or not.  Never NULL.  Any thread. */
@@ -266,12 +269,14 @@ REDLOCK_API const char *redlock_errmsg(const struct redlock *rl);
  * Blocking calls, for blocking clients only (else E_STATE).  Any thread.
  *
  * lock acquires a resource, named by 1 to 512 bytes other than NUL.
- *     OK: it is held.  CONTENDED, UNREACHABLE, TOO_LATE: it is not held, and each
- *     reachable master that may have stored the token has been sent a release.
+ *     OK: it is held.  CONTENDED, UNREACHABLE, NOT_READY, TOO_LATE: it is not held, and
+ *     each reachable master that may have stored the token has been sent a release.
+ *     E_FORBIDDEN, E_WRONG_SET: the same, and to try again does not help.
  *     LOST: only with reentrant.  INTERRUPTED: as UNREACHABLE; redlock_interrupt().
  * extend makes the lease last ttl_ms from now; 0 means as long as it lasted
  *     before.  It never makes the lease shorter.
- *     OK: extended.  UNREACHABLE, TOO_LATE: the lease is as it was.  LOST: the lock
+ *     OK: extended.  UNREACHABLE, NOT_READY, TOO_LATE, E_FORBIDDEN, E_WRONG_SET: the
+ *     lease is as it was.  LOST: the lock
  *     is not held any more, or is in its last lost_margin_ms, when nothing extends
  *     it.  In the second case it is held until the deadline, and can be unlocked.
  * unlock releases the lock and frees the lease.
@@ -419,7 +424,8 @@ struct redlock_stats {
     size_t size;          /* The caller sets it to sizeof(struct redlock_stats). */
     uint64_t acquired;    /* Locks granted. */
     uint64_t contended;   /* Calls to lock that ended with CONTENDED. */
-    uint64_t unreachable; /* Calls to lock that ended with UNREACHABLE. */
+    uint64_t unreachable; /* Calls to lock for which too few masters voted: UNREACHABLE, NOT_READY,
+                           * E_FORBIDDEN, E_WRONG_SET. */
     uint64_t too_late;    /* Calls to lock that ended with TOO_LATE. */
     uint64_t extended;    /* Extensions that moved the deadline of a held lease, with renewals. */
     uint64_t released;    /* Unlocks that a majority confirmed. */

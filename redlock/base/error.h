@@ -21,10 +21,13 @@
     X(REDLOCK_TOO_LATE, "no validity left when the majority had answered")        \
     X(REDLOCK_LOST, "the lock is not held any more")                              \
     X(REDLOCK_INTERRUPTED, "redlock_interrupt() ended the call")                  \
+    X(REDLOCK_NOT_READY, "too few masters may vote yet")                          \
     X(REDLOCK_E_INVAL, "invalid argument")                                        \
     X(REDLOCK_E_NOMEM, "out of memory")                                           \
     X(REDLOCK_E_STATE, "not allowed in this state")                               \
-    X(REDLOCK_E_SYSTEM, "the system refused a clock, a thread, or entropy")
+    X(REDLOCK_E_SYSTEM, "the system refused a clock, a thread, or entropy")       \
+    X(REDLOCK_E_FORBIDDEN, "too few masters allow it to this user")               \
+    X(REDLOCK_E_WRONG_SET, "the list of masters does not fit their set")
 
 /* Empty the thread's message. */
 void error_clear(void);

@@ -19,10 +19,11 @@
 enum cli_exit {
     CLI_OK = 0,
     CLI_USAGE = 64,       /* EX_USAGE: the command line or the list of masters is not valid. */
-    CLI_UNREACHABLE = 69, /* EX_UNAVAILABLE: too few masters answered in time, or may vote. */
+    CLI_UNREACHABLE = 69, /* EX_UNAVAILABLE: too few masters answered in time, or may vote yet. */
     CLI_INTERNAL = 70,    /* EX_SOFTWARE: memory, fork or output failed. */
     CLI_HELD = 75,        /* EX_TEMPFAIL: another client has the lock. */
     CLI_LOST = 76,        /* The lock is not held. */
+    CLI_FORBIDDEN = 77,   /* EX_NOPERM: too few masters allow it to this user. */
     CLI_CHANGE = 78,      /* EX_CONFIG: something about the masters must be changed. */
     CLI_TIMED_OUT = 124,  /* As in timeout(1): the command took too long. */
     CLI_NOT_EXECUTABLE = 126,
@@ -227,6 +228,9 @@ int cli_flush_output(void);
 
 /* The exit code for a status of the library. */
 int cli_exit_of(int status);
+
+/* True: the status says why too few masters voted. */
+bool cli_lacks_votes(int status);
 
 /* ---- The client ---- */
 

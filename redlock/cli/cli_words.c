@@ -304,12 +304,23 @@ int cli_exit_of(int status)
         return CLI_HELD;
     case REDLOCK_UNREACHABLE:
     case REDLOCK_TOO_LATE:
+    case REDLOCK_NOT_READY: /* Not 75: then scripts would take it that another client has it. */
         return CLI_UNREACHABLE;
     case REDLOCK_LOST:
         return CLI_LOST;
     case REDLOCK_E_INVAL:
         return CLI_USAGE;
+    case REDLOCK_E_FORBIDDEN:
+        return CLI_FORBIDDEN;
+    case REDLOCK_E_WRONG_SET:
+        return CLI_CHANGE;
     default:
         return CLI_INTERNAL;
     }
+}
+
+bool cli_lacks_votes(int status)
+{
+    return status == REDLOCK_UNREACHABLE || status == REDLOCK_NOT_READY ||
+           status == REDLOCK_E_FORBIDDEN || status == REDLOCK_E_WRONG_SET;
 }

@@ -142,5 +142,5 @@ const struct cli_command cli_lock = {
             "  --wait DUR|forever     how long to keep trying (0: try once)\n"
             "\n"
             "Exit: 64 usage, 69 too few masters, 75 another client has the lock, 76 the lock ran\n"
-            "out before its token could be printed.\n",
+            "out before its token could be printed, 77 forbidden, 78 wrong list of masters.\n",
 };

@@ -198,7 +198,7 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
         return;
     (void)snprintf(said, sizeof said, "%s", redlock_errmsg(session->rl));
     cli_say_why("", said);
-    if (status == REDLOCK_UNREACHABLE) /* Now, because more masters may answer before ended(). */
+    if (cli_lacks_votes(status)) /* Now, because more masters may answer before ended(). */
         refusal_tell(session->cli, session->rl, said, session->doctor, session->has_more_names);
 }
 
@@ -273,8 +273,8 @@ static void await_lock(struct session *session, const struct cli_names *names,
 
     foreign_wait(&foreign, session->loop, session->rl, names, opts);
     (void)wait_until_done(session);
-    if (session->done && (session->status == REDLOCK_CONTENDED ||
-                          (session->status == REDLOCK_UNREACHABLE && opts->fair)))
+    if (session->done &&
+        (session->status == REDLOCK_CONTENDED || (cli_lacks_votes(session->status) && opts->fair)))
         foreign_find(&foreign, session->loop, session->cli->reply_timeout_ms);
     foreign_done(&foreign, session->loop);
 }
@@ -316,7 +316,7 @@ int session_lock(struct session *session, const struct cli_names *names,
     ev_timer_start(session->loop, &session->patience);
     await_lock(session, names, opts);
     ev_timer_stop(session->loop, &session->patience);
-    if (session->done && session->status == REDLOCK_UNREACHABLE) {
+    if (session->done && cli_lacks_votes(session->status)) {
         tell_of_warming(session);
         tell_of_clocks(session);
     }

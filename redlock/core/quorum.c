@@ -240,6 +240,7 @@ static void lose_round(struct step *s, int status)
 
     s->goes_on = status == REDLOCK_CONTENDED && is_elsewhere(q);
     q->contended = status == REDLOCK_CONTENDED;
+    s->act->failed = q->none;
     bury_round(q);
     forget_ask(q);
     if (s->goes_on) { /* Until the step ends. */
@@ -561,6 +562,7 @@ static void fail_extension(struct step *s, int status)
     struct quorum *q = s->q;
 
     q->renew_at = q->config.renew ? drift_add(s->ev->now, pause_between(s)) : DRIFT_NEVER;
+    s->act->failed = q->none;
     restore_lease(s);
     forget_ask(q);
     if (q->state == QUORUM_PROVING)

@@ -130,6 +130,9 @@ struct quorum_actions {
     bool lost;                                 /* Notify the holder, once, that the end is near. */
     bool ended;                                /* The operation is over, with status. */
     int status;                                /* REDLOCK_*; meaningful if ended. */
+    quorum_mask failed;                        /* Of a round or an extension that failed: masters
+                                                * that answered with an error, or whose links
+                                                * broke, or whose yes does not count. */
 };
 
 struct quorum_config {

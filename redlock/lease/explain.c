@@ -103,7 +103,7 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     }
     quote_names(lease, name, sizeof name);
     troubles[0] = 0;
-    if (status == REDLOCK_UNREACHABLE || status == REDLOCK_TOO_LATE)
+    if (outlook_is_status(status) || status == REDLOCK_TOO_LATE)
         list_troubles(lease, troubles, sizeof troubles);
     if (lease_kind(lease)->explain != NULL)
         lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
@@ -125,12 +125,17 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
 
 bool explain_wait(const struct redlock_lease *lease)
 {
+    const struct leases *leases = lease->leases;
     char troubles[ERROR_MESSAGE_MAX];
+    drift_span left;
+    enum outlook outlook;
 
     if (!lease_is_waiting(lease) || lease->q.contended)
         return false;
     list_troubles(lease, troubles, sizeof troubles);
-    if (troubles[0] != 0)
-        explain_end(lease, LEASE_OP_LOCK, REDLOCK_UNREACHABLE);
-    return troubles[0] != 0;
+    if (troubles[0] == 0)
+        return false;
+    outlook = masters_outlook(leases->masters, env_now(leases->env), &left);
+    explain_end(lease, LEASE_OP_LOCK, outlook_status(outlook));
+    return true;
 }

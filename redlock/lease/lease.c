@@ -306,7 +306,7 @@ static void count_end(const struct redlock_lease *lease, int status)
         stats->fenced += fenced;
         stats->acquired += status == REDLOCK_OK;
         stats->contended += status == REDLOCK_CONTENDED;
-        stats->unreachable += status == REDLOCK_UNREACHABLE;
+        stats->unreachable += outlook_is_status(status);
         stats->too_late += status == REDLOCK_TOO_LATE;
         break;
     case LEASE_OP_UNLOCK:
@@ -359,6 +359,14 @@ static void on_lost(struct redlock_lease *lease)
     table_make_ready(lease->leases, lease);
 }
 
+/* Too few masters voted.  Returns the status that says why. */
+static int name_trouble(const struct redlock_lease *lease, quorum_mask failed, drift_time now)
+{
+    const struct masters *masters = lease->leases->masters;
+
+    return outlook_status(masters_outlook_of(masters, failed | lease->silent, now));
+}
+
 void lease_step(struct redlock_lease *lease, struct quorum_event *event)
 {
     struct leases *leases = lease->leases;
@@ -388,6 +396,8 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     if (!actions.ended)
         return;
     lease->silent = event->type == QUORUM_EV_TIMER ? owing : 0;
+    if (actions.status == REDLOCK_UNREACHABLE && lease->op != LEASE_OP_UNLOCK)
+        actions.status = name_trouble(lease, actions.failed, event->now);
     leases->env->stats.raised += lease->op == LEASE_OP_LOCK && actions.status == REDLOCK_OK &&
                                  event->type == QUORUM_EV_REPLY &&
                                  event->command == QUORUM_CMD_RAISE;

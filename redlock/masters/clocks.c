@@ -330,18 +330,25 @@ static double seconds(int64_t ns)
     return (double)ns / (double)DRIFT_S;
 }
 
+drift_span clocks_left(const struct clocks *clocks, unsigned master, drift_time now)
+{
+    drift_span left = drift_until(now, clocks->nodes[master].node.counts_from);
+
+    if (!is_on(clocks) || counts(clocks, master, now))
+        return 0;
+    return left > 0 ? left : DRIFT_NEVER;
+}
+
 bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now, char *text,
                     size_t size)
 {
     const struct clocks_node *node = &clocks->nodes[master];
-    drift_span left = drift_until(now, node->node.counts_from);
+    drift_span left = clocks_left(clocks, master, now);
     char what[TEXT_MAX / 2];
 
-    if (!is_on(clocks) || (!is_per_vote(clocks) && left == 0))
+    if (left == 0)
         return false;
-    if (left == 0 && counts(clocks, master, now))
-        return false;
-    if (left == 0) {
+    if (left == DRIFT_NEVER) {
         (void)snprintf(text, size, "its wall clock cannot be read well enough: it answers slowly");
         return true;
     }

@@ -93,6 +93,10 @@ bool clocks_count(struct clocks *clocks, unsigned master, enum quorum_command co
 int clocks_offset(const struct clocks *clocks, unsigned master, drift_time now,
                   struct drift_range *ret_offset);
 
+/* How long until the clock lets the master's votes count.  0: they count.  DRIFT_NEVER: it cannot
+ * be read well enough. */
+drift_span clocks_left(const struct clocks *clocks, unsigned master, drift_time now);
+
 /* Write why the master's votes do not count now, as the end of a sentence.  Returns false if they
  * count. */
 bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now, char *text,

@@ -296,6 +296,13 @@ int masters_init(struct masters *masters, const struct masters_config *config,
                       &standing_events, masters) != 0 ||
         clocks_init(&masters->clocks, peers, &masters->standing) != 0)
         return -1;
+    masters->prospect = (struct prospect){
+        .peers = peers,
+        .set = &masters->set,
+        .founding = &masters->founding,
+        .standing = &masters->standing,
+        .clocks = &masters->clocks,
+    };
     masters->proof.peers = peers;
     masters->proof.standing = &masters->standing;
     masters->proof.clocks = &masters->clocks;
@@ -404,6 +411,25 @@ bool masters_on_alarm(struct masters *masters, const struct alarm *alarm)
     else
         return false;
     return true;
+}
+
+/* ---- Outlook ---- */
+
+enum outlook masters_outlook(const struct masters *masters, drift_time now, drift_span *ret_left)
+{
+    struct outlook_view view;
+
+    prospect_of_all(&masters->prospect, now, &view);
+    *ret_left = outlook_left(&view);
+    return outlook_judge(&view);
+}
+
+enum outlook masters_outlook_of(const struct masters *masters, quorum_mask failed, drift_time now)
+{
+    struct outlook_view view;
+
+    prospect_of_failed(&masters->prospect, failed, now, &view);
+    return outlook_judge(&view);
 }
 
 /* ---- One link ---- */

@@ -13,12 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "redlock/core/outlook.h"
 #include "redlock/core/quorum.h"
 #include "redlock/masters/clocks.h"
 #include "redlock/masters/founding.h"
 #include "redlock/masters/links.h"
 #include "redlock/masters/peers.h"
 #include "redlock/masters/proof.h"
+#include "redlock/masters/prospect.h"
 #include "redlock/masters/set.h"
 #include "redlock/masters/standing.h"
 #include "redlock/wire/vote.h"
@@ -67,6 +69,7 @@ struct masters {
     struct standing standing;
     struct clocks clocks;
     struct proof proof;
+    struct prospect prospect;
 };
 
 /* Make the links, without connecting them.  Returns 0, or -1 if memory runs out; masters_done()
@@ -104,6 +107,11 @@ void masters_write(struct masters *masters);
 
 /* Handle an alarm.  Returns false if the alarm belongs to no master. */
 bool masters_on_alarm(struct masters *masters, const struct alarm *alarm);
+
+/* What keeps a majority from voting now, and for how long (outlook.h). */
+enum outlook masters_outlook(const struct masters *masters, drift_time now, drift_span *ret_left);
+/* What made an operation fail.  failed: masters that were asked, and gave no vote. */
+enum outlook masters_outlook_of(const struct masters *masters, quorum_mask failed, drift_time now);
 
 /* Functions of one link: see link.h. */
 void masters_note(struct masters *masters, unsigned m, const char *error);

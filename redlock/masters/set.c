@@ -200,8 +200,24 @@ void set_on_link(struct set *set, unsigned master)
     set->behind = mask_without(set->behind, master);
 }
 
+/* The refusal dooms the link, and its next attempts may fail for another reason. */
+void set_on_fall(struct set *set, unsigned master)
+{
+    quorum_mask bit = mask_of(master);
+
+    set->wrong = (quorum_mask)((set->wrong & ~bit) | (set->refused_now & bit));
+    set->refused_now = mask_without(set->refused_now, master);
+}
+
+bool set_is_wrong(const struct set *set, unsigned master)
+{
+    return ((set->wrong | set->refused_now) & mask_of(master)) != 0;
+}
+
 void set_on_left(struct set *set, quorum_mask left)
 {
+    set->wrong &= (quorum_mask)~left;
+    set->refused_now &= (quorum_mask)~left;
     for (unsigned m = 0; left >> m != 0; m++)
         if (left & mask_of(m))
             set_on_link(set, m);
@@ -344,6 +360,16 @@ static bool judge(struct set *set, unsigned master, const struct seat_look *look
     return true;
 }
 
+/* Returns is_good. */
+static bool note_refusal(struct set *set, unsigned master, bool is_good)
+{
+    set->wrong = mask_without(set->wrong, master);
+    set->refused_now = mask_without(set->refused_now, master);
+    if (!is_good)
+        set->refused_now |= mask_of(master);
+    return is_good;
+}
+
 bool set_on_look(struct set *set, unsigned master, const struct answer_set *answer, char *text,
                  size_t size, struct seats_change *ret_change)
 {
@@ -364,11 +390,11 @@ bool set_on_look(struct set *set, unsigned master, const struct answer_set *answ
     look.name = name;
     look.config = answer->config != NULL ? &config : NULL;
     if (!set_is_known(set) && answer->set != 0 && look.config == NULL)
-        return refuse_id(set, master, text, size);
+        return note_refusal(set, master, refuse_id(set, master, text, size));
     take(set, master, &look, ret_change);
     is_good = judge(set, master, &look, answer->state != NULL, text, size);
     judge_list(set);
-    return is_good;
+    return note_refusal(set, master, is_good);
 }
 
 void set_on_founding(struct set *set, uint64_t number, struct seats_change *ret_change)

@@ -46,6 +46,8 @@ struct set {
     quorum_mask claimed; /* Members that were told the set, and are in none: they are claimed. */
     quorum_mask behind;  /* Members with epochs that said on this link that their version is
                           * smaller, and were not told ours by the latest query. */
+    quorum_mask refused_now; /* Masters that this link refuses for what they say of their set. */
+    quorum_mask wrong;       /* Masters whose latest link ended so, or was up for a moment since. */
     char why[SET_TEXT_MAX]; /* Why the list is wrong, in full.  "": nothing is known to be wrong. */
     unsigned why_of;        /* The master that shows it. */
     bool refused;           /* The list is wrong, so that no master may vote. */
@@ -78,9 +80,14 @@ unsigned set_member(const struct set *set, unsigned master);
 /* The name of a master: as a member, or else as the list has it. */
 const char *set_name(const struct set *set, unsigned master);
 
+/* The master is refused for what it says of its set, or was until its link ended. */
+bool set_is_wrong(const struct set *set, unsigned master);
+
 /* Events.  set_on_look(): a master answered a query of its marker.  Returns false if the master is
  * to be refused: text says why.  *ret_change: the set has become known, or has changed. */
 void set_on_link(struct set *set, unsigned master);
+/* Its link fell, or did not come up.  Call it besides set_on_link(). */
+void set_on_fall(struct set *set, unsigned master);
 bool set_on_look(struct set *set, unsigned master, const struct answer_set *look, char *text,
                  size_t size, struct seats_change *ret_change);
 

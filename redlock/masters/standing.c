@@ -232,6 +232,8 @@ void standing_on_link(struct standing *standing, unsigned master, bool up)
     standing->peers->full &= (quorum_mask)~mask_of(master);
     standing->connecting &= (quorum_mask)~mask_of(master);
     set_on_link(standing->set, master);
+    if (!up)
+        set_on_fall(standing->set, master);
     if (guarded && up && !handshake_is_known(link_info(standing->peers->links[master]))) {
         link_relink(standing->peers->links[master],
                     "INFO tells no run_id, which the restart guard needs");

@@ -26,7 +26,7 @@ BOUND_S = 60  # Chosen: for short operations; only a hang takes longer.
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SECRET = "Geheim-4711"
 
-USAGE, UNREACHABLE, INTERNAL, HELD, LOST, CHANGE = 64, 69, 70, 75, 76, 78
+USAGE, UNREACHABLE, INTERNAL, HELD, LOST, FORBIDDEN, CHANGE = 64, 69, 70, 75, 76, 77, 78
 
 redlock = None  # The program.
 work = None  # A folder for this run.

@@ -43,6 +43,9 @@ static bool is_outcome(unsigned op, int status)
         return true;
     case REDLOCK_CONTENDED:
         return op == LOCK;
+    case REDLOCK_NOT_READY:
+    case REDLOCK_E_FORBIDDEN:
+    case REDLOCK_E_WRONG_SET:
     case REDLOCK_TOO_LATE:
         return op != UNLOCK;
     default:

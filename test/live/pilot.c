@@ -282,6 +282,12 @@ int pilot_lock_for(struct pilot *pilot, const char *resource, uint32_t ttl_ms, b
     return pilot_lock(pilot, resource, &opts, ret_lease);
 }
 
+bool pilot_lacks_votes(int status)
+{
+    return status == REDLOCK_UNREACHABLE || status == REDLOCK_NOT_READY ||
+           status == REDLOCK_E_FORBIDDEN || status == REDLOCK_E_WRONG_SET;
+}
+
 struct question {
     struct pilot *pilot;
     const char *resource, *why;
@@ -294,18 +300,19 @@ static bool is_told(void *arg)
     struct redlock_lease *lease;
 
     question->status = pilot_lock(question->pilot, question->resource, NULL, &lease);
-    return question->status != REDLOCK_UNREACHABLE ||
+    return !pilot_lacks_votes(question->status) ||
            strstr(question->pilot->message, question->why) != NULL;
 }
 
 bool pilot_blames_first(const struct pilot *pilot)
 {
-    static const char start[] = "acquire x: too few masters could vote: master";
+    static const char start[] = "acquire x: too few masters ", end[] = ": master";
     const char *at = strstr(pilot->message, start);
 
+    at = at != NULL ? strstr(at, end) : NULL;
     if (at == NULL)
         return false;
-    at += strlen(start);
+    at += strlen(end);
     return strncmp(at, " 1 (127.0.0.1:", 14) == 0 || strncmp(at, "s 1 ", 4) == 0 ||
            strncmp(at, "s 1, ", 5) == 0;
 }

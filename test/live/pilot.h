@@ -76,6 +76,9 @@ bool pilot_until_leases(struct pilot *pilot, unsigned leases);
  * master of the list, alone or with others. */
 bool pilot_blames_first(const struct pilot *pilot);
 
+/* True: the status says why too few masters voted. */
+bool pilot_lacks_votes(int status);
+
 /* Ask for a lock that too few masters can grant, until the message contains why.  The message
  * changes while the client connects to a master and queries it.  Returns the status of the last
  * attempt, or PILOT_NEVER. */

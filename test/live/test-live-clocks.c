@@ -124,7 +124,7 @@ static void until_refused(struct pilot *pilot, const char *why)
 
         if (status == REDLOCK_OK)
             CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
-        is_refused = status == REDLOCK_UNREACHABLE && strstr(pilot->message, why) != NULL;
+        is_refused = status == REDLOCK_NOT_READY && strstr(pilot->message, why) != NULL;
         pilot_turn(pilot);
     }
     CHECK(is_refused);
@@ -246,7 +246,7 @@ TEST(per_vote_finds_a_step_at_once)
         CHECK(redlock_remaining_ms(lease) > 0);
         /* Two masters answer that it is held.  The order of the answers decides the status. */
         status = pilot_lock_for(&second, "x", 1000, false, 0, &other);
-        CHECK(status == REDLOCK_UNREACHABLE || status == REDLOCK_CONTENDED);
+        CHECK(status == REDLOCK_NOT_READY || status == REDLOCK_CONTENDED);
         until_refused(&second, "its wall clock was stepped by +");
         CHECK_INT(pilot_lock_for(&second, "x", 1000, false, 30000, &other), REDLOCK_OK);
         CHECK_UINT(redlock_remaining_ms(lease), 0);
@@ -352,7 +352,7 @@ TEST(per_vote_extends_nothing_by_clocks_that_are_back)
             CHECK(pilot_until(&pilot, is_stored, &i));
             step(i, -STEP_S);
         }
-        CHECK_INT(pilot_extend(&pilot, lease, LONG_MS), REDLOCK_UNREACHABLE);
+        CHECK_INT(pilot_extend(&pilot, lease, LONG_MS), REDLOCK_NOT_READY);
         CHECK_HAS(pilot.message, "its wall clock was stepped by -");
         CHECK(redlock_remaining_ms(lease) > 0);
         pilot_close(&pilot);

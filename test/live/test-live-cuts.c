@@ -125,7 +125,7 @@ static void set_options(const struct kind *kind, struct redlock_lock_options *op
 static bool is_an_outcome(int status)
 {
     return status == REDLOCK_OK || status == REDLOCK_CONTENDED || status == REDLOCK_UNREACHABLE ||
-           status == REDLOCK_TOO_LATE || status == REDLOCK_LOST;
+           status == REDLOCK_NOT_READY || status == REDLOCK_TOO_LATE || status == REDLOCK_LOST;
 }
 
 /* ---- Where calls block ---- */

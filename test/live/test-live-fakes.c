@@ -18,6 +18,7 @@ enum effect {
     STAYS = 0,
     BREAKS = 1,  /* The client gives up the connection, and connects again. */
     IN_VAIN = 2, /* The client notices the fault by a timeout. */
+    FORBIDS = 4, /* The status is E_FORBIDDEN. */
 };
 
 /* A way to misbehave, and the message about it when the fake is the only master. */
@@ -60,11 +61,11 @@ static const struct fault faults[] = {
     {"NOAUTH",
      {.way = FAKE_SAYS, .says = "-NOAUTH Authentication required.\r\n"},
      "NOAUTH Authentication required",
-     BREAKS},
+     BREAKS | FORBIDS},
     {"NOAUTH later",
      {.way = FAKE_SAYS, .greets = true, .says = "-NOAUTH Authentication required.\r\n"},
      "NOAUTH Authentication required",
-     BREAKS},
+     BREAKS | FORBIDS},
     {"LOADING",
      {.way = FAKE_SAYS, .says = "-LOADING Redis is loading the dataset in memory\r\n"},
      "is still loading its data",
@@ -277,14 +278,18 @@ static void check_alone(const struct fault *fault)
     struct pilot pilot;
     struct redlock_lease *lease;
     size_t heap_before;
+    int status = fault->effects & FORBIDS ? REDLOCK_E_FORBIDDEN : REDLOCK_UNREACHABLE;
+    char start[120];
 
     opened_for = fault;
     fake_start(&fake, &fault->plan);
     heap_before = mallinfo2().uordblks;
     CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, alone(&fake), set_timeouts), REDLOCK_OK);
     for (unsigned i = 0; i < 3; i++) {
-        CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 0, &lease), REDLOCK_UNREACHABLE);
-        CHECK_HAS(pilot.message, "acquire x: too few masters could vote: master 1 (127.0.0.1:");
+        CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 0, &lease), status);
+        (void)snprintf(start, sizeof start,
+                       "acquire x: %s: master 1 (127.0.0.1:", redlock_strerror(status));
+        CHECK_HAS(pilot.message, start);
         CHECK_HAS(pilot.message, fault->message);
     }
     CHECK(mallinfo2().uordblks - heap_before < 1u << 20);

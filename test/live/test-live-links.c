@@ -376,16 +376,19 @@ static void set_log(struct redlock_options *opts)
 /* Each row is refused with its message, and no message contains a password. */
 struct refusal {
     const char *row, *before, *after, *message;
+    int status;
 };
 
 static const struct refusal refusals[] = {
-    {"no password", "127.0.0.1:", "", "NOAUTH Authentication required"},
-    {"wrong password", ":verraten@127.0.0.1:", "", "AUTH: WRONGPASS invalid username-password"},
+    {"no password", "127.0.0.1:", "", "NOAUTH Authentication required", REDLOCK_E_FORBIDDEN},
+    {"wrong password", ":verraten@127.0.0.1:", "", "AUTH: WRONGPASS invalid username-password",
+     REDLOCK_E_FORBIDDEN},
     {"wrong user", "redis://mallory:verraten@127.0.0.1:", "/1",
-     "AUTH: WRONGPASS invalid username-password"},
+     "AUTH: WRONGPASS invalid username-password", REDLOCK_E_FORBIDDEN},
     {"password of the user alone", "redis://tester:verraten@127.0.0.1:", "",
-     "AUTH: WRONGPASS invalid username-password"},
-    {"no such database", ":geheim@127.0.0.1:", "/4711", "SELECT: ERR DB index is out of range"},
+     "AUTH: WRONGPASS invalid username-password", REDLOCK_E_FORBIDDEN},
+    {"no such database", ":geheim@127.0.0.1:", "/4711", "SELECT: ERR DB index is out of range",
+     REDLOCK_UNREACHABLE},
 };
 
 TEST(refused_without_betraying)
@@ -407,7 +410,7 @@ TEST(refused_without_betraying)
             CHECK_INT(
                 pilot_try_open(&pilot, kind, written(refusal->before, refusal->after), set_log),
                 REDLOCK_OK);
-            CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+            CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), refusal->status);
             pilot_close(&pilot);
             CHECK_HAS(spoken, refusal->message);
             CHECK(pilot_blames_first(&pilot));

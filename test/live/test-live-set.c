@@ -131,7 +131,7 @@ static void check_refused(const char *numbers, const char *message)
     pilot_open(&pilot, PILOT_BLOCKING, list_of(numbers, list), 0);
     for (unsigned i = 0; i < 1000 && pilot_lock(&pilot, "x", NULL, &lease) == REDLOCK_OK; i++)
         (void)pilot_unlock(&pilot, lease); /* UNREACHABLE, if the stranger answers meanwhile. */
-    CHECK_INT(pilot_until_told(&pilot, "x", message), REDLOCK_UNREACHABLE);
+    CHECK_INT(pilot_until_told(&pilot, "x", message), REDLOCK_E_WRONG_SET);
     pilot_close(&pilot);
 }
 

@@ -25,6 +25,12 @@ const char *hold_word(int status)
         return "LOST";
     case REDLOCK_INTERRUPTED:
         return "INTERRUPTED";
+    case REDLOCK_NOT_READY:
+        return "NOT_READY";
+    case REDLOCK_E_FORBIDDEN:
+        return "E_FORBIDDEN";
+    case REDLOCK_E_WRONG_SET:
+        return "E_WRONG_SET";
     case REDLOCK_E_INVAL:
         return "E_INVAL";
     case REDLOCK_E_NOMEM:

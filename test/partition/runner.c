@@ -36,7 +36,7 @@
 #define ARGS_MAX 24
 
 /* Exit codes of redlock(1). */
-enum { EXIT_UNREACHABLE = 69, EXIT_HELD = 75, EXIT_LOST = 76, EXIT_SIGNAL = 128 };
+enum { EXIT_UNREACHABLE = 69, EXIT_HELD = 75, EXIT_LOST = 76, EXIT_CHANGE = 78, EXIT_SIGNAL = 128 };
 
 struct run {
     struct hold hold;
@@ -273,6 +273,8 @@ static void tell_failed(struct run *run, int code, const char *said)
         hold_failed(&run->hold, REDLOCK_CONTENDED);
     } else if (code == EXIT_UNREACHABLE) {
         hold_failed(&run->hold, REDLOCK_UNREACHABLE);
+    } else if (code == EXIT_CHANGE) {
+        hold_failed(&run->hold, REDLOCK_E_WRONG_SET);
     } else if (code == EXIT_LOST) {
         hold_failed_as(&run->hold, "RAN_OUT"); /* The command had sent no message yet. */
     } else if (run->asked_to_end) {

@@ -23,9 +23,9 @@ MODES = ["alone", "several", "fair", "permit", "reader", "writer"]
 
 # How a failed operation may end: names of redlock.h, and two words of the clients.  RAN_OUT: no
 # time was left of the lease.  CANCELLED: the client cancelled the attempt.
-OUTCOMES = ["CONTENDED", "UNREACHABLE", "TOO_LATE", "RAN_OUT", "CANCELLED"]
+OUTCOMES = ["CONTENDED", "UNREACHABLE", "NOT_READY", "E_WRONG_SET", "TOO_LATE", "RAN_OUT", "CANCELLED"]
 # No fault and no other client explains these; E_COMMAND: `redlock run` ended with an odd status.
-FAILURES = ["E_INVAL", "E_NOMEM", "E_STATE", "E_SYSTEM", "E_COMMAND", "INTERRUPTED"]
+FAILURES = ["E_INVAL", "E_NOMEM", "E_STATE", "E_SYSTEM", "E_COMMAND", "E_FORBIDDEN", "INTERRUPTED"]
 # How a release may end; TOLD: a command of `redlock run` ended when it was told of the loss.
 RELEASES = ["ok", "UNREACHABLE", "LOST", "TOLD"]
 

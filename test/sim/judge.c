@@ -12,8 +12,9 @@
  *            It is not called without a reason.
  *  truth     After CONTENDED, some master said no in the last round.  After a lock is OK, some
  *            of its lease is left.  After an unlock is OK, a majority has deleted the key.
- *            In good health nothing is UNREACHABLE, TOO_LATE or LOST.  Good health means: all
- *            links up, all servers and messages quick since before the operation began.
+ *            In good health nothing is UNREACHABLE, NOT_READY, TOO_LATE or LOST.  Good health
+ *            means: all links up, all servers and messages quick since before the operation
+ *            began.
  */
 #include "oracle.h"
 #include "store.h"
@@ -165,9 +166,14 @@ static void check_lock(const struct op *op, int status)
                                             OUTCOME_LOCK_UNREACHABLE, OUTCOME_LOCK_TOO_LATE};
     const struct lease_rec *rec = op->rec;
 
-    if (status < REDLOCK_OK || status > REDLOCK_TOO_LATE)
+    if (status == REDLOCK_NOT_READY)
+        world_outcome(OUTCOME_LOCK_NOT_READY);
+    else if (status == REDLOCK_E_WRONG_SET)
+        world_outcome(OUTCOME_LOCK_WRONG_SET);
+    else if (status < REDLOCK_OK || status > REDLOCK_TOO_LATE)
         world_fail("truth", "a lock gives %d", status);
-    world_outcome(outcomes[status]);
+    else
+        world_outcome(outcomes[status]);
     if (status == REDLOCK_CONTENDED && !rec->heard_no)
         world_fail("truth", "CONTENDED, and no master said no");
     if (status == REDLOCK_OK && op->process->ahead == 0 &&
@@ -201,9 +207,14 @@ static void check_extend(const struct op *op, int status)
                 op->remaining_ms * DRIFT_MS > rec->margin + reply_timeout() &&
                 plan_validity(rec->ttl_ms) > 4 * world.plan.quick;
 
-    if (status < REDLOCK_OK || status > REDLOCK_LOST || status == REDLOCK_CONTENDED)
+    if (status == REDLOCK_NOT_READY)
+        world_outcome(OUTCOME_EXTEND_NOT_READY);
+    else if (status == REDLOCK_E_WRONG_SET)
+        world_outcome(OUTCOME_EXTEND_UNREACHABLE); /* Rare, so that no series need see it. */
+    else if (status < REDLOCK_OK || status > REDLOCK_LOST || status == REDLOCK_CONTENDED)
         world_fail("truth", "an extension gives %d", status);
-    world_outcome(outcomes[status]);
+    else
+        world_outcome(outcomes[status]);
     if (status == REDLOCK_LOST && !rec->lost_told && rec->hears_lost && rec->deadline != 0 &&
         oracle_remaining_ms(rec, now) > 0)
         world_fail("truth", "an extension gives LOST while the lease is held");
@@ -255,6 +266,7 @@ void judge_on_done(struct op *op, const struct redlock_lease *lease, int status)
     if (lease != op->lease)
         world_fail("callback", "done is called with another lease");
     judge_time(op);
+    troubles_check(op, status);
     switch (op->kind) {
     case OP_LOCK:
         check_lock(op, status);

@@ -76,6 +76,12 @@ void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round, bool 
 /* Note the name of the waiter, if the command is a heartbeat. */
 void judge_on_waiter(struct ev_loop *process, uint32_t serial, const struct command *command);
 
+/* ---- Too few votes (troubles.c) ---- */
+
+void troubles_on_turn(struct ev_loop *process);
+/* Check that the status says why too few masters voted. */
+void troubles_check(const struct op *op, int status);
+
 /* ---- Waiters (waits.c) ---- */
 
 void waits_begin(void);

@@ -372,6 +372,7 @@ static void watch_over(struct ev_loop *process)
     oracle_look(process);
     claims_on_turn(process);
     judge_on_turn(process);
+    troubles_on_turn(process);
     waits_on_turn(process);
     line_on_turn(process);
     moves_on_turn(process);

@@ -6,6 +6,7 @@
 
 #include "sim.h"
 #include "redlock/base/mask.h"
+#include "redlock/core/members.h"
 #include "redlock/redlock.h"
 
 struct conn;
@@ -55,9 +56,14 @@ struct ev_loop {
         sim_time waits_since;  /* There is a waiter since; SIM_NEVER: there is none. */
         sim_time queued_since; /* Likewise, a waiter in the masters' queue. */
     } sleeps[SIM_LINES];       /* By sets of resources; see line_of() in waits.c. */
-    bool has_probed;           /* It got the lock that proves that locks can be had again. */
-    sim_time heard_at;         /* The last announcement, or answer to a query. */
-    sim_time deaf_until;       /* Until then, it may have missed announcements. */
+    struct troubles {
+        quorum_mask near;       /* Masters whose links are up. */
+        quorum_mask unready;    /* Masters that may not vote yet, by what the client was told. */
+        struct members members; /* By which the client counts. */
+    } troubles[2];              /* At the ends of the latest two turns. */
+    bool has_probed;            /* It got the lock that proves that locks can be had again. */
+    sim_time heard_at;          /* The last announcement, or answer to a query. */
+    sim_time deaf_until;        /* Until then, it may have missed announcements. */
 };
 
 /* ---- Processes (process.c) ---- */

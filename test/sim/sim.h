@@ -140,10 +140,13 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(LOCK_CONTENDED, "lock: CONTENDED")                                      \
     X(LOCK_UNREACHABLE, "lock: UNREACHABLE")                                  \
     X(LOCK_TOO_LATE, "lock: TOO_LATE")                                        \
+    X(LOCK_NOT_READY, "lock: NOT_READY")                                      \
+    X(LOCK_WRONG_SET, "lock: E_WRONG_SET")                                    \
     X(EXTEND_OK, "extend: OK")                                                \
     X(EXTEND_UNREACHABLE, "extend: UNREACHABLE")                              \
     X(EXTEND_TOO_LATE, "extend: TOO_LATE")                                    \
     X(EXTEND_LOST, "extend: LOST")                                            \
+    X(EXTEND_NOT_READY, "extend: NOT_READY")                                  \
     X(UNLOCK_OK, "unlock: OK")                                                \
     X(UNLOCK_UNREACHABLE, "unlock: UNREACHABLE")                              \
     X(UNLOCK_LOST, "unlock: LOST")                                            \

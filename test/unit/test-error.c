@@ -42,8 +42,8 @@ TEST(unknown_statuses_have_a_text)
     CHECK_UINT(known, STATUSES_LEN);
     CHECK_STR(redlock_strerror(INT32_MAX), "unknown status");
     CHECK_STR(redlock_strerror(INT32_MIN), "unknown status");
-    CHECK_STR(redlock_strerror(REDLOCK_INTERRUPTED + 1), "unknown status");
-    CHECK_STR(redlock_strerror(REDLOCK_E_SYSTEM - 1), "unknown status");
+    CHECK_STR(redlock_strerror(REDLOCK_NOT_READY + 1), "unknown status");
+    CHECK_STR(redlock_strerror(REDLOCK_E_WRONG_SET - 1), "unknown status");
 }
 
 TEST(messages_are_wrapped_on_the_way_up)

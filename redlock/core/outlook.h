@@ -1,0 +1,48 @@
+/*
+ * outlook.h - what keeps a majority from voting, and for how long; pure.
+ *
+ * The masters that may vote are counted first.  If they cannot decide, the masters with the least
+ * trouble are added, then those with the next trouble, until all of these could decide.  The
+ * trouble that was added last is the one that must end: all masters with a lesser one are needed,
+ * too, and are not enough.  So a user who mends this trouble, or waits for its end, has not been
+ * sent to the wrong place.
+ */
+#ifndef REDLOCK_OUTLOOK_H
+#define REDLOCK_OUTLOOK_H
+
+#include <stdbool.h>
+
+#include "drift/drift.h"
+#include "redlock/core/members.h"
+
+/* The troubles of a master, from the least to the worst. */
+enum outlook {
+    OUTLOOK_WELL,      /* It may vote. */
+    OUTLOOK_WARMING,   /* It may vote later, without a change by anybody. */
+    OUTLOOK_ABSENT,    /* It does not answer, or is not fit to vote. */
+    OUTLOOK_FORBIDDEN, /* It refuses this user. */
+    OUTLOOK_FOREIGN,   /* It says that it belongs to another set of masters. */
+    OUTLOOK_TROUBLES
+};
+
+struct outlook_view {
+    struct members members;
+    bool
+        founds; /* No set is known.  It is founded by all masters of the list, not by a majority. */
+    enum outlook masters[QUORUM_MASTERS_MAX]; /* Only members count. */
+    drift_span left[QUORUM_MASTERS_MAX];      /* WARMING: the time until it may vote. */
+};
+
+/* The trouble that must end before a majority may vote.  WELL: none.  Without members: ABSENT. */
+enum outlook outlook_judge(const struct outlook_view *view);
+
+/* The status of a call that the trouble ended, with too few votes. */
+int outlook_status(enum outlook outlook);
+
+/* True for each of these statuses. */
+bool outlook_is_status(int status);
+
+/* How long the trouble lasts if it is WARMING.  0: there is none.  DRIFT_NEVER: a worse one. */
+drift_span outlook_left(const struct outlook_view *view);
+
+#endif /* REDLOCK_OUTLOOK_H */

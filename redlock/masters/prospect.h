@@ -1,0 +1,36 @@
+/*
+ * prospect.h - what keeps each master from voting now, for outlook.h.
+ *
+ * It reads what the guards, the set and the links know, and changes nothing.
+ */
+#ifndef REDLOCK_PROSPECT_H
+#define REDLOCK_PROSPECT_H
+
+#include "drift/drift.h"
+#include "redlock/core/outlook.h"
+
+struct clocks;
+struct founding;
+struct peers;
+struct set;
+struct standing;
+
+/* The owner (masters.c) sets all fields. */
+struct prospect {
+    const struct peers *peers;
+    const struct set *set;
+    const struct founding *founding;
+    const struct standing *standing;
+    const struct clocks *clocks;
+};
+
+/* What each master may do.  Its clock and its latest refusal count, too. */
+void prospect_of_all(const struct prospect *p, drift_time now, struct outlook_view *ret_view);
+
+/* The same for an operation that failed.  failed: masters that were asked, and gave no vote.  If
+ * no trouble of such a master is known, it is absent.  A clock and a refusal count only there: the
+ * others have voted. */
+void prospect_of_failed(const struct prospect *p, quorum_mask failed, drift_time now,
+                        struct outlook_view *ret_view);
+
+#endif /* REDLOCK_PROSPECT_H */

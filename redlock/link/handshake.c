@@ -101,7 +101,7 @@ size_t handshake_begin(struct handshake *handshake, const struct uri *uri, bool 
     const char *info[] = {"INFO"};
     struct writer writer = {.handshake = handshake, .bytes = malloc(BYTES_MAX)};
 
-    *handshake = (struct handshake){.steps_len = 0};
+    *handshake = (struct handshake){.uri = uri};
     if (writer.bytes == NULL)
         return 0;
     say_auth(&writer, uri);
@@ -122,7 +122,7 @@ size_t handshake_begin_listening(struct handshake *handshake, const struct uri *
     struct writer writer = {.handshake = handshake, .bytes = malloc(BYTES_MAX)};
 
     assert(uri->password != NULL);
-    *handshake = (struct handshake){.steps_len = 0};
+    *handshake = (struct handshake){.uri = uri};
     if (writer.bytes == NULL)
         return 0;
     say_auth(&writer, uri);
@@ -256,6 +256,21 @@ static void learn(enum handshake_step step, const struct reply *reply, struct ma
     }
 }
 
+/*
+ * How much of the answer to AUTH may be shown.  It ends before the first quote: "unknown command
+ * 'AUTH', with args beginning with: 'user' 'password'".  A proxy may repeat the password without
+ * quotes.
+ */
+static int shown_len(const char *answer, const char *password)
+{
+    const char *secret = strstr(answer, password);
+    size_t len = strcspn(answer, "'\"`");
+
+    if (secret != NULL && (size_t)(secret - answer) < len)
+        len = (size_t)(secret - answer);
+    return (int)len;
+}
+
 enum handshake_result handshake_on_reply(struct handshake *handshake, const struct reply *reply,
                                          struct master_info *info, char *error, size_t error_size)
 {
@@ -271,9 +286,8 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
         step != HANDSHAKE_REWRITE)
         trouble = reply->text;
     if (trouble != NULL && step == HANDSHAKE_AUTH) {
-        /* Cut the error before its first quote: "unknown command 'AUTH', with args beginning
-         * with: 'user' 'password'". */
-        (void)snprintf(error, error_size, "AUTH: %.*s", (int)strcspn(trouble, "'\"`"), trouble);
+        (void)snprintf(error, error_size, "AUTH: %.*s",
+                       shown_len(trouble, handshake->uri->password), trouble);
         return HANDSHAKE_FAILED;
     }
     if (trouble != NULL && strncmp(trouble, "NOAUTH ", 7) == 0) {

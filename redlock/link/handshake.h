@@ -42,13 +42,15 @@ enum handshake_step {
 };
 
 struct handshake {
+    const struct uri *uri; /* Of the master. */
     enum handshake_step steps[HANDSHAKE_STEPS];
     unsigned steps_len, steps_done;
 };
 
 /*
  * Begin a greeting.  *ret_bytes is what to send.  The caller wipes it, because it may hold a
- * password, and calls free().  Returns its length; 0: memory ran out.
+ * password, and calls free().  Returns its length; 0: memory ran out.  *uri is used until the last
+ * answer.
  */
 size_t handshake_begin(struct handshake *handshake, const struct uri *uri, bool guarded,
                        char **ret_bytes);

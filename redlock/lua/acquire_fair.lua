@@ -18,6 +18,8 @@
 -- - At most WIRE_QUEUE_MAX waiters may be in a queue (WIRE_QUEUE_MAX_ENTRIES entries).
 -- - The lock is granted to the first in the queue alone, by SET NX.  A join is granted with
 --   number 1 only, so that OK tells the number as well.
+-- - A user who may not read who is first gets the error.  Else it would seem that another client
+--   has the lock.
 -- - A waiter that has to wait sets the wait flag for releases that do not read the queue.  If
 --   readers hold the lock, the flag holds new readers off until two more heartbeats are due.
 -- - If the key is free and the script has moved a waiter or deleted a dead one, it tells the
@@ -42,6 +44,9 @@ if redis.call('pttl', queue) < patience then
 end
 
 -- @part first
+if ahead.err then
+    return ahead
+end
 if (ticket == 1 or not joins) and waiter == first
     and redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
     return redis.status_reply('OK')

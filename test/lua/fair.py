@@ -1,6 +1,6 @@
 """Rules of the scripts for fair locks."""
 
-from case import FLAG, LOCK, LONG_MS, LONGER_MS, OTHERS, OURS, QUEUE, Case
+from case import FLAG, LOCK, LONG_MS, LONGER_MS, NO_RIGHT, OTHERS, OURS, QUEUE, Case
 
 PATIENCE_MS = 100000
 CLIENT = "redlock:client:"
@@ -49,6 +49,11 @@ class Join(Fair):
         self.assertEqual(self.beat("b"), 2)
         self.assertEqual(self.beat("c"), 3)
         self.assertEqual(self.order(), ["a", "b", "c"])
+
+    def test_without_the_right_to_read_the_queue(self):
+        self.refuse(NO_RIGHT, "acquire_fair", LOCK, OURS, LONG_MS, "a", 0, PATIENCE_MS,
+                    client=self.client_with("-zrangebyscore"))
+        self.assertFalse(self.exists(LOCK))
 
     def test_behind_the_greatest_number(self):
         self.queue(a=7)

@@ -1,5 +1,6 @@
 -- first: the waiter with the lowest ticket, or nil.  Only scores above 0 are tickets (queue.lua).
 --
--- Needs: queue.  Declares: first.
+-- Needs: queue.  Declares: first, ahead (what the queue answered, which may be an error).
 
-local first = redis.pcall('zrangebyscore', queue, '(0', 'inf', 'limit', 0, 1)[1]
+local ahead = redis.pcall('zrangebyscore', queue, '(0', 'inf', 'limit', 0, 1)
+local first = ahead[1]

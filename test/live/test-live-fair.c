@@ -236,13 +236,13 @@ static void *wait_and_count(void *arg)
     return NULL;
 }
 
-/* Release the lock as a holder does: announce the next waiter, to the one that listens. */
+/* Release the lock as a holder does: tell the client of the next waiter, which listens. */
 static void release_to_the_next(unsigned master)
 {
     static const char script[] =
         "local w=redis.call('zrangebyscore','" QUEUE "','(0','inf','limit',0,1)[1] "
         "redis.call('del','" NAME "') "
-        "return redis.call('publish','redlock:wait:" NAME "','next '..w)";
+        "return redis.call('publish','redlock:client:'..string.sub(w,1,24),'next '..w)";
 
     CHECK_INT(server_int(&five.server[master], "EVAL %s 0", script), 1);
 }

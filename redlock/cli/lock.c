@@ -76,12 +76,14 @@ static int hand_over(struct session *session, const struct cli_names *names, con
     return code; /* The first failure counts. */
 }
 
-/* The lock outlives this process, so its note names the one that called it. */
+/* The lock outlives this process, so its note names the one that called it.  The note is printed
+ * with the token, so a host with blanks in its name has none here. */
 static const char *name_caller(char buf[REDLOCK_NOTE_MAX + 1])
 {
     char host[REDLOCK_NOTE_MAX - sizeof "/-2147483648" + 2] = "";
 
-    if (gethostname(host, sizeof host - 1) != 0 || !note_is_valid(host))
+    if (gethostname(host, sizeof host - 1) != 0 || !note_is_valid(host) ||
+        strchr(host, ' ') != NULL)
         host[0] = '\0';
     (void)snprintf(buf, REDLOCK_NOTE_MAX + 1, "%s/%ld", host, (long)getppid());
     return buf;

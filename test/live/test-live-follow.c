@@ -324,6 +324,30 @@ TEST(numbers_are_used_again)
     pilot_close(&pilot);
 }
 
+/* A limit (docs/safety.md, condition 1).  This client slept while {1,2,3} became {1,4,5}.  Then all
+ * that it knows lose their data, and nobody else reaches server 1.  So no master that it asks knows
+ * the newest version, and it gets a lock that a majority of the newest members has given.  The
+ * simulator never does this (test/sim/moves.c). */
+TEST(all_members_of_version_1_forget_together)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    char list[200];
+
+    make_ready();
+    write_set("123", 1, "123", NULL);
+    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, list_of("123", ",", list), be_short), REDLOCK_OK);
+    CHECK(pilot_until_up(&pilot, 3));
+    write_set("12345", 3, "145", NULL); /* Meanwhile it does nothing. */
+    for (unsigned i = 0; i < MASTERS; i++)
+        (void)server_int(&five.server[i], i < 3 ? "FLUSHALL" : "SETNX x other");
+    CHECK_INT(pilot_lock_for(&pilot, "x", 1000, false, 60000, &lease), REDLOCK_OK);
+    CHECK_STR(server_get(&five.server[3], "x"), "other");
+    CHECK_STR(server_get(&five.server[4], "x"), "other");
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
 /* ---- Several clients ---- */
 
 enum { HOLDER, FIRST, SECOND, PARTIES };
@@ -521,6 +545,7 @@ CHECK_MAIN(RUN(one_member_of_the_list_names_the_others), RUN(a_hold_is_renewed_t
            RUN(a_hold_is_lost_if_the_new_list_cannot_store_it),
            RUN(a_member_that_was_away_is_told_the_newest_version),
            RUN(a_client_without_a_majority_hears_what_its_member_was_told),
-           RUN(a_removed_master_loses_its_link), RUN(numbers_are_used_again), RUN(waiters_follow),
+           RUN(a_removed_master_loses_its_link), RUN(numbers_are_used_again),
+           RUN(all_members_of_version_1_forget_together), RUN(waiters_follow),
            RUN(waiters_in_a_queue_keep_their_places), RUN(a_blocking_waiter_follows),
            RUN(a_token_is_adopted_across_a_change))

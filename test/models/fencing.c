@@ -9,17 +9,32 @@
 static const char same_token[] = "two locks have the same token";
 static const char smaller_token[] = "a token is smaller than that of an earlier lock";
 
-/* Versions are simple and joint in turn: 1, 3 and 5 have one list, 2 and 4 two. */
-static struct configuration lists_at(unsigned version)
+static unsigned count(set masters)
 {
-    set from = bounds.lists[(version - 1) / 2], to = bounds.lists[version / 2];
-
-    return (struct configuration){from, to};
+    return (unsigned)__builtin_popcount(masters);
 }
+
+static unsigned given_up; /* history.back of the world at hand. */
 
 static bool is_joint_version(unsigned version)
 {
     return version % 2 == 0;
+}
+
+/* The number of the first list of a version. */
+static unsigned list_number(unsigned version)
+{
+    unsigned changes = (version - 1) / 2;
+
+    return changes - count(given_up & ((1u << changes) - 1));
+}
+
+/* Versions are simple and joint in turn: 1, 3 and 5 have one list, 2 and 4 two. */
+static struct configuration lists_at(unsigned version)
+{
+    unsigned from = list_number(version), to = from + (is_joint_version(version) ? 1 : 0);
+
+    return (struct configuration){bounds.lists[from], bounds.lists[to]};
 }
 
 static bool has_quorum(unsigned version, set votes)
@@ -27,11 +42,6 @@ static bool has_quorum(unsigned version, set votes)
     struct configuration c = lists_at(version);
 
     return is_majority(c.from, votes) && is_majority(c.to, votes);
-}
-
-static unsigned count(set masters)
-{
-    return (unsigned)__builtin_popcount(masters);
 }
 
 /* N - Q + 1: so many share a member with every majority. */
@@ -251,7 +261,8 @@ static void begin_change(const struct fencing_world *w)
 {
     struct fencing_world next = *w;
 
-    if (is_joint_version(w->history.newest) || w->history.newest >= bounds.versions)
+    if (is_joint_version(w->history.newest) || w->history.newest >= bounds.versions ||
+        list_number(w->history.newest) + 1 >= bounds.lists_len)
         return;
     next.history.newest++;
     explorer_take(&next, 'O', next.history.newest, 0, 0, NULL);
@@ -344,6 +355,19 @@ static void choose_next(const struct fencing_world *w)
     explorer_take(&next, 'O', next.history.newest, 0, 0, NULL);
 }
 
+/* The joint version is given up. */
+static void choose_first(const struct fencing_world *w)
+{
+    struct fencing_world next = *w;
+
+    if (!bounds.give_up)
+        return;
+    next.history.back |= 1u << (w->history.newest / 2 - 1);
+    next.history.newest++;
+    memset(&next.admin, 0, sizeof next.admin);
+    explorer_take(&next, 'O', next.history.newest, 0, 0, NULL);
+}
+
 static void admin_change(const struct fencing_world *w)
 {
     struct fencing_world next = *w;
@@ -357,6 +381,7 @@ static void admin_change(const struct fencing_world *w)
         raise_counter(w, m);
     }
     choose_next(w);
+    choose_first(w);
     if (!bounds.kills || (w->admin.seen == 0 && w->admin.read == 0))
         return;
     memset(&next.admin, 0, sizeof next.admin);
@@ -494,6 +519,7 @@ void fencing_steps(const void *world)
 {
     const struct fencing_world *w = world;
 
+    given_up = w->history.back;
     pass_time(w);
     for (unsigned c = 0; c < bounds.clients; c++)
         client_rounds(w, c);

@@ -18,6 +18,8 @@
  *  F4. The counters of Q(L2) are raised to the greatest number read (raise_counter).
  *      Reason: N - Q + 1 are fewer if N is even; one of these that loses its data may then get its
  *      floor from others that were not raised.
+ *      A joint version that is given up needs neither F3 nor F4, nor M5 (choose_first): each
+ *      token under it was agreed by Q(L1), too.
  *  F5. A warming master counts on from the greatest number that N - Q + 1 others of each list
  *      tell after the watch (install).  While joint these include N - Q + 1 of L1.  So a master
  *      that was raised and then lost its data needs no second look.
@@ -73,6 +75,7 @@ struct fencing_world {
         unsigned forgotten : 2;
         unsigned last : 4;     /* The greatest token granted. */
         unsigned granted : 16; /* Clock steps: bit n: token n was granted. */
+        unsigned back : 2;     /* Bit n: joint version 2 n + 2 was given up. */
     } history;
     struct fencing_admin admin;
     struct fencing_master masters[MASTERS_MAX];

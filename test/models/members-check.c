@@ -75,12 +75,13 @@ static bool read_lists(const char *name, const char *value)
 #define FENCING "lists=abc,abd numbers=2 ttl=1 split=0 "
 
 static const struct run runs[] = {
-    {"locks", "abc to abd, two clients; each proof is a step of its own", LOCKS, false},
+    {"locks", "abc to abd, or given up, two clients; each proof is a step of its own",
+     LOCKS "give_up=1", false},
     {"decrees", "abc to ac or bc, two admins, two ballots; one master loses its data", DECREES,
      false},
     {"rescue", "b and c are lost, aef is founded, and one of the lost comes back", RESCUE, false},
-    {"fencing", "abc to abd; two rounds, one after the other, and rivals that count",
-     FENCING "rivals=1", false},
+    {"fencing", "abc to abd, or given up; two rounds, one after the other, and rivals that count",
+     FENCING "rivals=1 give_up=1", false},
     {"locks-long", "as locks, with leases of two ticks", LOCKS "ttl=2", true},
     {"locks-forget", "as locks; one master loses its data", LOCKS "forgets=1", true},
     {"locks-twice", "abc to abd to ade: a client may sleep over four versions",

@@ -128,8 +128,9 @@ static int lock_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_lock = {
     .name = "lock",
     .run = lock_main,
-    .usage = "lock [--fair|--fence|--permits K|--shared] [--ttl 10s] [--wait 0|DURATION|forever]\n"
-             "            [--note TEXT] NAME[,NAME...]",
+    .usage =
+        "lock [--fence] [--fair|--permits K|--shared] [--ttl 10s] [--wait 0|DURATION|forever]\n"
+        "            [--note TEXT] NAME[,NAME...]",
     .help = "Take the lock NAME, print its token, and leave it held.  Nothing renews it: use\n"
             "`redlock extend` in time, and `redlock unlock` at the end.  Of several names, all\n"
             "are taken, or none.\n"

@@ -311,7 +311,7 @@ static int run_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_run = {
     .name = "run",
     .run = run_main,
-    .usage = "run [--fair|--fence|--permits K|--shared] [--ttl 10s] [--wait 0|DURATION|forever]\n"
+    .usage = "run [--fence] [--fair|--permits K|--shared] [--ttl 10s] [--wait 0|DURATION|forever]\n"
              "           [--hold-at-least DUR] [--hold-at-most DUR] [--note TEXT]\n"
              "           NAME[,NAME...] -- CMD [ARG...]",
     .help = "Hold the lock NAME while CMD runs, and renew it.  If the lock is lost, CMD and all\n"

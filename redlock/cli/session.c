@@ -228,7 +228,6 @@ static int refused(const struct session *session, int status)
 static const char *kind_option(const struct redlock_lock_options *opts)
 {
     return opts->fair          ? " --fair"
-           : opts->fence       ? " --fence"
            : opts->permits > 0 ? " --permits"
            : opts->shared      ? " --shared"
                                : "";
@@ -242,8 +241,8 @@ static void note_lock(struct session *session, const struct cli_names *names,
 
     (void)snprintf(session->name, sizeof session->name, "%s",
                    cli_quote(names->list[0], name, "NAME"));
-    (void)snprintf(session->doctor, sizeof session->doctor, "%s %s", kind_option(opts),
-                   session->name);
+    (void)snprintf(session->doctor, sizeof session->doctor, "%s%s %s", kind_option(opts),
+                   opts->fence ? " --fence" : "", session->name);
     session->has_more_names = names->len > 1;
 }
 

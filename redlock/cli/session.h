@@ -27,7 +27,7 @@ struct session {
     void (*on_signal)(struct session *session, int signal);
     void *on_signal_arg;
     char name[CLI_NAMES_SHOWN_MAX];        /* The first name, for a shell. */
-    char doctor[CLI_NAMES_SHOWN_MAX + 16]; /* The arguments of `redlock doctor` for this lock. */
+    char doctor[CLI_NAMES_SHOWN_MAX + 24]; /* The arguments of `redlock doctor` for this lock. */
     bool has_more_names;                   /* Of its names, only the first is in doctor. */
     bool is_adopted;                       /* The token was given. */
     bool may_lack_kind;           /* The token was given without --permits and without --shared. */

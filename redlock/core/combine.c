@@ -15,7 +15,6 @@ static const char *const words[COMBINE_LEN] = {
 static const struct combine_clash clashes[] = {
     {COMBINE_ADOPT, COMBINE_FAIR, "an adopted lock takes no turn: adopt it without fair"},
     {COMBINE_ADOPT, COMBINE_REENTRANT, "the owner of an adopted lock is not known"},
-    {COMBINE_FAIR, COMBINE_FENCE, "a token is counted behind the SET of a plain lock only"},
     {COMBINE_FAIR, COMBINE_PERMITS, "a queue belongs to one key, and each permit has its own"},
     {COMBINE_FAIR, COMBINE_SEVERAL,
      "the first in the queue of one name could wait for the first of another"},

@@ -22,8 +22,15 @@
 
 static size_t write(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
 {
-    return script == SCRIPT_EXTEND ? wire_script(buf, script, in_full, args)
-                                   : wire_fair(buf, script, in_full, args);
+    return script == SCRIPT_ACQUIRE_FAIR || script == SCRIPT_RELEASE_FAIR
+               ? wire_fair(buf, script, in_full, args)
+               : wire_script(buf, script, in_full, args);
+}
+
+/* With FENCE a count follows the heartbeat, whether it is granted or not. */
+static bool is_heartbeat(unsigned command)
+{
+    return command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE;
 }
 
 /* WRONGTYPE is no vote here.  SET NX refuses a key of any type, so the error comes from the
@@ -32,7 +39,7 @@ static struct vote count(enum quorum_command command, const struct reply *reply)
 {
     struct vote vote = vote_read(command, reply);
 
-    if (command != QUORUM_CMD_SET)
+    if (!is_heartbeat(command))
         return vote;
     if (reply->type == REPLY_INTEGER && reply->integer >= 0 && reply->integer <= WIRE_TICKET_MAX)
         return (struct vote){
@@ -136,9 +143,9 @@ static void on_answer(struct redlock_lease *lease, unsigned master, const struct
 {
     struct place *place = lease_extra(lease);
 
-    if (ask->what == QUORUM_CMD_SET && vote->is_queued)
+    if (is_heartbeat(ask->what) && vote->is_queued)
         place_on_number(place, master, vote->number);
-    else if (ask->what == QUORUM_CMD_SET && vote->vote == QUORUM_VOTE_YES)
+    else if (is_heartbeat(ask->what) && vote->vote == QUORUM_VOTE_YES)
         place_on_grant(place, master);
     place_on_answer(place, master);
 }
@@ -157,8 +164,8 @@ const struct kind kind_fair = {
             [QUORUM_CMD_SET] = SCRIPT_ACQUIRE_FAIR,
             [QUORUM_CMD_EXTEND] = SCRIPT_EXTEND,
             [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_FAIR,
-            [QUORUM_CMD_FENCE] = KIND_NO_SCRIPT,
-            [QUORUM_CMD_RAISE] = KIND_NO_SCRIPT,
+            [QUORUM_CMD_FENCE] = SCRIPT_ACQUIRE_FAIR,
+            [QUORUM_CMD_RAISE] = SCRIPT_RAISE,
             [QUORUM_CMD_GIVE] = KIND_NO_SCRIPT,
         },
     .write = write,

@@ -214,20 +214,31 @@ static struct ask make_ask(const struct redlock_lease *lease, uint32_t number, u
     };
 }
 
-/* For a fencing token, count once on each master, whether it grants the SET before or not. */
-static void send_counts(struct redlock_lease *lease, const struct quorum_send *send)
+/* The bytes are the same for all masters of a round: a permit has one slot in it. */
+static size_t encode_count(const struct redlock_lease *lease, unsigned master, char *buf)
+{
+    char key[WIRE_KEY_MAX];
+    struct wire_args args = {.name = lease->name, .name_len = lease->name_len};
+
+    if (lease_kind(lease)->fill != NULL)
+        lease_kind(lease)->fill(lease, master, key, &args);
+    return wire_count(buf, &args);
+}
+
+/* For a fencing token, count once on each master, whether it grants the lock before or not. */
+static void send_counts(struct redlock_lease *lease, uint32_t number, quorum_mask to)
 {
     struct masters *masters = lease->leases->masters;
-    const struct ask ask = make_ask(lease, send->ask, WHAT_COUNT, false);
-    const struct wire_args args = {
-        .name = lease->name,
-        .name_len = lease->name_len,
-    };
-    size_t len = wire_count(masters->peers.scratch, &args);
+    const struct ask ask = make_ask(lease, number, WHAT_COUNT, false);
+    size_t len = 0;
 
-    for (unsigned m = 0; send->to >> m != 0; m++)
-        if (send->to & mask_of(m))
-            masters_send(masters, m, &ask, masters->peers.scratch, len);
+    for (unsigned m = 0; to >> m != 0; m++) {
+        if (!(to & mask_of(m)))
+            continue;
+        if (len == 0)
+            len = encode_count(lease, m, masters->peers.scratch);
+        masters_send(masters, m, &ask, masters->peers.scratch, len);
+    }
 }
 
 /* A loop client that closes never sees NOSCRIPT.  So its first release of each kind carries the
@@ -292,7 +303,7 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
         masters_send(masters, m, &ask, scratch, len);
     }
     if (send->command == QUORUM_CMD_FENCE)
-        send_counts(lease, send);
+        send_counts(lease, send->ask, send->to);
     masters_want_proof(masters, send->command, send->to);
 }
 
@@ -422,8 +433,10 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
         return false;
     len = encode(lease, command, master, true, masters->peers.scratch);
     masters_send(masters, master, &again, masters->peers.scratch, len);
+    if (command == QUORUM_CMD_FENCE) /* The count behind the first request was of no vote. */
+        send_counts(lease, number, mask_of(master));
     masters_want_proof(masters, command, mask_of(master));
-    if (command == QUORUM_CMD_SET && lease_kind(lease)->on_ask_again != NULL)
+    if (begins(command) && lease_kind(lease)->on_ask_again != NULL)
         lease_kind(lease)->on_ask_again(lease, master);
     return true;
 }

@@ -162,8 +162,8 @@ bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
     }
     yes = &held->yes[held->len++];
     *yes = (struct yes){*ask, *vote};
-    if (ask->what == QUORUM_CMD_FENCE)
-        yes->vote.vote = QUORUM_VOTE_VOID;
+    if (ask->what == QUORUM_CMD_FENCE && vote->vote == QUORUM_VOTE_YES)
+        yes->vote.vote = QUORUM_VOTE_VOID; /* Until its count has come. */
     return true;
 }
 
@@ -223,7 +223,7 @@ static void make_void(struct yes *yes, uint32_t len, bool fenced_alone)
 {
     for (uint32_t i = 0; i < len; i++, yes++) {
         if (yes->ask.what == QUORUM_CMD_RAISE ||
-            (fenced_alone && yes->ask.what != QUORUM_CMD_FENCE))
+            (fenced_alone && (yes->ask.what != QUORUM_CMD_FENCE || yes->vote.is_queued)))
             continue;
         if (yes->vote.is_queued)
             yes->vote.is_queued = false;
@@ -246,12 +246,13 @@ static void let_go(struct proof *proof, unsigned master, uint32_t len)
         memmove(held->yes, held->yes + len, held->len * sizeof *held->yes);
 }
 
-/* True if the count belongs to the latest yes.  A master answers nothing between the two. */
+/* True if the count belongs to the latest yes.  A master answers nothing between the two.  A place
+ * in a queue is no yes, and its count is of no use. */
 static bool is_of(const struct held *held, const struct ask *ask)
 {
     const struct ask *last;
 
-    if (held->len == 0)
+    if (held->len == 0 || held->yes[held->len - 1].vote.is_queued)
         return false;
     last = &held->yes[held->len - 1].ask;
     return last->what == QUORUM_CMD_FENCE && last->slot == ask->slot &&

@@ -123,11 +123,11 @@ static const struct bad_lock bad_locks[] = {
      "redlock:queue:x",
      "acquire: the resource name begins with redlock:queue:, as queues do",
      {0}},
-    {"fair and fenced",
+    {"fair permits",
      "x",
-     "acquire: fair and fence do not go together: a token is counted behind the SET of a plain "
-     "lock only",
-     {.size = ALL_OF, .ttl_ms = 10000, .fence = true, .fair = true}},
+     "acquire: fair and permits do not go together: a queue belongs to one key, and each permit "
+     "has its own",
+     {.size = ALL_OF, .ttl_ms = 10000, .permits = 2, .fair = true}},
     {"tiny size", "x", "acquire: size is 8: the options were not initialized", {.size = 8}},
     {"ttl 0", "x", "acquire: ttl_ms is 0", {.size = ALL_OF}},
     {"ttl within its allowance",

@@ -93,10 +93,10 @@ TEST(what_it_is_not_for)
     CHECK_STR(redlock_errmsg(pilot.rl), "adopt: adopt and fair do not go together: an adopted lock "
                                         "takes no turn: adopt it without fair");
     CHECK_INT(redlock_lock(pilot.rl, QUEUE, &opts, &lease), REDLOCK_E_INVAL);
-    opts.fence = true;
+    opts.permits = 2;
     CHECK_INT(redlock_lock(pilot.rl, "a", &opts, &lease), REDLOCK_E_INVAL);
-    CHECK_STR(redlock_errmsg(pilot.rl), "acquire: fair and fence do not go together: a token is "
-                                        "counted behind the SET of a plain lock only");
+    CHECK_STR(redlock_errmsg(pilot.rl), "acquire: fair and permits do not go together: a queue "
+                                        "belongs to one key, and each permit has its own");
     pilot_close(&pilot);
 }
 

@@ -208,6 +208,31 @@ TEST(scripts_that_are_gone_are_sent_again)
     pilot_close(&pilot);
 }
 
+/* The first round already has a token, also if its heartbeat had to be sent again with its script.
+ */
+TEST(a_heartbeat_that_is_sent_again_is_counted_again)
+{
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    redlock_lock_options_init(&opts);
+    opts.fence = opts.fair = true;
+    cluster_ready(&three, 3);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&three), 0);
+    CHECK(pilot_until_up(&pilot, 3));
+    for (unsigned i = 0; i < 3; i++)
+        (void)server_text(&three.server[i], "SCRIPT FLUSH");
+    CHECK_INT(pilot_lock(&pilot, NAME, &opts, &lease), REDLOCK_OK);
+    CHECK_UINT(redlock_fence(lease), 3); /* The floor is 1, and each master has counted twice. */
+    CHECK_UINT(pilot_stats(&pilot).rounds, 1);
+    CHECK_UINT(pilot_stats(&pilot).raised, 0);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(server_queued(&three.server[i], NAME) == 0);
+    pilot_close(&pilot);
+}
+
 TEST(only_who_wants_one_pays)
 {
     struct redlock_lease *lease;
@@ -536,6 +561,8 @@ CHECK_MAIN({"one_round_trip_and_one_more_each_time", one_round_trip_and_one_more
            {"a_number_above_the_mark_is_raised", a_number_above_the_mark_is_raised},
            {"scripts_that_are_gone_are_sent_again", scripts_that_are_gone_are_sent_again},
            {"only_who_wants_one_pays", only_who_wants_one_pays},
+           {"a_heartbeat_that_is_sent_again_is_counted_again",
+            a_heartbeat_that_is_sent_again_is_counted_again},
            {"a_token_lasts_as_long_as_its_lease", a_token_lasts_as_long_as_its_lease},
            {"without_the_guard_there_are_none", without_the_guard_there_are_none},
            {"a_master_that_forgot_counts_on", a_master_that_forgot_counts_on},

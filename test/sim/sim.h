@@ -169,6 +169,7 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(FAIR_OK, "fair lock: OK")                                               \
     X(FAIR_WAITS, "fair lock that has to wait")                               \
     X(IN_ORDER, "fair lock granted while a later waiter waits")               \
+    X(FAIR_FENCED, "fair lock with a fencing token")                          \
     X(CALLED, "fair lock whose turn was announced in good health")            \
     X(SHARED, "reader beside another one")                                    \
     X(HELD_OFF, "reader that was held off for a waiting writer")              \

@@ -24,13 +24,14 @@ TEST(a_heartbeat_tells_a_place)
 {
     static const long long places[] = {0, 1, 1024, WIRE_TICKET_MAX};
 
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        const struct reply reply = number(places[i]);
-        struct vote vote = count_fair(&reply);
+    for (size_t i = 0; i < 2 * sizeof places / sizeof places[0]; i++) {
+        const struct reply reply = number(places[i / 2]);
+        struct vote vote =
+            kind_count(&kind_fair, i % 2 ? QUORUM_CMD_FENCE : QUORUM_CMD_SET, &reply);
 
         CHECK_INT(vote.vote, QUORUM_VOTE_NO);
         CHECK(vote.is_queued && !vote.relink);
-        CHECK_UINT(vote.number, (uint64_t)places[i]);
+        CHECK_UINT(vote.number, (uint64_t)places[i / 2]);
     }
 }
 

@@ -196,6 +196,26 @@ TEST(a_place_in_the_queue_of_a_former_member_does_not_count)
     CHECK(has_place);
 }
 
+/* A heartbeat of a fenced lock is counted, too.  A count behind a place makes no yes of it. */
+TEST(a_place_with_a_count_is_no_yes)
+{
+    static const struct ask ask = {.what = QUORUM_CMD_FENCE}, count = {.what = WHAT_COUNT};
+    static const struct vote vote = {.vote = QUORUM_VOTE_NO, .is_queued = true, .number = 1};
+    static const struct reply reply = {.type = REPLY_INTEGER, .integer = 7};
+
+    for (unsigned learnt = 0; learnt < 2; learnt++) {
+        begin();
+        standing.guard.masters[0].look.high = 100;
+        version = learnt ? 3 : 1; /* From another master.  The numbers here may not be known. */
+        CHECK(proof_hold(&proof, 0, &ask, &vote));
+        proof_on_count(&proof, 0, &count, &reply);
+        show(learnt ? EPOCH ".3" : EPOCH ".1");
+        check_votes(1, QUORUM_VOTE_NO, 0);
+        CHECK(has_place);
+        CHECK_UINT(looks, learnt);
+    }
+}
+
 /* What another master told in the meantime does not change the order. */
 TEST(votes_behind_one_that_waits_wait_as_well)
 {
@@ -294,7 +314,7 @@ TEST(without_a_majority_each_master_with_an_epoch_is_asked)
 CHECK_MAIN(RUN(a_vote_of_the_known_version_counts),
            RUN(a_vote_of_a_newer_version_waits_for_the_marker),
            RUN(a_place_in_the_queue_of_a_former_member_does_not_count),
-           RUN(votes_behind_one_that_waits_wait_as_well),
+           RUN(a_place_with_a_count_is_no_yes), RUN(votes_behind_one_that_waits_wait_as_well),
            RUN(a_count_needs_the_version_of_the_latest_look), RUN(another_epoch_is_a_loss_of_data),
            RUN(a_master_that_proved_nothing_for_a_second_is_asked),
            RUN(without_a_majority_each_master_with_an_epoch_is_asked))

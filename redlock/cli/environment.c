@@ -24,14 +24,14 @@ static bool is_ours(const char *variable)
            strncmp(variable, "REDLOCK_PERMIT=", 15) == 0;
 }
 
-char **environment_make(const char *name, const char *token, char *number)
+char **environment_make(const char *name, const char *token, char *fence, char *permit)
 {
     size_t len = 0, kept = 0;
     char **envp;
 
     while (environ[len] != NULL)
         len++;
-    envp = calloc(len + 4, sizeof *envp);
+    envp = calloc(len + 5, sizeof *envp);
     if (envp == NULL)
         return NULL;
     for (size_t i = 0; i < len; i++)
@@ -41,7 +41,10 @@ char **environment_make(const char *name, const char *token, char *number)
     envp[kept + 1] = make_variable("REDLOCK_TOKEN", token);
     if (envp[kept] == NULL || envp[kept + 1] == NULL)
         return NULL; /* Nothing is freed: the guardian ends. */
-    if (number[0] != 0)
-        envp[kept + 2] = number;
+    kept += 2;
+    if (fence[0] != 0)
+        envp[kept++] = fence;
+    if (permit[0] != 0)
+        envp[kept] = permit;
     return envp;
 }

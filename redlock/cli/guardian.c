@@ -447,7 +447,8 @@ static void start(struct guardian *guardian, drift_time now)
         return;
     }
     guardian->child.gets_tty = order->gets_tty;
-    guardian->child.envp = environment_make(guardian->name, order->token, order->number);
+    guardian->child.envp =
+        environment_make(guardian->name, order->token, order->fence, order->permit);
     if (guardian->child.envp == NULL || child_start(&guardian->child) != 0) {
         fail(guardian, errno);
         return;

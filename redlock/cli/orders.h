@@ -28,7 +28,7 @@ struct leash_order {
     struct deadline_margins margins; /* The margins of the first lease. */
     struct deadline limit;           /* The deadline of --hold-at-most. */
     char token[REDLOCK_TOKEN_MAX + 1];
-    char number[40]; /* "REDLOCK_FENCE=N" or "REDLOCK_PERMIT=N", or empty. */
+    char fence[40], permit[24]; /* "REDLOCK_FENCE=N" and "REDLOCK_PERMIT=N", or empty. */
 };
 
 enum leash_report_type {

@@ -54,13 +54,13 @@ static void on_lost(struct redlock_lease *lease, void *arg)
 
 /* ---- The command ---- */
 
-static void write_number(const struct run *run, struct leash_order *order)
+static void write_numbers(const struct run *run, struct leash_order *order)
 {
     if (run->opts.fence)
-        (void)snprintf(order->number, sizeof order->number, "REDLOCK_FENCE=%" PRIu64,
+        (void)snprintf(order->fence, sizeof order->fence, "REDLOCK_FENCE=%" PRIu64,
                        redlock_fence(run->lease));
-    else if (run->opts.permits > 0)
-        (void)snprintf(order->number, sizeof order->number, "REDLOCK_PERMIT=%u",
+    if (run->opts.permits > 0)
+        (void)snprintf(order->permit, sizeof order->permit, "REDLOCK_PERMIT=%u",
                        redlock_permit(run->lease));
 }
 
@@ -77,7 +77,7 @@ static void write_order(const struct run *run, struct leash_order *order)
         order->limit.kill = drift_add(order->limit.ask, whole.ask - whole.kill);
     }
     (void)snprintf(order->token, sizeof order->token, "%s", redlock_token(run->lease));
-    write_number(run, order);
+    write_numbers(run, order);
 }
 
 /* The command died of a signal, unless it is 0.  If we got it as well, main() dies of it, too. What

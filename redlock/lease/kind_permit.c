@@ -11,6 +11,7 @@
  * - A client that finds all slots taken waits for the semaphore: every release of a slot notifies.
  * - The first two digits of a token are its slot, so that a client which adopts it knows the slot.
  * - A lost round is released on each master in the slot that it asked for there.
+ * - A fencing token grows for its slot: the counter is that of the slot's key.
  * - K is not stored.  Clients with different K exclude one another in the slots that both know.
  */
 #include "redlock/core/permit.h"
@@ -26,7 +27,9 @@ static size_t write(char *buf, enum script_id script, bool in_full, const struct
 
 static struct vote count(enum quorum_command command, const struct reply *reply)
 {
-    if (command == QUORUM_CMD_SET && reply->type == REPLY_INTEGER && reply->integer >= 0 &&
+    bool asks = command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE;
+
+    if (asks && reply->type == REPLY_INTEGER && reply->integer >= 0 &&
         reply->integer <= REDLOCK_PERMITS_MAX)
         return (struct vote){
             .vote = QUORUM_VOTE_NO, .hints = true, .hint = (uint16_t)reply->integer};
@@ -105,8 +108,8 @@ const struct kind kind_permit = {
             [QUORUM_CMD_SET] = SCRIPT_ACQUIRE_PERMIT,
             [QUORUM_CMD_EXTEND] = SCRIPT_EXTEND,
             [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_PERMIT,
-            [QUORUM_CMD_FENCE] = KIND_NO_SCRIPT,
-            [QUORUM_CMD_RAISE] = KIND_NO_SCRIPT,
+            [QUORUM_CMD_FENCE] = SCRIPT_ACQUIRE_PERMIT,
+            [QUORUM_CMD_RAISE] = SCRIPT_RAISE,
             [QUORUM_CMD_GIVE] = KIND_NO_SCRIPT,
         },
     .write = write,

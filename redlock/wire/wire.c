@@ -61,7 +61,7 @@ size_t wire_count(char *buf, const struct wire_args *args)
 {
     char *p = buf;
 
-    assert(args->name_len >= 1 && args->name_len <= REDLOCK_NAME_MAX);
+    assert(args->name_len >= 1 && args->name_len <= WIRE_KEY_MAX);
     p = PUT_CONSTANT(p, "*4\r\n$7\r\nHINCRBY\r\n$14\r\n" WIRE_MARKER "\r\n");
     p = put_number(p, wire_counter(args->name, args->name_len));
     p = PUT_CONSTANT(p, "$1\r\n1\r\n");

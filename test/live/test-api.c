@@ -109,11 +109,6 @@ static const struct bad_lock bad_locks[] = {
      "x",
      "acquire: permits is 257, must be 0 to 256",
      {.size = ALL_OF, .ttl_ms = 1000, .permits = 257}},
-    {"a permit with a fencing token",
-     "x",
-     "acquire: fence and permits do not go together: a token is counted behind the SET of a plain "
-     "lock only",
-     {.size = ALL_OF, .ttl_ms = 1000, .permits = 2, .fence = true}},
     {"a permit that is reentrant",
      "x",
      "acquire: permits and reentrant do not go together: an owner that asks again may want the "

@@ -38,10 +38,11 @@ struct answer marker_proof(struct server *server, const struct command *command)
 static uint64_t *counter_arg(struct server *server, const struct command *command, unsigned i)
 {
     for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++) {
-        char name[4], digits[8];
+        const char *prefix = world.plan.permits ? SEMAPHORE ":" : "r";
+        char name[sizeof SEMAPHORE + 12], digits[8];
 
-        (void)snprintf(name, sizeof name, "r%u", r);
-        (void)snprintf(digits, sizeof digits, "%u", wire_counter(name, 2));
+        (void)snprintf(name, sizeof name, "%s%u", prefix, r);
+        (void)snprintf(digits, sizeof digits, "%u", wire_counter(name, strlen(name)));
         if (args_is(command, i, digits))
             return &server->marker.counters[world.plan.one_counter ? 0 : r];
     }

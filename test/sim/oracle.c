@@ -339,8 +339,8 @@ static void check_fence(const struct lease_rec *rec)
         world_fail("fencing", "client %u holds resource %u without a fencing token",
                    rec->process->number, rec->resource);
     check_marks(rec, fence);
-    if (rec->is_fair)
-        world_outcome(OUTCOME_FAIR_FENCED);
+    if (rec->is_fair || world.plan.permits)
+        world_outcome(rec->is_fair ? OUTCOME_FAIR_FENCED : OUTCOME_PERMIT_FENCED);
     for (unsigned i = 0; i < fences_len; i++) {
         if (fences[i].resource != rec->resource)
             continue;

@@ -184,7 +184,7 @@ static void draw_permits(struct plan *plan)
     plan->permits = (dice >> 39) % 6 == 0 && is_about(THEME_ANY);
     if (!plan->permits)
         return;
-    plan->many = plan->fenced = plan->shared = 0;
+    plan->many = plan->shared = 0;
     plan->reentrant = false;
     if ((dice >> 8 & 3) != 0 && plan->resources == 1)
         plan->resources = 2;

@@ -165,6 +165,7 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(PERMIT_OK, "permit: OK")                                                \
     X(PERMIT_ELSEWHERE, "permit that was taken while another was free")       \
     X(PERMITS_GONE, "permit that was taken like all others")                  \
+    X(PERMIT_FENCED, "permit with a fencing token")                           \
     X(DETOUR, "round that began at once, for another permit")                 \
     X(FAIR_OK, "fair lock: OK")                                               \
     X(FAIR_WAITS, "fair lock that has to wait")                               \

@@ -19,7 +19,6 @@ static const struct combine_clash clashes[] = {
     {COMBINE_FAIR, COMBINE_SEVERAL,
      "the first in the queue of one name could wait for the first of another"},
     {COMBINE_FAIR, COMBINE_SHARED, "readers take no turns: they hold the lock together"},
-    {COMBINE_FENCE, COMBINE_SEVERAL, "a token is counted behind the SET of a plain lock only"},
     {COMBINE_FENCE, COMBINE_SHARED,
      "the token of a later reader would shut out those that still read"},
     {COMBINE_PERMITS, COMBINE_REENTRANT,

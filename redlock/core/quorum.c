@@ -27,8 +27,9 @@
  *  9. A round for a permit asks for one slot.  If it loses, and at least half of the masters
  *     that refuse know a slot that may be free, the next round asks for another slot at once.
  *     It does so a few times (is_elsewhere).
- * 10. A master that refuses to extend a token of several names may store it under some of
- *     them.  It counts as a holder no more, and gets a release (on_refusal).  An adopted token
+ * 10. A master that refuses to extend a token of several names, or to raise their counters, may
+ *     store it under some of them.  It counts as a holder no more, and gets a release
+ *     (on_refusal), whose answer confirms nothing else.  An adopted token
  *     is the exception until it is proven, because another process may hold some of the names.
  *     If it cannot be proven, it stays adopted, and only its owner's unlock releases it.
  * 11. When the members change, votes stay votes, and the new lists count them.  A hold keeps its
@@ -481,9 +482,10 @@ static void draw_fence(struct step *s)
     raise_counters(s);
 }
 
+/* A master that refused owes the answer to its release (rule 10). */
 static quorum_mask awaited_raises(const struct quorum *q)
 {
-    return q->asked & q->owing & (quorum_mask)~q->none;
+    return q->asked & q->owing & holders(q) & (quorum_mask)~q->none;
 }
 
 /* Whether the awaited masters can still make a majority with some that agree. */
@@ -941,8 +943,9 @@ static void on_reply(struct step *s)
      * command.  That does not confirm a release. */
     if (q->state == QUORUM_RELEASING && s->ev->command != QUORUM_CMD_RELEASE)
         from = 0;
-    /* An answer to a release (rule 10) does not confirm an extension either. */
-    if (q->state == QUORUM_EXTENDING && s->ev->command == QUORUM_CMD_RELEASE)
+    /* An answer to a release (rule 10) does not confirm an extension or a number either. */
+    if ((q->state == QUORUM_EXTENDING || q->state == QUORUM_RAISING) &&
+        s->ev->command == QUORUM_CMD_RELEASE)
         from = 0;
     if (q->asked & from) {
         q->yes |= yes ? from : 0;

@@ -9,7 +9,8 @@
  * To add a kind: write its file, name it here and in kinds.c, and let kind_choose() find it by an
  * option of redlock.h.  CONTRIBUTING.md, "Add a kind of lock", has the whole list.
  *
- * Fencing is not a kind but a property of a plain lock.  core/combine.h says what goes together.
+ * Fencing is not a kind but a property of a lock: FENCE is SET with a count behind it
+ * (write_count). core/combine.h says what goes together.
  */
 #ifndef REDLOCK_KIND_H
 #define REDLOCK_KIND_H
@@ -42,6 +43,8 @@ struct kind {
 
     /* Write a script.  NULL: wire_script() does it. */
     size_t (*write)(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
+    /* Write the count that follows a request for a fencing token.  NULL: wire_count() does it. */
+    size_t (*write_count)(char *buf, const struct wire_args *args);
     /* Turn a reply into a vote.  NULL: vote_read() does it. */
     struct vote (*count)(enum quorum_command command, const struct reply *reply);
     /* Set up a new lease, whose extra is zeroed.  token: the adopted token, or NULL. */

@@ -8,6 +8,8 @@
  * - A master that refuses returns the number of the first name that is taken, from 1.  The client
  *   waits for that name, together with the leases that wait for it alone.
  * - An extension needs all keys: a master that misses one refuses.
+ * - There is one fencing token, to which a majority has counted for each of the names.  So it is
+ *   greater than the tokens that any of them had before.
  * - A release deletes the other keys if one cannot be deleted, and then returns the error.
  */
 #include <string.h>
@@ -22,8 +24,11 @@ static size_t write(char *buf, enum script_id script, bool in_full, const struct
 
 static struct vote count(enum quorum_command command, const struct reply *reply)
 {
-    if ((command == QUORUM_CMD_SET || command == QUORUM_CMD_GIVE) && reply->type == REPLY_INTEGER &&
-        reply->integer >= 1 && reply->integer <= REDLOCK_NAMES_MAX)
+    bool sets =
+        command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE || command == QUORUM_CMD_GIVE;
+
+    if (sets && reply->type == REPLY_INTEGER && reply->integer >= 1 &&
+        reply->integer <= REDLOCK_NAMES_MAX)
         return (struct vote){.vote = QUORUM_VOTE_NO, .taken = (uint8_t)reply->integer};
     return vote_read(command, reply);
 }
@@ -55,11 +60,12 @@ const struct kind kind_many = {
             [QUORUM_CMD_SET] = SCRIPT_ACQUIRE_MANY,
             [QUORUM_CMD_EXTEND] = SCRIPT_EXTEND_MANY,
             [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_MANY,
-            [QUORUM_CMD_FENCE] = KIND_NO_SCRIPT,
-            [QUORUM_CMD_RAISE] = KIND_NO_SCRIPT,
+            [QUORUM_CMD_FENCE] = SCRIPT_ACQUIRE_MANY,
+            [QUORUM_CMD_RAISE] = SCRIPT_RAISE_MANY,
             [QUORUM_CMD_GIVE] = SCRIPT_ACQUIRE_MANY,
         },
     .write = write,
+    .write_count = wire_count_many,
     .count = count,
     .on_answer = on_answer,
     .awaited = awaited,

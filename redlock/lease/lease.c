@@ -222,6 +222,8 @@ static size_t encode_count(const struct redlock_lease *lease, unsigned master, c
 
     if (lease_kind(lease)->fill != NULL)
         lease_kind(lease)->fill(lease, master, key, &args);
+    if (lease_kind(lease)->write_count != NULL)
+        return lease_kind(lease)->write_count(buf, &args);
     return wire_count(buf, &args);
 }
 

@@ -20,6 +20,8 @@ enum script_id {
     SCRIPT_ACQUIRE_MANY,
     SCRIPT_EXTEND_MANY,
     SCRIPT_RELEASE_MANY,
+    SCRIPT_COUNT_MANY, /* Counts for several names what HINCRBY counts for one. */
+    SCRIPT_RAISE_MANY,
     SCRIPT_ACQUIRE_PERMIT, /* SCRIPT_EXTEND extends a permit as well. */
     SCRIPT_RELEASE_PERMIT,
     SCRIPT_WAIT_PERMIT,
@@ -39,8 +41,8 @@ enum script_id {
 };
 
 /* Locks name a script by its SHA-1 (EVALSHA).  The text is for a master that does not have the
- * script.  SCRIPT_LOOK, SCRIPT_WITNESS, SCRIPT_WAIT, SCRIPT_WAIT_PERMIT, and those that found or
- * change a set of masters are always sent in full. */
+ * script.  SCRIPT_LOOK, SCRIPT_WITNESS, SCRIPT_WAIT, SCRIPT_WAIT_PERMIT, SCRIPT_COUNT_MANY, and
+ * those that found or change a set of masters are always sent in full. */
 struct script {
     const char *text;
     size_t text_len;

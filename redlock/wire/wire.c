@@ -11,7 +11,8 @@
 
 /* The rest of a command, besides its script and names: a token, numbers, and what Redis puts
  * before each. */
-#define ARGS_MANY_MAX (REDLOCK_TOKEN_MAX + 120)
+#define COUNTER_MAX 12 /* A counter. */
+#define ARGS_MANY_MAX (REDLOCK_TOKEN_MAX + WIRE_STATE_MAX + REDLOCK_NAMES_MAX * COUNTER_MAX + 160)
 #define ARGS_MAX (REDLOCK_TOKEN_MAX + TOKEN_LEN + 240)
 
 _Static_assert(SCRIPT_TEXT_MAX_MANY + REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 8) + ARGS_MANY_MAX <=
@@ -102,22 +103,53 @@ unsigned wire_count_names(const char *names, size_t names_len)
     return count;
 }
 
-size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
+/* Call put() for each of several names. */
+static char *put_names(char *p, const struct wire_args *args,
+                       char *(*put)(char *p, const char *name, size_t name_len))
 {
-    bool has_ttl = script != SCRIPT_RELEASE_MANY;
-    unsigned count = wire_count_names(args->name, args->name_len);
     const char *name = args->name, *end = args->name + args->name_len;
-    char *p = put_script(buf, 4u + count + has_ttl, script, in_full);
 
-    assert(args->name_len <= WIRE_NAMES_MAX && count <= REDLOCK_NAMES_MAX);
-    p = put_number(p, count);
     for (size_t len; name <= end; name += len + 1) {
         len = strnlen(name, (size_t)(end - name));
-        p = put_bulk(p, name, len);
+        p = put(p, name, len);
     }
+    return p;
+}
+
+static char *put_counter(char *p, const char *name, size_t name_len)
+{
+    return put_number(p, wire_counter(name, name_len));
+}
+
+size_t wire_count_many(char *buf, const struct wire_args *args)
+{
+    unsigned count = wire_count_names(args->name, args->name_len);
+    char *p = put_script(buf, 4u + count, SCRIPT_COUNT_MANY, true);
+
+    p = PUT_CONSTANT(p, "$1\r\n1\r\n$14\r\n" WIRE_MARKER "\r\n");
+    p = put_names(p, args, put_counter);
+    assert((size_t)(p - buf) <= WIRE_MAX);
+    return (size_t)(p - buf);
+}
+
+size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
+{
+    bool raises = script == SCRIPT_RAISE_MANY, has_number = script != SCRIPT_RELEASE_MANY;
+    unsigned count = wire_count_names(args->name, args->name_len);
+    char *p = put_script(buf, 4u + count + has_number + raises * (2u + count), script, in_full);
+
+    assert(args->name_len <= WIRE_NAMES_MAX && count <= REDLOCK_NAMES_MAX);
+    p = put_number(p, count + raises);
+    p = put_names(p, args, put_bulk);
+    if (raises)
+        p = PUT_CONSTANT(p, "$14\r\n" WIRE_MARKER "\r\n");
     p = put_bulk(p, args->token, args->token_len);
-    if (has_ttl)
-        p = put_number(p, args->ttl_ms);
+    if (has_number)
+        p = put_number(p, raises ? args->counter : args->ttl_ms);
+    if (raises) {
+        p = put_bulk(p, args->epoch, strlen(args->epoch));
+        p = put_names(p, args, put_counter);
+    }
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
 }

@@ -30,8 +30,8 @@ struct wire_args {
     const char *token;
     size_t token_len;     /* 1 to REDLOCK_TOKEN_MAX */
     uint32_t ttl_ms;      /* Unused for a release. */
-    const char *epoch;    /* SCRIPT_RAISE only: the field epoch, up to WIRE_STATE_MAX bytes. */
-    uint64_t counter;     /* SCRIPT_RAISE only: the number to count to. */
+    const char *epoch;    /* Raises only: the field epoch, up to WIRE_STATE_MAX bytes. */
+    uint64_t counter;     /* Raises only: the number to count to. */
     unsigned slot;        /* SCRIPT_ACQUIRE_PERMIT only: the slot of the name, from 0. */
     unsigned slots;       /* SCRIPT_ACQUIRE_PERMIT only: the number of slots. */
     const char *waiter;   /* Scripts of queues only: the waiter's name, TOKEN_LEN digits. */
@@ -101,6 +101,9 @@ size_t wire_count(char *buf, const struct wire_args *args);
  * and epoch.  Not for SCRIPT_LOOK, SCRIPT_WAIT and other scripts that have a function of their own.
  */
 size_t wire_script(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
+
+/* Write EVAL of SCRIPT_COUNT_MANY, which stands for wire_count() with several names. */
+size_t wire_count_many(char *buf, const struct wire_args *args);
 
 /* As wire_script(), for a script that takes several names. */
 size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wire_args *args);

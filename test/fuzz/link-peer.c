@@ -160,6 +160,8 @@ static void take_command(struct peer *peer, const struct text *args, size_t len)
         command.channel = find_channel(args[1]);
     if (len > 6 && command.script == SCRIPT_RAISE)
         command.number = strtoull(args[6].p, NULL, 10);
+    if (len > 7 && command.script == SCRIPT_RAISE_MANY) /* Behind the keys is the token. */
+        command.number = strtoull(args[4 + strtoul(args[2].p, NULL, 10)].p, NULL, 10);
     if (len > 6 && command.script == SCRIPT_ACQUIRE_FAIR)
         note_waiter(args[6]);
     if (peer->len == COMMANDS_MAX)
@@ -303,7 +305,10 @@ static size_t write_script(char *buf, unsigned master, const struct command *com
     case SCRIPT_ACQUIRE_FAIR:
     case SCRIPT_ACQUIRE_SHARED:
         return (size_t)sprintf(buf, "+OK\r\n");
+    case SCRIPT_COUNT_MANY:
+        return (size_t)sprintf(buf, ":1\r\n");
     case SCRIPT_RAISE:
+    case SCRIPT_RAISE_MANY:
         return (size_t)sprintf(buf, ":%" PRIu64 "\r\n", command->number);
     case SCRIPT_LOOK:
         return write_look(buf, master, 0);

@@ -285,24 +285,18 @@ static const struct {
     const char *row;
     const char *const *resources;
     size_t len;
-    bool fence, reentrant;
+    bool reentrant;
     const char *message;
 } list_rows[] = {
-    {"none", seventeen, 0, false, false, "0 resources, must be 1 to 16"},
-    {"NULL", NULL, 3, false, false, "0 resources, must be 1 to 16"},
-    {"too many", seventeen, 17, false, false, "17 resources, must be 1 to 16"},
-    {"empty name", bad_lists[0], 3, false, false, "resource 2: the resource name is empty"},
-    {"no name", bad_lists[1], 3, false, false, "resource 2: the resource name is NULL"},
-    {"twice", bad_lists[2], 3, false, false, "resource 1 and resource 3 are the same"},
-    {"wait flag", bad_lists[3], 3, false, false,
+    {"none", seventeen, 0, false, "0 resources, must be 1 to 16"},
+    {"NULL", NULL, 3, false, "0 resources, must be 1 to 16"},
+    {"too many", seventeen, 17, false, "17 resources, must be 1 to 16"},
+    {"empty name", bad_lists[0], 3, false, "resource 2: the resource name is empty"},
+    {"no name", bad_lists[1], 3, false, "resource 2: the resource name is NULL"},
+    {"twice", bad_lists[2], 3, false, "resource 1 and resource 3 are the same"},
+    {"wait flag", bad_lists[3], 3, false,
      "resource 2: the resource name begins with redlock:wait:, as wait flags do"},
-    {"fence", seventeen, 3, true, false,
-     "fence and several do not go together: a token is counted behind the SET of a plain lock "
-     "only"},
-    {"fence of one", seventeen, 1, true, false,
-     "fence and several do not go together: a token is counted behind the SET of a plain lock "
-     "only"},
-    {"reentrant", seventeen, 3, false, true,
+    {"reentrant", seventeen, 3, true,
      "reentrant and several do not go together: an owner may have some of the names and not the "
      "others"},
 };
@@ -321,7 +315,6 @@ static void try_bad_list(struct bench *bench, size_t i)
     struct redlock_lock_options opts;
 
     redlock_lock_options_init(&opts);
-    opts.fence = list_rows[i].fence;
     opts.reentrant = list_rows[i].reentrant;
     check_row = list_rows[i].row;
     CHECK_INT(

@@ -6,10 +6,14 @@
  */
 #include "test/lib/check.h"
 
+#include <stdlib.h>
+
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/core/combine.h"
 #include "redlock/redlock.h"
+#include "redlock/wire/script.h"
+#include "redlock/wire/wire.h"
 
 static const char *const names[] = {"a", "b"};
 static const char me[1], you[1]; /* Owners. */
@@ -269,4 +273,49 @@ TEST(each_pair_works_or_says_why_not)
     pilot_close(&table.b);
 }
 
-CHECK_MAIN(RUN(each_pair_works_or_says_why_not))
+static uint64_t counted(unsigned m, const char *name)
+{
+    char field[8];
+    const char *text;
+
+    (void)snprintf(field, sizeof field, "%u", wire_counter(name, strlen(name)));
+    text = server_text(&three.server[m], "HGET redlock:master %s", field);
+    return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
+static void set_counter(unsigned m, const char *name, unsigned count)
+{
+    (void)server_int(&three.server[m], "HSET redlock:master %u %u",
+                     wire_counter(name, strlen(name)), count);
+}
+
+/* One name was locked more often than the other, and not on all masters. */
+TEST(counters_of_several_names_become_one_number)
+{
+    struct redlock_lease *lease;
+    struct table table;
+    uint64_t fence;
+
+    cluster_ready(&three, 3);
+    pilot_open(&table.a, PILOT_BLOCKING, cluster_masters(&three), 0);
+    CHECK(pilot_until_up(&table.a, 3));
+    for (unsigned m = 0; m < 3; m++) {
+        set_counter(m, "a", 10 + 10 * m);
+        set_counter(m, "b", 5);
+        (void)server_text(&three.server[m], "SCRIPT LOAD %s", script_all[SCRIPT_RAISE_MANY].text);
+    }
+    CHECK_INT(lock(&table, 1u << COMBINE_FENCE | 1u << COMBINE_SEVERAL, &lease), REDLOCK_OK);
+    fence = redlock_fence(lease); /* The floor is 1. */
+    CHECK(fence >= 1 + 22);
+    CHECK_UINT(pilot_stats(&table.a).raised, 1);
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    CHECK(pilot_until(&table.a, has_no_keys, NULL));
+    for (unsigned m = 0; m < 3; m++)
+        CHECK_UINT(counted(m, "a"), counted(m, "b"));
+    CHECK_INT(lock(&table, 1u << COMBINE_FENCE | 1u << COMBINE_SEVERAL, &lease), REDLOCK_OK);
+    CHECK(redlock_fence(lease) > fence);
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    pilot_close(&table.a);
+}
+
+CHECK_MAIN(RUN(each_pair_works_or_says_why_not), RUN(counters_of_several_names_become_one_number))

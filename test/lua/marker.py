@@ -1,6 +1,6 @@
-"""Rules of the scripts for the marker of a master, and its fencing counters."""
+"""Rules of the scripts for the marker of a master."""
 
-from case import LOCK, LONG_MS, MARKER, NO_RIGHT, OTHERS, OURS, Case
+from case import LONG_MS, MARKER, NO_RIGHT, OURS, Case
 
 RUN, OTHER_RUN = "1" * 40, "2" * 40
 EPOCH, NONCE, RANDOM = "e" * 16, "0123456789abcdef", "a" * 16
@@ -12,95 +12,9 @@ BACK = {**MEMBER, "ver": "4", "config": OTHER_LIST}
 LOW, HIGH = "0000000100000009", "000000020000000a"
 VALUE = LOW + " a:1 b:1#b d:1 > a:1 b:1#b e:1"
 MAX_MS, DAY_MS = 60000, 86400000
-STEP, AHEAD_US = 16384, 1 << 40
+STEP = 16384
 FLOOR = 1750000000123456  # 16 digits, like a real floor: Lua rounds it if it is printed wrongly.
 COUNTER = 4711
-
-
-class Raise(Case):
-    def setUp(self):
-        super().setUp()
-        self.redis.ask("HSET", MARKER, "epoch", STATE, "floor", FLOOR, "high", FLOOR + STEP)
-        self.lock()
-
-    def count(self, number, epoch=STATE):
-        return self.run_script("raise", [LOCK, MARKER], OURS, number, COUNTER, epoch)
-
-    def field(self, name):
-        return self.redis.ask("HGET", MARKER, name)
-
-    def test_to_a_number(self):
-        self.assertEqual(self.count(FLOOR + 5), FLOOR + 5)
-        self.assertEqual(self.field(COUNTER), "5")
-        self.assertEqual(self.field("high"), str(FLOOR + STEP))
-
-    def test_one_on_from_where_it_is(self):
-        self.redis.ask("HSET", MARKER, COUNTER, 8)
-        self.assertEqual(self.count(FLOOR + 5), FLOOR + 9)
-        self.assertEqual(self.field(COUNTER), "9")
-
-    def test_another_epoch(self):
-        for state in RANDOM + ".0", EPOCH, EPOCH + ".1", f"{STATE}.{FLOOR}":
-            self.assertEqual(self.count(FLOOR + 5, state), -1)
-            self.assertIsNone(self.field(COUNTER))
-
-    def test_the_whole_field_is_compared(self):
-        for state in EPOCH + ".12", f"{EPOCH}.12.{FLOOR}":
-            self.redis.ask("HSET", MARKER, "epoch", state)
-            self.assertGreater(self.count(FLOOR + 5, state), FLOOR)
-            self.assertEqual(self.count(FLOOR + 5), -1)
-
-    def test_no_marker(self):
-        for field in "epoch", "floor", "high":
-            self.setUp()
-            self.redis.ask("HDEL", MARKER, field)
-            self.assertEqual(self.count(FLOOR + 5), -1, field)
-            self.assertIsNone(self.field(COUNTER))
-
-    def test_a_lock_that_is_not_ours(self):
-        self.lock(token=OTHERS)
-        self.assertEqual(self.count(FLOOR + 5), 0)
-        self.redis.ask("DEL", LOCK)
-        self.assertEqual(self.count(FLOOR + 5), 0)
-        self.assertIsNone(self.field(COUNTER))
-
-    def test_up_to_the_mark(self):
-        self.assertEqual(self.count(FLOOR + STEP), FLOOR + STEP)
-        self.assertEqual(self.field("high"), str(FLOOR + STEP))
-
-    def test_beyond_the_mark(self):
-        self.assertEqual(self.count(FLOOR + STEP + 1), FLOOR + STEP + 1)
-        self.assertEqual(self.field("high"), str(FLOOR + 2 * STEP))
-        self.assertEqual(self.count(FLOOR + 7 * STEP + 1), FLOOR + 7 * STEP + 1)
-        self.assertEqual(self.field("high"), str(FLOOR + 8 * STEP))
-
-    def test_days_ahead_of_the_clock(self):
-        ahead = self.now_ms() * 1000 + AHEAD_US
-        day_us = DAY_MS * 1000
-        self.redis.ask("HSET", MARKER, "floor", ahead, "high", ahead)
-        self.refuse("days ahead", "raise", [LOCK, MARKER], OURS, ahead + day_us, COUNTER, STATE)
-        self.assertIsNone(self.field(COUNTER))
-        self.assertEqual(self.field("high"), str(ahead))
-        self.redis.ask("HSET", MARKER, "floor", ahead - day_us, "high", ahead - day_us)
-        self.assertEqual(self.count(ahead - day_us + 1), ahead - day_us + 1)
-
-    def test_a_full_memory(self):
-        self.fill_memory()
-        self.refuse("OOM", "raise", [LOCK, MARKER], OURS, FLOOR + 5, COUNTER, STATE)
-        self.refuse("OOM", "raise", [LOCK, MARKER], OURS, FLOOR + 2 * STEP, COUNTER, STATE)
-        self.assertIsNone(self.field(COUNTER))
-
-    def test_keys_of_another_type(self):
-        self.redis.ask("DEL", LOCK)
-        self.redis.ask("RPUSH", LOCK, OURS)
-        self.refuse("WRONGTYPE", "raise", [LOCK, MARKER], OURS, FLOOR + 5, COUNTER, STATE)
-        self.lock()
-        self.refuse("WRONGTYPE", "raise", [LOCK, LOCK], OURS, FLOOR + 5, COUNTER, STATE)
-
-    def test_ahead_but_below_the_mark(self):
-        ahead = self.now_ms() * 1000 + AHEAD_US + DAY_MS * 1000
-        self.redis.ask("HSET", MARKER, "floor", ahead, "high", ahead + STEP)
-        self.assertEqual(self.count(ahead + 5), ahead + 5)
 
 
 class Look(Case):

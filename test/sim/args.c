@@ -65,7 +65,9 @@ struct parts args_parts(const struct command *command)
     case SCRIPT_RELEASE_SHARED:
         return parts_of_script(command, QUORUM_CMD_RELEASE);
     case SCRIPT_RAISE:
+    case SCRIPT_RAISE_MANY:
         return parts_of_script(command, QUORUM_CMD_RAISE);
+    case SCRIPT_COUNT_MANY:
     case SCRIPT_LOOK:
     case SCRIPT_WITNESS:
     case SCRIPT_WAIT:

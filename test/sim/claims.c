@@ -159,7 +159,8 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
         if (!is_many(oracle_token_of(claim->token)->set) || (claim->given & bit) != 0)
             claim->may_store &= (quorum_mask)~bit;
     } else if (ask->what == QUORUM_CMD_RAISE && claim->raise_ask[master] == ask->number && no) {
-        claim->may_store &= (quorum_mask)~bit;
+        if (!is_many(oracle_token_of(claim->token)->set))
+            claim->may_store &= (quorum_mask)~bit;
     }
 }
 

@@ -54,13 +54,16 @@ static size_t draw_permit(char *buf, struct wire_args *args)
 static size_t draw_many(char *buf, struct wire_args *args)
 {
     static const char *const lists[] = {"r0\0r1", "r1\0r0"};
-    unsigned dice = (unsigned)dice_below(3);
+    unsigned dice = (unsigned)dice_below(5);
 
     args->name = lists[dice_below(2)];
     args->name_len = 5;
+    if (dice == 4)
+        return wire_count_many(buf, args);
     return wire_many(buf,
                      dice == 0   ? SCRIPT_ACQUIRE_MANY
                      : dice == 1 ? SCRIPT_EXTEND_MANY
+                     : dice == 2 ? SCRIPT_RAISE_MANY
                                  : SCRIPT_RELEASE_MANY,
                      dice_chance(300), args);
 }

@@ -71,7 +71,8 @@ static void append_questions(void)
         (void)redisAppendCommand(redis, "ZRANGE " WIRE_QUEUE "r%u 0 -1 WITHSCORES", k);
         (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_QUEUE "r%u", k);
     }
-    (void)redisAppendCommand(redis, "HMGET " WIRE_MARKER " %u high", wire_counter("r0", 2));
+    (void)redisAppendCommand(redis, "HMGET " WIRE_MARKER " %u %u high", wire_counter("r0", 2),
+                             wire_counter("r1", 2));
     fields_append(redis);
 }
 
@@ -186,9 +187,10 @@ void exchange_follow(struct exchange *x, struct server *model)
         for (unsigned question = 0; question < ASKS; question++)
             freeReplyObject(replies[question]);
     }
-    if (x->counts->element[0]->str != NULL)
-        model->marker.counters[0] = exchange_number(x->counts->element[0]);
-    model->marker.high = exchange_number(x->counts->element[1]);
+    for (unsigned k = 0; k < 2; k++)
+        if (x->counts->element[k]->str != NULL)
+            model->marker.counters[k] = exchange_number(x->counts->element[k]);
+    model->marker.high = exchange_number(x->counts->element[2]);
     freeReplyObject(x->counts);
     freeReplyObject(x->fields);
     freeReplyObject(x->answer);

@@ -69,31 +69,82 @@ struct answer marker_count(struct server *server, const struct command *command)
     return refusal != NULL ? *refusal : count_to(server, counter, *counter + 1);
 }
 
-/* EVALSHA or EVAL, script, 2, name, marker, token, number, counter, field epoch */
+/* The greatest of so many counters. */
+static uint64_t greatest(struct server *server, const struct command *command, unsigned first,
+                         unsigned len)
+{
+    uint64_t most = 0;
+
+    for (unsigned i = 0; i < len; i++)
+        most = sim_max(most, *counter_arg(server, command, first + i));
+    return most;
+}
+
+static struct answer count_all_to(struct server *server, const struct command *command,
+                                  unsigned first, unsigned len, uint64_t count)
+{
+    struct answer answer = answer_zero;
+
+    for (unsigned i = 0; i < len; i++)
+        answer = count_to(server, counter_arg(server, command, first + i), count);
+    return answer;
+}
+
+/* EVAL, script, 1, marker, counters */
+struct answer marker_count_many(struct server *server, const struct command *command)
+{
+    const struct answer *refusal = store_mood(server, true, true);
+    unsigned len = command->argc - 4;
+
+    if (command->argc < 6 || !args_is(command, 2, "1") || !args_is(command, 3, WIRE_MARKER))
+        world_fail("wire", "a count with other arguments");
+    if (refusal != NULL)
+        return *refusal;
+    return count_all_to(server, command, 4, len, greatest(server, command, 4, len) + 1);
+}
+
+/* All keys hold the token of the command.  Else: the answer. */
+static const struct answer *find_obstacle(struct server *server, const struct command *command,
+                                          const struct parts *at)
+{
+    for (unsigned i = 0; i < at->names; i++) {
+        const struct key *key = store_key(server, args_resource(command, at->name + i));
+
+        if (key != NULL && key->wrong_type)
+            return &answer_wrong_type;
+        if (key == NULL || key->token != args_token(command, at->token))
+            return &answer_zero;
+    }
+    return NULL;
+}
+
+/* EVALSHA or EVAL, script, 2, name, marker, token, number, counter, field epoch.  For several names
+ * the counters come last. */
 struct answer marker_raise(struct server *server, const struct command *command)
 {
     static const struct answer no_epoch = {REPLY_INTEGER, -1, ""};
     static const struct answer ahead = {REPLY_ERROR, 0,
                                         "ERR the fencing counter is days ahead of the clock"};
+    const struct parts at = args_parts(command);
+    bool is_many = args_script(command) == SCRIPT_RAISE_MANY;
+    unsigned first = at.token + (is_many ? 3 : 2), epoch = at.token + (is_many ? 2 : 3);
     struct marker *marker = &server->marker;
-    const struct key *key = store_key(server, args_resource(command, 3));
-    uint64_t *counter = counter_arg(server, command, 7);
-    uint64_t wanted = args_number(command, 6), count = *counter + 1;
+    uint64_t wanted = args_number(command, at.token + 1);
+    uint64_t count = greatest(server, command, first, at.names) + 1;
     struct answer answer;
     const struct answer *refusal;
     char state[SETS_STATE_ROOM];
 
-    if (command->argc != 9 || !args_is(command, 2, "2") || !args_is(command, 4, WIRE_MARKER))
+    if (command->argc != at.token + 3 + at.names || !args_is(command, at.token - 1, WIRE_MARKER))
         world_fail("wire", "a script with other arguments");
-    if (marker->epoch == 0 || !args_is(command, 8, sets_state(marker, state)) ||
+    if (marker->epoch == 0 || !args_is(command, epoch, sets_state(marker, state)) ||
         marker->floor == 0) {
         world_fault(FAULT_EPOCH);
         return no_epoch;
     }
-    if (key != NULL && key->wrong_type)
-        return answer_wrong_type;
-    if (key == NULL || key->token != args_token(command, 5))
-        return answer_zero;
+    refusal = find_obstacle(server, command, &at);
+    if (refusal != NULL)
+        return *refusal;
     if (wanted > marker->floor + count)
         count = wanted - marker->floor;
     if (marker->floor + count > marker->high &&
@@ -106,7 +157,7 @@ struct answer marker_raise(struct server *server, const struct command *command)
     if (marker->floor + count > marker->high)
         marker->high =
             marker->floor + (count + WIRE_FENCE_STEP - 1) / WIRE_FENCE_STEP * WIRE_FENCE_STEP;
-    answer = count_to(server, counter, count);
+    answer = count_all_to(server, command, first, at.names, count);
     answer.integer += (long long)marker->floor;
     return answer;
 }

@@ -43,7 +43,7 @@ static bool draw_fence(const struct lease_rec *rec)
 {
     uint64_t dice = other_dice(rec, UINT64_C(0x9fb21c651e98df25));
 
-    return !options_are_many(rec) && !rec->is_shared && (dice >> 40 & 15) < world.plan.fenced;
+    return !rec->is_shared && (dice >> 40 & 15) < world.plan.fenced;
 }
 
 static bool draw_fair(const struct lease_rec *rec)

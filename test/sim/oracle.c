@@ -45,7 +45,7 @@ static unsigned strangers;
 struct drawn {
     uint64_t fence;
     sim_time at;
-    unsigned resource, process;
+    unsigned set, process; /* set: its resources, as a mask. */
 };
 #define FENCES_MAX 4096
 static struct drawn fences[FENCES_MAX];
@@ -339,10 +339,12 @@ static void check_fence(const struct lease_rec *rec)
         world_fail("fencing", "client %u holds resource %u without a fencing token",
                    rec->process->number, rec->resource);
     check_marks(rec, fence);
-    if (rec->is_fair || world.plan.permits)
-        world_outcome(rec->is_fair ? OUTCOME_FAIR_FENCED : OUTCOME_PERMIT_FENCED);
+    if (rec->is_fair || world.plan.permits || options_are_many(rec))
+        world_outcome(rec->is_fair         ? OUTCOME_FAIR_FENCED
+                      : world.plan.permits ? OUTCOME_PERMIT_FENCED
+                                           : OUTCOME_MANY_FENCED);
     for (unsigned i = 0; i < fences_len; i++) {
-        if (fences[i].resource != rec->resource)
+        if ((fences[i].set & rec->set) == 0)
             continue;
         if (fences[i].fence == fence)
             world_fail("fencing", "client %u has the fencing token %llu, which client %u had",
@@ -355,7 +357,7 @@ static void check_fence(const struct lease_rec *rec)
                        (unsigned long long)fences[i].fence);
     }
     if (fences_len < FENCES_MAX)
-        fences[fences_len++] = (struct drawn){fence, now, rec->resource, rec->process->number};
+        fences[fences_len++] = (struct drawn){fence, now, rec->set, rec->process->number};
 }
 
 static void on_belief(struct lease_rec *rec, uint64_t deadline)

@@ -162,6 +162,7 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(AWAKE, "lock that was free in good health, and soon taken by a waiter") \
     X(MANY_OK, "lock of several resources: OK")                               \
     X(MANY_TAKEN, "lock of several resources, one of which was taken")        \
+    X(MANY_FENCED, "lock of several resources with a fencing token")          \
     X(PERMIT_OK, "permit: OK")                                                \
     X(PERMIT_ELSEWHERE, "permit that was taken while another was free")       \
     X(PERMITS_GONE, "permit that was taken like all others")                  \

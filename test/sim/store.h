@@ -83,7 +83,7 @@ typedef struct answer store_answer(struct server *server, const struct command *
 store_answer many_acquire, many_extend, many_release;
 store_answer permits_acquire, permits_query;
 store_answer queue_acquire, queue_release, queue_leave;
-store_answer marker_proof, marker_count, marker_raise, marker_query;
+store_answer marker_proof, marker_count, marker_count_many, marker_raise, marker_query;
 store_answer sets_claim, sets_found, sets_withdraw;
 store_answer ballots_prepare, ballots_accept, ballots_write, ballots_count_on;
 store_answer flags_query, readers_execute, witness_execute;

@@ -146,7 +146,8 @@ static bool is_half_way(const redisReply *real, const struct answer *early,
 static bool is_same_marker(const struct marker *marker, const redisReply *counts)
 {
     return exchange_number(counts->element[0]) == marker->counters[0] &&
-           exchange_number(counts->element[1]) == marker->high;
+           exchange_number(counts->element[1]) == marker->counters[1] &&
+           exchange_number(counts->element[2]) == marker->high;
 }
 
 /* Compare a key.  text: its value; NULL: there is no key; "": it is no string. */

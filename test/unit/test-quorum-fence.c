@@ -251,6 +251,41 @@ TEST(who_lost_the_key_does_not_help)
     CHECK_UINT(sent(QUORUM_CMD_RELEASE), 7);
 }
 
+/* Rule 10.  A master that lacks one of several names may store the others. */
+TEST(who_lost_one_of_several_names_gets_a_release)
+{
+    begin_with(5);
+    config.fence = config.many = true;
+    begin_again();
+    acquire();
+    count_to(0x01, COUNTER);
+    count_to(0x02, COUNTER + 1);
+    count_to(0x04, COUNTER + 2);
+    check_raised(0x1f, COUNTER + 3);
+    answer(0x18, NO); /* To the first question. */
+    answer(0x01, NO);
+    CHECK_UINT(sent(QUORUM_CMD_RELEASE), 0x01);
+    answer(0x01, YES); /* This confirms the release, and no number. */
+    count_to(0x06, COUNTER + 3);
+    check_not_ended();
+    CHECK_INT(story.q.state, QUORUM_RAISING);
+}
+
+TEST(its_release_is_not_awaited)
+{
+    begin_with(3);
+    config.fence = config.many = true;
+    begin_again();
+    acquire();
+    count_to(0x01, COUNTER);
+    count_to(0x02, COUNTER + 1);
+    check_raised(0x07, COUNTER + 2);
+    answer(0x01, NO);
+    check_not_ended();
+    answer(0x02, NO);
+    check_ended(REDLOCK_UNREACHABLE);
+}
+
 TEST(the_deadline_counts_for_the_second_round_trip)
 {
     begin_with(3);
@@ -385,6 +420,7 @@ CHECK_MAIN(RUN(one_round_trip_where_masters_are_in_step), RUN(two_where_they_are
            RUN(they_are_raised_again_if_need_be), RUN(rivals_are_left_behind),
            RUN(numbers_far_apart_are_not_mixed_up), RUN(those_far_behind_do_not_agree),
            RUN(a_link_that_breaks_takes_its_number_with_it), RUN(who_lost_the_key_does_not_help),
+           RUN(who_lost_one_of_several_names_gets_a_release), RUN(its_release_is_not_awaited),
            RUN(the_deadline_counts_for_the_second_round_trip),
            RUN(a_raise_that_nobody_answers_ends), RUN(the_next_round_draws_anew),
            RUN(a_raise_needs_a_majority_that_can_be_asked), RUN(numbers_have_an_end),

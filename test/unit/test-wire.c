@@ -210,6 +210,28 @@ TEST(many_are_formatted)
     }
 }
 
+/* Two names, of which one has the counter of docs/protocol.md. */
+TEST(counts_of_many_are_formatted)
+{
+    const struct script *count = &script_all[SCRIPT_COUNT_MANY];
+    const struct script *raise = &script_all[SCRIPT_RAISE_MANY];
+    struct wire_args args = {.name = "a\0stock", .name_len = 7, .token = "t", .token_len = 1};
+    char a[8], buf[WIRE_MAX + 1];
+    size_t a_len = (size_t)snprintf(a, sizeof a, "%u", wire_counter("a", 1));
+    const char *counts[] = {"EVAL", count->text, "1", WIRE_MARKER, a, "16793"};
+    const size_t counts_lens[] = {4, count->text_len, 1, 14, a_len, 5};
+    const char *raises[] = {"EVALSHA", raise->sha1, "3",   "a", "stock", WIRE_MARKER,
+                            "t",       "77",        EPOCH, a,   "16793"};
+    const size_t raises_lens[] = {7, 40, 1, 1, 5, 14, 1, 2, 16, a_len, 5};
+
+    args.epoch = EPOCH;
+    args.counter = 77;
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_count_many(buf, &args), 6, counts, counts_lens);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_many(buf, SCRIPT_RAISE_MANY, false, &args), 11, raises, raises_lens);
+}
+
 /* The longest name, in the last slot. */
 static void check_permit(bool in_full)
 {
@@ -526,8 +548,9 @@ TEST(the_key_of_a_permit_ends_with_its_slot)
 
 CHECK_MAIN(RUN(the_key_of_a_permit_ends_with_its_slot), RUN(set_is_formatted),
            RUN(scripts_are_formatted), RUN(a_name_has_its_counter), RUN(many_are_formatted),
-           RUN(permits_are_formatted), RUN(fair_ones_are_formatted),
-           RUN(looks_of_who_waits_are_formatted), RUN(proofs_are_formatted),
-           RUN(proofs_with_the_longest_lease_are_formatted), RUN(looks_are_formatted),
-           RUN(the_longest_look_fits), RUN(requests_to_witnesses_are_formatted),
-           RUN(what_founds_a_set_is_formatted), RUN(every_length_of_a_ttl))
+           RUN(counts_of_many_are_formatted), RUN(permits_are_formatted),
+           RUN(fair_ones_are_formatted), RUN(looks_of_who_waits_are_formatted),
+           RUN(proofs_are_formatted), RUN(proofs_with_the_longest_lease_are_formatted),
+           RUN(looks_are_formatted), RUN(the_longest_look_fits),
+           RUN(requests_to_witnesses_are_formatted), RUN(what_founds_a_set_is_formatted),
+           RUN(every_length_of_a_ttl))

@@ -142,6 +142,7 @@ void cli_unknown_option(const struct cli *cli, const char *argument)
                                         "--mode",
                                         "--names",
                                         "--new",
+                                        "--note",
                                         "--permits",
                                         "--reentrant",
                                         "--resources",

@@ -99,11 +99,11 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "tokens",
-        .about = "clients draw tokens while a machine works",
+        .about = "clients draw tokens while a machine works, whose links break",
         .first = ABC,
         .wishes = {{ABD, 0}, {0, 0}},
         .rounds = 2,
-        .budget = {.draws = 3},
+        .budget = {.breaks = 2, .draws = 3},
     },
     {
         .name = "floors",

@@ -17,7 +17,8 @@ if redis.call('exists', unpack(KEYS)) > 0 then
         end
     end
 end
+local token, ttl, done = ARGV[1], ARGV[2]
 for i = 1, #KEYS do
-    redis.call('set', KEYS[i], ARGV[1], 'PX', ARGV[2])
+    done = redis.call('set', KEYS[i], token, 'PX', ttl)
 end
-return redis.status_reply('OK')
+return done

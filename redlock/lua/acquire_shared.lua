@@ -50,4 +50,4 @@ if left < tonumber(ARGV[2]) then
         return ended
     end
 end
-return redis.status_reply('OK')
+return {ok = 'OK'}

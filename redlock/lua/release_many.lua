@@ -8,23 +8,27 @@
 -- - Every key that holds the token is deleted, whatever the others hold.  MGET answers nil for a
 --   key of another type.
 -- - EXISTS alone shows that nobody waits: the usual case.
+-- - One list holds the values, then the keys, then the flags: a list that grows costs as much as a
+--   small call.
 -- - No error about the flags or the channels keeps the keys from being deleted.
 
-local values = redis.call('mget', unpack(KEYS))
-local ours, flags, count = {}, {}, 0
+local list, count = redis.call('mget', unpack(KEYS)), 0
 for i = 1, #KEYS do
-    if values[i] == ARGV[1] then
+    if list[i] == ARGV[1] then
         count = count + 1
-        ours[count], flags[count] = KEYS[i], WIRE_MARK .. KEYS[i]
+        list[count] = KEYS[i]
     end
 end
 if count == 0 then
     return 0
 end
-redis.call('del', unpack(ours))
-if redis.pcall('exists', unpack(flags)) ~= 0 then
+redis.call('del', unpack(list, 1, count))
+for i = 1, count do
+    list[i] = WIRE_MARK .. list[i]
+end
+if redis.pcall('exists', unpack(list, 1, count)) ~= 0 then
     for i = 1, count do
-        local flag = flags[i]
+        local flag = list[i]
         if redis.pcall('del', flag) == 1 then
             -- @part notify_free
         end

@@ -61,14 +61,14 @@ class Client:
 
 
 class Server:
-    """A redis-server without a port and without a data file."""
+    """A redis-server without a port and without a data file.  under: a program that runs it."""
 
-    def __init__(self):
+    def __init__(self, *under):
         # pylint: disable=consider-using-with
         self.folder = tempfile.TemporaryDirectory()
         self.path = str(pathlib.Path(self.folder.name) / "socket")
         self.process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", self.path, "--dir", self.folder.name,
+            [*under, "redis-server", "--port", "0", "--unixsocket", self.path, "--dir", self.folder.name,
              "--save", "", "--logfile", os.devnull], preexec_fn=end_with_parent)
         self.client = self.wait()
 

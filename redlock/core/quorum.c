@@ -653,9 +653,10 @@ static void ask_to_give(struct step *s, uint32_t ask)
 }
 
 /*
- * Masters from which a yes to an extension may still come.  It is not known which
- * masters store an adopted token.  These may be just the masters whose first link
- * is still coming up.  As in a round, they are asked when the link is up (judge).
+ * Masters from which a yes to an extension may still come: those that were asked and have not
+ * answered, and new members that are not asked yet (rule 11).  An adopted token may be stored on
+ * any master, also on one whose first link is still coming up.  Such a master counts, too, and is
+ * asked when its link is up (judge).
  */
 static quorum_mask awaited_proofs(const struct step *s)
 {

@@ -1,8 +1,9 @@
 /*
  * vote.c - judges what a reply says about a key.
  *
- * A reply is a yes or a no only if it has exactly the form that the command defines.  Any other
- * reply leaves open what the master did.
+ * A reply is a yes only if it has exactly the form that the command defines.  It is a no if it has
+ * the form of a no, or is the error WRONGTYPE: the key then holds no lock of ours.  Any other reply
+ * is no vote.
  */
 #include "redlock/wire/vote.h"
 

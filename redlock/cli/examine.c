@@ -399,7 +399,7 @@ static void read_marker(struct exam *exam, const struct field *fields)
         marker->max_ttl_ms = (uint32_t)max_ttl_ms;
 }
 
-/* As look.lua does.  Version 0.1 wrote a number. */
+/* As look.lua does.  Builds without sets wrote a number. */
 static bool is_later(const struct field *of)
 {
     return of->is_there && strcmp(of->text, "set") != 0 &&

@@ -13,6 +13,7 @@
 #include "redlock/base/error.h"
 #include "redlock/base/list_file.h"
 #include "redlock/base/note.h"
+#include "redlock/core/place.h"
 #include "redlock/core/wait.h"
 #include "redlock/masters/masters.h"
 #include "redlock/wire/wire.h"
@@ -318,7 +319,7 @@ int options_lock(const struct options *options, const struct redlock_lock_option
 {
     struct redlock_lock_options full = default_lock_options;
     drift_span lost_margin;
-    unsigned rarer;
+    drift_span pause_min, pause_max;
     int r = REDLOCK_OK;
 
     assert(options->masters_len >= 1);
@@ -347,14 +348,19 @@ int options_lock(const struct options *options, const struct redlock_lock_option
         return error_set(REDLOCK_E_INVAL, "permits is %u, must be 0 to %d", full.permits,
                          REDLOCK_PERMITS_MAX);
     full.lost_margin_ms = drift_to_ms(lost_margin);
-    /* Each fair waiter sends heartbeats, so it asks less often. */
-    rarer = full.fair ? WAIT_PATIENCE : 1;
+    pause_min = full.retry_delay_min_ms * DRIFT_MS;
+    pause_max = full.retry_delay_max_ms * DRIFT_MS;
+    if (full.fair) { /* Each waiter sends heartbeats, so it asks less often. */
+        pause_min *= WAIT_PATIENCE;
+        pause_max *= WAIT_PATIENCE;
+        place_pauses(&pause_min, &pause_max);
+    }
     *ret_config = (struct quorum_config){
         .lease = full.ttl_ms * DRIFT_MS,
         .reply_timeout = options->reply_timeout,
         .wait = full.wait_ms == UINT32_MAX ? DRIFT_NEVER : full.wait_ms * DRIFT_MS,
-        .pause_min = full.retry_delay_min_ms * DRIFT_MS * rarer,
-        .pause_max = full.retry_delay_max_ms * DRIFT_MS * rarer,
+        .pause_min = pause_min,
+        .pause_max = pause_max,
         .lost_margin = lost_margin,
         .hold_max = full.max_hold_ms == 0 ? DRIFT_NEVER : full.max_hold_ms * DRIFT_MS,
         .drift = allowance_of(options),

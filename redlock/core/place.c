@@ -151,6 +151,21 @@ bool place_is_due(const struct place *p, quorum_mask up)
     return p->stirred && ((misplaced(p) & up) != 0 || is_majority(p, p->named | p->granted));
 }
 
+/* The first waiter may find a free lock by its heartbeat alone, if the holder died.  Random pauses
+ * of a narrow range, from the middle of the wide one on, keep it waiting no longer. */
+void place_pauses(drift_span *min, drift_span *max)
+{
+    drift_span middle = *min + (*max - *min) / 2, spread = *max / PLACE_SPREAD;
+
+    *min = middle;
+    *max = spread < *max - middle ? middle + spread : *max;
+}
+
+bool place_joins(drift_time due, drift_time now, drift_span spread)
+{
+    return due <= drift_add(now, spread);
+}
+
 /* The order of a sorted set: by number, and by name if numbers are equal.  A waiter without a
  * ticket comes last. */
 bool place_is_before(const struct place *p, const struct place *other)

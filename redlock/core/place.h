@@ -37,6 +37,10 @@
 #define PLACE_BEATS 4
 #define PLACE_PATIENCE_MIN_MS 1000 /* Chosen: the time that a busy process may stop for. */
 
+/* Pauses between two heartbeats differ by this part of the longest at most.  Chosen: clients get
+ * out of step, and the heartbeats of one client go together without coming much more often. */
+#define PLACE_SPREAD 8
+
 /* The digits at the start of a waiter's name that are those of its client: 96 bits, so that no two
  * clients share a channel. */
 #define PLACE_CLIENT 24
@@ -95,6 +99,14 @@ void place_on_named(struct place *p, unsigned master);
 
 /* These numbers belong to other masters from now on. */
 void place_on_left(struct place *p, quorum_mask left);
+
+/* The pauses between two heartbeats, for rounds that may pause from *min to *max.  On average they
+ * are as long. */
+void place_pauses(drift_span *min, drift_span *max);
+
+/* Whether a heartbeat that is due at this time goes together with one that begins now.  spread: by
+ * how much its pauses differ. */
+bool place_joins(drift_time due, drift_time now, drift_span spread);
 
 /* Whether the next round is to begin at once. up: masters that this round can ask. */
 bool place_is_due(const struct place *p, quorum_mask up);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "redlock/core/place.h"
+#include "redlock/core/wait.h"
 #include "redlock/lease/kind.h"
 #include "redlock/lease/state.h"
 
@@ -56,12 +57,12 @@ static void init(struct redlock_lease *lease, const struct redlock_lock_options 
                  const char *token)
 {
     struct place *place = lease_extra(lease);
-    const struct quorum_config *config = &lease->q.config;
+    drift_span longest = WAIT_PATIENCE * opts->retry_delay_max_ms * DRIFT_MS;
     char client[TOKEN_LEN + 1];
 
-    (void)opts, (void)token;
+    (void)token;
     place_init(place, &lease->leases->masters->peers.members,
-               config->pause_max + config->reply_timeout);
+               longest + lease->q.config.reply_timeout);
     token_write(&lease->leases->tokens, 0, 0, client);
     place_name(place, client, lease->slot, (uint32_t)lease->serial);
 }

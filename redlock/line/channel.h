@@ -38,6 +38,7 @@ struct channels {
      */
     char own[WIRE_CLIENT_LEN + WIRE_CLIENT_DIGITS + 1];
     quorum_mask hears_own; /* Masters that confirmed the subscription to it. */
+    bool gathers;          /* A heartbeat has begun, and takes others along when channels ring. */
     bool is_behind;        /* The set has changed: there may be masters without a listening link. */
     struct channel **table; /* Chains, by the hash of the name. */
     uint32_t room;          /* The number of chains: a power of two, or 0. */

@@ -168,7 +168,7 @@ static void on_step_in_line(struct lines *lines, struct redlock_lease *lease,
     }
     if (lease_kind(lease)->queued) {
         if (before == QUORUM_PAUSING && state != before)
-            turns_on_round(lease);
+            turns_on_round(&lines->channels, lease);
         else if (state == QUORUM_PAUSING)
             turns_on_pause(channel_find_of(&lines->channels, lease), lease);
         return;
@@ -285,7 +285,7 @@ static void run(struct channel *channel)
     if (now.now == DRIFT_NEVER)
         return; /* Without a clock nothing is due. */
     channel_ring_at(channel, DRIFT_NEVER);
-    turns_call(channel);
+    turns_call(channel, now.now);
     now.up = channel->all->masters->peers.up;
     if (channel->first != NULL && channel->first->q.state != QUORUM_PAUSING)
         return; /* The first lease is in a round. */
@@ -319,6 +319,7 @@ static void ring(struct lines *lines)
         else
             run(channel);
     }
+    channels->gathers = false;
     channel_set_alarm(channels);
 }
 

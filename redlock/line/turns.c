@@ -7,6 +7,8 @@
  *   as one, for the first waiter of each name: of one client's waiters only the first can be the
  *   first of all.
  * - A lost message costs the time up to the next heartbeat.
+ * - The heartbeats of one client go together: in one packet and with one proof for each master,
+ *   however many leases wait.  So the first that is due takes along those that are due soon.
  */
 #include "redlock/line/turns.h"
 
@@ -38,9 +40,21 @@ void turns_on_pause(struct channel *channel, const struct redlock_lease *lease)
         channel_ring_soon(channel);
 }
 
-void turns_on_round(struct redlock_lease *lease)
+/* The other heartbeats of the client follow when the channels ring, which is soon. */
+static void gather(struct channels *channels)
+{
+    channels->gathers = true;
+    for (uint32_t i = 0; i < channels->room; i++)
+        for (struct channel *channel = channels->table[i]; channel != NULL; channel = channel->next)
+            if (channel->fair != NULL)
+                channel_ring_soon(channel);
+}
+
+void turns_on_round(struct channels *channels, struct redlock_lease *lease)
 {
     place_on_round(place_of(lease));
+    if (!channels->gathers)
+        gather(channels);
 }
 
 void turns_join(struct channel *channel, struct redlock_lease *lease)
@@ -60,23 +74,38 @@ bool turns_is_told(const struct redlock_lease *lease)
 
 /* ---- Beginning rounds ---- */
 
-static void begin(struct redlock_lease *lease)
+/* This round gathers no others. */
+static void begin(struct channels *channels, struct redlock_lease *lease)
 {
-    place_on_round(place_of(lease));
+    bool gathers = channels->gathers;
+
+    channels->gathers = true;
+    place_on_round(place_of(lease)); /* The round may fail at once. */
     lease_wake(lease, 0);
+    channels->gathers = gathers;
+}
+
+/* The heartbeat of the lease goes together with one that has just begun. */
+static bool joins(const struct channels *channels, const struct redlock_lease *lease,
+                  drift_time now)
+{
+    return channels->gathers && lease->q.state == QUORUM_PAUSING &&
+           lease->q.timeout < lease->q.give_up &&
+           place_joins(lease->q.timeout, now,
+                       lease->q.config.pause_max - lease->q.config.pause_min);
 }
 
 /* Others wait behind these leases, so they do not wait for the end of the loop's turn. */
-void turns_call(struct channel *channel)
+void turns_call(struct channel *channel, drift_time now)
 {
     struct redlock_lease *lease = channel->fair, *next;
     bool any = false;
 
     for (; lease != NULL; lease = next) {
         next = lease->next; /* A step takes out no other lease. */
-        if (!is_due(channel->all, lease))
+        if (!is_due(channel->all, lease) && !joins(channel->all, lease, now))
             continue;
-        begin(lease);
+        begin(channel->all, lease);
         any = true;
     }
     if (any)
@@ -149,6 +178,6 @@ void turns_on_message(struct channels *channels, const struct leases *leases, un
     place_on_named(place_of(lease), master);
     if (!is_due(channels, lease))
         return;
-    begin(lease);
+    begin(channels, lease);
     channel_write(channels);
 }

@@ -20,7 +20,7 @@ void turns_join(struct channel *channel, struct redlock_lease *lease);
 
 /* The lease pauses between two rounds, or begins one. */
 void turns_on_pause(struct channel *channel, const struct redlock_lease *lease);
-void turns_on_round(struct redlock_lease *lease);
+void turns_on_round(struct channels *channels, struct redlock_lease *lease);
 
 /* True: some master has the lease in its queue. */
 bool turns_is_told(const struct redlock_lease *lease);
@@ -37,6 +37,6 @@ void turns_on_message(struct channels *channels, const struct leases *leases, un
                       const char *text);
 
 /* Begin the rounds that are due.  This steps leases. */
-void turns_call(struct channel *channel);
+void turns_call(struct channel *channel, drift_time now);
 
 #endif /* REDLOCK_TURNS_H */

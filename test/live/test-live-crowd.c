@@ -53,18 +53,27 @@ static void allow_descriptors(void)
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-static uint64_t bytes_sent(void)
+/* The sum of a number in INFO of all masters. */
+static uint64_t ask_all(const char *section, const char *field)
 {
-    static const char field[] = "total_net_output_bytes:";
-    uint64_t bytes = 0;
+    uint64_t sum = 0;
 
     for (unsigned m = 0; m < MASTERS; m++) {
-        const char *at = strstr(server_text(&three.server[m], "INFO stats"), field);
+        const char *at = strstr(server_text(&three.server[m], "INFO %s", section), field);
 
-        CHECK(at != NULL);
-        bytes += strtoull(at + strlen(field), NULL, 10);
+        sum += at != NULL ? strtoull(at + strlen(field), NULL, 10) : 0;
     }
-    return bytes;
+    return sum;
+}
+
+static uint64_t bytes_sent(void)
+{
+    return ask_all("stats", "total_net_output_bytes:");
+}
+
+static uint64_t proofs(void)
+{
+    return ask_all("commandstats", "cmdstat_hget:calls=");
 }
 
 /* The sums of all clients; the parties of one client share it. */
@@ -183,5 +192,41 @@ TEST(many_waiters_of_one_client_make_no_storm)
     party_close_all(parties, OF_ONE);
 }
 
+static bool have_beaten(void *arg)
+{
+    const uint64_t *rounds = arg;
+
+    return sum_up(1).rounds >= *rounds;
+}
+
+/* If each heartbeat came by itself, it would have a proof of its own.  On a busy machine more of
+ * them go together, never fewer. */
+TEST(heartbeats_of_one_client_share_their_proofs)
+{
+    unsigned clients = 1, waiters = OF_ONE / 2;
+    struct redlock_lock_options opts = options();
+    uint64_t rounds, before;
+
+    cluster_ready(&three, MASTERS);
+    cluster_found_list(cluster_masters(&three));
+    party_open(&parties[0], cluster_masters(&three), PILOT_REPLY_TIMEOUT_MS);
+    CHECK(party_until(are_up, &clients));
+    opts.retry_delay_min_ms = opts.retry_delay_max_ms = 100;
+    for (unsigned i = 1; i <= waiters; i++)
+        parties[i] = (struct party){.rl = parties[0].rl, .status = PILOT_NEVER};
+    for (unsigned i = 0; i <= waiters; i++)
+        CHECK_INT(party_lock(&parties[i], NAME, &opts), REDLOCK_OK);
+    CHECK(party_until(are_queued, &waiters));
+    rounds = sum_up(1).rounds + 2 * waiters; /* By then each has brought its ticket to all. */
+    CHECK(party_until(have_beaten, &rounds));
+    before = proofs();
+    CHECK(before > 0);
+    rounds += 4 * waiters;
+    CHECK(party_until(have_beaten, &rounds));
+    CHECK_UINT((proofs() - before) * 10 / (4 * waiters * MASTERS), 0);
+    party_close_all(parties, waiters + 1);
+}
+
 CHECK_MAIN(RUN(a_hand_over_wakes_one_of_two_hundred_clients),
-           RUN(many_waiters_of_one_client_make_no_storm))
+           RUN(many_waiters_of_one_client_make_no_storm),
+           RUN(heartbeats_of_one_client_share_their_proofs))

@@ -4,6 +4,9 @@
 #include "program.h"
 #include "world.h"
 
+#include "redlock/core/place.h"
+#include "redlock/core/wait.h"
+
 bool options_are_many(const struct lease_rec *rec)
 {
     return !world.plan.permits && (rec->set & (rec->set - 1)) != 0;
@@ -118,6 +121,13 @@ static void note_options(struct lease_rec *rec, const struct redlock_lock_option
     if (opts->lost_margin_ms == 0 && rec->margin > whole / 2)
         rec->margin = whole / 2;
     rec->pause = opts->retry_delay_min_ms * DRIFT_MS;
+    if (opts->fair) { /* It may begin earlier to go together with others. */
+        drift_span max = WAIT_PATIENCE * opts->retry_delay_max_ms * DRIFT_MS;
+
+        rec->pause *= WAIT_PATIENCE;
+        place_pauses(&rec->pause, &max);
+        rec->pause -= max - rec->pause;
+    }
     rec->wait = opts->wait_ms != UINT32_MAX ? opts->wait_ms * DRIFT_MS : DRIFT_NEVER / 2;
     rec->asked = clock_at(&rec->process->clock, world.now);
 }

@@ -54,7 +54,7 @@ TEST(a_lock_becomes_a_configuration)
     CHECK_UINT(config.pause_max, 5 * DRIFT_MS);
     lock.fair = true; /* Each waiter sends heartbeats, which are rarer than rounds. */
     CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
-    CHECK_UINT(config.pause_min, 16 * DRIFT_MS);
+    CHECK_UINT(config.pause_min, 18 * DRIFT_MS);
     CHECK_UINT(config.pause_max, 20 * DRIFT_MS);
     CHECK_UINT(config.hold_max, 6 * DRIFT_MS);
     CHECK_UINT(config.lost_margin, 7 * DRIFT_MS);

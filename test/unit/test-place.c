@@ -317,6 +317,42 @@ TEST(a_number_that_another_master_gets_is_forgotten)
     CHECK_UINT(p.ticket, 1);
 }
 
+/* ---- Heartbeats ---- */
+
+/* They are as long as before, on average, but for half the spread. */
+TEST(pauses_between_heartbeats_differ_little)
+{
+    drift_span min = 200 * DRIFT_MS, max = 800 * DRIFT_MS;
+
+    place_pauses(&min, &max);
+    CHECK_UINT(min, 500 * DRIFT_MS);
+    CHECK_UINT(max, 600 * DRIFT_MS);
+    min = max = 800 * DRIFT_MS;
+    place_pauses(&min, &max);
+    CHECK_UINT(min, 800 * DRIFT_MS);
+    CHECK_UINT(max, 800 * DRIFT_MS);
+    min = 700 * DRIFT_MS;
+    place_pauses(&min, &max);
+    CHECK_UINT(min, 750 * DRIFT_MS);
+    CHECK_UINT(max, 800 * DRIFT_MS);
+    min = max = 0;
+    place_pauses(&min, &max);
+    CHECK_UINT(max, 0);
+}
+
+TEST(heartbeats_of_one_client_go_together)
+{
+    const drift_span spread = 100 * DRIFT_MS;
+    const drift_time now = 5 * DRIFT_S;
+
+    CHECK(place_joins(0, now, spread));
+    CHECK(place_joins(now, now, spread));
+    CHECK(place_joins(now + spread, now, spread));
+    CHECK(!place_joins(now + spread + 1, now, spread));
+    CHECK(!place_joins(DRIFT_NEVER, now, spread));
+    CHECK(place_joins(now, now, 0));
+}
+
 /* ---- The waiter's name ---- */
 
 #define CLIENT "0123456789abcdef01234567"
@@ -361,7 +397,8 @@ TEST(a_name_of_another_client_is_none)
 }
 
 CHECK_MAIN(RUN(a_name_says_which_lease_of_which_client_waits),
-           RUN(a_name_of_another_client_is_none),
+           RUN(a_name_of_another_client_is_none), RUN(heartbeats_of_one_client_go_together),
+           RUN(pauses_between_heartbeats_differ_little),
            RUN(a_number_that_another_master_gets_is_forgotten),
            RUN(the_greatest_of_a_majority_is_the_ticket), RUN(one_master_is_no_majority),
            RUN(of_four_masters_three_are_a_majority), RUN(who_has_a_ticket_hurries_to_say_so),

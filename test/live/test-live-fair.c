@@ -236,15 +236,23 @@ static void *wait_and_count(void *arg)
     return NULL;
 }
 
-/* Release the lock as a holder does: tell the client of the next waiter, which listens. */
+/* Release the lock as a holder does, when the next waiter's client listens: tell it alone. */
 static void release_to_the_next(unsigned master)
 {
     static const char script[] =
         "local w=redis.call('zrangebyscore','" QUEUE "','(0','inf','limit',0,1)[1] "
+        "local own='redlock:client:'..string.sub(w,1,24) "
+        "if redis.call('pubsub','numsub',own)[2]==0 then return 0 end "
         "redis.call('del','" NAME "') "
-        "return redis.call('publish','redlock:client:'..string.sub(w,1,24),'next '..w)";
+        "return redis.call('publish',own,'next '..w)";
+    double began_s = cluster_now_s();
+    long long told = 0;
 
-    CHECK_INT(server_int(&five.server[master], "EVAL %s 0", script), 1);
+    while (told == 0 && cluster_now_s() < began_s + CLUSTER_WAIT_S) {
+        told = server_int(&five.server[master], "EVAL %s 0", script);
+        cluster_nap();
+    }
+    CHECK_INT(told, 1);
 }
 
 static void until_in_line(unsigned master)

@@ -228,14 +228,8 @@ void cli_json_member(const char *key, const char *text)
 void cli_print_token(const char *before, const char *token, size_t len)
 {
     char shown[4 * (REDLOCK_TOKEN_MAX + sizeof "...")];
-    size_t note_len;
-    const char *note = note_find(token, len, &note_len);
 
-    if (note != NULL)
-        (void)printf("%s%s, token %.*s ", before, error_quote(note, note_len, shown, sizeof shown),
-                     TOKEN_LEN, token);
-    else
-        (void)printf("%s%s ", before, error_quote(token, len, shown, sizeof shown));
+    (void)printf("%s%s ", before, error_quote(token, len, shown, sizeof shown));
 }
 
 void cli_json_holder(const char *token, size_t len)

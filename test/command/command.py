@@ -55,11 +55,6 @@ def run_tests(tests, five):
     return 1 if failed or not tests else 0
 
 
-def shown(token):
-    """How `status` shows a token."""
-    return f"{token[41:]}, token {token[:40]}" if token[41:] else token
-
-
 def in_memory():
     """A folder in memory if there is one with room, or None.  Masters that sync each write are not
     late there when the disk is busy."""

@@ -299,3 +299,10 @@ quorum_mask seats_leaving(const struct seats *s)
         leaving |= s->seats[i].was_member ? mask_of(i) : 0;
     return leaving & (quorum_mask)~members_all(&s->members);
 }
+
+bool seats_has_way(const struct seats *s, unsigned seat, unsigned other)
+{
+    const quorum_mask members = members_all(&s->members);
+
+    return s->now.version != 0 && (members & mask_of(seat)) != 0 && (members & mask_of(other)) == 0;
+}

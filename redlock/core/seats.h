@@ -103,6 +103,12 @@ bool seats_same(const struct seats *s, const struct config *config);
 /* Seats of members whose masters have not shown that they are these members. */
 quorum_mask seats_denied(const struct seats *s);
 
+/* Two links lead to one server, which has one vote.  True: seat is a member's own, and other is
+ * not, so other's link does not keep seat's link down.  A list may reach a member elsewhere: once
+ * the set is known, a link to such a place has no vote, and it ends when the master says which
+ * member it is.  Which of both links came up first is chance. */
+bool seats_has_way(const struct seats *s, unsigned seat, unsigned other);
+
 enum seat_state seats_state(const struct seats *s, unsigned seat);
 
 /* The seat of a member of the newest configuration. */

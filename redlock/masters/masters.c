@@ -13,17 +13,6 @@
 
 /* ---- One server, one vote ---- */
 
-/* A list may reach a member elsewhere.  Once the set is known, a link to such a place has no vote,
- * and it ends when the master says which member it is.  It must not keep the member's own link
- * down meanwhile: which of both came up first is chance. */
-static bool has_way(const struct masters *masters, unsigned m, unsigned other)
-{
-    const quorum_mask members = members_all(&masters->set.seats.members);
-
-    return set_is_known(&masters->set) && (members & mask_of(m)) != 0 &&
-           (members & mask_of(other)) == 0;
-}
-
 /* Find another link that leads to the same server and has its vote.  NULL: there is none. */
 static const struct link *find_twin(const struct masters *masters, unsigned m, unsigned *ret_number)
 {
@@ -34,7 +23,8 @@ static const struct link *find_twin(const struct masters *masters, unsigned m, u
         const struct link *link = peers->links[other];
 
         if (other == m || link == NULL || !link_claims(link) ||
-            !handshake_is_same(link_info(link), info) || has_way(masters, m, other))
+            !handshake_is_same(link_info(link), info) ||
+            seats_has_way(&masters->set.seats, m, other))
             continue;
         *ret_number = other;
         return link;

@@ -116,20 +116,36 @@ const char *set_name(const struct set *set, unsigned master)
 
 /* ---- Refusing ---- */
 
-void set_refuse(struct set *set, unsigned master, const char *what, const char *other,
-                const char *advice, char *text, size_t size)
+/* The members of the set, or of the list if no set is known. */
+static void print_own(const struct set *set, char *list, size_t size)
+{
+    set_print(set_is_known(set) ? &set->seats.now : &set->list, list, size);
+}
+
+static void write_why(struct set *set, unsigned master, const char *what, const char *other,
+                      const char *advice)
 {
     char list[SET_LIST_MAX];
 
-    set_print(set_is_known(set) ? &set->seats.now : &set->list, list, sizeof list);
+    print_own(set, list, sizeof list);
     set->why_of = master;
     (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s %s, and %s %s: %s", master + 1,
                    link_name(set->peers->links[master]), what, other,
                    set_is_known(set) ? "others are of the set of" : "the masters of this list are",
                    list, advice);
+}
+
+void set_refuse(struct set *set, unsigned master, const char *what, const char *other,
+                const char *advice, char *text, size_t size)
+{
+    char list[SET_LIST_MAX];
+
+    write_why(set, master, what, other, advice);
+    print_own(set, list, sizeof list);
     (void)snprintf(text, size, "%s %s, and not of %s", what, other, list);
 }
 
+/* text has room for shorter lists than set->why. */
 static bool refuse(struct set *set, unsigned master, const struct config *config, char *text,
                    size_t size)
 {
@@ -139,9 +155,9 @@ static bool refuse(struct set *set, unsigned master, const struct config *config
 
     assert(each <= sizeof list);
     set_print(config, other, sizeof other);
-    set_refuse(set, master, what, other, ADVICE, text, size);
-    set_print(config, other, each); /* The text has room for shorter lists. */
-    set_print(set_is_known(set) ? &set->seats.now : &set->list, list, each);
+    write_why(set, master, what, other, ADVICE);
+    set_print(config, other, each);
+    print_own(set, list, each);
     (void)snprintf(text, size, "%s %s, and not of %s", what, other, list);
     return false;
 }

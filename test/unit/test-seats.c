@@ -319,6 +319,19 @@ TEST(a_named_member_may_move)
     CHECK_UINT(seats_of(&seats, 1), 1);
 }
 
+/* The list reaches b at x.  Members have one vote: neither has way before the other. */
+TEST(a_members_own_link_has_way)
+{
+    begin("xa");
+    CHECK(!seats_has_way(&seats, 0, 1) && !seats_has_way(&seats, 1, 0)); /* No set is known. */
+    tell(1, SET, 1, "a b c", "a");
+    CHECK_STR(seats.seats[2].place, "b");
+    CHECK(seats_has_way(&seats, 2, 0));
+    CHECK(!seats_has_way(&seats, 0, 2));
+    CHECK(!seats_has_way(&seats, 2, 1));
+    CHECK(!seats_has_way(&seats, 1, 2));
+}
+
 CHECK_MAIN(
     RUN(a_list_is_new_when_all_say_so), RUN(one_member_tells_of_the_others),
     RUN(only_a_greater_version_is_taken), RUN(a_member_that_is_removed_keeps_its_seat_for_a_while),
@@ -332,4 +345,5 @@ CHECK_MAIN(
     RUN(a_member_that_joined_another_set_is_none_of_ours), RUN(a_member_is_known_by_its_place),
     RUN(a_list_may_name_a_member_that_it_reaches_elsewhere),
     RUN(a_master_that_is_called_a_member_must_say_so), RUN(a_name_may_belong_to_another_master_now),
-    RUN(a_change_of_others_does_not_matter_to_a_name), RUN(a_named_member_may_move))
+    RUN(a_change_of_others_does_not_matter_to_a_name), RUN(a_named_member_may_move),
+    RUN(a_members_own_link_has_way))

@@ -5,6 +5,8 @@
 #include "test/lib/check.h"
 
 #include <err.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "live/cluster.h"
 #include "redlock/client/options.h"
@@ -16,15 +18,17 @@ static struct cluster cluster;
 static unsigned named; /* The number of masters that it names; no client connects to them. */
 static unsigned worked, committed, counted;
 
-static void work(void)
+/* The program says so when it would work, and when it would commit. */
+static int note(const char *said)
 {
+    if (strcmp(said, "commit") == 0) {
+        committed++;
+        return 0;
+    }
+    CHECK_STR(said, "work");
     worked++;
     counted = cluster_count(&cluster, "jobs/7", NULL);
-}
-
-static void commit(void)
-{
-    committed++;
+    return 0;
 }
 
 static int open_here(const struct redlock_options *opts, struct redlock **ret_rl)
@@ -40,18 +44,25 @@ static int open_here(const struct redlock_options *opts, struct redlock **ret_rl
     return redlock_open(&here, ret_rl);
 }
 
+int example(void);
+#define main example
+#define puts note
 #define redlock_open open_here
-static void example(void)
+#include "readme-example.inc" /* Its own #includes find the headers included already. */
+#undef redlock_open
+#undef puts
+#undef main
+
+static void check_example(int status)
 {
     named = worked = counted = committed = 0;
-#include "readme-example.inc" /* Its own #include finds the header included already. */
+    CHECK_INT(example(), status);
 }
-#undef redlock_open
 
 TEST(one_works)
 {
     cluster_ready(&cluster, 3);
-    example();
+    check_example(0);
     CHECK_UINT(named, 3);
     CHECK_UINT(worked, 1);
     CHECK(counted >= 2); /* The program held the lock while it worked. */
@@ -65,7 +76,7 @@ TEST(others_leave_it)
     cluster_ready(&cluster, 3);
     for (unsigned m = 0; m < 2; m++)
         CHECK_STR(server_text(&cluster.server[m], "SET jobs/7 foreign PX 60000"), "OK");
-    example();
+    check_example(1);
     CHECK_UINT(worked, 0);
     CHECK_UINT(committed, 0);
     CHECK_UINT(cluster_count(&cluster, "jobs/7", "foreign"), 2);

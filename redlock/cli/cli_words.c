@@ -275,6 +275,16 @@ void cli_print_clock_guard(struct redlock *rl)
                      (double)client.clock_window / (double)DRIFT_S);
 }
 
+void cli_warn_of_one(struct redlock *rl)
+{
+    const struct inspect_client client = inspect_client(rl);
+
+    if (client.has_founded && mask_count(members_all(&client.lists)) == 1)
+        cli_say("the set has one master now: no client gets a lock while it is down, and if it "
+                "loses its data, no other master can tell how long it has been warming up; see "
+                "`redlock members add`");
+}
+
 bool cli_takes_output(void)
 {
     struct pollfd writable = {.fd = STDOUT_FILENO, .events = POLLOUT};

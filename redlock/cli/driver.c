@@ -188,6 +188,30 @@ static int end(const struct operate *op, enum change_status status, struct confi
     return exit_of(status);
 }
 
+/* What an interruption leaves behind. */
+static const char *state_of(const struct change *change)
+{
+    if (change->newest.from != change->newest.to)
+        return "the change is not finished, and until it is, a lock needs a majority of both lists";
+    switch (change->phase) {
+    case CHANGE_LEARNING:
+    case CHANGE_WATCHING:
+        return "the set was not changed";
+    case CHANGE_CHOOSING:
+    case CHANGE_PAUSING:
+        return "it is not known whether the change has begun";
+    case CHANGE_TELLING:
+        return "the set has its new list, but some masters may not have been told";
+    case CHANGE_SEEING:
+    case CHANGE_WAITING:
+    case CHANGE_CHECKING:
+    case CHANGE_COUNTING:
+    case CHANGE_PHASES_LEN:
+        break; /* The newest configuration is a joint one. */
+    }
+    return "the change is not finished";
+}
+
 /* ---- The loop ---- */
 
 static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
@@ -220,7 +244,7 @@ static int loop(struct driver *driver, ev_timer *tick, struct config *ret_list)
         ev_timer_again(session->loop, tick);
         ev_run(session->loop, EVRUN_ONCE);
     }
-    cli_say("interrupted: the change may be unfinished; run the command again, and it goes on");
+    cli_say("interrupted: %s: run the command again, and it goes on", state_of(&driver->op.change));
     return session_signal_exit(session);
 }
 

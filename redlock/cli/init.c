@@ -122,6 +122,7 @@ static int tell_end(const struct init *init, unsigned voters)
         inspect_set(init->rl, members, sizeof members, why, sizeof why);
         if (inspect_client(init->rl).has_founded && members[0] != '\0')
             cli_say("the masters are a set now: %s", members);
+        cli_warn_of_one(init->rl);
     }
     return cli_flush_output();
 }
@@ -419,9 +420,16 @@ static int refuse_belonging(const struct init *init)
     int code = CLI_OK;
 
     for (unsigned m = 0; m < init->masters; m++) {
+        unsigned first = 0;
+
         if (init->said[m].belongs[0] == '\0')
             continue;
-        say_of(init, m, init->said[m].belongs);
+        while (strcmp(init->said[first].belongs, init->said[m].belongs) != 0)
+            first++;
+        say_of(init, m,
+               first == m                                          ? init->said[m].belongs
+               : strncmp(init->said[m].belongs, "belongs", 7) == 0 ? "belongs to the same set"
+                                                                   : "is claimed by the same list");
         code = CLI_CHANGE;
     }
     if (code != CLI_OK)

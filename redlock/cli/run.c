@@ -11,10 +11,12 @@
 
 #include "redlock/cli/command.h"
 #include "redlock/cli/session.h"
+#include "redlock/client/inspect.h"
 
 /* The lost notice comes when a fifth of the ttl is left: see deadline.c. */
 #define LOST_MARGIN_SHARE 5
 
+#define LOSS_MAX 512 /* Of what is wrong with masters.  Chosen: as of a message of the library. */
 #define HOLD_MAX_MS (1000u * 3600000)
 
 struct run {
@@ -34,9 +36,13 @@ struct run {
 
 static void say_lost(const struct run *run, const char *why, uint32_t left_ms)
 {
-    char name[CLI_NAMES_SHOWN_MAX];
+    char name[CLI_NAMES_SHOWN_MAX], masters[LOSS_MAX], text[LOSS_MAX + CLI_NAMES_SHOWN_MAX + 100];
 
-    cli_say("lost the lock %s: %s, %u ms left", cli_show_name(run->name, name), why, left_ms);
+    inspect_loss(run->session.rl, run->lease, masters, sizeof masters);
+    (void)snprintf(text, sizeof text, "lost the lock %s: %s, %u ms left%s%s",
+                   cli_show_name(run->name, name), why, left_ms, masters[0] != 0 ? ": " : "",
+                   masters);
+    cli_say_why("", text);
 }
 
 /* End the command before printing a message. */
@@ -49,7 +55,7 @@ static void on_lost(struct redlock_lease *lease, void *arg)
         return; /* The guardian was faster. */
     run->lost = true;
     command_end(&run->command);
-    say_lost(run, left_ms > 0 ? "it could not be renewed" : "it is not held any more", left_ms);
+    say_lost(run, left_ms > 0 ? "it could not be renewed" : "most masters no longer store it, or it ran out", left_ms);
 }
 
 /* ---- The command ---- */

@@ -3,6 +3,7 @@
  */
 #include "redlock/cli/set_refusal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "redlock/cli/set_report.h"
@@ -12,13 +13,27 @@ static bool is_two_names(const char *error)
     return strncmp(error, "is the same server as ", 22) == 0;
 }
 
+/* The name in the set of the server that the error names. */
+static const char *name_of_twin(const struct survey *found, const char *error)
+{
+    unsigned number = 0;
+
+    (void)sscanf(error, "is the same server as master %u", &number);
+    for (unsigned i = 0; i < found->newest.members_len; i++)
+        if (survey_find(found, &found->newest.members[i]) + 1 == number)
+            return found->newest.members[i].name;
+    return "NAME";
+}
+
 int set_refusal_two_names(const struct survey *found)
 {
     for (unsigned m = 0; m < found->masters; m++) {
         if (!is_two_names(found->of[m].error))
             continue;
-        cli_say("%s %s: a server has one vote; write it as the set does (redlock members)",
-                found->of[m].member.place, found->of[m].error);
+        cli_say("%s %s: a server has one vote: write it as the set does, or, if it must be reached "
+                "there, as %s#%s",
+                found->of[m].member.place, found->of[m].error, found->of[m].member.place,
+                name_of_twin(found, found->of[m].error));
         return CLI_CHANGE;
     }
     return CLI_OK;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "redlock/cli/marker.h"
 #include "redlock/cli/wish.h"
 
 enum { LIST_MAX = CONFIG_TEXT_MAX + 1 };
@@ -21,9 +22,22 @@ static const struct survey_master *answer_of(const struct survey *survey, unsign
     return m < survey->masters ? &survey->of[m] : &none;
 }
 
+static uint32_t longest_lease_ms(const struct survey *survey)
+{
+    uint32_t longest = 0;
+
+    for (unsigned m = 0; m < survey->masters; m++)
+        if (survey->of[m].answered && survey->of[m].look.max_ttl_ms > longest)
+            longest = survey->of[m].look.max_ttl_ms;
+    return longest;
+}
+
+/* As `redlock status` counts where the other masters do not know how long it has been warming. */
 static double seconds_left(const struct survey *survey, unsigned m)
 {
-    return (double)inspect_quarantine(survey->rl, survey->of[m].look.max_ttl_ms) / (double)DRIFT_S;
+    drift_span whole = inspect_quarantine(survey->rl, longest_lease_ms(survey));
+
+    return (double)marker_left(whole, survey->of[m].age_ms) / (double)DRIFT_S;
 }
 
 void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
@@ -39,7 +53,7 @@ void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ER
         (void)snprintf(text, SURVEY_ERROR_MAX, "is a member of another set: %s", list);
     } else if (!master->look.ready) {
         (void)snprintf(text, SURVEY_ERROR_MAX,
-                       "warms up: it may vote when a client has watched it for %.1f s",
+                       "warms up: it may vote in %.1f s, if a client has found it so",
                        seconds_left(survey, m));
     } else if (master->set == 0) {
         (void)snprintf(text, SURVEY_ERROR_MAX, "says that it is in no set");

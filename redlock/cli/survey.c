@@ -141,9 +141,11 @@ static void fail(struct survey_master *master, const char *error)
 static bool take(struct survey_master *master, const struct reply *reply)
 {
     struct answer_set set;
+    struct marker marker;
 
-    if (!answer_look(reply, &master->look, &set))
+    if (!answer_look(reply, &master->look, &set) || !marker_parse(reply, &marker))
         return false;
+    master->age_ms = marker.age_ms;
     master->set = set.set;
     master->version = set.version;
     (void)snprintf(master->name, sizeof master->name, "%.*s", (int)set.name_len, set.name);

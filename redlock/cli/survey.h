@@ -25,6 +25,7 @@ struct survey_master {
     bool is_named;               /* The list gives it a name. */
     bool asked, answered;
     struct guard_look look;
+    uint64_t age_ms;                 /* Warming: for how long, by its clock. */
     uint64_t set, version;           /* 0: it belongs to none. */
     char name[CONFIG_PLACE_MAX + 1]; /* Its own name.  "": it is no member. */
     struct config config;            /* Of a master of a set. */

@@ -139,3 +139,8 @@ bool explain_wait(const struct redlock_lease *lease)
     explain_end(lease, LEASE_OP_LOCK, outlook_status(outlook));
     return true;
 }
+
+void explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
+{
+    list_troubles(lease, buf, size);
+}

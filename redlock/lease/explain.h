@@ -13,4 +13,7 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
  * sets none, if no master is at fault: another client has the lock, or no round is over yet. */
 bool explain_wait(const struct redlock_lease *lease);
 
+/* What was wrong with masters when the lease was last renewed, or could not be.  "": nothing. */
+void explain_loss(const struct redlock_lease *lease, char *buf, size_t size);
+
 #endif /* REDLOCK_EXPLAIN_H */

@@ -360,6 +360,7 @@ static void publish_deadline(struct redlock_lease *lease)
     if (after == before)
         return;
     lease->leases->env->stats.extended += before != 0 && after != 0;
+    lease->silent = 0;
     atomic_store_explicit(&lease->deadline, after, memory_order_relaxed);
 }
 
@@ -387,6 +388,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     /* Read before quorum_step(), which adds the releases of a failed operation. */
     quorum_mask owing = lease->q.owing;
     enum quorum_state before = lease->q.state;
+    drift_time timeout = lease->q.timeout;
     struct quorum_actions actions;
 
     event->members = peers->members;
@@ -404,6 +406,8 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     set_alarm(lease, actions.wake_at);
     publish_deadline(lease);
     leases->events->on_step(leases->cookie, lease, before);
+    if (before == QUORUM_EXTENDING && event->type == QUORUM_EV_TIMER && event->now >= timeout)
+        lease->silent = owing;
     if (actions.lost)
         on_lost(lease);
     if (!actions.ended)

@@ -53,7 +53,8 @@ struct redlock_lease {
     int8_t status;        /* The status for done. */
     bool adopted : 1;     /* The client did not make the token. */
     uint8_t token_len;    /* With its note. */
-    quorum_mask silent;   /* Masters that had not answered when the operation timed out. */
+    /* Masters that had not answered when the operation, or the latest extension, timed out. */
+    quorum_mask silent;
     uint16_t name_len;
     redlock_done_fn *done;
     void *arg;

@@ -65,7 +65,8 @@ const char *change_phase_text(enum change_phase phase)
 {
     static const char *const texts[CHANGE_PHASES_LEN] = {
         [CHANGE_LEARNING] = "asking the masters for the newest configuration",
-        [CHANGE_WATCHING] = "waiting until all locks that empty masters may have forgotten have ended",
+        [CHANGE_WATCHING] =
+            "watching empty masters until all locks that they may have forgotten have ended",
         [CHANGE_CHOOSING] = "agreeing on the next configuration",
         [CHANGE_PAUSING] = "waiting because another change is under way",
         [CHANGE_SEEING] = "waiting until a majority of the old masters knows the change",

@@ -55,7 +55,10 @@ static void on_lost(struct redlock_lease *lease, void *arg)
         return; /* The guardian was faster. */
     run->lost = true;
     command_end(&run->command);
-    say_lost(run, left_ms > 0 ? "it could not be renewed" : "most masters no longer store it, or it ran out", left_ms);
+    say_lost(run,
+             left_ms > 0 ? "it could not be renewed"
+                         : "most masters no longer store it, or it ran out",
+             left_ms);
 }
 
 /* ---- The command ---- */

@@ -443,6 +443,16 @@ struct redlock_stats {
 /* Returns OK, E_INVAL, E_STATE. */
 REDLOCK_API int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats);
 
+/*
+ * Whether a majority of the masters may vote now, as far as the client knows.  It asks
+ * no master and does not wait.  Both kinds of client.
+ * OK: yes, and *ret_ms is 0.  NOT_READY: *ret_ms is the time until then, as far as it
+ * is known; ask again when it is over.  So it is right after redlock_open(), too.
+ * UNREACHABLE, E_FORBIDDEN, E_WRONG_SET: a lock would end so.  Or E_INVAL, E_STATE.
+ * ret_ms may be NULL.
+ */
+REDLOCK_API REDLOCK_MUST_CHECK int redlock_ready(struct redlock *rl, uint32_t *ret_ms);
+
 #ifdef __cplusplus
 }
 #endif

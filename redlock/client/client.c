@@ -560,29 +560,3 @@ int client_wait(struct redlock *rl, struct waiter *waiter)
     let_out(rl);
     return blocking_wait(rl->blocking, waiter);
 }
-
-#define STATS_SIZE_MAX 4096 /* Chosen: a larger size was never set; not measured. */
-
-int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
-{
-    struct redlock_stats *stats;
-    size_t size;
-    int status;
-
-    if (ret_stats == NULL || ret_stats->size < sizeof ret_stats->size ||
-        ret_stats->size > STATS_SIZE_MAX)
-        return error_set(REDLOCK_E_INVAL, "stats: NULL, or its size is not set");
-    status = client_enter(rl);
-    if (status != REDLOCK_OK)
-        return error_wrap(status, "stats");
-    stats = &rl->env.stats;
-    size = ret_stats->size < sizeof *stats ? ret_stats->size : sizeof *stats;
-    stats->size = ret_stats->size;
-    stats->masters = mask_count(members_all(&rl->masters.peers.members));
-    stats->masters_up = mask_count(rl->masters.peers.up & members_all(&rl->masters.peers.members));
-    memcpy(ret_stats, stats, size);
-    if (ret_stats->size > size) /* The caller is newer: fields unknown to this version are 0. */
-        memset((char *)ret_stats + size, 0, ret_stats->size - size);
-    client_leave(rl);
-    return REDLOCK_OK;
-}

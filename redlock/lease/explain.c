@@ -26,32 +26,42 @@ static const char *op_name(enum lease_op op)
     return "lease";
 }
 
-/* What is wrong with a master.  Empty: nothing. */
-static const char *trouble_of(const struct redlock_lease *lease, unsigned m, const char *silence)
+/* What is wrong with a master.  Empty: nothing.  silent: masters that had not answered in time. */
+static const char *trouble_of(const struct masters *masters, unsigned m, quorum_mask silent,
+                              const char *silence)
 {
-    const struct masters *masters = lease->leases->masters;
     const char *error = masters_error(masters, m);
 
     if (!masters_concern(masters, m))
         return "";
-    if (masters->peers.up & lease->silent & mask_of(m))
+    if (masters->peers.up & silent & mask_of(m))
         return silence;
     if (!masters_is_linked(masters, m) && error[0] == 0)
         return "its queue of commands is full"; /* See LINK_ASKS_MAX. */
     return error;
 }
 
-static void list_troubles(const struct redlock_lease *lease, char *buf, size_t size)
+static void list_troubles(const struct leases *leases, quorum_mask silent, char *buf, size_t size)
 {
-    const struct masters *masters = lease->leases->masters;
+    const struct masters *masters = leases->masters;
     struct trouble troubles[QUORUM_MASTERS_MAX];
     char silence[48];
 
     (void)snprintf(silence, sizeof silence, "no answer within %u ms",
-                   drift_to_ms(lease->leases->reply_timeout));
+                   drift_to_ms(leases->reply_timeout));
     for (unsigned m = 0; m < masters->peers.len; m++)
-        troubles[m] = (struct trouble){masters_name(masters, m), trouble_of(lease, m, silence)};
+        troubles[m] =
+            (struct trouble){masters_name(masters, m), trouble_of(masters, m, silent, silence)};
     troubles_list(troubles, masters->peers.len, buf, size);
+}
+
+void explain_ready(const struct leases *leases, int status)
+{
+    char troubles[ERROR_MESSAGE_MAX];
+
+    list_troubles(leases, 0, troubles, sizeof troubles);
+    (void)error_set(status, "ready: %s%s%s", redlock_strerror(status), troubles[0] != 0 ? ": " : "",
+                    troubles);
 }
 
 /* Quote the name.  Several names become a list with commas. */
@@ -104,7 +114,7 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     quote_names(lease, name, sizeof name);
     troubles[0] = 0;
     if (outlook_is_status(status) || status == REDLOCK_TOO_LATE)
-        list_troubles(lease, troubles, sizeof troubles);
+        list_troubles(lease->leases, lease->silent, troubles, sizeof troubles);
     if (lease_kind(lease)->explain != NULL)
         lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
     if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
@@ -132,7 +142,7 @@ bool explain_wait(const struct redlock_lease *lease)
 
     if (!lease_is_waiting(lease) || lease->q.contended)
         return false;
-    list_troubles(lease, troubles, sizeof troubles);
+    list_troubles(leases, lease->silent, troubles, sizeof troubles);
     if (troubles[0] == 0)
         return false;
     outlook = masters_outlook(leases->masters, env_now(leases->env), &left);

@@ -9,6 +9,9 @@
 /* Set the thread's message: why op ended with status. */
 void explain_end(const struct redlock_lease *lease, enum lease_op op, int status);
 
+/* Set the thread's message: why too few masters may vote. */
+void explain_ready(const struct leases *leases, int status);
+
 /* Set the thread's message: which masters keep the lock from being acquired.  Returns false, and
  * sets none, if no master is at fault: another client has the lock, or no round is over yet. */
 bool explain_wait(const struct redlock_lease *lease);

@@ -214,11 +214,11 @@ static void check_status(int status, const char *message)
 {
     if (status == REDLOCK_OK)
         return;
-    if (status != REDLOCK_UNREACHABLE)
+    if (status != REDLOCK_UNREACHABLE && status != REDLOCK_NOT_READY)
         CHECK_INT(status, REDLOCK_E_NOMEM);
     CHECK_HAS(message, status == REDLOCK_E_NOMEM              ? "out of memory"
                        : strncmp(message, "release ", 8) == 0 ? "too few masters confirmed it"
-                                                              : "too few masters could vote");
+                                                              : redlock_strerror(status));
     CHECK(atomic_load(&has_failed));
 }
 
@@ -234,7 +234,7 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     (void)lease;
     crowd->under_way--;
     crowd->held += status == REDLOCK_OK;
-    if (status != REDLOCK_OK && status != REDLOCK_UNREACHABLE)
+    if (status != REDLOCK_OK && status != REDLOCK_UNREACHABLE && status != REDLOCK_NOT_READY)
         crowd->worst = status;
 }
 

@@ -152,5 +152,5 @@ bool explain_wait(const struct redlock_lease *lease)
 
 void explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
 {
-    list_troubles(lease, buf, size);
+    list_troubles(lease->leases, lease->silent, buf, size);
 }

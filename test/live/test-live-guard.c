@@ -100,7 +100,7 @@ static double ask_left_s(struct pilot *pilot)
 
     do {
         CHECK(pilot_lacks_votes(pilot_lock_for(pilot, "x", 1000, false, 0, &lease)));
-        at = strstr(pilot->message, expected);
+        at = strstr(pilot->message, begin) ? strstr(pilot->message, expected) : NULL;
         if (at == NULL)
             pilot_turn(pilot);
     } while (at == NULL && cluster_now_s() < end_s);

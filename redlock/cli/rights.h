@@ -27,14 +27,14 @@ enum {
 };
 
 /* These words of a row stand for a key or a channel.  The last one is a channel itself. */
-#define RIGHTS_NAME "<name>"                  /* The name of a lock. */
-#define RIGHTS_OWN "<own>"                    /* A random name, which no lock has. */
-#define RIGHTS_MARK "<mark>"                  /* The wait flag of the lock, and its channel. */
-#define RIGHTS_QUEUE "<queue>"                /* The queue of the lock. */
-#define RIGHTS_PERMIT "<permit>"              /* A semaphore of this name, as masters know it. */
-#define RIGHTS_SLOT "<slot>"                  /* The key of its first permit. */
-#define RIGHTS_PERMIT_MARK "<slot-mark>"      /* Its wait flag, and the channel. */
-#define RIGHTS_CLIENT WIRE_CLIENT "doctor"    /* A channel, which no client has. */
+#define RIGHTS_NAME "<name>"               /* The name of a lock. */
+#define RIGHTS_OWN "<own>"                 /* A random name, which no lock has. */
+#define RIGHTS_MARK "<mark>"               /* The wait flag of the lock, and its channel. */
+#define RIGHTS_QUEUE "<queue>"             /* The queue of the lock. */
+#define RIGHTS_PERMIT "<permit>"           /* A semaphore of this name, as masters know it. */
+#define RIGHTS_SLOT "<slot>"               /* The key of its first permit. */
+#define RIGHTS_PERMIT_MARK "<slot-mark>"   /* Its wait flag, and the channel. */
+#define RIGHTS_CLIENT WIRE_CLIENT "doctor" /* A channel, which no client has. */
 
 /* The keys or channels that a row is about, for messages if they are forbidden. */
 enum rights_about {

@@ -114,9 +114,10 @@ static struct members members_of(const struct prospect *p)
 static void judge_all(const struct prospect *p, const struct question *q,
                       struct outlook_view *ret_view)
 {
+    /* Until a master says that it is in none, the set may be there, and a majority is enough. */
     *ret_view = (struct outlook_view){
         .members = members_of(p),
-        .founds = founds(p),
+        .founds = founds(p) && p->set->none != 0,
     };
     for (unsigned m = 0; m < p->peers->len; m++)
         if (members_all(&ret_view->members) & mask_of(m))

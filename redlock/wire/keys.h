@@ -40,8 +40,8 @@
 #define WIRE_QUEUE "redlock:queue:"
 #define WIRE_QUEUE_LEN (sizeof WIRE_QUEUE - 1)
 
-/* The channel on which a client learns of the turns of its waiters: this prefix and the first digits
- * of the name of any of them (place.h). */
+/* The channel on which a client learns of the turns of its waiters: this prefix and the first
+ * digits of the name of any of them (place.h). */
 #define WIRE_CLIENT "redlock:client:"
 #define WIRE_CLIENT_LEN (sizeof WIRE_CLIENT - 1)
 #define WIRE_CLIENT_DIGITS 24

@@ -3,7 +3,6 @@
  */
 #include "redlock/cli/report.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -324,7 +323,8 @@ static void print_owner(const struct status *status, const struct verdict *verdi
     else
         cli_print_token("held by ", verdict->holder->token, verdict->holder->token_len);
     print_time_left(verdict->ttl_ms);
-    (void)printf(" on %u of %u masters, a majority\n", mask_count(verdict->holders), status->shown);
+    (void)printf(" on %u of %u %s, a majority\n", mask_count(verdict->holders), status->counted,
+                 status->noun);
 }
 
 static void print_lock(const struct status *status, const struct verdict *verdict)
@@ -335,18 +335,18 @@ static void print_lock(const struct status *status, const struct verdict *verdic
     if (decide(status, verdict->holders)) {
         print_owner(status, verdict);
     } else if (decide(status, verdict->free)) {
-        (void)printf("free on %u of %u masters, a majority", mask_count(verdict->free),
-                     status->shown);
+        (void)printf("free on %u of %u %s, a majority", mask_count(verdict->free), status->counted,
+                     status->noun);
         if (!is_free(status, verdict)) {
             (void)printf(", but whether permits of it are taken is unknown");
             print_reason(status, true);
         }
         (void)printf("\n");
     } else {
-        (void)printf("no majority agrees: of %u masters %u say that it is free, at most %u name "
+        (void)printf("no majority agrees: of %u %s %u say that it is free, at most %u name "
                      "the same holder, %u do not tell",
-                     status->shown, mask_count(verdict->free), mask_count(verdict->holders),
-                     status->shown - verdict->known);
+                     status->counted, status->noun, mask_count(verdict->free),
+                     mask_count(verdict->holders), status->counted - verdict->known);
         print_reason(status, false);
         (void)printf("\n");
     }
@@ -358,10 +358,10 @@ static void print_no_lock(const struct status *status, unsigned masters, const c
     char name[QUOTED_MAX], quoted[QUOTED_MAX];
 
     if (masters > 0)
-        (void)printf("%s: redlock did not write %s on %u of %u masters, so it is no %s: delete it "
+        (void)printf("%s: redlock did not write %s on %u of %u %s, so it is no %s: delete it "
                      "there, or use another name\n",
                      quote(status->name, strlen(status->name), name),
-                     quote(key, strlen(key), quoted), masters, status->shown, what);
+                     quote(key, strlen(key), quoted), masters, status->counted, status->noun, what);
 }
 
 /* All permits may be foreign: then the message is about the first. */
@@ -432,47 +432,7 @@ static void print_warming(const struct status *status)
         (void)printf("%u of them: no client has watched so far: run `redlock init`\n", unwatched);
 }
 
-/* ---- The set of masters ---- */
-
-enum { MEMBERS_MAX = 2000, WHY_MAX = 600 };
-
-static void print_set(const struct status *status)
-{
-    const struct inspect_client client = inspect_client(status->rl);
-    char members[MEMBERS_MAX], why[WHY_MAX];
-
-    inspect_set(status->rl, members, sizeof members, why, sizeof why);
-    if (client.set != 0)
-        (void)printf("they are the set %016" PRIx64 ", version %" PRIu64 ": %s\n", client.set,
-                     client.set_version, members);
-    else if (why[0] == '\0' && client.linked != 0 && client.restart_guard)
-        (void)printf("they are no set yet: the first client that reaches all of them founds it, as "
-                     "`redlock init` does\n");
-    if (client.lists.from != client.lists.to)
-        (void)printf("the change is not finished, and a lock needs a majority of both lists: "
-                     "`redlock members` says how to finish it\n");
-    if (why[0] != '\0')
-        (void)printf("%s\n", why);
-}
-
-static void print_json_set(const struct status *status)
-{
-    const struct inspect_client client = inspect_client(status->rl);
-    char members[MEMBERS_MAX], why[WHY_MAX];
-
-    inspect_set(status->rl, members, sizeof members, why, sizeof why);
-    (void)printf(",\"set\":");
-    if (client.set == 0) {
-        (void)printf("null");
-    } else {
-        (void)printf("{\"id\":\"%016" PRIx64 "\",\"version\":%" PRIu64 ",\"members\":", client.set,
-                     client.set_version);
-        cli_json_string(stdout, members);
-        (void)printf("}");
-    }
-    (void)printf(",\"set_error\":");
-    cli_json_string(stdout, why);
-}
+/* ---- All as text ---- */
 
 void report_text(const struct status *status)
 {
@@ -486,12 +446,12 @@ void report_text(const struct status *status)
     for (unsigned m = 0; m < status->masters; m++)
         if (!status->reports[m].gone)
             print_master(status, m, (int)width);
-    (void)printf("%u of %u masters are up, %s\n", status->up, status->shown,
+    (void)printf("%u of %u %s are up, %s\n", status->up, status->counted, status->noun,
                  report_has_majority(status) ? "a majority" : "NO MAJORITY");
     if (status->warming > 0)
         print_warming(status);
     cli_print_clock_guard(status->rl);
-    print_set(status);
+    report_set_text(status);
     if (status->name != NULL)
         print_verdict(status);
 }
@@ -589,7 +549,7 @@ void report_json(const struct status *status)
     }
     (void)printf("],\"masters_up\":%u,\"majority\":%s", status->up,
                  report_has_majority(status) ? "true" : "false");
-    print_json_set(status);
+    report_set_json(status);
     if (status->name != NULL)
         print_json_verdict(status);
     (void)printf("}\n");

@@ -20,6 +20,7 @@ struct cli;
 struct report {
     bool asked;
     bool gone;                   /* Its number stands for no master any more. */
+    bool stranger;               /* It is no member of the set, and does not count. */
     unsigned questions, answers; /* How many queries were sent, and answered. */
     bool over;                   /* No more answers are awaited. */
     bool up;                     /* It may vote. */
@@ -57,6 +58,9 @@ struct status {
     struct redlock *rl;
     unsigned masters, up, warming, over;
     unsigned shown;       /* Of masters: those that are not gone. */
+    unsigned counted;     /* Of these: the members, or all while no set is known. */
+    const char *noun;     /* What these are: "members" or "masters". */
+    bool refused;         /* Clients refuse the list. */
     struct members lists; /* Which masters decide. */
     struct report reports[REDLOCK_MASTERS_MAX];
 };
@@ -67,5 +71,9 @@ bool report_has_majority(const struct status *status);
 /* Print all, as text or as JSON. */
 void report_text(const struct status *status);
 void report_json(const struct status *status);
+
+/* Print their part about the set of masters (report_set.c). */
+void report_set_text(const struct status *status);
+void report_set_json(const struct status *status);
 
 #endif /* REDLOCK_REPORT_H */

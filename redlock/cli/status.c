@@ -382,6 +382,31 @@ static void skip_the_gone(struct status *status)
     }
 }
 
+/* A master that is no member does not count, whatever it says. */
+static void skip_strangers(struct status *status)
+{
+    const quorum_mask members = members_all(&status->lists);
+
+    status->counted = status->shown;
+    status->noun = "masters";
+    if (inspect_client(status->rl).set == 0 || members == 0) /* A closed set has no members. */
+        return;
+    status->noun = "members";
+    for (unsigned m = 0; m < status->masters; m++) {
+        struct report *report = &status->reports[m];
+
+        if (report->gone || (members & mask_of(m)) != 0)
+            continue;
+        report->stranger = true;
+        status->counted--;
+        status->up -= report->up;
+        status->warming -= report->warming;
+        report->up = report->warming = false;
+        if (report->error[0] == '\0')
+            (void)snprintf(report->error, sizeof report->error, "is no member of the set");
+    }
+}
+
 /* Masters that are all new and durable count as up: the first client that wants a lock gets it. */
 static void welcome_the_new(struct status *status)
 {
@@ -404,7 +429,9 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
     status->masters = inspect_client(status->rl).masters;
     ask_all(status, loop);
     status->lists = inspect_client(status->rl).lists;
+    status->refused = redlock_ready(status->rl, NULL) == REDLOCK_E_WRONG_SET;
     skip_the_gone(status);
+    skip_strangers(status);
     welcome_the_new(status);
     look_at_clocks(status, loop);
     if (status->cli->json)
@@ -414,6 +441,8 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
     code = cli_flush_output();
     if (code != CLI_OK)
         return code;
+    if (status->refused)
+        return CLI_CHANGE;
     return report_has_majority(status) ? CLI_OK : CLI_UNREACHABLE;
 }
 
@@ -486,5 +515,6 @@ const struct cli_command cli_status = {
             "  --clocks               also watch the clocks for two seconds, and print how much\n"
             "                         faster they run than the clock of this machine\n"
             "\n"
-            "Exit: 0 a majority is up, 64 usage, 69 no majority is up.\n",
+            "Exit: 0 a majority is up, 64 usage, 69 no majority is up, 78 clients refuse the\n"
+            "list of masters.\n",
 };

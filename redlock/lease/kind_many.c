@@ -12,10 +12,14 @@
  *   greater than the tokens that any of them had before.
  * - A release deletes the other keys if one cannot be deleted, and then returns the error.
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "redlock/base/error.h"
 #include "redlock/lease/kind.h"
 #include "redlock/lease/state.h"
+
+#define NAME_SHOWN_MAX 80 /* The longest name in a message, in bytes. */
 
 static size_t write(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
 {
@@ -40,18 +44,37 @@ static void on_answer(struct redlock_lease *lease, unsigned master, const struct
     (void)master;
     if (vote->taken == 0 || ask->number != lease->q.round)
         return;
-    if (vote->taken <= wire_count_names(lease->name, lease->name_len))
-        lease->taken = (uint8_t)(vote->taken - 1);
+    if (vote->taken > wire_count_names(lease->name, lease->name_len))
+        return;
+    lease->taken = (uint8_t)(vote->taken - 1) & 127;
+    lease->has_taken = true;
+}
+
+static const char *name_at(const struct redlock_lease *lease, unsigned index)
+{
+    const char *name = lease->name;
+
+    for (unsigned i = 0; i < index; i++)
+        name += strlen(name) + 1;
+    return name;
 }
 
 static const char *awaited(const struct redlock_lease *lease, size_t *ret_len)
 {
-    const char *name = lease->name;
+    const char *name = name_at(lease, lease->line);
 
-    for (unsigned i = 0; i < lease->line; i++)
-        name += strlen(name) + 1;
     *ret_len = strlen(name);
     return name;
+}
+
+static void explain(const struct redlock_lease *lease, int status, char *text, size_t size)
+{
+    const char *name = name_at(lease, lease->taken);
+    char quoted[NAME_SHOWN_MAX];
+
+    if (status == REDLOCK_CONTENDED && lease->has_taken)
+        (void)snprintf(text, size, "%s was taken",
+                       error_quote(name, strlen(name), quoted, sizeof quoted));
 }
 
 const struct kind kind_many = {
@@ -69,4 +92,5 @@ const struct kind kind_many = {
     .count = count,
     .on_answer = on_answer,
     .awaited = awaited,
+    .explain = explain,
 };

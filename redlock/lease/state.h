@@ -63,8 +63,10 @@ struct redlock_lease {
     struct waiter *waiter; /* The blocking call under way. */
     /* The next in the ready list, in a local queue, or among the leases that are over. */
     struct redlock_lease *next;
-    uint8_t kind;  /* enum kind_id */
-    uint8_t taken; /* Of several names: the index of the one last found taken. */
+    uint8_t kind; /* enum kind_id */
+    /* Of several names: the index of the one last found taken, if any was. */
+    uint8_t taken : 7;
+    bool has_taken : 1;
     /* Of several names: the index of the one that the lease waits for. */
     uint8_t line;
     uint8_t pins; /* Callbacks that run with it, and calls that sleep with it. */

@@ -80,7 +80,8 @@ TEST(all_or_nothing)
     CHECK_INT(redlock_lock(pilot.rl, "printer", &opts, &one), REDLOCK_OK);
     CHECK_INT(redlock_lock_many(pilot.rl, names, 3, &opts, &many), REDLOCK_CONTENDED);
     CHECK_STR(redlock_errmsg(pilot.rl),
-              "acquire disk,tape,printer: another client holds it, or another lease of this one");
+              "acquire disk,tape,printer: another client holds it, or another lease of this one: "
+              "printer was taken");
     for (unsigned i = 0; i < 2; i++)
         CHECK(comes_to(names[i], NULL, 0));
     CHECK_INT(redlock_lock_many(pilot.rl, names, 2, &opts, &many), REDLOCK_OK);

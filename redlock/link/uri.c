@@ -250,6 +250,8 @@ static int parse_ipv6(struct piece address, struct uri *uri)
 
 static int parse_host_name(struct piece host, struct uri *uri)
 {
+    bool has_word = false;
+
     if (host.len == 0)
         return refuse("no host");
     if (host.len > URI_HOST_MAX)
@@ -257,7 +259,11 @@ static int parse_host_name(struct piece host, struct uri *uri)
     for (size_t i = 0; i < host.len; i++) {
         if (!is_alnum(host.p[i]) && strchr("-_.", host.p[i]) == NULL)
             return refuse("the host may have letters, digits, '-', '_' and '.' only");
+        has_word = has_word || strchr("-.", host.p[i]) == NULL;
     }
+    if (!has_word)
+        return error_set(REDLOCK_E_INVAL, "'%.*s' is no host", host.len < 80 ? (int)host.len : 80,
+                         host.p);
     return copy_piece(host, &uri->host);
 }
 
@@ -328,6 +334,8 @@ static int parse_scheme(struct piece *rest, bool *ret_unix)
         scheme.len++;
     *ret_unix = false;
     if (!starts_with(skip(*rest, scheme.len), "://")) {
+        if (is_word(scheme, "redis") && starts_with(skip(*rest, scheme.len), ":/"))
+            return refuse("a slash is missing: write redis:// (a password may begin with %2F)");
         /* "unix:/path" is a unix socket.  With an '@', "unix" is a user. */
         *ret_unix = starts_with(*rest, "unix:/") && span_until(*rest, "@") == rest->len;
         if (*ret_unix)

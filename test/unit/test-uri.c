@@ -226,6 +226,11 @@ static const struct {
     {"me:pw%zz@h", "the password has a '%'"},
     {"me:pw%4z@h", "the password has a '%'"},
     {"m%e:pw@h", "the user has a '%'"},
+    {"-", "'-' is no host"},
+    {"redis://me:pw@.:6379", "'.' is no host"},
+    {"-.-:1", "'-.-' is no host"},
+    {"redis:/me:pw@h", "a slash is missing: write redis://"},
+    {"Redis:/h", "a slash is missing: write redis://"},
     {"unix://", "must begin with '/'"},
     {"unix://run/r.sock", "must begin with '/'"},
     {"unix://me:pw@run/r.sock", "must begin with '/'"},
@@ -351,7 +356,7 @@ TEST(places_are_compared)
         {"unix:///a", "a", false},
         {"a", "unix:///a", false},
         {"z", "Z", true},
-        {"_", "-", false},
+        {"a_", "a-", false},
         {"[::1]", "h", false},
     };
 

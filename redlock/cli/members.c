@@ -75,8 +75,9 @@ static void take_leaver(struct order *order, char *name)
 
     for (const char *p = name; *p != '\0' || p == name; p++)
         if (*p <= ' ' || *p > '~' || *p == '@')
-            cli_usage_error(order->cli, "'%s' is no name of a member",
-                            cli_show_argument(name, shown));
+            cli_usage_error(order->cli, "'%s' is no name of a member%s",
+                            cli_show_argument(name, shown),
+                            *p == '@' ? ": give the name without user and password" : "");
     if (wish->leavers_len == REDLOCK_MASTERS_MAX)
         cli_usage_error(order->cli, "more than %d masters", REDLOCK_MASTERS_MAX);
     wish->leavers[wish->leavers_len++] = name;

@@ -42,6 +42,18 @@ static bool refuse(const char *name, enum config_problem problem, char *why, siz
     return false;
 }
 
+/* True: this joiner was named before. */
+static bool is_again(const struct wish *wish, unsigned joiner)
+{
+    const struct config_member *one = &wish->joiners[joiner];
+
+    for (unsigned i = 0; i < joiner; i++)
+        if (strcmp(wish->joiners[i].name, one->name) == 0 &&
+            strcmp(wish->joiners[i].place, one->place) == 0)
+            return true;
+    return false;
+}
+
 bool wish_make(const struct wish *wish, const struct config *now, struct config *ret_list,
                char *why, size_t why_size)
 {
@@ -64,6 +76,10 @@ bool wish_make(const struct wish *wish, const struct config *now, struct config 
         /* The answer of look.lua cannot tell this name from none. */
         problem = strcmp(joiner->name, "-") == 0 ? CONFIG_BAD_NAME
                                                  : config_add(&list, joiner->name, joiner->place);
+        if (problem == CONFIG_ALREADY && is_again(wish, i)) {
+            (void)snprintf(why, why_size, "%s is named twice", joiner->name);
+            return false;
+        }
         if (problem != CONFIG_OK)
             return refuse(joiner->name, problem, why, why_size);
     }

@@ -79,6 +79,14 @@ TEST(what_is_wrong_is_refused)
     join("", "b:1");
     check_why("b:1: it is a member already");
     begin("a:1 b:1 c:1");
+    join("", "b:1");
+    join("", "b:1");
+    check_why("b:1: it is a member already");
+    begin("a:1 b:1 c:1");
+    join("", "d:1");
+    join("", "d:1");
+    check_why("d:1 is named twice");
+    begin("a:1 b:1 c:1");
     join("c", "c:1");
     check_why("c: a member at this place has another name");
     begin("a:1 b:1 e:1#c");

@@ -234,21 +234,24 @@ void doctor_set_judge(struct doctor *doctor)
 
 /* ---- What the set does ---- */
 
-/* A change that has begun. */
+#define UNFINISHED                                                                       \
+    "a change of their set is not finished, and a lock needs a majority of both lists: " \
+    "from %s to %s"
+
+/* A change that has begun.  Each list gets half of the room, so that its end, "and 3 more", is not
+ * cut. */
 void doctor_set_look_at_change(struct doctor *doctor)
 {
     const struct config *newest = &doctor->survey.newest;
-    char from[EXAM_TEXT_MAX / 3], to[EXAM_TEXT_MAX / 3];
+    char from[(EXAM_TEXT_MAX - sizeof UNFINISHED) / 2], to[sizeof from];
 
     if (!config_is_joint(newest))
         return;
     wish_print(newest, newest->from, from, sizeof from);
     wish_print(newest, newest->to, to, sizeof to);
     exam_find(&doctor->all, "unfinished",
-              "run redlock members, which tells the command that finishes it",
-              "a change of their set is not finished, and a lock needs a majority of both lists: "
-              "from %s to %s",
-              from, to);
+              "run redlock members, which tells the command that finishes it", UNFINISHED, from,
+              to);
 }
 
 /* True: a majority of the list that this master stores may vote, and stores the same version. */

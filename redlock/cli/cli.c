@@ -264,10 +264,13 @@ static void check_drift(const struct cli *cli, uint32_t ttl_ms)
 void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)
 {
     char ttl[16], max[16], least[16];
+    struct redlock_lock_options defaults;
 
+    redlock_lock_options_init(&defaults);
     if (ttl_ms > cli->max_ttl_ms)
-        cli_usage_error(cli, "--ttl is %s, but must be %s to --max-ttl, which is %s",
+        cli_usage_error(cli, "--ttl is %s%s, but must be %s to --max-ttl, which is %s",
                         cli_show_duration(ttl_ms, ttl, sizeof ttl),
+                        ttl_ms == defaults.ttl_ms ? " (the default)" : "",
                         least_ttl(cli, least, sizeof least),
                         cli_show_duration(cli->max_ttl_ms, max, sizeof max));
     check_drift(cli, ttl_ms);

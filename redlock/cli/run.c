@@ -279,6 +279,9 @@ static void check_options(struct run *run, struct cli *cli)
     cli_check_ttl(cli, run->opts.ttl_ms);
     cli_names(cli, run->name, &run->names);
     cli_check_lock(cli, &run->names, &run->opts);
+    if (run->at_least_ms > 0 && run->opts.wait_ms >= run->at_least_ms)
+        cli_say("--hold-at-least is not longer than --wait: a host that waits runs the command "
+                "again");
 }
 
 /* Options may stand before NAME and after it.  After "--", NAME may begin with "-". */
@@ -331,7 +334,9 @@ const struct cli_command cli_run = {
             "  --fair                 wait in a queue: --fair waiters are served in order\n"
             "  --fence                draw a fencing token, which CMD finds in REDLOCK_FENCE\n"
             "  --hold-at-least DUR    if CMD succeeds, keep the lock until DUR after it was\n"
-            "                         acquired: for short jobs of hosts whose clocks differ\n"
+            "                         acquired: for short jobs of hosts whose clocks differ.\n"
+            "                         It must be longer than --wait, or a host that waits\n"
+            "                         runs CMD again\n"
             "  --hold-at-most DUR     end CMD at DUR after the lock was acquired: SIGTERM, then\n"
             "                         SIGKILL\n"
             "  --note TEXT            who holds it, for `redlock status` (HOST/PID; \"\": none)\n"

@@ -112,8 +112,8 @@ struct redlock_options {
     /* The masters: 1 to 15 URIs, all different, separated by commas or white
      * space.  Examples: "redis://user:pass@host:6379/0", "unix:///run/r.sock",
      * "host:port", "[::1]:7001".  NULL (default): the value of the environment
-     * variable REDLOCK_MASTERS, which may be "@FILE": then the list is read from
-     * this file, once.  redlock(3) has the syntax. */
+     * variable REDLOCK_MASTERS, which may be "@FILE", unlike this option: then the
+     * list is read from this file, once.  redlock(3) has the syntax. */
     const char *masters;
     /* Set: a loop client on this loop, with asynchronous calls only.  It starts
      * no threads, except to look up host names.  The loop must outlive the client.

@@ -180,6 +180,8 @@ static int copy_masters(struct options *options, const char *list)
 {
     int r;
 
+    if (list != NULL && list[0] == '@') /* A program that needs a file reads it itself. */
+        return error_set(REDLOCK_E_INVAL, "'@FILE' is for REDLOCK_MASTERS and the command only");
     if (list != NULL)
         return add_masters(options, list);
     list = getenv("REDLOCK_MASTERS");

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "redlock/cli/driver.h"
 #include "redlock/cli/rescue.h"
@@ -29,6 +30,7 @@ struct order {
     unsigned asked_len;                              /* Leavers among them. */
     const char *lost; /* Of a rescue: the members that are lost.  NULL: the option is not given. */
     bool shows, is_dry, rescues;
+    bool has_warned;                    /* By warn_of_passwords(). */
     bool has_finished;                  /* A change that was found has been finished. */
     bool has_left[REDLOCK_MASTERS_MAX]; /* Leavers that a master of the set knows. */
     struct survey survey;
@@ -380,6 +382,41 @@ static int end_met(struct order *order, const struct config *now)
     return code == CLI_OK ? tell_end(order, &list) : code;
 }
 
+/* True: a member has this host.  Clients compare hosts as texts, too (masters/peers.h). */
+static bool is_known_host(const struct config *now, const char *host)
+{
+    bool is_known_one = false;
+
+    for (unsigned i = 0; i < now->members_len && !is_known_one; i++) {
+        const char *place = now->members[i].place;
+        struct uri uri;
+
+        if (uri_parse(place, strlen(place), &uri) != REDLOCK_OK)
+            continue;
+        is_known_one = uri.host != NULL && strcasecmp(uri.host, host) == 0;
+        uri_done(&uri);
+    }
+    return is_known_one;
+}
+
+/* Running clients follow the set, but send passwords only to the hosts of their lists. */
+static void warn_of_passwords(struct order *order, const struct config *now)
+{
+    const struct survey *found = &order->survey;
+
+    for (unsigned i = 0; i < order->wish.joiners_len && !order->has_warned; i++) {
+        unsigned m = survey_find(found, &order->wish.joiners[i]);
+        const struct uri *uri = m < found->masters ? inspect_master(found->rl, m).uri : NULL;
+
+        if (uri != NULL && uri->password != NULL && uri->host != NULL &&
+            !is_known_host(now, uri->host))
+            cli_say("%s asks for a password, and running clients send one only to hosts of their "
+                    "list: it has no vote for them until they are restarted with the new list",
+                    order->wish.joiners[i].place);
+    }
+    order->has_warned = true;
+}
+
 /* One try.  DRIVER_AGAIN: the set was changed meanwhile, or a change was finished. */
 static int change(struct order *order)
 {
@@ -413,9 +450,12 @@ static int change(struct order *order)
     }
     code = set_refusal_too_few(found);
     if (code == CLI_OK)
+        code = set_refusal_login(found, &list);
+    if (code == CLI_OK)
         code = set_refusal_list(found, &order->wish, &list);
     if (code != CLI_OK)
         return code;
+    warn_of_passwords(order, &now);
     if (order->is_dry)
         return tell_plan(order, &now, &list, config_is_joint(&found->newest));
     code = driver_run(&order->survey, &list, order->wish.allows_even, &list);

@@ -91,6 +91,32 @@ int set_refusal_joiner(const struct survey *found, const struct config_member *j
     return refuse_second_name(found, m, joiner);
 }
 
+/* The error of a link whose user or password the master refuses (handshake.c). */
+static bool is_login(const char *error)
+{
+    return strncmp(error, "AUTH: ", 6) == 0 || strstr(error, "NOAUTH ") != NULL;
+}
+
+int set_refusal_login(const struct survey *found, const struct config *list)
+{
+    int code = CLI_OK;
+
+    for (unsigned i = 0; i < list->members_len; i++) {
+        const char *name = list->members[i].name;
+        unsigned m = survey_find(found, &list->members[i]);
+
+        if (config_find(&found->newest, name) == found->newest.members_len || m == found->masters ||
+            found->of[m].answered || !is_login(found->of[m].error))
+            continue;
+        cli_say("%s: %s", name, found->of[m].error);
+        code = CLI_CHANGE;
+    }
+    if (code != CLI_OK)
+        cli_say("nothing was changed: the list has no valid password for this member, and clients "
+                "with this list have no vote of it: first correct the list, and restart them");
+    return code;
+}
+
 static void say_who_is_down(const struct survey *found, const struct config *list)
 {
     char why[SURVEY_ERROR_MAX];

@@ -19,6 +19,10 @@ int set_refusal_joiner(const struct survey *found, const struct config_member *j
 /* Fewer than a majority of the members may vote. */
 int set_refusal_too_few(const struct survey *found);
 
+/* This client cannot log in to a member that stays in the list.  Clients with the same list cannot,
+ * either, and a further change could leave them without a majority. */
+int set_refusal_login(const struct survey *found, const struct config *list);
+
 /* All that is wrong with the wished list. */
 int set_refusal_list(const struct survey *found, const struct wish *wish,
                      const struct config *list);

@@ -155,7 +155,10 @@ static void look_at_info(struct exam *exam)
                   "maxmemory-policy is %s, so it drops locks when its memory is full",
                   exam->info.policy);
     if (handshake_forgets(&exam->info))
-        exam_find(exam, "persistence", "see redlock(1), MASTERS THAT FORGET",
+        exam_find(exam, "persistence",
+                  "run CONFIG SET appendonly yes and CONFIG SET appendfsync always, wait until "
+                  "INFO says aof_rewrite_in_progress:0, and run CONFIG REWRITE; see redlock(1), "
+                  "MASTERS THAT FORGET",
                   "appendonly is no, so it forgets");
 }
 

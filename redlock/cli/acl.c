@@ -88,6 +88,9 @@ static int print_rules(struct cli *cli, const char *user, const struct rights_wa
     for (size_t i = 0; i < RIGHTS_PLACES_LEN; i++)
         put_place(&page, i, wanted);
     (void)printf("%s\n", cli->json ? "]}" : "");
+    if (!cli->json)
+        cli_say("replace PASSWORD; then CONFIG REWRITE, or ACL SAVE with an aclfile, or the user "
+                "is gone after a restart");
     return cli_flush_output();
 }
 

@@ -26,10 +26,13 @@
 
 #define UNCHECKED_DEFAULT "whether the user default has a password, or is off"
 
-/* True: another user than default is used, whose rules protect nothing if default is open. */
-static bool has_user(const struct doctor *doctor)
+/* True: the rules of another user protect nothing if default is open, and a master did not tell. */
+static bool may_be_open(const struct doctor *doctor)
 {
-    return strcmp(exam_user(&doctor->exams[0]), "default") != 0;
+    for (unsigned m = 0; m < doctor->masters; m++)
+        if (doctor->exams[m].uri->user != NULL && !doctor->exams[m].is_default_known)
+            return true;
+    return false;
 }
 
 /* List the options that were not given.  "": all were. */
@@ -46,14 +49,13 @@ static void name_options_left(const struct doctor *doctor, char options[64])
 
 /* ---- Printing text ---- */
 
-/* Masters that greeted the user default without a password. */
+/* Masters that let everybody in, as the user default. */
 static unsigned count_open(const struct doctor *doctor)
 {
     unsigned open = 0;
 
     for (unsigned m = 0; m < doctor->masters; m++)
-        open += doctor->exams[m].answers && doctor->exams[m].uri->user == NULL &&
-                doctor->exams[m].uri->password == NULL;
+        open += doctor->exams[m].is_open;
     return open;
 }
 
@@ -67,7 +69,7 @@ static void print_unchecked(const struct doctor *doctor)
                      doctor->masters);
     name_options_left(doctor, options);
     (void)printf("not checked: " UNCHECKED_LISTS "\n");
-    if (has_user(doctor))
+    if (may_be_open(doctor))
         (void)printf("not checked: " UNCHECKED_DEFAULT "\n");
     if (options[0] != '\0')
         (void)printf("not checked: the rights for %s\n", options);
@@ -361,7 +363,7 @@ static void print_json_unchecked(const struct doctor *doctor)
     name_options_left(doctor, options);
     (void)printf(",\"not_checked\":[");
     cli_json_string(stdout, UNCHECKED_LISTS);
-    if (has_user(doctor))
+    if (may_be_open(doctor))
         (void)printf(",\"%s\"", UNCHECKED_DEFAULT);
     if (options[0] != '\0') {
         (void)snprintf(text, sizeof text, "the rights for %s", options);

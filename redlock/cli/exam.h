@@ -69,6 +69,9 @@ struct exam {
 
     bool is_member; /* It is a member of the set.  If no set is known: of the list. */
 
+    bool is_open;          /* The user default needs no password. */
+    bool is_default_known; /* Whether it needs one has been found out. */
+
     bool answers; /* The greeting succeeded.  Else the fields below are not known. */
     bool votes;   /* It may vote, judged without the other masters. */
     struct master_info info;

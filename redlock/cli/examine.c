@@ -509,6 +509,46 @@ static void look_at_keys(struct exam *exam, struct talk *talk)
         look_at_permits(exam, talk);
 }
 
+/* ---- Its users ---- */
+
+/* On a connection without AUTH every program is the user default. */
+static void look_at_default(struct exam *exam, uint32_t limit_ms)
+{
+    const char *const words[TALK_WORDS_MAX] = {"PING"};
+    const struct reply *reply;
+    struct talk talk;
+
+    talk_open(&talk, exam->uri, limit_ms);
+    reply = talk.broken[0] == 0 ? talk_ask(&talk, words) : NULL;
+    exam->is_default_known = reply != NULL;
+    exam->is_open = reply != NULL && reply->type != REPLY_ERROR;
+    talk_close(&talk);
+}
+
+/* `redlock acl` prints rules with this word in place of a password. */
+static void look_at_password(struct exam *exam)
+{
+    char change[EXAM_TEXT_MAX];
+
+    if (exam->uri->password == NULL || strcmp(exam->uri->password, "PASSWORD") != 0)
+        return;
+    (void)snprintf(change, sizeof change,
+                   "choose another (ACL SETUSER %.100s resetpass and > with the password, or "
+                   "requirepass), and write it into the list",
+                   exam_user(exam));
+    exam_find(exam, "password", change,
+              "its password is the word PASSWORD, which redlock acl prints in place of one");
+}
+
+static void look_at_users(struct exam *exam, struct talk *talk)
+{
+    look_at_password(exam);
+    exam->is_default_known = exam->uri->user == NULL;
+    exam->is_open = exam->uri->user == NULL && exam->uri->password == NULL;
+    if (!exam->is_default_known && talk->broken[0] == 0)
+        look_at_default(exam, talk_left_ms(talk));
+}
+
 /* ---- All of it ---- */
 
 static void ask_all(struct exam *exam, struct talk *talk)
@@ -541,8 +581,10 @@ void examine_master(struct exam *exam)
     if (talk.broken[0] == 0)
         greet(exam, &talk);
     talk.greeted = exam->answers;
-    if (exam->answers)
+    if (exam->answers) {
         ask_all(exam, &talk);
+        look_at_users(exam, &talk);
+    }
     is_silent = strncmp(talk.broken, "connected", 9) == 0;
     if (talk.broken[0] != 0 && exam->answers)
         exam_find(exam, "silent", look_at_log, "broke off: %s", talk.broken);

@@ -218,8 +218,8 @@ void cli_print_lease_json(const struct cli_names *names, const struct redlock_le
 /* With the clock guard per_vote, print what it means for a new client. */
 void cli_print_clock_guard(struct redlock *rl);
 
-/* If this client has made a single master a set, say what that means. */
-void cli_warn_of_one(struct redlock *rl);
+/* If this client has made its masters a set, say so, and what a set of one master means. */
+void cli_tell_founded(struct redlock *rl);
 
 /* False: standard output is a pipe or the like that has no room for a page, so a write would wait.
  */

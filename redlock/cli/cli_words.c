@@ -275,11 +275,18 @@ void cli_print_clock_guard(struct redlock *rl)
                      (double)client.clock_window / (double)DRIFT_S);
 }
 
-void cli_warn_of_one(struct redlock *rl)
+enum { MEMBERS_MAX = 2000 }; /* Of a list of names.  Longer ones are cut. */
+
+void cli_tell_founded(struct redlock *rl)
 {
     const struct inspect_client client = inspect_client(rl);
+    char members[MEMBERS_MAX], why[2];
 
-    if (client.has_founded && mask_count(members_all(&client.lists)) == 1)
+    inspect_set(rl, members, sizeof members, why, sizeof why);
+    if (!client.has_founded || members[0] == '\0')
+        return;
+    cli_say("the masters are a set now: %s", members);
+    if (mask_count(members_all(&client.lists)) == 1)
         cli_say("the set has one master now: no client gets a lock while it is down, and if it "
                 "loses its data, no other master can tell how long it has been warming up; see "
                 "`redlock members add`");

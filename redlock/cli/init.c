@@ -23,7 +23,7 @@
 
 #define TICK_S 0.2 /* Between two updates of the progress.  Chosen. */
 #define LINE_MAX_LEN 160
-enum { SET_MEMBERS_MAX = 2000, SET_WHY_MAX = 600 };
+enum { SET_WHY_MAX = 600 };
 
 enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE };
 
@@ -111,18 +111,13 @@ static void say_who_is_down(const struct init *init)
 
 static int tell_end(const struct init *init, unsigned voters)
 {
-    char members[SET_MEMBERS_MAX], why[SET_WHY_MAX];
-
     if (init->session.cli->json) {
         (void)printf("{\"masters\":%u,\"masters_voting\":%u}\n", mask_count(voters_of(init)),
                      voters);
     } else {
         (void)printf("%u of %u masters may vote\n", voters, mask_count(voters_of(init)));
         cli_print_clock_guard(init->rl);
-        inspect_set(init->rl, members, sizeof members, why, sizeof why);
-        if (inspect_client(init->rl).has_founded && members[0] != '\0')
-            cli_say("the masters are a set now: %s", members);
-        cli_warn_of_one(init->rl);
+        cli_tell_founded(init->rl);
     }
     return cli_flush_output();
 }
@@ -216,7 +211,7 @@ static bool is_stuck(struct init *init)
 
 static void say_why_no_set(const struct init *init)
 {
-    char members[SET_MEMBERS_MAX], why[SET_WHY_MAX];
+    char members[2], why[SET_WHY_MAX];
 
     inspect_set(init->rl, members, sizeof members, why, sizeof why);
     if (why[0] != '\0')

@@ -315,7 +315,7 @@ int session_lock(struct session *session, const struct cli_names *names,
     ev_timer_start(session->loop, &session->patience);
     await_lock(session, names, opts);
     ev_timer_stop(session->loop, &session->patience);
-    cli_warn_of_one(session->rl);
+    cli_tell_founded(session->rl);
     if (session->done && cli_lacks_votes(session->status)) {
         tell_of_warming(session);
         tell_of_clocks(session);

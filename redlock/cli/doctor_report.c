@@ -263,6 +263,21 @@ static void print_numbers(const struct doctor *doctor, bool is_listed, const cha
         (void)printf("%smaster%s %s from the %s", before, count == 1 ? "" : "s", numbers, from);
 }
 
+/* A client with another database number finds no set, too, and founds a second one. */
+static const char *name_no_set(const struct doctor *doctor)
+{
+    bool any = false;
+
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        if (doctor->survey.of[m].answered)
+            return "no set in this database: redlock init founds one, or the first lock\n"
+                   "    (the same servers with another database number are another set)";
+        any = any || doctor->exams[m].answers;
+    }
+    return any ? "no master tells its set, so the set is not known"
+               : "no master answers, so the set is not known";
+}
+
 /* Which masters are judged, and how doctor knows them. */
 static void print_set(const struct doctor *doctor)
 {
@@ -271,10 +286,8 @@ static void print_set(const struct doctor *doctor)
 
     if (!doctor_set_is_known(doctor)) {
         (void)printf("%s\n", newest->version != 0 ? "the set is closed, and grants no locks"
-                             : doctor->survey.why[0] != '\0'
-                                 ? "the masters are of several sets"
-                                 : "no set yet: redlock init founds it, or the first client that "
-                                   "reaches all of them");
+                             : doctor->survey.why[0] != '\0' ? "the masters are of several sets"
+                                                             : name_no_set(doctor));
         return;
     }
     (void)printf("set of %u, version %" PRIu64, newest->members_len, newest->version);

@@ -101,7 +101,20 @@ static void find_address(struct doctor *doctor, unsigned m, const struct config_
               member->name);
 }
 
-/* True: the master is a member, but the list gives it another address than the set. */
+/* It has other data, so a #NAME behind its own place would not help. */
+static void find_database(struct doctor *doctor, unsigned m, const struct config_member *member)
+{
+    char change[EXAM_TEXT_MAX];
+
+    if (strcmp(member->name, member->place) != 0)
+        (void)snprintf(change, sizeof change, "write %s#%s", member->place, member->name);
+    else
+        (void)snprintf(change, sizeof change, "write %s", member->place);
+    exam_find(&doctor->exams[m], "other_database", change,
+              "is another database of the server of member %s", member->name);
+}
+
+/* True: the master is a member, but the list gives it another address or database than the set. */
 static bool is_elsewhere(struct doctor *doctor, unsigned m)
 {
     const struct config *newest = &doctor->survey.newest;
@@ -115,7 +128,10 @@ static bool is_elsewhere(struct doctor *doctor, unsigned m)
 
         if ((server == doctor->masters || k != server) && !is_told)
             continue;
-        find_address(doctor, m, &newest->members[i]);
+        if (k == server && doctor->exams[m].uri->db != doctor->exams[k].uri->db)
+            find_database(doctor, m, &newest->members[i]);
+        else
+            find_address(doctor, m, &newest->members[i]);
         return true;
     }
     return false;

@@ -218,6 +218,9 @@ void cli_print_lease_json(const struct cli_names *names, const struct redlock_le
 /* With the clock guard per_vote, print what it means for a new client. */
 void cli_print_clock_guard(struct redlock *rl);
 
+/* Warn of masters that are, or will be, members at this place, if it is a loopback address. */
+void cli_warn_of_loopback(const char *place, bool are_many);
+
 /* If this client has made its masters a set, say so, and what a set of one master means. */
 void cli_tell_founded(struct redlock *rl);
 

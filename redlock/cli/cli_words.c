@@ -17,6 +17,7 @@
 #include "redlock/base/text.h"
 #include "redlock/base/token.h"
 #include "redlock/client/inspect.h"
+#include "redlock/link/uri.h"
 
 /* A message waits so long for a pipe that is full.  Chosen: whoever reads it is slow, and a process
  * that writes would not hear of signals. */
@@ -273,6 +274,15 @@ void cli_print_clock_guard(struct redlock *rl)
         (void)printf("with --clock-guard per_vote each new client must itself watch the clocks for "
                      "%.1f s before votes count; init and other clients do not shorten that\n",
                      (double)client.clock_window / (double)DRIFT_S);
+}
+
+void cli_warn_of_loopback(const char *place, bool are_many)
+{
+    const size_t len = uri_loopback_len(place);
+
+    if (len > 0)
+        cli_say("%.*s is this machine only: other hosts cannot reach %s", (int)len, place,
+                are_many ? "these members" : "this member");
 }
 
 enum { MEMBERS_MAX = 2000 }; /* Of a list of names.  Longer ones are cut. */

@@ -18,6 +18,7 @@
 #include "redlock/cli/session.h"
 #include "redlock/client/inspect.h"
 #include "redlock/core/config.h"
+#include "redlock/link/uri.h"
 #include "redlock/wire/answer.h"
 #include "redlock/wire/reply.h"
 
@@ -109,6 +110,22 @@ static void say_who_is_down(const struct init *init)
             say_of(init, m, master_of(init, m).error);
 }
 
+/* Once for all such members: each has its own port, but the hosts are alike. */
+static void warn_of_loopback(const struct init *init)
+{
+    const char *place = NULL;
+    unsigned count = 0;
+
+    for (unsigned m = 0; m < init->masters; m++) {
+        if ((inspect_client(init->rl).members & mask_of(m)) == 0 ||
+            uri_loopback_len(master_of(init, m).name) == 0)
+            continue;
+        place = count++ == 0 ? master_of(init, m).name : place;
+    }
+    if (place != NULL && inspect_client(init->rl).has_founded)
+        cli_warn_of_loopback(place, count > 1);
+}
+
 static int tell_end(const struct init *init, unsigned voters)
 {
     if (init->session.cli->json) {
@@ -118,6 +135,7 @@ static int tell_end(const struct init *init, unsigned voters)
         (void)printf("%u of %u masters may vote\n", voters, mask_count(voters_of(init)));
         cli_print_clock_guard(init->rl);
         cli_tell_founded(init->rl);
+        warn_of_loopback(init);
     }
     return cli_flush_output();
 }

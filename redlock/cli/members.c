@@ -417,6 +417,17 @@ static void warn_of_passwords(struct order *order, const struct config *now)
     order->has_warned = true;
 }
 
+/* A set of loopback addresses alone is meant for one machine. */
+static void warn_of_loopback(const struct wish *wish, const struct config *list)
+{
+    bool is_local = true;
+
+    for (unsigned i = 0; i < list->members_len; i++)
+        is_local = is_local && uri_loopback_len(list->members[i].place) > 0;
+    for (unsigned i = 0; i < wish->joiners_len && !is_local; i++)
+        cli_warn_of_loopback(wish->joiners[i].place, false);
+}
+
 /* One try.  DRIVER_AGAIN: the set was changed meanwhile, or a change was finished. */
 static int change(struct order *order)
 {
@@ -455,6 +466,8 @@ static int change(struct order *order)
         code = set_refusal_list(found, &order->wish, &list);
     if (code != CLI_OK)
         return code;
+    if (!order->has_warned)
+        warn_of_loopback(&order->wish, &list);
     warn_of_passwords(order, &now);
     if (order->is_dry)
         return tell_plan(order, &now, &list, config_is_joint(&found->newest));

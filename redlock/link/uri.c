@@ -481,3 +481,16 @@ size_t uri_place_len(const struct uri *uri)
 {
     return strcspn(uri->name, uri->path != NULL ? "?" : "/");
 }
+
+/* A numeric address is canonical here. */
+size_t uri_loopback_len(const char *name)
+{
+    const struct piece host = {.p = name, .len = strcspn(name, ":")};
+
+    if (strncmp(name, "[::1]:", 6) == 0)
+        return 5;
+    if (is_word(host, "localhost") ||
+        (starts_with(host, "127.") && strspn(name, "0123456789.") == host.len))
+        return host.len;
+    return 0;
+}

@@ -62,4 +62,8 @@ bool uri_same_place(const struct uri *a, const struct uri *b);
 /* The length of the place in uri->name, before the db. */
 size_t uri_place_len(const struct uri *uri);
 
+/* The length of the host in the name of a uri, if it is a loopback address.  0: it is none.  Each
+ * host reaches itself by such an address. */
+size_t uri_loopback_len(const char *name);
+
 #endif /* REDLOCK_URI_H */

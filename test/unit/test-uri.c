@@ -392,6 +392,26 @@ TEST(the_place_is_the_name_without_its_db)
     }
 }
 
+TEST(loopback_addresses_are_known)
+{
+    static const struct {
+        const char *text;
+        size_t len;
+    } rows[] = {
+        {"127.0.0.1", 9},       {"127.1.2.3:7001/2", 9},  {"[::1]", 5},    {"[0:0::1]:7/2", 5},
+        {"localhost", 9},       {"LocalHost:7", 9},       {"10.0.0.1", 0}, {"[::2]", 0},
+        {"127.example.com", 0}, {"localhost.example", 0}, {"unix:/r", 0},  {"1.127.0.0", 0},
+    };
+
+    for (size_t i = 0; i < ELEMENTS(rows); i++) {
+        struct uri uri = parsed(rows[i].text);
+
+        check_row = rows[i].text;
+        CHECK_UINT(uri_loopback_len(uri.name), rows[i].len);
+        uri_done(&uri);
+    }
+}
+
 /* Malformed URIs of every kind, with a secret before the last '@'. */
 TEST(messages_have_no_secret)
 {
@@ -470,5 +490,6 @@ TEST(every_allocation_may_fail)
 CHECK_MAIN(RUN(good_ones_are_parsed), RUN(members_are_named), RUN(bad_ones_are_refused),
            RUN(a_nul_is_refused), RUN(no_byte_past_the_end_is_read),
            RUN(parts_have_a_longest_length), RUN(escapes_do_not_count), RUN(places_are_compared),
-           RUN(the_place_is_the_name_without_its_db), RUN(messages_have_no_secret),
-           RUN(messages_quote_nothing), RUN(every_allocation_may_fail))
+           RUN(the_place_is_the_name_without_its_db), RUN(loopback_addresses_are_known),
+           RUN(messages_have_no_secret), RUN(messages_quote_nothing),
+           RUN(every_allocation_may_fail))

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "redlock/base/note.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/keys.h"
 #include "redlock/wire/reply.h"
@@ -18,6 +19,13 @@
 
 #define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
 #define COMMAND_MAX (KEY_MAX + 640)     /* Enough for a key and the longest script. */
+
+/* As FOREIGN_NAME.  The answer for a lock is '=' and what it stores: a token and its note. */
+#define FOREIGN_OR_HOLDER                                 \
+    FOREIGN_KEY                                           \
+    "local v=t=='string' and redis.pcall('get',KEYS[1]) " \
+    "if type(v)=='string' and #v<=128 then return '='..v end return false"
+_Static_assert(REDLOCK_TOKEN_MAX == 128, "what FOREIGN_OR_HOLDER reads");
 
 /* The number of a query is that of the name, or one of these. */
 enum { QUERY_QUEUE = REDLOCK_NAMES_MAX, QUERY_SLOTS };
@@ -82,6 +90,34 @@ static void take_slots(struct foreign *foreign, unsigned m, const char *text)
                              : ", and so it is with all other permits: delete these keys");
 }
 
+/* The first answer is compared with the others: a holder has a majority. */
+static void take_holder(struct foreign_holder *holder, unsigned m, const char *stored)
+{
+    if (holder->masters == 0)
+        (void)snprintf(holder->stored, sizeof holder->stored, "%s", stored);
+    if (strcmp(holder->stored, stored) == 0)
+        holder->masters |= mask_of(m);
+}
+
+/* Only the first name that is held is of interest: the lock waits for it. */
+static void tell_holder(const struct foreign *foreign)
+{
+    const struct inspect_client client = inspect_client(foreign->rl);
+    char name[CLI_NAMES_SHOWN_MAX], shown[CLI_NAMES_SHOWN_MAX];
+
+    for (size_t i = 0; i < foreign->names->len; i++) {
+        const struct foreign_holder *holder = &foreign->holders[i];
+        size_t len;
+        const char *note = note_find(holder->stored, strlen(holder->stored), &len);
+
+        if (note == NULL || !members_decide(&client.lists, holder->masters))
+            continue;
+        cli_say("%s is held by %s", cli_show_name(foreign->names->list[i], name),
+                cli_show_name(note, shown));
+        return;
+    }
+}
+
 static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
 {
     struct foreign *foreign = cookie;
@@ -96,6 +132,8 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
         take_slots(foreign, m, reply->text);
         return;
     }
+    if (reply->text[0] == '=' && query < REDLOCK_NAMES_MAX)
+        take_holder(&foreign->holders[query], m, reply->text + 1);
     if (!foreign_is_type(reply->text))
         return;
     foreign->found[i] |= mask_of(m);
@@ -132,7 +170,7 @@ static void ask_master(struct foreign *foreign, unsigned m)
         return;
     }
     for (uint32_t i = 0; i < names->len; i++)
-        ask(foreign, m, i, FOREIGN_NAME, names->list[i]);
+        ask(foreign, m, i, FOREIGN_OR_HOLDER, names->list[i]);
     if (foreign->has_queue) {
         (void)snprintf(key, sizeof key, WIRE_QUEUE "%s", names->list[0]);
         ask(foreign, m, QUERY_QUEUE, FOREIGN_QUEUE, key);
@@ -144,6 +182,7 @@ static void begin(struct foreign *foreign)
     const struct inspect_client client = inspect_client(foreign->rl);
 
     memset(foreign->found, 0, sizeof foreign->found);
+    memset(foreign->holders, 0, sizeof foreign->holders);
     inspect_listen(foreign->rl, on_answer, foreign);
     for (unsigned m = 0; m < client.masters; m++)
         if ((client.linked & mask_of(m)) != 0)
@@ -179,6 +218,8 @@ void foreign_find(struct foreign *foreign, struct ev_loop *loop, uint32_t at_mos
     if (!foreign->is_told)
         begin(foreign);
     cli_linger(loop, is_awaited, foreign, at_most_ms);
+    if (!foreign->is_told)
+        tell_holder(foreign);
 }
 
 void foreign_done(struct foreign *foreign, struct ev_loop *loop)

@@ -13,10 +13,11 @@
 
 /* Scripts that say what a key is if redlock did not write it, as "a hash", or nil.  They only read.
  * KEYS[1] is the name of a lock, and that of a queue. */
-#define FOREIGN_NAME                                                                \
+#define FOREIGN_NAME FOREIGN_KEY "return false"
+#define FOREIGN_KEY                                                                 \
     "local t=redis.call('type',KEYS[1]).ok if t=='none' then return false end "     \
     "if redis.call('pttl',KEYS[1])==-1 then return 'a '..t..' without an end' end " \
-    "if t~='string' and t~='zset' then return 'a '..t end return false"
+    "if t~='string' and t~='zset' then return 'a '..t end "
 #define FOREIGN_QUEUE                                  \
     "local k=KEYS[1] local t=redis.call('type',k).ok " \
     "if t=='none' then return false end "              \
@@ -41,6 +42,12 @@ bool foreign_is_type(const char *text);
 /* What the first foreign key is, from an answer to FOREIGN_SLOTS.  NULL: there is none. */
 const char *foreign_slots(const char *text, unsigned slots);
 
+/* The token and note that masters store for a name. */
+struct foreign_holder {
+    char stored[REDLOCK_TOKEN_MAX + 1];
+    quorum_mask masters; /* Those that store it.  0: none is known. */
+};
+
 /* One search on all masters. */
 struct foreign {
     struct redlock *rl;
@@ -50,6 +57,7 @@ struct foreign {
     unsigned answers_left;
     /* For each name and then the queue, or for each slot: masters that have another key. */
     quorum_mask found[REDLOCK_PERMITS_MAX];
+    struct foreign_holder holders[REDLOCK_NAMES_MAX]; /* Of each name. */
     bool is_told;
     ev_timer timer;
 };
@@ -61,7 +69,8 @@ struct foreign {
 void foreign_wait(struct foreign *foreign, struct ev_loop *loop, struct redlock *rl,
                   const struct cli_names *names, const struct redlock_lock_options *opts);
 
-/* Search once more, and wait for the answers, but at most at_most_ms. */
+/* Search once more, and wait for the answers, but at most at_most_ms.  If no foreign key is found,
+ * and a majority stores one holder with a note, report this note. */
 void foreign_find(struct foreign *foreign, struct ev_loop *loop, uint32_t at_most_ms);
 
 /* End the search. */

@@ -42,8 +42,8 @@
 --           counters 6.5 us in place of 0.7.
 --   set, ver, config, claim: see claim.lua.  ballot, accepted: see prepare.lua
 --   name    name of this master in the set; missing: it is no member
---   of      the word "set" on a master of a set.  Builds without sets stored how many masters there are.
---           A later version whose fields this one does not know stores another word
+--   of      the word "set" on a master of a set.  Builds without sets stored how many masters
+--           there are.  A later version whose fields this one does not know stores another word
 --   0 to 65535: the fencing counters
 --
 -- Rules, in this order

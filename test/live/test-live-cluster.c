@@ -67,7 +67,7 @@ TEST(hand_on)
 {
     struct redlock_lease *lease, *adopted;
     struct pilot first, second;
-    char token[64];
+    char token[REDLOCK_TOKEN_MAX + 1];
 
     open_client(&first, PILOT_LOOP);
     open_client(&second, PILOT_BLOCKING);

@@ -38,7 +38,7 @@ static void with_both(void (*try)(struct pilot *pilot))
 static void unlock_twice(struct pilot *pilot)
 {
     struct redlock_lease *first, *second;
-    char token[64];
+    char token[REDLOCK_TOKEN_MAX + 1];
 
     CHECK_INT(pilot_lock(pilot, "x", NULL, &first), REDLOCK_OK);
     CHECK_INT(pilot_unlock(pilot, first), REDLOCK_OK);

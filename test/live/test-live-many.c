@@ -205,7 +205,7 @@ TEST(a_lease_of_many_changes_hands)
     struct redlock_lock_options opts = options(0);
     struct redlock_lease *many, *adopted;
     struct pilot pilot;
-    char token[64];
+    char token[REDLOCK_TOKEN_MAX + 1];
 
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     many = lock_on_all(&pilot, 3, &opts);

@@ -109,7 +109,7 @@ TEST(a_permit_changes_hands_by_its_token)
     struct redlock_lock_options opts = options(PERMITS, 0), fewer = options(1, 0);
     struct redlock_lease *lease, *adopted;
     struct pilot pilot;
-    char token[64];
+    char token[REDLOCK_TOKEN_MAX + 1];
     uint32_t permit = 1;
 
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));

@@ -166,7 +166,7 @@ TEST(his_time_is_up)
 {
     struct redlock_lock_options brief = options(true, 0);
     struct redlock_lease *one, *other, *adopted;
-    char token[64];
+    char token[REDLOCK_TOKEN_MAX + 1];
     struct pilot pilot;
 
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
@@ -193,7 +193,7 @@ TEST(a_reader_changes_hands)
 {
     struct redlock_lock_options alone = options(false, 0), shared = options(true, 0);
     struct redlock_lease *reader, *adopted;
-    char token[64];
+    char token[REDLOCK_TOKEN_MAX + 1];
     struct pilot pilot;
 
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));

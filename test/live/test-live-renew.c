@@ -158,7 +158,7 @@ TEST(adopted_and_renewed)
     opts.ttl_ms = TTL_MS;
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         struct pilot *pilot = &pair.pilots[kind];
-        char token[64];
+        char token[REDLOCK_TOKEN_MAX + 1];
 
         (void)snprintf(token, sizeof token, "%s", redlock_token(pair.leases[kind]));
         CHECK_INT(redlock_detach(pair.leases[kind]), REDLOCK_OK);

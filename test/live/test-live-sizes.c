@@ -56,7 +56,7 @@ static bool is_stored_by_none(void *arg)
 static void lock_all(struct pilot *pilot, unsigned size)
 {
     struct redlock_lease *lease, *other;
-    char token[64];
+    char token[REDLOCK_TOKEN_MAX + 1];
 
     (void)size;
     CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_OK);

@@ -19,7 +19,6 @@ MARKER = "redlock:master"
 QUEUES_EVERY_S = 0.025  # Short, because fair-order is judged by them, and must miss few waiters.
 ANSWER_MAX_S = 0.05
 NO_KEY = -2  # PTTL's answer without a key.
-WAITER_LEN = 12  # Digits of a waiter's name that distinguish it in a run.
 
 # The token of an exclusive holder and its time to live, and each reader with its own.
 READERS = """
@@ -89,7 +88,7 @@ class Queue:
         flat, (seconds, micros) = conversation.ask_all(
             ("ZRANGE", f"redlock:queue:{self.lock}", 0, -1, "WITHSCORES"), ("TIME",))
         now_ms, scores = int(seconds) * 1000 + int(micros) // 1000, pairs(flat)
-        return {waiter[:WAITER_LEN]: [number, -scores[f"-{waiter}"] - now_ms]
+        return {waiter: [number, -scores[f"-{waiter}"] - now_ms]
                 for waiter, number in scores.items()
                 if not waiter.startswith("-") and f"-{waiter}" in scores}
 

@@ -39,6 +39,7 @@ struct transport {
     bool told_of_end;  /* The library knows that it ended. */
     bool awaits_space; /* The library wants on_space(). */
     bool is_cut;       /* The latest write found too little room. */
+    bool must_go;      /* Its owner closed it though it was good, so needs it no more. */
     drift_time timer, closed_at;
     size_t room, piece, in_len;
     struct peer peer;
@@ -174,7 +175,7 @@ const char *transport_open(struct transport *transport, const struct transport_t
     const char *at = to->path != NULL ? to->path : to->host;
 
     (void)turn;
-    MUST(transport->state == CLOSED);
+    MUST(transport->state == CLOSED && !transport->must_go);
     MUST(transport->closed_at == 0 || now - transport->closed_at >= BACKOFF_MIN);
     peer_begin(&transport->peer, (unsigned)(at[strlen(at) - 1] - '1'));
     transport->room = SIZE_MAX;
@@ -201,7 +202,9 @@ void transport_close(struct transport *transport, bool reset)
 
     (void)reset;
     tell("close: transport %u", transport->place);
-    MUST(!no_closing || !is_good);
+    /* A link that listens ends some time after the last waiter. */
+    MUST(!no_closing || !is_good || transport->peer.listens);
+    transport->must_go |= no_closing && is_good;
     hang_up(transport);
 }
 

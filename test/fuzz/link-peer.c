@@ -156,6 +156,7 @@ static void take_command(struct peer *peer, const struct text *args, size_t len)
         command.script = find_script(args[1]);
     else if (command.verb == SCRIPT)
         command.script = find_script(args[2]);
+    peer->listens |= command.verb == SUBSCRIBE;
     if (command.verb == SUBSCRIBE || command.verb == UNSUBSCRIBE)
         command.channel = find_channel(args[1]);
     if (len > 6 && command.script == SCRIPT_RAISE)

@@ -41,6 +41,7 @@ struct peer {
     struct command commands[COMMANDS_MAX]; /* A ring. */
     unsigned first, len;
     bool overflows;
+    bool listens; /* It was asked for messages. */
     size_t partial_len;
     char partial[PARTIAL_MAX]; /* An incomplete command. */
 };

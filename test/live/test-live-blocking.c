@@ -33,7 +33,8 @@ static void *hammer(void *arg)
 
     do
         self->status = redlock_lock(self->rl, "x", NULL, &self->lease);
-    while (self->status == REDLOCK_UNREACHABLE && cluster_now_s() < end_s);
+    while ((self->status == REDLOCK_UNREACHABLE || self->status == REDLOCK_NOT_READY) &&
+           cluster_now_s() < end_s);
     return NULL;
 }
 

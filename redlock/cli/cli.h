@@ -204,8 +204,6 @@ void cli_json_string(FILE *file, const char *text);
  * string.  NULL: null. */
 void cli_json_member(const char *key, const char *text);
 
-/* Print a text, and what a master stores for a holder: the token, with its note. */
-void cli_print_token(const char *before, const char *token, size_t len);
 /* Print the members "holder", and "note" if there is a holder.  token: a string of `len` bytes, or
  * NULL: there is none. */
 void cli_json_holder(const char *token, size_t len);

@@ -15,7 +15,6 @@
 #include "redlock/base/error.h"
 #include "redlock/base/note.h"
 #include "redlock/base/text.h"
-#include "redlock/base/token.h"
 #include "redlock/client/inspect.h"
 #include "redlock/link/uri.h"
 
@@ -224,13 +223,6 @@ void cli_json_member(const char *key, const char *text)
         cli_json_string(stdout, text);
     else
         (void)printf("null");
-}
-
-void cli_print_token(const char *before, const char *token, size_t len)
-{
-    char shown[4 * (REDLOCK_TOKEN_MAX + sizeof "...")];
-
-    (void)printf("%s%s ", before, error_quote(token, len, shown, sizeof shown));
 }
 
 void cli_json_holder(const char *token, size_t len)

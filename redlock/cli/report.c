@@ -203,7 +203,7 @@ static void print_holder(const struct report *report)
     } else if (report->token == NULL) {
         (void)printf("  free");
     } else {
-        cli_print_token("  held by ", report->token, report->token_len);
+        (void)printf("  held by %s ", quote(report->token, report->token_len, quoted));
         print_time_left(report->ttl_ms);
     }
     if (report->knows_holder && report->readers == 0 && report->token == NULL &&
@@ -318,10 +318,12 @@ static void print_permits(const struct status *status, unsigned permits)
 
 static void print_owner(const struct status *status, const struct verdict *verdict)
 {
-    if (verdict->holder->token == NULL)
-        (void)printf("held by readers ");
-    else
-        cli_print_token("held by ", verdict->holder->token, verdict->holder->token_len);
+    char quoted[QUOTED_MAX];
+
+    (void)printf("held by %s ",
+                 verdict->holder->token == NULL
+                     ? "readers"
+                     : quote(verdict->holder->token, verdict->holder->token_len, quoted));
     print_time_left(verdict->ttl_ms);
     (void)printf(" on %u of %u %s, a majority\n", mask_count(verdict->holders), status->counted,
                  status->noun);

@@ -179,7 +179,7 @@ tell() {
     printf '%-4s  %-10s %4d s  %3d passed, %d failed, %d skipped%s\n' "$verdict" "$name" "$took" \
         "$passed" "$failed" "$skipped" "$(sed 's/^/; /' "$out/$name.note" | tr -d '\n')"
     ((failed > 0 || passed == 0)) || echo "$took" >"$out/$name.seconds"
-    if ((failed > 0)); then
+    if ((failed > 0)) || grep -q unsteady: "$out/$name.note"; then
         echo "----- the end of $out/$name.log"
         tail -n 60 "$out/$name.log" | cut -c 1-160
         echo "-----"

@@ -8,12 +8,12 @@
 
 #include "redlock/client/client.h"
 
-static struct lease_rec *any_rec(struct ev_loop *process)
+static struct lease_rec *any_rec(const struct ev_loop *process)
 {
-    unsigned first = (unsigned)dice_below(SIM_LEASES_MAX);
+    unsigned first = (unsigned)dice_below(world.plan.leases);
 
-    for (unsigned i = 0; i < SIM_LEASES_MAX; i++) {
-        struct lease_rec *rec = process->recs[(first + i) % SIM_LEASES_MAX];
+    for (unsigned i = 0; i < world.plan.leases; i++) {
+        struct lease_rec *rec = process->recs[(first + i) % world.plan.leases];
 
         if (rec != NULL)
             return rec;
@@ -23,7 +23,7 @@ static struct lease_rec *any_rec(struct ev_loop *process)
 
 static bool has_place(const struct ev_loop *process)
 {
-    for (unsigned i = 0; i < SIM_LEASES_MAX; i++)
+    for (unsigned i = 0; i < world.plan.leases; i++)
         if (process->recs[i] == NULL)
             return calls_have_room();
     return false;
@@ -91,10 +91,25 @@ static void work_with(struct lease_rec *rec)
         calls_unlock(rec);
 }
 
+/* In a crowd most leases wait, and are patient.  NULL: none has anything to do. */
+static struct lease_rec *restless(const struct ev_loop *process)
+{
+    struct lease_rec *rec = any_rec(process);
+
+    if (rec == NULL || rec->state != REC_LOCKING || dice_chance(30))
+        return rec;
+    for (unsigned i = 0; i < world.plan.leases; i++) {
+        rec = process->recs[i];
+        if (rec != NULL && rec->state != REC_LOCKING)
+            return rec;
+    }
+    return NULL;
+}
+
 static void act(struct ev_loop *process)
 {
     const struct plan *plan = &world.plan;
-    struct lease_rec *rec = any_rec(process);
+    struct lease_rec *rec = plan->is_crowd ? restless(process) : any_rec(process);
     unsigned dice = (unsigned)dice_below(1000);
 
     if (plan->enabled[FAULT_CLOSE] && dice < 10) {
@@ -116,10 +131,10 @@ static void act(struct ev_loop *process)
 }
 
 /* The program begins nothing, and gives up its leases.  While the world heals, operations end by
- * themselves; later they are cancelled. */
+ * themselves; later they are cancelled.  A crowd that probes waits on. */
 static void tidy(struct ev_loop *process)
 {
-    for (unsigned i = 0; i < SIM_LEASES_MAX; i++) {
+    for (unsigned i = 0; i < world.plan.leases; i++) {
         struct lease_rec *rec = process->recs[i];
 
         if (rec == NULL)
@@ -128,6 +143,8 @@ static void tidy(struct ev_loop *process)
             continue; /* on_again() unlocks it. */
         if (rec->state == REC_HELD)
             calls_unlock(rec);
+        else if (world.plan.is_crowd && world.phase == PHASE_PROBE && rec->is_probe)
+            continue;
         else if (world.phase != PHASE_HEAL || rec->state == REC_ADOPTED)
             calls_cancel(rec);
     }
@@ -137,6 +154,15 @@ static void tidy(struct ev_loop *process)
 static bool is_refused(const struct ev_loop *process)
 {
     return world.plan.operators > 0 && process->rl->masters.set.refused;
+}
+
+/* Ask for a lock, in a crowd for as many as the client may have. */
+static void probe(struct ev_loop *process)
+{
+    unsigned len = world.plan.is_crowd ? world.plan.leases : 1;
+
+    for (unsigned i = 0; i < len; i++)
+        calls_lock(process, process->number % world.plan.resources, true);
 }
 
 void actor_act(struct ev_loop *process)
@@ -158,7 +184,7 @@ void actor_act(struct ev_loop *process)
         process->act_at = process_now(process) + DRIFT_S;
     if (world.phase == PHASE_PROBE && run_expects(process) &&
         (!process->has_probed || operators_are_busy()))
-        calls_lock(process, process->number % plan->resources, true);
+        probe(process);
 }
 
 /* Returns true if the program closed its client. */
@@ -189,7 +215,8 @@ static bool hold_a_while(struct ev_loop *process)
 
 void actor_on_done(struct ev_loop *process, struct lease_rec *rec, enum op_kind kind, int status)
 {
-    if (rec->is_probe && kind == OP_LOCK && status == REDLOCK_OK && !process->has_probed) {
+    if (rec->is_probe && kind == OP_LOCK && status == REDLOCK_OK &&
+        (!process->has_probed || world.plan.is_crowd)) {
         run_on_probe();
         process->has_probed = true;
         if (hold_a_while(process))

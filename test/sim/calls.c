@@ -15,7 +15,7 @@
 
 static unsigned recs_len;
 static struct op *ops;
-static struct redlock_lease *spent[SIM_PROCESSES_MAX]; /* The last lease that was given up. */
+static struct redlock_lease *spent[SIM_CROWD]; /* The last lease that was given up. */
 
 void calls_reset(void)
 {
@@ -275,7 +275,7 @@ void calls_close(struct ev_loop *process)
 
     world_note("close: client", process->number, 0, 0);
     tally.outcomes[OUTCOME_LATE_YES] += rl->env.stats.late_yes;
-    for (unsigned place = 0; place < SIM_LEASES_MAX; place++)
+    for (unsigned place = 0; place < world.plan.leases; place++)
         if (process->recs[place] != NULL)
             end_rec(process->recs[place]);
     for (struct op *op = ops; op != NULL; op = op->next)

@@ -40,7 +40,7 @@ static const char *name_of(enum op_kind kind)
 
 static struct lease_rec *find(struct ev_loop *process, uint32_t serial)
 {
-    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+    for (unsigned place = 0; place < world.plan.leases; place++) {
         struct lease_rec *rec = process->recs[place];
 
         if (rec != NULL && (uint32_t)rec->lease->serial == serial)
@@ -335,7 +335,7 @@ void judge_on_turn(struct ev_loop *process)
 {
     uint64_t now = process_reading(process, world.now);
 
-    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+    for (unsigned place = 0; place < world.plan.leases; place++) {
         struct lease_rec *rec = process->recs[place];
         bool is_over;
 

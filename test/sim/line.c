@@ -147,7 +147,7 @@ static bool is_waiting(const struct lease_rec *rec, unsigned resource)
 void line_on_change(struct server *server, unsigned resource)
 {
     for (unsigned i = 0; i < world.plan.processes; i++)
-        for (unsigned place = 0; place < SIM_LEASES_MAX; place++)
+        for (unsigned place = 0; place < world.plan.leases; place++)
             if (is_waiting(world.processes[i].recs[place], resource))
                 look_at(world.processes[i].recs[place], server);
 }
@@ -155,7 +155,7 @@ void line_on_change(struct server *server, unsigned resource)
 void line_on_version(void)
 {
     for (unsigned i = 0; i < world.plan.processes; i++)
-        for (unsigned place = 0; place < SIM_LEASES_MAX; place++)
+        for (unsigned place = 0; place < world.plan.leases; place++)
             if (world.processes[i].recs[place] != NULL)
                 world.processes[i].recs[place]->in_line_since = 0;
 }
@@ -173,7 +173,7 @@ void line_on_held(const struct lease_rec *rec)
     if (!rec->is_fair)
         return;
     for (unsigned i = 0; i < world.plan.processes; i++) {
-        for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        for (unsigned place = 0; place < world.plan.leases; place++) {
             const struct lease_rec *other = world.processes[i].recs[place];
 
             if (other == rec || !is_waiting(other, rec->resource) || other->in_line_since == 0)
@@ -203,7 +203,7 @@ void line_on_round(struct lease_rec *rec)
 void line_on_turn_of(const struct server *server, unsigned resource, int waiter, bool is_told)
 {
     for (unsigned i = 0; i < world.plan.processes; i++) {
-        for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        for (unsigned place = 0; place < world.plan.leases; place++) {
             struct lease_rec *rec = world.processes[i].recs[place];
 
             if (!is_waiting(rec, resource) || rec->waiter != waiter)
@@ -229,7 +229,7 @@ void line_on_turn(struct ev_loop *process)
 {
     if (world.plan.operators > 0) /* Which masters announce it depends on the client's version. */
         return;
-    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+    for (unsigned place = 0; place < world.plan.leases; place++) {
         struct lease_rec *rec = process->recs[place];
 
         if (rec == NULL || process->rl == NULL || !is_waiting(rec, rec->resource))

@@ -83,7 +83,7 @@ static void draw_wait(struct redlock_lock_options *opts)
     const struct plan *plan = &world.plan;
 
     opts->retry_delay_max_ms = (uint32_t)dice_range(0, plan->retry_max_ms);
-    if (dice_chance(400)) {
+    if (!plan->is_crowd && dice_chance(400)) {
         opts->wait_ms = 0;
     } else if (dice_chance(650)) {
         opts->wait_ms = (uint32_t)dice_range(1, plan->wait_max_ms);

@@ -180,7 +180,7 @@ static void check_permits(sim_time now)
     unsigned holders = 0;
 
     for (unsigned i = 0; i < world.plan.processes; i++) {
-        for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        for (unsigned place = 0; place < world.plan.leases; place++) {
             const struct lease_rec *rec = world.processes[i].recs[place];
 
             holders += rec != NULL && rec->state != REC_GONE && !rec->is_stale &&
@@ -197,7 +197,7 @@ static void check_exclusion(const struct lease_rec *rec)
 
     tally.checks++;
     for (unsigned i = 0; i < world.plan.processes; i++) {
-        for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        for (unsigned place = 0; place < world.plan.leases; place++) {
             const struct lease_rec *other = world.processes[i].recs[place];
 
             if (other == NULL || other == rec || !(held_set(other) & rec->set) ||
@@ -398,7 +398,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
 
 void oracle_look(struct ev_loop *process)
 {
-    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+    for (unsigned place = 0; place < world.plan.leases; place++) {
         struct lease_rec *rec = process->recs[place];
         uint64_t deadline = rec != NULL ? deadline_of(rec) : 0;
 
@@ -432,7 +432,7 @@ void oracle_before(struct server *server, const struct command *command)
 static void on_loss(const struct server *server, unsigned resource, int token, bool is_gone)
 {
     for (unsigned i = 0; i < world.plan.processes; i++) {
-        for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+        for (unsigned place = 0; place < world.plan.leases; place++) {
             const struct lease_rec *rec = world.processes[i].recs[place];
 
             if (rec == NULL || rec->deadline == 0 || rec->is_stale ||

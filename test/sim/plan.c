@@ -51,6 +51,7 @@ static const enum fault theme_faults[THEME_LEN][4] = {
     [THEME_LINES] = {FAULT_WAKE_TWICE, FAULT_WAKE_LOST, FAULT_SLOW, FAULT_PAUSE},
     [THEME_SETS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_RESET_AFTER, FAULT_CLOSE},
     [THEME_MOVES] = {FAULT_PAUSE, FAULT_CRASH, FAULT_CUT, FAULT_SLOW},
+    [THEME_CROWDS] = {FAULT_WAKE_LOST, FAULT_RESET_AFTER, FAULT_CLOSE, FAULT_PAUSE},
 };
 
 static bool is_about(enum theme theme)
@@ -64,6 +65,7 @@ static void draw_sizes(struct plan *plan)
 
     plan->servers = PICK(servers);
     plan->processes = (unsigned)dice_range(2, SIM_PROCESSES_MAX);
+    plan->leases = SIM_LEASES_MAX;
     plan->resources = dice_chance(600) ? 1 : (unsigned)dice_range(2, SIM_RESOURCES_MAX);
     if (is_about(THEME_ANY))
         return;
@@ -295,6 +297,21 @@ static void draw_long_leases(struct plan *plan)
         plan->ttls_ms[i] = plan->ttl_max_ms;
 }
 
+/* All wait for one name: the leases of one client, of a few, or one of each of many. */
+static void draw_crowd(struct plan *plan)
+{
+    static const unsigned processes[] = {1, 5, SIM_CROWD, SIM_CROWD};
+
+    draw_long_leases(plan);
+    plan->is_crowd = true;
+    plan->processes = PICK(processes);
+    plan->leases = SIM_CROWD / plan->processes;
+    plan->wait_max_ms = 8 * plan->ttl_max_ms;
+    plan->retry_max_ms = (uint32_t)dice_magnitude(20, 400);
+    plan->fair = dice_chance(500) ? 16 : 0;
+    plan->shared = dice_chance(250) ? 4 : 0;
+}
+
 /* In some runs clocks are set back for a moment while clients hold long leases, or sleep for as
  * long.  In a queue are many clients, and all wait long. */
 static void draw_theme(struct plan *plan)
@@ -310,6 +327,8 @@ static void draw_theme(struct plan *plan)
         plan->retry_max_ms = (uint32_t)dice_magnitude(1, 100);
         plan->fair = 16;
         plan->shared = (unsigned)dice_range(8, 14);
+    } else if (is_about(THEME_CROWDS)) {
+        draw_crowd(plan);
     } else if (is_about(THEME_SETS)) {
         plan->processes = SIM_PROCESSES_MAX;
         plan->fair = plan->shared = 0;
@@ -429,6 +448,10 @@ static void draw_faults(struct plan *plan)
         plan->events *= 4; /* The guard, or waiters, cause most of them. */
     if (plan->operators > 0)
         plan->events *= is_about(THEME_MOVES) ? 4 : 2;
+    if (plan->is_crowd) { /* Fifty connect first.  Holders are quick, or few get a turn. */
+        plan->events = 4000 + 5 * plan->events;
+        plan->think_max = plan->ttl_max_ms * DRIFT_MS / 8;
+    }
     if (is_about(THEME_SETS)) /* A set is founded early, or its founders meet often. */
         plan->events /= 4;
     plan->ends_at = world.now + 60 * DRIFT_S;

@@ -34,15 +34,15 @@ struct ev_loop {
     sim_time turn_at; /* When the loop turns next, by the event with turn_tag. */
     uint64_t turn_tag;
     bool in_turn;
-    bool observed;                 /* The oracle reads the clock, which changes nothing. */
-    sim_time ahead;                /* Time that has passed within this turn. */
-    sim_time stopped_until;        /* The process does nothing before. */
-    sim_time stopped_total;        /* The sum of all stops. */
-    sim_time stopped_last;         /* End of the latest stop that matters. */
-    sim_time sick_until;           /* Until then, more than links that are down was faulty. */
-    sim_time cut[SIM_SERVERS_MAX]; /* No byte gets through until then. */
-    struct claim *claims;          /* Tokens that masters may store. */
-    struct lease_rec *recs[SIM_LEASES_MAX];
+    bool observed;                      /* The oracle reads the clock, which changes nothing. */
+    sim_time ahead;                     /* Time that has passed within this turn. */
+    sim_time stopped_until;             /* The process does nothing before. */
+    sim_time stopped_total;             /* The sum of all stops. */
+    sim_time stopped_last;              /* End of the latest stop that matters. */
+    sim_time sick_until;                /* Until then, more than links that are down was faulty. */
+    sim_time cut[SIM_SERVERS_MAX];      /* No byte gets through until then. */
+    struct claim *claims;               /* Tokens that masters may store. */
+    struct lease_rec *recs[SIM_CROWD];  /* The first of them: see plan.leases. */
     char handed[REDLOCK_TOKEN_MAX + 1]; /* A token to adopt; "": none. */
     unsigned handed_set;
     bool handed_shared;

@@ -89,7 +89,8 @@ static sim_time longest_probe(void)
 
     return plan->ttl_max_ms * DRIFT_MS + rounds + longest_patience() +
            (plan->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE ? longest_watch() : 0) +
-           (plan->operators > 0 ? longest_change() : 0);
+           (plan->operators > 0 ? longest_change() : 0) +
+           (plan->is_crowd ? SIM_CROWD * 2 * run_probe_retry_ms() * DRIFT_MS : 0);
 }
 
 static void probe(void)
@@ -101,7 +102,7 @@ static void probe(void)
         bool is_linked = process_is_linked(&world.processes[i]);
 
         if (run_expects(&world.processes[i]))
-            probes_expected++;
+            probes_expected += plan->is_crowd ? plan->leases : 1;
         else if (is_linked && !sets_were_founded(process_list(&world.processes[i])))
             world_fail("sets", "client %u counts votes, and the set of its list was never founded",
                        i);
@@ -142,6 +143,8 @@ static void quieten(void)
 
     if (probes_won == 0 && probes_expected > 0)
         world_fail("liveness", "no client gets a lock although all is well");
+    if (plan->is_crowd && probes_left > 0)
+        world_fail("liveness", "%u of %u that wait get no lock", probes_left, probes_expected);
     /* A probe may be the first to find that a master lost its data.  Then its link connects
      * again, and releases wait for it. */
     if (plan->guarded)

@@ -23,16 +23,17 @@
 
 #include "drift/drift.h"
 
-#define SIM_PROCESSES_MAX 5
+#define SIM_CROWD 50        /* Waiters of one name, in the runs that are about them. */
+#define SIM_PROCESSES_MAX 5 /* In the other runs. */
 #define SIM_OPERATORS_MAX 2 /* Processes that change the set of masters. */
-#define SIM_ALL_MAX (SIM_PROCESSES_MAX + SIM_OPERATORS_MAX)
+#define SIM_ALL_MAX (SIM_CROWD + SIM_OPERATORS_MAX)
 #define SIM_SERVERS_MAX 7
 #define SIM_RESOURCES_MAX 3
-#define SIM_SETS (1u << SIM_RESOURCES_MAX)       /* Sets of resources, as masks. */
-#define SIM_LINES (2 * SIM_SETS)                 /* Groups of waiters: by set, readers apart. */
-#define SIM_READERS_MAX 256                      /* Readers of a key, even if their time is up. */
-#define SIM_LEASES_MAX 5                         /* Leases that one process uses at a time. */
-#define SIM_TTLS_MAX 4                           /* Different ttls of one run. */
+#define SIM_SETS (1u << SIM_RESOURCES_MAX) /* Sets of resources, as masks. */
+#define SIM_LINES (2 * SIM_SETS)           /* Groups of waiters: by set, readers apart. */
+#define SIM_READERS_MAX 256                /* Readers of a key, even if their time is up. */
+#define SIM_LEASES_MAX 5                   /* Leases that one process uses, without a crowd. */
+#define SIM_TTLS_MAX 4                     /* Different ttls of one run. */
 #define SIM_TRANSPORTS_MAX (2 * SIM_SERVERS_MAX) /* Links of a process, half of them listen. */
 #define SIM_NEVER UINT64_MAX
 #define SIM_US UINT64_C(1000)

@@ -318,7 +318,7 @@ static void note_sleep(struct ev_loop *process, unsigned line)
                             .heard = before.heard,
                             .waits_since = before.waits_since,
                             .queued_since = before.queued_since};
-    for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
+    for (unsigned place = 0; place < world.plan.leases; place++) {
         const struct lease_rec *rec = process->recs[place];
         const struct quorum *q = rec != NULL ? &rec->lease->q : NULL;
 

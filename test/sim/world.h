@@ -24,6 +24,8 @@ struct lists {
 
 struct plan {
     unsigned processes, servers, resources;
+    unsigned leases;    /* That one process uses at a time. */
+    bool is_crowd;      /* Most leases wait for long, for one name. */
     unsigned operators; /* Processes that change the set of masters, behind the others. */
     uint32_t drift_ppm, drift_fixed_ms, reply_timeout_ms, connect_timeout_ms;
     struct drift_bound allowance;
@@ -89,6 +91,7 @@ enum theme {
     THEME_LINES,
     THEME_SETS,
     THEME_MOVES,
+    THEME_CROWDS,
     THEME_LEN
 };
 #define WORLD_SEED_BITS 56

@@ -26,7 +26,8 @@ class Programs:
     """The paths and the arguments of the programs."""
 
     def __init__(self, build, seed, ttl_ms, reply_timeout_ms, locks, restart_guard="on",
-                 clock_guard="periodic"):
+                 clock_guard="periodic", crowds=()):
+        """crowds: arguments of a holder that is a part of each crowd."""
         self.folder = build / "test/partition"
         self.redlock = build / "redlock"
         self.seed = seed
@@ -35,6 +36,7 @@ class Programs:
         self.locks = locks
         self.restart_guard = restart_guard
         self.clock_guard = clock_guard
+        self.crowds = crowds
 
     def holder(self, who, number, endpoints, socket, history, list_file=None):
         """With a file, commands of the holder read their list of masters from it."""
@@ -43,7 +45,7 @@ class Programs:
                 "--store", socket, "--history", history, "--locks", ",".join(self.locks),
                 "--ttl-ms", self.ttl_ms, "--reply-timeout-ms", self.reply_timeout_ms,
                 "--restart-guard", self.restart_guard, "--clock-guard", self.clock_guard,
-                "--seed", self.seed * 1000 + number, "--redlock", self.redlock]
+                "--seed", self.seed * 1000 + number, "--redlock", self.redlock, *self.crowds]
 
     def store(self, socket, history):
         return [self.folder / "store", "--socket", socket, "--history", history]

@@ -27,6 +27,7 @@ def figures(history, options):
         "attempts": len(ops),
         "holds": len(held),
         "hand_overs": judge.hand_overs(history),
+        "waiting_at_once": judge.waiting_at_once(history),
         "fenced": sum(op.invoke.get("fenced", False) for op in held),
         **modes(history, held),
         "lost": sum(op.lost is not None for op in held),

@@ -45,7 +45,8 @@ const char *hold_word(int status)
 
 const char *hold_kind_word(enum holder_kind kind)
 {
-    static const char *const words[KINDS_LEN] = {"plain", "extended", "blocking", "run", "loop"};
+    static const char *const words[KINDS_LEN] = {"plain", "extended", "blocking",
+                                                 "run",   "loop",     "crowd"};
 
     return words[kind];
 }
@@ -93,6 +94,17 @@ static uint32_t plan_length_ms(struct worker *worker, uint32_t ttl_ms)
     return dice_range(dice, 0, dice_chance(dice, 900) ? ttl_ms / 20 : ttl_ms);
 }
 
+/* Only crowds take the locks that are theirs. */
+static const struct resource *choose(struct worker *worker)
+{
+    const struct holder *holder = worker->holder;
+    unsigned others = holder->locks_len - holder->crowds_len;
+
+    if (worker->kind == KIND_CROWD)
+        return &holder->locks[dice_range(&worker->dice, others, holder->locks_len - 1)];
+    return &holder->locks[dice_range(&worker->dice, 0, others - 1)];
+}
+
 void hold_plan(struct hold *hold, struct worker *worker, struct redlock *rl)
 {
     struct holder *holder = worker->holder;
@@ -101,9 +113,11 @@ void hold_plan(struct hold *hold, struct worker *worker, struct redlock *rl)
     *hold = (struct hold){.worker = worker, .rl = rl, .kind = worker->kind};
     if (hold->kind == KIND_LOOP)
         hold->kind = (enum holder_kind)dice_range(dice, KIND_PLAIN, KIND_BLOCKING);
+    else if (hold->kind == KIND_CROWD)
+        hold->kind = KIND_BLOCKING;
     (void)snprintf(hold->id, sizeof hold->id, "%.40s.%u", holder->record.who,
                    atomic_fetch_add(&holder->op, 1) + 1);
-    hold->resource = &holder->locks[dice_range(dice, 0, holder->locks_len - 1)];
+    hold->resource = choose(worker);
     /* With a short lease, the allowance is a greater part of it; but a command needs time. */
     hold->ttl_ms = holder->ttl_ms;
     if (hold->kind != KIND_RUN && dice_chance(dice, 250))
@@ -182,7 +196,8 @@ static struct look take_look(const struct hold *hold)
 
 void hold_invoke(struct hold *hold)
 {
-    const char *via = hold->worker->kind == KIND_LOOP ? "loop" : "blocking";
+    enum holder_kind kind = hold->worker->kind;
+    const char *via = kind == KIND_LOOP || kind == KIND_CROWD ? "loop" : "blocking";
 
     record_line(&hold->worker->holder->record, tool_now_ns(), "invoke",
                 ",\"id\":\"%s\",\"lock\":\"%s\",\"kind\":\"%s\",\"ttl_ms\":%" PRIu32

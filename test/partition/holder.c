@@ -4,7 +4,7 @@
  *
  * holder --masters LIST --store PATH --history FILE --who NAME --redlock PATH
  *        [--masters-file FILE]
- *        [--locks N | LOCK,LOCK...] [--workers KIND=N,...] [--ttl-ms MS]
+ *        [--locks N | LOCK,LOCK...] [--crowds N] [--workers KIND=N,...] [--ttl-ms MS]
  *        [--long PERCENT] [--reply-timeout-ms MS] [--seed N] [--seconds N]
  *        [--restart-guard on|off] [--clock-guard GUARD]
  *
@@ -15,6 +15,7 @@
  *     blocking  like either, but waits for the lock                     }
  *     loop      any of these, on a loop and a client of its own
  *     run       `redlock run` with a command that writes
+ *     crowd     waits for one of the last N locks, which nobody else takes; on a loop, too
  *
  * A LOCK is a NAME, or has a mode, which is then always used:
  *
@@ -178,6 +179,7 @@ enum {
     OPTION_WHO,
     OPTION_REDLOCK,
     OPTION_LOCKS,
+    OPTION_CROWDS,
     OPTION_WORKERS,
     OPTION_TTL,
     OPTION_LONG,
@@ -197,6 +199,7 @@ static const struct option options[] = {
     {"who", required_argument, NULL, OPTION_WHO},
     {"redlock", required_argument, NULL, OPTION_REDLOCK},
     {"locks", required_argument, NULL, OPTION_LOCKS},
+    {"crowds", required_argument, NULL, OPTION_CROWDS},
     {"workers", required_argument, NULL, OPTION_WORKERS},
     {"ttl-ms", required_argument, NULL, OPTION_TTL},
     {"long", required_argument, NULL, OPTION_LONG},
@@ -232,6 +235,9 @@ static void take_option(struct holder *holder, int option, const char **who)
         break;
     case OPTION_LOCKS:
         take_locks(holder, optarg);
+        break;
+    case OPTION_CROWDS:
+        holder->crowds_len = (unsigned)tool_number("--crowds", optarg, 0, HOLDER_LOCKS_MAX);
         break;
     case OPTION_WORKERS:
         take_workers(holder, optarg);
@@ -294,6 +300,9 @@ static void parse_options(struct holder *holder, int argc, char **argv)
         tool_die("needed: --masters, --store, --history and --who");
     if (holder->redlock == NULL && holder->workers[KIND_RUN] > 0)
         tool_die("needed: --redlock, the command, unless --workers are without run");
+    if (holder->crowds_len >= holder->locks_len ||
+        (holder->crowds_len == 0 && holder->workers[KIND_CROWD] > 0))
+        tool_die("--crowds must be some of the locks, if there is a crowd, and not all");
     find_program(holder);
     record_open(&holder->record, holder->history, who);
 }
@@ -339,23 +348,27 @@ static void make_worker(struct holder *holder, struct worker *worker, enum holde
     worker->dice.state = dice_next(&worker->dice) ^ ++number;
 }
 
-/* Start a thread for each worker, but only one for all workers on the loop. */
+/* Start a thread for each worker, but only one for all workers on a loop.  Returns how many workers
+ * there are. */
 static unsigned start_workers(struct holder *holder, struct worker *workers)
 {
     static void *(*const run[KINDS_LEN])(void *) = {blocker_thread, blocker_thread, blocker_thread,
-                                                    runner_thread, looper_thread};
-    unsigned len = 0, threads = 0;
+                                                    runner_thread,  looper_thread,  looper_thread};
+    unsigned len = 0;
 
     for (unsigned kind = 0; kind < KINDS_LEN; kind++) {
         unsigned first = len;
 
         for (unsigned i = 0; i < holder->workers[kind]; i++)
             make_worker(holder, &workers[len++], (enum holder_kind)kind);
-        for (unsigned i = first; i < len && (kind != KIND_LOOP || i == first); i++, threads++)
-            if (pthread_create(&workers[i].thread, NULL, run[kind], &workers[i]) != 0)
+        for (unsigned i = first; i < len; i++) {
+            workers[i].has_thread = i == first || run[kind] != looper_thread;
+            if (workers[i].has_thread &&
+                pthread_create(&workers[i].thread, NULL, run[kind], &workers[i]) != 0)
                 tool_die("cannot start a thread");
+        }
     }
-    return threads; /* The first of the workers have them. */
+    return len;
 }
 
 /* Wait until the time is up, or a signal comes. */
@@ -373,12 +386,12 @@ static void wait_for_end(const struct holder *holder, const sigset_t *signals)
 }
 
 /* A worker that does not end hangs in a call of the library. */
-static void join_workers(struct worker *workers, unsigned threads)
+static void join_workers(struct worker *workers, unsigned len)
 {
     unsigned naps = 0;
 
-    for (unsigned i = 0; i < threads; i++) {
-        while (pthread_tryjoin_np(workers[i].thread, NULL) != 0) {
+    for (unsigned i = 0; i < len; i++) {
+        while (workers[i].has_thread && pthread_tryjoin_np(workers[i].thread, NULL) != 0) {
             if (++naps > END_NAPS_MAX)
                 tool_die("a worker (%s) does not end", hold_kind_word(workers[i].kind));
             tool_nap_ms(NAP_MS);
@@ -390,7 +403,7 @@ int main(int argc, char **argv)
 {
     static struct holder holder;
     static struct worker workers[HOLDER_WORKERS_MAX];
-    unsigned threads;
+    unsigned len;
     sigset_t signals;
 
     parse_options(&holder, argc, argv);
@@ -400,10 +413,10 @@ int main(int argc, char **argv)
     (void)sigaddset(&signals, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &signals, NULL);
     open_client(&holder);
-    threads = start_workers(&holder, workers);
+    len = start_workers(&holder, workers);
     wait_for_end(&holder, &signals);
     atomic_store(&holder.stopping, true);
-    join_workers(workers, threads);
+    join_workers(workers, len);
     (void)redlock_close(holder.rl);
     record_line(&holder.record, tool_now_ns(), "bye", "%s", "");
     free_locks(&holder);

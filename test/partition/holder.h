@@ -18,7 +18,15 @@
 #define RESOURCE_NAMES_MAX 4
 #define HOLDER_WORKERS_MAX 64
 
-enum holder_kind { KIND_PLAIN, KIND_EXTENDED, KIND_BLOCKING, KIND_RUN, KIND_LOOP, KINDS_LEN };
+enum holder_kind {
+    KIND_PLAIN,
+    KIND_EXTENDED,
+    KIND_BLOCKING,
+    KIND_RUN,
+    KIND_LOOP,
+    KIND_CROWD,
+    KINDS_LEN
+};
 
 /* How a resource is held. */
 enum resource_mode {
@@ -46,6 +54,7 @@ struct holder {
     char program[4096];       /* The path of this program. */
     struct resource locks[HOLDER_LOCKS_MAX];
     unsigned locks_len;
+    unsigned crowds_len;         /* The last of them are for the crowds, and for nobody else. */
     unsigned workers[KINDS_LEN]; /* The number of workers of each kind. */
     uint32_t ttl_ms, reply_timeout_ms;
     const char *restart_guard; /* "on" or "off". */
@@ -64,16 +73,18 @@ struct worker {
     enum holder_kind kind;
     struct dice dice;
     struct storelink store;
+    bool has_thread; /* Of the workers on a loop, the first has it. */
     pthread_t thread;
 };
 
 /* Sleep this long, or until stopping. */
 void holder_nap(const struct holder *holder, uint32_t nap_ms);
 
-/* The threads: KIND_PLAIN, KIND_EXTENDED and KIND_BLOCKING; KIND_RUN; all of KIND_LOOP. */
+/* The threads: KIND_PLAIN, KIND_EXTENDED and KIND_BLOCKING; KIND_RUN; all of KIND_LOOP, or of
+ * KIND_CROWD. */
 void *blocker_thread(void *worker);
 void *runner_thread(void *worker);
-void *looper_thread(void *workers); /* The first of holder->workers[KIND_LOOP] in a row. */
+void *looper_thread(void *workers); /* The first of its kind in a row. */
 
 /* The options restart_guard and clock_guard of all clients. */
 bool holder_is_guarded(const struct holder *holder);

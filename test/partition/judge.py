@@ -10,6 +10,7 @@ The judge does not know which violations are expected.
 import bisect
 import collections
 import dataclasses
+import itertools
 
 import liveness
 import safety
@@ -185,6 +186,23 @@ def few_modes(history, _):
             yield f"of the clients that held a lock as {mode}, no two met"
 
 
+def few_waiters(history, _):
+    """A run with crowds must show one.  Half of a crowd is enough: the others hold or rest."""
+    wanted, found = history.begin.get("crowd", 0) / 2, waiting_at_once(history)
+    if found < wanted:
+        yield f"{found} at most waited for one lock at a time, at least {wanted:g} are needed"
+
+
+def waiting_at_once(history):
+    """How many operations wait for one lock at a time, at most."""
+    most = 0
+    for ops in history.locks.values():
+        steps = sorted(step for op in ops for step in
+                       ((op.invoke["t"], 1), (op.ended() or history.last_t(), -1)))
+        most = max([most, *itertools.accumulate(by for _, by in steps)])
+    return most
+
+
 def together(history, mode):
     """How often a hold of this mode began during another."""
     return sum(len(there) > 1 for ops in history.locks.values()
@@ -212,6 +230,7 @@ MEETINGS = {
 CHECKS = {
     "few-holds": few_holds,
     "few-modes": few_modes,
+    "few-waiters": few_waiters,
     "uncontended": uncontended,
     "few-writes": few_writes,
     "wrong-clock": wrong_clock,

@@ -265,7 +265,7 @@ static void open_client(struct looper *looper)
 
 static void begin_slots(struct looper *looper, struct worker *workers)
 {
-    looper->slots_len = looper->holder->workers[KIND_LOOP];
+    looper->slots_len = looper->holder->workers[workers->kind];
     for (unsigned i = 0; i < looper->slots_len; i++) {
         struct slot *slot = &looper->slots[i];
 

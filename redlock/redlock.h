@@ -175,7 +175,7 @@ struct redlock_lock_options {
     uint32_t retry_delay_min_ms;
     uint32_t retry_delay_max_ms;
     bool no_renew; /* Let the lease run out.  Default false: renew it in time. */
-    /* Draw a fencing token; see redlock_fence().  Needs restart_guard.  redlock(3),
+    /* Draw a fencing token; see struct redlock_lease_info.  Needs restart_guard.  redlock(3),
      * KINDS OF LOCKS, says which options go together. */
     bool fence;
     /* Wait in a queue, so that waiters with fair get the lock in order.  A waiter
@@ -206,9 +206,9 @@ struct redlock_lock_options {
      *
      * The callback of a loop client runs on the loop and may call any function.
      * The callback of a blocking client runs in the thread of the client and may
-     * call redlock_remaining_ms() only.  There redlock_unlock() and
-     * redlock_detach() in another thread wait until the callback returns, so it
-     * must not wait for them.  After them it does not run any more.
+     * call redlock_remaining_ms() and redlock_lease_info() only.  There
+     * redlock_unlock() and redlock_detach() in another thread wait until the callback
+     * returns, so it must not wait for them.  After them it does not run any more.
      */
     void (*lost)(struct redlock_lease *lease, void *lost_arg);
     void *lost_arg; /* Passed to lost. */
@@ -389,35 +389,43 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_adopt_many(struct redlock *rl,
  */
 REDLOCK_API int redlock_detach(struct redlock_lease *lease);
 
-/*
- * How many unlocks a reentrant lease still needs, whether it is held or not; 0
- * while it is being acquired.  For other leases: 1 if it is held, else 0.  Both
- * kinds of client.
- */
-REDLOCK_API uint32_t redlock_holds(const struct redlock_lease *lease);
-
 /* How long the lock can still be relied on, by a clock that is read now, rounded
- * down.  0: it is not held.  Any thread. */
+ * down.  0: it is not held.  Any thread.  It waits for no other thread, so call it
+ * before each step that needs the lock. */
 REDLOCK_API uint32_t redlock_remaining_ms(const struct redlock_lease *lease);
-/* The name that was locked; of several, the first. */
-REDLOCK_API const char *redlock_resource(const struct redlock_lease *lease);
-/* What the masters store: 40 random hexadecimal digits and, if the lock has a note, a
- * colon and the note; or the token that was given to redlock_adopt(). */
-REDLOCK_API const char *redlock_token(const struct redlock_lease *lease);
-/* The number of the permit, from 1.  While it is held, no other holder has the same
- * number.  0: the lease is not a permit. */
-REDLOCK_API uint32_t redlock_permit(const struct redlock_lease *lease);
 
-/*
- * The fencing token of this hold, 1 to 2^53 - 1.  No other lock of this resource
- * ever has the same.  It is greater than that of every lock of this resource that
- * had been granted when this one was requested.  Clocks and pauses cannot change
- * that, unless a majority of the masters loses its data; see redlock(3).  A resource
- * that remembers the greatest token it was shown, and refuses smaller ones, is safe
- * from past holders.  0: the lock was taken without fence, is not held yet, or was
- * adopted.
- */
-REDLOCK_API uint64_t redlock_fence(const struct redlock_lease *lease);
+/* What a client knows of a lease.  Grows as the options do. */
+struct redlock_lease_info {
+    size_t size; /* The caller sets it to sizeof(struct redlock_lease_info). */
+    /* The name that was locked; of several, the first.  Valid as long as the lease. */
+    const char *resource;
+    /* What the masters store: 40 random hexadecimal digits and, if the lock has a note,
+     * a colon and the note; or the token that was given to redlock_adopt().  Valid as
+     * long as the lease.  "": none was drawn yet. */
+    const char *token;
+    /*
+     * The fencing token of this hold, 1 to 2^53 - 1.  No other lock of this resource
+     * ever has the same.  It is greater than that of every lock of this resource that
+     * had been granted when this one was requested.  Clocks and pauses cannot change
+     * that, unless a majority of the masters loses its data; see redlock(3).  A resource
+     * that remembers the greatest token it was shown, and refuses smaller ones, is safe
+     * from past holders.  0: the lock was taken without fence, is not held yet, or was
+     * adopted.
+     */
+    uint64_t fence;
+    uint32_t remaining_ms; /* As redlock_remaining_ms(), at the time of this call. */
+    /* The number of the permit, from 1.  While it is held, no other holder has the same
+     * number.  0: the lease is not a permit. */
+    uint32_t permit;
+    /* How many unlocks a reentrant lease still needs, whether it is held or not; 0 while
+     * it is being acquired.  For other leases: 1 if it is held, else 0. */
+    uint32_t holds;
+    uint32_t resources_len; /* How many names the lease has. */
+};
+/* It asks no master.  Any thread, as long as the lease is not freed.
+ * Returns OK, E_INVAL, E_STATE. */
+REDLOCK_API int redlock_lease_info(const struct redlock_lease *lease,
+                                   struct redlock_lease_info *ret_info);
 
 /* What a client has done since it was opened.  Grows as the options do. */
 struct redlock_stats {

@@ -137,11 +137,13 @@ static struct redlock_lease *lock(struct redlock *rl)
 static bool sell_one(struct redlock *rl, sqlite3 *db, const char *who, bool stops)
 {
     struct redlock_lease *lease = lock(rl);
-    uint64_t fence = redlock_fence(lease);
+    struct redlock_lease_info info = {.size = sizeof info};
     int count = read_count(db);
     bool sold = false;
 
-    printf("%s: has the lock, token %" PRIu64 ", and reads %d\n", who, fence, count);
+    if (redlock_lease_info(lease, &info) != REDLOCK_OK)
+        errx(1, "%s", redlock_errmsg(rl));
+    printf("%s: has the lock, token %" PRIu64 ", and reads %d\n", who, info.fence, count);
     /* This check avoids a write that would be refused.  Without fencing it is the only protection,
      * but the lock may expire right after it. */
     if (redlock_remaining_ms(lease) > 0) {
@@ -151,7 +153,7 @@ static bool sell_one(struct redlock *rl, sqlite3 *db, const char *who, bool stop
             (void)fflush(stdout);
             (void)raise(SIGSTOP);
         }
-        sold = write_count(db, count - 1, fence);
+        sold = write_count(db, count - 1, info.fence);
         printf("%s: %s %d\n", who, sold ? "writes" : "is refused to write", count - 1);
     }
     (void)redlock_unlock(lease); /* Ann's lock is lost by now; only the table's answer matters. */

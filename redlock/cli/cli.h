@@ -208,6 +208,9 @@ void cli_json_member(const char *key, const char *text);
  * NULL: there is none. */
 void cli_json_holder(const char *token, size_t len);
 
+/* What the library knows of a lease that is not freed. */
+struct redlock_lease_info cli_lease_info(const struct redlock_lease *lease);
+
 /* Print a lease as a line of JSON: "resource", or "resources" of several names, "token", "fence" or
  * "permit" if it has one, "requested_ttl_ms" and "validity_ms". */
 void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,

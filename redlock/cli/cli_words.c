@@ -240,22 +240,31 @@ const char *cli_take_note(const struct cli *cli, const char *note)
     return note;
 }
 
+struct redlock_lease_info cli_lease_info(const struct redlock_lease *lease)
+{
+    struct redlock_lease_info info = {.size = sizeof info, .resource = "", .token = ""};
+
+    (void)redlock_lease_info(lease, &info); /* Cannot fail: the client is open. */
+    return info;
+}
+
 void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
                           uint32_t ttl_ms)
 {
+    const struct redlock_lease_info info = cli_lease_info(lease);
+
     (void)fputs(names->len == 1 ? "{\"resource\":" : "{\"resources\":[", stdout);
     for (size_t i = 0; i < names->len; i++) {
         (void)fputs(i > 0 ? "," : "", stdout);
         cli_json_string(stdout, names->list[i]);
     }
     (void)fputs(names->len == 1 ? "" : "]", stdout);
-    cli_json_member("token", redlock_token(lease));
-    if (redlock_fence(lease) != 0)
-        (void)printf(",\"fence\":%" PRIu64, redlock_fence(lease));
-    if (redlock_permit(lease) != 0)
-        (void)printf(",\"permit\":%u", redlock_permit(lease));
-    (void)printf(",\"requested_ttl_ms\":%u,\"validity_ms\":%u}\n", ttl_ms,
-                 redlock_remaining_ms(lease));
+    cli_json_member("token", info.token);
+    if (info.fence != 0)
+        (void)printf(",\"fence\":%" PRIu64, info.fence);
+    if (info.permit != 0)
+        (void)printf(",\"permit\":%u", info.permit);
+    (void)printf(",\"requested_ttl_ms\":%u,\"validity_ms\":%u}\n", ttl_ms, info.remaining_ms);
 }
 
 void cli_print_clock_guard(struct redlock *rl)

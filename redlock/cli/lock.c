@@ -16,14 +16,14 @@
 static void print_lease(const struct cli *cli, const struct cli_names *names,
                         const struct redlock_lease *lease, uint32_t ttl_ms)
 {
-    uint64_t fence = redlock_fence(lease);
+    const struct redlock_lease_info info = cli_lease_info(lease);
 
     if (cli->json)
         cli_print_lease_json(names, lease, ttl_ms);
-    else if (fence != 0)
-        (void)printf("%s %" PRIu64 "\n", redlock_token(lease), fence);
+    else if (info.fence != 0)
+        (void)printf("%s %" PRIu64 "\n", info.token, info.fence);
     else
-        (void)printf("%s\n", redlock_token(lease));
+        (void)printf("%s\n", info.token);
 }
 
 static void on_space(struct ev_loop *loop, ev_io *watcher, int events)

@@ -63,30 +63,30 @@ static void on_lost(struct redlock_lease *lease, void *arg)
 
 /* ---- The command ---- */
 
-static void write_numbers(const struct run *run, struct leash_order *order)
+static void write_numbers(const struct run *run, const struct redlock_lease_info *info,
+                          struct leash_order *order)
 {
     if (run->opts.fence)
-        (void)snprintf(order->fence, sizeof order->fence, "REDLOCK_FENCE=%" PRIu64,
-                       redlock_fence(run->lease));
+        (void)snprintf(order->fence, sizeof order->fence, "REDLOCK_FENCE=%" PRIu64, info->fence);
     if (run->opts.permits > 0)
-        (void)snprintf(order->permit, sizeof order->permit, "REDLOCK_PERMIT=%u",
-                       redlock_permit(run->lease));
+        (void)snprintf(order->permit, sizeof order->permit, "REDLOCK_PERMIT=%u", info->permit);
 }
 
 static void write_order(const struct run *run, struct leash_order *order)
 {
     const drift_span ttl = run->opts.ttl_ms * DRIFT_MS;
     const struct deadline_margins whole = deadline_margins(ttl, ttl);
+    const struct redlock_lease_info info = cli_lease_info(run->lease);
 
     order->ttl = ttl;
     order->limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER};
-    order->margins = deadline_margins(ttl, redlock_remaining_ms(run->lease) * DRIFT_MS);
+    order->margins = deadline_margins(ttl, info.remaining_ms * DRIFT_MS);
     if (run->at_most_ms > 0) {
         order->limit.ask = drift_add(run->acquired, run->at_most_ms * DRIFT_MS);
         order->limit.kill = drift_add(order->limit.ask, whole.ask - whole.kill);
     }
-    (void)snprintf(order->token, sizeof order->token, "%s", redlock_token(run->lease));
-    write_numbers(run, order);
+    (void)snprintf(order->token, sizeof order->token, "%s", info.token);
+    write_numbers(run, &info, order);
 }
 
 /* The command died of a signal, unless it is 0.  If we got it as well, main() dies of it, too. What

@@ -6,6 +6,7 @@
 #include "redlock/base/error.h"
 #include "redlock/client/client.h"
 #include "redlock/lease/explain.h"
+#include "redlock/lease/lease.h"
 
 /* The greatest size of a struct that a caller may pass.  Chosen: a larger size was never set; not
  * measured. */
@@ -67,6 +68,63 @@ int redlock_ready(struct redlock *rl, uint32_t *ret_ms)
         explain_ready(&rl->leases, status);
     if (ret_ms != NULL && (status == REDLOCK_OK || status == REDLOCK_NOT_READY))
         *ret_ms = to_ms_up(left);
+    client_leave(rl);
+    return status;
+}
+
+uint32_t redlock_remaining_ms(const struct redlock_lease *lease)
+{
+    if (lease == NULL || client_is_forked(client_of(lease)))
+        return 0;
+    return lease_remaining_ms(lease);
+}
+
+static uint32_t count_holds(const struct redlock_lease *lease, uint32_t remaining_ms)
+{
+    const struct owned *owned = lease_owned(lease);
+
+    return owned != NULL ? owned->count : lease->owned && remaining_ms > 0;
+}
+
+static struct redlock_lease_info read_info(const struct redlock_lease *lease)
+{
+    const struct quorum_fence *fence = lease_fence(lease);
+    struct redlock_lease_info info = {
+        .resource = lease_name(lease),
+        .token = lease_token(lease),
+        .fence = fence != NULL ? fence->token : 0,
+        .remaining_ms = lease_remaining_ms(lease),
+        .permit = lease_kind(lease)->slots != NULL ? kind_permit_slot(lease) + 1u : 0,
+        .resources_len = 1,
+    };
+
+    for (size_t i = 0; i < lease->name_len; i++)
+        info.resources_len += lease->name[i] == '\0';
+    info.holds = count_holds(lease, info.remaining_ms);
+    return info;
+}
+
+int redlock_lease_info(const struct redlock_lease *lease, struct redlock_lease_info *ret_info)
+{
+    struct redlock_lease_info info;
+    struct redlock *rl;
+    int status;
+
+    error_clear();
+    if (ret_info == NULL || !is_size(ret_info->size))
+        return error_set(REDLOCK_E_INVAL, "lease info: NULL, or its size is not set");
+    if (lease == NULL)
+        return error_wrap(lease_check(lease), "lease info");
+    rl = client_of(lease);
+    status = client_enter(rl);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "lease info");
+    if (lease->alive) { /* In its last callback the caller does not own it any more. */
+        info = read_info(lease);
+        copy_out(ret_info, ret_info->size, &info, sizeof info);
+    } else {
+        status = error_wrap(lease_check(lease), "lease info");
+    }
     client_leave(rl);
     return status;
 }

@@ -51,7 +51,7 @@ static struct redlock_lease *make(const struct lease_wanted *wanted, const char 
     lease->name[wanted->name_len] = '\0';
     lease->name_len = (uint16_t)wanted->name_len;
     memcpy(lease->name + wanted->name_len + 1, token, token_len + 1);
-    if (wanted->token == NULL) /* Its own token comes with the first round; see redlock_token(). */
+    if (wanted->token == NULL) /* Its own token comes with the first round. */
         lease->name[wanted->name_len + 1] = '\0';
     lease->token_len = (uint8_t)token_len;
     lease->adopted = wanted->token != NULL;
@@ -159,7 +159,7 @@ static void write_token(const struct redlock_lease *lease, uint32_t round, unsig
 }
 
 /* Only the live token is written into the lease; any other goes to spare, with the note.  Another
- * thread may be reading that of the lease (redlock_token). */
+ * thread may be reading that of the lease (redlock_lease_info). */
 static struct wire_args args_of(struct redlock_lease *lease, unsigned master,
                                 char spare[REDLOCK_TOKEN_MAX + 1])
 {

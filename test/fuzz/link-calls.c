@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 #define LEASES_MAX 128
 #define DEPTH_MAX 2   /* Nested callbacks that run the loop. */
@@ -275,8 +276,8 @@ static void call_adopt(const struct lease *other)
     list_names(names);
     read_lock_options(&opts, leases_len);
     (void)snprintf(token, sizeof token, "%s",
-                   other != NULL && redlock_token(other->lease)[0] != 0
-                       ? redlock_token(other->lease)
+                   other != NULL && info_token(other->lease)[0] != 0
+                       ? info_token(other->lease)
                        : "0123456789abcdef0123456789abcdef01234500");
     if (which & 4)
         status = redlock_adopt_many(rl, names, 1 + which % 4, token, &opts, &handle);
@@ -291,17 +292,20 @@ static void call_adopt(const struct lease *other)
 static void call_ask(const struct lease *lease)
 {
     struct redlock_stats stats = {.size = sizeof stats};
+    struct redlock_lease_info info = {.size = sizeof info};
 
     MUST(redlock_stats(rl, &stats) == REDLOCK_OK);
     MUST(stats.masters_up <= stats.masters);
     if (lease == NULL)
         return;
-    (void)redlock_fence(lease->lease);
-    MUST(redlock_permit(lease->lease) <= REDLOCK_PERMITS_MAX);
-    MUST(redlock_resource(lease->lease)[0] != 0);
-    MUST(strlen(redlock_token(lease->lease)) <= REDLOCK_TOKEN_MAX);
+    MUST(redlock_lease_info(lease->lease, &info) == REDLOCK_OK);
+    MUST(info.permit <= REDLOCK_PERMITS_MAX);
+    MUST(info.resource[0] != 0);
+    MUST(strlen(info.token) <= REDLOCK_TOKEN_MAX);
+    MUST(info.remaining_ms <= 86400000);
     MUST(redlock_remaining_ms(lease->lease) <= 86400000);
-    MUST(redlock_holds(lease->lease) <= lease->locks);
+    MUST(info.holds <= lease->locks);
+    MUST(info.resources_len >= 1 && info.resources_len <= REDLOCK_NAMES_MAX);
 }
 
 void calls_close(void)
@@ -416,6 +420,7 @@ bool calls_is_guarded(void)
 bool calls_all_up(void)
 {
     struct redlock_stats stats = {.size = sizeof stats};
+    struct redlock_lease_info info = {.size = sizeof info};
 
     MUST(redlock_stats(rl, &stats) == REDLOCK_OK);
     return stats.masters_up == stats.masters;

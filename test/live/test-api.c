@@ -10,6 +10,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 static struct cluster five;
 
@@ -405,6 +406,7 @@ TEST(what_is_shared_is_checked)
 TEST(null_is_told_by_all_else)
 {
     struct redlock_stats stats = {.size = sizeof stats};
+    struct redlock_lease_info info = {.size = sizeof info};
     struct bench bench;
 
     set_up(&bench, PILOT_BLOCKING);
@@ -415,8 +417,13 @@ TEST(null_is_told_by_all_else)
     redlock_interrupt(NULL);
     CHECK_INT(redlock_detach(NULL), REDLOCK_OK);
     CHECK_UINT(redlock_remaining_ms(NULL), 0);
-    CHECK_STR(redlock_resource(NULL), "");
-    CHECK_STR(redlock_token(NULL), "");
+    CHECK_INT(redlock_lease_info(NULL, &info), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "lease info: the lease is NULL");
+    CHECK_INT(redlock_lease_info(bench.held, NULL), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "lease info: NULL, or its size is not set");
+    info.size = 0;
+    CHECK_INT(redlock_lease_info(bench.held, &info), REDLOCK_E_INVAL);
+    CHECK_STR(redlock_errmsg(NULL), "lease info: NULL, or its size is not set");
     CHECK_INT(redlock_stats(NULL, &stats), REDLOCK_E_INVAL);
     CHECK_STR(redlock_errmsg(NULL), "stats: the client is NULL");
     CHECK_INT(redlock_stats(bench.pilot.rl, NULL), REDLOCK_E_INVAL);
@@ -488,6 +495,32 @@ TEST(stats_of_other_sizes)
     tear_down(&bench);
 }
 
+TEST(lease_info_of_other_sizes)
+{
+    struct {
+        struct redlock_lease_info info;
+        uint64_t later;
+    } larger = {.info.size = sizeof larger, .later = 7};
+    struct redlock_lease_info smaller = {.size = offsetof(struct redlock_lease_info, fence),
+                                         .fence = 7};
+    struct redlock_lease_info wild = {.size = 4097, .fence = 7};
+    struct bench bench;
+
+    set_up(&bench, PILOT_BLOCKING);
+    CHECK_INT(redlock_lease_info(bench.held, &smaller), REDLOCK_OK);
+    CHECK_STR(smaller.resource, "held");
+    CHECK_UINT(smaller.fence, 7);
+    CHECK_UINT(smaller.size, offsetof(struct redlock_lease_info, fence));
+    CHECK_INT(redlock_lease_info(bench.held, &larger.info), REDLOCK_OK);
+    CHECK_STR(larger.info.token, smaller.token);
+    CHECK_UINT(larger.info.holds, 1);
+    CHECK_UINT(larger.info.resources_len, 1);
+    CHECK_UINT(larger.later, 0);
+    CHECK_INT(redlock_lease_info(bench.held, &wild), REDLOCK_E_INVAL);
+    CHECK_UINT(wild.fence, 7);
+    tear_down(&bench);
+}
+
 /* A wild size is one that was never set.  The library must reject it, or it would zero memory
  * behind the struct. */
 TEST(stats_of_a_wild_size)
@@ -526,4 +559,5 @@ CHECK_MAIN({"lock_refuses_bad_input", lock_refuses_bad_input},
            {"blocking_calls_are_not_for_a_loop", blocking_calls_are_not_for_a_loop},
            {"asynchronous_calls_are_for_a_loop", asynchronous_calls_are_for_a_loop},
            {"stats_of_other_sizes", stats_of_other_sizes},
+           {"lease_info_of_other_sizes", lease_info_of_other_sizes},
            {"stats_of_a_wild_size", stats_of_a_wild_size})

@@ -420,6 +420,11 @@ TEST(give_up_in_done)
  * the caller does not own it. */
 static void use_what_failed(struct call *call)
 {
+    struct redlock_lease_info info = {.size = sizeof info};
+
+    CHECK_INT(redlock_lease_info(call->lease, &info), REDLOCK_OK); /* It may still say which. */
+    CHECK_STR(info.resource, "x");
+    CHECK_UINT(info.holds, 0);
     redlock_cancel(call->lease);
     call->status = redlock_unlock_async(call->lease, NULL, NULL);
 }

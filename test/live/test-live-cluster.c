@@ -11,6 +11,7 @@
 #include "live/contend.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 static const char *masters;
 
@@ -72,7 +73,7 @@ TEST(hand_on)
     open_client(&first, PILOT_LOOP);
     open_client(&second, PILOT_BLOCKING);
     CHECK_INT(pilot_lock_for(&first, name_of("hand"), 30000, false, 30000, &lease), REDLOCK_OK);
-    (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
+    (void)snprintf(token, sizeof token, "%s", info_token(lease));
     CHECK_INT(redlock_detach(lease), REDLOCK_OK);
     CHECK_INT(redlock_adopt(second.rl, name_of("hand"), token, NULL, &adopted), REDLOCK_OK);
     CHECK_INT(pilot_extend(&second, adopted, 0), REDLOCK_OK);

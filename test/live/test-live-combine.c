@@ -14,6 +14,7 @@
 #include "redlock/redlock.h"
 #include "redlock/wire/script.h"
 #include "redlock/wire/wire.h"
+#include "test/lib/info.h"
 
 static const char *const names[] = {"a", "b"};
 static const char me[1], you[1]; /* Owners. */
@@ -156,7 +157,7 @@ static void check_again(struct table *table, combine_set set, struct redlock_lea
 
     CHECK_INT(lock(table, set, &again), REDLOCK_OK);
     CHECK(again == lease);
-    CHECK_UINT(redlock_holds(lease), 2);
+    CHECK_UINT(info_holds(lease), 2);
     CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
     CHECK_UINT(pilot_stats(&table->a).commands, commands);
     if (!has(set, COMBINE_SHARED))
@@ -170,11 +171,11 @@ static struct redlock_lease *hand_on(struct table *table, combine_set set,
 {
     char token[REDLOCK_TOKEN_MAX + 1];
 
-    (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
+    (void)snprintf(token, sizeof token, "%s", info_token(lease));
     CHECK_INT(redlock_detach(lease), REDLOCK_OK);
     CHECK_INT(adopt(table, set, token, &lease), REDLOCK_OK);
     CHECK_INT(redlock_extend(lease, 0), REDLOCK_OK);
-    CHECK_UINT(redlock_fence(lease), 0);
+    CHECK_UINT(info_fence(lease), 0);
     return lease;
 }
 
@@ -187,7 +188,7 @@ static void check_grows(struct table *table, combine_set set, uint64_t fence)
         struct redlock_lease *lease;
 
         CHECK_INT(redlock_lock(table->a.rl, names[i], &opts, &lease), REDLOCK_OK);
-        CHECK(redlock_fence(lease) > fence);
+        CHECK(info_fence(lease) > fence);
         CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
     }
 }
@@ -205,8 +206,8 @@ static void check_waits(struct table *table, combine_set set, struct redlock_lea
     CHECK(!other.is_done);
     CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
     CHECK_INT(end_other(&other), REDLOCK_OK);
-    CHECK(!has(set, COMBINE_FENCE) || redlock_fence(other.lease) > fence);
-    fence = redlock_fence(other.lease);
+    CHECK(!has(set, COMBINE_FENCE) || info_fence(other.lease) > fence);
+    fence = info_fence(other.lease);
     CHECK_INT(pilot_unlock(&table->b, other.lease), REDLOCK_OK);
     if (has(set, COMBINE_FENCE))
         check_grows(table, set, fence);
@@ -227,7 +228,7 @@ static void check_works(struct table *table, combine_set set)
     uint64_t fence;
 
     CHECK_INT(lock(table, asked, &lease), REDLOCK_OK);
-    fence = redlock_fence(lease);
+    fence = info_fence(lease);
     CHECK((fence != 0) == has(set, COMBINE_FENCE));
     if (has(set, COMBINE_REENTRANT))
         check_again(table, asked, lease);
@@ -305,7 +306,7 @@ TEST(counters_of_several_names_become_one_number)
         (void)server_text(&three.server[m], "SCRIPT LOAD %s", script_all[SCRIPT_RAISE_MANY].text);
     }
     CHECK_INT(lock(&table, 1u << COMBINE_FENCE | 1u << COMBINE_SEVERAL, &lease), REDLOCK_OK);
-    fence = redlock_fence(lease); /* The floor is 1. */
+    fence = info_fence(lease); /* The floor is 1. */
     CHECK(fence >= 1 + 22);
     CHECK_UINT(pilot_stats(&table.a).raised, 1);
     CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
@@ -313,7 +314,7 @@ TEST(counters_of_several_names_become_one_number)
     for (unsigned m = 0; m < 3; m++)
         CHECK_UINT(counted(m, "a"), counted(m, "b"));
     CHECK_INT(lock(&table, 1u << COMBINE_FENCE | 1u << COMBINE_SEVERAL, &lease), REDLOCK_OK);
-    CHECK(redlock_fence(lease) > fence);
+    CHECK(info_fence(lease) > fence);
     CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
     pilot_close(&table.a);
 }

@@ -13,6 +13,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 static struct cluster five;
 
@@ -43,7 +44,7 @@ static void unlock_twice(struct pilot *pilot)
     CHECK_INT(pilot_lock(pilot, "x", NULL, &first), REDLOCK_OK);
     CHECK_INT(pilot_unlock(pilot, first), REDLOCK_OK);
     CHECK_INT(pilot_lock(pilot, "x", NULL, &second), REDLOCK_OK);
-    (void)snprintf(token, sizeof token, "%s", redlock_token(second));
+    (void)snprintf(token, sizeof token, "%s", info_token(second));
 
     CHECK_INT(pilot_unlock(pilot, first), REDLOCK_E_STATE);
     CHECK_STR(pilot->message, "release: the lease has been unlocked or given up already");
@@ -237,7 +238,7 @@ TEST(close_ends_eight_threads_that_wait)
     pilot_close(&pilot);
     for (unsigned i = 0; i < 8; i++)
         check_ended(&callers[i], REDLOCK_E_STATE, "acquire held: the client was closed meanwhile");
-    CHECK(cluster_count(&five, "held", redlock_token(held)) >= 3);
+    CHECK(cluster_count(&five, "held", info_token(held)) >= 3);
     CHECK_INT(pilot_unlock(&holder, held), REDLOCK_OK);
     pilot_close(&holder);
 }
@@ -403,7 +404,7 @@ static void fork_with_a_lease(struct pilot *pilot)
 
     CHECK_INT(pilot_lock(pilot, "x", NULL, &heirloom.lease), REDLOCK_OK);
     CHECK_INT(cluster_join(cluster_spawn(use_heirloom, &heirloom)), 0);
-    CHECK(cluster_count(&five, "x", redlock_token(heirloom.lease)) >= 3);
+    CHECK(cluster_count(&five, "x", info_token(heirloom.lease)) >= 3);
     CHECK(redlock_remaining_ms(heirloom.lease) > 0);
     CHECK_INT(pilot_extend(pilot, heirloom.lease, 0), REDLOCK_OK);
     CHECK_INT(pilot_unlock(pilot, heirloom.lease), REDLOCK_OK);

@@ -11,6 +11,7 @@
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 #include "redlock/wire/script.h"
+#include "test/lib/info.h"
 
 #define RESTLESS 3 /* The most clients that never rest. */
 #define TURNS 200  /* How often each of them takes the lock. */
@@ -64,7 +65,7 @@ TEST(alone_it_is_a_lock)
         for (unsigned m = 0; m < 5; m++)
             (void)server_text(&five.server[m], "SCRIPT FLUSH");
         CHECK_INT(pilot_lock(&pilot, NAME, &opts, &lease), REDLOCK_OK);
-        CHECK(cluster_count(&five, NAME, redlock_token(lease)) >= 3);
+        CHECK(cluster_count(&five, NAME, info_token(lease)) >= 3);
         CHECK_INT(pilot_lock(&pilot, NAME, &plain, &other), REDLOCK_CONTENDED);
         CHECK_INT(pilot_lock(&pilot, NAME, &opts, &other), REDLOCK_CONTENDED);
         CHECK_STR(pilot.message,
@@ -179,9 +180,9 @@ static void *wait_and_lock_again(void *arg)
         return NULL;
     waiter->turn = ++turns;
     if (redlock_lock(waiter->rl, NAME, &waiter->opts, &again) == REDLOCK_OK && again == lease)
-        waiter->holds = redlock_holds(lease);
+        waiter->holds = info_holds(lease);
     if (redlock_unlock(lease) == REDLOCK_OK)
-        waiter->holds_then = redlock_holds(lease);
+        waiter->holds_then = info_holds(lease);
     waiter->status = redlock_unlock(lease);
     return NULL;
 }
@@ -207,12 +208,12 @@ TEST(its_owner_locks_it_again_before_those_in_line)
     for (unsigned i = 2; i <= 3; i++) {
         CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &again), REDLOCK_OK);
         CHECK(again == lease);
-        CHECK_UINT(redlock_holds(lease), i);
+        CHECK_UINT(info_holds(lease), i);
     }
     for (unsigned i = 2; i >= 1; i--) {
         CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
-        CHECK_UINT(redlock_holds(lease), i);
-        CHECK(cluster_count(&five, NAME, redlock_token(lease)) >= 3);
+        CHECK_UINT(info_holds(lease), i);
+        CHECK(cluster_count(&five, NAME, info_token(lease)) >= 3);
         for (unsigned m = 0; m < 5; m++)
             CHECK_INT(server_queued(&five.server[m], NAME), 2);
     }

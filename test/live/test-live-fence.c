@@ -14,6 +14,7 @@
 #include "redlock/redlock.h"
 #include "redlock/wire/script.h"
 #include "redlock/wire/wire.h"
+#include "test/lib/info.h"
 
 #define SHORT_MS 800 /* The longest lease; some tests wait as long. */
 #define NAME "x"
@@ -57,7 +58,7 @@ static uint64_t draw(struct pilot *pilot, const char *name)
     uint64_t token;
 
     CHECK_INT(lock_for(pilot, name, 60000, &lease), REDLOCK_OK);
-    token = redlock_fence(lease);
+    token = info_fence(lease);
     CHECK(token > 0 && token < UINT64_C(1) << 53);
     CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
     return token;
@@ -224,7 +225,7 @@ TEST(a_heartbeat_that_is_sent_again_is_counted_again)
     for (unsigned i = 0; i < 3; i++)
         (void)server_text(&three.server[i], "SCRIPT FLUSH");
     CHECK_INT(pilot_lock(&pilot, NAME, &opts, &lease), REDLOCK_OK);
-    CHECK_UINT(redlock_fence(lease), 3); /* The floor is 1, and each master has counted twice. */
+    CHECK_UINT(info_fence(lease), 3); /* The floor is 1, and each master has counted twice. */
     CHECK_UINT(pilot_stats(&pilot).rounds, 1);
     CHECK_UINT(pilot_stats(&pilot).raised, 0);
     CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
@@ -241,15 +242,15 @@ TEST(only_who_wants_one_pays)
     cluster_ready(&three, 3);
     pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&three), 0);
     CHECK_INT(pilot_lock(&pilot, NAME, NULL, &lease), REDLOCK_OK);
-    CHECK_UINT(redlock_fence(lease), 0);
-    CHECK_UINT(redlock_fence(NULL), 0);
+    CHECK_UINT(info_fence(lease), 0);
+    CHECK_UINT(info_fence(NULL), 0);
     CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
     settle(&pilot, &three);
     for (unsigned i = 0; i < 3; i++)
         CHECK_UINT(counted(&three.server[i]), 0);
     CHECK_UINT(pilot_stats(&pilot).fenced, 0);
     CHECK_INT(redlock_adopt(pilot.rl, NAME, "t", NULL, &lease), REDLOCK_OK);
-    CHECK_UINT(redlock_fence(lease), 0);
+    CHECK_UINT(info_fence(lease), 0);
     CHECK_INT(redlock_detach(lease), REDLOCK_OK);
     pilot_close(&pilot);
 }
@@ -263,10 +264,10 @@ TEST(a_token_lasts_as_long_as_its_lease)
     cluster_ready(&three, 3);
     pilot_open(&pilot, PILOT_LOOP, cluster_masters(&three), 0);
     CHECK_INT(lock_for(&pilot, NAME, 0, &lease), REDLOCK_OK);
-    token = redlock_fence(lease);
+    token = info_fence(lease);
     CHECK_INT(lock_for(&pilot, NAME, 0, &other), REDLOCK_CONTENDED);
     CHECK_INT(pilot_extend(&pilot, lease, 0), REDLOCK_OK);
-    CHECK_UINT(redlock_fence(lease), token);
+    CHECK_UINT(info_fence(lease), token);
     CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
     CHECK(draw(&pilot, NAME) > token);
     pilot_close(&pilot);
@@ -546,11 +547,11 @@ TEST(who_lost_the_key_does_not_help)
     pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&three), 0);
     CHECK(pilot_until_up(&pilot, 3));
     CHECK_INT(lock_for(&pilot, NAME, 0, &lease), REDLOCK_OK);
-    token = redlock_fence(lease);
+    token = info_fence(lease);
     for (unsigned i = 0; i < 3; i++)
         server_forget_locks(&three.server[i]);
     CHECK_INT(lock_for(&pilot, NAME, 0, &other), REDLOCK_OK);
-    CHECK(redlock_fence(other) > token);
+    CHECK(info_fence(other) > token);
     CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
     CHECK_INT(pilot_unlock(&pilot, other), REDLOCK_OK);
     pilot_close(&pilot);

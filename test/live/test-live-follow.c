@@ -13,6 +13,7 @@
 #include "live/pilot.h"
 #include "redlock/redlock.h"
 #include "test/lib/check.h"
+#include "test/lib/info.h"
 
 #define MASTERS 5
 #define TTL_MS 3000
@@ -365,7 +366,7 @@ static bool is_given(void *arg)
 {
     const char *token = server_get(arg, "x");
 
-    return token != NULL && strcmp(token, redlock_token(parties[HOLDER].lease)) == 0;
+    return token != NULL && strcmp(token, info_token(parties[HOLDER].lease)) == 0;
 }
 
 /* An operator waits until the leases are over that were not renewed.  This one is shown. */
@@ -524,7 +525,7 @@ TEST(a_token_is_adopted_across_a_change)
     redlock_lock_options_init(&opts);
     opts.ttl_ms = 60000;
     CHECK_INT(pilot_lock(&first, "x", &opts, &lease), REDLOCK_OK);
-    (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
+    (void)snprintf(token, sizeof token, "%s", info_token(lease));
     CHECK_INT(redlock_detach(lease), REDLOCK_OK);
     write_set("12345", 2, "123", "145");
     CHECK_INT(redlock_adopt(second.rl, "x", token, &opts, &lease), REDLOCK_OK);

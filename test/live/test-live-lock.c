@@ -6,6 +6,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 #define TTL_MS 30000
 
@@ -52,8 +53,8 @@ static void lock_and_unlock(struct pilot *pilot)
 
     CHECK_INT(pilot_lock_for(pilot, "jobs/7", TTL_MS, true, 0, &lease), REDLOCK_OK);
     CHECK_STR(pilot->message, "");
-    CHECK_STR(redlock_resource(lease), "jobs/7");
-    (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
+    CHECK_STR(info_resource(lease), "jobs/7");
+    (void)snprintf(token, sizeof token, "%s", info_token(lease));
     CHECK_UINT(strspn(token, "0123456789abcdef"), 40);
     CHECK(token[40] == ':'); /* A note follows. */
     CHECK(redlock_remaining_ms(lease) > 0);
@@ -73,7 +74,7 @@ static void lock_and_unlock(struct pilot *pilot)
     CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
     check_stored(pilot, "jobs/7", NULL, 0);
     CHECK_INT(pilot_lock(pilot, "jobs/7", NULL, &again), REDLOCK_OK);
-    CHECK(strcmp(redlock_token(again), token) != 0);
+    CHECK(strcmp(info_token(again), token) != 0);
     CHECK_INT(pilot_unlock(pilot, again), REDLOCK_OK);
     CHECK(pilot_until_leases(pilot, 0));
     CHECK_UINT(pilot_stats(pilot).acquired, 2);
@@ -123,8 +124,8 @@ static void lock_by_name(struct pilot *pilot)
         struct redlock_lease *lease, *other;
 
         CHECK_INT(pilot_lock(pilot, names[i], NULL, &lease), REDLOCK_OK);
-        check_stored(pilot, names[i], redlock_token(lease), 5);
-        CHECK_STR(redlock_resource(lease), names[i]);
+        check_stored(pilot, names[i], info_token(lease), 5);
+        CHECK_STR(info_resource(lease), names[i]);
         CHECK_INT(pilot_lock(pilot, names[i], NULL, &other), REDLOCK_CONTENDED);
         CHECK(strpbrk(pilot->message, "\r\n\x01\xff") == NULL);
         CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
@@ -189,7 +190,7 @@ static void extend(struct pilot *pilot)
     CHECK_INT(pilot_extend(pilot, lease, 1000), REDLOCK_OK); /* Never shorter. */
     CHECK(majority_pttl("x") > 15000);
     CHECK(redlock_remaining_ms(lease) > 15000);
-    check_stored(pilot, "x", redlock_token(lease), 5);
+    check_stored(pilot, "x", info_token(lease), 5);
     CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
     check_stored(pilot, "x", NULL, 0);
 }
@@ -205,7 +206,7 @@ static void extend_the_rest(struct pilot *pilot)
     struct redlock_lease *lease;
 
     CHECK_INT(pilot_lock_for(pilot, "x", TTL_MS, false, 0, &lease), REDLOCK_OK);
-    check_stored(pilot, "x", redlock_token(lease), 5);
+    check_stored(pilot, "x", info_token(lease), 5);
     (void)server_int(&five.server[0], "DEL x");
     (void)server_int(&five.server[1], "SET x other");
     CHECK_INT(pilot_extend(pilot, lease, 0), REDLOCK_OK);
@@ -233,15 +234,15 @@ static void hand_on(struct pilot *pilot)
     char token[REDLOCK_TOKEN_MAX + 1];
 
     CHECK_INT(pilot_lock_for(pilot, "x", TTL_MS, false, 0, &lease), REDLOCK_OK);
-    check_stored(pilot, "x", redlock_token(lease), 5);
-    (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
+    check_stored(pilot, "x", info_token(lease), 5);
+    (void)snprintf(token, sizeof token, "%s", info_token(lease));
     CHECK_INT(redlock_detach(lease), REDLOCK_OK);
     CHECK(pilot_until_leases(pilot, 0));
     CHECK_UINT(cluster_count(&five, "x", token), 5);
 
     CHECK_INT(redlock_adopt(pilot->rl, "x", token, NULL, &adopted), REDLOCK_OK);
-    CHECK_STR(redlock_token(adopted), token);
-    CHECK_STR(redlock_resource(adopted), "x");
+    CHECK_STR(info_token(adopted), token);
+    CHECK_STR(info_resource(adopted), "x");
     CHECK_UINT(redlock_remaining_ms(adopted), 0);
     CHECK_INT(pilot_extend(pilot, adopted, TTL_MS), REDLOCK_OK);
     CHECK(redlock_remaining_ms(adopted) > 0);

@@ -12,6 +12,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 /* Chosen: far longer than a call that does not wait for the callback. */
 #define LINGER_MS 300
@@ -152,6 +153,39 @@ static void *extend(void *arg)
     return NULL;
 }
 
+/* ---- What the callback may ask ---- */
+
+static void ask_what_is_lost(struct redlock_lease *lease, void *arg)
+{
+    struct redlock_lease_info info = {.size = sizeof info};
+    struct scene *scene = arg;
+
+    scene->status = redlock_lease_info(lease, &info);
+    scene->in_time = scene->status == REDLOCK_OK && strcmp(info.resource, "x") == 0 &&
+                     info.token[0] != '\0' && info.holds <= 1;
+    atomic_store(&scene->ended, true);
+}
+
+TEST(lost_may_ask_which_lease_it_is)
+{
+    struct redlock_lease_info info = {.size = sizeof info};
+    struct scene scene = {.status = -1};
+    struct pilot pilot;
+
+    open_three(&pilot);
+    lock_to_lose(&pilot, &scene, TTL_MS, ask_what_is_lost);
+    CHECK(pilot_until(&nobody, is_set, &scene.ended));
+    CHECK_INT(scene.status, REDLOCK_OK);
+    CHECK(scene.in_time);
+    (void)redlock_unlock(scene.lease);
+    CHECK(pilot_until_leases(&pilot, 0));
+    CHECK_INT(redlock_lease_info(scene.lease, &info), REDLOCK_E_STATE); /* Its memory is kept. */
+    CHECK_STR(redlock_errmsg(NULL), "lease info: the lease has been unlocked or given up already");
+    pilot_close(&pilot);
+}
+
+/* ---- Calls that do not wait ---- */
+
 /* An extension that fails because the lease is lost returns while the callback runs.  The callback
  * may wait for that thread to stop its work. */
 TEST(an_extension_returns_while_lost_runs)
@@ -260,7 +294,7 @@ static bool has_given_up_all(void *arg)
 
 static bool is_disowned(void *arg)
 {
-    return redlock_holds(arg) == 0;
+    return info_holds(arg) == 0;
 }
 
 static bool is_closing(void *arg)
@@ -350,6 +384,7 @@ TEST(close_from_lost_is_told)
 
 CHECK_MAIN({"detach_waits_for_lost", detach_waits_for_lost},
            {"unlock_waits_for_lost", unlock_waits_for_lost},
+           {"lost_may_ask_which_lease_it_is", lost_may_ask_which_lease_it_is},
            {"an_extension_returns_while_lost_runs", an_extension_returns_while_lost_runs},
            {"a_call_neither_runs_lost_nor_waits_for_it", a_call_neither_runs_lost_nor_waits_for_it},
            {"close_keeps_the_lease_of_an_unlock_that_waits",

@@ -9,6 +9,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 #define THREADS 8
 #define NAMES 5
@@ -45,7 +46,7 @@ static struct redlock_lease *lock_on_all(struct pilot *pilot, unsigned len,
     struct redlock_lease *many;
 
     CHECK_INT(redlock_lock_many(pilot->rl, names, len, opts, &many), REDLOCK_OK);
-    CHECK(comes_to(names[len - 1], redlock_token(many), 5));
+    CHECK(comes_to(names[len - 1], info_token(many), 5));
     return many;
 }
 
@@ -69,9 +70,10 @@ TEST(all_or_nothing)
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     many = lock_on_all(&pilot, 3, &opts);
     for (unsigned i = 0; i < 3; i++)
-        CHECK(comes_to(names[i], redlock_token(many), 5));
-    CHECK_STR(redlock_resource(many), "disk");
-    CHECK_UINT(redlock_holds(many), 1);
+        CHECK(comes_to(names[i], info_token(many), 5));
+    CHECK_STR(info_resource(many), "disk");
+    CHECK_UINT(info_holds(many), 1);
+    CHECK_UINT(info_of(many).resources_len, 3);
     CHECK_INT(redlock_lock(pilot.rl, "printer", &opts, &one), REDLOCK_CONTENDED);
     CHECK_INT(redlock_unlock(many), REDLOCK_OK);
     for (unsigned i = 0; i < 3; i++)
@@ -162,7 +164,7 @@ TEST(one_master_loses_one_of_several)
     many = lock_on_all(&pilot, 2, &opts);
     (void)server_int(&five.server[1], "DEL tape");
     CHECK_INT(redlock_extend(many, 0), REDLOCK_OK);
-    CHECK(comes_to("disk", redlock_token(many), 4));
+    CHECK(comes_to("disk", info_token(many), 4));
     CHECK(server_get(&five.server[1], "disk") == NULL);
     CHECK(cluster_now_s() < end_s);
     CHECK_INT(redlock_extend(many, 0), REDLOCK_OK);
@@ -212,7 +214,7 @@ TEST(a_lease_of_many_changes_hands)
     CHECK_INT(redlock_unlock(many), REDLOCK_OK); /* Now all masters have the release script. */
     CHECK(comes_to(names[0], NULL, 0));
     many = lock_on_all(&pilot, 3, &opts);
-    (void)snprintf(token, sizeof token, "%s", redlock_token(many));
+    (void)snprintf(token, sizeof token, "%s", info_token(many));
     CHECK_INT(redlock_detach(many), REDLOCK_OK);
     CHECK_INT(redlock_adopt_many(pilot.rl, names, 4, token, &opts, &adopted), REDLOCK_OK);
     CHECK_INT(redlock_extend(adopted, 0), REDLOCK_LOST); /* The fourth was never locked. */

@@ -9,6 +9,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 #define MANY 300 /* Chosen: enough for the table to grow several times. */
 
@@ -49,7 +50,7 @@ static bool is_on_all(void *arg)
 {
     const struct redlock_lease *lease = arg;
 
-    return cluster_count(&three, "x", redlock_token(lease)) == 3;
+    return cluster_count(&three, "x", info_token(lease)) == 3;
 }
 
 static struct pilot nobody = {.kind = PILOT_BLOCKING}; /* Waits without a client. */
@@ -65,16 +66,16 @@ TEST(the_same_lease_and_no_command)
 
         open_three(&pilot, kind);
         CHECK_INT(lock_as(&pilot, "x", me, &lease), REDLOCK_OK);
-        CHECK_UINT(redlock_holds(lease), 1);
+        CHECK_UINT(info_holds(lease), 1);
         commands = pilot_stats(&pilot).commands;
         for (unsigned i = 2; i <= 4; i++) {
             CHECK_INT(lock_as(&pilot, "x", me, &again), REDLOCK_OK);
             CHECK(again == lease);
-            CHECK_UINT(redlock_holds(lease), i);
+            CHECK_UINT(info_holds(lease), i);
         }
         for (unsigned i = 3; i >= 1; i--) {
             CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
-            CHECK_UINT(redlock_holds(lease), i);
+            CHECK_UINT(info_holds(lease), i);
         }
         CHECK_UINT(pilot_stats(&pilot).commands, commands);
         CHECK(redlock_remaining_ms(lease) > 0);
@@ -100,11 +101,11 @@ TEST(others_have_to_wait)
         CHECK_STR(pilot.message, "acquire x: another lease of this client holds it");
         CHECK_INT(lock_as(&pilot, "y", you, &other), REDLOCK_OK);
         CHECK(other != lease);
-        CHECK_UINT(redlock_holds(lease), 1);
+        CHECK_UINT(info_holds(lease), 1);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
         /* The failed lock has left nothing that counts as held. */
         CHECK_INT(lock_as(&pilot, "x", you, &lease), REDLOCK_OK);
-        CHECK_UINT(redlock_holds(lease), 1);
+        CHECK_UINT(info_holds(lease), 1);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
         CHECK_INT(pilot_unlock(&pilot, other), REDLOCK_OK);
         pilot_close(&pilot);
@@ -133,7 +134,7 @@ TEST(what_is_lost_is_not_locked_again)
         CHECK(pilot_until(&pilot, has_no_key, NULL));
         CHECK_INT(pilot_lock(&pilot, "x", &opts, &again), REDLOCK_LOST);
         CHECK_HAS(pilot.message, "acquire: its owner has lost it");
-        CHECK_UINT(redlock_holds(lease), 2);
+        CHECK_UINT(info_holds(lease), 2);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
         CHECK_INT(pilot_lock(&pilot, "x", &opts, &again), REDLOCK_LOST);
         CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
@@ -178,16 +179,16 @@ TEST(detached_adopted_and_closed)
         open_three(&pilot, kind);
         CHECK_INT(lock_as(&pilot, "x", me, &lease), REDLOCK_OK);
         CHECK_INT(lock_as(&pilot, "x", me, &lease), REDLOCK_OK);
-        (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
+        (void)snprintf(token, sizeof token, "%s", info_token(lease));
         CHECK_INT(redlock_detach(lease), REDLOCK_OK); /* One call is enough for all holds. */
         CHECK_INT(lock_as(&pilot, "x", me, &other), REDLOCK_CONTENDED);
         CHECK_INT(redlock_adopt(pilot.rl, "x", token, &opts, &other), REDLOCK_E_INVAL);
         CHECK_INT(redlock_adopt(pilot.rl, "x", token, NULL, &other), REDLOCK_OK);
-        CHECK_UINT(redlock_holds(other), 0);
+        CHECK_UINT(info_holds(other), 0);
         CHECK_INT(pilot_extend(&pilot, other, 0), REDLOCK_OK);
-        CHECK_UINT(redlock_holds(other), 1);
+        CHECK_UINT(info_holds(other), 1);
         CHECK_INT(pilot_unlock(&pilot, other), REDLOCK_OK);
-        CHECK_UINT(redlock_holds(NULL), 0);
+        CHECK_UINT(info_holds(NULL), 0);
         CHECK_INT(lock_as(&pilot, "x", me, &lease), REDLOCK_OK);
         CHECK_INT(lock_as(&pilot, "x", me, &lease), REDLOCK_OK);
         pilot_close(&pilot); /* This releases the lock, soon. */
@@ -242,7 +243,7 @@ TEST(another_thread_may_not)
         CHECK_INT(stranger.detach, REDLOCK_E_STATE);
         CHECK_INT(stranger.unlock, REDLOCK_E_STATE);
         CHECK_STR(stranger.message, "release: the lock belongs to another thread");
-        CHECK_UINT(redlock_holds(lease), holds);
+        CHECK_UINT(info_holds(lease), holds);
         CHECK(pilot_until(&nobody, is_on_all, lease));
         if (holds == 1)
             CHECK_INT(lock_as(&pilot, "x", NULL, &lease), REDLOCK_OK);
@@ -315,7 +316,7 @@ static void *lock_up_and_down(void *arg)
     for (unsigned i = 0; i < 20; i++) {
         if (redlock_lock(stranger->pilot->rl, "x", &opts, &lease) != REDLOCK_OK ||
             redlock_lock(stranger->pilot->rl, "x", &opts, &again) != REDLOCK_OK || again != lease ||
-            redlock_holds(lease) != 2)
+            info_holds(lease) != 2)
             stranger->lock++;
         else if (redlock_unlock(lease) != REDLOCK_OK || redlock_unlock(lease) != REDLOCK_OK)
             stranger->unlock++;
@@ -367,7 +368,7 @@ TEST(on_a_loop_one_thing_at_a_time)
     CHECK_INT(redlock_lock_async(pilot.rl, "x", &opts, count_done, &locked, &lease), REDLOCK_OK);
     CHECK_INT(redlock_lock_async(pilot.rl, "x", &opts, count_done, &never, &other),
               REDLOCK_E_STATE);
-    CHECK_UINT(redlock_holds(lease), 0);
+    CHECK_UINT(info_holds(lease), 0);
     CHECK(pilot_until(&pilot, is_one, &locked));
     CHECK_INT(redlock_lock_async(pilot.rl, "x", &opts, count_done, &again, &other), REDLOCK_OK);
     CHECK(other == lease);
@@ -378,7 +379,7 @@ TEST(on_a_loop_one_thing_at_a_time)
     CHECK_INT(redlock_extend_async(lease, 0, count_done, &locked), REDLOCK_OK);
     CHECK_INT(redlock_unlock_async(lease, count_done, &never), REDLOCK_E_STATE);
     CHECK_STR(redlock_errmsg(NULL), "release: an extend is under way");
-    CHECK_UINT(redlock_holds(lease), 2);
+    CHECK_UINT(info_holds(lease), 2);
     locked = 0;
     CHECK(pilot_until(&pilot, is_one, &locked));
     CHECK_INT(lock_as(&pilot, "x", me, &other), REDLOCK_OK);
@@ -390,7 +391,7 @@ TEST(on_a_loop_one_thing_at_a_time)
     CHECK_UINT(never, 0);
     CHECK_INT(lock_as(&pilot, "x", me, &other), REDLOCK_OK);
     CHECK_INT(redlock_unlock_async(lease, count_done, &never), REDLOCK_OK);
-    CHECK_UINT(redlock_holds(lease), 1);
+    CHECK_UINT(info_holds(lease), 1);
     CHECK_INT(redlock_unlock_async(lease, count_done, &unlocked), REDLOCK_OK);
     CHECK(pilot_until(&pilot, is_one, &unlocked));
     CHECK_UINT(never, 0);
@@ -410,7 +411,7 @@ TEST(a_cancel_ends_all_of_it)
     CHECK(pilot_until_leases(&pilot, 0));
     CHECK_UINT(cluster_count(&three, "x", NULL), 0);
     CHECK_INT(lock_as(&pilot, "x", me, &lease), REDLOCK_OK);
-    CHECK_UINT(redlock_holds(lease), 1);
+    CHECK_UINT(info_holds(lease), 1);
     pilot_close(&pilot);
 }
 

@@ -9,6 +9,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 #define PERMITS 3
 #define THREADS 8
@@ -56,24 +57,24 @@ TEST(as_many_as_there_are)
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     for (unsigned i = 0; i < PERMITS; i++) {
         CHECK_INT(redlock_lock(pilot.rl, "disk", &opts, &leases[i]), REDLOCK_OK);
-        CHECK_STR(redlock_resource(leases[i]), "disk");
-        CHECK(redlock_permit(leases[i]) >= 1 && redlock_permit(leases[i]) <= PERMITS);
-        CHECK(count_slot(redlock_permit(leases[i]), redlock_token(leases[i])) >= 3);
-        seen |= 1u << redlock_permit(leases[i]);
+        CHECK_STR(info_resource(leases[i]), "disk");
+        CHECK(info_permit(leases[i]) >= 1 && info_permit(leases[i]) <= PERMITS);
+        CHECK(count_slot(info_permit(leases[i]), info_token(leases[i])) >= 3);
+        seen |= 1u << info_permit(leases[i]);
     }
     CHECK_UINT(seen, 14);
     CHECK_INT(redlock_lock(pilot.rl, "disk", &opts, &one), REDLOCK_CONTENDED);
     CHECK_STR(redlock_errmsg(pilot.rl), "acquire disk: all 3 permits are taken");
     CHECK_INT(redlock_lock(pilot.rl, "disk", &plain, &one), REDLOCK_OK); /* A separate lock. */
-    CHECK_UINT(redlock_permit(one), 0);
+    CHECK_UINT(info_permit(one), 0);
     CHECK_INT(redlock_unlock(one), REDLOCK_OK);
     for (unsigned i = 0; i < 20; i++) { /* In turn, each permit is the only free one. */
         unsigned place = i % PERMITS;
-        uint32_t permit = redlock_permit(leases[place]);
+        uint32_t permit = info_permit(leases[place]);
 
         CHECK_INT(redlock_unlock(leases[place]), REDLOCK_OK);
         CHECK_INT(redlock_lock(pilot.rl, "disk", &opts, &leases[place]), REDLOCK_OK);
-        CHECK_UINT(redlock_permit(leases[place]), permit);
+        CHECK_UINT(info_permit(leases[place]), permit);
     }
     for (unsigned i = 0; i < PERMITS; i++)
         CHECK_INT(redlock_unlock(leases[i]), REDLOCK_OK);
@@ -97,7 +98,7 @@ TEST(the_last_is_found_in_the_second_round)
     for (unsigned i = 0; i < 10; i++) {
         rounds = pilot_stats(&pilot).rounds;
         CHECK_INT(redlock_lock(pilot.rl, "disk", &opts, &one), REDLOCK_OK);
-        CHECK_UINT(redlock_permit(one), 42);
+        CHECK_UINT(info_permit(one), 42);
         CHECK(pilot_stats(&pilot).rounds - rounds <= 2);
         CHECK_INT(redlock_unlock(one), REDLOCK_OK);
     }
@@ -115,8 +116,8 @@ TEST(a_permit_changes_hands_by_its_token)
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     while (permit == 1) {
         CHECK_INT(redlock_lock(pilot.rl, "disk", &opts, &lease), REDLOCK_OK);
-        permit = redlock_permit(lease);
-        (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
+        permit = info_permit(lease);
+        (void)snprintf(token, sizeof token, "%s", info_token(lease));
         CHECK_INT(redlock_detach(lease), REDLOCK_OK);
         if (permit == 1) {
             CHECK_INT(redlock_adopt(pilot.rl, "disk", token, &opts, &adopted), REDLOCK_OK);
@@ -126,7 +127,7 @@ TEST(a_permit_changes_hands_by_its_token)
     CHECK_INT(redlock_adopt(pilot.rl, "disk", token, &fewer, &adopted), REDLOCK_E_INVAL);
     CHECK_STR(redlock_errmsg(NULL), "adopt: the token belongs to none of 1 permits");
     CHECK_INT(redlock_adopt(pilot.rl, "disk", token, &opts, &adopted), REDLOCK_OK);
-    CHECK_UINT(redlock_permit(adopted), permit);
+    CHECK_UINT(info_permit(adopted), permit);
     CHECK_INT(redlock_extend(adopted, 30000), REDLOCK_OK);
     CHECK(count_slot(permit, token) >= 3);
     CHECK_INT(redlock_unlock(adopted), REDLOCK_OK);
@@ -156,7 +157,7 @@ TEST(the_longest_name)
         else if (step == 1)
             CHECK_INT(redlock_extend(lease, 0), REDLOCK_OK);
     }
-    CHECK_UINT(redlock_permit(lease), REDLOCK_PERMITS_MAX);
+    CHECK_UINT(info_permit(lease), REDLOCK_PERMITS_MAX);
     CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
     pilot_close(&pilot);
 }
@@ -232,10 +233,10 @@ static void *take_turns(void *arg)
         before = atomic_load(&most);
         while (now > before && !atomic_compare_exchange_weak(&most, &before, now))
             continue;
-        if (atomic_fetch_add(&seats[redlock_permit(lease)], 1) != 0)
+        if (atomic_fetch_add(&seats[info_permit(lease)], 1) != 0)
             (void)atomic_fetch_add(&doubles, 1);
         cluster_nap();
-        (void)atomic_fetch_sub(&seats[redlock_permit(lease)], 1);
+        (void)atomic_fetch_sub(&seats[info_permit(lease)], 1);
         (void)atomic_fetch_sub(&inside, 1);
         CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
     }

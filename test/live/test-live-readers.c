@@ -10,6 +10,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 #define NAME "jobs/read"
 #define TTL_MS 50000 /* Chosen: no lock runs out, except in tests of expiry. */
@@ -154,7 +155,7 @@ TEST(an_extension_is_of_one)
     CHECK(redlock_remaining_ms(other) <= 5000);
     check_lasts(20000, TTL_MS + 1);
     for (unsigned m = 0; m < 5; m++)
-        longer += left_ms(m, redlock_token(one)) > 20000;
+        longer += left_ms(m, info_token(one)) > 20000;
     CHECK(longer >= 3);
     CHECK_INT(redlock_unlock(other), REDLOCK_OK);
     CHECK_INT(redlock_unlock(one), REDLOCK_OK);
@@ -174,7 +175,7 @@ TEST(his_time_is_up)
     brief.ttl_ms = 200;
     brief.no_renew = true;
     CHECK_INT(redlock_lock(pilot.rl, NAME, &brief, &one), REDLOCK_OK);
-    (void)snprintf(token, sizeof token, "%s", redlock_token(one));
+    (void)snprintf(token, sizeof token, "%s", info_token(one));
     CHECK_INT(redlock_detach(one), REDLOCK_OK);
     for (unsigned m = 0; m < 5; m++)
         while (left_ms(m, token) > 0)
@@ -198,7 +199,7 @@ TEST(a_reader_changes_hands)
 
     CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
     reader = lock(&pilot, true);
-    (void)snprintf(token, sizeof token, "%s", redlock_token(reader));
+    (void)snprintf(token, sizeof token, "%s", info_token(reader));
     CHECK_INT(redlock_detach(reader), REDLOCK_OK);
     CHECK_INT(redlock_adopt(pilot.rl, NAME, token, &alone, &adopted), REDLOCK_OK);
     CHECK_INT(redlock_extend(adopted, 0), REDLOCK_LOST);
@@ -208,7 +209,7 @@ TEST(a_reader_changes_hands)
     CHECK_INT(redlock_unlock(adopted), REDLOCK_OK);
 
     reader = lock(&pilot, false);
-    (void)snprintf(token, sizeof token, "%s", redlock_token(reader));
+    (void)snprintf(token, sizeof token, "%s", info_token(reader));
     CHECK_INT(redlock_detach(reader), REDLOCK_OK);
     CHECK_INT(redlock_adopt(pilot.rl, NAME, token, &shared, &adopted), REDLOCK_OK);
     CHECK_INT(redlock_extend(adopted, 0), REDLOCK_LOST);

@@ -9,6 +9,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 #define TTL_MS 4000
 
@@ -81,7 +82,7 @@ TEST(kept_over_several_leases)
     check_renewed(&pair, 9);
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         check_row = pilot_kind_name(kind);
-        CHECK(cluster_count(&five, check_row, redlock_token(pair.leases[kind])) == 3);
+        CHECK(cluster_count(&five, check_row, info_token(pair.leases[kind])) == 3);
         CHECK_INT(pilot_lock(&pair.pilots[!kind], check_row, NULL, &rival), REDLOCK_CONTENDED);
         CHECK_UINT(atomic_load(&pair.losses[kind]), 0);
         CHECK_INT(pilot_unlock(&pair.pilots[kind], pair.leases[kind]), REDLOCK_OK);
@@ -160,7 +161,7 @@ TEST(adopted_and_renewed)
         struct pilot *pilot = &pair.pilots[kind];
         char token[REDLOCK_TOKEN_MAX + 1];
 
-        (void)snprintf(token, sizeof token, "%s", redlock_token(pair.leases[kind]));
+        (void)snprintf(token, sizeof token, "%s", info_token(pair.leases[kind]));
         CHECK_INT(redlock_detach(pair.leases[kind]), REDLOCK_OK);
         CHECK_INT(redlock_adopt(pilot->rl, pilot_kind_name(kind), token, &opts, &adopted),
                   REDLOCK_OK);

@@ -6,6 +6,7 @@
 #include "live/cluster.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 static struct cluster cluster;
 
@@ -60,7 +61,7 @@ static void lock_all(struct pilot *pilot, unsigned size)
 
     (void)size;
     CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_OK);
-    (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
+    (void)snprintf(token, sizeof token, "%s", info_token(lease));
     CHECK(pilot_until(pilot, is_stored_by_all, token));
     CHECK_INT(pilot_lock(pilot, "x", NULL, &other), REDLOCK_CONTENDED);
     CHECK_INT(pilot_extend(pilot, lease, 0), REDLOCK_OK);

@@ -11,6 +11,7 @@
 #include "live/contend.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 #define THREADS 16
 
@@ -102,7 +103,7 @@ static void *use_everything(void *arg)
             atomic_fetch_add(&worker->failures, 1);
             break;
         }
-        (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
+        (void)snprintf(token, sizeof token, "%s", info_token(lease));
         bad |= redlock_remaining_ms(lease) == 0;
         bad |= redlock_extend(lease, 20000) != REDLOCK_OK;
         bad |= redlock_detach(lease) != REDLOCK_OK;

@@ -1,6 +1,6 @@
 /*
- * test-live-token.c - redlock_token() always returns the token of the lock that is held.  Any
- * thread may read it without a mutex.
+ * test-live-token.c - the token of redlock_lease_info() is always that of the lock that is held.
+ * Any thread may read the text without a mutex.
  */
 #include "test/lib/check.h"
 
@@ -11,6 +11,7 @@
 #include "live/fake.h"
 #include "live/pilot.h"
 #include "redlock/redlock.h"
+#include "test/lib/info.h"
 
 #define LEASES 32
 #define FAKE_DELAY_MS 2000
@@ -19,6 +20,7 @@ static struct cluster two, three;
 
 struct reader {
     struct redlock_lease *leases[LEASES];
+    const char *texts[LEASES]; /* In the memory of the leases. */
     char tokens[LEASES][REDLOCK_TOKEN_MAX + 1];
     unsigned undone; /* Locks with a lost first round, which the fake was asked to release. */
     atomic_bool stop;
@@ -32,7 +34,7 @@ static void *read_tokens(void *arg)
 
     while (!atomic_load(&reader->stop)) {
         for (unsigned i = 0; i < LEASES; i++) {
-            if (strcmp(redlock_token(reader->leases[i]), reader->tokens[i]) != 0)
+            if (strcmp(reader->texts[i], reader->tokens[i]) != 0)
                 atomic_fetch_add(&reader->wrong, 1);
         }
         atomic_fetch_add(&reader->sweeps, 1);
@@ -93,8 +95,8 @@ static void lock_in_a_later_round(struct pilot *pilot, struct reader *reader, un
     CHECK(refused);
     CHECK_INT(locker.status, REDLOCK_OK);
     reader->leases[i] = locker.lease;
-    (void)snprintf(reader->tokens[i], sizeof reader->tokens[i], "%s",
-                   redlock_token(reader->leases[i]));
+    reader->texts[i] = info_token(locker.lease);
+    (void)snprintf(reader->tokens[i], sizeof reader->tokens[i], "%s", reader->texts[i]);
     /* On a slow machine the real masters may disagree in a round.  Then the client waits for the
      * fake's answer, which is an error, and there may be nothing to release. */
     reader->undone += cluster_now_s() - begin_s < FAKE_DELAY_MS / 1e3;
@@ -154,7 +156,7 @@ TEST(the_token_of_an_old_round_is_not_shown)
     CHECK(ok);
     CHECK_UINT(atomic_load(&reader.wrong), 0);
     for (unsigned i = 0; i < LEASES; i++) {
-        CHECK_STR(redlock_token(reader.leases[i]), reader.tokens[i]);
+        CHECK_STR(info_token(reader.leases[i]), reader.tokens[i]);
         CHECK_INT(redlock_detach(reader.leases[i]), REDLOCK_OK);
     }
     pilot_close(&pilot);
@@ -207,9 +209,9 @@ static void check_note(struct pilot *pilot, char *key, struct redlock_lock_optio
     opts.ttl_ms = 30000;
     opts.note = "a note: \xc3\xa4";
     CHECK_INT(pilot_lock(pilot, "x", &opts, &lease), REDLOCK_OK);
-    CHECK_STR(redlock_token(lease) + 40, ":a note: \xc3\xa4");
+    CHECK_STR(info_token(lease) + 40, ":a note: \xc3\xa4");
     CHECK_INT(pilot_extend(pilot, lease, 60000), REDLOCK_OK);
-    stored.token = redlock_token(lease);
+    stored.token = info_token(lease);
     CHECK(pilot_until(pilot, is_stored, &stored));
     CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
     CHECK(pilot_until(pilot, is_gone, key));
@@ -246,11 +248,11 @@ TEST(a_token_with_its_note_is_adopted)
 
     CHECK(pilot_open_up(&pilot, PILOT_BLOCKING, &three, 3));
     CHECK_INT(pilot_lock_for(&pilot, "x", 30000, false, 0, &lease), REDLOCK_OK);
-    (void)snprintf(token, sizeof token, "%s", redlock_token(lease));
+    (void)snprintf(token, sizeof token, "%s", info_token(lease));
     CHECK(strchr(token, '/') != NULL); /* HOST/PID */
     CHECK_INT(redlock_detach(lease), REDLOCK_OK);
     CHECK_INT(redlock_adopt(pilot.rl, "x", token, NULL, &adopted), REDLOCK_OK);
-    CHECK_STR(redlock_token(adopted), token);
+    CHECK_STR(info_token(adopted), token);
     CHECK_INT(pilot_unlock(&pilot, adopted), REDLOCK_OK);
     pilot_close(&pilot);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/lib/info.h"
+
 /* ---- Words ---- */
 
 const char *hold_word(int status)
@@ -236,7 +238,7 @@ bool hold_begin(struct hold *hold, struct redlock_lease *lease)
     struct look look;
 
     hold->lease = lease;
-    hold->permit = redlock_permit(lease);
+    hold->permit = info_permit(lease);
     look = take_look(hold);
     if (look.left_ms == 0) {
         hold_failed_as(hold, "RAN_OUT"); /* The process was stopped just then. */
@@ -245,8 +247,8 @@ bool hold_begin(struct hold *hold, struct redlock_lease *lease)
     claim_begin(&hold->claim, &look);
     record_line(&hold->worker->holder->record, look.before_ns, "ok",
                 ",\"id\":\"%s\",\"deadline\":%" PRIu64 ",\"token\":\"%s\"%s", hold->id,
-                hold->claim.deadline_ns, redlock_token(lease),
-                hold_numbers(numbers, redlock_fence(lease), hold->permit));
+                hold->claim.deadline_ns, info_token(lease),
+                hold_numbers(numbers, info_fence(lease), hold->permit));
     hold->end_ns = look.before_ns + hold->hold_ms * NS_PER_MS;
     hold->write_ns = look.before_ns;
     hold->extend_ns = look.before_ns + hold->ttl_ms / 4 * NS_PER_MS;

@@ -397,7 +397,7 @@ void calls_extend(struct lease_rec *rec, uint32_t ttl_ms)
 /* An inner lock sends no command, and changes the number of holds. */
 static void check_inner(const struct lease_rec *rec, uint64_t commands)
 {
-    uint32_t holds = redlock_holds(rec->lease);
+    uint32_t holds = info_holds(rec->lease);
 
     tally.checks++;
     if (rec->process->rl->env.stats.commands != commands)
@@ -487,7 +487,7 @@ void calls_unlock(struct lease_rec *rec)
     op = new_op(OP_UNLOCK, rec);
     op->remaining_ms = oracle_remaining_ms(rec, process_now(rec->process));
     if (rec->state == REC_ADOPTED) {
-        const char *token = redlock_token(rec->lease);
+        const char *token = info_token(rec->lease);
 
         op->token = oracle_token(token, strlen(token));
     }
@@ -520,7 +520,7 @@ void calls_detach(struct lease_rec *rec, struct ev_loop *to)
         world_fault(FAULT_MISUSE);
         return;
     }
-    (void)snprintf(token, sizeof token, "%s", redlock_token(rec->lease));
+    (void)snprintf(token, sizeof token, "%s", info_token(rec->lease));
     world_note("detach: client, lease", process->number, rec->number, 0);
     world_outcome(OUTCOME_DETACHED);
     oracle_token_of(oracle_token(token, strlen(token)))->is_excused = true;

@@ -172,7 +172,7 @@ uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at)
 /* A permit that is held is one of the slots; a waiter's rec->set has all slots. */
 static unsigned held_set(const struct lease_rec *rec)
 {
-    return world.plan.permits ? 1u << (redlock_permit(rec->lease) - 1) : rec->set;
+    return world.plan.permits ? 1u << (info_permit(rec->lease) - 1) : rec->set;
 }
 
 static void check_permits(sim_time now)
@@ -326,7 +326,7 @@ static bool may_count_anew(void)
 
 static void check_fence(const struct lease_rec *rec)
 {
-    uint64_t fence = redlock_fence(rec->lease);
+    uint64_t fence = info_fence(rec->lease);
     sim_time now = process_now(rec->process);
 
     if (!rec->is_fenced || rec->state == REC_ADOPTED) {
@@ -362,10 +362,10 @@ static void check_fence(const struct lease_rec *rec)
 
 static void on_belief(struct lease_rec *rec, uint64_t deadline)
 {
-    const char *token = redlock_token(rec->lease);
+    const char *token = info_token(rec->lease);
 
     if (world.plan.permits)
-        rec->set = 1u << (rec->resource = redlock_permit(rec->lease) - 1);
+        rec->set = 1u << (rec->resource = info_permit(rec->lease) - 1);
     if (rec->granted == 0)
         rec->granted = process_clock(rec->process);
     check_growth(rec, deadline);

@@ -5,6 +5,7 @@
 #define SIM_ORACLE_H
 
 #include "program.h"
+#include "test/lib/info.h"
 
 struct answer;
 struct ask;

@@ -13,7 +13,7 @@
 
 static _Thread_local char thread_message[ERROR_MESSAGE_MAX];
 
-/* Replace the end of a text that was cut by "...". */
+/* End a text that was cut with "...", in place of its last bytes. */
 static void mark_cut(char *text, size_t size)
 {
     memcpy(text + size - sizeof "...", "...", sizeof "...");

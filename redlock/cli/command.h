@@ -23,16 +23,16 @@ struct command {
     struct redlock_lease *lease; /* The command must end before it does. */
     ev_signal signals[COMMAND_SIGNALS_LEN];
     ev_io reports;           /* Watches for reports of the guardian. */
-    ev_timer mourning;       /* Rings while processes of a killed guardian are left. */
-    ev_timer waking;         /* Rings after a loss: a stopped guardian must go on. */
-    unsigned mourn_looks;    /* How often it has rung. */
-    drift_time immune_since; /* Since when the rest may not be signalled.  0: it may. */
+    ev_timer waking;         /* Rings after a loss, to continue a stopped guardian. */
+    ev_timer mourning;       /* Rings after the guardian was killed, to kill its processes. */
+    unsigned mourn_looks;    /* How often mourning has rung. */
+    drift_time immune_since; /* Since when all that is left is immune (family.h).  0: not yet. */
     drift_time asked_at;     /* When the first signal to end came.  0: none has. */
     unsigned signals_sent;   /* How many signals were passed on. */
-    unsigned last_sent;      /* The number of the last of those that would have ended us. */
-    int last_signal;         /* That signal. */
-    bool got[NSIG];          /* Which signals came that would have ended us. */
-    int late_signal;         /* The last one, if it came after the end of the command.  0: none. */
+    bool got[NSIG];          /* Signals that came, and would have ended us. */
+    int last_signal;         /* The latest signal in got. */
+    unsigned last_sent;      /* The value of signals_sent with last_signal. */
+    int late_signal;         /* The latest such signal that came after the end.  0: none. */
     bool had_terminal;       /* The command had the terminal when it ended. */
     bool hung_up;            /* The command could not get the terminal, and got SIGHUP. */
     bool started;            /* The guardian has the order to start the command. */

@@ -49,8 +49,8 @@ const char *foreign_slots(const char *text, unsigned slots)
 
 /* ---- Judging ---- */
 
-/* True: no majority of the masters is without the key, so nobody can get the lock.  Otherwise a
- * client may hold it on the others. */
+/* True: too few masters are without the key to be a majority, so no client can get the lock.
+ * Otherwise a client may hold it on those masters. */
 static bool is_everywhere(const struct foreign *foreign, unsigned i)
 {
     unsigned masters = inspect_client(foreign->rl).masters;

@@ -45,7 +45,7 @@ const char *foreign_slots(const char *text, unsigned slots);
 /* The token and note that masters store for a name. */
 struct foreign_holder {
     char stored[REDLOCK_TOKEN_MAX + 1];
-    quorum_mask masters; /* Those that store it.  0: none is known. */
+    quorum_mask masters; /* Masters that store it.  0: none is known. */
 };
 
 /* One search on all masters. */
@@ -53,7 +53,7 @@ struct foreign {
     struct redlock *rl;
     const struct cli_names *names;
     bool has_queue;
-    unsigned slots; /* Of a semaphore.  0: it is a lock. */
+    unsigned slots; /* The slots of a semaphore.  0: it is a lock. */
     unsigned answers_left;
     /* For each name and then the queue, or for each slot: masters that have another key. */
     quorum_mask found[REDLOCK_PERMITS_MAX];

@@ -2,8 +2,8 @@
  * init.c - `redlock init`: wait until every master may vote.
  *
  * A master without an epoch gets one when a client, or the other masters, have seen it without one
- * for long enough (guard.h).  init stays for this.  With --new no lock can be held, so there is
- * nothing to wait for.
+ * for long enough (guard.h).  init waits until then.  With --new the user says that no lock can
+ * be held, so there is nothing to wait for.
  */
 #include "redlock/cli/cli.h"
 
@@ -32,7 +32,7 @@ enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE };
 struct said {
     bool answered;
     bool is_used;
-    char belongs[SET_WHY_MAX];    /* To a set, or to another list that claims it.  "": to none. */
+    char belongs[SET_WHY_MAX];    /* Which set or claim it belongs to, for a message.  "": none. */
     struct guard_look look;       /* The marker, if it has no epoch. */
     char error[INSPECT_TEXT_MAX]; /* "": none. */
 };

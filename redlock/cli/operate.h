@@ -17,20 +17,22 @@ struct operate {
     struct survey *survey;
     struct change change;
     struct roster roster;
-    uint64_t surveyed;                   /* The version that the wish was computed from. */
-    unsigned master[ROSTER_MAX];         /* Of the client.  survey->masters: it has no link. */
+    uint64_t surveyed;                   /* The wish was computed from this version. */
+    unsigned master[ROSTER_MAX];         /* For each entry of the roster, the client's number of
+                                          * the master.  survey->masters: it has no link. */
     uint32_t query[REDLOCK_MASTERS_MAX]; /* The number of the request that is out. */
     char error[REDLOCK_MASTERS_MAX][SURVEY_ERROR_MAX]; /* The latest error of a master. */
     uint32_t queries;
-    quorum_mask guests; /* As the client was told. */
-    struct roster_lists watched;
+    quorum_mask guests;          /* The guests that the client was told of last. */
+    struct roster_lists watched; /* The configuration that the client was told of last. */
 };
 
 enum operate_state {
     OPERATE_GOES_ON,
     OPERATE_AGAIN,     /* The survey is out of date, and nothing was begun. */
-    OPERATE_ENDED,     /* The machine ended: change.status. */
-    OPERATE_OVERTAKEN, /* So was the machine, and it cannot tell everybody. */
+    OPERATE_ENDED,     /* The machine has ended: change.status says how. */
+    OPERATE_OVERTAKEN, /* Another operator changed the set, and this client cannot write that to all
+                        * masters: it has no link to some of them. */
 };
 
 /* Begin to change the set to a list that was computed from survey->newest.  Returns false if there
@@ -44,7 +46,7 @@ enum operate_state operate_step(struct operate *op, uint32_t random, drift_time 
 /* Answers that come later are dropped. */
 void operate_end(struct operate *op);
 
-/* The masters of the client that these entries of the roster are. */
+/* The client's numbers of the masters in these entries of the roster. */
 quorum_mask operate_masters(const struct operate *op, roster_mask entries);
 
 #endif /* REDLOCK_OPERATE_H */

@@ -19,7 +19,7 @@ struct cli;
 /* The answers of one master. */
 struct report {
     bool asked;
-    bool gone;                   /* Its number stands for no master any more. */
+    bool gone;                   /* Its number has lost its master. */
     bool stranger;               /* It is no member of the set, and does not count. */
     unsigned questions, answers; /* How many queries were sent, and answered. */
     bool over;                   /* No more answers are awaited. */
@@ -32,22 +32,22 @@ struct report {
     bool fresh;                  /* Warming: it is new and durable. */
     uint64_t age_ms;             /* Warming: for how long, by its clock. */
     uint64_t warming_ms;         /* Warming: how much longer, if a client watches it. */
-    bool witnessed;              /* Warming: other masters told for how long. */
+    bool witnessed;              /* Warming: other masters reported for how long. */
     bool unwatched;              /* Warming: the time has passed, but no client watched. */
     drift_time asked_at;
     double round_trip_us;
-    char error[INSPECT_TEXT_MAX]; /* Why it is down, or cannot tell the holder. */
+    char error[INSPECT_TEXT_MAX]; /* Why it is down, or cannot report the holder. */
     char *token;                  /* The token of the holder.  NULL: free, or not known. */
     size_t token_len;             /* A token of another program may contain NULs. */
     long long ttl_ms;             /* How long the master stores the holder.  -1: for ever. */
     long long readers;            /* The number of readers.  If > 0, there is no token. */
-    bool knows_holder;            /* The master told the holder, or that there is none. */
+    bool knows_holder;            /* The master reported the holder, or that there is none. */
     long long waiting;            /* The number of clients in its queue (place.h). */
-    bool knows_permits;           /* The master told which permits of this name it stores. */
+    bool knows_permits;           /* The master reported which permits of this name it stores. */
     char permits_error[INSPECT_TEXT_MAX]; /* Why knows_permits is false. */
     unsigned permits;                     /* The number of permits of this name that it stores. */
-    bool is_taken[REDLOCK_PERMITS_MAX];   /* These permits, by slot. */
-    bool is_foreign[REDLOCK_PERMITS_MAX]; /* Those of them whose keys redlock did not write. */
+    bool is_taken[REDLOCK_PERMITS_MAX];   /* By slot: the master stores this permit. */
+    bool is_foreign[REDLOCK_PERMITS_MAX]; /* By slot: redlock did not write the permit's key. */
     bool has_foreign_queue;               /* Redlock did not write the key of its queue. */
 };
 
@@ -57,9 +57,9 @@ struct status {
     bool rates;       /* Also show the rates of clocks, which takes a while. */
     struct redlock *rl;
     unsigned masters, up, warming, over;
-    unsigned shown;       /* Of masters: those that are not gone. */
-    unsigned counted;     /* Of these: the members, or all while no set is known. */
-    const char *noun;     /* What these are: "members" or "masters". */
+    unsigned shown;       /* How many masters are not gone. */
+    unsigned counted;     /* How many of these are members.  If no set is known: all of them. */
+    const char *noun;     /* What counted counts: "members" or "masters". */
     bool refused;         /* Clients refuse the list. */
     struct members lists; /* Which masters decide. */
     struct report reports[REDLOCK_MASTERS_MAX];

@@ -28,7 +28,7 @@ struct survey_master {
     uint64_t age_ms;                 /* Warming: for how long, by its clock. */
     uint64_t set, version;           /* 0: it belongs to none. */
     char name[CONFIG_PLACE_MAX + 1]; /* Its own name.  "": it is no member. */
-    struct config config;            /* Of a master of a set. */
+    struct config config;            /* The configuration that it reported, if it is in a set. */
     char error[SURVEY_ERROR_MAX];    /* Why it did not answer. */
 };
 
@@ -37,11 +37,12 @@ struct survey {
     struct redlock *rl;
     char *list; /* The URIs.  May have passwords. */
     unsigned masters;
-    unsigned listed;    /* So many of the first masters are those of the list. */
-    unsigned arguments; /* So many that follow are arguments that the list does not name. */
+    unsigned listed;    /* How many of the first masters come from the list. */
+    unsigned arguments; /* How many of the next are arguments that the list does not name. */
     struct survey_master of[REDLOCK_MASTERS_MAX];
     struct config newest; /* The newest configuration.  Version 0: none is known. */
-    /* Why no set was chosen, if masters told of several.  "": they did not. */
+    /* Why no set was chosen, if masters belong to several.  "": a set was chosen, or none is known.
+     */
     char why[2 * SURVEY_ERROR_MAX];
 };
 

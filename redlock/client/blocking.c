@@ -198,7 +198,8 @@ static void await_lull(struct blocking *blocking)
             continue;
         if (quiet && !blocking->served)
             return;
-        blocking->napping = quiet; /* Quiet, but served: a call runs the loop and waits for long. */
+        /* If quiet, a call that waits for long runs the loop.  Sleep until no call runs it. */
+        blocking->napping = quiet;
         if (quiet)
             alarm = DRIFT_NEVER;
         else if (blocking->served || alarm > LULL)

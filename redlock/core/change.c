@@ -1,5 +1,5 @@
 /*
- * change.c - looks, ballots and writes until the set of masters has the wished list; pure.
+ * change.c - queries, ballots and writes until the set of masters has the wished list; pure.
  *
  * It is longer than others, because it is one machine.
  *
@@ -9,25 +9,26 @@
  *  M3. The next version is chosen by Paxos among the members of the newest one, with Q(L) of each
  *      list (begin_ballot, on_promise, on_accepted).  A simple configuration becomes a joint one. A
  *      joint one becomes simple with either list (find_wanted, is_next).  A ballot ends max_ttl,
- *      less the drift, after its first prepare was sent.  What is answered later does not count
- *      (is_in_time).  Before that, a look told max_ttl to Q(L) of each list (find_able), so a
- *      member that forgets its promise gets no epoch for as long.  A max_ttl that is too short for
- *      a ballot is raised, for the looks as well (change_init).  A chosen version is written to all
- *      members of it and of the one before, and to masters that show an older version of our set
- *      (find_recipients).
+ *      less the drift, after its first prepare was sent.  Later answers do not count
+ *      (is_in_time).  Before the ballot, queries announced max_ttl to Q(L) of each list
+ *      (find_able), so a member that forgets its promise gets no epoch before the ballot ends.
+ *      A max_ttl that is too short for a ballot is raised, in queries, too (change_init).  A
+ *      chosen version is written to all members of it and of the one before, and to masters that
+ *      show an older version of our set (find_recipients).
  *  M5. A joint configuration becomes simple(L2) only after (1) Q(L1) members were seen to store it
- *      (see_joint), (2) the longest lease that any master told has ended since then (due_at), (3)
- *      Q(L1) of the same members show the same epochs again (check_again).
+ *      (see_joint), (2) the longest lease that any master reported has passed since then (due_at),
+ *      (3) Q(L1) of the same members show the same epochs again (check_again).
  *  M6. A joint configuration is proposed when all new members and Q(L2) have an epoch
- *      (change_awaited).  Reason for the second: members of L2 that forgot get their promises back
+ *      (change_awaited).  Q(L2) is needed because members of L2 that forgot get their promises back
  *      from N - Q + 1 others of L2.  If fewer were left, they would never vote again.
  *  M8. Between (3) and the proposal, the counters of Q(L2) are raised to the greatest number that
- *      the looks of (3) told (count_on).  These are Q(L1) members, so N - Q + 1 and more.
- *  M9. Removed masters are told: see M3.
+ *      the answers of (3) reported (count_on).  They come from Q(L1) members, which is at
+ *      least N - Q + 1.
+ *  M9. A chosen version is also written to masters that it removes: see M3.
  *
- * Whom the machine yields to:
+ * What the machine gives way to:
  *
- *  - A configuration that is newer, whoever tells it, is taken over (take_over).
+ *  - It takes over any newer configuration that a master reports (take_over).
  *  - The wish is a change of one configuration, the base.  If anything else follows the base than
  *    what the wish asks for, the machine ends (is_overtaken).  So two operators do not undo each
  *    other's work in turn.
@@ -71,7 +72,7 @@ static bool has_epoch(const struct change_master *m)
     return m->known && m->ready;
 }
 
-/* Members that a ballot may ask.  A look told them max_ttl. */
+/* Members that a ballot may ask.  A query announced max_ttl to them. */
 static roster_mask find_able(const struct change *c)
 {
     roster_mask able = 0;

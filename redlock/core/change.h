@@ -25,7 +25,7 @@ typedef uint64_t change_ballot;
 
 enum change_request {
     CHANGE_ASK_NOTHING,
-    CHANGE_ASK_LOOK,    /* Read the marker, and announce max_ttl_ms. */
+    CHANGE_ASK_LOOK,    /* A query: read the marker, and announce max_ttl_ms. */
     CHANGE_ASK_PREPARE, /* lua/prepare.lua, with the ballot. */
     CHANGE_ASK_ACCEPT,  /* lua/accept.lua, with ballot and value. */
     CHANGE_ASK_WRITE,   /* lua/write.lua, with the newest configuration. */
@@ -35,8 +35,8 @@ enum change_request {
 /* What a marker says.  config is parsed, and has set and version. */
 struct change_look {
     bool ready;                  /* It has an epoch. */
-    uint64_t epoch;              /* Or the nonce. */
-    uint32_t max_ttl_ms;         /* The longest lease that it was told of. */
+    uint64_t epoch;              /* The epoch.  If the master is not ready: the nonce. */
+    uint32_t max_ttl_ms;         /* The longest lease that any client has announced to it. */
     uint64_t high;               /* No fencing token of it is greater. */
     const struct config *config; /* NULL: it belongs to no set. */
 };
@@ -50,7 +50,7 @@ enum change_answer {
 
 struct change_reply {
     enum change_answer answer;
-    change_ballot ballot;        /* BALLOT: that ballot.  A promise: that of accepted. */
+    change_ballot ballot;        /* BALLOT: that ballot.  A promise: the ballot of config. */
     const struct config *config; /* A promise: what was accepted, or NULL. */
 };
 
@@ -61,7 +61,7 @@ enum change_phase {
     CHANGE_PAUSING,  /* Between two ballots. */
     CHANGE_SEEING,   /* Until Q(L1) members store the joint version (M5, 1). */
     CHANGE_WAITING,  /* Until all leases of before are over (M5, 2). */
-    CHANGE_CHECKING, /* Looks at the same members again (M5, 3). */
+    CHANGE_CHECKING, /* Queries the same members again (M5, 3). */
     CHANGE_COUNTING, /* Raises fencing counters (M8). */
     CHANGE_TELLING,  /* Writes the newest configuration to all members, and ends. */
     CHANGE_PHASES_LEN
@@ -69,52 +69,52 @@ enum change_phase {
 
 enum change_status {
     CHANGE_GOES_ON,
-    CHANGE_DONE,       /* The set has the wished list.  change_missing(): members not told yet. */
+    CHANGE_DONE,       /* The set has the wished list.  change_missing(): who does not know it. */
     CHANGE_OVERTAKEN,  /* Another operator changed the set meanwhile. */
     CHANGE_TOO_FEW,    /* No majority of a list answers, so nothing was begun. */
     CHANGE_NO_SET,     /* No master that answers belongs to a set. */
     CHANGE_OTHER_SET,  /* culprit belongs to another set. */
     CHANGE_CLOSED,     /* The set is closed: it needs a rescue. */
-    CHANGE_REFUSED,    /* The wish, because of problem. */
+    CHANGE_REFUSED,    /* The wish is not allowed: problem says why. */
     CHANGE_NO_ROOM,    /* More masters than the roster has room for. */
-    CHANGE_IMPOSSIBLE, /* culprit told what no sound master can tell. */
+    CHANGE_IMPOSSIBLE, /* culprit gave an answer that no sound master can give. */
 };
 
-/* Looks announce at least this longest lease, so that a ballot, which lasts no longer, has the time
- * to succeed.  Chosen: two round trips to a majority, and some more.  A set whose leases are
- * shorter waits for so long, too. */
+/* The least value of max_ttl_ms in queries.  A ballot lasts no longer than max_ttl_ms, and must
+ * have the time to succeed.  Chosen: two round trips to a majority, and some more.  A set whose
+ * leases are shorter waits for this long, too. */
 #define CHANGE_TTL_MIN_MS 1000
 
 struct change_config {
-    uint64_t set;          /* 0: that of the first master that answers. */
-    uint32_t max_ttl_ms;   /* What looks announce.  A ballot lasts no longer.  Raised to
-                            * CHANGE_TTL_MIN_MS. */
-    bool gives_up;         /* Of a joint configuration of another wish: give it up. */
+    uint64_t set;          /* The set to change.  0: that of the first master that answers. */
+    uint32_t max_ttl_ms;   /* The longest lease that queries announce.  A ballot lasts no
+                            * longer.  A smaller value is raised to CHANGE_TTL_MIN_MS. */
+    bool gives_up;         /* Give up a joint configuration that another wish has begun. */
     bool allows_even;      /* An even number of members is wished. */
     drift_span timeout;    /* How long to wait for masters that do not answer. */
-    drift_span look_every; /* Between two looks at a master that is not ready. */
-    drift_span pause_min;  /* Before the second ballot; then twice as long, and so on. */
-    drift_span pause_max;
+    drift_span look_every; /* The time between two queries of a master that is not ready. */
+    drift_span pause_min;  /* The pause before the second ballot.  It doubles each time. */
+    drift_span pause_max;  /* The longest pause. */
     struct drift_bound drift;
 };
 
 /* A master, as this machine knows it. */
 struct change_master {
     bool linked;
-    bool known;   /* It was looked at on this link. */
+    bool known;   /* It answered a query on this link. */
     bool ready;   /* It has an epoch. */
     bool ours;    /* It belongs to our set. */
     bool foreign; /* It belongs to another set. */
     enum change_request asked;
-    change_ballot asked_ballot; /* PREPARE, ACCEPT: for this ballot. */
-    uint64_t asked_version;     /* The newest version when it was sent. */
+    change_ballot asked_ballot; /* The ballot of a PREPARE or ACCEPT. */
+    uint64_t asked_version;     /* The newest version when the request was sent. */
     drift_time asked_at;
-    drift_time look_at;  /* When the next look is due. */
-    drift_time looked;   /* When the latest look was sent. */
-    uint64_t epoch;      /* As of the latest look. */
-    uint64_t version;    /* What it stores.  0: none, or of another set. */
-    uint64_t high;       /* As of the latest look. */
-    uint64_t seen_epoch; /* The epoch of M5 (1). */
+    drift_time look_at;  /* When the next query is due. */
+    drift_time looked;   /* When the latest query was sent. */
+    uint64_t epoch;      /* The epoch in the latest answer. */
+    uint64_t version;    /* The version that it stores.  0: none, or of another set. */
+    uint64_t high;       /* The high-water mark in the latest answer. */
+    uint64_t seen_epoch; /* The epoch that it had in M5 (1).  0: it was not seen there. */
 };
 
 /* Visible so that it can be embedded and hashed.  Only change.c writes it. */
@@ -125,29 +125,29 @@ struct change {
     enum change_status status;
     enum change_phase phase;
     enum change_status verdict;  /* TELLING: how it will end. */
-    unsigned culprit;            /* OTHER_SET, IMPOSSIBLE: this master. */
-    enum config_problem problem; /* REFUSED. */
-    uint32_t longest_ms;         /* The longest lease that any master told, or our own. */
+    unsigned culprit;            /* OTHER_SET, IMPOSSIBLE: the master that is the reason. */
+    enum config_problem problem; /* REFUSED: why. */
+    uint32_t longest_ms;         /* The longest lease that any master reported, or our own. */
     struct roster_lists newest;  /* The newest configuration that is known. */
-    struct roster_lists base;    /* What the wish is a change of; version 0: not known yet. */
-    drift_time until;            /* LEARNING, PAUSING, WAITING, TELLING: no longer than this. */
+    struct roster_lists base;    /* The configuration that is to change.  Version 0: not known. */
+    drift_time until;            /* The time limit of LEARNING, PAUSING, WAITING and TELLING. */
     /* The ballot. */
     change_ballot ballot; /* 0: none is out. */
     uint32_t round;       /* The greatest round that is known. */
-    unsigned ballots;     /* How many this machine began for this version. */
+    unsigned ballots;     /* How many ballots this machine has begun for this version. */
     drift_time ballot_end;
-    bool accepting; /* All promises are there. */
+    bool accepting; /* A quorum has promised, so the value is being proposed. */
     roster_mask promised, accepted, refused;
-    change_ballot found_ballot; /* The greatest accepted ballot that a promise told. */
-    struct roster_lists found;  /* Its value. */
-    struct roster_lists value;  /* What is proposed. */
+    change_ballot found_ballot; /* The greatest ballot of a value that a promise reported. */
+    struct roster_lists found;  /* The value that was accepted in found_ballot. */
+    struct roster_lists value;  /* The value that is proposed. */
     /* M5 and M8, for the newest version. */
-    roster_mask seen;        /* M5 (1). */
-    drift_time since;        /* When it was so. */
-    drift_time checked_from; /* M5 (3): looks sent from then on count. */
+    roster_mask seen;        /* Members that stored the joint version in M5 (1). */
+    drift_time since;        /* When M5 (1) was reached. */
+    drift_time checked_from; /* M5 (3): only queries sent from then on count. */
     uint64_t number;         /* M8: the number to count on to. */
     roster_mask counted;
-    bool settled; /* M5 and M8 are done. */
+    bool settled; /* M5 and M8 are done for the newest version. */
     struct change_master masters[ROSTER_MAX];
 };
 
@@ -169,10 +169,10 @@ void change_on_look(struct change *c, unsigned master, const struct change_look 
 /* The answer to PREPARE, ACCEPT, WRITE or COUNT. */
 void change_on_reply(struct change *c, unsigned master, const struct change_reply *reply,
                      drift_time now);
-/* A look or another request was answered by an error, or cannot be read. */
+/* A master answered a request with an error, or with what cannot be read. */
 void change_on_failure(struct change *c, unsigned master, drift_time now);
 
-/* A master may have changed: look at it again, but not more often than at one that is not ready. */
+/* A master may have changed: query it again, but no more often than one that is not ready. */
 void change_look_again(struct change *c, unsigned master, drift_time now);
 
 /* What is due now.  Call it after each event and when the timer fires.  random: any value. */
@@ -190,7 +190,8 @@ const char *change_name(const struct change *c, unsigned master);
 /* Masters without an epoch that M6 waits for. */
 roster_mask change_awaited(const struct change *c);
 
-/* Masters that the machine waits for in this phase, or that were not told at its end. */
+/* Masters that the machine waits for in this phase.  At its end: those that do not know the newest
+ * configuration. */
 roster_mask change_missing(const struct change *c);
 
 /* Words for people.  Constant texts. */

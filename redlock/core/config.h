@@ -24,7 +24,7 @@
 
 #include "redlock/base/mask.h"
 
-#define CONFIG_NAME_MAX 64   /* Of a NAME that is not the place.  Chosen. */
+#define CONFIG_NAME_MAX 64   /* The longest NAME that is not the place.  Chosen. */
 #define CONFIG_PLACE_MAX 353 /* The longest name of a struct uri. */
 /* The longest text.  Chosen: 30 members with long host names; a set of longer texts is refused. */
 #define CONFIG_TEXT_MAX 4000
@@ -40,17 +40,17 @@ struct config_member {
 
 struct config {
     uint64_t set;     /* The id of the set of masters. */
-    uint64_t version; /* From 1. */
+    uint64_t version; /* At least 1. */
     unsigned members_len;
-    struct config_member members[QUORUM_MASTERS_MAX]; /* Those of both lists, sorted by name. */
-    quorum_mask from, to;                             /* Of members.  Equal: simple. */
+    struct config_member members[QUORUM_MASTERS_MAX]; /* The members of both lists, by name. */
+    quorum_mask from, to; /* The two lists, as indexes of members.  Equal: simple. */
 };
 
 /* Why a wished change is refused.  The order is that in which they are found. */
 enum config_problem {
     CONFIG_OK,
-    CONFIG_BAD_NAME,    /* The name has other characters than a name may have, or too many. */
-    CONFIG_BAD_PLACE,   /* Likewise the place. */
+    CONFIG_BAD_NAME,    /* The name is too long, or has characters that it may not have. */
+    CONFIG_BAD_PLACE,   /* The place is too long, or has characters that it may not have. */
     CONFIG_UNKNOWN,     /* No member has this name. */
     CONFIG_ALREADY,     /* A member with this name and place is there. */
     CONFIG_OTHER_PLACE, /* A member with this name has another place. */

@@ -13,13 +13,13 @@
  *     the list, so founders of one list never write two sets.  The set is founded when a majority
  *     has it.  If others were faster, the founder begins anew.  From here on nothing is withdrawn.
  *  5. The founder withdraws the claims of a failed attempt (withdraw.lua).  It leaves a claim that
- *     it took over, because the other founder may be about to write.  Exception: it withdraws that,
- *     too, if all masters answered, no master is a member of a set of this list, and the second
- *     look found no change.
+ *     it took over, because the other founder may be about to write.  It withdraws even that if
+ *     all masters answered, no master is a member of a set of this list, and the second look found
+ *     no change.
  *  6. A master that is a member of the set of this list, at version 1, shows that another founder
  *     has decided.  The founder writes that set in place of its own.
  *  7. A claim of another list, or any other set, is in the way.  The founder withdraws, and says
- *     what it met.
+ *     what it found.
  *
  * A set at a later version is in the way.  It may once have had this list.  So a second look that
  * shows one ends the exception of rule 5.

@@ -46,7 +46,7 @@ enum founder_word {
 
 struct founder_answer {
     enum founder_word word;
-    uint64_t number;  /* CLAIM: of the attempt.  MEMBER: of the set. */
+    uint64_t number;  /* CLAIM: the number of the attempt.  MEMBER: that of the set. */
     uint64_t ver;     /* MEMBER: the version of the configuration. */
     const char *text; /* CLAIM: the list.  MEMBER: the configuration.  Only read during a call. */
     size_t text_len;
@@ -57,8 +57,8 @@ struct founder_config {
     const char *list; /* The canonical text.  The caller keeps it as long as the founder. */
     size_t list_len;
     uint64_t set; /* The number of the set of this list, not 0: equal lists have equal numbers. */
-    drift_span pause_min; /* Between attempts: first at most this, then twice as much each time. */
-    drift_span pause_max;
+    drift_span pause_min; /* The first pause between attempts.  It doubles each time. */
+    drift_span pause_max; /* The longest pause.  Each pause is shorter by a random part. */
 };
 
 enum founder_phase {
@@ -76,9 +76,8 @@ enum founder_phase {
 /* What is in the way. */
 struct founder_other {
     enum founder_word word; /* SAYS_CLAIM or SAYS_MEMBER.  SAYS_NOTHING: nothing is in the way. */
-    unsigned master;        /* It carries this. */
-    uint64_t number;        /* As in struct founder_answer. */
-    uint64_t ver;
+    unsigned master;        /* The master that carries it. */
+    uint64_t number, ver;   /* As in struct founder_answer. */
 };
 
 /* Visible so that it can be embedded and explored.  Only founder.c writes it. */
@@ -89,10 +88,11 @@ struct founder {
     uint8_t asked[QUORUM_MASTERS_MAX]; /* The command that the master has not yet answered. */
     quorum_mask linked;
     quorum_mask own;  /* Masters that carry the claim.  WRITING, FOUNDED: members of the set. */
-    quorum_mask took; /* Of these, masters that carried a claim of the same list before.  None, if
-                       * all of own may be withdrawn. */
-    uint64_t number;  /* Of the attempt. */
-    uint64_t set;     /* What is written.  0: no member of a set of this list was met yet. */
+    quorum_mask took; /* The subset of own whose claim replaced one of the same list, and must
+                       * not be withdrawn (rule 5). */
+    uint64_t number;  /* The number of the attempt. */
+    uint64_t set;     /* WRITING: the set to write.  Before: the set of this list that a member
+                       * reported; 0: none did. */
     struct founder_other other;
     drift_span pause; /* The longest that the next pause may be. */
     drift_time at;    /* WAITING: the end of the pause. */

@@ -21,14 +21,14 @@
  *     lease can be alive (is_new_cluster).  All N must say so, because a few masters that
  *     lost their data look the same.  Each must say so after every nonce was seen.  What a
  *     master said before may be out of date: it may have voted since, together with another
- *     one that lost its data after that.  A master that said so is told when an epoch is seen
- *     elsewhere, so that it does not say so to other clients (has_to_hear).
+ *     one that lost its data after that.  When this client sees an epoch on any master, it
+ *     tells those that said that they are new, so that they stop saying so (has_to_hear).
  *  5. Two masters with the same epoch have the same data, because an epoch is drawn for one
  *     master.  A snapshot or a copy of one has replaced the other's data, and the locks in
  *     that data are gone.  Nothing shows which of the two lost its data.  So neither votes,
  *     nor counts as a source for rule 2, until one is emptied (guard_twin).
- *  6. Every other member is a witness of a warming master, also if it warms itself.  It tells
- *     for how long, by the witness's clock, it has known the nonce.  The nonce is old enough
+ *  6. Every other member is a witness of a warming master, also if it warms itself.  A witness
+ *     reports for how long, by its own clock, it has known the nonce.  The nonce is old enough
  *     when members that are a majority of all say so (due_at).  So a minority may have clocks
  *     that were set forward.  After a noticed step the witness counts only when it has made
  *     its mark anew (guard_on_step).  The wait has twice the drift: the holder's clock may be
@@ -36,8 +36,8 @@
  *  7. A guest is a master that is to become a member.  Before that it gets an epoch as a
  *     member does: rules 1, 2, 6 and 8 ask the members, and no other guest (can_get_epoch).
  *  8. With its epoch a master gets back what it may have promised for the next configuration of
- *     the set.  The answers of rule 2 tell it.  recall.c says which of them count, and when there
- *     are too few (is_known).  So masters of a set that was changed are never new (rule 4).
+ *     the set.  It is read from the answers of rule 2.  recall.c says which of them count, and when
+ *     there are too few (is_known).  So masters of a set that was changed are never new (rule 4).
  */
 #include "redlock/core/guard.h"
 

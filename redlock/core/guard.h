@@ -131,7 +131,7 @@ void guard_on_step(struct guard *g, unsigned master);
 void guard_on_max(struct guard *g, uint32_t max_ttl_ms);
 /* Query this master anew as soon as it is linked. */
 void guard_look_again(struct guard *g, unsigned master);
-/* The members have changed.  left: numbers of masters that another master gets next. */
+/* The members have changed.  left: numbers that have lost their masters, and may get others. */
 void guard_on_change(struct guard *g, quorum_mask left);
 /* What is due now.  Call it after each event and when the timer fires.  The guard takes the
  * actions as done. */

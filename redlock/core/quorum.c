@@ -22,32 +22,33 @@
  *  7. After the lost notice, nothing makes the lease longer (tell_lost).
  *  8. A fencing token is a number that a majority counted to for this round (agreed).  No
  *     master counts to one number twice, and two majorities share a master.  So no other
- *     client has the number, whatever clocks do.  For an earlier holder, the shared master
- *     counted to less.
+ *     client has the number, whatever clocks do.  An earlier holder has a smaller number,
+ *     because the shared master counted to that one first.
  *  9. A round for a permit asks for one slot.  If it loses, and at least half of the masters
  *     that refuse know a slot that may be free, the next round asks for another slot at once.
  *     It does so a few times (is_elsewhere).
- * 10. A master that refuses to extend a token of several names, or to raise their counters, may
- *     store it under some of them.  It counts as a holder no more, and gets a release
- *     (on_refusal), whose answer confirms nothing else.  An adopted token
- *     is the exception until it is proven, because another process may hold some of the names.
- *     If it cannot be proven, it stays adopted, and only its owner's unlock releases it.
- * 11. When the members change, votes stay votes, and the new lists count them.  A hold keeps its
- *     deadline.  Its next extension gives the token to those that joined, and to members of the new
- *     list that do not store it (ask_to_give).  That is safe: a lease whose deadline has passed is
- *     lost (rule 2), so until then no other client has a majority.  Removed masters get releases,
- *     and no extension.
- *     An adopted token is given only when a majority of the old list has extended it: else the
- *     extension would take a lock that nobody holds.  Those that joined may store an adopted
- *     token already.  Until it is proven, it is given to the new members of a joint configuration
- *     alone: a client may learn of all members at once, when it first hears of the set.
- *     Numbers that were counted to before the change do not count (spoil_numbers).  A release
- *     of what a majority of the old list stored is no loss: the lease may be of before the
- *     change (shows_hold).
+ * 10. A token of several names may be stored under some of them only.  So a master that refuses to
+ *     extend it, or to raise the counters, no longer counts as a holder, and gets a release
+ *     (on_refusal).  The answer to that release does not count as one to the extension (on_reply).
+ *     An adopted token gets no such release until an extension has proven it, because another
+ *     process may hold some of the names.  Without proof, only an unlock releases it.
+ * 11. When the members change:
+ *     - Votes that were given still count, and the new lists count them.  Fencing numbers do not
+ *       count (spoil_numbers).
+ *     - A hold keeps its deadline.  Its next extension gives the token to members that joined, and
+ *       to members of the new list that do not store it (ask_to_give).  That is safe: the hold
+ *       ends at its deadline (rule 2), and until then no other client has a majority.
+ *     - Removed masters get releases, and no extension.
+ *     - An adopted token is given only when a majority of the old list has extended it.  Otherwise
+ *       the extension would take a lock that nobody holds.  Until then only the new members of a
+ *       joint configuration count as joined: a client that first hears of the set learns of all
+ *       members at once, and they may store the token already.
+ *     - A release reports no loss if a majority of the old list stored the token: the lease may
+ *       have been granted before the change (shows_hold).
  * 12. A token is lost when so many masters said no that no majority can store it.  An
- *     extension or a release that can no longer succeed still waits until its timeout if
- *     awaited answers may show that the token is lost (may_be_lost).  A renewal does not wait:
- *     no caller needs its status, and late answers end the hold, too.
+ *     extension or a release that has failed still waits, until its timeout, for answers that
+ *     may show that the token is lost (may_be_lost).  A renewal does not wait: no caller needs
+ *     its status, and late answers end the hold, too.
  */
 #include "redlock/core/quorum.h"
 

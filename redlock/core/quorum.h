@@ -85,9 +85,9 @@ struct quorum_fence {
 /* Small, because each vote is one. */
 struct quorum_event {
     enum quorum_event_type type : 8;
-    enum quorum_command command : 8; /* Of the ask that REPLY answers. */
-    enum quorum_vote vote : 8;       /* REPLY. */
-    uint8_t master;                  /* REPLY, LINK. */
+    enum quorum_command command : 8; /* REPLY: the command that was answered. */
+    enum quorum_vote vote : 8;       /* REPLY: what the answer counts as. */
+    uint8_t master;                  /* REPLY, LINK: the master. */
     uint32_t ask;                    /* REPLY: the ask that it answers. */
     drift_time now;                  /* Read just before the call, not when the event loop woke. */
     struct members members;
@@ -95,14 +95,14 @@ struct quorum_event {
     quorum_mask coming; /* Masters that may soon take a command for the first time: see peers.h. */
     quorum_mask full;   /* Masters that can take a command when they have answered others. */
     quorum_mask joined; /* CHANGE: members that were none before. */
-    quorum_mask left;   /* CHANGE: numbers of masters that another master gets next. */
+    quorum_mask left;   /* CHANGE: numbers that have lost their masters, and may get others. */
     bool unkept : 1;    /* REPLY to FENCE: if the master loses its data, perhaps no master knows
                          * this number. */
     bool elsewhere : 1; /* REPLY: a no to SET.  What the next round will ask for may be free. */
     uint32_t random;    /* Any value; picks the pause between two rounds. */
     drift_span lease;   /* EXTEND: the new lease; 0: as long as before. */
-    drift_time until;   /* WAKE: begin then, sooner or later than planned; DRIFT_NEVER: as late
-                         * as possible. */
+    drift_time until;   /* WAKE: when to begin the next round, whatever was planned.
+                         * DRIFT_NEVER: as late as possible. */
     struct quorum_fence *fence; /* NULL, unless a fencing token is wanted.  The same at each
                                  * event. */
     uint64_t counter;           /* REPLY: comes with a yes to FENCE or RAISE, 1 to
@@ -130,7 +130,7 @@ struct quorum_actions {
     bool lost;                                 /* Notify the holder, once, that the end is near. */
     bool ended;                                /* The operation is over, with status. */
     int status;                                /* REDLOCK_*; meaningful if ended. */
-    quorum_mask failed;                        /* Of a round or an extension that failed: masters
+    quorum_mask failed;                        /* Why a round or an extension failed: masters
                                                 * that answered with an error, or whose links
                                                 * broke, or whose yes does not count. */
 };
@@ -139,7 +139,7 @@ struct quorum_config {
     bool renew;
     bool fence;       /* A fencing token is wanted, so events carry a struct quorum_fence. */
     bool many;        /* The token is stored under several names, or under some of them. */
-    drift_span lease; /* What a SET asks for; later what the latest good extension asked for. */
+    drift_span lease; /* The lease that a SET asks for; later that of the latest good extension. */
     drift_span reply_timeout;
     drift_span wait; /* DRIFT_NEVER: for ever. */
     drift_span pause_min, pause_max;
@@ -162,7 +162,8 @@ struct quorum {
                                    * still report another choice. */
     bool adopted : 1;             /* The token came from another process. */
     uint8_t detours : 2;          /* How many rounds may still begin without a pause. */
-    quorum_mask asked, yes, none; /* Of the ask under way: sent, granted, error or silence. */
+    quorum_mask asked, yes, none; /* Masters that the ask under way was sent to; those that
+                                   * granted it; those that failed or stay silent. */
     quorum_mask may_hold;         /* Masters that may store the token of their round_of. */
     quorum_mask live;             /* Masters whose round_of is the live round. */
     quorum_mask owing;            /* Masters that have not answered our latest command. */
@@ -172,12 +173,13 @@ struct quorum {
     uint32_t ask;                 /* Number of the latest ask. */
     uint32_t round;               /* Number of the live round; 0: none. */
     drift_time sent;              /* When the ask under way began. */
-    drift_time timeout;           /* When it ends at the latest.  Also the end of a pause. */
-    drift_time deadline;          /* Of the hold: not held from this instant on. */
-    drift_time give_up;           /* Until then, try to acquire; once held, until then, renew. */
+    drift_time timeout;           /* When the ask or the pause under way ends at the latest. */
+    drift_time deadline;          /* From this instant on, the lock is not held. */
+    drift_time give_up;           /* When to stop trying to acquire; once held, when to stop
+                                   * renewing. */
     drift_time renew_at, lost_at;
-    drift_time settle_by; /* When every lease ever asked for has expired by itself. */
-    drift_span lease;     /* Of the latest SET or extension. */
+    drift_time settle_by; /* When every lease that was ever asked for has expired. */
+    drift_span lease;     /* The lease that the latest SET or extension asked for. */
     uint32_t round_of[QUORUM_MASTERS_MAX];
     uint32_t ask_of[QUORUM_MASTERS_MAX]; /* The latest ask sent to each master. */
 };

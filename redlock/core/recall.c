@@ -1,14 +1,15 @@
 /*
- * recall.c - finds the greatest ballots that enough members tell.
+ * recall.c - finds the greatest ballots that enough members report.
  *
  * The rules, each next to the code that keeps it.  Q is a majority of the N members of a list.
  * They are rule M7 of test/models/members.h, where they are model-checked.
  *
- *  1. The greatest version that is told says which lists count (is_newest).
- *  2. N - Q + 1 members of each of these lists tell, other than the master itself, and with an
- *     epoch.  They share one with the rest of every majority that the master was part of.
- *  3. Ballots are taken from those that tell this version.  One that tells a smaller version, or no
- *     set, has none.  One of another set does not count (find_ours).
+ *  1. The lists that count are those of the greatest version that is reported (is_newest).
+ *  2. N - Q + 1 members of each of these lists must report.  They have an epoch, and the master
+ *     itself is none of them.  One of them was in every majority that the master was part of.
+ *  3. Ballots are taken from members that report this version.  A member that reports a smaller
+ *     version, or no set, has no ballot for it.  A master of another set does not count
+ *     (find_ours).
  *  4. If so few members have an epoch that rule 2 cannot be kept, nobody gives the master an epoch.
  *     At version 1 it gets one when all other members have answered.  Reason: masters that keep
  *     nothing forget together at every loss of power.  This is no proof if a majority forgets while
@@ -16,7 +17,7 @@
  */
 #include "redlock/core/recall.h"
 
-/* Rule 1.  A master may also tell less than what is known. */
+/* Rule 1.  A master may report an older version than what is known. */
 static bool is_newest(const struct recall_told *told, quorum_mask tellers, uint64_t version)
 {
     for (unsigned i = 0; tellers >> i != 0; i++)

@@ -13,19 +13,19 @@
 
 #include "redlock/core/members.h"
 
-/* What a master with an epoch tells.  A ballot of 0: none. */
+/* What a master with an epoch reports.  A ballot of 0: none. */
 struct recall_told {
     bool is_foreign;   /* It belongs to another set. */
     uint64_t version;  /* 0: it belongs to no set yet, or is foreign. */
-    uint64_t ballot;   /* The greatest that it promised for the next version. */
+    uint64_t ballot;   /* The greatest ballot that it promised for the next version. */
     uint64_t accepted; /* The ballot in which it accepted a value for the next version. */
 };
 
 /* What a master gets back, besides the configuration. */
 struct recall {
-    uint64_t ballot;
-    uint64_t accepted; /* In this ballot it accepted what accepted_by tells. */
-    unsigned accepted_by;
+    uint64_t ballot;      /* The greatest ballot that it may have promised. */
+    uint64_t accepted;    /* The ballot in which it may have accepted a value. */
+    unsigned accepted_by; /* The master that reports that value. */
 };
 
 /*

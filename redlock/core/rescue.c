@@ -1,19 +1,23 @@
 /*
- * rescue.c - looks, closes, waits, and founds a set anew; pure.
+ * rescue.c - queries, closes, waits, and founds a set anew; pure.
  *
  * The rules, each next to the code that keeps it.  R2 to R4 are those of test/models/members.h. The
  * operator keeps R1: the lost masters are gone, and answer nobody from now on.
  *
  *  R2. Every master that is left, and stores an older version, gets a version without members
  *      (is_open, find_request).  No vote counts there from then on, for any client.
- *  R3. When all have it, the longest lease that any of them told must pass (rescue_due_at).  If one
- *      shows an older version again, the time begins anew (check).
+ *  R3. When all have it, the longest lease that any of them reported must pass (rescue_due_at).  If
+ *      one shows an older version again, the time begins anew (check).
  *  R4. Then the masters of the list get the new configuration, with a greater version.  Both
- * versions are far above those that are known (rescue_version). R6. A master of the list without an
- * epoch must have been watched for as long, as after any loss of data.  Then it gets an epoch and
- * the configuration at once (find_request).  Nobody can tell what it promised, and that is void
- * now. R7. The fencing counters of the list are raised above all that its masters told, and above
- * the middle of the clocks: the lost masters may have counted further (find_number).
+ *      versions are far above those that are known (rescue_version).
+ *
+ *  R6. A master of the list without an epoch must have been watched for the time of R3, as
+ *      after any loss of data.  Then it gets an epoch and the configuration together
+ *      (find_request).  Nobody knows what it promised, but promises for older versions do not
+ *      matter any more.
+ *
+ *  R7. The fencing counters of the list are raised above all numbers that its masters reported, and
+ *      above the median of the clocks: the lost masters may have counted further (find_number).
  */
 #include "redlock/core/rescue.h"
 

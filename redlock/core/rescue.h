@@ -30,7 +30,7 @@ enum rescue_request {
 enum rescue_phase {
     RESCUE_CLOSING,  /* Until all masters are closed. */
     RESCUE_WAITING,  /* Until all earlier leases have ended. */
-    RESCUE_CHECKING, /* Looks at all masters again. */
+    RESCUE_CHECKING, /* Queries all masters again. */
     RESCUE_FOUNDING, /* Until all masters of the list store the new version. */
 };
 
@@ -43,23 +43,24 @@ enum rescue_status {
 };
 
 struct rescue_config {
-    quorum_mask masters; /* All that answer: those that are left, and those that are to join. */
-    quorum_mask list;    /* Those of the new list. */
+    quorum_mask masters; /* The masters that answer: members that are left, and new ones. */
+    quorum_mask list;    /* The members of the new list. */
     uint64_t closed;     /* The version without members. */
     uint64_t founded;    /* The version of the new list.  Greater than closed. */
     uint32_t max_ttl_ms;
-    drift_span look_every; /* Between two looks at a master that is warming. */
+    drift_span look_every; /* The time between two queries of a master that is warming. */
     struct drift_bound drift;
 };
 
 /* A master, as this machine knows it. */
 struct rescue_master {
-    bool linked, known; /* known: it was looked at on this link. */
+    bool linked;
+    bool known; /* The master answered a query on this link. */
     enum rescue_request asked;
     drift_time asked_at;
-    drift_time look_at; /* When the next look is due. */
-    drift_time looked;  /* When the latest look was sent. */
-    drift_time since;   /* Warming: since when it has had this nonce. */
+    drift_time look_at; /* When the next query is due. */
+    drift_time looked;  /* When the latest query was sent. */
+    drift_time since;   /* Warming: since when this client has seen this nonce. */
     struct guard_look look;
 };
 
@@ -69,10 +70,10 @@ struct rescue {
     enum rescue_status status;
     enum rescue_phase phase;
     unsigned culprit;
-    uint32_t longest_ms;     /* The longest lease that any master told, or our own. */
-    quorum_mask closed;      /* Masters that were seen to be closed, or to have nothing to close. */
-    drift_time closed_at;    /* When all were. */
-    drift_time checked_from; /* CHECKING: looks sent from then on count. */
+    uint32_t longest_ms;     /* The longest lease that any master reported, or our own. */
+    quorum_mask closed;      /* Masters that are closed, or have nothing to close. */
+    drift_time closed_at;    /* When all masters were in closed. */
+    drift_time checked_from; /* CHECKING: only queries sent from then on count. */
     uint64_t number;         /* All fencing tokens of the new set are greater. */
     quorum_mask counted;
     struct rescue_master masters[QUORUM_MASTERS_MAX];
@@ -90,8 +91,8 @@ uint64_t rescue_version(uint64_t newest, uint32_t random);
 
 void rescue_init(struct rescue *r, const struct rescue_config *config);
 
-/* Events.  After each, rescue_next() says what to do.  The answer to INSTALL is a look.  done: the
- * master did what it was asked to do. */
+/* Events.  After each, rescue_next() says what to do.  INSTALL is answered as LOOK is, so its
+ * answer goes to rescue_on_look().  done: the master did what it was asked to do. */
 void rescue_on_link(struct rescue *r, unsigned master, bool up);
 void rescue_on_look(struct rescue *r, unsigned master, const struct guard_look *look,
                     drift_time now);
@@ -99,7 +100,7 @@ void rescue_on_reply(struct rescue *r, unsigned master, bool done, drift_time no
 
 void rescue_next(struct rescue *r, drift_time now, struct rescue_actions *ret_actions);
 
-/* When the phase WAITING ends, and when this master was watched for as long. */
+/* When the phase WAITING ends, and when this master will have been watched for the same time. */
 drift_time rescue_due_at(const struct rescue *r);
 drift_time rescue_watched_at(const struct rescue *r, unsigned master);
 

@@ -28,27 +28,29 @@ enum seat_state {
     SEAT_ALIAS,    /* It is a member that has a seat under its own place. */
     SEAT_STRANGER, /* It belongs to no set, and is no member. */
     SEAT_OTHER,    /* It belongs to another set. */
-    SEAT_REMOVED,  /* It is a member no more. */
+    SEAT_REMOVED,  /* It was a member, and is none any more. */
 };
 
 struct seat {
     bool used;
     bool listed;
-    bool was_member;    /* While this client knew it. */
-    bool has_told;      /* It said to which set it belongs. */
-    bool is_alias;      /* And the name of a member. */
-    bool denies;        /* It has the seat of a member, and what it said shows that it is not. */
-    uint64_t set;       /* 0: none. */
-    drift_time ends_at; /* When a member that was removed gives its number up. */
+    bool was_member; /* While this client knew it. */
+    bool has_told;   /* The master has said to which set it belongs, or that it is in none. */
+    bool is_alias;   /* The name that the master gives itself is that of a member. */
+    bool denies;     /* The seat is a member's, but what the master said shows that it is not that
+                        member. */
+    uint64_t set;    /* 0: none. */
+    drift_time ends_at; /* When a removed member loses this seat. */
     char place[CONFIG_PLACE_MAX + 1];
-    char name[CONFIG_PLACE_MAX + 1]; /* By which the list names it.  "": the place is its name. */
+    char name[CONFIG_PLACE_MAX +
+              1]; /* The name that the list gives it.  "": its place is its name. */
 };
 
 /* What a master says of its set. */
 struct seat_look {
     uint64_t set; /* 0: it belongs to none. */
     uint64_t version;
-    const struct config *config; /* NULL: not told, because its version is not newer. */
+    const struct config *config; /* NULL: not sent, because its version is not newer than ours. */
     const char *name;            /* Its own name.  "": it is no member. */
 };
 
@@ -58,7 +60,7 @@ struct seats_change {
     quorum_mask joined; /* Members that were none before. */
     quorum_mask opened; /* Seats of masters to connect to. */
     quorum_mask closed; /* Seats whose links are to be closed, before opened. */
-    quorum_mask alias;  /* Those of closed that were members under another place. */
+    quorum_mask alias;  /* The subset of closed that are members reached at another place. */
 };
 
 /* Visible so that it can be embedded.  Only seats.c writes it. */

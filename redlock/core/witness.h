@@ -20,10 +20,10 @@
 
 /* The witnesses of one warming master's present nonce.  Zeroed: none was asked. */
 struct witnesses {
-    quorum_mask asked; /* Those that were asked on their present link. */
-    quorum_mask out;   /* The subset of asked whose answer is not there. */
-    quorum_mask heard; /* Those that told an age. */
-    quorum_mask anew;  /* Those that must make their mark anew: their clock was stepped. */
+    quorum_mask asked; /* Witnesses that were asked on their present link. */
+    quorum_mask out;   /* The subset of asked that has not answered yet. */
+    quorum_mask heard; /* Witnesses that reported an age. */
+    quorum_mask anew;  /* Witnesses that must make a new mark, because their clock was stepped. */
     /* A time at which the nonce existed already, by our clock, in ns.  It may be before our clock
      * began. */
     int64_t since[QUORUM_MASTERS_MAX];
@@ -35,7 +35,7 @@ void witness_on_nonce(struct witnesses *w);
 void witness_on_link(struct witnesses *w, unsigned k);
 /* A step of a witness's clock was noticed. */
 void witness_on_step(struct witnesses *w, unsigned k);
-/* A witness told the age of its mark, in ms.  Below 0: it told none. */
+/* A witness reported the age of its mark, in ms.  Below 0: it reported none. */
 void witness_on_age(struct witnesses *w, unsigned k, int64_t age_ms, drift_time now);
 /* The number of a witness belongs to another master now. */
 void witness_on_change(struct witnesses *w, quorum_mask left);
@@ -44,7 +44,7 @@ void witness_on_change(struct witnesses *w, quorum_mask left);
 drift_time witness_after(int64_t since, drift_span span);
 
 /* The earliest time at which so many witnesses say that the nonce is as old as span that they can
- * decide (members_decide).  Other masters do not count.  DRIFT_NEVER: too few told an age. */
+ * decide (members_decide).  Other masters do not count.  DRIFT_NEVER: too few reported an age. */
 drift_time witness_due_at(const struct witnesses *w, const struct members *members,
                           quorum_mask witnesses, drift_span span);
 

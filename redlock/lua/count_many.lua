@@ -1,12 +1,12 @@
--- count_many: count the fencing counters of several names on, all to one number.
+-- count_many: raise the fencing counters of several names to one number.
 --
 -- KEYS[1]  the marker (WIRE_MARKER)
 -- ARGV     counters: the fields of the marker that belong to the names
 -- Reply    the count that all of them have reached: one more than the greatest of them
 --
 -- Rules
--- - For each name this is what HINCRBY is for one: the counter goes up, and never reaches a count
---   twice.  So the order of tokens holds for each name.
+-- - Like HINCRBY of one counter, this moves each counter up, and never to the same count twice.  So
+--   the order of tokens holds for each name.
 -- - No counter gets ahead of the greatest by more than one, so that counters stay behind the clock.
 
 local counts, most, fields = redis.call('hmget', KEYS[1], unpack(ARGV)), 0, {}

@@ -13,8 +13,9 @@
 --   to the high-water mark, and the counters begin again at 0.  If they went on, what they had
 --   counted since the old floor would be added once more at each change, and soon be days.
 -- - To forget the counters is to delete the marker, as look.lua does.
--- - Clients know the floor from a look.  The new floor is appended to the field "epoch", which they
---   read behind each count.  If that differs from the text of their look, they ignore the count.
+-- - Clients know the floor from look.lua.  The new floor is appended to the field "epoch", which
+--   they read after each count.  If the field differs from what look.lua answered, they ignore the
+--   count.
 -- - A floor that is high enough stays.
 
 local fields = {'epoch', 'set', 'floor', 'high', 'id', 'max', 'ver', 'config', 'of', 'about',

@@ -7,10 +7,10 @@
 -- Rules
 -- - Every key that holds the token is deleted, whatever the others hold.  MGET answers nil for a
 --   key of another type.
--- - EXISTS alone shows that nobody waits: the usual case.
--- - One list holds the values, then the keys, then the flags: a list that grows costs as much as a
---   small call.
--- - No error about the flags or the channels keeps the keys from being deleted.
+-- - Usually nobody waits.  One EXISTS of all flags shows that.
+-- - One table is used for the values, then for the keys, then for the flags.  To grow another table
+--   would cost as much as a small call.
+-- - The keys are deleted first, and errors of the calls after that are ignored.
 
 local list, count = redis.call('mget', unpack(KEYS)), 0
 for i = 1, #KEYS do

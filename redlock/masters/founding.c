@@ -13,8 +13,9 @@
 #include "redlock/wire/answer.h"
 #include "redlock/wire/reply.h"
 
-/* The pauses between two attempts, and the shortest after another list was met.  Chosen: an attempt
- * takes milliseconds, so clients that began together get out of step. */
+/* Limits of the pause between two attempts, and the shortest pause when another list or another set
+ * is in the way.  Chosen: an attempt takes milliseconds, so clients that began together get out of
+ * step. */
 #define PAUSE_MIN (20 * DRIFT_MS)
 #define PAUSE_MAX (2 * DRIFT_S)
 #define REFUSED_PAUSE DRIFT_S

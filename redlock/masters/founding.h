@@ -41,7 +41,7 @@ struct founding {
     struct alarm alarm;
     quorum_mask linked;  /* Masters whose markers were read on this link. */
     drift_time begin_at; /* After a refusal: when to begin again. */
-    bool refused;        /* The latest attempt was: text says why. */
+    bool refused;        /* The latest attempt met another list or set: text says which. */
     char text[SET_SHORT_MAX];
     uint32_t asks;                    /* The number of the latest command. */
     uint32_t ask[QUORUM_MASTERS_MAX]; /* The command whose answer counts.  0: none. */

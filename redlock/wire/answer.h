@@ -24,7 +24,7 @@ bool answer_state(const char *text, size_t text_len, struct answer_state *ret_st
 /* To which set a master says that it belongs.  The texts are those of the reply. */
 struct answer_set {
     uint64_t set;     /* 0: none. */
-    uint64_t version; /* Of its configuration. */
+    uint64_t version; /* The version of its configuration. */
     const char *name; /* Its own name.  "", with a length of 0: it has none. */
     size_t name_len;
     const char *config; /* The text of its configuration.  NULL: not told, because the client knows

@@ -29,8 +29,9 @@ struct ballot_args {
 size_t ballot_write(char *buf, enum change_request request, const struct ballot_args *args);
 
 /*
- * Read the answer to such a request.  version: the version that the master was seen to have.  What
- * a promise told to be accepted is parsed into *ret_config, and ret_reply->config points there.
+ * Read the answer to such a request.  version: the version that the master was seen to have.  If
+ * a promise reports an accepted configuration, it is parsed into *ret_config, and ret_reply->config
+ * points there.
  * Returns false if the answer is malformed: such a link is closed.
  */
 bool ballot_read(enum change_request request, uint64_t version, const struct reply *reply,

@@ -67,8 +67,8 @@ struct wire_look {
     const char *nonce;  /* WIRE_NUMBER digits, or "". */
     uint64_t floor;     /* With a nonce: the first value of the fencing counters. */
     uint64_t set;       /* The set of masters that the client knows.  0: none. */
-    bool is_new;        /* Then: the master is said to be new, and config is the list to found. */
-    uint64_t version;   /* The version of its configuration.  0: none. */
+    bool is_new;      /* The caller says that the master is new, and config is the list to found. */
+    uint64_t version; /* The version of the configuration that the client knows.  0: none. */
     /* For a master that says that it is in no set, or with a nonce: the text of the configuration,
      * and the name of the master if it is a member.  Otherwise NULL. */
     const char *config, *name;
@@ -162,11 +162,11 @@ size_t wire_witness(char *buf, enum wire_witness mode, const char *name, uint64_
 
 /* The arguments of the scripts that found a set of masters. */
 struct wire_founding {
-    uint64_t number;  /* Of the claim.  SCRIPT_CLAIM: 0 only reads. */
-    const char *list; /* Canonical text. */
+    uint64_t number;  /* The number of the claim.  0: SCRIPT_CLAIM only reads. */
+    const char *list; /* The masters of the set, as canonical text. */
     size_t list_len;  /* 1 to WIRE_LIST_MAX. */
-    uint64_t set;     /* SCRIPT_FOUND only, and the name of the master in the set. */
-    const char *name;
+    uint64_t set;     /* SCRIPT_FOUND only: the number of the set. */
+    const char *name; /* SCRIPT_FOUND only: the name of the master in the set. */
 };
 
 /* Write EVAL of SCRIPT_CLAIM, SCRIPT_FOUND or SCRIPT_WITHDRAW. */

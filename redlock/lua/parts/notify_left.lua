@@ -1,4 +1,4 @@
--- notify_left: publish how long the key lasts, and answer that.
+-- notify_left: publish how long the key lasts, and answer with that time.
 --
 -- Needs: left, in ms; is_new, whether this query has set the wait flag.
 -- KEYS[2] is the channel, ARGV[3] the word: "held" or "taken".

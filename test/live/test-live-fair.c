@@ -322,7 +322,7 @@ static void never_rest(unsigned clients, bool is_full)
     const struct redlock_lock_options opts = options(UINT32_MAX, 3600000);
     struct waiter waiters[RESTLESS];
     struct pilot pilots[RESTLESS];
-    double began_s;
+    double moved_s;
 
     turns = 0;
     cluster_ready(&five, 5);
@@ -332,11 +332,16 @@ static void never_rest(unsigned clients, bool is_full)
     }
     for (unsigned m = 3; m < 5; m++)
         (void)server_text(&five.server[m], "CONFIG SET maxmemory %d", is_full);
-    began_s = cluster_now_s();
     for (unsigned i = 0; i < clients; i++)
         begin_wait(&waiters[i], &pilots[i], &opts, take_turns);
-    while (turns < clients * TURNS && cluster_now_s() < began_s + CLUSTER_WAIT_S)
+    moved_s = cluster_now_s();
+    while (turns < clients * TURNS && cluster_now_s() < moved_s + CLUSTER_WAIT_S) {
+        unsigned before = turns;
+
         cluster_nap();
+        if (turns != before)
+            moved_s = cluster_now_s();
+    }
     CHECK_UINT(turns, clients * TURNS);
     for (unsigned i = 0; i < clients; i++)
         pilot_close(&pilots[i]);
@@ -403,11 +408,11 @@ TEST(who_is_in_line_too_late_listens)
     struct pilot holder, pilot;
 
     CHECK(pilot_open_five(&holder, PILOT_BLOCKING, &five));
-    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 50);
+    pilot_open(&pilot, PILOT_BLOCKING, cluster_masters(&five), 1000);
     CHECK(pilot_until_up(&pilot, 5));
     CHECK_INT(redlock_lock(holder.rl, NAME, &opts, &lease), REDLOCK_OK);
     for (unsigned m = 2; m < 5; m++)
-        (void)server_text(&five.server[m], "CLIENT PAUSE 300 WRITE");
+        (void)server_text(&five.server[m], "CLIENT PAUSE 2000 WRITE");
     wait_and_hear(&pilot, &opts, lease);
     pilot_close(&holder);
     pilot_close(&pilot);

@@ -171,22 +171,21 @@ struct sides {
  * Three masters store a lock, while two are down.  Then these two come back, and one of the three
  * loses its data.  So a majority does not know of the lock.
  */
-static void begin_attack(struct sides *sides, const struct attack *attack)
+static void begin_attack(struct sides *sides, const struct attack *attack, uint32_t ttl_ms)
 {
     struct cluster *five = attack->five;
 
     attack->ready(five, 5);
     for (unsigned i = 3; i < 5; i++)
         server_kill(&five->server[i]);
-    open_for(&sides->holder, attack->kind, five, LONG_MS);
-    CHECK_INT(pilot_lock_for(&sides->holder, "x", LONG_MS, false, 30000, &sides->held), REDLOCK_OK);
+    open_for(&sides->holder, attack->kind, five, ttl_ms);
+    CHECK_INT(pilot_lock_for(&sides->holder, "x", ttl_ms, false, 30000, &sides->held), REDLOCK_OK);
     for (unsigned i = 3; i < 5; i++) {
         server_restart(&five->server[i]);
         server_season(&five->server[i]);
     }
     attack->forget(&five->server[2]);
-    open_for(&sides->rival, attack->kind == PILOT_LOOP ? PILOT_BLOCKING : PILOT_LOOP, five,
-             LONG_MS);
+    open_for(&sides->rival, attack->kind == PILOT_LOOP ? PILOT_BLOCKING : PILOT_LOOP, five, ttl_ms);
 }
 
 static void end_attack(struct sides *sides)
@@ -204,7 +203,7 @@ TEST(a_master_that_forgot_does_not_help_a_second_owner)
         uint32_t remaining_ms;
 
         check_row = attacks[i].row;
-        begin_attack(&sides, &attacks[i]);
+        begin_attack(&sides, &attacks[i], LONG_MS);
         CHECK(pilot_lock_for(&sides.rival, "x", LONG_MS, false, 0, &sides.taken) != REDLOCK_OK);
         CHECK(redlock_remaining_ms(sides.held) > 0); /* Otherwise the test proves nothing. */
         CHECK_INT(pilot_lock_for(&sides.rival, "x", LONG_MS, false, 60000, &sides.taken),
@@ -223,8 +222,8 @@ TEST(without_the_guard_it_does)
 
         check_row = attacks[i].row;
         pilot_guarded = false;
-        begin_attack(&sides, &attacks[i]);
-        CHECK_INT(pilot_lock_for(&sides.rival, "x", LONG_MS, false, 0, &sides.taken), REDLOCK_OK);
+        begin_attack(&sides, &attacks[i], 60000);
+        CHECK_INT(pilot_lock_for(&sides.rival, "x", 60000, false, 0, &sides.taken), REDLOCK_OK);
         CHECK(redlock_remaining_ms(sides.held) > 0);
         CHECK(redlock_remaining_ms(sides.taken) > 0);
         end_attack(&sides);

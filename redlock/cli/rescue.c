@@ -166,10 +166,10 @@ static void tell_limits(const struct survey *found, const struct config *list)
     cli_say(
         "- locks that the lost masters granted may be held until the longest lease is over, and "
         "are not renewed");
-    cli_say("- fencing tokens may be smaller than some of before, if the clocks are behind");
+    cli_say("- fencing tokens may be smaller than some earlier ones, if the clocks are behind");
     cli_say("- the lost masters must never answer again with their data: a majority of them grants "
             "locks to clients that do not know the new list");
-    cli_say("- if members were added that this list does not tell, they go on without you");
+    cli_say("- members that this list does not name go on as a set of their own");
 }
 
 int cli_rescue(struct survey *survey, const struct wish *wish, const char *lost, bool is_dry,

@@ -404,7 +404,7 @@ static bool check_again(struct change *c, drift_time now)
     roster_mask same = 0, changed = 0;
     uint64_t number = 0;
 
-    if (now < due_at(c)) { /* One of them told of a longer lease. */
+    if (now < due_at(c)) { /* A master reported a longer lease. */
         c->phase = CHANGE_WAITING;
         return true;
     }

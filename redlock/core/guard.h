@@ -50,10 +50,11 @@ struct guard_look {
     bool fresh;          /* Warming: it never had an epoch, and it keeps what is written to it. */
     uint64_t number;     /* The epoch, or the nonce. */
     uint32_t max_ttl_ms; /* The longest lease that any client has reported to it. */
-    uint64_t floor;      /* With an epoch: a fencing token is this, and the master's counter. */
-    uint64_t high;       /* It issued no greater token.  Known even while warming.  0: unknown. */
+    uint64_t floor;      /* With an epoch: floor plus a counter of the master is a fencing token. */
+    uint64_t high;       /* It issued no greater token than this.  Known even while warming.
+                          * 0: unknown. */
     uint64_t time_us;    /* The time on its clock. */
-    struct recall_told told; /* With an epoch: what it says of the set (rule 8). */
+    struct recall_told told; /* With an epoch: what it reports of the set (rule 8). */
 };
 
 struct guard_config {
@@ -69,7 +70,7 @@ struct guard_config {
 struct guard_master {
     bool linked;
     bool asked;       /* A query is out. */
-    bool asked_known; /* The latest query told the master that an epoch was seen. */
+    bool asked_known; /* The latest query said that an epoch was seen on some master. */
     drift_time asked_at;
     drift_time look_at;         /* When the next routine query is due. */
     drift_time install_at;      /* Before this it is given no epoch. */
@@ -90,7 +91,7 @@ struct guard {
     uint64_t version;    /* Of the members' configuration (rule 8).  The owner sets it. */
     uint32_t longest_ms; /* The longest lease that any master has ever reported, or our own. */
     quorum_mask told;    /* Masters with an epoch that know our longest lease. */
-    bool open;           /* told was a majority at some time. */
+    bool open;           /* The masters in told were a majority at some time. */
     bool seen_epoch;     /* One of these masters had an epoch, so they are not new. */
     struct guard_master masters[QUORUM_MASTERS_MAX];
 };
@@ -122,7 +123,7 @@ struct guard_ask {
     uint64_t nonce;
     uint16_t steps;
 };
-/* A witness answers.  age_ms below 0: it tells no age. */
+/* A witness answers.  age_ms below 0: it reports no age. */
 void guard_on_age(struct guard *g, unsigned witness, const struct guard_ask *ask, int64_t age_ms,
                   drift_time now);
 /* A step of a master's clock was noticed. */
@@ -151,7 +152,7 @@ quorum_mask guard_hopefuls(const struct guard *g, quorum_mask coming, drift_time
 
 /*
  * The number with which fencing counters must begin on a master that lost them.  It
- * is computed from what the members told.  0: nothing is known, or the numbers are
+ * is computed from what the members reported.  0: nothing is known, or the numbers are
  * 12 days ahead of the clocks, so one of both is wrong.
  */
 uint64_t guard_floor(const struct guard *g);
@@ -170,7 +171,7 @@ void guard_on_raised(struct guard *g, unsigned master, uint64_t number);
 /* How old a nonce must be before its master may vote again. */
 drift_span guard_quarantine(const struct guard *g);
 
-/* A majority of all masters told the age of a warming master's nonce. */
+/* A majority of all masters reported the age of a warming master's nonce. */
 bool guard_is_witnessed(const struct guard *g, unsigned master);
 
 /* The least time that is left of the quarantine of a warming master, else 0. */

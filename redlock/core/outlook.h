@@ -2,10 +2,9 @@
  * outlook.h - what keeps a majority from voting, and for how long; pure.
  *
  * The masters that may vote are counted first.  If they cannot decide, the masters with the least
- * trouble are added, then those with the next trouble, until all of these could decide.  The
- * trouble that was added last is the one that must end: all masters with a lesser one are needed,
- * too, and are not enough.  So a user who mends this trouble, or waits for its end, has not been
- * sent to the wrong place.
+ * trouble are added, then those with the next trouble, until the counted masters could decide.  The
+ * trouble that was added last must end, because the masters without it are too few.  So this is the
+ * trouble to report to the user.
  */
 #ifndef REDLOCK_OUTLOOK_H
 #define REDLOCK_OUTLOOK_H
@@ -27,8 +26,7 @@ enum outlook {
 
 struct outlook_view {
     struct members members;
-    bool
-        founds; /* No set is known.  It is founded by all masters of the list, not by a majority. */
+    bool founds; /* No set is known: all masters of the list are needed to found it. */
     enum outlook masters[QUORUM_MASTERS_MAX]; /* Only members count. */
     drift_span left[QUORUM_MASTERS_MAX];      /* WARMING: the time until it may vote. */
 };

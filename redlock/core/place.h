@@ -46,7 +46,7 @@
 #define PLACE_CLIENT 24
 
 struct place {
-    const struct members *members; /* The caller's, and present: it may change. */
+    const struct members *members; /* The members now.  The caller owns and changes it. */
     quorum_mask told;              /* Masters that have reported a number. */
     quorum_mask stored;   /* Masters that store the waiter with its ticket, or with top while it
                            * has none. */
@@ -57,9 +57,9 @@ struct place {
                            * waiter's turn. */
     quorum_mask full;     /* Masters whose queues have no room. */
     bool hurries;         /* The waiter has a ticket that too few masters store. */
-    bool stirred;         /* Since the round began there is news of the waiter's turn or ticket. */
-    bool joined, left;    /* joined: some master was asked. left: all were told that it no longer
-                           * waits. */
+    bool stirred;         /* Since the round began, news of the waiter's turn or ticket has come. */
+    bool joined;          /* A master was asked, and may have the waiter in its queue. */
+    bool left;            /* All masters were sent a request to take it out of the queue. */
     uint32_t patience_ms; /* The waiter counts as alive for this long after a heartbeat. */
     uint64_t ticket, top; /* 0: none yet. */
     char waiter[TOKEN_LEN + 1];

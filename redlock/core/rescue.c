@@ -154,7 +154,7 @@ static bool step(struct rescue *r, drift_time now)
         r->phase = RESCUE_CHECKING;
         return true;
     case RESCUE_CHECKING:
-        if (now < rescue_due_at(r)) { /* One of them told of a longer lease. */
+        if (now < rescue_due_at(r)) { /* A master reported a longer lease. */
             r->phase = RESCUE_WAITING;
             return true;
         }

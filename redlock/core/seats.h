@@ -2,7 +2,7 @@
  * seats.h - which of a client's masters are members of the set; pure.
  *
  * A *seat* is the number by which a client knows a master.  The first seats are those of the
- * client's list.  The list says only where to look: any member tells the configuration, and the
+ * client's list.  The list says only where to look: any member reports the configuration, and the
  * other members then get seats, too.
  *
  * A member is known by its place.  What a master says of its own name is not enough: a copy of its

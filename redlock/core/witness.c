@@ -1,5 +1,5 @@
 /*
- * witness.c - keeps the ages that witnesses told, and finds what a majority of them says.
+ * witness.c - keeps the ages that witnesses reported, and finds what a majority of them says.
  */
 #include "redlock/core/witness.h"
 
@@ -13,8 +13,8 @@ void witness_on_nonce(struct witnesses *w)
     w->asked = w->out = w->heard = 0;
 }
 
-/* What a witness told stays true when its link breaks.  It is asked once on each link, because it
- * may have lost the mark, and other clients need it. */
+/* The age that a witness reported stays true when its link breaks.  It is asked once on each link,
+ * because it may have lost the mark, and other clients need it. */
 void witness_on_link(struct witnesses *w, unsigned k)
 {
     w->asked = mask_without(w->asked, k);

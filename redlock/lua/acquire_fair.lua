@@ -17,7 +17,7 @@
 --   thus agree with the others in time.
 -- - At most WIRE_QUEUE_MAX waiters may be in a queue (WIRE_QUEUE_MAX_ENTRIES entries).
 -- - The lock is granted to the first in the queue alone, by SET NX.  A join is granted with
---   number 1 only, so that OK tells the number as well.
+--   number 1 only, because the reply OK has no room for another number.
 -- - A user who may not read who is first gets the error.  Else it would seem that another client
 --   has the lock.
 -- - A waiter that has to wait sets the wait flag for releases that do not read the queue.  If

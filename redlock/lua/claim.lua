@@ -18,8 +18,8 @@
 --
 -- Rules
 -- - A member is never claimed, and neither is a master with a claim of another list.
--- - A claim of the same list is replaced, because its founder may be dead.  The reply tells, so
---   that the new founder does not withdraw what the other may be about to write.
+-- - A claim of the same list is replaced, because its founder may be dead.  The reply says so,
+--   because the new founder must not withdraw what the other may be about to write.
 -- - A founder reads with an empty number: a claim that is sent twice could be written late.
 -- - look.lua has run on this connection before.  It makes a claim void that was forgotten, and came
 --   back with an old copy of the data.

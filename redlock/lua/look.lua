@@ -23,7 +23,7 @@
 --          TIME: of the master, in us.  HIGH: no fencing token is above it.  FRESH: its field.
 --          OF: "-", if the master is in no set; else "SET VER NAME", and " CONFIG" behind it if the
 --          client knows another set or a smaller version.  NAME is "-" if it has none.  A master
---          that is ready and has promised a ballot tells it behind a newline, "BALLOT", and
+--          that is ready and has promised a ballot adds it behind a newline, "BALLOT", and
 --          " ACCEPTED" behind it if it has accepted something: the fields ballot and accepted.
 --
 -- Fields of the marker
@@ -53,7 +53,7 @@
 -- - An epoch or a nonce is void if the server was restarted and may have forgotten something.
 --   So are a claim, a ballot and what was accepted.  The set and its configuration stay, as a hint.
 --   An epoch without floor and high-water mark is void as well.
--- - A member that lost its data is told its set at once, so that no other list can claim it while
+-- - A member that lost its data gets its set back at once, so that no other list can claim it while
 --   it warms up.  A claim that was made since is left: its founder may be about to write.
 -- - A member that was away while its set changed gets the newest configuration: it has an epoch,
 --   its name, and a smaller version of this set.  Ballots and what was accepted were for the

@@ -1,4 +1,4 @@
--- witness: mark that a warming master has a nonce, and tell how long ago the mark was made.
+-- witness: mark that a warming master has a nonce, and report how long ago the mark was made.
 --
 -- KEYS[1]  the marks (WIRE_WITNESS), a hash
 -- ARGV[1]  the name of the warming master in its set

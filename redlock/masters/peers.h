@@ -33,14 +33,14 @@ enum ask_what {
 struct peers {
     struct env *env;
     unsigned len; /* All numbers are below this.  Some may have no master. */
-    /* Which of them count.  While the set is not known: all of the list, and none is up. */
+    /* Which masters count.  While the set is not known: all of the list, and none is up. */
     struct members members;
     quorum_mask up;     /* Masters that may vote and take a command now. */
     quorum_mask coming; /* Masters that may vote soon, for the first time. */
     quorum_mask full;   /* Masters whose links are up and have no room for a command. */
     quorum_mask dirty;  /* Links with data to flush. */
     struct link *links[QUORUM_MASTERS_MAX];     /* NULL: no master has this number yet. */
-    const struct uri *uris[QUORUM_MASTERS_MAX]; /* Of the links. */
+    const struct uri *uris[QUORUM_MASTERS_MAX]; /* The URIs of the links. */
     bool restart_guard;
     enum redlock_clock_guard clock_guard;
     uint32_t max_ttl_ms;

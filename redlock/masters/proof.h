@@ -21,10 +21,11 @@
  * The field that is read also has the version of the configuration of the set (look.lua).  A vote
  * counts if the master has no newer version than this client.  Otherwise the client reads the
  * marker on the same link, and holds the vote back until that is answered.  If it then has the
- * version that the proof showed, the vote counts by the lists of that version.  Otherwise it is
- * void, and so is a count: its floor may have been another one.  A master that proved nothing for a
- * second is asked for a proof without a vote.  So a client that only holds or waits learns of a
- * change as well.  A client that has no majority asks every master with an epoch.
+ * version that the proof showed, the vote counts by the lists of that version.  Otherwise the vote
+ * is void.  A count of a fencing counter is void in both cases: its floor may have been another.  A
+ * master that proved nothing for a second is asked for a proof without a vote.  So a client that
+ * only holds or waits learns of a change as well.  A client that has no majority asks every master
+ * with an epoch.
  *
  * With the clock guard per vote a second read follows, TIME, and a yes waits for it as well.  An
  * extension waits, too: a clock that is set back extends a lock, which then ends early when the

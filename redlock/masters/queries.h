@@ -23,9 +23,9 @@ struct queries {
     struct peers *peers;
     struct set *set;
     const struct guard *guard;
-    /* What each master told that it accepted, when last queried: "BALLOT CONFIG", or "".  NULL: it
-     * never told any.  Masters tell it only while the set changes, and a text has room for two
-     * lists, so it is allocated then. */
+    /* What each master reported last as accepted: "BALLOT CONFIG", or "".  NULL: it never reported
+     * any.  Masters report it only while the set changes, and a text has room for two lists, so it
+     * is allocated then. */
     char *accepted[QUORUM_MASTERS_MAX];
 };
 

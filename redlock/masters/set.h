@@ -1,16 +1,16 @@
 /*
  * set.h - which set of masters the client obeys: carries out what seats.c decides.
  *
- * With the restart guard, the masters say to which set they belong, and of how many masters a
- * majority is.  A client obeys the first set that a master of its list tells, and follows its
+ * With the restart guard, the masters say to which set they belong, and which masters are its
+ * members.  A client obeys the first set that a master of its list reports, and follows its
  * configurations: each newer one replaces the one before.  The list says only where to look.  If no
  * master of it is in a set, the client founds the set of its list.  Until a set is known no master
  * votes.  A member is known by its place, the host in small letters, so another spelling of a host
  * is another place.  The list may name the member that it reaches elsewhere (#NAME, see uri.h).
  *
- * If no master says any more that it is in the known set, or only a minority while a majority names
- * another set of the same masters, that one replaces it: what was known may have been an old state
- * of a few masters.
+ * Another set of the same masters replaces the known set in two cases: no master says any more that
+ * it is in the known set, or a minority says so while a majority names the other one.  What was
+ * known may have been an old state of a few masters.
  *
  * A master that says something else is refused: its link is closed, with a message.  If the list
  * names a master that is no member, or one of another set, all masters are refused.  A client that
@@ -30,28 +30,29 @@ struct peers;
 struct uri;
 
 #define SET_TEXT_MAX 600  /* The longest message.  Chosen: two long lists and advice fit. */
-#define SET_LIST_MAX 170  /* Of a list in it.  Chosen: an error message has room for two. */
-#define SET_SHORT_MAX 240 /* Of the reason why one master is refused.  Chosen. */
+#define SET_LIST_MAX 170  /* The longest list in it.  Chosen: an error message has room for two. */
+#define SET_SHORT_MAX 240 /* The longest reason why one master is refused.  Chosen. */
 
 struct set {
     struct peers *peers;
-    bool obeys_none; /* Nothing is taken over, refused or founded: the owner judges what is told. */
+    bool obeys_none; /* Nothing is taken over, refused or founded: the owner judges the reports. */
     struct seats seats;
     struct config list;  /* The client's list, as the configuration that it would found. */
-    uint64_t other_id;   /* Another set of the same masters, of which one told last. */
-    quorum_mask others;  /* Masters that said so, since another was named. */
+    uint64_t other_id;   /* Another set of the same masters, which one of them reported last. */
+    quorum_mask others;  /* Masters that have reported other_id since then. */
     quorum_mask told;    /* Masters that said on this link that they are members of this set. */
     quorum_mask none;    /* Masters that said on this link that they are in no set. */
-    quorum_mask gave;    /* Masters that are being told this version, by the query that is out. */
-    quorum_mask claimed; /* Members that were told the set, and are in none: they are claimed. */
-    quorum_mask behind;  /* Members with epochs that said on this link that their version is
-                          * smaller, and were not told ours by the latest query. */
+    quorum_mask gave;    /* Masters to which the query under way sends our version. */
+    quorum_mask claimed; /* Members that got the set, but then said that they are in none. */
+    quorum_mask behind;  /* Members with epochs that reported a smaller version on this link, and
+                          * to which the latest query did not send ours. */
     quorum_mask refused_now; /* Masters that this link refuses for what they say of their set. */
-    quorum_mask wrong;       /* Masters whose latest link ended so, or was up for a moment since. */
+    quorum_mask wrong;       /* Masters that were in refused_now when their latest link or attempt
+                              * ended, and have reported nothing since. */
     char why[SET_TEXT_MAX]; /* Why the list is wrong, in full.  "": nothing is known to be wrong. */
     unsigned why_of;        /* The master that shows it. */
     bool refused;           /* The list is wrong, so that no master may vote. */
-    drift_time judged_until; /* Until then, any wrong master of the list makes it wrong. */
+    drift_time judged_until; /* Until then, any wrong master makes the list wrong. */
     drift_span lasts;        /* How long a lease of this client may be stored after it was held. */
 };
 
@@ -70,7 +71,7 @@ bool set_is_known(const struct set *set);
  * belong to none, or a member is still claimed. */
 bool set_wants_founding(const struct set *set);
 
-/* Members that are to be told the newest configuration by a query. */
+/* Members to which a query is to send the newest configuration. */
 quorum_mask set_uninformed(const struct set *set);
 
 /* The number of the member that this master is, in set->seats.now or, if the set is not known, in

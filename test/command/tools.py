@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import json
 import os
-import pty
 import re
 import select
 import signal
@@ -285,6 +284,15 @@ class Running:
         assert data, f"{self.args!r}: output ended, after {self.seen!r}: {self.finish()}"
         self.seen += data
 
+    def has_line(self):
+        """True: line() will not wait."""
+        while b"\n" not in self.seen and select.select([self.process.stdout], [], [], 0)[0]:
+            data = os.read(self.process.stdout.fileno(), 4096)
+            self.seen += data
+            if not data:
+                break
+        return b"\n" in self.seen
+
     def line(self):
         while b"\n" not in self.seen:
             self.read()
@@ -405,54 +413,6 @@ def left_ms(result):
     match = re.search(r"killed the command, (\d+) ms before the lock runs out", result.err)
     assert match, result
     return int(match.group(1))
-
-
-# ---- A terminal ----
-
-
-class Shell:
-    """An interactive shell on its own terminal, for typing."""
-
-    def __init__(self):
-        self.seen = ""
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.environ.clear()
-            os.environ.update(environment(PS1="$ ", TERM="dumb", REDLOCK=redlock, HISTFILE=""))
-            os.execvp("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"])
-        self.wait_for("$ ")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        os.kill(self.pid, signal.SIGHUP)
-        os.close(self.fd)
-        eventually(lambda: os.waitpid(self.pid, os.WNOHANG)[0] != 0, "the shell ends")
-
-    def wait_for(self, pattern):
-        until = time.monotonic() + BOUND_S
-        while not (match := re.search(pattern if pattern != "$ " else r"\$ ", self.seen)):
-            ready, _, _ = select.select([self.fd], [], [], max(0, until - time.monotonic()))
-            assert ready, f"{pattern!r} is not in {self.seen!r}"
-            self.seen += os.read(self.fd, 4096).decode(errors="replace")
-        self.seen = self.seen[match.end():]
-        return match
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def command(self, line):
-        """Type it.  What the terminal echoes is not what the command prints."""
-        self.type(line + "\n")
-        self.wait_for(re.escape(line) + "\r\n")
-
-    def exit_code(self):
-        self.wait_for("$ ")
-        self.command("echo code $?")
-        code = int(self.wait_for(r"code (\d+)\r\n").group(1))
-        self.wait_for("$ ")
-        return code
 
 
 # ---- What is printed ----

@@ -32,6 +32,24 @@ TEST(statuses_are_distinct)
     }
 }
 
+/* Programs are compiled with these numbers (docs/design.md, the promise about the ABI). */
+TEST(a_status_keeps_its_number)
+{
+    CHECK_INT(REDLOCK_OK, 0);
+    CHECK_INT(REDLOCK_CONTENDED, 1);
+    CHECK_INT(REDLOCK_UNREACHABLE, 2);
+    CHECK_INT(REDLOCK_TOO_LATE, 3);
+    CHECK_INT(REDLOCK_LOST, 4);
+    CHECK_INT(REDLOCK_INTERRUPTED, 5);
+    CHECK_INT(REDLOCK_NOT_READY, 6);
+    CHECK_INT(REDLOCK_E_INVAL, -1);
+    CHECK_INT(REDLOCK_E_NOMEM, -2);
+    CHECK_INT(REDLOCK_E_STATE, -3);
+    CHECK_INT(REDLOCK_E_SYSTEM, -4);
+    CHECK_INT(REDLOCK_E_FORBIDDEN, -5);
+    CHECK_INT(REDLOCK_E_WRONG_SET, -6);
+}
+
 /* The table has every status of the public header.  All numbers near them are unknown. */
 TEST(unknown_statuses_have_a_text)
 {
@@ -175,7 +193,8 @@ TEST(the_version_is_that_of_the_build)
     CHECK_INT(redlock_version()[len], '\0');
 }
 
-CHECK_MAIN(RUN(statuses_are_distinct), RUN(unknown_statuses_have_a_text),
-           RUN(messages_are_wrapped_on_the_way_up), RUN(a_message_may_be_made_of_itself),
-           RUN(long_messages_end_in_dots), RUN(every_thread_has_its_own), RUN(names_are_quoted),
-           RUN(a_nul_is_quoted_too), RUN(the_version_is_that_of_the_build))
+CHECK_MAIN(RUN(statuses_are_distinct), RUN(a_status_keeps_its_number),
+           RUN(unknown_statuses_have_a_text), RUN(messages_are_wrapped_on_the_way_up),
+           RUN(a_message_may_be_made_of_itself), RUN(long_messages_end_in_dots),
+           RUN(every_thread_has_its_own), RUN(names_are_quoted), RUN(a_nul_is_quoted_too),
+           RUN(the_version_is_that_of_the_build))

@@ -1,0 +1,135 @@
+# shellcheck shell=bash
+#
+# more.sh - the steps of scripts/check --more and --release that no other tier has.
+# Sourced by it, never run.  The tools of steps are in steps.sh.
+#
+# From scripts/check: root, out, builds, coverage_min_percent, not_again, and what it shares with the
+# steps of its first tier: build_asan, fuzz_for, run_partition, partition_as_root, set_up.
+
+: "${root:?}" "${out:?}" "${builds:?}" "${coverage_min_percent:?}"
+
+# Models of what is planned for sets of masters, and their planted bugs.
+step_models() {
+    build_gcc
+    tests gcc --suite models
+}
+
+step_asan-command() {
+    build_asan
+    tests asan --suite command "${not_again[@]}" --timeout-multiplier 4
+}
+
+# Goes on from what the first tier found.
+step_fuzz-30() {
+    fuzz_for 30
+}
+
+step_interop() {
+    build_gcc
+    [ -x "$root/test/interop/run" ] || give_up "test/interop/run is missing"
+    REDLOCK=$builds/gcc/redlock INTEROP_DIR=$builds/interop \
+        one_test_or_skip interop "$root/test/interop/run"
+}
+
+# The test setup in test/meson.build says which complaints of valgrind are failures.
+step_valgrind() {
+    build_gcc
+    tests gcc --setup valgrind --suite valgrind
+}
+
+step_coverage() {
+    local percent
+    # Threads and signal handlers must not lose each other's counts.
+    build coverage gcc --buildtype=debug -Db_coverage=true -Dc_args=-fprofile-update=atomic
+    find "$builds/coverage" -name '*.gcda' -delete
+    tests coverage --suite unit --suite live "${not_again[@]}" --timeout-multiplier 2
+    cd "$root"
+    gcovr --root . --object-directory "$builds/coverage" \
+        --filter redlock/ --filter drift/ --txt "$out/coverage.txt" "$builds/coverage"
+    percent=$(sed -n 's/^TOTAL .* \([0-9]*\)%.*/\1/p' "$out/coverage.txt")
+    note "line coverage of redlock/ and drift/: ${percent:-?} %"
+    if [ "${percent:-0}" -lt "$coverage_min_percent" ]; then
+        cat "$out/coverage.txt" # Else the end of the log is for tests that failed.
+        give_up "that is under $coverage_min_percent %"
+    fi
+    count 1 0 0
+}
+
+step_compose() {
+    set_up compose || return 0
+    build_gcc
+    BUILD_DIR=$builds/gcc one_test_or_skip compose-test "$root/scripts/compose-test"
+}
+
+# Tests the report of a partition run in a real browser.
+step_report() {
+    set_up report || return 0
+    one_test_or_skip test-report "$root/test/partition/test-report"
+}
+
+# Tests the installed archive with link-time optimization, and with LLVM's own tools.
+step_archive() {
+    configure lto gcc --buildtype=release -Db_lto=true
+    tests lto archive symbols
+    if ! command -v llvm-objcopy >/dev/null; then
+        note "skipped: there is no llvm-objcopy"
+        count 0 0 1
+        return
+    fi
+    printf "[binaries]\nobjcopy = 'llvm-objcopy'\n" >"$builds/llvm.ini"
+    configure llvm clang --buildtype=debug --native-file "$builds/llvm.ini"
+    tests llvm archive symbols
+}
+
+step_partition-5() {
+    partition_for 300
+}
+
+step_partition-30() {
+    partition_for 1800
+}
+
+# Runs all faults that clients with the clock guard per_vote must survive.
+partition_for() {
+    local seed=${PARTITION_SEED:-$(random_seed)}
+    set_up partition || return 0
+    build_gcc
+    run_partition "$1" "$seed" --clock-guard per_vote
+}
+
+# Plants bugs in real clients, and checks that each is caught.  The table is in the log.
+step_teeth() {
+    set_up partition || return 0
+    one_test_or_skip "partition --teeth" partition_as_root --teeth --report "$out/teeth"
+}
+
+# Runs new seeds, which depend on the commit.  A run that was interrupted resumes.
+step_seeds() {
+    local first last
+    build_gcc
+    read -r first _ < <("$root/scripts/seeds" --range)
+    last=$((first + ${RELEASE_SEEDS:-1000000} - 1))
+    SEEDS_JOBS=${SEEDS_JOBS:-1} one_test seeds "$root/scripts/seeds" "$first" "$last"
+    note "seeds $first to $last"
+}
+
+step_soak() {
+    soak_for 60
+}
+
+step_soak-120() {
+    soak_for 7200
+}
+
+soak_for() {
+    build_gcc
+    one_test soak "$root/scripts/soak" --build "$builds/gcc" --seconds "$1"
+    note "$1 s: $(grep -E ' locks, ' "$out/$current.log")"
+}
+
+# What programs are compiled against is what abi/libredlock.abi says.
+step_abi() {
+    set_up abi || return 0
+    build_gcc
+    one_test abi "$root/scripts/abi" "$builds/gcc"
+}

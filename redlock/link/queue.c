@@ -8,9 +8,11 @@
 
 #include <sodium.h>
 
-/* An empty buffer of at most this size is kept for the next commands.  Chosen: more than a
- * thousand locks take.  A larger one was needed for a slow master, and is freed. */
-#define OUT_KEPT_MAX (256u << 10)
+/* An empty buffer of at most this size is kept for the next commands, and an empty ring of at most
+ * so many asks.  Chosen: 256 locks in flight take half of it.  Larger ones were needed for a slow
+ * master, or for a thousand waiters at once, and are freed. */
+#define OUT_KEPT_MAX (64u << 10)
+#define ASKS_KEPT_MAX 1024
 
 /* ---- Bytes ---- */
 
@@ -96,6 +98,15 @@ bool queue_append_ask(struct queue *queue, const struct ask *ask, const char *co
         return false;
     queue->asks[(queue->asks_first + queue->asks_len++) & (queue->asks_room - 1)] = *ask;
     return true;
+}
+
+void queue_on_answered(struct queue *queue)
+{
+    if (queue->asks_room <= ASKS_KEPT_MAX)
+        return;
+    free(queue->asks);
+    queue->asks = NULL;
+    queue->asks_first = queue->asks_room = 0;
 }
 
 void queue_done(struct queue *queue)

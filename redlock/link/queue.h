@@ -28,6 +28,9 @@ bool queue_append(struct queue *queue, const char *bytes, size_t len);
 /* Append an ask and its command.  Returns false, and appends neither, if memory runs out. */
 bool queue_append_ask(struct queue *queue, const struct ask *ask, const char *command, size_t len);
 
+/* All asks are answered: free the ring if it is large. */
+void queue_on_answered(struct queue *queue);
+
 /* Take the first ask out.  There must be one. */
 static inline struct ask queue_take_ask(struct queue *queue)
 {
@@ -36,7 +39,8 @@ static inline struct ask queue_take_ask(struct queue *queue)
     assert(queue->asks_len > 0);
     ask = queue->asks[queue->asks_first];
     queue->asks_first = (queue->asks_first + 1) & (queue->asks_room - 1);
-    queue->asks_len--;
+    if (--queue->asks_len == 0)
+        queue_on_answered(queue);
     return ask;
 }
 

@@ -17,6 +17,10 @@
  */
 #define EVERY DRIFT_S
 
+/* An empty list of at most so many votes is kept.  Chosen: four times 256 locks in flight.  A
+ * longer one was needed for a thousand waiters at once, and is freed. */
+#define HELD_KEPT_MAX 1024
+
 static void set_alarm(struct proof *proof)
 {
     if (!proof->peers->restart_guard)
@@ -147,6 +151,12 @@ static bool grow(struct held *held)
     return true;
 }
 
+static void drop(struct held *held)
+{
+    free(held->yes);
+    *held = (struct held){.shown = held->shown};
+}
+
 bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
                 const struct vote *vote)
 {
@@ -244,6 +254,8 @@ static void let_go(struct proof *proof, unsigned master, uint32_t len)
     held->len -= len;
     if (held->len > 0)
         memmove(held->yes, held->yes + len, held->len * sizeof *held->yes);
+    else if (held->room > HELD_KEPT_MAX)
+        drop(held);
 }
 
 /* True if the count belongs to the latest yes.  A master answers nothing between the two.  A place

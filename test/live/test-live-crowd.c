@@ -6,6 +6,7 @@
  */
 #include "test/lib/check.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@
 #define MASTERS 3
 #define CLIENTS 200
 #define OF_ONE 500 /* Waiters of one client.  A queue takes 1024. */
+#define OF_ONE_MAX 2000
 #define NAME "crowd"
 
 /* For each hand-over and master, from the release until the next holder has left the queue: a round
@@ -27,8 +29,11 @@
 /* One message of a release has 120 bytes, and 200 have 24 000. */
 #define BYTES_MAX 1500
 
+/* The heap of one client for each of OF_ONE_MAX waiters, with the name and without a note. */
+#define HEAP_MAX 700
+
 static struct cluster three;
-static struct party parties[OF_ONE];
+static struct party parties[OF_ONE_MAX];
 
 static struct redlock_lock_options options(void)
 {
@@ -192,6 +197,52 @@ TEST(many_waiters_of_one_client_make_no_storm)
     party_close_all(parties, OF_ONE);
 }
 
+static size_t heap_bytes(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
+}
+
+/* All wait, and links have given back what they needed to send so many commands at once. */
+static bool takes_little(void *arg)
+{
+    const size_t *before = arg;
+
+    return sum_up(1).rounds >= OF_ONE_MAX &&
+           heap_bytes() < *before + (size_t)HEAP_MAX * (OF_ONE_MAX - 1);
+}
+
+static void wait_by_thousands(bool fair)
+{
+    struct redlock_lock_options opts = options();
+    unsigned clients = 1;
+    size_t before;
+
+    cluster_ready(&three, MASTERS);
+    cluster_found_list(cluster_masters(&three));
+    party_open(&parties[0], cluster_masters(&three), PILOT_REPLY_TIMEOUT_MS);
+    CHECK(party_until(are_up, &clients));
+    opts.fair = fair;
+    opts.note = "";
+    for (unsigned i = 1; i < OF_ONE_MAX; i++)
+        parties[i] = (struct party){.rl = parties[0].rl, .status = PILOT_NEVER};
+    CHECK_INT(party_lock(&parties[0], NAME, &opts), REDLOCK_OK);
+    CHECK(party_until(party_is_told, &parties[0]));
+    before = heap_bytes();
+    for (unsigned i = 1; i < OF_ONE_MAX; i++)
+        CHECK_INT(party_lock(&parties[i], NAME, &opts), REDLOCK_OK);
+    CHECK(party_until(takes_little, &before));
+    party_close_all(parties, OF_ONE_MAX);
+}
+
+/* A sanitizer has a heap of its own, of which mallinfo2() knows nothing. */
+TEST(a_waiter_takes_less_than_700_bytes)
+{
+    wait_by_thousands(true);
+    wait_by_thousands(false);
+}
+
 static bool have_beaten(void *arg)
 {
     const uint64_t *rounds = arg;
@@ -228,5 +279,5 @@ TEST(heartbeats_of_one_client_share_their_proofs)
 }
 
 CHECK_MAIN(RUN(a_hand_over_wakes_one_of_two_hundred_clients),
-           RUN(many_waiters_of_one_client_make_no_storm),
+           RUN(many_waiters_of_one_client_make_no_storm), RUN(a_waiter_takes_less_than_700_bytes),
            RUN(heartbeats_of_one_client_share_their_proofs))

@@ -201,6 +201,17 @@ TEST(a_step_is_told_also_when_a_longer_lease_is_heard_of)
     CHECK_UINT(stepped, 4);
 }
 
+/* It never answers in time, so there is no instant from which it counts. */
+TEST(a_clock_that_cannot_be_read_has_no_time_left)
+{
+    begin(REDLOCK_CLOCK_GUARD_PER_VOTE);
+    link_all(true);
+    CHECK_UINT(clocks_left(&clocks, 0, now), DRIFT_NEVER);
+    begin(REDLOCK_CLOCK_GUARD_OFF);
+    CHECK_UINT(clocks_left(&clocks, 0, now), 0);
+}
+
 CHECK_MAIN(RUN(a_clock_that_was_always_far_off_was_not_stepped), RUN(a_step_is_told),
            RUN(a_step_is_told_also_if_nothing_was_heard_for_long),
-           RUN(a_step_is_told_also_when_a_longer_lease_is_heard_of))
+           RUN(a_step_is_told_also_when_a_longer_lease_is_heard_of),
+           RUN(a_clock_that_cannot_be_read_has_no_time_left))

@@ -153,7 +153,27 @@ TEST(a_member_that_is_reached_elsewhere_is_not_told)
     CHECK(look(1, 3, "b:1", NULL, true));
 }
 
+/* A refusal dooms the link.  It stands until an attempt to connect has failed for another reason.
+ */
+TEST(a_refusal_stands_until_the_link_falls_again)
+{
+    static char member[] = "b:1", name[] = "x:1";
+
+    begin();
+    uris[1].name = name;
+    uris[1].member = member;
+    set_init(&set, &peers, uris, LEN);
+    CHECK(look(0, 3, "a:1", NEW, true));
+    CHECK(!look(1, 1, "b:1", NULL, true));
+    CHECK(set_is_wrong(&set, 1));
+    set_on_fall(&set, 1);
+    CHECK(set_is_wrong(&set, 1));
+    set_on_fall(&set, 1);
+    CHECK(!set_is_wrong(&set, 1));
+}
+
 CHECK_MAIN(RUN(a_member_with_a_smaller_version_is_told), RUN(so_is_one_that_is_in_no_set),
            RUN(a_warming_member_is_not_told_a_version), RUN(each_version_is_told_once),
            RUN(a_member_that_was_removed_is_not_told),
-           RUN(a_member_that_is_reached_elsewhere_is_not_told))
+           RUN(a_member_that_is_reached_elsewhere_is_not_told),
+           RUN(a_refusal_stands_until_the_link_falls_again))

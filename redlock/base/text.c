@@ -71,6 +71,17 @@ char *text_end_error(char *text)
     return text;
 }
 
+char *text_hide(char *text, const char *secret)
+{
+    size_t len = strlen(secret);
+
+    if (len == 0)
+        return text;
+    for (char *at = strstr(text, secret); at != NULL; at = strstr(at + len, secret))
+        memset(at, '*', len);
+    return text;
+}
+
 bool text_begins_with_verb(const char *text)
 {
     static const char *const verbs[] = {"asks ", "belongs ", "cannot ", "does ", "has ",

@@ -23,6 +23,9 @@ char *text_clean(char *text);
  * in a script, which Redis 7 adds.  Returns text. */
 char *text_end_error(char *text);
 
+/* Write stars over each copy of the secret.  "": nothing is secret.  Returns text. */
+char *text_hide(char *text, const char *secret);
+
 /* True: what is said of a master begins with a verb, so that "each" can be its subject. */
 bool text_begins_with_verb(const char *text);
 

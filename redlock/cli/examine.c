@@ -453,7 +453,7 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
         exam_find(exam, "later_version", "upgrade Redlock on this host",
                   "a later version of Redlock uses it: the key " WIRE_MARKER
                   ", its marker, has a field of that is not of this version");
-    } else if (is_marker && handshake_is_known(&exam->info))
+    } else if (is_marker && handshake_refuses(&exam->info) == NULL)
         read_marker(exam, fields);
 }
 

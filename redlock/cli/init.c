@@ -475,9 +475,9 @@ static int connect_all(struct init *init)
     for (unsigned m = 0; m < init->masters; m++) {
         const struct inspect_master master = master_of(init, m);
 
-        if (!master.is_linked || handshake_is_known(&master.info))
+        if (!master.is_linked || handshake_refuses(&master.info) == NULL)
             continue;
-        say_of(init, m, "INFO tells no run_id, which the restart guard needs");
+        say_of(init, m, handshake_refuses(&master.info));
         return CLI_UNREACHABLE;
     }
     say_who_is_down(init);

@@ -194,6 +194,7 @@ const struct reply *talk_reply(struct talk *talk)
         else if (reply == NULL)
             read_more(talk);
     }
+    reader_hide(&talk->reply, talk->uri->password);
     return reply;
 }
 

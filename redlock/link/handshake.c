@@ -12,6 +12,7 @@
 #include <sodium.h>
 
 #include "redlock/base/text.h"
+#include "redlock/wire/forbidden.h"
 #include "redlock/wire/reply.h"
 #include "redlock/wire/script.h"
 #include "redlock/link/uri.h"
@@ -20,6 +21,9 @@
 
 /* Chosen: more than user, password and scripts take at their longest. */
 #define BYTES_MAX 8192
+
+/* Of a line of INFO.  Chosen: a password that does not fit is longer than a URI. */
+#define LINE_MAX_LEN 2048
 
 /* The commands so far, one after the other. */
 struct writer {
@@ -145,7 +149,6 @@ static void read_field(const char *info, const char *key, char *value, size_t si
         len++;
     memcpy(value, at, len);
     value[len] = 0;
-    (void)text_clean(value); /* Terminals will show it. */
 }
 
 static uint64_t read_number(const char *info, const char *key)
@@ -164,15 +167,34 @@ static char read_flag(const char *info, const char *key)
     return strcmp(value, "0") == 0 || strcmp(value, "1") == 0 ? value[0] : '?';
 }
 
-static void read_info(const struct reply *reply, struct master_info *info)
+/* True: it is what Redis says here, and decides something, whatever the password is. */
+static bool is_plain(const char *value)
+{
+    return strcmp(value, "master") == 0 || strcmp(value, "slave") == 0 ||
+           strcmp(value, "noeviction") == 0 || strspn(value, "0123456789.") == strlen(value);
+}
+
+/* Read what is shown.  A hostile master may put there what it was told. */
+static void read_shown(const char *info, const char *key, const char *password, char *value,
+                       size_t size)
+{
+    char line[LINE_MAX_LEN];
+
+    read_field(info, key, line, sizeof line);
+    if (password != NULL && !is_plain(line))
+        (void)text_hide(line, password);
+    (void)snprintf(value, size, "%.*s", (int)size - 1, text_clean(line));
+}
+
+static void read_info(const struct reply *reply, const char *password, struct master_info *info)
 {
     const char *text = reply->type == REPLY_TEXT ? reply->text : ""; /* An ACL may forbid INFO. */
     char replid_before[48]; /* The id of its former master.  Zeroes: none. */
 
-    read_field(text, "\nredis_version:", info->version, sizeof info->version);
-    read_field(text, "\nrole:", info->role, sizeof info->role);
+    read_shown(text, "\nredis_version:", password, info->version, sizeof info->version);
+    read_shown(text, "\nrole:", password, info->role, sizeof info->role);
     read_field(text, "\nredis_mode:", info->mode, sizeof info->mode);
-    read_field(text, "\nmaxmemory_policy:", info->policy, sizeof info->policy);
+    read_shown(text, "\nmaxmemory_policy:", password, info->policy, sizeof info->policy);
     read_field(text, "\nrun_id:", info->run_id, sizeof info->run_id);
     read_field(text, "\nmaster_replid2:", replid_before, sizeof replid_before);
     info->promoted = strspn(replid_before, "0?") != strlen(replid_before);
@@ -242,13 +264,15 @@ static const char *judge(enum handshake_step step, const struct reply *reply)
 }
 
 /* Store what the server reports about itself.  An ACL may forbid each of these. */
-static void learn(enum handshake_step step, const struct reply *reply, struct master_info *info)
+static void learn(enum handshake_step step, const struct reply *reply, const char *password,
+                  struct master_info *info)
 {
     bool told = reply->type == REPLY_ARRAY;
 
     if (step == HANDSHAKE_INFO) {
         info->syncs = false;
-        read_info(reply, info);
+        info->forbids = reply->type == REPLY_ERROR && forbidden_is(reply->text);
+        read_info(reply, password, info);
     } else if (step == HANDSHAKE_FSYNC) {
         info->syncs = told && strcmp(reply->text, "always") == 0;
     } else if (step == HANDSHAKE_REWRITE) {
@@ -301,7 +325,7 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
         (void)snprintf(error, error_size, "%s: %s", step_name(step), trouble);
         return HANDSHAKE_FAILED;
     }
-    learn(step, reply, info);
+    learn(step, reply, handshake->uri->password, info);
     if (handshake->steps_done < handshake->steps_len)
         return HANDSHAKE_GOES_ON;
     trouble = refusal_of(info);
@@ -330,9 +354,13 @@ bool handshake_is_same(const struct master_info *a, const struct master_info *b)
     return is_run_id(a->run_id) && strcmp(a->run_id, b->run_id) == 0;
 }
 
-bool handshake_is_known(const struct master_info *info)
+/* The code at the end is what forbidden_is() looks for. */
+const char *handshake_refuses(const struct master_info *info)
 {
-    return is_run_id(info->run_id);
+    if (is_run_id(info->run_id))
+        return NULL;
+    return info->forbids ? "the ACL forbids INFO, which the restart guard needs: NOPERM"
+                         : "INFO tells no run_id, which the restart guard needs";
 }
 
 bool handshake_is_durable(const struct master_info *info)

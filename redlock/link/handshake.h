@@ -24,6 +24,7 @@ struct master_info {
     char run_id[48];
     char loading;  /* '1': it still loads its data; '0': no; '?': not known. */
     char keeps;    /* '1': it writes an append-only file; '0': no; '?': not known. */
+    bool forbids;  /* It forbids INFO, so all of this is not known. */
     bool promoted; /* It was a replica, and has not restarted since. */
     bool syncs;    /* appendfsync is always, also during a rewrite.  false: no, or not known. */
     uint64_t maxmemory; /* In bytes.  0: no limit, or not known. */
@@ -78,8 +79,9 @@ bool handshake_is_informed(const struct master_info *info);
  */
 bool handshake_is_same(const struct master_info *a, const struct master_info *b);
 
-/* True if the run_id is known.  The restart guard recognises a master by it. */
-bool handshake_is_known(const struct master_info *info);
+/* Why the restart guard, which recognises a master by its run_id, must refuse it.  NULL: it may
+ * not. */
+const char *handshake_refuses(const struct master_info *info);
 
 /* True if each write that the master confirms survives a restart, according to its settings. */
 bool handshake_is_durable(const struct master_info *info);

@@ -363,6 +363,7 @@ static void take_replies(struct link *link)
         }
         if (reply == NULL)
             break;
+        reader_hide(&link->reply, link->config.uri->password);
         if (link->state == LINK_UP)
             on_answer(link);
         else

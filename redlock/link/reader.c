@@ -15,6 +15,8 @@
 #include <hiredis/hiredis.h>
 #include <hiredis/read.h>
 
+#include "redlock/base/text.h"
+
 #define TEXT_ROOM_MIN 64 /* Chosen: most errors fit, so one allocation is enough. */
 
 /* Bytes that one reply may add to its text: its length and the line ends.  Chosen. */
@@ -186,6 +188,25 @@ bool reader_met_too_long(const struct redisReader *reader)
     const struct reply *reply = reader->privdata;
 
     return reply->is_too_long;
+}
+
+/* The length of the code, a first word that Redis has.  Another first word may be the password. */
+static size_t code_len(const char *error)
+{
+    static const char *const codes[] = {"ERR",      "LOADING",  "MASTERDOWN", "NOAUTH",   "NOPERM",
+                                        "NOSCRIPT", "READONLY", "WRONGPASS",  "WRONGTYPE"};
+    size_t len = strcspn(error, " ");
+
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (strlen(codes[i]) == len && strncmp(error, codes[i], len) == 0)
+            return len;
+    return 0;
+}
+
+void reader_hide(struct reply *reply, const char *password)
+{
+    if (reply->type == REPLY_ERROR && password != NULL)
+        (void)text_hide(reply->text + code_len(reply->text), password);
 }
 
 void reader_forget(struct reply *reply)

@@ -34,6 +34,13 @@ bool reader_overflows(const struct redisReader *reader);
 /* True if the reader failed because a text was too long.  hiredis reports a lack of memory then. */
 bool reader_met_too_long(const struct redisReader *reader);
 
+/*
+ * Hide the password in an error, because errors are shown.  A master, or somebody who answers in
+ * its place, may repeat what it was told.  The code of an error stays, because it decides what is
+ * done.  NULL: there is no password.
+ */
+void reader_hide(struct reply *reply, const char *password);
+
 /* Free the texts of a reply. */
 void reader_forget(struct reply *reply);
 

@@ -226,6 +226,7 @@ static void carry_out(struct standing *standing)
 void standing_on_link(struct standing *standing, unsigned master, bool up)
 {
     bool guarded = standing->peers->restart_guard;
+    const char *refusal = NULL;
 
     standing->events->on_new_epoch(standing->cookie, master);
     standing_on_room(standing, master, up);
@@ -234,9 +235,10 @@ void standing_on_link(struct standing *standing, unsigned master, bool up)
     set_on_link(standing->set, master);
     if (!up)
         set_on_fall(standing->set, master);
-    if (guarded && up && !handshake_is_known(link_info(standing->peers->links[master]))) {
-        link_relink(standing->peers->links[master],
-                    "INFO tells no run_id, which the restart guard needs");
+    if (guarded && up)
+        refusal = handshake_refuses(link_info(standing->peers->links[master]));
+    if (refusal != NULL) {
+        link_relink(standing->peers->links[master], refusal);
         up = false;
     }
     guard_on_link(&standing->guard, master, up);

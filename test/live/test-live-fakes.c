@@ -307,6 +307,26 @@ TEST(alone_it_is_told_why)
     }
 }
 
+/* A hostile master repeats what it was told. */
+TEST(an_error_shows_no_password)
+{
+    const struct fake_plan plan = {
+        .way = FAKE_SAYS, .greets = true, .says = "-ERR you said geheim\r\n"};
+    struct fake fake;
+    struct pilot pilot;
+    struct redlock_lease *lease;
+    char masters[64];
+
+    fake_start(&fake, &plan);
+    (void)snprintf(masters, sizeof masters, "redis://:geheim@127.0.0.1:%u", fake.port);
+    pilot_open(&pilot, PILOT_LOOP, masters, 0);
+    CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+    CHECK_HAS(pilot.message, "ERR you said ******");
+    CHECK(strstr(pilot.message, "geheim") == NULL);
+    pilot_close(&pilot);
+    fake_stop(&fake);
+}
+
 /* ---- A majority ---- */
 
 static void set_impatience(struct redlock_options *opts)
@@ -389,5 +409,7 @@ CHECK_MAIN({"a_good_fake_grants_all", a_good_fake_grants_all},
            {"one_of_five_on_a_loop", one_of_five_on_a_loop},
            {"one_of_five_where_calls_block", one_of_five_where_calls_block},
            {"one_of_five_is_late", one_of_five_is_late},
-           {"alone_it_is_told_why", alone_it_is_told_why}, {"three_of_five", three_of_five},
+           {"alone_it_is_told_why", alone_it_is_told_why},
+           {"an_error_shows_no_password", an_error_shows_no_password},
+           {"three_of_five", three_of_five},
            {"what_is_given_up_is_reset", what_is_given_up_is_reset})

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "redlock/wire/forbidden.h"
 #include "redlock/wire/reply.h"
 #include "redlock/wire/script.h"
 #include "redlock/link/uri.h"
@@ -182,6 +183,61 @@ TEST(does_without_info)
     CHECK_STR(info.version, "?");
     CHECK_STR(info.role, "?");
     CHECK_UINT(info.uptime_s, 0);
+}
+
+/* A right that is missing is no fault of the network: see wire/forbidden.h. */
+TEST(says_that_info_is_forbidden)
+{
+    struct master_info info;
+    char error[80];
+
+    CHECK_INT(shake(text_reply(REPLY_ERROR, "NOPERM no INFO for you"), &info, error, sizeof error),
+              HANDSHAKE_DONE);
+    CHECK_STR(handshake_refuses(&info),
+              "the ACL forbids INFO, which the restart guard needs: NOPERM");
+    CHECK(forbidden_is(handshake_refuses(&info)));
+    CHECK_INT(
+        shake(text_reply(REPLY_ERROR, "ERR unknown command 'INFO'"), &info, error, sizeof error),
+        HANDSHAKE_DONE);
+    CHECK_STR(handshake_refuses(&info), "INFO tells no run_id, which the restart guard needs");
+    CHECK_INT(shake(text_reply(REPLY_TEXT, "\nrun_id:" RUN_ID "\r\n"), &info, error, sizeof error),
+              HANDSHAKE_DONE);
+    CHECK(handshake_refuses(&info) == NULL);
+}
+
+/* What is shown of INFO does not hold the password, and what decides something stays. */
+TEST(hides_a_password_in_info)
+{
+    static const struct {
+        const char *uri, *info, *version, *role, *policy;
+    } rows[] = {
+        {"redis://joe:geheim@h",
+         "\nredis_version:geheim\r\nrole:xgeheim\r\nmaxmemory_policy:geheim!", "******", "x******",
+         "******!"},
+        {"redis://joe:geheim@h",
+         "\nredis_version:0123456789012345678901234 geheim\r\nrole:master\r\n",
+         "0123456789012345678901234 *****", "master", "?"},
+        {"redis://:slave@h", "\nredis_version:7\r\nrole:slave\r\n", "7", "slave", "?"},
+        {"redis://:7@h", "\nredis_version:7.0\r\nmaxmemory_policy:noeviction\r\n", "7.0", "?",
+         "noeviction"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct reply replies[] = {ok, digest(SCRIPT_RELEASE), digest(SCRIPT_EXTEND),
+                                  text_reply(REPLY_TEXT, rows[i].info)};
+        struct master_info info;
+        char error[160], *bytes;
+        size_t len;
+        struct handshake handshake = begin(rows[i].uri, &bytes, &len);
+
+        free(bytes);
+        check_row = rows[i].uri;
+        for (size_t k = 0; k < sizeof replies / sizeof replies[0]; k++)
+            (void)handshake_on_reply(&handshake, &replies[k], &info, error, sizeof error);
+        CHECK_STR(info.version, rows[i].version);
+        CHECK_STR(info.role, rows[i].role);
+        CHECK_STR(info.policy, rows[i].policy);
+    }
 }
 
 TEST(cuts_what_is_too_long)
@@ -413,6 +469,7 @@ TEST(keeps_a_password_that_is_echoed)
 
 CHECK_MAIN(RUN(says_only_what_is_needed), RUN(knows_who_keeps_what_he_is_told),
            RUN(logs_in_before_all_else), RUN(learns_from_info), RUN(does_without_info),
+           RUN(says_that_info_is_forbidden), RUN(hides_a_password_in_info),
            RUN(cuts_what_is_too_long), RUN(keeps_terminals_safe), RUN(refuses_what_is_no_master),
            RUN(knows_a_server_again), RUN(knows_nobody_without_info), RUN(sees_risks),
            RUN(says_which_step_failed), RUN(keeps_a_password_that_is_echoed))

@@ -294,8 +294,39 @@ TEST(every_allocation_may_fail)
     reader_forget(&reply);
 }
 
+/* Whoever answers may repeat what it was told.  What decides stays: the code, and other replies. */
+TEST(passwords_are_hidden_in_errors)
+{
+    static const struct {
+        const char *wire, *password, *text;
+    } hides[] = {
+        {"-ERR you said geheim\r\n", "geheim", "ERR you said ******"},
+        {"-geheim\r\n", "geheim", "******"},
+        {"-GEHEIM too\r\n", "GEHEIM", "****** too"},
+        {"-NOSCRIPT No matching script\r\n", "SCRIPT", "NOSCRIPT No matching script"},
+        {"-ERR\r\n", "ERR", "ERR"},
+        {"-ERR ERR\r\n", "ERR", "ERR ***"},
+        {"-ERR you said geheim\r\n", NULL, "ERR you said geheim"},
+        {"+geheim\r\n", "geheim", "geheim"},
+        {"$6\r\ngeheim\r\n", "geheim", "geheim"},
+    };
+    struct reply reply = {.text = NULL};
+
+    for (size_t i = 0; i < ELEMENTS(hides); i++) {
+        redisReader *reader = reader_new(&reply);
+
+        check_row = hides[i].wire;
+        feed(reader, hides[i].wire, strlen(hides[i].wire));
+        CHECK(next(reader) == &reply);
+        reader_hide(&reply, hides[i].password);
+        CHECK_STR(reply.text, hides[i].text);
+        redisReaderFree(reader);
+    }
+    reader_forget(&reply);
+}
+
 CHECK_MAIN(RUN(replies_are_decoded), RUN(replies_come_in_pieces), RUN(replies_come_together),
            RUN(a_text_may_have_nuls), RUN(texts_have_a_longest_length), RUN(arrays_have_a_most),
            RUN(what_is_too_long_is_known_before_it_is_whole),
            RUN(many_short_replies_do_not_overflow), RUN(no_allocation_for_a_reply),
-           RUN(every_allocation_may_fail))
+           RUN(every_allocation_may_fail), RUN(passwords_are_hidden_in_errors))

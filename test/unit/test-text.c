@@ -79,4 +79,27 @@ TEST(the_log_is_clean)
     }
 }
 
-CHECK_MAIN(RUN(controls_go_and_letters_stay), RUN(errors_end_without_a_stop), RUN(the_log_is_clean))
+TEST(secrets_are_hidden)
+{
+    static const struct {
+        const char *text, *secret, *hidden;
+    } hides[] = {
+        {"ERR no user has geheim, geheim", "geheim", "ERR no user has ******, ******"},
+        {"geheimgeheim", "geheim", "************"},
+        {"aaa", "aa", "**a"},
+        {"nothing", "geheim", "nothing"},
+        {"nothing", "", "nothing"},
+        {"", "geheim", ""},
+    };
+    char text[64];
+
+    for (size_t i = 0; i < sizeof hides / sizeof hides[0]; i++) {
+        check_row = hides[i].hidden;
+        (void)snprintf(text, sizeof text, "%s", hides[i].text);
+        CHECK(text_hide(text, hides[i].secret) == text);
+        CHECK_STR(text, hides[i].hidden);
+    }
+}
+
+CHECK_MAIN(RUN(controls_go_and_letters_stay), RUN(errors_end_without_a_stop), RUN(the_log_is_clean),
+           RUN(secrets_are_hidden))

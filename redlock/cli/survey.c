@@ -113,19 +113,44 @@ static void append(char **list, const char *text)
     *list = longer;
 }
 
-/* Add a place that a configuration names. */
-static void append_place(char **list, const struct config_member *member)
+/* The user and password in this master of the list, with what stands before them.  "": none. */
+static size_t find_login(const char *list, unsigned number, const char **ret_login)
 {
-    char text[2 * CONFIG_PLACE_MAX + 4];
-    struct uri uri;
+    const char *at;
 
-    (void)snprintf(text, sizeof text, "%s%s%s", member->place,
+    for (list += strspn(list, STOPS); number > 0 && *list != '\0'; number--) {
+        list += strcspn(list, STOPS);
+        list += strspn(list, STOPS);
+    }
+    at = memrchr(list, '@', strcspn(list, STOPS)); /* As uri.c: the last one. */
+    *ret_login = list;
+    return at != NULL ? (size_t)(at + 1 - list) : 0;
+}
+
+/* Add a place that a configuration names, with the user and password that other commands, which
+ * follow the set, would send there.  Those of arguments are for the arguments. */
+static void append_place(struct survey *survey, const struct config_member *member)
+{
+    char place[2 * CONFIG_PLACE_MAX + 4], *text;
+    const char *login = "";
+    size_t login_len = 0, len;
+    struct uri uri;
+    unsigned number;
+
+    (void)snprintf(place, sizeof place, "%s%s%s", member->place,
                    strcmp(member->name, member->place) != 0 ? "#" : "",
                    strcmp(member->name, member->place) != 0 ? member->name : "");
-    if (uri_parse(text, strlen(text), &uri) != REDLOCK_OK)
+    if (uri_parse(place, strlen(place), &uri) != REDLOCK_OK)
         return;
-    if (!has(*list, &uri))
-        append(list, text);
+    number = inspect_login(survey->rl, &uri);
+    if (number < survey->listed)
+        login_len = find_login(survey->list, number, &login);
+    len = login_len + strlen(place) + 1;
+    text = need(malloc(len));
+    (void)snprintf(text, len, "%.*s%s", (int)login_len, login, place);
+    if (!has(survey->list, &uri))
+        append(&survey->list, text);
+    survey_forget_list(text);
     uri_done(&uri);
 }
 
@@ -255,7 +280,7 @@ static int find_more(struct survey *survey, bool *ret_any)
     for (unsigned i = 0; i < survey->newest.members_len; i++) {
         if (survey_find(survey, &survey->newest.members[i]) < survey->masters)
             continue;
-        append_place(&survey->list, &survey->newest.members[i]);
+        append_place(survey, &survey->newest.members[i]);
         masters++;
     }
     *ret_any = strlen(survey->list) > len;

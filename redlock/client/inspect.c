@@ -114,6 +114,11 @@ bool inspect_uri(struct redlock *rl, const char *place, struct uri *ret_uri)
     return links_uri(&rl->masters.links, place, ret_uri) == REDLOCK_OK;
 }
 
+unsigned inspect_login(struct redlock *rl, const struct uri *uri)
+{
+    return links_login(&rl->masters.links, uri);
+}
+
 void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why, size_t why_size)
 {
     const struct set *set = &rl->masters.set;

@@ -114,6 +114,10 @@ bool inspect_place(const struct uri *uri, struct config_member *ret_member);
  * there.  The caller calls uri_done().  False: no such place can be reached, or memory ran out. */
 bool inspect_uri(struct redlock *rl, const char *place, struct uri *ret_uri);
 
+/* The number of the master in the list whose user and password this client would send there.  The
+ * number of masters in the list: it would send none. */
+unsigned inspect_login(struct redlock *rl, const struct uri *uri);
+
 /* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */
 typedef void inspect_answer_fn(void *cookie, unsigned m, uint32_t query, const struct reply *reply);
 

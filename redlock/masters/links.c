@@ -18,29 +18,30 @@ static char *copy_or_null(const char *text)
     return text != NULL ? strdup(text) : NULL;
 }
 
-/* The list names this host, with a password.  The first such master of the list decides. */
-static const struct uri *find_login(const struct links *links, const struct uri *uri)
+/* The list names this host, with a password. */
+unsigned links_login(const struct links *links, const struct uri *uri)
 {
-    for (unsigned i = 0; i < links->list_len && uri->host != NULL; i++) {
-        const struct uri *listed = &links->list[i];
+    unsigned i = 0;
 
-        if (listed->password != NULL && listed->host != NULL &&
-            strcasecmp(listed->host, uri->host) == 0)
-            return listed;
-    }
-    return NULL;
+    while (i < links->list_len &&
+           (uri->host == NULL || links->list[i].password == NULL || links->list[i].host == NULL ||
+            strcasecmp(links->list[i].host, uri->host) != 0))
+        i++;
+    return i;
 }
 
 int links_uri(const struct links *links, const char *place, struct uri *ret_uri)
 {
     struct uri uri;
-    const struct uri *login;
+    unsigned listed;
     int status = uri_parse(place, strlen(place), &uri);
 
     if (status != REDLOCK_OK)
         return status;
-    login = find_login(links, &uri);
-    if (login != NULL) {
+    listed = links_login(links, &uri);
+    if (listed < links->list_len) {
+        const struct uri *login = &links->list[listed];
+
         uri.user = copy_or_null(login->user);
         uri.password = copy_or_null(login->password);
         if (uri.password == NULL || (uri.user == NULL && login->user != NULL)) {

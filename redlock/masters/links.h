@@ -38,6 +38,10 @@ int links_init(struct links *links, struct peers *peers, const struct link_confi
 /* Between events. */
 void links_done(struct links *links);
 
+/* The first master of the list whose user and password go to this place, too.  links->list_len: no
+ * password does. */
+unsigned links_login(const struct links *links, const struct uri *uri);
+
 /* The URI by which a member at this place is asked, with the user and password of the list if they
  * go there.  The caller calls uri_done().  Returns OK, E_NOMEM, or E_INVAL: no such place can be
  * reached.

@@ -13,16 +13,48 @@ static bool is_two_names(const char *error)
     return strncmp(error, "is the same server as ", 22) == 0;
 }
 
-/* The name in the set of the server that the error names. */
-static const char *name_of_twin(const struct survey *found, const char *error)
+/* The master that the error names.  Returns found->masters if there is none. */
+static unsigned twin_of(const struct survey *found, const char *error)
 {
     unsigned number = 0;
 
     (void)sscanf(error, "is the same server as master %u", &number);
+    return number > 0 && number <= found->masters ? number - 1 : found->masters;
+}
+
+/* The member of the set that this master is.  NULL: it is none. */
+static const struct config_member *member_of(const struct survey *found, unsigned m)
+{
     for (unsigned i = 0; i < found->newest.members_len; i++)
-        if (survey_find(found, &found->newest.members[i]) + 1 == number)
-            return found->newest.members[i].name;
-    return "NAME";
+        if (survey_find(found, &found->newest.members[i]) == m)
+            return &found->newest.members[i];
+    return NULL;
+}
+
+static bool is_other_database(const struct survey *found, unsigned m, unsigned twin)
+{
+    return twin < found->masters &&
+           inspect_master(found->rl, m).uri->db != inspect_master(found->rl, twin).uri->db;
+}
+
+/* Another database has other data, so a name behind its place would not help. */
+static void say_two_names(const struct survey *found, unsigned m)
+{
+    const struct survey_master *master = &found->of[m];
+    unsigned twin = twin_of(found, master->error);
+    const struct config_member *member = member_of(found, twin);
+    const char *place = master->member.place;
+
+    if (is_other_database(found, m, twin)) {
+        member = member != NULL ? member : member_of(found, m);
+        cli_say("%s %s, in another database, and a server has one vote: %s%s", place, master->error,
+                member != NULL ? "write it as the set does, as " : "give only one of them",
+                member != NULL ? member->name : "");
+        return;
+    }
+    cli_say("%s %s: a server has one vote: write it as the set does, or, if it must be reached "
+            "there, as %s#%s",
+            place, master->error, place, member != NULL ? member->name : "NAME");
 }
 
 int set_refusal_two_names(const struct survey *found)
@@ -30,10 +62,7 @@ int set_refusal_two_names(const struct survey *found)
     for (unsigned m = 0; m < found->masters; m++) {
         if (!is_two_names(found->of[m].error))
             continue;
-        cli_say("%s %s: a server has one vote: write it as the set does, or, if it must be reached "
-                "there, as %s#%s",
-                found->of[m].member.place, found->of[m].error, found->of[m].member.place,
-                name_of_twin(found, found->of[m].error));
+        say_two_names(found, m);
         return CLI_CHANGE;
     }
     return CLI_OK;
@@ -66,11 +95,33 @@ static int refuse_second_name(const struct survey *found, unsigned m,
     return CLI_CHANGE;
 }
 
+/* The master at the same address, in another database: a list cannot have both.  Returns
+ * found->masters if there is none. */
+static unsigned find_server(const struct survey *found, const struct config_member *joiner)
+{
+    unsigned m = 0;
+    struct uri uri;
+
+    if (uri_parse(joiner->place, strlen(joiner->place), &uri) != REDLOCK_OK)
+        return found->masters;
+    while (m < found->masters && !uri_same_place(inspect_master(found->rl, m).uri, &uri))
+        m++;
+    uri_done(&uri);
+    return m;
+}
+
 int set_refusal_joiner(const struct survey *found, const struct config_member *joiner)
 {
     unsigned m = survey_find(found, joiner), twin;
     char why[SURVEY_ERROR_MAX] = "is not in the list";
 
+    twin = m == found->masters ? find_server(found, joiner) : found->masters;
+    if (twin < found->masters) {
+        cli_say("%s cannot join: it is the server of %s, in another database, and a server has one "
+                "vote",
+                joiner->name, found->of[twin].member.place);
+        return CLI_CHANGE;
+    }
     if (m < found->masters)
         set_report_why(found, m, why);
     if (m == found->masters || !found->of[m].answered) {

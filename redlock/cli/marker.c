@@ -10,6 +10,7 @@
 
 #include <sodium.h>
 
+#include "redlock/client/inspect.h"
 #include "redlock/link/handshake.h"
 #include "redlock/wire/answer.h"
 #include "redlock/wire/reply.h"
@@ -96,4 +97,22 @@ drift_span marker_left(drift_span quarantine, uint64_t age_ms)
     if (age_ms >= quarantine / DRIFT_MS)
         return quarantine;
     return quarantine - age_ms * DRIFT_MS;
+}
+
+bool marker_wait(struct redlock *rl, unsigned m, uint64_t age_ms, struct marker_wait *ret_wait)
+{
+    const struct inspect_client client = inspect_client(rl);
+    const struct inspect_master master = inspect_master(rl, m);
+    bool is_asked = master.is_looked_at || (client.coming & mask_of(m)) != 0;
+
+    if (master.look.number == 0 || is_asked)
+        return false;
+    if (!master.is_witnessed && (master.is_asked_about || client.connecting != 0))
+        return false;
+    *ret_wait = (struct marker_wait){
+        .left = master.is_witnessed ? master.warming_left : marker_left(client.quarantine, age_ms),
+        .is_witnessed = master.is_witnessed,
+        .has_no_client = !master.is_witnessed && age_ms >= drift_to_ms(client.quarantine),
+    };
+    return true;
 }

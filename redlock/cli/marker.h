@@ -13,6 +13,7 @@
 #include "redlock/wire/wire.h"
 
 struct master_info;
+struct redlock;
 struct reply;
 
 /* The answer to a query. */
@@ -48,5 +49,16 @@ bool marker_parse(const struct reply *reply, struct marker *ret_marker);
  * result is the whole time.
  */
 drift_span marker_left(drift_span quarantine, uint64_t age_ms);
+
+/* How much longer a master that told this age is warming, as far as the client knows. */
+struct marker_wait {
+    drift_span left;
+    bool is_witnessed;  /* The other masters know: it may vote after this time. */
+    bool has_no_client; /* No client has watched it. */
+};
+
+/* False: it is too early to say.  The master may get an epoch soon, or its witnesses have not
+ * answered yet. */
+bool marker_wait(struct redlock *rl, unsigned m, uint64_t age_ms, struct marker_wait *ret_wait);
 
 #endif /* REDLOCK_MARKER_H */

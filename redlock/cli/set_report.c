@@ -32,12 +32,16 @@ static uint32_t longest_lease_ms(const struct survey *survey)
     return longest;
 }
 
-/* As `redlock status` counts where the other masters do not know how long it has been warming. */
-static double seconds_left(const struct survey *survey, unsigned m)
+/* As `redlock status` counts.  If it is too early to say, as where the witnesses do not know it. */
+static void say_warming(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
 {
+    const struct survey_master *master = &survey->of[m];
     drift_span whole = inspect_quarantine(survey->rl, longest_lease_ms(survey));
+    drift_span left = master->is_witnessed ? master->left : marker_left(whole, master->age_ms);
 
-    return (double)marker_left(whole, survey->of[m].age_ms) / (double)DRIFT_S;
+    (void)snprintf(text, SURVEY_ERROR_MAX, "warms up: it may vote in %.1f s%s",
+                   (double)left / (double)DRIFT_S,
+                   master->is_witnessed ? "" : ", if a client has found it so");
 }
 
 void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
@@ -52,9 +56,7 @@ void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ER
         wish_print(&master->config, master->config.to, list, sizeof list);
         (void)snprintf(text, SURVEY_ERROR_MAX, "is a member of another set: %s", list);
     } else if (!master->look.ready) {
-        (void)snprintf(text, SURVEY_ERROR_MAX,
-                       "warms up: it may vote in %.1f s, if a client has found it so",
-                       seconds_left(survey, m));
+        say_warming(survey, m, text);
     } else if (master->set == 0) {
         (void)snprintf(text, SURVEY_ERROR_MAX, "says that it is in no set");
     }

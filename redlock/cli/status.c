@@ -254,23 +254,18 @@ static void settle(struct status *status, unsigned m)
     struct report *report = &status->reports[m];
     const struct inspect_client client = inspect_client(status->rl);
     const struct inspect_master master = inspect_master(status->rl, m);
-    bool is_asked = master.is_looked_at; /* The answer may bring an epoch. */
-    drift_span left;
+    struct marker_wait wait;
 
     if (!client.restart_guard || (master.look.number != 0 && master.look.ready)) {
         finish(status, report, NULL);
         return;
     }
-    if (master.look.number == 0 || is_asked || (client.coming & mask_of(m)) != 0)
-        return; /* It may get an epoch soon. */
-    if (!master.is_witnessed && (master.is_asked_about || client.connecting != 0))
-        return; /* The answers say how long it is warming. */
-    left =
-        master.is_witnessed ? master.warming_left : marker_left(client.quarantine, report->age_ms);
+    if (!marker_wait(status->rl, m, report->age_ms, &wait))
+        return;
     report->warming = true;
-    report->warming_ms = drift_to_ms(left);
-    report->witnessed = master.is_witnessed;
-    report->unwatched = !master.is_witnessed && report->age_ms >= drift_to_ms(client.quarantine);
+    report->warming_ms = drift_to_ms(wait.left);
+    report->witnessed = wait.is_witnessed;
+    report->unwatched = wait.has_no_client;
     status->warming++;
     finish(status, report, "is warming up");
 }

@@ -233,7 +233,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
     (void)loop, (void)timer, (void)events;
 }
 
-static void ask_all(struct survey *survey)
+static void wait_until(struct survey *survey, bool (*is_over)(struct survey *survey))
 {
     const struct cli *cli = survey->session.cli;
     drift_span bound = (cli->connect_timeout_ms + cli->reply_timeout_ms) * DRIFT_MS;
@@ -242,14 +242,70 @@ static void ask_all(struct survey *survey)
 
     ev_timer_init(&tick, on_tick, TICK_S, TICK_S);
     ev_timer_start(survey->session.loop, &tick);
-    inspect_listen(survey->rl, on_answer, survey);
-    while (!look(survey) && survey->session.signal == 0 && inspect_client(survey->rl).now < until)
+    while (!is_over(survey) && survey->session.signal == 0 &&
+           inspect_client(survey->rl).now < until)
         ev_run(survey->session.loop, EVRUN_ONCE);
-    inspect_listen(survey->rl, NULL, NULL);
     ev_timer_stop(survey->session.loop, &tick);
+}
+
+static void ask_all(struct survey *survey)
+{
+    inspect_listen(survey->rl, on_answer, survey);
+    wait_until(survey, look);
+    inspect_listen(survey->rl, NULL, NULL);
     for (unsigned m = 0; m < survey->masters; m++)
         if (!survey->of[m].answered && survey->of[m].error[0] == '\0')
             fail(&survey->of[m], "does not answer in time");
+}
+
+/* Returns true if it is known of each warming master how much longer it is. */
+static bool time_all(struct survey *survey)
+{
+    bool is_over = true;
+
+    for (unsigned m = 0; m < survey->masters; m++) {
+        struct survey_master *master = &survey->of[m];
+        struct marker_wait wait;
+
+        if (!master->answered || master->look.ready || master->is_timed)
+            continue;
+        master->is_timed = marker_wait(survey->rl, m, master->age_ms, &wait);
+        is_over = is_over && master->is_timed;
+        master->is_witnessed = master->is_timed && wait.is_witnessed;
+        master->left = master->is_witnessed ? wait.left : 0;
+    }
+    return is_over;
+}
+
+/* The masters with these members of the newest configuration.  0: some have no link. */
+static quorum_mask masters_of(const struct survey *survey, quorum_mask members)
+{
+    quorum_mask masters = 0;
+
+    for (unsigned i = 0; i < survey->newest.members_len; i++) {
+        unsigned m = survey_find(survey, &survey->newest.members[i]);
+
+        if (m == survey->masters)
+            return 0;
+        masters |= (members & mask_of(i)) != 0 ? mask_of(m) : 0;
+    }
+    return masters;
+}
+
+/* The other members know for how long a master has been warming.  The client asks them as soon as
+ * it knows who they are. */
+static void ask_witnesses(struct survey *survey)
+{
+    quorum_mask from = masters_of(survey, survey->newest.from);
+    quorum_mask to = masters_of(survey, survey->newest.to);
+    bool is_any = false;
+
+    for (unsigned m = 0; m < survey->masters; m++)
+        is_any = is_any || (survey->of[m].answered && !survey->of[m].look.ready);
+    if (!is_any || from == 0 || to == 0)
+        return;
+    inspect_watch(survey->rl, &survey->newest, from, to, 0);
+    wait_until(survey, time_all);
 }
 
 /* ---- One survey ---- */
@@ -310,6 +366,7 @@ static int ask_list(struct survey *survey, struct cli *cli)
     }
     ask_all(survey);
     survey_choose_set(survey);
+    ask_witnesses(survey);
     return session_signal_exit(&survey->session);
 }
 

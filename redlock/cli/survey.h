@@ -25,7 +25,10 @@ struct survey_master {
     bool is_named;               /* The list gives it a name. */
     bool asked, answered;
     struct guard_look look;
-    uint64_t age_ms;                 /* Warming: for how long, by its clock. */
+    uint64_t age_ms;   /* Warming: for how long, by its clock. */
+    bool is_timed;     /* The client knows how much longer, as far as it can. */
+    bool is_witnessed; /* The other members told it: then left is valid. */
+    drift_span left;
     uint64_t set, version;           /* 0: it belongs to none. */
     char name[CONFIG_PLACE_MAX + 1]; /* Its own name.  "": it is no member. */
     struct config config;            /* The configuration that it reported, if it is in a set. */

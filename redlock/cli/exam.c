@@ -89,6 +89,16 @@ static const char *advice_on(const char *error)
     return "find out what this error means";
 }
 
+/* What users notice of a right that is missing, where it is more than a lock that fails. */
+static const char *effect_of(const char *rule)
+{
+    if (strcmp(rule, "+hget") == 0)
+        return ", so no vote counts, and a lock that fails may leave its key until the ttl is over";
+    if (strcmp(rule, "+get") == 0 || strcmp(rule, "+del") == 0)
+        return ", so no lock is released: its key stays until the ttl is over";
+    return "";
+}
+
 void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error)
 {
     char change[EXAM_TEXT_MAX];
@@ -99,5 +109,5 @@ void exam_find_error(struct exam *exam, const char *command, const char *rule, c
     }
     (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s %s, and in its ACL file)",
                    exam_user(exam), rule);
-    exam_find(exam, "acl", change, "%s is forbidden by its ACL", command);
+    exam_find(exam, "acl", change, "%s is forbidden by its ACL%s", command, effect_of(rule));
 }

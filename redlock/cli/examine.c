@@ -12,6 +12,7 @@
 
 #include "redlock/cli/exam.h"
 #include "redlock/cli/foreign.h"
+#include "redlock/cli/other_set.h"
 #include "redlock/cli/probe.h"
 #include "redlock/cli/rights.h"
 #include "redlock/cli/talk.h"
@@ -455,6 +456,7 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
                   ", its marker, has a field of that is not of this version");
     } else if (is_marker && handshake_refuses(&exam->info) == NULL)
         read_marker(exam, fields);
+    other_set_look(exam, talk);
 }
 
 /* ---- The keys of the lock ---- */
@@ -567,7 +569,7 @@ static void ask_all(struct exam *exam, struct talk *talk)
             look_at_keys(exam, talk);
     }
     if (stores)
-        probe_all(exam, talk);
+        probe_all(exam, talk); /* The last: it subscribes. */
 }
 
 void examine_master(struct exam *exam)

@@ -8,6 +8,7 @@
 #include "redlock/cli/contend.h"
 #include "redlock/cli/measure.h"
 #include "redlock/client/inspect.h"
+#include "redlock/core/combine.h"
 
 enum {
     CYCLES_DEFAULT = 20000, /* Take two to three seconds, one at a time. */
@@ -26,13 +27,32 @@ static bool parse_mode(const struct cli *cli, const char *text)
     return strcmp(text, "blocking") == 0;
 }
 
-/* The number of options that choose another kind of lock. */
-static unsigned count_kinds(const struct measure *measure)
+/* The options that choose another kind of lock. */
+static combine_set kinds_of(const struct measure *measure)
 {
     const struct redlock_lock_options *opts = &measure->opts;
 
-    return (unsigned)opts->fence + (opts->permits != 0) + opts->reentrant + opts->shared +
-           (measure->resources_len > 1);
+    return (combine_set)opts->fair << COMBINE_FAIR | (combine_set)opts->fence << COMBINE_FENCE |
+           (combine_set)(opts->permits > 0) << COMBINE_PERMITS |
+           (combine_set)opts->reentrant << COMBINE_REENTRANT |
+           (combine_set)(measure->resources_len > 1) << COMBINE_SEVERAL |
+           (combine_set)opts->shared << COMBINE_SHARED;
+}
+
+static const char *option_of(enum combine option)
+{
+    return option == COMBINE_SEVERAL ? "resources" : combine_word(option);
+}
+
+static void check_kinds(const struct measure *measure)
+{
+    const struct combine_clash *clash = combine_clash_in(kinds_of(measure));
+
+    if (clash != NULL)
+        cli_usage_error(measure->cli, "--%s and --%s do not go together: %s", option_of(clash->one),
+                        option_of(clash->other), clash->why);
+    if (measure->opts.fence && !cli_is_guarded(measure->cli))
+        cli_usage_error(measure->cli, "--fence needs the restart guard, which is off");
 }
 
 /* An option of bench but --mode: a number with its limits, or else a flag. */
@@ -72,7 +92,7 @@ static void parse(struct measure *measure, struct contend *contend, struct cli *
     const struct row rows[] = {
         {"--contend", &contend->clients, 1, CONTEND_CLIENTS_MAX, NULL},
         {"--cycles", &measure->cycles, 1, CYCLES_MAX, NULL},
-        {"--fair", .flag = &contend->fair},
+        {"--fair", .flag = &measure->opts.fair},
         {"--fence", .flag = &measure->opts.fence},
         {"--hold-ms", &contend->hold_ms, 0, 10000, NULL},
         {"--in-flight", &in_flight, 1, IN_FLIGHT_MAX, NULL},
@@ -89,19 +109,15 @@ static void parse(struct measure *measure, struct contend *contend, struct cli *
         cli_usage_error(cli, "--in-flight is for --mode loop; use --threads");
     if (!measure->blocking && threads != 0)
         cli_usage_error(cli, "--threads is for --mode blocking; use --in-flight");
-    if (count_kinds(measure) > 1)
-        cli_usage_error(cli,
-                        "only one of --fence, --permits, --reentrant, --resources and --shared "
-                        "is allowed");
-    if (contend->clients != 0 && count_kinds(measure) != 0)
+    check_kinds(measure);
+    if (contend->clients != 0 && (kinds_of(measure) & ~(1u << COMBINE_FAIR)) != 0)
         cli_usage_error(cli, "--contend is for plain and fair locks");
     measure->workers_len = measure->blocking ? threads : in_flight;
     if (contend->clients != 0 && (measure->workers_len != 0 || measure->blocking))
         cli_usage_error(cli, "--contend does not go with --in-flight or --mode blocking");
     if (contend->clients == 0 && contend->hold_ms != CONTEND_HOLD_DEFAULT_MS)
         cli_usage_error(cli, "--hold-ms is for --contend");
-    if (contend->clients == 0 && contend->fair)
-        cli_usage_error(cli, "--fair is for --contend");
+    contend->fair = measure->opts.fair;
     contend->cycles = measure->cycles != 0 ? measure->cycles : CONTEND_CYCLES_DEFAULT;
     if (measure->cycles == 0)
         measure->cycles = CYCLES_DEFAULT;
@@ -125,9 +141,10 @@ static int bench_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_bench = {
     .name = "bench",
     .run = bench_main,
-    .usage = "bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
-             "              [--fence | --permits K | --reentrant | --resources N | --shared]\n"
-             "       redlock bench --contend N [--fair] [--hold-ms MS] [--cycles N]",
+    .usage =
+        "bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
+        "              [--fair] [--fence] [--permits K] [--reentrant] [--resources N] [--shared]\n"
+        "       redlock bench --contend N [--fair] [--hold-ms MS] [--cycles N]",
     .help = "Lock and unlock the names bench/PID/SLOT, and print one line of figures.\n"
             "\n"
             "  --cycles N             lock and unlock N times in all (20000)\n"
@@ -141,7 +158,7 @@ const struct cli_command cli_bench = {
             "  --threads T            T threads at the same time, with --mode blocking (1)\n"
             "  --contend N            instead, N clients take turns with one lock, 1000 times in\n"
             "                         all or as --cycles says\n"
-            "  --fair                 with --contend: wait in a queue, served in order\n"
+            "  --fair                 wait in a queue, served in order\n"
             "  --hold-ms MS           with --contend: hold the lock for MS milliseconds (5)\n"
             "\n"
             "Volatile masters may not vote when they have just been started: run `redlock init`\n"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "redlock/cli/session.h"
@@ -26,6 +27,24 @@ static void open_standard_descriptors(void)
         if (fcntl(fd, F_GETFD) < 0 && /* fd is the lowest free one. */
             open("/dev/null", (fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) | O_CLOEXEC) < 0)
             return;
+}
+
+/* The deepest calls, of `members`, take 140 KiB (gcc -fstack-usage), and threads have stacks of
+ * this size, too.  Chosen: what is left is for the environment, and for the C library. */
+#define STACK_MIN (UINT64_C(256) * 1024)
+
+/* A smaller stack ends in a crash, perhaps with a lock held.  The limit is not raised, because the
+ * command of `run` inherits it. */
+static void need_stack(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= STACK_MIN)
+        return;
+    cli_say("the stack may have %llu KiB, and redlock needs %llu: ulimit -s %llu",
+            (unsigned long long)limit.rlim_cur / 1024, (unsigned long long)STACK_MIN / 1024,
+            (unsigned long long)STACK_MIN / 1024);
+    exit(CLI_INTERNAL);
 }
 
 static const struct cli_command *find_command(const char *name)
@@ -81,6 +100,7 @@ int main(int argc, char **argv)
     int first, code;
 
     open_standard_descriptors();
+    need_stack();
     redlock_options_init(&defaults);
     cli.connect_timeout_ms = defaults.connect_timeout_ms;
     cli.reply_timeout_ms = defaults.reply_timeout_ms;

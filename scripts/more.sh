@@ -133,3 +133,10 @@ step_abi() {
     build_gcc
     one_test abi "$root/scripts/abi" "$builds/gcc"
 }
+
+# A cycle has as many instructions and allocations as before.
+step_cost() {
+    build_gcc
+    MASTERS_PORT=${CHECK_COST_PORT:-7401} MASTERS_DIR=$builds/cost-masters \
+        one_test_or_skip cost "$root/test/bench/cost" "$builds/gcc"
+}

@@ -87,9 +87,12 @@ static unsigned find_server(const struct doctor *doctor, unsigned m)
     return k;
 }
 
+/* Two places, two names, and the words between them.  A finding may be cut later. */
+enum { CHANGE_MAX = 4 * (CONFIG_PLACE_MAX + 1) + 16 };
+
 static void find_address(struct doctor *doctor, unsigned m, const struct config_member *member)
 {
-    char change[EXAM_TEXT_MAX];
+    char change[CHANGE_MAX];
 
     if (strcmp(member->name, member->place) != 0)
         (void)snprintf(change, sizeof change, "write %s#%s, or %s#%s", member->place, member->name,
@@ -104,7 +107,7 @@ static void find_address(struct doctor *doctor, unsigned m, const struct config_
 /* It has other data, so a #NAME behind its own place would not help. */
 static void find_database(struct doctor *doctor, unsigned m, const struct config_member *member)
 {
-    char change[EXAM_TEXT_MAX];
+    char change[CHANGE_MAX];
 
     if (strcmp(member->name, member->place) != 0)
         (void)snprintf(change, sizeof change, "write %s#%s", member->place, member->name);

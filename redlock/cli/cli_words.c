@@ -18,8 +18,8 @@
 #include "redlock/client/inspect.h"
 #include "redlock/link/uri.h"
 
-/* A message waits so long for a pipe that is full.  Chosen: whoever reads it is slow, and a process
- * that writes would not hear of signals. */
+/* A message waits this long for a pipe that is full.  Chosen: the reader of the pipe may be slow,
+ * but a process that waits for it does not hear of signals. */
 #define SAY_WAIT_MS 1000
 
 /* Chosen: several times ERROR_MESSAGE_MAX, because quoting makes names longer. */
@@ -286,7 +286,7 @@ void cli_warn_of_loopback(const char *place, bool are_many)
                 are_many ? "these members" : "this member");
 }
 
-enum { MEMBERS_MAX = 2000 }; /* Of a list of names.  Longer ones are cut. */
+enum { MEMBERS_MAX = 2000 }; /* The longest list of names.  Longer ones are cut. */
 
 void cli_tell_founded(struct redlock *rl)
 {

@@ -274,7 +274,7 @@ static const char *name_no_set(const struct doctor *doctor)
                    "    (the same servers with another database number are another set)";
         any = any || doctor->exams[m].answers;
     }
-    return any ? "no master tells its set, so the set is not known"
+    return any ? "no master reports its set, so the set is not known"
                : "no master answers, so the set is not known";
 }
 

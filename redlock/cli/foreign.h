@@ -57,15 +57,14 @@ struct foreign {
     unsigned answers_left;
     /* For each name and then the queue, or for each slot: masters that have another key. */
     quorum_mask found[REDLOCK_PERMITS_MAX];
-    struct foreign_holder holders[REDLOCK_NAMES_MAX]; /* Of each name. */
+    struct foreign_holder holders[REDLOCK_NAMES_MAX]; /* The holder of each name. */
     bool is_told;
     ev_timer timer;
 };
 
-/* Begin a search when a lock has been waited for for a while.  Reports once what it finds on so
- * many masters that no majority can grant the lock.  On fewer, a client may hold the lock on the
- * others.
- */
+/* Begin a search when a lock has been waited for for a while.  A foreign key is reported once, if
+ * so many masters have it that the others are no majority.  Otherwise a client may hold the lock on
+ * the others. */
 void foreign_wait(struct foreign *foreign, struct ev_loop *loop, struct redlock *rl,
                   const struct cli_names *names, const struct redlock_lock_options *opts);
 

@@ -214,7 +214,7 @@ static bool leave_all(struct guardian *guardian, enum deadline_act act, drift_ti
            (act == DEADLINE_KILL && !may_end(&count, now, guardian->left.kill));
 }
 
-/* Likewise, if no signal asked the command to end.  Then only its group must end. */
+/* The same if no signal asked the command to end.  Then only its group must end. */
 static bool leave_group(struct guardian *guardian, enum deadline_act act, drift_time now)
 {
     struct family_count count = family_signal(act == DEADLINE_KILL ? SIGKILL : 0, guardian->group);

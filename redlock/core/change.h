@@ -60,7 +60,7 @@ enum change_phase {
     CHANGE_CHOOSING, /* A ballot for the next version is out (M3). */
     CHANGE_PAUSING,  /* Between two ballots. */
     CHANGE_SEEING,   /* Until Q(L1) members store the joint version (M5, 1). */
-    CHANGE_WAITING,  /* Until all leases of before are over (M5, 2). */
+    CHANGE_WAITING,  /* Until all leases from before that time are over (M5, 2). */
     CHANGE_CHECKING, /* Queries the same members again (M5, 3). */
     CHANGE_COUNTING, /* Raises fencing counters (M8). */
     CHANGE_TELLING,  /* Writes the newest configuration to all members, and ends. */

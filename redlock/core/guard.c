@@ -287,7 +287,8 @@ void guard_look_again(struct guard *g, unsigned master)
         g->masters[master].look_at = 0;
 }
 
-/* An answer to an earlier nonce is void, and so is one from before the latest step. */
+/* An answer about an earlier nonce does not count.  An answer from before the latest step does not
+ * count either. */
 void guard_on_age(struct guard *g, unsigned witness, const struct guard_ask *ask, int64_t age_ms,
                   drift_time now)
 {

@@ -86,9 +86,9 @@ struct guard_master {
 /* Visible so that it can be embedded and hashed.  Only guard.c writes it. */
 struct guard {
     struct guard_config config;
-    bool passive;        /* Only watch: install no epochs, but for guests. */
-    quorum_mask guests;  /* Rule 7.  The owner sets it. */
-    uint64_t version;    /* Of the members' configuration (rule 8).  The owner sets it. */
+    bool passive;       /* Only watch: install epochs on guests only. */
+    quorum_mask guests; /* Rule 7.  The owner sets it. */
+    uint64_t version; /* The version of the members' configuration (rule 8).  The owner sets it. */
     uint32_t longest_ms; /* The longest lease that any master has ever reported, or our own. */
     quorum_mask told;    /* Masters with an epoch that know our longest lease. */
     bool open;           /* The masters in told were a majority at some time. */

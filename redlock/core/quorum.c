@@ -10,8 +10,8 @@
  *  2. The deadline is tested before a vote is counted.  After a pause of the process, the
  *     kernel delivers old answers first (quorum_step).
  *  3. A round is won the moment a majority said yes, and lost the moment a majority can no
- *     longer do so.  No round waits for the remaining answers (judge_round), but for one that
- *     lost and may move to another permit (rule 9): it waits as long again (await_rest).
+ *     longer do so.  No round waits for the remaining answers (judge_round).  Exception: a round
+ * that lost, and may move to another permit (rule 9), waits as long again (await_rest).
  *  4. Every master that may store the token of a dead round, and can be sent a command, gets
  *     a release, once per connection (settle).  Every failure ends by declaring the round
  *     dead; settle does the rest.
@@ -525,8 +525,8 @@ static void tell_lost(struct step *s)
     s->q->told = true;
 }
 
-/* A failed extension does not change how long later ones are to be.  A command of this step, or one
- * that is repeated in full, is then sent with the old length. */
+/* A failed extension does not change how long later ones are to be.  Commands that are sent from now
+ * on ask for the old length, also one that is repeated with its script in full. */
 static void restore_lease(struct step *s)
 {
     struct quorum *q = s->q;

@@ -61,7 +61,7 @@
 #define WAIT_EXPIRY_MAX (22 * DRIFT_MS)
 
 struct wait {
-    const struct members *members; /* The caller's, and present: it may change. */
+    const struct members *members; /* The members now.  The caller owns and changes it. */
     bool shared;                   /* The waiters want a read lock. */
     quorum_mask hears;             /* Masters whose announcements we hear. */
     quorum_mask known;   /* Masters for which free_at is valid.  They are in hears or in seen. */
@@ -81,12 +81,11 @@ struct wait {
     drift_span trip;     /* How long the latest round took. */
     drift_time lost_at;  /* When the latest round was lost. */
     drift_time free_at[QUORUM_MASTERS_MAX]; /* DRIFT_NEVER: the key never expires. */
-    drift_time expected; /* When a majority is free, as find_free() computed it when try_at was
-                          * set. */
-    drift_time try_at;   /* The next round; DRIFT_NEVER: not known. */
-    drift_time look_at;  /* The next query of all masters; DRIFT_NEVER: not planned. */
-    drift_time known_at; /* The latest query of all masters, or the latest round: when this
-                          * client last learned something itself. */
+    drift_time expected; /* When a majority will be free.  find_free() computed it for try_at. */
+    drift_time try_at;   /* When to begin the next round; DRIFT_NEVER: not known. */
+    drift_time look_at;  /* When to query all masters next; DRIFT_NEVER: not planned. */
+    drift_time known_at; /* When this client last learned something itself: by the latest query of
+                          * all masters, or the latest round. */
 };
 
 /* The input of every decision. */
@@ -96,7 +95,7 @@ struct wait_now {
     bool waits;                      /* A lease of this client waits.  Otherwise the only work is
                                       * to announce that the lock is taken. */
     quorum_mask up;                  /* Masters that can be sent a command. */
-    drift_span pause_min, pause_max; /* Of the first lease in the queue. */
+    drift_span pause_min, pause_max; /* The pauses of the first lease in the queue. */
 };
 
 struct wait_actions {

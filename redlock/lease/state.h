@@ -42,7 +42,7 @@ struct redlock_lease {
     uint32_t slot;
     uint32_t token_round; /* The round of token.  0: none yet. */
     bool owned : 1;       /* The caller owns it. */
-    bool alive : 1;       /* It is not over. */
+    bool alive : 1;       /* The lease is not over. */
     bool is_ready : 1;    /* In the list of leases with callbacks to run. */
     bool ready_lost : 1;  /* lost is to be called. */
     bool ready_done : 1;  /* done is to be called. */
@@ -52,7 +52,7 @@ struct redlock_lease {
     uint8_t op : 7;       /* enum lease_op: the operation that done reports. */
     int8_t status;        /* The status for done. */
     bool adopted : 1;     /* The client did not make the token. */
-    uint8_t token_len;    /* With its note. */
+    uint8_t token_len;    /* The length of the token and its note. */
     /* Masters that had not answered when the operation, or the latest extension, timed out. */
     quorum_mask silent;
     uint16_t name_len;
@@ -69,7 +69,7 @@ struct redlock_lease {
     bool has_taken : 1;
     /* Of several names: the index of the one that the lease waits for. */
     uint8_t line;
-    uint8_t pins; /* Callbacks that run with it, and calls that sleep with it. */
+    uint8_t pins; /* Callbacks and sleeping calls that use the lease, so it must not be freed. */
     /* One name, or several with a NUL between any two.  These follow, after the final NUL: the
      * token with its note, and a NUL; then, aligned, a struct quorum_fence if the lease has a
      * fencing token; then the kind's extra. */

@@ -26,13 +26,13 @@ struct listener_events {
 
 struct listener {
     const struct peers *peers; /* The masters to listen to. */
-    struct link_config config; /* Of each link, without its place. */
+    struct link_config config; /* The configuration of each link, without its place. */
     const struct listener_events *events;
     void *cookie;
     struct link *links[QUORUM_MASTERS_MAX]; /* NULL: there is none. */
     quorum_mask dirty;                      /* Links with data to flush. */
     quorum_mask linked;                     /* Links that are up. */
-    quorum_mask left;                       /* Links to be closed, whose numbers others get. */
+    quorum_mask left; /* Links to be closed.  Other links get their numbers. */
 };
 
 /* config: that of the masters.  The guards are not for links that listen. */

@@ -13,7 +13,7 @@ struct ask {
     uint32_t slot, serial; /* The sender.  A link does not read these two. */
     uint32_t number;       /* The sender's number of the request. */
     uint8_t what;          /* What was asked: see masters/peers.h. */
-    uint8_t flags;         /* Of enum ask_flags. */
+    uint8_t flags;         /* Bits of enum ask_flags. */
 };
 
 enum ask_flags {

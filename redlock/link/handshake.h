@@ -43,7 +43,7 @@ enum handshake_step {
 };
 
 struct handshake {
-    const struct uri *uri; /* Of the master. */
+    const struct uri *uri; /* The URI of the master. */
     enum handshake_step steps[HANDSHAKE_STEPS];
     unsigned steps_len, steps_done;
 };

@@ -14,7 +14,7 @@
 -- - A member is left alone, whatever its version: versions only grow.
 -- - Where there is an epoch, the version stands behind it ("EPOCH.1").  So the votes of a client
 --   that knows nothing of the set do not count from now on: it compares the whole text.
--- - "of" is the word "set", so that builds without sets refuse this master.
+-- - The field of gets the word "set", so that builds without sets refuse this master.
 -- - All is written by one command, before the claim is deleted.  Where a write is refused, the
 --   claim stays.
 

@@ -18,7 +18,7 @@
 --   its founder may have taken a second look, and is about to write on the other masters.
 -- - Ballots and what was accepted belong to the version that they were for, and are deleted.
 -- - The first write is one that does no harm.  Where a write is refused, nothing is deleted.
--- - "of" is no number, so that builds without sets refuse the master.
+-- - The field of gets the word "set", so that builds without sets refuse the master.
 
 local key = KEYS[1]
 local marker = redis.call('hmget', key, 'epoch', 'set', 'claim')

@@ -36,7 +36,7 @@ int clocks_init(struct clocks *clocks, struct peers *peers, struct standing *sta
         .gap = CLOCKS_GAP,
     };
     clocks->alarm.pos = ALARM_OFF;
-    return alarm_reserve(&peers->env->alarms, 3); /* Those of standing.c and founding.c, too. */
+    return alarm_reserve(&peers->env->alarms, 3); /* With those of standing.c and founding.c. */
 }
 
 /* ---- Asking ---- */

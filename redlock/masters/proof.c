@@ -32,7 +32,7 @@ static void set_alarm(struct proof *proof)
 int proof_init(struct proof *proof)
 {
     proof->alarm.pos = ALARM_OFF;
-    return alarm_reserve(&proof->peers->env->alarms, 4); /* Those of the other guards, too. */
+    return alarm_reserve(&proof->peers->env->alarms, 4); /* With those of the other guards. */
 }
 
 void proof_done(struct proof *proof)

@@ -249,7 +249,7 @@ static void obey(struct set *set, drift_time now)
     set->why[0] = '\0';
 }
 
-/* What the master said before is no more true. */
+/* The master does not say any more what it was refused for. */
 static void forgive(struct set *set, unsigned master)
 {
     if (set->why_of == master)

@@ -146,7 +146,7 @@ static quorum_mask find_hopefuls(const struct standing *standing, drift_time now
         return hopefuls | (guard_voters(&standing->guard) & (quorum_mask)~set->told);
     if (founds && here == everyone(standing))
         return hopefuls | standing->linked;
-    for (unsigned m = 0; m < standing->peers->len; m++) /* Its answer may tell the set. */
+    for (unsigned m = 0; m < standing->peers->len; m++) /* Its answer may show the set. */
         if (!standing->guard.masters[m].asked)
             hopefuls = mask_without(hopefuls, m);
     return hopefuls;

@@ -14,7 +14,7 @@
 /* The field epoch of a marker: EPOCH.VER, or EPOCH.VER.FLOOR. */
 struct answer_state {
     uint64_t epoch;
-    uint64_t version; /* Of the configuration that the master stores.  0: it is in no set. */
+    uint64_t version; /* The version that the master stores.  0: it is in no set. */
     uint64_t floor;   /* 0: the text has none. */
 };
 
@@ -27,7 +27,7 @@ struct answer_set {
     uint64_t version; /* The version of its configuration. */
     const char *name; /* Its own name.  "", with a length of 0: it has none. */
     size_t name_len;
-    const char *config; /* The text of its configuration.  NULL: not told, because the client knows
+    const char *config; /* The text of its configuration.  NULL: not sent, because the client knows
                          * this version or a newer one. */
     size_t config_len;
     const char *state; /* A ready master: the field epoch. */

@@ -22,10 +22,10 @@ enum reply_type {
 struct reply {
     enum reply_type type;
     long long integer;
-    char *text; /* Of STATUS, ERROR, TEXT and ARRAY; ends in a NUL. */
+    char *text; /* STATUS, ERROR, TEXT: the text.  ARRAY: the last one.  It ends in a NUL. */
     size_t text_len;
     size_t text_room;
-    char *before; /* Of ARRAY: the text before text.  NULL or "" if there is none. */
+    char *before; /* ARRAY: the text before text.  NULL or "" if there is none. */
     size_t before_len;
     size_t before_room;
     bool is_too_long; /* A text was longer than may be: it is not kept. */

@@ -525,8 +525,8 @@ static void tell_lost(struct step *s)
     s->q->told = true;
 }
 
-/* A failed extension does not change how long later ones are to be.  Commands that are sent from now
- * on ask for the old length, also one that is repeated with its script in full. */
+/* A failed extension does not change how long later ones are to be.  Commands that are sent from
+ * now on ask for the old length, also one that is repeated with its script in full. */
 static void restore_lease(struct step *s)
 {
     struct quorum *q = s->q;

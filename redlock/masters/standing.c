@@ -70,7 +70,7 @@ bool standing_has_witnesses(const struct standing *standing, unsigned master)
            members_decide(guard->config.members, others & (quorum_mask)~standing->refusing);
 }
 
-/* A master that was emptied cannot be told from a new one. */
+/* A master that was emptied looks like a new one. */
 static void tell_of_warming(struct standing *standing, unsigned master, bool is_news,
                             drift_time now)
 {
@@ -133,8 +133,8 @@ static quorum_mask may_take(const struct standing *standing)
            seats_leaving(&set->seats);
 }
 
-/* Masters that may become members soon: the set is being founded, or they are being told of it.  If
- * a master of the list is down, no set can be founded. */
+/* Masters that may become members soon: the set is being founded, or is being sent to them.  If a
+ * master of the list is down, no set can be founded. */
 static quorum_mask find_hopefuls(const struct standing *standing, drift_time now)
 {
     const struct set *set = standing->set;
@@ -263,7 +263,7 @@ void standing_on_room(struct standing *standing, unsigned master, bool room)
         standing->peers->up |= mask_of(master);
 }
 
-/* Why a master may not vote that belongs to no set.  "": that is not so. */
+/* Why a master that belongs to no set may not vote.  "": it belongs to one. */
 static const char *missing_set(const struct standing *standing, unsigned master)
 {
     const struct founding *founding = standing->founding;
@@ -278,14 +278,14 @@ static const char *missing_set(const struct standing *standing, unsigned master)
            "another list";
 }
 
-/* Look at the markers anew, because the set has become known, or has changed. */
+/* Query the markers again, because the set has become known, or has changed. */
 static void look_at_all_again(struct standing *standing)
 {
     for (unsigned m = 0; m < standing->peers->len; m++)
         guard_look_again(&standing->guard, m);
 }
 
-/* What was known of the masters of these numbers is over. */
+/* Forget what was known of the masters with these numbers. */
 static void forget(struct standing *standing, quorum_mask left)
 {
     struct peers *peers = standing->peers;
@@ -364,7 +364,7 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
     return is_good;
 }
 
-/* A member that said that it is in no set, or has a smaller version, is told at once. */
+/* A member that said that it is in no set, or has a smaller version, is sent the newest at once. */
 static bool is_to_be_told(const struct standing *standing, unsigned master)
 {
     const struct set *set = standing->set;

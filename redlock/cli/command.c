@@ -11,8 +11,8 @@
 
 #include "redlock/cli/family.h"
 
-/* Only a second signal to end that comes after this time kills the command.  A program may send
- * one request twice: timeout(1) does, to us and to our group.  Chosen. */
+/* A second signal to end kills the command only if it comes later than this after the first.  A
+ * program may send one request twice: timeout(1) does, to us and to our group.  Chosen. */
 #define IMPATIENT_AFTER (250 * DRIFT_MS)
 
 /* How often, and how many times, to search for processes that a killed guardian left.  Chosen, not

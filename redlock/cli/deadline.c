@@ -37,7 +37,8 @@ void deadline_grow_margins(struct deadline_margins *margins, drift_span ttl, dri
         *margins = longer;
 }
 
-/* In the last millisecond of a lease left_ms is 0.  This is not early, and before still holds. */
+/* left_ms is rounded down.  If it is 0, the end known before still holds if it is at most a
+ * millisecond away.  Otherwise the lease has ended. */
 drift_time deadline_end(drift_time before, drift_time now, uint32_t left_ms)
 {
     if (left_ms > 0)

@@ -75,7 +75,7 @@ static void say_why_missing(const struct operate *op, unsigned i)
                     : "has not answered yet");
 }
 
-/* A phase that takes long for no known reason: say once who is waited for. */
+/* A phase that takes long for no known reason: say once which masters it waits for. */
 static void tell_missing(struct driver *driver)
 {
     const struct operate *op = &driver->op;

@@ -169,8 +169,8 @@ static void show_progress(const struct init *init)
     (void)fprintf(stderr, "\r\033[K%s", line); /* Wipe the line: ECMA-48, EL. */
 }
 
-/* Report each warming master once, when witnesses have told for how long it is warming, and unless
- * it may get an epoch at once. */
+/* Report each warming master once, when witnesses have reported for how long it is warming, and
+ * unless it may get an epoch at once. */
 static void tell_of_warming(struct init *init)
 {
     for (unsigned m = 0; m < init->masters; m++) {
@@ -339,7 +339,7 @@ static size_t write_query(const struct init *init, unsigned m, enum query query,
 
     switch (query) {
     case QUERY_USED:
-        /* A master has this field from its first epoch on, also when the epoch is void. */
+        /* A master has this field from its first epoch on, also when the epoch is gone. */
         return (size_t)snprintf(buf, WIRE_MAX,
                                 "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$4\r\nhigh\r\n");
     case QUERY_SET:

@@ -80,8 +80,8 @@ static void help(struct cli *cli, int argc, char **argv)
 
 /*
  * Die of the signal that ended the command.  A shell sees the same status, 128 + n, but ends a
- * script at ^C only if it got SIGINT itself, and the program died of it.  Service managers take a
- * program that died of SIGTERM for one that was stopped.  There is nothing to debug, so no core is
+ * script at ^C only if it got SIGINT itself, and the program died of it.  Service managers treat
+ * a program that died of SIGTERM as one that was stopped.  There is nothing to debug, so no core is
  * dumped.  Returns if the kernel spares us: we are the first process of a PID namespace.
  */
 static void die_of(int number, bool all)

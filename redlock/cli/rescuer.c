@@ -150,7 +150,7 @@ static void look_at_links(struct rescuer *op)
 
 /* ---- Progress ---- */
 
-/* A phase that takes long for no known reason: say once who is waited for. */
+/* A phase that takes long for no known reason: say once which masters it waits for. */
 static void tell_missing(struct rescuer *op)
 {
     quorum_mask missing = rescue_missing(&op->rescue);

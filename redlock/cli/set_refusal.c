@@ -1,5 +1,5 @@
 /*
- * set_refusal.c - says why a change of the set must not be.
+ * set_refusal.c - says why a change of the set is refused.
  */
 #include "redlock/cli/set_refusal.h"
 
@@ -79,7 +79,8 @@ static unsigned find_twin(const struct survey *found, unsigned m)
 }
 
 /* A member that joins at another place would have two votes, also if its own place does not answer
- * us. A member that was removed may still have its name, because it was not told. */
+ * us. A member that was removed may still have its name, because it did not hear
+ * of that. */
 static int refuse_second_name(const struct survey *found, unsigned m,
                               const struct config_member *joiner)
 {

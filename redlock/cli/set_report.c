@@ -1,5 +1,5 @@
 /*
- * set_report.c - one line for each member, and for each master of the list that is none.
+ * set_report.c - one line for each member, and for each other master of the list.
  */
 #include "redlock/cli/set_report.h"
 
@@ -32,7 +32,8 @@ static uint32_t longest_lease_ms(const struct survey *survey)
     return longest;
 }
 
-/* As `redlock status` counts.  If it is too early to say, as where the witnesses do not know it. */
+/* Count as `redlock status` does: until witnesses say how long it has been warming, as if they did
+ * not know. */
 static void say_warming(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
 {
     const struct survey_master *master = &survey->of[m];

@@ -28,8 +28,8 @@
 #define COMMAND_MAX (KEY_MAX + 512)     /* Enough for a key and the longest script. */
 
 /* Read the token.  A text of another program may have any length, so this reads at most one byte
- * more than the longest token.  GETRANGE does not tell an empty key from a missing one, and the
- * user may lack the right to it. */
+ * more than the longest token.  GETRANGE gives one answer for an empty key and a missing one,
+ * and the user may lack the right to it. */
 #define GET_TOKEN                               \
     "local s=redis.pcall('get',KEYS[1]) "       \
     "if type(s)=='string' then s=s:sub(1,129) " \

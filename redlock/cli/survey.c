@@ -202,7 +202,7 @@ static void ask(struct survey *survey, unsigned m)
     char look[WIRE_MAX];
 
     survey->of[m].asked = true;
-    /* A survey takes no lease, and announces none: it may be all that is done. */
+    /* A survey takes no lease, so it announces none.  A change that follows does. */
     inspect_query(survey->rl, m, 0, look, marker_look(look, &seen.info, 0, 0, 0));
 }
 
@@ -310,7 +310,7 @@ static void ask_witnesses(struct survey *survey)
 
 /* ---- One survey ---- */
 
-/* One client has no more masters.  Names a master that tells of so many. */
+/* A client has no room for so many masters.  Name a master whose configuration has them. */
 static int refuse_too_many(const struct survey *survey, unsigned masters)
 {
     unsigned m = 0;

@@ -73,7 +73,7 @@ bool wish_make(const struct wish *wish, const struct config *now, struct config 
     for (unsigned i = 0; i < wish->joiners_len; i++) {
         const struct config_member *joiner = &wish->joiners[i];
 
-        /* The answer of look.lua cannot tell this name from none. */
+        /* In the answer of look.lua this name means that there is none. */
         problem = strcmp(joiner->name, "-") == 0 ? CONFIG_BAD_NAME
                                                  : config_add(&list, joiner->name, joiner->place);
         if (problem == CONFIG_ALREADY && is_again(wish, i)) {

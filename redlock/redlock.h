@@ -152,6 +152,19 @@ struct redlock_options {
      * NULL (default): "HOST/PID" of this process.  Everybody who may read the keys
      * can read it. */
     const char *note;
+    /* TLS is for masters with rediss:// URIs; see redlock(3), TLS.  Default true: verify
+     * their certificates.  False: anybody on the way can answer for the masters and
+     * read the passwords, so use it for tests only. */
+    bool tls_verify;
+    /* A file or a folder of CA certificates.  NULL (default): those of the system. */
+    const char *tls_ca;
+    /* Files with the certificate of this client and its key, which must not be
+     * encrypted, in PEM.  NULL (default): none. */
+    const char *tls_cert;
+    const char *tls_key;
+    /* The name that the certificate of each master must have.  NULL (default): the
+     * host of its URI. */
+    const char *tls_server_name;
 };
 REDLOCK_API void redlock_options_init_sized(struct redlock_options *opts, size_t size);
 #define redlock_options_init(opts) redlock_options_init_sized((opts), sizeof *(opts))

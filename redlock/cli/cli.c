@@ -29,6 +29,11 @@ enum {
     OPTION_MAX_TTL,
     OPTION_REPLY_TIMEOUT,
     OPTION_RESTART_GUARD,
+    OPTION_TLS_CA,
+    OPTION_TLS_CERT,
+    OPTION_TLS_KEY,
+    OPTION_TLS_SERVER_NAME,
+    OPTION_TLS_VERIFY,
     OPTION_VERBOSE,
     OPTION_VERSION
 };
@@ -43,6 +48,11 @@ static const struct option shared_options[] = {
     {"max-ttl", required_argument, NULL, OPTION_MAX_TTL},
     {"reply-timeout", required_argument, NULL, OPTION_REPLY_TIMEOUT},
     {"restart-guard", required_argument, NULL, OPTION_RESTART_GUARD},
+    {"tls-ca", required_argument, NULL, OPTION_TLS_CA},
+    {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
+    {"tls-key", required_argument, NULL, OPTION_TLS_KEY},
+    {"tls-server-name", required_argument, NULL, OPTION_TLS_SERVER_NAME},
+    {"tls-verify", required_argument, NULL, OPTION_TLS_VERIFY},
     {"verbose", no_argument, NULL, OPTION_VERBOSE},
     {"version", no_argument, NULL, OPTION_VERSION},
 };
@@ -87,6 +97,12 @@ static const char shared_text[] =
     "                         default: REDLOCK_CLOCK_GUARD in the environment, or\n"
     "                         periodic\n"
     "%s" /* JSON_TEXT */
+    "  --tls-ca FILE|DIR      the CAs of masters with rediss:// (those of the system)\n"
+    "  --tls-cert FILE, --tls-key FILE\n"
+    "                         our own certificate and its key\n"
+    "  --tls-server-name NAME the name in the certificates (the host of each URI)\n"
+    "  --tls-verify full|none none: accept any certificate, which protects nothing (full);\n"
+    "                         the defaults of these five: REDLOCK_TLS_CA and so on\n"
     "  --verbose              report connections that come up and go down\n"
     "  -h, --help; -V, --version\n"
     "DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n";
@@ -170,6 +186,42 @@ static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
         value = getenv("REDLOCK_CLOCK_GUARD");
     return value == NULL ? REDLOCK_CLOCK_GUARD_PERIODIC
                          : take_clock_guard(cli, "REDLOCK_CLOCK_GUARD", value);
+}
+
+/* ---- TLS ---- */
+
+/* Returns a constant, so the caller may keep it. */
+static const char *take_verify(const struct cli *cli, const char *what, const char *value)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    if (strcmp(value, "full") != 0 && strcmp(value, "none") != 0)
+        cli_usage_error(cli, "%s is '%s', but must be full or none", what,
+                        cli_show_argument(value, shown));
+    return strcmp(value, "full") == 0 ? "full" : "none";
+}
+
+/* An empty variable counts as unset, as scripts leave it. */
+static const char *or_variable(const char *option, const char *variable)
+{
+    const char *value = option != NULL ? option : getenv(variable);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static void set_tls(const struct cli *cli, struct redlock_options *opts)
+{
+    const char *verify = or_variable(cli->tls_verify, "REDLOCK_TLS_VERIFY");
+
+    opts->tls_ca = or_variable(cli->tls_ca, "REDLOCK_TLS_CA");
+    opts->tls_cert = or_variable(cli->tls_cert, "REDLOCK_TLS_CERT");
+    opts->tls_key = or_variable(cli->tls_key, "REDLOCK_TLS_KEY");
+    opts->tls_server_name = or_variable(cli->tls_server_name, "REDLOCK_TLS_SERVER_NAME");
+    opts->tls_verify =
+        verify == NULL || strcmp(take_verify(cli, "REDLOCK_TLS_VERIFY", verify), "full") == 0;
+    if (!opts->tls_verify)
+        cli_say("WARNING: the certificates of masters are NOT VERIFIED: anybody on the way can "
+                "answer for them and read the passwords");
 }
 
 /* ---- Leases ---- */
@@ -356,6 +408,7 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     opts.max_ttl_ms = cli->max_ttl_ms;
     opts.restart_guard = cli_is_guarded(cli);
     opts.clock_guard = find_clock_guard(cli);
+    set_tls(cli, &opts);
     opts.log = cli->verbose ? on_log : NULL;
     status = redlock_open(&opts, ret_rl);
     if (status != REDLOCK_OK && cli->masters_from != NULL)
@@ -434,6 +487,21 @@ static bool take_shared(struct cli *cli, int option)
         return true;
     case OPTION_RESTART_GUARD:
         cli->restart_guard = take_guard(cli, "--restart-guard", optarg);
+        return true;
+    case OPTION_TLS_CA:
+        cli->tls_ca = optarg;
+        return true;
+    case OPTION_TLS_CERT:
+        cli->tls_cert = optarg;
+        return true;
+    case OPTION_TLS_KEY:
+        cli->tls_key = optarg;
+        return true;
+    case OPTION_TLS_SERVER_NAME:
+        cli->tls_server_name = optarg;
+        return true;
+    case OPTION_TLS_VERIFY:
+        cli->tls_verify = take_verify(cli, "--tls-verify", optarg);
         return true;
     case OPTION_VERBOSE:
         cli->verbose = true;

@@ -43,6 +43,9 @@ struct cli {
     uint32_t max_ttl_ms;
     const char *restart_guard; /* "on" or "off".  NULL: use REDLOCK_RESTART_GUARD. */
     const char *clock_guard;   /* A mode.  NULL: use REDLOCK_CLOCK_GUARD. */
+    /* TLS.  NULL: use REDLOCK_TLS_CA and so on. */
+    const char *tls_ca, *tls_cert, *tls_key, *tls_server_name;
+    const char *tls_verify; /* "full" or "none". */
     bool json;
     bool verbose;
     bool holds_at_least; /* --hold-at-least was given. */
@@ -66,7 +69,7 @@ extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_
 
 enum {
     CLI_OPTION_FIRST = 512, /* Values of a subcommand's own options begin here. */
-    CLI_OPTIONS_MAX = 24,
+    CLI_OPTIONS_MAX = 32,
     CLI_NAMES_SHOWN_MAX = 200 /* Bytes of an argument in a message, with the NUL. */
 };
 

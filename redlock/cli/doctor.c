@@ -39,6 +39,7 @@ static void prepare(struct doctor *doctor, unsigned m)
     struct exam *exam = &doctor->exams[m];
 
     exam->is_listed = m < doctor->listed;
+    exam->tls = inspect_tls(doctor->rl);
     exam->limit_ms = doctor->cli->connect_timeout_ms + doctor->cli->reply_timeout_ms;
     exam->reply_timeout_ms = doctor->cli->reply_timeout_ms;
     exam->kinds = doctor->wanted.kinds;

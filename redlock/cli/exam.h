@@ -56,6 +56,7 @@ struct exam_target {
 
 struct exam {
     const struct uri *uri;
+    struct tls_context *tls;   /* For a URI with TLS. */
     bool is_listed;            /* It is in the list, and not only a member of the set. */
     uint32_t limit_ms;         /* The time limit for the whole exam. */
     uint32_t reply_timeout_ms; /* The reply timeout of the locks. */

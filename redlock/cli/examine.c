@@ -520,7 +520,7 @@ static void look_at_default(struct exam *exam, uint32_t limit_ms)
     const struct reply *reply;
     struct talk talk;
 
-    talk_open(&talk, exam->uri, limit_ms);
+    talk_open(&talk, exam->uri, exam->tls, limit_ms);
     reply = talk.broken[0] == 0 ? talk_ask(&talk, words) : NULL;
     exam->is_default_known = reply != NULL;
     exam->is_open = reply != NULL && reply->type != REPLY_ERROR;
@@ -579,7 +579,7 @@ void examine_master(struct exam *exam)
     bool is_silent;
 
     (void)snprintf(exam->fsync, sizeof exam->fsync, "?");
-    talk_open(&talk, exam->uri, exam->limit_ms);
+    talk_open(&talk, exam->uri, exam->tls, exam->limit_ms);
     if (talk.broken[0] == 0)
         greet(exam, &talk);
     talk.greeted = exam->answers;

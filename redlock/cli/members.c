@@ -382,8 +382,9 @@ static int end_met(struct order *order, const struct config *now)
     return code == CLI_OK ? tell_end(order, &list) : code;
 }
 
-/* True: a member has this host.  Clients compare hosts as texts, too (masters/peers.h). */
-static bool is_known_host(const struct config *now, const char *host)
+/* True: clients whose list has the members send a password to this place.  They compare hosts as
+ * texts, too (masters/links.h). */
+static bool is_known_host(const struct config *now, const struct uri *to)
 {
     bool is_known_one = false;
 
@@ -393,7 +394,8 @@ static bool is_known_host(const struct config *now, const char *host)
 
         if (uri_parse(place, strlen(place), &uri) != REDLOCK_OK)
             continue;
-        is_known_one = uri.host != NULL && strcasecmp(uri.host, host) == 0;
+        is_known_one =
+            uri.host != NULL && strcasecmp(uri.host, to->host) == 0 && (to->tls || !uri.tls);
         uri_done(&uri);
     }
     return is_known_one;
@@ -408,11 +410,11 @@ static void warn_of_passwords(struct order *order, const struct config *now)
         unsigned m = survey_find(found, &order->wish.joiners[i]);
         const struct uri *uri = m < found->masters ? inspect_master(found->rl, m).uri : NULL;
 
-        if (uri != NULL && uri->password != NULL && uri->host != NULL &&
-            !is_known_host(now, uri->host))
+        if (uri != NULL && uri->password != NULL && uri->host != NULL && !is_known_host(now, uri))
             cli_say("%s asks for a password, and running clients send one only to hosts of their "
-                    "list: it has no vote for them until they are restarted with the new list",
-                    order->wish.joiners[i].place);
+                    "list%s: it has no vote for them until they are restarted with the new list",
+                    order->wish.joiners[i].place,
+                    uri->tls ? ", unless they know its CA by tls_ca" : "");
     }
     order->has_warned = true;
 }

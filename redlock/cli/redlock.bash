@@ -6,7 +6,8 @@
 
 _redlock_commands="acl bench doctor extend help init lock members run status unlock"
 _redlock_options="--clock-guard --connect-timeout --help --json --masters --masters-file --max-ttl
-    --reply-timeout --restart-guard --verbose --version"
+    --reply-timeout --restart-guard --tls-ca --tls-cert --tls-key --tls-server-name --tls-verify
+    --verbose --version"
 
 # Print the options of a command, without those of all commands.
 _redlock_own_options() {
@@ -33,7 +34,7 @@ _redlock_takes_value() {
     case $1 in
     --clock-guard | --connect-timeout | --contend | --cycles | --hold-at-least | --hold-at-most | \
         --hold-ms | --i-know-what-is-lost | --in-flight | --masters | --masters-file | --max-ttl | --mode | --names | --note | \
-        --permits | --reply-timeout | --resources | --restart-guard | --threads | --ttl | --user | \
+        --permits | --reply-timeout | --resources | --restart-guard | --threads | --tls-ca | --tls-cert | --tls-key | --tls-server-name | --tls-verify | --ttl | --user | \
         --wait) return 0 ;;
     *) return 1 ;;
     esac
@@ -41,9 +42,10 @@ _redlock_takes_value() {
 
 _redlock_complete_value() {
     case $1 in
-    --masters-file) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+    --masters-file | --tls-ca | --tls-cert | --tls-key) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     --mode) mapfile -t COMPREPLY < <(compgen -W "loop blocking" -- "$2") ;;
     --clock-guard) mapfile -t COMPREPLY < <(compgen -W "off periodic per_vote" -- "$2") ;;
+    --tls-verify) mapfile -t COMPREPLY < <(compgen -W "full none" -- "$2") ;;
     --restart-guard) mapfile -t COMPREPLY < <(compgen -W "on off" -- "$2") ;;
     --hold-at-least | --hold-at-most) mapfile -t COMPREPLY < <(compgen -W "1m 10m 1h" -- "$2") ;;
     --ttl | --max-ttl) mapfile -t COMPREPLY < <(compgen -W "5s 10s 30s 60s" -- "$2") ;;

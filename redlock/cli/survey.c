@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <sodium.h>
 
@@ -127,12 +128,22 @@ static size_t find_login(const char *list, unsigned number, const char **ret_log
     return at != NULL ? (size_t)(at + 1 - list) : 0;
 }
 
+/* The length of the scheme, or 0. */
+static size_t scheme_len(const char *text)
+{
+    if (strncasecmp(text, "rediss://", 9) == 0)
+        return 9;
+    if (strncasecmp(text, "unix://", 7) == 0)
+        return 7;
+    return strncasecmp(text, "redis://", 8) == 0 ? 8 : 0;
+}
+
 /* Add a place that a configuration names, with the user and password that other commands, which
  * follow the set, would send there.  Those of arguments are for the arguments. */
 static void append_place(struct survey *survey, const struct config_member *member)
 {
     char place[2 * CONFIG_PLACE_MAX + 4], *text;
-    const char *login = "";
+    const char *login = "", *scheme;
     size_t login_len = 0, len;
     struct uri uri;
     unsigned number;
@@ -145,9 +156,14 @@ static void append_place(struct survey *survey, const struct config_member *memb
     number = inspect_login(survey->rl, &uri);
     if (number < survey->listed)
         login_len = find_login(survey->list, number, &login);
-    len = login_len + strlen(place) + 1;
+    if (login_len > 0) { /* It may be that of a master with another scheme. */
+        login_len -= scheme_len(login);
+        login += scheme_len(login);
+    }
+    scheme = uri.tls ? "rediss://" : login_len > 0 ? "redis://" : "";
+    len = strlen(scheme) + 1 + login_len + strlen(place);
     text = need(malloc(len));
-    (void)snprintf(text, len, "%.*s%s", (int)login_len, login, place);
+    (void)snprintf(text, len, "%s%.*s%s", scheme, (int)login_len, login, place + scheme_len(place));
     if (!has(survey->list, &uri))
         append(&survey->list, text);
     survey_forget_list(text);

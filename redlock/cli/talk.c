@@ -15,6 +15,7 @@
 
 #include "redlock/io/connect.h"
 #include "redlock/io/resolve.h"
+#include "redlock/io/tls.h"
 #include "redlock/link/reader.h"
 #include "redlock/link/uri.h"
 
@@ -32,6 +33,15 @@ static void break_off(struct talk *talk, const char *why)
 {
     if (talk->broken[0] == 0)
         (void)snprintf(talk->broken, sizeof talk->broken, "%s", why);
+}
+
+static void fall_silent(struct talk *talk)
+{
+    if (talk->is_shaking)
+        break_off(talk, "timeout while agreeing on TLS (does the server speak TLS at this port?)");
+    else
+        break_off(talk,
+                  talk->greeted ? "does not answer any more" : "connected, but does not answer");
 }
 
 /* False: the time is over. */
@@ -95,7 +105,121 @@ static void connect_by_name(struct talk *talk, char *why, size_t why_size)
     resolve_free(resolve);
 }
 
-void talk_open(struct talk *talk, const struct uri *uri, uint32_t limit_ms)
+/* ---- TLS ---- */
+
+/* The connection failed.  Of TLS, the moment is a hint, as in link/stream.c. */
+static void break_off_by(struct talk *talk, const char *error)
+{
+    const char *when = "";
+    char why[200];
+
+    if (talk->is_shaking)
+        when = "TLS handshake: ";
+    else if (talk->tls != NULL && !talk->greeted)
+        when = "after the TLS handshake (is a client certificate wanted?): ";
+    (void)snprintf(why, sizeof why, "%s%s", when, error);
+    break_off(talk, why);
+}
+
+static void send_bytes(struct talk *talk, const char *bytes, size_t len)
+{
+    while (len > 0 && talk->broken[0] == 0) {
+        ssize_t n = send(talk->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (n >= 0) {
+            bytes += n;
+            len -= (size_t)n;
+        } else if (errno == EAGAIN) {
+            if (!wait_for(talk, talk->fd, POLLOUT))
+                fall_silent(talk);
+        } else if (errno != EINTR) {
+            break_off_by(talk, strerror(errno));
+        }
+    }
+}
+
+/* Send what the filter has. */
+static void send_sealed(struct talk *talk)
+{
+    const char *bytes;
+    size_t len = tls_unsent(talk->tls, &bytes);
+
+    send_bytes(talk, bytes, len);
+    tls_sent(talk->tls, len);
+}
+
+/* Wait for bytes of the server.  Returns their number; 0: there were none, or the conversation
+ * failed. */
+static size_t wait_for_bytes(struct talk *talk, char *bytes, size_t room)
+{
+    ssize_t n;
+
+    if (!wait_for(talk, talk->fd, POLLIN)) {
+        fall_silent(talk);
+        return 0;
+    }
+    n = recv(talk->fd, bytes, room, MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return 0;
+    if (n <= 0)
+        break_off_by(talk, n == 0 ? "Server closed the connection" : strerror(errno));
+    return n > 0 ? (size_t)n : 0;
+}
+
+static void shake_hands(struct talk *talk)
+{
+    int done = 0;
+
+    while (done == 0 && talk->broken[0] == 0) {
+        char bytes[4096];
+        size_t len;
+
+        done = tls_shake(talk->tls);
+        send_sealed(talk);
+        if (done < 0)
+            break_off(talk, tls_error(talk->tls));
+        if (done != 0)
+            return;
+        len = wait_for_bytes(talk, bytes, sizeof bytes);
+        if (!tls_feed(talk->tls, bytes, len))
+            break_off(talk, "out of memory");
+    }
+}
+
+static void begin_tls(struct talk *talk, struct tls_context *context)
+{
+    talk->is_shaking = true;
+    talk->tls = context != NULL ? tls_new(context, talk->uri->host) : NULL;
+    if (talk->tls != NULL)
+        shake_hands(talk);
+    else
+        break_off(talk, context != NULL ? "out of memory" : "TLS is not set up");
+    talk->is_shaking = false;
+}
+
+/* Hand bytes of the server to the parser, whose next reply has its error. */
+static void take_bytes(struct talk *talk, const char *bytes, size_t len)
+{
+    char plain[4096];
+    ssize_t n;
+
+    if (talk->tls == NULL) {
+        (void)redisReaderFeed(talk->reader, bytes, len);
+        return;
+    }
+    if (!tls_feed(talk->tls, bytes, len))
+        break_off(talk, "out of memory");
+    while ((n = tls_read(talk->tls, plain, sizeof plain)) > 0)
+        (void)redisReaderFeed(talk->reader, plain, (size_t)n);
+    if (n < 0)
+        break_off(talk, tls_error(talk->tls));
+    send_sealed(talk);
+}
+
+/* ---- Opening and closing ---- */
+
+void talk_open(struct talk *talk, const struct uri *uri, struct tls_context *context,
+               uint32_t limit_ms)
 {
     char why[160] = "";
     drift_time now = 0;
@@ -114,63 +238,52 @@ void talk_open(struct talk *talk, const struct uri *uri, uint32_t limit_ms)
         connect_by_name(talk, why, sizeof why);
     if (talk->fd < 0)
         break_off(talk, why);
+    else if (uri->tls)
+        begin_tls(talk, context);
 }
 
 void talk_close(struct talk *talk)
 {
+    tls_free(talk->tls);
     if (talk->fd >= 0)
         (void)close(talk->fd);
     if (talk->reader != NULL)
         redisReaderFree(talk->reader);
     reader_forget(&talk->reply);
     talk->fd = -1;
+    talk->tls = NULL;
     talk->reader = NULL;
 }
 
 /* ---- Talking ---- */
 
-static void fall_silent(struct talk *talk)
-{
-    break_off(talk, talk->greeted ? "does not answer any more" : "connected, but does not answer");
-}
-
 void talk_send(struct talk *talk, const char *bytes, size_t len)
 {
-    while (len > 0 && talk->broken[0] == 0) {
-        ssize_t n = send(talk->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (len > 0 && talk->tls != NULL && talk->broken[0] == 0) {
+        ssize_t n = tls_write(talk->tls, bytes, len);
 
-        if (n >= 0) {
-            bytes += n;
-            len -= (size_t)n;
-        } else if (errno == EAGAIN) {
-            if (!wait_for(talk, talk->fd, POLLOUT))
-                fall_silent(talk);
-        } else if (errno != EINTR) {
-            break_off(talk, strerror(errno));
-        }
+        if (n < 0)
+            break_off(talk, tls_error(talk->tls));
+        send_sealed(talk);
+        bytes += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
     }
+    if (talk->tls == NULL)
+        send_bytes(talk, bytes, len);
 }
 
 static void read_more(struct talk *talk)
 {
     char bytes[16384];
-    ssize_t n;
+    size_t len;
 
     if (reader_overflows(talk->reader)) {
         break_off(talk, READER_TOO_LONG);
         return;
     }
-    if (!wait_for(talk, talk->fd, POLLIN)) {
-        fall_silent(talk);
-        return;
-    }
-    n = recv(talk->fd, bytes, sizeof bytes, MSG_DONTWAIT);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (n <= 0)
-        break_off(talk, n == 0 ? "Server closed the connection" : strerror(errno));
-    else
-        (void)redisReaderFeed(talk->reader, bytes, (size_t)n); /* The next reply has its error. */
+    len = wait_for_bytes(talk, bytes, sizeof bytes);
+    if (len > 0)
+        take_bytes(talk, bytes, len);
 }
 
 static void send_unsent(struct talk *talk)

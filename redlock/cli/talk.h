@@ -16,6 +16,8 @@
 #include "redlock/wire/reply.h"
 
 struct redisReader;
+struct tls;
+struct tls_context;
 struct uri;
 
 enum {
@@ -25,18 +27,21 @@ enum {
 
 struct talk {
     const struct uri *uri;
-    int fd; /* The connection.  -1: there is none. */
+    int fd;          /* The connection.  -1: there is none. */
+    struct tls *tls; /* NULL: the connection is plain. */
     struct redisReader *reader;
     struct reply reply;
     drift_time until;  /* The end of the time limit. */
     size_t unsent_len; /* Bytes in unsent.  talk_reply() sends them. */
     char unsent[TALK_UNSENT_MAX];
+    bool is_shaking;  /* TLS is being agreed on. */
     bool greeted;     /* The greeting is done.  For messages. */
-    char broken[160]; /* Why the conversation failed.  "": it has not. */
+    char broken[240]; /* Why the conversation failed.  "": it has not. */
 };
 
-/* Connect.  The limit is for this and all later calls. */
-void talk_open(struct talk *talk, const struct uri *uri, uint32_t limit_ms);
+/* Connect.  The limit is for this and all later calls.  context is for a URI with TLS. */
+void talk_open(struct talk *talk, const struct uri *uri, struct tls_context *context,
+               uint32_t limit_ms);
 void talk_close(struct talk *talk);
 
 /* How much of the limit is left. */

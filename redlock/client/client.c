@@ -15,6 +15,7 @@
 #include "redlock/base/fork.h"
 #include "redlock/client/blocking.h"
 #include "redlock/client/callback.h"
+#include "redlock/io/tls.h"
 #include "redlock/lease/explain.h"
 #include "redlock/lease/lease.h"
 #include "redlock/lease/table.h"
@@ -372,6 +373,8 @@ static void init(struct redlock *rl)
     rl->env.asks_max = LINK_ASKS_MAX;
     rl->env.log = rl->options.log;
     rl->env.log_arg = rl->options.log_arg;
+    rl->env.tls = rl->options.tls;
+    rl->options.tls = NULL;
     rl->leases.env = &rl->env;
     rl->leases.masters = &rl->masters;
     rl->leases.events = &lease_events;
@@ -409,6 +412,7 @@ static void free_client(struct redlock *rl)
     if (rl->env.loop != NULL)
         loop_free(rl->env.loop);
     options_done(&rl->options);
+    tls_context_free(rl->env.tls);
     token_key_done(&rl->leases.tokens);
     free(rl);
 }
@@ -444,6 +448,10 @@ int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
     if (status != REDLOCK_OK)
         goto fail_parts;
     warn_of_number(rl);
+    if (rl->options.trusts_all)
+        env_log(&rl->env, REDLOCK_LOG_WARNING,
+                "TLS: certificates are NOT VERIFIED: anybody on the way can answer for the masters "
+                "and read the passwords");
     masters_start(&rl->masters);
     if (rl->blocking != NULL)
         status = blocking_start(rl->blocking);

@@ -119,6 +119,11 @@ unsigned inspect_login(struct redlock *rl, const struct uri *uri)
     return links_login(&rl->masters.links, uri);
 }
 
+struct tls_context *inspect_tls(struct redlock *rl)
+{
+    return rl->env.tls;
+}
+
 void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why, size_t why_size)
 {
     const struct set *set = &rl->masters.set;

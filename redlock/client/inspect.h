@@ -28,6 +28,8 @@ struct uri;
 #define INSPECT_TEXT_MAX 240
 #define INSPECT_IN_FLIGHT_MAX 16384 /* Locks in flight: a link takes twice as many commands. */
 
+struct tls_context;
+
 struct inspect_client {
     drift_time now;
     unsigned masters;
@@ -117,6 +119,10 @@ bool inspect_uri(struct redlock *rl, const char *place, struct uri *ret_uri);
 /* The number of the master in the list whose user and password this client would send there.  The
  * number of masters in the list: it would send none. */
 unsigned inspect_login(struct redlock *rl, const struct uri *uri);
+
+/* What connections of one's own use for TLS.  Lives as long as the client.  NULL: nothing asked for
+ * TLS. */
+struct tls_context *inspect_tls(struct redlock *rl);
 
 /* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */
 typedef void inspect_answer_fn(void *cookie, unsigned m, uint32_t query, const struct reply *reply);

@@ -15,6 +15,7 @@
 #include "redlock/base/note.h"
 #include "redlock/core/place.h"
 #include "redlock/core/wait.h"
+#include "redlock/io/tls.h"
 #include "redlock/masters/masters.h"
 #include "redlock/wire/wire.h"
 
@@ -23,8 +24,9 @@
 #define SIZE_MAX_SENSE 4096
 
 /* The first version's structs, up to and with the last field. */
-#define OPTIONS_SIZE_1 \
-    (offsetof(struct redlock_options, note) + sizeof(((struct redlock_options *)0)->note))
+#define OPTIONS_SIZE_1                                   \
+    (offsetof(struct redlock_options, tls_server_name) + \
+     sizeof(((struct redlock_options *)0)->tls_server_name))
 #define LOCK_OPTIONS_SIZE_1 \
     (offsetof(struct redlock_lock_options, note) + sizeof(((struct redlock_lock_options *)0)->note))
 
@@ -37,6 +39,7 @@ static const struct redlock_options default_options = {
     .max_ttl_ms = 60000,
     .restart_guard = true,
     .clock_guard = REDLOCK_CLOCK_GUARD_PERIODIC,
+    .tls_verify = true,
 };
 
 static const struct redlock_lock_options default_lock_options = {
@@ -223,6 +226,25 @@ static int check_note(const char *note)
                      REDLOCK_NOTE_MAX);
 }
 
+/* Load what TLS needs, if a master of the list or an option asks for it. */
+static int load_tls(struct options *options, const struct redlock_options *opts)
+{
+    const struct tls_settings settings = {
+        .ca = opts->tls_ca,
+        .cert = opts->tls_cert,
+        .key = opts->tls_key,
+        .server_name = opts->tls_server_name,
+        .verify = opts->tls_verify,
+    };
+    bool is_asked = settings.ca != NULL || settings.cert != NULL || settings.key != NULL ||
+                    settings.server_name != NULL || !settings.verify;
+
+    for (unsigned i = 0; i < options->masters_len; i++)
+        is_asked = is_asked || options->masters[i].tls;
+    options->trusts_all = is_asked && !settings.verify;
+    return is_asked ? tls_context_new(&settings, &options->tls) : REDLOCK_OK;
+}
+
 int options_copy(const struct redlock_options *opts, struct options *ret_options)
 {
     struct redlock_options full = default_options;
@@ -239,6 +261,8 @@ int options_copy(const struct redlock_options *opts, struct options *ret_options
         r = copy_masters(&options, full.masters);
     if (r == REDLOCK_OK)
         r = check_list(&options);
+    if (r == REDLOCK_OK)
+        r = load_tls(&options, &full);
     if (r != REDLOCK_OK) {
         options_done(&options);
         return r;
@@ -265,6 +289,7 @@ void options_done(struct options *options)
 {
     for (unsigned i = 0; i < options->masters_len; i++)
         uri_done(&options->masters[i]);
+    tls_context_free(options->tls);
     *options = (struct options){.masters_len = 0};
 }
 

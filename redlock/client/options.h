@@ -30,6 +30,8 @@ struct options {
     void (*log)(void *log_arg, enum redlock_level level, const char *message);
     void *log_arg;
     char note[REDLOCK_NOTE_MAX + 1];
+    struct tls_context *tls; /* NULL: neither the list nor an option asks for TLS. */
+    bool trusts_all;         /* TLS verifies no certificate. */
 };
 
 /*

@@ -14,6 +14,8 @@
 #include "redlock/io/loop.h"
 #include "redlock/redlock.h"
 
+struct tls_context;
+
 struct env {
     struct loop *loop;
     struct alarms alarms; /* The alarms of all parts, which share one timer of the loop. */
@@ -21,10 +23,11 @@ struct env {
     struct redlock_stats stats;
     void (*log)(void *log_arg, enum redlock_level level, const char *message);
     void *log_arg;
-    uint32_t asks_max; /* The most unanswered commands of one link. */
-    bool closing;      /* The client closes. */
-    bool deaf;         /* The client closes on the caller's loop, so it reads no more answers. */
-    bool in_event;     /* See env_begin_event(). */
+    struct tls_context *tls; /* NULL: no master is reached by TLS. */
+    uint32_t asks_max;       /* The most unanswered commands of one link. */
+    bool closing;            /* The client closes. */
+    bool deaf;     /* The client closes on the caller's loop, so it reads no more answers. */
+    bool in_event; /* See env_begin_event(). */
 };
 
 /*

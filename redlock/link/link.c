@@ -13,9 +13,9 @@
 
 #include "redlock/base/text.h"
 #include "redlock/io/env.h"
-#include "redlock/io/transport.h"
 #include "redlock/link/queue.h"
 #include "redlock/link/reader.h"
+#include "redlock/link/stream.h"
 
 #define ERROR_MAX 240
 
@@ -45,7 +45,7 @@ struct link {
     const struct link_events *events;
     void *cookie;
     enum link_state state;
-    struct transport *transport;
+    struct stream stream;
     struct redisReader *parser; /* NULL before the greeting. */
     struct reply reply;
     struct handshake handshake;
@@ -89,8 +89,8 @@ static void doom(struct link *link, const char *what, const char *why)
 
 static void close_link(struct link *link)
 {
-    transport_close(link->transport, link->mute);
-    transport_set_timer(link->transport, DRIFT_NEVER);
+    stream_close(&link->stream, link->mute);
+    stream_set_timer(&link->stream, DRIFT_NEVER);
     if (link->parser != NULL)
         redisReaderFree(link->parser);
     link->parser = NULL;
@@ -140,7 +140,7 @@ static void go_down(struct link *link)
     link->events->on_link(link->cookie, link->config.number, &fall);
     drop_asks(link);
     env_end_event(link->config.env);
-    transport_set_timer(link->transport, fall.retry_in);
+    stream_set_timer(&link->stream, fall.retry_in);
 }
 
 /* ---- Appending ---- */
@@ -164,7 +164,7 @@ static void look_again(struct link *link)
 {
     drift_span reply_timeout = link->config.reply_timeout;
 
-    transport_set_timer(link->transport, reply_timeout > DRIFT_S ? reply_timeout : DRIFT_S);
+    stream_set_timer(&link->stream, reply_timeout > DRIFT_S ? reply_timeout : DRIFT_S);
 }
 
 void link_send(struct link *link, const struct ask *ask, const char *command, size_t command_len)
@@ -181,7 +181,7 @@ void link_send(struct link *link, const struct ask *ask, const char *command, si
         link->full = true;
         link->events->on_room(link->cookie, link->config.number, false);
     }
-    if (!transport_has_timer(link->transport))
+    if (!stream_has_timer(&link->stream))
         look_again(link);
 }
 
@@ -215,7 +215,7 @@ static void write_out(struct link *link)
     ssize_t n = 1;
 
     while (queue_unsent_len(queue) > 0 && n > 0) {
-        n = transport_write(link->transport, queue_unsent(queue), queue_unsent_len(queue), &error);
+        n = stream_write(&link->stream, queue_unsent(queue), queue_unsent_len(queue), &error);
         if (n < 0) {
             doom(link, "", error);
             return;
@@ -223,7 +223,7 @@ static void write_out(struct link *link)
         queue->out_sent += (size_t)n;
     }
     queue_drop_sent(queue, link->state == LINK_GREETING);
-    transport_await_space(link->transport, queue_unsent_len(queue) > 0);
+    stream_await_space(&link->stream, queue_unsent_len(queue) > 0);
 }
 
 void link_write(struct link *link)
@@ -257,7 +257,7 @@ static void come_up(struct link *link)
     link->state = LINK_UP;
     /* The note stands until the restart guard has read the marker. */
     set_error(link, "", guarded ? "the restart guard has not checked it yet" : "");
-    transport_set_timer(link->transport, DRIFT_NEVER);
+    stream_set_timer(&link->stream, DRIFT_NEVER);
     link->events->on_link(link->cookie, link->config.number, NULL);
 }
 
@@ -373,11 +373,11 @@ static void take_replies(struct link *link)
         doom(link, READER_TOO_LONG, "");
 }
 
-static void read_answers(struct link *link)
+static void read_bytes(struct link *link)
 {
     char bytes[READ_MAX];
     const char *error;
-    ssize_t n = transport_read(link->transport, bytes, sizeof bytes, &error);
+    ssize_t n = stream_read(&link->stream, bytes, sizeof bytes, &error);
 
     if (n < 0)
         doom(link, "", error);
@@ -385,6 +385,13 @@ static void read_answers(struct link *link)
         doom(link, "out of memory", "");
     else
         take_replies(link);
+}
+
+static void read_answers(struct link *link)
+{
+    do
+        read_bytes(link);
+    while (!link->doomed && stream_has_more(&link->stream));
     look_if_full(link);
 }
 
@@ -400,9 +407,9 @@ static void attempt(struct link *link)
     const char *error;
 
     assert(link->state == LINK_DOWN);
-    transport_set_timer(link->transport, link->config.connect_timeout);
+    stream_set_timer(&link->stream, link->config.connect_timeout);
     link->state = LINK_CONNECTING;
-    error = transport_open(link->transport, &to, link->attempts);
+    error = stream_open(&link->stream, &to, link->attempts);
     if (error != NULL)
         doom(link, "", error);
 }
@@ -431,7 +438,7 @@ static void time_out(struct link *link)
         attempt(link);
         break;
     case LINK_CONNECTING:
-        doom(link, "timeout while ", transport_doing(link->transport));
+        doom(link, "timeout while ", stream_doing(&link->stream));
         break;
     case LINK_GREETING:
         doom(link, "connected, but does not answer", "");
@@ -509,8 +516,8 @@ struct link *link_new(const struct link_config *config, const struct link_events
 
     if (link == NULL)
         return NULL;
-    link->transport = transport_new(config->env->loop, &transport_events, link);
-    if (link->transport == NULL) {
+    if (stream_init(&link->stream, config->env->loop, config->uri->tls, config->env->tls,
+                    &transport_events, link) != 0) {
         free(link);
         return NULL;
     }
@@ -525,7 +532,7 @@ void link_free(struct link *link)
 {
     assert(!link->config.env->in_event);
     close_link(link);
-    transport_free(link->transport);
+    stream_done(&link->stream);
     reader_forget(&link->reply);
     queue_done(&link->queue);
     free(link);
@@ -535,7 +542,7 @@ void link_free(struct link *link)
  * only from the loop. */
 void link_start(struct link *link)
 {
-    transport_set_timer(link->transport, 0);
+    stream_set_timer(&link->stream, 0);
 }
 
 void link_relink(struct link *link, const char *reason)

@@ -25,6 +25,9 @@ _Static_assert(URI_PATH_MAX < sizeof(((struct sockaddr_un *)0)->sun_path), "room
 #define NAME_MAX_LEN (3 * URI_PATH_MAX + 32)
 _Static_assert(NAME_MAX_LEN >= URI_HOST_MAX + 32, "the longest host fits as well");
 
+/* What is before the name of a master that is reached by TLS. */
+#define TLS_SCHEME "rediss://"
+
 struct piece {
     const char *p;
     size_t len;
@@ -324,7 +327,7 @@ static int parse_endpoint(struct piece place, struct uri *uri)
 }
 
 /* Parse the scheme.  Cut it off *rest. */
-static int parse_scheme(struct piece *rest, bool *ret_unix)
+static int parse_scheme(struct piece *rest, struct uri *uri, bool *ret_unix)
 {
     struct piece scheme = *rest;
 
@@ -334,7 +337,8 @@ static int parse_scheme(struct piece *rest, bool *ret_unix)
         scheme.len++;
     *ret_unix = false;
     if (!starts_with(skip(*rest, scheme.len), "://")) {
-        if (is_word(scheme, "redis") && starts_with(skip(*rest, scheme.len), ":/"))
+        if ((is_word(scheme, "redis") || is_word(scheme, "rediss")) &&
+            starts_with(skip(*rest, scheme.len), ":/"))
             return refuse("a slash is missing: write redis:// (a password may begin with %2F)");
         /* "unix:/path" is a unix socket.  With an '@', "unix" is a user. */
         *ret_unix = starts_with(*rest, "unix:/") && span_until(*rest, "@") == rest->len;
@@ -349,9 +353,10 @@ static int parse_scheme(struct piece *rest, bool *ret_unix)
         *ret_unix = true;
         return REDLOCK_OK;
     }
-    if (is_word(scheme, "rediss"))
-        return refuse("rediss://: TLS is not supported by this build");
-    return refuse("unknown scheme: only redis:// and unix:// are known");
+    uri->tls = is_word(scheme, "rediss");
+    if (uri->tls)
+        return REDLOCK_OK;
+    return refuse("unknown scheme: only redis://, rediss:// and unix:// are known");
 }
 
 /* Write a path with escapes.  Returns the length, up to 3 * URI_PATH_MAX. */
@@ -408,8 +413,8 @@ static int make_name(struct uri *uri)
         len = (size_t)snprintf(name, sizeof name, "unix:");
         len += escape_path(uri->path, name + len);
     } else {
-        len = (size_t)snprintf(name, sizeof name, "%s%s%s:%u", is_ipv6 ? "[" : "", uri->host,
-                               is_ipv6 ? "]" : "", uri->port);
+        len = (size_t)snprintf(name, sizeof name, "%s%s%s%s:%u", uri->tls ? TLS_SCHEME : "",
+                               is_ipv6 ? "[" : "", uri->host, is_ipv6 ? "]" : "", uri->port);
     }
     if (uri->db != 0)
         len += (size_t)snprintf(name + len, sizeof name - len, is_unix ? "?db=%u" : "/%u", uri->db);
@@ -429,7 +434,7 @@ static int parse(struct piece rest, struct uri *uri)
         if ((unsigned char)rest.p[i] <= ' ' || rest.p[i] == 0x7f)
             return refuse("has white space or a control character (write it as %HH)");
     }
-    r = parse_scheme(&rest, &is_unix);
+    r = parse_scheme(&rest, uri, &is_unix);
     if (r == REDLOCK_OK)
         r = parse_login(&rest, uri);
     if (r == REDLOCK_OK)
@@ -439,11 +444,60 @@ static int parse(struct piece rest, struct uri *uri)
     return r == REDLOCK_OK ? make_name(uri) : r;
 }
 
+/* ---- Secrets ---- */
+
+/* libsodium's memory is in no core file (MADV_DONTDUMP), is not swapped out if the limits allow
+ * that, and is wiped when it is freed.  NULL stays NULL. */
+static int copy_secret(const char *secret, char **ret_copy)
+{
+    size_t size = secret != NULL ? strlen(secret) + 1 : 0;
+    char *copy = NULL;
+
+    if (size > 0) {
+        copy = sodium_init() >= 0 ? sodium_malloc(size) : NULL;
+        if (copy == NULL)
+            return error_set(REDLOCK_E_NOMEM, "out of memory");
+        memcpy(copy, secret, size);
+    }
+    *ret_copy = copy;
+    return REDLOCK_OK;
+}
+
+int uri_copy_login(struct uri *to, const struct uri *from)
+{
+    char *user = NULL;
+    int r = copy_secret(from->user, &user);
+
+    if (r != REDLOCK_OK)
+        return r;
+    r = copy_secret(from->password, &to->password);
+    if (r == REDLOCK_OK)
+        to->user = user;
+    else
+        sodium_free(user);
+    return r;
+}
+
+static void wipe(char *secret)
+{
+    if (secret != NULL)
+        sodium_memzero(secret, strlen(secret));
+    free(secret);
+}
+
+/* ---- The interface ---- */
+
 int uri_parse(const char *text, size_t text_len, struct uri *ret_uri)
 {
-    struct uri uri = {.host = NULL};
-    int r = parse((struct piece){.p = text, .len = text_len}, &uri);
+    struct uri parsed = {.host = NULL}, uri;
+    int r = parse((struct piece){.p = text, .len = text_len}, &parsed);
 
+    uri = parsed;
+    uri.user = uri.password = NULL;
+    if (r == REDLOCK_OK)
+        r = uri_copy_login(&uri, &parsed);
+    wipe(parsed.user);
+    wipe(parsed.password);
     if (r == REDLOCK_OK)
         *ret_uri = uri;
     else
@@ -451,19 +505,12 @@ int uri_parse(const char *text, size_t text_len, struct uri *ret_uri)
     return r;
 }
 
-static void free_secret(char *secret)
-{
-    if (secret != NULL)
-        sodium_memzero(secret, strlen(secret));
-    free(secret);
-}
-
 void uri_done(struct uri *uri)
 {
     free(uri->host);
     free(uri->path);
-    free_secret(uri->user);
-    free_secret(uri->password);
+    sodium_free(uri->user);
+    sodium_free(uri->password);
     free(uri->name);
     free(uri->member);
     *uri = (struct uri){.host = NULL};
@@ -477,20 +524,30 @@ bool uri_same_place(const struct uri *a, const struct uri *b)
            same_letters(a->host, b->host, strlen(a->host));
 }
 
+/* Where the host begins in the name of a uri. */
+static size_t skip_scheme(const char *name)
+{
+    return strncmp(name, TLS_SCHEME, sizeof TLS_SCHEME - 1) == 0 ? sizeof TLS_SCHEME - 1 : 0;
+}
+
 size_t uri_place_len(const struct uri *uri)
 {
-    return strcspn(uri->name, uri->path != NULL ? "?" : "/");
+    size_t scheme = skip_scheme(uri->name);
+
+    return scheme + strcspn(uri->name + scheme, uri->path != NULL ? "?" : "/");
 }
 
 /* A numeric address is canonical here. */
 size_t uri_loopback_len(const char *name)
 {
-    const struct piece host = {.p = name, .len = strcspn(name, ":")};
+    const size_t scheme = skip_scheme(name);
+    const char *text = name + scheme;
+    const struct piece host = {.p = text, .len = strcspn(text, ":")};
 
-    if (strncmp(name, "[::1]:", 6) == 0)
-        return 5;
+    if (strncmp(text, "[::1]:", 6) == 0)
+        return scheme + 5;
     if (is_word(host, "localhost") ||
-        (starts_with(host, "127.") && strspn(name, "0123456789.") == host.len))
-        return host.len;
+        (starts_with(host, "127.") && strspn(text, "0123456789.") == host.len))
+        return scheme + host.len;
     return 0;
 }

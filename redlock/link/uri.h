@@ -1,7 +1,7 @@
 /*
  * uri.h - the place of a master, user and password: one parsed URI; pure.
  *
- *   [redis://] [user:password@ | :password@] host [:port] [/[db]] [#NAME]
+ *   [redis:// | rediss://] [user:password@ | :password@] host [:port] [/[db]] [#NAME]
  *   unix://[user:password@ | :password@]/path [?db=N] [#NAME]
  *
  * NAME says which member of the set this master is, if the set knows it by another place than this
@@ -15,8 +15,8 @@
  *
  * A password alone ("redis://:secret@host") is Redis' old AUTH with one argument.  A user alone
  * ("redis://secret@host", no colon) is an error, because some programs take it for a password.  An
- * empty password is an error, because it mostly comes from an unset shell variable.  rediss:// gets
- * a message of its own: this build has no TLS.
+ * empty password is an error, because it mostly comes from an unset shell variable.  rediss:// is
+ * a host that is reached by TLS.
  */
 #ifndef REDLOCK_URI_H
 #define REDLOCK_URI_H
@@ -35,14 +35,15 @@ struct uri {
     char *host;     /* A name or a numeric address; IPv6 in its canonical form, without brackets.
                      * NULL: a unix socket. */
     char *path;     /* The path of a unix socket, or NULL. */
-    char *user;     /* NULL: none. */
+    char *user;     /* NULL: none.  It and the password are in no core file. */
     char *password; /* NULL: none, and no AUTH is sent. */
     char *member;   /* NAME.  NULL: none. */
     unsigned port;  /* 1 to 65535.  0: a unix socket. */
     unsigned db;
-    /* What messages and logs show: "host:port" or "[::1]:port", with "/db" if db is not 0; or
-     * "unix:/path", with "?db=N" likewise.  It is a URI, in printable ASCII, without user and
-     * password. */
+    bool tls; /* The server is reached by TLS. */
+    /* What messages and logs show: "host:port" or "[::1]:port", with "/db" if db is not 0, and
+     * "rediss://" before it with TLS; or "unix:/path", with "?db=N" likewise.  It is a URI, in
+     * printable ASCII, without user and password. */
     char *name;
 };
 
@@ -56,14 +57,18 @@ int uri_parse(const char *text, size_t text_len, struct uri *ret_uri);
 /* Wipe the secrets, free all texts, and zero the struct.  A zeroed struct is allowed. */
 void uri_done(struct uri *uri);
 
+/* Copy user and password of one URI to another that has none.  Returns OK or E_NOMEM, and leaves
+ * *to as it was. */
+int uri_copy_login(struct uri *to, const struct uri *from);
+
 /* True if both lead to the same socket, whatever user, password and db are. */
 bool uri_same_place(const struct uri *a, const struct uri *b);
 
 /* The length of the place in uri->name, before the db. */
 size_t uri_place_len(const struct uri *uri);
 
-/* The length of the host in the name of a uri, if it is a loopback address.  0: it is none.  Each
- * host reaches itself by such an address. */
+/* The length of the host in the name of a uri, with what is before it, if it is a loopback address.
+ * 0: it is none.  Each host reaches itself by such an address. */
 size_t uri_loopback_len(const char *name);
 
 #endif /* REDLOCK_URI_H */

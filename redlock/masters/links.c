@@ -9,25 +9,40 @@
 
 #include "redlock/base/error.h"
 #include "redlock/core/seats.h"
+#include "redlock/io/tls.h"
 #include "redlock/masters/peers.h"
 
 /* ---- Places ---- */
 
-static char *copy_or_null(const char *text)
+static bool is_same_host(const struct uri *a, const struct uri *b)
 {
-    return text != NULL ? strdup(text) : NULL;
+    return a->host != NULL && b->host != NULL && strcasecmp(a->host, b->host) == 0;
 }
 
-/* The list names this host, with a password. */
+/* The one rule about where the password of a listed master goes (links.h). */
+static bool may_have(const struct links *links, const struct uri *listed, const struct uri *uri)
+{
+    if (listed->password == NULL || uri->host == NULL)
+        return false;
+    if (!uri->tls)
+        return !listed->tls && is_same_host(listed, uri);
+    return is_same_host(listed, uri) || tls_context_is_strict(links->peers->env->tls);
+}
+
+/* The first master of the list on the same host decides, and else the first of all. */
 unsigned links_login(const struct links *links, const struct uri *uri)
 {
-    unsigned i = 0;
+    unsigned first = links->list_len;
 
-    while (i < links->list_len &&
-           (uri->host == NULL || links->list[i].password == NULL || links->list[i].host == NULL ||
-            strcasecmp(links->list[i].host, uri->host) != 0))
-        i++;
-    return i;
+    for (unsigned i = 0; i < links->list_len; i++) {
+        if (!may_have(links, &links->list[i], uri))
+            continue;
+        if (is_same_host(&links->list[i], uri))
+            return i;
+        if (first == links->list_len)
+            first = i;
+    }
+    return first;
 }
 
 int links_uri(const struct links *links, const char *place, struct uri *ret_uri)
@@ -39,18 +54,13 @@ int links_uri(const struct links *links, const char *place, struct uri *ret_uri)
     if (status != REDLOCK_OK)
         return status;
     listed = links_login(links, &uri);
-    if (listed < links->list_len) {
-        const struct uri *login = &links->list[listed];
-
-        uri.user = copy_or_null(login->user);
-        uri.password = copy_or_null(login->password);
-        if (uri.password == NULL || (uri.user == NULL && login->user != NULL)) {
-            uri_done(&uri);
-            return REDLOCK_E_NOMEM;
-        }
-    }
-    *ret_uri = uri;
-    return REDLOCK_OK;
+    if (listed < links->list_len)
+        status = uri_copy_login(&uri, &links->list[listed]);
+    if (status == REDLOCK_OK)
+        *ret_uri = uri;
+    else
+        uri_done(&uri);
+    return status;
 }
 
 /* ---- Links ---- */
@@ -122,6 +132,14 @@ bool links_closes(const struct links *links, unsigned m)
     return (links->to_close & mask_of(m)) != 0;
 }
 
+/* A member may be the first master that is reached by TLS.  Then the CAs of the system decide. */
+static int need_tls(struct env *env)
+{
+    const struct tls_settings defaults = {.verify = true};
+
+    return env->tls != NULL ? REDLOCK_OK : tls_context_new(&defaults, &env->tls);
+}
+
 /* If memory runs out, the next turn of the loop tries again. */
 static void open_link(struct links *links, unsigned m, const char *place)
 {
@@ -129,6 +147,8 @@ static void open_link(struct links *links, unsigned m, const char *place)
 
     if (links->made[m].name == NULL)
         status = links_uri(links, place, &links->made[m]);
+    if (status == REDLOCK_OK && links->made[m].tls)
+        status = need_tls(links->peers->env);
     if (status == REDLOCK_E_NOMEM)
         return;
     if (status != REDLOCK_OK)

@@ -4,8 +4,10 @@
  * The first links are those of the client's list.  Members that the list does not name get links
  * when a configuration names them, and lose them when they are members no more (core/seats.h).
  *
- * A user and a password of the list go only to hosts that the list names: a member may name any
- * address, and must not be sent a password there.  So a member on another host gets none.
+ * A user and a password of the list go only to hosts that the list names, or to members that TLS
+ * proves to be of the user's own CA (tls_ca): a member may name any address, and must not be sent a
+ * password there.  So another member gets none.  A password of a host that the list reaches by TLS
+ * never goes to a place without TLS.
  */
 #ifndef REDLOCK_LINKS_H
 #define REDLOCK_LINKS_H

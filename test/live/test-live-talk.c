@@ -34,7 +34,7 @@ static void open_talk(struct talk *talk, struct uri *uri, const char *host, unsi
     (void)snprintf(masters, sizeof masters, "%s:%u", host, port);
     CHECK_INT(uri_parse(masters, strlen(masters), uri), REDLOCK_OK);
     sockets = inheritable = 0;
-    talk_open(talk, uri, limit_ms);
+    talk_open(talk, uri, NULL, limit_ms);
 }
 
 /* A program that is started meanwhile must not inherit the connection. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "redlock/core/seats.h"
+#include "redlock/io/tls.h"
 #include "redlock/masters/peers.h"
 #include "test/lib/check.h"
 
@@ -23,6 +24,8 @@ struct link {
 static struct peers peers;
 static struct seats seats;
 static struct links links;
+static struct env env;
+static bool is_strict, tls_fails;
 static struct uri list[3];
 static char said[ROOM]; /* What was done, in order. */
 
@@ -81,13 +84,38 @@ static char *copy(const char *text, size_t len)
 
 int uri_parse(const char *text, size_t text_len, struct uri *ret_uri)
 {
-    const char *colon = strchr(text, ':');
+    const bool has_tls = strncmp(text, "rediss://", 9) == 0;
+    const char *host = text + (has_tls ? 9 : 0), *colon = strchr(host, ':');
 
     if (colon == NULL)
         return REDLOCK_E_INVAL;
-    *ret_uri =
-        (struct uri){.host = copy(text, (size_t)(colon - text)), .name = copy(text, text_len)};
+    *ret_uri = (struct uri){
+        .host = copy(host, (size_t)(colon - host)), .name = copy(text, text_len), .tls = has_tls};
     return REDLOCK_OK;
+}
+
+int uri_copy_login(struct uri *to, const struct uri *from)
+{
+    to->user = from->user != NULL ? strdup(from->user) : NULL;
+    to->password = strdup(from->password);
+    return REDLOCK_OK;
+}
+
+int tls_context_new(const struct tls_settings *settings, struct tls_context **ret_context)
+{
+    static char context;
+
+    CHECK(settings->verify && settings->ca == NULL);
+    say("tls", 0);
+    if (tls_fails)
+        return REDLOCK_E_INVAL;
+    *ret_context = (void *)&context;
+    return REDLOCK_OK;
+}
+
+bool tls_context_is_strict(const struct tls_context *context)
+{
+    return context != NULL && is_strict;
 }
 
 void uri_done(struct uri *uri)
@@ -99,9 +127,9 @@ void uri_done(struct uri *uri)
     *uri = (struct uri){.host = NULL};
 }
 
-void env_log(const struct env *env, enum redlock_level level, const char *format, ...)
+void env_log(const struct env *of, enum redlock_level level, const char *format, ...)
 {
-    (void)env, (void)level, (void)format;
+    (void)of, (void)level, (void)format;
 }
 
 static void on_close(void *cookie, unsigned m)
@@ -121,6 +149,9 @@ static void begin(void)
     const struct link_config config = {.dirty = &peers.dirty};
 
     memset(&peers, 0, sizeof peers);
+    env.tls = NULL;
+    is_strict = tls_fails = false;
+    peers.env = &env;
     memset(&links, 0, sizeof links);
     memset(&seats, 0, sizeof seats);
     for (unsigned m = 0; m < 3; m++)
@@ -195,6 +226,66 @@ TEST(a_password_goes_to_hosts_of_the_list)
     end();
 }
 
+/* What a member at this place is sent, if the list has these two masters with a password. */
+static const char *sent_to(const char *place)
+{
+    static char sent[ROOM];
+    struct uri uri;
+
+    CHECK_INT(links_uri(&links, place, &uri), REDLOCK_OK);
+    (void)snprintf(sent, sizeof sent, "%s", uri.password != NULL ? uri.password : "nothing");
+    uri_done(&uri);
+    return sent;
+}
+
+/* The second host is listed without TLS, and the third one with it. */
+TEST(a_password_never_goes_from_tls_to_plain)
+{
+    static char sealed[] = "sealed";
+
+    begin();
+    list[2].tls = true;
+    list[2].password = sealed;
+    env.tls = (void *)&env;
+    for (unsigned strict = 0; strict < 2; strict++) {
+        is_strict = strict == 1;
+        CHECK_STR(sent_to("b:2"), "secret");
+        CHECK_STR(sent_to("c:2"), "nothing");
+        CHECK_STR(sent_to("d:2"), "nothing");
+        CHECK_STR(sent_to("rediss://b:2"), "secret");
+        CHECK_STR(sent_to("rediss://C:2"), "sealed");
+        CHECK_STR(sent_to("rediss://a:2"), is_strict ? "secret" : "nothing");
+        CHECK_STR(sent_to("rediss://d:2"), is_strict ? "secret" : "nothing");
+    }
+    list[1].tls = true;
+    CHECK_STR(sent_to("b:2"), "nothing");
+    end();
+}
+
+TEST(the_first_member_with_tls_makes_a_context)
+{
+    begin();
+    sit(3, "rediss://d:1");
+    sit(4, "rediss://e:1");
+    links_change(&links, 0, 0x18);
+    links_tidy(&links, &seats, on_close);
+    check_said("tls 0, new 3, start 3, new 4, start 4");
+    end();
+}
+
+TEST(without_tls_such_a_member_gets_no_link)
+{
+    begin();
+    tls_fails = true;
+    sit(3, "rediss://d:1");
+    links_change(&links, 0, 8);
+    links_tidy(&links, &seats, on_close);
+    check_said("tls 0");
+    CHECK(peers.links[3] == NULL);
+    CHECK_UINT(links.to_open, 0);
+    end();
+}
+
 TEST(a_place_that_is_none_gets_no_link)
 {
     begin();
@@ -208,4 +299,6 @@ TEST(a_place_that_is_none_gets_no_link)
 
 CHECK_MAIN(RUN(a_number_is_free_before_another_master_gets_it),
            RUN(a_master_that_leaves_at_once_gets_no_link),
-           RUN(a_password_goes_to_hosts_of_the_list), RUN(a_place_that_is_none_gets_no_link))
+           RUN(a_password_goes_to_hosts_of_the_list), RUN(a_password_never_goes_from_tls_to_plain),
+           RUN(the_first_member_with_tls_makes_a_context),
+           RUN(without_tls_such_a_member_gets_no_link), RUN(a_place_that_is_none_gets_no_link))

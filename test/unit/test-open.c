@@ -30,8 +30,9 @@ static const struct bad_masters bad_masters[] = {
     {"port 0", "a:0", "open: master 1: the port is not a number from 1 to 65535"},
     {"port 65536", "b,a:65536", "open: master 2: the port is not a number from 1 to 65535"},
     {"port text", "a:http", "open: master 1: the port is not a number from 1 to 65535"},
-    {"scheme", "http://a", "open: master 1: unknown scheme: only redis:// and unix:// are known"},
-    {"tls", "rediss://a", "open: master 1: rediss://: TLS is not supported by this build"},
+    {"scheme", "http://a",
+     "open: master 1: unknown scheme: only redis://, rediss:// and unix:// are known"},
+    {"tls and plain", "a:1,rediss://a:1", "open: master 2 and master 1 are both rediss://a:1"},
     {"user alone", "hunter2@a",
      "open: master 1: a user needs a password: user:password@host, or :password@host without a "
      "user (an '@' of something else is written %40)"},

@@ -21,7 +21,7 @@ static const struct {
     const char *version;
     size_t options, lock_options;
 } shipped[] = {
-    {"0.1.0", offsetof(struct redlock_options, note) + sizeof(void *),
+    {"0.1.0", offsetof(struct redlock_options, tls_server_name) + sizeof(void *),
      offsetof(struct redlock_lock_options, note) + sizeof(void *)},
 };
 
@@ -336,6 +336,40 @@ TEST(notes)
     options_done(&options);
 }
 
+static void check_tls(const char *masters, bool has_tls, bool trusts_all)
+{
+    struct redlock_options opts = default_opts(masters);
+    struct options options;
+
+    opts.tls_verify = !trusts_all;
+    options = copied(&opts);
+    CHECK_UINT(options.tls != NULL, has_tls);
+    CHECK_UINT(options.trusts_all, trusts_all);
+    options_done(&options);
+    CHECK(options.tls == NULL);
+}
+
+/* A client without TLS loads nothing for it. */
+TEST(tls_is_loaded_if_it_is_asked_for)
+{
+    struct redlock_options opts = default_opts("h");
+
+    CHECK(opts.tls_verify);
+    check_tls("h1,h2", false, false);
+    if (!HAS_TLS) {
+        opts.masters = "h1,rediss://h2";
+        check_refused(&opts, REDLOCK_E_INVAL, "this build has no TLS");
+        return;
+    }
+    check_tls("h1,rediss://h2", true, false);
+    check_tls("h1,h2", true, true);
+    opts.tls_ca = "/nowhere";
+    check_refused(&opts, REDLOCK_E_INVAL, "tls_ca: /nowhere: No such file or directory");
+    opts = default_opts("h");
+    opts.tls_cert = "/nowhere";
+    check_refused(&opts, REDLOCK_E_INVAL, "tls_cert is set, and tls_key is not");
+}
+
 TEST(shipped_sizes_are_accepted)
 {
     for (size_t i = 0; i < ELEMENTS(shipped); i++) {
@@ -449,7 +483,8 @@ TEST(messages_have_no_secret)
     static const char *const lists[] = {
         "u:S3cr3t@h u:S3cr3t@h",
         "u:S3cr3t@h:x",
-        "rediss://u:S3cr3t@h",
+        "redisss://u:S3cr3t@h",
+        "rediss:/u:S3cr3t@h",
         "S3cr3t@h",
         "u:S3cr3t@h,",
         "u:S3cr3t @h",
@@ -495,6 +530,7 @@ CHECK_MAIN(RUN(defaults_are_those_of_the_header), RUN(all_fields_are_copied),
            RUN(masters_may_come_from_the_environment), RUN(the_environment_may_name_a_file),
            RUN(lists_are_split), RUN(bad_lists_are_refused), RUN(there_may_be_fifteen_masters),
            RUN(duplicates_are_refused), RUN(numbers_have_limits), RUN(notes),
-           RUN(shipped_sizes_are_accepted), RUN(later_sizes_are_accepted_if_unused),
-           RUN(what_is_no_size_is_refused), RUN(init_writes_no_more_than_the_size),
-           RUN(names_are_any_bytes), RUN(messages_have_no_secret), RUN(every_allocation_may_fail))
+           RUN(tls_is_loaded_if_it_is_asked_for), RUN(shipped_sizes_are_accepted),
+           RUN(later_sizes_are_accepted_if_unused), RUN(what_is_no_size_is_refused),
+           RUN(init_writes_no_more_than_the_size), RUN(names_are_any_bytes),
+           RUN(messages_have_no_secret), RUN(every_allocation_may_fail))

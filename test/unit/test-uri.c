@@ -116,6 +116,41 @@ TEST(good_ones_are_parsed)
     }
 }
 
+TEST(a_scheme_asks_for_tls)
+{
+    static const struct {
+        const char *text, *host, *name;
+        size_t place_len;
+    } rows[] = {
+        {"rediss://h", "h", "rediss://h:6379", 15},
+        {"REDISS://me:pw@[::1]:7/2", "::1", "rediss://[::1]:7/2", 16},
+        {"rediss://redis://h:1", NULL, NULL, 0},
+        {"redis://h", "h", "h:6379", 6},
+        {"rediss", "rediss", "rediss:6379", 11},
+        {"rediss:7", "rediss", "rediss:7", 8},
+    };
+
+    for (size_t i = 0; i < ELEMENTS(rows); i++) {
+        struct uri uri, again;
+
+        check_row = rows[i].text;
+        if (rows[i].host == NULL) {
+            CHECK_INT(uri_parse(rows[i].text, strlen(rows[i].text), &uri), REDLOCK_E_INVAL);
+            continue;
+        }
+        uri = parsed(rows[i].text);
+        CHECK_STR(uri.host, rows[i].host);
+        CHECK_STR(uri.name, rows[i].name);
+        CHECK_UINT(uri.tls, strstr(rows[i].name, "://") != NULL);
+        CHECK_UINT(uri_place_len(&uri), rows[i].place_len);
+        again = parsed(uri.name);
+        CHECK_UINT(again.tls, uri.tls);
+        CHECK_STR(again.name, uri.name);
+        uri_done(&again);
+        uri_done(&uri);
+    }
+}
+
 /* "#NAME" */
 TEST(members_are_named)
 {
@@ -198,8 +233,6 @@ static const struct {
     {"[fe80::1%eth0]", "zones"},
     {"[fe80::1%25eth0]", "zones"},
     {"[1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa]", "not an IPv6"},
-    {"rediss://h", "TLS is not supported by this build"},
-    {"REDISS://me:pw@h", "TLS is not supported by this build"},
     {"foo://h", "unknown scheme"},
     {"://h", "unknown scheme"},
     {"redis+tls://h", "unknown scheme"},
@@ -462,6 +495,40 @@ TEST(messages_quote_nothing)
     }
 }
 
+/* True: the page of this address is in no core file (proc(5), smaps: "dd"). */
+static bool is_hidden(const void *address)
+{
+    FILE *smaps = fopen("/proc/self/smaps", "r");
+    char line[512];
+    bool is_found = false, hidden = false;
+
+    CHECK(smaps != NULL);
+    while (!hidden && fgets(line, sizeof line, smaps) != NULL) {
+        unsigned long from, until;
+
+        if (sscanf(line, "%lx-%lx ", &from, &until) == 2)
+            is_found = (uintptr_t)address >= from && (uintptr_t)address < until;
+        else if (is_found && strncmp(line, "VmFlags:", 8) == 0)
+            hidden = strstr(line, " dd") != NULL;
+    }
+    (void)fclose(smaps);
+    return hidden;
+}
+
+TEST(secrets_are_in_no_core_file)
+{
+    struct uri uri = parsed("me:pw@h"), other = parsed("h");
+
+    CHECK(is_hidden(uri.user) && is_hidden(uri.password));
+    CHECK(!is_hidden(&uri) && !is_hidden(uri.host));
+    CHECK_INT(uri_copy_login(&other, &uri), REDLOCK_OK);
+    CHECK(is_hidden(other.user) && is_hidden(other.password));
+    CHECK_STR(other.user, "me");
+    CHECK_STR(other.password, "pw");
+    uri_done(&other);
+    uri_done(&uri);
+}
+
 TEST(every_allocation_may_fail)
 {
     static const char *const texts[] = {"redis://me:pw@h:7/1", "unix://me:pw@/r", "[::1]"};
@@ -487,9 +554,9 @@ TEST(every_allocation_may_fail)
     }
 }
 
-CHECK_MAIN(RUN(good_ones_are_parsed), RUN(members_are_named), RUN(bad_ones_are_refused),
-           RUN(a_nul_is_refused), RUN(no_byte_past_the_end_is_read),
+CHECK_MAIN(RUN(a_scheme_asks_for_tls), RUN(good_ones_are_parsed), RUN(members_are_named),
+           RUN(bad_ones_are_refused), RUN(a_nul_is_refused), RUN(no_byte_past_the_end_is_read),
            RUN(parts_have_a_longest_length), RUN(escapes_do_not_count), RUN(places_are_compared),
            RUN(the_place_is_the_name_without_its_db), RUN(loopback_addresses_are_known),
            RUN(messages_have_no_secret), RUN(messages_quote_nothing),
-           RUN(every_allocation_may_fail))
+           RUN(secrets_are_in_no_core_file), RUN(every_allocation_may_fail))

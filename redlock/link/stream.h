@@ -1,0 +1,86 @@
+/*
+ * stream.h - the bytes of a link: plain, or through TLS.
+ *
+ * It has the functions of io/transport.h, with the same contract, and passes them on.  A plain
+ * stream adds nothing: its transport calls the owner.  Between a TLS stream and its transport is
+ * the filter of io/tls.h.  A stream that should use TLS never sends or hands over a plain byte.
+ */
+#ifndef REDLOCK_STREAM_H
+#define REDLOCK_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "redlock/io/transport.h"
+
+struct filter;
+struct loop;
+struct tls_context;
+
+struct stream {
+    struct transport *transport;
+    struct filter *filter; /* NULL: a plain stream. */
+    bool has_more;         /* There may be bytes to read, though the transport has none. */
+};
+
+/* Make a closed stream.  A stream with TLS whose context is NULL never opens.  Returns 0, or -1 if
+ * memory runs out. */
+int stream_init(struct stream *stream, struct loop *loop, bool has_tls, struct tls_context *context,
+                const struct transport_events *events, void *cookie);
+void stream_done(struct stream *stream);
+
+const char *stream_open_tls(struct stream *stream, const struct transport_to *to, unsigned turn);
+const char *stream_doing(const struct stream *stream);
+ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, const char **ret_error);
+ssize_t stream_write_tls(struct stream *stream, const char *bytes, size_t len,
+                         const char **ret_error);
+void stream_await_space_tls(struct stream *stream, bool on);
+void stream_close(struct stream *stream, bool reset);
+
+static inline const char *stream_open(struct stream *stream, const struct transport_to *to,
+                                      unsigned turn)
+{
+    return stream->filter != NULL ? stream_open_tls(stream, to, turn)
+                                  : transport_open(stream->transport, to, turn);
+}
+
+static inline ssize_t stream_read(struct stream *stream, char *buf, size_t room,
+                                  const char **ret_error)
+{
+    return stream->filter != NULL ? stream_read_tls(stream, buf, room, ret_error)
+                                  : transport_read(stream->transport, buf, room, ret_error);
+}
+
+/* True after a read: read again before the loop sleeps, because on_bytes() may not come. */
+static inline bool stream_has_more(const struct stream *stream)
+{
+    return stream->has_more;
+}
+
+static inline ssize_t stream_write(struct stream *stream, const char *bytes, size_t len,
+                                   const char **ret_error)
+{
+    return stream->filter != NULL ? stream_write_tls(stream, bytes, len, ret_error)
+                                  : transport_write(stream->transport, bytes, len, ret_error);
+}
+
+static inline void stream_await_space(struct stream *stream, bool on)
+{
+    if (stream->filter != NULL)
+        stream_await_space_tls(stream, on);
+    else
+        transport_await_space(stream->transport, on);
+}
+
+static inline void stream_set_timer(struct stream *stream, drift_span in)
+{
+    transport_set_timer(stream->transport, in);
+}
+
+static inline bool stream_has_timer(const struct stream *stream)
+{
+    return transport_has_timer(stream->transport);
+}
+
+#endif /* REDLOCK_STREAM_H */

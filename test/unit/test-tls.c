@@ -1,0 +1,196 @@
+/*
+ * test-tls.c - the stream of a server with TLS is cut and falsified at every byte.
+ *
+ * The link then falls with a reason, or works.  It never sends a plain byte, and never hands over a
+ * byte that the server did not say.
+ */
+#include "redlock/link/stream.h"
+
+#include "test/lib/tls_scene.h"
+
+static SSL_CTX *good_server(void)
+{
+    return tls_peer_context(&good, NULL, 0);
+}
+
+/* The bytes that a server sends in all. */
+static size_t all_bytes(SSL_CTX *server)
+{
+    const struct tls_settings chosen = settings();
+    struct link *link = make_link(&chosen, "10.0.0.1");
+
+    talk(link, server);
+    check_up(link);
+    free_link(link);
+    return the_transport.in_len;
+}
+
+static void end_at_each_byte(int version)
+{
+    SSL_CTX *server = tls_peer_context(&good, NULL, version);
+    const struct tls_settings chosen = settings();
+    size_t len = all_bytes(server);
+
+    CHECK(len > 300);
+    for (size_t at = 0; at <= len; at++) {
+        struct link *link = make_link(&chosen, "10.0.0.1");
+
+        the_transport.arrives = at;
+        the_transport.ends = true;
+        talk(link, server);
+        check_down(link);
+        CHECK(at == len || heard_len == 0);
+        free_link(link);
+    }
+    SSL_CTX_free(server);
+}
+
+TEST(a_stream_that_ends_at_any_byte_breaks_the_link)
+{
+    end_at_each_byte(0);
+}
+
+TEST(so_does_one_of_tls_1_2)
+{
+    end_at_each_byte(TLS1_2_VERSION);
+}
+
+TEST(a_stream_that_stops_at_any_byte_times_out)
+{
+    SSL_CTX *server = good_server();
+    const struct tls_settings chosen = settings();
+    size_t len = all_bytes(server);
+
+    for (size_t at = 0; at < len; at++) {
+        struct link *link = make_link(&chosen, "10.0.0.1");
+
+        the_transport.arrives = at;
+        talk(link, server);
+        if (!link_is_up(link)) {
+            ring();
+            check_down(link);
+            CHECK(strstr(link_error(link), "agreeing on TLS") != NULL ||
+                  strstr(link_error(link), "does not answer") != NULL);
+        }
+        free_link(link);
+    }
+    SSL_CTX_free(server);
+}
+
+/* Some bytes mean nothing, as the version of a record. */
+TEST(a_false_byte_breaks_the_link_or_means_nothing)
+{
+    SSL_CTX *server = good_server();
+    const struct tls_settings chosen = settings();
+    size_t len = all_bytes(server), broken = 0;
+
+    for (size_t at = 0; at < len; at++) {
+        struct link *link = make_link(&chosen, "10.0.0.1");
+
+        the_transport.flipped = at;
+        talk(link, server);
+        CHECK(heard_len <= strlen(pushed) && memcmp(heard, pushed, heard_len) == 0);
+        if (link_is_up(link) && heard_len == 0)
+            broken++; /* It waits for the rest of a record that seems longer. */
+        else if (link_is_up(link))
+            check_up(link);
+        else
+            broken++;
+        free_link(link);
+    }
+    CHECK(broken > len - 40);
+    SSL_CTX_free(server);
+}
+
+TEST(pieces_end_anywhere)
+{
+    SSL_CTX *server = good_server();
+    const struct tls_settings chosen = settings();
+
+    for (size_t piece = 1; piece < 40; piece++) {
+        struct link *link = make_link(&chosen, "10.0.0.1");
+
+        the_transport.piece = piece;
+        the_transport.window = 40 - piece;
+        talk(link, server);
+        check_up(link);
+        free_link(link);
+    }
+    SSL_CTX_free(server);
+}
+
+/* More than one read takes, in records that end elsewhere than the reads.  Nothing is left when the
+ * socket is silent. */
+TEST(all_that_has_arrived_is_read)
+{
+    static char many[40000], want[40000];
+    const struct tls_settings chosen = settings();
+    SSL_CTX *server = good_server();
+    struct link *link = make_link(&chosen, "10.0.0.1");
+    size_t len = 0, want_len = 0;
+
+    for (unsigned i = 0; i < 4000; i++) {
+        len += (size_t)snprintf(many + len, sizeof many - len, "+%u\r\n", i % 10000);
+        want_len += (size_t)snprintf(want + want_len, sizeof want - want_len, "%u", i % 10000);
+    }
+    push = many;
+    pushed = want;
+    talk(link, server);
+    check_up(link);
+    push = "+pushed\r\n";
+    pushed = "pushed";
+    free_link(link);
+    SSL_CTX_free(server);
+}
+
+TEST(a_server_may_speak_plain)
+{
+    static const char *const texts[] = {"-ERR unknown command\r\n", "+OK\r\n", "$-1\r\n",
+                                        "HTTP/1.1 400 Bad Request\r\n\r\n"};
+    const struct tls_settings chosen = settings();
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct link *link = make_link(&chosen, "10.0.0.1");
+
+        open_link();
+        memcpy(the_transport.in, texts[i], strlen(texts[i]));
+        the_transport.in_len = strlen(texts[i]);
+        the_transport.piece = 1;
+        while (turn())
+            ;
+        check_down(link);
+        check_sealed();
+        CHECK_STR(link_error(link), "TLS: the server does not speak TLS at this port");
+        free_link(link);
+    }
+}
+
+TEST(without_a_context_nothing_is_sent)
+{
+    const struct tls_settings chosen = settings();
+    struct link *link = make_link(&chosen, "10.0.0.1");
+
+    free_link(link);
+    link = make_link(&chosen, "10.0.0.1");
+    link_free(link);
+    tls_context_free(env.tls);
+    env.tls = NULL;
+    link = link_new(
+        &(struct link_config){
+            .env = &env,
+            .uri = &(struct uri){.host = ca_path, .name = ca_path, .port = 1, .tls = true},
+            .dirty = &dirty,
+            .listens = true},
+        &events, NULL);
+    falls = 0;
+    ring();
+    check_down(link);
+    CHECK_UINT(the_transport.out_len, 0);
+    link_free(link);
+}
+
+TLS_MAIN(RUN(a_stream_that_ends_at_any_byte_breaks_the_link), RUN(so_does_one_of_tls_1_2),
+         RUN(a_stream_that_stops_at_any_byte_times_out),
+         RUN(a_false_byte_breaks_the_link_or_means_nothing), RUN(pieces_end_anywhere),
+         RUN(all_that_has_arrived_is_read), RUN(a_server_may_speak_plain),
+         RUN(without_a_context_nothing_is_sent))

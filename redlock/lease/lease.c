@@ -4,7 +4,6 @@
 #include "redlock/lease/lease.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,20 +25,35 @@ static size_t extra_size(const struct kind *kind, const struct quorum_config *co
     return extra > 0 ? _Alignof(uint64_t) + extra : 0;
 }
 
-/* What is behind the name: an adopted token, or room for a token and the note. */
-static size_t write_behind(const struct lease_wanted *wanted, const char *note, char *ret_text)
+/* The length of what is behind the name: an adopted token, or a token of its own and the note. */
+static size_t behind_len(const struct lease_wanted *wanted, const char *note)
 {
+    size_t note_len = strlen(note);
+
     if (wanted->token != NULL)
-        return (size_t)snprintf(ret_text, REDLOCK_TOKEN_MAX + 1, "%s", wanted->token);
-    return (size_t)snprintf(ret_text, REDLOCK_TOKEN_MAX + 1, "%*s%.*s%s", TOKEN_LEN, "",
-                            note[0] != '\0', (const char[]){TOKEN_NOTE}, note);
+        return strlen(wanted->token);
+    return note_len > 0 ? TOKEN_LEN + 1 + note_len : TOKEN_LEN;
+}
+
+/* Its own token comes with the first round, and until then the text is empty. */
+static void write_behind(const struct lease_wanted *wanted, const char *note, size_t len,
+                         char *text)
+{
+    if (wanted->token != NULL) {
+        memcpy(text, wanted->token, len + 1);
+        return;
+    }
+    text[0] = '\0';
+    text[TOKEN_LEN] = TOKEN_NOTE;
+    if (len > TOKEN_LEN)
+        memcpy(text + TOKEN_LEN + 1, note, len - TOKEN_LEN - 1);
+    text[len] = '\0';
 }
 
 /* The name and the token are copied behind the struct. */
 static struct redlock_lease *make(const struct lease_wanted *wanted, const char *note)
 {
-    char token[REDLOCK_TOKEN_MAX + 1];
-    size_t token_len = write_behind(wanted, note, token);
+    size_t token_len = behind_len(wanted, note);
     size_t extra = extra_size(kinds[wanted->kind], wanted->config);
     size_t size = sizeof(struct redlock_lease) + wanted->name_len + 1 + token_len + 1 + extra;
     struct redlock_lease *lease = malloc(size);
@@ -50,9 +64,7 @@ static struct redlock_lease *make(const struct lease_wanted *wanted, const char 
     memcpy(lease->name, wanted->name, wanted->name_len);
     lease->name[wanted->name_len] = '\0';
     lease->name_len = (uint16_t)wanted->name_len;
-    memcpy(lease->name + wanted->name_len + 1, token, token_len + 1);
-    if (wanted->token == NULL) /* Its own token comes with the first round. */
-        lease->name[wanted->name_len + 1] = '\0';
+    write_behind(wanted, note, token_len, lease->name + wanted->name_len + 1);
     lease->token_len = (uint8_t)token_len;
     lease->adopted = wanted->token != NULL;
     if (extra > 0)

@@ -26,22 +26,31 @@ static const char *op_name(enum lease_op op)
     return "lease";
 }
 
-/* What is wrong with a master.  Empty: nothing.  silent: masters that had not answered in time. */
-static const char *trouble_of(const struct masters *masters, unsigned m, quorum_mask silent,
-                              const char *silence)
+/* Which masters answered so in the latest operation. */
+struct answers {
+    quorum_mask silent; /* They had not answered in time. */
+    quorum_mask gone;   /* They do not store the lock that is lost. */
+};
+
+/* What is wrong with a master.  Empty: nothing. */
+static const char *trouble_of(const struct masters *masters, unsigned m,
+                              const struct answers *answers, const char *silence)
 {
     const char *error = masters_error(masters, m);
 
     if (!masters_concern(masters, m))
         return "";
-    if (masters->peers.up & silent & mask_of(m))
+    if (answers->gone & mask_of(m))
+        return "does not store it any more";
+    if (masters->peers.up & answers->silent & mask_of(m))
         return silence;
     if (!masters_is_linked(masters, m) && error[0] == 0)
         return "its queue of commands is full"; /* See LINK_ASKS_MAX. */
     return error;
 }
 
-static void list_troubles(const struct leases *leases, quorum_mask silent, char *buf, size_t size)
+static void list_troubles(const struct leases *leases, struct answers answers, char *buf,
+                          size_t size)
 {
     const struct masters *masters = leases->masters;
     struct trouble troubles[QUORUM_MASTERS_MAX];
@@ -51,7 +60,7 @@ static void list_troubles(const struct leases *leases, quorum_mask silent, char 
                    drift_to_ms(leases->reply_timeout));
     for (unsigned m = 0; m < masters->peers.len; m++)
         troubles[m] =
-            (struct trouble){masters_name(masters, m), trouble_of(masters, m, silent, silence)};
+            (struct trouble){masters_name(masters, m), trouble_of(masters, m, &answers, silence)};
     troubles_list(troubles, masters->peers.len, buf, size);
 }
 
@@ -59,7 +68,7 @@ void explain_ready(const struct leases *leases, int status)
 {
     char troubles[ERROR_MESSAGE_MAX];
 
-    list_troubles(leases, 0, troubles, sizeof troubles);
+    list_troubles(leases, (struct answers){0, 0}, troubles, sizeof troubles);
     (void)error_set(status, "ready: %s%s%s", redlock_strerror(status), troubles[0] != 0 ? ": " : "",
                     troubles);
 }
@@ -114,7 +123,7 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     quote_names(lease, name, sizeof name);
     troubles[0] = 0;
     if (outlook_is_status(status) || status == REDLOCK_TOO_LATE)
-        list_troubles(lease->leases, lease->silent, troubles, sizeof troubles);
+        list_troubles(lease->leases, (struct answers){lease->silent, 0}, troubles, sizeof troubles);
     if (lease_kind(lease)->explain != NULL)
         lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
     if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
@@ -142,7 +151,7 @@ bool explain_wait(const struct redlock_lease *lease)
 
     if (!lease_is_waiting(lease) || lease->q.contended)
         return false;
-    list_troubles(leases, lease->silent, troubles, sizeof troubles);
+    list_troubles(leases, (struct answers){lease->silent, 0}, troubles, sizeof troubles);
     if (troubles[0] == 0)
         return false;
     outlook = masters_outlook(leases->masters, env_now(leases->env), &left);
@@ -152,5 +161,5 @@ bool explain_wait(const struct redlock_lease *lease)
 
 void explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
 {
-    list_troubles(lease->leases, lease->silent, buf, size);
+    list_troubles(lease->leases, (struct answers){lease->silent, lease->gone}, buf, size);
 }

@@ -10,9 +10,8 @@
 #include "redlock/base/error.h"
 #include "redlock/lease/table.h"
 
-/* A client with 100 000 leases takes 512 bytes of heap for each, without names.  That is this
- * struct, and up to 42 bytes for the slot, the alarm, and spare room in their tables
- * (test/bench/leases.c). */
+/* A client with 100 000 leases takes 512 bytes of heap for each, without names: this struct, and
+ * up to 42 bytes for the slot, the alarm, and spare room in their tables (test/bench/leases.c). */
 _Static_assert(sizeof(struct redlock_lease) <= 424, "a lease has grown");
 
 /* ---- Allocation ---- */
@@ -496,6 +495,7 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
         kind->on_answer(lease, master, ask, vote);
     if (begins(command) && vote->vote == QUORUM_VOTE_YES && ask->number != lease->q.round)
         lease->leases->env->stats.late_yes++;
+    lease_note_gone(lease, &event);
     lease_step(lease, &event);
     lease_reap(lease);
 }

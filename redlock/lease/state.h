@@ -56,6 +56,7 @@ struct redlock_lease {
     /* Masters that had not answered when the operation, or the latest extension, timed out. */
     quorum_mask silent;
     uint16_t name_len;
+    quorum_mask gone; /* Masters that said, when asked to extend it, that they do not store it. */
     redlock_done_fn *done;
     void *arg;
     void (*lost)(struct redlock_lease *lease, void *lost_arg);
@@ -148,6 +149,17 @@ static inline const char *lease_name(const struct redlock_lease *lease)
 static inline const char *lease_token(const struct redlock_lease *lease)
 {
     return lease->name + lease->name_len + 1;
+}
+
+/* A master has answered.  For the message of a loss. */
+static inline void lease_note_gone(struct redlock_lease *lease, const struct quorum_event *reply)
+{
+    if (reply->command != QUORUM_CMD_EXTEND)
+        return;
+    if (reply->vote == QUORUM_VOTE_NO)
+        lease->gone |= mask_of(reply->master);
+    else if (reply->vote == QUORUM_VOTE_YES)
+        lease->gone = mask_without(lease->gone, reply->master);
 }
 
 /* Whether the lease asks for the lock, or pauses between two attempts. */

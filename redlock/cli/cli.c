@@ -70,6 +70,7 @@ static const char usage_text[] =
     "               [--wait 0|DURATION|forever] NAME\n"
     "  redlock extend [--permits K|--shared] [--ttl 10s] NAME TOKEN\n"
     "  redlock unlock [--permits K|--shared] NAME TOKEN\n"
+    "  redlock unlock --force [--now] [--permit N] [--reason TEXT] [--yes] NAME\n"
     "  redlock status [--clocks] [NAME]\n"
     "  redlock doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]\n"
     "  redlock acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]\n"
@@ -416,6 +417,8 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     else if (status != REDLOCK_OK)
         cli_say("%s", redlock_errmsg(NULL));
     cli_forget_masters(cli);
+    if (status == REDLOCK_OK && cli->looks_only)
+        inspect_look_only(*ret_rl);
     if (status == REDLOCK_OK && cli->obeys_none)
         inspect_obey_none(*ret_rl);
     return cli_exit_of(status);

@@ -50,6 +50,7 @@ struct cli {
     bool verbose;
     bool holds_at_least; /* --hold-at-least was given. */
     bool obeys_none;     /* The client obeys no set (inspect.h). */
+    bool looks_only;     /* The client changes no marker (inspect.h). */
     int signal; /* main() dies of it if the exit code is that of this signal.  0: none came. */
     bool signals_group; /* Our process group gets it, too: a shell that waits for us. */
 };

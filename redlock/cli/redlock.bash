@@ -22,7 +22,7 @@ _redlock_own_options() {
     members) echo --dry-run --even --i-know-what-is-lost ;;
     run) echo --fair --fence --hold-at-least --hold-at-most --note --permits --shared --ttl --wait ;;
     status) echo --clocks ;;
-    unlock) echo --permits --shared ;;
+    unlock) echo --force --now --permit --permits --reason --shared --yes ;;
     esac
 }
 
@@ -34,7 +34,7 @@ _redlock_takes_value() {
     case $1 in
     --clock-guard | --connect-timeout | --contend | --cycles | --hold-at-least | --hold-at-most | \
         --hold-ms | --i-know-what-is-lost | --in-flight | --masters | --masters-file | --max-ttl | --mode | --names | --note | \
-        --permits | --reply-timeout | --resources | --restart-guard | --threads | --tls-ca | --tls-cert | --tls-key | --tls-server-name | --tls-verify | --ttl | --user | \
+        --permit | --permits | --reason | --reply-timeout | --resources | --restart-guard | --threads | --tls-ca | --tls-cert | --tls-key | --tls-server-name | --tls-verify | --ttl | --user | \
         --wait) return 0 ;;
     *) return 1 ;;
     esac

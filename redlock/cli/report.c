@@ -191,6 +191,12 @@ static void print_time_left(long long ttl_ms)
         (void)printf("for %.3f s more", (double)(ttl_ms > 0 ? ttl_ms : 0) / 1e3);
 }
 
+/* What stands before the token, or before "revoked by ...". */
+static const char *held_by(const char *token)
+{
+    return strncmp(token, WIRE_REVOKED, WIRE_REVOKED_LEN) == 0 ? "" : "held by ";
+}
+
 static void print_holder(const struct report *report)
 {
     char quoted[QUOTED_MAX];
@@ -203,7 +209,8 @@ static void print_holder(const struct report *report)
     } else if (report->token == NULL) {
         (void)printf("  free");
     } else {
-        (void)printf("  held by %s ", quote(report->token, report->token_len, quoted));
+        (void)printf("  %s%s ", held_by(report->token),
+                     quote(report->token, report->token_len, quoted));
         print_time_left(report->ttl_ms);
     }
     if (report->knows_holder && report->readers == 0 && report->token == NULL &&
@@ -320,10 +327,11 @@ static void print_owner(const struct status *status, const struct verdict *verdi
 {
     char quoted[QUOTED_MAX];
 
-    (void)printf("held by %s ",
-                 verdict->holder->token == NULL
-                     ? "readers"
-                     : quote(verdict->holder->token, verdict->holder->token_len, quoted));
+    if (verdict->holder->token == NULL)
+        (void)printf("held by readers ");
+    else
+        (void)printf("%s%s ", held_by(verdict->holder->token),
+                     quote(verdict->holder->token, verdict->holder->token_len, quoted));
     print_time_left(verdict->ttl_ms);
     (void)printf(" on %u of %u %s, a majority\n", mask_count(verdict->holders), status->counted,
                  status->noun);

@@ -1,26 +1,70 @@
 /*
- * unlock.c - `redlock unlock`: release a lock, by its token.
+ * unlock.c - `redlock unlock`: release a lock by its token, or take it from its holder.
  */
 #include "redlock/cli/cli.h"
 
+#include "redlock/cli/revoke.h"
 #include "redlock/cli/session.h"
+
+enum { OPTION_FORCE = CLI_OPTION_NEXT, OPTION_NOW, OPTION_PERMIT, OPTION_REASON, OPTION_YES };
+
+static int force(struct cli *cli, int argc, char **argv, const struct revoke_wanted *wanted)
+{
+    struct cli_names names;
+    int code;
+
+    cli_need_arguments(cli, argc, argv, 1, "NAME");
+    cli_names(cli, argv[optind], &names);
+    if (names.len > 1)
+        cli_usage_error(cli, "--force takes one name, and a lock of several is lost with any of "
+                             "them: write \\, for a comma in a name");
+    code = revoke_run(cli, names.list[0], wanted);
+    cli_names_done(&names);
+    return code;
+}
 
 static int unlock_main(struct cli *cli, int argc, char **argv)
 {
     static const struct option own[] = {
+        {"force", no_argument, NULL, OPTION_FORCE},
+        {"now", no_argument, NULL, OPTION_NOW},
+        {"permit", required_argument, NULL, OPTION_PERMIT},
         {"permits", required_argument, NULL, CLI_OPTION_PERMITS},
+        {"reason", required_argument, NULL, OPTION_REASON},
         {"shared", no_argument, NULL, CLI_OPTION_SHARED},
+        {"yes", no_argument, NULL, OPTION_YES},
         {NULL, 0, NULL, 0},
     };
     struct redlock_lock_options opts;
     struct redlock_lease *lease;
     struct session session;
+    struct revoke_wanted wanted = {.reason = NULL};
+    bool is_forced = false, is_about_force = false;
     struct cli_names names;
     int option, code;
 
     redlock_lock_options_init(&opts);
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
-        cli_take_lock_option(cli, option, &opts);
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
+        is_about_force = is_about_force || option > OPTION_FORCE;
+        if (option == OPTION_FORCE)
+            is_forced = true;
+        else if (option == OPTION_NOW)
+            wanted.now = true;
+        else if (option == OPTION_PERMIT)
+            wanted.permit = cli_number(cli, "--permit", optarg, 1, REDLOCK_PERMITS_MAX);
+        else if (option == OPTION_REASON)
+            wanted.reason = optarg;
+        else if (option == OPTION_YES)
+            wanted.yes = true;
+        else
+            cli_take_lock_option(cli, option, &opts);
+    }
+    if (is_about_force && !is_forced)
+        cli_usage_error(cli, "--now, --permit, --reason and --yes need --force");
+    if (is_forced && (opts.permits > 0 || opts.shared))
+        cli_usage_error(cli, "--force takes no --permits or --shared: --permit N is one permit");
+    if (is_forced)
+        return force(cli, argc, argv, &wanted);
     opts.ttl_ms = cli->max_ttl_ms; /* No lease is longer. */
     cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
     cli_names(cli, argv[optind], &names);
@@ -39,10 +83,21 @@ static int unlock_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_unlock = {
     .name = "unlock",
     .run = unlock_main,
-    .usage = "unlock [--permits K | --shared] NAME[,NAME...] TOKEN",
-    .help = "Release the lock NAME that is held with TOKEN.\n"
-            "\n"
-            "  --permits K, --shared  as they were with `redlock lock`\n"
-            "\n"
-            "Exit: 64 usage, 69 too few masters confirmed it, 76 not held with this token.\n",
+    .usage = "unlock [--permits K | --shared] NAME[,NAME...] TOKEN\n"
+             "       redlock unlock --force [--now] [--permit N] [--reason TEXT] [--yes] NAME",
+    .help =
+        "Release the lock NAME that is held with TOKEN.  With --force, take NAME from its\n"
+        "holder, whoever that is: the holder can extend it no more, and learns that it is\n"
+        "lost.  Others get it when the holder's time is over.\n"
+        "\n"
+        "  --permits K, --shared  as they were with `redlock lock`\n"
+        "  --force                take the lock from its holder, after a question\n"
+        "  --reason TEXT          for the log of the holder, up to 80 bytes\n"
+        "  --permit N             permit number N of a semaphore, as `redlock status` shows it\n"
+        "  --now                  delete the lock at once: two may work until the holder has\n"
+        "                         ended, or its time is over\n"
+        "  --yes                  do not ask\n"
+        "\n"
+        "Exit: 64 usage, 69 too few masters confirmed it, 75 the answer was no, 76 not held\n"
+        "(with this token), 77 forbidden, 78 redlock did not write the key.\n",
 };

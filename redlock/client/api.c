@@ -14,6 +14,7 @@
 #include "redlock/lease/explain.h"
 #include "redlock/lease/lease.h"
 #include "redlock/lease/table.h"
+#include "redlock/wire/keys.h"
 
 /* ---- Shared by both kinds of client ---- */
 
@@ -420,6 +421,8 @@ static int adopt(struct redlock *rl, const struct wanted *wanted,
         status = error_set(REDLOCK_E_INVAL, "%s is NULL", token == NULL ? "token" : "ret_lease");
     else if (token[0] == 0 || strlen(token) > REDLOCK_TOKEN_MAX)
         status = error_set(REDLOCK_E_INVAL, "a token has 1 to %d bytes", REDLOCK_TOKEN_MAX);
+    else if (strncmp(token, WIRE_REVOKED, WIRE_REVOKED_LEN) == 0)
+        status = error_set(REDLOCK_E_INVAL, "no token begins with '" WIRE_REVOKED "'");
     if (status == REDLOCK_OK)
         status = wanted_lease(rl, wanted, opts, &lease);
     if (status == REDLOCK_OK) {

@@ -9,6 +9,7 @@
 #include "redlock/client/client.h"
 #include "redlock/lease/explain.h"
 #include "redlock/lease/lease.h"
+#include "redlock/lease/table.h"
 
 _Static_assert(INSPECT_IN_FLIGHT_MAX == LINK_ASKS_MAX / 2, "a command and its release");
 
@@ -54,7 +55,7 @@ bool inspect_may_hold(struct redlock *rl)
         return false;
     for (unsigned m = 0; m < peers->len && !may_hold; m++)
         may_hold = peers->links[m] != NULL && !link_is_given_up(peers->links[m]) &&
-                   leases_may_hold(&rl->leases, m);
+                   table_may_hold(&rl->leases, m);
     client_leave(rl);
     return may_hold;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 #include "redlock/lease/troubles.h"
 
 #define QUOTED_MAX 80 /* The longest name in a message, in bytes. */
@@ -110,6 +111,26 @@ static const char *who_holds(const struct redlock_lease *lease)
     return redlock_strerror(REDLOCK_CONTENDED);
 }
 
+static bool is_revoked(const struct redlock_lease *lease)
+{
+    return lease->leases->revoked.serial == lease->serial;
+}
+
+void explain_revoked(const struct redlock_lease *lease, unsigned master, const char *text)
+{
+    struct leases *leases = lease->leases;
+    char name[QUOTED_MAX];
+
+    if (is_revoked(lease))
+        return;
+    leases->revoked.serial = lease->serial;
+    (void)snprintf(leases->revoked.text, sizeof leases->revoked.text, "%s", text);
+    (void)text_clean(leases->revoked.text);
+    quote_names(lease, name, sizeof name);
+    env_log(leases->env, REDLOCK_LOG_WARNING, "lock %s: %s, says master %u (%s)", name,
+            leases->revoked.text, master + 1, masters_name(leases->masters, master));
+}
+
 void explain_end(const struct redlock_lease *lease, enum lease_op op, int status)
 {
     char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
@@ -126,7 +147,9 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
         list_troubles(lease->leases, (struct answers){lease->silent, 0}, troubles, sizeof troubles);
     if (lease_kind(lease)->explain != NULL)
         lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
-    if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
+    if (op == LEASE_OP_EXTEND && is_revoked(lease))
+        why = lease->leases->revoked.text;
+    else if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
         why = "the lock is still held, but the lost notice was given, or was due";
     else if (status == REDLOCK_LOST && lease->adopted)
         why = "the lock is not held with this token"; /* Perhaps it never was. */
@@ -161,5 +184,8 @@ bool explain_wait(const struct redlock_lease *lease)
 
 void explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
 {
-    list_troubles(lease->leases, (struct answers){lease->silent, lease->gone}, buf, size);
+    if (is_revoked(lease))
+        (void)snprintf(buf, size, "%s", lease->leases->revoked.text);
+    else
+        list_troubles(lease->leases, (struct answers){lease->silent, lease->gone}, buf, size);
 }

@@ -16,6 +16,11 @@ void explain_ready(const struct leases *leases, int status);
  * sets none, if no master is at fault: another client has the lock, or no round is over yet. */
 bool explain_wait(const struct redlock_lease *lease);
 
+/* A master has answered that an operator revoked the lock, with this text.  The first such answer
+ * goes to the log.  The text then explains the loss, unless another lease is revoked before that.
+ */
+void explain_revoked(const struct redlock_lease *lease, unsigned master, const char *text);
+
 /* What was wrong with masters when the lease was last renewed, or could not be.  "": nothing. */
 void explain_loss(const struct redlock_lease *lease, char *buf, size_t size);
 

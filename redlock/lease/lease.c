@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "redlock/base/error.h"
+#include "redlock/lease/explain.h"
 #include "redlock/lease/table.h"
 
 /* A client with 100 000 leases takes 512 bytes of heap for each, without names: this struct, and
@@ -531,6 +532,8 @@ void leases_on_answer(struct leases *leases, unsigned master, const struct ask *
     if (lease == NULL)
         return;
     vote = kind_count(lease_kind(lease), (enum quorum_command)ask->what, reply);
+    if (ask->what == QUORUM_CMD_EXTEND && vote_revoked(reply) != NULL)
+        explain_revoked(lease, master, vote_revoked(reply));
     if (!masters_hold(leases->masters, master, ask, &vote))
         on_vote(lease, master, ask, &vote, vote_error(&vote, reply));
 }
@@ -573,14 +576,6 @@ void leases_on_set(struct leases *leases, quorum_mask joined, quorum_mask left)
         lease_step(lease, &event);
         lease_reap(lease);
     }
-}
-
-bool leases_may_hold(const struct leases *leases, unsigned master)
-{
-    for (uint32_t i = 0; i < leases->slots_len; i++)
-        if (leases->slots[i] != NULL && (leases->slots[i]->q.may_hold & mask_of(master)) != 0)
-            return true;
-    return false;
 }
 
 void leases_on_room(struct leases *leases, unsigned master)

@@ -74,7 +74,4 @@ void leases_on_set(struct leases *leases, quorum_mask joined, quorum_mask left);
 /* A full queue has room again: send the releases that did not fit. */
 void leases_on_room(struct leases *leases, unsigned master);
 
-/* True: this master may store a token of a lease. */
-bool leases_may_hold(const struct leases *leases, unsigned master);
-
 #endif /* REDLOCK_LEASE_H */

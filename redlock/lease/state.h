@@ -96,6 +96,10 @@ struct leases {
     const char *note; /* For locks that bring none.  "": none. */
     struct owners owners;
     drift_span reply_timeout;
+    struct { /* The lease that was revoked last, and the text that revoked it. */
+        uint64_t serial;
+        char text[REDLOCK_TOKEN_MAX + 1];
+    } revoked;
 
     struct redlock_lease **slots; /* Indexed by slot.  NULL: the slot is free. */
     uint32_t *slots_free;         /* A stack of free slots. */

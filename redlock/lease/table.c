@@ -112,3 +112,11 @@ struct redlock_lease *table_take_ready(struct leases *leases)
     lease->is_ready = false;
     return lease;
 }
+
+bool table_may_hold(const struct leases *leases, unsigned master)
+{
+    for (uint32_t i = 0; i < leases->slots_len; i++)
+        if (leases->slots[i] != NULL && (leases->slots[i]->q.may_hold & mask_of(master)) != 0)
+            return true;
+    return false;
+}

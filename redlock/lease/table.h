@@ -32,6 +32,9 @@ static inline struct redlock_lease *table_find(const struct leases *leases, uint
     return lease != NULL && (uint32_t)lease->serial == serial ? lease : NULL;
 }
 
+/* True: this master may store a token of a lease. */
+bool table_may_hold(const struct leases *leases, unsigned master);
+
 /* Put a lease at the end of the list of leases with callbacks to run; take the first from the
  * list, which must not be empty. */
 void table_make_ready(struct leases *leases, struct redlock_lease *lease);

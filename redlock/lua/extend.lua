@@ -3,7 +3,8 @@
 -- KEYS[1]  name of the lock
 -- ARGV[1]  token
 -- ARGV[2]  ttl in ms, from now
--- Reply    1: the key holds the token, and lasts for ttl or longer; 0: it does not hold it.
+-- Reply    1: the key holds the token, and lasts for ttl or longer; 0: it does not hold it;
+--          a text that begins with WIRE_REVOKED: nor does it, because an operator revoked the lock.
 --
 -- Rules
 -- - The end of the key only ever moves to a later instant.  Two cases need this:
@@ -12,7 +13,9 @@
 --   - An old extension may lie in the socket of a connection that was given up.  It may arrive
 --     after a newer and longer one.
 
-if redis.call('get', KEYS[1]) ~= ARGV[1] then
+local value = redis.call('get', KEYS[1])
+if value ~= ARGV[1] then
+    -- @part revoked
     return 0
 end
 if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then

@@ -3,7 +3,8 @@
 -- KEYS     names of the locks
 -- ARGV[1]  token
 -- ARGV[2]  ttl in ms, from now
--- Reply    1: all keys hold the token, and last for ttl or longer; 0: nothing has changed.
+-- Reply    1: all keys hold the token, and last for ttl or longer; 0: nothing has changed;
+--          a text that begins with WIRE_REVOKED: nor has it, because a name was revoked.
 --
 -- Rules
 -- - All or none.
@@ -11,7 +12,9 @@
 
 local values = redis.call('mget', unpack(KEYS))
 for i = 1, #KEYS do
-    if values[i] ~= ARGV[1] then
+    local value = values[i]
+    if value ~= ARGV[1] then
+        -- @part revoked
         return 0
     end
 end

@@ -3,7 +3,8 @@
 -- KEYS[1]  name of the lock
 -- ARGV[1]  token
 -- ARGV[2]  ttl in ms, from now
--- Reply    1: the reader lasts for ttl or longer; 0: there is no such reader, or it has ended.
+-- Reply    1: the reader lasts for ttl or longer; 0: there is no such reader, or it has ended;
+--          a text that begins with WIRE_REVOKED: nor is there one, because the lock was revoked.
 --
 -- Rules
 -- - As in extend.lua, the end of a reader only ever moves to a later instant.
@@ -13,7 +14,12 @@
 --   begins with ZADD.
 
 local key = KEYS[1]
-local last = redis.call('zrange', key, -1, -1, 'withscores')
+local last = redis.pcall('zrange', key, -1, -1, 'withscores')
+if last.err then
+    local value = redis.pcall('get', key)
+    -- @part revoked
+    return last
+end
 local ends = last[1] == ARGV[1] and last[2] or redis.call('zscore', key, ARGV[1])
 if not ends then
     return 0

@@ -31,16 +31,5 @@ end
 if redis.call('get', KEYS[1]) ~= ARGV[1] then
     return 0
 end
-local count = math.max((marker[4] or 0) + 1, ARGV[2] - marker[2])
-local digits, number = string.format('%.0f', count), marker[2] + count
-if number > tonumber(marker[3]) then
-    local time = redis.call('time')
-    if number > time[1] * 1000000 + time[2] + WIRE_FENCE_AHEAD_US then
-        return redis.error_reply('ERR the fencing counter is days ahead of the clock')
-    end
-    redis.call('hset', KEYS[2], ARGV[3], digits, 'high', string.format('%.0f',
-        marker[2] + math.ceil(count / WIRE_FENCE_STEP) * WIRE_FENCE_STEP))
-else
-    redis.call('hset', KEYS[2], ARGV[3], digits)
-end
+-- @part raise_counter
 return number

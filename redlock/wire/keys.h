@@ -40,6 +40,11 @@
 #define WIRE_QUEUE "redlock:queue:"
 #define WIRE_QUEUE_LEN (sizeof WIRE_QUEUE - 1)
 
+/* A lock that an operator revoked stores a text that begins so, in place of the token, until its
+ * time is over (redlock/lua/revoke.lua).  No token begins so. */
+#define WIRE_REVOKED "revoked by "
+#define WIRE_REVOKED_LEN (sizeof WIRE_REVOKED - 1)
+
 /* The channel on which a client learns of the turns of its waiters: this prefix and the first
  * digits of the name of any of them (place.h). */
 #define WIRE_CLIENT "redlock:client:"

@@ -30,6 +30,7 @@ enum script_id {
     SCRIPT_ACQUIRE_SHARED,
     SCRIPT_EXTEND_SHARED,
     SCRIPT_RELEASE_SHARED,
+    SCRIPT_REVOKE,  /* Takes a lock from its holder. */
     SCRIPT_PREPARE, /* These change the set of masters. */
     SCRIPT_ACCEPT,
     SCRIPT_WRITE,
@@ -41,7 +42,8 @@ enum script_id {
 };
 
 /* Locks name a script by its SHA-1 (EVALSHA).  The text is for a master that does not have the
- * script.  SCRIPT_LOOK, SCRIPT_WITNESS, SCRIPT_WAIT, SCRIPT_WAIT_PERMIT, SCRIPT_COUNT_MANY, and
+ * script.  SCRIPT_LOOK, SCRIPT_WITNESS, SCRIPT_WAIT, SCRIPT_WAIT_PERMIT, SCRIPT_COUNT_MANY,
+ * SCRIPT_REVOKE, and
  * those that found or change a set of masters are always sent in full. */
 struct script {
     const char *text;

@@ -10,7 +10,16 @@
 #include <assert.h>
 #include <string.h>
 
+#include "redlock/wire/keys.h"
 #include "redlock/wire/reply.h"
+
+const char *vote_revoked(const struct reply *reply)
+{
+    bool is_revoked =
+        reply->type == REPLY_TEXT && strncmp(reply->text, WIRE_REVOKED, WIRE_REVOKED_LEN) == 0;
+
+    return is_revoked ? reply->text : NULL;
+}
 
 /* Errors of a master whose state has changed since the handshake. */
 static const char *const relink_codes[] = {"READONLY", "NOAUTH", "LOADING", "MASTERDOWN"};
@@ -64,6 +73,14 @@ static struct vote count_script(const struct reply *reply)
     return (struct vote){.vote = QUORUM_VOTE_NONE, .relink = true};
 }
 
+/* A key that was revoked holds no token. */
+static struct vote count_extend(const struct reply *reply)
+{
+    if (vote_revoked(reply) != NULL)
+        return (struct vote){.vote = QUORUM_VOTE_NO};
+    return count_script(reply);
+}
+
 static struct vote count_raise(const struct reply *reply)
 {
     if (reply->type == REPLY_INTEGER && reply->integer >= 0 &&
@@ -87,6 +104,7 @@ struct vote vote_read(enum quorum_command command, const struct reply *reply)
     case QUORUM_CMD_GIVE:
         return count_set(reply);
     case QUORUM_CMD_EXTEND:
+        return count_extend(reply);
     case QUORUM_CMD_RELEASE:
         return count_script(reply);
     case QUORUM_CMD_RAISE:

@@ -37,6 +37,7 @@ struct vote {
  * - SET, or a script in its place: +OK is yes, nil is no.
  * - Other scripts: 1 is yes, 0 is no.
  * - RAISE: 1 to QUORUM_FENCE_MAX is yes, 0 is no.  -1 is no vote and sets outdated.
+ * - EXTEND: a text that revoked the lock is no.
  * - -WRONGTYPE is no: the key is there and holds no lock of ours.
  * - Every other error is no vote.  -NOSCRIPT sets noscript.  -READONLY, -NOAUTH, -LOADING and
  *   -MASTERDOWN set relink.
@@ -48,6 +49,9 @@ struct vote vote_read(enum quorum_command command, const struct reply *reply);
  * of range does not set relink, because another connection would bring no better number.
  * -WRONGTYPE sets relink, because the marker itself has the wrong type. */
 struct vote vote_number(const struct reply *reply);
+
+/* The text that revoked the lock, in the reply to EXTEND.  NULL: it is another reply. */
+const char *vote_revoked(const struct reply *reply);
 
 /* What is wrong with the master that sent this reply.  "": nothing. */
 const char *vote_error(const struct vote *vote, const struct reply *reply);

@@ -323,7 +323,8 @@ static size_t write_script(char *buf, unsigned master, const struct command *com
     case SCRIPT_FOUND:
     case SCRIPT_WITHDRAW:
         return (size_t)sprintf(buf, ":1\r\n");
-    case SCRIPT_PREPARE: /* Only `redlock members` sends these. */
+    case SCRIPT_REVOKE: /* Only the command sends these. */
+    case SCRIPT_PREPARE:
     case SCRIPT_ACCEPT:
     case SCRIPT_WRITE:
     case SCRIPT_COUNT_ON:

@@ -33,6 +33,7 @@ class Calls(Case):
         self.lock()
         self.check("longer", "3: get, pexpire, pttl", "extend", LOCK, OURS, LONGER_MS)
         self.check("no longer", "2: get, pttl", "extend", LOCK, OURS, LONG_MS)
+        self.check("another's", "1: get", "extend", LOCK, OTHERS, LONG_MS)
         self.check("another's", "1: get", "release", LOCK, OTHERS)
         self.check("ours", "2: del, get", "release", LOCK, OURS)
         self.lock()

@@ -72,6 +72,7 @@ struct parts args_parts(const struct command *command)
     case SCRIPT_WITNESS:
     case SCRIPT_WAIT:
     case SCRIPT_WAIT_PERMIT:
+    case SCRIPT_REVOKE:
     case SCRIPT_PREPARE:
     case SCRIPT_ACCEPT:
     case SCRIPT_WRITE:

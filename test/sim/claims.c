@@ -144,7 +144,7 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
 {
     quorum_mask bit = (quorum_mask)(1u << master);
     bool no = (answer->type == REPLY_INTEGER && answer->integer == 0) ||
-              strstr(answer->text, "WRONGTYPE") != NULL;
+              strstr(answer->text, "WRONGTYPE") != NULL || answer->type == REPLY_TEXT;
     bool is_yes = answer->type == REPLY_STATUS || answer->integer > 0;
 
     if (is_yes && (ask->what == QUORUM_CMD_GIVE || ask->what == QUORUM_CMD_EXTEND))

@@ -124,8 +124,8 @@ static const char *draw_state(const struct server *model)
 
 static size_t draw(const struct server *model, char *buf)
 {
-    static const char *const tokens[] = {"one", "two", "three"};
-    const char *token = tokens[dice_below(3)];
+    static const char *const tokens[] = {"one", "two", "three", WIRE_REVOKED "me"};
+    const char *token = tokens[dice_below(4)];
     struct wire_args args = {
         .name = "r0",
         .name_len = 2,

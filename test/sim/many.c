@@ -28,8 +28,10 @@ struct answer many_extend(struct server *server, const struct command *command)
     for (unsigned i = 0; i < at.names; i++) {
         const struct key *key = store_key(server, args_resource(command, at.name + i));
 
-        if (key == NULL || key->wrong_type || key->token != token)
+        if (key == NULL || key->wrong_type)
             return answer_zero;
+        if (key->token != token)
+            return revokes_refuse(key, &answer_zero);
     }
     for (unsigned i = 0; i < at.names; i++) {
         struct key *key = store_key(server, args_resource(command, at.name + i));

@@ -223,6 +223,8 @@ static bool stores_one(struct server *server, const struct lease_rec *rec, unsig
 
     if (key == NULL || (!rec->is_shared && key->wrong_type) || store_key_end(server, key) < until)
         return false;
+    if (revokes_was(key, rec->token))
+        return true;
     if (!rec->is_shared)
         return key->token == rec->token;
     reader = store_reader(server, key, rec->token);
@@ -251,11 +253,38 @@ static bool is_backed(const struct lease_rec *rec, const struct lists *lists, si
     return moves_are_quorum(lists, servers);
 }
 
+/* The masters that an operator has revoked the lock on before this time of the client's clock. */
+static unsigned revoked_before(const struct lease_rec *rec, uint64_t reading)
+{
+    unsigned servers = 0;
+
+    for (unsigned m = 0; m < world.plan.servers; m++)
+        for (unsigned r = 0; r < world.plan.resources; r++) {
+            const struct key *key = store_key(&world.servers[m], r);
+
+            if ((rec->set & 1u << r) && key != NULL && revokes_was(key, rec->token) &&
+                process_reading(rec->process, key->revoked_at) < reading)
+                servers |= 1u << m;
+        }
+    return servers;
+}
+
+/* No extension that was sent after a majority was revoked makes a lease last longer. */
+static void check_revoked(const struct lease_rec *rec)
+{
+    const struct lists lists = process_lists(rec->process);
+
+    if (moves_are_quorum(&lists, revoked_before(rec, rec->lease->q.sent)))
+        world_fail("revoked", "client %u extends a lease that was revoked on a majority",
+                   rec->process->number);
+}
+
 bool oracle_has_keys(const struct lease_rec *rec)
 {
     const struct lists lists = process_lists(rec->process);
 
-    return rec->token >= 0 && is_backed(rec, &lists, world.now + 1);
+    return rec->token >= 0 && revoked_before(rec, UINT64_MAX) == 0 &&
+           is_backed(rec, &lists, world.now + 1);
 }
 
 static void check_deadline(const struct lease_rec *rec)
@@ -380,6 +409,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
                    rec->number);
     } else {
         world_outcome(OUTCOME_RENEWED);
+        check_revoked(rec);
         world_note("believes longer: client, resource, lease", rec->process->number, rec->resource,
                    rec->number);
     }

@@ -421,6 +421,7 @@ static void draw_faults(struct plan *plan)
     plan->enabled[FAULT_STEP] = plan->may_step != 0;
     plan->enabled[FAULT_COPY] = plan->may_copy != 0;
     draw_theme_faults(plan);
+    plan->enabled[FAULT_REVOKED] = (other_dice(UINT64_C(0x8a5cd789635d2dff)) >> 24 & 7) == 0;
     if (plan->may_copy != 0)
         plan->enabled[FAULT_CLOSE] = plan->enabled[FAULT_CLOSE_IN_CALLBACK] = false;
     if (plan->lasting && plan->may_forget != 0)

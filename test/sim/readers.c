@@ -153,6 +153,11 @@ struct answer readers_execute(struct server *server, const struct command *comma
         return acquire(server, resource, token, args_number(command, at.ttl));
     if (key == NULL)
         return answer_zero;
+    if (key->readers == 0 && at.command == QUORUM_CMD_EXTEND && !key->wrong_type) {
+        const struct answer wrong_type = store_type_error(server);
+
+        return revokes_refuse(key, &wrong_type);
+    }
     if (key->readers == 0)
         return store_type_error(server);
     reader = find(key, token);

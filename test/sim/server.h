@@ -23,6 +23,9 @@ struct key {
     uint64_t end_ms;  /* When it expires, on the server's clock. */
     unsigned readers; /* If not 0, the key has no token, and is no string: wrong_type is set. */
     struct reader reader[SIM_READERS_MAX];
+    sim_time revoked_at;  /* An operator has replaced its token or readers then.  0: none has. */
+    int was;              /* The token that was replaced. */
+    unsigned was_readers; /* The readers that were replaced; they are still in reader. */
 };
 
 #define SIM_RUN_OF_ANOTHER UINT32_MAX /* No run of this server. */
@@ -106,6 +109,8 @@ void server_crash(struct server *server, bool forget);
 void server_mend(struct server *server);
 bool server_flushall(struct server *server);
 void server_copy(struct server *server, const struct server *other);
+/* An operator revokes a lock on this server. */
+void server_revoke(struct server *server, unsigned resource);
 void server_plant(struct server *server, unsigned resource, bool wrong_type, uint64_t ttl_ms);
 
 #endif /* SIM_SERVER_H */

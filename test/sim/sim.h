@@ -31,7 +31,7 @@
 #define SIM_RESOURCES_MAX 3
 #define SIM_SETS (1u << SIM_RESOURCES_MAX) /* Sets of resources, as masks. */
 #define SIM_LINES (2 * SIM_SETS)           /* Groups of waiters: by set, readers apart. */
-#define SIM_READERS_MAX 256                /* Readers of a key, even if their time is up. */
+#define SIM_READERS_MAX 512                /* Readers of a key, even if their time is up. */
 #define SIM_LEASES_MAX 5                   /* Leases that one process uses, without a crowd. */
 #define SIM_TTLS_MAX 4                     /* Different ttls of one run. */
 #define SIM_TRANSPORTS_MAX (2 * SIM_SERVERS_MAX) /* Links of a process, half of them listen. */
@@ -130,6 +130,8 @@ void memory_reset(void);
     X(MISUSE, "call that is not allowed")                                         \
     X(STEP, "wall clock of a master stepped")                                     \
     X(COPY, "master that came back on a copy of another's data")                  \
+    X(REVOKED, "lock that an operator revoked on a master")                       \
+    X(REVOKE_HEARD, "extension of a lock that was revoked")                       \
     X(STEP_SEEN, "turn with a master that did not count since its clock was stepped")
 
 #define SIM_FAULT_NAME(name, text) FAULT_##name,

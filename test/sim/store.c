@@ -131,8 +131,10 @@ struct answer store_extend(struct server *server, struct key *key, int token, ui
     uint64_t end_ms = store_wall_ms(server) + ttl_ms;
     const struct answer *refusal;
 
-    if (key == NULL || key->token != token)
+    if (key == NULL)
         return answer_zero;
+    if (key->token != token)
+        return revokes_refuse(key, &answer_zero);
     if (key->end_ms >= end_ms)
         return answer_one;
     refusal = store_mood(server, true, false);

@@ -92,6 +92,14 @@ store_answer flags_query, readers_execute, witness_execute;
 struct reader *store_reader(const struct server *server, struct key *key, int token);
 sim_time store_reader_end(const struct server *server, const struct reader *reader);
 
+/* ---- Locks that were revoked (revokes.c) ---- */
+
+/* The answer to an extension of a key that holds another token; what to answer if it was not
+ * revoked. */
+struct answer revokes_refuse(const struct key *key, const struct answer *otherwise);
+/* The key was revoked, but still keeps others out for this holder, and no shorter. */
+bool revokes_was(const struct key *key, int token);
+
 /* The mark of the master with this name, or NULL. */
 struct mark *witness_find(struct marks *marks, const char *name, size_t len);
 /* A client has given the master an epoch. */

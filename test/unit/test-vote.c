@@ -192,5 +192,23 @@ TEST(what_counts_and_fails_counts_nothing)
     check_vote(vote_number(&reply), (struct vote){.vote = NONE, .relink = true});
 }
 
-CHECK_MAIN(RUN(numbers_are_counted), RUN(what_counts_and_fails_counts_nothing),
-           RUN(replies_are_counted), RUN(a_text_may_be_missing))
+TEST(a_text_that_revoked_the_lock_is_no)
+{
+    char revoked[] = "revoked by me", other[] = "revoked";
+    struct reply reply = {.type = REPLY_TEXT, .text = revoked, .text_len = 13};
+
+    CHECK_STR(vote_revoked(&reply), revoked);
+    check_vote(vote_read(QUORUM_CMD_EXTEND, &reply), (struct vote){.vote = NO});
+    check_vote(vote_read(QUORUM_CMD_RELEASE, &reply), (struct vote){.vote = NONE, .relink = true});
+    check_vote(vote_read(QUORUM_CMD_SET, &reply), (struct vote){.vote = NONE, .relink = true});
+    reply.text = other;
+    CHECK(vote_revoked(&reply) == NULL);
+    check_vote(vote_read(QUORUM_CMD_EXTEND, &reply), (struct vote){.vote = NONE, .relink = true});
+    reply.type = REPLY_STATUS;
+    reply.text = revoked;
+    CHECK(vote_revoked(&reply) == NULL);
+}
+
+CHECK_MAIN(RUN(a_text_that_revoked_the_lock_is_no), RUN(numbers_are_counted),
+           RUN(what_counts_and_fails_counts_nothing), RUN(replies_are_counted),
+           RUN(a_text_may_be_missing))

@@ -1,0 +1,396 @@
+/*
+ * revoke.c - reads who holds a lock, asks the operator, and carries out what core/revoke.h decides.
+ *
+ * The loop runs while the operator thinks, so that links stay up.  What was read then may be out of
+ * date, but the script compares the token and the epoch.
+ */
+#include "redlock/cli/revoke.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ev.h>
+
+#include "redlock/base/error.h"
+#include "redlock/base/note.h"
+#include "redlock/base/text.h"
+#include "redlock/cli/session.h"
+#include "redlock/client/inspect.h"
+#include "redlock/wire/name.h"
+#include "redlock/wire/reply.h"
+#include "redlock/wire/revocation.h"
+
+/* USER@HOST/PID, of 12, 14 and 7 bytes at most: PIDs are below 2^22. */
+#define WHO_MAX (REDLOCK_TOKEN_MAX - WIRE_REVOKED_LEN - 2 - REDLOCK_NOTE_MAX)
+
+enum query { QUERY_READ, QUERY_REVOKE, QUERY_DELETE };
+
+struct revoking {
+    struct cli *cli;
+    const struct revoke_wanted *wanted;
+    struct session session;
+    const char *name;
+    char key[WIRE_KEY_MAX];
+    size_t key_len;
+    char text[REDLOCK_TOKEN_MAX + 1];
+    struct revoke revoke;
+    char state[REDLOCK_MASTERS_MAX][WIRE_STATE_MAX + 1];
+    char error[REDLOCK_MASTERS_MAX][INSPECT_TEXT_MAX];
+    quorum_mask awaited, deleted;
+};
+
+/* ---- The text ---- */
+
+/* "revoked by USER@HOST/PID: REASON".  With the PID no later attempt has the same text. */
+static void write_text(struct revoking *r)
+{
+    const char *user = getenv("USER"), *reason = r->wanted->reason;
+    char host[WHO_MAX - 21 + 1] = "";
+
+    (void)gethostname(host, sizeof host - 1); /* Without a host if this fails. */
+    (void)snprintf(r->text, sizeof r->text, WIRE_REVOKED "%.12s@%.*s/%d%s%s",
+                   user != NULL ? user : "", (int)sizeof host, host, (int)getpid(),
+                   reason != NULL ? ": " : "", reason != NULL ? reason : "");
+    (void)text_clean(r->text);
+}
+
+static void write_key(struct revoking *r, const char *name)
+{
+    char prefixed[WIRE_PERMIT_LEN + REDLOCK_NAME_MAX + 1];
+
+    r->name = name;
+    if (r->wanted->permit == 0) {
+        r->key_len = strlen(name);
+        memcpy(r->key, name, r->key_len);
+        return;
+    }
+    (void)snprintf(prefixed, sizeof prefixed, WIRE_PERMIT "%s", name);
+    r->key_len = wire_permit_key(r->key, prefixed, strlen(prefixed), r->wanted->permit - 1);
+}
+
+/* ---- Asking masters ---- */
+
+/* Why this answer is no help.  "": it is one. */
+static const char *take(struct revoking *r, unsigned m, enum query query, const struct reply *reply)
+{
+    struct revoke_seen seen;
+    struct revoke_done done;
+
+    if (reply == NULL)
+        return "the connection broke";
+    if (reply->type == REPLY_ERROR)
+        return reply->text;
+    if (query == QUERY_READ && revocation_read(reply, r->state[m], &seen)) {
+        revoke_on_read(&r->revoke, m, &seen);
+        return r->revoke.is_guarded && seen.version == 0 ? "it lost its data, and is warming up"
+                                                         : "";
+    }
+    if (query == QUERY_REVOKE && revocation_done(reply, &done)) {
+        revoke_on_done(&r->revoke, m, &done);
+        return done.is_revoked ? "" : "it does not store this holder";
+    }
+    if (query == QUERY_REVOKE && reply->type == REPLY_NIL)
+        return "its epoch, or its set, has just changed";
+    if (query != QUERY_DELETE || reply->type != REPLY_INTEGER)
+        return "answered with garbage";
+    r->deleted |= mask_of(m);
+    return "";
+}
+
+static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
+{
+    struct revoking *r = cookie;
+
+    r->awaited &= (quorum_mask)~mask_of(m);
+    (void)snprintf(r->error[m], sizeof r->error[m], "%s", take(r, m, (enum query)query, reply));
+    (void)text_end_error(r->error[m]);
+}
+
+static size_t write_query(const struct revoking *r, unsigned m, enum query query,
+                          char buf[WIRE_MAX])
+{
+    bool is_guarded = r->revoke.is_guarded;
+    const struct revocation read = {
+        .key = r->key,
+        .key_len = r->key_len,
+        .token = "",
+        .text = "",
+        .state = is_guarded ? "?" : "",
+    };
+    const struct revocation revoke = {
+        .key = r->key,
+        .key_len = r->key_len,
+        .token = r->revoke.text,
+        .text = r->text,
+        .state = is_guarded ? r->state[m] : "",
+        .number = r->revoke.number,
+    };
+    const struct wire_args args = {
+        .name = r->key,
+        .name_len = r->key_len,
+        .token = r->text,
+        .token_len = strlen(r->text),
+    };
+
+    if (query == QUERY_READ)
+        return revocation_write(buf, &read);
+    if (query == QUERY_REVOKE)
+        return revocation_write(buf, &revoke);
+    return wire_script(buf, r->wanted->permit > 0 ? SCRIPT_RELEASE_PERMIT : SCRIPT_RELEASE, true,
+                       &args);
+}
+
+static bool is_awaiting(const void *arg)
+{
+    const struct revoking *r = arg;
+
+    return r->awaited != 0;
+}
+
+/* A master whose answer comes too late is left out: it may do what it was asked to do. */
+static void ask(struct revoking *r, quorum_mask masters, enum query query)
+{
+    const struct inspect_client client = inspect_client(r->session.rl);
+    char buf[WIRE_MAX];
+
+    for (unsigned m = 0; m < client.masters; m++) {
+        if (!(client.linked & masters & mask_of(m)))
+            continue;
+        r->awaited |= mask_of(m);
+        (void)snprintf(r->error[m], sizeof r->error[m], "no answer in time");
+        inspect_query(r->session.rl, m, query, buf, write_query(r, m, query, buf));
+    }
+    cli_linger(r->session.loop, is_awaiting, r,
+               r->cli->connect_timeout_ms + r->cli->reply_timeout_ms);
+    r->awaited = 0;
+}
+
+/* ---- Messages ---- */
+
+static const char *show_name(const struct revoking *r, char buf[CLI_NAMES_SHOWN_MAX + 24])
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    (void)cli_show_name(r->name, shown);
+    if (r->wanted->permit > 0)
+        (void)snprintf(buf, CLI_NAMES_SHOWN_MAX + 24, "permit %u of %s", r->wanted->permit, shown);
+    else
+        (void)snprintf(buf, CLI_NAMES_SHOWN_MAX + 24, "%s", shown);
+    return buf;
+}
+
+static const char *show_text(const char *text, char buf[CLI_NAMES_SHOWN_MAX])
+{
+    return error_quote(text, strlen(text), buf, CLI_NAMES_SHOWN_MAX);
+}
+
+/* Say what is wrong with the masters.  Returns the exit code. */
+static int too_few(const struct revoking *r, const char *what)
+{
+    const struct inspect_client client = inspect_client(r->session.rl);
+    char name[CLI_NAMES_SHOWN_MAX + 24];
+    unsigned forbidden = 0, others = 0;
+
+    cli_say("%s %s: too few masters answered as they should", show_name(r, name), what);
+    for (unsigned m = 0; m < client.masters; m++) {
+        const struct inspect_master master = inspect_master(r->session.rl, m);
+        const char *error = (client.linked & mask_of(m)) != 0 ? r->error[m] : master.error;
+
+        if (error[0] == '\0')
+            continue;
+        forbidden += strstr(error, "NOPERM") != NULL;
+        others += strstr(error, "NOPERM") == NULL;
+        cli_say("master %u (%s): %s", m + 1, master.name, error);
+    }
+    if (members_all(&client.lists) == 0)
+        cli_say("no set of masters is known: `redlock status%s` says more", r->cli->masters_option);
+    return forbidden > others ? CLI_FORBIDDEN : CLI_UNREACHABLE;
+}
+
+/* The exit code if there is no holder to revoke. */
+static int refuse(const struct revoking *r, enum revoke_status status)
+{
+    char name[CLI_NAMES_SHOWN_MAX + 24];
+
+    (void)show_name(r, name);
+    switch (status) {
+    case REVOKE_TOO_FEW:
+        return too_few(r, "was left alone");
+    case REVOKE_OVERTAKEN:
+        cli_say("%s was left alone: the set of masters has just changed: run this again", name);
+        return CLI_UNREACHABLE;
+    case REVOKE_NO_LOCK:
+        cli_say("%s: redlock did not write this key on master %u (%s): delete it there", name,
+                r->revoke.culprit + 1, inspect_master(r->session.rl, r->revoke.culprit).name);
+        return CLI_CHANGE;
+    case REVOKE_NOBODY:
+        cli_say("nobody holds %s on a majority of the masters", name);
+        return CLI_LOST;
+    case REVOKE_ALREADY:
+    case REVOKE_OK:
+        break;
+    }
+    return CLI_OK;
+}
+
+/* ---- The question ---- */
+
+static void on_input(struct ev_loop *loop, ev_io *watcher, int events)
+{
+    (void)events;
+    ev_io_stop(loop, watcher);
+}
+
+/* Wait for a line in the loop.  False: it is not yes, or a signal came. */
+static bool is_answered_yes(struct revoking *r)
+{
+    char line[16] = "";
+    ev_io input;
+
+    ev_io_init(&input, on_input, STDIN_FILENO, EV_READ);
+    ev_io_start(r->session.loop, &input);
+    while (ev_is_active(&input) && r->session.signal == 0)
+        ev_run(r->session.loop, EVRUN_ONCE);
+    ev_io_stop(r->session.loop, &input);
+    if (r->session.signal != 0 || fgets(line, sizeof line, stdin) == NULL)
+        return false;
+    return strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0;
+}
+
+static bool is_wanted(struct revoking *r, bool is_revoked)
+{
+    char name[CLI_NAMES_SHOWN_MAX + 24], holder[CLI_NAMES_SHOWN_MAX];
+    const struct revoke *revoke = &r->revoke;
+
+    cli_say("%s %s%s for %.3f s more", show_name(r, name), is_revoked ? "is " : "is held by ",
+            revoke->has_readers ? "readers" : show_text(revoke->text, holder),
+            revoke_left_ms(revoke) / 1e3);
+    if (r->wanted->yes)
+        return true;
+    (void)fprintf(
+        stderr, "redlock: %s [y/N] ",
+        r->wanted->now
+            ? "delete it at once?  Two may work until this time is over."
+            : "revoke it?  It can be extended no more, and is free when this time is over.");
+    return is_answered_yes(r);
+}
+
+/* ---- All ---- */
+
+static int print(const struct revoking *r, unsigned masters, uint32_t left_ms, uint64_t number)
+{
+    char name[CLI_NAMES_SHOWN_MAX + 24];
+
+    if (r->cli->json) {
+        (void)printf("{\"resource\":");
+        cli_json_string(stdout, r->name);
+        if (r->wanted->permit > 0)
+            (void)printf(",\"permit\":%u", r->wanted->permit);
+        cli_json_member("revoked", r->text);
+        (void)printf(",\"agreeing\":%u,\"free_in_ms\":%" PRIu32, masters, left_ms);
+        if (number > 0)
+            (void)printf(",\"fence\":%" PRIu64 "}\n", number);
+        else
+            (void)printf(",\"fence\":null}\n");
+        return cli_flush_output();
+    }
+    (void)printf("%s: revoked on %u masters, a majority; free %s", show_name(r, name), masters,
+                 left_ms == 0 ? "now\n" : "");
+    if (left_ms > 0)
+        (void)printf("in at most %.3f s\n", left_ms / 1e3);
+    if (number > 0)
+        (void)printf("later fencing tokens are greater than %" PRIu64
+                     ", earlier ones are smaller\n",
+                     number);
+    return cli_flush_output();
+}
+
+/* The masters that store the text delete it, and announce that they are free. */
+static int delete_now(struct revoking *r, quorum_mask masters)
+{
+    char name[CLI_NAMES_SHOWN_MAX + 24];
+    uint32_t left_ms = revoke_left_ms(&r->revoke);
+
+    ask(r, masters, QUERY_DELETE);
+    if (!members_decide(&r->revoke.lists, r->deleted))
+        return too_few(r, "is revoked, but was not deleted on a majority");
+    cli_say("%s: two may work for %.3f s more, unless the holder has ended", show_name(r, name),
+            left_ms / 1e3);
+    return print(r, mask_count(masters), 0, revoke_number(&r->revoke));
+}
+
+static int carry_out(struct revoking *r)
+{
+    char name[CLI_NAMES_SHOWN_MAX + 24];
+    enum revoke_status status;
+    quorum_mask revoked;
+
+    ask(r, r->revoke.read, QUERY_REVOKE);
+    status = revoke_judge(&r->revoke);
+    revoked = revoke_masters(&r->revoke);
+    if (status == REVOKE_TOO_FEW && revoked != 0)
+        cli_say("%s is revoked on %u masters, which are no majority: its holder may go on, so run "
+                "this again",
+                show_name(r, name), mask_count(revoked));
+    if (status == REVOKE_TOO_FEW)
+        return too_few(r, "is not revoked");
+    if (status == REVOKE_NOBODY) {
+        cli_say("the holder of %s has ended meanwhile: nothing was revoked", show_name(r, name));
+        return CLI_LOST;
+    }
+    if (r->wanted->now)
+        return delete_now(r, revoked);
+    return print(r, mask_count(revoked), revoke_left_ms(&r->revoke), revoke_number(&r->revoke));
+}
+
+static int run(struct revoking *r)
+{
+    const struct inspect_client client = inspect_client(r->session.rl);
+    enum revoke_status status;
+    int code;
+
+    revoke_init(&r->revoke, &client.lists, client.restart_guard, client.set_version);
+    inspect_listen(r->session.rl, on_answer, r);
+    ask(r, members_all(&client.lists), QUERY_READ);
+    status = revoke_choose(&r->revoke);
+    code = refuse(r, status);
+    if (code != CLI_OK)
+        return code;
+    if (status == REVOKE_ALREADY && !r->wanted->now) {
+        (void)snprintf(r->text, sizeof r->text, "%s", r->revoke.text);
+        return print(r, mask_count(r->revoke.holders), revoke_left_ms(&r->revoke), 0);
+    }
+    if (!is_wanted(r, status == REVOKE_ALREADY))
+        return r->session.signal != 0 ? session_signal_exit(&r->session) : CLI_HELD;
+    if (status != REVOKE_ALREADY)
+        return carry_out(r);
+    (void)snprintf(r->text, sizeof r->text, "%s", r->revoke.text);
+    return delete_now(r, r->revoke.holders);
+}
+
+int revoke_run(struct cli *cli, const char *name, const struct revoke_wanted *wanted)
+{
+    static struct revoking r;
+    int code;
+
+    if (name_check(name) != REDLOCK_OK)
+        cli_usage_error(cli, "%s", redlock_errmsg(NULL));
+    if (wanted->reason != NULL && !note_is_valid(wanted->reason))
+        cli_usage_error(cli, "--reason has more than %d bytes, or a control character",
+                        REDLOCK_NOTE_MAX);
+    if (!wanted->yes && !isatty(STDIN_FILENO))
+        cli_usage_error(cli, "--force asks first, but there is no terminal: use --yes");
+    r = (struct revoking){.cli = cli, .wanted = wanted};
+    write_text(&r);
+    write_key(&r, name);
+    cli->looks_only = true;
+    code = session_open(&r.session, cli);
+    if (code != CLI_OK)
+        return code;
+    code = run(&r);
+    inspect_listen(r.session.rl, NULL, NULL);
+    session_close(&r.session);
+    return code;
+}

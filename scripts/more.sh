@@ -6,7 +6,7 @@
 # From scripts/check: root, out, builds, coverage_min_percent, not_again, and what it shares with the
 # steps of its first tier: build_asan, fuzz_for, run_partition, partition_as_root, set_up.
 
-: "${root:?}" "${out:?}" "${builds:?}" "${coverage_min_percent:?}"
+: "${root:?}" "${out:?}" "${builds:?}" "${coverage_min_percent:?}" "${current?}" "${not_again[@]:?}"
 
 # Models of what is planned for sets of masters, and their planted bugs.
 step_models() {
@@ -43,7 +43,7 @@ step_coverage() {
     build coverage gcc --buildtype=debug -Db_coverage=true -Dc_args=-fprofile-update=atomic
     find "$builds/coverage" -name '*.gcda' -delete
     tests coverage --suite unit --suite live "${not_again[@]}" --timeout-multiplier 2
-    cd "$root"
+    cd "$root" || return
     gcovr --root . --object-directory "$builds/coverage" \
         --filter redlock/ --filter drift/ --txt "$out/coverage.txt" "$builds/coverage"
     percent=$(sed -n 's/^TOTAL .* \([0-9]*\)%.*/\1/p' "$out/coverage.txt")

@@ -416,6 +416,7 @@ static void print_verdict(const struct status *status)
      * if the semaphore were free. */
     if (verdict.permits == 0 || !decide(status, verdict.free))
         print_lock(status, &verdict);
+    report_holders_text(status);
     if (verdict.waiting > 0)
         (void)printf("%s: %lld %s in its queue on a majority of the masters\n",
                      quote(status->name, strlen(status->name), quoted), verdict.waiting,
@@ -546,6 +547,7 @@ static void print_json_verdict(const struct status *status)
     (void)printf(",\"waiting\":%lld,\"permits\":[", verdict.waiting);
     list_permits(status, ",");
     (void)printf("]");
+    report_holders_json(status);
 }
 
 void report_json(const struct status *status)

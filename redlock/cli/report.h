@@ -10,6 +10,7 @@
 
 #include "drift/drift.h"
 #include "drift/node.h"
+#include "redlock/cli/holders.h"
 #include "redlock/client/inspect.h"
 #include "redlock/core/members.h"
 #include "redlock/redlock.h"
@@ -48,6 +49,7 @@ struct report {
     unsigned permits;                     /* The number of permits of this name that it stores. */
     bool is_taken[REDLOCK_PERMITS_MAX];   /* By slot: the master stores this permit. */
     bool is_foreign[REDLOCK_PERMITS_MAX]; /* By slot: redlock did not write the permit's key. */
+    struct holders holders;               /* Its readers, and the holders of its permits. */
     bool has_foreign_queue;               /* Redlock did not write the key of its queue. */
 };
 
@@ -75,5 +77,9 @@ void report_json(const struct status *status);
 /* Print their part about the set of masters (report_set.c). */
 void report_set_text(const struct status *status);
 void report_set_json(const struct status *status);
+
+/* Print the readers, and the holders of permits (report_holders.c). */
+void report_holders_text(const struct status *status);
+void report_holders_json(const struct status *status);
 
 #endif /* REDLOCK_REPORT_H */

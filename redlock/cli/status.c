@@ -23,9 +23,9 @@
 #include "redlock/wire/reply.h"
 #include "redlock/wire/wire.h"
 
-#define WORDS_MAX 5                     /* Of a query. */
-#define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with two prefixes. */
-#define COMMAND_MAX (KEY_MAX + 512)     /* Enough for a key and the longest script. */
+#define WORDS_MAX 6                      /* Of a query. */
+#define KEY_MAX (REDLOCK_NAME_MAX + 64)  /* Enough for a name with two prefixes. */
+#define COMMAND_MAX (2 * KEY_MAX + 1024) /* Enough for two keys and the longest script. */
 
 /* Read the token.  A text of another program may have any length, so this reads at most one byte
  * more than the longest token.  GETRANGE gives one answer for an empty key and a missing one,
@@ -59,7 +59,8 @@ enum query {
     QUERY_QUEUE,
     QUERY_FOREIGN_QUEUE,
     QUERY_READERS,
-    QUERY_PERMITS
+    QUERY_PERMITS,
+    QUERY_HOLDERS
 };
 
 /* ---- Asking ---- */
@@ -125,6 +126,8 @@ static void ask_holder(struct status *status, unsigned master)
     if (!is_permit(name))
         ask_one(status, master, QUERY_PERMITS,
                 (const char *[WORDS_MAX]){"EVAL", FIND_PERMITS, "1", permits, slots});
+    ask_one(status, master, QUERY_HOLDERS,
+            (const char *[WORDS_MAX]){"EVAL", holders_script, "2", name, permits, slots});
 }
 
 static void ask(struct status *status, unsigned master)
@@ -243,6 +246,9 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
         break;
     case QUERY_PERMITS:
         take_permits(report, reply);
+        break;
+    case QUERY_HOLDERS: /* If it is forbidden, or memory is exhausted, none are listed. */
+        (void)holders_take(&report->holders, reply);
         break;
     }
     report->answers++;
@@ -489,8 +495,10 @@ static int status_main(struct cli *cli, int argc, char **argv)
         code = ask_and_print(&status, loop);
     }
     (void)redlock_close(status.rl);
-    for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++)
+    for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++) {
         free(status.reports[m].token);
+        holders_free(&status.reports[m].holders);
+    }
     cli_names_done(&names);
     ev_loop_destroy(loop);
     return code;

@@ -14,8 +14,19 @@
  */
 #include "redlock/lease/kind.h"
 
+#include <stdio.h>
+
+/* Masters refuse a reader in one way for both. */
+static void explain(const struct redlock_lease *lease, int status, char *text, size_t size)
+{
+    (void)lease;
+    if (status == REDLOCK_CONTENDED)
+        (void)snprintf(text, size, "it writes, or waits until it may write");
+}
+
 const struct kind kind_shared = {
     .shared = true,
+    .explain = explain,
     .scripts =
         {
             [QUORUM_CMD_SET] = SCRIPT_ACQUIRE_SHARED,

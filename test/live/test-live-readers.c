@@ -108,6 +108,7 @@ TEST(readers_share_it)
         CHECK_INT(redlock_unlock(readers[i]), REDLOCK_OK);
     writer = lock(&pilot, false);
     expect_taken(&pilot, true);
+    CHECK_HAS(redlock_errmsg(pilot.rl), ": it writes, or waits until it may write");
     CHECK_INT(redlock_unlock(writer), REDLOCK_OK);
     pilot_close(&pilot);
 }

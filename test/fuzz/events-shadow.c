@@ -285,6 +285,20 @@ void shadow_step(struct world *w, struct quorum_event *event)
     check_alarm(w);
 }
 
+/* Masters of the second list that may be given the token of a hold, so that a majority of it stores
+ * the token: they need not have joined with this change. */
+static quorum_mask may_lack(const struct world *w)
+{
+    quorum_mask masters = 0;
+
+    if (w->deadline == 0 || w->members.from == w->members.to)
+        return 0;
+    for (unsigned m = 0; m < w->masters_len; m++)
+        if (w->members.to & 1u << m && !w->masters[m].in_doubt)
+            masters |= (quorum_mask)(1u << m);
+    return masters;
+}
+
 void shadow_change(struct world *w, struct members members, quorum_mask left)
 {
     struct quorum_event event = {
@@ -296,7 +310,7 @@ void shadow_change(struct world *w, struct members members, quorum_mask left)
     w->members = members;
     w->ask_yes &= (quorum_mask)~left;
     w->released &= (quorum_mask)~left;
-    w->fresh = (w->fresh | event.joined) & (quorum_mask)~left;
+    w->fresh = (w->fresh | event.joined | may_lack(w)) & (quorum_mask)~left;
     for (unsigned m = 0; m < w->masters_len; m++) {
         if (!w->is_adopted || w->q.round == 0 || !(event.joined & 1u << m))
             continue;

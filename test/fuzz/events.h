@@ -63,7 +63,7 @@ struct world {
     drift_time deadline;  /* The deadline of the hold; 0: the lock is not held. */
     uint32_t releasing;   /* The token of the release under way. */
     quorum_mask released; /* Masters that answered that they deleted it. */
-    quorum_mask fresh;    /* Masters that joined since the round began. */
+    quorum_mask fresh;    /* Masters that may be given the token that is held. */
     unsigned rings;       /* How often the alarm rang at this instant. */
 };
 

@@ -140,15 +140,21 @@ void cli_names_done(struct cli_names *names)
 
 /* ---- Guards ---- */
 
-/* Returns a constant, so the caller may keep it. */
-static const char *take_guard(const struct cli *cli, const char *what, const char *value)
+/* The value is one of two words.  Returns that word itself, so a constant may be kept. */
+static const char *take_either(const struct cli *cli, const char *what, const char *value,
+                               const char *one, const char *other)
 {
     char shown[CLI_NAMES_SHOWN_MAX];
 
-    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
-        cli_usage_error(cli, "%s is '%s', but must be on or off", what,
-                        cli_show_argument(value, shown));
-    return strcmp(value, "on") == 0 ? "on" : "off";
+    if (strcmp(value, one) != 0 && strcmp(value, other) != 0)
+        cli_usage_error(cli, "%s is '%s', but must be %s or %s", what,
+                        cli_show_argument(value, shown), one, other);
+    return strcmp(value, one) == 0 ? one : other;
+}
+
+static const char *take_guard(const struct cli *cli, const char *what, const char *value)
+{
+    return take_either(cli, what, value, "on", "off");
 }
 
 bool cli_is_guarded(const struct cli *cli)
@@ -191,15 +197,9 @@ static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
 
 /* ---- TLS ---- */
 
-/* Returns a constant, so the caller may keep it. */
 static const char *take_verify(const struct cli *cli, const char *what, const char *value)
 {
-    char shown[CLI_NAMES_SHOWN_MAX];
-
-    if (strcmp(value, "full") != 0 && strcmp(value, "none") != 0)
-        cli_usage_error(cli, "%s is '%s', but must be full or none", what,
-                        cli_show_argument(value, shown));
-    return strcmp(value, "full") == 0 ? "full" : "none";
+    return take_either(cli, what, value, "full", "none");
 }
 
 /* An empty variable counts as unset, as scripts leave it. */

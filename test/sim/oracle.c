@@ -269,12 +269,18 @@ static unsigned revoked_before(const struct lease_rec *rec, uint64_t reading)
     return servers;
 }
 
+/* When the extension was sent that gave this deadline.  q.sent may be of the next one already. */
+static uint64_t sent_for(const struct quorum *q, uint64_t deadline)
+{
+    return deadline - drift_deadline(0, q->config.lease, &q->config.drift);
+}
+
 /* No extension that was sent after a majority was revoked makes a lease last longer. */
-static void check_revoked(const struct lease_rec *rec)
+static void check_revoked(const struct lease_rec *rec, uint64_t deadline)
 {
     const struct lists lists = process_lists(rec->process);
 
-    if (moves_are_quorum(&lists, revoked_before(rec, rec->lease->q.sent)))
+    if (moves_are_quorum(&lists, revoked_before(rec, sent_for(&rec->lease->q, deadline))))
         world_fail("revoked", "client %u extends a lease that was revoked on a majority",
                    rec->process->number);
 }
@@ -409,7 +415,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
                    rec->number);
     } else {
         world_outcome(OUTCOME_RENEWED);
-        check_revoked(rec);
+        check_revoked(rec, deadline);
         world_note("believes longer: client, resource, lease", rec->process->number, rec->resource,
                    rec->number);
     }

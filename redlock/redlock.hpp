@@ -1,0 +1,581 @@
+/*
+ * redlock.hpp - redlock.h for C++17: a client and its leases as objects, std::chrono, exceptions.
+ *
+ * It is a thin layer of inline functions over a blocking client of the C library.  redlock(3) says
+ * what each call and each option does; here is only what differs.
+ *
+ *     redlockpp::client client;                             // The masters of REDLOCK_MASTERS.
+ *     redlockpp::lock_options opts;
+ *     opts.ttl = 30s;
+ *     auto lease = client.lock("jobs/7", opts);           // Throws redlockpp::error.
+ *     while (work_is_left()) {
+ *         lease.check();                                  // Throws if the lock is lost.
+ *         do_one_step();
+ *     }
+ *     lease.unlock();                                     // Throws if it was lost before.
+ *
+ * Errors.  Each call that can fail comes twice.  One throws redlockpp::error, whose code() is the
+ * status and whose what() is the message with its context.  The other takes a std::error_code,
+ * sets it, and throws only std::bad_alloc.  Compare with redlockpp::status:
+ * `ec == redlockpp::status::contended`.
+ *
+ * Lifetime.  A lease keeps its client open.  The destructor of a lease unlocks and ignores the
+ * outcome, since it may not throw; call unlock() to learn whether the lock was held to the end.
+ * Do not destroy the last owner of a client in a lost function.
+ *
+ * Threads.  Any number of threads may use one client.  One lease object belongs to one thread at a
+ * time, but any thread may call held(), remaining() and check() as long as nobody moves it.
+ *
+ * There is no std::unique_lock, and a lease is no BasicLockable.  Both would hide that a lease can
+ * be lost while it is held: their users do not ask again, and unlock() cannot tell them.
+ */
+#ifndef REDLOCK_HPP
+#define REDLOCK_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "redlock.h"
+
+namespace redlockpp
+{
+
+using std::chrono::milliseconds;
+
+/* As enum redlock_status. */
+enum class status {
+    ok = REDLOCK_OK,
+    contended = REDLOCK_CONTENDED,
+    unreachable = REDLOCK_UNREACHABLE,
+    too_late = REDLOCK_TOO_LATE,
+    lost = REDLOCK_LOST,
+    interrupted = REDLOCK_INTERRUPTED,
+    not_ready = REDLOCK_NOT_READY,
+    invalid = REDLOCK_E_INVAL,
+    no_memory = REDLOCK_E_NOMEM,
+    state = REDLOCK_E_STATE,
+    system = REDLOCK_E_SYSTEM,
+    forbidden = REDLOCK_E_FORBIDDEN,
+    wrong_set = REDLOCK_E_WRONG_SET,
+};
+
+} // namespace redlockpp
+
+template <> struct std::is_error_code_enum<redlockpp::status> : std::true_type {
+};
+
+namespace redlockpp
+{
+
+inline const std::error_category &category() noexcept
+{
+    struct of_redlock final : std::error_category {
+        const char *name() const noexcept override
+        {
+            return "redlock";
+        }
+        std::string message(int code) const override
+        {
+            return redlock_strerror(code);
+        }
+    };
+    static const of_redlock only;
+    return only;
+}
+
+inline std::error_code make_error_code(status code) noexcept
+{
+    return {static_cast<int>(code), category()};
+}
+
+/* what() is redlock_errmsg(). */
+class error : public std::runtime_error
+{
+  public:
+    error(std::error_code code, const char *message)
+        : std::runtime_error(*message != '\0' ? std::string(message) : code.message()), code_(code)
+    {
+    }
+    const std::error_code &code() const noexcept
+    {
+        return code_;
+    }
+
+  private:
+    std::error_code code_;
+};
+
+/* As struct redlock_options.  A text that is missing stands for NULL. */
+struct options {
+    std::optional<std::string> masters;
+    milliseconds connect_timeout{1000};
+    milliseconds reply_timeout{50};
+    std::uint32_t drift_ppm = 10000;
+    milliseconds drift_fixed{2};
+    milliseconds max_ttl{60000};
+    bool restart_guard = true;
+    redlock_clock_guard clock_guard = REDLOCK_CLOCK_GUARD_PERIODIC;
+    /* Must not throw, and must not use the client. */
+    std::function<void(redlock_level, const char *)> log;
+    std::optional<std::string> note;
+    bool tls_verify = true;
+    std::optional<std::string> tls_ca, tls_cert, tls_key, tls_server_name;
+};
+
+/* As struct redlock_lock_options. */
+struct lock_options {
+    static constexpr milliseconds without_limit = milliseconds::max();
+
+    milliseconds ttl{10000};
+    milliseconds wait{0}; /* Negative: as zero. */
+    milliseconds retry_delay_min{50};
+    milliseconds retry_delay_max{200};
+    bool renew = true;
+    bool fence = false;
+    bool fair = false;
+    bool shared = false;
+    milliseconds max_hold{0};
+    milliseconds lost_margin{0};
+    std::uint32_t permits = 0;
+    /* Called in the thread of the client.  Must not throw, and may use held(), remaining() and
+     * check() of the lease only.  Not with reentrant, where the lease outlives the object. */
+    std::function<void()> lost;
+    bool reentrant = false;
+    const void *owner = nullptr;
+    std::optional<std::string> note;
+};
+
+class client;
+
+/* A lock that was acquired.  After a move, unlock(), detach() or cancel() it is empty: not held. */
+class lease
+{
+  public:
+    lease() = default;
+    lease(lease &&other) noexcept
+    {
+        swap(other);
+    }
+    lease &operator=(lease &&other) noexcept
+    {
+        lease(std::move(other)).swap(*this);
+        return *this;
+    }
+    lease(const lease &) = delete;
+    lease &operator=(const lease &) = delete;
+    ~lease()
+    {
+        (void)redlock_unlock(lease_);
+    }
+
+    void swap(lease &other) noexcept
+    {
+        std::swap(lost_, other.lost_);
+        std::swap(client_, other.client_);
+        std::swap(lease_, other.lease_);
+    }
+
+    /* How long the lock can still be relied on.  Zero: it is not held. */
+    milliseconds remaining() const noexcept
+    {
+        return milliseconds(lease_ != nullptr ? redlock_remaining_ms(lease_) : 0);
+    }
+    bool held() const noexcept
+    {
+        return remaining().count() > 0;
+    }
+    /* Throws error with status::lost if the lock is not held. */
+    void check() const
+    {
+        if (!held())
+            throw error(status::lost, "");
+    }
+
+    void extend(milliseconds ttl = milliseconds(0));
+    void extend(milliseconds ttl, std::error_code &ec);
+
+    /* The lease is empty afterwards, except after status::state. */
+    void unlock();
+    void unlock(std::error_code &ec);
+    /* Frees the lease without a release, for a process that has its token. */
+    void detach();
+    void detach(std::error_code &ec);
+    /* Gives it up without waiting. */
+    void cancel() noexcept
+    {
+        redlock_cancel(lease_);
+        forget();
+    }
+
+    std::string resource() const
+    {
+        return info().resource;
+    }
+    std::string token() const
+    {
+        return info().token;
+    }
+    std::uint64_t fence() const
+    {
+        return info().fence;
+    }
+    std::uint32_t permit() const
+    {
+        return info().permit;
+    }
+    std::uint32_t holds() const
+    {
+        return info().holds;
+    }
+    /* For calls of the C library.  Empty: nullptr. */
+    redlock_lease *get() const noexcept
+    {
+        return lease_;
+    }
+
+  private:
+    friend class client;
+
+    struct redlock_lease_info info() const;
+    void finish(int code, std::error_code &ec)
+    {
+        ec = static_cast<status>(code);
+        if (code != REDLOCK_E_STATE)
+            forget();
+    }
+    void forget() noexcept
+    {
+        lease_ = nullptr;
+        client_.reset();
+        lost_.reset();
+    }
+
+    /* In the order in which they must be alive: the library calls *lost_ until the lease is freed.
+     */
+    std::shared_ptr<std::function<void()>> lost_;
+    std::shared_ptr<struct redlock> client_;
+    redlock_lease *lease_ = nullptr;
+};
+
+namespace detail
+{
+
+inline bool in_range(std::initializer_list<milliseconds> spans) noexcept
+{
+    for (milliseconds span : spans)
+        if (span.count() < 0 || span.count() > UINT32_MAX)
+            return false;
+    return true;
+}
+
+inline std::uint32_t to_ms(milliseconds span) noexcept
+{
+    return static_cast<std::uint32_t>(span.count());
+}
+
+inline std::uint32_t to_wait(milliseconds span) noexcept
+{
+    return span.count() < 0 ? 0 : span.count() > UINT32_MAX ? UINT32_MAX : to_ms(span);
+}
+
+inline const char *to_text(const std::optional<std::string> &text) noexcept
+{
+    return text ? text->c_str() : nullptr;
+}
+
+inline void throw_if(const std::error_code &ec, struct redlock *rl)
+{
+    if (ec == status::no_memory)
+        throw std::bad_alloc();
+    if (ec)
+        throw error(ec, redlock_errmsg(rl));
+}
+
+} // namespace detail
+
+/* A blocking client. */
+class client
+{
+  public:
+    explicit client(const options &opts = {})
+    {
+        std::error_code ec;
+
+        open(opts, ec);
+        detail::throw_if(ec, nullptr);
+    }
+    client(const options &opts, std::error_code &ec)
+    {
+        open(opts, ec);
+    }
+
+    lease lock(const std::string &resource, const lock_options &opts = {})
+    {
+        return lock(std::vector<std::string>{resource}, opts);
+    }
+    lease lock(const std::string &resource, const lock_options &opts, std::error_code &ec)
+    {
+        return lock(std::vector<std::string>{resource}, opts, ec);
+    }
+    /* All of the names or none. */
+    lease lock(const std::vector<std::string> &resources, const lock_options &opts = {})
+    {
+        std::error_code ec;
+        lease made = begin(resources, nullptr, opts, ec);
+
+        throw_if(ec, resources, opts);
+        return made;
+    }
+    lease lock(const std::vector<std::string> &resources, const lock_options &opts,
+               std::error_code &ec)
+    {
+        return begin(resources, nullptr, opts, ec);
+    }
+
+    /* A lease of a token that another process handed on.  It is not held before an extend. */
+    lease adopt(const std::vector<std::string> &resources, const std::string &token,
+                const lock_options &opts = {})
+    {
+        std::error_code ec;
+        lease made = begin(resources, &token, opts, ec);
+
+        throw_if(ec, resources, opts);
+        return made;
+    }
+    lease adopt(const std::vector<std::string> &resources, const std::string &token,
+                const lock_options &opts, std::error_code &ec)
+    {
+        return begin(resources, &token, opts, ec);
+    }
+
+    /* Ends the calls to lock() that are under way, or the next one, with status::interrupted.  Any
+     * thread or signal handler. */
+    void interrupt() noexcept
+    {
+        redlock_interrupt(get());
+    }
+
+    /* Whether a majority may vote now.  status::not_ready: perhaps after *ret_after. */
+    std::error_code ready(milliseconds *ret_after = nullptr)
+    {
+        std::uint32_t ms = 0;
+        std::error_code ec = static_cast<status>(redlock_ready(get(), &ms));
+
+        if (ret_after != nullptr)
+            *ret_after = milliseconds(ms);
+        return ec;
+    }
+
+    struct redlock_stats stats() const
+    {
+        struct redlock_stats stats = {};
+
+        stats.size = sizeof stats;
+        detail::throw_if(static_cast<status>(redlock_stats(get(), &stats)), get());
+        return stats;
+    }
+
+    /* The message of the latest call in this thread. */
+    const char *message() const noexcept
+    {
+        return redlock_errmsg(get());
+    }
+    /* For calls of the C library. */
+    struct redlock *get() const noexcept
+    {
+        return client_.get();
+    }
+
+  private:
+    using logger = std::function<void(redlock_level, const char *)>;
+
+    static void call_log(void *arg, redlock_level level, const char *message) noexcept
+    {
+        (*static_cast<logger *>(arg))(level, message);
+    }
+    static void call_lost(redlock_lease *, void *arg) noexcept
+    {
+        (*static_cast<std::function<void()> *>(arg))();
+    }
+
+    void open(const options &opts, std::error_code &ec)
+    {
+        auto log = std::make_shared<logger>(opts.log);
+        struct redlock *made = nullptr;
+        redlock_options plain;
+
+        if (!detail::in_range(
+                {opts.connect_timeout, opts.reply_timeout, opts.drift_fixed, opts.max_ttl})) {
+            ec = status::invalid;
+            return;
+        }
+        redlock_options_init(&plain);
+        plain.masters = detail::to_text(opts.masters);
+        plain.connect_timeout_ms = detail::to_ms(opts.connect_timeout);
+        plain.reply_timeout_ms = detail::to_ms(opts.reply_timeout);
+        plain.drift_ppm = opts.drift_ppm;
+        plain.drift_fixed_ms = detail::to_ms(opts.drift_fixed);
+        plain.max_ttl_ms = detail::to_ms(opts.max_ttl);
+        plain.restart_guard = opts.restart_guard;
+        plain.clock_guard = opts.clock_guard;
+        plain.log = opts.log ? call_log : nullptr;
+        plain.log_arg = log.get();
+        plain.note = detail::to_text(opts.note);
+        plain.tls_verify = opts.tls_verify;
+        plain.tls_ca = detail::to_text(opts.tls_ca);
+        plain.tls_cert = detail::to_text(opts.tls_cert);
+        plain.tls_key = detail::to_text(opts.tls_key);
+        plain.tls_server_name = detail::to_text(opts.tls_server_name);
+        ec = static_cast<status>(redlock_open(&plain, &made));
+        if (!ec)
+            client_ = std::shared_ptr<struct redlock>(
+                made, [log](struct redlock *rl) { (void)redlock_close(rl); });
+    }
+
+    /* What the C library would not see.  nullptr: nothing. */
+    static const char *refusal(const std::vector<std::string> &texts, const lock_options &opts)
+    {
+        for (const std::string &text : texts)
+            if (text.find('\0') != std::string::npos)
+                return "a name must not contain a NUL";
+        if (!detail::in_range({opts.ttl, opts.retry_delay_min, opts.retry_delay_max, opts.max_hold,
+                               opts.lost_margin}))
+            return "a duration is negative or too long";
+        return opts.reentrant && opts.lost ? "lost does not go with reentrant" : nullptr;
+    }
+
+    void throw_if(const std::error_code &ec, const std::vector<std::string> &resources,
+                  const lock_options &opts) const
+    {
+        if (const char *why = refusal(resources, opts))
+            throw error(status::invalid, why);
+        detail::throw_if(ec, get());
+    }
+
+    /* token: nullptr: lock. */
+    lease begin(const std::vector<std::string> &resources, const std::string *token,
+                const lock_options &opts, std::error_code &ec)
+    {
+        std::vector<const char *> names;
+        redlock_lock_options plain;
+        lease made;
+
+        if (refusal(resources, opts) != nullptr) {
+            ec = status::invalid;
+            return {};
+        }
+        for (const std::string &resource : resources)
+            names.push_back(resource.c_str());
+        made.client_ = client_;
+        if (opts.lost)
+            made.lost_ = std::make_shared<std::function<void()>>(opts.lost);
+        plain = translate(opts, made);
+        ec = static_cast<status>(begin(names, token, plain, &made.lease_));
+        return ec ? lease() : std::move(made);
+    }
+
+    /* A vector of one name is a plain lock. */
+    int begin(const std::vector<const char *> &names, const std::string *token,
+              const redlock_lock_options &opts, redlock_lease **ret_lease)
+    {
+        if (names.size() != 1)
+            return token == nullptr
+                       ? redlock_lock_many(get(), names.data(), names.size(), &opts, ret_lease)
+                       : redlock_adopt_many(get(), names.data(), names.size(), token->c_str(),
+                                            &opts, ret_lease);
+        return token == nullptr ? redlock_lock(get(), names[0], &opts, ret_lease)
+                                : redlock_adopt(get(), names[0], token->c_str(), &opts, ret_lease);
+    }
+
+    static redlock_lock_options translate(const lock_options &opts, const lease &made)
+    {
+        redlock_lock_options plain;
+
+        redlock_lock_options_init(&plain);
+        plain.ttl_ms = detail::to_ms(opts.ttl);
+        plain.wait_ms = detail::to_wait(opts.wait);
+        plain.retry_delay_min_ms = detail::to_ms(opts.retry_delay_min);
+        plain.retry_delay_max_ms = detail::to_ms(opts.retry_delay_max);
+        plain.no_renew = !opts.renew;
+        plain.fence = opts.fence;
+        plain.fair = opts.fair;
+        plain.shared = opts.shared;
+        plain.max_hold_ms = detail::to_ms(opts.max_hold);
+        plain.lost_margin_ms = detail::to_ms(opts.lost_margin);
+        plain.permits = opts.permits;
+        plain.lost = made.lost_ ? call_lost : nullptr;
+        plain.lost_arg = made.lost_.get();
+        plain.reentrant = opts.reentrant;
+        plain.owner = opts.owner;
+        plain.note = detail::to_text(opts.note);
+        return plain;
+    }
+
+    std::shared_ptr<struct redlock> client_;
+};
+
+inline void lease::extend(milliseconds ttl, std::error_code &ec)
+{
+    ec = detail::in_range({ttl}) ? static_cast<status>(redlock_extend(lease_, detail::to_ms(ttl)))
+                                 : status::invalid;
+}
+
+inline void lease::extend(milliseconds ttl)
+{
+    std::error_code ec;
+
+    extend(ttl, ec);
+    detail::throw_if(ec, client_.get());
+}
+
+inline void lease::unlock(std::error_code &ec)
+{
+    finish(redlock_unlock(lease_), ec);
+}
+
+inline void lease::unlock()
+{
+    std::shared_ptr<struct redlock> kept = client_;
+    std::error_code ec;
+
+    unlock(ec);
+    detail::throw_if(ec, kept.get());
+}
+
+inline void lease::detach(std::error_code &ec)
+{
+    finish(redlock_detach(lease_), ec);
+}
+
+inline void lease::detach()
+{
+    std::shared_ptr<struct redlock> kept = client_;
+    std::error_code ec;
+
+    detach(ec);
+    detail::throw_if(ec, kept.get());
+}
+
+inline struct redlock_lease_info lease::info() const
+{
+    struct redlock_lease_info info = {};
+
+    info.size = sizeof info;
+    detail::throw_if(static_cast<status>(redlock_lease_info(lease_, &info)), client_.get());
+    return info;
+}
+
+} // namespace redlockpp
+
+#endif /* REDLOCK_HPP */

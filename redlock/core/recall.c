@@ -13,7 +13,8 @@
  *  4. If so few members have an epoch that rule 2 cannot be kept, nobody gives the master an epoch.
  *     At version 1 it gets one when all other members have answered.  Reason: masters that keep
  *     nothing forget together at every loss of power.  This is no proof if a majority forgets while
- *     the first change of the set is under way (docs/members.md).
+ *     the first change of the set is under way (docs/members.md; the scenario together of
+ *     test/change).
  */
 #include "redlock/core/recall.h"
 

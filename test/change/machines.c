@@ -209,6 +209,35 @@ void machine_note(struct world *w, enum wrong wrong)
         w->history.wrong = (uint8_t)wrong;
 }
 
+/* M6, as somebody sees who sees everything.  A master that forgets may do so at any time. */
+static bool is_too_soon(const struct world *w, const struct roster_lists *lists)
+{
+    roster_mask ready = 0;
+
+    for (unsigned i = 0; i < MASTERS; i++)
+        ready |= w->masters[i].epoch != 0 ? roster_bit(i) : 0;
+    return scenario->budget.forgets == 0 && roster_is_joint(lists) &&
+           ((lists->to & ~lists->from & ~ready) != 0 || !roster_is_majority(lists->to, ready));
+}
+
+/* The wish is of the configuration that was the newest when the machine had learned.  If that was
+ * joint, the wish is of what became of it. */
+static void note_base(struct world *w, unsigned machine, const struct change *c)
+{
+    uint8_t *base = w->base[machine];
+    bool is_next = c->newest.version == base[0] + 1u;
+
+    if ((base[0] == 0 && c->phase != CHANGE_LEARNING) || (base[1] != base[2] && is_next)) {
+        base[0] = (uint8_t)c->newest.version;
+        base[1] = (uint8_t)c->newest.from;
+        base[2] = (uint8_t)c->newest.to;
+    }
+    if (c->status != CHANGE_GOES_ON || c->ballot == 0 || c->newest.version == base[0])
+        return;
+    if (!is_next || c->newest.from != base[1] || c->newest.to != c->wish)
+        machine_note(w, OTHER_BASE);
+}
+
 /* A machine believes that this configuration is chosen. */
 static void note_chosen(struct world *w, const struct roster_lists *lists)
 {
@@ -223,6 +252,8 @@ static void note_chosen(struct world *w, const struct roster_lists *lists)
         machine_note(w, TOO_EARLY);
     if (chosen[0] != 0 && (chosen[0] != lists->from || chosen[1] != lists->to))
         machine_note(w, TWO_CHOSEN);
+    if (chosen[0] == 0 && is_too_soon(w, lists))
+        machine_note(w, TOO_SOON);
     chosen[0] = (uint8_t)lists->from;
     chosen[1] = (uint8_t)lists->to;
 }
@@ -258,6 +289,7 @@ bool machine_go_on(struct world *w, unsigned machine, struct change *c)
 
     change_next(c, NOW, machine | machines_random << 2, &act);
     note_chosen(w, &c->newest);
+    note_base(w, machine, c);
     asked = act.look | act.prepare | act.accept | act.write | act.count;
     for (unsigned i = 0; i < MASTERS; i++)
         if (asked & roster_bit(i))
@@ -287,6 +319,7 @@ bool machine_begin(struct world *w, unsigned machine, unsigned wish, bool gives_
                                          .gives_up = gives_up,
                                          .allows_even = true,
                                          .timeout = NEVER,
+                                         .look_every = scenario->empty != 0 ? TICK : 0,
                                          .pause_min = machines_pause * TICK,
                                          .pause_max = 8 * machines_pause * TICK};
     struct change c;
@@ -296,6 +329,7 @@ bool machine_begin(struct world *w, unsigned machine, unsigned wish, bool gives_
     for (unsigned i = 0; i < machines_masters(); i++)
         change_on_link(&c, i, true);
     memset(w->out[machine], 0, sizeof w->out[machine]);
+    memset(w->base[machine], 0, sizeof w->base[machine]);
     return machine_go_on(w, machine, &c);
 }
 

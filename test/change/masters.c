@@ -94,21 +94,35 @@ bool master_forget(struct world *w, unsigned master)
     return true;
 }
 
+/* By rule 4 of core/recall.c all others answer, warming or not, and clients know version 1. */
+static unsigned find_tellers(const struct world *w, unsigned answer, unsigned master, bool *ret_all)
+{
+    unsigned tellers = 0, others = scenario->first & ~(1u << master);
+
+    for (unsigned i = 0; i < MASTERS; i++)
+        tellers |= w->masters[i].epoch != 0 ? answer & 1u << i : 0;
+    *ret_all = scenario->together && (answer & others) == others;
+    return *ret_all || tellers == answer ? tellers : 0;
+}
+
 /* M7, as core/recall.c has it: the greatest version and numbers that these masters tell.  Returns
  * false if they are too few, or one of them is warming. */
-static bool recall(const struct world *w, unsigned tellers, struct master *m)
+static bool recall(const struct world *w, unsigned answer, struct master *m, unsigned master)
 {
     struct recall_told told[QUORUM_MASTERS_MAX] = {{.version = 0}};
+    bool are_all;
+    unsigned tellers = find_tellers(w, answer, master, &are_all);
     struct members lists;
     struct recall found;
 
+    if (are_all)
+        *m = (struct master){
+            .losses = m->losses, .version = 1, .from = scenario->first, .to = scenario->first};
     for (unsigned i = 0; i < MASTERS; i++) {
         const struct master *other = &w->masters[i];
 
         if (!(tellers >> i & 1))
             continue;
-        if (other->epoch == 0)
-            return false;
         told[i].version = other->version;
         told[i].ballot = other->ballot;
         told[i].accepted = other->accepted_ballot;
@@ -122,7 +136,7 @@ static bool recall(const struct world *w, unsigned tellers, struct master *m)
     }
     lists = (struct members){m->from, m->to};
     if (m->version == 0 ||
-        !recall_collect(told, (quorum_mask)tellers, false, m->version, &lists, &found))
+        !recall_collect(told, (quorum_mask)tellers, are_all, m->version, &lists, &found))
         return false;
     m->ballot = (uint8_t)found.ballot;
     m->accepted_ballot = (uint8_t)found.accepted;
@@ -143,7 +157,7 @@ void master_restore_steps(const struct world *w, unsigned master,
         struct world next = *w;
         struct master *m = &next.masters[master];
 
-        if ((told >> master & 1) != 0 || !recall(w, told, m))
+        if ((told >> master & 1) != 0 || !recall(w, told, m, master))
             continue;
         if (!((m->from | m->to) >> master & 1)) {
             uint8_t number = m->number;

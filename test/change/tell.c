@@ -88,7 +88,10 @@ void world_tell(const void *from, const void *to, struct move step)
         printf("a tick");
         break;
     case 'F':
-        printf("%u loses its data", a + 1);
+        if (a == MASTERS)
+            printf("all members lose their data");
+        else
+            printf("%u loses its data", a + 1);
         break;
     case 'I':
         printf("%u is restored from ", a + 1);

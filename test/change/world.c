@@ -19,6 +19,8 @@ const char *const wrongs[WRONGS_LEN] = {
     "a dead change cannot be finished",
     "a dead change cannot be given up",
     "a machine does not believe a sound master",
+    "a machine changes what another one has chosen",
+    "a list is joined that cannot vote",
 };
 
 /* ---- Whether a dead change can be finished ---- */
@@ -394,12 +396,26 @@ static void draw(const struct world *w, unsigned v, unsigned masters)
     take(&next, step_of('n', v, masters));
 }
 
+/* As after a loss of power. */
+static void forget_together(const struct world *w)
+{
+    struct world next = *w;
+
+    for (unsigned m = 0; m < MASTERS; m++)
+        if (scenario->first >> m & 1)
+            (void)master_forget(&next, m);
+    next.history.forgets--;
+    take(&next, step_of('F', MASTERS, 0));
+}
+
 static void other_steps(const struct world *w)
 {
+    if (scenario->together && w->history.forgets > 0)
+        forget_together(w);
     for (unsigned m = 0; m < MASTERS; m++) {
         struct world next = *w;
 
-        if (w->history.forgets > 0 && w->masters[m].epoch != 0 && master_forget(&next, m)) {
+        if (w->history.forgets > 0 && !scenario->together && master_forget(&next, m)) {
             next.history.forgets--;
             take(&next, step_of('F', m, 0));
         }
@@ -452,7 +468,9 @@ void world_begin(void *state)
     w->history.chosen[1][0] = w->history.chosen[1][1] = scenario->first;
     for (unsigned m = 0; m < machines_masters(); m++) {
         w->masters[m] = (struct master){.epoch = 1};
-        if (!(scenario->first >> m & 1))
+        if (scenario->empty >> m & 1)
+            (void)master_forget(w, m);
+        if (!((scenario->first & ~scenario->empty) >> m & 1))
             continue;
         w->masters[m].version = 1;
         w->masters[m].from = w->masters[m].to = scenario->first;

@@ -10,7 +10,7 @@
  *    none; and rarely while there are others;
  *  - a link breaks, with the request done, lost, or late; an answer comes late;
  *  - a machine dies, and another begins with a wish of its own; a request of the dead one is late;
- *  - a master loses its data, is watched, and gets back what others tell (M7);
+ *  - a master loses its data, or begins without, is watched, and gets back what others tell (M7);
  *  - a client helps, and writes a chosen version to a member; a client draws a fencing token.
  *
  * The rare ones happen as often as the scenario says.  All times are ticks.
@@ -73,6 +73,7 @@ struct world {
     uint8_t late_to, slow_from, slow_to; /* Masters, and the machine that gets the slow answer. */
     uint8_t hung[MACHINES];              /* Masters that hang, as this machine sees them. */
     uint8_t lives[MACHINES];             /* How many machines were before this one. */
+    uint8_t base[MACHINES][3];           /* Version and lists that the machine's wish is of. */
     struct history history;
 };
 _Static_assert(sizeof(struct world) % 4 == 0, "the explorer takes whole words");
@@ -85,6 +86,8 @@ enum wrong {
     NOT_FINISHED,
     NOT_GIVEN_UP,
     MISTAKEN,
+    OTHER_BASE,
+    TOO_SOON,
     WRONGS_LEN
 };
 extern const char *const wrongs[WRONGS_LEN];
@@ -93,11 +96,14 @@ extern const char *const wrongs[WRONGS_LEN];
 struct scenario {
     const char *name, *about;
     uint8_t first;               /* The list of version 1. */
+    uint8_t empty;               /* Masters that are warming when it begins. */
     uint8_t wishes[MACHINES][2]; /* Of the first machine, and of the next; 0: there is none. */
     bool gives_up[MACHINES][2];
-    unsigned rounds; /* No ballot has a greater round. */
-    unsigned races;  /* How many races are run as well. */
-    unsigned last;   /* A machine that knows this version does no more.  0: no bound. */
+    bool together;     /* All members forget at once, and come back by rule 4 of core/recall.c. */
+    const char *limit; /* Wrong in it, and known: it must be found.  NULL: nothing. */
+    unsigned rounds;   /* No ballot has a greater round. */
+    unsigned races;    /* How many races are run as well. */
+    unsigned last;     /* A machine that knows this version does no more.  0: no bound. */
     struct history budget;
 };
 extern const struct scenario *scenario;

@@ -142,6 +142,20 @@ static size_t write_query(const struct revoking *r, unsigned m, enum query query
                        &args);
 }
 
+/* True: a master may still be linked, or tell its set, for the first time. */
+static bool masters_are_coming(const void *arg)
+{
+    const struct revoking *r = arg;
+    const struct inspect_client client = inspect_client(r->session.rl);
+
+    if (r->session.signal != 0)
+        return false;
+    for (unsigned m = 0; m < client.masters; m++)
+        if (inspect_master(r->session.rl, m).is_looked_at)
+            return true;
+    return client.connecting != 0;
+}
+
 static bool is_awaiting(const void *arg)
 {
     const struct revoking *r = arg;
@@ -347,10 +361,16 @@ static int carry_out(struct revoking *r)
 
 static int run(struct revoking *r)
 {
-    const struct inspect_client client = inspect_client(r->session.rl);
+    struct inspect_client client;
     enum revoke_status status;
     int code;
 
+    /* No round waits for a master that is linked later, as those of a lease do. */
+    cli_linger(r->session.loop, masters_are_coming, r,
+               r->cli->connect_timeout_ms + r->cli->reply_timeout_ms);
+    if (r->session.signal != 0)
+        return session_signal_exit(&r->session);
+    client = inspect_client(r->session.rl);
     revoke_init(&r->revoke, &client.lists, client.restart_guard, client.set_version);
     inspect_listen(r->session.rl, on_answer, r);
     ask(r, members_all(&client.lists), QUERY_READ);

@@ -59,8 +59,12 @@ static void watch_signals(struct session *session)
         session_unblock(ending_signals[i]);
         session->signals_len++;
     }
-    /* If the reader of our output has ended, or its file may not grow, we must still release the
-     * lock.  The command does not inherit this, because the guardian was forked before. */
+}
+
+/* If the reader of our output has ended, or its file may not grow, we must still release the lock.
+ * The command does not inherit this, because the guardian was forked before. */
+static void outlive_output(void)
+{
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
 }
@@ -377,12 +381,13 @@ int session_open(struct session *session, struct cli *cli)
     session->loop = loop_new();
     if (session->loop == NULL)
         return CLI_INTERNAL;
-    watch_signals(session);
+    outlive_output();
     code = cli_open(cli, session->loop, &session->rl);
     if (code != CLI_OK) {
         session_close(session);
         return code;
     }
+    watch_signals(session); /* Not before: a file of TLS may be a pipe that nobody writes to. */
     /* Wait for the links of all masters.  A lock is granted at the majority's last yes, and masters
      * that are not connected by then do not store it.  The more masters store a lock, the more
      * failures it survives. */

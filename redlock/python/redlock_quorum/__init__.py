@@ -1,0 +1,374 @@
+"""Distributed locks that a majority of independent Redis masters agree on.
+
+A layer over the C library libredlock.  redlock(3) says what each call and each option does.
+
+>>> from redlock_quorum import Client
+>>> with Client() as client:                    # the masters of REDLOCK_MASTERS
+...     with client.lock("jobs/7", ttl=10) as lease:
+...         lease.check()                       # raises Lost if the lock is not held any more
+...         print("work")
+work
+
+A lock is a lease: it ends by itself, and a thread of the library renews it in time, also while
+Python computes.  It can be lost all the same, for instance if the process is stopped for longer
+than the lease.  So call check() before each step that needs the lock, or let the storage check
+the fencing token (fence=True, lease.fence).
+
+Times are in seconds.  A client may be used by any number of threads, and does not survive a fork:
+open it in the child.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Any, Callable, Iterable, Optional, Type, Union
+
+from ._library import ffi, lib
+
+__all__ = [
+    "FOREVER", "Client", "Contended", "Error", "Forbidden", "Interrupted", "Invalid", "Lease", "Lost",
+    "NotReady", "OutOfOrder", "SystemFailed", "TooLate", "Unreachable", "WrongSet",
+]
+
+FOREVER = float("inf")
+_UINT32_MAX = 0xFFFFFFFF
+OUT_OF_ORDER, NOT_READY = -3, 6
+
+
+class Error(Exception):
+    """A call that failed.  str() is the message of the library, with its context."""
+
+    status = 0
+
+
+class Contended(Error):
+    """Another client has the lock."""
+
+
+class Unreachable(Error):
+    """Too few masters answered in time."""
+
+
+class TooLate(Error):
+    """A majority agreed, but no validity was left."""
+
+
+class Lost(Error):
+    """The lock was held, and is lost."""
+
+
+class Interrupted(Error):
+    """Client.interrupt() ended the call.  Nothing is held."""
+
+
+class NotReady(Error):
+    """Enough masters answer, and too few of them may vote yet."""
+
+
+class Invalid(Error, ValueError):
+    """An argument or an option is out of its range."""
+
+
+class OutOfOrder(Error):
+    """The call is not allowed now, for example after a fork."""
+
+
+class SystemFailed(Error, OSError):
+    """The system refused a clock, a timer, a thread or random numbers."""
+
+
+class Forbidden(Error):
+    """Too few masters allow it: the password, or the ACL, is wrong."""
+
+
+class WrongSet(Error):
+    """The list names masters that are not of one set."""
+
+
+_ERRORS: dict[int, Type[Error]] = {
+    1: Contended, 2: Unreachable, 3: TooLate, 4: Lost, 5: Interrupted, 6: NotReady,
+    -1: Invalid, -3: OutOfOrder, -4: SystemFailed, -5: Forbidden, -6: WrongSet,
+}
+
+
+def _check(status: int, rl: Any = ffi.NULL) -> None:
+    if status == 0:
+        return
+    if status == -2:
+        raise MemoryError("redlock: out of memory")
+    text = ffi.string(lib.redlock_errmsg(rl)) or ffi.string(lib.redlock_strerror(status))
+    error = _ERRORS.get(status, Error)(text.decode(errors="replace"))
+    error.status = status
+    raise error
+
+
+def _invalid(message: str) -> Invalid:
+    error = Invalid(message)
+    error.status = -1
+    return error
+
+
+def _ms(name: str, seconds: float) -> int:
+    """Seconds as the library takes them.  A part of a millisecond is not rounded away."""
+    ms = seconds * 1000
+    if not 0 <= ms < _UINT32_MAX:
+        raise _invalid(f"{name}: {seconds} is not 0 to {_UINT32_MAX // 1000} seconds")
+    return int(ms) + (ms > int(ms))
+
+
+def _text(name: str, text: str) -> bytes:
+    data = text.encode(errors="surrogateescape")
+    if b"\0" in data:
+        raise _invalid(f"{name} must not contain a NUL")
+    return data
+
+
+def _string(text: Any) -> str:
+    return bytes(ffi.string(text)).decode(errors="surrogateescape")
+
+
+class Lease:
+    """A lock that was acquired.  Leaving its `with` block releases it.
+
+    If the lock was lost before, the end of the block raises Lost, unless another exception
+    passes.  After unlock() or detach() the lease is not held.
+    """
+
+    def __init__(self, client: Client, handle: Any, keep: list[Any]) -> None:
+        self._client = client
+        self._handle = handle
+        # What the library points to, the callback, stays until the library has freed the lease.
+        client._kept[handle] = keep
+
+    def __del__(self) -> None:
+        if self._is_open():
+            lib.redlock_cancel(self._handle)
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        try:
+            self.unlock()
+        except Error:
+            if kind is None:
+                raise
+
+    def remaining(self) -> float:
+        """How long the lock can still be relied on, in seconds.  0: it is not held."""
+        return lib.redlock_remaining_ms(self._handle) / 1000 if self._is_open() else 0.0
+
+    def held(self) -> bool:
+        return self.remaining() > 0
+
+    def check(self) -> None:
+        """Raise Lost if the lock is not held."""
+        if not self.held():
+            error = Lost("the lock is not held any more")
+            error.status = 4
+            raise error
+
+    def extend(self, ttl: float = 0) -> None:
+        """Make the lease last ttl from now; 0: as long as it lasted before."""
+        _check(lib.redlock_extend(self._open_handle(), _ms("ttl", ttl)), self._client._handle)
+
+    def unlock(self) -> None:
+        """Release the lock.  Raises Lost if it was not held any more."""
+        if self._is_open():
+            self._end(lib.redlock_unlock)
+
+    def detach(self) -> None:
+        """Free the lease without a release, for a process that has its token."""
+        if self._is_open():
+            self._end(lib.redlock_detach)
+
+    @property
+    def resource(self) -> str:
+        return _string(self._info().resource)
+
+    @property
+    def token(self) -> str:
+        """What the masters store: random digits, and perhaps a colon and the note."""
+        return _string(self._info().token)
+
+    @property
+    def fence(self) -> int:
+        """The fencing token; 0: the lock was taken without fence."""
+        return int(self._info().fence)
+
+    @property
+    def permit(self) -> int:
+        """The number of the permit, from 1; 0: it is a lock."""
+        return int(self._info().permit)
+
+    def _is_open(self) -> bool:
+        return self._handle is not None and self._client._handle != ffi.NULL
+
+    def _open_handle(self) -> Any:
+        if not self._is_open():
+            raise _invalid("the lease is over")
+        return self._handle
+
+    def _end(self, call: Callable[[Any], int]) -> None:
+        handle, self._handle = self._handle, None
+        status = call(handle)
+        if status == OUT_OF_ORDER:
+            self._handle = handle
+        else:
+            self._client._kept.pop(handle, None)
+        _check(status, self._client._handle)
+
+    def _info(self) -> Any:
+        info = ffi.new("struct redlock_lease_info *")
+        info.size = ffi.sizeof(info[0])
+        _check(lib.redlock_lease_info(self._open_handle(), info))
+        return info
+
+
+class Client:
+    """A client of the masters in masters, or in the environment variable REDLOCK_MASTERS.
+
+    options are those of struct redlock_options; those in ..._ms are given in seconds, without
+    the ending: Client("10.0.0.1,10.0.0.2,10.0.0.3", reply_timeout=0.2, note="billing").
+    """
+
+    def __init__(self, masters: Optional[str] = None, **options: Any) -> None:
+        made = ffi.new("struct redlock **")
+        opts = ffi.new("struct redlock_options *")
+
+        self._handle = ffi.NULL
+        self._kept: dict[Any, list[Any]] = {}  # By lease.
+        lib.redlock_options_init_sized(opts, ffi.sizeof(opts[0]))
+        keep = _set_options(opts, dict(options, masters=masters), ("size", "loop", "log", "log_arg"))
+        _check(lib.redlock_open(opts, made))
+        self._handle = made[0]
+        del keep
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release all leases, and close the connections.  No thread may use the client then."""
+        handle, self._handle = getattr(self, "_handle", ffi.NULL), ffi.NULL
+        if handle != ffi.NULL:
+            lib.redlock_close(handle)
+
+    def lock(self, resource: Union[str, Iterable[str]], *, wait: float = 0,
+             lost: Optional[Callable[[], None]] = None, **options: Any) -> Lease:
+        """Lock a resource, or several: all of them or none.
+
+        wait: how long to keep trying; FOREVER: without a limit.  ^C ends a wait, and with it all
+        waits of this client.  lost: called in a thread of the library when the hold ends soon or
+        has ended.  options are those of struct redlock_lock_options, as with Client:
+        ttl, retry_delay_min, retry_delay_max, no_renew, fence, fair, shared, max_hold,
+        lost_margin, permits, note.
+
+        Raises Contended, Unreachable, NotReady, TooLate, Interrupted, Forbidden, WrongSet, Invalid.
+        """
+        return self._take(resource, None, wait, lost, options)
+
+    def adopt(self, resource: Union[str, Iterable[str]], token: str, *,
+              lost: Optional[Callable[[], None]] = None, **options: Any) -> Lease:
+        """Make a lease from a token that another process handed on.  Extend it first."""
+        return self._take(resource, token, 0, lost, options)
+
+    def interrupt(self) -> None:
+        """End all waits of this client, or the next one, with Interrupted.  Any thread."""
+        lib.redlock_interrupt(self._handle)
+
+    def ready(self) -> float:
+        """0: a majority of the masters may vote.  Else the seconds until then, as far as known.
+
+        Raises Unreachable, Forbidden, WrongSet if a lock would.
+        """
+        ms = ffi.new("uint32_t *")
+        status = lib.redlock_ready(self._handle, ms)
+        if status != NOT_READY:
+            _check(status, self._handle)
+        return float(max(ms[0], status == NOT_READY) / 1000)
+
+    def stats(self) -> dict[str, int]:
+        stats = ffi.new("struct redlock_stats *")
+        stats.size = ffi.sizeof(stats[0])
+        _check(lib.redlock_stats(self._handle, stats), self._handle)
+        names = [name for name, _ in ffi.typeof(stats[0]).fields if name != "size"]
+        return {name: getattr(stats, name) for name in names}
+
+    def _take(self, resource: Union[str, Iterable[str]], token: Optional[str], wait: float,
+              lost: Optional[Callable[[], None]], options: dict[str, Any]) -> Lease:
+        opts = ffi.new("struct redlock_lock_options *")
+        made = ffi.new("struct redlock_lease **")
+        several = not isinstance(resource, str)
+        names = [ffi.new("char[]", _text("the name", name))
+                 for name in ([resource] if isinstance(resource, str) else resource)]
+        arg = (ffi.new("char *[]", names), len(names)) if several else (names[0],)
+
+        lib.redlock_lock_options_init_sized(opts, ffi.sizeof(opts[0]))
+        keep = _set_options(opts, options, ("size", "wait_ms", "lost", "lost_arg", "reentrant", "owner"))
+        opts.wait_ms = _UINT32_MAX if wait == FOREVER else _ms("wait", wait)
+        if lost is not None:
+            keep.append(ffi.callback("void(struct redlock_lease *, void *)", lambda *_: lost()))
+            opts.lost = keep[-1]
+        if token is not None:
+            call = lib.redlock_adopt_many if several else lib.redlock_adopt
+            status = call(self._handle, *arg, _text("the token", token), opts, made)
+            _check(status, self._handle)
+        else:
+            call = lib.redlock_lock_many if several else lib.redlock_lock
+            self._wait(lambda: call(self._handle, *arg, opts, made), made, wait)
+        return Lease(self, made[0], keep)
+
+    def _wait(self, call: Callable[[], int], made: Any, wait: float) -> None:
+        """Python runs signal handlers in its main thread only, and not while a call of C lasts.
+        So another thread makes a call that may wait."""
+        outcome: list[BaseException] = []
+
+        def attempt() -> None:
+            try:
+                _check(call(), self._handle)
+            except BaseException as error:
+                outcome.append(error)
+
+        if wait == 0 or threading.current_thread() is not threading.main_thread():
+            return _check(call(), self._handle)
+        worker = threading.Thread(target=attempt, daemon=True)
+        worker.start()
+        try:
+            worker.join()
+        except BaseException:
+            if worker.is_alive():
+                self.interrupt()
+            worker.join()
+            if not outcome:
+                lib.redlock_cancel(made[0])
+            raise
+        if outcome:
+            raise outcome[0]
+
+
+def _set_options(opts: Any, values: dict[str, Any], hidden: tuple[str, ...]) -> list[Any]:
+    """Set fields of a struct by their names.  Returns what the fields point to."""
+    fields = {name: field.type for name, field in ffi.typeof(opts[0]).fields if name not in hidden}
+    keep: list[Any] = []
+
+    for name, value in values.items():
+        if name + "_ms" in fields:
+            setattr(opts, name + "_ms", _ms(name, value))
+        elif name not in fields or name.endswith("_ms"):
+            raise TypeError(f"there is no option {name!r}")
+        elif value is None:
+            continue
+        elif fields[name].kind == "pointer":
+            keep.append(ffi.new("char[]", _text(name, value)))
+            setattr(opts, name, keep[-1])
+        else:
+            setattr(opts, name, value)
+    return keep

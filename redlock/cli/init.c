@@ -234,7 +234,7 @@ static void say_why_no_set(const struct init *init)
     inspect_set(init->rl, members, sizeof members, why, sizeof why);
     if (why[0] != '\0')
         cli_say("%s", why);
-    else if (members[0] == '\0')
+    else if (members[0] == '\0' && count_linked(init) > 0)
         cli_say("the masters are no set yet: all of them must answer once");
 }
 

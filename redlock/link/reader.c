@@ -113,7 +113,8 @@ static void *take_container(const redisReadTask *task, size_t elements)
 {
     struct reply *reply = task->privdata;
 
-    if (elements > REPLY_ELEMENTS_MAX || is_too_deep(task) || !make_room(reply, 0))
+    reply->is_too_long = elements > REPLY_ELEMENTS_MAX || is_too_deep(task);
+    if (reply->is_too_long || !make_room(reply, 0))
         return NULL;
     if (task->parent == NULL) {
         reply->text[0] = '\0';

@@ -31,7 +31,8 @@ struct redisReader *reader_new(struct reply *reply);
  * a GiB for one text.  So check this after each feed, when all complete replies were taken. */
 bool reader_overflows(const struct redisReader *reader);
 
-/* True if the reader failed because a text was too long.  hiredis reports a lack of memory then. */
+/* True if the reader failed because a text was too long, or an array too long or too deep.  hiredis
+ * reports a lack of memory then. */
 bool reader_met_too_long(const struct redisReader *reader);
 
 /*

@@ -28,7 +28,7 @@ struct reply {
     char *before; /* ARRAY: the text before text.  NULL or "" if there is none. */
     size_t before_len;
     size_t before_room;
-    bool is_too_long; /* A text was longer than may be: it is not kept. */
+    bool is_too_long; /* It is not kept: a text is too long, or an array too long or too deep. */
 };
 
 #endif /* REDLOCK_REPLY_H */

@@ -184,16 +184,17 @@ TEST(arrays_have_a_most)
     static const struct {
         const char *wire;
         int status;
+        bool is_too_long; /* Otherwise the reader says what is wrong. */
     } sizes[] = {
-        {"*1024\r\n", REDIS_OK},
-        {"*1025\r\n", REDIS_ERR},
-        {"*1\r\n*1025\r\n", REDIS_ERR},
-        {"*2147483647\r\n", REDIS_ERR},
-        {"*-2\r\n", REDIS_ERR},
-        {"*99999999999999999999\r\n", REDIS_ERR},
-        {"*1\r\n*1\r\n*1\r\n*1\r\n", REDIS_OK},
-        {"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", REDIS_ERR},
-        {"?\r\n", REDIS_ERR},
+        {"*1024\r\n", REDIS_OK, false},
+        {"*1025\r\n", REDIS_ERR, true},
+        {"*1\r\n*1025\r\n", REDIS_ERR, true},
+        {"*2147483647\r\n", REDIS_ERR, true},
+        {"*-2\r\n", REDIS_ERR, false},
+        {"*99999999999999999999\r\n", REDIS_ERR, false},
+        {"*1\r\n*1\r\n*1\r\n*1\r\n", REDIS_OK, false},
+        {"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", REDIS_ERR, true},
+        {"?\r\n", REDIS_ERR, false},
     };
 
     for (size_t i = 0; i < ELEMENTS(sizes); i++) {
@@ -204,6 +205,7 @@ TEST(arrays_have_a_most)
         check_row = sizes[i].wire;
         feed(reader, sizes[i].wire, strlen(sizes[i].wire));
         CHECK_INT(redisReaderGetReply(reader, &got), sizes[i].status);
+        CHECK(reader_met_too_long(reader) == sizes[i].is_too_long);
         redisReaderFree(reader);
         reader_forget(&reply);
     }

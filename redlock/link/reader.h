@@ -19,7 +19,7 @@
 #define REPLY_ELEMENTS_MAX 1024 /* Of one array.  Chosen: no answer that we need comes close. */
 #define REPLY_DEPTH_MAX 4       /* Arrays in arrays.  Chosen: hiredis 1 allocates for each level. */
 
-#define READER_TOO_LONG "sent an answer that is too long"
+#define READER_TOO_LONG "sent an answer that is too long or too deep"
 
 struct redisReader; /* Defined by hiredis. */
 

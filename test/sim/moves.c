@@ -132,6 +132,14 @@ static bool is_under_way(void)
     return false;
 }
 
+void moves_on_loss(const struct server *server)
+{
+    bool is_member = server->marker.exists && server->marker.name != NULL;
+
+    if (world.plan.operators > 0 && is_member && is_under_way())
+        world_outcome(OUTCOME_CHANGE_FORGOT);
+}
+
 /* N - Q + 1 members are left, which a member that forgot must hear (redlock/core/recall.c). */
 static bool are_left(unsigned list, unsigned servers)
 {

@@ -111,6 +111,8 @@ static void disturb(struct server *server, enum fault fault)
         server->hung = true;
     } else if (fault == FAULT_CRASH || fault == FAULT_CRASH_EMPTY) {
         world_fault(fault);
+        if (forgets(server, fault))
+            moves_on_loss(server);
         server_crash(server, fault == FAULT_CRASH_EMPTY);
     } else if (fault == FAULT_OOM) {
         server->mood = MOOD_OOM;
@@ -326,7 +328,10 @@ static void strike(enum fault fault)
         server_set_scripts(server, false);
     } else if (fault == FAULT_FLUSHALL) {
         server = any_forgetful();
-        if (moves_may_forget(server) && server_flushall(server))
+        if (!moves_may_forget(server))
+            return;
+        moves_on_loss(server);
+        if (server_flushall(server))
             world_fault(FAULT_FLUSHALL);
     } else {
         disturb(fault == FAULT_CRASH_EMPTY ? any_forgetful() : server, fault);

@@ -187,7 +187,8 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(SET_CHANGED, "set that was changed")                                    \
     X(CHANGE_DONE, "operator that changed the set")                           \
     X(CHANGE_OVERTAKEN, "operator that another overtook")                     \
-    X(CHANGE_DIED, "operator that died while it changed the set")
+    X(CHANGE_DIED, "operator that died while it changed the set")             \
+    X(CHANGE_FORGOT, "member that lost its data while the set changed")
 
 #define SIM_OUTCOME_NAME(name, text) OUTCOME_##name,
 enum outcome { SIM_OUTCOMES(SIM_OUTCOME_NAME) OUTCOME_LEN };

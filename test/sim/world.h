@@ -188,6 +188,8 @@ bool moves_are_quorum(const struct lists *lists, unsigned servers);
 /* The server may lose its data now: enough others remember the set for it to come back.  While a
  * change is under way, they are all others, as each may be a member of the next version. */
 bool moves_may_forget(const struct server *server);
+/* The server is about to forget. */
+void moves_on_loss(const struct server *server);
 bool moves_remembers(const struct server *server);
 
 /* Clients try to get locks; the turn of one is over. */

@@ -164,10 +164,10 @@ static bool leave_set(unsigned servers)
 }
 
 /* Members of version 1 come back without others if all of them forgot.  Then a client that knows
- * nothing newer would lock there (docs/safety.md, condition 1).  test-live-follow shows it with real
- * masters (all_members_of_version_1_forget_together).  Here it is rare, because the client must hear
- * nothing during two versions and a watch: 8000 runs of the theme moves without this rule were clean.
- * So no planted bug stands for it. */
+ * nothing newer would lock there (docs/safety.md, condition 1).  test-live-follow shows it with
+ * real masters (all_members_of_version_1_forget_together).  Here it is rare, because the client
+ * must hear nothing during two versions and a watch: 8000 runs of the theme moves without this
+ * rule were clean.  So no planted bug stands for it. */
 static bool leave_first(unsigned servers)
 {
     return versions[1].config == NULL || are_left(versions[1].lists.to, servers);

@@ -25,6 +25,7 @@ static const struct place {
     {RIGHTS_ABOUT_NAME, RIGHTS_NAME, "", ""},
     {RIGHTS_ABOUT_MARK, RIGHTS_MARK, WIRE_MARK, ""},
     {RIGHTS_ABOUT_QUEUE, RIGHTS_QUEUE, WIRE_QUEUE, ""},
+    {RIGHTS_ABOUT_TOKENS, RIGHTS_TOKENS, WIRE_NEXT, ""},
     {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMIT, WIRE_PERMIT, ""},
     {RIGHTS_ABOUT_PERMIT, RIGHTS_SLOT, WIRE_PERMIT, ":0"},
     {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMIT_MARK, WIRE_MARK WIRE_PERMIT, ""},
@@ -157,6 +158,17 @@ static void find_forbidden_client(struct exam *exam)
               "forbidden by its ACL: these waiters have to poll");
 }
 
+static void find_forbidden_tokens(struct exam *exam)
+{
+    char change[EXAM_TEXT_MAX];
+
+    advise(exam, RIGHTS_ABOUT_TOKENS, true, change);
+    exam_find(exam, "acl_next", change,
+              "keys " WIRE_NEXT
+              "*, by which a release with --fair passes the lock on, are forbidden "
+              "by its ACL: the next waiter has to ask for it");
+}
+
 static void find_forbidden_marker(struct exam *exam)
 {
     char change[EXAM_TEXT_MAX];
@@ -197,6 +209,9 @@ static void find_forbidden_place(struct exam *exam, const struct right *right, b
         return;
     case RIGHTS_ABOUT_CLIENT:
         find_forbidden_client(exam);
+        return;
+    case RIGHTS_ABOUT_TOKENS:
+        find_forbidden_tokens(exam);
         return;
     case RIGHTS_ABOUT_QUEUE:
     case RIGHTS_ABOUT_PERMIT:

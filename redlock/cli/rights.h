@@ -31,6 +31,7 @@ enum {
 #define RIGHTS_OWN "<own>"                 /* A random name, which no lock has. */
 #define RIGHTS_MARK "<mark>"               /* The wait flag of the lock, and its channel. */
 #define RIGHTS_QUEUE "<queue>"             /* The queue of the lock. */
+#define RIGHTS_TOKENS "<tokens>"           /* The tokens that wait in the queue. */
 #define RIGHTS_PERMIT "<permit>"           /* A semaphore of this name, as masters know it. */
 #define RIGHTS_SLOT "<slot>"               /* The key of its first permit. */
 #define RIGHTS_PERMIT_MARK "<slot-mark>"   /* Its wait flag, and the channel. */
@@ -43,6 +44,7 @@ enum rights_about {
     RIGHTS_ABOUT_WITNESS,
     RIGHTS_ABOUT_MARK,
     RIGHTS_ABOUT_QUEUE,
+    RIGHTS_ABOUT_TOKENS,
     RIGHTS_ABOUT_PERMIT,
     RIGHTS_ABOUT_CLIENT
 };
@@ -60,7 +62,7 @@ extern const struct right rights_all[];
 extern const size_t rights_len;
 
 /* The keys and channels of locks, as rules. */
-enum { RIGHTS_PLACES_LEN = 11, RIGHTS_RULE_MAX = REDLOCK_NAME_MAX + 64 };
+enum { RIGHTS_PLACES_LEN = 12, RIGHTS_RULE_MAX = REDLOCK_NAME_MAX + 64 };
 
 /* Write the rule of a place, "~redlock:wait:a*" for the names "a*".  False: locks of these
  * kinds do not need it, or another rule for these names includes it. */

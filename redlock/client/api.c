@@ -12,6 +12,7 @@
 #include "redlock/client/client.h"
 #include "redlock/client/wanted.h"
 #include "redlock/lease/explain.h"
+#include "redlock/lease/kind.h"
 #include "redlock/lease/lease.h"
 #include "redlock/lease/table.h"
 #include "redlock/wire/keys.h"
@@ -477,6 +478,8 @@ int redlock_detach(struct redlock_lease *lease)
     status = leave_lost(lease);
     if (status != REDLOCK_OK)
         return error_wrap(status, "detach");
+    if (lease_kind(lease)->on_detach != NULL)
+        lease_kind(lease)->on_detach(lease);
     give_up(lease, &event);
     client_leave(rl);
     return REDLOCK_OK;

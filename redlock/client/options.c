@@ -394,6 +394,10 @@ int options_lock(const struct options *options, const struct redlock_lock_option
         .renew = !full.no_renew,
         .fence = full.fence,
     };
+    ret_config->stands =
+        full.fair && !full.fence && options->clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE &&
+        ret_config->lease >= place_patience(WAIT_PATIENCE * full.retry_delay_max_ms * DRIFT_MS +
+                                            options->reply_timeout);
     *ret_opts = full;
     return REDLOCK_OK;
 }

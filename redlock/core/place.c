@@ -16,15 +16,20 @@ static bool is_majority(const struct place *p, quorum_mask mask)
     return members_decide(p->members, mask);
 }
 
-void place_init(struct place *p, const struct members *members, drift_span pause_max)
+drift_span place_patience(drift_span pause_max)
 {
     uint64_t patience_ms = PLACE_BEATS * (pause_max / DRIFT_MS + 1);
 
-    memset(p, 0, sizeof *p);
-    p->members = members;
     if (patience_ms < PLACE_PATIENCE_MIN_MS)
         patience_ms = PLACE_PATIENCE_MIN_MS;
-    p->patience_ms = (uint32_t)(patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS);
+    return (patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS) * DRIFT_MS;
+}
+
+void place_init(struct place *p, const struct members *members, drift_span pause_max)
+{
+    memset(p, 0, sizeof *p);
+    p->members = members;
+    p->patience_ms = drift_to_ms(place_patience(pause_max));
 }
 
 /* ---- The waiter's name ---- */
@@ -89,7 +94,8 @@ static void draw(struct place *p, unsigned master, uint64_t number)
     p->ticket = p->top;
     p->stirred = true; /* Reports that came before the ticket become news, because the waiter can
                         * use them now. */
-    p->hurries = !is_majority(p, p->stored);
+    /* A waiter whose ticket the masters do not know gets no lock passed on. */
+    p->hurries = p->passes || !is_majority(p, p->stored);
 }
 
 void place_on_number(struct place *p, unsigned master, uint64_t number)

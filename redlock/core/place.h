@@ -60,10 +60,16 @@ struct place {
     bool stirred;         /* Since the round began, news of the waiter's turn or ticket has come. */
     bool joined;          /* A master was asked, and may have the waiter in its queue. */
     bool left;            /* All masters were sent a request to take it out of the queue. */
+    bool passes;          /* A token waits with the waiter, so that a release can grant it. */
+    bool won;             /* The waiter got the lock. */
     uint32_t patience_ms; /* The waiter counts as alive for this long after a heartbeat. */
     uint64_t ticket, top; /* 0: none yet. */
     char waiter[TOKEN_LEN + 1];
 };
+
+/* For how long a waiter counts as alive.  pause_max: the longest time between two heartbeats, with
+ * the time for their answers. */
+drift_span place_patience(drift_span pause_max);
 
 /* pause_max: the longest time between two heartbeats, with the time for their answers.
  * place_name() is next. */
@@ -99,6 +105,13 @@ void place_on_named(struct place *p, unsigned master);
 
 /* These numbers belong to other masters from now on. */
 void place_on_left(struct place *p, quorum_mask left);
+
+/* Masters where the waiter's token may wait with it: all that were sent its ticket.  Rule 13 of
+ * quorum.c. */
+static inline quorum_mask place_tokens(const struct place *p)
+{
+    return p->passes ? p->said : 0;
+}
 
 /* The pauses between two heartbeats, for rounds that may pause from *min to *max.  On average they
  * are as long. */

@@ -49,6 +49,12 @@
  *     extension or a release that has failed still waits, until its timeout, for answers that
  *     may show that the token is lost (may_be_lost).  A renewal does not wait: no caller needs
  *     its status, and late answers end the hold, too.
+ * 13. A token that *stands* waits at the masters between two rounds (core/place.h), and a release
+ * may grant it there (on_grant).  The next round asks with the same token, and all votes for it add
+ *     up.  The lease counts from before the oldest request that any of them answers (rule 1).  A
+ *     token that too few masters granted by the end of a round is dead (stands): it is released
+ *     where it may wait, and a master is asked with another token only when it has confirmed that
+ *     (rules 4 and 5).
  */
 #include "redlock/core/quorum.h"
 
@@ -56,6 +62,10 @@
 #include <string.h>
 
 #define PAUSE_LEAST DRIFT_MS /* Chosen: the unit in which pauses are configured. */
+
+/* A lock of which this part of the lease is spent when it is granted is extended at once.  Chosen:
+ * a caller that does not renew hardly notices less. */
+#define SPENT 8
 
 /* The context of one step; saves passing three arguments around. */
 struct step {
@@ -135,9 +145,11 @@ static void end(struct step *s, enum quorum_state next, int status)
 static void asked_until(struct step *s)
 {
     struct quorum *q = s->q;
-    drift_span allowance = drift_allowance(q->lease, &q->config.drift);
+    /* A token waits no longer than a lease before it is granted: see options.c. */
+    drift_span span = q->config.stands ? drift_add(q->lease, q->lease) : q->lease;
+    drift_span allowance = drift_allowance(span, &q->config.drift);
 
-    q->settle_by = later(q->settle_by, drift_add(s->ev->now, drift_add(q->lease, allowance)));
+    q->settle_by = later(q->settle_by, drift_add(s->ev->now, drift_add(span, allowance)));
 }
 
 /* Masters that still owe an answer over a link that stands, and that could not take a release
@@ -200,7 +212,8 @@ static drift_span pause_between(const struct step *s)
 static void ask_for_lock(struct step *s)
 {
     struct quorum *q = s->q;
-    quorum_mask busy = q->asked | q->owing | q->may_hold;
+    quorum_mask storing = q->config.stands ? q->may_hold & (quorum_mask)~q->live : q->may_hold;
+    quorum_mask busy = q->asked | q->owing | storing;
     quorum_mask to = s->ev->up & everyone(s) & (quorum_mask)~busy;
 
     if (to == 0 || (q->config.fence && decide(s, q->yes)))
@@ -235,6 +248,17 @@ static bool is_elsewhere(const struct quorum *q)
     return q->elsewhere != 0 && 2u * q->elsewhere >= count(no) && q->detours > 0;
 }
 
+/* Rule 13: whether the token of a round that is lost goes on waiting.  Not if a master has granted
+ * it, or may have: other waiters need that vote. */
+static bool stands(const struct step *s, int status)
+{
+    const struct quorum *q = s->q;
+    quorum_mask in_doubt = q->asked & q->none & q->may_hold;
+
+    return q->config.stands && status != REDLOCK_TOO_LATE && s->ev->now < q->give_up &&
+           q->yes == 0 && in_doubt == 0;
+}
+
 /* The round is dead.  Try again while there is time, or end. */
 static void lose_round(struct step *s, int status)
 {
@@ -243,7 +267,8 @@ static void lose_round(struct step *s, int status)
     s->goes_on = status == REDLOCK_CONTENDED && is_elsewhere(q);
     q->contended = status == REDLOCK_CONTENDED;
     s->act->failed = q->none;
-    bury_round(q);
+    if (!stands(s, status))
+        bury_round(q);
     forget_ask(q);
     if (s->goes_on) { /* Until the step ends. */
         q->state = QUORUM_PAUSING;
@@ -288,6 +313,8 @@ static void hold(struct step *s)
     forget_ask(q);
 }
 
+static void begin_extension(struct step *s, enum quorum_state state);
+
 /* token: the fencing token; 0: none is wanted. */
 static void win_round(struct step *s, uint64_t token)
 {
@@ -298,6 +325,9 @@ static void win_round(struct step *s, uint64_t token)
     q->give_up = drift_add(s->ev->now, q->config.hold_max);
     hold(s);
     end(s, QUORUM_HELD, REDLOCK_OK);
+    /* Rule 13: part of the lease is spent when a token that waited is granted. */
+    if (q->config.stands && drift_until(q->sent, s->ev->now) >= q->lease / SPENT)
+        begin_extension(s, QUORUM_EXTENDING);
 }
 
 /* Rule 9.  Give the other masters as much time again as the answers so far took.  A master that
@@ -346,14 +376,19 @@ static void begin_round(struct step *s)
 {
     struct quorum *q = s->q;
 
+    quorum_mask granted = q->round != 0 ? q->yes : 0; /* Rule 13. */
+
     forget_ask(q);
+    q->yes = granted;
     q->fresh = 0;
     if (!decide(s, s->ev->up | s->ev->coming)) {
         lose_round(s, REDLOCK_UNREACHABLE); /* Do not send requests for a round that cannot win. */
         return;
     }
-    q->round = ++q->ask;
-    q->sent = s->ev->now;
+    if (q->round == 0)
+        q->round = ++q->ask;
+    if (granted == 0)
+        q->sent = s->ev->now;
     q->lease = q->config.lease;
     if (q->config.fence) {
         s->ev->fence->counter = 0;
@@ -361,7 +396,7 @@ static void begin_round(struct step *s)
         s->ev->fence->stale = 0;
     }
     q->deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
-    q->timeout = drift_add(q->sent, q->config.reply_timeout);
+    q->timeout = drift_add(s->ev->now, q->config.reply_timeout);
     q->state = QUORUM_ACQUIRING;
     ask_for_lock(s);
     judge_round(s, awaited(s));
@@ -927,7 +962,7 @@ static void on_reply(struct step *s)
     case QUORUM_CMD_SET: /* A master that answers with an error has not set the key. */
     case QUORUM_CMD_FENCE:
     case QUORUM_CMD_GIVE:
-        if (!yes && !is_void)
+        if (!yes && !is_void && !s->ev->stands)
             q->may_hold &= (quorum_mask)~from;
         break;
     case QUORUM_CMD_EXTEND:
@@ -958,6 +993,26 @@ static void on_reply(struct step *s)
         q->elsewhere = (uint8_t)(q->elsewhere + s->ev->elsewhere) & 15u;
     }
     judge(s);
+}
+
+/* Rule 13.  A vote that comes alone is followed by others at once, or by a round that asks for
+ * them. */
+static void on_grant(struct step *s)
+{
+    struct quorum *q = s->q;
+    quorum_mask from = mask_of(s->ev->master) & holders(q) & everyone(s);
+
+    if ((q->state != QUORUM_PAUSING && q->state != QUORUM_ACQUIRING) || from == 0 ||
+        s->ev->now >= drift_deadline(s->ev->sent, q->lease, &q->config.drift))
+        return;
+    if (s->ev->sent < q->sent)
+        q->sent = s->ev->sent;
+    q->deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
+    q->yes |= from;
+    if (decide(s, q->yes) || q->state == QUORUM_ACQUIRING)
+        judge_round(s, awaited(s));
+    else
+        q->timeout = earlier(q->timeout, drift_add(s->ev->now, q->config.reply_timeout));
 }
 
 static void on_link(struct step *s)
@@ -1149,6 +1204,9 @@ void quorum_step(struct quorum *q, const struct quorum_event *event,
         break;
     case QUORUM_EV_CHANGE:
         on_change(&s);
+        break;
+    case QUORUM_EV_GRANT:
+        on_grant(&s);
         break;
     }
     settle(&s);

@@ -48,6 +48,7 @@ enum quorum_event_type {
     QUORUM_EV_TIMER,   /* wake_at has come.  An early call does no harm. */
     QUORUM_EV_WAKE,    /* Between two rounds: begin the next one at until.  Else ignored. */
     QUORUM_EV_CHANGE,  /* The members have changed. */
+    QUORUM_EV_GRANT,   /* A release has passed a master's vote on to the token that waits there. */
 };
 
 enum quorum_vote {
@@ -87,7 +88,7 @@ struct quorum_event {
     enum quorum_event_type type : 8;
     enum quorum_command command : 8; /* REPLY: the command that was answered. */
     enum quorum_vote vote : 8;       /* REPLY: what the answer counts as. */
-    uint8_t master;                  /* REPLY, LINK: the master. */
+    uint8_t master;                  /* REPLY, LINK, GRANT: the master. */
     uint32_t ask;                    /* REPLY: the ask that it answers. */
     drift_time now;                  /* Read just before the call, not when the event loop woke. */
     struct members members;
@@ -99,8 +100,10 @@ struct quorum_event {
     bool unkept : 1;    /* REPLY to FENCE: if the master loses its data, perhaps no master knows
                          * this number. */
     bool elsewhere : 1; /* REPLY: a no to SET.  What the next round will ask for may be free. */
+    bool stands : 1;    /* REPLY to SET: the token may wait at this master, and be granted later. */
     uint32_t random;    /* Any value; picks the pause between two rounds. */
     drift_span lease;   /* EXTEND: the new lease; 0: as long as before. */
+    drift_time sent;    /* GRANT: before the request was sent that is granted. */
     drift_time until;   /* WAKE: when to begin the next round, whatever was planned.
                          * DRIFT_NEVER: as late as possible. */
     struct quorum_fence *fence; /* NULL, unless a fencing token is wanted.  The same at each
@@ -139,6 +142,7 @@ struct quorum_config {
     bool renew;
     bool fence;       /* A fencing token is wanted, so events carry a struct quorum_fence. */
     bool many;        /* The token is stored under several names, or under some of them. */
+    bool stands;      /* Between two rounds the token waits at the masters: rule 13 of quorum.c. */
     drift_span lease; /* The lease that a SET asks for; later that of the latest good extension. */
     drift_span reply_timeout;
     drift_span wait; /* DRIFT_NEVER: for ever. */

@@ -65,9 +65,14 @@ struct kind {
     void (*on_give)(struct redlock_lease *lease, quorum_mask masters);
     /* These numbers belong to other masters from now on. */
     void (*on_left)(struct redlock_lease *lease, quorum_mask left);
+    /* The lock that is held is left to whoever has its token. */
+    void (*on_detach)(struct redlock_lease *lease);
     /* A master has answered. */
     void (*on_answer)(struct redlock_lease *lease, unsigned master, const struct ask *ask,
                       const struct vote *vote);
+    /* Whether the token may wait at a master that did not grant the lock, and be granted later.
+     * NULL: it does not. */
+    bool (*stands)(const struct redlock_lease *lease, unsigned master);
     /* The name that the lease waits for, or would wait for.  NULL: its own name. */
     const char *(*awaited)(const struct redlock_lease *lease, size_t *ret_len);
     /* The number of slots of a semaphore.  NULL: the kind is no semaphore. */

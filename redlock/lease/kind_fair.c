@@ -23,7 +23,8 @@
 
 static size_t write(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
 {
-    return script == SCRIPT_ACQUIRE_FAIR || script == SCRIPT_RELEASE_FAIR
+    return script == SCRIPT_ACQUIRE_FAIR || script == SCRIPT_EXTEND_FAIR ||
+                   script == SCRIPT_RELEASE_FAIR
                ? wire_fair(buf, script, in_full, args)
                : wire_script(buf, script, in_full, args);
 }
@@ -64,7 +65,17 @@ static void init(struct redlock_lease *lease, const struct redlock_lock_options 
     place_init(place, &lease->leases->masters->peers.members,
                longest + lease->q.config.reply_timeout);
     token_write(&lease->leases->tokens, 0, 0, client);
+    place->passes = lease->q.config.stands;
     place_name(place, client, lease->slot, (uint32_t)lease->serial);
+}
+
+static enum wire_release how_to_release(const struct place *place)
+{
+    if (!place->passes)
+        return WIRE_RELEASE_PLAIN;
+    if (place->won)
+        return WIRE_RELEASE_PASS;
+    return place->left ? WIRE_RELEASE_LEAVE : WIRE_RELEASE_BACK;
 }
 
 static void fill(const struct redlock_lease *lease, unsigned master, char key[WIRE_KEY_MAX],
@@ -76,6 +87,8 @@ static void fill(const struct redlock_lease *lease, unsigned master, char key[WI
     args->waiter = place->waiter;
     args->ticket = place->ticket;
     args->patience_ms = place->patience_ms;
+    args->sent = place->passes && place->ticket != 0 ? lease->q.sent : 0;
+    args->how = how_to_release(place);
 }
 
 /* The answer is ignored.  A master that misses the command drops the waiter when its patience
@@ -99,9 +112,16 @@ static void leave(const struct redlock_lease *lease, quorum_mask masters)
 
     fill(lease, 0, NULL, &args);
     say(leases->masters, masters, wire_leave(scratch, &args));
+    args.how = WIRE_RELEASE_PLAIN;
     args.token = args.waiter; /* No key has this token, so the script only notifies. */
     args.token_len = TOKEN_LEN;
     say(leases->masters, others, wire_fair(scratch, SCRIPT_RELEASE_FAIR, true, &args));
+}
+
+/* Masters that drop the place of a holder by themselves, when its release comes. */
+static quorum_mask settled(const struct place *place)
+{
+    return place->passes && place->won ? place->granted | place->said : 0;
 }
 
 static void on_step(struct redlock_lease *lease)
@@ -114,7 +134,8 @@ static void on_step(struct redlock_lease *lease)
         place->joined = true;
     } else if (place->joined) {
         place->left = true;
-        leave(lease, lease->leases->masters->peers.up);
+        place->won = lease->q.state == QUORUM_HELD || lease->q.state == QUORUM_EXTENDING;
+        leave(lease, lease->leases->masters->peers.up & (quorum_mask)~settled(place));
     }
 }
 
@@ -134,6 +155,14 @@ static void on_ask_again(struct redlock_lease *lease, unsigned master)
         leave(lease, mask_of(master));
 }
 
+/* A client that has only the token does not know the place, so its release would not drop it. */
+static void on_detach(struct redlock_lease *lease)
+{
+    quorum_mask up = lease->leases->masters->peers.up;
+
+    leave(lease, up & settled(lease_extra(lease)));
+}
+
 static void on_left(struct redlock_lease *lease, quorum_mask left)
 {
     place_on_left(lease_extra(lease), left);
@@ -151,6 +180,12 @@ static void on_answer(struct redlock_lease *lease, unsigned master, const struct
     place_on_answer(place, master);
 }
 
+/* A token that was sent with a ticket may wait at the master. */
+static bool stands(const struct redlock_lease *lease, unsigned master)
+{
+    return (place_tokens(lease_extra(lease)) & mask_of(master)) != 0;
+}
+
 static void explain(const struct redlock_lease *lease, int status, char *text, size_t size)
 {
     if (status == REDLOCK_CONTENDED && place_is_full(lease_extra(lease)))
@@ -163,7 +198,7 @@ const struct kind kind_fair = {
     .scripts =
         {
             [QUORUM_CMD_SET] = SCRIPT_ACQUIRE_FAIR,
-            [QUORUM_CMD_EXTEND] = SCRIPT_EXTEND,
+            [QUORUM_CMD_EXTEND] = SCRIPT_EXTEND_FAIR,
             [QUORUM_CMD_RELEASE] = SCRIPT_RELEASE_FAIR,
             [QUORUM_CMD_FENCE] = SCRIPT_ACQUIRE_FAIR,
             [QUORUM_CMD_RAISE] = SCRIPT_RAISE,
@@ -176,7 +211,9 @@ const struct kind kind_fair = {
     .on_step = on_step,
     .on_ask = on_ask,
     .on_ask_again = on_ask_again,
+    .on_detach = on_detach,
     .on_left = on_left,
     .on_answer = on_answer,
+    .stands = stands,
     .explain = explain,
 };

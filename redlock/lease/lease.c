@@ -282,7 +282,7 @@ static bool stores(enum quorum_command command)
 
 static void on_begin(struct redlock_lease *lease, const struct quorum_send *send)
 {
-    if (lease->token_round != lease->q.round)
+    if (lease->q.asked == send->to) /* The first request of the round. */
         lease->leases->env->stats.rounds++;
     if (lease_kind(lease)->on_ask != NULL)
         lease_kind(lease)->on_ask(lease, send);
@@ -477,6 +477,8 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
         .counter = vote->counter,
         .unkept = vote->unkept,
         .elsewhere = vote->hint != 0,
+        .stands =
+            vote->vote != QUORUM_VOTE_YES && kind->stands != NULL && kind->stands(lease, master),
     };
 
     if (vote->outdated)

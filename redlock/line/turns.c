@@ -7,6 +7,7 @@
  *   as one, for the first waiter of each name: of one client's waiters only the first can be the
  *   first of all.
  * - A lost message costs the time up to the next heartbeat.
+ * - "granted" is the vote of a master that passed the lock on (quorum.c, rule 13).
  * - The heartbeats of one client go together: in one packet and with one proof for each master,
  *   however many leases wait.  So the first that is due takes along those that are due soon.
  */
@@ -17,6 +18,7 @@
 #include "redlock/core/place.h"
 #include "redlock/lease/lease.h"
 #include "redlock/lease/table.h"
+#include "redlock/wire/granted.h"
 
 static struct place *place_of(const struct redlock_lease *lease)
 {
@@ -165,12 +167,45 @@ static struct redlock_lease *find(const struct channels *channels, const struct 
     return lease != NULL && lease->waits && lease_kind(lease)->queued ? lease : NULL;
 }
 
-/* Any client that may publish can forge a message.  At worst a round is tried in vain. */
+/* True if the vote counts.  A vote that does not is found by the next heartbeat. */
+static bool is_good(const struct redlock_lease *lease, unsigned master,
+                    const struct granted *granted)
+{
+    struct masters *masters = lease->leases->masters;
+    const char *state = masters->peers.restart_guard ? masters_state(masters, master) : NULL;
+
+    return lease->q.round != 0 && lease->token_round == lease->q.round &&
+           (masters->peers.up & mask_of(master)) != 0 &&
+           granted_is_good(granted, lease_token(lease), state, env_now(lease->leases->env)) &&
+           masters_count(masters, master, QUORUM_CMD_SET, granted->sent);
+}
+
+static void on_granted(struct channels *channels, const struct leases *leases, unsigned master,
+                       const char *text)
+{
+    struct granted granted;
+    struct redlock_lease *lease;
+    struct quorum_event event = {.type = QUORUM_EV_GRANT, .master = (uint8_t)master};
+
+    if (!granted_parse(text, &granted))
+        return;
+    lease = find(channels, leases, granted.waiter);
+    if (lease == NULL || !is_good(lease, master, &granted))
+        return;
+    place_on_grant(place_of(lease), master);
+    event.sent = granted.sent;
+    lease_step(lease, &event);
+    lease_reap(lease);
+    channel_write(channels);
+}
+
+/* Any client that may publish can forge "next".  At worst a round is tried in vain. */
 void turns_on_message(struct channels *channels, const struct leases *leases, unsigned master,
                       const char *text)
 {
     struct redlock_lease *lease = NULL;
 
+    on_granted(channels, leases, master, text);
     if (strncmp(text, "next ", 5) == 0)
         lease = find(channels, leases, text + 5);
     if (lease == NULL)

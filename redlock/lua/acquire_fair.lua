@@ -6,6 +6,7 @@
 -- ARGV[3]  waiter: its name in the queue
 -- ARGV[4]  its ticket; 0: it has none yet, and joins
 -- ARGV[5]  patience in ms: for so long after this heartbeat it counts as alive
+-- ARGV[6]  sent: the client's own time, which a grant of the waiting token tells; 0: no token waits
 -- Reply    OK: the lock is granted; else the number of its place; 0: the queue is full.
 --
 -- place.h says what a client makes of the numbers.  parts/queue.lua says what a queue is.
@@ -20,6 +21,10 @@
 --   number 1 only, because the reply OK has no room for another number.
 -- - A user who may not read who is first gets the error.  Else it would seem that another client
 --   has the lock.
+-- - If the key has the token already, a release has passed it on.  The script extends it, and the
+--   client counts its lease from this heartbeat.
+-- - With a ticket the token waits in the queue, too, so that a release can pass the lock on to it.
+--   A waiter without a ticket might get it before those that came first.
 -- - A waiter that has to wait sets the wait flag for releases that do not read the queue.  If
 --   readers hold the lock, the flag holds new readers off until two more heartbeats are due.
 -- - If the key is free and the script has moved a waiter or deleted a dead one, it tells the
@@ -43,6 +48,10 @@ if redis.call('pttl', queue) < patience then
     redis.call('pexpire', queue, ARGV[5])
 end
 
+if ARGV[6] ~= '0' then
+    -- @part put_token
+end
+
 -- @part first
 if ahead.err then
     return ahead
@@ -52,8 +61,12 @@ if (ticket == 1 or not joins) and waiter == first
     return redis.status_reply('OK')
 end
 
-local kind = redis.pcall('type', KEYS[1])['ok']
-if kind == 'zset' then
+local value = redis.pcall('get', KEYS[1])
+if value == ARGV[1] then
+    -- @part extend_key
+    return redis.status_reply('OK')
+end
+if value and value.err and redis.pcall('type', KEYS[1])['ok'] == 'zset' then
     -- @part held_off
     local till = now + math.ceil(patience / 2)
     if till > held_off then
@@ -64,7 +77,7 @@ else
 end
 
 local moved = not joins and ticket ~= tonumber(number) or #dead > 0
-if first and moved and kind == 'none' then
+if first and moved and not value then
     -- @part notify_next
 end
 return ticket

@@ -40,6 +40,11 @@
 #define WIRE_QUEUE "redlock:queue:"
 #define WIRE_QUEUE_LEN (sizeof WIRE_QUEUE - 1)
 
+/* The key of the tokens that wait in a queue: this prefix and the lock's name.  A hash, by waiter.
+ * No lock may have a name with this prefix. */
+#define WIRE_NEXT "redlock:next:"
+#define WIRE_NEXT_LEN (sizeof WIRE_NEXT - 1)
+
 /* A lock that an operator revoked stores a text that begins so, in place of the token, until its
  * time is over (redlock/lua/revoke.lua).  No token begins so. */
 #define WIRE_REVOKED "revoked by "

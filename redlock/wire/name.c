@@ -31,5 +31,8 @@ int name_check(const char *name)
     if (strncmp(name, WIRE_QUEUE, WIRE_QUEUE_LEN) == 0)
         return error_set(REDLOCK_E_INVAL,
                          "the resource name begins with " WIRE_QUEUE ", as queues do");
+    if (strncmp(name, WIRE_NEXT, WIRE_NEXT_LEN) == 0)
+        return error_set(REDLOCK_E_INVAL,
+                         "the resource name begins with " WIRE_NEXT ", as waiting tokens do");
     return REDLOCK_OK;
 }

@@ -156,20 +156,24 @@ size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wi
 
 size_t wire_fair(char *buf, enum script_id script, bool in_full, const struct wire_args *args)
 {
-    bool asks = script == SCRIPT_ACQUIRE_FAIR;
-    char *p = put_script(buf, asks ? 9 : 6, script, in_full);
+    static const char *const how[] = {"", "back", "leave", "pass"};
+    bool asks = script == SCRIPT_ACQUIRE_FAIR, releases = script == SCRIPT_RELEASE_FAIR;
+    char *p = put_script(buf, asks ? 10 : 7, script, in_full);
 
     check(args);
     p = put_number(p, 1);
     p = put_bulk(p, args->name, args->name_len);
     p = put_bulk(p, args->token, args->token_len);
-    if (asks)
+    if (!releases)
         p = put_number(p, args->ttl_ms);
     p = put_bulk(p, args->waiter, TOKEN_LEN);
     if (asks) {
         p = put_number(p, args->ticket);
         p = put_number(p, args->patience_ms);
+        p = put_number(p, args->sent);
     }
+    if (releases)
+        p = put_bulk(p, how[args->how], strlen(how[args->how]));
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
 }

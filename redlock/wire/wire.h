@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "drift/drift.h"
 #include "redlock/core/config.h"
 #include "redlock/wire/keys.h"
 #include "redlock/redlock.h"
@@ -22,6 +23,14 @@
 /* Room for the longest command: the script in full, names, token, and numbers; or two
  * configurations. */
 #define WIRE_MAX (5120 + REDLOCK_NAMES_MAX * (REDLOCK_NAME_MAX + 8))
+
+/* What SCRIPT_RELEASE_FAIR does besides. */
+enum wire_release {
+    WIRE_RELEASE_PLAIN, /* No token of the waiter waits. */
+    WIRE_RELEASE_BACK,  /* The waiter stays in the queue, without its token. */
+    WIRE_RELEASE_LEAVE, /* The waiter leaves the queue. */
+    WIRE_RELEASE_PASS,  /* A holder passes the vote on to the next waiter. */
+};
 
 /* The arguments of a command. */
 struct wire_args {
@@ -37,6 +46,10 @@ struct wire_args {
     const char *waiter;   /* Scripts of queues only: the waiter's name, TOKEN_LEN digits. */
     uint64_t ticket;      /* SCRIPT_ACQUIRE_FAIR only: the waiter's ticket.  0: none yet. */
     uint32_t patience_ms; /* SCRIPT_ACQUIRE_FAIR only: how long the waiter counts as alive. */
+    /* SCRIPT_ACQUIRE_FAIR only: the time before the request was sent, which a grant of the waiting
+     * token tells.  0: the token does not wait. */
+    drift_time sent;
+    enum wire_release how; /* SCRIPT_RELEASE_FAIR only. */
 };
 
 /* Digits of an epoch, a nonce or a set, hexadecimal. */
@@ -111,7 +124,7 @@ size_t wire_many(char *buf, enum script_id script, bool in_full, const struct wi
 /* As wire_script(), for SCRIPT_ACQUIRE_PERMIT. */
 size_t wire_permit(char *buf, bool in_full, const struct wire_args *args);
 
-/* As wire_script(), for SCRIPT_ACQUIRE_FAIR and SCRIPT_RELEASE_FAIR. */
+/* As wire_script(), for SCRIPT_ACQUIRE_FAIR, SCRIPT_EXTEND_FAIR and SCRIPT_RELEASE_FAIR. */
 size_t wire_fair(char *buf, enum script_id script, bool in_full, const struct wire_args *args);
 
 /* Write the key of a permit.  name is WIRE_PERMIT and the semaphore's name; slot counts from 0.

@@ -294,6 +294,7 @@ static size_t write_script(char *buf, unsigned master, const struct command *com
     switch ((enum script_id)command->script) {
     case SCRIPT_RELEASE:
     case SCRIPT_EXTEND:
+    case SCRIPT_EXTEND_FAIR:
     case SCRIPT_EXTEND_MANY:
     case SCRIPT_RELEASE_MANY:
     case SCRIPT_RELEASE_PERMIT:

@@ -118,6 +118,18 @@ void story_elsewhere(struct story *story, unsigned m)
     reply(story, m, (struct quorum_event){.vote = QUORUM_VOTE_NO, .elsewhere = true});
 }
 
+void story_stand(struct story *story, unsigned m)
+{
+    reply(story, m, (struct quorum_event){.vote = QUORUM_VOTE_NO, .stands = true});
+}
+
+void story_grant(struct story *story, unsigned m, drift_time sent)
+{
+    struct quorum_event event = {.type = QUORUM_EV_GRANT, .master = (uint8_t)m, .sent = sent};
+
+    step(story, &event);
+}
+
 void story_count(struct story *story, unsigned m, uint64_t counter)
 {
     reply(story, m, (struct quorum_event){.counter = counter});
@@ -249,7 +261,7 @@ const char *story_event(const struct quorum_event *event, bool is_up, char *buf,
         [QUORUM_EV_CANCEL] = "cancel",   [QUORUM_EV_DETACH] = "detach",
         [QUORUM_EV_REPLY] = "reply",     [QUORUM_EV_LINK] = "link",
         [QUORUM_EV_TIMER] = "timer",     [QUORUM_EV_WAKE] = "wake",
-        [QUORUM_EV_CHANGE] = "change",
+        [QUORUM_EV_CHANGE] = "change",   [QUORUM_EV_GRANT] = "grant",
     };
 
     if (event->type == QUORUM_EV_REPLY)

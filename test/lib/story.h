@@ -59,6 +59,12 @@ void story_reply(struct story *story, unsigned m, enum quorum_vote vote);
 /* The same, with a no, and the note that another choice may be free. */
 void story_elsewhere(struct story *story, unsigned m);
 
+/* The same, with a no, but the token may wait at the master. */
+void story_stand(struct story *story, unsigned m);
+
+/* A release grants the waiting token at master m.  sent: of the request that is granted. */
+void story_grant(struct story *story, unsigned m, drift_time sent);
+
 /* The same, with a yes and the number that the master counted to. */
 void story_count(struct story *story, unsigned m, uint64_t counter);
 void story_count_unkept(struct story *story, unsigned m, uint64_t counter);

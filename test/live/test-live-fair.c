@@ -128,6 +128,7 @@ TEST(a_full_queue_says_so)
 struct waiter {
     pthread_t thread;
     struct redlock *rl;
+    struct redlock_lease *lease;
     struct redlock_lock_options opts;
     int status;
     unsigned turn, holds, holds_then; /* Its place; its holds after two locks, and one unlock. */
@@ -418,6 +419,73 @@ TEST(who_is_in_line_too_late_listens)
     pilot_close(&pilot);
 }
 
+/* Lock, and keep the lock. */
+static void *wait_and_keep(void *arg)
+{
+    struct waiter *waiter = arg;
+
+    waiter->status = redlock_lock(waiter->rl, NAME, &waiter->opts, &waiter->lease);
+    return NULL;
+}
+
+/* How many masters have one token that waits. */
+static unsigned count_standing(void)
+{
+    unsigned count = 0;
+
+    for (unsigned m = 0; m < 5; m++)
+        count += server_int(&five.server[m], "HLEN redlock:next:" NAME) == 1;
+    return count;
+}
+
+/* A token waits at all masters, and the release of the holder gives it the lock. */
+TEST(a_release_passes_the_lock_on)
+{
+    struct redlock_lock_options opts = options(UINT32_MAX, 500);
+    double began_s = cluster_now_s();
+    struct redlock_lease *lease;
+    struct pilot holder, pilot;
+    struct waiter waiter;
+
+    opts.ttl_ms =
+        60000; /* Tokens wait if that is above the patience, which grows with the reply timeout. */
+    CHECK(pilot_open_five(&holder, PILOT_BLOCKING, &five));
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
+    CHECK_INT(redlock_lock(holder.rl, NAME, &opts, &lease), REDLOCK_OK);
+    begin_wait(&waiter, &pilot, &opts, wait_and_keep);
+    while (count_standing() < 5 && cluster_now_s() < began_s + CLUSTER_WAIT_S)
+        cluster_nap();
+    CHECK_UINT(count_standing(), 5);
+    CHECK_INT(redlock_unlock(lease), REDLOCK_OK);
+    (void)pthread_join(waiter.thread, NULL);
+    CHECK_INT(waiter.status, REDLOCK_OK);
+    CHECK(cluster_count(&five, NAME, info_token(waiter.lease)) >= 3);
+    CHECK_INT(redlock_unlock(waiter.lease), REDLOCK_OK);
+    until_queued(0, 5);
+    CHECK_UINT(count_standing(), 0);
+    pilot_close(&holder);
+    pilot_close(&pilot);
+}
+
+/* A client that has only the token does not know the place of the one that got the lock. */
+TEST(a_lock_that_is_detached_keeps_no_place)
+{
+    struct redlock_lock_options opts = options(0, 500);
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    opts.ttl_ms = 60000;
+    CHECK(pilot_open_five(&pilot, PILOT_BLOCKING, &five));
+    CHECK_INT(redlock_lock(pilot.rl, NAME, &opts, &lease), REDLOCK_OK);
+    until_queued(1, 3);
+    CHECK_INT(redlock_detach(lease), REDLOCK_OK);
+    until_queued(0, 5);
+    CHECK(cluster_count(&five, NAME, NULL) >= 3);
+    pilot_close(&pilot);
+    for (unsigned m = 0; m < 5; m++)
+        (void)server_text(&five.server[m], "DEL " NAME);
+}
+
 /* A waiter that gives up leaves the queue, and the one behind it is next. */
 TEST(who_gives_up_leaves)
 {
@@ -520,6 +588,8 @@ CHECK_MAIN({"alone_it_is_a_lock", alone_it_is_a_lock}, {"what_it_is_not_for", wh
             who_never_rest_are_told_their_turns_though_two_masters_are_full},
            {"a_plain_holder_lets_go", a_plain_holder_lets_go},
            {"who_is_in_line_too_late_listens", who_is_in_line_too_late_listens},
+           {"a_release_passes_the_lock_on", a_release_passes_the_lock_on},
+           {"a_lock_that_is_detached_keeps_no_place", a_lock_that_is_detached_keeps_no_place},
            {"who_gives_up_leaves", who_gives_up_leaves},
            {"who_leaves_while_nobody_has_it_tells_the_next",
             who_leaves_while_nobody_has_it_tells_the_next},

@@ -49,11 +49,19 @@ class Calls(Case):
 
     def test_fair(self):
         self.check("first", "10: pexpire, pttl, set, time, zadd, zcard, 2 zrangebyscore, "
-                   "zrevrange, zscore", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS)
-        self.check("taken", "10: pexpire, pttl, 2 set, time, type, zadd, 2 zrangebyscore, zscore",
-                   "acquire_fair", LOCK, OTHERS, LONG_MS, "me", 1, LONGER_MS)
-        self.check("a queue", "5: del, get, time, 2 zrangebyscore", "release_fair", LOCK, OURS,
-                   "me")
+                   "zrevrange, zscore", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS, 0)
+        self.check("taken", "10: get, pexpire, pttl, 2 set, time, zadd, 2 zrangebyscore, zscore",
+                   "acquire_fair", LOCK, OTHERS, LONG_MS, "me", 1, LONGER_MS, 0)
+        self.check("its token waits", "12: get, hset, pexpire, 2 pttl, 2 set, time, zadd, "
+                   "2 zrangebyscore, zscore", "acquire_fair", LOCK, OTHERS, LONG_MS, "me", 1,
+                   LONG_MS, 1)
+        self.check("it passes the lock on", "10: get, hdel, 2 hget, publish, set, time, "
+                   "2 zrangebyscore, zrem", "release_fair", LOCK, OURS, "you", "pass")
+        self.check("a queue", "5: del, get, time, 2 zrangebyscore", "release_fair", LOCK, OTHERS,
+                   "me", "")
+        self.check("no queue", "9: del, get, hdel, publish, pubsub numsub, time, "
+                   "2 zrangebyscore, zrem", "release_fair",
+                   LOCK, OTHERS, "me", "pass")
 
     def test_several(self):
         self.check("free", "5: exists, 4 set", "acquire_many", FOUR, OURS, LONG_MS)

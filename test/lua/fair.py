@@ -10,11 +10,11 @@ QUEUE_MAX = 1024
 
 class Fair(Case):
     def beat(self, waiter, ticket=0, patience_ms=PATIENCE_MS, client=None):
-        return self.run_script("acquire_fair", LOCK, OURS, LONG_MS, waiter, ticket, patience_ms,
+        return self.run_script("acquire_fair", LOCK, OURS, LONG_MS, waiter, ticket, patience_ms, 0,
                                client=client)
 
     def release(self, waiter="me"):
-        return self.run_script("release_fair", LOCK, OURS, waiter)
+        return self.run_script("release_fair", LOCK, OURS, waiter, "")
 
     def queue(self, lives_ms=LONG_MS, **tickets):
         for waiter, ticket in tickets.items():
@@ -51,7 +51,7 @@ class Join(Fair):
         self.assertEqual(self.order(), ["a", "b", "c"])
 
     def test_without_the_right_to_read_the_queue(self):
-        self.refuse(NO_RIGHT, "acquire_fair", LOCK, OURS, LONG_MS, "a", 0, PATIENCE_MS,
+        self.refuse(NO_RIGHT, "acquire_fair", LOCK, OURS, LONG_MS, "a", 0, PATIENCE_MS, 0,
                     client=self.client_with("-zrangebyscore"))
         self.assertFalse(self.exists(LOCK))
 

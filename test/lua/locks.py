@@ -70,7 +70,7 @@ class FewRights(Case):
 
     def release_all(self, few):
         for name, *args in (("release",), ("release_many",), ("release_shared",),
-                            ("release_fair", "me")):
+                            ("release_fair", "me", "")):
             self.release(few, name, *args)
 
     def release_permit(self, few):
@@ -89,7 +89,7 @@ class FewRights(Case):
 
     def test_none_to_announce_the_next(self):
         self.redis.ask("ZADD", QUEUE, 3, "a", -self.now_ms() - LONG_MS, "-a")
-        self.release(self.client_with("resetchannels"), "release_fair", "me")
+        self.release(self.client_with("resetchannels"), "release_fair", "me", "")
 
     def test_none_to_count_the_listeners(self):
         listeners = self.listen(), self.listen(POOL_FLAG)
@@ -107,7 +107,7 @@ class FewRights(Case):
 
     def test_none_to_the_queue(self):
         self.redis.ask("ZADD", QUEUE, 3, "a", -self.now_ms() + 1, "-a")
-        self.release(self.client_with("-zrem"), "release_fair", "me")
+        self.release(self.client_with("-zrem"), "release_fair", "me", "")
 
 
 class Errors(Case):
@@ -117,7 +117,7 @@ class Errors(Case):
         self.fill_memory()
         self.refuse("OOM", "acquire_many", [LOCK, OTHER], OURS, LONG_MS)
         self.refuse("OOM", "acquire_permit", f"{POOL}:0", OURS, LONG_MS, 0, 2)
-        self.refuse("OOM", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS)
+        self.refuse("OOM", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS, 0)
         self.assertEqual(self.redis.ask("DBSIZE"), 0)
 
     def test_a_full_memory_of_waiters(self):
@@ -133,17 +133,17 @@ class Errors(Case):
         self.refuse("WRONGTYPE", "extend", LOCK, OURS, LONG_MS)
         self.assertEqual(self.run_script("extend_many", [LOCK], OURS, LONG_MS), 0)
         self.refuse("WRONGTYPE", "release_permit", f"{POOL}:0", OURS)
-        self.refuse("WRONGTYPE", "release_fair", LOCK, OURS, "me")
+        self.refuse("WRONGTYPE", "release_fair", LOCK, OURS, "me", "")
         self.refuse("WRONGTYPE", "extend_shared", LOCK, OURS, LONG_MS)
         self.refuse("WRONGTYPE", "release_shared", LOCK, OURS)
         self.lock(QUEUE)
-        self.refuse("WRONGTYPE", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS)
+        self.refuse("WRONGTYPE", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS, 0)
 
     def test_no_right_to_delete(self):
         few = self.client_with("-del")
         self.lock()
         self.lock(f"{POOL}:0")
-        self.refuse(NO_RIGHT, "release_fair", LOCK, OURS, "me", client=few)
+        self.refuse(NO_RIGHT, "release_fair", LOCK, OURS, "me", "", client=few)
         self.refuse(NO_RIGHT, "release_permit", f"{POOL}:0", OURS, client=few)
 
     def test_no_right_to_extend(self):

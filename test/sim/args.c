@@ -55,6 +55,7 @@ struct parts args_parts(const struct command *command)
     case SCRIPT_ACQUIRE_SHARED:
         return parts_of_script(command, QUORUM_CMD_SET);
     case SCRIPT_EXTEND:
+    case SCRIPT_EXTEND_FAIR:
     case SCRIPT_EXTEND_MANY:
     case SCRIPT_EXTEND_SHARED:
         return parts_of_script(command, QUORUM_CMD_EXTEND);
@@ -129,6 +130,13 @@ uint64_t args_number(const struct command *command, unsigned i)
         command->lens[i] > MAX_DIGITS)
         world_fail("wire", "not a number");
     return number;
+}
+
+uint64_t args_time(const struct command *command, unsigned i)
+{
+    if (command->lens[i] == 0 || command->lens[i] > 20)
+        world_fail("wire", "not a time");
+    return strtoull(command->argv[i], NULL, 10);
 }
 
 uint64_t args_hex(const struct command *command, unsigned i)

@@ -30,6 +30,7 @@ struct claim {
     int token;
     bool excused;
     quorum_mask may_store;
+    quorum_mask stands; /* Masters where the token may wait with its waiter. */
     quorum_mask given;  /* Masters that were given the token, and did not confirm it yet. */
     quorum_mask errors; /* Masters that answered the release with an error. */
     const struct conn *told[SIM_SERVERS_MAX];
@@ -73,6 +74,7 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
     const struct parts at = args_parts(command);
     int token = args_token(command, at.token);
     struct claim *claim = find(process, ask->serial, ask->number, -1);
+    bool is_fair = args_script(command) == SCRIPT_ACQUIRE_FAIR;
 
     oracle_on_set(process, ask, args_set(command), token);
     if (claim == NULL) {
@@ -86,11 +88,16 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
     }
     if (claim->token != token)
         world_fail("token", "one round has two tokens");
-    judge_on_set(process, ask->serial, ask->number);
+    if (!(ask->flags & ASK_IN_FULL))
+        judge_on_set(process, master, ask->serial, ask->number);
     judge_on_waiter(process, ask->serial, command);
     claim->may_store |= (quorum_mask)(1u << master);
     claim->told[master] = NULL;
-    lasts(process, claim, ask, args_number(command, at.ttl));
+    if (is_fair &&
+        args_time(command, 9) != 0) /* The token may be granted until the waiter is dead. */
+        claim->stands |= (quorum_mask)(1u << master);
+    lasts(process, claim, ask,
+          args_number(command, at.ttl) + (claim->stands != 0 ? args_number(command, at.ttl) : 0));
 }
 
 void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn *conn,
@@ -205,7 +212,7 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
         world_outcome(OUTCOME_MANY_TAKEN);
     if (answer->type == REPLY_NIL || taken)
         judge_on_no(process, ask->serial, ask->number, hints);
-    if (claim != NULL && !yes)
+    if (claim != NULL && !yes && !(claim->stands >> master & 1))
         claim->may_store &= (quorum_mask) ~(1u << master);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "exchange.h"
 #include "fields.h"
+#include "oracle.h"
 #include "store.h"
 #include "world.h"
 
@@ -69,23 +70,35 @@ static size_t draw_many(char *buf, struct wire_args *args)
 }
 
 /* Few tickets and short patience, so that waiters overtake each other and expire. */
-static size_t draw_fair(char *buf, struct wire_args *args)
+static size_t draw_fair(const struct server *model, char *buf, struct wire_args *args)
 {
     static const char *const waiters[] = {"1111111111111111111111111111111111111111",
                                           "2222222222222222222222222222222222222222",
                                           "3333333333333333333333333333333333333333"};
+    const struct key *key = &model->keys[0];
     unsigned dice = (unsigned)dice_below(100);
 
+    if (key->exists && key->token >= 0 && dice_chance(300)) {
+        args->token = oracle_token_of(key->token)->text;
+        args->token_len = strlen(args->token);
+    }
     args->waiter = waiters[dice_below(3)];
     args->ticket = dice_chance(500) ? 0 : dice_range(1, 4);
+    args->sent = dice_chance(600) ? 0 : dice_range(1, 3);
+    args->how = dice_chance(600) ? WIRE_RELEASE_PASS : (enum wire_release)dice_below(4);
+    if (dice_chance(300))
+        args->ttl_ms = 20;
     args->patience_ms = (uint32_t)(dice_chance(700) ? dice_range(1, 6) : 60000);
     patience_ms = args->patience_ms;
     if (dice_chance(200))
         args->name = "r1";
     if (dice < 20)
         return wire_leave(buf, args);
-    return wire_fair(buf, dice < 70 ? SCRIPT_ACQUIRE_FAIR : SCRIPT_RELEASE_FAIR, dice_chance(300),
-                     args);
+    return wire_fair(buf,
+                     dice < 64   ? SCRIPT_ACQUIRE_FAIR
+                     : dice < 70 ? SCRIPT_EXTEND_FAIR
+                                 : SCRIPT_RELEASE_FAIR,
+                     dice_chance(300), args);
 }
 
 static size_t draw_shared(char *buf, struct wire_args *args)
@@ -147,7 +160,7 @@ static size_t draw(const struct server *model, char *buf)
     if (dice_chance(280))
         return draw_many(buf, &args);
     if (dice_chance(220))
-        return draw_fair(buf, &args);
+        return draw_fair(model, buf, &args);
     if (dice_chance(200))
         return draw_shared(buf, &args);
     if (dice < 20 && dice_chance(250))

@@ -70,6 +70,8 @@ static void append_questions(void)
         (void)redisAppendCommand(redis, "ZRANGE %s 0 -1 WITHSCORES", commands_key(k));
         (void)redisAppendCommand(redis, "ZRANGE " WIRE_QUEUE "r%u 0 -1 WITHSCORES", k);
         (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_QUEUE "r%u", k);
+        (void)redisAppendCommand(redis, "HGETALL " WIRE_NEXT "r%u", k);
+        (void)redisAppendCommand(redis, "PEXPIRETIME " WIRE_NEXT "r%u", k);
     }
     (void)redisAppendCommand(redis, "HMGET " WIRE_MARKER " %u %u high", wire_counter("r0", 2),
                              wire_counter("r1", 2));
@@ -145,6 +147,22 @@ void exchange_line(const redisReply *queue, struct line *ret_line)
     }
 }
 
+/* By waiter: TTL SENT TOKEN. */
+void exchange_tokens(const redisReply *tokens, struct line *line)
+{
+    line->waiting_len = 0;
+    for (size_t i = 0; i + 1 < tokens->elements; i += 2) {
+        const redisReply *waiter = tokens->element[i];
+        char *end;
+        struct line_waiting *waiting = &line->waiting[line->waiting_len++];
+
+        waiting->waiter = oracle_token(waiter->str, waiter->len);
+        waiting->ttl_ms = strtoull(tokens->element[i + 1]->str, &end, 10);
+        waiting->sent = strtoull(end, &end, 10);
+        waiting->token = oracle_token(end + 1, strlen(end + 1));
+    }
+}
+
 static void follow_key(redisReply *const replies[ASKS], struct key *key)
 {
     const redisReply *get = replies[ASK_KEY], *end = replies[ASK_END];
@@ -184,6 +202,9 @@ void exchange_follow(struct exchange *x, struct server *model)
         model->marks_off_ms[k] = exchange_number(replies[ASK_MARK]);
         exchange_line(replies[ASK_QUEUE], &model->lines[k]);
         model->lines[k].ends_ms = queue_end_ms > 0 ? (uint64_t)queue_end_ms : 0;
+        exchange_tokens(replies[ASK_TOKENS], &model->lines[k]);
+        model->lines[k].waiting_ends_ms =
+            replies[ASK_TOKENS_END]->integer > 0 ? (uint64_t)replies[ASK_TOKENS_END]->integer : 0;
         for (unsigned question = 0; question < ASKS; question++)
             freeReplyObject(replies[question]);
     }

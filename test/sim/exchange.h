@@ -21,7 +21,18 @@ size_t commands_draw(const struct server *model, char *buf, uint32_t *ret_patien
 /* ---- The real server (exchange.c) ---- */
 
 /* The queries about each key after a command. */
-enum { ASK_KEY, ASK_END, ASK_MARK_END, ASK_MARK, ASK_READERS, ASK_QUEUE, ASK_QUEUE_END, ASKS };
+enum {
+    ASK_KEY,
+    ASK_END,
+    ASK_MARK_END,
+    ASK_MARK,
+    ASK_READERS,
+    ASK_QUEUE,
+    ASK_QUEUE_END,
+    ASK_TOKENS,
+    ASK_TOKENS_END,
+    ASKS
+};
 
 /* The answers to one command and its queries, and the time before and after. */
 struct exchange {
@@ -43,6 +54,8 @@ void exchange_add_told(char all[TOLD_MAX], const char *mark, const char *text);
 
 /* Parse a reply. */
 void exchange_line(const redisReply *queue, struct line *ret_line);
+/* Add the tokens that wait to a queue. */
+void exchange_tokens(const redisReply *tokens, struct line *line);
 uint64_t exchange_number(const redisReply *text);
 /* When a reader ends, on the server's clock: the key ends with the reader of the greatest score. */
 uint64_t exchange_reader_end(redisReply *const key[ASKS], size_t reader);

@@ -74,13 +74,20 @@ static bool keeps_pace(struct lease_rec *rec, uint64_t now)
     return has_paused || may_hurry(rec);
 }
 
-void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round)
+/* A token that waits at the masters is asked for again in the next round (quorum.c, rule 13).  A
+ * master is asked once in each round. */
+void judge_on_set(struct ev_loop *process, unsigned master, uint32_t serial, uint32_t round)
 {
     struct lease_rec *rec = find(process, serial);
     uint64_t now = process_clock(process);
 
-    if (rec == NULL || rec->round == round)
+    if (rec == NULL)
         return;
+    if (rec->round == round && !(rec->round_asked & 1u << master)) {
+        rec->round_asked |= (quorum_mask)(1u << master);
+        return;
+    }
+    rec->round_asked = (quorum_mask)(1u << master);
     line_on_round(rec);
     if (rec->round != 0 && !keeps_pace(rec, now))
         world_fail("pace", "client %u begins a round %.3f ms after the one before", process->number,

@@ -24,6 +24,8 @@ unsigned line_purge(struct line *line, uint64_t now_ms)
     for (unsigned i = 0; i < line->len; i++)
         if (line->places[i].end_ms > now_ms)
             line->places[kept++] = line->places[i];
+        else
+            line_stop_waiting(line, line->places[i].waiter);
     dead = line->len - kept;
     line->len = kept;
     return dead;
@@ -35,6 +37,22 @@ struct line_place *line_find(struct line *line, int waiter)
         if (line->places[i].waiter == waiter)
             return &line->places[i];
     return NULL;
+}
+
+struct line_waiting *line_waiting(struct line *line, int waiter)
+{
+    for (unsigned i = 0; i < line->waiting_len; i++)
+        if (line->waiting[i].waiter == waiter)
+            return &line->waiting[i];
+    return NULL;
+}
+
+void line_stop_waiting(struct line *line, int waiter)
+{
+    struct line_waiting *waiting = line_waiting(line, waiter);
+
+    if (waiting != NULL)
+        *waiting = line->waiting[--line->waiting_len];
 }
 
 /* The order is that of a sorted set: by ticket, then by name. */
@@ -163,7 +181,7 @@ void line_on_version(void)
 void line_forget(struct server *server)
 {
     for (unsigned r = 0; r < world.plan.resources; r++) {
-        server->lines[r].len = 0;
+        server->lines[r].len = server->lines[r].waiting_len = 0;
         line_on_change(server, r);
     }
 }

@@ -72,7 +72,7 @@ void judge_on_turn(struct ev_loop *process);
 /* Check that an operation is not too late. */
 void judge_time(const struct op *op);
 /* A round sends a command; a master says no to it. */
-void judge_on_set(struct ev_loop *process, uint32_t serial, uint32_t round);
+void judge_on_set(struct ev_loop *process, unsigned master, uint32_t serial, uint32_t round);
 void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round, bool hints);
 /* Note the name of the waiter, if the command is a heartbeat. */
 void judge_on_waiter(struct ev_loop *process, uint32_t serial, const struct command *command);
@@ -117,6 +117,9 @@ struct line_place *line_find(struct line *line, int waiter);
 const struct line_place *line_first(const struct line *line);
 uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms);
 bool line_remove(struct line *line, int waiter);
+/* The token that waits with a waiter, or NULL. */
+struct line_waiting *line_waiting(struct line *line, int waiter);
+void line_stop_waiting(struct line *line, int waiter);
 /* A queue of a server has changed; all queues of a server are lost. */
 void line_on_change(struct server *server, unsigned resource);
 void line_forget(struct server *server);

@@ -44,21 +44,22 @@ struct lease_rec {
     bool lost_told;
     unsigned silent_turns; /* Turns since it was over, without a lost notice. */
     /* What the oracle notes: */
-    int token;           /* The token of the latest belief; -1: none. */
-    struct lists lists;  /* By which it was counted. */
-    uint64_t deadline;   /* The deadline of the belief, on the client's clock; 0: no belief. */
-    uint64_t over;       /* The deadline of a belief that ended by itself. */
-    sim_time published;  /* When the belief began or grew. */
-    uint64_t asked;      /* When the lock was asked for, on the client's clock. */
-    uint64_t granted;    /* When it was first held, on the client's clock. */
-    bool is_fenced;      /* The lock draws a fencing token. */
-    bool is_shared;      /* The lock is for reading. */
-    sim_time round_sent; /* When the latest round began, in true time. */
-    uint32_t round;      /* The number of the latest round. */
-    uint64_t round_at;   /* When the latest round began, on the client's clock. */
-    bool heard_no;       /* A master said no in the latest round. */
-    bool heard_hint;     /* A master said that another permit is free. */
-    unsigned detours;    /* Rounds that began at once because of such hints. */
+    int token;               /* The token of the latest belief; -1: none. */
+    struct lists lists;      /* By which it was counted. */
+    uint64_t deadline;       /* The deadline of the belief, on the client's clock; 0: no belief. */
+    uint64_t over;           /* The deadline of a belief that ended by itself. */
+    sim_time published;      /* When the belief began or grew. */
+    uint64_t asked;          /* When the lock was asked for, on the client's clock. */
+    uint64_t granted;        /* When it was first held, on the client's clock. */
+    bool is_fenced;          /* The lock draws a fencing token. */
+    bool is_shared;          /* The lock is for reading. */
+    quorum_mask round_asked; /* Masters that the latest round asked. */
+    sim_time round_sent;     /* When the latest round began, in true time. */
+    uint32_t round;          /* The number of the latest round. */
+    uint64_t round_at;       /* When the latest round began, on the client's clock. */
+    bool heard_no;           /* A master said no in the latest round. */
+    bool heard_hint;         /* A master said that another permit is free. */
+    unsigned detours;        /* Rounds that began at once because of such hints. */
     /* The same for fair locks: */
     bool is_fair;
     unsigned hurries;       /* Rounds that began early without an announcement. */

@@ -13,6 +13,8 @@ static struct line *line_of(struct server *server, unsigned resource)
 
     if (store_wall_ms(server) >= line->ends_ms + !server->ends_early)
         line->len = 0;
+    if (store_wall_ms(server) >= line->waiting_ends_ms + !server->ends_early)
+        line->waiting_len = 0;
     return line;
 }
 
@@ -45,6 +47,15 @@ static int find_due(struct server *server, unsigned resource)
     return store_key(server, resource) == NULL && first != NULL ? first->waiter : -1;
 }
 
+static void drop_place(struct server *server, unsigned resource, int waiter)
+{
+    struct line *line = line_of(server, resource);
+
+    (void)line_remove(line, waiter);
+    line_stop_waiting(line, waiter);
+    line_on_change(server, resource);
+}
+
 /* A command made a waiter due.  It needs an announcement, unless the command was its own. */
 static void judge_due(struct server *server, unsigned resource, int before, int asker)
 {
@@ -64,7 +75,28 @@ static void tell_next(struct server *server, const struct line_place *first)
     waits_publish_own(server, waiter, text);
 }
 
-/* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience */
+/* The token waits from now on, if the client says when it sent this. */
+static void put_waiting(const struct server *server, struct line *line,
+                        const struct command *command)
+{
+    const struct parts at = args_parts(command);
+    uint64_t sent = args_time(command, 9), end_ms = store_wall_ms(server) + args_ms(command, 8);
+    struct line_waiting *waiting = line_waiting(line, args_token(command, 6));
+
+    if (sent == 0)
+        return;
+    if (waiting == NULL && line->waiting_len == LINE_MAX)
+        world_fail("simulator", "too many tokens wait");
+    if (line->waiting_len == 0)
+        line->waiting_ends_ms = 0;
+    if (waiting == NULL)
+        waiting = &line->waiting[line->waiting_len++];
+    line->waiting_ends_ms = sim_max(line->waiting_ends_ms, end_ms);
+    *waiting = (struct line_waiting){args_token(command, 6), args_token(command, at.token),
+                                     args_ms(command, at.ttl), sent};
+}
+
+/* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience, sent */
 struct answer queue_acquire(struct server *server, const struct command *command)
 {
     const struct parts at = args_parts(command);
@@ -76,8 +108,9 @@ struct answer queue_acquire(struct server *server, const struct command *command
     bool has_written = purge(server, line) > 0, is_moved;
     const struct answer *refusal = store_mood(server, true, !has_written);
     const struct line_place *place = line_find(line, waiter);
+    struct key *key;
 
-    if (command->argc != 9 || !args_is(command, 2, "1"))
+    if (command->argc != 10 || !args_is(command, 2, "1"))
         world_fail("wire", "a fair script with other arguments");
     if (refusal != NULL)
         return *refusal;
@@ -86,9 +119,15 @@ struct answer queue_acquire(struct server *server, const struct command *command
     line_on_change(server, resource);
     if (number == 0)
         return answer_zero;
+    put_waiting(server, line, command);
     if ((ticket != 0 || number == 1) && line_first(line)->waiter == waiter &&
         store_key(server, resource) == NULL)
         return store_put(server, resource, args_token(command, at.token), args_ms(command, at.ttl));
+    key = store_key(server, resource);
+    if (key != NULL && !key->wrong_type && key->token == args_token(command, at.token)) {
+        (void)store_extend(server, key, key->token, args_ms(command, at.ttl));
+        return answer_ok;
+    }
     mark_in_line(server, resource, args_ms(command, 8));
     is_moved = ticket != 0 && number != before;
     if (store_key(server, resource) == NULL && line->len > 0 && (is_moved || has_written))
@@ -97,7 +136,49 @@ struct answer queue_acquire(struct server *server, const struct command *command
     return (struct answer){REPLY_INTEGER, (long long)number, ""};
 }
 
-/* EVALSHA or EVAL, script, 1, name, token, waiter */
+/* EVALSHA or EVAL, script, 1, name, token, ttl, waiter */
+struct answer queue_extend(struct server *server, const struct command *command)
+{
+    const struct parts at = args_parts(command);
+    unsigned resource = args_resource(command, at.name);
+    struct key *key = store_key(server, resource);
+    const struct answer *refusal = store_mood(server, true, false);
+
+    if (command->argc != 7 || !args_is(command, 2, "1"))
+        world_fail("wire", "a fair script with other arguments");
+    if (key != NULL && key->wrong_type)
+        return store_type_error(server);
+    if (key != NULL && key->token == args_token(command, at.token))
+        return store_extend(server, key, key->token, args_ms(command, at.ttl));
+    if (refusal == NULL)
+        drop_place(server, resource, args_token(command, 6));
+    return key != NULL ? revokes_refuse(key, &answer_zero) : answer_zero;
+}
+
+/* Give the key to the first waiter, if its token waits. */
+static bool pass_on(struct server *server, unsigned resource, const struct line_place *first)
+{
+    struct line *line = line_of(server, resource);
+    struct line_waiting *waiting = first != NULL ? line_waiting(line, first->waiter) : NULL;
+    const size_t room = sizeof "granted " + 3 * REDLOCK_TOKEN_MAX;
+    char *text, state[SETS_STATE_ROOM];
+    int waiter;
+
+    if (waiting == NULL)
+        return false;
+    waiter = waiting->waiter;
+    text = memory_take(room);
+    (void)snprintf(text, room, "granted %s %llu %s %s", oracle_token_of(waiter)->text,
+                   (unsigned long long)waiting->sent,
+                   server->marker.epoch != 0 ? sets_state(&server->marker, state) : "-",
+                   oracle_token_of(waiting->token)->text);
+    (void)store_put(server, resource, waiting->token, waiting->ttl_ms);
+    waits_publish_own(server, oracle_token_of(waiter)->text, text);
+    world_outcome(OUTCOME_PASSED);
+    return true;
+}
+
+/* EVALSHA or EVAL, script, 1, name, token, waiter, how */
 struct answer queue_release(struct server *server, const struct command *command)
 {
     const struct parts at = args_parts(command);
@@ -108,19 +189,32 @@ struct answer queue_release(struct server *server, const struct command *command
     const struct answer *refusal;
     int due = line->was_left ? -1 : find_due(server, resource);
 
-    if (command->argc != 6 || !args_is(command, 2, "1"))
+    bool passes = args_is(command, 6, "pass"), leaves = args_is(command, 6, "leave"), is_ours;
+    const struct line_waiting *waiting = line_waiting(line, args_token(command, 5));
+
+    if (command->argc != 7 || !args_is(command, 2, "1"))
         world_fail("wire", "a fair script with other arguments");
     if (key != NULL && key->wrong_type)
         return store_type_error(server);
-    if (key != NULL && key->token != args_token(command, at.token))
-        return answer_zero;
     refusal = store_mood(server, true, false);
+    is_ours = key != NULL && key->token == args_token(command, at.token);
+    if (refusal == NULL && (passes || leaves))
+        drop_place(server, resource, args_token(command, 5));
+    else if (refusal == NULL && args_is(command, 6, "back") && waiting != NULL &&
+             waiting->token == args_token(command, at.token))
+        line_stop_waiting(line, args_token(command, 5));
+    if (key != NULL && !is_ours)
+        return answer_zero;
     if (refusal != NULL && key != NULL)
         return *refusal;
     if (refusal == NULL)
         (void)purge(server, line);
     line_on_change(server, resource);
     first = line_first(line);
+    if (passes && key != NULL && pass_on(server, resource, first)) {
+        line_on_change(server, resource);
+        return answer_one;
+    }
     if (first == NULL && refusal == NULL)
         store_drop_key(server, resource);
     server->keys[resource].exists = false;

@@ -94,7 +94,7 @@ void server_take(struct conn *conn, const struct message *message)
 
 void server_answer(struct conn *conn, const struct answer *answer)
 {
-    char bytes[256];
+    char bytes[512];
 
     if (resp_answer_max(answer) > sizeof bytes)
         world_fail("simulator", "a message that is longer than there is room for");

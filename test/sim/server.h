@@ -67,6 +67,13 @@ struct line {
         int waiter; /* The number of its name, as for tokens. */
         uint64_t ticket, end_ms;
     } places[LINE_MAX];
+    /* Tokens that wait: a key of its own, which may have more waiters than the queue. */
+    unsigned waiting_len;
+    uint64_t waiting_ends_ms;
+    struct line_waiting {
+        int waiter, token;
+        uint64_t ttl_ms, sent;
+    } waiting[LINE_MAX];
 };
 
 enum server_mood { MOOD_FINE, MOOD_OOM, MOOD_MISCONF, MOOD_READONLY, MOOD_LOADING };

@@ -173,6 +173,7 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(DETOUR, "round that began at once, for another permit")                 \
     X(FAIR_OK, "fair lock: OK")                                               \
     X(FAIR_WAITS, "fair lock that has to wait")                               \
+    X(PASSED, "fair lock passed on to the next waiter by a release")          \
     X(IN_ORDER, "fair lock granted while a later waiter waits")               \
     X(FAIR_FENCED, "fair lock with a fencing token")                          \
     X(CALLED, "fair lock whose turn was announced in good health")            \

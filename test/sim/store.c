@@ -243,6 +243,7 @@ static store_answer *const scripts[SCRIPT_LEN] = {
     [SCRIPT_RELEASE_PERMIT] = do_script,
     [SCRIPT_WAIT_PERMIT] = permits_query,
     [SCRIPT_ACQUIRE_FAIR] = queue_acquire,
+    [SCRIPT_EXTEND_FAIR] = queue_extend,
     [SCRIPT_RELEASE_FAIR] = queue_release,
     [SCRIPT_ACQUIRE_SHARED] = readers_execute,
     [SCRIPT_EXTEND_SHARED] = readers_execute,

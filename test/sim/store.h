@@ -53,6 +53,7 @@ unsigned args_set(const struct command *command);
 bool args_is(const struct command *command, unsigned i, const char *text);
 uint64_t args_number(const struct command *command, unsigned i);
 uint64_t args_ms(const struct command *command, unsigned i);
+uint64_t args_time(const struct command *command, unsigned i);
 int args_token(const struct command *command, unsigned i);
 uint64_t args_hex(const struct command *command, unsigned i);
 unsigned args_resource(const struct command *command, unsigned i);
@@ -82,7 +83,7 @@ typedef struct answer store_answer(struct server *server, const struct command *
 
 store_answer many_acquire, many_extend, many_release;
 store_answer permits_acquire, permits_query;
-store_answer queue_acquire, queue_release, queue_leave;
+store_answer queue_acquire, queue_extend, queue_release, queue_leave;
 store_answer marker_proof, marker_count, marker_count_many, marker_raise, marker_query;
 store_answer sets_claim, sets_found, sets_withdraw;
 store_answer ballots_prepare, ballots_accept, ballots_write, ballots_count_on;

@@ -31,6 +31,7 @@ static bool may_end_early;
 static uint64_t compared, uncertain, errors, yes, raised, marks, many, second_taken, permits,
     elsewhere, shared, beside, offs;
 static uint64_t fair, queued, places; /* Fair locks granted and not granted; places compared. */
+static uint64_t tokens, passed;       /* Tokens that wait, compared; locks passed on. */
 static uint64_t heard, called; /* Announcements; of those, turns that a heartbeat announces. */
 
 /* ---- The server ---- */
@@ -302,6 +303,36 @@ static void compare_lines(const struct exchange *x, unsigned k, struct line *ear
             real_die("%s: a waiter is queued that the model does not know", bytes);
 }
 
+/* Compare the tokens that wait.  Those of waiters that died meanwhile are gone. */
+static void compare_tokens(const struct exchange *x, unsigned k, struct line *early,
+                           struct line *late, const char *bytes)
+{
+    struct line real;
+
+    exchange_tokens(x->keys[k][ASK_TOKENS], &real);
+    if (early->waiting_ends_ms <= x->after_us / 1000) /* The model forgets them when asked. */
+        return;
+    for (unsigned i = 0; i < late->waiting_len; i++) {
+        const struct line_waiting *b = &late->waiting[i], *there = line_waiting(&real, b->waiter);
+
+        if (line_waiting(early, b->waiter) == NULL)
+            continue;
+        if (there == NULL || there->token != b->token || there->ttl_ms != b->ttl_ms ||
+            there->sent != b->sent)
+            real_die("%s: another token waits than in the model", bytes);
+        tokens++;
+    }
+    for (unsigned i = 0; i < real.waiting_len; i++)
+        if (line_waiting(early, real.waiting[i].waiter) == NULL)
+            real_die("%s: a token waits that the model does not know", bytes);
+}
+
+/* True if a key that ends then may be gone, or not, between the two instants. */
+static bool ends_within(uint64_t end_ms, const struct exchange *x)
+{
+    return end_ms + 1 >= x->before_us / 1000 && end_ms <= x->after_us / 1000;
+}
+
 /* True if no waiter and no queue expired between the two instants, and the command's own patience
  * could not: PEXPIRE deletes a key at once if a millisecond ends within it. */
 static bool is_steady(const struct exchange *x, uint32_t patience_ms)
@@ -309,8 +340,8 @@ static bool is_steady(const struct exchange *x, uint32_t patience_ms)
     if (x->after_us / 1000 - x->before_us / 1000 >= patience_ms)
         return false;
     for (unsigned k = 0; k < KEYS; k++)
-        if (model.lines[k].ends_ms + 1 >= x->before_us / 1000 &&
-            model.lines[k].ends_ms <= x->after_us / 1000)
+        if (ends_within(model.lines[k].ends_ms, x) ||
+            ends_within(model.lines[k].waiting_ends_ms, x))
             return false;
     for (unsigned k = 0; k < KEYS; k++)
         for (unsigned i = 0; i < model.lines[k].len; i++)
@@ -352,6 +383,7 @@ static void compare_told(const struct exchange *x, const struct result *early,
     if (strcmp(real, told) != 0)
         real_die("%s: the server announces %s, the model %s", bytes, real, told);
     heard += told[0] != '\0';
+    passed += strstr(told, " granted ") != NULL;
     called += strstr(told, " next ") != NULL &&
               strstr(bytes, script_all[SCRIPT_ACQUIRE_FAIR].sha1) != NULL;
 }
@@ -385,6 +417,8 @@ static void compare(void)
         uncertain++;
     for (unsigned k = 0; k < KEYS && steady; k++)
         compare_lines(&x, k, &early.server.lines[k], &late.server.lines[k], buf);
+    for (unsigned k = 0; k < KEYS && steady; k++)
+        compare_tokens(&x, k, &early.server.lines[k], &late.server.lines[k], buf);
     compare_told(&x, &early, &late, buf);
     count(buf, &x);
     memcpy(model.has_script, late.server.has_script, sizeof model.has_script);
@@ -506,9 +540,10 @@ int main(int argc, char **argv)
         compare();
     }
     printf("%llu commands, %llu yes, %llu errors; %llu times keys expired meanwhile; "
-           "%llu announcements, %llu of turns\n",
+           "%llu announcements, %llu of turns; %llu tokens that wait, %llu locks passed on\n",
            (unsigned long long)compared, (unsigned long long)yes, (unsigned long long)errors,
-           (unsigned long long)uncertain, (unsigned long long)heard, (unsigned long long)called);
+           (unsigned long long)uncertain, (unsigned long long)heard, (unsigned long long)called,
+           (unsigned long long)tokens, (unsigned long long)passed);
     if (count >= COUNT_DEFAULT)
         fields_report(count);
     /* Chosen: a third or less of what a quiet machine gives.  On a busy one keys expire sooner. */
@@ -517,7 +552,8 @@ int main(int argc, char **argv)
          many < count / 500 || second_taken < count / 2000 || permits < count / 500 ||
          elsewhere < count / 500 || fair < count / 1000 || queued < count / 200 ||
          places < count / 20 || shared < count / 500 || beside < count / 500 ||
-         offs < count / 1000 || heard < count / 500 || called < count / 5000))
+         offs < count / 1000 || heard < count / 500 || called < count / 5000 ||
+         tokens < count / 100 || passed < count / 10000))
         real_die("too little has happened");
     printf("1 passed, 0 failed\n");
     return 0;

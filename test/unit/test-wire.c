@@ -293,23 +293,34 @@ static void check_fair(const struct row *row, bool in_full)
                           ttl,
                           WAITER,
                           "9007199254740991",
-                          "86400000"};
+                          "86400000",
+                          "18446744073709551615"};
     size_t lens[] = {
-        strlen(argv[0]), strlen(argv[1]), 1, args.name_len, args.token_len, 0, 40, 16, 8};
+        strlen(argv[0]), strlen(argv[1]), 1, args.name_len, args.token_len, 0, 40, 16, 8, 20};
     const char *releasing[] = {
-        argv[0], in_full ? releases->text : releases->sha1, argv[2], argv[3], argv[4], WAITER};
+        argv[0], in_full ? releases->text : releases->sha1, argv[2], argv[3], argv[4], WAITER,
+        "pass"};
+    const struct script *extends = &script_all[SCRIPT_EXTEND_FAIR];
+    const char *extending[] = {
+        argv[0], in_full ? extends->text : extends->sha1, argv[2], argv[3], argv[4], ttl, WAITER};
     const char *leaving[] = {"ZREM", queue, WAITER, "-" WAITER};
-    size_t releasing_lens[] = {lens[0], strlen(releasing[1]), 1, lens[3], lens[4], 40};
+    size_t releasing_lens[] = {lens[0], strlen(releasing[1]), 1, lens[3], lens[4], 40, 4};
+    size_t extending_lens[] = {lens[0], strlen(extending[1]), 1, lens[3], lens[4], 0, 40};
     size_t leaving_lens[] = {4, WIRE_QUEUE_LEN + args.name_len, 40, 41};
 
-    lens[5] = (size_t)snprintf(ttl, sizeof ttl, "%u", args.ttl_ms);
+    lens[5] = extending_lens[5] = (size_t)snprintf(ttl, sizeof ttl, "%u", args.ttl_ms);
+    args.sent = UINT64_MAX;
+    args.how = WIRE_RELEASE_PASS;
     args.waiter = WAITER;
     args.ticket = WIRE_TICKET_MAX;
     args.patience_ms = 86400000;
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_fair(buf, SCRIPT_ACQUIRE_FAIR, in_full, &args), 9, argv, lens);
+    check_same(buf, wire_fair(buf, SCRIPT_ACQUIRE_FAIR, in_full, &args), 10, argv, lens);
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_fair(buf, SCRIPT_RELEASE_FAIR, in_full, &args), 6, releasing,
+    check_same(buf, wire_fair(buf, SCRIPT_EXTEND_FAIR, in_full, &args), 7, extending,
+               extending_lens);
+    memset(buf, '#', sizeof buf);
+    check_same(buf, wire_fair(buf, SCRIPT_RELEASE_FAIR, in_full, &args), 7, releasing,
                releasing_lens);
     memcpy(queue, WIRE_QUEUE, WIRE_QUEUE_LEN);
     memcpy(queue + WIRE_QUEUE_LEN, args.name, args.name_len);

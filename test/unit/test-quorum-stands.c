@@ -1,0 +1,258 @@
+/*
+ * test-quorum-stands.c - a token that waits at the masters between two rounds, and is granted there
+ * by the release of another client: rule 13 of quorum.c.
+ */
+#include "redlock/core/quorum.h"
+
+#include "test/lib/scene.h"
+
+#define BEAT (550 * DRIFT_MS)
+
+/* A lease that waits for long, and has asked three masters.  It pauses for BEAT between rounds. */
+static void begin_waiting(void)
+{
+    begin_with(3);
+    config.stands = true;
+    config.wait = DRIFT_NEVER;
+    config.pause_min = config.pause_max = BEAT;
+    begin_again();
+    acquire();
+}
+
+/* The token waits at all masters, and the lease pauses. */
+static void begin_standing(void)
+{
+    begin_waiting();
+    for (unsigned m = 0; m < 3; m++)
+        story_stand(&story, m);
+    CHECK_INT(story.q.state, QUORUM_PAUSING);
+    check_sent(0, 0, 0);
+}
+
+static void check_granted(drift_time sent)
+{
+    check_ended(REDLOCK_OK);
+    CHECK_UINT(story.q.deadline, sent + LEASE - ALLOWANCE);
+}
+
+TEST(a_majority_of_grants_is_a_lock)
+{
+    begin_standing();
+    story.now += DRIFT_MS;
+    story_grant(&story, 2, STORY_START);
+    check_not_ended();
+    story_grant(&story, 2, STORY_START);
+    check_not_ended(); /* One master has one vote. */
+    story_grant(&story, 0, STORY_START);
+    check_granted(STORY_START);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    check_sent(0, 0, 0);
+}
+
+TEST(the_lease_counts_from_the_oldest_request_that_is_granted)
+{
+    drift_time second;
+
+    begin_standing();
+    timer_at(story.act.wake_at);
+    second = story.now;
+    CHECK(second > STORY_START);
+    for (unsigned m = 0; m < 3; m++)
+        story_stand(&story, m);
+    story_grant(&story, 0, second);
+    story_grant(&story, 1, STORY_START); /* This message was late. */
+    check_granted(STORY_START);
+}
+
+TEST(a_grant_is_late_at_its_deadline)
+{
+    for (unsigned early = 0; early < 2; early++) {
+        begin_standing();
+        story_grant(&story, 0, STORY_START);
+        story.now = DEADLINE - early;
+        story_grant(&story, 1, STORY_START);
+        CHECK_UINT(story.act.ended, early);
+        if (!early)
+            CHECK_INT(story.q.state, QUORUM_PAUSING);
+    }
+}
+
+TEST(the_next_round_asks_with_the_same_token)
+{
+    uint32_t round;
+
+    begin_standing();
+    round = story.q.round;
+    timer_at(STORY_START + BEAT);
+    check_sent(7, 0, 0);
+    CHECK_UINT(story.q.round, round);
+    answer(3, YES);
+    check_granted(STORY_START + BEAT);
+}
+
+TEST(grants_and_answers_add_up)
+{
+    begin_standing();
+    timer_at(STORY_START + BEAT);
+    story_grant(&story, 2, STORY_START);
+    story_stand(&story, 0);
+    check_not_ended();
+    answer(2, YES);
+    check_granted(STORY_START);
+}
+
+TEST(a_minority_is_followed_by_a_round_after_a_reply_timeout)
+{
+    begin_standing();
+    story.now += 10 * DRIFT_MS;
+    story_grant(&story, 1, STORY_START);
+    CHECK_UINT(story.act.wake_at, story.now + TIMEOUT);
+    timer_at(story.act.wake_at);
+    check_sent(7, 0, 0);
+    answer(2, YES); /* The master that granted it extends it. */
+    story_stand(&story, 0);
+    answer(4, YES);
+    check_granted(STORY_START); /* It may be the vote of the first request that counts. */
+}
+
+TEST(a_minority_is_given_back_at_the_end_of_a_round)
+{
+    uint32_t round;
+
+    begin_standing();
+    round = story.q.round;
+    story_grant(&story, 1, STORY_START);
+    timer_at(story.act.wake_at);
+    story_stand(&story, 0);
+    answer(2, YES);
+    story_stand(&story, 2);
+    CHECK_INT(story.q.state, QUORUM_PAUSING);
+    check_sent(0, 0, 7); /* Where it waits, too. */
+    answer(2, YES);
+    timer_at(story.act.wake_at);
+    check_sent(2, 0, 0); /* Only this one has confirmed that it has no other token. */
+    CHECK(story.q.round != round);
+    answer(1, NO);
+    check_sent(1, 0, 0);
+}
+
+TEST(a_grant_of_a_dead_token_is_no_vote)
+{
+    begin_standing();
+    story_grant(&story, 1, STORY_START);
+    timer_at(story.act.wake_at);
+    story_stand(&story, 0);
+    answer(2, YES);
+    story_stand(&story, 2);
+    story_grant(&story, 0, STORY_START);
+    story_grant(&story, 2, STORY_START);
+    check_not_ended();
+}
+
+TEST(a_master_that_gave_no_answer_does_not_end_the_token)
+{
+    begin_waiting();
+    story_stand(&story, 0);
+    timer_at(STORY_START + TIMEOUT);
+    CHECK_INT(story.q.state, QUORUM_PAUSING);
+    check_sent(0, 0, 0);
+    story_grant(&story, 0, STORY_START);
+    story_grant(&story, 2, STORY_START);
+    check_granted(STORY_START);
+}
+
+/* The master may have granted the token, and its clock or its data are not to be trusted. */
+TEST(a_void_vote_ends_the_token)
+{
+    begin_waiting();
+    answer(1, VOID);
+    story_stand(&story, 1);
+    check_sent(0, 0, 7);
+}
+
+TEST(who_gives_up_releases_the_token_everywhere)
+{
+    begin_standing();
+    story_step(&story, QUORUM_EV_CANCEL);
+    check_sent(0, 0, 7);
+    CHECK(!quorum_is_settled(&story.q));
+    answer_everything(NO);
+    CHECK(quorum_is_settled(&story.q));
+}
+
+TEST(a_link_that_breaks_takes_its_grant_along)
+{
+    begin_standing();
+    story_grant(&story, 0, STORY_START);
+    link_down(0);
+    story_grant(&story, 1, STORY_START);
+    check_not_ended();
+    story_grant(&story, 2, STORY_START);
+    check_granted(STORY_START);
+}
+
+TEST(a_token_that_waited_for_long_is_extended_at_once)
+{
+    begin_standing();
+    story.now = STORY_START + LEASE / 8;
+    story_grant(&story, 0, STORY_START);
+    story_grant(&story, 1, STORY_START);
+    check_granted(STORY_START);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    check_sent(0, 7, 0);
+    answer(3, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(story.q.deadline, STORY_START + LEASE / 8 + LEASE - ALLOWANCE);
+    answer(4, NO); /* It drops the token that waits there. */
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 3);
+}
+
+TEST(a_release_goes_also_where_the_token_waits)
+{
+    begin_standing();
+    story_grant(&story, 0, STORY_START);
+    story_grant(&story, 1, STORY_START);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 7);
+    answer(4, NO);
+    check_not_ended();
+    answer(3, YES);
+    check_ended(REDLOCK_OK);
+}
+
+/* A key may be granted when the wait is nearly over, and lasts for a lease then. */
+TEST(a_master_may_store_the_token_for_two_leases)
+{
+    begin_standing();
+    story.up = 0;
+    story_step(&story, QUORUM_EV_CANCEL);
+    CHECK_UINT(story.act.wake_at, STORY_START + 2 * LEASE + 182 * DRIFT_MS);
+}
+
+TEST(others_do_not_stand)
+{
+    begin_with(3);
+    config.wait = DRIFT_NEVER;
+    begin_again();
+    acquire();
+    answer(7, NO);
+    CHECK_UINT(story.q.round, 0);
+    story_grant(&story, 0, STORY_START);
+    story_grant(&story, 1, STORY_START);
+    check_not_ended();
+}
+
+CHECK_MAIN(RUN(a_majority_of_grants_is_a_lock),
+           RUN(the_lease_counts_from_the_oldest_request_that_is_granted),
+           RUN(a_grant_is_late_at_its_deadline), RUN(the_next_round_asks_with_the_same_token),
+           RUN(grants_and_answers_add_up),
+           RUN(a_minority_is_followed_by_a_round_after_a_reply_timeout),
+           RUN(a_minority_is_given_back_at_the_end_of_a_round),
+           RUN(a_grant_of_a_dead_token_is_no_vote),
+           RUN(a_master_that_gave_no_answer_does_not_end_the_token),
+           RUN(a_void_vote_ends_the_token), RUN(who_gives_up_releases_the_token_everywhere),
+           RUN(a_link_that_breaks_takes_its_grant_along),
+           RUN(a_token_that_waited_for_long_is_extended_at_once),
+           RUN(a_release_goes_also_where_the_token_waits),
+           RUN(a_master_may_store_the_token_for_two_leases), RUN(others_do_not_stand))

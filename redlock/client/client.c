@@ -55,7 +55,7 @@ static void run_callbacks(void *cookie)
 {
     struct redlock *rl = cookie;
 
-    if (callback_run_due(rl))
+    if (rl->leases.ready == NULL || callback_run_due(rl))
         arm(rl);
 }
 
@@ -146,11 +146,13 @@ static const struct masters_events masters_events = {
 
 /* ---- Events of the leases ---- */
 
+/* If there are no channels, only a lease that pauses can begin to wait. */
 static void on_step(void *cookie, struct redlock_lease *lease, enum quorum_state before)
 {
     struct redlock *rl = cookie;
 
-    lines_on_step(&rl->lines, lease, before);
+    if (rl->lines.channels.len > 0 || lease->q.state == QUORUM_PAUSING)
+        lines_on_step(&rl->lines, lease, before);
 }
 
 /* Wake the call that waits for the lease. */

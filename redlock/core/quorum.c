@@ -166,9 +166,7 @@ static void settle(struct step *s)
     quorum_mask dead = q->may_hold & (quorum_mask)~q->live;
     quorum_mask to = dead & s->ev->up & (quorum_mask)~q->releasing;
 
-    if (q->state == QUORUM_ADOPTED || q->state == QUORUM_PROVING) /* Rule 10. */
-        to = 0;
-    if (to == 0)
+    if (to == 0 || q->state == QUORUM_ADOPTED || q->state == QUORUM_PROVING) /* Rule 10. */
         return;
     send(s, QUORUM_CMD_RELEASE, to, ++q->ask);
     q->releasing |= to;
@@ -990,7 +988,8 @@ static void on_reply(struct step *s)
         if (yes && s->ev->counter != 0)
             note_counter(s, s->ev->master, s->ev->counter);
         q->none |= s->ev->vote == QUORUM_VOTE_NONE || is_void ? from : 0;
-        q->elsewhere = (uint8_t)(q->elsewhere + s->ev->elsewhere) & 15u;
+        if (s->ev->elsewhere)
+            q->elsewhere++;
     }
     judge(s);
 }
@@ -1224,11 +1223,6 @@ bool quorum_may_extend(const struct quorum *q)
 {
     return q->state == QUORUM_ADOPTED || q->state == QUORUM_HELD || q->state == QUORUM_LOST ||
            (q->state == QUORUM_EXTENDING && !q->asked_extend);
-}
-
-bool quorum_is_settled(const struct quorum *q)
-{
-    return q->state == QUORUM_IDLE && q->may_hold == 0;
 }
 
 bool quorum_must_release(const struct quorum *q, unsigned master)

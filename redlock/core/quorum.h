@@ -200,8 +200,11 @@ drift_span quorum_remaining(const struct quorum *q, drift_time now);
 /* Whether an EXTEND event is in place. */
 bool quorum_may_extend(const struct quorum *q);
 
-/* Whether nothing is held, wanted, or left to clean up. */
-bool quorum_is_settled(const struct quorum *q);
+/* True if nothing is held, wanted, or left to clean up. */
+static inline bool quorum_is_settled(const struct quorum *q)
+{
+    return q->state == QUORUM_IDLE && q->may_hold == 0;
+}
 
 /* Whether a release for this master is due, and was not sent on this connection. */
 bool quorum_must_release(const struct quorum *q, unsigned master);

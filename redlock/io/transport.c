@@ -189,9 +189,10 @@ const char *transport_doing(const struct transport *transport)
 
 /* ---- Bytes ---- */
 
+/* After a signal, too: the loop calls again, because the socket is still ready. */
 static bool is_none_now(int error)
 {
-    return error == EAGAIN || error == EWOULDBLOCK;
+    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
 ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error)
@@ -199,9 +200,7 @@ ssize_t transport_read(struct transport *transport, char *buf, size_t room, cons
     ssize_t n;
 
     assert(transport->state == OPEN);
-    do
-        n = recv(transport->fd, buf, room, MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
+    n = recv(transport->fd, buf, room, MSG_DONTWAIT);
     if (n > 0)
         return n;
     if (n < 0 && is_none_now(errno))
@@ -217,9 +216,7 @@ ssize_t transport_write(struct transport *transport, const char *bytes, size_t l
     ssize_t n;
 
     assert(transport->state == OPEN);
-    do
-        n = send(transport->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
+    n = send(transport->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0)
         return n;
     if (is_none_now(errno))

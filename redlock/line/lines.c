@@ -191,12 +191,11 @@ static void on_step_in_line(struct lines *lines, struct redlock_lease *lease,
     }
 }
 
-/* If there are no channels, only a lease that pauses can begin to wait. */
 void lines_on_step(struct lines *lines, struct redlock_lease *lease, enum quorum_state before)
 {
     if (lease->waits)
         on_step_in_line(lines, lease, before);
-    else if (lines->channels.len > 0 || lease->q.state == QUORUM_PAUSING)
+    else
         on_step_outside(lines, lease, before);
 }
 

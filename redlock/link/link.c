@@ -361,16 +361,18 @@ static void take_replies(struct link *link)
                 doom(link, "answered with garbage: ", link->parser->errstr);
             return;
         }
-        if (reply == NULL)
-            break;
-        reader_hide(&link->reply, link->config.uri->password);
+        if (reply == NULL) {
+            if (reader_overflows(link->parser))
+                doom(link, READER_TOO_LONG, "");
+            return;
+        }
+        if (link->reply.type == REPLY_ERROR)
+            reader_hide(&link->reply, link->config.uri->password);
         if (link->state == LINK_UP)
             on_answer(link);
         else
             on_greeting(link);
     }
-    if (!link->doomed && reader_overflows(link->parser))
-        doom(link, READER_TOO_LONG, "");
 }
 
 static void read_bytes(struct link *link)

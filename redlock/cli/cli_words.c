@@ -285,8 +285,8 @@ void cli_tell_founded(struct redlock *rl)
     cli_say("the masters are a set now: %s", members);
     if (mask_count(members_all(&client.lists)) == 1)
         cli_say("the set has one master now: no client gets a lock while it is down, and if it "
-                "loses its data, no other master can tell how long it has been warming up; see "
-                "`redlock members add`");
+                "loses its data, no other master can report how long it has been warming up; "
+                "see `redlock members add`");
 }
 
 bool cli_takes_output(void)

@@ -172,7 +172,7 @@ static void look_for_twins(struct doctor *doctor)
     }
 }
 
-/* The least offset of its clock from ours that is possible.  > 0: its clock is ahead. */
+/* The least possible offset of the master's clock from ours.  Above 0: its clock is ahead. */
 static int64_t least_offset_us(const struct exam *exam)
 {
     int64_t size_us = llabs(exam->offset_us) - exam->error_us;
@@ -243,7 +243,7 @@ static const char *why_warming(const struct master_info *info)
     return "it was emptied, or is new";
 }
 
-/* True: enough others can tell how long it has been warming, so no client has to watch it. */
+/* True: enough other masters report how long one has been warming, so no client has to watch it. */
 static bool has_witnesses(const struct doctor *doctor)
 {
     unsigned others = 0;
@@ -321,7 +321,7 @@ static void look_for_promotion(struct exam *exam)
 
 #define DAY_US INT64_C(86400000000)
 
-/* The counters were written by hand, or its clock was days ahead before. */
+/* Fencing counters this far ahead were written by hand, or the clock was days ahead before. */
 static void look_at_counters(struct exam *exam)
 {
     if (exam->marker.ahead_us > (int64_t)GUARD_AHEAD_US)

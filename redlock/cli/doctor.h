@@ -39,7 +39,7 @@ static inline unsigned doctor_majority(const struct doctor *doctor)
     return doctor->members / 2 + 1;
 }
 
-/* Choose the set that the answers so far tell of. */
+/* Choose the set of masters from the answers so far. */
 void doctor_set_choose(struct doctor *doctor);
 
 /* True: the masters are a set, which is not closed. */

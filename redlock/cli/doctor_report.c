@@ -26,7 +26,8 @@
 
 #define UNCHECKED_DEFAULT "whether the user default has a password, or is off"
 
-/* True: the rules of another user protect nothing if default is open, and a master did not tell. */
+/* True: a master did not report whether its user default is open.  An open one makes the rules of
+ * any other user useless. */
 static bool may_be_open(const struct doctor *doctor)
 {
     for (unsigned m = 0; m < doctor->masters; m++)
@@ -35,7 +36,7 @@ static bool may_be_open(const struct doctor *doctor)
     return false;
 }
 
-/* List the options that were not given.  "": all were. */
+/* List the options that were not given.  "": all were given. */
 static void name_options_left(const struct doctor *doctor, char options[64])
 {
     size_t len = 0;
@@ -49,7 +50,7 @@ static void name_options_left(const struct doctor *doctor, char options[64])
 
 /* ---- Printing text ---- */
 
-/* Masters that let everybody in, as the user default. */
+/* Name the masters whose user default needs no password, so that anybody may use them. */
 static unsigned count_open(const struct doctor *doctor)
 {
     unsigned open = 0;
@@ -154,7 +155,7 @@ static void print_places(const struct doctor *doctor, unsigned first,
     print_line(line);
 }
 
-/* What several masters have is printed once, for the first of them. */
+/* Print a finding of several masters once, at the first of them. */
 static void print_findings(const struct doctor *doctor, unsigned m)
 {
     const struct exam *exam = &doctor->exams[m];
@@ -174,7 +175,7 @@ static void print_findings(const struct doctor *doctor, unsigned m)
     }
 }
 
-/* In a unit that leaves at least two of it, if there are so many. */
+/* Write a time in the greatest unit of which there are at least two. */
 static const char *show_uptime(uint64_t s, char buf[32])
 {
     if (s < 120)
@@ -263,7 +264,7 @@ static void print_numbers(const struct doctor *doctor, bool is_listed, const cha
         (void)printf("%smaster%s %s from the %s", before, count == 1 ? "" : "s", numbers, from);
 }
 
-/* A client with another database number finds no set, too, and founds a second one. */
+/* A client with another database number would find no set either, and found a second one. */
 static const char *name_no_set(const struct doctor *doctor)
 {
     bool any = false;

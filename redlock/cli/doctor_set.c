@@ -1,8 +1,8 @@
 /*
- * doctor_set.c - the set to which the masters of the list belong: finds its other members, and says
- * which masters of the list are none.
+ * doctor_set.c - finds the set to which the masters of the list belong, its other members, and the
+ * masters of the list that are no members.
  *
- * As clients do (core/seats.h), doctor takes the newest configuration that a master tells.
+ * As clients do (core/seats.h), doctor takes the newest configuration that a master reports.
  */
 #include "redlock/cli/doctor.h"
 
@@ -104,7 +104,7 @@ static void find_address(struct doctor *doctor, unsigned m, const struct config_
               member->name);
 }
 
-/* It has other data, so a #NAME behind its own place would not help. */
+/* The master has other data than the member, so a #NAME behind its own place would not help. */
 static void find_database(struct doctor *doctor, unsigned m, const struct config_member *member)
 {
     char change[CHANGE_MAX];
@@ -180,7 +180,8 @@ static void judge_other(struct doctor *doctor, unsigned m)
 
 /* ---- Members ---- */
 
-/* A list reaches a member at another place, and the master does not say that it is this member. */
+/* The list has another address of a member, and the master there does not report that it is this
+ * member. */
 static bool is_denied(const struct doctor *doctor, unsigned m, const struct config_member *member)
 {
     const struct exam_marker *marker = &doctor->exams[m].marker;
@@ -218,7 +219,7 @@ static void judge_member(struct doctor *doctor, unsigned m, const struct config_
     }
 }
 
-/* Masters of two sets, and nothing shows which of them is meant: clients refuse the list. */
+/* The list has masters of two sets, and nothing shows which set is meant.  Clients refuse it. */
 static void judge_two_sets(struct doctor *doctor)
 {
     for (unsigned m = 0; m < doctor->masters; m++) {
@@ -287,9 +288,9 @@ static bool is_kept(const struct doctor *doctor, unsigned m)
     return marker->set != 0 && 2 * kept > mask_count(doctor->survey.of[m].config.from);
 }
 
-/* A version has a follower after the next only if a majority has gone on to the next.  So masters
- * were emptied, and founded the set again with the same id; or the set was rescued, and they came
- * back. */
+/* Version V + 2 exists only if a majority has stored V + 1.  If masters have versions that are
+ * further apart, some were emptied, and founded the set again with the same id; or the set was
+ * rescued, and they came back. */
 void doctor_set_look_at_versions(struct doctor *doctor)
 {
     for (unsigned m = 0; m < doctor->masters; m++) {

@@ -33,7 +33,7 @@ struct exam_finding {
 /* The marker of a master, as the restart guard would see it.  The doctor only reads it. */
 struct exam_marker {
     bool known;
-    bool ready;                      /* It has an epoch, and may vote.  Else it is warming. */
+    bool ready;                      /* It has an epoch, and may vote.  Otherwise it is warming. */
     bool fresh;                      /* Warming: the master is new and durable. */
     char epoch[WIRE_NUMBER + 1];     /* Ready: the epoch, in hexadecimal. */
     bool is_found;                   /* Warming: a client has noticed. */
@@ -56,24 +56,24 @@ struct exam_target {
 
 struct exam {
     const struct uri *uri;
-    struct tls_context *tls;   /* For a URI with TLS. */
-    bool is_listed;            /* It is in the list, and not only a member of the set. */
-    uint32_t limit_ms;         /* The time limit for the whole exam. */
-    uint32_t reply_timeout_ms; /* The reply timeout of the locks. */
-    unsigned kinds;            /* The kinds of locks to examine it for (rights.h). */
-    bool has_clock_guard;      /* The clock guard is on, so votes need TIME. */
-    const char *own;           /* A random name, which no lock has. */
-    bool is_any_name;          /* The caller named no locks, so locks may have other names. */
+    struct tls_context *tls;           /* For a URI with TLS. */
+    bool is_listed;                    /* It is in the list.  Otherwise only the set names it. */
+    uint32_t limit_ms;                 /* The time limit for the whole exam. */
+    uint32_t reply_timeout_ms;         /* The reply timeout of the locks. */
+    unsigned kinds;                    /* The kinds of locks to examine it for (rights.h). */
+    bool has_clock_guard;              /* The clock guard is on, so votes need TIME. */
+    const char *own;                   /* A random name, which no lock has. */
+    bool is_any_name;                  /* The user gave no names of locks. */
     const struct exam_target *targets; /* The first is always there. */
     size_t targets_len;
-    const struct exam_target *target; /* The one that is examined at present. */
+    const struct exam_target *target; /* The target that is examined now. */
 
     bool is_member; /* It is a member of the set.  If no set is known: of the list. */
 
     bool is_open;          /* The user default needs no password. */
-    bool is_default_known; /* Whether it needs one has been found out. */
+    bool is_default_known; /* is_open is known. */
 
-    bool answers; /* The greeting succeeded.  Else the fields below are not known. */
+    bool answers; /* The greeting succeeded.  Otherwise the fields below are not known. */
     bool votes;   /* It may vote, judged without the other masters. */
     struct master_info info;
     struct exam_marker marker;

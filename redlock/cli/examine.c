@@ -410,7 +410,7 @@ static bool is_later(const struct field *of)
            (of->len == 0 || strspn(of->text, "0123456789") != of->len);
 }
 
-/* False: the master does not tell this field. */
+/* Read one field of the marker.  False: the master did not answer with it. */
 static bool take_field(struct talk *talk, struct field *ret_field)
 {
     const struct reply *reply = talk_reply(talk);

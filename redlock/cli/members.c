@@ -1,8 +1,8 @@
 /*
  * members.c - `redlock members`: show the set of masters, and change it.
  *
- * A change is a wish that is computed from the list that is there (wish.h).  A change that is found
- * unfinished is finished first.  driver.h carries a wish out.
+ * The command computes a wish, the list that is wanted, from the present list (wish.h), and
+ * driver.h carries it out.  If it finds a change unfinished, it finishes that change first.
  */
 #include "redlock/cli/cli.h"
 
@@ -17,7 +17,7 @@
 #include "redlock/cli/survey.h"
 #include "redlock/cli/wish.h"
 
-#define TRIES_MAX 8 /* Of finding a list that stays while the wish is computed.  Chosen. */
+#define TRIES_MAX 8 /* Tries to change the set, if others change it meanwhile.  Chosen. */
 
 enum { OPTION_DRY_RUN = CLI_OPTION_FIRST, OPTION_EVEN, OPTION_LOST };
 enum { LIST_MAX = CONFIG_TEXT_MAX + 1 };
@@ -26,13 +26,14 @@ struct order {
     struct cli *cli;
     char *list;
     struct wish wish;
-    struct survey_uri uris[2 * REDLOCK_MASTERS_MAX]; /* Of the joiners; then asks_leavers(). */
-    unsigned asked_len;                              /* Leavers among them. */
+    struct survey_uri
+        uris[2 * REDLOCK_MASTERS_MAX]; /* The joiners; then leavers: asks_leavers(). */
+    unsigned asked_len;                /* How many of them are leavers. */
     const char *lost; /* Of a rescue: the members that are lost.  NULL: the option is not given. */
     bool shows, is_dry, rescues;
-    bool has_warned;                    /* By warn_of_passwords(). */
-    bool has_finished;                  /* A change that was found has been finished. */
-    bool has_left[REDLOCK_MASTERS_MAX]; /* Leavers that a master of the set knows. */
+    bool has_warned;                    /* warn_of_passwords() has run. */
+    bool has_finished;                  /* An unfinished change was found, and finished. */
+    bool has_left[REDLOCK_MASTERS_MAX]; /* For each leaver: a master of the set knows it. */
     struct survey survey;
 };
 
@@ -58,7 +59,7 @@ static void take_joiner(struct order *order, char *text)
     wish->joiners_len++;
 }
 
-/* A list with commas, as --masters has, is several arguments. */
+/* An argument may be a list with commas, as that of --masters.  Make it several arguments. */
 static void take_each(struct order *order, char *text, void (*take)(struct order *, char *))
 {
     for (char *next; text != NULL; text = next) {
@@ -122,7 +123,7 @@ static void take_arguments(struct order *order, int argc, char **argv)
 
 /* ---- Showing ---- */
 
-/* If the list that was given is not the set: which one it should be. */
+/* If the list that was given is not that of the set, say which list to give. */
 static void say_list(const struct order *order, const struct config *config)
 {
     char list[LIST_MAX];
@@ -165,7 +166,7 @@ static int survey(struct order *order)
     return code;
 }
 
-/* Says why no set was found. */
+/* Say why no set was found. */
 static int say_no_set(const struct survey *found)
 {
     bool any = false;
@@ -290,7 +291,7 @@ static int finish(struct order *order)
     return code == DRIVER_AGAIN ? CLI_OK : code;
 }
 
-/* True: masters of the set that answered have an older version. */
+/* True: a master of the set answered with an older version. */
 static bool has_laggards(const struct survey *found)
 {
     for (unsigned m = 0; m < found->masters; m++)
@@ -299,8 +300,9 @@ static bool has_laggards(const struct survey *found)
     return false;
 }
 
-/* Ask the leavers that are no members, too.  One may be a member that is written otherwise, or a
- * removed member that was not told.  Returns false if all that are places have been asked. */
+/* Ask the leavers that are no members, too.  One may be another address of a member, or a member
+ * that was removed and does not know it.  Returns false if all leavers with an address were asked.
+ */
 static bool asks_leavers(struct order *order)
 {
     const struct wish *wish = &order->wish;
@@ -327,7 +329,7 @@ static bool asks_leavers(struct order *order)
     return order->asked_len > 0;
 }
 
-/* An argument may be mistaken, so each is named. */
+/* Name each argument, because one may be mistaken. */
 static void say_nothing_to_do(const struct wish *wish)
 {
     for (unsigned i = 0; i < wish->leavers_len; i++)
@@ -336,8 +338,8 @@ static void say_nothing_to_do(const struct wish *wish)
         cli_say("nothing to do: %s is a member already", wish->joiners[i].name);
 }
 
-/* The set keeps no record of removed members.  A leaver that no master knows may be mistyped,
- * unless the joiners show that the same command was run before. */
+/* Refuse leavers that no master knows: they may be mistyped, and the set keeps no record of removed
+ * members.  Accept them if the joiners show that the same command was run before. */
 static int refuse_strangers(const struct order *order, const struct config *now)
 {
     const struct wish *wish = &order->wish;
@@ -357,7 +359,8 @@ static int refuse_strangers(const struct order *order, const struct config *now)
     return code;
 }
 
-/* The wish is met: the same command was run before.  If masters were not told so yet, they are. */
+/* The set is as wanted: the same command was run before.  Masters that do not know it yet learn
+ * it now. */
 static int end_met(struct order *order, const struct config *now)
 {
     struct config list = *now;
@@ -382,8 +385,8 @@ static int end_met(struct order *order, const struct config *now)
     return code == CLI_OK ? tell_end(order, &list) : code;
 }
 
-/* True: clients whose list has the members send a password to this place.  They compare hosts as
- * texts, too (masters/links.h). */
+/* True: clients with a list of the members send a password to this address.  As these clients do,
+ * this compares hosts as texts (masters/links.h). */
 static bool is_known_host(const struct config *now, const struct uri *to)
 {
     bool is_known_one = false;
@@ -419,7 +422,7 @@ static void warn_of_passwords(struct order *order, const struct config *now)
     order->has_warned = true;
 }
 
-/* A set of loopback addresses alone is meant for one machine. */
+/* Warn of loopback addresses, unless all members have one: such a set is meant for one machine. */
 static void warn_of_loopback(const struct wish *wish, const struct config *list)
 {
     bool is_local = true;
@@ -430,7 +433,7 @@ static void warn_of_loopback(const struct wish *wish, const struct config *list)
         cli_warn_of_loopback(wish->joiners[i].place, false);
 }
 
-/* One try.  DRIVER_AGAIN: the set was changed meanwhile, or a change was finished. */
+/* Try once.  DRIVER_AGAIN: the set was changed meanwhile, or an unfinished change was finished. */
 static int change(struct order *order)
 {
     const struct survey *found = &order->survey;

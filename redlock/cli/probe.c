@@ -186,8 +186,8 @@ static void find_forbidden_witness(struct exam *exam)
     (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s ~" WIRE_WITNESS ")",
                    exam_user(exam));
     exam_find(exam, "acl_witness", change,
-              "the key " WIRE_WITNESS " is forbidden by its ACL: it cannot tell how long other "
-              "masters have been warming");
+              "the key " WIRE_WITNESS " is forbidden by its ACL: it cannot report how long "
+              "other masters have been warming");
 }
 
 /* If the name is forbidden, the keys and channels that are made of it are not reported. */

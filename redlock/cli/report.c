@@ -13,13 +13,13 @@
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 
-/* What all masters say of the lock. */
+/* What the answers of all masters say about the lock. */
 struct verdict {
     const struct report *holder; /* A master with the token that most masters store.  NULL: none. */
     quorum_mask holders;         /* Masters that store this token. */
     quorum_mask free;            /* Masters that store no holder. */
     quorum_mask shared;          /* Masters that store readers. */
-    unsigned known;              /* Masters that told the holder, or that there is none. */
+    unsigned known;              /* Masters that reported a holder, or none. */
     long long ttl_ms;            /* How long a majority stores the holder.  -1: for ever. */
     long long waiting;           /* A majority has at least this many in its queue. */
     unsigned permits;            /* Permits of this name that a majority stores. */
@@ -27,7 +27,7 @@ struct verdict {
     unsigned seats;              /* Masters that store a permit of this name. */
 };
 
-/* True: these masters are a majority, of each list while the set changes. */
+/* True: these masters are a majority; while the set changes, of each list. */
 static bool decide(const struct status *status, quorum_mask masters)
 {
     return members_decide(&status->lists, masters);
@@ -167,7 +167,7 @@ static const char *quote(const char *text, size_t len, char buf[QUOTED_MAX])
     return error_quote(text, len, buf, QUOTED_MAX);
 }
 
-/* In the two largest units. */
+/* Write a time in its two largest units. */
 static const char *show_uptime(uint64_t seconds, char *buf, size_t size)
 {
     unsigned long long s = seconds;
@@ -202,7 +202,7 @@ static void print_holder(const struct report *report)
     char quoted[QUOTED_MAX];
 
     if (!report->knows_holder) {
-        (void)printf("  cannot tell: %s", quote(report->error, strlen(report->error), quoted));
+        (void)printf("  unknown: %s", quote(report->error, strlen(report->error), quoted));
     } else if (report->readers > 0) {
         (void)printf("  held by %lld reader%s ", report->readers, report->readers == 1 ? "" : "s");
         print_time_left(report->ttl_ms);
@@ -273,7 +273,7 @@ static void print_master(const struct status *status, unsigned m, int width)
     (void)printf("\n");
 }
 
-/* Why the first master that does not tell the holder, or the permits, does not.  NULL: there is no
+/* Why the first master that did not report the holder, or the permits, did not.  NULL: there is no
  * such master, or no reason. */
 static const char *find_reason(const struct status *status, bool of_permits, unsigned *ret_number)
 {
@@ -354,7 +354,7 @@ static void print_lock(const struct status *status, const struct verdict *verdic
         (void)printf("\n");
     } else {
         (void)printf("no majority agrees: of %u %s %u say that it is free, at most %u name "
-                     "the same holder, %u do not tell",
+                     "the same holder, %u did not report",
                      status->counted, status->noun, mask_count(verdict->free),
                      mask_count(verdict->holders), status->counted - verdict->known);
         print_reason(status, false);
@@ -374,7 +374,7 @@ static void print_no_lock(const struct status *status, unsigned masters, const c
                      quote(key, strlen(key), quoted), masters, status->counted, status->noun, what);
 }
 
-/* All permits may be foreign: then the message is about the first. */
+/* All permits may be keys that Redlock did not write.  The message is then about the first. */
 static void print_foreign_permit(const struct status *status)
 {
     char key[REDLOCK_NAME_MAX + 64];
@@ -412,8 +412,8 @@ static void print_verdict(const struct status *status)
     print_foreign(status);
     if (verdict.permits > 0)
         print_permits(status, verdict.permits);
-    /* If permits are taken, a plain lock of this name that is free is not shown: it would look as
-     * if the semaphore were free. */
+    /* If permits are taken and the plain lock of this name is free, do not show the plain lock: the
+     * semaphore would seem to be free. */
     if (verdict.permits == 0 || !decide(status, verdict.free))
         print_lock(status, &verdict);
     report_holders_text(status);

@@ -33,8 +33,8 @@ enum {
 #define RIGHTS_QUEUE "<queue>"             /* The queue of the lock. */
 #define RIGHTS_TOKENS "<tokens>"           /* The tokens that wait in the queue. */
 #define RIGHTS_PERMIT "<permit>"           /* A semaphore of this name, as masters know it. */
-#define RIGHTS_SLOT "<slot>"               /* The key of its first permit. */
-#define RIGHTS_PERMIT_MARK "<slot-mark>"   /* Its wait flag, and the channel. */
+#define RIGHTS_SLOT "<slot>"               /* The key of the semaphore's first permit. */
+#define RIGHTS_PERMIT_MARK "<slot-mark>"   /* The semaphore's wait flag, and its channel. */
 #define RIGHTS_CLIENT WIRE_CLIENT "doctor" /* A channel, which no client has. */
 
 /* The keys or channels that a row is about, for messages if they are forbidden. */
@@ -105,10 +105,9 @@ void rights_take_option(const struct cli *cli, int option, struct rights_wanted 
 void rights_check(const struct cli *cli, struct rights_wanted *wanted);
 
 /*
- * Make a name that the pattern matches.  own replaces its first *, and x replaces each ?.  The
- * other
- * * are left out.  *ret_is_in_use: there is no *, so a lock may have this name.  False: the pattern
- * has a [, which is not supported.
+ * Make a name that the pattern matches.  own replaces its first *, x replaces each ?, and each
+ * other * is left out.  *ret_is_in_use: the pattern has no *, so a lock may have this name.  False:
+ * the pattern has a [, which is not supported.
  */
 bool rights_stand_in(const char *pattern, const char *own, char *name, size_t size,
                      bool *ret_is_in_use);

@@ -112,7 +112,7 @@ static bool releases_are_due(const void *arg)
 }
 
 /* How long until a majority may vote.  0: a majority may vote already, or there are too few warming
- * masters.  *ret_alone: masters cannot tell how long others have been warming, so that one client
+ * masters.  *ret_alone: masters cannot report how long others have been warming, so that one client
  * must watch them for all of this time (guard.h). */
 static drift_span warm_up(const struct session *session, unsigned *ret_warming, bool *ret_alone)
 {

@@ -70,8 +70,8 @@ int survey_open(struct survey *survey, struct cli *cli, const char *list,
                 const struct survey_uri *uris, size_t len);
 void survey_close(struct survey *survey);
 
-/* Choose the set that the answers tell of.  Of several it is the one that has a quorum.  Arguments
- * choose no set: a mistyped one would have the command change a set of others. */
+/* Choose the set of masters from the answers.  If there are several, choose one with a quorum.
+ * Arguments choose no set: a mistyped one would have the command change a set of others. */
 void survey_choose_set(struct survey *survey);
 
 /* The master is an argument that the list does not name. */

@@ -1,5 +1,6 @@
 /*
- * survey_set.c - which set the answers of a survey tell of, and whether it has a quorum; pure.
+ * survey_set.c - finds the set of masters in the answers of a survey, and whether it has a quorum;
+ * pure.
  */
 #include "redlock/cli/survey.h"
 

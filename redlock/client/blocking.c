@@ -38,7 +38,8 @@ struct blocking {
     atomic_bool interrupted;
     /* The cancel state that the thread with the mutex goes back to. */
     int cancel_state;
-    /* The number of calls so far that had to wait.  After other calls the thread keeps the loop. */
+    /* How many calls had to wait so far.  A call that need not wait leaves the loop to the client's
+     * thread. */
     uint64_t calls;
     unsigned waiting;               /* Calls under way. */
     unsigned watching;              /* Calls that wait for a callback to return. */

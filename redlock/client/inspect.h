@@ -49,7 +49,7 @@ struct inspect_client {
     /* Which masters decide: the lists of the set, which differ while it changes.  If no set is
      * known, all masters. */
     struct members lists;
-    bool has_founded; /* This client has founded it, or finished its founding. */
+    bool has_founded; /* This client founded the set, or finished its founding. */
     uint32_t leases;  /* Leases in memory. */
     uint64_t commands;
 };
@@ -64,13 +64,16 @@ struct inspect_master {
     char error[INSPECT_TEXT_MAX];
     struct master_info info;
     bool is_linked;
-    bool is_elsewhere;       /* The list reaches a member that has another number. */
-    struct guard_look look;  /* The marker when last read.  A number of 0: not read yet. */
-    bool is_looked_at;       /* A read of the marker is on its way. */
-    drift_span warming_left; /* How much longer it is warming, if witnesses or a client watch it. */
-    bool is_asked_about;     /* Witnesses have not answered yet how long it has been warming. */
-    bool has_witnesses;      /* Enough others answer: it warms up although no client stays. */
-    bool is_witnessed;       /* A majority of the masters told how long it has been warming. */
+    bool is_elsewhere;      /* It is a member that has another number, too. */
+    struct guard_look look; /* The marker when last read.  A number of 0: not read yet. */
+    bool is_looked_at;      /* A read of the marker is on its way. */
+    drift_span
+        warming_left;    /* How long it still is warming, while witnesses or a client watch it. */
+    bool is_asked_about; /* Witnesses were asked how long it has been warming, and have not
+                            answered. */
+    bool has_witnesses;  /* Enough masters keep the time, so no client has to stay while it is
+                            warming. */
+    bool is_witnessed;   /* A majority of the masters reported how long it has been warming. */
     bool has_offset, has_rate;
     struct drift_range offset;    /* The offset of its clock from the median of all. */
     struct drift_range rate_ppm;  /* The rate of its clock against ours. */
@@ -88,8 +91,8 @@ void inspect_set(struct redlock *rl, char *members, size_t members_size, char *w
  * allowance.  A value below the client's own counts as the client's own. */
 drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);
 
-/* Set the thread's message if masters keep a waiting lease from its lock.  Returns whether they
- * do. */
+/* If masters keep a waiting lease from its lock, set the thread's message, which says which, and
+ * return true. */
 bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease);
 
 /* Write which masters keep a lease from being renewed, and why.  "": none does. */
@@ -103,8 +106,8 @@ void inspect_look_only(struct redlock *rl);
  * votes.  Call it before the loop runs. */
 void inspect_obey_none(struct redlock *rl);
 
-/* Then: give epochs to guests, which are no members yet.  newest: the present configuration.  from
- * and to: the masters of its lists. */
+/* After inspect_obey_none(): give epochs to guests, which are no members yet.  newest: the present
+ * configuration.  from and to: the masters of its lists. */
 void inspect_watch(struct redlock *rl, const struct config *newest, quorum_mask from,
                    quorum_mask to, quorum_mask guests);
 
@@ -120,8 +123,8 @@ bool inspect_uri(struct redlock *rl, const char *place, struct uri *ret_uri);
  * number of masters in the list: it would send none. */
 unsigned inspect_login(struct redlock *rl, const struct uri *uri);
 
-/* What connections of one's own use for TLS.  Lives as long as the client.  NULL: nothing asked for
- * TLS. */
+/* The TLS context for connections that the command opens itself.  Lives as long as the client.
+ * NULL: no master is reached by TLS. */
 struct tls_context *inspect_tls(struct redlock *rl);
 
 /* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */

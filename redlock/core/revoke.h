@@ -10,14 +10,14 @@
  * Rules
  *  1. The lock is revoked when a majority stores the text in place of the token, of each list while
  *     the set changes.  An extension needs a majority.  A master that lacks the token does not
- * count: the holder's request may be late, and still set it there.
+ *     count: the holder's request may be late, and still set it there.
  *  2. Only masters count that showed the known version of the set.  One with a newer version ends
  *     the attempt: a majority may be of other masters by now.
  *  3. The holder is the token that most masters store, if it may be a majority together with
- * masters that did not answer.  Otherwise nobody holds the lock.
+ *     masters that did not answer.  Otherwise nobody holds the lock.
  *  4. Fencing tokens of later holders are greater than the number, and those of the holder and all
- *     before it are smaller.  A majority told its counters, and a majority raises them to one
- *     more than the greatest.  Each majority shares a master with both.
+ *     before it are smaller.  A majority reported its counters, and a majority raises them to
+ *     one more than the greatest.  Each majority shares a master with both.
  *  5. The name is free for others when it is free on a majority.
  */
 #ifndef REDLOCK_REVOKE_H

@@ -18,7 +18,7 @@ struct roster {
     unsigned len;
     struct {
         struct config_member member;
-        bool unnamed; /* The user named the place alone; the name may yet be told. */
+        bool unnamed; /* The user gave the place alone.  A master may report the name later. */
     } masters[ROSTER_MAX];
 };
 
@@ -31,12 +31,12 @@ struct roster_lists {
 /* Add a place where the search begins.  Returns false if there is no room. */
 bool roster_add(struct roster *roster, const char *place);
 
-/* The lists of a configuration; its members are added.  Returns false if there is no room. */
+/* Add the members of a configuration, and read its lists.  Returns false if there is no room. */
 bool roster_read(struct roster *roster, const struct config *config,
                  struct roster_lists *ret_lists);
 
-/* The configuration with these lists, which roster_read() returned, or lists that were made of
- * those.  config_check() must have allowed a joint one. */
+/* Make the configuration with these lists.  Their masters must be in the roster.  config_check()
+ * must have allowed a joint one. */
 void roster_write(const struct roster *roster, const struct roster_lists *lists, uint64_t set,
                   struct config *ret_config);
 

@@ -10,7 +10,7 @@
  * option of redlock.h.  CONTRIBUTING.md, "Add a kind of lock", has the whole list.
  *
  * Fencing is not a kind but a property of a lock: FENCE is SET with a count behind it
- * (write_count). core/combine.h says what goes together.
+ * (write_count).  core/combine.h says what goes together.
  */
 #ifndef REDLOCK_KIND_H
 #define REDLOCK_KIND_H
@@ -46,7 +46,7 @@ struct kind {
     /* Write the count that follows a request for a fencing token.  NULL: wire_count() does it. */
     size_t (*write_count)(char *buf, const struct wire_args *args);
     /* Turn a reply into a vote.  NULL: vote_read() does it. */
-    struct vote (*count)(enum quorum_command command, const struct reply *reply);
+    struct vote (*read_vote)(enum quorum_command command, const struct reply *reply);
     /* Set up a new lease, whose extra is zeroed.  token: the adopted token, or NULL. */
     void (*init)(struct redlock_lease *lease, const struct redlock_lock_options *opts,
                  const char *token);
@@ -96,10 +96,10 @@ size_t kind_write(const struct kind *kind, char *buf, enum quorum_command comman
                   const struct wire_args *args);
 
 /* Turn the reply to a command into a vote. */
-static inline struct vote kind_count(const struct kind *kind, enum quorum_command command,
-                                     const struct reply *reply)
+static inline struct vote kind_read_vote(const struct kind *kind, enum quorum_command command,
+                                         const struct reply *reply)
 {
-    return kind->count != NULL ? kind->count(command, reply) : vote_read(command, reply);
+    return kind->read_vote != NULL ? kind->read_vote(command, reply) : vote_read(command, reply);
 }
 
 /* The slot of a lease of kind_permit, counted from 0. */

@@ -37,7 +37,7 @@ static bool is_heartbeat(unsigned command)
 
 /* WRONGTYPE is no vote here.  SET NX refuses a key of any type, so the error comes from the
  * queue's key. */
-static struct vote count(enum quorum_command command, const struct reply *reply)
+static struct vote read_vote(enum quorum_command command, const struct reply *reply)
 {
     struct vote vote = vote_read(command, reply);
 
@@ -205,7 +205,7 @@ const struct kind kind_fair = {
             [QUORUM_CMD_GIVE] = KIND_NO_SCRIPT,
         },
     .write = write,
-    .count = count,
+    .read_vote = read_vote,
     .init = init,
     .fill = fill,
     .on_step = on_step,

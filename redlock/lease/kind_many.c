@@ -28,7 +28,7 @@ static size_t write(char *buf, enum script_id script, bool in_full, const struct
     return wire_many(buf, script, in_full, args);
 }
 
-static struct vote count(enum quorum_command command, const struct reply *reply)
+static struct vote read_vote(enum quorum_command command, const struct reply *reply)
 {
     bool sets =
         command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE || command == QUORUM_CMD_GIVE;
@@ -93,7 +93,7 @@ const struct kind kind_many = {
         },
     .write = write,
     .write_count = wire_count_many,
-    .count = count,
+    .read_vote = read_vote,
     .on_answer = on_answer,
     .awaited = awaited,
     .explain = explain,

@@ -25,7 +25,7 @@ static size_t write(char *buf, enum script_id script, bool in_full, const struct
                                            : wire_script(buf, script, in_full, args);
 }
 
-static struct vote count(enum quorum_command command, const struct reply *reply)
+static struct vote read_vote(enum quorum_command command, const struct reply *reply)
 {
     bool asks = command == QUORUM_CMD_SET || command == QUORUM_CMD_FENCE;
 
@@ -113,7 +113,7 @@ const struct kind kind_permit = {
             [QUORUM_CMD_GIVE] = KIND_NO_SCRIPT,
         },
     .write = write,
-    .count = count,
+    .read_vote = read_vote,
     .init = init,
     .fill = fill,
     .stamp = stamp,

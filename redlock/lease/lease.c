@@ -533,7 +533,7 @@ void leases_on_answer(struct leases *leases, unsigned master, const struct ask *
 
     if (lease == NULL)
         return;
-    vote = kind_count(lease_kind(lease), (enum quorum_command)ask->what, reply);
+    vote = kind_read_vote(lease_kind(lease), (enum quorum_command)ask->what, reply);
     if (ask->what == QUORUM_CMD_EXTEND && vote_revoked(reply) != NULL)
         explain_revoked(lease, master, vote_revoked(reply));
     if (!masters_hold(leases->masters, master, ask, &vote))

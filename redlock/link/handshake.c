@@ -360,7 +360,7 @@ const char *handshake_refuses(const struct master_info *info)
     if (is_run_id(info->run_id))
         return NULL;
     return info->forbids ? "the ACL forbids INFO, which the restart guard needs: NOPERM"
-                         : "INFO tells no run_id, which the restart guard needs";
+                         : "INFO reports no run_id, which the restart guard needs";
 }
 
 bool handshake_is_durable(const struct master_info *info)

@@ -357,8 +357,8 @@ const char *masters_state(const struct masters *masters, unsigned m)
 
 /* ---- Writing ---- */
 
-/* The loop ends after at most one turn for each master.  A link that breaks here creates work for
- * the others, but is down from then on. */
+/* A link that breaks here may create work for other links.  The loop ends, because each link breaks
+ * at most once: it is down from then on. */
 void masters_flush(struct masters *masters)
 {
     struct peers *peers = &masters->peers;

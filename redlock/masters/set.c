@@ -280,8 +280,8 @@ static void on_member(struct set *set, unsigned master, const struct seat_look *
         set->behind |= mask_of(master);
 }
 
-/* Masters that say they are of the same other set are counted together.  If another one says
- * something else, the count begins anew. */
+/* Count the masters that report the same other set.  If a master reports a third set, count anew.
+ */
 static void note_other(struct set *set, unsigned master, uint64_t id)
 {
     if (set->other_id != id)
@@ -290,9 +290,9 @@ static void note_other(struct set *set, unsigned master, uint64_t id)
     set->others |= mask_of(master);
 }
 
-/* Another set of the same masters may replace one of which no master says that it is a member, or
- * of which a minority says so, while a majority says that it is of the other: one master with old
- * or copied data may have answered first. */
+/* True: another set of the same masters replaces the known one.  It does if no master reports that
+ * it is a member of the known set, or if a majority reports that it is a member of the other: one
+ * master with old or copied data may have answered first. */
 static bool is_replaced(struct set *set, unsigned master, const struct seat_look *look)
 {
     if (!set_is_known(set) || look->set == 0 || look->set == set->seats.now.set ||

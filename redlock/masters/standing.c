@@ -271,7 +271,7 @@ static const char *missing_set(const struct standing *standing, unsigned master)
     if (standing->guard.passive || !(standing->set->none & mask_of(master)))
         return "";
     if (set_is_known(standing->set))
-        return "is in no set of masters yet: it is told that it is a member";
+        return "is in no set of masters yet: this client records there that it is a member";
     if (founding->refused && founding->founder.other.master == master)
         return founding->text;
     return "is in no set of masters yet: all masters of the list must answer, and none may be of "
@@ -455,7 +455,7 @@ void standing_on_witness(struct standing *standing, unsigned master, const struc
     if (!answer_witness(reply, &age_ms) && !(standing->refusing & mask_of(master))) {
         standing->refusing |= mask_of(master);
         (void)snprintf(text, sizeof text,
-                       "cannot tell how long other masters have been warming: %s",
+                       "cannot report how long other masters have been warming: %s",
                        reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
         peers_warn(standing->peers, master, text);
     }

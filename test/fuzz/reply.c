@@ -58,7 +58,7 @@ static void check_vote(enum quorum_command command, const struct reply *reply)
 /* For every kind of lock, the same replies are a yes, and hints come only with a no. */
 static void check_kind(enum kind_id kind, enum quorum_command command, const struct reply *reply)
 {
-    struct vote vote = kind_count(kinds[kind], command, reply);
+    struct vote vote = kind_read_vote(kinds[kind], command, reply);
     bool is_set = command == QUORUM_CMD_SET;
     bool is_ok = reply->type == REPLY_STATUS && strcmp(reply->text, "OK") == 0;
     bool is_one = reply->type == REPLY_INTEGER && reply->integer == 1;

@@ -24,7 +24,7 @@ static void on_log(void *arg, enum redlock_level level, const char *text)
 {
     (void)level;
     (void)arg;
-    refusals += strstr(text, "cannot tell how long other masters have been warming: ") != NULL;
+    refusals += strstr(text, "cannot report how long other masters have been warming: ") != NULL;
 }
 
 static void tune(struct redlock_options *opts)

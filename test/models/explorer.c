@@ -340,8 +340,8 @@ size_t explorer_count(bool (*is_so)(const void *world))
     return count;
 }
 
-/* Most steps lead to worlds that were found later.  So the last are looked at first, and few rounds
- * are needed until nothing changes. */
+/* Repeat until nothing changes.  Most steps lead to worlds that were found later, so a round that
+ * begins with the last world needs few repeats. */
 size_t explorer_stuck(bool (*counts)(struct move move), bool (*is_good)(const void *world))
 {
     uint32_t world[WORDS_MAX];

@@ -348,8 +348,8 @@ static void make_worker(struct holder *holder, struct worker *worker, enum holde
     worker->dice.state = dice_next(&worker->dice) ^ ++number;
 }
 
-/* Start a thread for each worker, but only one for all workers on a loop.  Returns how many workers
- * there are. */
+/* Start a thread for each worker.  The workers of one loop share a thread.  Returns the number of
+ * workers. */
 static unsigned start_workers(struct holder *holder, struct worker *workers)
 {
     static void *(*const run[KINDS_LEN])(void *) = {blocker_thread, blocker_thread, blocker_thread,

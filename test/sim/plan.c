@@ -312,8 +312,8 @@ static void draw_crowd(struct plan *plan)
     plan->shared = dice_chance(250) ? 4 : 0;
 }
 
-/* In some runs clocks are set back for a moment while clients hold long leases, or sleep for as
- * long.  In a queue are many clients, and all wait long. */
+/* THEME_CLOCKS: in half of the runs clocks are set back for a moment, while clients hold long
+ * leases or sleep for as long.  THEME_LINES: many clients wait in a queue for a long time. */
 static void draw_theme(struct plan *plan)
 {
     if (is_about(THEME_CLOCKS) && dice_chance(500)) {

@@ -199,7 +199,7 @@ TEST(says_that_info_is_forbidden)
     CHECK_INT(
         shake(text_reply(REPLY_ERROR, "ERR unknown command 'INFO'"), &info, error, sizeof error),
         HANDSHAKE_DONE);
-    CHECK_STR(handshake_refuses(&info), "INFO tells no run_id, which the restart guard needs");
+    CHECK_STR(handshake_refuses(&info), "INFO reports no run_id, which the restart guard needs");
     CHECK_INT(shake(text_reply(REPLY_TEXT, "\nrun_id:" RUN_ID "\r\n"), &info, error, sizeof error),
               HANDSHAKE_DONE);
     CHECK(handshake_refuses(&info) == NULL);

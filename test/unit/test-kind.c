@@ -17,7 +17,7 @@ static struct reply text(enum reply_type type, char *words)
 
 static struct vote count_fair(const struct reply *reply)
 {
-    return kind_count(&kind_fair, QUORUM_CMD_SET, reply);
+    return kind_read_vote(&kind_fair, QUORUM_CMD_SET, reply);
 }
 
 TEST(a_heartbeat_tells_a_place)
@@ -27,7 +27,7 @@ TEST(a_heartbeat_tells_a_place)
     for (size_t i = 0; i < 2 * sizeof places / sizeof places[0]; i++) {
         const struct reply reply = number(places[i / 2]);
         struct vote vote =
-            kind_count(&kind_fair, i % 2 ? QUORUM_CMD_FENCE : QUORUM_CMD_SET, &reply);
+            kind_read_vote(&kind_fair, i % 2 ? QUORUM_CMD_FENCE : QUORUM_CMD_SET, &reply);
 
         CHECK_INT(vote.vote, QUORUM_VOTE_NO);
         CHECK(vote.is_queued && !vote.relink);
@@ -69,9 +69,9 @@ TEST(a_heartbeat_is_granted_as_a_set)
     CHECK(!count_fair(&reply).is_queued);
     reply = number(1); /* To a heartbeat a number is a no; to a release it is a yes. */
     CHECK_INT(count_fair(&reply).vote, QUORUM_VOTE_NO);
-    CHECK_INT(kind_count(&kind_fair, QUORUM_CMD_RELEASE, &reply).vote, QUORUM_VOTE_YES);
-    CHECK_INT(kind_count(&kind_fair, QUORUM_CMD_EXTEND, &reply).vote, QUORUM_VOTE_YES);
-    CHECK(kind_count(&kind_plain, QUORUM_CMD_SET, &reply).relink);
+    CHECK_INT(kind_read_vote(&kind_fair, QUORUM_CMD_RELEASE, &reply).vote, QUORUM_VOTE_YES);
+    CHECK_INT(kind_read_vote(&kind_fair, QUORUM_CMD_EXTEND, &reply).vote, QUORUM_VOTE_YES);
+    CHECK(kind_read_vote(&kind_plain, QUORUM_CMD_SET, &reply).relink);
 }
 
 CHECK_MAIN(RUN(a_heartbeat_tells_a_place), RUN(what_is_no_place_is_no_vote),

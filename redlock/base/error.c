@@ -24,38 +24,38 @@ void error_clear(void)
     thread_message[0] = '\0';
 }
 
-int error_set(int status, const char *format, ...)
+/* Format into a copy, because an argument may be the old message. */
+__attribute__((format(printf, 2, 0))) static void set_message(bool wraps, const char *format,
+                                                              va_list args)
 {
-    /* Format into a copy, because an argument may be the old message. */
     char text[ERROR_MESSAGE_MAX];
-    va_list args;
-    int len;
+    int len = vsnprintf(text, sizeof text, format, args);
 
-    va_start(args, format);
-    len = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     assert(len >= 0);
+    if (wraps && (size_t)len < sizeof text && thread_message[0] != '\0')
+        len += snprintf(text + len, sizeof text - (size_t)len, ": %s", thread_message);
     if ((size_t)len >= sizeof text)
         mark_cut(text, sizeof text);
     memcpy(thread_message, text, sizeof text);
+}
+
+int error_set(int status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    set_message(false, format, args);
+    va_end(args);
     return status;
 }
 
 int error_wrap(int status, const char *format, ...)
 {
-    char text[ERROR_MESSAGE_MAX];
     va_list args;
-    int len;
 
     va_start(args, format);
-    len = vsnprintf(text, sizeof text, format, args);
+    set_message(true, format, args);
     va_end(args);
-    assert(len >= 0);
-    if ((size_t)len < sizeof text && thread_message[0] != '\0')
-        len += snprintf(text + len, sizeof text - (size_t)len, ": %s", thread_message);
-    if ((size_t)len >= sizeof text)
-        mark_cut(text, sizeof text);
-    memcpy(thread_message, text, sizeof text);
     return status;
 }
 

@@ -23,20 +23,6 @@ _Static_assert(CONFIG_VERSION_MAX <= QUORUM_FENCE_MAX, "both are exact in Lua");
 
 /* ---- Requests ---- */
 
-static void print_hex(uint64_t number, char ret_digits[WIRE_NUMBER])
-{
-    for (unsigned i = WIRE_NUMBER; i-- > 0; number >>= 4)
-        ret_digits[i] = "0123456789abcdef"[number & 15];
-}
-
-static char *put_hex(char *p, uint64_t number)
-{
-    char digits[WIRE_NUMBER];
-
-    print_hex(number, digits);
-    return put_bulk(p, digits, sizeof digits);
-}
-
 /* EPOCH.VER */
 static char *put_state(char *p, const struct ballot_args *args)
 {

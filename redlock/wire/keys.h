@@ -61,6 +61,9 @@
 #define WIRE_QUEUE_MAX 1024
 #define WIRE_QUEUE_MAX_ENTRIES 2048
 
+/* Hexadecimal digits of an epoch, a nonce or a set. */
+#define WIRE_NUMBER 16
+
 /* The longest lease that any client may have (redlock.h): one day. */
 #define WIRE_TTL_MAX_MS 86400000
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "redlock/wire/keys.h"
 #include "redlock/wire/script.h"
 
 #define DECIMAL_MAX 20 /* Digits of UINT64_MAX. */
@@ -59,6 +60,20 @@ static inline char *put_number(char *p, uint64_t number)
     p = PUT_CONSTANT(p, "\r\n");
     p = put_digits(p, number);
     return PUT_CONSTANT(p, "\r\n");
+}
+
+static inline void print_hex(uint64_t number, char ret_digits[WIRE_NUMBER])
+{
+    for (unsigned i = WIRE_NUMBER; i-- > 0; number >>= 4)
+        ret_digits[i] = "0123456789abcdef"[number & 15];
+}
+
+static inline char *put_hex(char *p, uint64_t number)
+{
+    char digits[WIRE_NUMBER];
+
+    print_hex(number, digits);
+    return put_bulk(p, digits, sizeof digits);
 }
 
 /* Append "*N EVALSHA sha1" or "*N EVAL text".  count: the number of all arguments, the command

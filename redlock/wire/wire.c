@@ -237,21 +237,6 @@ size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_le
     return (size_t)(p - buf);
 }
 
-/* Write a number as WIRE_NUMBER hexadecimal digits. */
-static void write_hex(char digits[WIRE_NUMBER], uint64_t number)
-{
-    for (unsigned i = WIRE_NUMBER; i-- > 0; number >>= 4)
-        digits[i] = "0123456789abcdef"[number & 15];
-}
-
-static char *put_hex(char *p, uint64_t number)
-{
-    char digits[WIRE_NUMBER];
-
-    write_hex(digits, number);
-    return put_bulk(p, digits, sizeof digits);
-}
-
 /* Append a text, or nothing. */
 static char *put_text(char *p, const char *text)
 {
@@ -297,7 +282,7 @@ size_t wire_witness(char *buf, enum wire_witness mode, const char *name, uint64_
     char *p = put_script(buf, 7, SCRIPT_WITNESS, true);
 
     assert(id_len <= WIRE_ID_MAX && strlen(name) <= WIRE_MEMBER_MAX);
-    write_hex(mark, nonce);
+    print_hex(nonce, mark);
     memcpy(mark + WIRE_NUMBER, id, id_len);
     p = PUT_CONSTANT(p, "$1\r\n1\r\n$15\r\n" WIRE_WITNESS "\r\n");
     p = put_bulk(p, name, strlen(name));

@@ -52,9 +52,6 @@ struct wire_args {
     enum wire_release how; /* SCRIPT_RELEASE_FAIR only. */
 };
 
-/* Digits of an epoch, a nonce or a set, hexadecimal. */
-#define WIRE_NUMBER 16
-
 /* The longest field epoch: EPOCH.VER.FLOOR, where the last two have up to 16 digits. */
 #define WIRE_STATE_MAX (WIRE_NUMBER + 2 * (1 + 16))
 /* The longest id of a server's run (struct master_info). */

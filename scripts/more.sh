@@ -31,6 +31,13 @@ step_interop() {
         one_test_or_skip interop "$root/test/interop/run"
 }
 
+# Ours must do all that is asked; npm's client only takes part.  test/conformance/run --all asks more.
+step_conformance() {
+    build_gcc
+    REDLOCK=$builds/gcc/redlock INTEROP_DIR=$builds/interop CONFORMANCE_DIR=$builds/conformance \
+        one_test_or_skip conformance "$root/test/conformance/run"
+}
+
 # The test setup in test/meson.build says which complaints of valgrind are failures.
 step_valgrind() {
     build_gcc

@@ -66,21 +66,26 @@ def in_memory():
     return folder if has_room and not about.f_flag & os.ST_NOEXEC else None
 
 
+def with_masters(run, five=True):
+    """Call run() with the command that the first argument names.  Returns its result, or 77 if skipped."""
+    if shutil.which("redis-server") is None or shutil.which("redis-cli") is None:
+        print("SKIPPED: there is no redis-server")
+        return 77
+    tools.redlock = os.path.abspath(sys.argv[1])
+    tools.work = tempfile.mkdtemp(prefix="redlock-test-", dir=in_memory())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        return run()
+    finally:
+        if five:
+            tools.masters("stop")
+        shutil.rmtree(tools.work)
+
+
 def main(usage, names, five=False):
     """Run the tests among these names that the command line chooses, or all.  five: five masters
     are up and empty before each test.  Returns 77 if skipped."""
     if len(sys.argv) < 2:
         sys.exit(usage)
-    if shutil.which("redis-server") is None or shutil.which("redis-cli") is None:
-        print("SKIPPED: there is no redis-server")
-        return 77
     tests = choose_tests(names, sys.argv[2:])
-    tools.redlock = os.path.abspath(sys.argv[1])
-    tools.work = tempfile.mkdtemp(prefix="redlock-test-", dir=in_memory())
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    try:
-        return run_tests(tests, five)
-    finally:
-        if five:
-            tools.masters("stop")
-        shutil.rmtree(tools.work)
+    return with_masters(lambda: run_tests(tests, five), five)

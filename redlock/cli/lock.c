@@ -38,17 +38,18 @@ static bool is_blocked(const void *arg)
     return session->signal == 0 && !cli_takes_output();
 }
 
-/* Wait while standard output is a full pipe.  False: the lock ran out first, or a signal came. */
+/* Wait while standard output is a full pipe.  False: the lock ran out first, perhaps while this
+ * process was stopped, or a signal came. */
 static bool await_space(struct session *session, const struct redlock_lease *lease)
 {
     ev_io space;
 
-    if (cli_takes_output())
-        return true;
-    ev_io_init(&space, on_space, STDOUT_FILENO, EV_WRITE);
-    ev_io_start(session->loop, &space);
-    cli_linger(session->loop, is_blocked, session, redlock_remaining_ms(lease));
-    ev_io_stop(session->loop, &space);
+    if (!cli_takes_output()) {
+        ev_io_init(&space, on_space, STDOUT_FILENO, EV_WRITE);
+        ev_io_start(session->loop, &space);
+        cli_linger(session->loop, is_blocked, session, redlock_remaining_ms(lease));
+        ev_io_stop(session->loop, &space);
+    }
     return cli_takes_output() && session->signal == 0 && redlock_remaining_ms(lease) > 0;
 }
 

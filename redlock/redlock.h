@@ -16,8 +16,8 @@
  * read from, unless the function says otherwise.  A function writes its ret_*
  * arguments only if it succeeds.
  *
- * Threads.  A client with options.loop set is a loop client: it belongs to the
- * thread that runs this loop.  A client with options.loop NULL is a blocking
+ * Threads.  A client with options.loop or options.pollable set is a loop client:
+ * it belongs to the thread that runs its loop.  Any other client is a blocking
  * client: any number of threads may use it at once, and it refuses the
  * asynchronous calls.  Any thread may call redlock_remaining_ms() with either.
  *
@@ -117,7 +117,8 @@ struct redlock_options {
     const char *masters;
     /* Set: a loop client on this loop, with asynchronous calls only.  It starts
      * no threads, except to look up host names.  The loop must outlive the client.
-     * NULL (default): a blocking client with a thread of its own. */
+     * NULL (default): a blocking client with a thread of its own, unless pollable is
+     * set. */
     struct ev_loop *loop;
     /* Time for one attempt to resolve a name, to connect and to shake hands.
      * 1 to 3600000, default 1000. */
@@ -165,6 +166,9 @@ struct redlock_options {
     /* The name that the certificate of each master must have.  NULL (default): the
      * host of its URI. */
     const char *tls_server_name;
+    /* Make a loop client for any event loop; see redlock_fd().  Must not be set together
+     * with loop.  Default false. */
+    bool pollable;
 };
 REDLOCK_API void redlock_options_init_sized(struct redlock_options *opts, size_t size);
 #define redlock_options_init(opts) redlock_options_init_sized((opts), sizeof *(opts))
@@ -345,6 +349,30 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_extend_async(struct redlock_lease *le
                                                         uint32_t ttl_ms, redlock_done_fn *done,
                                                         void *arg);
 REDLOCK_API int redlock_unlock_async(struct redlock_lease *lease, redlock_done_fn *done, void *arg);
+
+/*
+ * Any event loop: for clients with options.pollable (else E_STATE).  They do not use
+ * libev.  They have all asynchronous calls, and start no thread, except to look up host
+ * names; masters that are given by address need none.
+ *
+ * fd: a descriptor that is readable while there is something to do: bytes came or can be
+ *     written, a time is over, or a call left something to send.  Wait for it to be
+ *     readable, with the loop of the program, and then call dispatch.  It is the same as
+ *     long as the client lives.  It belongs to the client: do not read, write or close it,
+ *     and do not wait for it after redlock_close().
+ *     Returns the descriptor, which is not negative, or E_INVAL, E_STATE.
+ * dispatch: do what there is to do, and run the callbacks that are due.  It never blocks.
+ *     It does not do everything at once: the descriptor stays readable if something is
+ *     left.  Nothing is sent, received, renewed or reported without it, so call it soon.
+ *     It may be called at any time, also from a callback.  A callback must call it before
+ *     it waits for the descriptor itself.  A callback may close the client.
+ *     Returns OK, E_INVAL, E_STATE.
+ *
+ * Both belong to the thread of the client.  redlock/adapters has a header for each of
+ * libuv, glib, libevent, sd-event and poll(2).
+ */
+REDLOCK_API REDLOCK_MUST_CHECK int redlock_fd(const struct redlock *rl);
+REDLOCK_API int redlock_dispatch(struct redlock *rl);
 
 /*
  * Lock several resources in one lease: all of them or none.  So two clients that

@@ -49,6 +49,12 @@ static void flush(struct redlock *rl)
     lines_flush(&rl->lines);
 }
 
+/* Whether flush() has something to write. */
+static bool is_dirty(const struct redlock *rl)
+{
+    return (rl->masters.peers.dirty | rl->lines.channels.listener.dirty) != 0;
+}
+
 /* ---- Callbacks ---- */
 
 static void run_callbacks(void *cookie)
@@ -311,9 +317,10 @@ static int no_memory(void)
     return error_set(REDLOCK_E_NOMEM, "open: %s", redlock_strerror(REDLOCK_E_NOMEM));
 }
 
+/* ev: a loop of libev.  NULL: the client gets a descriptor. */
 static int make_loop(struct redlock *rl, struct ev_loop *ev)
 {
-    rl->env.loop = loop_ev_new(ev, &loop_events, rl);
+    rl->env.loop = ev != NULL ? loop_ev_new(ev, &loop_events, rl) : loop_poll_new(&loop_events, rl);
     if (rl->env.loop == NULL && errno != ENOMEM)
         return error_set(REDLOCK_E_SYSTEM, "open: cannot make a timer: %s", strerror(errno));
     if (rl->env.loop == NULL)
@@ -356,7 +363,7 @@ static int make_parts(struct redlock *rl)
     if (token_key_init(&rl->leases.tokens) != 0)
         return error_set(REDLOCK_E_SYSTEM, "open: libsodium finds no entropy");
     randombytes_buf(&rl->env.dice, sizeof rl->env.dice);
-    if (ev == NULL) {
+    if (ev == NULL && !rl->options.pollable) {
         rl->blocking = blocking_new(&blocking_events, rl);
         if (rl->blocking == NULL && errno != ENOMEM)
             return error_set(REDLOCK_E_SYSTEM, "open: cannot make a loop: %s", strerror(errno));
@@ -558,7 +565,9 @@ static void let_out(struct redlock *rl)
 void client_leave(struct redlock *rl)
 {
     if (rl->blocking == NULL) {
-        arm(rl); /* The loop flushes before it sleeps. */
+        arm(rl);
+        if (is_dirty(rl))
+            loop_flush_soon(rl->env.loop); /* The loop flushes before it sleeps. */
         return;
     }
     let_out(rl);

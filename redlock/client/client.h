@@ -5,6 +5,7 @@
  * - callback.c runs the program's callbacks.
  * - api.c has the public calls on leases; wanted.c checks their names and options.
  * - blocking.c adds a mutex and a thread.
+ * - pollable.c has the descriptor for other event loops.
  * - inspect.c shows the `redlock` command what it may see.
  */
 #ifndef REDLOCK_CLIENT_H

@@ -110,6 +110,8 @@ static int check_numbers(const struct redlock_options *opts)
     if (r == REDLOCK_OK)
         r = check_range("clock_guard", (uint32_t)opts->clock_guard, REDLOCK_CLOCK_GUARD_OFF,
                         REDLOCK_CLOCK_GUARD_PER_VOTE);
+    if (r == REDLOCK_OK && opts->pollable && opts->loop != NULL)
+        r = error_set(REDLOCK_E_INVAL, "pollable is set, and loop is, too");
     return r;
 }
 
@@ -268,6 +270,7 @@ int options_copy(const struct redlock_options *opts, struct options *ret_options
         return r;
     }
     options.loop = full.loop;
+    options.pollable = full.pollable;
     options.connect_timeout = full.connect_timeout_ms * DRIFT_MS;
     options.reply_timeout = full.reply_timeout_ms * DRIFT_MS;
     options.max_ttl_ms = full.max_ttl_ms;

@@ -22,6 +22,7 @@ struct options {
     struct uri masters[REDLOCK_MASTERS_MAX];
     unsigned masters_len;
     struct ev_loop *loop;
+    bool pollable;
     drift_span connect_timeout, reply_timeout;
     uint32_t max_ttl_ms;
     struct drift_bound drift;

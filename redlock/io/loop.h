@@ -2,7 +2,8 @@
  * loop.h - what a client needs of an event loop, as a table of functions.
  *
  * The table is chosen when a client is opened, so one library can have several kinds of loops.
- * loop_ev.c has the table of libev.  The simulator has one for virtual time.
+ * loop_ev.c has the table of libev, loop_poll.c that of one descriptor that any loop can watch. The
+ * simulator has one for virtual time.
  */
 #ifndef REDLOCK_LOOP_H
 #define REDLOCK_LOOP_H
@@ -35,6 +36,7 @@ struct loop_ops {
     void (*free)(struct loop *loop);
     drift_time (*now)(const struct loop *loop);
     void (*wake_at)(struct loop *loop, drift_time at);
+    void (*flush_soon)(struct loop *loop); /* NULL: the loop always calls before_sleep(). */
     struct watch *(*watch_new)(struct loop *loop, const struct watch_events *events, void *cookie);
     void (*watch_free)(struct watch *watch);
     void (*watch_fd)(struct watch *watch, int fd, unsigned what);
@@ -50,6 +52,17 @@ struct loop {
 
 /* Attach to a libev loop.  NULL: memory or a descriptor was missing; errno says which. */
 struct loop *loop_ev_new(struct ev_loop *ev, const struct loop_events *events, void *cookie);
+
+/* Make a loop that runs in loop_poll_dispatch() only.  NULL as above. */
+struct loop *loop_poll_new(const struct loop_events *events, void *cookie);
+
+/* A descriptor that is readable while loop_poll_dispatch() has something to do.  It stays the same,
+ * and belongs to the loop. */
+int loop_poll_fd(const struct loop *loop);
+
+/* Do what is due: descriptors first, then timers, then before_sleep().  It never sleeps.  A
+ * callback may free the loop, or call this function. */
+void loop_poll_dispatch(struct loop *loop);
 
 static inline void loop_free(struct loop *loop)
 {
@@ -68,6 +81,14 @@ static inline drift_time loop_now(const struct loop *loop)
 static inline void loop_wake_at(struct loop *loop, drift_time at)
 {
     loop->ops->wake_at(loop, at);
+}
+
+/* There is something to write: before_sleep() must be called before the loop sleeps.  Called
+ * between events. */
+static inline void loop_flush_soon(struct loop *loop)
+{
+    if (loop->ops->flush_soon != NULL)
+        loop->ops->flush_soon(loop);
 }
 
 /* Set the function that wakes the thread that sleeps in the loop. */

@@ -7,16 +7,33 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
-const char *const failing_names[CALLS] = {
-    "none",       "socket",   "connect",        "send",       "recv",           "setsockopt",
-    "getsockopt", "SO_ERROR", "close",          "eventfd",    "timerfd_create", "timerfd_settime",
-    "read",       "write",    "pthread_create", "getaddrinfo"};
+const char *const failing_names[CALLS] = {"none",
+                                          "socket",
+                                          "connect",
+                                          "send",
+                                          "recv",
+                                          "setsockopt",
+                                          "getsockopt",
+                                          "SO_ERROR",
+                                          "close",
+                                          "eventfd",
+                                          "timerfd_create",
+                                          "timerfd_settime",
+                                          "read",
+                                          "write",
+                                          "pthread_create",
+                                          "getaddrinfo",
+                                          "epoll_create1",
+                                          "epoll_ctl",
+                                          "epoll_ctl of the timer",
+                                          "epoll_wait"};
 
 static _Atomic enum call failing_call; /* NONE: no call fails. */
 static atomic_int failing_error;
@@ -80,6 +97,9 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
                           void *arg);
 int __real_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret_all);
+int __real_epoll_create1(int flags);
+int __real_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
+int __real_epoll_wait(int epoll, struct epoll_event *events, int room, int timeout_ms);
 int __real_clock_gettime(clockid_t clock, struct timespec *ret_time);
 __typeof__(__real_socket) __wrap_socket;
 __typeof__(__real_connect) __wrap_connect;
@@ -95,6 +115,9 @@ __typeof__(__real_read) __wrap_read;
 __typeof__(__real_write) __wrap_write;
 __typeof__(__real_pthread_create) __wrap_pthread_create;
 __typeof__(__real_getaddrinfo) __wrap_getaddrinfo;
+__typeof__(__real_epoll_create1) __wrap_epoll_create1;
+__typeof__(__real_epoll_ctl) __wrap_epoll_ctl;
+__typeof__(__real_epoll_wait) __wrap_epoll_wait;
 __typeof__(__real_clock_gettime) __wrap_clock_gettime;
 
 int __wrap_socket(int family, int type, int protocol)
@@ -189,6 +212,27 @@ int __wrap_getaddrinfo(const char *host, const char *service, const struct addri
     if (!must_fail(GETADDRINFO))
         return __real_getaddrinfo(host, service, hints, ret_all);
     return error > 0 ? EAI_SYSTEM : error;
+}
+
+int __wrap_epoll_create1(int flags)
+{
+    return must_fail(EPOLL_CREATE1) ? -1 : __real_epoll_create1(flags);
+}
+
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+    int type;
+    socklen_t len = sizeof type;
+    bool is_socket = __real_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0;
+
+    return must_fail(is_socket ? EPOLL_CTL : EPOLL_CTL_TIMER)
+               ? -1
+               : __real_epoll_ctl(epoll, op, fd, event);
+}
+
+int __wrap_epoll_wait(int epoll, struct epoll_event *events, int room, int timeout_ms)
+{
+    return must_fail(EPOLL_WAIT) ? -1 : __real_epoll_wait(epoll, events, room, timeout_ms);
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)

@@ -24,6 +24,10 @@ enum call {
     WRITE,
     PTHREAD_CREATE,
     GETADDRINFO,
+    EPOLL_CREATE1,
+    EPOLL_CTL,       /* For a socket. */
+    EPOLL_CTL_TIMER, /* For the timer of a loop. */
+    EPOLL_WAIT,
     CALLS
 };
 

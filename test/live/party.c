@@ -21,11 +21,12 @@ void party_open(struct party *party, const char *masters, uint32_t reply_timeout
         party_loop = ev_loop_new(EVFLAG_AUTO);
     redlock_options_init(&opts);
     opts.masters = masters;
-    opts.loop = party_loop;
+    pilot_set_loop(&opts, party_loop);
     opts.reply_timeout_ms = reply_timeout_ms;
     *party = (struct party){.status = PILOT_NEVER};
     if (redlock_open(&opts, &party->rl) != REDLOCK_OK)
         cluster_die("open: %s", redlock_errmsg(NULL));
+    party->io = pilot_watch(&party->rl, party_loop);
 }
 
 void party_close_all(struct party *parties, unsigned len)
@@ -33,6 +34,8 @@ void party_close_all(struct party *parties, unsigned len)
     for (unsigned i = 0; i < len; i++) {
         struct redlock *rl = parties[i].rl;
 
+        pilot_unwatch(party_loop, parties[i].io);
+        parties[i].io = NULL;
         for (unsigned j = i; j < len; j++)
             if (parties[j].rl == rl)
                 parties[j].rl = NULL;

@@ -12,10 +12,12 @@
 
 #include "redlock/redlock.h"
 
+struct ev_io;
 struct ev_loop;
 
 struct party {
     struct redlock *rl;
+    struct ev_io *io; /* As of a pilot. */
     struct redlock_lease *lease;
     int status;     /* The status of the latest call; PILOT_NEVER: it has not ended yet. */
     double at_s;    /* When the latest call ended, by cluster_now_s(). */

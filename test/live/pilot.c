@@ -4,6 +4,7 @@
 #include "live/pilot.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <ev.h>
@@ -11,6 +12,7 @@
 #include "live/cluster.h"
 
 #define TURN_S 0.01
+#define WATCHED_MAX 256 /* Pollable clients at the same time.  Chosen. */
 
 /* What a callback reports to the call that waits for it. */
 struct outcome {
@@ -25,6 +27,60 @@ bool pilot_founds = true;
 const char *pilot_kind_name(enum pilot_kind kind)
 {
     return kind == PILOT_LOOP ? "loop" : "blocking";
+}
+
+/* ---- The loop ---- */
+
+/* Not allocated, because test-alloc counts and fails allocations. */
+static ev_io watched[WATCHED_MAX + 1];
+
+bool pilot_is_pollable(void)
+{
+    const char *text = getenv("REDLOCK_PILOT");
+
+    return text != NULL && strcmp(text, "pollable") == 0;
+}
+
+void pilot_set_loop(struct redlock_options *opts, struct ev_loop *ev)
+{
+    opts->pollable = pilot_is_pollable();
+    opts->loop = opts->pollable ? NULL : ev;
+}
+
+/* A test may have closed the client, or be the child of a fork. */
+static void on_readable(struct ev_loop *ev, ev_io *io, int events)
+{
+    struct redlock **rl = io->data;
+
+    (void)events;
+    if (redlock_dispatch(*rl) != REDLOCK_OK || *rl == NULL)
+        ev_io_stop(ev, io);
+}
+
+struct ev_io *pilot_watch(struct redlock **rl, struct ev_loop *ev)
+{
+    struct ev_io *io = watched;
+    int fd;
+
+    if (!pilot_is_pollable())
+        return NULL;
+    while (io->data != NULL)
+        io++;
+    fd = redlock_fd(*rl);
+    if (fd < 0 || io == watched + WATCHED_MAX)
+        cluster_die("no descriptor: %s", redlock_errmsg(*rl));
+    ev_io_init(io, on_readable, fd, EV_READ);
+    io->data = rl;
+    ev_io_start(ev, io);
+    return io;
+}
+
+void pilot_unwatch(struct ev_loop *ev, struct ev_io *io)
+{
+    if (io == NULL)
+        return;
+    ev_io_stop(ev, io);
+    io->data = NULL;
 }
 
 static void note_message(struct pilot *pilot)
@@ -50,7 +106,7 @@ int pilot_try_open(struct pilot *pilot, enum pilot_kind kind, const char *master
         pilot->ev = ev_loop_new(EVFLAG_AUTO);
         if (pilot->ev == NULL)
             cluster_die("no loop");
-        opts.loop = pilot->ev;
+        pilot_set_loop(&opts, pilot->ev);
     }
     if (tune != NULL)
         tune(&opts);
@@ -58,6 +114,8 @@ int pilot_try_open(struct pilot *pilot, enum pilot_kind kind, const char *master
         cluster_found_list(masters);
     status = redlock_open(&opts, &pilot->rl);
     note_message(pilot);
+    if (status == REDLOCK_OK && kind == PILOT_LOOP)
+        pilot->io = pilot_watch(&pilot->rl, pilot->ev);
     if (status != REDLOCK_OK && pilot->ev != NULL) {
         ev_loop_destroy(pilot->ev);
         pilot->ev = NULL;
@@ -97,6 +155,8 @@ bool pilot_open_five(struct pilot *pilot, enum pilot_kind kind, struct cluster *
 
 void pilot_close(struct pilot *pilot)
 {
+    pilot_unwatch(pilot->ev, pilot->io);
+    pilot->io = NULL;
     pilot->rl = redlock_close(pilot->rl);
     if (pilot->ev != NULL)
         ev_loop_destroy(pilot->ev);

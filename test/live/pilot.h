@@ -4,6 +4,9 @@
  * For a loop client, a call runs the loop until the operation's callback has run.  So a test
  * reads the same for both kinds.  If the callback does not run within CLUSTER_WAIT_S, the call
  * returns PILOT_NEVER.
+ *
+ * If REDLOCK_PILOT is "pollable" in the environment, loop clients are pollable ones, whose
+ * descriptor the loop watches.  So the same tests run with both loops of the library.
  */
 #ifndef TEST_LIVE_PILOT_H
 #define TEST_LIVE_PILOT_H
@@ -16,6 +19,7 @@
 #include "redlock/redlock.h"
 
 struct cluster;
+struct ev_io;
 struct ev_loop;
 
 enum pilot_kind { PILOT_LOOP, PILOT_BLOCKING, PILOT_KINDS };
@@ -28,6 +32,7 @@ enum pilot_kind { PILOT_LOOP, PILOT_BLOCKING, PILOT_KINDS };
 struct pilot {
     enum pilot_kind kind;
     struct ev_loop *ev; /* NULL for the blocking kind. */
+    struct ev_io *io;   /* Watches the descriptor of a pollable client. */
     struct redlock *rl;
     char message[1024]; /* redlock_errmsg() of the latest call. */
 };
@@ -40,6 +45,14 @@ extern bool pilot_guarded;
 extern bool pilot_founds;
 
 const char *pilot_kind_name(enum pilot_kind kind);
+
+/* True: loop clients are pollable ones. */
+bool pilot_is_pollable(void);
+/* Let ev run the loop client of these options: as the client's own loop, or by its descriptor. */
+void pilot_set_loop(struct redlock_options *opts, struct ev_loop *ev);
+/* Watch the descriptor of a client that was opened so, until *rl is NULL.  NULL: it has none. */
+struct ev_io *pilot_watch(struct redlock **rl, struct ev_loop *ev);
+void pilot_unwatch(struct ev_loop *ev, struct ev_io *io);
 
 /* Open a client on these masters.  tune, which may be NULL, changes its options. */
 int pilot_try_open(struct pilot *pilot, enum pilot_kind kind, const char *masters,

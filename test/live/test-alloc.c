@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
@@ -138,6 +139,7 @@ __typeof__(redisReaderFeed) __real_redisReaderFeed, __wrap_redisReaderFeed;
 __typeof__(ev_loop_new) __real_ev_loop_new, __wrap_ev_loop_new;
 __typeof__(eventfd) __real_eventfd, __wrap_eventfd;
 __typeof__(timerfd_create) __real_timerfd_create, __wrap_timerfd_create;
+__typeof__(epoll_create1) __real_epoll_create1, __wrap_epoll_create1;
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
                           void *arg);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
@@ -185,6 +187,14 @@ int __wrap_timerfd_create(int clock, int flags)
     return -1;
 }
 
+int __wrap_epoll_create1(int flags)
+{
+    if (!must_fail())
+        return __real_epoll_create1(flags);
+    errno = EMFILE;
+    return -1;
+}
+
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
                           void *arg)
 {
@@ -198,6 +208,7 @@ static struct cluster five;
 static int open_client(struct pilot *pilot, enum pilot_kind kind, const char *masters)
 {
     struct redlock_options opts;
+    int status;
 
     *pilot = (struct pilot){.kind = kind};
     redlock_options_init(&opts);
@@ -205,8 +216,11 @@ static int open_client(struct pilot *pilot, enum pilot_kind kind, const char *ma
     cluster_found_list(masters);
     opts.reply_timeout_ms = opts.connect_timeout_ms = PILOT_REPLY_TIMEOUT_MS;
     if (kind == PILOT_LOOP)
-        opts.loop = pilot->ev = __real_ev_loop_new(EVFLAG_AUTO);
-    return redlock_open(&opts, &pilot->rl);
+        pilot_set_loop(&opts, pilot->ev = __real_ev_loop_new(EVFLAG_AUTO));
+    status = redlock_open(&opts, &pilot->rl);
+    if (status == REDLOCK_OK && kind == PILOT_LOOP)
+        pilot->io = pilot_watch(&pilot->rl, pilot->ev);
+    return status;
 }
 
 /* Either the call worked, or it was out of memory, or the link to a master was. */

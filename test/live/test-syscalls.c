@@ -42,8 +42,13 @@ enum outcome {
 struct row {
     enum call call;
     enum outcome outcome;
-    bool named;                                        /* The master is given by a name. */
-    enum { ALL_KINDS, BLOCKING_ONLY, LOOP_ONLY } only; /* The kinds of client it applies to. */
+    bool named; /* The master is given by a name. */
+    enum {
+        ALL_KINDS,
+        BLOCKING_ONLY,
+        LOOP_ONLY,
+        POLLABLE_ONLY
+    } only;                 /* The kinds of client it applies to. */
     const char *says;       /* The message contains it; NULL: the text of the error. */
     int errors[ERRORS_MAX]; /* A 0 ends the list. */
 };
@@ -83,6 +88,15 @@ static const struct row rows[] = {
     {PTHREAD_CREATE, LINK, .named = true, .only = LOOP_ONLY, .errors = {EAGAIN, EINVAL, EPERM}},
     {WRITE, LINK, .named = true, .says = "timeout while resolving the name",
      .errors = {EAGAIN, EBADF, EINTR, EINVAL, EIO}},
+    {EPOLL_CREATE1, OPEN, .only = POLLABLE_ONLY, .errors = {EINVAL, EMFILE, ENFILE, ENOMEM}},
+    {EPOLL_CTL_TIMER, OPEN, .only = POLLABLE_ONLY,
+     .errors = {EBADF, EEXIST, EINVAL, ELOOP, ENOENT, ENOMEM, ENOSPC, EPERM}},
+    {EPOLL_CTL, RETRIED, .only = POLLABLE_ONLY, .errors = {ENOMEM, ENOSPC}},
+    {EPOLL_CTL, LINK, .only = POLLABLE_ONLY, .says = "timeout while connecting",
+     .errors = {ENOSPC, EBADF, EEXIST, EINVAL, ELOOP, ENOENT, ENOMEM, EPERM}},
+    {EPOLL_WAIT, RETRIED, .only = POLLABLE_ONLY, .errors = {EINTR}},
+    {EPOLL_WAIT, LINK, .only = POLLABLE_ONLY, .says = "timeout while connecting",
+     .errors = {EBADF, EFAULT, EINVAL}},
     {GETADDRINFO, LINK, .named = true,
      .errors = {EAI_ADDRFAMILY, EAI_AGAIN, EAI_BADFLAGS, EAI_FAIL, EAI_FAMILY, EAI_MEMORY,
                 EAI_NODATA, EAI_NONAME, EAI_SERVICE, EAI_SOCKTYPE, /* With EAI_SYSTEM: */
@@ -111,7 +125,7 @@ static void tune(struct redlock_options *opts)
 /* True if only a timeout shows that this system call failed. */
 static bool waits_for_timeout(const struct row *row, bool in_vain)
 {
-    return row->call == WRITE || (row->outcome == DELAYED && in_vain);
+    return row->call == WRITE || ((row->outcome == DELAYED || row->says != NULL) && in_vain);
 }
 
 /* A broken link may make any call fail, and its message names the master. */
@@ -263,6 +277,8 @@ static void fail_row(enum pilot_kind kind, const struct row *row)
 
 static bool is_for(const struct row *row, enum pilot_kind kind)
 {
+    if (row->only == POLLABLE_ONLY)
+        return kind == PILOT_LOOP && pilot_is_pollable();
     return row->only == ALL_KINDS || (row->only == BLOCKING_ONLY) == (kind == PILOT_BLOCKING);
 }
 

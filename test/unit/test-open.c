@@ -5,7 +5,11 @@
  */
 #include "test/lib/check.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "redlock/redlock.h"
 
@@ -129,6 +133,12 @@ static void no_max_ttl(struct redlock_options *opts)
     opts->max_ttl_ms = 0;
 }
 
+static void two_loops(struct redlock_options *opts)
+{
+    opts->loop = (struct ev_loop *)opts;
+    opts->pollable = true;
+}
+
 static const struct bad_option bad_options[] = {
     {"size 0", no_size, "open: size is 0: the options were not initialized"},
     {"size of a megabyte", wild_size, "open: size is 1048576: the options were not initialized"},
@@ -139,6 +149,7 @@ static const struct bad_option bad_options[] = {
      "open: reply_timeout_ms is 3600001, must be 1 to 3600000"},
     {"drift", wild_drift, "open: drift_ppm is 500001, must be 0 to 500000"},
     {"fixed drift", wild_drift_fixed, "open: drift_fixed_ms is 4294967295, must be 0 to 60000"},
+    {"two loops", two_loops, "open: pollable is set, and loop is, too"},
     {"max ttl 0", no_max_ttl, "open: max_ttl_ms is 0, must be 1 to 86400000"},
 };
 
@@ -158,6 +169,81 @@ TEST(open_refuses_bad_options)
     }
 }
 
+/* No master is there, so each call ends by itself. */
+static struct redlock *open_nowhere(bool pollable)
+{
+    struct redlock_options opts;
+    struct redlock *rl;
+
+    redlock_options_init(&opts);
+    opts.masters = "127.0.0.1:1";
+    opts.pollable = pollable;
+    CHECK_INT(redlock_open(&opts, &rl), REDLOCK_OK);
+    return rl;
+}
+
+static void check_refuses_descriptor(struct redlock *rl, int status, const char *message)
+{
+    CHECK_INT(redlock_fd(rl), status);
+    CHECK_HAS(redlock_errmsg(rl), message);
+    CHECK_INT(redlock_dispatch(rl), status);
+    CHECK_HAS(redlock_errmsg(rl), message);
+}
+
+TEST(only_a_pollable_client_has_a_descriptor)
+{
+    struct redlock *rl = open_nowhere(false);
+
+    check_refuses_descriptor(rl, REDLOCK_E_STATE, ": the client was opened without pollable");
+    check_refuses_descriptor(NULL, REDLOCK_E_INVAL, ": the client is NULL");
+    (void)redlock_close(rl);
+}
+
+TEST(a_child_of_a_fork_has_no_descriptor)
+{
+    struct redlock *rl = open_nowhere(true);
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        check_row = "the child";
+        check_refuses_descriptor(rl, REDLOCK_E_STATE, "before the fork");
+        _exit(redlock_close(rl) == NULL ? 0 : 1);
+    }
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    CHECK_INT(redlock_dispatch(rl), REDLOCK_OK);
+    (void)redlock_close(rl);
+}
+
+static void note_status(struct redlock_lease *lease, int status, void *arg)
+{
+    (void)lease;
+    *(int *)arg = status;
+}
+
+TEST(a_pollable_client_has_asynchronous_calls)
+{
+    struct redlock *rl = open_nowhere(true);
+    struct pollfd entry = {.fd = redlock_fd(rl), .events = POLLIN};
+    struct redlock_lease *lease;
+    int status = REDLOCK_OK;
+
+    CHECK(entry.fd >= 0);
+    CHECK_INT(redlock_lock(rl, "x", NULL, &lease), REDLOCK_E_STATE);
+    CHECK_INT(redlock_lock_async(rl, "x", NULL, note_status, &status, NULL), REDLOCK_OK);
+    while (status == REDLOCK_OK) {
+        CHECK_INT(poll(&entry, 1, 20000), 1);
+        CHECK_INT(redlock_dispatch(rl), REDLOCK_OK);
+    }
+    CHECK_INT(status, REDLOCK_UNREACHABLE);
+    CHECK_INT(redlock_fd(rl), entry.fd);
+    (void)redlock_close(rl);
+    CHECK_INT(fcntl(entry.fd, F_GETFD), -1);
+}
+
 CHECK_MAIN({"open_refuses_bad_masters", open_refuses_bad_masters},
            {"open_takes_masters_from_the_environment", open_takes_masters_from_the_environment},
-           {"open_refuses_bad_options", open_refuses_bad_options})
+           {"open_refuses_bad_options", open_refuses_bad_options},
+           RUN(only_a_pollable_client_has_a_descriptor), RUN(a_child_of_a_fork_has_no_descriptor),
+           RUN(a_pollable_client_has_asynchronous_calls))

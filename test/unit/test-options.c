@@ -21,7 +21,9 @@ static const struct {
     const char *version;
     size_t options, lock_options;
 } shipped[] = {
-    {"0.1.0", offsetof(struct redlock_options, tls_server_name) + sizeof(void *),
+    {"0.1.0 without pollable", offsetof(struct redlock_options, tls_server_name) + sizeof(void *),
+     offsetof(struct redlock_lock_options, note) + sizeof(void *)},
+    {"0.1.0", offsetof(struct redlock_options, pollable) + sizeof(void *), /* With padding. */
      offsetof(struct redlock_lock_options, note) + sizeof(void *)},
 };
 
@@ -87,7 +89,7 @@ TEST(defaults_are_those_of_the_header)
     CHECK_UINT(opts.drift_ppm, 10000);
     CHECK_UINT(opts.drift_fixed_ms, 2);
     CHECK_UINT(opts.max_ttl_ms, 60000);
-    CHECK(opts.restart_guard);
+    CHECK(opts.restart_guard && !opts.pollable);
     CHECK_INT(opts.clock_guard, REDLOCK_CLOCK_GUARD_PERIODIC);
     CHECK_UINT(lock.size, sizeof lock);
     CHECK_UINT(lock.ttl_ms, 10000);
@@ -104,6 +106,19 @@ TEST(defaults_are_those_of_the_header)
 static void log_nothing(void *log_arg, enum redlock_level level, const char *message)
 {
     (void)log_arg, (void)level, (void)message;
+}
+
+TEST(a_client_has_one_loop)
+{
+    struct redlock_options opts = default_opts("h");
+    struct options options;
+
+    opts.pollable = true;
+    options = copied(&opts);
+    CHECK(options.pollable && options.loop == NULL);
+    options_done(&options);
+    opts.loop = (struct ev_loop *)&opts;
+    check_refused(&opts, REDLOCK_E_INVAL, "pollable is set, and loop is, too");
 }
 
 TEST(all_fields_are_copied)
@@ -126,7 +141,7 @@ TEST(all_fields_are_copied)
     CHECK_UINT(options.masters_len, 2);
     CHECK_STR(options.masters[0].name, "a:1");
     CHECK_STR(options.masters[1].name, "b:2");
-    CHECK(options.loop == opts.loop);
+    CHECK(options.loop == opts.loop && !options.pollable);
     CHECK_UINT(options.connect_timeout, 3600 * DRIFT_S);
     CHECK_UINT(options.reply_timeout, 7 * DRIFT_MS);
     CHECK_UINT(options.drift.ppm, 9);
@@ -526,11 +541,11 @@ TEST(every_allocation_may_fail)
     options_done(&options);
 }
 
-CHECK_MAIN(RUN(defaults_are_those_of_the_header), RUN(all_fields_are_copied),
-           RUN(masters_may_come_from_the_environment), RUN(the_environment_may_name_a_file),
-           RUN(lists_are_split), RUN(bad_lists_are_refused), RUN(there_may_be_fifteen_masters),
-           RUN(duplicates_are_refused), RUN(numbers_have_limits), RUN(notes),
-           RUN(tls_is_loaded_if_it_is_asked_for), RUN(shipped_sizes_are_accepted),
+CHECK_MAIN(RUN(defaults_are_those_of_the_header), RUN(a_client_has_one_loop),
+           RUN(all_fields_are_copied), RUN(masters_may_come_from_the_environment),
+           RUN(the_environment_may_name_a_file), RUN(lists_are_split), RUN(bad_lists_are_refused),
+           RUN(there_may_be_fifteen_masters), RUN(duplicates_are_refused), RUN(numbers_have_limits),
+           RUN(notes), RUN(tls_is_loaded_if_it_is_asked_for), RUN(shipped_sizes_are_accepted),
            RUN(later_sizes_are_accepted_if_unused), RUN(what_is_no_size_is_refused),
            RUN(init_writes_no_more_than_the_size), RUN(names_are_any_bytes),
            RUN(messages_have_no_secret), RUN(every_allocation_may_fail))

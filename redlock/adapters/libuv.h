@@ -1,0 +1,62 @@
+/*
+ * libuv.h - a pollable client of redlock on a loop of libuv.
+ */
+#ifndef REDLOCK_ADAPTERS_LIBUV_H
+#define REDLOCK_ADAPTERS_LIBUV_H
+
+#include <stdlib.h>
+
+#include <redlock.h>
+#include <uv.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+static inline void redlock_libuv_on_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static inline void redlock_libuv_on_readable(uv_poll_t *handle, int status, int events)
+{
+    struct redlock *rl = (struct redlock *)handle->data;
+
+    (void)events;
+    if (status < 0 || redlock_dispatch(rl) != REDLOCK_OK)
+        (void)uv_poll_stop(handle); /* The child of a fork, which may not use the client. */
+}
+
+/* Let the loop run the client.  NULL: memory ran out, the client is not pollable, or libuv refused.
+ * A loop with a client does not end by itself: uv_run() returns after uv_stop(), or after
+ * redlock_libuv_detach(). */
+static inline uv_poll_t *redlock_libuv_attach(struct redlock *rl, uv_loop_t *loop)
+{
+    int fd = redlock_fd(rl);
+    uv_poll_t *handle = fd >= 0 ? (uv_poll_t *)malloc(sizeof *handle) : NULL;
+
+    if (handle == NULL)
+        return NULL;
+    if (uv_poll_init(loop, handle, fd) != 0) {
+        free(handle);
+        return NULL;
+    }
+    handle->data = rl;
+    if (uv_poll_start(handle, UV_READABLE, redlock_libuv_on_readable) == 0)
+        return handle;
+    uv_close((uv_handle_t *)handle, redlock_libuv_on_closed);
+    return NULL;
+}
+
+/* Take the client from the loop, before redlock_close().  It may be called from a callback.  The
+ * loop frees the handle at its next turn. */
+static inline void redlock_libuv_detach(uv_poll_t *handle)
+{
+    uv_close((uv_handle_t *)handle, redlock_libuv_on_closed);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* REDLOCK_ADAPTERS_LIBUV_H */

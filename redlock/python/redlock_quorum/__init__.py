@@ -14,6 +14,8 @@ Python computes.  It can be lost all the same, for instance if the process is st
 than the lease.  So call check() before each step that needs the lock, or let the storage check
 the fencing token (fence=True, lease.fence).
 
+redlock_quorum.aio has the same for asyncio.
+
 Times are in seconds.  A client may be used by any number of threads, and does not survive a fork:
 open it in the child.
 """
@@ -234,6 +236,8 @@ class Client:
     the ending: Client("10.0.0.1,10.0.0.2,10.0.0.3", reply_timeout=0.2, note="billing").
     """
 
+    _pollable = False
+
     def __init__(self, masters: Optional[str] = None, **options: Any) -> None:
         made = ffi.new("struct redlock **")
         opts = ffi.new("struct redlock_options *")
@@ -241,7 +245,8 @@ class Client:
         self._handle = ffi.NULL
         self._kept: dict[Any, list[Any]] = {}  # By lease.
         lib.redlock_options_init_sized(opts, ffi.sizeof(opts[0]))
-        keep = _set_options(opts, dict(options, masters=masters), ("size", "loop", "log", "log_arg"))
+        keep = _set_options(opts, dict(options, masters=masters), ("size", "loop", "pollable", "log", "log_arg"))
+        opts.pollable = self._pollable
         _check(lib.redlock_open(opts, made))
         self._handle = made[0]
         del keep
@@ -304,27 +309,20 @@ class Client:
 
     def _take(self, resource: Union[str, Iterable[str]], token: Optional[str], wait: float,
               lost: Optional[Callable[[], None]], options: dict[str, Any]) -> Lease:
-        opts = ffi.new("struct redlock_lock_options *")
         made = ffi.new("struct redlock_lease **")
-        several = not isinstance(resource, str)
-        names = [ffi.new("char[]", _text("the name", name))
-                 for name in ([resource] if isinstance(resource, str) else resource)]
-        arg = (ffi.new("char *[]", names), len(names)) if several else (names[0],)
-
-        lib.redlock_lock_options_init_sized(opts, ffi.sizeof(opts[0]))
-        keep = _set_options(opts, options, ("size", "wait_ms", "lost", "lost_arg", "reentrant", "owner"))
-        opts.wait_ms = _UINT32_MAX if wait == FOREVER else _ms("wait", wait)
-        if lost is not None:
-            keep.append(ffi.callback("void(struct redlock_lease *, void *)", lambda *_: lost()))
-            opts.lost = keep[-1]
+        several, names, _kept = _names(resource)
+        opts, keep = _lock_options(wait, lost, options)
         if token is not None:
             call = lib.redlock_adopt_many if several else lib.redlock_adopt
-            status = call(self._handle, *arg, _text("the token", token), opts, made)
+            status = call(self._handle, *names, _text("the token", token), opts, made)
             _check(status, self._handle)
         else:
             call = lib.redlock_lock_many if several else lib.redlock_lock
-            self._wait(lambda: call(self._handle, *arg, opts, made), made, wait)
-        return Lease(self, made[0], keep)
+            self._wait(lambda: call(self._handle, *names, opts, made), made, wait)
+        return self._adopted(made[0], keep)
+
+    def _adopted(self, handle: Any, keep: list[Any]) -> Lease:
+        return Lease(self, handle, keep)
 
     def _wait(self, call: Callable[[], int], made: Any, wait: float) -> None:
         """Python runs signal handlers in its main thread only, and not while a call of C lasts.
@@ -352,6 +350,28 @@ class Client:
             raise
         if outcome:
             raise outcome[0]
+
+
+def _names(resource: Union[str, Iterable[str]]) -> tuple[bool, tuple[Any, ...], list[Any]]:
+    """Whether they are several, the arguments of a call that takes them, and what these point to."""
+    several = not isinstance(resource, str)
+    names = [ffi.new("char[]", _text("the name", name))
+             for name in ([resource] if isinstance(resource, str) else resource)]
+    return several, (ffi.new("char *[]", names), len(names)) if several else (names[0],), names
+
+
+def _lock_options(wait: float, lost: Optional[Callable[[], None]],
+                  options: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """The struct, and what it points to."""
+    opts = ffi.new("struct redlock_lock_options *")
+
+    lib.redlock_lock_options_init_sized(opts, ffi.sizeof(opts[0]))
+    keep = _set_options(opts, options, ("size", "wait_ms", "lost", "lost_arg", "reentrant", "owner"))
+    opts.wait_ms = _UINT32_MAX if wait == FOREVER else _ms("wait", wait)
+    if lost is not None:
+        keep.append(ffi.callback("void(struct redlock_lease *, void *)", lambda *_: lost()))
+        opts.lost = keep[-1]
+    return opts, keep
 
 
 def _set_options(opts: Any, values: dict[str, Any], hidden: tuple[str, ...]) -> list[Any]:

@@ -1,11 +1,11 @@
 /*
  * acl.c - `redlock acl`: the rules of a user of the masters, to paste into redis-cli.
  */
-#include "redlock/cli/cli.h"
+#include "redlock/cli/common/cli.h"
 
 #include <string.h>
 
-#include "redlock/cli/rights.h"
+#include "redlock/cli/doctor/rights.h"
 
 #define LINE_MAX_LEN 78 /* Columns.  The manual shows the lines unchanged. */
 

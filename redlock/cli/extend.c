@@ -1,9 +1,9 @@
 /*
  * extend.c - `redlock extend`: make a lock last longer, by its token.
  */
-#include "redlock/cli/cli.h"
+#include "redlock/cli/common/cli.h"
 
-#include "redlock/cli/session.h"
+#include "redlock/cli/common/session.h"
 
 static int extend(struct session *session, const struct cli_names *names, const char *token,
                   const struct redlock_lock_options *opts)

@@ -1,7 +1,7 @@
 /*
  * lock.c - `redlock lock`: take a lock and leave it held, for a script that uses its token.
  */
-#include "redlock/cli/cli.h"
+#include "redlock/cli/common/cli.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <ev.h>
 
 #include "redlock/base/note.h"
-#include "redlock/cli/session.h"
+#include "redlock/cli/common/session.h"
 
 static void print_lease(const struct cli *cli, const struct cli_names *names,
                         const struct redlock_lease *lease, uint32_t ttl_ms)

@@ -1,7 +1,7 @@
 /*
  * main.c - finds the subcommand, and runs it.
  */
-#include "redlock/cli/cli.h"
+#include "redlock/cli/common/cli.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "redlock/cli/session.h"
+#include "redlock/cli/common/session.h"
 
 static const struct cli_command *const commands[] = {
     &cli_acl,  &cli_bench,   &cli_doctor, &cli_extend, &cli_init,

@@ -16,7 +16,7 @@
 #include "redlock/base/error.h"
 #include "redlock/base/note.h"
 #include "redlock/base/text.h"
-#include "redlock/cli/session.h"
+#include "redlock/cli/common/session.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/name.h"
 #include "redlock/wire/reply.h"

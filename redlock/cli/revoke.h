@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "redlock/cli/cli.h"
+#include "redlock/cli/common/cli.h"
 
 struct revoke_wanted {
     const char *reason; /* NULL: none. */

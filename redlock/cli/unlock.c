@@ -1,10 +1,10 @@
 /*
  * unlock.c - `redlock unlock`: release a lock by its token, or take it from its holder.
  */
-#include "redlock/cli/cli.h"
+#include "redlock/cli/common/cli.h"
 
 #include "redlock/cli/revoke.h"
-#include "redlock/cli/session.h"
+#include "redlock/cli/common/session.h"
 
 enum { OPTION_FORCE = CLI_OPTION_NEXT, OPTION_NOW, OPTION_PERMIT, OPTION_REASON, OPTION_YES };
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "redlock/cli/samples.h"
+#include "redlock/cli/common/samples.h"
 
 enum {
     FIGURES_MASTERS_MAX = 15,    /* The most masters of a client of the library. */

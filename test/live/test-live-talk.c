@@ -9,7 +9,7 @@
 
 #include "live/cluster.h"
 #include "live/fake.h"
-#include "redlock/cli/talk.h"
+#include "redlock/cli/doctor/talk.h"
 #include "redlock/link/uri.h"
 #include "redlock/redlock.h"
 

@@ -2,8 +2,8 @@
  * operators.c - processes that change the set of masters as `redlock members` does.
  *
  * Each computes a wish from what some masters store, opens a client that obeys no set, and drives
- * the machine of a change with the command's own code (redlock/cli/operate.c).  It dies at random.
- * Two of them meet now and then.
+ * the machine of a change with the command's own code (redlock/cli/set/operate.c).  It dies at
+ * random.  Two of them meet now and then.
  *
  * What must always be true (the property "change"): no operator finds that a sound master told what
  * cannot be.
@@ -16,11 +16,11 @@
 
 #include <sodium.h>
 
-#include "redlock/cli/operate.h"
+#include "redlock/cli/set/operate.h"
 #include "redlock/client/client.h"
 #include "redlock/core/config.h"
 
-/* As in redlock/cli/driver.c. */
+/* As in redlock/cli/set/driver.c. */
 #define LOOK_EVERY (200 * DRIFT_MS)
 #define PAUSE_MIN (50 * DRIFT_MS)
 #define PAUSE_MAX (2 * DRIFT_S)

@@ -1,7 +1,7 @@
 /*
  * test-deadline.c - when a command is asked to end, and when it is killed.
  */
-#include "redlock/cli/deadline.h"
+#include "redlock/cli/common/deadline.h"
 
 #include "test/lib/check.h"
 

@@ -1,7 +1,7 @@
 /*
  * test-family.c - the descendants of this process are found and signalled, whatever fails.
  */
-#include "redlock/cli/family.h"
+#include "redlock/cli/run/family.h"
 
 #include <dirent.h>
 #include <errno.h>

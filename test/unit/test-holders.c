@@ -1,7 +1,7 @@
 /*
  * test-holders.c - lists of readers and of permits, as masters report them.
  */
-#include "redlock/cli/holders.h"
+#include "redlock/cli/status/holders.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * test-wish.c - lists that an operator wishes.
  */
-#include "redlock/cli/wish.h"
+#include "redlock/cli/set/wish.h"
 
 #include "test/lib/check.h"
 

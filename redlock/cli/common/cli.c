@@ -1,0 +1,562 @@
+/*
+ * cli.c - the command line, the list of masters, and the client.
+ */
+#include "redlock/cli/common/cli.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ev.h>
+#include <sodium.h>
+
+#include "drift/drift.h"
+#include "drift/node.h"
+#include "redlock/base/list_file.h"
+#include "redlock/cli/common/deadline.h"
+#include "redlock/client/inspect.h"
+
+#define TTL_MAX_MS 86400000           /* 24 hours. */
+#define WAIT_MAX_MS (1000u * 3600000) /* Chosen: a round number below 2^32 ms, or 1193 hours. */
+
+enum {
+    OPTION_CLOCK_GUARD = 256,
+    OPTION_CONNECT_TIMEOUT,
+    OPTION_HELP,
+    OPTION_JSON,
+    OPTION_MASTERS,
+    OPTION_MASTERS_FILE,
+    OPTION_MAX_TTL,
+    OPTION_REPLY_TIMEOUT,
+    OPTION_RESTART_GUARD,
+    OPTION_TLS_CA,
+    OPTION_TLS_CERT,
+    OPTION_TLS_KEY,
+    OPTION_TLS_SERVER_NAME,
+    OPTION_TLS_VERIFY,
+    OPTION_VERBOSE,
+    OPTION_VERSION
+};
+
+static const struct option shared_options[] = {
+    {"clock-guard", required_argument, NULL, OPTION_CLOCK_GUARD},
+    {"connect-timeout", required_argument, NULL, OPTION_CONNECT_TIMEOUT},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"masters", required_argument, NULL, OPTION_MASTERS},
+    {"masters-file", required_argument, NULL, OPTION_MASTERS_FILE},
+    {"max-ttl", required_argument, NULL, OPTION_MAX_TTL},
+    {"reply-timeout", required_argument, NULL, OPTION_REPLY_TIMEOUT},
+    {"restart-guard", required_argument, NULL, OPTION_RESTART_GUARD},
+    {"tls-ca", required_argument, NULL, OPTION_TLS_CA},
+    {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
+    {"tls-key", required_argument, NULL, OPTION_TLS_KEY},
+    {"tls-server-name", required_argument, NULL, OPTION_TLS_SERVER_NAME},
+    {"tls-verify", required_argument, NULL, OPTION_TLS_VERIFY},
+    {"verbose", no_argument, NULL, OPTION_VERBOSE},
+    {"version", no_argument, NULL, OPTION_VERSION},
+};
+#define SHARED_OPTIONS_LEN (sizeof shared_options / sizeof *shared_options)
+
+static const char usage_text[] =
+    "usage: redlock [OPTION...] COMMAND [ARGUMENT...]\n"
+    "\n"
+    "Hold a lock that a majority of independent Redis masters agree on.\n"
+    "\n"
+    "  redlock run [--fence] [--fair|--permits K|--shared] [--ttl 10s]\n"
+    "              [--wait 0|DURATION|forever] [--hold-at-least DUR] [--hold-at-most DUR]\n"
+    "              NAME -- CMD [ARG...]\n"
+    "  redlock lock [--fence] [--fair|--permits K|--shared] [--ttl 10s]\n"
+    "               [--wait 0|DURATION|forever] NAME\n"
+    "  redlock extend [--permits K|--shared] [--ttl 10s] NAME TOKEN\n"
+    "  redlock unlock [--permits K|--shared] NAME TOKEN\n"
+    "  redlock unlock --force [--now] [--permit N] [--reason TEXT] [--yes] NAME\n"
+    "  redlock status [--clocks] [NAME]\n"
+    "  redlock doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]\n"
+    "  redlock acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]\n"
+    "  redlock init [--new]\n"
+    "  redlock members [--dry-run] [--even] [add URI... | remove NAME... | replace NAME URI]\n"
+    "  redlock members --i-know-what-is-lost NAME,... rescue URI...\n"
+    "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
+    "  redlock help [COMMAND | combine]\n";
+
+#define JSON_TEXT "  --json                 print data as JSON\n"
+
+static const char shared_text[] =
+    "Options of all commands:\n"
+    "  --masters LIST         the masters: URIs, separated by commas or white space;\n"
+    "                         default: REDLOCK_MASTERS in the environment\n"
+    "  --masters-file FILE    read the list from a file (also: --masters @FILE)\n"
+    "  --connect-timeout DUR  how long to wait for a connection (1s)\n"
+    "  --reply-timeout DUR    how long to wait for the answers of one round (50ms)\n"
+    "  --max-ttl DUR          the longest --ttl of any client; the same for all (60s)\n"
+    "  --restart-guard on|off reject the votes of masters that lost their data, until\n"
+    "                         all older leases are over; default: REDLOCK_RESTART_GUARD\n"
+    "                         in the environment, or on\n"
+    "  --clock-guard MODE     reject the votes of masters whose clock was stepped: off,\n"
+    "                         periodic, or per_vote (if one client uses it, all must);\n"
+    "                         default: REDLOCK_CLOCK_GUARD in the environment, or\n"
+    "                         periodic\n"
+    "%s" /* JSON_TEXT */
+    "  --tls-ca FILE|DIR      the CAs of masters with rediss:// (those of the system)\n"
+    "  --tls-cert FILE, --tls-key FILE\n"
+    "                         our own certificate and its key\n"
+    "  --tls-server-name NAME the name in the certificates (the host of each URI)\n"
+    "  --tls-verify full|none none: accept any certificate, which protects nothing (full);\n"
+    "                         the defaults of these five: REDLOCK_TLS_CA and so on\n"
+    "  --verbose              report connections that come up and go down\n"
+    "  -h, --help; -V, --version\n"
+    "DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n";
+
+/* ---- Names ---- */
+
+void cli_names(const struct cli *cli, const char *argument, struct cli_names *ret_names)
+{
+    struct cli_names names = {.text = cli_copy(argument)};
+    char *to = names.text; /* It is never longer than the argument. */
+
+    names.list[names.len++] = to;
+    for (const char *at = argument; *at != '\0'; at++) {
+        if (*at == '\\' && (at[1] == ',' || at[1] == '\\')) {
+            *to++ = *++at;
+        } else if (*at != ',') {
+            *to++ = *at;
+        } else if (names.len == REDLOCK_NAMES_MAX) {
+            cli_usage_error(cli, "more than %d names", REDLOCK_NAMES_MAX);
+        } else {
+            *to++ = '\0';
+            names.list[names.len++] = to;
+        }
+    }
+    *to = '\0';
+    *ret_names = names;
+}
+
+void cli_names_done(struct cli_names *names)
+{
+    free(names->text);
+    *names = (struct cli_names){.len = 0};
+}
+
+/* ---- Guards ---- */
+
+/* The value is one of two words.  Returns that word itself, so a constant may be kept. */
+static const char *take_either(const struct cli *cli, const char *what, const char *value,
+                               const char *one, const char *other)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    if (strcmp(value, one) != 0 && strcmp(value, other) != 0)
+        cli_usage_error(cli, "%s is '%s', but must be %s or %s", what,
+                        cli_show_argument(value, shown), one, other);
+    return strcmp(value, one) == 0 ? one : other;
+}
+
+static const char *take_guard(const struct cli *cli, const char *what, const char *value)
+{
+    return take_either(cli, what, value, "on", "off");
+}
+
+bool cli_is_guarded(const struct cli *cli)
+{
+    const char *value = cli->restart_guard;
+
+    if (value == NULL)
+        value = getenv("REDLOCK_RESTART_GUARD");
+    return value == NULL || strcmp(take_guard(cli, "REDLOCK_RESTART_GUARD", value), "on") == 0;
+}
+
+static const char *const clock_guards[] = {
+    [REDLOCK_CLOCK_GUARD_OFF] = "off",
+    [REDLOCK_CLOCK_GUARD_PERIODIC] = "periodic",
+    [REDLOCK_CLOCK_GUARD_PER_VOTE] = "per_vote",
+};
+
+static enum redlock_clock_guard take_clock_guard(const struct cli *cli, const char *what,
+                                                 const char *value)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+    unsigned guard = 0;
+
+    while (strcmp(value, clock_guards[guard]) != 0)
+        if (++guard == sizeof clock_guards / sizeof *clock_guards)
+            cli_usage_error(cli, "%s is '%s', but must be off, periodic or per_vote", what,
+                            cli_show_argument(value, shown));
+    return (enum redlock_clock_guard)guard;
+}
+
+static enum redlock_clock_guard find_clock_guard(const struct cli *cli)
+{
+    const char *value = cli->clock_guard;
+
+    if (value == NULL)
+        value = getenv("REDLOCK_CLOCK_GUARD");
+    return value == NULL ? REDLOCK_CLOCK_GUARD_PERIODIC
+                         : take_clock_guard(cli, "REDLOCK_CLOCK_GUARD", value);
+}
+
+/* ---- TLS ---- */
+
+static const char *take_verify(const struct cli *cli, const char *what, const char *value)
+{
+    return take_either(cli, what, value, "full", "none");
+}
+
+/* An empty variable counts as unset, as scripts leave it. */
+static const char *or_variable(const char *option, const char *variable)
+{
+    const char *value = option != NULL ? option : getenv(variable);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static void set_tls(const struct cli *cli, struct redlock_options *opts)
+{
+    const char *verify = or_variable(cli->tls_verify, "REDLOCK_TLS_VERIFY");
+
+    opts->tls_ca = or_variable(cli->tls_ca, "REDLOCK_TLS_CA");
+    opts->tls_cert = or_variable(cli->tls_cert, "REDLOCK_TLS_CERT");
+    opts->tls_key = or_variable(cli->tls_key, "REDLOCK_TLS_KEY");
+    opts->tls_server_name = or_variable(cli->tls_server_name, "REDLOCK_TLS_SERVER_NAME");
+    opts->tls_verify =
+        verify == NULL || strcmp(take_verify(cli, "REDLOCK_TLS_VERIFY", verify), "full") == 0;
+    if (!opts->tls_verify)
+        cli_say("WARNING: the certificates of masters are NOT VERIFIED: anybody on the way can "
+                "answer for them and read the passwords");
+}
+
+/* ---- Leases ---- */
+
+/* The allowance for clocks with the options that were read so far. */
+static struct drift_bound find_allowance(const struct cli *cli)
+{
+    struct redlock_options defaults;
+    struct drift_bound allowance;
+
+    redlock_options_init(&defaults);
+    allowance.ppm = defaults.drift_ppm;
+    allowance.fixed = defaults.drift_fixed_ms * DRIFT_MS;
+    if (find_clock_guard(cli) == REDLOCK_CLOCK_GUARD_PER_VOTE)
+        allowance = drift_node_allowance(allowance);
+    return allowance;
+}
+
+/* The shortest --ttl of the subcommand.  run.c checks that of `run`. */
+static const char *least_ttl(const struct cli *cli, char *buf, size_t size)
+{
+    const struct drift_bound allowance = find_allowance(cli);
+    uint32_t ms = strcmp(cli->command->name, "run") == 0 ? drift_to_ms(DEADLINE_TTL_MIN) : 1;
+
+    while (drift_deadline(0, ms * DRIFT_MS, &allowance) == 0 && ms < TTL_MAX_MS)
+        ms++;
+    return cli_show_duration(ms, buf, size);
+}
+
+/* cli_check_ttl() compares it with --max-ttl, which may follow. */
+static uint32_t take_ttl(const struct cli *cli, const char *text)
+{
+    char range[64], least[16], max[16];
+    struct redlock_options defaults;
+
+    redlock_options_init(&defaults);
+    (void)snprintf(range, sizeof range, "%s to --max-ttl (%s by default)",
+                   least_ttl(cli, least, sizeof least),
+                   cli_show_duration(defaults.max_ttl_ms, max, sizeof max));
+    return cli_read_duration(cli, "--ttl", text, 1, TTL_MAX_MS, range);
+}
+
+static uint32_t wait_ms(const struct cli *cli, const char *text)
+{
+    if (strcmp(text, "forever") == 0)
+        return UINT32_MAX;
+    return cli_duration_ms(cli, "--wait", text, 0, WAIT_MAX_MS);
+}
+
+void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock_options *opts)
+{
+    switch (option) {
+    case CLI_OPTION_FAIR:
+        opts->fair = true;
+        break;
+    case CLI_OPTION_FENCE:
+        opts->fence = true;
+        break;
+    case CLI_OPTION_NOTE:
+        opts->note = cli_take_note(cli, optarg);
+        break;
+    case CLI_OPTION_PERMITS:
+        opts->permits = cli_number(cli, "--permits", optarg, 1, REDLOCK_PERMITS_MAX);
+        break;
+    case CLI_OPTION_SHARED:
+        opts->shared = true;
+        break;
+    case CLI_OPTION_TTL:
+        opts->ttl_ms = take_ttl(cli, optarg);
+        break;
+    case CLI_OPTION_WAIT:
+        opts->wait_ms = wait_ms(cli, optarg);
+        break;
+    default:
+        assert(!"an option of locks");
+    }
+}
+
+static void check_drift(const struct cli *cli, uint32_t ttl_ms)
+{
+    const struct drift_bound allowance = find_allowance(cli);
+    char ttl[16];
+
+    if (drift_deadline(0, ttl_ms * DRIFT_MS, &allowance) == 0)
+        cli_usage_error(cli,
+                        "--ttl is %s, but must be longer than the allowance for clocks (%u ppm and "
+                        "%u ms)",
+                        cli_show_duration(ttl_ms, ttl, sizeof ttl), allowance.ppm,
+                        drift_to_ms(allowance.fixed));
+}
+
+void cli_check_ttl(const struct cli *cli, uint32_t ttl_ms)
+{
+    char ttl[16], max[16], least[16];
+    struct redlock_lock_options defaults;
+
+    redlock_lock_options_init(&defaults);
+    if (ttl_ms > cli->max_ttl_ms)
+        cli_usage_error(cli, "--ttl is %s%s, but must be %s to --max-ttl, which is %s",
+                        cli_show_duration(ttl_ms, ttl, sizeof ttl),
+                        ttl_ms == defaults.ttl_ms ? " (the default)" : "",
+                        least_ttl(cli, least, sizeof least),
+                        cli_show_duration(cli->max_ttl_ms, max, sizeof max));
+    check_drift(cli, ttl_ms);
+}
+
+/* ---- The masters ---- */
+
+void cli_forget_masters(struct cli *cli)
+{
+    if (cli->masters != NULL)
+        sodium_memzero(cli->masters, strlen(cli->masters));
+    free(cli->masters);
+    free(cli->masters_from);
+    cli->masters = cli->masters_from = NULL;
+}
+
+char *cli_copy(const char *text)
+{
+    char *copy = strdup(text);
+
+    if (copy == NULL) {
+        cli_say("out of memory");
+        exit(CLI_INTERNAL);
+    }
+    return copy;
+}
+
+static void take_masters_file(struct cli *cli, const char *path)
+{
+    char *list = NULL;
+    int status = list_file_read(path, &list);
+
+    if (status == REDLOCK_E_INVAL)
+        cli_usage_error(cli, "%s", redlock_errmsg(NULL));
+    cli_forget_masters(cli);
+    cli_note_masters(cli, "--masters-file", path);
+    if (status == REDLOCK_OK) {
+        cli->masters = cli_copy(list);
+        cli->masters_from = cli_copy(path);
+        list_file_free(list);
+        return;
+    }
+    cli_say("%s", redlock_errmsg(NULL));
+    exit(CLI_INTERNAL);
+}
+
+/* `ps` shows the memory of argv, so a list that may contain a password is overwritten there.  `ps`
+ * can show it until then: see redlock(1). */
+static void take_masters(struct cli *cli, char *list)
+{
+    if (list[0] == '@') {
+        take_masters_file(cli, list + 1);
+        return;
+    }
+    cli_forget_masters(cli);
+    cli->masters = cli_copy(list);
+    cli_note_masters(cli, "--masters", list);
+    if (strchr(list, '@') != NULL)
+        memset(list, '*', strlen(list));
+}
+
+/* ---- The client ---- */
+
+static void on_log(void *arg, enum redlock_level level, const char *message)
+{
+    (void)arg, (void)level;
+    cli_log(message);
+}
+
+int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
+{
+    struct redlock_options opts;
+    char shown[CLI_NAMES_SHOWN_MAX];
+    int status;
+
+    if (cli->masters == NULL && getenv("REDLOCK_MASTERS") == NULL)
+        cli_usage_error(cli, "no masters: give --masters LIST, or set REDLOCK_MASTERS");
+    redlock_options_init(&opts);
+    opts.masters = cli->masters;
+    opts.loop = loop;
+    opts.connect_timeout_ms = cli->connect_timeout_ms;
+    opts.reply_timeout_ms = cli->reply_timeout_ms;
+    opts.max_ttl_ms = cli->max_ttl_ms;
+    opts.restart_guard = cli_is_guarded(cli);
+    opts.clock_guard = find_clock_guard(cli);
+    set_tls(cli, &opts);
+    opts.log = cli->verbose ? on_log : NULL;
+    status = redlock_open(&opts, ret_rl);
+    if (status != REDLOCK_OK && cli->masters_from != NULL)
+        cli_say("%s: %s", cli_show_name(cli->masters_from, shown), redlock_errmsg(NULL));
+    else if (status != REDLOCK_OK)
+        cli_say("%s", redlock_errmsg(NULL));
+    cli_forget_masters(cli);
+    if (status == REDLOCK_OK && cli->looks_only)
+        inspect_look_only(*ret_rl);
+    if (status == REDLOCK_OK && cli->obeys_none)
+        inspect_obey_none(*ret_rl);
+    return cli_exit_of(status);
+}
+
+static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)timer, (void)events; /* The timer only wakes the loop. */
+}
+
+void cli_linger(struct ev_loop *loop, bool (*busy)(const void *arg), const void *arg,
+                uint32_t at_most_ms)
+{
+    ev_timer limit;
+
+    ev_now_update(loop);
+    ev_timer_init(&limit, on_limit, at_most_ms / 1e3, 0);
+    ev_timer_start(loop, &limit);
+    while (busy(arg) && ev_is_active(&limit))
+        ev_run(loop, EVRUN_ONCE);
+    ev_timer_stop(loop, &limit);
+}
+
+/* ---- Options ---- */
+
+void cli_print_help(const struct cli *cli)
+{
+    if (cli->command == NULL)
+        (void)printf("%s\n", usage_text);
+    else
+        (void)printf("usage: redlock %s\n\n%s\n", cli->command->usage, cli->command->help);
+    (void)printf(shared_text, cli->command != NULL && cli->command->has_no_json ? "" : JSON_TEXT);
+    exit(cli_flush_output());
+}
+
+void cli_miss_command(void)
+{
+    (void)fprintf(stderr, "%s\n", usage_text);
+    cli_say("a command is missing: `redlock help COMMAND` explains one, redlock(1) all");
+    exit(CLI_USAGE);
+}
+
+/* True: it was an option of all subcommands. */
+static bool take_shared(struct cli *cli, int option)
+{
+    switch (option) {
+    case OPTION_CLOCK_GUARD:
+        cli->clock_guard = clock_guards[take_clock_guard(cli, "--clock-guard", optarg)];
+        return true;
+    case OPTION_CONNECT_TIMEOUT:
+        cli->connect_timeout_ms = cli_duration_ms(cli, "--connect-timeout", optarg, 1, 3600000);
+        return true;
+    case OPTION_HELP:
+        cli_print_help(cli);
+    case OPTION_JSON:
+        cli->json = true;
+        return true;
+    case OPTION_MASTERS:
+        take_masters(cli, optarg);
+        return true;
+    case OPTION_MASTERS_FILE:
+        take_masters_file(cli, optarg);
+        return true;
+    case OPTION_MAX_TTL:
+        cli->max_ttl_ms = cli_duration_ms(cli, "--max-ttl", optarg, 1, TTL_MAX_MS);
+        return true;
+    case OPTION_REPLY_TIMEOUT:
+        cli->reply_timeout_ms = cli_duration_ms(cli, "--reply-timeout", optarg, 1, 3600000);
+        return true;
+    case OPTION_RESTART_GUARD:
+        cli->restart_guard = take_guard(cli, "--restart-guard", optarg);
+        return true;
+    case OPTION_TLS_CA:
+        cli->tls_ca = optarg;
+        return true;
+    case OPTION_TLS_CERT:
+        cli->tls_cert = optarg;
+        return true;
+    case OPTION_TLS_KEY:
+        cli->tls_key = optarg;
+        return true;
+    case OPTION_TLS_SERVER_NAME:
+        cli->tls_server_name = optarg;
+        return true;
+    case OPTION_TLS_VERIFY:
+        cli->tls_verify = take_verify(cli, "--tls-verify", optarg);
+        return true;
+    case OPTION_VERBOSE:
+        cli->verbose = true;
+        return true;
+    case OPTION_VERSION:
+        (void)printf("redlock %s\n", redlock_version());
+        exit(cli_flush_output());
+    default:
+        return false;
+    }
+}
+
+int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct option *own)
+{
+    struct option all[CLI_OPTIONS_MAX] = {{0}};
+    size_t own_len = 0;
+    int option, at = 0;
+
+    while (own != NULL && own[own_len].name != NULL)
+        own_len++;
+    assert(SHARED_OPTIONS_LEN + own_len < CLI_OPTIONS_MAX);
+    memcpy(all, shared_options, sizeof shared_options);
+    if (own_len > 0)
+        memcpy(all + SHARED_OPTIONS_LEN, own, own_len * sizeof *own);
+    opterr = 0;
+    do {
+        option = getopt_long(argc, argv, stop ? "+:hV" : ":hV", all, &at);
+        if (option == 'h')
+            cli_print_help(cli);
+        if (option == 'V')
+            option = OPTION_VERSION;
+        if (option == ':')
+            cli_refuse_option(cli, "no value for", argv[optind - 1]);
+        if (option == '?' && optopt >= OPTION_CLOCK_GUARD)
+            cli_refuse_option(cli, "no value is allowed for", argv[optind - 1]);
+        if (option == '?' && optopt != 0)
+            cli_usage_error(cli, "unknown option -%c", optopt > ' ' && optopt < 127 ? optopt : '?');
+        if (option == '?')
+            cli_unknown_option(cli, argv[optind - 1]);
+        if (option >= CLI_OPTION_FIRST && strcmp(all[at].name, "hold-at-least") == 0)
+            cli->holds_at_least = true;
+    } while (take_shared(cli, option));
+    return option;
+}
+
+void cli_need_arguments(const struct cli *cli, int argc, char **argv, int wanted, const char *names)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    if (argc - optind < wanted)
+        cli_usage_error(cli, "arguments are missing; needed: %s", names);
+    if (argc - optind > wanted)
+        cli_usage_error(cli, "too many arguments, from %s on",
+                        cli_show_argument(argv[optind + wanted], shown));
+}

@@ -1,0 +1,335 @@
+/*
+ * cli_words.c - messages, JSON and exit codes.
+ */
+#include "redlock/cli/common/cli.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "redlock/base/error.h"
+#include "redlock/base/note.h"
+#include "redlock/base/text.h"
+#include "redlock/client/inspect.h"
+#include "redlock/link/uri.h"
+
+/* A message waits this long for a pipe that is full.  Chosen: the reader of the pipe may be slow,
+ * but a process that waits for it does not hear of signals. */
+#define SAY_WAIT_MS 1000
+
+/* Chosen: several times ERROR_MESSAGE_MAX, because quoting makes names longer. */
+#define LINE_MAX_LEN 2048
+
+static bool never_waits;
+static atomic_uint dropped; /* Any thread of the library may log. */
+
+void cli_never_wait(void)
+{
+    never_waits = true;
+}
+
+/* A pipe that is ready takes a page, and a line is shorter. */
+static bool takes_a_line(int fd, int within_ms)
+{
+    struct pollfd writable = {.fd = fd, .events = POLLOUT};
+
+    return poll(&writable, 1, within_ms) == 1 && (writable.revents & POLLOUT) != 0;
+}
+
+void cli_say(const char *format, ...)
+{
+    char line[LINE_MAX_LEN];
+    va_list args;
+    int len;
+
+    if (!takes_a_line(STDERR_FILENO, never_waits ? 0 : SAY_WAIT_MS))
+        return;
+    if (!never_waits)
+        (void)fflush(stdout);
+    va_start(args, format);
+    len = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (len < 0)
+        return;
+    (void)fprintf(stderr, "redlock: %s\n", text_clean(line)); /* Unbuffered: one write. */
+}
+
+void cli_log(const char *message)
+{
+    if (takes_a_line(STDERR_FILENO, 0))
+        cli_say("%s", message);
+    else
+        dropped++;
+}
+
+void cli_tell_dropped(void)
+{
+    if (dropped > 0)
+        cli_say("%u messages of --verbose were dropped, because standard error was full", dropped);
+}
+
+/* Where the next reason of a message begins: "; master 3 (" or "; masters 3 ".  NULL: nowhere. */
+static const char *next_reason(const char *message)
+{
+    static const char start[] = "; master";
+
+    for (const char *at = message; (at = strstr(at, start)) != NULL; at++) {
+        const char *number = at + strlen(start);
+
+        number += *number == 's';
+        if (number[0] == ' ' && number[1] >= '1' && number[1] <= '9')
+            return at;
+    }
+    return NULL;
+}
+
+void cli_say_why(const char *before, const char *message)
+{
+    const char *end;
+
+    while ((end = next_reason(message)) != NULL) {
+        cli_say("%s%.*s", before, (int)(end - message), message);
+        message = end + strlen("; ");
+        before = "    ";
+    }
+    cli_say("%s%s", before, message);
+}
+
+void cli_usage_error(const struct cli *cli, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)fputs("redlock: ", stderr);
+    if (cli->command != NULL)
+        (void)fprintf(stderr, "%s: ", cli->command->name);
+    (void)vfprintf(stderr, format, args);
+    (void)fprintf(stderr, "\nredlock: see `redlock%s%s --help`\n", cli->command != NULL ? " " : "",
+                  cli->command != NULL ? cli->command->name : "");
+    va_end(args);
+    exit(CLI_USAGE);
+}
+
+void cli_refuse_option(const struct cli *cli, const char *problem, const char *argument)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+    char name[64];
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(argument, "="), argument);
+    cli_usage_error(cli, "%s %s", problem, cli_show_argument(name, shown));
+}
+
+void cli_unknown_option(const struct cli *cli, const char *argument)
+{
+    /* Those of the subcommands, without those of all. */
+    static const char *const later[] = {"--clocks",       "--contend",   "--cycles",
+                                        "--dry-run",      "--even",      "--fair",
+                                        "--fence",        "--force",     "--hold-at-least",
+                                        "--hold-at-most", "--hold-ms",   "--i-know-what-is-lost",
+                                        "--in-flight",    "--mode",      "--names",
+                                        "--new",          "--note",      "--now",
+                                        "--permit",       "--permits",   "--reason",
+                                        "--reentrant",    "--resources", "--shared",
+                                        "--threads",      "--ttl",       "--user",
+                                        "--wait",         "--yes"};
+    size_t len = strcspn(argument, "=");
+
+    for (size_t i = 0; i < sizeof later / sizeof *later && cli->command == NULL; i++)
+        if (strlen(later[i]) == len && strncmp(later[i], argument, len) == 0)
+            cli_usage_error(cli, "unknown option %s here: give %s after the command", later[i],
+                            later[i]);
+    cli_refuse_option(cli, "unknown or ambiguous option", argument);
+}
+
+const char *cli_show_name(const char *name, char *buf)
+{
+    return error_quote(name, strlen(name), buf, CLI_NAMES_SHOWN_MAX);
+}
+
+const char *cli_show_argument(const char *argument, char *buf)
+{
+    if (strchr(argument, '@') != NULL || strstr(argument, "://") != NULL)
+        return "(not shown: it may hold a password)";
+    return cli_show_name(argument, buf);
+}
+
+const char *cli_quote(const char *text, char buf[CLI_NAMES_SHOWN_MAX], const char *other)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/";
+    const char *quote = text[strspn(text, plain)] == '\0' ? "" : "'";
+
+    if (text[0] == '\0' || text[0] == '-' || strlen(text) + 3 > CLI_NAMES_SHOWN_MAX)
+        return other;
+    for (const char *p = text; *p != '\0'; p++)
+        if (*p < ' ' || *p > '~' || *p == '\'')
+            return other;
+    (void)snprintf(buf, CLI_NAMES_SHOWN_MAX, "%s%s%s", quote, text, quote);
+    return buf;
+}
+
+void cli_note_masters(struct cli *cli, const char *option, const char *value)
+{
+    char buf[CLI_NAMES_SHOWN_MAX];
+    const char *word = cli_quote(value, buf, "");
+    bool is_secret = strcmp(option, "--masters") == 0 && strchr(value, '@') != NULL;
+
+    (void)snprintf(cli->masters_option, sizeof cli->masters_option, " %s %s", option,
+                   word[0] != '\0' && !is_secret ? word : "...");
+}
+
+void cli_json_string(FILE *file, const char *text)
+{
+    (void)fputc('"', file);
+    while (*text != 0) {
+        size_t len = text_utf8_len(text);
+
+        if (len == 0)
+            (void)fprintf(file, "\\udc%02x", (unsigned char)*text++);
+        else if (text_is_control(text, len)) /* Also of C1, the last byte is the number. */
+            (void)fprintf(file, "\\u%04x", (unsigned char)text[len - 1]);
+        else if (*text == '"' || *text == '\\')
+            (void)fprintf(file, "\\%c", *text);
+        else
+            (void)fwrite(text, 1, len, file);
+        text += len;
+    }
+    (void)fputc('"', file);
+}
+
+void cli_json_member(const char *key, const char *text)
+{
+    (void)printf(",\"%s\":", key);
+    if (text != NULL)
+        cli_json_string(stdout, text);
+    else
+        (void)printf("null");
+}
+
+void cli_json_holder(const char *token, size_t len)
+{
+    cli_json_member("holder", token);
+    if (token != NULL)
+        cli_json_member("note", note_find(token, len, &len));
+}
+
+const char *cli_take_note(const struct cli *cli, const char *note)
+{
+    if (!note_is_valid(note))
+        cli_usage_error(cli, "--note has more than %d bytes, or a control character",
+                        REDLOCK_NOTE_MAX);
+    return note;
+}
+
+struct redlock_lease_info cli_lease_info(const struct redlock_lease *lease)
+{
+    struct redlock_lease_info info = {.size = sizeof info, .resource = "", .token = ""};
+
+    (void)redlock_lease_info(lease, &info); /* Cannot fail: the client is open. */
+    return info;
+}
+
+void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
+                          uint32_t ttl_ms)
+{
+    const struct redlock_lease_info info = cli_lease_info(lease);
+
+    (void)fputs(names->len == 1 ? "{\"resource\":" : "{\"resources\":[", stdout);
+    for (size_t i = 0; i < names->len; i++) {
+        (void)fputs(i > 0 ? "," : "", stdout);
+        cli_json_string(stdout, names->list[i]);
+    }
+    (void)fputs(names->len == 1 ? "" : "]", stdout);
+    cli_json_member("token", info.token);
+    if (info.fence != 0)
+        (void)printf(",\"fence\":%" PRIu64, info.fence);
+    if (info.permit != 0)
+        (void)printf(",\"permit\":%u", info.permit);
+    (void)printf(",\"requested_ttl_ms\":%u,\"validity_ms\":%u}\n", ttl_ms, info.remaining_ms);
+}
+
+void cli_print_clock_guard(struct redlock *rl)
+{
+    const struct inspect_client client = inspect_client(rl);
+
+    if (client.clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE)
+        (void)printf("with --clock-guard per_vote each new client must itself watch the clocks for "
+                     "%.1f s before votes count; init and other clients do not shorten that\n",
+                     (double)client.clock_window / (double)DRIFT_S);
+}
+
+void cli_warn_of_loopback(const char *place, bool are_many)
+{
+    const size_t len = uri_loopback_len(place);
+
+    if (len > 0)
+        cli_say("%.*s is this machine only: other hosts cannot reach %s", (int)len, place,
+                are_many ? "these members" : "this member");
+}
+
+enum { MEMBERS_MAX = 2000 }; /* The longest list of names.  Longer ones are cut. */
+
+void cli_tell_founded(struct redlock *rl)
+{
+    const struct inspect_client client = inspect_client(rl);
+    char members[MEMBERS_MAX], why[2];
+
+    inspect_set(rl, members, sizeof members, why, sizeof why);
+    if (!client.has_founded || members[0] == '\0')
+        return;
+    cli_say("the masters are a set now: %s", members);
+    if (mask_count(members_all(&client.lists)) == 1)
+        cli_say("the set has one master now: no client gets a lock while it is down, and if it "
+                "loses its data, no other master can report how long it has been warming up; "
+                "see `redlock members add`");
+}
+
+bool cli_takes_output(void)
+{
+    struct pollfd writable = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return poll(&writable, 1, 0) != 0; /* A write to a broken output fails at once. */
+}
+
+int cli_flush_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return CLI_OK;
+    cli_say("cannot write to standard output: %s", strerror(errno));
+    return CLI_INTERNAL;
+}
+
+int cli_exit_of(int status)
+{
+    switch (status) {
+    case REDLOCK_OK:
+        return CLI_OK;
+    case REDLOCK_CONTENDED:
+        return CLI_HELD;
+    case REDLOCK_UNREACHABLE:
+    case REDLOCK_TOO_LATE:
+    case REDLOCK_NOT_READY: /* Not 75: then scripts would take it that another client has it. */
+        return CLI_UNREACHABLE;
+    case REDLOCK_LOST:
+        return CLI_LOST;
+    case REDLOCK_E_INVAL:
+        return CLI_USAGE;
+    case REDLOCK_E_FORBIDDEN:
+        return CLI_FORBIDDEN;
+    case REDLOCK_E_WRONG_SET:
+        return CLI_CHANGE;
+    default:
+        return CLI_INTERNAL;
+    }
+}
+
+bool cli_lacks_votes(int status)
+{
+    return status == REDLOCK_UNREACHABLE || status == REDLOCK_NOT_READY ||
+           status == REDLOCK_E_FORBIDDEN || status == REDLOCK_E_WRONG_SET;
+}

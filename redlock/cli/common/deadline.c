@@ -1,0 +1,96 @@
+/*
+ * deadline.c - the rule by which commands end.
+ */
+#include "redlock/cli/common/deadline.h"
+
+/* A command gets SIGTERM when a fifth of the ttl is left.  It gets SIGKILL when a quarter of that
+ * is left, but no earlier than half a second before the end.  With 10 s it has 1.5 s to clean up,
+ * and is killed 0.5 s before the end.  Chosen, not measured: renewals begin when a third of the
+ * lease is spent, so they have about half of it.  With DEADLINE_TTL_MIN it is killed 25 ms before
+ * the end.  Chosen, not measured: on a busy machine a process may wait that long until it runs. */
+#define ASK_SHARE 5
+#define KILL_SHARE 4
+#define KILL_MAX (500 * DRIFT_MS)
+
+struct deadline_margins deadline_margins(drift_span ttl, drift_span left)
+{
+    struct deadline_margins margins = {.ask = ttl / ASK_SHARE};
+
+    /* The library gives the lost notice in the second half of a lease, not before. */
+    if (margins.ask > left / 2)
+        margins.ask = left / 2;
+    margins.kill = margins.ask / KILL_SHARE;
+    if (margins.kill > KILL_MAX)
+        margins.kill = KILL_MAX;
+    return margins;
+}
+
+void deadline_grow_margins(struct deadline_margins *margins, drift_span ttl, drift_time end,
+                           drift_time now)
+{
+    struct deadline_margins longer;
+
+    if (end <= now || end == DRIFT_NEVER)
+        return;
+    longer = deadline_margins(ttl, end - now);
+    if (longer.ask > margins->ask)
+        *margins = longer;
+}
+
+/* left_ms is rounded down.  If it is 0, the end known before still holds if it is at most a
+ * millisecond away.  Otherwise the lease has ended. */
+drift_time deadline_end(drift_time before, drift_time now, uint32_t left_ms)
+{
+    if (left_ms > 0)
+        return now + left_ms * DRIFT_MS;
+    return before <= now + DRIFT_MS ? before : 0;
+}
+
+struct deadline deadline_before(drift_time end, const struct deadline_margins *margins)
+{
+    if (end == DRIFT_NEVER)
+        return (struct deadline){DRIFT_NEVER, DRIFT_NEVER};
+    return (struct deadline){
+        .ask = drift_until(margins->ask, end), /* end - margin, or 0. */
+        .kill = drift_until(margins->kill, end),
+    };
+}
+
+struct deadline deadline_earlier(struct deadline deadline, drift_span lead)
+{
+    if (deadline.ask != DRIFT_NEVER)
+        deadline.ask = drift_until(lead, deadline.ask);
+    if (deadline.kill != DRIFT_NEVER)
+        deadline.kill = drift_until(lead, deadline.kill);
+    return deadline;
+}
+
+struct deadline deadline_sooner(struct deadline a, struct deadline b)
+{
+    return (struct deadline){
+        .ask = a.ask < b.ask ? a.ask : b.ask,
+        .kill = a.kill < b.kill ? a.kill : b.kill,
+    };
+}
+
+enum deadline_act deadline_due(const struct deadline *deadline, drift_time now,
+                               drift_time *ret_wake)
+{
+    if (now >= deadline->kill) {
+        *ret_wake = DRIFT_NEVER;
+        return DEADLINE_KILL;
+    }
+    if (now >= deadline->ask) {
+        *ret_wake = deadline->kill;
+        return DEADLINE_ASK;
+    }
+    *ret_wake = deadline->ask;
+    return DEADLINE_WAIT;
+}
+
+int deadline_poll_ms(drift_time now, drift_time wake, drift_span max)
+{
+    drift_span left = drift_until(now, wake);
+
+    return (int)drift_to_ms(left < max ? left + DRIFT_MS - 1 : max);
+}

@@ -1,0 +1,113 @@
+/*
+ * exam.c - collects the findings about a master.
+ */
+#include "redlock/cli/doctor/exam.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/base/text.h"
+#include "redlock/link/uri.h"
+
+/* ---- Findings ---- */
+
+void exam_find(struct exam *exam, const char *name, const char *change, const char *format, ...)
+{
+    struct exam_finding *finding = &exam->findings[exam->findings_len];
+    va_list args;
+
+    if (exam->findings_len == EXAM_FINDINGS_MAX)
+        return;
+    finding->name = name;
+    va_start(args, format);
+    (void)vsnprintf(finding->text, sizeof finding->text, format, args);
+    va_end(args);
+    (void)text_end_error(finding->text);
+    (void)snprintf(finding->change, sizeof finding->change, "%s", change != NULL ? change : "");
+    for (unsigned i = 0; i < exam->findings_len; i++) /* Note equal texts once. */
+        if (strcmp(exam->findings[i].text, finding->text) == 0)
+            return;
+    exam->findings_len++;
+}
+
+unsigned exam_changes(const struct exam *exam)
+{
+    unsigned changes = 0;
+
+    for (unsigned i = 0; i < exam->findings_len; i++)
+        changes += exam->findings[i].change[0] != 0;
+    return changes;
+}
+
+bool exam_has(const struct exam *exam, const char *name)
+{
+    for (unsigned i = 0; i < exam->findings_len; i++)
+        if (strcmp(exam->findings[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+bool exam_lacks_rights(const struct exam *exam)
+{
+    for (unsigned i = 0; i < exam->findings_len; i++)
+        if (strncmp(exam->findings[i].name, "acl", 3) == 0)
+            return true;
+    return exam_has(exam, "info") || exam_has(exam, "config");
+}
+
+/* ---- Errors, and what to do about them ---- */
+
+const char *exam_user(const struct exam *exam)
+{
+    return exam->uri->user != NULL ? exam->uri->user : "default";
+}
+
+bool exam_has_code(const char *error, const char *code)
+{
+    size_t len = strlen(code);
+
+    return strncmp(error, code, len) == 0 && (error[len] == ' ' || error[len] == 0);
+}
+
+/* What to change after an error that is not about rights, by its code. */
+static const char *advice_on(const char *error)
+{
+    static const struct {
+        const char *code, *change;
+    } rows[] = {
+        {"OOM", "give it memory: a larger maxmemory, or fewer keys"},
+        {"MISCONF", "see its log: it cannot write to its disk"},
+        {"NOREPLICAS", "set min-replicas-to-write 0: masters of a lock need no replicas"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (exam_has_code(error, rows[i].code))
+            return rows[i].change;
+    if (strstr(error, "unknown command") != NULL)
+        return "make this command available: no rename-command, and Redis 6 or later";
+    return "find out what this error means";
+}
+
+/* What users notice of a right that is missing, where it is more than a lock that fails. */
+static const char *effect_of(const char *rule)
+{
+    if (strcmp(rule, "+hget") == 0)
+        return ", so no vote counts, and a lock that fails may leave its key until the ttl is over";
+    if (strcmp(rule, "+get") == 0 || strcmp(rule, "+del") == 0)
+        return ", so no lock is released: its key stays until the ttl is over";
+    return "";
+}
+
+void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error)
+{
+    char change[EXAM_TEXT_MAX];
+
+    if (!exam_has_code(error, "NOPERM")) {
+        exam_find(exam, "error", advice_on(error), "%s: %s", command, error);
+        return;
+    }
+    (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s %s, and in its ACL file)",
+                   exam_user(exam), rule);
+    exam_find(exam, "acl", change, "%s is forbidden by its ACL%s", command, effect_of(rule));
+}

@@ -1,0 +1,600 @@
+/*
+ * examine.c - connects, greets as the library does, and reads settings, clock and marker.
+ */
+#include "redlock/cli/doctor/examine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sodium.h>
+
+#include "redlock/cli/doctor/exam.h"
+#include "redlock/cli/common/foreign.h"
+#include "redlock/cli/doctor/other_set.h"
+#include "redlock/cli/doctor/probe.h"
+#include "redlock/cli/doctor/rights.h"
+#include "redlock/cli/doctor/talk.h"
+#include "redlock/client/inspect.h"
+#include "redlock/core/quorum.h"
+#include "redlock/wire/answer.h"
+#include "redlock/wire/reply.h"
+#include "redlock/link/uri.h"
+
+#define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
+#define LOOKS_AT_CLOCK 5                /* The quickest answer counts.  Chosen. */
+
+static bool is_guarded(const struct exam *exam)
+{
+    return (exam->kinds & RIGHTS_GUARD) != 0;
+}
+
+/* ---- Greeting ---- */
+
+/* Note why the library would reject the master.  The library stops at the first reason. */
+static void find_refusal(struct exam *exam, enum handshake_step step, const struct reply *reply,
+                         const char *error)
+{
+    exam->votes = false;
+    if (reply->type == REPLY_ERROR && exam_has_code(reply->text, "NOAUTH")) {
+        exam_find(exam, "auth",
+                  exam->is_listed
+                      ? "put a password into its URI, in the list of masters "
+                        "(redis://:PASSWORD@HOST:PORT)"
+                      : "put it into the list, with a password: the list has none for this host",
+                  "%s", error);
+        return;
+    }
+    switch (step) {
+    case HANDSHAKE_AUTH:
+        exam_find(exam, "auth", "correct user and password in the URI, or on the master", "%s",
+                  error);
+        return;
+    case HANDSHAKE_SELECT:
+        if (reply->type == REPLY_ERROR && exam_has_code(reply->text, "NOPERM"))
+            exam_find_error(exam, "SELECT", "+select", reply->text);
+        else
+            exam_find(exam, "select", "correct the number of the database in the URI", "%s", error);
+        return;
+    case HANDSHAKE_RELEASE:
+    case HANDSHAKE_EXTEND:
+        if (reply->type == REPLY_ERROR && !exam_has_code(reply->text, "LOADING"))
+            exam_find_error(exam, "SCRIPT LOAD", "+script|load", reply->text);
+        else if (reply->type == REPLY_ERROR)
+            exam_find(exam, "loading", "wait, and run doctor again", "%s", error);
+        else
+            exam_find(exam, "script", "give the address of a Redis master", "%s", error);
+        return;
+    case HANDSHAKE_INFO:
+    case HANDSHAKE_FSYNC:
+    case HANDSHAKE_REWRITE:
+    case HANDSHAKE_STEPS:
+        break;
+    }
+    if (strcmp(exam->info.role, "slave") == 0)
+        exam_find(
+            exam, "replica",
+            "give the address of a master, or make it one (REPLICAOF NO ONE, and no replicaof in "
+            "redis.conf)",
+            "%s", error);
+    else if (strcmp(exam->info.mode, "cluster") == 0)
+        exam_find(exam, "cluster", "set cluster-enabled no in redis.conf, or give another server",
+                  "%s", error);
+    else
+        exam_find(exam, "loading", "wait, and run doctor again", "%s", error);
+}
+
+static void take_greetings(struct exam *exam, struct talk *talk, struct handshake *handshake)
+{
+    const struct reply *reply;
+    char error[160];
+
+    while (handshake->steps_done < handshake->steps_len && (reply = talk_reply(talk)) != NULL) {
+        enum handshake_step step = handshake->steps[handshake->steps_done];
+
+        if (handshake_on_reply(handshake, reply, &exam->info, error, sizeof error) !=
+            HANDSHAKE_FAILED)
+            continue;
+        find_refusal(exam, step, reply, error);
+        if (exam_has(exam, "auth") || step == HANDSHAKE_SELECT)
+            return; /* With another user or database, the other replies mean nothing. */
+    }
+    exam->answers = handshake->steps_done == handshake->steps_len;
+}
+
+static void greet(struct exam *exam, struct talk *talk)
+{
+    struct handshake handshake;
+    char *bytes;
+    size_t len = handshake_begin(&handshake, exam->uri, is_guarded(exam), &bytes);
+
+    if (len == 0)
+        return;
+    exam->votes = true;
+    talk_send(talk, bytes, len);
+    take_greetings(exam, talk, &handshake);
+    sodium_memzero(bytes, len);
+    free(bytes);
+}
+
+/* ---- What is set ---- */
+
+static void look_at_version(struct exam *exam)
+{
+    unsigned major = 0, minor = 0, patch = 0;
+
+    if (sscanf(exam->info.version, "%u.%u.%u", &major, &minor, &patch) < 2)
+        return;
+    if (major < 2 || (major == 2 && (minor < 6 || (minor == 6 && patch < 12))))
+        exam_find(exam, "version", "install Redis 6 or later",
+                  "version %s has no SET with NX and PX", exam->info.version);
+    else if (major < 6)
+        exam_find(exam, "version", NULL,
+                  "version %s has not been tested with redlock, 6 and later have",
+                  exam->info.version);
+}
+
+static void look_at_info(struct exam *exam)
+{
+    char change[EXAM_TEXT_MAX];
+
+    if (!handshake_is_informed(&exam->info)) {
+        (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s +info)", exam_user(exam));
+        exam_find(
+            exam, "info", change,
+            "INFO is forbidden, so its role, its identity, and whether it keeps its data are not "
+            "known%s",
+            is_guarded(exam) ? ", and with the restart guard it may not vote" : "");
+        exam->votes = exam->votes && !is_guarded(exam);
+        return;
+    }
+    look_at_version(exam);
+    if (handshake_evicts(&exam->info))
+        exam_find(exam, "eviction",
+                  "set noeviction (CONFIG SET maxmemory-policy noeviction, and in redis.conf)",
+                  "maxmemory-policy is %s, so it drops locks when its memory is full",
+                  exam->info.policy);
+    if (handshake_forgets(&exam->info))
+        exam_find(exam, "persistence",
+                  "run CONFIG SET appendonly yes and CONFIG SET appendfsync always, wait until "
+                  "INFO says aof_rewrite_in_progress:0, and run CONFIG REWRITE; see redlock(1), "
+                  "MASTERS THAT FORGET",
+                  "appendonly is no, so it forgets");
+}
+
+/* Read the value of a setting.  False: it is not known. */
+static bool read_setting(struct talk *talk, const char *setting, char *value, size_t size)
+{
+    const char *const words[TALK_WORDS_MAX] = {"CONFIG", "GET", setting};
+    const struct reply *reply = talk_ask(talk, words);
+    bool known = reply != NULL && reply->type == REPLY_ARRAY && reply->before_len > 0 &&
+                 strcmp(reply->before, setting) == 0;
+
+    (void)snprintf(value, size, "%s", known ? reply->text : "?");
+    return known;
+}
+
+static void look_at_settings(struct exam *exam, struct talk *talk)
+{
+    char change[EXAM_TEXT_MAX], lax[8];
+
+    if (handshake_forgets(&exam->info))
+        return; /* It writes nothing, so these settings do not matter. */
+    if (!read_setting(talk, "appendfsync", exam->fsync, sizeof exam->fsync)) {
+        if (talk->broken[0] != 0)
+            return;
+        (void)snprintf(change, sizeof change,
+                       is_guarded(exam)
+                           ? "allow CONFIG GET (ACL SETUSER %s +config|get)"
+                           : "allow CONFIG GET for doctor (ACL SETUSER %s +config|get), or see "
+                             "yourself that it is always",
+                       exam_user(exam));
+        exam_find(exam, "config", change,
+                  "appendfsync is not known, because CONFIG GET is forbidden%s",
+                  is_guarded(exam) ? ", so it warms up after each restart" : "");
+        return;
+    }
+    if (strcmp(exam->fsync, "always") != 0)
+        exam_find(exam, "fsync", "set always (CONFIG SET appendfsync always, and in redis.conf)",
+                  "appendfsync is %s, so it forgets its latest locks when its power fails",
+                  exam->fsync);
+    else if (read_setting(talk, "no-appendfsync-on-rewrite", lax, sizeof lax) &&
+             strcmp(lax, "yes") == 0)
+        exam_find(exam, "fsync",
+                  "set no (CONFIG SET no-appendfsync-on-rewrite no, and in redis.conf)",
+                  "no-appendfsync-on-rewrite is yes, so appendfsync is not always in force");
+}
+
+/* ---- Its clock ---- */
+
+static int64_t read_wall_clock_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* Cannot fail with this clock. */
+    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+}
+
+/* A number that is small enough to calculate with.  -1: the text is none. */
+static int64_t read_count(const char *text)
+{
+    int64_t count = text != NULL && text[0] != 0 ? strtoll(text, NULL, 10) : -1;
+
+    return count < INT64_C(1000000000000) ? count : -1; /* In s: the year 33658. */
+}
+
+/* False: there is no usable answer. */
+static bool read_time(struct exam *exam, struct talk *talk, int64_t *ret_us)
+{
+    const char *const words[TALK_WORDS_MAX] = {"TIME"};
+    const struct reply *reply = talk_ask(talk, words);
+    int64_t s = -1, us = -1;
+
+    if (reply == NULL)
+        return false;
+    if (reply->type == REPLY_ARRAY) {
+        s = read_count(reply->before);
+        us = read_count(reply->text);
+    }
+    if (s >= 0 && us >= 0) {
+        *ret_us = s * 1000000 + us;
+        return true;
+    }
+    exam->votes = exam->votes && !exam->has_clock_guard;
+    exam_find_error(exam, "TIME", "+time",
+                    reply->type == REPLY_ERROR ? reply->text : "no time of day");
+    return false;
+}
+
+static bool is_late(const struct exam *exam, const struct talk *talk)
+{
+    return talk_left_ms(talk) < exam->limit_ms / 2;
+}
+
+/* The master reads its clock between our two readings.  So the offset is known to within half the
+ * time between them. */
+static void look_at_clock(struct exam *exam, struct talk *talk)
+{
+    /* A master that is far away needs the time for other queries. */
+    for (unsigned i = 0; i < LOOKS_AT_CLOCK && (i == 0 || !is_late(exam, talk)); i++) {
+        int64_t sent_us = read_wall_clock_us(), got_us, there_us = 0;
+
+        if (!read_time(exam, talk, &there_us))
+            return;
+        got_us = read_wall_clock_us();
+        if (got_us < sent_us)
+            continue; /* Our clock was set back in between. */
+        if (exam->has_clock && (got_us - sent_us + 1) / 2 >= exam->error_us)
+            continue;
+        exam->has_clock = true;
+        exam->offset_us = there_us - sent_us - (got_us - sent_us) / 2;
+        exam->error_us = (got_us - sent_us + 1) / 2;
+    }
+    if (exam->has_clock && 2 * exam->error_us > exam->reply_timeout_ms * INT64_C(1000))
+        exam_find(exam, "slow", "make reply_timeout_ms or --reply-timeout longer than that",
+                  "an answer takes %.1f ms, but the reply timeout is %u ms",
+                  2 * (double)exam->error_us / 1e3, exam->reply_timeout_ms);
+}
+
+/* ---- Its marker ---- */
+
+static const char *const marker_fields[] = {"id",    "epoch", "nonce", "max", "fresh", "since",
+                                            "floor", "high",  "set",   "ver", "name",  "of"};
+enum { ID, EPOCH, NONCE, MAX, FRESH, SINCE, FLOOR, HIGH, SET, VER, NAME, OF, FIELDS };
+
+/* A field of the marker.  A text that is too long for redlock is cut off, but len is its length.
+ * A field that is not there has the text "". */
+struct field {
+    bool is_there;
+    size_t len;
+    char text[CONFIG_PLACE_MAX + 1];
+};
+
+static bool is_number(const struct field *field)
+{
+    return field->len == WIRE_NUMBER && strspn(field->text, "0123456789abcdef") == WIRE_NUMBER &&
+           strspn(field->text, "0") < WIRE_NUMBER;
+}
+
+/* True: only decimal digits, up to max. */
+static bool is_count(const struct field *field, double max)
+{
+    return field->len > 0 && strspn(field->text, "0123456789") == field->len &&
+           strtod(field->text, NULL) <= max;
+}
+
+/* The fields of a set: redlock writes all of them, or none, but for the name. */
+static bool is_set(const struct field *fields)
+{
+    const struct field *set = &fields[SET], *ver = &fields[VER], *name = &fields[NAME];
+    size_t seen = strlen(name->text);
+
+    if (!set->is_there)
+        return !ver->is_there && !name->is_there;
+    for (size_t i = 0; i < seen; i++)
+        if (name->text[i] <= ' ' || name->text[i] > '~')
+            return false;
+    return is_number(set) && is_count(ver, (double)CONFIG_VERSION_MAX) &&
+           strtod(ver->text, NULL) > 0 &&
+           (!name->is_there || (seen > 0 && name->len <= CONFIG_PLACE_MAX));
+}
+
+/* True: redlock did not write this marker, and would reject what look.lua prints of it. */
+static bool is_spoilt(const struct field *fields, bool has_epoch, bool has_nonce)
+{
+    const struct field *epoch = &fields[EPOCH];
+    struct answer_state state;
+
+    /* No counter is greater. */
+    if ((fields[HIGH].is_there && !is_count(&fields[HIGH], (double)INT64_MAX)) || !is_set(fields))
+        return true;
+    if (has_epoch)
+        return !(is_number(epoch) || answer_state(epoch->text, epoch->len, &state)) ||
+               !is_count(&fields[FLOOR], (double)QUORUM_FENCE_MAX);
+    return has_nonce && !is_number(&fields[NONCE]);
+}
+
+/* True: the text is a configuration, with places as redlock writes them. */
+static bool is_config(const char *text)
+{
+    struct config config = {.version = 1};
+    bool is_good = config_parse(text, strlen(text), &config);
+
+    for (unsigned i = 0; i < config.members_len && is_good; i++) {
+        const char *place = config.members[i].place;
+        struct config_member member;
+        struct uri uri;
+
+        is_good = uri_parse(place, strlen(place), &uri) == REDLOCK_OK;
+        if (!is_good)
+            break;
+        is_good = inspect_place(&uri, &member) && strcmp(member.place, place) == 0;
+        uri_done(&uri);
+    }
+    return is_good;
+}
+
+/* Judge the marker as look.lua does, but change nothing. */
+static void read_marker(struct exam *exam, const struct field *fields)
+{
+    struct exam_marker *marker = &exam->marker;
+    bool keeps = handshake_keeps(&exam->info), is_void, has_epoch, has_nonce;
+    int64_t max_ttl_ms, since_ms, now_ms;
+
+    now_ms = (read_wall_clock_us() + (exam->has_clock ? exam->offset_us : 0)) / 1000;
+    is_void = fields[ID].is_there && !keeps && strcmp(fields[ID].text, exam->info.run_id) != 0;
+    has_epoch =
+        fields[EPOCH].is_there && !is_void && fields[FLOOR].is_there && fields[HIGH].is_there;
+    has_nonce = fields[NONCE].is_there && !is_void;
+    if (is_spoilt(fields, has_epoch, has_nonce) || !is_config(marker->config)) {
+        exam->votes = false;
+        exam_find(exam, "marker", "delete this key, and run redlock init",
+                  "the key " WIRE_MARKER
+                  ", its marker, contains something that redlock did not write");
+        return;
+    }
+    marker->known = true;
+    marker->ready = has_epoch;
+    marker->is_found = has_nonce;
+    marker->ahead_us = has_epoch ? strtoll(fields[HIGH].text, NULL, 10) - now_ms * 1000 : 0;
+    if (has_epoch)
+        (void)snprintf(marker->epoch, sizeof marker->epoch, "%.*s", WIRE_NUMBER,
+                       fields[EPOCH].text);
+    else if (has_nonce)
+        marker->fresh = strcmp(fields[FRESH].text, "1") == 0;
+    else
+        marker->fresh = keeps && !fields[ID].is_there;
+    if (!has_epoch && has_nonce) {
+        since_ms = strtoll(fields[SINCE].text, NULL, 10);
+        if (since_ms > 0 && since_ms < now_ms)
+            marker->age_ms = (uint64_t)(now_ms - since_ms);
+    }
+    marker->set = strtoull(fields[SET].text, NULL, 16);
+    marker->version = strtoull(fields[VER].text, NULL, 10);
+    (void)snprintf(marker->name, sizeof marker->name, "%s", fields[NAME].text);
+    if (marker->version != 0 && marker->config[0] == '\0') {
+        exam->votes = false;
+        exam_find(exam, "closed", "see redlock members rescue in redlock(1)",
+                  "its set is closed: a rescue was interrupted, or left this master behind");
+    }
+    max_ttl_ms = read_count(fields[MAX].text);
+    if (max_ttl_ms >= 0 && max_ttl_ms <= UINT32_MAX)
+        marker->max_ttl_ms = (uint32_t)max_ttl_ms;
+}
+
+/* As look.lua does.  Builds without sets wrote a number. */
+static bool is_later(const struct field *of)
+{
+    return of->is_there && strcmp(of->text, "set") != 0 &&
+           (of->len == 0 || strspn(of->text, "0123456789") != of->len);
+}
+
+/* Read one field of the marker.  False: the master did not answer with it. */
+static bool take_field(struct talk *talk, struct field *ret_field)
+{
+    const struct reply *reply = talk_reply(talk);
+
+    if (reply == NULL || (reply->type != REPLY_TEXT && reply->type != REPLY_NIL))
+        return false;
+    ret_field->is_there = reply->type == REPLY_TEXT;
+    ret_field->len = ret_field->is_there ? reply->text_len : 0;
+    (void)snprintf(ret_field->text, sizeof ret_field->text, "%s",
+                   ret_field->is_there ? reply->text : "");
+    return true;
+}
+
+/* A longer text is no configuration. */
+static void take_config(struct exam *exam, struct talk *talk)
+{
+    const struct reply *reply = talk_reply(talk);
+
+    if (reply != NULL && reply->type == REPLY_TEXT && reply->text_len <= WIRE_CONFIG_MAX)
+        memcpy(exam->marker.config, reply->text, reply->text_len + 1);
+}
+
+/* All queries are sent at once, so that the master answers them at once. */
+static void look_at_marker(struct exam *exam, struct talk *talk)
+{
+    const char *const config[TALK_WORDS_MAX] = {"HGET", WIRE_MARKER, "config"};
+    struct field fields[FIELDS];
+    bool is_marker = true; /* False: the key is forbidden, or no hash. */
+
+    for (unsigned i = 0; i < FIELDS; i++) {
+        const char *const words[TALK_WORDS_MAX] = {"HGET", WIRE_MARKER, marker_fields[i]};
+
+        talk_say(talk, words);
+    }
+    talk_say(talk, config);
+    for (unsigned i = 0; i < FIELDS; i++)
+        is_marker = take_field(talk, &fields[i]) && is_marker;
+    take_config(exam, talk);
+    if (is_marker && is_later(&fields[OF])) {
+        exam->votes = false;
+        exam_find(exam, "later_version", "upgrade Redlock on this host",
+                  "a later version of Redlock uses it: the key " WIRE_MARKER
+                  ", its marker, has a field of that is not of this version");
+    } else if (is_marker && handshake_refuses(&exam->info) == NULL)
+        read_marker(exam, fields);
+    other_set_look(exam, talk);
+}
+
+/* ---- The keys of the lock ---- */
+
+/* The answer to a script that looks at a key (foreign.h).  "": it is no text. */
+static const char *look_at_key(struct talk *talk, const char *script, const char *key)
+{
+    char slots[12];
+    const char *const words[TALK_WORDS_MAX] = {"EVAL", script, "1", key, slots};
+    const struct reply *reply;
+
+    (void)snprintf(slots, sizeof slots, "%d", REDLOCK_PERMITS_MAX);
+    reply = talk_ask(talk, words);
+    return reply != NULL && reply->type == REPLY_TEXT ? reply->text : "";
+}
+
+static void find_foreign(struct exam *exam, const char *name, const char *key, const char *type)
+{
+    exam_find(exam, name, "delete it, or use another name",
+              "the key %.120s is %s, which redlock did not write", key, type);
+}
+
+/* Masters do not store how many permits there are, so all possible permits are looked at. */
+static void look_at_permits(struct exam *exam, struct talk *talk)
+{
+    char key[KEY_MAX];
+    const char *text, *type;
+
+    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:", exam->target->lock);
+    text = look_at_key(talk, FOREIGN_SLOTS, key);
+    type = foreign_slots(text, REDLOCK_PERMITS_MAX);
+    if (type == NULL)
+        return;
+    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:%zu", exam->target->lock, strcspn(text, "1"));
+    find_foreign(exam, "foreign_permit", key, type);
+}
+
+static void look_at_keys(struct exam *exam, struct talk *talk)
+{
+    const char *type = look_at_key(talk, FOREIGN_NAME, exam->target->lock);
+    char queue[KEY_MAX];
+
+    if (foreign_is_type(type))
+        find_foreign(exam, "foreign_key", exam->target->lock, type);
+    if ((exam->kinds & RIGHTS_FAIR) != 0) {
+        (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", exam->target->lock);
+        type = look_at_key(talk, FOREIGN_QUEUE, queue);
+        if (foreign_is_type(type))
+            find_foreign(exam, "foreign_queue", queue, type);
+    }
+    if ((exam->kinds & RIGHTS_PERMITS) != 0)
+        look_at_permits(exam, talk);
+}
+
+/* ---- Its users ---- */
+
+/* On a connection without AUTH every program is the user default. */
+static void look_at_default(struct exam *exam, uint32_t limit_ms)
+{
+    const char *const words[TALK_WORDS_MAX] = {"PING"};
+    const struct reply *reply;
+    struct talk talk;
+
+    talk_open(&talk, exam->uri, exam->tls, limit_ms);
+    reply = talk.broken[0] == 0 ? talk_ask(&talk, words) : NULL;
+    exam->is_default_known = reply != NULL;
+    exam->is_open = reply != NULL && reply->type != REPLY_ERROR;
+    talk_close(&talk);
+}
+
+/* `redlock acl` prints rules with this word in place of a password. */
+static void look_at_password(struct exam *exam)
+{
+    char change[EXAM_TEXT_MAX];
+
+    if (exam->uri->password == NULL || strcmp(exam->uri->password, "PASSWORD") != 0)
+        return;
+    (void)snprintf(change, sizeof change,
+                   "choose another (ACL SETUSER %.100s resetpass and > with the password, or "
+                   "requirepass), and write it into the list",
+                   exam_user(exam));
+    exam_find(exam, "password", change,
+              "its password is the word PASSWORD, which redlock acl prints in place of one");
+}
+
+static void look_at_users(struct exam *exam, struct talk *talk)
+{
+    look_at_password(exam);
+    exam->is_default_known = exam->uri->user == NULL;
+    exam->is_open = exam->uri->user == NULL && exam->uri->password == NULL;
+    if (!exam->is_default_known && talk->broken[0] == 0)
+        look_at_default(exam, talk_left_ms(talk));
+}
+
+/* ---- All of it ---- */
+
+static void ask_all(struct exam *exam, struct talk *talk)
+{
+    bool stores =
+        !exam_has(exam, "replica") && !exam_has(exam, "cluster") && !exam_has(exam, "loading");
+
+    look_at_info(exam);
+    look_at_settings(exam, talk);
+    look_at_clock(exam, talk);
+    if (stores && is_guarded(exam))
+        look_at_marker(exam, talk);
+    for (size_t i = 0; i < exam->targets_len && stores; i++) {
+        exam->target = &exam->targets[i];
+        if (exam->target->lock != NULL)
+            look_at_keys(exam, talk);
+    }
+    if (stores)
+        probe_all(exam, talk); /* The last: it subscribes. */
+}
+
+void examine_master(struct exam *exam)
+{
+    static const char look_at_log[] = "see whether it hangs, and what its log says";
+    struct talk talk;
+    bool is_silent;
+
+    (void)snprintf(exam->fsync, sizeof exam->fsync, "?");
+    talk_open(&talk, exam->uri, exam->tls, exam->limit_ms);
+    if (talk.broken[0] == 0)
+        greet(exam, &talk);
+    talk.greeted = exam->answers;
+    if (exam->answers) {
+        ask_all(exam, &talk);
+        look_at_users(exam, &talk);
+    }
+    is_silent = strncmp(talk.broken, "connected", 9) == 0;
+    if (talk.broken[0] != 0 && exam->answers)
+        exam_find(exam, "silent", look_at_log, "broke off: %s", talk.broken);
+    else if (!exam->answers && exam->findings_len == 0)
+        exam_find(exam, "unreachable",
+                  is_silent         ? look_at_log
+                  : exam->is_listed ? "start it, let this machine reach it, or correct its URI"
+                                    : "start it, or let this machine reach it",
+                  "%s", talk.broken[0] != 0 ? talk.broken : "out of memory");
+    talk_close(&talk);
+}

@@ -1,0 +1,341 @@
+/*
+ * talk.c - resolves, connects, sends, receives, and gives up in time.
+ */
+#include "redlock/cli/doctor/talk.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <hiredis/hiredis.h>
+
+#include "redlock/io/connect.h"
+#include "redlock/io/resolve.h"
+#include "redlock/io/tls.h"
+#include "redlock/link/reader.h"
+#include "redlock/link/uri.h"
+
+/* ---- Connecting ---- */
+
+uint32_t talk_left_ms(const struct talk *talk)
+{
+    drift_time now = 0;
+
+    (void)drift_now(&now); /* redlock_open() has checked that this clock works. */
+    return (uint32_t)((drift_until(now, talk->until) + DRIFT_MS - 1) / DRIFT_MS);
+}
+
+static void break_off(struct talk *talk, const char *why)
+{
+    if (talk->broken[0] == 0)
+        (void)snprintf(talk->broken, sizeof talk->broken, "%s", why);
+}
+
+static void fall_silent(struct talk *talk)
+{
+    if (talk->is_shaking)
+        break_off(talk, "timeout while agreeing on TLS (does the server speak TLS at this port?)");
+    else
+        break_off(talk,
+                  talk->greeted ? "does not answer any more" : "connected, but does not answer");
+}
+
+/* False: the time is over. */
+static bool wait_for(struct talk *talk, int fd, short events)
+{
+    struct pollfd wait = {.fd = fd, .events = events};
+    int ready;
+
+    do
+        ready = poll(&wait, 1, (int)talk_left_ms(talk));
+    while (ready < 0 && errno == EINTR);
+    if (ready < 0)
+        break_off(talk, strerror(errno));
+    return ready > 0 && talk_left_ms(talk) > 0; /* The limit also ends a drip of bytes. */
+}
+
+/* False: there is no connection, and why has the reason. */
+static bool connect_to(struct talk *talk, const char *address, char *why, size_t why_size)
+{
+    const struct uri *uri = talk->uri;
+    const char *error;
+    int fd = connect_begin(address, uri->path, uri->port, &error);
+
+    if (fd >= 0)
+        error = wait_for(talk, fd, POLLOUT) ? connect_error(fd) : "Connection timed out";
+    if (error == NULL) {
+        talk->fd = fd;
+        return true;
+    }
+    (void)snprintf(why, why_size, "%s", error);
+    if (fd >= 0)
+        (void)close(fd);
+    return false;
+}
+
+/* Try the addresses of the name, until one accepts. */
+static void connect_by_name(struct talk *talk, char *why, size_t why_size)
+{
+    struct resolve *resolve = resolve_start(talk->uri->host);
+    char address[RESOLVE_ADDRESS_MAX];
+    unsigned turn = 0;
+
+    if (resolve == NULL) {
+        (void)snprintf(why, why_size, "cannot start to resolve the name: %s", strerror(errno));
+        return;
+    }
+    if (!wait_for(talk, resolve_fd(resolve), POLLIN)) {
+        (void)snprintf(why, why_size, "timeout while resolving the name");
+        resolve_free(resolve);
+        return;
+    }
+    do {
+        const char *error = resolve_take(resolve, turn++, address);
+
+        if (error != NULL) {
+            (void)snprintf(why, why_size, "cannot resolve the name: %s", error);
+            break;
+        }
+    } while (!connect_to(talk, address, why, why_size) && turn < resolve_len(resolve) &&
+             talk_left_ms(talk) > 0);
+    resolve_free(resolve);
+}
+
+/* ---- TLS ---- */
+
+/* The connection failed.  Of TLS, the moment is a hint, as in link/stream.c. */
+static void break_off_by(struct talk *talk, const char *error)
+{
+    const char *when = "";
+    char why[200];
+
+    if (talk->is_shaking)
+        when = "TLS handshake: ";
+    else if (talk->tls != NULL && !talk->greeted)
+        when = "after the TLS handshake (is a client certificate wanted?): ";
+    (void)snprintf(why, sizeof why, "%s%s", when, error);
+    break_off(talk, why);
+}
+
+static void send_bytes(struct talk *talk, const char *bytes, size_t len)
+{
+    while (len > 0 && talk->broken[0] == 0) {
+        ssize_t n = send(talk->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (n >= 0) {
+            bytes += n;
+            len -= (size_t)n;
+        } else if (errno == EAGAIN) {
+            if (!wait_for(talk, talk->fd, POLLOUT))
+                fall_silent(talk);
+        } else if (errno != EINTR) {
+            break_off_by(talk, strerror(errno));
+        }
+    }
+}
+
+/* Send what the filter has. */
+static void send_sealed(struct talk *talk)
+{
+    const char *bytes;
+    size_t len = tls_unsent(talk->tls, &bytes);
+
+    send_bytes(talk, bytes, len);
+    tls_sent(talk->tls, len);
+}
+
+/* Wait for bytes of the server.  Returns their number; 0: there were none, or the conversation
+ * failed. */
+static size_t wait_for_bytes(struct talk *talk, char *bytes, size_t room)
+{
+    ssize_t n;
+
+    if (!wait_for(talk, talk->fd, POLLIN)) {
+        fall_silent(talk);
+        return 0;
+    }
+    n = recv(talk->fd, bytes, room, MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return 0;
+    if (n <= 0)
+        break_off_by(talk, n == 0 ? "Server closed the connection" : strerror(errno));
+    return n > 0 ? (size_t)n : 0;
+}
+
+static void shake_hands(struct talk *talk)
+{
+    int done = 0;
+
+    while (done == 0 && talk->broken[0] == 0) {
+        char bytes[4096];
+        size_t len;
+
+        done = tls_shake(talk->tls);
+        send_sealed(talk);
+        if (done < 0)
+            break_off(talk, tls_error(talk->tls));
+        if (done != 0)
+            return;
+        len = wait_for_bytes(talk, bytes, sizeof bytes);
+        if (!tls_feed(talk->tls, bytes, len))
+            break_off(talk, "out of memory");
+    }
+}
+
+static void begin_tls(struct talk *talk, struct tls_context *context)
+{
+    talk->is_shaking = true;
+    talk->tls = context != NULL ? tls_new(context, talk->uri->host) : NULL;
+    if (talk->tls != NULL)
+        shake_hands(talk);
+    else
+        break_off(talk, context != NULL ? "out of memory" : "TLS is not set up");
+    talk->is_shaking = false;
+}
+
+/* Hand bytes of the server to the parser, whose next reply has its error. */
+static void take_bytes(struct talk *talk, const char *bytes, size_t len)
+{
+    char plain[4096];
+    ssize_t n;
+
+    if (talk->tls == NULL) {
+        (void)redisReaderFeed(talk->reader, bytes, len);
+        return;
+    }
+    if (!tls_feed(talk->tls, bytes, len))
+        break_off(talk, "out of memory");
+    while ((n = tls_read(talk->tls, plain, sizeof plain)) > 0)
+        (void)redisReaderFeed(talk->reader, plain, (size_t)n);
+    if (n < 0)
+        break_off(talk, tls_error(talk->tls));
+    send_sealed(talk);
+}
+
+/* ---- Opening and closing ---- */
+
+void talk_open(struct talk *talk, const struct uri *uri, struct tls_context *context,
+               uint32_t limit_ms)
+{
+    char why[160] = "";
+    drift_time now = 0;
+
+    memset(talk, 0, sizeof *talk);
+    talk->uri = uri;
+    talk->fd = -1;
+    (void)drift_now(&now);
+    talk->until = drift_add(now, limit_ms * DRIFT_MS);
+    talk->reader = reader_new(&talk->reply);
+    if (talk->reader == NULL)
+        break_off(talk, "out of memory");
+    else if (uri->path != NULL || resolve_is_address(uri->host))
+        (void)connect_to(talk, uri->host, why, sizeof why);
+    else
+        connect_by_name(talk, why, sizeof why);
+    if (talk->fd < 0)
+        break_off(talk, why);
+    else if (uri->tls)
+        begin_tls(talk, context);
+}
+
+void talk_close(struct talk *talk)
+{
+    tls_free(talk->tls);
+    if (talk->fd >= 0)
+        (void)close(talk->fd);
+    if (talk->reader != NULL)
+        redisReaderFree(talk->reader);
+    reader_forget(&talk->reply);
+    talk->fd = -1;
+    talk->tls = NULL;
+    talk->reader = NULL;
+}
+
+/* ---- Talking ---- */
+
+void talk_send(struct talk *talk, const char *bytes, size_t len)
+{
+    while (len > 0 && talk->tls != NULL && talk->broken[0] == 0) {
+        ssize_t n = tls_write(talk->tls, bytes, len);
+
+        if (n < 0)
+            break_off(talk, tls_error(talk->tls));
+        send_sealed(talk);
+        bytes += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    if (talk->tls == NULL)
+        send_bytes(talk, bytes, len);
+}
+
+static void read_more(struct talk *talk)
+{
+    char bytes[16384];
+    size_t len;
+
+    if (reader_overflows(talk->reader)) {
+        break_off(talk, READER_TOO_LONG);
+        return;
+    }
+    len = wait_for_bytes(talk, bytes, sizeof bytes);
+    if (len > 0)
+        take_bytes(talk, bytes, len);
+}
+
+static void send_unsent(struct talk *talk)
+{
+    size_t len = talk->unsent_len;
+
+    talk->unsent_len = 0;
+    talk_send(talk, talk->unsent, len);
+}
+
+const struct reply *talk_reply(struct talk *talk)
+{
+    void *reply = NULL;
+
+    send_unsent(talk);
+
+    while (talk->broken[0] == 0 && reply == NULL) {
+        if (redisReaderGetReply(talk->reader, &reply) != REDIS_OK)
+            break_off(talk, reader_met_too_long(talk->reader) ? READER_TOO_LONG
+                                                              : "answered with garbage");
+        else if (reply == NULL)
+            read_more(talk);
+    }
+    reader_hide(&talk->reply, talk->uri->password);
+    return reply;
+}
+
+void talk_say(struct talk *talk, const char *const *words)
+{
+    const char *argv[TALK_WORDS_MAX];
+    char *command;
+    int argc = 0, len;
+
+    while (argc < TALK_WORDS_MAX && words[argc] != NULL) {
+        argv[argc] = words[argc];
+        argc++;
+    }
+    len = (int)redisFormatCommandArgv(&command, argc, argv, NULL);
+    if (len < 0) {
+        break_off(talk, "out of memory");
+        return;
+    }
+    if (talk->unsent_len + (size_t)len > sizeof talk->unsent)
+        send_unsent(talk);
+    assert((size_t)len <= sizeof talk->unsent); /* No word is longer than a tenth of it. */
+    memcpy(talk->unsent + talk->unsent_len, command, (size_t)len);
+    talk->unsent_len += (size_t)len;
+    redisFreeCommand(command);
+}
+
+const struct reply *talk_ask(struct talk *talk, const char *const *words)
+{
+    talk_say(talk, words);
+    return talk_reply(talk);
+}

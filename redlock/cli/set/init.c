@@ -1,0 +1,589 @@
+/*
+ * init.c - `redlock init`: wait until every master may vote.
+ *
+ * A master without an epoch gets one when a client, or the other masters, have seen it without one
+ * for long enough (guard.h).  init waits until then.  With --new the user says that no lock can
+ * be held, so there is nothing to wait for.
+ */
+#include "redlock/cli/common/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ev.h>
+
+#include "redlock/cli/set/marker.h"
+#include "redlock/cli/common/refusal.h"
+#include "redlock/cli/common/session.h"
+#include "redlock/client/inspect.h"
+#include "redlock/core/config.h"
+#include "redlock/link/uri.h"
+#include "redlock/wire/answer.h"
+#include "redlock/wire/reply.h"
+
+#define TICK_S 0.2 /* Between two updates of the progress.  Chosen. */
+#define LINE_MAX_LEN 160
+enum { SET_WHY_MAX = 600 };
+
+enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE };
+
+/* What a master answered with --new. */
+struct said {
+    bool answered;
+    bool is_used;
+    char belongs[SET_WHY_MAX];    /* Which set or claim it belongs to, for a message.  "": none. */
+    struct guard_look look;       /* The marker, if it has no epoch. */
+    char error[INSPECT_TEXT_MAX]; /* "": none. */
+};
+
+struct init {
+    struct session session;
+    struct redlock *rl;
+    unsigned masters;
+    quorum_mask told; /* Masters that were reported as warming. */
+    drift_time stuck; /* Since when there is nothing to wait for.  0: there is something. */
+    bool shows_progress;
+    struct said said[REDLOCK_MASTERS_MAX];
+    char list[CONFIG_TEXT_MAX + 1]; /* With --new: what a claim of this list says. */
+};
+
+static struct inspect_master master_of(const struct init *init, unsigned m)
+{
+    return inspect_master(init->rl, m);
+}
+
+static bool may_vote(const struct init *init, unsigned m)
+{
+    const struct inspect_master master = master_of(init, m);
+
+    return master.is_linked && master.look.number != 0 && master.look.ready &&
+           (inspect_client(init->rl).members & mask_of(m)) != 0;
+}
+
+static bool is_warming(const struct init *init, unsigned m)
+{
+    const struct inspect_master master = master_of(init, m);
+
+    return master.is_linked && master.look.number != 0 && !master.look.ready;
+}
+
+/* Masters that are to vote: the members, and all others of the list, which is wrong then. */
+static quorum_mask voters_of(const struct init *init)
+{
+    quorum_mask voters = 0;
+
+    for (unsigned m = 0; m < init->masters; m++)
+        voters |= master_of(init, m).is_elsewhere ? 0 : mask_of(m);
+    return voters;
+}
+
+static unsigned count_linked(const struct init *init)
+{
+    return mask_count(inspect_client(init->rl).linked & voters_of(init));
+}
+
+static bool is_connecting(const struct init *init)
+{
+    return inspect_client(init->rl).connecting != 0;
+}
+
+static drift_time now_of(const struct init *init)
+{
+    return inspect_client(init->rl).now;
+}
+
+static double seconds_left(const struct init *init, unsigned m)
+{
+    return (double)master_of(init, m).warming_left / (double)DRIFT_S;
+}
+
+static void say_of(const struct init *init, unsigned m, const char *text)
+{
+    cli_say("master %u (%s): %s", m + 1, master_of(init, m).name, text);
+}
+
+static void say_who_is_down(const struct init *init)
+{
+    for (unsigned m = 0; m < init->masters; m++)
+        if (!master_of(init, m).is_linked && master_of(init, m).name[0] != '\0')
+            say_of(init, m, master_of(init, m).error);
+}
+
+/* Once for all such members: each has its own port, but the hosts are alike. */
+static void warn_of_loopback(const struct init *init)
+{
+    const char *place = NULL;
+    unsigned count = 0;
+
+    for (unsigned m = 0; m < init->masters; m++) {
+        if ((inspect_client(init->rl).members & mask_of(m)) == 0 ||
+            uri_loopback_len(master_of(init, m).name) == 0)
+            continue;
+        place = count++ == 0 ? master_of(init, m).name : place;
+    }
+    if (place != NULL && inspect_client(init->rl).has_founded)
+        cli_warn_of_loopback(place, count > 1);
+}
+
+static int tell_end(const struct init *init, unsigned voters)
+{
+    if (init->session.cli->json) {
+        (void)printf("{\"masters\":%u,\"masters_voting\":%u}\n", mask_count(voters_of(init)),
+                     voters);
+    } else {
+        (void)printf("%u of %u masters may vote\n", voters, mask_count(voters_of(init)));
+        cli_print_clock_guard(init->rl);
+        cli_tell_founded(init->rl);
+        warn_of_loopback(init);
+    }
+    return cli_flush_output();
+}
+
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)timer, (void)events;
+}
+
+/* ---- Waiting ---- */
+
+static unsigned count_voters(const struct init *init)
+{
+    unsigned voters = 0;
+
+    for (unsigned m = 0; m < init->masters; m++)
+        voters += (voters_of(init) & mask_of(m)) != 0 && may_vote(init, m);
+    return voters;
+}
+
+static void show_progress(const struct init *init)
+{
+    char line[LINE_MAX_LEN];
+    size_t len = (size_t)snprintf(line, sizeof line, "%u of %u masters may vote",
+                                  count_voters(init), mask_count(voters_of(init)));
+
+    for (unsigned m = 0; m < init->masters && len < sizeof line; m++)
+        if (is_warming(init, m))
+            len += (size_t)snprintf(line + len, sizeof line - len, ", master %u in %.0f s", m + 1,
+                                    seconds_left(init, m));
+    (void)fprintf(stderr, "\r\033[K%s", line); /* Wipe the line: ECMA-48, EL. */
+}
+
+/* Report each warming master once, when witnesses have reported for how long it is warming, and
+ * unless it may get an epoch at once. */
+static void tell_of_warming(struct init *init)
+{
+    for (unsigned m = 0; m < init->masters; m++) {
+        bool is_known = !master_of(init, m).is_looked_at && !master_of(init, m).is_asked_about &&
+                        inspect_client(init->rl).coming == 0;
+
+        if (!is_warming(init, m) || (init->told & mask_of(m)) != 0 || !is_known)
+            continue;
+        init->told |= mask_of(m);
+        cli_say("master %u (%s) is warming up, and may vote in at most %.1f s", m + 1,
+                master_of(init, m).name, seconds_left(init, m));
+    }
+}
+
+/* True: all masters that answer have an epoch. */
+static bool is_done(const struct init *init)
+{
+    if (is_connecting(init))
+        return false;
+    for (unsigned m = 0; m < init->masters; m++)
+        if (master_of(init, m).is_linked && !may_vote(init, m))
+            return false;
+    return true;
+}
+
+/* True: another list or another set is in the way. */
+static bool is_refused(const struct init *init)
+{
+    char members[2], why[SET_WHY_MAX];
+
+    inspect_set(init->rl, members, sizeof members, why, sizeof why);
+    return why[0] != '\0';
+}
+
+/*
+ * True: masters that were watched for long enough get no epoch, because masters that do not answer
+ * may know of a longer lease.  Or the masters cannot become a set.  This must last for the connect
+ * timeout: links may be coming up.
+ */
+static bool is_stuck(struct init *init)
+{
+    drift_time now = now_of(init);
+    bool has_set = inspect_client(init->rl).set != 0;
+    bool waits = is_connecting(init) || (count_linked(init) == mask_count(voters_of(init)) &&
+                                         (has_set || !is_refused(init)));
+
+    for (unsigned m = 0; m < init->masters && !waits && has_set; m++)
+        waits = master_of(init, m).is_linked &&
+                (master_of(init, m).look.number == 0 || seconds_left(init, m) > 0);
+    if (waits)
+        init->stuck = 0;
+    else if (init->stuck == 0)
+        init->stuck = now;
+    return !waits && now >= drift_add(init->stuck, inspect_client(init->rl).connect_timeout);
+}
+
+static void say_why_no_set(const struct init *init)
+{
+    char members[2], why[SET_WHY_MAX];
+
+    inspect_set(init->rl, members, sizeof members, why, sizeof why);
+    if (why[0] != '\0')
+        cli_say("%s", why);
+    else if (members[0] == '\0' && count_linked(init) > 0)
+        cli_say("the masters are no set yet: all of them must answer once");
+}
+
+static int wait_for_all(struct init *init)
+{
+    struct session *session = &init->session;
+    bool all;
+
+    while (session->signal == 0 && !is_done(init) && !is_stuck(init)) {
+        if (init->shows_progress)
+            show_progress(init);
+        else
+            tell_of_warming(init);
+        ev_run(session->loop, EVRUN_ONCE);
+    }
+    if (init->shows_progress)
+        (void)fputs("\r\033[K", stderr);
+    if (session->signal != 0)
+        return session_signal_exit(session);
+    all = count_voters(init) == mask_count(voters_of(init));
+    if (!all) {
+        say_who_is_down(init);
+        say_why_no_set(init);
+        refusal_tell(session->cli, init->rl, NULL, "", false);
+    }
+    if (tell_end(init, count_voters(init)) != CLI_OK)
+        return CLI_INTERNAL;
+    return all ? CLI_OK : CLI_UNREACHABLE;
+}
+
+/* ---- At once ---- */
+
+static void take_error(struct said *said, const char *error)
+{
+    (void)snprintf(said->error, sizeof said->error, "%s", error[0] != 0 ? error : "is down");
+}
+
+/* A claim of our own list is of a client that is about to found this set. */
+static bool take_set(const struct init *init, struct said *said, const struct reply *reply)
+{
+    struct founder_answer answer;
+
+    if (!answer_claim(reply, &answer))
+        return false;
+    if (answer.word == FOUNDER_SAYS_MEMBER)
+        (void)snprintf(said->belongs, sizeof said->belongs, "belongs to the set of %.*s",
+                       (int)answer.text_len, answer.text);
+    else if (answer.word == FOUNDER_SAYS_CLAIM &&
+             (answer.text_len != strlen(init->list) || strcmp(answer.text, init->list) != 0))
+        (void)snprintf(said->belongs, sizeof said->belongs, "is claimed by the list %.*s",
+                       (int)answer.text_len, answer.text);
+    return true;
+}
+
+static void on_answer(void *cookie, unsigned master, uint32_t query, const struct reply *reply)
+{
+    struct init *init = cookie;
+    struct said *said = &init->said[master];
+    struct marker marker;
+
+    said->answered = true;
+    if (reply == NULL)
+        take_error(said, master_of(init, master).error);
+    else if (reply->type == REPLY_ERROR)
+        take_error(said, reply->text);
+    else if ((enum query)query == QUERY_USED)
+        said->is_used = reply->type != REPLY_NIL;
+    else if ((enum query)query == QUERY_SET ? !take_set(init, said, reply)
+                                            : !marker_parse(reply, &marker))
+        take_error(said, "answered with garbage");
+    else if ((enum query)query == QUERY_SET)
+        return;
+    else if (marker.look.ready)
+        said->is_used = true;
+    else
+        said->look = marker.look;
+}
+
+/* The floor of the fencing counters that the guard would choose. */
+static uint64_t find_floor(const struct init *init)
+{
+    const struct members members = members_first(init->masters);
+    const struct guard_config config = {.members = &members};
+    drift_time now = now_of(init);
+    struct guard_actions actions;
+    struct guard guard;
+
+    guard_init(&guard, &config);
+    for (unsigned m = 0; m < init->masters; m++)
+        guard_on_link(&guard, m, true);
+    guard_next(&guard, now, &actions);
+    for (unsigned m = 0; m < init->masters; m++)
+        guard_on_look(&guard, m, &init->said[m].look, now);
+    return guard_floor(&guard);
+}
+
+static size_t write_query(const struct init *init, unsigned m, enum query query, char buf[WIRE_MAX])
+{
+    const struct master_info info = master_of(init, m).info;
+    const struct wire_founding reading = {.list = init->list, .list_len = strlen(init->list)};
+    uint32_t max_ttl_ms = inspect_client(init->rl).max_ttl_ms;
+
+    switch (query) {
+    case QUERY_USED:
+        /* A master has this field from its first epoch on, also when the epoch is gone. */
+        return (size_t)snprintf(buf, WIRE_MAX,
+                                "*3\r\n$4\r\nHGET\r\n$14\r\n" WIRE_MARKER "\r\n$4\r\nhigh\r\n");
+    case QUERY_SET:
+        return wire_founding(buf, SCRIPT_CLAIM, &reading);
+    case QUERY_LOOK:
+        return marker_look(buf, &info, max_ttl_ms, 0, 0);
+    case QUERY_GIVE:
+        break;
+    }
+    return marker_give(buf, &info, max_ttl_ms, init->said[m].look.number, find_floor(init),
+                       init->list);
+}
+
+static void ask(struct init *init, unsigned m, enum query query)
+{
+    const struct inspect_master master = master_of(init, m);
+    char command[WIRE_MAX];
+
+    init->said[m].answered = !master.is_linked;
+    if (!master.is_linked)
+        take_error(&init->said[m], master.error);
+    else
+        inspect_query(init->rl, m, query, command, write_query(init, m, query, command));
+}
+
+static bool all_answered(const struct init *init)
+{
+    for (unsigned m = 0; m < init->masters; m++)
+        if (!init->said[m].answered)
+            return false;
+    return true;
+}
+
+/* Query all masters, and wait for the answers.  Returns CLI_OK if all answered without an error. */
+static int ask_all(struct init *init, enum query query)
+{
+    drift_time until = drift_add(now_of(init), init->session.cli->connect_timeout_ms * DRIFT_MS);
+    int code = CLI_OK;
+
+    for (unsigned m = 0; m < init->masters; m++)
+        ask(init, m, query);
+    while (!all_answered(init) && init->session.signal == 0 && now_of(init) < until)
+        ev_run(init->session.loop, EVRUN_ONCE);
+    if (init->session.signal != 0)
+        return session_signal_exit(&init->session);
+    for (unsigned m = 0; m < init->masters; m++) {
+        const struct said *said = &init->said[m];
+
+        if (said->answered && said->error[0] == 0)
+            continue;
+        say_of(init, m, said->answered ? said->error : "does not answer in time");
+        code = CLI_UNREACHABLE;
+    }
+    return code;
+}
+
+/* The masters are said to be new, but may have kept fencing counters. */
+static int check_floor(const struct init *init)
+{
+    if (find_floor(init) != 0)
+        return CLI_OK;
+    cli_say("the fencing counters of some of these masters are days ahead of the clocks: set the "
+            "clocks, or delete the key " WIRE_MARKER " on these masters");
+    return CLI_CHANGE;
+}
+
+/* Report masters that have or had an epoch: they are not new.  Returns CLI_CHANGE if there are any.
+ */
+static int refuse_old(const struct init *init)
+{
+    int code = CLI_OK;
+
+    for (unsigned m = 0; m < init->masters; m++) {
+        if (!init->said[m].is_used)
+            continue;
+        cli_say("master %u (%s) is not new: clients have used it", m + 1, master_of(init, m).name);
+        code = CLI_CHANGE;
+    }
+    if (code == CLI_OK)
+        return CLI_OK;
+    cli_say("a master that was used may hold locks, so it is not new: use `redlock init` without "
+            "--new");
+    cli_say("if no client runs and no lock is held, DEL " WIRE_MARKER " on each makes them new");
+    return code;
+}
+
+/* Report masters that are in a set, or are claimed: they may get no epoch from us, since locks may
+ * be held there.  Returns CLI_CHANGE if there are any. */
+static int refuse_belonging(const struct init *init)
+{
+    int code = CLI_OK;
+
+    for (unsigned m = 0; m < init->masters; m++) {
+        unsigned first = 0;
+
+        if (init->said[m].belongs[0] == '\0')
+            continue;
+        while (strcmp(init->said[first].belongs, init->said[m].belongs) != 0)
+            first++;
+        say_of(init, m,
+               first == m                                          ? init->said[m].belongs
+               : strncmp(init->said[m].belongs, "belongs", 7) == 0 ? "belongs to the same set"
+                                                                   : "is claimed by the same list");
+        code = CLI_CHANGE;
+    }
+    if (code != CLI_OK)
+        cli_say(
+            "a master of a set is not new, and nothing was changed: use `redlock init` with the "
+            "list of its set, and without --new");
+    return code;
+}
+
+/* The library has checked the list, so that nothing is refused here. */
+static void write_list(struct init *init)
+{
+    struct config config = {.version = 1};
+
+    for (unsigned m = 0; m < init->masters; m++) {
+        struct config_member member;
+
+        if (inspect_place(master_of(init, m).uri, &member))
+            (void)config_add(&config, member.name, member.place);
+    }
+    (void)config_print(&config, init->list);
+}
+
+static int connect_all(struct init *init)
+{
+    while (is_connecting(init) && init->session.signal == 0)
+        ev_run(init->session.loop, EVRUN_ONCE);
+    if (init->session.signal != 0)
+        return session_signal_exit(&init->session);
+    for (unsigned m = 0; m < init->masters; m++) {
+        const struct inspect_master master = master_of(init, m);
+
+        if (!master.is_linked || handshake_refuses(&master.info) == NULL)
+            continue;
+        say_of(init, m, handshake_refuses(&master.info));
+        return CLI_UNREACHABLE;
+    }
+    say_who_is_down(init);
+    return count_linked(init) == init->masters ? CLI_OK : CLI_UNREACHABLE;
+}
+
+/* The first two queries change nothing.  The third changes only masters without an epoch, and the
+ * last only those that are still in no set. */
+static int give_at_once(struct init *init)
+{
+    int code = connect_all(init);
+
+    write_list(init);
+    inspect_listen(init->rl, on_answer, init);
+    if (code == CLI_OK)
+        code = ask_all(init, QUERY_USED);
+    if (code == CLI_OK)
+        code = refuse_old(init);
+    if (code == CLI_OK)
+        code = ask_all(init, QUERY_SET);
+    if (code == CLI_OK)
+        code = refuse_belonging(init);
+    if (code == CLI_OK)
+        code = ask_all(init, QUERY_LOOK);
+    if (code == CLI_OK)
+        code = refuse_old(init);
+    if (code == CLI_OK)
+        code = check_floor(init);
+    if (code == CLI_OK)
+        code = ask_all(init, QUERY_GIVE);
+    inspect_listen(init->rl, NULL, NULL);
+    for (unsigned m = 0; m < init->masters && code == CLI_OK; m++) {
+        if (init->said[m].is_used)
+            continue;
+        say_of(init, m, "lost its data in the meantime, or belongs to a set now");
+        code = CLI_UNREACHABLE;
+    }
+    return code;
+}
+
+/* ---- The command ---- */
+
+/* With --new, this runs first without the restart guard, which would install epochs before our
+ * queries.  Then the masters become a set.  The list is wiped when a client is opened. */
+static int run(struct init *init, struct cli *cli, ev_timer *tick, bool at_once)
+{
+    const char *guard = cli->restart_guard;
+    char *list = at_once && cli->masters != NULL ? strdup(cli->masters) : NULL;
+    int code;
+
+    cli->restart_guard = at_once ? "off" : guard;
+    code = session_open(&init->session, cli);
+    cli->restart_guard = guard;
+    cli_forget_masters(cli); /* Without a loop, no client was opened. */
+    cli->masters = list;
+    if (code != CLI_OK)
+        return code;
+    init->rl = init->session.rl;
+    init->masters = inspect_client(init->rl).masters;
+    init->shows_progress = isatty(STDERR_FILENO) != 0 && !cli->verbose;
+    ev_timer_start(init->session.loop, tick);
+    code = at_once ? give_at_once(init) : wait_for_all(init);
+    ev_timer_stop(init->session.loop, tick);
+    session_close(&init->session);
+    return code;
+}
+
+static int init_main(struct cli *cli, int argc, char **argv)
+{
+    static const struct option own[] = {
+        {"new", no_argument, NULL, CLI_OPTION_FIRST},
+        {NULL, 0, NULL, 0},
+    };
+    struct init init = {.told = 0};
+    bool at_once = false;
+    ev_timer tick;
+    int code = CLI_OK;
+
+    while (cli_getopt(cli, argc, argv, false, own) != -1)
+        at_once = true;
+    cli_need_arguments(cli, argc, argv, 0, "none");
+    if (!cli_is_guarded(cli))
+        cli_usage_error(cli, "the restart guard is off, and without it every master may vote");
+    ev_timer_init(&tick, on_tick, TICK_S, TICK_S);
+    if (at_once)
+        code = run(&init, cli, &tick, true);
+    if (code == CLI_OK)
+        code = run(&init, cli, &tick, false);
+    cli_forget_masters(cli);
+    return code;
+}
+
+const struct cli_command cli_init = {
+    .name = "init",
+    .run = init_main,
+    .usage = "init [--new]",
+    .help = "Make the masters of the list a set, if they are none yet: from then on clients that\n"
+            "list other masters are refused.  All must answer once for this.  Then wait until\n"
+            "every master may vote, and watch those that may not yet.  A master that was\n"
+            "restarted without its data, or flushed, may vote somewhat later than the longest\n"
+            "lease (--max-ttl) after a client has found it so.\n"
+            "\n"
+            "  --new                  let new masters vote at once, before the very first lock;\n"
+            "                         all must answer, and none may have voted before.  Never\n"
+            "                         use it while a lock may be held\n"
+            "\n"
+            "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 with --new: they are not\n"
+            "new.\n",
+};

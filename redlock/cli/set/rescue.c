@@ -1,0 +1,190 @@
+/*
+ * rescue.c - judges whether a set may be rescued, and says what a rescue cannot promise.
+ */
+#include "redlock/cli/set/rescue.h"
+
+#include <string.h>
+
+#include "redlock/cli/set/rescuer.h"
+#include "redlock/cli/set/set_refusal.h"
+#include "redlock/cli/set/set_report.h"
+
+enum { LIST_MAX = CONFIG_TEXT_MAX + 1 };
+
+/* ---- The lists ---- */
+
+static int make_list(const struct survey *found, const struct wish *wish, struct config *ret_list)
+{
+    struct config list = {.set = found->newest.set};
+    int code = CLI_OK;
+
+    for (unsigned i = 0; i < wish->joiners_len; i++) {
+        const struct config_member *joiner = &wish->joiners[i];
+        enum config_problem problem = strcmp(joiner->name, "-") == 0
+                                          ? CONFIG_BAD_NAME
+                                          : config_add(&list, joiner->name, joiner->place);
+
+        if (problem == CONFIG_OK)
+            continue;
+        cli_say("%s: %s", joiner->name, config_problem_text(problem));
+        code = CLI_CHANGE;
+    }
+    if (list.members_len < 2) {
+        cli_say("%s", config_problem_text(CONFIG_ONE));
+        code = CLI_CHANGE;
+    } else if (list.members_len % 2 == 0 && !wish->allows_even) {
+        cli_say("%s: --even allows it", config_problem_text(CONFIG_EVEN));
+        code = CLI_CHANGE;
+    }
+    for (unsigned m = 0; m < found->masters; m++)
+        if (found->of[m].answered && found->of[m].set == list.set &&
+            found->of[m].version > list.version)
+            list.version = found->of[m].version;
+    *ret_list = list;
+    return code;
+}
+
+/* True: the operator said that the member is lost. */
+static bool is_lost(const char *lost, const struct config_member *member)
+{
+    for (const char *p = lost; *p != '\0'; p += *p == ',') {
+        size_t len = strcspn(p, ",");
+
+        if ((strlen(member->name) == len && memcmp(p, member->name, len) == 0) ||
+            (strlen(member->place) == len && memcmp(p, member->place, len) == 0))
+            return true;
+        p += len;
+    }
+    return false;
+}
+
+/* ---- What is refused ---- */
+
+/* A name that no member has may be a mistake. */
+static int refuse_unknown(const struct survey *found, const char *lost)
+{
+    for (const char *p = lost; strcmp(lost, "-") != 0 && *p != '\0'; p += *p == ',') {
+        size_t len = strcspn(p, ",");
+        char name[CONFIG_PLACE_MAX + 1] = "";
+        bool is_known = false;
+
+        if (len <= CONFIG_PLACE_MAX)
+            memcpy(name, p, len);
+        for (unsigned i = 0; i < found->newest.members_len; i++)
+            is_known = is_known || is_lost(name, &found->newest.members[i]);
+        p += len;
+        if (is_known || config_is_closed(&found->newest))
+            continue;
+        cli_say("no member is called %s", name);
+        return CLI_CHANGE;
+    }
+    return CLI_OK;
+}
+
+/* R1 and R2: each member answers, or is lost. */
+static int refuse_members(const struct survey *found, const char *lost)
+{
+    for (unsigned i = 0; i < found->newest.members_len; i++) {
+        const struct config_member *member = &found->newest.members[i];
+        unsigned m = survey_find(found, member);
+        bool answers = m < found->masters && found->of[m].answered;
+
+        if (answers == !is_lost(lost, member))
+            continue;
+        if (answers)
+            cli_say("%s answers, so it is not lost: stop it for good, or do not name it",
+                    member->name);
+        else
+            cli_say("%s does not answer: bring it back, or name it if it is lost for good",
+                    member->name);
+        return CLI_CHANGE;
+    }
+    return CLI_OK;
+}
+
+/* Members that lost their data may come back by themselves (core/recall.c). */
+static bool may_come_back(const struct survey *found)
+{
+    const struct config *newest = &found->newest;
+    const struct members lists = {newest->from, newest->to};
+    quorum_mask votes = 0, warming = 0;
+
+    for (unsigned i = 0; i < newest->members_len; i++) {
+        unsigned m = survey_find(found, &newest->members[i]);
+        bool answers = m < found->masters && found->of[m].answered;
+
+        votes |= survey_votes(found, m) ? mask_of(i) : 0;
+        warming |= answers && !found->of[m].look.ready ? mask_of(i) : 0;
+    }
+    return members_decide(&lists, votes | warming) && warming != 0 &&
+           (members_meet_all(&lists, votes) ||
+            (newest->version == 1 && (votes | warming) == (newest->from | newest->to)));
+}
+
+static int refuse_healthy(const struct survey *found)
+{
+    if (survey_has_quorum(found)) {
+        cli_say("a majority of the members answers and may vote: use add, remove or replace");
+        return CLI_CHANGE;
+    }
+    if (!may_come_back(found))
+        return CLI_OK;
+    cli_say("a majority of the members may vote soon, after a loss of data: `redlock init` watches "
+            "them");
+    return CLI_CHANGE;
+}
+
+static int refuse(const struct survey *found, const struct wish *wish, const char *lost)
+{
+    int code = set_refusal_two_names(found);
+
+    for (unsigned i = 0; i < wish->joiners_len; i++) {
+        int other = set_refusal_joiner(found, &wish->joiners[i]);
+
+        code = code == CLI_OK ? other : code;
+    }
+    if (code == CLI_OK)
+        code = refuse_unknown(found, lost);
+    if (code == CLI_OK)
+        code = refuse_healthy(found);
+    if (code == CLI_OK)
+        code = refuse_members(found, lost);
+    return code;
+}
+
+/* ---- Telling ---- */
+
+static void tell_limits(const struct survey *found, const struct config *list)
+{
+    char before[LIST_MAX], after[LIST_MAX];
+
+    wish_print(&found->newest, found->newest.from | found->newest.to, before, sizeof before);
+    wish_print(list, list->from, after, sizeof after);
+    cli_say("the set was: %s", before[0] != '\0' ? before : "closed by a rescue");
+    cli_say("it becomes:  %s", after);
+    cli_say("a rescue cannot promise what a set with a majority promises:");
+    cli_say(
+        "- locks that the lost masters granted may be held until the longest lease is over, and "
+        "are not renewed");
+    cli_say("- fencing tokens may be smaller than some earlier ones, if the clocks are behind");
+    cli_say("- the lost masters must never answer again with their data: a majority of them grants "
+            "locks to clients that do not know the new list");
+    cli_say("- members that this list does not name go on as a set of their own");
+}
+
+int cli_rescue(struct survey *survey, const struct wish *wish, const char *lost, bool is_dry,
+               struct config *ret_list)
+{
+    struct config list;
+    int code = make_list(survey, wish, &list);
+
+    if (code == CLI_OK)
+        code = refuse(survey, wish, lost);
+    if (code != CLI_OK)
+        return code;
+    tell_limits(survey, &list);
+    if (!is_dry)
+        code = rescuer_run(survey, &list);
+    *ret_list = list;
+    return code;
+}

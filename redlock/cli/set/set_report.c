@@ -1,0 +1,283 @@
+/*
+ * set_report.c - one line for each member, and for each other master of the list.
+ */
+#include "redlock/cli/set/set_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/cli/set/marker.h"
+#include "redlock/cli/set/wish.h"
+
+enum { LIST_MAX = CONFIG_TEXT_MAX + 1 };
+
+static const struct survey_master none = {.error = "is not in the list"};
+
+/* The answer of a member. */
+static const struct survey_master *answer_of(const struct survey *survey, unsigned member)
+{
+    unsigned m = survey_find(survey, &survey->newest.members[member]);
+
+    return m < survey->masters ? &survey->of[m] : &none;
+}
+
+static uint32_t longest_lease_ms(const struct survey *survey)
+{
+    uint32_t longest = 0;
+
+    for (unsigned m = 0; m < survey->masters; m++)
+        if (survey->of[m].answered && survey->of[m].look.max_ttl_ms > longest)
+            longest = survey->of[m].look.max_ttl_ms;
+    return longest;
+}
+
+/* Count as `redlock status` does: until witnesses say how long it has been warming, as if they did
+ * not know. */
+static void say_warming(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
+{
+    const struct survey_master *master = &survey->of[m];
+    drift_span whole = inspect_quarantine(survey->rl, longest_lease_ms(survey));
+    drift_span left = master->is_witnessed ? master->left : marker_left(whole, master->age_ms);
+
+    (void)snprintf(text, SURVEY_ERROR_MAX, "warms up: it may vote in %.1f s%s",
+                   (double)left / (double)DRIFT_S,
+                   master->is_witnessed ? "" : ", if a client has found it so");
+}
+
+void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
+{
+    const struct survey_master *master = m < survey->masters ? &survey->of[m] : &none;
+    char list[SURVEY_ERROR_MAX / 2];
+
+    text[0] = '\0';
+    if (!master->answered) {
+        (void)snprintf(text, SURVEY_ERROR_MAX, "%s", master->error);
+    } else if (master->set != 0 && master->set != survey->newest.set) {
+        wish_print(&master->config, master->config.to, list, sizeof list);
+        (void)snprintf(text, SURVEY_ERROR_MAX, "is a member of another set: %s", list);
+    } else if (!master->look.ready) {
+        say_warming(survey, m, text);
+    } else if (master->set == 0) {
+        (void)snprintf(text, SURVEY_ERROR_MAX, "says that it is in no set");
+    }
+}
+
+static bool has_version(const struct survey *survey, unsigned m, uint64_t version)
+{
+    return survey->of[m].answered && survey->of[m].set == survey->newest.set &&
+           survey->of[m].version == version;
+}
+
+/* True: a majority of the list that this master stores may vote, and stores the same version. */
+static bool is_kept(const struct survey *survey, unsigned master)
+{
+    const struct config *config = &survey->of[master].config;
+    unsigned kept = 0;
+
+    for (unsigned m = 0; m < survey->masters; m++)
+        kept += has_version(survey, m, config->version) && survey->of[m].look.ready;
+    return 2 * kept > mask_count(config->from);
+}
+
+void set_report_versions(const struct survey *survey)
+{
+    const struct config *newest = &survey->newest;
+    unsigned left = 0, m = 0;
+
+    while (left < survey->masters && !has_version(survey, left, newest->version))
+        left++;
+    while (m < survey->masters &&
+           !(survey->of[m].version + 2 <= newest->version &&
+             has_version(survey, m, survey->of[m].version) && is_kept(survey, m)))
+        m++;
+    if (left == survey->masters || m == survey->masters)
+        return;
+    cli_say("%s has version %" PRIu64 " of the set, but a majority of version %" PRIu64
+            ", as %s, may vote: one of both is left over",
+            survey->of[left].member.place, newest->version, survey->of[m].version,
+            survey->of[m].member.place);
+    cli_say("if the set was founded again, empty the masters of version %" PRIu64
+            " (FLUSHALL); if it was rescued, those of version %" PRIu64,
+            newest->version, survey->of[m].version);
+}
+
+/* ---- Text ---- */
+
+static const char *part_of(const struct config *config, unsigned member)
+{
+    bool is_old = (config->from & mask_of(member)) != 0;
+    bool is_new = (config->to & mask_of(member)) != 0;
+
+    return is_old && is_new ? "" : is_new ? ", joins" : ", leaves";
+}
+
+static void print_version(const struct survey *survey, const struct survey_master *master)
+{
+    uint64_t newest = survey->newest.version;
+
+    if (!master->answered || master->set != survey->newest.set)
+        return;
+    (void)printf(", has version %" PRIu64, master->version);
+    if (master->version < newest)
+        (void)printf(" (%" PRIu64 " behind)", newest - master->version);
+}
+
+static void print_member(const struct survey *survey, unsigned member)
+{
+    const struct config *config = &survey->newest;
+    const struct survey_master *master = answer_of(survey, member);
+    char why[SURVEY_ERROR_MAX];
+
+    set_report_why(survey, survey_find(survey, &config->members[member]), why);
+    (void)printf("%s", config->members[member].name);
+    if (strcmp(config->members[member].name, config->members[member].place) != 0)
+        (void)printf("  at %s", config->members[member].place);
+    (void)printf("  %s%s", why[0] != '\0' ? why : "votes", part_of(config, member));
+    print_version(survey, master);
+    (void)printf("\n");
+}
+
+/* True: a line is printed for it already. */
+static bool is_member(const struct survey *survey, unsigned m)
+{
+    for (unsigned i = 0; i < survey->newest.members_len; i++)
+        if (survey_find(survey, &survey->newest.members[i]) == m)
+            return true;
+    return false;
+}
+
+static void print_others(const struct survey *survey)
+{
+    char why[SURVEY_ERROR_MAX];
+
+    for (unsigned m = 0; m < survey->masters; m++) {
+        const struct survey_master *master = &survey->of[m];
+
+        if (is_member(survey, m))
+            continue;
+        set_report_why(survey, m, why);
+        (void)printf("%s  is no member", inspect_master(survey->rl, m).name);
+        if (why[0] != '\0')
+            (void)printf(": %s", why);
+        print_version(survey, master);
+        (void)printf("\n");
+    }
+}
+
+/* The command that began the change, and finishes it. */
+static void print_finish(const struct config *config)
+{
+    quorum_mask joins = (quorum_mask)(config->to & ~config->from);
+    quorum_mask leaves = (quorum_mask)(config->from & ~config->to);
+    char joiner[LIST_MAX];
+
+    (void)printf("to finish the change: redlock members %s", joins == 0    ? "remove"
+                                                             : leaves == 0 ? "add"
+                                                                           : "replace");
+    for (unsigned i = 0; i < config->members_len; i++)
+        if (leaves & mask_of(i))
+            (void)printf(" %s", config->members[i].name);
+    for (unsigned i = 0; i < config->members_len; i++)
+        if (joins & mask_of(i)) {
+            wish_print(config, mask_of(i), joiner, sizeof joiner);
+            (void)printf(" %s", joiner);
+        }
+    (void)printf("\n");
+}
+
+void set_report_text(const struct survey *survey)
+{
+    const struct config *config = &survey->newest;
+    char from[LIST_MAX], to[LIST_MAX];
+
+    wish_print(config, config->from, from, sizeof from);
+    wish_print(config, config->to, to, sizeof to);
+    if (config->version == 0)
+        (void)printf("no set is known: `redlock init` makes the masters of a list a set\n");
+    else
+        (void)printf("set %016" PRIx64 ", version %" PRIu64 ": ", config->set, config->version);
+    if (config_is_closed(config) && config->version != 0)
+        (void)printf("closed, it has no members\n");
+    else if (config_is_joint(config))
+        (void)printf("changes, from %s to %s\n", from, to);
+    else if (config->version != 0)
+        (void)printf("%u members\n", config->members_len);
+    for (unsigned i = 0; i < config->members_len; i++)
+        print_member(survey, i);
+    print_others(survey);
+    if (config_is_joint(config))
+        print_finish(config);
+}
+
+/* ---- JSON ---- */
+
+static const char *text_of(bool is_true)
+{
+    return is_true ? "true" : "false";
+}
+
+static void print_list(const char *key, const struct config *config, quorum_mask list)
+{
+    bool is_first = true;
+
+    (void)printf(",\"%s\":[", key);
+    for (unsigned i = 0; i < config->members_len; i++) {
+        if (!(list & mask_of(i)))
+            continue;
+        (void)printf("%s", is_first ? "" : ",");
+        cli_json_string(stdout, config->members[i].name);
+        is_first = false;
+    }
+    (void)printf("]");
+}
+
+static void print_json(const struct survey *survey, const struct config_member *member, unsigned m)
+{
+    const struct survey_master *master = m < survey->masters ? &survey->of[m] : &none;
+    bool is_ours = master->answered && master->set == survey->newest.set && master->set != 0;
+    char why[SURVEY_ERROR_MAX];
+
+    set_report_why(survey, m, why);
+    (void)printf("{\"name\":");
+    cli_json_string(stdout, member->name);
+    cli_json_member("place", member->place);
+    (void)printf(",\"answers\":%s,\"votes\":%s", text_of(master->answered),
+                 text_of(survey_votes(survey, m)));
+    cli_json_member("reason", why[0] != '\0' ? why : NULL);
+    if (is_ours)
+        (void)printf(",\"version\":%" PRIu64 "}", master->version);
+    else
+        (void)printf(",\"version\":null}");
+}
+
+void set_report_json(const struct survey *survey)
+{
+    const struct config *config = &survey->newest;
+    bool is_first = true;
+
+    if (config->version == 0)
+        (void)printf("{\"set\":null,\"version\":null,\"phase\":null");
+    else
+        (void)printf("{\"set\":\"%016" PRIx64 "\",\"version\":%" PRIu64 ",\"phase\":\"%s\"",
+                     config->set, config->version,
+                     config_is_joint(config)    ? "joint"
+                     : config_is_closed(config) ? "closed"
+                                                : "simple");
+    print_list("from", config, config->from);
+    print_list("to", config, config->to);
+    (void)printf(",\"members\":[");
+    for (unsigned i = 0; i < config->members_len; i++) {
+        (void)printf("%s", i > 0 ? "," : "");
+        print_json(survey, &config->members[i], survey_find(survey, &config->members[i]));
+    }
+    (void)printf("],\"others\":[");
+    for (unsigned m = 0; m < survey->masters; m++) {
+        if (is_member(survey, m))
+            continue;
+        (void)printf("%s", is_first ? "" : ",");
+        print_json(survey, &survey->of[m].member, m);
+        is_first = false;
+    }
+    (void)printf("]}\n");
+}

@@ -1,0 +1,19 @@
+/*
+ * set_report.h - prints what a survey found, for people and as JSON.
+ */
+#ifndef REDLOCK_SET_REPORT_H
+#define REDLOCK_SET_REPORT_H
+
+#include "redlock/cli/set/survey.h"
+
+void set_report_text(const struct survey *survey);
+void set_report_json(const struct survey *survey);
+
+/* Say so if the versions of the masters contradict each other: see look_at_versions() of doctor.c.
+ */
+void set_report_versions(const struct survey *survey);
+
+/* Why a master does not vote.  "": it does.  text has SURVEY_ERROR_MAX bytes. */
+void set_report_why(const struct survey *survey, unsigned master, char text[SURVEY_ERROR_MAX]);
+
+#endif /* REDLOCK_SET_REPORT_H */

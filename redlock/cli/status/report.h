@@ -1,0 +1,85 @@
+/*
+ * report.h - what `redlock status` found out, and prints.
+ */
+#ifndef REDLOCK_REPORT_H
+#define REDLOCK_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "drift/drift.h"
+#include "drift/node.h"
+#include "redlock/cli/status/holders.h"
+#include "redlock/client/inspect.h"
+#include "redlock/core/members.h"
+#include "redlock/redlock.h"
+
+struct cli;
+
+/* The answers of one master. */
+struct report {
+    bool asked;
+    bool gone;                   /* Its number has lost its master. */
+    bool stranger;               /* It is no member of the set, and does not count. */
+    unsigned questions, answers; /* How many queries were sent, and answered. */
+    bool over;                   /* No more answers are awaited. */
+    bool up;                     /* It may vote. */
+    bool warming;                /* It is warming. */
+    bool barred;                 /* Its clock is known to be wrong. */
+    bool has_offset, has_rate;   /* The next two fields are valid. */
+    struct drift_range offset;   /* The offset of its clock from the median of all, ns. */
+    struct drift_range rate_ppm; /* How much faster than ours its clock runs. */
+    bool fresh;                  /* Warming: it is new and durable. */
+    uint64_t age_ms;             /* Warming: for how long, by its clock. */
+    uint64_t warming_ms;         /* Warming: how much longer, if a client watches it. */
+    bool witnessed;              /* Warming: other masters reported for how long. */
+    bool unwatched;              /* Warming: the time has passed, but no client watched. */
+    drift_time asked_at;
+    double round_trip_us;
+    char error[INSPECT_TEXT_MAX]; /* Why it is down, or cannot report the holder. */
+    char *token;                  /* The token of the holder.  NULL: free, or not known. */
+    size_t token_len;             /* A token of another program may contain NULs. */
+    long long ttl_ms;             /* How long the master stores the holder.  -1: for ever. */
+    long long readers;            /* The number of readers.  If > 0, there is no token. */
+    bool knows_holder;            /* The master reported the holder, or that there is none. */
+    long long waiting;            /* The number of clients in its queue (place.h). */
+    bool knows_permits;           /* The master reported which permits of this name it stores. */
+    char permits_error[INSPECT_TEXT_MAX]; /* Why knows_permits is false. */
+    unsigned permits;                     /* The number of permits of this name that it stores. */
+    bool is_taken[REDLOCK_PERMITS_MAX];   /* By slot: the master stores this permit. */
+    bool is_foreign[REDLOCK_PERMITS_MAX]; /* By slot: redlock did not write the permit's key. */
+    struct holders holders;               /* Its readers, and the holders of its permits. */
+    bool has_foreign_queue;               /* Redlock did not write the key of its queue. */
+};
+
+struct status {
+    struct cli *cli;
+    const char *name; /* The lock to show.  NULL: none, only the masters. */
+    bool rates;       /* Also show the rates of clocks, which takes a while. */
+    struct redlock *rl;
+    unsigned masters, up, warming, over;
+    unsigned shown;       /* How many masters are not gone. */
+    unsigned counted;     /* How many of these are members.  If no set is known: all of them. */
+    const char *noun;     /* What counted counts: "members" or "masters". */
+    bool refused;         /* Clients refuse the list. */
+    struct members lists; /* Which masters decide. */
+    struct report reports[REDLOCK_MASTERS_MAX];
+};
+
+/* True: a majority is up. */
+bool report_has_majority(const struct status *status);
+
+/* Print all, as text or as JSON. */
+void report_text(const struct status *status);
+void report_json(const struct status *status);
+
+/* Print their part about the set of masters (report_set.c). */
+void report_set_text(const struct status *status);
+void report_set_json(const struct status *status);
+
+/* Print the readers, and the holders of permits (report_holders.c). */
+void report_holders_text(const struct status *status);
+void report_holders_json(const struct status *status);
+
+#endif /* REDLOCK_REPORT_H */

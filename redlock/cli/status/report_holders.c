@@ -1,0 +1,65 @@
+/*
+ * report_holders.c - what `redlock status` prints about readers, and about who holds permits.
+ */
+#include "redlock/cli/status/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/base/error.h"
+#include "redlock/cli/common/cli.h"
+
+#define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
+
+/* What a majority stores.  Masters that may not vote do not count.  Empty if memory is exhausted.
+ */
+static struct holders find_holders(const struct status *status)
+{
+    const struct holders *of[REDLOCK_MASTERS_MAX];
+    struct holders agreed;
+
+    for (unsigned m = 0; m < status->masters; m++)
+        of[m] = status->reports[m].up ? &status->reports[m].holders : NULL;
+    (void)holders_agree(of, status->masters, &status->lists, &agreed);
+    return agreed;
+}
+
+void report_holders_text(const struct status *status)
+{
+    struct holders holders = find_holders(status);
+    char name[QUOTED_MAX], token[QUOTED_MAX];
+
+    for (unsigned i = 0; i < holders.len; i++) {
+        const struct holder *one = &holders.list[i];
+
+        (void)printf("%s: ", error_quote(status->name, strlen(status->name), name, sizeof name));
+        if (one->number > 0)
+            (void)printf("permit %u: held by ", one->number);
+        else
+            (void)printf("reader ");
+        (void)printf("%s for %.3f s more\n",
+                     error_quote(one->token, strlen(one->token), token, sizeof token),
+                     (double)one->ttl_ms / 1e3);
+    }
+    holders_free(&holders);
+}
+
+void report_holders_json(const struct status *status)
+{
+    struct holders holders = find_holders(status);
+
+    (void)printf(",\"holders\":[");
+    for (unsigned i = 0; i < holders.len; i++) {
+        const struct holder *one = &holders.list[i];
+
+        (void)printf("%s{\"permit\":", i > 0 ? "," : "");
+        if (one->number > 0)
+            (void)printf("%u", one->number);
+        else
+            (void)printf("null");
+        cli_json_holder(one->token, strlen(one->token));
+        (void)printf(",\"ttl_ms\":%lld}", one->ttl_ms);
+    }
+    (void)printf("]");
+    holders_free(&holders);
+}

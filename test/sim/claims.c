@@ -182,11 +182,11 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
     if (ask->what == WHAT_TIME || ask->what == WHAT_LEAVE)
         return;
     if (yes)
-        waits_on_heard(process); /* A grant to one reader lets the next reader try at once. */
+        waits_on_heard(process, 0); /* A grant to one reader lets the next reader try at once. */
     if (ask->what == WHAT_WAIT) {
         world_say("    client %u waits, and gets from master %u: %lld %s", process->number, master,
                   answer->integer, answer->text);
-        waits_on_heard(process);
+        waits_on_heard(process, answer->integer > 0 ? (sim_time)answer->integer * DRIFT_MS : 0);
         return;
     }
     if (ask->what == WHAT_LOOK || ask->what == WHAT_FOUND)

@@ -96,9 +96,9 @@ void waits_on_trouble(struct ev_loop *process);
 bool waits_hears_all(const struct ev_loop *process, unsigned mark);
 /* True if the process hears its own channel at all masters. */
 bool waits_hears_own(const struct ev_loop *process);
-/* An announcement, or the answer to a query.  It lets one round begin early: waits_may_hurry()
- * uses it up. */
-void waits_on_heard(struct ev_loop *process);
+/* An announcement, or the answer to a query: the key has so much time left, or 0.  It lets one
+ * round begin early: waits_may_hurry() uses it up. */
+void waits_on_heard(struct ev_loop *process, sim_time left);
 bool waits_may_hurry(struct ev_loop *process, const struct lease_rec *rec);
 /* A reader got the lock, by a round that began then. */
 void waits_on_reader(unsigned resource, sim_time round_sent);

@@ -64,6 +64,8 @@ struct ev_loop {
     bool has_probed;            /* It got the lock that proves that locks can be had again. */
     sim_time heard_at;          /* The last announcement, or answer to a query. */
     sim_time deaf_until;        /* Until then, it may have missed announcements. */
+    sim_time told_left;         /* The longest time left that it heard of in this turn. */
+    sim_time misled_until;      /* Until then, what it heard late may say that a lock is held. */
 };
 
 /* ---- Processes (process.c) ---- */

@@ -5,7 +5,7 @@
  *          while the lock is free, even if messages were lost.
  *  hears   A waiter listens to all masters.  After links were cut, it does so again within the
  *          time that new links take.
- *  wakes   If wait flags were set and no message was lost, a waiter wakes up soon.
+ *  wakes   If wait flags were set and no message was lost or late, a waiter wakes up soon.
  *  starves A writer in good health waits, while there are readers all the time.  After it has
  *          queried the masters, no new reader gets the lock before it.
  *
@@ -129,12 +129,26 @@ void waits_publish_own(struct server *server, const char *waiter, const char *te
             publish_to(conn, WIRE_CLIENT, conn->own, text);
 }
 
-void waits_on_heard(struct ev_loop *process)
+void waits_on_heard(struct ev_loop *process, sim_time left)
 {
     process->heard_at = process_now(process);
+    process->told_left = sim_max(process->told_left, left);
     for (unsigned line = 0; line < SIM_LINES; line++)
         if (process->sleeps[line].heard < 2 * world.plan.servers)
             process->sleeps[line].heard++;
+}
+
+/* A client counts the time left from when it reads the message or answer, since it cannot know
+ * when that was sent.  What a process in bad health reads may have been sent long before, for
+ * example while the process was stopped.  Then the key ends earlier than the client believes. */
+static void note_late_news(struct ev_loop *process)
+{
+    bool may_be_late = process->sick_until >= world.now || process->ahead > world.plan.quick;
+
+    if (process->told_left > 0 && may_be_late)
+        process->misled_until =
+            sim_max(process->misled_until, process_now(process) + process->told_left);
+    process->told_left = 0;
 }
 
 bool waits_may_hurry(struct ev_loop *process, const struct lease_rec *rec)
@@ -370,11 +384,12 @@ static void check_sleep(const struct ev_loop *process, unsigned line)
     if ((set & (set - 1)) != 0 && !world.plan.permits)
         return; /* The last of them may become free while the client waits for another. */
     if (world.plan.fair > 0 || !frees[line].was_marked || sleep->since + nap() > free_since ||
-        process->deaf_until > free_since - nap() ||
+        process->deaf_until > free_since - nap() || process->misled_until > world.now ||
         !process_is_healthy(process, free_since - nap()) ||
         !waits_hears_all(process, flags_of((unsigned)__builtin_ctz(set))))
         return;
     world_outcome(OUTCOME_AWAKE);
+    since = sim_max(since, process->misled_until); /* A late message costs so much at most. */
     if (world.now - since > nap())
         world_fail("wakes",
                    "set %x has been free%s for %.3f ms, which masters have announced, and client "
@@ -411,6 +426,7 @@ static void check_hears(const struct ev_loop *process, unsigned resource, unsign
 
 void waits_on_turn(struct ev_loop *process)
 {
+    note_late_news(process);
     if (world.plan.two_lists || world.plan.operators > 0) /* What is a majority depends on both. */
         return;
     for (unsigned r = 0; r < world.plan.resources && !world.plan.permits; r++)

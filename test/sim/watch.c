@@ -11,6 +11,7 @@
 
 #include "redlock/client/client.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct link *__real_link_new(const struct link_config *config, const struct link_events *events,
@@ -70,11 +71,19 @@ static void on_link(void *cookie, unsigned number, const struct link_fall *fall)
     watch->events->on_link(watch->cookie, number, fall);
 }
 
+/* For how long the key is held, by an announcement; 0: it does not say. */
+static sim_time left_by(const char *text)
+{
+    if (strncmp(text, "held ", 5) != 0 && strncmp(text, "taken ", 6) != 0)
+        return 0;
+    return strtoull(strchr(text, ' '), NULL, 10) * DRIFT_MS;
+}
+
 static void on_push(const struct watch *watch, unsigned number, const struct reply *reply)
 {
     world_say("    client %u is notified by master %u: %s %s", watch->process->number, number,
               reply->before != NULL ? reply->before : "", reply->text);
-    waits_on_heard(watch->process);
+    waits_on_heard(watch->process, left_by(reply->text));
 }
 
 /* Errors of a fault.  A script that is unknown is sent in full.  WRONGTYPE comes without a fault,

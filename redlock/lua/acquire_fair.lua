@@ -19,8 +19,8 @@
 -- - At most WIRE_QUEUE_MAX waiters may be in a queue (WIRE_QUEUE_MAX_ENTRIES entries).
 -- - The lock is granted to the first in the queue alone, by SET NX.  A join is granted with
 --   number 1 only, because the reply OK has no room for another number.
--- - A user who may not read who is first gets the error.  Else it would seem that another client
---   has the lock.
+-- - A user who may not read who is first, or may not delete it when it is dead, gets the error.
+--   Else it would seem that another client has the lock.
 -- - If the key has the token already, a release has passed it on.  The script extends it, and the
 --   client counts its lease from this heartbeat.
 -- - With a ticket the token waits in the queue, too, so that a release can pass the lock on to it.
@@ -55,6 +55,11 @@ end
 -- @part first
 if ahead.err then
     return ahead
+end
+for i = 1, #dead do
+    if first and first ~= waiter and dead[i] == '-' .. first then
+        return redis.pcall('zrem', queue, dead[i])
+    end
 end
 if (ticket == 1 or not joins) and waiter == first
     and redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then

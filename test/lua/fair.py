@@ -169,10 +169,18 @@ class Heartbeat(Fair):
         self.assertEqual(self.get(FLAG), "5")
 
 
+    def test_a_dead_waiter_that_stays_is_an_error(self):
+        few = self.client_with("-zrem")
+        self.queue(b=1)
+        self.queue(lives_ms=-1, a=2)
+        self.assertEqual(self.beat("c", 3, client=few), 3)
+        self.queue(lives_ms=-1, b=1)
+        self.refuse(NO_RIGHT, "acquire_fair", LOCK, OURS, LONG_MS, "c", 3, PATIENCE_MS, 0, client=few)
+        self.assertEqual(self.beat("c", 3), "OK")
+
     def test_few_rights_are_enough(self):
         few = self.client_with("resetkeys", "~" + LOCK, "~" + QUEUE, "resetchannels", "-zrem")
-        self.queue(lives_ms=-1, a=1)
-        self.queue(b=2)
+        self.queue(a=1, b=2)
         self.assertEqual(self.beat("c", 3, client=few), 3)
         self.lock(token=OTHERS)
         self.assertEqual(self.beat("c", 4, client=few), 4)

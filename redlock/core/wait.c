@@ -13,7 +13,9 @@
  *     cost of an announcement that is lost or forged.  If queries do not show the
  *     state of a majority, each lease tries by itself, and queries go on (wait_on_lost).
  *  5. A lease that loses rounds in a row tries more and more slowly (patience).  The next
- *     lease in the queue starts without that delay (wait_on_turn).
+ *     lease in the queue starts without that delay (wait_on_turn).  So does a lease after news
+ *     of a winner.  A key is such news, except that of a permit (on_key): if masters disagree
+ *     on which permit is free, all waiters lose, and see the keys of each other's lost rounds.
  *  6. A random delay is drawn once for each announced release.  It then stands until it has
  *     passed, or until the lock is taken (plan_try).
  *  7. The announcer's word speaks for all masters that are heard.  For a semaphore this is a
@@ -165,10 +167,17 @@ static drift_time end_of(uint64_t left_ms, drift_time now)
     return drift_add(now, drift_add(left_ms * DRIFT_MS, DRIFT_MS));
 }
 
+/* Rule 5. */
+static void on_key(struct wait *w)
+{
+    if (!w->permits)
+        w->losses = 0;
+}
+
 void wait_on_held(struct wait *w, unsigned master, uint32_t left_ms, drift_time now)
 {
     assert(master < QUORUM_MASTERS_MAX);
-    w->losses = 0;
+    on_key(w);
     learn(w, mask_of(master), end_of(left_ms, now));
 }
 
@@ -322,7 +331,7 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
         w->try_at = DRIFT_NEVER;
         if (decide(w, usable)) { /* Another client holds the lock: there is no hurry
                                   * to query. */
-            w->losses = 0;
+            on_key(w);
             w->look_at = DRIFT_NEVER;
         }
         if (expected != DRIFT_NEVER)

@@ -63,6 +63,7 @@
 struct wait {
     const struct members *members; /* The members now.  The caller owns and changes it. */
     bool shared;                   /* The waiters want a read lock. */
+    bool permits;                  /* They want a permit.  Set by the caller. */
     quorum_mask hears;             /* Masters whose announcements we hear. */
     quorum_mask known;   /* Masters for which free_at is valid.  They are in hears or in seen. */
     quorum_mask seen;    /* Masters where our query found no key. */
@@ -77,7 +78,7 @@ struct wait {
     quorum_mask teller;  /* The announcer: its next announcement speaks for all masters.  0: none
                           * is known. */
     unsigned rivals;     /* Clients that listen, this one included; 0: not known. */
-    unsigned losses;     /* Rounds lost in a row without news of a winner. */
+    unsigned losses;     /* Rounds lost in a row without news of a winner (rule 5). */
     drift_span trip;     /* How long the latest round took. */
     drift_time lost_at;  /* When the latest round was lost. */
     drift_time free_at[QUORUM_MASTERS_MAX]; /* DRIFT_NEVER: the key never expires. */

@@ -52,6 +52,7 @@ static void join(struct lines *lines, struct redlock_lease *lease)
         return; /* Memory ran out.  The lease tries by itself. */
     if (kind->slots != NULL && kind->slots(lease) > channel->slots)
         channel->slots = kind->slots(lease);
+    channel->wait.permits = channel->slots > 0;
     if (kind->queued) {
         turns_join(channel, lease);
         return;

@@ -486,6 +486,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     t.masters = 1 + masters % QUORUM_MASTERS_MAX;
     t.members = members_first(t.masters);
     wait_init(&t.w, &t.members, settings % 4 == 3);
+    t.w.permits = settings / 16 % 2 != 0;
     t.now.now = START;
     t.now.waits = true;
     t.now.up = all(&t);

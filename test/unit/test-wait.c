@@ -350,6 +350,32 @@ TEST(the_losses_of_who_has_left_are_his)
     CHECK_UINT(act.try_at, now.now);
 }
 
+/* All permits are held, each by a bare majority, and masters disagree on which is free.  So every
+ * master has a key, also that of a lost round, and no waiter wins. */
+TEST(a_key_of_a_permit_does_not_hurry_who_lost)
+{
+    begin_held(3, 60000);
+    w.permits = true;
+    for (unsigned i = 0; i < 12; i++) {
+        wait_on_held(&w, 0, 1000, now.now); /* Another waiter's round. */
+        next();
+        hear_free(0, 2, 3);
+        CHECK(act.try_at <= now.now + WAIT_PATIENCE * PAUSE_MAX);
+        CHECK(i != 11 || act.try_at >= now.now + WAIT_PATIENCE * PAUSE_MIN);
+        lose_round();
+    }
+}
+
+TEST(news_of_the_winner_of_a_permit_hurries_who_lost)
+{
+    begin_held(3, 60000);
+    w.permits = true;
+    lose(12);
+    wait_on_taken(&w, 0, 1000, now.now);
+    hear_free(0, 3, 1);
+    CHECK_UINT(act.try_at, now.now);
+}
+
 /* ---- Rule 6: a random delay is drawn once for each release ---- */
 
 TEST(of_many_few_try_at_once)
@@ -523,8 +549,9 @@ CHECK_MAIN(
     RUN(who_tries_for_itself_goes_on_to_look), RUN(looks_that_come_to_nothing_are_not_relied_on),
     RUN(pauses_of_nothing_do_not_spin), RUN(who_waits_no_more_does_not_look),
     RUN(who_lost_looks_soon_and_less_soon_each_time), RUN(the_losses_of_who_has_left_are_his),
-    RUN(of_many_few_try_at_once), RUN(of_two_both_try_whatever_the_lots),
-    RUN(who_does_not_try_does_so_later_if_nobody_did),
+    RUN(a_key_of_a_permit_does_not_hurry_who_lost),
+    RUN(news_of_the_winner_of_a_permit_hurries_who_lost), RUN(of_many_few_try_at_once),
+    RUN(of_two_both_try_whatever_the_lots), RUN(who_does_not_try_does_so_later_if_nobody_did),
     RUN(no_lot_is_later_than_the_next_look_would_be),
     RUN(who_waits_for_his_turn_and_sees_a_majority_free_tries),
     RUN(of_one_release_lots_are_drawn_once),

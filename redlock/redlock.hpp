@@ -199,7 +199,8 @@ class lease
     void check() const
     {
         if (!held())
-            throw error(status::lost, "");
+            throw error(status::lost,
+                        lease_ == nullptr ? "" : ("the lock " + resource() + " is lost").c_str());
     }
 
     void extend(milliseconds ttl = milliseconds(0));

@@ -240,7 +240,8 @@ static int refuse(const struct revoking *r, enum revoke_status status)
                 r->revoke.culprit + 1, inspect_master(r->session.rl, r->revoke.culprit).name);
         return CLI_CHANGE;
     case REVOKE_NOBODY:
-        cli_say("nobody holds %s on a majority of the masters", name);
+        cli_say("nobody holds %s on a majority of the masters%s", name,
+                r->wanted->permit == 0 ? ".  For a permit of this name use --permit N" : "");
         return CLI_LOST;
     case REVOKE_ALREADY:
     case REVOKE_OK:

@@ -280,8 +280,8 @@ static void check_options(struct run *run, struct cli *cli)
     cli_names(cli, run->name, &run->names);
     cli_check_lock(cli, &run->names, &run->opts);
     if (run->at_least_ms > 0 && run->opts.wait_ms >= run->at_least_ms)
-        cli_say("--hold-at-least is not longer than --wait: a host that waits runs the command "
-                "again");
+        cli_say("--hold-at-least is not longer than --wait: a host that waits may run the "
+                "command again");
 }
 
 /* Options may stand before NAME and after it.  After "--", NAME may begin with "-". */

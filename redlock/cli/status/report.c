@@ -191,10 +191,15 @@ static void print_time_left(long long ttl_ms)
         (void)printf("for %.3f s more", (double)(ttl_ms > 0 ? ttl_ms : 0) / 1e3);
 }
 
+static bool is_revoked(const char *token)
+{
+    return strncmp(token, WIRE_REVOKED, WIRE_REVOKED_LEN) == 0;
+}
+
 /* What stands before the token, or before "revoked by ...". */
 static const char *held_by(const char *token)
 {
-    return strncmp(token, WIRE_REVOKED, WIRE_REVOKED_LEN) == 0 ? "" : "held by ";
+    return is_revoked(token) ? "" : "held by ";
 }
 
 static void print_holder(const struct report *report)
@@ -514,8 +519,8 @@ static void print_json_master(const struct status *status, unsigned m)
     (void)printf("}");
 }
 
-/* The state is "held", "shared", "permits" if permits are taken, "free", or "unknown" if no
- * majority agrees. */
+/* The state is "held", "revoked", "shared", "permits" if permits are taken, "free", or "unknown" if
+ * no majority agrees. */
 static void print_json_verdict(const struct status *status)
 {
     struct verdict verdict = judge(status);
@@ -527,7 +532,7 @@ static void print_json_verdict(const struct status *status)
 
     cli_json_member("resource", status->name);
     cli_json_member("state", is_shared     ? "shared"
-                             : held        ? "held"
+                             : held        ? is_revoked(verdict.holder->token) ? "revoked" : "held"
                              : has_permits ? "permits"
                              : free        ? "free"
                                            : "unknown");

@@ -3,7 +3,7 @@
 >>> import asyncio
 >>> from redlock_quorum import aio
 >>> async def main():
-...     with aio.Client() as client:
+...     async with aio.Client() as client:
 ...         async with client.lock("jobs/7", ttl=10, wait=5) as lease:
 ...             lease.check()
 ...             print("work")
@@ -90,6 +90,12 @@ class Client(base.Client):
         super().__init__(masters, **options)
         self._fd = lib.redlock_fd(self._handle)
         self._loop.add_reader(self._fd, lib.redlock_dispatch, self._handle)
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        self.close()
 
     def close(self) -> None:
         """Writes the releases that the sockets take, and waits for no answer."""

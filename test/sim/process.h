@@ -61,6 +61,7 @@ struct ev_loop {
         quorum_mask unready;    /* Masters that may not vote yet, by what the client was told. */
         struct members members; /* By which the client counts. */
     } troubles[2];              /* At the ends of the latest two turns. */
+    quorum_mask came_up;        /* Masters whose links came up in this turn. */
     bool has_probed;            /* It got the lock that proves that locks can be had again. */
     sim_time heard_at;          /* The last announcement, or answer to a query. */
     sim_time deaf_until;        /* Until then, it may have missed announcements. */

@@ -64,6 +64,8 @@ static void on_link(void *cookie, unsigned number, const struct link_fall *fall)
         waits_on_trouble(watch->process);
     else
         sicken(watch->process);
+    if (fall == NULL && !watch->listens)
+        watch->process->came_up |= mask_of(number);
     if (fall != NULL) {
         count_fault(link_error(watch->link));
         world_say("    because: %s", link_error(watch->link));

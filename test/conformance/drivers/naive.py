@@ -17,7 +17,7 @@ from tools import Master  # pylint: disable=wrong-import-position
 FAULT = os.environ.get("NAIVE_FAULT", "")
 PORTS = [int(place.rsplit(":", 1)[1]) for place in sys.argv[1:]]
 NEEDED = {"minority_down": len(PORTS), "majority_down": 1}.get(FAULT, len(PORTS) // 2 + 1)
-TIMEOUT_S = 5 if FAULT == "hung" else 0.3
+TIMEOUT_S = 20 if FAULT == "hung" else 0.3
 COMPARE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call(%s) end return 0"
 DELETE, EXPIRE = COMPARE % "'del', KEYS[1]", COMPARE % "'pexpire', KEYS[1], ARGV[2]"
 

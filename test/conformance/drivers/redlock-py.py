@@ -19,7 +19,7 @@ def answer(what, *words):
         if not lock:
             return "no"
         locks[str(len(locks))] = (client, lock)
-        return f"ok {len(locks) - 1} {lock.validity:.0f} {lock.key}"
+        return f"ok {len(locks) - 1} {lock.validity:.0f} {lock.key.decode()}"
     if what == "unlock":
         client, lock = locks[words[0]]
         client.unlock(lock)

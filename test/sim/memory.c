@@ -8,7 +8,8 @@
 
 #include "test/lib/heap.h"
 
-#define ARENA_BLOCK (1u << 20)
+/* Chosen: a client may send hundreds of scripts in full in one write, after a SCRIPT FLUSH. */
+#define ARENA_BLOCK (1u << 23)
 
 struct block {
     struct block *next;

@@ -88,6 +88,18 @@ step_archive() {
     tests llvm archive symbols
 }
 
+# Without OpenSSL all works but rediss://, which says what is missing.
+step_no-tls() {
+    local said status=0 want="redlock: open: rediss://: this build has no TLS (meson setup -Dtls=enabled, with OpenSSL)"
+    build no-tls gcc --buildtype=debug -Dtls=disabled
+    tests no-tls --suite unit "${not_again[@]}"
+    said=$("$builds/no-tls/redlock" --masters rediss://127.0.0.1:1 status 2>&1) || status=$?
+    [ "$status" -eq 64 ] || give_up "rediss:// ends with $status"
+    [ "$said" = "$want" ] || give_up "rediss:// says: $said"
+    ! ldd "$builds/no-tls/redlock" | grep -E 'lib(ssl|crypto)' || give_up "it needs OpenSSL"
+    count 1 0 0
+}
+
 step_partition-5() {
     partition_for 300
 }

@@ -61,6 +61,8 @@ void queue_drop_sent(struct queue *queue, bool wipe)
     } else if (queue->out_sent > queue->out_room / 2) {
         queue->out_len -= queue->out_sent;
         memmove(queue->out, queue->out + queue->out_sent, queue->out_len);
+        if (wipe)
+            sodium_memzero(queue->out + queue->out_len, queue->out_sent);
         queue->out_sent = 0;
     }
 }

@@ -3,7 +3,9 @@
  */
 #include "test/lib/heap.h"
 
+#include <malloc.h>
 #include <stddef.h>
+#include <string.h>
 
 #define NOT_PLANNED ((unsigned)-1)
 
@@ -11,6 +13,8 @@ static unsigned allocations;
 static unsigned successes_left = NOT_PLANNED;
 static bool has_failed;
 static long blocks;
+static const char *watched;
+static unsigned spills;
 
 /* The linker sends calls of malloc() to __wrap_malloc().  __real_malloc() is that of libc. */
 void *__real_malloc(size_t size);
@@ -50,6 +54,22 @@ long heap_blocks(void)
     return blocks;
 }
 
+unsigned heap_watch(const char *secret)
+{
+    const unsigned before = spills;
+
+    watched = secret;
+    spills = 0;
+    return before;
+}
+
+/* The block is about to be given back. */
+static void look_into(void *p)
+{
+    if (p != NULL && watched != NULL)
+        spills += memmem(p, malloc_usable_size(p), watched, strlen(watched)) != NULL;
+}
+
 static bool must_fail(void)
 {
     allocations++;
@@ -79,7 +99,10 @@ void *__wrap_calloc(size_t len, size_t size)
 
 void *__wrap_realloc(void *p, size_t size)
 {
-    void *q = must_fail() ? NULL : __real_realloc(p, size);
+    void *q;
+
+    look_into(p); /* It may move, and leave its bytes behind. */
+    q = must_fail() ? NULL : __real_realloc(p, size);
 
     blocks += p == NULL && q != NULL;
     return q;
@@ -88,5 +111,6 @@ void *__wrap_realloc(void *p, size_t size)
 void __wrap_free(void *p)
 {
     blocks -= p != NULL;
+    look_into(p);
     __real_free(p);
 }

@@ -24,4 +24,8 @@ unsigned heap_allocations(void);
 /* The blocks that are not freed yet. */
 long heap_blocks(void);
 
+/* Watch for this text; NULL: for none.  It must not be in a block that is freed.  Returns how many
+ * blocks had it since the last call. */
+unsigned heap_watch(const char *secret);
+
 #endif /* TEST_HEAP_H */

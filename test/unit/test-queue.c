@@ -1,5 +1,6 @@
 /*
- * test-queue.c - what a link keeps of the memory that it needed to send many commands at once.
+ * test-queue.c - what a link keeps of the memory that it needed to send many commands at once, and
+ * of a password in it.
  */
 #include "redlock/link/queue.h"
 
@@ -46,5 +47,55 @@ TEST(what_a_thousand_commands_need_is_given_back)
     queue_done(&queue);
 }
 
+#define GREETING_LEN 3000
+
+/* All bytes that were ever written are searched, not only those that are unsent. */
+static void check_wiped(const char *secret)
+{
+    CHECK(memmem(queue.out, GREETING_LEN, secret, strlen(secret)) == NULL);
+}
+
+static void append_greeting(const char *secret)
+{
+    char bytes[GREETING_LEN];
+
+    memset(bytes, 'x', sizeof bytes);
+    memcpy(bytes + 10, secret, strlen(secret));
+    CHECK(queue_append(&queue, bytes, sizeof bytes));
+}
+
+TEST(a_password_that_was_sent_is_wiped)
+{
+    static const char secret[] = "S3cr3t";
+
+    queue = (struct queue){0};
+    append_greeting(secret);
+    queue.out_sent =
+        GREETING_LEN - 5; /* The rest is moved to the front, and ends before the secret. */
+    queue_drop_sent(&queue, true);
+    CHECK_UINT(queue_unsent_len(&queue), 5);
+    check_wiped(secret);
+    queue.out_sent = queue.out_len;
+    queue_drop_sent(&queue, true);
+    append_greeting(secret);
+    queue.out_sent = queue.out_len;
+    queue_drop_sent(&queue, true);
+    check_wiped(secret);
+    queue_done(&queue);
+}
+
+TEST(a_password_that_was_not_sent_is_wiped)
+{
+    static const char secret[] = "S3cr3t";
+
+    queue = (struct queue){0};
+    append_greeting(secret);
+    queue_wipe(&queue);
+    CHECK_UINT(queue_unsent_len(&queue), 0);
+    check_wiped(secret);
+    queue_done(&queue);
+}
+
 CHECK_MAIN(RUN(what_a_few_hundred_commands_need_is_kept),
-           RUN(what_a_thousand_commands_need_is_given_back))
+           RUN(what_a_thousand_commands_need_is_given_back), RUN(a_password_that_was_sent_is_wiped),
+           RUN(a_password_that_was_not_sent_is_wiped))

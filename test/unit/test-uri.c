@@ -529,6 +529,29 @@ TEST(secrets_are_in_no_core_file)
     uri_done(&uri);
 }
 
+/* Also on the way to an error. */
+TEST(secrets_are_wiped)
+{
+    static const char *const texts[] = {"redis://S3cr3t:S3cr3t@h:7/1", "rediss://:S3cr3t@h",
+                                        "redis://:S3cr3t%zz@h",        "redis://:S3cr3t@h:port",
+                                        "redis://:S3cr3t@[::1",        "unix://me:S3cr3t@/r?db=x"};
+
+    (void)heap_watch("S3cr3t");
+    for (size_t i = 0; i < ELEMENTS(texts); i++) {
+        for (unsigned n = 0; n < 6; n++) {
+            struct uri uri;
+
+            heap_fail_after(n);
+            if (uri_parse(texts[i], strlen(texts[i]), &uri) == REDLOCK_OK)
+                uri_done(&uri);
+        }
+        heap_reset();
+        check_row = texts[i];
+        CHECK_UINT(heap_watch("S3cr3t"), 0);
+    }
+    (void)heap_watch(NULL);
+}
+
 TEST(every_allocation_may_fail)
 {
     static const char *const texts[] = {"redis://me:pw@h:7/1", "unix://me:pw@/r", "[::1]"};
@@ -559,4 +582,4 @@ CHECK_MAIN(RUN(a_scheme_asks_for_tls), RUN(good_ones_are_parsed), RUN(members_ar
            RUN(parts_have_a_longest_length), RUN(escapes_do_not_count), RUN(places_are_compared),
            RUN(the_place_is_the_name_without_its_db), RUN(loopback_addresses_are_known),
            RUN(messages_have_no_secret), RUN(messages_quote_nothing),
-           RUN(secrets_are_in_no_core_file), RUN(every_allocation_may_fail))
+           RUN(secrets_are_in_no_core_file), RUN(secrets_are_wiped), RUN(every_allocation_may_fail))

@@ -6,13 +6,17 @@
  * stopped at any time, even between its last check of the lock and its write:
  *
  *     Ann     locks, reads 100, sees that 2 s are left, and is stopped (SIGSTOP)
- *     Bob     waits until the lock expires, locks, reads 100, writes 99
- *     Ann     goes on, and writes 99: two pieces are sold, but the table counts one
+ *     Bob     waits until the lock expires, locks, reads 100
+ *     Ann     goes on, and writes 99
+ *     Bob     writes 99: two pieces are sold, but the table counts one
  *
  * No lock service can prevent that: the check was right, but the write comes later.  The table can
  * prevent it.  Each lock comes with a fencing token, a number greater than those of all earlier
  * locks.  The table stores the greatest token that it has seen, and refuses smaller ones.  So Ann
  * is refused, starts again, reads 99 and writes 98.
+ *
+ * Bob shows its token when it reads, not only when it writes.  Otherwise the table would not know
+ * Bob's token yet when Ann writes, and would accept both writes.
  *
  *     fenced-stock [--no-fence] DATABASE       a file that the program makes
  *
@@ -32,7 +36,6 @@
 #include <redlock.h>
 #include <sqlite3.h>
 
-#define ARTICLE 7
 #define STOCK 100
 #define SOLD 2
 
@@ -42,12 +45,12 @@
 
 /* ---- The table ---- */
 
-/* A table needs a column and this trigger to be safe from past holders.  A holder may write more
+/* A table needs a column and this trigger to be safe from past holders.  A holder may come more
  * than once with one token, so only smaller tokens are refused.  One transaction must compare and
  * write, or another write could come in between. */
 static const char fence_rule[] =
     "CREATE TRIGGER refuse_past_holders BEFORE UPDATE ON stock WHEN NEW.fence < OLD.fence "
-    "BEGIN SELECT RAISE(ABORT, 'a later holder has written'); END";
+    "BEGIN SELECT RAISE(ABORT, 'a later holder was here'); END";
 
 static sqlite3 *open_database(const char *path)
 {
@@ -72,39 +75,38 @@ static void make_table(const char *path, bool fenced)
     (void)sqlite3_close(db);
 }
 
-static int read_count(sqlite3 *db)
+/* Ask the table, and show it the token: "?1" of the SQL.  Tokens stay below 2^53, so they fit into
+ * SQLite's integers, and even into a double.  Returns the count; -1: the table refused the token.
+ */
+static int ask(sqlite3 *db, const char *sql, uint64_t fence, int count)
 {
     sqlite3_stmt *statement;
-    int count;
-
-    if (sqlite3_prepare_v2(db, "SELECT count FROM stock WHERE article = ?", -1, &statement, NULL) !=
-            SQLITE_OK ||
-        sqlite3_bind_int(statement, 1, ARTICLE) != SQLITE_OK ||
-        sqlite3_step(statement) != SQLITE_ROW)
-        errx(1, "read: %s", sqlite3_errmsg(db));
-    count = sqlite3_column_int(statement, 0);
-    (void)sqlite3_finalize(statement);
-    return count;
-}
-
-/* False: the write was refused.  Tokens stay below 2^53, so they fit into SQLite's integers, and
- * even into a double. */
-static bool write_count(sqlite3 *db, int count, uint64_t fence)
-{
-    sqlite3_stmt *statement;
+    int ret = -1;
     int status;
 
-    if (sqlite3_prepare_v2(db, "UPDATE stock SET count = ?, fence = ? WHERE article = ?", -1,
-                           &statement, NULL) != SQLITE_OK)
-        errx(1, "write: %s", sqlite3_errmsg(db));
-    (void)sqlite3_bind_int(statement, 1, count);
-    (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)fence);
-    (void)sqlite3_bind_int(statement, 3, ARTICLE);
-    (void)sqlite3_step(statement);
+    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
+        errx(1, "%s: %s", sql, sqlite3_errmsg(db));
+    (void)sqlite3_bind_int64(statement, 1, (sqlite3_int64)fence);
+    if (sqlite3_bind_parameter_count(statement) == 2)
+        (void)sqlite3_bind_int(statement, 2, count);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        ret = sqlite3_column_int(statement, 0);
     status = sqlite3_finalize(statement);
     if (status != SQLITE_OK && status != SQLITE_CONSTRAINT)
-        errx(1, "write: %s", sqlite3_errmsg(db));
-    return status == SQLITE_OK;
+        errx(1, "%s: %s", sql, sqlite3_errmsg(db));
+    return ret;
+}
+
+static int read_count(sqlite3 *db, uint64_t fence)
+{
+    return ask(db, "UPDATE stock SET fence = ?1 WHERE article = 7 RETURNING count", fence, 0);
+}
+
+/* False: the write was refused. */
+static bool write_count(sqlite3 *db, uint64_t fence, int count)
+{
+    return ask(db, "UPDATE stock SET fence = ?1, count = ?2 WHERE article = 7 RETURNING count",
+               fence, count) == count;
 }
 
 /* ---- A sale ---- */
@@ -132,42 +134,65 @@ static struct redlock_lease *lock(struct redlock *rl)
     return lease;
 }
 
-/* False: nothing was sold, because another process has the lock by now.  stops: this process stops
- * itself between the check and the write, as can happen to any process. */
-static bool sell_one(struct redlock *rl, sqlite3 *db, const char *who, bool stops)
+/* Wait until the process is stopped or has ended.  True: it is stopped. */
+static bool wait_for(pid_t pid, int *ret_status)
+{
+    if (waitpid(pid, ret_status, WUNTRACED) != pid)
+        err(1, "waitpid");
+    return WIFSTOPPED(*ret_status);
+}
+
+static void go_on(pid_t ann)
+{
+    int status;
+
+    (void)kill(ann, SIGCONT);
+    if (!wait_for(ann, &status))
+        errx(1, "Ann has ended before it was stopped");
+}
+
+/* ann: 0 in Ann, which stops itself before and after its first write, as can happen to any process.
+ * In Bob it is Ann's PID: Bob lets Ann write in the middle of its own sale.  -1: neither happens.
+ * False: nothing was sold, because another process has the lock by now. */
+static bool sell_one(struct redlock *rl, sqlite3 *db, const char *who, pid_t ann)
 {
     struct redlock_lease *lease = lock(rl);
     struct redlock_lease_info info = {.size = sizeof info};
-    int count = read_count(db);
     bool sold = false;
+    int count;
 
     if (redlock_lease_info(lease, &info) != REDLOCK_OK)
         errx(1, "%s", redlock_errmsg(rl));
+    count = read_count(db, info.fence);
     printf("%s: has the lock, token %" PRIu64 ", and reads %d\n", who, info.fence, count);
     /* This check avoids a write that would be refused.  Without fencing it is the only protection,
      * but the lock may expire right after it. */
-    if (redlock_remaining_ms(lease) > 0) {
-        if (stops) {
+    if (count >= 0 && redlock_remaining_ms(lease) > 0) {
+        if (ann == 0)
             printf("%s: %u ms of the lock are left; is stopped\n", who,
                    redlock_remaining_ms(lease));
-            (void)fflush(stdout);
+        (void)fflush(stdout);
+        if (ann == 0)
             (void)raise(SIGSTOP);
-        }
-        sold = write_count(db, count - 1, info.fence);
+        if (ann > 0)
+            go_on(ann);
+        sold = write_count(db, info.fence, count - 1);
         printf("%s: %s %d\n", who, sold ? "writes" : "is refused to write", count - 1);
+        (void)fflush(stdout);
+        if (ann == 0)
+            (void)raise(SIGSTOP);
     }
     (void)redlock_unlock(lease); /* Ann's lock is lost by now; only the table's answer matters. */
-    (void)fflush(stdout);
     return sold;
 }
 
-static void sell(const char *path, const char *who, bool stops)
+static void sell(const char *path, const char *who, pid_t ann)
 {
     struct redlock *rl = open_client();
     sqlite3 *db = open_database(path);
 
-    while (!sell_one(rl, db, who, stops))
-        stops = false;
+    while (!sell_one(rl, db, who, ann))
+        ann = -1;
     (void)sqlite3_close(db);
     redlock_close(rl);
 }
@@ -177,23 +202,27 @@ static void sell(const char *path, const char *who, bool stops)
 /* No client of redlock and no connection of SQLite may be open here: they do not survive a fork. */
 static pid_t start_ann(const char *path)
 {
+    int status;
     pid_t pid = fork();
 
     if (pid < 0)
         err(1, "fork");
     if (pid == 0) {
-        sell(path, "Ann", true);
+        sell(path, "Ann", 0);
         exit(0);
     }
+    if (!wait_for(pid, &status))
+        errx(1, "Ann has ended before it was stopped");
     return pid;
 }
 
-/* Wait until the process is stopped or has ended.  True: it is stopped. */
-static bool wait_for(pid_t pid, int *ret_status)
+static int count_left(const char *path)
 {
-    if (waitpid(pid, ret_status, WUNTRACED) != pid)
-        err(1, "waitpid");
-    return WIFSTOPPED(*ret_status);
+    sqlite3 *db = open_database(path);
+    int count = ask(db, "SELECT count + ?1 FROM stock WHERE article = 7", 0, 0);
+
+    (void)sqlite3_close(db);
+    return count;
 }
 
 int main(int argc, char **argv)
@@ -201,7 +230,6 @@ int main(int argc, char **argv)
     bool fenced = !(argc > 1 && strcmp(argv[1], "--no-fence") == 0);
     int count, status;
     const char *path;
-    sqlite3 *db;
     pid_t ann;
 
     if (argc != (fenced ? 2 : 3)) {
@@ -211,16 +239,12 @@ int main(int argc, char **argv)
     path = argv[argc - 1];
     make_table(path, fenced);
     ann = start_ann(path);
-    if (!wait_for(ann, &status))
-        errx(1, "Ann has ended before she was stopped");
-    sell(path, "Bob", false);
+    sell(path, "Bob", ann);
     (void)kill(ann, SIGCONT);
     if (wait_for(ann, &status) || status != 0)
         errx(1, "Ann has failed");
 
-    db = open_database(path);
-    count = read_count(db);
-    (void)sqlite3_close(db);
+    count = count_left(path);
     printf("sold=%d left=%d\n", SOLD, count);
     return count == STOCK - SOLD ? 0 : 1;
 }

@@ -21,9 +21,9 @@ static const struct {
     const char *version;
     size_t options, lock_options;
 } shipped[] = {
-    {"0.1.0 without pollable", offsetof(struct redlock_options, tls_server_name) + sizeof(void *),
+    {"0.2.0 without pollable", offsetof(struct redlock_options, tls_server_name) + sizeof(void *),
      offsetof(struct redlock_lock_options, note) + sizeof(void *)},
-    {"0.1.0", offsetof(struct redlock_options, pollable) + sizeof(void *), /* With padding. */
+    {"0.2.0", offsetof(struct redlock_options, pollable) + sizeof(void *), /* With padding. */
      offsetof(struct redlock_lock_options, note) + sizeof(void *)},
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "redlock/base/text.h"
+#include "redlock/cli/doctor/rights.h"
 #include "redlock/link/uri.h"
 
 /* ---- Findings ---- */
@@ -51,12 +52,17 @@ bool exam_has(const struct exam *exam, const char *name)
 bool exam_lacks_rights(const struct exam *exam)
 {
     for (unsigned i = 0; i < exam->findings_len; i++)
-        if (strncmp(exam->findings[i].name, "acl", 3) == 0)
+        if (strncmp(exam->findings[i].change, "allow ", 6) == 0)
             return true;
-    return exam_has(exam, "info") || exam_has(exam, "config");
+    return false;
 }
 
 /* ---- Errors, and what to do about them ---- */
+
+bool exam_is_guarded(const struct exam *exam)
+{
+    return (exam->kinds & RIGHTS_GUARD) != 0;
+}
 
 const char *exam_user(const struct exam *exam)
 {
@@ -84,6 +90,8 @@ static const char *advice_on(const char *error)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (exam_has_code(error, rows[i].code))
             return rows[i].change;
+    if (strstr(error, "max number of clients") != NULL)
+        return "raise maxclients (CONFIG SET maxclients, and in redis.conf), or close connections";
     if (strstr(error, "unknown command") != NULL)
         return "make this command available: no rename-command, and Redis 6 or later";
     return "find out what this error means";
@@ -110,4 +118,37 @@ void exam_find_error(struct exam *exam, const char *command, const char *rule, c
     (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s %s, and in its ACL file)",
                    exam_user(exam), rule);
     exam_find(exam, "acl", change, "%s is forbidden by its ACL%s", command, effect_of(rule));
+}
+
+/* ---- What it does not tell ---- */
+
+void exam_find_no_info(struct exam *exam)
+{
+    const bool is_forbidden = exam->info.forbids;
+    char change[EXAM_TEXT_MAX] = "make it available: no rename-command INFO";
+
+    if (is_forbidden)
+        (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s +info)", exam_user(exam));
+    exam_find(
+        exam, "info", change,
+        "INFO is %s, so its role, its identity, and whether it keeps its data are not known%s",
+        is_forbidden ? "forbidden" : "not available",
+        exam_is_guarded(exam) ? ", and with the restart guard it may not vote" : "");
+}
+
+void exam_find_no_config(struct exam *exam, const char *error)
+{
+    const bool is_forbidden = strstr(error, "unknown command") == NULL;
+    char change[EXAM_TEXT_MAX] = "make it available: no rename-command CONFIG";
+
+    if (is_forbidden)
+        (void)snprintf(change, sizeof change,
+                       exam_is_guarded(exam)
+                           ? "allow CONFIG GET (ACL SETUSER %s +config|get)"
+                           : "allow CONFIG GET for doctor (ACL SETUSER %s +config|get), or see "
+                             "yourself that it is always",
+                       exam_user(exam));
+    exam_find(exam, "config", change, "appendfsync is not known, because CONFIG GET is %s%s",
+              is_forbidden ? "forbidden" : "not available",
+              exam_is_guarded(exam) ? ", so it warms up after each restart" : "");
 }

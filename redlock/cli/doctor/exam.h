@@ -98,6 +98,14 @@ bool exam_lacks_rights(const struct exam *exam);
 /* Add a finding for an error that is not about a key.  rule: the ACL rule for the command. */
 void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error);
 
+/* Add a finding for INFO, or for CONFIG GET with this error: its ACL forbids the command, or
+ * rename-command has taken it away. */
+void exam_find_no_info(struct exam *exam);
+void exam_find_no_config(struct exam *exam, const char *error);
+
+/* True: the locks have the restart guard. */
+bool exam_is_guarded(const struct exam *exam);
+
 /* The name of the user of the connection. */
 const char *exam_user(const struct exam *exam);
 

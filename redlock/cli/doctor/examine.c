@@ -25,11 +25,6 @@
 #define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
 #define LOOKS_AT_CLOCK 5                /* The quickest answer counts.  Chosen. */
 
-static bool is_guarded(const struct exam *exam)
-{
-    return (exam->kinds & RIGHTS_GUARD) != 0;
-}
-
 /* ---- Greeting ---- */
 
 /* Note why the library would reject the master.  The library stops at the first reason. */
@@ -107,7 +102,7 @@ static void greet(struct exam *exam, struct talk *talk)
 {
     struct handshake handshake;
     char *bytes;
-    size_t len = handshake_begin(&handshake, exam->uri, is_guarded(exam), &bytes);
+    size_t len = handshake_begin(&handshake, exam->uri, exam_is_guarded(exam), &bytes);
 
     if (len == 0)
         return;
@@ -137,16 +132,9 @@ static void look_at_version(struct exam *exam)
 
 static void look_at_info(struct exam *exam)
 {
-    char change[EXAM_TEXT_MAX];
-
     if (!handshake_is_informed(&exam->info)) {
-        (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s +info)", exam_user(exam));
-        exam_find(
-            exam, "info", change,
-            "INFO is forbidden, so its role, its identity, and whether it keeps its data are not "
-            "known%s",
-            is_guarded(exam) ? ", and with the restart guard it may not vote" : "");
-        exam->votes = exam->votes && !is_guarded(exam);
+        exam_find_no_info(exam);
+        exam->votes = exam->votes && !exam_is_guarded(exam);
         return;
     }
     look_at_version(exam);
@@ -164,7 +152,8 @@ static void look_at_info(struct exam *exam)
 }
 
 /* Read the value of a setting.  False: it is not known. */
-static bool read_setting(struct talk *talk, const char *setting, char *value, size_t size)
+static bool read_setting(struct exam *exam, struct talk *talk, const char *setting, char *value,
+                         size_t size)
 {
     const char *const words[TALK_WORDS_MAX] = {"CONFIG", "GET", setting};
     const struct reply *reply = talk_ask(talk, words);
@@ -172,34 +161,24 @@ static bool read_setting(struct talk *talk, const char *setting, char *value, si
                  strcmp(reply->before, setting) == 0;
 
     (void)snprintf(value, size, "%s", known ? reply->text : "?");
+    if (!known && reply != NULL)
+        exam_find_no_config(exam, reply->text);
     return known;
 }
 
 static void look_at_settings(struct exam *exam, struct talk *talk)
 {
-    char change[EXAM_TEXT_MAX], lax[8];
+    char lax[8];
 
     if (handshake_forgets(&exam->info))
         return; /* It writes nothing, so these settings do not matter. */
-    if (!read_setting(talk, "appendfsync", exam->fsync, sizeof exam->fsync)) {
-        if (talk->broken[0] != 0)
-            return;
-        (void)snprintf(change, sizeof change,
-                       is_guarded(exam)
-                           ? "allow CONFIG GET (ACL SETUSER %s +config|get)"
-                           : "allow CONFIG GET for doctor (ACL SETUSER %s +config|get), or see "
-                             "yourself that it is always",
-                       exam_user(exam));
-        exam_find(exam, "config", change,
-                  "appendfsync is not known, because CONFIG GET is forbidden%s",
-                  is_guarded(exam) ? ", so it warms up after each restart" : "");
+    if (!read_setting(exam, talk, "appendfsync", exam->fsync, sizeof exam->fsync))
         return;
-    }
     if (strcmp(exam->fsync, "always") != 0)
         exam_find(exam, "fsync", "set always (CONFIG SET appendfsync always, and in redis.conf)",
                   "appendfsync is %s, so it forgets its latest locks when its power fails",
                   exam->fsync);
-    else if (read_setting(talk, "no-appendfsync-on-rewrite", lax, sizeof lax) &&
+    else if (read_setting(exam, talk, "no-appendfsync-on-rewrite", lax, sizeof lax) &&
              strcmp(lax, "yes") == 0)
         exam_find(exam, "fsync",
                   "set no (CONFIG SET no-appendfsync-on-rewrite no, and in redis.conf)",
@@ -561,7 +540,7 @@ static void ask_all(struct exam *exam, struct talk *talk)
     look_at_info(exam);
     look_at_settings(exam, talk);
     look_at_clock(exam, talk);
-    if (stores && is_guarded(exam))
+    if (stores && exam_is_guarded(exam))
         look_at_marker(exam, talk);
     for (size_t i = 0; i < exam->targets_len && stores; i++) {
         exam->target = &exam->targets[i];

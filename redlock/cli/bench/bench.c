@@ -163,7 +163,8 @@ const struct cli_command cli_bench = {
             "\n"
             "Volatile masters may not vote when they have just been started: run `redlock init`\n"
             "first, or measure with --restart-guard off.  With --clock-guard per_vote, bench\n"
-            "first watches the clocks of the masters.\n"
+            "first watches the clocks of the masters.  If no lock succeeds for 10 seconds and a\n"
+            "lease, bench gives up.\n"
             "\n"
             "Exit: 64 usage, 69 too few masters.\n",
 };

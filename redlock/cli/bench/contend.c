@@ -22,6 +22,8 @@
 #include "redlock/client/inspect.h"
 
 #define QUIET_CYCLES 200 /* Without contention.  Chosen: enough for a median. */
+#define QUIET_S 30       /* And then no more of them.  Chosen: 200 may take half an hour. */
+#define TELL_S 5         /* Then it says which masters are slow, as run does. */
 
 struct run;
 
@@ -34,8 +36,8 @@ struct tally {
 struct party {
     struct run *run;
     struct redlock *rl;
-    struct redlock_lease *lease;
-    uint64_t began_ns; /* When it asked for the lock. */
+    struct redlock_lease *lease; /* That it holds or waits for.  NULL: none. */
+    uint64_t began_ns;           /* When it asked for the lock. */
     ev_timer hold, rest;
 };
 
@@ -53,7 +55,9 @@ struct run {
     double quiet_p50_us;
     uint64_t commands;
     uint32_t active;
-    bool quiet;
+    ev_timer patience; /* Begins anew with each lock. */
+    ev_timer slow, quiet_end;
+    bool quiet, gave_up;
 };
 
 static void count(struct tally *tally)
@@ -73,7 +77,7 @@ static void begin(struct party *party)
     while (run->left > 0) {
         run->left--;
         party->began_ns = samples_now_ns();
-        if (redlock_lock_async(party->rl, run->name, &run->opts, on_locked, party, NULL) ==
+        if (redlock_lock_async(party->rl, run->name, &run->opts, on_locked, party, &party->lease) ==
             REDLOCK_OK)
             return;
         count(&run->errors);
@@ -117,6 +121,7 @@ static void unlock(struct party *party)
 
     run->released_ns = samples_now_ns();
     (void)redlock_unlock_async(party->lease, on_unlocked, party); /* Cannot fail: it is held. */
+    party->lease = NULL;
     if (!run->quiet)
         start_timer(party, &party->rest);
 }
@@ -133,15 +138,18 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
     struct run *run = party->run;
     uint64_t since_ns = run->quiet ? party->began_ns : run->released_ns;
 
+    (void)lease; /* It is that of the party. */
     if (status != REDLOCK_OK) {
         count(&run->errors);
+        party->lease = NULL;
         begin(party);
         return;
     }
     run->locks++;
+    ev_now_update(run->loop);
+    ev_timer_again(run->loop, &run->patience);
     if (run->quiet || party->began_ns < since_ns) /* Else: it did not wait. */
         run->samples_ns[run->samples_len++] = samples_of(samples_now_ns() - since_ns);
-    party->lease = lease;
     if (run->quiet) {
         unlock(party);
         return;
@@ -186,6 +194,69 @@ static void print_figures(struct run *run, uint64_t took_ns)
 #pragma GCC diagnostic pop
 }
 
+/* ---- Masters that are slow, or give no lock ---- */
+
+/* The reason why a client waits, for as long as the thread's message lasts.  NULL: no master is it.
+ */
+static const char *reason_of(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->contend->clients; i++)
+        if (run->parties[i].lease != NULL &&
+            inspect_wait(run->parties[i].rl, run->parties[i].lease))
+            return redlock_errmsg(NULL);
+    return NULL;
+}
+
+static void on_slow(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct run *run = timer->data;
+    const char *reason = reason_of(run);
+
+    (void)events;
+    if (reason == NULL)
+        return;
+    cli_say("still waiting: %s", reason);
+    ev_timer_stop(loop, timer);
+}
+
+/* No client has got the lock for too long.  Masters may do this for ever, and each lock waits for
+ * a minute. */
+static void on_patience(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct run *run = timer->data;
+    const char *reason = reason_of(run);
+
+    (void)events;
+    cli_say("no client got the lock for %.0f seconds, so bench gives up%s%s", timer->repeat,
+            reason != NULL ? ": " : "", reason != NULL ? reason : "");
+    run->gave_up = true;
+    run->left = 0; /* redlock_close() ends the calls under way: none follows. */
+    ev_break(loop, EVBREAK_ALL);
+}
+
+static void on_quiet_end(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct run *run = timer->data;
+
+    (void)loop, (void)events;
+    run->left = 0;
+}
+
+/* The holder may rest before it asks again.  A lock whose release was lost ends with its lease. */
+static void start_timers(struct run *run)
+{
+    ev_init(&run->patience, on_patience);
+    run->patience.repeat =
+        MEASURE_GIVE_UP_S + (run->contend->ttl_ms + 2 * run->contend->hold_ms) / 1e3;
+    ev_timer_init(&run->slow, on_slow, TELL_S, 1);
+    ev_timer_init(&run->quiet_end, on_quiet_end, QUIET_S, 0);
+    run->patience.data = run->slow.data = run->quiet_end.data = run;
+    ev_now_update(run->loop);
+    ev_timer_again(run->loop, &run->patience);
+    ev_timer_start(run->loop, &run->slow);
+    ev_timer_start(run->loop, &run->quiet_end);
+}
+
 /* ---- The whole ---- */
 
 static bool is_coming(const void *arg)
@@ -222,7 +293,11 @@ static int measure(struct run *run)
     code = measure_check_links(run->cli, run->parties[0].rl);
     if (code != CLI_OK)
         return code;
+    start_timers(run);
     measure_quiet(run);
+    ev_timer_stop(run->loop, &run->quiet_end);
+    if (run->gave_up)
+        return CLI_UNREACHABLE;
     run->commands = count_commands(run);
     run->left = run->contend->cycles;
     run->active = run->contend->clients;
@@ -238,7 +313,7 @@ static int measure(struct run *run)
         cli_say("the first of %u unconfirmed releases: %s", run->unconfirmed.len,
                 run->unconfirmed.first);
     print_figures(run, samples_now_ns() - began_ns);
-    return run->locks > 0 ? cli_flush_output() : CLI_UNREACHABLE;
+    return run->locks > 0 && !run->gave_up ? cli_flush_output() : CLI_UNREACHABLE;
 }
 
 /* Each cli_open() wipes the list of masters.  Without a list it takes that of the environment. */

@@ -39,6 +39,7 @@ struct worker {
     uint32_t *unlock_ns;
     uint32_t samples_len;
     uint32_t errors;
+    uint64_t failing_ns;   /* When its first cycle failed after the last that succeeded; 0: none. */
     _Atomic uint32_t done; /* Cycles done.  The main thread reads it for the progress. */
     char name[40];
     const char **resources; /* The names of each lease.  NULL: name alone. */
@@ -58,6 +59,7 @@ struct bench {
     uint32_t active; /* Slots that have not finished. */
     atomic_bool has_error;
     atomic_bool is_refused; /* The masters refuse the list: no cycle can succeed. */
+    atomic_bool gave_up;    /* The cycles of a worker have failed for too long. */
     char error[256];        /* The message of the first cycle that failed. */
 };
 
@@ -86,6 +88,12 @@ static void watch_signals(void)
 
 /* ---- Measuring ---- */
 
+/* A lock whose release was lost keeps its name until its lease is over. */
+static uint64_t give_up_ns(const struct bench *bench)
+{
+    return (MEASURE_GIVE_UP_S * UINT64_C(1000) + bench->wanted.opts.ttl_ms) * 1000000;
+}
+
 static void count_error(struct worker *worker)
 {
     struct bench *bench = worker->bench;
@@ -96,14 +104,20 @@ static void count_error(struct worker *worker)
         (void)snprintf(bench->error, sizeof bench->error, "%s", redlock_errmsg(bench->rl));
     if (refusal_of_list(bench->rl, why, sizeof why)) /* A stranger may answer after the members. */
         atomic_store(&bench->is_refused, true);
+    if (worker->failing_ns == 0)
+        worker->failing_ns = samples_now_ns();
+    else if (samples_now_ns() - worker->failing_ns >= give_up_ns(bench))
+        atomic_store(&bench->gave_up, true);
 }
 
 static void count_cycle(struct worker *worker, bool success)
 {
-    if (success)
+    if (success) {
         worker->samples_len++;
-    else
+        worker->failing_ns = 0;
+    } else {
         count_error(worker);
+    }
     /* Only this thread writes it. */
     atomic_store_explicit(&worker->done, worker->samples_len + worker->errors,
                           memory_order_relaxed);
@@ -112,7 +126,8 @@ static void count_cycle(struct worker *worker, bool success)
 static bool has_cycles_left(const struct worker *worker)
 {
     return worker->samples_len + worker->errors < worker->cycles && !stopped &&
-           !atomic_load_explicit(&worker->bench->is_refused, memory_order_relaxed);
+           !atomic_load_explicit(&worker->bench->is_refused, memory_order_relaxed) &&
+           !atomic_load_explicit(&worker->bench->gave_up, memory_order_relaxed);
 }
 
 static void show_progress(const struct bench *bench)
@@ -521,9 +536,11 @@ static int measure_all(struct bench *bench)
         return measure_check_links(bench->wanted.cli, bench->rl);
     if (bench->errors > 0)
         cli_say("the first of %llu errors: %s", (unsigned long long)bench->errors, bench->error);
+    if (bench->gave_up)
+        cli_say("no lock succeeded for %.0f seconds, so bench gave up", give_up_ns(bench) / 1e9);
     print_figures(bench);
     code = cli_flush_output();
-    return code == CLI_OK && bench->samples_len == 0 ? CLI_UNREACHABLE : code;
+    return code == CLI_OK && (bench->samples_len == 0 || bench->gave_up) ? CLI_UNREACHABLE : code;
 }
 
 int measure_run(const struct measure *measure)

@@ -11,6 +11,10 @@
 
 struct cli;
 
+/* Without a lock for so long, and for a lease more, bench gives up: masters may answer and never
+ * vote.  Chosen: longer than an outage that a measurement should outlast. */
+#define MEASURE_GIVE_UP_S 10
+
 struct measure {
     struct cli *cli;
     bool blocking;          /* Use threads of a blocking client, not slots on a loop. */
